@@ -1,0 +1,38 @@
+// Monotonic time. Every lease, deadline and timer uses it; wall-clock time is
+// for logs alone.
+#ifndef FGNN_SHARED_BASE_CLOCK_H_
+#define FGNN_SHARED_BASE_CLOCK_H_
+
+#include <chrono>
+
+namespace fgnn {
+
+using MonotonicClock = std::chrono::steady_clock;
+using Deadline = MonotonicClock::time_point;
+
+inline Deadline DeadlineIn(MonotonicClock::duration duration) {
+  return MonotonicClock::now() + duration;
+}
+
+// Seconds since its construction or last Restart().
+class Stopwatch {
+ public:
+  double Seconds() const {
+    return std::chrono::duration<double>(MonotonicClock::now() - start_)
+        .count();
+  }
+  // The seconds so far; starts again at zero.
+  double Restart() {
+    const MonotonicClock::time_point now = MonotonicClock::now();
+    const double seconds = std::chrono::duration<double>(now - start_).count();
+    start_ = now;
+    return seconds;
+  }
+
+ private:
+  MonotonicClock::time_point start_ = MonotonicClock::now();
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_BASE_CLOCK_H_

@@ -1,0 +1,46 @@
+// Files as a whole. All functions return errors that name the path.
+#ifndef FGNN_SHARED_BASE_FILE_H_
+#define FGNN_SHARED_BASE_FILE_H_
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace fgnn {
+
+// The whole of a small file (at most max_bytes, else ResourceExhausted).
+absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path,
+                                          size_t max_bytes = 16 << 20);
+
+// Replaces `path` with `contents` so that a crash at any point leaves either
+// the old file or the new one: writes a temporary file beside it, fsyncs it,
+// renames it, fsyncs the folder. The temporary is removed on error.
+absl::Status WriteFileAtomically(const std::filesystem::path& path,
+                                 std::string_view contents);
+
+// A read-only private mapping of a whole file. Movable; unmapped when
+// destroyed. An empty file maps to an empty span.
+class MappedFile {
+ public:
+  static absl::StatusOr<MappedFile> Open(const std::filesystem::path& path);
+  MappedFile() = default;
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  absl::Span<const std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  MappedFile(const std::byte* data, size_t size) : data_(data), size_(size) {}
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_BASE_FILE_H_

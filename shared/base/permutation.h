@@ -1,0 +1,36 @@
+// A keyed permutation of [0, n), evaluated place by place in O(1) memory: the
+// order in which an epoch visits the train set. A four-round Feistel network
+// over the next even power of two, walked until it lands inside [0, n).
+#ifndef FGNN_SHARED_BASE_PERMUTATION_H_
+#define FGNN_SHARED_BASE_PERMUTATION_H_
+
+#include <cstdint>
+
+#include "shared/base/philox.h"
+
+namespace fgnn {
+
+// Immutable, so safe to use from any thread. Equal (n, key) give equal
+// permutations on every machine.
+class KeyedPermutation {
+ public:
+  // n in [1, 2^62].
+  KeyedPermutation(uint64_t n, PhiloxKey key);
+
+  // The value at `place`, in [0, n); a bijection. place in [0, n).
+  uint64_t operator()(uint64_t place) const;
+
+  uint64_t size() const { return size_; }
+
+ private:
+  uint64_t Encrypt(uint64_t value) const;
+
+  uint64_t size_;
+  PhiloxKey key_;
+  int half_bits_;
+  uint64_t half_mask_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_BASE_PERMUTATION_H_

@@ -1,0 +1,69 @@
+// A training job as the rooms of the house see it: the effective spec without
+// a trace of protobuf. Fields, units, ranges and defaults are documented in
+// proto/fgnn/v1/job.proto, once.
+#ifndef FGNN_SHARED_CONFIG_JOB_SPEC_H_
+#define FGNN_SHARED_CONFIG_JOB_SPEC_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fgnn {
+
+struct ModelSpec {
+  std::string kind;  // "graphsage"
+  uint32_t layers = 2;
+  uint32_t hidden = 256;
+  double dropout = 0.5;
+  double input_dropout = 0;
+};
+
+struct SamplingSpec {
+  std::string kind;  // "khop"
+  std::vector<int32_t> fanouts;  // First hop first; -1: all.
+  uint32_t batch_size = 1024;
+  uint32_t threads = 0;  // 0: the cores of the device.
+};
+
+struct TrainingSpec {
+  uint32_t epochs = 10;
+  std::string optimizer;  // "adam"
+  double learning_rate = 0.003;
+  double weight_decay = 0;
+  uint64_t seed = 1;
+  uint32_t batches_per_step = 1;  // W; effective, so never 0.
+  std::string sync;               // "steps"
+  std::string precision;          // "f32"
+  uint32_t evaluate_every = 1;
+  uint32_t checkpoint_every = 1;
+  uint32_t keep_checkpoints = 2;
+  uint32_t threads = 0;
+};
+
+struct CacheSpec {
+  std::string policy;
+  std::string capacity;
+};
+
+struct LimitsSpec {
+  std::optional<uint64_t> memory_bytes;  // nullopt: what the machine has.
+  uint32_t restarts = 5;
+};
+
+struct JobSpec {
+  std::string dataset;  // Absolute.
+  ModelSpec model;
+  SamplingSpec sampling;
+  TrainingSpec training;
+  CacheSpec cache;
+  std::vector<std::string> devices;  // Effective, so never empty.
+  uint32_t samplers = 1;
+  uint32_t trainers = 1;
+  uint32_t queue_slots = 0;  // 0: planned.
+  LimitsSpec limits;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_CONFIG_JOB_SPEC_H_

@@ -1,0 +1,49 @@
+// Job specs between YAML, protobuf and JobSpec. The fields' documentation in
+// proto/fgnn/v1/job.proto drives all of it: nothing here knows a field by name
+// but the rules that span several.
+#ifndef FGNN_SHARED_CONFIG_JOB_SPEC_PROTO_H_
+#define FGNN_SHARED_CONFIG_JOB_SPEC_PROTO_H_
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "fgnn/v1/job.pb.h"
+#include "shared/config/job_spec.h"
+
+namespace fgnn {
+
+// Reads a job file. `dataset` becomes absolute, relative to the file's folder.
+// Overrides are KEY=VALUE with dotted keys ("training.epochs=3"), VALUE as
+// YAML; a dataset given so is relative to the working folder. Returns what was
+// written, without defaults.
+// InvalidArgument: "FILE:LINE: unknown key 'fanout' in sampling; did you mean
+// 'fanouts'?", wrong type, out of range (naming field, value and range), an
+// override without '='. NotFound, PermissionDenied: the file.
+absl::StatusOr<v1::JobSpec> ReadJobFile(
+    const std::filesystem::path& path, const std::vector<std::string>& overrides);
+
+// The same from text; `origin` stands for the file's name in messages.
+absl::StatusOr<v1::JobSpec> ParseJobYaml(std::string_view yaml,
+                                         std::string_view origin);
+
+// Fills in every default and checks every range and the rules that span
+// fields (a model has as many layers as there are hops; fanouts not 0; …).
+// `default_devices` fill an empty devices list; batches_per_step 0 becomes the
+// number of devices. Idempotent. InvalidArgument names the field.
+absl::StatusOr<v1::JobSpec> MakeEffective(
+    v1::JobSpec spec, const std::vector<std::string>& default_devices);
+
+// Of an effective spec.
+JobSpec FromProto(const v1::JobSpec& spec);
+
+// YAML of a spec, in the order of the proto. `with_help` puts each field's
+// help, unit, range and default beside it as a comment.
+std::string ToYaml(const v1::JobSpec& spec, bool with_help);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_CONFIG_JOB_SPEC_PROTO_H_

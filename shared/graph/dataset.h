@@ -1,0 +1,117 @@
+// A dataset folder, memory-mapped: topology, features, labels and splits.
+// The format is described in shared/graph/README.md.
+#ifndef FGNN_SHARED_GRAPH_DATASET_H_
+#define FGNN_SHARED_GRAPH_DATASET_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/base/types.h"
+
+namespace fgnn {
+
+enum class FeatureType : uint8_t { kFloat32, kFloat16, kBfloat16 };
+
+size_t BytesOf(FeatureType type);
+std::string_view NameOf(FeatureType type);  // "f32", "f16", "bf16".
+
+// The graph in compressed sparse columns: the in-neighbours of v are
+// indices[indptr[v] .. indptr[v+1]). Borrowed from a Dataset.
+struct CscView {
+  absl::Span<const EdgeOffset> indptr;  // [num_nodes + 1], monotone, from 0.
+  // [num_edges], each in [0, num_nodes). Wide ids are read, never written.
+  std::variant<absl::Span<const uint32_t>, absl::Span<const int64_t>> indices;
+
+  uint64_t num_nodes() const { return indptr.size() - 1; }
+  uint64_t num_edges() const { return static_cast<uint64_t>(indptr.back()); }
+};
+
+// [rows, columns] row-major. Borrowed from a Dataset.
+struct FeatureView {
+  const std::byte* data = nullptr;
+  FeatureType type = FeatureType::kFloat32;
+  uint64_t rows = 0;
+  uint64_t columns = 0;
+
+  uint64_t row_bytes() const { return columns * BytesOf(type); }
+  const std::byte* row(uint64_t v) const { return data + v * row_bytes(); }
+};
+
+// How deeply Open() looks.
+enum class Validation : uint8_t {
+  // Files present, types and shapes agree, split ids and labels in range,
+  // indptr monotone and ending at the number of edges, every index in range.
+  // Costs one pass over the topology.
+  kStructure,
+  // And every feature finite, edge weights finite and not negative: one pass
+  // over the features too.
+  kEverything,
+  // Types and shapes only. For tools that look at a folder's metadata, and for
+  // daemons of a service whose scheduler has validated the folder.
+  kShapes,
+};
+
+// Immutable once open; safe to read from any thread. Holds its mappings.
+//
+// Errors name the file, the place in it and the reason:
+//   NotFound         the folder or a file of it is missing.
+//   InvalidArgument  anything that validation finds.
+//   PermissionDenied a file cannot be read.
+class Dataset {
+ public:
+  static absl::StatusOr<Dataset> Open(const std::filesystem::path& folder,
+                                      Validation validation);
+  Dataset(Dataset&&) noexcept;
+  Dataset& operator=(Dataset&&) noexcept;
+  ~Dataset();
+
+  const std::string& name() const;
+  const std::filesystem::path& folder() const;
+  uint64_t num_nodes() const;
+  uint64_t num_edges() const;
+  // Classes of the labels: metadata.yaml's num_classes. 0 without labels.
+  uint32_t num_classes() const;
+
+  const CscView& graph() const;
+  // No rows if the folder has no features.
+  const FeatureView& features() const;
+  // [num_nodes], each in [0, num_classes), or -1 for "has none"; may be empty.
+  absl::Span<const int64_t> labels() const;
+  // Global ids, ascending order not promised. Every one has a label.
+  absl::Span<const int64_t> train() const;
+  absl::Span<const int64_t> valid() const;
+  absl::Span<const int64_t> test() const;
+  // [num_edges] or empty.
+  absl::Span<const float> edge_weights() const;
+  // The v-th line of names.txt; empty if there is no such file.
+  std::string_view NodeName(GlobalId v) const;
+  bool has_names() const;
+
+  // Changes whenever a file of the folder changes (names, sizes, modification
+  // times, inodes); the key of what is derived from it.
+  uint64_t Fingerprint() const;
+
+  // Bytes of all arrays on disk.
+  uint64_t total_bytes() const;
+
+ private:
+  struct Contents;
+  explicit Dataset(std::unique_ptr<Contents> contents);
+  std::unique_ptr<Contents> contents_;
+};
+
+// Validates everything, once per state of the folder: a success is remembered
+// in derived/ under the fingerprint, if that folder can be written.
+absl::Status ValidateOnce(const std::filesystem::path& folder);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_GRAPH_DATASET_H_

@@ -1,0 +1,91 @@
+// NumPy's .npy format, versions 1.0 to 3.0, little endian, C order: a header
+// that says type and shape, then the array. Read by mapping, written by stream.
+#ifndef FGNN_SHARED_GRAPH_NPY_H_
+#define FGNN_SHARED_GRAPH_NPY_H_
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/base/file.h"
+
+namespace fgnn {
+
+// The element types that datasets use. NumPy has no bf16: it is written as
+// '<u2', and metadata.yaml says what it means.
+enum class NpyType : uint8_t { kF16, kF32, kF64, kI8, kU8, kU16, kI32, kU32, kI64, kU64, kBool };
+
+size_t BytesOf(NpyType type);
+std::string_view DescrOf(NpyType type);  // "<f4", "|b1", …
+
+struct NpyHeader {
+  NpyType type = NpyType::kF32;
+  std::vector<uint64_t> shape;
+  uint64_t data_offset = 0;  // Of the first element, from the file's start.
+
+  uint64_t num_elements() const;
+};
+
+// Parses the header at the head of `bytes`. InvalidArgument (with the reason,
+// not the file's name) on anything else, Fortran order and big endian included.
+absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const std::byte> bytes);
+
+// The header's bytes, padded so that the data is 64-byte aligned. `reserve`
+// leaves room for a longer first dimension.
+std::string MakeNpyHeader(NpyType type, absl::Span<const uint64_t> shape);
+
+// A mapped array. The file is checked to hold exactly what its header says.
+class NpyArray {
+ public:
+  static absl::StatusOr<NpyArray> Open(const std::filesystem::path& path);
+  NpyArray() = default;
+
+  const NpyHeader& header() const { return header_; }
+  const std::byte* data() const;
+
+  // The elements; T must be of the header's type's size (a u32 may be read
+  // from '<i4' after its range was checked).
+  template <typename T>
+  absl::Span<const T> As() const {
+    return {reinterpret_cast<const T*>(data()),
+            static_cast<size_t>(header_.num_elements())};
+  }
+
+ private:
+  MappedFile file_;
+  NpyHeader header_;
+};
+
+// Writes an array from front to back without knowing its first dimension
+// beforehand. Close() must be called; an unclosed file is removed.
+class NpyWriter {
+ public:
+  // `row_shape` is the shape without its first dimension.
+  static absl::StatusOr<NpyWriter> Create(const std::filesystem::path& path,
+                                          NpyType type,
+                                          std::vector<uint64_t> row_shape);
+  NpyWriter(NpyWriter&&) noexcept;
+  NpyWriter& operator=(NpyWriter&&) noexcept;
+  ~NpyWriter();
+
+  // Appends whole or part rows.
+  absl::Status Append(const void* data, size_t bytes);
+  // Fills in the shape, flushes, closes. InvalidArgument if a row is partial.
+  absl::Status Close();
+
+ private:
+  struct File;
+  explicit NpyWriter(std::unique_ptr<File> file);
+  std::unique_ptr<File> file_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_GRAPH_NPY_H_

@@ -1,0 +1,169 @@
+// A task: one sampled mini-batch as a contiguous block of memory that every
+// process can map at an address of its own. Offsets, no pointers; arrays are
+// 64-byte aligned; integers are little endian, fixed width.
+//
+//   TaskHeader
+//   hop 0: indptr[D0+1] u32 | indices[E0] u32 | weights f32? | edge ids i64?
+//   hop 1: …                                      (hop 0 is next to the seeds)
+//   input_nodes[U] u32 | hot_rank[U] u32 (optional)
+//
+// The vertices of a batch have one numbering, the local ids: seeds first, then
+// new vertices in order of first appearance. So the destinations of hop h are
+// the local ids [0, D_h), D_0 = number of seeds; its sources are [0, S_h) with
+// S_h = D_{h+1}; and the sources of the last hop are input_nodes, whose first
+// num_seeds entries are the seeds.
+#ifndef FGNN_SHARED_MINIBATCH_TASK_H_
+#define FGNN_SHARED_MINIBATCH_TASK_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/base/types.h"
+
+namespace fgnn {
+
+inline constexpr uint32_t kTaskLayoutVersion = 1;
+inline constexpr uint32_t kTaskMagic = 0x4b53'5446;  // "FTSK"
+inline constexpr int kMaxHops = 8;
+
+// Seconds of a sampler's stages for one batch.
+struct SampleSeconds {
+  float sample = 0;
+  float id_map = 0;
+  float mark = 0;
+  float copy = 0;  // CRC and what else publishing costs.
+};
+
+// Sizes and places (in bytes from the block's start; 0 = absent) of one hop.
+struct TaskHop {
+  uint32_t num_destinations;
+  uint32_t num_sources;
+  uint64_t num_edges;
+  uint64_t indptr_offset;
+  uint64_t indices_offset;
+  uint64_t weights_offset;
+  uint64_t edge_ids_offset;
+};
+
+struct alignas(64) TaskHeader {
+  uint32_t magic;
+  uint32_t layout_version;
+  uint64_t job_key;  // A hash of the job's id: a block of another job is refused.
+  BatchSeq seq;
+  uint32_t part;  // Split parallelism: which of the batch's parts. Else 0.
+  uint32_t num_hops;
+  uint32_t num_seeds;
+  uint32_t num_input_nodes;
+  uint32_t rank_order_version;  // Which hot ranks were used; 0 = none.
+  uint32_t digest;     // CRC32C of indptr, indices, weights per hop, input nodes.
+  uint32_t ranks_crc;  // CRC32C of edge ids and hot ranks.
+  uint32_t header_crc;  // CRC32C of the header with this field zero.
+  uint64_t total_bytes;  // Of the whole task, this header included.
+  uint64_t input_nodes_offset;
+  uint64_t hot_rank_offset;
+  SampleSeconds seconds;
+  TaskHop hops[kMaxHops];
+};
+static_assert(std::is_trivially_copyable_v<TaskHeader>);
+static_assert(sizeof(TaskHeader) % 64 == 0);
+
+// One hop as the reader sees it. Borrowed from the block.
+struct BlockView {
+  uint32_t num_destinations = 0;
+  uint32_t num_sources = 0;
+  absl::Span<const uint32_t> indptr;   // [num_destinations + 1], from 0.
+  absl::Span<const uint32_t> indices;  // [num_edges], local ids < num_sources.
+  absl::Span<const float> weights;     // [num_edges] or empty.
+  absl::Span<const int64_t> edge_ids;  // [num_edges] or empty.
+};
+
+// A task as the reader sees it. Borrowed from the block.
+struct TaskView {
+  BatchSeq seq = 0;
+  uint32_t part = 0;
+  uint32_t num_seeds = 0;
+  uint32_t digest = 0;
+  uint32_t rank_order_version = 0;
+  SampleSeconds seconds;
+  int num_hops = 0;
+  std::array<BlockView, kMaxHops> hops;     // [num_hops], seed side first.
+  absl::Span<const uint32_t> input_nodes;   // Global ids; seeds first.
+  absl::Span<const uint32_t> hot_rank;      // [num_input_nodes] or empty.
+
+  absl::Span<const uint32_t> seeds() const {
+    return input_nodes.subspan(0, num_seeds);
+  }
+  uint64_t num_edges() const;
+};
+
+// Checks a block as a stranger's: magic, version, job, every offset and size
+// within the block, all checksums, indptr monotone, indices below num_sources.
+// The header is copied first, so a peer that writes meanwhile cannot make this
+// process read outside the block. DataLoss with the reason otherwise.
+absl::StatusOr<TaskView> ReadTask(absl::Span<const std::byte> block,
+                                  uint64_t job_key);
+
+// Writes a task into a block, array by array as the sampler makes them.
+//
+//   TaskWriter writer(block, job_key, seq, num_seeds);
+//   FGNN_ASSIGN_OR_RETURN(HopArrays hop, writer.AddHop(D, E));   // per hop
+//   … fill hop.indptr, hop.indices; then writer.SetNumSources(S);
+//   FGNN_ASSIGN_OR_RETURN(auto nodes, writer.AddInputNodes(U));
+//   … fill nodes; const uint32_t digest = writer.Finish(seconds);
+//
+// ResourceExhausted ("task needs more than …") where the block is too small:
+// the caller starts again in a larger one. Not thread-safe.
+class TaskWriter {
+ public:
+  struct HopArrays {
+    uint32_t* indptr;   // [num_destinations + 1], to be filled.
+    uint32_t* indices;  // [num_edges], to be filled.
+    float* weights;     // [num_edges] if asked for, else null.
+  };
+
+  TaskWriter(absl::Span<std::byte> block, uint64_t job_key, BatchSeq seq,
+             uint32_t num_seeds);
+
+  // Makes room for the next hop. num_edges < 2^32.
+  absl::StatusOr<HopArrays> AddHop(uint32_t num_destinations,
+                                   uint64_t num_edges,
+                                   bool with_weights = false);
+  // Of the hop added last.
+  void SetNumSources(uint32_t num_sources);
+  // Makes room for the global ids of the last hop's sources.
+  absl::StatusOr<uint32_t*> AddInputNodes(uint32_t num_input_nodes);
+  // Optional: room for their hot ranks, which are of order `version` (not 0).
+  absl::StatusOr<uint32_t*> AddHotRanks(uint32_t version);
+  // Computes the checksums and writes the header. Returns the task's digest.
+  uint32_t Finish(const SampleSeconds& seconds);
+
+  // Bytes taken so far, header included.
+  uint64_t total_bytes() const { return header_.total_bytes; }
+
+ private:
+  absl::StatusOr<uint64_t> Reserve(uint64_t bytes);  // An offset.
+
+  absl::Span<std::byte> block_;
+  TaskHeader header_ = {};
+};
+
+// Bytes of a task of these sizes, as TaskWriter lays it out.
+// `destinations` and `edges` are per hop.
+uint64_t TaskBytes(absl::Span<const uint64_t> destinations,
+                   absl::Span<const uint64_t> edges, uint64_t num_input_nodes,
+                   bool with_weights, bool with_ranks);
+
+// The hard bound: bytes that no batch of `batch_size` seeds can exceed, given
+// fanouts (first hop first; -1 is all neighbours), the graph's size and its
+// largest in-degree.
+uint64_t MaxTaskBytes(uint64_t batch_size, absl::Span<const int32_t> fanouts,
+                      uint64_t num_nodes, uint64_t num_edges,
+                      uint64_t max_degree, bool with_weights);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_MINIBATCH_TASK_H_

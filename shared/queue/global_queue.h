@@ -1,0 +1,150 @@
+// The global queue (FGNN, section 5.1): samplers put tasks in, trainers take
+// them out, without a call or a lock between them.
+//
+// Batch `seq` lives in slot `seq mod S` at generation `seq div S`. One 64-bit
+// word per slot, `generation:48 | owner:13 | state:3`, changed by one
+// compare-and-swap per step:
+//
+//      FREE ──claim──▶ WRITING ──publish──▶ READY ──claim──▶ READING
+//       ▲ ▲               │                   ▲                 │
+//       │ └──abandon/reap─┘                   └──abandon/reap───┤
+//       └───────────────── release: generation + 1 ─────────────┘
+//
+// Claiming the free slot is the lease of that batch. Only a slot's owner, and
+// for a dead owner the reaper, may leave WRITING and READING.
+#ifndef FGNN_SHARED_QUEUE_GLOBAL_QUEUE_H_
+#define FGNN_SHARED_QUEUE_GLOBAL_QUEUE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/base/clock.h"
+#include "shared/base/types.h"
+#include "shared/minibatch/task.h"
+#include "shared/queue/segment.h"
+
+namespace fgnn {
+
+enum class SlotState : uint8_t { kFree = 0, kWriting = 1, kReady = 2, kReading = 3 };
+
+// How many slots are in each state; they sum to num_slots.
+struct SlotCounts {
+  uint32_t free = 0;
+  uint32_t writing = 0;
+  uint32_t ready = 0;
+  uint32_t reading = 0;
+};
+
+class GlobalQueue;
+
+// A claimed free slot, to be filled. Move-only. Destroyed unpublished, it
+// gives the slot back, so another sampler claims the same seq.
+class WriteSlot {
+ public:
+  WriteSlot(WriteSlot&& other) noexcept;
+  WriteSlot& operator=(WriteSlot&& other) noexcept;
+  ~WriteSlot();
+
+  BatchSeq seq() const { return seq_; }
+  // Where the task is to be written: the slot's own block at first.
+  absl::Span<std::byte> block() const { return block_; }
+  // For a task that does not fit: switches to the overflow block of this
+  // process, waiting until it is free. A READY task of a later seq in it is
+  // retracted (its slot becomes FREE again), so that order cannot deadlock.
+  // DeadlineExceeded; FailedPrecondition if already switched.
+  absl::Status SwitchToOverflow(Deadline deadline);
+  // Hands the block, a finished task, to the trainers.
+  absl::Status Publish() &&;
+
+ private:
+  friend class GlobalQueue;
+  WriteSlot(GlobalQueue* queue, BatchSeq seq, absl::Span<std::byte> block)
+      : queue_(queue), seq_(seq), block_(block) {}
+  GlobalQueue* queue_;  // Null once published or moved from.
+  BatchSeq seq_;
+  absl::Span<std::byte> block_;
+  bool overflow_ = false;
+};
+
+// A claimed ready slot. Move-only. Destroyed unreleased, it makes the slot
+// READY again for another trainer.
+class ReadSlot {
+ public:
+  ReadSlot(ReadSlot&& other) noexcept;
+  ReadSlot& operator=(ReadSlot&& other) noexcept;
+  ~ReadSlot();
+
+  BatchSeq seq() const { return seq_; }
+  // The bytes of the block that the slot names, unchecked: give it to
+  // ReadTask() and compare the task's seq with this one's.
+  absl::Span<const std::byte> block() const { return block_; }
+  // The batch's result is safe elsewhere: frees the slot for seq + num_slots.
+  absl::Status Release() &&;
+  // The block is damaged: frees the slot at the same generation, so that the
+  // batch is sampled again.
+  absl::Status Reject() &&;
+
+ private:
+  friend class GlobalQueue;
+  ReadSlot(GlobalQueue* queue, BatchSeq seq, absl::Span<const std::byte> block)
+      : queue_(queue), seq_(seq), block_(block) {}
+  GlobalQueue* queue_;
+  BatchSeq seq_;
+  absl::Span<const std::byte> block_;
+};
+
+// A process's view of the queue. Thread-safe: any number of threads of the
+// process may claim. Borrows the segment.
+class GlobalQueue {
+ public:
+  // `owner`: this process's index, given by the scheduler; kNoOwner for the
+  // scheduler itself, which claims nothing. `overflow_block`: the one that
+  // belongs to this process, if it is a sampler.
+  GlobalQueue(Segment* segment, OwnerIndex owner,
+              std::optional<uint32_t> overflow_block = std::nullopt);
+
+  // Claims the lowest free seq below the opened limit. nullopt at the
+  // deadline, when nothing could be claimed until then. Cancelled once the
+  // job was stopped.
+  absl::StatusOr<std::optional<WriteSlot>> ClaimForWriting(Deadline deadline);
+
+  // Claims the lowest ready seq in [first, last). As above.
+  absl::StatusOr<std::optional<ReadSlot>> ClaimForReading(BatchSeq first,
+                                                          BatchSeq last,
+                                                          Deadline deadline);
+  // The same without waiting.
+  absl::StatusOr<std::optional<WriteSlot>> TryClaimForWriting();
+  absl::StatusOr<std::optional<ReadSlot>> TryClaimForReading(BatchSeq first,
+                                                             BatchSeq last);
+
+  SlotCounts Counts() const;
+
+  // Scheduler only: samplers may claim every seq below `limit`. Never lowers.
+  void OpenForSampling(BatchSeq limit);
+  BatchSeq sampling_limit() const;
+
+  // Scheduler only: all claims and waits return Cancelled from now on.
+  void Stop();
+  bool stopped() const;
+
+  // Scheduler only, and only after the kernel has said that every process
+  // with this index is dead: its WRITING slots become FREE, its READING slots
+  // READY again, same generation. Idempotent. Returns how many there were.
+  uint32_t ReclaimSlotsOf(OwnerIndex dead_owner);
+
+ private:
+  friend class WriteSlot;
+  friend class ReadSlot;
+  Segment* segment_;
+  OwnerIndex owner_;
+  std::optional<uint32_t> overflow_block_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_QUEUE_GLOBAL_QUEUE_H_

@@ -1,0 +1,149 @@
+// The gradient board, the weights and the ledger: how several trainers make
+// one optimizer step, and why the death of any of them costs one batch.
+//
+// Step t of the job consumes up to W consecutive batches of one epoch
+// (StepOf). A trainer computes (weights of version t, task) -> gradient, writes
+// it to the batch's place on the board and marks the place done. Whoever finds
+// all places of step t done may lease the step: it sums the gradients in batch
+// order, makes the optimizer step into the other buffer and publishes version
+// t + 1, which is the commit of step t. If it dies on the way, version t and
+// all gradients are still there and another one leases the step again.
+//
+// One 64-bit word says where the job stands, `version:48 | owner:13 | state:3`:
+//
+//   EMPTY ──lease──▶ LEASED(owner) ──publish 0──▶ OPEN(0)
+//   OPEN(t) ──lease──▶ LEASED(owner, t) ──publish──▶ OPEN(t + 1)
+//   reaper: LEASED(dead, …) ──▶ what it was before
+#ifndef FGNN_SHARED_QUEUE_GRADIENT_BOARD_H_
+#define FGNN_SHARED_QUEUE_GRADIENT_BOARD_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/base/clock.h"
+#include "shared/base/types.h"
+#include "shared/queue/segment.h"
+
+namespace fgnn {
+
+// Where a batch stands among the steps of its job.
+struct StepPlace {
+  uint64_t step;         // t, over all epochs.
+  uint32_t place;        // On the board, in [0, batches of this step).
+  BatchSeq first_batch;  // The step's batches are [first_batch, last_batch).
+  BatchSeq last_batch;
+};
+StepPlace StepOf(const SegmentOptions& options, BatchSeq seq);
+// The batches [first, last) of step t, as StepPlace of its first one.
+StepPlace BatchesOf(const SegmentOptions& options, uint64_t step);
+
+// What is known of one trained batch. Kept per batch of the epoch in the
+// segment, so that an epoch's metrics and digests are exact whoever died.
+struct BatchRecord {
+  uint64_t seq_plus_one = 0;  // 0: nothing recorded yet. Written last.
+  uint32_t digest = 0;
+  uint32_t num_seeds = 0;
+  uint64_t num_edges = 0;
+  uint32_t num_input_nodes = 0;
+  uint32_t num_cache_hits = 0;
+  float loss = 0;  // Mean over the seeds.
+  uint32_t num_correct = 0;
+  // Stage seconds: the sampler's, then the trainer's.
+  float sample = 0, id_map = 0, mark = 0, copy = 0;
+  float wait = 0, extract = 0, train = 0, sync = 0;
+  uint16_t sampler = 0;  // Owner indices.
+  uint16_t trainer = 0;
+  uint32_t reserved = 0;
+};
+
+class GradientBoard;
+
+// The right to make one step (or the initial weights). Move-only. Destroyed
+// unpublished, it leaves everything as it was.
+class StepLease {
+ public:
+  StepLease(StepLease&& other) noexcept;
+  StepLease& operator=(StepLease&& other) noexcept;
+  ~StepLease();
+
+  // The version to be written: 0 for the initial weights, else t + 1.
+  uint64_t new_version() const { return new_version_; }
+  // Of version new_version() - 1; empty for the initial weights. [P], [P * k].
+  absl::Span<const float> old_weights() const;
+  absl::Span<const float> old_optimizer_state() const;
+  // Of new_version(); hold stale values until written. [P], [P * k].
+  absl::Span<float> new_weights() const;
+  absl::Span<float> new_optimizer_state() const;
+  // The step's gradients in batch order, each [P], and the seeds of each batch.
+  std::vector<absl::Span<const float>> gradients() const;
+  std::vector<uint32_t> num_seeds() const;
+  // Publishes: other processes see the new version from now on.
+  absl::Status Publish() &&;
+
+ private:
+  friend class GradientBoard;
+  StepLease(GradientBoard* board, uint64_t new_version)
+      : board_(board), new_version_(new_version) {}
+  GradientBoard* board_;
+  uint64_t new_version_;
+};
+
+// A process's view of the board. Thread-safe. Borrows the segment.
+class GradientBoard {
+ public:
+  GradientBoard(Segment* segment, OwnerIndex owner);
+
+  // The newest published version = number of committed steps; nullopt until
+  // the initial weights are there.
+  std::optional<uint64_t> version() const;
+
+  // The weights of `version`, [P]. Valid while that version is the newest or
+  // the one before it: a trainer that holds a batch of step t may read version
+  // t until it has marked the batch done.
+  absl::Span<const float> weights(uint64_t version) const;
+  absl::Span<const float> optimizer_state(uint64_t version) const;
+
+  // Where the gradient of batch `seq` is to be written, [P]. The caller holds
+  // the batch's ReadSlot and seq belongs to the open step.
+  absl::Span<float> gradient(BatchSeq seq);
+  // The gradient is complete. `record.seq_plus_one` is filled in.
+  // FailedPrecondition if seq is not of the open step.
+  absl::Status MarkDone(BatchSeq seq, BatchRecord record);
+  bool IsDone(BatchSeq seq) const;
+
+  // Leases the initial weights if there are none, or the open step if all its
+  // gradients are there; nullopt if neither is so or another has the lease.
+  std::optional<StepLease> TryLease();
+
+  // Waits until the version is at least `version` (or initial weights are
+  // there). False at the deadline; Cancelled when the job was stopped.
+  absl::StatusOr<bool> WaitForVersion(uint64_t version, Deadline deadline);
+
+  // Waits until something changed on the board since `seen` (see changes()),
+  // a task became ready, the limits moved, or the deadline passed.
+  uint32_t changes() const;
+  absl::Status WaitForChange(uint32_t seen, Deadline deadline);
+
+  // Scheduler only: trainers may work on steps below `limit`. Never lowers.
+  void OpenForTraining(uint64_t step_limit);
+  uint64_t training_limit() const;
+
+  // The record of batch `seq` of the epoch that is open, if it is done.
+  std::optional<BatchRecord> record(BatchSeq seq) const;
+
+  // Scheduler only, once the owner is dead. True if it held the lease.
+  bool ReclaimLeaseOf(OwnerIndex dead_owner);
+
+ private:
+  friend class StepLease;
+  Segment* segment_;
+  OwnerIndex owner_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_QUEUE_GRADIENT_BOARD_H_

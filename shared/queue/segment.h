@@ -1,0 +1,91 @@
+// A job's shared memory: one sealed memfd that holds the global queue, the
+// gradient board, the weights and the records of the epoch. The layout is
+// drawn in shared/queue/README.md.
+//
+// The scheduler creates it and hands the descriptor to daemons of its own
+// user; everyone maps it at an address of their own, so it holds offsets and
+// trivially copyable types alone. No lock lives in it: every change of owner is
+// one compare-and-swap, so a process killed anywhere leaves a state that the
+// reaper can name.
+#ifndef FGNN_SHARED_QUEUE_SEGMENT_H_
+#define FGNN_SHARED_QUEUE_SEGMENT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shared/base/types.h"
+#include "shared/base/unique_fd.h"
+
+namespace fgnn {
+
+// What a segment is made for. Fixed for the job's life.
+struct SegmentOptions {
+  uint64_t job_key = 0;             // Hash of the job's id.
+  uint32_t num_slots = 0;           // [1, 4096].
+  uint64_t slot_bytes = 0;          // Measured tasks x 1.25.
+  uint32_t num_overflow_blocks = 0;  // One per sampler.
+  uint64_t overflow_bytes = 0;      // The hard bound of a task.
+  uint64_t batches_per_epoch = 0;   // >= 1.
+  uint64_t epochs = 0;              // >= 1.
+  uint32_t batches_per_step = 1;    // W, [1, 1024].
+  uint64_t num_parameters = 0;      // Floats of all weights, P.
+  // Floats of optimizer state per weight: 2 for Adam.
+  uint32_t optimizer_floats_per_parameter = 2;
+
+  // Steps never span epochs: the last step of an epoch has fewer batches where
+  // W does not divide them.
+  uint64_t steps_per_epoch() const {
+    return (batches_per_epoch + batches_per_step - 1) / batches_per_step;
+  }
+};
+
+// InvalidArgument naming the field that is out of range.
+absl::Status ValidateOptions(const SegmentOptions& options);
+
+// Bytes of the segment that Create() would make.
+uint64_t SegmentBytes(const SegmentOptions& options);
+
+// A mapped segment. Movable in the sense of its unique_ptr; the mapping stays
+// where it is. Thread-safe: it only holds addresses.
+class Segment {
+ public:
+  // Scheduler only. Allocates every page (posix_fallocate), so that touching
+  // one later cannot kill anyone; before that it asks MemAvailable and the
+  // cgroup's limit. ResourceExhausted with need and have where it does not fit.
+  static absl::StatusOr<std::unique_ptr<Segment>> Create(
+      const SegmentOptions& options);
+
+  // Any daemon, of a descriptor it was handed. InvalidArgument if the
+  // segment is not sealed, has another layout version, another job, or sizes
+  // that do not add up to the file's.
+  static absl::StatusOr<std::unique_ptr<Segment>> Attach(UniqueFd fd,
+                                                         uint64_t job_key);
+  ~Segment();
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  // Borrowed; to be sent to a daemon with SCM_RIGHTS.
+  int fd() const;
+  // A copy taken at Create/Attach: a peer cannot change it afterwards.
+  const SegmentOptions& options() const { return options_; }
+  uint64_t total_bytes() const;
+
+  // For GlobalQueue and GradientBoard.
+  struct Regions;
+  const Regions& regions() const { return *regions_; }
+
+ private:
+  Segment() = default;
+  struct Mapping;
+  SegmentOptions options_;
+  std::unique_ptr<Mapping> mapping_;
+  std::unique_ptr<Regions> regions_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_QUEUE_SEGMENT_H_

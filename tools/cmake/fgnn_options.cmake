@@ -1,0 +1,37 @@
+# Options a user may set, and the flags that every target is compiled with.
+option(FGNN_BUILD_TESTS "Build the unit and integration tests" ON)
+set(FGNN_SANITIZE "" CACHE STRING
+    "Sanitizers for all targets, e.g. 'address,undefined' or 'thread'")
+set(FGNN_TORCH_DIR "${CMAKE_SOURCE_DIR}/.deps/torch" CACHE PATH
+    "Folder that holds torch/ as the wheel unpacks (see tools/setup)")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+# The whole program takes seconds to link with ld, and a fraction with mold.
+find_program(FGNN_MOLD mold)
+if(FGNN_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+find_program(FGNN_CCACHE ccache)
+if(FGNN_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${FGNN_CCACHE})
+endif()
+
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer")
+if(FGNN_SANITIZE)
+  add_compile_options(-fsanitize=${FGNN_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${FGNN_SANITIZE})
+endif()
+
+# Ours only; generated and foreign code is included as SYSTEM.
+add_library(fgnn_warnings INTERFACE)
+target_compile_options(fgnn_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+  -Werror
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)

@@ -1,0 +1,49 @@
+# One library per leaf folder: what a leaf may include is what it links.
+#
+#   fgnn_library(shared_queue SRCS a.cc b.cc DEPS shared_base absl::status)
+#
+# The target's alias is fgnn::shared_queue; includes are written from the root
+# of the tree ("shared/queue/slot.h"). Pass PRIVATE_DEPS for what headers of the
+# leaf do not show. A leaf without sources becomes an INTERFACE library.
+function(fgnn_library name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
+  if(ARG_SRCS)
+    add_library(${name} STATIC ${ARG_SRCS})
+    target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
+    target_link_libraries(${name} PUBLIC ${ARG_DEPS}
+                          PRIVATE fgnn_warnings ${ARG_PRIVATE_DEPS})
+  else()
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE ${CMAKE_SOURCE_DIR})
+    target_link_libraries(${name} INTERFACE ${ARG_DEPS})
+  endif()
+  add_library(fgnn::${name} ALIAS ${name})
+endfunction()
+
+function(fgnn_program name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE fgnn_warnings ${ARG_DEPS})
+endfunction()
+
+# A GoogleTest program. LABELS: unit (default), integration, gpu, ….
+function(fgnn_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${ARG_SRCS})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE fgnn_warnings ${ARG_DEPS}
+                        GTest::gmock_main)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+    ENVIRONMENT "FGNN_SOURCE_DIR=${CMAKE_SOURCE_DIR};FGNN_BIN_DIR=${CMAKE_BINARY_DIR}/bin")
+endfunction()
