@@ -34,6 +34,9 @@ struct CscView {
   uint64_t num_edges() const { return static_cast<uint64_t>(indptr.back()); }
 };
 
+// The largest number of in-neighbours of a vertex: one pass over indptr.
+uint64_t MaxInDegree(const CscView& graph);
+
 // [rows, columns] row-major. Borrowed from a Dataset.
 struct FeatureView {
   const std::byte* data = nullptr;

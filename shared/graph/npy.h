@@ -20,7 +20,19 @@ namespace fgnn {
 
 // The element types that datasets use. NumPy has no bf16: it is written as
 // '<u2', and metadata.yaml says what it means.
-enum class NpyType : uint8_t { kF16, kF32, kF64, kI8, kU8, kU16, kI32, kU32, kI64, kU64, kBool };
+enum class NpyType : uint8_t {
+  kF16,
+  kF32,
+  kF64,
+  kI8,
+  kU8,
+  kU16,
+  kI32,
+  kU32,
+  kI64,
+  kU64,
+  kBool
+};
 
 size_t BytesOf(NpyType type);
 std::string_view DescrOf(NpyType type);  // "<f4", "|b1", …
@@ -37,8 +49,8 @@ struct NpyHeader {
 // not the file's name) on anything else, Fortran order and big endian included.
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const std::byte> bytes);
 
-// The header's bytes, padded so that the data is 64-byte aligned. `reserve`
-// leaves room for a longer first dimension.
+// The header's bytes, padded so that the data is 64-byte aligned, with room for
+// any first dimension: headers of equal types and rows have equal lengths.
 std::string MakeNpyHeader(NpyType type, absl::Span<const uint64_t> shape);
 
 // A mapped array. The file is checked to hold exactly what its header says.

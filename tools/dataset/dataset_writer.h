@@ -12,26 +12,17 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/base/types.h"
+#include "shared/base/unique_fd.h"
 #include "shared/graph/dataset.h"
+#include "shared/graph/metadata.h"
 
 namespace fgnn {
-
-// What metadata.yaml says; written by Commit().
-struct DatasetMetadata {
-  std::string name;
-  std::string source;       // Where it came from, one line for people.
-  uint64_t num_nodes = 0;
-  uint64_t num_edges = 0;
-  uint64_t feature_columns = 0;  // 0: no features.
-  FeatureType feature_type = FeatureType::kFloat32;
-  uint32_t num_classes = 0;      // 0: no labels.
-  bool symmetric = false;
-};
 
 // Removes what it wrote unless Commit() succeeded. Not thread-safe.
 class DatasetWriter {
  public:
-  // AlreadyExists if `out` exists and is not an empty folder.
+  // AlreadyExists if `out` exists and is not an empty folder. Makes missing
+  // parents. Removes what a writer of the same `out` that was killed left.
   static absl::StatusOr<DatasetWriter> Create(const std::filesystem::path& out);
   DatasetWriter(DatasetWriter&& other) noexcept;
   DatasetWriter& operator=(DatasetWriter&& other) noexcept;
@@ -44,13 +35,18 @@ class DatasetWriter {
   // "train", "valid" or "test".
   absl::Status WriteSplit(const std::string& name,
                           absl::Span<const int64_t> ids);
-  // Writes metadata.yaml, validates the folder (kStructure), renames it.
+  // Writes metadata.yaml, validates the folder (kStructure), flushes it to the
+  // disk and renames it. A name that is empty becomes that of `out`.
   absl::Status Commit(const DatasetMetadata& metadata);
 
  private:
-  DatasetWriter(std::filesystem::path out, std::filesystem::path partial);
+  DatasetWriter() = default;
+  void Abandon();
+
   std::filesystem::path out_;
   std::filesystem::path partial_;  // Empty once committed or moved from.
+  std::vector<std::filesystem::path> made_parents_;  // Outermost first.
+  UniqueFd lock_;  // Held on partial_ for as long as its maker lives.
 };
 
 // Splits the labelled vertices at random, keyed by `seed`: a share for

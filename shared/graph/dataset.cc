@@ -1,0 +1,424 @@
+#include "shared/graph/dataset.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "shared/base/file.h"
+#include "shared/base/philox.h"
+#include "shared/base/status.h"
+#include "shared/graph/metadata.h"
+#include "shared/graph/npy.h"
+#include "shared/graph/validate.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<const char*, 9> kFiles = {
+    "metadata.yaml", "csc_indptr.npy", "indices.npy",
+    "features.npy",  "labels.npy",     "train.npy",
+    "valid.npy",     "test.npy",       "edge_weights.npy"};
+constexpr char kNames[] = "names.txt";
+
+NpyType StoredType(FeatureType type) {
+  switch (type) {
+    case FeatureType::kFloat32:
+      return NpyType::kF32;
+    case FeatureType::kFloat16:
+      return NpyType::kF16;
+    case FeatureType::kBfloat16:
+      break;
+  }
+  return NpyType::kU16;
+}
+
+// What an array of the folder has to be.
+struct Wanted {
+  std::vector<NpyType> types;
+  std::vector<uint64_t> shape;
+  std::string because;  // Where the shape comes from.
+};
+
+absl::Status CheckKind(const fs::path& path, const NpyHeader& header,
+                       const Wanted& wanted) {
+  if (std::find(wanted.types.begin(), wanted.types.end(), header.type) ==
+      wanted.types.end()) {
+    std::vector<std::string> names;
+    for (const NpyType type : wanted.types) {
+      names.push_back(absl::StrCat("'", std::string(DescrOf(type)), "'"));
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        path.string(), ": its elements are '",
+        std::string(DescrOf(header.type)), "', but ",
+        absl::StrJoin(names, " or "), " is wanted; convert it with astype()"));
+  }
+  if (header.shape != wanted.shape) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path.string(), ": its shape is (", absl::StrJoin(header.shape, ", "),
+        "), but (", absl::StrJoin(wanted.shape, ", "), ") is wanted by ",
+        wanted.because, "; rebuild the dataset"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NpyArray> OpenWanted(const fs::path& path,
+                                    const Wanted& wanted) {
+  absl::StatusOr<NpyArray> array = NpyArray::Open(path);
+  if (absl::IsNotFound(array.status())) {
+    return absl::NotFoundError(absl::StrCat(path.string(), ": missing, but ",
+                                            wanted.because,
+                                            " wants it; rebuild the dataset"));
+  }
+  if (!array.ok()) return array.status();
+  FGNN_RETURN_IF_ERROR(CheckKind(path, array->header(), wanted));
+  return array;
+}
+
+// NotFound only if there is no such folder: what cannot be looked at is
+// PermissionDenied.
+absl::Status CheckFolder(const fs::path& folder) {
+  struct stat stat {};
+  const std::string what = absl::StrCat("dataset folder ", folder.string());
+  if (::stat(folder.c_str(), &stat) != 0) {
+    if (errno != ENOENT) return ErrnoToStatus(errno, what);
+    return absl::NotFoundError(
+        absl::StrCat(what,
+                     ": does not exist; make it with 'fgnn dataset "
+                     "import' or 'fgnn dataset generate'"));
+  }
+  if (!S_ISDIR(stat.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what,
+                     ": is not a folder; name the folder that holds "
+                     "metadata.yaml"));
+  }
+  if (::access(folder.c_str(), R_OK | X_OK) != 0) {
+    const absl::Status status = ErrnoToStatus(errno, what);
+    return absl::Status(
+        status.code(),
+        absl::StrCat(MessageOf(status), "; grant it with chmod -R a+rX"));
+  }
+  return absl::OkStatus();
+}
+
+bool Exists(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+struct FolderState {
+  uint64_t fingerprint = 0;
+  uint64_t array_bytes = 0;
+};
+
+FolderState StateOf(const fs::path& folder) {
+  FolderState state;
+  uint64_t& h = state.fingerprint;
+  const auto mix = [&h, &folder, &state](const char* name) {
+    struct stat stat {};
+    if (::stat((folder / name).c_str(), &stat) != 0) return;
+    for (const char* c = name; *c != '\0'; ++c) {
+      h = Mix64(h ^ static_cast<unsigned char>(*c));
+    }
+    for (const auto field : {static_cast<uint64_t>(stat.st_size),
+                             static_cast<uint64_t>(stat.st_mtim.tv_sec),
+                             static_cast<uint64_t>(stat.st_mtim.tv_nsec),
+                             static_cast<uint64_t>(stat.st_ino)}) {
+      h = Mix64(h ^ field);
+    }
+    if (std::string_view(name).ends_with(".npy")) {
+      state.array_bytes += static_cast<uint64_t>(stat.st_size);
+    }
+  };
+  for (const char* name : kFiles) mix(name);
+  mix(kNames);
+  return state;
+}
+
+std::vector<std::string_view> SplitLines(std::string_view text,
+                                         uint64_t num_nodes) {
+  std::vector<std::string_view> lines;
+  lines.reserve(num_nodes);
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+}  // namespace
+
+size_t BytesOf(FeatureType type) {
+  return type == FeatureType::kFloat32 ? 4 : 2;
+}
+
+std::string_view NameOf(FeatureType type) {
+  switch (type) {
+    case FeatureType::kFloat32:
+      return "f32";
+    case FeatureType::kFloat16:
+      return "f16";
+    case FeatureType::kBfloat16:
+      break;
+  }
+  return "bf16";
+}
+
+uint64_t MaxInDegree(const CscView& graph) {
+  EdgeOffset most = 0;
+  for (size_t v = 1; v < graph.indptr.size(); ++v) {
+    most = std::max(most, graph.indptr[v] - graph.indptr[v - 1]);
+  }
+  return static_cast<uint64_t>(most);
+}
+
+struct Dataset::Contents {
+  absl::Status OpenTopology();
+  absl::Status OpenFeatures();
+  absl::Status OpenLabels();
+  absl::Status OpenSplit(const char* file, NpyArray* array);
+  absl::Status OpenOptional();
+  absl::Status Validate(Validation validation) const;
+
+  std::string PathOf(const char* file) const {
+    return (folder / file).string();
+  }
+  absl::Span<const int64_t> Ids(const NpyArray& array) const {
+    if (array.header().shape.empty()) return {};
+    return array.As<int64_t>();
+  }
+
+  fs::path folder;
+  DatasetMetadata metadata;
+  FolderState state;
+
+  NpyArray indptr_array, indices_array, feature_array, label_array;
+  NpyArray train_array, valid_array, test_array, weight_array;
+  std::optional<MappedFile> names;
+
+  CscView graph;
+  FeatureView features;
+  absl::Span<const int64_t> labels;
+  absl::Span<const float> weights;
+
+  // Few callers ask for names, so the first one pays for finding the lines.
+  mutable std::once_flag lines_once;
+  mutable std::vector<std::string_view> lines;
+};
+
+absl::Status Dataset::Contents::OpenTopology() {
+  FGNN_ASSIGN_OR_RETURN(
+      indptr_array, OpenWanted(folder / "csc_indptr.npy",
+                               {{NpyType::kI64},
+                                {metadata.num_nodes + 1},
+                                absl::StrCat("metadata.yaml's num_nodes (",
+                                             metadata.num_nodes, ") + 1")}));
+  FGNN_ASSIGN_OR_RETURN(
+      indices_array, OpenWanted(folder / "indices.npy",
+                                {{NpyType::kU32, NpyType::kI32, NpyType::kI64},
+                                 {metadata.num_edges},
+                                 absl::StrCat("metadata.yaml's num_edges (",
+                                              metadata.num_edges, ")")}));
+  graph.indptr = indptr_array.As<EdgeOffset>();
+  if (indices_array.header().type == NpyType::kI64) {
+    graph.indices = indices_array.As<int64_t>();
+  } else {
+    graph.indices = indices_array.As<uint32_t>();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Dataset::Contents::OpenFeatures() {
+  const fs::path path = folder / "features.npy";
+  if (metadata.feature_columns == 0) {
+    if (!Exists(path)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(path.string(),
+                     ": is there, but metadata.yaml says feature_columns 0; "
+                     "set it to the array's columns or remove the file"));
+  }
+  FGNN_ASSIGN_OR_RETURN(
+      feature_array,
+      OpenWanted(path,
+                 {{StoredType(metadata.feature_type)},
+                  {metadata.num_nodes, metadata.feature_columns},
+                  absl::StrCat("metadata.yaml's num_nodes, feature_columns and "
+                               "feature_type ",
+                               std::string(NameOf(metadata.feature_type)))}));
+  features = {feature_array.data(), metadata.feature_type, metadata.num_nodes,
+              metadata.feature_columns};
+  return absl::OkStatus();
+}
+
+absl::Status Dataset::Contents::OpenLabels() {
+  const fs::path path = folder / "labels.npy";
+  if (metadata.num_classes == 0) {
+    if (!Exists(path)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(path.string(),
+                     ": is there, but metadata.yaml says num_classes 0; set "
+                     "it to the number of classes or remove the file"));
+  }
+  FGNN_ASSIGN_OR_RETURN(
+      label_array,
+      OpenWanted(path, {{NpyType::kI64},
+                        {metadata.num_nodes},
+                        "metadata.yaml's num_nodes and num_classes"}));
+  labels = label_array.As<int64_t>();
+  return absl::OkStatus();
+}
+
+absl::Status Dataset::Contents::OpenSplit(const char* file, NpyArray* array) {
+  const fs::path path = folder / file;
+  if (!Exists(path)) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(NpyArray opened, NpyArray::Open(path));
+  if (opened.header().shape.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path.string(), ": has ", opened.header().shape.size(),
+        " dimensions, but a list of global ids has one; save it flat"));
+  }
+  FGNN_RETURN_IF_ERROR(CheckKind(path, opened.header(),
+                                 {{NpyType::kI64}, opened.header().shape, ""}));
+  *array = std::move(opened);
+  return absl::OkStatus();
+}
+
+absl::Status Dataset::Contents::OpenOptional() {
+  FGNN_RETURN_IF_ERROR(OpenSplit("train.npy", &train_array));
+  FGNN_RETURN_IF_ERROR(OpenSplit("valid.npy", &valid_array));
+  FGNN_RETURN_IF_ERROR(OpenSplit("test.npy", &test_array));
+  if (Exists(folder / "edge_weights.npy")) {
+    FGNN_ASSIGN_OR_RETURN(
+        weight_array,
+        OpenWanted(folder / "edge_weights.npy", {{NpyType::kF32},
+                                                 {metadata.num_edges},
+                                                 "metadata.yaml's num_edges"}));
+    weights = weight_array.As<float>();
+  }
+  if (Exists(folder / kNames)) {
+    FGNN_ASSIGN_OR_RETURN(names, MappedFile::Open(folder / kNames));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Dataset::Contents::Validate(Validation validation) const {
+  if (validation == Validation::kShapes) return absl::OkStatus();
+  FGNN_RETURN_IF_ERROR(
+      CheckIndptr(PathOf("csc_indptr.npy"), graph.indptr, metadata.num_edges));
+  FGNN_RETURN_IF_ERROR(
+      CheckIndices(PathOf("indices.npy"), graph,
+                   indices_array.header().type == NpyType::kI32));
+  FGNN_RETURN_IF_ERROR(
+      CheckLabels(PathOf("labels.npy"), labels, metadata.num_classes));
+  const std::pair<const char*, const NpyArray*> splits[] = {
+      {"train.npy", &train_array},
+      {"valid.npy", &valid_array},
+      {"test.npy", &test_array}};
+  for (const auto& [file, array] : splits) {
+    FGNN_RETURN_IF_ERROR(
+        CheckSplit(PathOf(file), Ids(*array), labels, metadata.num_nodes));
+  }
+  if (names.has_value()) {
+    const auto bytes = names->bytes();
+    FGNN_RETURN_IF_ERROR(
+        CheckNames(PathOf(kNames),
+                   {reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                   metadata.num_nodes));
+  }
+  if (validation != Validation::kEverything) return absl::OkStatus();
+  FGNN_RETURN_IF_ERROR(CheckFeatures(PathOf("features.npy"), features));
+  return CheckEdgeWeights(PathOf("edge_weights.npy"), weights);
+}
+
+absl::StatusOr<Dataset> Dataset::Open(const fs::path& folder,
+                                      Validation validation) {
+  FGNN_RETURN_IF_ERROR(CheckFolder(folder));
+  auto contents = std::make_unique<Contents>();
+  contents->folder = folder;
+  // Before anything is read: a file that changes meanwhile changes the key.
+  contents->state = StateOf(folder);
+  FGNN_ASSIGN_OR_RETURN(contents->metadata, ReadMetadata(folder));
+  FGNN_RETURN_IF_ERROR(contents->OpenTopology());
+  FGNN_RETURN_IF_ERROR(contents->OpenFeatures());
+  FGNN_RETURN_IF_ERROR(contents->OpenLabels());
+  FGNN_RETURN_IF_ERROR(contents->OpenOptional());
+  FGNN_RETURN_IF_ERROR(contents->Validate(validation));
+  return Dataset(std::move(contents));
+}
+
+Dataset::Dataset(std::unique_ptr<Contents> contents)
+    : contents_(std::move(contents)) {}
+Dataset::Dataset(Dataset&&) noexcept = default;
+Dataset& Dataset::operator=(Dataset&&) noexcept = default;
+Dataset::~Dataset() = default;
+
+const std::string& Dataset::name() const { return contents_->metadata.name; }
+const fs::path& Dataset::folder() const { return contents_->folder; }
+uint64_t Dataset::num_nodes() const { return contents_->metadata.num_nodes; }
+uint64_t Dataset::num_edges() const { return contents_->metadata.num_edges; }
+uint32_t Dataset::num_classes() const {
+  return contents_->metadata.num_classes;
+}
+const CscView& Dataset::graph() const { return contents_->graph; }
+const FeatureView& Dataset::features() const { return contents_->features; }
+absl::Span<const int64_t> Dataset::labels() const { return contents_->labels; }
+absl::Span<const int64_t> Dataset::train() const {
+  return contents_->Ids(contents_->train_array);
+}
+absl::Span<const int64_t> Dataset::valid() const {
+  return contents_->Ids(contents_->valid_array);
+}
+absl::Span<const int64_t> Dataset::test() const {
+  return contents_->Ids(contents_->test_array);
+}
+absl::Span<const float> Dataset::edge_weights() const {
+  return contents_->weights;
+}
+bool Dataset::has_names() const { return contents_->names.has_value(); }
+uint64_t Dataset::Fingerprint() const { return contents_->state.fingerprint; }
+uint64_t Dataset::total_bytes() const { return contents_->state.array_bytes; }
+
+std::string_view Dataset::NodeName(GlobalId v) const {
+  if (!has_names()) return {};
+  const Contents& c = *contents_;
+  std::call_once(c.lines_once, [&c] {
+    const auto bytes = c.names->bytes();
+    c.lines =
+        SplitLines({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                   c.metadata.num_nodes);
+  });
+  return v < c.lines.size() ? c.lines[v] : std::string_view();
+}
+
+absl::Status ValidateOnce(const fs::path& folder) {
+  FGNN_RETURN_IF_ERROR(CheckFolder(folder));
+  const fs::path mark = folder / "derived" / "validated";
+  const std::string state = absl::StrCat(
+      absl::Hex(StateOf(folder).fingerprint, absl::kZeroPad16), "\n");
+  const absl::StatusOr<std::string> known = ReadSmallFile(mark);
+  if (known.ok() && *known == state) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
+                        Dataset::Open(folder, Validation::kEverything));
+  // A folder that cannot be written is validated each time, and that is all.
+  std::error_code ignored;
+  fs::create_directory(mark.parent_path(), ignored);
+  WriteFileAtomically(
+      mark,
+      absl::StrCat(absl::Hex(dataset.Fingerprint(), absl::kZeroPad16), "\n"))
+      .IgnoreError();
+  return absl::OkStatus();
+}
+
+}  // namespace fgnn

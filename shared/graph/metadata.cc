@@ -1,0 +1,160 @@
+#include "shared/graph/metadata.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/file.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+constexpr size_t kMaxMetadataBytes = 1 << 20;
+constexpr uint64_t kMaxNodes = std::numeric_limits<uint32_t>::max();
+
+// Reads keys of one mapping; the first error stays.
+class KeyReader {
+ public:
+  KeyReader(std::string file, YAML::Node root)
+      : file_(std::move(file)), root_(std::move(root)) {}
+
+  template <typename T>
+  T Get(const std::string& key, T otherwise, std::string_view wanted) {
+    const YAML::Node node = std::as_const(root_)[key];
+    if (!node) return otherwise;
+    T value;
+    // uint64_t of "-1" wraps in yaml-cpp, so look at the text.
+    const bool negative = node.IsScalar() && !node.Scalar().empty() &&
+                          node.Scalar().front() == '-';
+    if (!node.IsScalar() || (!std::is_same_v<T, std::string> && negative) ||
+        !YAML::convert<T>::decode(node, value)) {
+      Fail(absl::StrCat("line ", node.Mark().line + 1, ": ", key, " is not ",
+                        std::string(wanted)));
+      return otherwise;
+    }
+    return value;
+  }
+
+  void Require(const std::string& key) {
+    if (!std::as_const(root_)[key])
+      Fail(absl::StrCat("key ", key, " is missing"));
+  }
+
+  void Fail(std::string_view reason) {
+    if (!status_.ok()) return;
+    status_ = absl::InvalidArgumentError(absl::StrCat(
+        file_, ": ", std::string(reason),
+        "; mend it, or make the folder again with 'fgnn dataset'"));
+  }
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  std::string file_;
+  YAML::Node root_;
+  absl::Status status_;
+};
+
+FeatureType GetFeatureType(KeyReader& keys) {
+  const std::string text =
+      keys.Get<std::string>("feature_type", "f32", "a word");
+  for (const FeatureType type :
+       {FeatureType::kFloat32, FeatureType::kFloat16, FeatureType::kBfloat16}) {
+    if (text == NameOf(type)) return type;
+  }
+  keys.Fail(
+      absl::StrCat("feature_type '", text, "' is none of f32, f16, bf16"));
+  return FeatureType::kFloat32;
+}
+
+absl::StatusOr<DatasetMetadata> FromYaml(const std::string& file,
+                                         const YAML::Node& root) {
+  KeyReader keys(file, root);
+  if (!root.IsMap()) {
+    keys.Fail("is not a mapping of keys to values");
+    return keys.status();
+  }
+  constexpr std::string_view kCount = "a whole number that is not negative";
+  DatasetMetadata metadata;
+  keys.Require("num_nodes");
+  keys.Require("num_edges");
+  metadata.name = keys.Get<std::string>("name", "", "a word");
+  metadata.source = keys.Get<std::string>("source", "", "a line of text");
+  metadata.num_nodes = keys.Get<uint64_t>("num_nodes", 1, kCount);
+  metadata.num_edges = keys.Get<uint64_t>("num_edges", 0, kCount);
+  metadata.feature_columns = keys.Get<uint64_t>("feature_columns", 0, kCount);
+  metadata.feature_type = GetFeatureType(keys);
+  metadata.num_classes = keys.Get<uint32_t>("num_classes", 0, kCount);
+  metadata.symmetric = keys.Get<bool>("symmetric", false, "true or false");
+  if (metadata.num_nodes == 0 || metadata.num_nodes > kMaxNodes) {
+    keys.Fail(absl::StrCat("num_nodes is ", metadata.num_nodes,
+                           ", which is not in [1, ", kMaxNodes, "]"));
+  }
+  if (metadata.num_edges >
+      static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    keys.Fail(absl::StrCat("num_edges is ", metadata.num_edges,
+                           ", which is more than 2^63 - 1"));
+  }
+  if (!keys.status().ok()) return keys.status();
+  return metadata;
+}
+
+// yaml-cpp's messages end in the place, ours in the way out.
+absl::StatusOr<DatasetMetadata> Parse(const std::string& file,
+                                      const std::string& text) {
+  try {
+    return FromYaml(file, YAML::Load(text));
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file, ": line ", error.mark.line + 1, ": ", error.msg,
+        "; mend it, or make the folder again with 'fgnn dataset'"));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<DatasetMetadata> ReadMetadata(
+    const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "metadata.yaml";
+  const absl::StatusOr<std::string> text =
+      ReadSmallFile(path, kMaxMetadataBytes);
+  if (absl::IsNotFound(text.status())) {
+    return absl::NotFoundError(absl::StrCat(
+        path.string(), ": missing; ", folder.string(),
+        " is no dataset folder: make one with 'fgnn dataset import' or "
+        "'fgnn dataset generate'"));
+  }
+  if (!text.ok()) return text.status();
+  FGNN_ASSIGN_OR_RETURN(DatasetMetadata metadata, Parse(path.string(), *text));
+  if (metadata.name.empty()) {
+    const std::filesystem::path whole =
+        std::filesystem::absolute(folder).lexically_normal();
+    metadata.name = whole.has_filename()
+                        ? whole.filename().string()
+                        : whole.parent_path().filename().string();
+  }
+  return metadata;
+}
+
+std::string FormatMetadata(const DatasetMetadata& metadata) {
+  YAML::Emitter out;
+  out << YAML::BeginMap;
+  out << YAML::Key << "name" << YAML::Value << metadata.name;
+  out << YAML::Key << "source" << YAML::Value << metadata.source;
+  out << YAML::Key << "num_nodes" << YAML::Value << metadata.num_nodes;
+  out << YAML::Key << "num_edges" << YAML::Value << metadata.num_edges;
+  out << YAML::Key << "feature_columns" << YAML::Value
+      << metadata.feature_columns;
+  out << YAML::Key << "feature_type" << YAML::Value
+      << std::string(NameOf(metadata.feature_type));
+  out << YAML::Key << "num_classes" << YAML::Value << metadata.num_classes;
+  out << YAML::Key << "symmetric" << YAML::Value << metadata.symmetric;
+  out << YAML::EndMap;
+  return std::string(out.c_str()) + "\n";
+}
+
+}  // namespace fgnn

@@ -1,0 +1,37 @@
+// metadata.yaml of a dataset folder: what the arrays are to be.
+#ifndef FGNN_SHARED_GRAPH_METADATA_H_
+#define FGNN_SHARED_GRAPH_METADATA_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "shared/graph/dataset.h"
+
+namespace fgnn {
+
+struct DatasetMetadata {
+  std::string name;
+  std::string source;      // Where it came from, one line for people.
+  uint64_t num_nodes = 0;  // In [1, 2^32).
+  uint64_t num_edges = 0;
+  uint64_t feature_columns = 0;  // 0: no features.
+  FeatureType feature_type = FeatureType::kFloat32;
+  uint32_t num_classes = 0;  // 0: no labels.
+  bool symmetric = false;
+};
+
+// Reads `folder`/metadata.yaml. num_nodes and num_edges must be there, the
+// rest has defaults (the name is the folder's); unknown keys are ignored.
+//   NotFound         there is no such file.
+//   InvalidArgument  not YAML, or a value out of range; names line and key.
+absl::StatusOr<DatasetMetadata> ReadMetadata(
+    const std::filesystem::path& folder);
+
+// The file's contents.
+std::string FormatMetadata(const DatasetMetadata& metadata);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_GRAPH_METADATA_H_

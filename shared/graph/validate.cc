@@ -1,0 +1,227 @@
+#include "shared/graph/validate.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+constexpr uintptr_t kPageBytes = 4096;
+constexpr size_t kReleaseBytes = size_t{16} << 20;
+constexpr size_t kBlockElements = 1 << 12;
+constexpr char kRebuild[] = "; rebuild the dataset";
+
+// Drops the mapping's pages that lie wholly in [begin, end): they stay in the
+// page cache and out of this process. Advice, so a refusal costs nothing.
+void Release(const void* begin, const void* end) {
+  const uintptr_t from =
+      (reinterpret_cast<uintptr_t>(begin) + kPageBytes - 1) & ~(kPageBytes - 1);
+  const uintptr_t to = reinterpret_cast<uintptr_t>(end) & ~(kPageBytes - 1);
+  if (to > from)
+    ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+}
+
+// The place of the first element for which is_bad() holds, or values.size().
+// The inner loop only gathers a flag, so that it is vectorised.
+template <typename T, typename IsBad>
+size_t FindBad(absl::Span<const T> values, IsBad is_bad) {
+  const size_t per_release = kReleaseBytes / sizeof(T);
+  for (size_t chunk = 0; chunk < values.size(); chunk += per_release) {
+    const size_t chunk_end = std::min(values.size(), chunk + per_release);
+    for (size_t begin = chunk; begin < chunk_end; begin += kBlockElements) {
+      const size_t end = std::min(chunk_end, begin + kBlockElements);
+      unsigned bad = 0;
+      for (size_t i = begin; i < end; ++i) {
+        bad |= static_cast<unsigned>(is_bad(values[i]));
+      }
+      if (bad != 0) {
+        return static_cast<size_t>(
+            std::find_if(values.begin() + begin, values.begin() + end, is_bad) -
+            values.begin());
+      }
+    }
+    Release(values.data() + chunk, values.data() + chunk_end);
+  }
+  return values.size();
+}
+
+template <typename T, typename... Parts>
+absl::Status Bad(const std::string& file, size_t place, T value,
+                 const Parts&... reason) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      file, ": element ", place, " is ", value, ", ", reason..., kRebuild));
+}
+
+template <typename T>
+absl::Status CheckIndexSpan(const std::string& file,
+                            absl::Span<const T> indices, uint64_t limit,
+                            uint64_t num_nodes, bool is_signed) {
+  // A negative id is a large unsigned one.
+  const size_t place = FindBad(indices, [limit](T index) {
+    return static_cast<std::make_unsigned_t<T>>(index) >= limit;
+  });
+  if (place == indices.size()) return absl::OkStatus();
+  const int64_t value = is_signed ? static_cast<int32_t>(indices[place])
+                                  : static_cast<int64_t>(indices[place]);
+  return Bad(file, place, value, "but the graph has ", num_nodes, " vertices");
+}
+
+// The bits of the exponent are all set in NaN and in infinity alone.
+template <typename Bits>
+size_t FindNotFinite(const FeatureView& features, Bits exponent) {
+  const absl::Span<const Bits> bits(
+      reinterpret_cast<const Bits*>(features.data),
+      static_cast<size_t>(features.rows * features.columns));
+  return FindBad(bits, [exponent](Bits value) {
+    return static_cast<Bits>(value & exponent) == exponent;
+  });
+}
+
+std::string NameOfNotFinite(const FeatureView& features, size_t place) {
+  uint32_t mantissa = 0;
+  if (features.type == FeatureType::kFloat32) {
+    std::memcpy(&mantissa, features.data + place * 4, 4);
+    mantissa &= 0x007fffff;
+  } else {
+    std::memcpy(&mantissa, features.data + place * 2, 2);
+    mantissa &= features.type == FeatureType::kFloat16 ? 0x03ff : 0x007f;
+  }
+  return mantissa == 0 ? "infinite" : "NaN";
+}
+
+}  // namespace
+
+absl::Status CheckIndptr(const std::string& file,
+                         absl::Span<const EdgeOffset> indptr,
+                         uint64_t num_edges) {
+  if (indptr.front() != 0) return Bad(file, 0, indptr.front(), "but must be 0");
+  // Pairs overlap, so this cannot be FindBad().
+  const size_t per_release = kReleaseBytes / sizeof(EdgeOffset);
+  for (size_t begin = 1; begin < indptr.size(); begin += per_release) {
+    const size_t end = std::min(indptr.size(), begin + per_release);
+    unsigned falls = 0;
+    for (size_t i = begin; i < end; ++i) {
+      falls |= static_cast<unsigned>(indptr[i] < indptr[i - 1]);
+    }
+    for (size_t i = begin; falls != 0 && i < end; ++i) {
+      if (indptr[i] < indptr[i - 1]) {
+        return Bad(file, i, indptr[i], "which is less than the ", indptr[i - 1],
+                   " before it");
+      }
+    }
+    Release(indptr.data() + begin, indptr.data() + end - 1);
+  }
+  if (static_cast<uint64_t>(indptr.back()) != num_edges) {
+    return Bad(file, indptr.size() - 1, indptr.back(), "but there are ",
+               num_edges, " edges");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckIndices(const std::string& file, const CscView& graph,
+                          bool is_signed) {
+  const uint64_t num_nodes = graph.num_nodes();
+  if (const auto* narrow =
+          std::get_if<absl::Span<const uint32_t>>(&graph.indices)) {
+    const uint64_t limit =
+        is_signed ? std::min(num_nodes, uint64_t{1} << 31) : num_nodes;
+    return CheckIndexSpan(file, *narrow, limit, num_nodes, is_signed);
+  }
+  return CheckIndexSpan(file,
+                        std::get<absl::Span<const int64_t>>(graph.indices),
+                        num_nodes, num_nodes, /*is_signed=*/false);
+}
+
+absl::Status CheckLabels(const std::string& file,
+                         absl::Span<const int64_t> labels,
+                         uint32_t num_classes) {
+  const size_t place = FindBad(labels, [num_classes](int64_t label) {
+    return static_cast<uint64_t>(label) + 1 > num_classes;
+  });
+  if (place == labels.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(file, ": element ", place, " is ", labels[place],
+                   ", which is not in [-1, ", num_classes,
+                   "); correct it, or num_classes in metadata.yaml"));
+}
+
+absl::Status CheckSplit(const std::string& file, absl::Span<const int64_t> ids,
+                        absl::Span<const int64_t> labels, uint64_t num_nodes) {
+  std::vector<bool> seen(num_nodes);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (static_cast<uint64_t>(ids[i]) >= num_nodes) {
+      return Bad(file, i, ids[i], "but the graph has ", num_nodes, " vertices");
+    }
+    const auto v = static_cast<size_t>(ids[i]);
+    if (labels.empty() || labels[v] < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, ": element ", i, " is vertex ", v,
+                       ", which has no label; leave it out of the split"));
+    }
+    if (seen[v]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, ": element ", i, " is vertex ", v,
+                       ", which was there before; keep it once"));
+    }
+    seen[v] = true;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFeatures(const std::string& file,
+                           const FeatureView& features) {
+  size_t place = 0;
+  switch (features.type) {
+    case FeatureType::kFloat32:
+      place = FindNotFinite<uint32_t>(features, 0x7f800000);
+      break;
+    case FeatureType::kFloat16:
+      place = FindNotFinite<uint16_t>(features, 0x7c00);
+      break;
+    case FeatureType::kBfloat16:
+      place = FindNotFinite<uint16_t>(features, 0x7f80);
+      break;
+  }
+  if (place == features.rows * features.columns) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      file, ": row ", place / features.columns, ", column ",
+      place % features.columns, " is ", NameOfNotFinite(features, place),
+      "; replace it by a finite number and import again"));
+}
+
+absl::Status CheckEdgeWeights(const std::string& file,
+                              absl::Span<const float> weights) {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  const size_t place = FindBad(weights, [](float weight) {
+    return !(weight >= 0.0F) || !(weight <= kLargest);
+  });
+  if (place == weights.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(file, ": element ", place, " is ", weights[place],
+                   ", but a weight is finite and not negative; correct it"));
+}
+
+absl::Status CheckNames(const std::string& file, std::string_view text,
+                        uint64_t num_nodes) {
+  uint64_t lines = 0;
+  for (size_t begin = 0; begin < text.size(); begin += kReleaseBytes) {
+    const std::string_view part = text.substr(begin, kReleaseBytes);
+    lines += static_cast<uint64_t>(std::count(part.begin(), part.end(), '\n'));
+    Release(part.data(), part.data() + part.size());
+  }
+  if (!text.empty() && text.back() != '\n') ++lines;
+  if (lines == num_nodes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(file, ": has ", lines, " lines, but the graph has ",
+                   num_nodes, " vertices; write a line for each"));
+}
+
+}  // namespace fgnn

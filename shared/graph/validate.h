@@ -1,0 +1,52 @@
+// The passes over a dataset's arrays. Each runs at the speed of memory and
+// gives the pages back behind itself, so that validation does not inflate the
+// process. Private to this folder: the spans must lie in file mappings, whose
+// pages can be dropped.
+//
+// All return InvalidArgument: "FILE: PLACE is VALUE, REASON; WAY OUT".
+#ifndef FGNN_SHARED_GRAPH_VALIDATE_H_
+#define FGNN_SHARED_GRAPH_VALIDATE_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "shared/graph/dataset.h"
+
+namespace fgnn {
+
+// Starts at 0, never falls, ends at num_edges.
+absl::Status CheckIndptr(const std::string& file,
+                         absl::Span<const EdgeOffset> indptr,
+                         uint64_t num_edges);
+
+// Every index in [0, num_nodes). `is_signed`: the 32-bit ids came from '<i4'.
+absl::Status CheckIndices(const std::string& file, const CscView& graph,
+                          bool is_signed);
+
+// Every label in [-1, num_classes).
+absl::Status CheckLabels(const std::string& file,
+                         absl::Span<const int64_t> labels,
+                         uint32_t num_classes);
+
+// Every global id in range, labelled, and there once.
+absl::Status CheckSplit(const std::string& file, absl::Span<const int64_t> ids,
+                        absl::Span<const int64_t> labels, uint64_t num_nodes);
+
+// Every feature finite.
+absl::Status CheckFeatures(const std::string& file,
+                           const FeatureView& features);
+
+// Every weight finite and not negative.
+absl::Status CheckEdgeWeights(const std::string& file,
+                              absl::Span<const float> weights);
+
+// As many lines as vertices.
+absl::Status CheckNames(const std::string& file, std::string_view text,
+                        uint64_t num_nodes);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_GRAPH_VALIDATE_H_
