@@ -20,7 +20,7 @@ struct ModelSpec {
 };
 
 struct SamplingSpec {
-  std::string kind;  // "khop"
+  std::string kind;              // "khop"
   std::vector<int32_t> fanouts;  // First hop first; -1: all.
   uint32_t batch_size = 1024;
   uint32_t threads = 0;  // 0: the cores of the device.

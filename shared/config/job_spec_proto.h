@@ -24,7 +24,8 @@ namespace fgnn {
 // 'fanouts'?", wrong type, out of range (naming field, value and range), an
 // override without '='. NotFound, PermissionDenied: the file.
 absl::StatusOr<v1::JobSpec> ReadJobFile(
-    const std::filesystem::path& path, const std::vector<std::string>& overrides);
+    const std::filesystem::path& path,
+    const std::vector<std::string>& overrides);
 
 // The same from text; `origin` stands for the file's name in messages.
 absl::StatusOr<v1::JobSpec> ParseJobYaml(std::string_view yaml,

@@ -1,0 +1,32 @@
+// A named thread that its owner joins.
+#ifndef FGNN_SHARED_BASE_THREAD_H_
+#define FGNN_SHARED_BASE_THREAD_H_
+
+#include <functional>
+#include <string>
+#include <thread>
+
+namespace fgnn {
+
+// Runs `body` at once in a thread that ps and gdb show as `name` (its first 15
+// bytes). Joins when destroyed, so tell the body to return before that. An
+// exception that leaves `body` ends the process.
+class Thread {
+ public:
+  Thread() = default;
+  Thread(std::string name, std::function<void()> body);
+  Thread(Thread&&) = default;
+  // Joins what ran here before.
+  Thread& operator=(Thread&& other);
+  ~Thread();
+
+  // Waits for the body to return. Does nothing without a running thread.
+  void Join();
+
+ private:
+  std::thread thread_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_BASE_THREAD_H_

@@ -1,0 +1,47 @@
+// The names of what lies in a service's state folder, said once.
+//
+//   <state dir>/fgnn.lock               held while a service runs
+//               jobs.sqlite             the job store
+//               scheduler.sock          gRPC: JobService, HostService
+//               host.sock               hands over descriptors of segments
+//               executors/<name>.sock   gRPC: ExecutorService of a daemon
+//               logs/<name>.log         stderr of a daemon
+//               runs/<job id>/          a job's results
+#ifndef FGNN_SHARED_CONFIG_STATE_DIR_H_
+#define FGNN_SHARED_CONFIG_STATE_DIR_H_
+
+#include <filesystem>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace fgnn {
+
+std::filesystem::path LockPath(const std::filesystem::path& state_dir);
+std::filesystem::path JobStorePath(const std::filesystem::path& state_dir);
+std::filesystem::path SchedulerSocketPath(
+    const std::filesystem::path& state_dir);
+std::filesystem::path HostSocketPath(const std::filesystem::path& state_dir);
+std::filesystem::path ExecutorSocketPath(const std::filesystem::path& state_dir,
+                                         std::string_view name);
+std::filesystem::path LogPath(const std::filesystem::path& state_dir,
+                              std::string_view name);
+std::filesystem::path RunDirPath(const std::filesystem::path& state_dir,
+                                 std::string_view job_id);
+
+// Where the service of this user lives: $FGNN_STATE_DIR if set, else
+// /var/lib/fgnn for root, else $XDG_STATE_HOME/fgnn or ~/.local/state/fgnn.
+// The first three are the environment's values, null where unset: only main
+// reads the environment. Falls back to /tmp/fgnn without any home.
+std::filesystem::path DefaultStateDir(const char* fgnn_state_dir,
+                                      const char* xdg_state_home,
+                                      const char* home, bool is_root);
+
+// Makes the folder and executors/, logs/ and runs/ in it where missing, mode
+// 0770. PermissionDenied, InvalidArgument (a file is in the way, or its
+// sockets' names would not fit into the 107 bytes that the system allows).
+absl::Status MakeStateDir(const std::filesystem::path& state_dir);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_CONFIG_STATE_DIR_H_

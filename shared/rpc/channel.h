@@ -1,0 +1,35 @@
+// A gRPC channel to a Unix socket.
+#ifndef FGNN_SHARED_RPC_CHANNEL_H_
+#define FGNN_SHARED_RPC_CHANNEL_H_
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shared/base/clock.h"
+
+namespace fgnn {
+
+// A channel, which connects with the first call and again after its server was
+// restarted. InvalidArgument: the path is too long for a socket.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
+    const std::filesystem::path& socket_path);
+
+// Waits until somebody serves at `socket_path`. Unavailable at the deadline,
+// naming the path; PermissionDenied at once.
+absl::Status WaitForServer(const std::filesystem::path& socket_path,
+                           Deadline deadline);
+
+// Every call has one. gRPC's deadlines are wall-clock inside the process only;
+// on the wire they are a duration.
+void SetDeadline(grpc::ClientContext& context,
+                 std::chrono::milliseconds timeout);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_RPC_CHANNEL_H_

@@ -1,0 +1,86 @@
+// A daemon's standing with the scheduler: registered, and heard from. Used by
+// samplers and trainers. Shows neither gRPC nor protobuf.
+#ifndef FGNN_SHARED_RPC_HOST_SESSION_H_
+#define FGNN_SHARED_RPC_HOST_SESSION_H_
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shared/base/clock.h"
+#include "shared/base/unique_fd.h"
+
+namespace fgnn {
+
+struct HostSessionOptions {
+  std::filesystem::path state_dir;
+  std::string name;     // "sampler.0"; its socket is executors/<name>.sock.
+  std::string role;     // "sampler" or "trainer".
+  std::string device;   // "cpu:0-1"
+  std::string version;  // Of the program.
+  uint32_t segment_layout_version = 0;
+  std::chrono::milliseconds call_timeout{5'000};
+  // An idle daemon whose scheduler has been away for so long ends itself.
+  std::chrono::milliseconds orphaned_after{60'000};
+};
+
+// Asked for before each heartbeat, on the session's thread. Must not block.
+struct WorkReport {
+  uint64_t work_loop_turns = 0;  // Rises while the work loop turns.
+  uint64_t batches = 0;          // Finished since the start.
+  bool working = false;          // Attached to a job.
+};
+
+// Thread-safe.
+class HostSession {
+ public:
+  struct Callbacks {
+    std::function<WorkReport()> report;
+    // Called once, on the session's thread: nobody will give this daemon work
+    // again, so it is to exit. Must not destroy the session.
+    std::function<void()> on_orphaned;
+  };
+
+  // Registers, trying again until the deadline while the scheduler is away;
+  // then says every `heartbeat_interval_ms` (the scheduler's choice) how work
+  // goes, on a thread of its own, and registers again with a scheduler that
+  // does not know this daemon. Serve ExecutorService first: the scheduler may
+  // call back at once. FailedPrecondition: the scheduler is another version.
+  // Unavailable: no scheduler until the deadline.
+  static absl::StatusOr<std::unique_ptr<HostSession>> Start(
+      const HostSessionOptions& options, Callbacks callbacks,
+      Deadline deadline);
+  // Stops the thread. The scheduler learns of the end from the kernel.
+  ~HostSession();
+  HostSession(const HostSession&) = delete;
+  HostSession& operator=(const HostSession&) = delete;
+
+  // Of the scheduler that this daemon registered with last.
+  uint64_t scheduler_generation() const;
+
+  // The segment of a job that this daemon is being attached to; see
+  // shared/rpc/descriptors.h.
+  absl::StatusOr<UniqueFd> RequestSegment(const std::string& job_id,
+                                          Deadline deadline) const;
+
+  // The job cannot go on here: said at once, and again with every heartbeat
+  // until ClearFailure() or another job's failure. The first failure of a job
+  // stands: those after it are its consequences.
+  void ReportFailure(const std::string& job_id, const absl::Status& failure);
+  // When the daemon has left the job.
+  void ClearFailure();
+
+ private:
+  class Impl;
+  explicit HostSession(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_RPC_HOST_SESSION_H_

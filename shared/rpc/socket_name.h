@@ -1,0 +1,51 @@
+// A Unix socket's name in the file system.
+#ifndef FGNN_SHARED_RPC_SOCKET_NAME_H_
+#define FGNN_SHARED_RPC_SOCKET_NAME_H_
+
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace fgnn {
+
+// InvalidArgument if the path does not fit into a socket address.
+absl::StatusOr<sockaddr_un> MakeSocketAddress(
+    const std::filesystem::path& path);
+
+// Claims a name so that nobody ever sees a socket there with a wrong mode: the
+// server binds `bind_path()`, in a folder that only this user can enter, and
+// Publish() sets the mode and moves it to its name. Removes both when
+// destroyed, its name only while it is still this socket's. Movable.
+class SocketName {
+ public:
+  // AlreadyExists: somebody listens there. A dead server's socket is fine;
+  // anything else that is there is not (FailedPrecondition).
+  static absl::StatusOr<SocketName> Claim(const std::filesystem::path& path);
+  SocketName(SocketName&& other) noexcept;
+  SocketName& operator=(SocketName&& other) noexcept;
+  ~SocketName();
+
+  const std::filesystem::path& bind_path() const { return bind_path_; }
+  const std::filesystem::path& path() const { return path_; }
+  // After bind() and before the first client: mode 0660, at its name.
+  absl::Status Publish();
+  // Removes what is there of it. Idempotent.
+  void Remove();
+
+ private:
+  SocketName(std::filesystem::path path, std::filesystem::path bind_path)
+      : path_(std::move(path)), bind_path_(std::move(bind_path)) {}
+  std::filesystem::path path_;
+  std::filesystem::path bind_path_;  // Empty once moved from or removed.
+  dev_t device_ = 0;                 // Of the published socket.
+  ino_t inode_ = 0;                  // 0: not published.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_RPC_SOCKET_NAME_H_

@@ -1,0 +1,46 @@
+// Log lines on stderr: "2026-01-31T12:00:00.123Z I sampler.0: message".
+// Thread-safe.
+//
+//   LogInfo("attached to job {} with {} slots", job_id, num_slots);
+#ifndef FGNN_SHARED_TELEMETRY_LOG_H_
+#define FGNN_SHARED_TELEMETRY_LOG_H_
+
+#include <fmt/core.h>
+
+#include <string_view>
+#include <utility>
+
+namespace fgnn {
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+
+// Names the process in its lines. Once, at the start of main; before it, lines
+// have no name.
+void InitLog(std::string_view process_name);
+
+// Lines below `level` are left out. kInfo at first.
+void SetLogLevel(LogLevel level);
+
+// One line; line breaks in `message` become spaces.
+void LogLine(LogLevel level, std::string_view message);
+
+template <typename... Args>
+void LogDebug(fmt::format_string<Args...> format, Args&&... args) {
+  LogLine(LogLevel::kDebug, fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void LogInfo(fmt::format_string<Args...> format, Args&&... args) {
+  LogLine(LogLevel::kInfo, fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void LogWarning(fmt::format_string<Args...> format, Args&&... args) {
+  LogLine(LogLevel::kWarning, fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void LogError(fmt::format_string<Args...> format, Args&&... args) {
+  LogLine(LogLevel::kError, fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_TELEMETRY_LOG_H_
