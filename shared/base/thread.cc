@@ -1,0 +1,30 @@
+#include "shared/base/thread.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+namespace fgnn {
+
+Thread::Thread(std::string name, std::function<void()> body)
+    : thread_([name = std::move(name), body = std::move(body)] {
+        // The kernel keeps 15 bytes and refuses longer names.
+        pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+        body();
+      }) {}
+
+Thread& Thread::operator=(Thread&& other) {
+  if (this != &other) {
+    Join();
+    thread_ = std::move(other.thread_);
+  }
+  return *this;
+}
+
+Thread::~Thread() { Join(); }
+
+void Thread::Join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace fgnn

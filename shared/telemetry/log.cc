@@ -1,0 +1,52 @@
+#include "shared/telemetry/log.h"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+namespace fgnn {
+namespace {
+
+spdlog::level::level_enum ToSpdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::err;
+}
+
+}  // namespace
+
+void InitLog(std::string_view process_name) {
+  auto logger = std::make_shared<spdlog::logger>(
+      std::string(process_name),
+      std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_level(spdlog::default_logger()->level());
+  logger->set_formatter(std::make_unique<spdlog::pattern_formatter>(
+      "%Y-%m-%dT%H:%M:%S.%eZ %L %n: %v", spdlog::pattern_time_type::utc));
+  // What a killed process said last is what matters most.
+  logger->flush_on(spdlog::level::trace);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+void SetLogLevel(LogLevel level) {
+  spdlog::default_logger()->set_level(ToSpdlog(level));
+}
+
+void LogLine(LogLevel level, std::string_view message) {
+  std::string line(message);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  spdlog::default_logger_raw()->log(ToSpdlog(level), line);
+}
+
+}  // namespace fgnn
