@@ -16,18 +16,18 @@
 namespace fgnn {
 
 struct CscBuilderOptions {
-  bool symmetric = false;        // Add (v, u) for every (u, v).
-  bool deduplicate = true;       // Keep the first of equal (source, destination).
+  bool symmetric = false;   // Add (v, u) for every (u, v).
+  bool deduplicate = true;  // Keep the first of equal (source, destination).
   bool drop_self_loops = false;
-  bool with_weights = false;     // Also writes edge_weights.npy.
+  bool with_weights = false;  // Also writes edge_weights.npy.
   // Edges held in memory at a time, in all buckets and the sort.
   uint64_t memory_bytes = uint64_t{256} << 20;
 };
 
 struct CscTotals {
-  uint64_t num_edges = 0;            // Written.
-  uint64_t num_duplicates = 0;       // Dropped.
-  uint64_t num_self_loops = 0;       // Dropped.
+  uint64_t num_edges = 0;       // Written.
+  uint64_t num_duplicates = 0;  // Dropped.
+  uint64_t num_self_loops = 0;  // Dropped.
 };
 
 // Not thread-safe. Temporary files live in `folder`/.building and are removed
