@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/base/types.h"
@@ -52,16 +53,17 @@ struct TaskHop {
 struct alignas(64) TaskHeader {
   uint32_t magic;
   uint32_t layout_version;
-  uint64_t job_key;  // A hash of the job's id: a block of another job is refused.
+  uint64_t
+      job_key;  // A hash of the job's id: a block of another job is refused.
   BatchSeq seq;
   uint32_t part;  // Split parallelism: which of the batch's parts. Else 0.
   uint32_t num_hops;
   uint32_t num_seeds;
   uint32_t num_input_nodes;
   uint32_t rank_order_version;  // Which hot ranks were used; 0 = none.
-  uint32_t digest;     // CRC32C of indptr, indices, weights per hop, input nodes.
-  uint32_t ranks_crc;  // CRC32C of edge ids and hot ranks.
-  uint32_t header_crc;  // CRC32C of the header with this field zero.
+  uint32_t digest;  // CRC32C of indptr, indices, weights per hop, input nodes.
+  uint32_t ranks_crc;    // CRC32C of edge ids and hot ranks.
+  uint32_t header_crc;   // CRC32C of the header with this field zero.
   uint64_t total_bytes;  // Of the whole task, this header included.
   uint64_t input_nodes_offset;
   uint64_t hot_rank_offset;
@@ -90,9 +92,9 @@ struct TaskView {
   uint32_t rank_order_version = 0;
   SampleSeconds seconds;
   int num_hops = 0;
-  std::array<BlockView, kMaxHops> hops;     // [num_hops], seed side first.
-  absl::Span<const uint32_t> input_nodes;   // Global ids; seeds first.
-  absl::Span<const uint32_t> hot_rank;      // [num_input_nodes] or empty.
+  std::array<BlockView, kMaxHops> hops;    // [num_hops], seed side first.
+  absl::Span<const uint32_t> input_nodes;  // Global ids; seeds first.
+  absl::Span<const uint32_t> hot_rank;     // [num_input_nodes] or empty.
 
   absl::Span<const uint32_t> seeds() const {
     return input_nodes.subspan(0, num_seeds);
@@ -107,6 +109,10 @@ struct TaskView {
 absl::StatusOr<TaskView> ReadTask(absl::Span<const std::byte> block,
                                   uint64_t job_key);
 
+// DataLoss if an input node is not below num_nodes. ReadTask() does not know
+// the dataset: call this before features are gathered by global id.
+absl::Status CheckInputNodes(const TaskView& task, uint64_t num_nodes);
+
 // Writes a task into a block, array by array as the sampler makes them.
 //
 //   TaskWriter writer(block, job_key, seq, num_seeds);
@@ -116,7 +122,8 @@ absl::StatusOr<TaskView> ReadTask(absl::Span<const std::byte> block,
 //   … fill nodes; const uint32_t digest = writer.Finish(seconds);
 //
 // ResourceExhausted ("task needs more than …") where the block is too small:
-// the caller starts again in a larger one. Not thread-safe.
+// the caller starts again in a larger one. FailedPrecondition out of this
+// order. The block is 64-byte aligned. Not thread-safe.
 class TaskWriter {
  public:
   struct HopArrays {

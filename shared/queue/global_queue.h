@@ -30,7 +30,12 @@
 
 namespace fgnn {
 
-enum class SlotState : uint8_t { kFree = 0, kWriting = 1, kReady = 2, kReading = 3 };
+enum class SlotState : uint8_t {
+  kFree = 0,
+  kWriting = 1,
+  kReady = 2,
+  kReading = 3
+};
 
 // How many slots are in each state; they sum to num_slots.
 struct SlotCounts {
@@ -65,6 +70,7 @@ class WriteSlot {
   friend class GlobalQueue;
   WriteSlot(GlobalQueue* queue, BatchSeq seq, absl::Span<std::byte> block)
       : queue_(queue), seq_(seq), block_(block) {}
+  void Abandon();
   GlobalQueue* queue_;  // Null once published or moved from.
   BatchSeq seq_;
   absl::Span<std::byte> block_;
@@ -83,6 +89,8 @@ class ReadSlot {
   // The bytes of the block that the slot names, unchecked: give it to
   // ReadTask() and compare the task's seq with this one's.
   absl::Span<const std::byte> block() const { return block_; }
+  // Who sampled it.
+  OwnerIndex sampler() const { return sampler_; }
   // The batch's result is safe elsewhere: frees the slot for seq + num_slots.
   absl::Status Release() &&;
   // The block is damaged: frees the slot at the same generation, so that the
@@ -91,11 +99,14 @@ class ReadSlot {
 
  private:
   friend class GlobalQueue;
-  ReadSlot(GlobalQueue* queue, BatchSeq seq, absl::Span<const std::byte> block)
-      : queue_(queue), seq_(seq), block_(block) {}
+  ReadSlot(GlobalQueue* queue, BatchSeq seq, absl::Span<const std::byte> block,
+           OwnerIndex sampler)
+      : queue_(queue), seq_(seq), block_(block), sampler_(sampler) {}
+  void Abandon();
   GlobalQueue* queue_;
   BatchSeq seq_;
   absl::Span<const std::byte> block_;
+  OwnerIndex sampler_;
 };
 
 // A process's view of the queue. Thread-safe: any number of threads of the
@@ -110,7 +121,7 @@ class GlobalQueue {
 
   // Claims the lowest free seq below the opened limit. nullopt at the
   // deadline, when nothing could be claimed until then. Cancelled once the
-  // job was stopped.
+  // job was stopped. FailedPrecondition for kNoOwner.
   absl::StatusOr<std::optional<WriteSlot>> ClaimForWriting(Deadline deadline);
 
   // Claims the lowest ready seq in [first, last). As above.
@@ -140,6 +151,16 @@ class GlobalQueue {
  private:
   friend class WriteSlot;
   friend class ReadSlot;
+  absl::Status CheckMayClaim() const;
+  // One step of a slot that this process owns. FailedPrecondition if it does
+  // not own it at this generation, in state `from`.
+  absl::Status Leave(BatchSeq seq, SlotState from, SlotState to,
+                     uint64_t generations_on = 0);
+  absl::Status TakeOverflowBlock(BatchSeq seq, Deadline deadline);
+  // Tell trainers that a task is ready; samplers that a slot is free.
+  void AnnounceReady();
+  void AnnounceFree();
+
   Segment* segment_;
   OwnerIndex owner_;
   std::optional<uint32_t> overflow_block_;

@@ -88,6 +88,8 @@ class StepLease {
   friend class GradientBoard;
   StepLease(GradientBoard* board, uint64_t new_version)
       : board_(board), new_version_(new_version) {}
+  void Abandon();
+  StepPlace batches() const;  // Those whose gradients make this step.
   GradientBoard* board_;
   uint64_t new_version_;
 };
@@ -110,10 +112,16 @@ class GradientBoard {
   // Where the gradient of batch `seq` is to be written, [P]. The caller holds
   // the batch's ReadSlot and seq belongs to the open step.
   absl::Span<float> gradient(BatchSeq seq);
-  // The gradient is complete. `record.seq_plus_one` is filled in.
-  // FailedPrecondition if seq is not of the open step.
+  // The gradient is complete. `record.seq_plus_one` is filled in. OK without a
+  // change if seq is done already (its reader died before it could release the
+  // slot). FailedPrecondition if seq is not of the open step: the step of the
+  // newest version, once OpenForTraining() has let it in.
   absl::Status MarkDone(BatchSeq seq, BatchRecord record);
+  // Whether the gradient is on the board or its step committed: then nothing
+  // is left to do with the batch but to release its slot.
   bool IsDone(BatchSeq seq) const;
+  // The step that trainers may work on; nullopt where there is none (yet).
+  std::optional<StepPlace> OpenStep() const;
 
   // Leases the initial weights if there are none, or the open step if all its
   // gradients are there; nullopt if neither is so or another has the lease.
@@ -124,7 +132,10 @@ class GradientBoard {
   absl::StatusOr<bool> WaitForVersion(uint64_t version, Deadline deadline);
 
   // Waits until something changed on the board since `seen` (see changes()),
-  // a task became ready, the limits moved, or the deadline passed.
+  // a task became ready, the limits moved, or the deadline passed; OK in all
+  // these cases. It returns after 100 ms at the latest, since a peer may have
+  // been killed between its change and the announcement: look again, and wait
+  // again. Cancelled when the job was stopped.
   uint32_t changes() const;
   absl::Status WaitForChange(uint32_t seen, Deadline deadline);
 
@@ -132,7 +143,9 @@ class GradientBoard {
   void OpenForTraining(uint64_t step_limit);
   uint64_t training_limit() const;
 
-  // The record of batch `seq` of the epoch that is open, if it is done.
+  // The record of batch `seq` of the epoch that is open, if it is done. Never
+  // torn. The same batch of the next epoch overwrites it, so read an epoch's
+  // records before the next one is opened for training.
   std::optional<BatchRecord> record(BatchSeq seq) const;
 
   // Scheduler only, once the owner is dead. True if it held the lease.
@@ -140,6 +153,11 @@ class GradientBoard {
 
  private:
   friend class StepLease;
+  bool AllDone(uint64_t step) const;
+  // Ends the lease that makes `new_version`. False if this process has none.
+  bool EndLease(uint64_t new_version, bool publish);
+  void Announce();
+
   Segment* segment_;
   OwnerIndex owner_;
 };

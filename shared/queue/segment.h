@@ -24,15 +24,15 @@ namespace fgnn {
 
 // What a segment is made for. Fixed for the job's life.
 struct SegmentOptions {
-  uint64_t job_key = 0;             // Hash of the job's id.
-  uint32_t num_slots = 0;           // [1, 4096].
-  uint64_t slot_bytes = 0;          // Measured tasks x 1.25.
+  uint64_t job_key = 0;              // Hash of the job's id.
+  uint32_t num_slots = 0;            // [1, 4096].
+  uint64_t slot_bytes = 0;           // Measured tasks x 1.25.
   uint32_t num_overflow_blocks = 0;  // One per sampler.
-  uint64_t overflow_bytes = 0;      // The hard bound of a task.
-  uint64_t batches_per_epoch = 0;   // >= 1.
-  uint64_t epochs = 0;              // >= 1.
-  uint32_t batches_per_step = 1;    // W, [1, 1024].
-  uint64_t num_parameters = 0;      // Floats of all weights, P.
+  uint64_t overflow_bytes = 0;       // The hard bound of a task.
+  uint64_t batches_per_epoch = 0;    // >= 1.
+  uint64_t epochs = 0;               // >= 1.
+  uint32_t batches_per_step = 1;     // W, [1, 1024].
+  uint64_t num_parameters = 0;       // Floats of all weights, P.
   // Floats of optimizer state per weight: 2 for Adam.
   uint32_t optimizer_floats_per_parameter = 2;
 
@@ -79,8 +79,12 @@ class Segment {
   const Regions& regions() const { return *regions_; }
 
  private:
-  Segment() = default;
   struct Mapping;
+
+  Segment() = default;
+  static absl::StatusOr<std::unique_ptr<Segment>> Map(
+      UniqueFd fd, const SegmentOptions& options);
+
   SegmentOptions options_;
   std::unique_ptr<Mapping> mapping_;
   std::unique_ptr<Regions> regions_;

@@ -1,6 +1,7 @@
 # Foreign libraries: Debian's packages, and libtorch from its wheel.
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
+find_package(Boost REQUIRED)
 find_package(Protobuf CONFIG QUIET)
 if(NOT Protobuf_FOUND)
   find_package(Protobuf REQUIRED)

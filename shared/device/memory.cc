@@ -1,0 +1,125 @@
+#include "shared/device/memory.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "shared/base/file.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
+
+// The files of one version of memory cgroups.
+struct CgroupFiles {
+  const char* limit;
+  const char* usage;
+  // The lines of memory.stat that count page cache, descendants included.
+  const char* inactive_file;
+  const char* active_file;
+};
+constexpr CgroupFiles kVersion2 = {"memory.max", "memory.current",
+                                   "inactive_file ", "active_file "};
+constexpr CgroupFiles kVersion1 = {
+    "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ",
+    "total_active_file "};
+
+// The number behind `name` at the beginning of a line.
+std::optional<uint64_t> NumberAfter(const std::string& text,
+                                    absl::string_view name) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::ConsumePrefix(&line, name)) continue;
+    const std::vector<absl::string_view> words =
+        absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+    uint64_t number = 0;
+    if (!words.empty() && absl::SimpleAtoi(words[0], &number)) return number;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> ReadNumber(const fs::path& path) {
+  const absl::StatusOr<std::string> text = ReadSmallFile(path);
+  if (!text.ok()) return std::nullopt;
+  return NumberAfter(*text, "");
+}
+
+// What the cgroup in `folder` has left; kUnlimited where it sets no limit,
+// which is also what an absent folder or "max" means.
+uint64_t LeftIn(const fs::path& folder, const CgroupFiles& files) {
+  const std::optional<uint64_t> limit = ReadNumber(folder / files.limit);
+  const std::optional<uint64_t> usage = ReadNumber(folder / files.usage);
+  if (!limit.has_value() || !usage.has_value()) return kUnlimited;
+  uint64_t page_cache = 0;
+  if (const auto stat = ReadSmallFile(folder / "memory.stat"); stat.ok()) {
+    page_cache = NumberAfter(*stat, files.inactive_file).value_or(0) +
+                 NumberAfter(*stat, files.active_file).value_or(0);
+  }
+  const uint64_t held = *usage - std::min(page_cache, *usage);
+  return *limit - std::min(held, *limit);
+}
+
+// The least that the cgroup `path` below `mount` and its ancestors have left.
+// In a container the path may be the host's while the mount shows its own:
+// what is not there sets no limit, and the mount itself is always asked.
+uint64_t LeftUpTo(const fs::path& mount, const std::string& path,
+                  const CgroupFiles& files) {
+  uint64_t left = LeftIn(mount, files);
+  fs::path folder = mount;
+  for (absl::string_view part : absl::StrSplit(path, '/', absl::SkipEmpty())) {
+    if (part == "..") break;  // Outside of this cgroup namespace.
+    folder /= std::string(part);
+    left = std::min(left, LeftIn(folder, files));
+  }
+  return left;
+}
+
+uint64_t LeftInCgroups(const fs::path& root) {
+  const auto cgroups = ReadSmallFile(root / "proc/self/cgroup");
+  if (!cgroups.ok()) return kUnlimited;
+  const fs::path mount = root / "sys/fs/cgroup";
+  uint64_t left = kUnlimited;
+  // "0::/path" is version 2; "4:cpu,memory:/path" is version 1.
+  for (absl::string_view line : absl::StrSplit(*cgroups, '\n')) {
+    const std::vector<std::string> fields =
+        absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (fields.size() != 3) continue;
+    if (fields[1].empty()) {
+      left = std::min({left, LeftUpTo(mount, fields[2], kVersion2),
+                       LeftUpTo(mount / "unified", fields[2], kVersion2)});
+      continue;
+    }
+    const std::vector<std::string> controllers = absl::StrSplit(fields[1], ',');
+    if (std::find(controllers.begin(), controllers.end(), "memory") !=
+        controllers.end()) {
+      left = std::min({left, LeftUpTo(mount / "memory", fields[2], kVersion1),
+                       LeftUpTo(mount / fields[1], fields[2], kVersion1)});
+    }
+  }
+  return left;
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> AvailableMemoryBytes(const fs::path& root) {
+  const fs::path path = root / "proc/meminfo";
+  FGNN_ASSIGN_OR_RETURN(const std::string meminfo, ReadSmallFile(path));
+  const std::optional<uint64_t> kilobytes =
+      NumberAfter(meminfo, "MemAvailable:");
+  if (!kilobytes.has_value()) {
+    return absl::UnavailableError(
+        absl::StrCat(path.string(), ": no MemAvailable line"));
+  }
+  return std::min(*kilobytes * 1024, LeftInCgroups(root));
+}
+
+}  // namespace fgnn

@@ -1,0 +1,84 @@
+// How the arrays of a task follow each other; shared by its writer, its reader
+// and the bounds, so that they cannot disagree.
+#ifndef FGNN_SHARED_MINIBATCH_TASK_LAYOUT_H_
+#define FGNN_SHARED_MINIBATCH_TASK_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "shared/base/crc32c.h"
+#include "shared/minibatch/task.h"
+
+namespace fgnn::task_layout {
+
+inline constexpr uint64_t kAlignmentBytes = 64;
+inline constexpr uint64_t kMaxBytes = std::numeric_limits<uint64_t>::max();
+
+// The bytes of the header that its checksum covers: all but the padding, whose
+// value C++ does not fix.
+inline constexpr size_t kChecksummedHeaderBytes =
+    offsetof(TaskHeader, hops) + sizeof(TaskHeader::hops);
+
+// Sums and products that stay at 2^64 - 1 instead of wrapping.
+constexpr uint64_t SaturatingAdd(uint64_t a, uint64_t b) {
+  return a > kMaxBytes - b ? kMaxBytes : a + b;
+}
+constexpr uint64_t SaturatingMultiply(uint64_t a, uint64_t b) {
+  return b != 0 && a > kMaxBytes / b ? kMaxBytes : a * b;
+}
+
+// The next multiple of kAlignmentBytes, saturating.
+constexpr uint64_t Align(uint64_t bytes) {
+  const uint64_t padded = SaturatingAdd(bytes, kAlignmentBytes - 1);
+  return padded == kMaxBytes ? kMaxBytes : padded & ~(kAlignmentBytes - 1);
+}
+
+// The end of an array of `count` elements behind `end` bytes of task.
+constexpr uint64_t EndAfter(uint64_t end, uint64_t count,
+                            uint64_t element_bytes) {
+  return SaturatingAdd(Align(end), SaturatingMultiply(count, element_bytes));
+}
+
+// The checksum of a header, whatever its header_crc holds.
+inline uint32_t HeaderCrc(const TaskHeader& header) {
+  TaskHeader copy = header;
+  copy.header_crc = 0;
+  return ExtendCrc32c(0, &copy, kChecksummedHeaderBytes);
+}
+
+// The checksums of the arrays, whose places must lie within the block at
+// `base`: what a batch is (TaskHeader::digest), and the rest.
+inline uint32_t Digest(const TaskHeader& header, const std::byte* base) {
+  uint32_t crc = 0;
+  for (uint32_t h = 0; h < header.num_hops; ++h) {
+    const TaskHop& hop = header.hops[h];
+    crc = ExtendCrc32c(crc, base + hop.indptr_offset,
+                       (size_t{hop.num_destinations} + 1) * sizeof(uint32_t));
+    crc = ExtendCrc32c(crc, base + hop.indices_offset,
+                       hop.num_edges * sizeof(uint32_t));
+    if (hop.weights_offset != 0) {
+      crc = ExtendCrc32c(crc, base + hop.weights_offset,
+                         hop.num_edges * sizeof(float));
+    }
+  }
+  return ExtendCrc32c(crc, base + header.input_nodes_offset,
+                      size_t{header.num_input_nodes} * sizeof(uint32_t));
+}
+
+inline uint32_t RanksCrc(const TaskHeader& header, const std::byte* base) {
+  uint32_t crc = 0;
+  for (uint32_t h = 0; h < header.num_hops; ++h) {
+    const TaskHop& hop = header.hops[h];
+    if (hop.edge_ids_offset == 0) continue;
+    crc = ExtendCrc32c(crc, base + hop.edge_ids_offset,
+                       hop.num_edges * sizeof(int64_t));
+  }
+  if (header.hot_rank_offset == 0) return crc;
+  return ExtendCrc32c(crc, base + header.hot_rank_offset,
+                      size_t{header.num_input_nodes} * sizeof(uint32_t));
+}
+
+}  // namespace fgnn::task_layout
+
+#endif  // FGNN_SHARED_MINIBATCH_TASK_LAYOUT_H_

@@ -1,0 +1,225 @@
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/minibatch/task.h"
+#include "shared/minibatch/task_layout.h"
+
+namespace fgnn {
+namespace {
+
+template <typename... Parts>
+absl::Status Damaged(const TaskHeader& header, const Parts&... parts) {
+  return absl::DataLossError(
+      absl::StrCat("task of batch ", header.seq, ": ", parts...));
+}
+
+absl::Status CheckIdentity(const TaskHeader& header, uint64_t block_bytes,
+                           uint64_t job_key) {
+  if (header.magic != kTaskMagic) {
+    return absl::DataLossError("block holds no task: wrong magic");
+  }
+  if (header.layout_version != kTaskLayoutVersion) {
+    return absl::DataLossError(absl::StrCat("task has layout version ",
+                                            header.layout_version,
+                                            ", expected ", kTaskLayoutVersion));
+  }
+  if (task_layout::HeaderCrc(header) != header.header_crc) {
+    return absl::DataLossError("task header does not match its checksum");
+  }
+  if (header.job_key != job_key) {
+    return Damaged(header, "it belongs to another job");
+  }
+  if (header.num_hops == 0 || header.num_hops > kMaxHops) {
+    return Damaged(header, header.num_hops, " hops, expected 1 to ", kMaxHops);
+  }
+  if (header.total_bytes > block_bytes) {
+    return Damaged(header, header.total_bytes, " bytes in a block of ",
+                   block_bytes);
+  }
+  return absl::OkStatus();
+}
+
+// Walks the arrays in their order. Each must stand exactly where the layout
+// puts it, so none can overlap another or leave the block.
+class PlaceChecker {
+ public:
+  explicit PlaceChecker(uint64_t total_bytes) : total_bytes_(total_bytes) {}
+
+  bool Accept(uint64_t offset, uint64_t count, uint64_t element_bytes) {
+    if (offset != task_layout::Align(end_)) return false;
+    end_ = task_layout::EndAfter(end_, count, element_bytes);
+    return end_ <= total_bytes_;
+  }
+  bool AcceptOptional(uint64_t offset, uint64_t count, uint64_t element_bytes) {
+    return offset == 0 || Accept(offset, count, element_bytes);
+  }
+  bool AtEnd() const { return end_ == total_bytes_; }
+
+ private:
+  uint64_t total_bytes_;
+  uint64_t end_ = sizeof(TaskHeader);
+};
+
+absl::Status CheckPlaces(const TaskHeader& header) {
+  PlaceChecker places(header.total_bytes);
+  for (uint32_t h = 0; h < header.num_hops; ++h) {
+    const TaskHop& hop = header.hops[h];
+    if (!places.Accept(hop.indptr_offset, uint64_t{hop.num_destinations} + 1,
+                       sizeof(uint32_t)) ||
+        !places.Accept(hop.indices_offset, hop.num_edges, sizeof(uint32_t)) ||
+        !places.AcceptOptional(hop.weights_offset, hop.num_edges,
+                               sizeof(float)) ||
+        !places.AcceptOptional(hop.edge_ids_offset, hop.num_edges,
+                               sizeof(int64_t))) {
+      return Damaged(header, "arrays of hop ", h, " are not in their places");
+    }
+  }
+  if (!places.Accept(header.input_nodes_offset, header.num_input_nodes,
+                     sizeof(uint32_t)) ||
+      !places.AcceptOptional(header.hot_rank_offset, header.num_input_nodes,
+                             sizeof(uint32_t)) ||
+      !places.AtEnd()) {
+    return Damaged(header, "input nodes or hot ranks are not in their places");
+  }
+  return absl::OkStatus();
+}
+
+// The numbering of the vertices: see task.h.
+absl::Status CheckCounts(const TaskHeader& header) {
+  uint32_t expected_destinations = header.num_seeds;
+  for (uint32_t h = 0; h < header.num_hops; ++h) {
+    const TaskHop& hop = header.hops[h];
+    if (hop.num_destinations != expected_destinations) {
+      return Damaged(header, hop.num_destinations, " destinations in hop ", h,
+                     ", expected ", expected_destinations);
+    }
+    if (hop.num_sources < hop.num_destinations) {
+      return Damaged(header, hop.num_sources, " sources in hop ", h,
+                     ", fewer than its ", hop.num_destinations,
+                     " destinations");
+    }
+    expected_destinations = hop.num_sources;
+  }
+  if (header.num_input_nodes != expected_destinations) {
+    return Damaged(header, header.num_input_nodes,
+                   " input nodes, but the last hop has ", expected_destinations,
+                   " sources");
+  }
+  if ((header.hot_rank_offset == 0) != (header.rank_order_version == 0)) {
+    return Damaged(header, "hot ranks and their order's version disagree");
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Span<const T> ArrayAt(const std::byte* base, uint64_t offset,
+                            uint64_t count) {
+  if (offset == 0) return {};
+  return {reinterpret_cast<const T*>(base + offset),
+          static_cast<size_t>(count)};
+}
+
+// Both loops have no exit in their middle, so that they run vectorised.
+bool RisesFromZeroTo(absl::Span<const uint32_t> indptr, uint64_t last) {
+  uint32_t falls = 0;
+  const uint32_t* value = indptr.data();
+  for (size_t i = 1; i < indptr.size(); ++i) {
+    falls |= static_cast<uint32_t>(value[i] < value[i - 1]);
+  }
+  return falls == 0 && indptr.front() == 0 && indptr.back() == last;
+}
+
+bool AllBelow(absl::Span<const uint32_t> values, uint32_t limit) {
+  uint32_t above = 0;
+  for (const uint32_t value : values) {
+    above |= static_cast<uint32_t>(value >= limit);
+  }
+  return above == 0;
+}
+
+absl::Status CheckHop(const TaskHeader& header, uint32_t h,
+                      const BlockView& block) {
+  if (!RisesFromZeroTo(block.indptr, header.hops[h].num_edges)) {
+    return Damaged(header, "indptr of hop ", h,
+                   " does not rise from 0 to its number of edges");
+  }
+  if (!AllBelow(block.indices, block.num_sources)) {
+    return Damaged(header, "indices of hop ", h, " reach beyond its ",
+                   block.num_sources, " sources");
+  }
+  return absl::OkStatus();
+}
+
+TaskView ViewOf(const TaskHeader& header, const std::byte* base) {
+  TaskView view;
+  view.seq = header.seq;
+  view.part = header.part;
+  view.num_seeds = header.num_seeds;
+  view.digest = header.digest;
+  view.rank_order_version = header.rank_order_version;
+  view.seconds = header.seconds;
+  view.num_hops = static_cast<int>(header.num_hops);
+  for (uint32_t h = 0; h < header.num_hops; ++h) {
+    const TaskHop& hop = header.hops[h];
+    BlockView& block = view.hops[h];
+    block.num_destinations = hop.num_destinations;
+    block.num_sources = hop.num_sources;
+    block.indptr = ArrayAt<uint32_t>(base, hop.indptr_offset,
+                                     uint64_t{hop.num_destinations} + 1);
+    block.indices = ArrayAt<uint32_t>(base, hop.indices_offset, hop.num_edges);
+    block.weights = ArrayAt<float>(base, hop.weights_offset, hop.num_edges);
+    block.edge_ids = ArrayAt<int64_t>(base, hop.edge_ids_offset, hop.num_edges);
+  }
+  view.input_nodes = ArrayAt<uint32_t>(base, header.input_nodes_offset,
+                                       header.num_input_nodes);
+  view.hot_rank =
+      ArrayAt<uint32_t>(base, header.hot_rank_offset, header.num_input_nodes);
+  return view;
+}
+
+}  // namespace
+
+absl::StatusOr<TaskView> ReadTask(absl::Span<const std::byte> block,
+                                  uint64_t job_key) {
+  const std::byte* base = block.data();
+  if (reinterpret_cast<uintptr_t>(base) % task_layout::kAlignmentBytes != 0) {
+    return absl::InvalidArgumentError("block of a task is not 64-byte aligned");
+  }
+  if (block.size() < sizeof(TaskHeader)) {
+    return absl::DataLossError(absl::StrCat("block of ", block.size(),
+                                            " bytes is too small for a task"));
+  }
+  TaskHeader header;
+  std::memcpy(&header, base, sizeof(header));
+  FGNN_RETURN_IF_ERROR(CheckIdentity(header, block.size(), job_key));
+  FGNN_RETURN_IF_ERROR(CheckPlaces(header));
+  FGNN_RETURN_IF_ERROR(CheckCounts(header));
+  if (task_layout::Digest(header, base) != header.digest ||
+      task_layout::RanksCrc(header, base) != header.ranks_crc) {
+    return Damaged(header, "arrays do not match their checksums");
+  }
+  const TaskView view = ViewOf(header, base);
+  for (uint32_t h = 0; h < header.num_hops; ++h) {
+    FGNN_RETURN_IF_ERROR(CheckHop(header, h, view.hops[h]));
+  }
+  return view;
+}
+
+absl::Status CheckInputNodes(const TaskView& task, uint64_t num_nodes) {
+  if (num_nodes > UINT32_MAX ||
+      AllBelow(task.input_nodes, static_cast<uint32_t>(num_nodes))) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat(
+      "task of batch ", task.seq, ": input nodes reach beyond the ", num_nodes,
+      " vertices of the dataset"));
+}
+
+uint64_t TaskView::num_edges() const {
+  uint64_t sum = 0;
+  for (int h = 0; h < num_hops; ++h) sum += hops[h].indices.size();
+  return sum;
+}
+
+}  // namespace fgnn

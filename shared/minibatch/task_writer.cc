@@ -1,0 +1,118 @@
+#include <cassert>
+#include <cstring>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/minibatch/task.h"
+#include "shared/minibatch/task_layout.h"
+
+namespace fgnn {
+
+TaskWriter::TaskWriter(absl::Span<std::byte> block, uint64_t job_key,
+                       BatchSeq seq, uint32_t num_seeds)
+    : block_(block) {
+  header_.magic = kTaskMagic;
+  header_.layout_version = kTaskLayoutVersion;
+  header_.job_key = job_key;
+  header_.seq = seq;
+  header_.num_seeds = num_seeds;
+  header_.total_bytes = sizeof(TaskHeader);
+}
+
+absl::StatusOr<uint64_t> TaskWriter::Reserve(uint64_t bytes) {
+  if (reinterpret_cast<uintptr_t>(block_.data()) %
+          task_layout::kAlignmentBytes !=
+      0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("block of task ", header_.seq, " is not 64-byte aligned"));
+  }
+  const uint64_t offset = task_layout::Align(header_.total_bytes);
+  if (offset > block_.size() || bytes > block_.size() - offset) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("task needs more than the ", block_.size(),
+                     " bytes of its block: batch ", header_.seq, " is at ",
+                     task_layout::SaturatingAdd(offset, bytes)));
+  }
+  header_.total_bytes = offset + bytes;
+  return offset;
+}
+
+absl::StatusOr<TaskWriter::HopArrays> TaskWriter::AddHop(
+    uint32_t num_destinations, uint64_t num_edges, bool with_weights) {
+  if (header_.num_hops == kMaxHops || header_.input_nodes_offset != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("task of batch ", header_.seq, " takes at most ", kMaxHops,
+                     " hops, all before its input nodes"));
+  }
+  if (num_edges > std::numeric_limits<uint32_t>::max()) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "task of batch ", header_.seq, ": ", num_edges, " edges in hop ",
+        header_.num_hops,
+        ", 2^32 - 1 at most; lower sampling.batch_size or sampling.fanouts"));
+  }
+  TaskHop hop = {};
+  hop.num_destinations = num_destinations;
+  hop.num_edges = num_edges;
+  FGNN_ASSIGN_OR_RETURN(
+      hop.indptr_offset,
+      Reserve((uint64_t{num_destinations} + 1) * sizeof(uint32_t)));
+  FGNN_ASSIGN_OR_RETURN(hop.indices_offset,
+                        Reserve(num_edges * sizeof(uint32_t)));
+  if (with_weights) {
+    FGNN_ASSIGN_OR_RETURN(hop.weights_offset,
+                          Reserve(num_edges * sizeof(float)));
+  }
+  header_.hops[header_.num_hops++] = hop;
+  std::byte* base = block_.data();
+  return HopArrays{reinterpret_cast<uint32_t*>(base + hop.indptr_offset),
+                   reinterpret_cast<uint32_t*>(base + hop.indices_offset),
+                   with_weights
+                       ? reinterpret_cast<float*>(base + hop.weights_offset)
+                       : nullptr};
+}
+
+void TaskWriter::SetNumSources(uint32_t num_sources) {
+  assert(header_.num_hops > 0);
+  header_.hops[header_.num_hops - 1].num_sources = num_sources;
+}
+
+absl::StatusOr<uint32_t*> TaskWriter::AddInputNodes(uint32_t num_input_nodes) {
+  if (header_.num_hops == 0 || header_.input_nodes_offset != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("task of batch ", header_.seq,
+                     " takes its input nodes once, behind its hops"));
+  }
+  FGNN_ASSIGN_OR_RETURN(header_.input_nodes_offset,
+                        Reserve(uint64_t{num_input_nodes} * sizeof(uint32_t)));
+  header_.num_input_nodes = num_input_nodes;
+  return reinterpret_cast<uint32_t*>(block_.data() +
+                                     header_.input_nodes_offset);
+}
+
+absl::StatusOr<uint32_t*> TaskWriter::AddHotRanks(uint32_t version) {
+  if (version == 0 || header_.input_nodes_offset == 0 ||
+      header_.hot_rank_offset != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "task of batch ", header_.seq,
+        " takes the hot ranks of an order (not 0) once, behind its nodes"));
+  }
+  FGNN_ASSIGN_OR_RETURN(
+      header_.hot_rank_offset,
+      Reserve(uint64_t{header_.num_input_nodes} * sizeof(uint32_t)));
+  header_.rank_order_version = version;
+  return reinterpret_cast<uint32_t*>(block_.data() + header_.hot_rank_offset);
+}
+
+uint32_t TaskWriter::Finish(const SampleSeconds& seconds) {
+  assert(header_.input_nodes_offset != 0);
+  const std::byte* base = block_.data();
+  header_.digest = task_layout::Digest(header_, base);
+  header_.ranks_crc = task_layout::RanksCrc(header_, base);
+  header_.seconds = seconds;
+  header_.header_crc = task_layout::HeaderCrc(header_);
+  std::memcpy(block_.data(), &header_, sizeof(header_));
+  return header_.digest;
+}
+
+}  // namespace fgnn

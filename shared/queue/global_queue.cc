@@ -1,0 +1,239 @@
+#include "shared/queue/global_queue.h"
+
+#include <atomic>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/queue/futex.h"
+#include "shared/queue/overflow_blocks.h"
+#include "shared/queue/segment_layout.h"
+#include "shared/queue/slot_table.h"
+#include "shared/queue/slot_word.h"
+
+namespace fgnn {
+namespace {
+
+const char* NameOf(SlotState state) {
+  switch (state) {
+    case SlotState::kFree:
+      return "FREE";
+    case SlotState::kWriting:
+      return "WRITING";
+    case SlotState::kReady:
+      return "READY";
+    case SlotState::kReading:
+      return "READING";
+  }
+  return "damaged";
+}
+
+// Repeats `attempt` until it yields something, fails, or the deadline passes.
+template <typename Slot, typename Attempt>
+absl::StatusOr<std::optional<Slot>> RepeatUntil(Deadline deadline,
+                                                const uint32_t* counter,
+                                                Attempt attempt) {
+  for (;;) {
+    // Read before the attempt: a change that the attempt misses ends the wait.
+    const uint32_t seen = ReadCounter(counter);
+    absl::StatusOr<std::optional<Slot>> slot = attempt();
+    if (!slot.ok() || slot->has_value() || MonotonicClock::now() >= deadline) {
+      return slot;
+    }
+    WaitOn(counter, seen, deadline);
+  }
+}
+
+}  // namespace
+
+GlobalQueue::GlobalQueue(Segment* segment, OwnerIndex owner,
+                         std::optional<uint32_t> overflow_block)
+    : segment_(segment), owner_(owner), overflow_block_(overflow_block) {}
+
+absl::Status GlobalQueue::CheckMayClaim() const {
+  if (stopped()) return absl::CancelledError("the job was stopped");
+  if (owner_ != kNoOwner && owner_ <= kMaxOwners) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("owner ", owner_, " claims no slots of the global queue"));
+}
+
+absl::StatusOr<std::optional<WriteSlot>> GlobalQueue::TryClaimForWriting() {
+  const SlotTable slots(*segment_);
+  for (;;) {
+    FGNN_RETURN_IF_ERROR(CheckMayClaim());
+    const std::optional<BatchSeq> seq =
+        slots.FindLowest(SlotState::kFree, 0, sampling_limit());
+    if (!seq.has_value()) return std::optional<WriteSlot>();
+    if (!slots.Move(*seq, slots.WordOf(*seq, SlotState::kFree, kNoOwner),
+                    slots.WordOf(*seq, SlotState::kWriting, owner_))) {
+      continue;  // Another sampler was faster.
+    }
+    slots.StorePlace(*seq, {.sampler = owner_, .overflow_block = {}});
+    return std::optional<WriteSlot>(
+        WriteSlot(this, *seq, segment_->regions().slot_block(*seq)));
+  }
+}
+
+absl::StatusOr<std::optional<ReadSlot>> GlobalQueue::TryClaimForReading(
+    BatchSeq first, BatchSeq last) {
+  const SlotTable slots(*segment_);
+  const Segment::Regions& regions = segment_->regions();
+  for (;;) {
+    FGNN_RETURN_IF_ERROR(CheckMayClaim());
+    const std::optional<BatchSeq> seq =
+        slots.FindLowest(SlotState::kReady, first, last);
+    if (!seq.has_value()) return std::optional<ReadSlot>();
+    if (!slots.Move(*seq, slots.WordOf(*seq, SlotState::kReady, kNoOwner),
+                    slots.WordOf(*seq, SlotState::kReading, owner_))) {
+      continue;  // Another trainer was faster.
+    }
+    const SlotPlace place = slots.LoadPlace(*seq);
+    const bool overflows =
+        place.overflow_block.has_value() &&
+        *place.overflow_block < segment_->options().num_overflow_blocks;
+    return std::optional<ReadSlot>(
+        ReadSlot(this, *seq,
+                 overflows ? regions.overflow_block(*place.overflow_block)
+                           : regions.slot_block(*seq),
+                 place.sampler));
+  }
+}
+
+absl::StatusOr<std::optional<WriteSlot>> GlobalQueue::ClaimForWriting(
+    Deadline deadline) {
+  return RepeatUntil<WriteSlot>(deadline, &segment_->regions().control().frees,
+                                [this] { return TryClaimForWriting(); });
+}
+
+absl::StatusOr<std::optional<ReadSlot>> GlobalQueue::ClaimForReading(
+    BatchSeq first, BatchSeq last, Deadline deadline) {
+  return RepeatUntil<ReadSlot>(
+      deadline, &segment_->regions().control().changes,
+      [this, first, last] { return TryClaimForReading(first, last); });
+}
+
+absl::Status GlobalQueue::Leave(BatchSeq seq, SlotState from, SlotState to,
+                                uint64_t generations_on) {
+  const SlotTable slots(*segment_);
+  SlotWord next = slots.WordOf(seq, to, kNoOwner);
+  next.generation += generations_on;
+  if (slots.Move(seq, slots.WordOf(seq, from, owner_), next)) {
+    return absl::OkStatus();
+  }
+  const SlotWord word = slots.Load(seq);
+  return absl::FailedPreconditionError(absl::StrCat(
+      "slot of batch ", seq, " is not ", NameOf(from), " by owner ", owner_,
+      " at generation ", slots.GenerationOf(seq), " but ", NameOf(word.state),
+      " by owner ", word.owner, " at generation ", word.generation));
+}
+
+absl::Status GlobalQueue::TakeOverflowBlock(BatchSeq seq, Deadline deadline) {
+  if (overflow_block_.value_or(UINT32_MAX) >=
+      segment_->options().num_overflow_blocks) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "task of batch ", seq, " needs an overflow block, but owner ", owner_,
+        " has none"));
+  }
+  const Segment::Regions& regions = segment_->regions();
+  const SlotTable slots(*segment_);
+  const OverflowBlocks blocks(slots, segment_->options(), regions);
+  // Points at the block before it is taken: see OverflowBlocks::TryTake().
+  slots.StorePlace(seq, {.sampler = owner_, .overflow_block = overflow_block_});
+  for (;;) {
+    const uint32_t seen = ReadCounter(&regions.control().frees);
+    const OverflowBlocks::Attempt attempt =
+        blocks.TryTake(*overflow_block_, seq);
+    if (attempt.retracted) AnnounceFree();
+    if (attempt.taken) return absl::OkStatus();
+    absl::Status failure;
+    if (stopped()) failure = absl::CancelledError("the job was stopped");
+    if (MonotonicClock::now() >= deadline) {
+      failure = absl::DeadlineExceededError(
+          absl::StrCat("overflow block ", *overflow_block_,
+                       " did not become free for batch ", seq));
+    }
+    if (!failure.ok()) {
+      slots.StorePlace(seq, {.sampler = owner_, .overflow_block = {}});
+      return failure;
+    }
+    WaitOn(&regions.control().frees, seen, deadline);
+  }
+}
+
+SlotCounts GlobalQueue::Counts() const {
+  const SlotTable slots(*segment_);
+  SlotCounts counts;
+  for (uint32_t slot = 0; slot < segment_->options().num_slots; ++slot) {
+    switch (slots.Load(slot).state) {
+      case SlotState::kFree:
+        ++counts.free;
+        break;
+      case SlotState::kWriting:
+        ++counts.writing;
+        break;
+      case SlotState::kReady:
+        ++counts.ready;
+        break;
+      default:  // A damaged word is as good as taken for ever.
+        ++counts.reading;
+        break;
+    }
+  }
+  return counts;
+}
+
+void GlobalQueue::OpenForSampling(BatchSeq limit) {
+  RaiseTo(SharedWord(segment_->regions().control().sampling_limit), limit);
+  AnnounceReady();
+  AnnounceFree();
+}
+
+BatchSeq GlobalQueue::sampling_limit() const {
+  return SharedWord(segment_->regions().control().sampling_limit)
+      .load(std::memory_order_acquire);
+}
+
+void GlobalQueue::Stop() {
+  SharedWord(segment_->regions().control().stopped)
+      .store(1, std::memory_order_seq_cst);
+  AnnounceReady();
+  AnnounceFree();
+}
+
+bool GlobalQueue::stopped() const {
+  return SharedWord(segment_->regions().control().stopped)
+             .load(std::memory_order_acquire) != 0;
+}
+
+uint32_t GlobalQueue::ReclaimSlotsOf(OwnerIndex dead_owner) {
+  if (dead_owner == kNoOwner) return 0;
+  const SlotTable slots(*segment_);
+  uint32_t reclaimed = 0;
+  for (uint32_t slot = 0; slot < segment_->options().num_slots; ++slot) {
+    const SlotWord word = slots.Load(slot);
+    if (word.owner != dead_owner) continue;
+    SlotWord before = word;
+    before.owner = kNoOwner;
+    if (word.state == SlotState::kWriting) {
+      before.state = SlotState::kFree;
+    } else if (word.state == SlotState::kReading) {
+      before.state = SlotState::kReady;
+    } else {
+      continue;
+    }
+    reclaimed += slots.Move(slots.SeqIn(slot, word), word, before) ? 1 : 0;
+  }
+  // Even if there was nothing: an earlier reaper may have died before this.
+  AnnounceReady();
+  AnnounceFree();
+  return reclaimed;
+}
+
+void GlobalQueue::AnnounceReady() {
+  AnnounceOn(&segment_->regions().control().changes);
+}
+
+void GlobalQueue::AnnounceFree() {
+  AnnounceOn(&segment_->regions().control().frees);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,219 @@
+#include "shared/queue/gradient_board.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "absl/strings/str_cat.h"
+#include "shared/queue/board_word.h"
+#include "shared/queue/futex.h"
+#include "shared/queue/record_words.h"
+#include "shared/queue/segment_layout.h"
+
+namespace fgnn {
+namespace {
+
+bool IsStopped(const Segment& segment) {
+  return SharedWord(segment.regions().control().stopped)
+             .load(std::memory_order_acquire) != 0;
+}
+
+}  // namespace
+
+StepPlace StepOf(const SegmentOptions& options, BatchSeq seq) {
+  const uint64_t epoch = seq / options.batches_per_epoch;
+  const uint64_t batch = seq % options.batches_per_epoch;
+  StepPlace place = BatchesOf(options, epoch * options.steps_per_epoch() +
+                                           batch / options.batches_per_step);
+  place.place = static_cast<uint32_t>(batch % options.batches_per_step);
+  return place;
+}
+
+StepPlace BatchesOf(const SegmentOptions& options, uint64_t step) {
+  const uint64_t epoch = step / options.steps_per_epoch();
+  const uint64_t step_of_epoch = step % options.steps_per_epoch();
+  const BatchSeq epoch_begin = epoch * options.batches_per_epoch;
+  const BatchSeq first = epoch_begin + step_of_epoch * options.batches_per_step;
+  return {.step = step,
+          .place = 0,
+          .first_batch = first,
+          .last_batch = std::min(first + options.batches_per_step,
+                                 epoch_begin + options.batches_per_epoch)};
+}
+
+GradientBoard::GradientBoard(Segment* segment, OwnerIndex owner)
+    : segment_(segment), owner_(owner) {}
+
+std::optional<uint64_t> GradientBoard::version() const {
+  const BoardWord word = LoadBoardWord(*segment_);
+  if (word.state != BoardState::kOpen &&
+      word.state != BoardState::kLeasedOpen) {
+    return std::nullopt;
+  }
+  return word.generation;
+}
+
+absl::Span<const float> GradientBoard::weights(uint64_t version) const {
+  return segment_->regions().weights(version);
+}
+
+absl::Span<const float> GradientBoard::optimizer_state(uint64_t version) const {
+  return segment_->regions().optimizer_state(version);
+}
+
+absl::Span<float> GradientBoard::gradient(BatchSeq seq) {
+  return segment_->regions().gradient(StepOf(segment_->options(), seq).place);
+}
+
+std::optional<StepPlace> GradientBoard::OpenStep() const {
+  const SegmentOptions& options = segment_->options();
+  const std::optional<uint64_t> step = version();
+  if (!step.has_value() || *step >= training_limit() ||
+      *step >= options.steps_per_epoch() * options.epochs) {
+    return std::nullopt;
+  }
+  return BatchesOf(options, *step);
+}
+
+absl::Status GradientBoard::MarkDone(BatchSeq seq, BatchRecord record) {
+  const StepPlace place = StepOf(segment_->options(), seq);
+  const std::optional<StepPlace> open = OpenStep();
+  if (!open.has_value() || open->step != place.step) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("batch ", seq, " belongs to step ", place.step, ", but ",
+                     open.has_value() ? absl::StrCat("step ", open->step)
+                                      : std::string("no step"),
+                     " is open"));
+  }
+  if (IsDone(seq)) return absl::OkStatus();
+  record.seq_plus_one = seq + 1;
+  StoreRecord(segment_->regions().record_words(seq), record);
+  segment_->regions()
+      .done_word(place.place)
+      .store(seq + 1, std::memory_order_release);
+  Announce();
+  return absl::OkStatus();
+}
+
+bool GradientBoard::IsDone(BatchSeq seq) const {
+  const StepPlace place = StepOf(segment_->options(), seq);
+  const std::optional<uint64_t> committed = version();
+  if (!committed.has_value()) return false;
+  return place.step < *committed ||
+         segment_->regions()
+                 .done_word(place.place)
+                 .load(std::memory_order_acquire) == seq + 1;
+}
+
+bool GradientBoard::AllDone(uint64_t step) const {
+  const StepPlace batches = BatchesOf(segment_->options(), step);
+  for (BatchSeq seq = batches.first_batch; seq < batches.last_batch; ++seq) {
+    const auto place = static_cast<uint32_t>(seq - batches.first_batch);
+    if (segment_->regions().done_word(place).load(std::memory_order_acquire) !=
+        seq + 1) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<StepLease> GradientBoard::TryLease() {
+  if (owner_ == kNoOwner) return std::nullopt;
+  const BoardWord word = LoadBoardWord(*segment_);
+  BoardWord leased = {BoardState::kLeasedEmpty, owner_, 0};
+  if (word.state == BoardState::kOpen) {
+    const std::optional<StepPlace> open = OpenStep();
+    if (!open.has_value() || open->step != word.generation ||
+        !AllDone(word.generation)) {
+      return std::nullopt;
+    }
+    leased = {BoardState::kLeasedOpen, owner_, word.generation};
+  } else if (word.state != BoardState::kEmpty) {
+    return std::nullopt;
+  }
+  uint64_t expected = word.Pack();
+  if (!BoardWordOf(*segment_).compare_exchange_strong(
+          expected, leased.Pack(), std::memory_order_acq_rel,
+          std::memory_order_relaxed)) {
+    return std::nullopt;
+  }
+  const bool initial = leased.state == BoardState::kLeasedEmpty;
+  return StepLease(this, initial ? 0 : word.generation + 1);
+}
+
+bool GradientBoard::EndLease(uint64_t new_version, bool publish) {
+  const BoardWord leased =
+      new_version == 0
+          ? BoardWord{BoardState::kLeasedEmpty, owner_, 0}
+          : BoardWord{BoardState::kLeasedOpen, owner_, new_version - 1};
+  const BoardWord next =
+      publish ? BoardWord{BoardState::kOpen, kNoOwner, new_version}
+              : Unleased(leased);
+  uint64_t expected = leased.Pack();
+  if (!BoardWordOf(*segment_).compare_exchange_strong(
+          expected, next.Pack(), std::memory_order_acq_rel,
+          std::memory_order_relaxed)) {
+    return false;
+  }
+  Announce();
+  return true;
+}
+
+absl::StatusOr<bool> GradientBoard::WaitForVersion(uint64_t version_wanted,
+                                                   Deadline deadline) {
+  const uint32_t* counter = &segment_->regions().control().changes;
+  for (;;) {
+    const uint32_t seen = ReadCounter(counter);
+    const std::optional<uint64_t> newest = version();
+    if (newest.has_value() && *newest >= version_wanted) return true;
+    if (IsStopped(*segment_))
+      return absl::CancelledError("the job was stopped");
+    if (MonotonicClock::now() >= deadline) return false;
+    WaitOn(counter, seen, deadline);
+  }
+}
+
+uint32_t GradientBoard::changes() const {
+  return ReadCounter(&segment_->regions().control().changes);
+}
+
+absl::Status GradientBoard::WaitForChange(uint32_t seen, Deadline deadline) {
+  if (!IsStopped(*segment_)) {
+    WaitOn(&segment_->regions().control().changes, seen, deadline);
+  }
+  return IsStopped(*segment_) ? absl::CancelledError("the job was stopped")
+                              : absl::OkStatus();
+}
+
+void GradientBoard::OpenForTraining(uint64_t step_limit) {
+  RaiseTo(SharedWord(segment_->regions().control().training_limit), step_limit);
+  Announce();
+}
+
+uint64_t GradientBoard::training_limit() const {
+  return SharedWord(segment_->regions().control().training_limit)
+      .load(std::memory_order_acquire);
+}
+
+std::optional<BatchRecord> GradientBoard::record(BatchSeq seq) const {
+  if (!IsDone(seq)) return std::nullopt;
+  return LoadRecord(segment_->regions().record_words(seq), seq);
+}
+
+bool GradientBoard::ReclaimLeaseOf(OwnerIndex dead_owner) {
+  const BoardWord word = LoadBoardWord(*segment_);
+  uint64_t expected = word.Pack();
+  const bool reclaimed =
+      dead_owner != kNoOwner && IsLeased(word) && word.owner == dead_owner &&
+      BoardWordOf(*segment_).compare_exchange_strong(
+          expected, Unleased(word).Pack(), std::memory_order_acq_rel,
+          std::memory_order_relaxed);
+  // Even if there was nothing: an earlier reaper may have died before this.
+  Announce();
+  return reclaimed;
+}
+
+void GradientBoard::Announce() {
+  AnnounceOn(&segment_->regions().control().changes);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,64 @@
+// The overflow blocks: one per sampler, of the hard bound of a task, for the
+// rare task that its slot's block cannot hold.
+//
+// A word per block, `tag:16 | seq + 1:48`, names the batch that lies in it (0:
+// none); the tag changes with every change, so that no change is mistaken for
+// an earlier one. The word alone does not make a block used: the batch's slot
+// must still be at that seq, be taken or READY, and point back at the block.
+// So a process killed between the steps of taking or freeing one leaves a block
+// that its next user can tell is free. For the files of this folder.
+#ifndef FGNN_SHARED_QUEUE_OVERFLOW_BLOCKS_H_
+#define FGNN_SHARED_QUEUE_OVERFLOW_BLOCKS_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "shared/base/types.h"
+#include "shared/queue/segment_layout.h"
+
+namespace fgnn {
+
+class SlotTable;
+
+// Thread-safe. Borrows all three.
+class OverflowBlocks {
+ public:
+  // A block that holds a batch's task, as it was when looked up.
+  struct Hold {
+    uint32_t block;
+    uint64_t word;
+  };
+  struct Attempt {
+    bool taken = false;
+    bool retracted = false;  // A slot became FREE on the way: announce it.
+  };
+
+  OverflowBlocks(const SlotTable& slots, const SegmentOptions& options,
+                 const Segment::Regions& regions)
+      : slots_(slots), options_(options), regions_(regions) {}
+
+  // The overflow block that holds the task of `seq`, if one does.
+  std::optional<Hold> HoldOf(BatchSeq seq) const;
+
+  // Takes `block` for `seq`, whose WRITING slot the caller owns and has pointed
+  // at the block already (SlotTable::StorePlace). Retracts a READY task of a
+  // later seq. Not taken while an earlier task, or one that is being written or
+  // read, lies there. block < num_overflow_blocks.
+  Attempt TryTake(uint32_t block, BatchSeq seq) const;
+
+  // Frees the block unless its word has changed since it was looked up.
+  void Free(Hold hold) const;
+
+ private:
+  // False also if a READY task of a seq after `seq` was retracted just now.
+  bool IsUsedAgainst(uint32_t block, BatchSeq holder, BatchSeq seq,
+                     bool* retracted) const;
+
+  const SlotTable& slots_;
+  const SegmentOptions& options_;
+  const Segment::Regions& regions_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_QUEUE_OVERFLOW_BLOCKS_H_

@@ -1,0 +1,43 @@
+// A batch's record in shared memory. One trainer writes it while the scheduler
+// may read it; a reader sees all of it or none.
+#include "shared/queue/record_words.h"
+
+#include <array>
+#include <bit>
+#include <cstddef>
+
+#include "shared/queue/gradient_board.h"
+#include "shared/queue/slot_word.h"
+
+namespace fgnn {
+namespace {
+
+constexpr size_t kWords = sizeof(BatchRecord) / sizeof(uint64_t);
+using Words = std::array<uint64_t, kWords>;
+static_assert(sizeof(Words) == sizeof(BatchRecord));
+static_assert(offsetof(BatchRecord, seq_plus_one) == 0);
+
+}  // namespace
+
+// Who reads one of the new fields (acquire) has seen the 0 in front of it, or
+// what came later; so the second look of LoadRecord() finds out.
+void StoreRecord(uint64_t* words, const BatchRecord& record) {
+  const Words values = std::bit_cast<Words>(record);
+  SharedWord(words[0]).store(0, std::memory_order_relaxed);
+  for (size_t i = 1; i < kWords; ++i) {
+    SharedWord(words[i]).store(values[i], std::memory_order_release);
+  }
+  SharedWord(words[0]).store(values[0], std::memory_order_release);
+}
+
+std::optional<BatchRecord> LoadRecord(uint64_t* words, BatchSeq seq) {
+  Words values;
+  for (size_t i = 0; i < kWords; ++i) {
+    values[i] = SharedWord(words[i]).load(std::memory_order_acquire);
+  }
+  const uint64_t again = SharedWord(words[0]).load(std::memory_order_relaxed);
+  if (values[0] != seq + 1 || again != seq + 1) return std::nullopt;
+  return std::bit_cast<BatchRecord>(values);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,271 @@
+#include "shared/queue/segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/interprocess/exceptions.hpp>
+#include <boost/interprocess/mapped_region.hpp>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/crc32c.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/device/memory.h"
+#include "shared/minibatch/task.h"
+#include "shared/queue/segment_layout.h"
+
+namespace fgnn {
+namespace {
+
+namespace bip = boost::interprocess;
+
+constexpr uint32_t kMaxSlots = 4096;
+constexpr uint32_t kMaxBatchesPerStep = 1024;
+constexpr uint32_t kMaxOptimizerFloats = 16;
+constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 42;
+constexpr uint64_t kMaxParameters = uint64_t{1} << 38;
+constexpr uint64_t kAllocationBytes = uint64_t{256} << 20;
+// Nobody who has the descriptor can change the size any more, so no access
+// within it can end in SIGBUS.
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+// What Boost wants to see of a file to map it.
+class MappableDescriptor {
+ public:
+  explicit MappableDescriptor(int fd) : fd_(fd) {}
+  bip::mapping_handle_t get_mapping_handle() const {
+    return {.handle = fd_, .is_xsi = false};
+  }
+
+ private:
+  int fd_;
+};
+
+absl::Status CheckRange(const char* field, uint64_t value, uint64_t lowest,
+                        uint64_t highest) {
+  if (value >= lowest && value <= highest) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("segment option ", field, " is ", value, ", must be in [",
+                   lowest, ", ", highest, "]"));
+}
+
+uint32_t HeaderCrc(const SegmentHeader& header) {
+  SegmentHeader copy = header;
+  copy.header_crc = 0;
+  return ExtendCrc32c(0, &copy, sizeof(copy));
+}
+
+SegmentHeader HeaderOf(const SegmentOptions& options) {
+  SegmentHeader header = {
+      .magic = kSegmentMagic,
+      .layout_version = kSegmentLayoutVersion,
+      .header_crc = 0,
+      .total_bytes = SegmentLayout::Of(options).total_bytes,
+      .job_key = options.job_key,
+      .slot_bytes = options.slot_bytes,
+      .overflow_bytes = options.overflow_bytes,
+      .batches_per_epoch = options.batches_per_epoch,
+      .epochs = options.epochs,
+      .num_parameters = options.num_parameters,
+      .num_slots = options.num_slots,
+      .num_overflow_blocks = options.num_overflow_blocks,
+      .batches_per_step = options.batches_per_step,
+      .optimizer_floats_per_parameter = options.optimizer_floats_per_parameter};
+  header.header_crc = HeaderCrc(header);
+  return header;
+}
+
+SegmentOptions OptionsOf(const SegmentHeader& header) {
+  return {
+      .job_key = header.job_key,
+      .num_slots = header.num_slots,
+      .slot_bytes = header.slot_bytes,
+      .num_overflow_blocks = header.num_overflow_blocks,
+      .overflow_bytes = header.overflow_bytes,
+      .batches_per_epoch = header.batches_per_epoch,
+      .epochs = header.epochs,
+      .batches_per_step = header.batches_per_step,
+      .num_parameters = header.num_parameters,
+      .optimizer_floats_per_parameter = header.optimizer_floats_per_parameter};
+}
+
+// Past a cgroup's limit the kernel kills instead of failing, so ask first.
+absl::Status CheckHeadroom(uint64_t needed_bytes) {
+  FGNN_ASSIGN_OR_RETURN(const uint64_t available_bytes, AvailableMemoryBytes());
+  if (needed_bytes <= available_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "segment for the global queue: needs ", FormatBytes(needed_bytes), ", ",
+      FormatBytes(available_bytes),
+      " available; lower queue.slots or sampling.batch_size"));
+}
+
+// ftruncate() would only promise the pages; touching one that is not there
+// kills. In pieces, since a signal undoes the piece that it interrupts.
+absl::Status AllocatePages(int fd, uint64_t total_bytes) {
+  uint64_t done_bytes = 0;
+  while (done_bytes < total_bytes) {
+    const uint64_t piece = std::min(kAllocationBytes, total_bytes - done_bytes);
+    const int error = ::posix_fallocate(fd, static_cast<off_t>(done_bytes),
+                                        static_cast<off_t>(piece));
+    if (error == 0) {
+      done_bytes += piece;
+    } else if (error != EINTR) {
+      return ErrnoToStatus(error, "posix_fallocate");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<UniqueFd> AllocateSealed(const SegmentHeader& header) {
+  const std::string what =
+      absl::StrCat("allocate segment of ", FormatBytes(header.total_bytes));
+  UniqueFd fd(::memfd_create("fgnn-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid()) return ErrnoToStatus(errno, what);
+  FGNN_RETURN_IF_ERROR(
+      Annotate(AllocatePages(fd.get(), header.total_bytes), what));
+  if (::pwrite(fd.get(), &header, sizeof(header), 0) !=
+      static_cast<ssize_t>(sizeof(header))) {
+    return ErrnoToStatus(errno, what);
+  }
+  if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) {
+    return ErrnoToStatus(errno, what);
+  }
+  return fd;
+}
+
+absl::Status CheckSealed(int fd) {
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || (seals & kSeals) != kSeals) {
+    return absl::InvalidArgumentError(
+        "segment is not a memfd sealed against changes of its size");
+  }
+  return absl::OkStatus();
+}
+
+// The header as it is now; nobody rereads it afterwards.
+absl::StatusOr<SegmentHeader> ReadHeader(int fd) {
+  SegmentHeader header;
+  if (::pread(fd, &header, sizeof(header), 0) !=
+      static_cast<ssize_t>(sizeof(header))) {
+    return absl::InvalidArgumentError("segment is too small for its header");
+  }
+  if (header.magic != kSegmentMagic) {
+    return absl::InvalidArgumentError("segment is none of FGNN's: wrong magic");
+  }
+  if (header.layout_version != kSegmentLayoutVersion) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "segment has layout version ", header.layout_version, ", this program ",
+        kSegmentLayoutVersion, "; run daemons of the scheduler's version"));
+  }
+  if (header.header_crc != HeaderCrc(header)) {
+    return absl::InvalidArgumentError(
+        "segment header does not match its checksum");
+  }
+  return header;
+}
+
+absl::Status CheckSizes(int fd, const SegmentHeader& header) {
+  const uint64_t expected = SegmentLayout::Of(OptionsOf(header)).total_bytes;
+  struct stat file = {};
+  if (::fstat(fd, &file) != 0) return ErrnoToStatus(errno, "stat segment");
+  if (header.total_bytes == expected &&
+      static_cast<uint64_t>(file.st_size) == expected) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("segment sizes do not add up: options need ", expected,
+                   " bytes, the header says ", header.total_bytes,
+                   ", the file has ", file.st_size));
+}
+
+}  // namespace
+
+struct Segment::Mapping {
+  UniqueFd fd;
+  bip::mapped_region region;
+};
+
+absl::Status ValidateOptions(const SegmentOptions& options) {
+  FGNN_RETURN_IF_ERROR(
+      CheckRange("num_slots", options.num_slots, 1, kMaxSlots));
+  FGNN_RETURN_IF_ERROR(CheckRange("slot_bytes", options.slot_bytes,
+                                  sizeof(TaskHeader), kMaxBlockBytes));
+  FGNN_RETURN_IF_ERROR(CheckRange("num_overflow_blocks",
+                                  options.num_overflow_blocks, 0, kMaxOwners));
+  if (options.num_overflow_blocks > 0) {
+    FGNN_RETURN_IF_ERROR(CheckRange("overflow_bytes", options.overflow_bytes,
+                                    sizeof(TaskHeader), kMaxBlockBytes));
+  }
+  FGNN_RETURN_IF_ERROR(CheckRange(
+      "batches_per_epoch", options.batches_per_epoch, 1, kGenerationLimit - 1));
+  FGNN_RETURN_IF_ERROR(
+      CheckRange("epochs", options.epochs, 1,
+                 (kGenerationLimit - 1) / options.batches_per_epoch));
+  FGNN_RETURN_IF_ERROR(CheckRange("batches_per_step", options.batches_per_step,
+                                  1, kMaxBatchesPerStep));
+  FGNN_RETURN_IF_ERROR(
+      CheckRange("num_parameters", options.num_parameters, 0, kMaxParameters));
+  return CheckRange("optimizer_floats_per_parameter",
+                    options.optimizer_floats_per_parameter, 0,
+                    kMaxOptimizerFloats);
+}
+
+uint64_t SegmentBytes(const SegmentOptions& options) {
+  return SegmentLayout::Of(options).total_bytes;
+}
+
+absl::StatusOr<std::unique_ptr<Segment>> Segment::Map(
+    UniqueFd fd, const SegmentOptions& options) {
+  std::unique_ptr<Segment> segment(new Segment());
+  segment->options_ = options;
+  segment->mapping_ = std::make_unique<Mapping>();
+  const uint64_t bytes = SegmentBytes(options);
+  try {  // The only place where Boost may throw.
+    segment->mapping_->region = bip::mapped_region(MappableDescriptor(fd.get()),
+                                                   bip::read_write, 0, bytes);
+  } catch (const bip::interprocess_exception& error) {
+    return ErrnoToStatus(error.get_native_error(),
+                         absl::StrCat("map segment of ", FormatBytes(bytes)));
+  }
+  segment->mapping_->fd = std::move(fd);
+  segment->regions_ = std::make_unique<Regions>(
+      static_cast<std::byte*>(segment->mapping_->region.get_address()),
+      options);
+  return segment;
+}
+
+absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(
+    const SegmentOptions& options) {
+  FGNN_RETURN_IF_ERROR(ValidateOptions(options));
+  const SegmentHeader header = HeaderOf(options);
+  FGNN_RETURN_IF_ERROR(CheckHeadroom(header.total_bytes));
+  FGNN_ASSIGN_OR_RETURN(UniqueFd fd, AllocateSealed(header));
+  return Map(std::move(fd), options);
+}
+
+absl::StatusOr<std::unique_ptr<Segment>> Segment::Attach(UniqueFd fd,
+                                                         uint64_t job_key) {
+  FGNN_RETURN_IF_ERROR(CheckSealed(fd.get()));
+  FGNN_ASSIGN_OR_RETURN(const SegmentHeader header, ReadHeader(fd.get()));
+  if (header.job_key != job_key) {
+    return absl::InvalidArgumentError("segment belongs to another job");
+  }
+  const SegmentOptions options = OptionsOf(header);
+  FGNN_RETURN_IF_ERROR(Annotate(ValidateOptions(options), "segment header"));
+  FGNN_RETURN_IF_ERROR(CheckSizes(fd.get(), header));
+  return Map(std::move(fd), options);
+}
+
+Segment::~Segment() = default;
+
+int Segment::fd() const { return mapping_->fd.get(); }
+
+uint64_t Segment::total_bytes() const { return SegmentBytes(options_); }
+
+}  // namespace fgnn

@@ -1,0 +1,79 @@
+#include "shared/queue/segment_layout.h"
+
+#include <limits>
+
+#include "shared/queue/gradient_board.h"
+
+namespace fgnn {
+namespace {
+
+constexpr uint64_t kLineBytes = 64;
+constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kMaxBytes = std::numeric_limits<uint64_t>::max();
+
+uint64_t Multiply(uint64_t a, uint64_t b) {
+  return b != 0 && a > kMaxBytes / b ? kMaxBytes : a * b;
+}
+
+uint64_t AlignUp(uint64_t bytes, uint64_t alignment) {
+  return bytes > kMaxBytes - (alignment - 1)
+             ? kMaxBytes
+             : (bytes + alignment - 1) / alignment * alignment;
+}
+
+// Hands out one region behind the other.
+class Allocator {
+ public:
+  uint64_t Take(uint64_t count, uint64_t stride,
+                uint64_t alignment = kLineBytes) {
+    const uint64_t begin = AlignUp(end_, alignment);
+    const uint64_t bytes = Multiply(count, stride);
+    end_ = begin > kMaxBytes - bytes ? kMaxBytes : begin + bytes;
+    return begin;
+  }
+  uint64_t end() const { return end_; }
+
+ private:
+  uint64_t end_ = sizeof(SegmentHeader);
+};
+
+}  // namespace
+
+SegmentLayout SegmentLayout::Of(const SegmentOptions& options) {
+  SegmentLayout layout;
+  layout.slot_stride = AlignUp(options.slot_bytes, kLineBytes);
+  layout.overflow_stride = AlignUp(options.overflow_bytes, kLineBytes);
+  layout.weights_stride =
+      AlignUp(Multiply(options.num_parameters, sizeof(float)), kLineBytes);
+  layout.optimizer_stride =
+      AlignUp(Multiply(Multiply(options.num_parameters,
+                                options.optimizer_floats_per_parameter),
+                       sizeof(float)),
+              kLineBytes);
+  Allocator regions;
+  layout.control = regions.Take(1, sizeof(ControlWords));
+  layout.slot_words = regions.Take(options.num_slots, sizeof(uint64_t));
+  layout.slot_places = regions.Take(options.num_slots, sizeof(uint64_t));
+  layout.overflow_words =
+      regions.Take(options.num_overflow_blocks, sizeof(uint64_t));
+  layout.done_words = regions.Take(options.batches_per_step, sizeof(uint64_t));
+  layout.records = regions.Take(options.batches_per_epoch, sizeof(BatchRecord));
+  layout.weights = regions.Take(2, layout.weights_stride, kPageBytes);
+  layout.optimizer_state = regions.Take(2, layout.optimizer_stride);
+  layout.gradients =
+      regions.Take(options.batches_per_step, layout.weights_stride);
+  layout.slots =
+      regions.Take(options.num_slots, layout.slot_stride, kPageBytes);
+  layout.overflow = regions.Take(options.num_overflow_blocks,
+                                 layout.overflow_stride, kPageBytes);
+  layout.total_bytes = AlignUp(regions.end(), kPageBytes);
+  return layout;
+}
+
+uint64_t* Segment::Regions::record_words(BatchSeq seq) const {
+  static_assert(sizeof(BatchRecord) % sizeof(uint64_t) == 0);
+  return At<uint64_t>(layout_.records +
+                      seq % options_.batches_per_epoch * sizeof(BatchRecord));
+}
+
+}  // namespace fgnn

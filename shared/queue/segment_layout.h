@@ -1,0 +1,154 @@
+// Where everything lies in a segment, and the only way into it. For the files
+// of this folder; drawn in README.md.
+//
+// No value in shared memory is ever used as an address, an offset or a size:
+// offsets come from this process's copy of the options, and every index is
+// reduced to its range here.
+#ifndef FGNN_SHARED_QUEUE_SEGMENT_LAYOUT_H_
+#define FGNN_SHARED_QUEUE_SEGMENT_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+
+#include "absl/types/span.h"
+#include "shared/base/types.h"
+#include "shared/queue/segment.h"
+#include "shared/queue/slot_word.h"
+
+namespace fgnn {
+
+inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
+inline constexpr uint32_t kSegmentLayoutVersion = 1;
+
+// Written once, before the descriptor is handed to anyone.
+struct SegmentHeader {
+  uint64_t magic;
+  uint32_t layout_version;
+  uint32_t header_crc;  // CRC32C of this header with this field zero.
+  uint64_t total_bytes;
+  uint64_t job_key;
+  uint64_t slot_bytes;
+  uint64_t overflow_bytes;
+  uint64_t batches_per_epoch;
+  uint64_t epochs;
+  uint64_t num_parameters;
+  uint32_t num_slots;
+  uint32_t num_overflow_blocks;
+  uint32_t batches_per_step;
+  uint32_t optimizer_floats_per_parameter;
+};
+static_assert(sizeof(SegmentHeader) == 88);
+static_assert(std::has_unique_object_representations_v<SegmentHeader>);
+
+// The words that are not per slot. Those that different processes write often
+// have cache lines of their own.
+struct ControlWords {
+  alignas(64) uint64_t sampling_limit;  // Samplers claim seqs below it.
+  uint64_t training_limit;              // Trainers work on steps below it.
+  uint64_t stopped;                     // Not 0: the job was stopped.
+  alignas(64) uint64_t oldest_seq;      // All below are released. A hint.
+  alignas(64) uint64_t board_word;      // See gradient_board.h.
+  alignas(64) uint32_t changes;         // What trainers wait on.
+  alignas(64) uint32_t frees;           // What samplers wait on.
+};
+static_assert(std::is_trivially_copyable_v<ControlWords>);
+
+// Offsets from the segment's start, in bytes. See README.md.
+struct SegmentLayout {
+  uint64_t control = 0;
+  uint64_t slot_words = 0;       // u64 [num_slots].
+  uint64_t slot_places = 0;      // u64 [num_slots], see slot_table.h.
+  uint64_t overflow_words = 0;   // u64 [num_overflow_blocks].
+  uint64_t done_words = 0;       // u64 [batches_per_step]: seq + 1.
+  uint64_t records = 0;          // BatchRecord [batches_per_epoch].
+  uint64_t weights = 0;          // f32 [2][P], each 64-byte aligned.
+  uint64_t optimizer_state = 0;  // f32 [2][P * k].
+  uint64_t gradients = 0;        // f32 [batches_per_step][P].
+  uint64_t slots = 0;            // Blocks [num_slots].
+  uint64_t overflow = 0;         // Blocks [num_overflow_blocks].
+  uint64_t total_bytes = 0;
+
+  // Distances between neighbours.
+  uint64_t slot_stride = 0;
+  uint64_t overflow_stride = 0;
+  uint64_t weights_stride = 0;
+  uint64_t optimizer_stride = 0;
+
+  // Saturates: options that make no sense have a layout of 2^64 - 1 bytes.
+  static SegmentLayout Of(const SegmentOptions& options);
+};
+
+// The way into a mapped segment. Every argument is safe: an index beyond its
+// range is reduced to it. Thread-safe.
+struct Segment::Regions {
+  Regions(std::byte* base, const SegmentOptions& options)
+      : base_(base), options_(options), layout_(SegmentLayout::Of(options)) {}
+
+  ControlWords& control() const { return *At<ControlWords>(layout_.control); }
+
+  // Of the slot in which batch `seq` lives.
+  SharedWord slot_word(BatchSeq seq) const {
+    return Word(layout_.slot_words, seq % options_.num_slots);
+  }
+  SharedWord slot_place(BatchSeq seq) const {
+    return Word(layout_.slot_places, seq % options_.num_slots);
+  }
+  absl::Span<std::byte> slot_block(BatchSeq seq) const {
+    return {At<std::byte>(layout_.slots +
+                          seq % options_.num_slots * layout_.slot_stride),
+            static_cast<size_t>(options_.slot_bytes)};
+  }
+
+  // Only for a segment with overflow blocks.
+  SharedWord overflow_word(uint64_t index) const {
+    return Word(layout_.overflow_words, index % options_.num_overflow_blocks);
+  }
+  absl::Span<std::byte> overflow_block(uint64_t index) const {
+    return {
+        At<std::byte>(layout_.overflow + index % options_.num_overflow_blocks *
+                                             layout_.overflow_stride),
+        static_cast<size_t>(options_.overflow_bytes)};
+  }
+
+  // `place` is on the board: see StepPlace.
+  SharedWord done_word(uint32_t place) const {
+    return Word(layout_.done_words, place % options_.batches_per_step);
+  }
+  absl::Span<float> gradient(uint32_t place) const {
+    return {At<float>(layout_.gradients + place % options_.batches_per_step *
+                                              layout_.weights_stride),
+            static_cast<size_t>(options_.num_parameters)};
+  }
+  // The first of the words of batch `seq`'s BatchRecord.
+  uint64_t* record_words(BatchSeq seq) const;
+
+  absl::Span<float> weights(uint64_t version) const {
+    return {At<float>(layout_.weights + version % 2 * layout_.weights_stride),
+            static_cast<size_t>(options_.num_parameters)};
+  }
+  absl::Span<float> optimizer_state(uint64_t version) const {
+    return {At<float>(layout_.optimizer_state +
+                      version % 2 * layout_.optimizer_stride),
+            static_cast<size_t>(options_.num_parameters *
+                                options_.optimizer_floats_per_parameter)};
+  }
+
+ private:
+  template <typename T>
+  T* At(uint64_t offset) const {
+    return reinterpret_cast<T*>(base_ + offset);
+  }
+  SharedWord Word(uint64_t offset, uint64_t index) const {
+    return SharedWord(*At<uint64_t>(offset + index * sizeof(uint64_t)));
+  }
+
+  std::byte* base_;
+  SegmentOptions options_;
+  SegmentLayout layout_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_QUEUE_SEGMENT_LAYOUT_H_

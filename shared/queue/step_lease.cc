@@ -1,0 +1,84 @@
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/queue/gradient_board.h"
+#include "shared/queue/record_words.h"
+#include "shared/queue/segment_layout.h"
+
+namespace fgnn {
+
+StepLease::StepLease(StepLease&& other) noexcept
+    : board_(std::exchange(other.board_, nullptr)),
+      new_version_(other.new_version_) {}
+
+StepLease& StepLease::operator=(StepLease&& other) noexcept {
+  if (this == &other) return *this;
+  Abandon();
+  board_ = std::exchange(other.board_, nullptr);
+  new_version_ = other.new_version_;
+  return *this;
+}
+
+StepLease::~StepLease() { Abandon(); }
+
+void StepLease::Abandon() {
+  if (board_ == nullptr) return;
+  // False only if this process was declared dead; then there is nothing to
+  // give back.
+  std::exchange(board_, nullptr)->EndLease(new_version_, /*publish=*/false);
+}
+
+absl::Span<const float> StepLease::old_weights() const {
+  if (board_ == nullptr || new_version_ == 0) return {};
+  return board_->weights(new_version_ - 1);
+}
+
+absl::Span<const float> StepLease::old_optimizer_state() const {
+  if (board_ == nullptr || new_version_ == 0) return {};
+  return board_->optimizer_state(new_version_ - 1);
+}
+
+absl::Span<float> StepLease::new_weights() const {
+  if (board_ == nullptr) return {};
+  return board_->segment_->regions().weights(new_version_);
+}
+
+absl::Span<float> StepLease::new_optimizer_state() const {
+  if (board_ == nullptr) return {};
+  return board_->segment_->regions().optimizer_state(new_version_);
+}
+
+StepPlace StepLease::batches() const {
+  if (board_ == nullptr || new_version_ == 0) return {};
+  return BatchesOf(board_->segment_->options(), new_version_ - 1);
+}
+
+std::vector<absl::Span<const float>> StepLease::gradients() const {
+  const StepPlace place = batches();
+  std::vector<absl::Span<const float>> gradients;
+  for (BatchSeq seq = place.first_batch; seq < place.last_batch; ++seq) {
+    gradients.push_back(board_->gradient(seq));
+  }
+  return gradients;
+}
+
+std::vector<uint32_t> StepLease::num_seeds() const {
+  const StepPlace place = batches();
+  std::vector<uint32_t> num_seeds;
+  for (BatchSeq seq = place.first_batch; seq < place.last_batch; ++seq) {
+    const auto record = board_->record(seq);
+    num_seeds.push_back(record.has_value() ? record->num_seeds : 0);
+  }
+  return num_seeds;
+}
+
+absl::Status StepLease::Publish() && {
+  GradientBoard* board = std::exchange(board_, nullptr);
+  if (board != nullptr && board->EndLease(new_version_, /*publish=*/true)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "version ", new_version_, " of the weights is not leased here any more"));
+}
+
+}  // namespace fgnn
