@@ -1,0 +1,389 @@
+#include "shared/config/field_reader.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <type_traits>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "shared/base/nearest.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+absl::Status ErrorAt(const YAML::Node& node, const YamlOrigin& origin,
+                     const absl::Status& error) {
+  if (!origin.has_lines || node.Mark().is_null()) {
+    return Annotate(error, origin.name);
+  }
+  return Annotate(error, absl::StrCat(origin.name, ":", node.Mark().line + 1));
+}
+
+bool IsNumber(const FieldDescriptor& field) {
+  return field.cpp_type() != FieldDescriptor::CPPTYPE_STRING &&
+         field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE;
+}
+
+std::string Range(double min, double max) {
+  if (std::isinf(max)) return absl::StrCat("at least ", FormatDouble(min));
+  return absl::StrCat(FormatDouble(min), " to ", FormatDouble(max));
+}
+
+// The bounds of the field's type and documentation together.
+void Bounds(const FieldDescriptor& field, double* min, double* max) {
+  *min = -std::numeric_limits<double>::infinity();
+  *max = std::numeric_limits<double>::infinity();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      *min = std::numeric_limits<int32_t>::min();
+      *max = std::numeric_limits<int32_t>::max();
+      break;
+    case FieldDescriptor::CPPTYPE_UINT32:
+      *min = 0;
+      *max = std::numeric_limits<uint32_t>::max();
+      break;
+    case FieldDescriptor::CPPTYPE_UINT64:
+      *min = 0;
+      *max = 0x1.0p64;
+      break;
+    default:
+      break;
+  }
+  const v1::FieldDoc& doc = DocOf(field);
+  if (doc.has_min()) *min = std::max(*min, doc.min());
+  if (doc.has_max()) *max = std::min(*max, doc.max());
+}
+
+absl::Status CheckNumber(const FieldDescriptor& field, const std::string& path,
+                         double value, const std::string& shown) {
+  double min = 0;
+  double max = 0;
+  Bounds(field, &min, &max);
+  if (value >= min && value <= max) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": ", shown, " is out of range; give ", Range(min, max)));
+}
+
+absl::Status CheckChoice(const FieldDescriptor& field, const std::string& path,
+                         const std::string& word) {
+  const v1::FieldDoc& doc = DocOf(field);
+  if (doc.choices().empty()) return absl::OkStatus();
+  const std::vector<std::string> choices(doc.choices().begin(),
+                                         doc.choices().end());
+  for (const std::string& choice : choices) {
+    if (word == choice) return absl::OkStatus();
+  }
+  const std::string nearest = NearestWord(word, choices);
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": '", word, "' is not known; ",
+      nearest.empty() ? "" : absl::StrCat("did you mean '", nearest, "'? "),
+      "choose from: ", absl::StrJoin(choices, ", ")));
+}
+
+// A whole number, written as such or like 1e3.
+template <typename Integer>
+absl::StatusOr<Integer> ParseInteger(const FieldDescriptor& field,
+                                     const std::string& path,
+                                     const std::string& text) {
+  Integer exact{};
+  double value = 0;
+  if (absl::SimpleAtoi(text, &exact)) {
+    FGNN_RETURN_IF_ERROR(
+        CheckNumber(field, path, static_cast<double>(exact), text));
+    return exact;
+  }
+  if (!absl::SimpleAtod(text, &value) || std::isnan(value)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": '", text, "' is not a whole number"));
+  }
+  FGNN_RETURN_IF_ERROR(CheckNumber(field, path, value, text));
+  // 2^53: beyond it a double does not name one whole number.
+  if (value != std::trunc(value) || std::abs(value) > 0x1.0p53) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": ", text, " is not a whole number"));
+  }
+  return static_cast<Integer>(value);
+}
+
+absl::StatusOr<double> ParseDouble(const FieldDescriptor& field,
+                                   const std::string& path,
+                                   const std::string& text) {
+  double value = 0;
+  if (!absl::SimpleAtod(text, &value) || !std::isfinite(value)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": '", text, "' is not a number"));
+  }
+  FGNN_RETURN_IF_ERROR(CheckNumber(field, path, value, text));
+  return value;
+}
+
+// Parses `text` as the field's type, checks it, and sets or adds it.
+absl::Status StoreScalar(const FieldDescriptor& field, const std::string& path,
+                         const std::string& text, Message* message) {
+  const Reflection& reflection = *message->GetReflection();
+  const bool add = field.is_repeated();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32: {
+      FGNN_ASSIGN_OR_RETURN(const int32_t value,
+                            ParseInteger<int32_t>(field, path, text));
+      add ? reflection.AddInt32(message, &field, value)
+          : reflection.SetInt32(message, &field, value);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_UINT32: {
+      FGNN_ASSIGN_OR_RETURN(const uint32_t value,
+                            ParseInteger<uint32_t>(field, path, text));
+      add ? reflection.AddUInt32(message, &field, value)
+          : reflection.SetUInt32(message, &field, value);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_UINT64: {
+      FGNN_ASSIGN_OR_RETURN(const uint64_t value,
+                            ParseInteger<uint64_t>(field, path, text));
+      add ? reflection.AddUInt64(message, &field, value)
+          : reflection.SetUInt64(message, &field, value);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_DOUBLE: {
+      FGNN_ASSIGN_OR_RETURN(const double value, ParseDouble(field, path, text));
+      add ? reflection.AddDouble(message, &field, value)
+          : reflection.SetDouble(message, &field, value);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_STRING:
+      FGNN_RETURN_IF_ERROR(CheckChoice(field, path, text));
+      add ? reflection.AddString(message, &field, text)
+          : reflection.SetString(message, &field, text);
+      return absl::OkStatus();
+    default:
+      return absl::InternalError(absl::StrCat(
+          path,
+          " has a type that job files cannot hold: ", field.cpp_type_name()));
+  }
+}
+
+absl::Status ReadScalar(const YAML::Node& node, const YamlOrigin& origin,
+                        const std::string& path, const FieldDescriptor& field,
+                        Message* message) {
+  if (node.IsScalar()) {
+    const absl::Status stored =
+        StoreScalar(field, path, node.Scalar(), message);
+    return stored.ok() ? stored : ErrorAt(node, origin, stored);
+  }
+  const std::string wanted = IsNumber(field) ? "a number" : "a word";
+  return ErrorAt(
+      node, origin,
+      absl::InvalidArgumentError(
+          node.IsNull()
+              ? absl::StrCat(path, " has no value; give ", wanted,
+                             " or leave the line out")
+              : absl::StrCat(path, " takes ", wanted, ", not a ",
+                             node.IsMap() ? "block of keys" : "list")));
+}
+
+absl::Status ReadList(const YAML::Node& node, const YamlOrigin& origin,
+                      const std::string& path, const FieldDescriptor& field,
+                      Message* message) {
+  if (!node.IsSequence()) {
+    return ErrorAt(node, origin,
+                   absl::InvalidArgumentError(absl::StrCat(
+                       path, " takes a list; write [",
+                       node.IsScalar() ? node.Scalar() : "…", "]")));
+  }
+  message->GetReflection()->ClearField(message, &field);
+  for (const YAML::Node& element : node) {
+    FGNN_RETURN_IF_ERROR(ReadScalar(element, origin, path, field, message));
+  }
+  return absl::OkStatus();
+}
+
+// The numbers of a field as doubles, the words as they are.
+absl::Status CheckElement(const FieldDescriptor& field, const std::string& path,
+                          const Message& message, int index) {
+  const Reflection& reflection = *message.GetReflection();
+  const bool repeated = field.is_repeated();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32: {
+      const int32_t value =
+          repeated ? reflection.GetRepeatedInt32(message, &field, index)
+                   : reflection.GetInt32(message, &field);
+      return CheckNumber(field, path, value, absl::StrCat(value));
+    }
+    case FieldDescriptor::CPPTYPE_UINT32: {
+      const uint32_t value =
+          repeated ? reflection.GetRepeatedUInt32(message, &field, index)
+                   : reflection.GetUInt32(message, &field);
+      return CheckNumber(field, path, value, absl::StrCat(value));
+    }
+    case FieldDescriptor::CPPTYPE_UINT64: {
+      const uint64_t value =
+          repeated ? reflection.GetRepeatedUInt64(message, &field, index)
+                   : reflection.GetUInt64(message, &field);
+      return CheckNumber(field, path, static_cast<double>(value),
+                         absl::StrCat(value));
+    }
+    case FieldDescriptor::CPPTYPE_DOUBLE: {
+      const double value =
+          repeated ? reflection.GetRepeatedDouble(message, &field, index)
+                   : reflection.GetDouble(message, &field);
+      return CheckNumber(field, path, value, FormatDouble(value));
+    }
+    case FieldDescriptor::CPPTYPE_STRING:
+      return CheckChoice(
+          field, path,
+          repeated ? reflection.GetRepeatedString(message, &field, index)
+                   : reflection.GetString(message, &field));
+    default:
+      return absl::InternalError(absl::StrCat(path, " has an unknown type"));
+  }
+}
+
+// Where else a key of this name stands: "training.epochs". Empty: nowhere.
+std::string PlaceOf(const std::string& key, const Descriptor& root) {
+  for (int i = 0; i < root.field_count(); ++i) {
+    const FieldDescriptor& section = *root.field(i);
+    if (section.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+        section.message_type()->FindFieldByName(key) != nullptr) {
+      return absl::StrCat(section.name(), ".", key);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+const v1::FieldDoc& DocOf(const FieldDescriptor& field) {
+  return field.options().GetExtension(v1::doc);
+}
+
+std::string FieldPath(const std::string& prefix, const FieldDescriptor& field) {
+  return prefix.empty() ? field.name()
+                        : absl::StrCat(prefix, ".", field.name());
+}
+
+std::string FormatDouble(double value) {
+  char text[32];
+  const auto [end, error] = std::to_chars(text, text + sizeof(text), value);
+  // Whole numbers read better without an exponent: 16777216, not 1.6777216e7.
+  if (value == std::trunc(value) && std::abs(value) < 1e15) {
+    return absl::StrCat(static_cast<int64_t>(value));
+  }
+  return std::string(text, end);
+}
+
+absl::Status UnknownKey(const std::string& key, const std::string& prefix,
+                        const Descriptor& message) {
+  std::vector<std::string> known;
+  for (int i = 0; i < message.field_count(); ++i) {
+    known.push_back(message.field(i)->name());
+  }
+  std::string meant = prefix.empty() ? PlaceOf(key, message) : "";
+  if (meant.empty()) meant = NearestWord(key, known);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown key '", key, "'", prefix.empty() ? "" : " in ", prefix,
+      meant.empty() ? absl::StrCat("; known keys: ", absl::StrJoin(known, ", "))
+                    : absl::StrCat("; did you mean '", meant, "'?")));
+}
+
+absl::Status ReadField(const YAML::Node& node, const YamlOrigin& origin,
+                       const std::string& prefix, const FieldDescriptor& field,
+                       Message* message) {
+  const std::string path = FieldPath(prefix, field);
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+    return ReadMessage(
+        node, origin, path,
+        message->GetReflection()->MutableMessage(message, &field));
+  }
+  if (field.is_repeated()) return ReadList(node, origin, path, field, message);
+  return ReadScalar(node, origin, path, field, message);
+}
+
+absl::Status ReadMessage(const YAML::Node& node, const YamlOrigin& origin,
+                         const std::string& prefix, Message* message) {
+  if (node.IsNull()) return absl::OkStatus();  // A heading and nothing below.
+  const std::string what = prefix.empty() ? "a job file" : prefix;
+  if (!node.IsMap()) {
+    return ErrorAt(
+        node, origin,
+        absl::InvalidArgumentError(absl::StrCat(
+            what, " takes a block of keys, KEY: VALUE on each line")));
+  }
+  std::set<std::string> seen;
+  for (const auto& entry : node) {
+    const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "…";
+    const FieldDescriptor* field =
+        message->GetDescriptor()->FindFieldByName(key);
+    if (field == nullptr) {
+      return ErrorAt(entry.first, origin,
+                     UnknownKey(key, prefix, *message->GetDescriptor()));
+    }
+    if (!seen.insert(key).second) {
+      return ErrorAt(entry.first, origin,
+                     absl::InvalidArgumentError(absl::StrCat(
+                         FieldPath(prefix, *field), " is given twice")));
+    }
+    FGNN_RETURN_IF_ERROR(
+        ReadField(entry.second, origin, prefix, *field, message));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FillDefaults(const std::string& prefix, Message* message) {
+  const Descriptor& descriptor = *message->GetDescriptor();
+  const Reflection& reflection = *message->GetReflection();
+  for (int i = 0; i < descriptor.field_count(); ++i) {
+    const FieldDescriptor& field = *descriptor.field(i);
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      FGNN_RETURN_IF_ERROR(
+          FillDefaults(FieldPath(prefix, field),
+                       reflection.MutableMessage(message, &field)));
+      continue;
+    }
+    const bool is_set = field.is_repeated()
+                            ? reflection.FieldSize(*message, &field) > 0
+                            : reflection.HasField(*message, &field);
+    const v1::FieldDoc& doc = DocOf(field);
+    if (is_set) continue;
+    if (doc.required()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          FieldPath(prefix, field), " is missing; give the ", doc.help()));
+    }
+    if (doc.default_value().empty()) continue;
+    FGNN_RETURN_IF_ERROR(ReadField(YAML::Load(doc.default_value()),
+                                   {"default", false}, prefix, field, message));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFields(const std::string& prefix, const Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const std::string path = FieldPath(prefix, *field);
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      FGNN_RETURN_IF_ERROR(
+          CheckFields(path, reflection.GetMessage(message, field)));
+      continue;
+    }
+    const int count =
+        field->is_repeated() ? reflection.FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      FGNN_RETURN_IF_ERROR(CheckElement(*field, path, message, i));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fgnn

@@ -1,0 +1,252 @@
+#include "shared/config/job_spec_proto.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <map>
+#include <optional>
+#include <system_error>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "shared/base/file.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/config/field_reader.h"
+#include "shared/device/device.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+constexpr size_t kMaxJobFileBytes = 1 << 20;
+constexpr absl::string_view kAuto = "auto";
+
+// The only place where yaml-cpp may throw.
+absl::StatusOr<YAML::Node> LoadYaml(std::string_view text,
+                                    const YamlOrigin& origin) {
+  try {
+    return YAML::Load(std::string(text));
+  } catch (const YAML::Exception& error) {
+    const std::string line = origin.has_lines && !error.mark.is_null()
+                                 ? absl::StrCat(":", error.mark.line + 1)
+                                 : "";
+    return absl::InvalidArgumentError(
+        absl::StrCat(origin.name, line, ": not YAML: ", error.msg));
+  }
+}
+
+// The message that holds the field of a dotted key, and that field.
+struct Place {
+  Message* message;
+  const FieldDescriptor* field;
+  std::string prefix;
+};
+
+absl::StatusOr<Place> FindPlace(const std::string& key, v1::JobSpec* spec) {
+  Place place = {spec, nullptr, ""};
+  for (size_t begin = 0; begin <= key.size();) {
+    const size_t dot = std::min(key.find('.', begin), key.size());
+    const std::string name = key.substr(begin, dot - begin);
+    if (place.field != nullptr) {  // Not the last word: go down.
+      if (place.field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            FieldPath(place.prefix, *place.field), " has no keys within"));
+      }
+      place.prefix = FieldPath(place.prefix, *place.field);
+      place.message = place.message->GetReflection()->MutableMessage(
+          place.message, place.field);
+    }
+    const Descriptor& descriptor = *place.message->GetDescriptor();
+    place.field = descriptor.FindFieldByName(name);
+    if (place.field == nullptr) {
+      return UnknownKey(name, place.prefix, descriptor);
+    }
+    begin = dot + 1;
+  }
+  return place;
+}
+
+absl::Status MakeDatasetAbsolute(const fs::path& folder, v1::JobSpec* spec) {
+  std::error_code error;
+  const fs::path base = fs::absolute(folder, error);
+  if (error) {
+    return ErrnoToStatus(error.value(),
+                         absl::StrCat("find folder ", folder.string()));
+  }
+  if (!spec->dataset().empty()) {
+    spec->set_dataset((base / spec->dataset()).lexically_normal().string());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ApplyOverride(const std::string& text, v1::JobSpec* spec) {
+  const YamlOrigin origin = {absl::StrCat("--set ", text), false};
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(origin.name, ": write KEY=VALUE, e.g. training.epochs=3"));
+  }
+  FGNN_ASSIGN_OR_RETURN(const YAML::Node value,
+                        LoadYaml(text.substr(equals + 1), origin));
+  const absl::StatusOr<Place> place = FindPlace(text.substr(0, equals), spec);
+  if (!place.ok()) return Annotate(place.status(), origin.name);
+  FGNN_RETURN_IF_ERROR(
+      ReadField(value, origin, place->prefix, *place->field, place->message));
+  return place->message == spec && place->field->name() == "dataset"
+             ? MakeDatasetAbsolute("", spec)
+             : absl::OkStatus();
+}
+
+absl::Status CheckHops(const v1::JobSpec& spec) {
+  const int hops = spec.sampling().fanouts_size();
+  for (int hop = 0; hop < hops; ++hop) {
+    if (spec.sampling().fanouts(hop) == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "sampling.fanouts: 0 for hop ", hop + 1,
+          " is out of range; give 1 to 65535, or -1 for all neighbours"));
+    }
+  }
+  if (static_cast<uint32_t>(hops) != spec.model().layers()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.layers is ", spec.model().layers(),
+        " but sampling.fanouts lists ", hops, hops == 1 ? " hop" : " hops",
+        "; give one fanout per layer"));
+  }
+  return absl::OkStatus();
+}
+
+// Canonical names, no core twice. Which cores there are is for the scheduler.
+absl::Status CheckDevices(v1::JobSpec* spec) {
+  std::map<int, std::string> taken;
+  for (std::string& name : *spec->mutable_devices()) {
+    const absl::StatusOr<Device> device = ParseDeviceName(name);
+    if (!device.ok()) return Annotate(device.status(), "devices");
+    for (const int core : device->cores) {
+      const auto [it, is_new] = taken.emplace(core, device->name);
+      if (!is_new) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("devices: ", it->second, " and ", device->name,
+                         " share core ", core, "; give each its own cores"));
+      }
+    }
+    name = device->name;
+  }
+  if (spec->devices().empty()) {
+    return absl::InvalidArgumentError(
+        "devices is empty; name at least one, e.g. [cpu:0]");
+  }
+  return absl::OkStatus();
+}
+
+// nullopt: "auto".
+absl::StatusOr<std::optional<uint64_t>> MemoryLimit(const v1::JobSpec& spec) {
+  const std::string& text = spec.limits().memory();
+  if (text == kAuto) return std::nullopt;
+  const absl::StatusOr<uint64_t> bytes = ParseBytes(text);
+  if (!bytes.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("limits.memory: ", bytes.status().message(), ", or auto"));
+  }
+  if (*bytes == 0) {
+    return absl::InvalidArgumentError(
+        "limits.memory: 0 is out of range; write e.g. 2GiB, or auto");
+  }
+  return *bytes;
+}
+
+absl::Status CheckCapacity(const v1::JobSpec& spec) {
+  const std::string& text = spec.cache().capacity();
+  double share = 0;
+  if (text == kAuto) return absl::OkStatus();
+  if (absl::SimpleAtod(text, &share) && share >= 0 && share <= 1) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("cache.capacity: '", text,
+                   "' is not a share of the vertices; give 0 to 1, or auto"));
+}
+
+}  // namespace
+
+absl::StatusOr<v1::JobSpec> ParseJobYaml(std::string_view yaml,
+                                         std::string_view origin) {
+  const YamlOrigin file = {std::string(origin), true};
+  FGNN_ASSIGN_OR_RETURN(const YAML::Node root, LoadYaml(yaml, file));
+  v1::JobSpec spec;
+  FGNN_RETURN_IF_ERROR(ReadMessage(root, file, "", &spec));
+  return spec;
+}
+
+absl::StatusOr<v1::JobSpec> ReadJobFile(
+    const fs::path& path, const std::vector<std::string>& overrides) {
+  FGNN_ASSIGN_OR_RETURN(const std::string text,
+                        ReadSmallFile(path, kMaxJobFileBytes));
+  FGNN_ASSIGN_OR_RETURN(v1::JobSpec spec, ParseJobYaml(text, path.string()));
+  FGNN_RETURN_IF_ERROR(MakeDatasetAbsolute(path.parent_path(), &spec));
+  for (const std::string& text_of_override : overrides) {
+    FGNN_RETURN_IF_ERROR(ApplyOverride(text_of_override, &spec));
+  }
+  return spec;
+}
+
+absl::StatusOr<v1::JobSpec> MakeEffective(
+    v1::JobSpec spec, const std::vector<std::string>& default_devices) {
+  if (spec.devices().empty()) {
+    spec.mutable_devices()->Add(default_devices.begin(), default_devices.end());
+  }
+  FGNN_RETURN_IF_ERROR(FillDefaults("", &spec));
+  FGNN_RETURN_IF_ERROR(CheckFields("", spec));
+  FGNN_RETURN_IF_ERROR(CheckHops(spec));
+  FGNN_RETURN_IF_ERROR(CheckDevices(&spec));
+  FGNN_RETURN_IF_ERROR(CheckCapacity(spec));
+  FGNN_RETURN_IF_ERROR(MemoryLimit(spec).status());
+  if (!fs::path(spec.dataset()).is_absolute()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dataset: '", spec.dataset(), "' is not an absolute path"));
+  }
+  if (spec.training().batches_per_step() == 0) {
+    spec.mutable_training()->set_batches_per_step(
+        static_cast<uint32_t>(spec.devices_size()));
+  }
+  return spec;
+}
+
+JobSpec FromProto(const v1::JobSpec& from) {
+  JobSpec to;
+  to.dataset = from.dataset();
+  to.model = {from.model().kind(), from.model().layers(), from.model().hidden(),
+              from.model().dropout(), from.model().input_dropout()};
+  to.sampling = {
+      from.sampling().kind(),
+      {from.sampling().fanouts().begin(), from.sampling().fanouts().end()},
+      from.sampling().batch_size(),
+      from.sampling().threads()};
+  const v1::TrainingSpec& training = from.training();
+  to.training = {training.epochs(),
+                 training.optimizer(),
+                 training.learning_rate(),
+                 training.weight_decay(),
+                 training.seed(),
+                 training.batches_per_step(),
+                 training.sync(),
+                 training.precision(),
+                 training.evaluate_every(),
+                 training.checkpoint_every(),
+                 training.keep_checkpoints(),
+                 training.threads()};
+  to.cache = {from.cache().policy(), from.cache().capacity()};
+  to.devices = {from.devices().begin(), from.devices().end()};
+  to.samplers = from.samplers();
+  to.trainers = from.trainers();
+  to.queue_slots = from.queue().slots();
+  // An effective spec has been through MakeEffective(), so this is a number.
+  to.limits.memory_bytes = MemoryLimit(from).value_or(std::nullopt);
+  to.limits.restarts = from.limits().restarts();
+  return to;
+}
+
+}  // namespace fgnn

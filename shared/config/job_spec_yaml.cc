@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "shared/config/field_reader.h"
+#include "shared/config/job_spec_proto.h"
+
+namespace fgnn {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+// Whether every reader of YAML takes the text for a string as it stands.
+bool IsPlain(const std::string& text) {
+  static constexpr absl::string_view kReserved[] = {
+      "true", "false", "null", "yes", "no", "on", "off", "y", "n"};
+  if (text.empty() || text.back() == ':') return false;
+  if (std::isalpha(static_cast<unsigned char>(text.front())) == 0 &&
+      text.front() != '/') {
+    return false;
+  }
+  std::string lower = text;
+  for (char& c : lower) c = static_cast<char>(std::tolower(c));
+  return std::find(std::begin(kReserved), std::end(kReserved), lower) ==
+             std::end(kReserved) &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || std::strchr("_-./:+", c) != nullptr;
+         });
+}
+
+std::string Quoted(const std::string& text) {
+  if (IsPlain(text)) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      quoted += {'\\', c};
+    } else if (byte < 0x20 || byte == 0x7f) {
+      quoted += absl::StrFormat("\\x%02x", byte);
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
+
+std::string ValueOf(const FieldDescriptor& field, const Message& message,
+                    int index) {
+  const Reflection& reflection = *message.GetReflection();
+  const bool repeated = field.is_repeated();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return absl::StrCat(
+          repeated ? reflection.GetRepeatedInt32(message, &field, index)
+                   : reflection.GetInt32(message, &field));
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return absl::StrCat(
+          repeated ? reflection.GetRepeatedUInt32(message, &field, index)
+                   : reflection.GetUInt32(message, &field));
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return absl::StrCat(
+          repeated ? reflection.GetRepeatedUInt64(message, &field, index)
+                   : reflection.GetUInt64(message, &field));
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return FormatDouble(
+          repeated ? reflection.GetRepeatedDouble(message, &field, index)
+                   : reflection.GetDouble(message, &field));
+    default:
+      return Quoted(repeated
+                        ? reflection.GetRepeatedString(message, &field, index)
+                        : reflection.GetString(message, &field));
+  }
+}
+
+std::string TextOf(const FieldDescriptor& field, const Message& message) {
+  if (!field.is_repeated()) return ValueOf(field, message, 0);
+  std::vector<std::string> values;
+  for (int i = 0; i < message.GetReflection()->FieldSize(message, &field);
+       ++i) {
+    values.push_back(ValueOf(field, message, i));
+  }
+  return absl::StrCat("[", absl::StrJoin(values, ", "), "]");
+}
+
+// "  # Width of the hidden layers [columns]; 1 to 65536; default 256"
+std::string HelpOf(const FieldDescriptor& field) {
+  const v1::FieldDoc& doc = DocOf(field);
+  std::string help = absl::StrCat("  # ", doc.help());
+  if (!doc.unit().empty()) absl::StrAppend(&help, " [", doc.unit(), "]");
+  if (!doc.choices().empty()) {
+    absl::StrAppend(&help, "; one of ", absl::StrJoin(doc.choices(), ", "));
+  }
+  if (doc.has_min() && doc.has_max()) {
+    absl::StrAppend(&help, "; ", FormatDouble(doc.min()), " to ",
+                    FormatDouble(doc.max()));
+  } else if (doc.has_min()) {
+    absl::StrAppend(&help, "; at least ", FormatDouble(doc.min()));
+  }
+  if (doc.required()) absl::StrAppend(&help, "; required");
+  if (!doc.default_value().empty()) {
+    absl::StrAppend(&help, "; default ", doc.default_value());
+  }
+  return help;
+}
+
+void AppendMessage(const Message& message, const std::string& indent,
+                   bool with_help, std::string* yaml) {
+  const Descriptor& descriptor = *message.GetDescriptor();
+  const Reflection& reflection = *message.GetReflection();
+  for (int i = 0; i < descriptor.field_count(); ++i) {
+    const FieldDescriptor& field = *descriptor.field(i);
+    const bool is_set = field.is_repeated()
+                            ? reflection.FieldSize(message, &field) > 0
+                            : reflection.HasField(message, &field);
+    if (!is_set) continue;
+    absl::StrAppend(yaml, indent, field.name(), ":");
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      absl::StrAppend(yaml, "\n");
+      AppendMessage(reflection.GetMessage(message, &field), indent + "  ",
+                    with_help, yaml);
+      continue;
+    }
+    absl::StrAppend(yaml, " ", TextOf(field, message),
+                    with_help ? HelpOf(field) : "", "\n");
+  }
+}
+
+}  // namespace
+
+std::string ToYaml(const v1::JobSpec& spec, bool with_help) {
+  std::string yaml;
+  AppendMessage(spec, "", with_help, &yaml);
+  return yaml;
+}
+
+}  // namespace fgnn
