@@ -1,0 +1,176 @@
+// The model's gradients against those of PyTorch's autograd on plain dense
+// operations in f64.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "shared/base/philox.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/unit/trainer_service/nn/random_batch.h"
+#include "trainer_service/nn/cpu/dropout.h"
+#include "trainer_service/nn/cpu/graph_sage.h"
+
+namespace fgnn {
+namespace {
+
+torch::Tensor MeanMatrix(const BlockView& block) {
+  torch::Tensor matrix = torch::zeros(
+      {block.num_destinations, block.num_sources}, torch::kFloat64);
+  auto entries = matrix.accessor<double, 2>();
+  for (uint32_t d = 0; d < block.num_destinations; ++d) {
+    const uint32_t degree = block.indptr[d + 1] - block.indptr[d];
+    for (uint32_t e = block.indptr[d]; e < block.indptr[d + 1]; ++e) {
+      entries[d][block.indices[e]] += 1.0 / degree;
+    }
+  }
+  return matrix;
+}
+
+// What a flat array of ones becomes.
+torch::Tensor Mask(double rate, const TrainingBatch& batch, uint32_t layer,
+                   at::IntArrayRef shape) {
+  torch::Tensor mask = torch::ones(shape, torch::kFloat32);
+  ApplyDropout(
+      Dropout::Of(rate, MakePhiloxKey(batch.seed, batch.epoch, batch.batch,
+                                      layer, Purpose::kDropout)),
+      0, mask.numel(), mask.data_ptr<float>());
+  return mask.to(torch::kFloat64);
+}
+
+struct Reference {
+  double loss;
+  int64_t num_correct;
+  torch::Tensor gradient;  // [P]
+};
+
+Reference ByAutograd(const Model& model, const std::vector<float>& weights,
+                     RandomBatch& random) {
+  const TrainingBatch batch = random.batch();
+  const ModelOptions& options = model.options();
+  std::vector<torch::Tensor> parameters;
+  for (const ParameterInfo& parameter : model.parameters()) {
+    std::vector<int64_t> shape(parameter.shape.begin(), parameter.shape.end());
+    parameters.push_back(
+        torch::from_blob(const_cast<float*>(&weights[parameter.offset]), shape)
+            .to(torch::kFloat64)
+            .requires_grad_());
+  }
+  torch::Tensor x =
+      torch::from_blob(const_cast<float*>(random.features().data()),
+                       {static_cast<int64_t>(random.task().input_nodes.size()),
+                        static_cast<int64_t>(options.input_columns)})
+          .to(torch::kFloat64);
+  x = x * Mask(options.input_dropout, batch, 0, x.sizes());
+  for (uint32_t layer = 0; layer < options.layers; ++layer) {
+    const BlockView& block = random.task().hops[options.layers - 1 - layer];
+    x = torch::mm(torch::mm(MeanMatrix(block), x), parameters[3 * layer].t()) +
+        torch::mm(x.slice(0, 0, block.num_destinations),
+                  parameters[3 * layer + 1].t()) +
+        parameters[3 * layer + 2];
+    if (layer + 1 < options.layers) {
+      x = torch::relu(x) * Mask(options.dropout, batch, layer + 1, x.sizes());
+    }
+  }
+  const torch::Tensor labels = torch::tensor(random.labels());
+  torch::Tensor loss = torch::nn::functional::cross_entropy(x, labels);
+  loss.backward();
+  std::vector<torch::Tensor> gradients;
+  for (const torch::Tensor& parameter : parameters) {
+    gradients.push_back(parameter.grad().flatten());
+  }
+  return {loss.item<double>(), (x.argmax(1) == labels).sum().item<int64_t>(),
+          torch::cat(gradients)};
+}
+
+struct Case {
+  std::string name;
+  RandomBatchOptions options;
+};
+
+Case MakeCase(std::string name, uint32_t layers, uint64_t columns,
+              uint32_t hidden, uint32_t classes) {
+  Case made;
+  made.name = std::move(name);
+  made.options.model.layers = layers;
+  made.options.model.input_columns = columns;
+  made.options.model.hidden = hidden;
+  made.options.model.num_classes = classes;
+  return made;
+}
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  cases.push_back(MakeCase("OneLayer", 1, 13, 1, 3));
+  cases.push_back(MakeCase("TwoLayers", 2, 17, 9, 4));
+  cases.push_back(MakeCase("WideInput", 2, 211, 8, 7));
+  cases.push_back(MakeCase("ThreeLayers", 3, 100, 65, 47));
+  cases.push_back(MakeCase("OneColumn", 2, 1, 1, 1));
+  cases.push_back(MakeCase("NoEdges", 2, 5, 6, 3));
+  cases.back().options.largest_degree = 0;
+  cases.push_back(MakeCase("OneSeed", 3, 5, 6, 3));
+  cases.back().options.num_seeds = 1;
+  cases.push_back(MakeCase("NoNewSources", 2, 5, 6, 3));
+  cases.back().options.growth = 0;
+  cases.push_back(MakeCase("Dropout", 3, 20, 33, 5));
+  cases.back().options.model.dropout = 0.5;
+  cases.push_back(MakeCase("InputDropout", 2, 20, 33, 5));
+  cases.back().options.model.dropout = 0.3;
+  cases.back().options.model.input_dropout = 0.6;
+  cases.push_back(MakeCase("ManyRows", 2, 30, 16, 5));
+  cases.back().options.num_seeds = 1100;
+  cases.back().options.largest_degree = 12;
+  return cases;
+}
+
+class AutogradTest
+    : public testing::TestWithParam<std::tuple<Case, SageOrder>> {};
+
+TEST_P(AutogradTest, GradientEqualsThatOfAutograd) {
+  const auto& [shape, order] = GetParam();
+  RandomBatch batch(shape.options);
+  ThreadTeam team(2);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
+                            MakeCpuModel(shape.options.model, &team, order));
+  const std::vector<float> weights = RandomWeights(*model, 9);
+  std::vector<float> gradient(model->num_parameters(), 1e30F);
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const BatchResult result,
+      model->Gradient(weights, batch.batch(), absl::MakeSpan(gradient)));
+
+  const Reference reference = ByAutograd(*model, weights, batch);
+  EXPECT_NEAR(result.loss, reference.loss, 1e-5);
+  EXPECT_EQ(result.num_correct, reference.num_correct);
+  const double largest = reference.gradient.abs().max().item<double>();
+  const auto expected = reference.gradient.accessor<double, 1>();
+  for (size_t i = 0; i < gradient.size(); ++i) {
+    ASSERT_NEAR(gradient[i], expected[static_cast<int64_t>(i)],
+                1e-5 * largest + 1e-7)
+        << "weight " << i << " of " << gradient.size();
+  }
+}
+
+using CaseAndOrder = testing::TestParamInfo<std::tuple<Case, SageOrder>>;
+
+std::string NameOfCase(const CaseAndOrder& instance) {
+  const auto& [shape, order] = instance.param;
+  if (order == SageOrder::kCheapest) return shape.name + "Cheapest";
+  return shape.name + (order == SageOrder::kAggregateFirst ? "AggregateFirst"
+                                                           : "TransformFirst");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, AutogradTest,
+    testing::Combine(testing::ValuesIn(Cases()),
+                     testing::Values(SageOrder::kAggregateFirst,
+                                     SageOrder::kTransformFirst,
+                                     SageOrder::kCheapest)),
+    NameOfCase);
+
+}  // namespace
+}  // namespace fgnn

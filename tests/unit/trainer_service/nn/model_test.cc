@@ -1,0 +1,261 @@
+#include "trainer_service/nn/model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/fakes/status_matchers.h"
+#include "tests/unit/trainer_service/nn/random_batch.h"
+#include "trainer_service/nn/cpu/graph_sage.h"
+
+namespace fgnn {
+namespace {
+
+ModelOptions SmallModel() {
+  ModelOptions options;
+  options.layers = 3;
+  options.hidden = 24;
+  options.input_columns = 19;
+  options.num_classes = 5;
+  options.dropout = 0.4;
+  options.input_dropout = 0.2;
+  return options;
+}
+
+bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() &&
+         std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+struct Outcome {
+  BatchResult result;
+  std::vector<float> gradient;
+};
+
+Outcome GradientOf(Model& model, const std::vector<float>& weights,
+                   RandomBatch& batch) {
+  Outcome outcome;
+  // Stale numbers must not show through.
+  outcome.gradient.assign(model.num_parameters(), 1e30F);
+  const auto result =
+      model.Gradient(weights, batch.batch(), absl::MakeSpan(outcome.gradient));
+  EXPECT_THAT(result, IsOk());
+  if (result.ok()) outcome.result = *result;
+  return outcome;
+}
+
+TEST(ModelTest, ParametersAreNamedAsSageConvAndLieWithoutGaps) {
+  ThreadTeam team(1);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
+                            MakeCpuModel(SmallModel(), &team));
+  std::vector<std::string> names;
+  uint64_t offset = 0;
+  for (const ParameterInfo& parameter : model->parameters()) {
+    names.push_back(parameter.name);
+    EXPECT_EQ(parameter.offset, offset);
+    EXPECT_EQ(parameter.decay, parameter.shape.size() == 2);
+    offset += parameter.size();
+  }
+  EXPECT_EQ(offset, model->num_parameters());
+  EXPECT_EQ(offset, 2U * 24 * 19 + 24 + 2 * 24 * 24 + 24 + 2 * 5 * 24 + 5);
+  EXPECT_THAT(names, testing::ElementsAre(
+                         "convs.0.lin_l.weight", "convs.0.lin_r.weight",
+                         "convs.0.lin_l.bias", "convs.1.lin_l.weight",
+                         "convs.1.lin_r.weight", "convs.1.lin_l.bias",
+                         "convs.2.lin_l.weight", "convs.2.lin_r.weight",
+                         "convs.2.lin_l.bias"));
+  EXPECT_THAT(model->parameters()[6].shape, testing::ElementsAre(5, 24));
+}
+
+TEST(ModelTest, InitialWeightsFollowFromTheSeedAndFillTheirBounds) {
+  ThreadTeam team(1);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
+                            MakeCpuModel(SmallModel(), &team));
+  std::vector<float> weights(model->num_parameters(), NAN);
+  model->Initialize(7, absl::MakeSpan(weights));
+  std::vector<float> again(model->num_parameters());
+  model->Initialize(7, absl::MakeSpan(again));
+  EXPECT_TRUE(SameBits(weights, again));
+  model->Initialize(8, absl::MakeSpan(again));
+  EXPECT_FALSE(SameBits(weights, again));
+  const double bound = std::sqrt(6.0 / (24 + 19));
+  double largest = 0;
+  double sum = 0;
+  for (size_t i = 0; i < 24 * 19; ++i) {
+    largest = std::max(largest, std::abs(double{weights[i]}));
+    sum += weights[i];
+  }
+  EXPECT_LE(largest, bound);
+  EXPECT_GT(largest, 0.95 * bound);
+  EXPECT_NEAR(sum / (24 * 19), 0, 6 * bound / std::sqrt(3.0 * 24 * 19));
+}
+
+TEST(ModelTest, BothOrdersGiveTheSameGradient) {
+  RandomBatchOptions options;
+  options.model = SmallModel();
+  options.num_seeds = 33;
+  RandomBatch batch(options);
+  ThreadTeam team(2);
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<Model> aggregate,
+      MakeCpuModel(options.model, &team, SageOrder::kAggregateFirst));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<Model> transform,
+      MakeCpuModel(options.model, &team, SageOrder::kTransformFirst));
+  const std::vector<float> weights = RandomWeights(*aggregate, 5);
+  const Outcome one = GradientOf(*aggregate, weights, batch);
+  const Outcome other = GradientOf(*transform, weights, batch);
+  EXPECT_NEAR(one.result.loss, other.result.loss, 1e-5);
+  EXPECT_EQ(one.result.num_correct, other.result.num_correct);
+  for (size_t i = 0; i < weights.size(); ++i) {
+    ASSERT_NEAR(one.gradient[i], other.gradient[i], 2e-5) << "weight " << i;
+  }
+}
+
+// Large enough for several tasks and partial sums.
+RandomBatchOptions LargeBatch(uint64_t input_columns) {
+  RandomBatchOptions options;
+  options.model = SmallModel();
+  options.model.input_columns = input_columns;
+  options.num_seeds = 300;
+  options.largest_degree = 9;
+  options.growth = 2.5;
+  return options;
+}
+
+TEST(ModelTest, GradientsAreBitEqualForAnyThreadsInstanceAndRepetition) {
+  // 19 columns are aggregated first, 331 transformed first.
+  for (const uint64_t columns : {19, 331}) {
+    SCOPED_TRACE(testing::Message() << columns << " columns");
+    const RandomBatchOptions options = LargeBatch(columns);
+    RandomBatch batch(options);
+    std::vector<float> weights;
+    Outcome expected;
+    for (const int threads : {1, 2, 3, 1}) {
+      ThreadTeam team(threads);
+      FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
+                                MakeCpuModel(options.model, &team));
+      if (weights.empty()) {
+        weights = RandomWeights(*model, 3);
+        expected = GradientOf(*model, weights, batch);
+      }
+      for (int repetition = 0; repetition < 5; ++repetition) {
+        // Weights and gradients lie at another place each time.
+        const std::vector<float> pad(static_cast<size_t>(repetition) * 7 + 1);
+        const std::vector<float> moved = weights;
+        const Outcome outcome = GradientOf(*model, moved, batch);
+        ASSERT_TRUE(SameBits(outcome.gradient, expected.gradient))
+            << threads << " threads, repetition " << repetition;
+        ASSERT_EQ(outcome.result.loss, expected.result.loss);
+      }
+    }
+  }
+}
+
+// A trainer does batches of different sizes in any order.
+TEST(ModelTest, NothingOfAnEarlierBatchShowsThrough) {
+  const RandomBatchOptions large_options = LargeBatch(19);
+  RandomBatchOptions small_options = large_options;
+  small_options.num_seeds = 5;
+  RandomBatch large(large_options);
+  RandomBatch small(small_options);
+  ThreadTeam team(2);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> fresh,
+                            MakeCpuModel(large_options.model, &team));
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> used,
+                            MakeCpuModel(large_options.model, &team));
+  const std::vector<float> weights = RandomWeights(*fresh, 3);
+  GradientOf(*used, weights, large);
+  EXPECT_TRUE(SameBits(GradientOf(*used, weights, small).gradient,
+                       GradientOf(*fresh, weights, small).gradient));
+}
+
+TEST(ModelTest, DropoutFollowsTheBatchsPlace) {
+  const RandomBatchOptions options = LargeBatch(19);
+  RandomBatch random(options);
+  ThreadTeam team(1);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
+                            MakeCpuModel(options.model, &team));
+  const std::vector<float> weights = RandomWeights(*model, 3);
+  std::vector<float> one(weights.size());
+  std::vector<float> other(weights.size());
+  FGNN_ASSERT_OK(model->Gradient(weights, random.batch(), absl::MakeSpan(one)));
+  TrainingBatch next = random.batch();
+  next.batch += 1;
+  FGNN_ASSERT_OK(model->Gradient(weights, next, absl::MakeSpan(other)));
+  EXPECT_FALSE(SameBits(one, other));
+}
+
+TEST(ModelTest, RefusesBatchesThatDoNotFit) {
+  RandomBatchOptions options;
+  options.model = SmallModel();
+  RandomBatch random(options);
+  ThreadTeam team(1);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
+                            MakeCpuModel(options.model, &team));
+  const std::vector<float> weights = RandomWeights(*model, 3);
+  std::vector<float> gradient(weights.size());
+  const auto invalid = [](const std::string& part) {
+    return StatusIs(absl::StatusCode::kInvalidArgument,
+                    testing::HasSubstr(part));
+  };
+
+  TaskView task = random.task();
+  task.num_hops = 2;
+  TrainingBatch batch = random.batch();
+  batch.task = &task;
+  EXPECT_THAT(model->Gradient(weights, batch, absl::MakeSpan(gradient)),
+              invalid("2 hops"));
+
+  batch = random.batch();
+  batch.features = batch.features.subspan(1);
+  EXPECT_THAT(model->Gradient(weights, batch, absl::MakeSpan(gradient)),
+              invalid("features"));
+
+  std::vector<int64_t> labels = random.labels();
+  labels[2] = 5;
+  batch = random.batch();
+  batch.labels = labels;
+  EXPECT_THAT(model->Gradient(weights, batch, absl::MakeSpan(gradient)),
+              invalid("label 5"));
+  labels.pop_back();
+  EXPECT_THAT(model->Gradient(weights, batch, absl::MakeSpan(gradient)),
+              invalid("labels"));
+
+  EXPECT_THAT(model->Gradient(absl::MakeConstSpan(weights).subspan(1),
+                              random.batch(), absl::MakeSpan(gradient)),
+              invalid("parameters"));
+}
+
+TEST(ModelTest, RefusesOptionsOutOfRange) {
+  ThreadTeam team(1);
+  const auto make = [&team](auto change) {
+    ModelOptions options = SmallModel();
+    change(options);
+    return MakeCpuModel(options, &team).status();
+  };
+  const auto invalid = [](const std::string& part) {
+    return StatusIs(absl::StatusCode::kInvalidArgument,
+                    testing::HasSubstr(part));
+  };
+  EXPECT_THAT(make([](ModelOptions& o) { o.kind = "gcn"; }), invalid("gcn"));
+  EXPECT_THAT(make([](ModelOptions& o) { o.layers = 0; }), invalid("layers"));
+  EXPECT_THAT(make([](ModelOptions& o) { o.layers = 9; }), invalid("layers"));
+  EXPECT_THAT(make([](ModelOptions& o) { o.hidden = 0; }), invalid("hidden"));
+  EXPECT_THAT(make([](ModelOptions& o) { o.dropout = 1; }), invalid("dropout"));
+  EXPECT_THAT(make([](ModelOptions& o) { o.input_dropout = NAN; }),
+              invalid("input_dropout"));
+  EXPECT_THAT(make([](ModelOptions& o) { o.num_classes = 0; }),
+              invalid("classes"));
+  EXPECT_THAT(make([](ModelOptions& o) { o.input_columns = 0; }),
+              invalid("columns"));
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,27 @@
+// FGNN_TARGET_CLONES before a function makes the compiler build it for several
+// instruction sets; the loader takes the best one that the processor has.
+// Results may differ in the last bits between processors, never on one.
+#ifndef FGNN_TRAINER_SERVICE_COMPUTE_TARGET_CLONES_H_
+#define FGNN_TRAINER_SERVICE_COMPUTE_TARGET_CLONES_H_
+
+// The choice is made while the program is loaded, before a sanitizer's own
+// memory is there, so sanitized builds have one version.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FGNN_SANITIZED_ 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define FGNN_SANITIZED_ 1
+#endif
+#endif
+
+#if !defined(__x86_64__) || defined(FGNN_SANITIZED_)
+#define FGNN_TARGET_CLONES
+#elif defined(__clang__)
+#define FGNN_TARGET_CLONES \
+  __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define FGNN_TARGET_CLONES \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#endif
+
+#endif  // FGNN_TRAINER_SERVICE_COMPUTE_TARGET_CLONES_H_

@@ -1,0 +1,101 @@
+#include "trainer_service/compute/thread_team.h"
+
+#include <pthread.h>
+
+#include <exception>
+#include <new>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+namespace fgnn {
+namespace {
+
+// Wake-ups are never lost; a limit makes a mistake of ours slow, not stuck.
+constexpr absl::Duration kLongestWait = absl::Seconds(1);
+
+}  // namespace
+
+ThreadTeam::ThreadTeam(int num_threads) {
+  for (int worker = 1; worker < num_threads; ++worker) {
+    threads_.emplace_back([this, worker] { Work(worker); });
+    pthread_setname_np(threads_.back().native_handle(),
+                       absl::StrCat("fgnn-team-", worker).c_str());
+  }
+}
+
+ThreadTeam::~ThreadTeam() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stop_ = true;
+  }
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadTeam::TakeTasks(Task task, int worker) {
+  try {
+    for (;;) {
+      const int64_t mine = next_task_.fetch_add(1, std::memory_order_relaxed);
+      if (mine >= num_tasks_.load(std::memory_order_relaxed)) return;
+      task(mine, worker);
+    }
+  } catch (const std::bad_alloc&) {
+    absl::MutexLock lock(&mutex_);
+    failure_.Update(absl::ResourceExhaustedError(
+        "out of memory while computing; smaller batches or fewer threads need "
+        "less"));
+  } catch (const std::exception& error) {
+    absl::MutexLock lock(&mutex_);
+    failure_.Update(absl::InternalError(
+        absl::StrCat("a computation failed: ", error.what())));
+  }
+  num_tasks_.store(0, std::memory_order_relaxed);
+}
+
+void ThreadTeam::Work(int worker) {
+  uint64_t seen = 0;
+  for (;;) {
+    const Task* task = nullptr;
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto called = [this, &seen]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+        return stop_ || loop_ != seen;
+      };
+      if (!mutex_.AwaitWithTimeout(absl::Condition(&called), kLongestWait)) {
+        continue;
+      }
+      if (stop_) return;
+      seen = loop_;
+      task = task_;
+    }
+    TakeTasks(*task, worker);
+    absl::MutexLock lock(&mutex_);
+    --working_;
+  }
+}
+
+absl::Status ThreadTeam::Run(int64_t num_tasks, Task task) {
+  {
+    absl::MutexLock lock(&mutex_);
+    failure_ = absl::OkStatus();
+    next_task_.store(0, std::memory_order_relaxed);
+    num_tasks_.store(num_tasks, std::memory_order_relaxed);
+    // One task needs no help.
+    if (num_tasks > 1 && !threads_.empty()) {
+      task_ = &task;
+      working_ = static_cast<int>(threads_.size());
+      ++loop_;
+    }
+  }
+  TakeTasks(task, /*worker=*/0);
+  absl::MutexLock lock(&mutex_);
+  const auto done = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return working_ == 0;
+  };
+  while (!mutex_.AwaitWithTimeout(absl::Condition(&done), kLongestWait)) {
+  }
+  return failure_;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,59 @@
+// The threads of a trainer.
+#ifndef FGNN_TRAINER_SERVICE_COMPUTE_THREAD_TEAM_H_
+#define FGNN_TRAINER_SERVICE_COMPUTE_THREAD_TEAM_H_
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+
+namespace fgnn {
+
+// A fixed number of threads that share out the tasks of one loop at a time;
+// the caller is one of them. They sleep between loops, so that trainers and
+// samplers on the same cores do not take time from each other.
+//
+// Loops are cut into tasks by the size of the work, never by the number of
+// threads: so results do not depend on it.
+class ThreadTeam {
+ public:
+  // Called with a task in [0, num_tasks) and the worker, in [0, size()), that
+  // runs it.
+  using Task = absl::FunctionRef<void(int64_t task, int worker)>;
+
+  // num_threads >= 1, the caller included.
+  explicit ThreadTeam(int num_threads);
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+  int size() const { return static_cast<int>(threads_.size()) + 1; }
+
+  // Runs all tasks, taken in rising order; returns when the last has ended.
+  // One caller at a time; tasks must not call it. ResourceExhausted or
+  // Internal if a task threw; tasks not begun by then are left out.
+  absl::Status Run(int64_t num_tasks, Task task);
+
+ private:
+  void Work(int worker);
+  void TakeTasks(Task task, int worker);
+
+  absl::Mutex mutex_;
+  uint64_t loop_ ABSL_GUARDED_BY(mutex_) = 0;  // Rises with every Run().
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  int working_ ABSL_GUARDED_BY(mutex_) = 0;
+  const Task* task_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<int64_t> next_task_ = 0;
+  std::atomic<int64_t> num_tasks_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_COMPUTE_THREAD_TEAM_H_

@@ -1,0 +1,38 @@
+// Where a trainer takes the features of its input nodes from.
+#ifndef FGNN_TRAINER_SERVICE_FEATURES_FEATURE_STORE_H_
+#define FGNN_TRAINER_SERVICE_FEATURES_FEATURE_STORE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "shared/base/types.h"
+#include "trainer_service/compute/thread_team.h"
+
+namespace fgnn {
+
+// Rows of features by global id, as f32 whatever the dataset stores.
+// Thread-safe. N rows, F columns.
+class FeatureStore {
+ public:
+  virtual ~FeatureStore() = default;
+
+  virtual uint64_t num_rows() const = 0;     // N
+  virtual uint64_t num_columns() const = 0;  // F
+
+  // Copies the rows of `nodes`, in their order, to out [nodes.size(), F], on
+  // the calling thread. Every node is below N (see CheckNodes).
+  virtual void CopyRows(absl::Span<const GlobalId> nodes, float* out) const = 0;
+
+  // The same with all threads of `team`, after checking the nodes.
+  // InvalidArgument: a global id is not below N.
+  absl::Status Extract(absl::Span<const GlobalId> nodes, float* out,
+                       ThreadTeam& team) const;
+};
+
+// InvalidArgument naming the first global id that is not below num_rows.
+absl::Status CheckNodes(absl::Span<const GlobalId> nodes, uint64_t num_rows);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_FEATURES_FEATURE_STORE_H_

@@ -1,0 +1,191 @@
+#include "trainer_service/nn/cpu/graph_sage.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <new>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/philox.h"
+#include "shared/base/status.h"
+#include "trainer_service/nn/cpu/cross_entropy.h"
+#include "trainer_service/nn/cpu/dropout.h"
+
+namespace fgnn {
+namespace {
+
+constexpr int64_t kSeedsPerTask = 128;
+constexpr int64_t kFloatsPerDropoutTask = 65536;
+
+absl::Status CheckBatch(const ModelOptions& options, uint64_t num_parameters,
+                        absl::Span<const float> weights,
+                        const TrainingBatch& batch,
+                        absl::Span<float> gradient) {
+  const TaskView& task = *batch.task;
+  if (weights.size() != num_parameters || gradient.size() != num_parameters) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the model has ", num_parameters, " parameters; got ", weights.size(),
+        " weights and room for ", gradient.size(), " gradients"));
+  }
+  if (task.num_hops != static_cast<int>(options.layers)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch ", task.seq, " has ", task.num_hops,
+                     " hops; the model has ", options.layers, " layers"));
+  }
+  if (batch.features.size() !=
+      task.input_nodes.size() * options.input_columns) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch ", task.seq, " has ", task.input_nodes.size(),
+                     " input nodes of ", options.input_columns,
+                     " columns; got ", batch.features.size(), " features"));
+  }
+  if (task.num_seeds == 0 || batch.labels.size() != task.num_seeds) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch ", task.seq, " has ", task.num_seeds, " seeds and ",
+                     batch.labels.size(), " labels"));
+  }
+  for (const int64_t label : batch.labels) {
+    if (label < 0 || label >= int64_t{options.num_classes}) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("batch ", task.seq, " has a seed with label ", label,
+                       "; labels are in [0, ", options.num_classes, ")"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+class GraphSage : public Model {
+ public:
+  GraphSage(const ModelOptions& options, ThreadTeam* team, SageOrder order)
+      : Model(options), team_(team) {
+    layers_.reserve(options.layers);
+    for (uint32_t layer = 0; layer < options.layers; ++layer) {
+      SageLayerOptions shape;
+      shape.in = static_cast<int64_t>(options.input_width(layer));
+      shape.out = static_cast<int64_t>(options.output_width(layer));
+      shape.neighbor_offset = parameters()[3 * layer].offset;
+      shape.self_offset = parameters()[3 * layer + 1].offset;
+      shape.bias_offset = parameters()[3 * layer + 2].offset;
+      shape.first = layer == 0;
+      shape.last = layer + 1 == options.layers;
+      layers_.push_back(std::make_unique<SageLayer>(shape, order, team));
+    }
+  }
+
+  absl::StatusOr<BatchResult> Gradient(absl::Span<const float> weights,
+                                       const TrainingBatch& batch,
+                                       absl::Span<float> gradient) override {
+    FGNN_RETURN_IF_ERROR(
+        CheckBatch(options(), num_parameters(), weights, batch, gradient));
+    try {
+      return ForwardAndBackward(weights, batch, gradient);
+    } catch (const std::bad_alloc&) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("out of memory for batch ", batch.task->seq, " of ",
+                       batch.task->input_nodes.size(),
+                       " input nodes; lower sampling.batch_size or fanouts"));
+    }
+  }
+
+  bool SendsProducts(uint32_t layer) const override {
+    return layers_[layer]->SendsProducts();
+  }
+  void Messages(uint32_t layer, absl::Span<const float> weights,
+                const float* inputs, int64_t rows,
+                float* messages) const override {
+    layers_[layer]->Messages(weights, inputs, rows, messages);
+  }
+  void Update(uint32_t layer, absl::Span<const float> weights,
+              const float* inputs, const float* means, int64_t rows,
+              float* outputs) const override {
+    layers_[layer]->Update(weights, inputs, means, rows, outputs);
+  }
+
+ private:
+  // That of the activations that enter `layer`.
+  Dropout DropoutInto(uint32_t layer, const TrainingBatch& batch) const {
+    const double rate =
+        layer == 0 ? options().input_dropout : options().dropout;
+    return Dropout::Of(rate, MakePhiloxKey(batch.seed, batch.epoch, batch.batch,
+                                           layer, Purpose::kDropout));
+  }
+
+  absl::Status DropFeatures(const TrainingBatch& batch) {
+    const Dropout dropout = DropoutInto(0, batch);
+    if (!dropout.active()) return absl::OkStatus();
+    const int64_t count = static_cast<int64_t>(batch.features.size());
+    const int64_t num_tasks =
+        (count + kFloatsPerDropoutTask - 1) / kFloatsPerDropoutTask;
+    return team_->Run(num_tasks, [&](int64_t task, int) {
+      const int64_t first = task * kFloatsPerDropoutTask;
+      ApplyDropout(dropout, first,
+                   std::min(kFloatsPerDropoutTask, count - first),
+                   batch.features.data() + first);
+    });
+  }
+
+  // Layer l takes hop L - 1 - l: the last hop's sources have features.
+  const BlockView& BlockOf(uint32_t layer, const TaskView& task) const {
+    return task.hops[options().layers - 1 - layer];
+  }
+
+  absl::StatusOr<BatchResult> ForwardAndBackward(
+      absl::Span<const float> weights, const TrainingBatch& batch,
+      absl::Span<float> gradient) {
+    const uint32_t num_layers = options().layers;
+    FGNN_RETURN_IF_ERROR(DropFeatures(batch));
+    std::vector<float*> inputs = {batch.features.data()};
+    for (uint32_t layer = 0; layer < num_layers; ++layer) {
+      FGNN_ASSIGN_OR_RETURN(float* output,
+                            layers_[layer]->Forward(
+                                weights, BlockOf(layer, *batch.task),
+                                inputs.back(), DropoutInto(layer + 1, batch)));
+      inputs.push_back(output);
+    }
+    float* dz = inputs.back();
+    FGNN_ASSIGN_OR_RETURN(const BatchResult result, Loss(batch, dz));
+    for (uint32_t layer = num_layers; layer-- > 0;) {
+      FGNN_ASSIGN_OR_RETURN(dz,
+                            layers_[layer]->Backward(
+                                BlockOf(layer, *batch.task), inputs[layer], dz,
+                                DropoutInto(layer, batch).scale, gradient));
+    }
+    return result;
+  }
+
+  // Logits become the gradient of the mean loss.
+  absl::StatusOr<BatchResult> Loss(const TrainingBatch& batch, float* logits) {
+    const int64_t num_seeds = batch.task->num_seeds;
+    const int64_t num_classes = options().num_classes;
+    const int64_t num_tasks = (num_seeds + kSeedsPerTask - 1) / kSeedsPerTask;
+    std::vector<LossSum> sums(static_cast<size_t>(num_tasks));
+    FGNN_RETURN_IF_ERROR(team_->Run(num_tasks, [&](int64_t task, int) {
+      const int64_t first = task * kSeedsPerTask;
+      sums[static_cast<size_t>(task)] = CrossEntropyWithGradient(
+          batch.labels.data() + first,
+          std::min(kSeedsPerTask, num_seeds - first), num_classes,
+          1.0F / static_cast<float>(num_seeds), logits + first * num_classes);
+    }));
+    BatchResult result;
+    for (const LossSum& sum : sums) {
+      result.loss += sum.loss;
+      result.num_correct += sum.num_correct;
+    }
+    result.loss /= static_cast<double>(num_seeds);
+    return result;
+  }
+
+  ThreadTeam* const team_;
+  std::vector<std::unique_ptr<SageLayer>> layers_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Model>> MakeCpuModel(const ModelOptions& options,
+                                                    ThreadTeam* team,
+                                                    SageOrder order) {
+  FGNN_RETURN_IF_ERROR(ValidateOptions(options));
+  return std::make_unique<GraphSage>(options, team, order);
+}
+
+}  // namespace fgnn

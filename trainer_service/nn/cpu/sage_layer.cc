@@ -1,0 +1,311 @@
+#include "trainer_service/nn/cpu/sage_layer.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "shared/base/status.h"
+#include "trainer_service/compute/target_clones.h"
+
+namespace fgnn {
+namespace {
+
+// Rows of one task: its aggregated rows stay in the second-level cache until
+// the product has read them. A multiple of kDropoutTile.
+constexpr int64_t kRowsPerTask = 512;
+static_assert(kRowsPerTask % kDropoutTile == 0);
+// Weight gradients are sums over all rows: over chunks first, then over these.
+constexpr int64_t kRowsPerPartial = 2048;
+constexpr int64_t kMostPartials = 16;
+constexpr int64_t kFloatsPerSumTask = 16384;
+// About how many flops of a product take as long as one byte of random rows.
+constexpr double kFlopsPerByte = 10;
+
+int64_t NumTasks(int64_t count, int64_t per_task) {
+  return (count + per_task - 1) / per_task;
+}
+
+int64_t RowsPerPartial(int64_t rows) {
+  const int64_t even = NumTasks(NumTasks(rows, kMostPartials), kDropoutTile);
+  return std::max(kRowsPerPartial, even * kDropoutTile);
+}
+
+int64_t RoundUpToLine(int64_t floats) { return (floats + 15) / 16 * 16; }
+
+void CopyRow(const float* row, int64_t columns, int64_t rows, float* out) {
+  for (int64_t r = 0; r < rows; ++r) {
+    std::copy_n(row, columns, out + r * columns);
+  }
+}
+
+FGNN_TARGET_CLONES
+void AddRow(const float* row, int64_t columns, int64_t rows, float* out) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) out[r * columns + c] += row[c];
+  }
+}
+
+FGNN_TARGET_CLONES
+void SumOfRows(const float* x, int64_t rows, int64_t columns, float* out) {
+  std::fill_n(out, columns, 0.0F);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) out[c] += x[r * columns + c];
+  }
+}
+
+FGNN_TARGET_CLONES
+void AddTo(const float* x, int64_t count, float* out) {
+  for (int64_t i = 0; i < count; ++i) out[i] += x[i];
+}
+
+// out[first..last) of a parameter = sum over `count` partials in their order.
+void SumOfPartials(const float* partials, int64_t count, int64_t stride,
+                   absl::Span<float> out) {
+  std::copy_n(partials, out.size(), out.data());
+  for (int64_t p = 1; p < count; ++p) {
+    AddTo(partials + p * stride, static_cast<int64_t>(out.size()), out.data());
+  }
+}
+
+RowLists ListsOf(const BlockView& block) {
+  return {block.indptr.data(), block.indices.data()};
+}
+
+}  // namespace
+
+bool SageLayer::TransformsFirst(const BlockView& block) const {
+  if (order_ != SageOrder::kCheapest) {
+    return order_ == SageOrder::kTransformFirst;
+  }
+  const double edges = static_cast<double>(block.indices.size());
+  const double products = options_.first ? 2 : 3;
+  const double flops = 2.0 * static_cast<double>(options_.in) *
+                       static_cast<double>(options_.out) * products;
+  const double aggregate =
+      edges * static_cast<double>(options_.in) * 4 * (options_.first ? 1 : 2) +
+      block.num_destinations * flops / kFlopsPerByte;
+  const double transform = edges * static_cast<double>(options_.out) * 4 * 2 +
+                           block.num_sources * flops / kFlopsPerByte;
+  return transform < aggregate;
+}
+
+void SageLayer::CopyWeights(absl::Span<const float> weights) {
+  const size_t size = static_cast<size_t>(options_.in * options_.out);
+  const size_t out = static_cast<size_t>(options_.out);
+  neighbor_weight_ = weights_buffers_[0].Floats(size);
+  self_weight_ = weights_buffers_[1].Floats(size);
+  bias_ = weights_buffers_[2].Floats(out);
+  std::copy_n(weights.data() + options_.neighbor_offset, size,
+              neighbor_weight_);
+  std::copy_n(weights.data() + options_.self_offset, size, self_weight_);
+  std::copy_n(weights.data() + options_.bias_offset, out, bias_);
+}
+
+void SageLayer::ForwardRows(const BlockView& block, const float* x,
+                            int64_t first, int64_t last) {
+  const int64_t in = options_.in;
+  const int64_t out = options_.out;
+  const int64_t rows = last - first;
+  float* z = output_ + first * out;
+  if (transforms_first_) {
+    MeanOfLists(ListsOf(block), first, last, messages_, out, z);
+    AddRow(bias_, out, rows, z);
+  } else {
+    float* means = messages_ + first * in;
+    MeanOfLists(ListsOf(block), first, last, x, in, means);
+    CopyRow(bias_, out, rows, z);
+    Product({means, rows, in}, NeighborWeight().T(), Into::kAdd, z);
+  }
+  Product({x + first * in, rows, in}, SelfWeight().T(), Into::kAdd, z);
+}
+
+absl::StatusOr<float*> SageLayer::Forward(absl::Span<const float> weights,
+                                          const BlockView& block,
+                                          const float* x,
+                                          const Dropout& dropout) {
+  const int64_t num_sources = block.num_sources;
+  const int64_t num_destinations = block.num_destinations;
+  const int64_t in = options_.in;
+  const int64_t out = options_.out;
+  transforms_first_ = TransformsFirst(block);
+  CopyWeights(weights);
+  output_ = output_buffer_.Floats(static_cast<size_t>(num_destinations * out));
+  messages_ = messages_buffer_.Floats(static_cast<size_t>(
+      transforms_first_ ? num_sources * out : num_destinations * in));
+  if (transforms_first_) {
+    FGNN_RETURN_IF_ERROR(
+        team_->Run(NumTasks(num_sources, kRowsPerTask), [&](int64_t task, int) {
+          const int64_t first = task * kRowsPerTask;
+          const int64_t rows = std::min(kRowsPerTask, num_sources - first);
+          Product({x + first * in, rows, in}, NeighborWeight().T(),
+                  Into::kOverwrite, messages_ + first * out);
+        }));
+  }
+  FGNN_RETURN_IF_ERROR(team_->Run(
+      NumTasks(num_destinations, kRowsPerTask), [&](int64_t task, int) {
+        const int64_t first = task * kRowsPerTask;
+        const int64_t last = std::min(first + kRowsPerTask, num_destinations);
+        ForwardRows(block, x, first, last);
+        if (options_.last) return;
+        ApplyReluAndDropout(dropout, first * out, (last - first) * out,
+                            output_ + first * out);
+      }));
+  return output_;
+}
+
+absl::StatusOr<float*> SageLayer::Backward(const BlockView& block,
+                                           const float* x, const float* dz,
+                                           float input_scale,
+                                           absl::Span<float> gradient) {
+  if (transforms_first_ || !options_.first) {
+    transposed_.Build(block);
+    FGNN_RETURN_IF_ERROR(GradientOfMessages(block, dz));
+  }
+  FGNN_RETURN_IF_ERROR(GradientOfWeights(block, x, dz, gradient));
+  if (options_.first) return nullptr;
+  FGNN_RETURN_IF_ERROR(GradientOfInput(block, x, dz, input_scale));
+  return input_gradient_;
+}
+
+// Transform first: [S, out], the dz of the destinations that a source was
+// averaged into. Aggregate first: [D, in], dz W_neigh.
+absl::Status SageLayer::GradientOfMessages(const BlockView& block,
+                                           const float* dz) {
+  const int64_t columns = transforms_first_ ? options_.out : options_.in;
+  const int64_t num_rows =
+      transforms_first_ ? block.num_sources : block.num_destinations;
+  messages_gradient_ =
+      messages_gradient_buffer_.Floats(static_cast<size_t>(num_rows * columns));
+  return team_->Run(NumTasks(num_rows, kRowsPerTask), [&](int64_t task, int) {
+    const int64_t first = task * kRowsPerTask;
+    const int64_t last = std::min(first + kRowsPerTask, num_rows);
+    float* rows = messages_gradient_ + first * columns;
+    if (transforms_first_) {
+      std::fill_n(rows, (last - first) * columns, 0.0F);
+      AddScaledSumOfLists(transposed_.lists(), first, last,
+                          transposed_.inverse_degrees(), dz, columns, rows);
+    } else {
+      Product({dz + first * options_.out, last - first, options_.out},
+              NeighborWeight(), Into::kOverwrite, rows);
+    }
+  });
+}
+
+absl::Status SageLayer::GradientOfWeights(const BlockView& block,
+                                          const float* x, const float* dz,
+                                          absl::Span<float> gradient) {
+  const int64_t in = options_.in;
+  const int64_t out = options_.out;
+  const int64_t self_rows = block.num_destinations;
+  // dW_neigh = dz^T means, or (gradient of messages)^T x.
+  const int64_t neighbor_rows =
+      transforms_first_ ? block.num_sources : block.num_destinations;
+  const float* left = transforms_first_ ? messages_gradient_ : dz;
+  const float* right = transforms_first_ ? x : messages_;
+  const int64_t self_chunk = RowsPerPartial(self_rows);
+  const int64_t neighbor_chunk = RowsPerPartial(neighbor_rows);
+  const int64_t num_self = NumTasks(self_rows, self_chunk);
+  const int64_t num_neighbor = NumTasks(neighbor_rows, neighbor_chunk);
+  const int64_t bias_at = RoundUpToLine(in * out);
+  const int64_t stride = bias_at + RoundUpToLine(out);
+  float* partials = partials_buffer_.Floats(
+      static_cast<size_t>(stride * (num_self + num_neighbor)));
+
+  FGNN_RETURN_IF_ERROR(
+      team_->Run(num_self + num_neighbor, [&](int64_t task, int) {
+        float* partial = partials + task * stride;
+        if (task < num_self) {
+          const int64_t first = task * self_chunk;
+          const int64_t rows = std::min(self_chunk, self_rows - first);
+          const Factor dz_rows = {dz + first * out, rows, out};
+          Product(dz_rows.T(), {x + first * in, rows, in}, Into::kOverwrite,
+                  partial);
+          SumOfRows(dz_rows.data, rows, out, partial + bias_at);
+          return;
+        }
+        const int64_t first = (task - num_self) * neighbor_chunk;
+        const int64_t rows = std::min(neighbor_chunk, neighbor_rows - first);
+        Product(Factor{left + first * out, rows, out}.T(),
+                {right + first * in, rows, in}, Into::kOverwrite, partial);
+      }));
+
+  SumOfPartials(
+      partials + bias_at, num_self, stride,
+      gradient.subspan(options_.bias_offset, static_cast<size_t>(out)));
+  const int64_t size = in * out;
+  const int64_t sums = NumTasks(size, kFloatsPerSumTask);
+  return team_->Run(2 * sums, [&](int64_t task, int) {
+    const bool self = task < sums;
+    const int64_t first = (self ? task : task - sums) * kFloatsPerSumTask;
+    const int64_t count = std::min(kFloatsPerSumTask, size - first);
+    const uint64_t offset =
+        self ? options_.self_offset : options_.neighbor_offset;
+    SumOfPartials(partials + first + (self ? 0 : num_self * stride),
+                  self ? num_self : num_neighbor, stride,
+                  gradient.subspan(offset + static_cast<uint64_t>(first),
+                                   static_cast<size_t>(count)));
+  });
+}
+
+absl::Status SageLayer::GradientOfInput(const BlockView& block, const float* x,
+                                        const float* dz, float input_scale) {
+  const int64_t in = options_.in;
+  const int64_t out = options_.out;
+  const int64_t num_sources = block.num_sources;
+  const int64_t num_destinations = block.num_destinations;
+  input_gradient_ =
+      input_gradient_buffer_.Floats(static_cast<size_t>(num_sources * in));
+  return team_->Run(
+      NumTasks(num_sources, kRowsPerTask), [&](int64_t task, int) {
+        const int64_t first = task * kRowsPerTask;
+        const int64_t last = std::min(first + kRowsPerTask, num_sources);
+        // Of these rows, those that are destinations too.
+        const int64_t own =
+            std::clamp<int64_t>(num_destinations - first, 0, last - first);
+        float* rows = input_gradient_ + first * in;
+        if (transforms_first_) {
+          Product({messages_gradient_ + first * out, last - first, out},
+                  NeighborWeight(), Into::kOverwrite, rows);
+        } else {
+          std::fill_n(rows, (last - first) * in, 0.0F);
+        }
+        if (own > 0) {
+          Product({dz + first * out, own, out}, SelfWeight(), Into::kAdd, rows);
+        }
+        if (!transforms_first_) {
+          AddScaledSumOfLists(transposed_.lists(), first, last,
+                              transposed_.inverse_degrees(), messages_gradient_,
+                              in, rows);
+        }
+        GradientOfReluAndDropout(input_scale, x + first * in,
+                                 (last - first) * in, rows);
+      });
+}
+
+void SageLayer::Messages(absl::Span<const float> weights, const float* x,
+                         int64_t rows, float* messages) const {
+  const Factor weight = {weights.data() + options_.neighbor_offset,
+                         options_.out, options_.in};
+  Product({x, rows, options_.in}, weight.T(), Into::kOverwrite, messages);
+}
+
+void SageLayer::Update(absl::Span<const float> weights, const float* x,
+                       const float* means, int64_t rows, float* z) const {
+  const int64_t in = options_.in;
+  const int64_t out = options_.out;
+  const float* bias = weights.data() + options_.bias_offset;
+  if (SendsProducts()) {
+    std::copy_n(means, rows * out, z);
+    AddRow(bias, out, rows, z);
+  } else {
+    CopyRow(bias, out, rows, z);
+    Product({means, rows, in},
+            Factor{weights.data() + options_.neighbor_offset, out, in}.T(),
+            Into::kAdd, z);
+  }
+  Product({x, rows, in},
+          Factor{weights.data() + options_.self_offset, out, in}.T(),
+          Into::kAdd, z);
+  if (!options_.last) ApplyReluAndDropout(Dropout(), 0, rows * out, z);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,113 @@
+// One GraphSAGE layer (mean), forwards and backwards:
+//   z_v = W_self x_v + W_neigh mean_{u in N(v)} x_u + b
+// S sources and D destinations of a block, `in` and `out` columns.
+#ifndef FGNN_TRAINER_SERVICE_NN_CPU_SAGE_LAYER_H_
+#define FGNN_TRAINER_SERVICE_NN_CPU_SAGE_LAYER_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/minibatch/task.h"
+#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/thread_team.h"
+#include "trainer_service/nn/cpu/dropout.h"
+#include "trainer_service/nn/cpu/message_passing.h"
+#include "trainer_service/nn/cpu/products.h"
+
+namespace fgnn {
+
+// What is fixed for a layer's life.
+struct SageLayerOptions {
+  int64_t in = 0;
+  int64_t out = 0;
+  // Places of the parameters among the P floats: W_neigh [out, in],
+  // W_self [out, in], b [out].
+  uint64_t neighbor_offset = 0;
+  uint64_t self_offset = 0;
+  uint64_t bias_offset = 0;
+  bool first = false;  // Its input is features, whose gradient nobody needs.
+  bool last = false;   // No ReLU and dropout after it.
+};
+
+// Which product comes first. Equal up to rounding.
+enum class SageOrder : uint8_t {
+  kAggregateFirst,  // W_neigh mean(x_u): gathers rows of `in`.
+  kTransformFirst,  // mean(W_neigh x_u): gathers rows of `out`.
+  kCheapest,        // By an estimate from the block's sizes alone.
+};
+
+// Keeps what its backward pass needs. Not thread-safe; borrows the team.
+class SageLayer {
+ public:
+  SageLayer(const SageLayerOptions& options, SageOrder order, ThreadTeam* team)
+      : options_(options), order_(order), team_(team) {}
+
+  // x [S, in]; returns z [D, out], after ReLU and `dropout` unless the layer
+  // is the last. It is the layer's own, valid until the next call. weights [P].
+  absl::StatusOr<float*> Forward(absl::Span<const float> weights,
+                                 const BlockView& block, const float* x,
+                                 const Dropout& dropout);
+
+  // dz [D, out]: the gradient before ReLU and dropout. Writes those of the
+  // layer's parameters to their places in `gradient` [P]; returns that of x
+  // [S, in] before the ReLU and dropout (of `input_scale`) that made it; null
+  // for the first layer. Arguments otherwise as of the last Forward().
+  absl::StatusOr<float*> Backward(const BlockView& block, const float* x,
+                                  const float* dz, float input_scale,
+                                  absl::Span<float> gradient);
+
+  // Inference (see Model).
+  bool SendsProducts() const { return options_.out <= options_.in; }
+  void Messages(absl::Span<const float> weights, const float* x, int64_t rows,
+                float* messages) const;
+  void Update(absl::Span<const float> weights, const float* x,
+              const float* means, int64_t rows, float* z) const;
+
+ private:
+  bool TransformsFirst(const BlockView& block) const;
+  void CopyWeights(absl::Span<const float> weights);
+  void ForwardRows(const BlockView& block, const float* x, int64_t first,
+                   int64_t last);
+  absl::Status GradientOfMessages(const BlockView& block, const float* dz);
+  absl::Status GradientOfWeights(const BlockView& block, const float* x,
+                                 const float* dz, absl::Span<float> gradient);
+  absl::Status GradientOfInput(const BlockView& block, const float* x,
+                               const float* dz, float input_scale);
+  Factor NeighborWeight() const {
+    return {neighbor_weight_, options_.out, options_.in};
+  }
+  Factor SelfWeight() const {
+    return {self_weight_, options_.out, options_.in};
+  }
+
+  const SageLayerOptions options_;
+  const SageOrder order_;
+  ThreadTeam* const team_;
+
+  bool transforms_first_ = false;  // Of the last Forward().
+  // Copies at 64-byte boundaries: products of equal numbers at other places
+  // within a cache line may differ in the last bit.
+  float* neighbor_weight_ = nullptr;
+  float* self_weight_ = nullptr;
+  float* bias_ = nullptr;
+  // Aggregate first: means of x [D, in], and the gradient of them.
+  // Transform first: products of x [S, out], and the gradient of them.
+  float* messages_ = nullptr;
+  float* messages_gradient_ = nullptr;
+  float* output_ = nullptr;          // [D, out]
+  float* input_gradient_ = nullptr;  // [S, in]
+
+  AlignedBuffer weights_buffers_[3];
+  AlignedBuffer messages_buffer_;
+  AlignedBuffer messages_gradient_buffer_;
+  AlignedBuffer output_buffer_;
+  AlignedBuffer input_gradient_buffer_;
+  AlignedBuffer partials_buffer_;
+  TransposedBlock transposed_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CPU_SAGE_LAYER_H_

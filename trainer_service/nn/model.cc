@@ -1,0 +1,112 @@
+#include "trainer_service/nn/model.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/philox.h"
+
+namespace fgnn {
+namespace {
+
+// Names as PyTorch Geometric's SAGEConv has them: lin_l is for neighbours,
+// lin_r for the vertex itself.
+std::vector<ParameterInfo> LayOut(const ModelOptions& options) {
+  std::vector<ParameterInfo> parameters;
+  uint64_t offset = 0;
+  const auto add = [&](std::string name, std::vector<uint64_t> shape,
+                       bool decay) {
+    parameters.push_back({std::move(name), std::move(shape), offset, decay});
+    offset += parameters.back().size();
+  };
+  for (uint32_t layer = 0; layer < options.layers; ++layer) {
+    const uint64_t in = options.input_width(layer);
+    const uint64_t out = options.output_width(layer);
+    const std::string prefix = absl::StrCat("convs.", layer, ".");
+    add(prefix + "lin_l.weight", {out, in}, /*decay=*/true);
+    add(prefix + "lin_r.weight", {out, in}, /*decay=*/true);
+    add(prefix + "lin_l.bias", {out}, /*decay=*/false);
+  }
+  return parameters;
+}
+
+absl::Status OutOfRange(const char* field, double value, const char* range) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("model.", field, " is ", value, "; it must be in ", range));
+}
+
+}  // namespace
+
+uint64_t ParameterInfo::size() const {
+  uint64_t product = 1;
+  for (const uint64_t extent : shape) product *= extent;
+  return product;
+}
+
+absl::Status ValidateOptions(const ModelOptions& options) {
+  constexpr uint64_t kMostColumns = uint64_t{1} << 24;
+  if (options.kind != "graphsage") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.kind '", options.kind, "' is not known; there is 'graphsage'"));
+  }
+  if (options.layers < 1 || options.layers > uint32_t{kMaxHops}) {
+    return OutOfRange("layers", options.layers, "[1, 8]");
+  }
+  if (options.hidden < 1 || options.hidden > 65536) {
+    return OutOfRange("hidden", options.hidden, "[1, 65536]");
+  }
+  if (options.input_columns < 1 || options.input_columns > kMostColumns) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the dataset has ", options.input_columns,
+                     " feature columns; a model needs 1 to ", kMostColumns));
+  }
+  if (options.num_classes < 1 || options.num_classes > kMostColumns) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the dataset has ", options.num_classes,
+                     " classes; a model needs 1 to ", kMostColumns));
+  }
+  // Written so that NaN fails.
+  if (!(options.dropout >= 0 && options.dropout < 1)) {
+    return OutOfRange("dropout", options.dropout, "[0, 1)");
+  }
+  if (!(options.input_dropout >= 0 && options.input_dropout < 1)) {
+    return OutOfRange("input_dropout", options.input_dropout, "[0, 1)");
+  }
+  return absl::OkStatus();
+}
+
+Model::Model(const ModelOptions& options)
+    : options_(options), parameters_(LayOut(options)) {}
+
+uint64_t Model::num_parameters() const {
+  return parameters_.back().offset + parameters_.back().size();
+}
+
+void Model::Initialize(uint64_t seed, absl::Span<float> weights) const {
+  for (size_t p = 0; p < parameters_.size(); ++p) {
+    const ParameterInfo& parameter = parameters_[p];
+    const absl::Span<float> values =
+        weights.subspan(parameter.offset, parameter.size());
+    if (parameter.shape.size() == 1) {
+      for (float& value : values) value = 0;
+      continue;
+    }
+    // Glorot and Bengio's uniform distribution.
+    const double bound = std::sqrt(
+        6.0 / static_cast<double>(parameter.shape[0] + parameter.shape[1]));
+    const PhiloxKey key = MakePhiloxKey(seed, 0, 0, static_cast<uint32_t>(p),
+                                        Purpose::kInitialWeights);
+    for (size_t i = 0; i < values.size(); i += 4) {
+      const PhiloxBlock block =
+          Philox4x32({static_cast<uint32_t>(i / 4),
+                      static_cast<uint32_t>((i / 4) >> 32), 0, 0},
+                     key);
+      for (size_t j = 0; j < 4 && i + j < values.size(); ++j) {
+        values[i + j] = static_cast<float>(
+            bound * (2.0 * UniformFloat(block.words[j]) - 1.0));
+      }
+    }
+  }
+}
+
+}  // namespace fgnn

@@ -1,0 +1,109 @@
+// A model as a pure function: (weights, batch) -> gradient. It keeps no
+// weights, so that any trainer can do any batch of any version.
+#ifndef FGNN_TRAINER_SERVICE_NN_MODEL_H_
+#define FGNN_TRAINER_SERVICE_NN_MODEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/minibatch/task.h"
+
+namespace fgnn {
+
+// Everything that makes a model what it is; stored in every checkpoint.
+struct ModelOptions {
+  std::string kind = "graphsage";
+  uint32_t layers = 2;         // [1, kMaxHops]; each takes one hop.
+  uint32_t hidden = 256;       // Columns of the hidden layers.
+  uint64_t input_columns = 0;  // F, columns of the features.
+  uint32_t num_classes = 0;    // C, columns of the last layer.
+  double dropout = 0;          // Of hidden activations, [0, 1).
+  double input_dropout = 0;    // Of features, [0, 1).
+
+  uint64_t input_width(uint32_t layer) const {
+    return layer == 0 ? input_columns : hidden;
+  }
+  uint64_t output_width(uint32_t layer) const {
+    return layer + 1 == layers ? num_classes : hidden;
+  }
+};
+
+// InvalidArgument naming the field that is out of range.
+absl::Status ValidateOptions(const ModelOptions& options);
+
+// One tensor among the P floats of all weights.
+struct ParameterInfo {
+  std::string name;             // "convs.0.lin_l.weight"
+  std::vector<uint64_t> shape;  // [out, in] or [out], row-major.
+  uint64_t offset = 0;          // Of its first float.
+  bool decay = false;           // Subject to weight decay.
+
+  uint64_t size() const;
+};
+
+struct TrainingBatch {
+  const TaskView* task = nullptr;
+  // [num_input_nodes, F]. Input dropout is applied in place.
+  absl::Span<float> features;
+  absl::Span<const int64_t> labels;  // [num_seeds], of the seeds in order.
+  // What dropout is drawn from: the job's seed, and the batch's place.
+  uint64_t seed = 0;
+  uint64_t epoch = 0;
+  uint64_t batch = 0;
+};
+
+struct BatchResult {
+  double loss = 0;  // Mean cross-entropy over the seeds; may be NaN.
+  uint32_t num_correct = 0;
+};
+
+// Thread-compatible: one call at a time, for it reuses its buffers.
+class Model {
+ public:
+  explicit Model(const ModelOptions& options);
+  virtual ~Model() = default;
+
+  const ModelOptions& options() const { return options_; }
+  const std::vector<ParameterInfo>& parameters() const { return parameters_; }
+  uint64_t num_parameters() const;  // P
+
+  // Fills weights [P] from the job's seed; equal on every machine.
+  void Initialize(uint64_t seed, absl::Span<float> weights) const;
+
+  // Writes the gradient [P] of the mean loss over the seeds. The same arguments
+  // give the same bits, whatever the number of threads.
+  // InvalidArgument: the batch does not fit the model. ResourceExhausted.
+  virtual absl::StatusOr<BatchResult> Gradient(absl::Span<const float> weights,
+                                               const TrainingBatch& batch,
+                                               absl::Span<float> gradient) = 0;
+
+  // Inference, layer by layer over whole neighbourhoods, without dropout:
+  //   m_u = Messages(x_u);  out_v = Update(x_v, mean of m_u over N(v)).
+  // These two are const and may be called from several threads at once.
+
+  // Whether layer `layer` aggregates products of its inputs (the narrower
+  // ones), [rows, output_width]. Else messages are the inputs themselves.
+  virtual bool SendsProducts(uint32_t layer) const = 0;
+  // inputs [rows, input_width] -> messages [rows, output_width].
+  virtual void Messages(uint32_t layer, absl::Span<const float> weights,
+                        const float* inputs, int64_t rows,
+                        float* messages) const = 0;
+  // Of `rows` vertices: their own inputs, the means of their neighbours'
+  // messages -> outputs [rows, output_width].
+  virtual void Update(uint32_t layer, absl::Span<const float> weights,
+                      const float* inputs, const float* means, int64_t rows,
+                      float* outputs) const = 0;
+
+ private:
+  const ModelOptions options_;
+  const std::vector<ParameterInfo> parameters_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_MODEL_H_
