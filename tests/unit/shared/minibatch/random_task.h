@@ -1,0 +1,188 @@
+// Random tasks, and what was put into them.
+#ifndef FGNN_TESTS_UNIT_SHARED_MINIBATCH_RANDOM_TASK_H_
+#define FGNN_TESTS_UNIT_SHARED_MINIBATCH_RANDOM_TASK_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "shared/base/philox.h"
+#include "shared/minibatch/task.h"
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+
+inline constexpr uint64_t kTestJob = 0xfeed'f00d;
+
+// A stream of random numbers for a test, from one seed.
+class TestRandom {
+ public:
+  explicit TestRandom(uint64_t seed)
+      : key_(MakePhiloxKey(seed, 0, 0, 0, Purpose::kGenerateDataset)) {}
+  uint64_t Next64() {
+    const PhiloxBlock block = Philox4x32({count_++, 0, 0, 0}, key_);
+    return (uint64_t{block.words[0]} << 32) | block.words[1];
+  }
+  // In [0, range).
+  uint64_t Below(uint64_t range) { return UniformBelow(Next64(), range); }
+
+ private:
+  PhiloxKey key_;
+  uint32_t count_ = 0;
+};
+
+// A block of exactly `bytes`, 64-byte aligned; a sanitizer sees its end.
+class Block {
+ public:
+  explicit Block(size_t bytes)
+      : size_(bytes), memory_(Allocate(bytes), &std::free) {
+    std::memset(memory_.get(), 0xa5, bytes);
+  }
+  absl::Span<std::byte> span() { return {memory_.get(), size_}; }
+  std::byte* data() { return memory_.get(); }
+  size_t size() const { return size_; }
+
+ private:
+  static std::byte* Allocate(size_t bytes) {
+    void* memory = nullptr;
+    EXPECT_EQ(::posix_memalign(&memory, 64, std::max<size_t>(bytes, 1)), 0);
+    return static_cast<std::byte*>(memory);
+  }
+  size_t size_;
+  std::unique_ptr<std::byte, void (*)(void*)> memory_;
+};
+
+struct HopContent {
+  uint32_t num_sources = 0;
+  std::vector<uint32_t> indptr, indices;
+  std::vector<float> weights;
+};
+
+struct TaskContent {
+  BatchSeq seq = 0;
+  uint32_t num_seeds = 0;
+  bool with_weights = false;
+  uint32_t rank_version = 0;  // 0: no hot ranks.
+  std::vector<HopContent> hops;
+  std::vector<uint32_t> input_nodes, hot_rank;
+
+  uint64_t Bytes() const {
+    std::vector<uint64_t> destinations, edges;
+    for (const HopContent& hop : hops) {
+      destinations.push_back(hop.indptr.size() - 1);
+      edges.push_back(hop.indices.size());
+    }
+    return TaskBytes(destinations, edges, input_nodes.size(), with_weights,
+                     rank_version != 0);
+  }
+};
+
+inline HopContent RandomHop(TestRandom* random, uint32_t destinations,
+                            bool with_weights) {
+  HopContent hop;
+  hop.num_sources =
+      destinations + static_cast<uint32_t>(random->Below(destinations + 3));
+  hop.indptr.push_back(0);
+  for (uint32_t d = 0; d < destinations; ++d) {
+    const uint64_t degree = hop.num_sources == 0 ? 0 : random->Below(6);
+    for (uint64_t i = 0; i < degree; ++i) {
+      hop.indices.push_back(
+          static_cast<uint32_t>(random->Below(hop.num_sources)));
+      if (with_weights) {
+        hop.weights.push_back(static_cast<float>(random->Below(100)));
+      }
+    }
+    hop.indptr.push_back(static_cast<uint32_t>(hop.indices.size()));
+  }
+  return hop;
+}
+
+inline TaskContent RandomTask(uint64_t seed) {
+  TestRandom random(seed);
+  TaskContent task;
+  task.seq = random.Below(1 << 20);
+  task.num_seeds = static_cast<uint32_t>(random.Below(20));
+  task.with_weights = random.Below(2) == 1;
+  task.rank_version = static_cast<uint32_t>(random.Below(3));
+  uint32_t destinations = task.num_seeds;
+  const uint64_t num_hops = 1 + random.Below(kMaxHops);
+  for (uint64_t h = 0; h < num_hops; ++h) {
+    task.hops.push_back(RandomHop(&random, destinations, task.with_weights));
+    destinations = task.hops.back().num_sources;
+  }
+  for (uint32_t i = 0; i < destinations; ++i) {
+    task.input_nodes.push_back(static_cast<uint32_t>(random.Next64()));
+    if (task.rank_version != 0) {
+      task.hot_rank.push_back(static_cast<uint32_t>(random.Next64()));
+    }
+  }
+  return task;
+}
+
+// Writes the task; ResourceExhausted if the block is too small. The digest.
+inline absl::StatusOr<uint32_t> WriteTask(const TaskContent& task,
+                                          absl::Span<std::byte> block) {
+  TaskWriter writer(block, kTestJob, task.seq, task.num_seeds);
+  for (const HopContent& hop : task.hops) {
+    const auto arrays =
+        writer.AddHop(static_cast<uint32_t>(hop.indptr.size() - 1),
+                      hop.indices.size(), task.with_weights);
+    if (!arrays.ok()) return arrays.status();
+    std::copy(hop.indptr.begin(), hop.indptr.end(), arrays->indptr);
+    std::copy(hop.indices.begin(), hop.indices.end(), arrays->indices);
+    if (task.with_weights) {
+      std::copy(hop.weights.begin(), hop.weights.end(), arrays->weights);
+    }
+    writer.SetNumSources(hop.num_sources);
+  }
+  const auto nodes =
+      writer.AddInputNodes(static_cast<uint32_t>(task.input_nodes.size()));
+  if (!nodes.ok()) return nodes.status();
+  std::copy(task.input_nodes.begin(), task.input_nodes.end(), *nodes);
+  if (task.rank_version != 0) {
+    const auto ranks = writer.AddHotRanks(task.rank_version);
+    if (!ranks.ok()) return ranks.status();
+    std::copy(task.hot_rank.begin(), task.hot_rank.end(), *ranks);
+  }
+  EXPECT_EQ(writer.total_bytes(), task.Bytes());
+  return writer.Finish({.sample = 1, .id_map = 2, .mark = 3, .copy = 4});
+}
+
+template <typename T>
+std::vector<T> Copy(absl::Span<const T> span) {
+  return {span.begin(), span.end()};
+}
+
+// Whether the view shows exactly this task.
+inline void ExpectShows(const TaskView& view, const TaskContent& task) {
+  EXPECT_EQ(view.seq, task.seq);
+  EXPECT_EQ(view.part, 0U);
+  EXPECT_EQ(view.num_seeds, task.num_seeds);
+  EXPECT_EQ(view.rank_order_version, task.rank_version);
+  ASSERT_EQ(static_cast<size_t>(view.num_hops), task.hops.size());
+  uint64_t edges = 0;
+  for (size_t h = 0; h < task.hops.size(); ++h) {
+    const BlockView& block = view.hops[h];
+    EXPECT_EQ(block.num_destinations, task.hops[h].indptr.size() - 1);
+    EXPECT_EQ(block.num_sources, task.hops[h].num_sources);
+    EXPECT_EQ(Copy(block.indptr), task.hops[h].indptr);
+    EXPECT_EQ(Copy(block.indices), task.hops[h].indices);
+    EXPECT_EQ(Copy(block.weights), task.hops[h].weights);
+    EXPECT_TRUE(block.edge_ids.empty());
+    edges += block.indices.size();
+  }
+  EXPECT_EQ(view.num_edges(), edges);
+  EXPECT_EQ(Copy(view.input_nodes), task.input_nodes);
+  EXPECT_EQ(Copy(view.hot_rank), task.hot_rank);
+  EXPECT_EQ(Copy(view.seeds()),
+            std::vector<uint32_t>(task.input_nodes.begin(),
+                                  task.input_nodes.begin() + task.num_seeds));
+}
+
+}  // namespace fgnn
+
+#endif  // FGNN_TESTS_UNIT_SHARED_MINIBATCH_RANDOM_TASK_H_

@@ -1,0 +1,138 @@
+// What the writer writes, the reader reads.
+#include "shared/minibatch/task.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "tests/unit/shared/minibatch/random_task.h"
+
+namespace fgnn {
+namespace {
+
+using absl::StatusCode;
+using testing::HasSubstr;
+
+TEST(TaskTest, ReaderSeesWhatWasWritten) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed=", seed));
+    const TaskContent task = RandomTask(seed);
+    Block block(task.Bytes());
+    FGNN_ASSERT_OK_AND_ASSIGN(const uint32_t digest,
+                              WriteTask(task, block.span()));
+    FGNN_ASSERT_OK_AND_ASSIGN(const TaskView view,
+                              ReadTask(block.span(), kTestJob));
+    EXPECT_EQ(view.digest, digest);
+    EXPECT_EQ(view.seconds.copy, 4);
+    ExpectShows(view, task);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(TaskTest, ArraysAreAligned) {
+  const TaskContent task = RandomTask(3);
+  Block block(task.Bytes());
+  FGNN_ASSERT_OK(WriteTask(task, block.span()));
+  FGNN_ASSERT_OK_AND_ASSIGN(const TaskView view,
+                            ReadTask(block.span(), kTestJob));
+  for (int h = 0; h < view.num_hops; ++h) {
+    for (const void* array :
+         {static_cast<const void*>(view.hops[h].indptr.data()),
+          static_cast<const void*>(view.hops[h].indices.data()),
+          static_cast<const void*>(view.hops[h].weights.data())}) {
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(array) % 64, 0U);
+    }
+  }
+}
+
+TEST(TaskTest, ABlockTooSmallByOneByteIsRefused) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const TaskContent task = RandomTask(seed);
+    Block block(task.Bytes());
+    if (task.input_nodes.empty()) continue;  // The last array takes no byte.
+    EXPECT_THAT(WriteTask(task, block.span().subspan(0, block.size() - 1)),
+                StatusIs(StatusCode::kResourceExhausted,
+                         HasSubstr("task needs more than")));
+  }
+  Block empty(0);
+  EXPECT_THAT(WriteTask(RandomTask(1), empty.span()),
+              StatusIs(StatusCode::kResourceExhausted));
+}
+
+// The digest tells what was sampled: not for whom, nor where it is cached.
+TEST(TaskTest, DigestCoversTheSampleAndNothingElse) {
+  TaskContent task = RandomTask(8);
+  task.rank_version = 1;
+  task.hot_rank.assign(task.input_nodes.size(), 7);
+  Block block(task.Bytes());
+  FGNN_ASSERT_OK_AND_ASSIGN(const uint32_t digest,
+                            WriteTask(task, block.span()));
+  task.hot_rank[0] = 8;
+  task.rank_version = 2;
+  task.seq += 1;
+  FGNN_ASSERT_OK_AND_ASSIGN(const uint32_t other_ranks,
+                            WriteTask(task, block.span()));
+  EXPECT_EQ(other_ranks, digest);
+  task.input_nodes.back() ^= 1;
+  FGNN_ASSERT_OK_AND_ASSIGN(const uint32_t other_nodes,
+                            WriteTask(task, block.span()));
+  EXPECT_NE(other_nodes, digest);
+  ASSERT_FALSE(task.hops.back().indices.empty());
+  task.input_nodes.back() ^= 1;
+  task.hops.back().indices.back() ^= 1;
+  FGNN_ASSERT_OK_AND_ASSIGN(const uint32_t other_indices,
+                            WriteTask(task, block.span()));
+  EXPECT_NE(other_indices, digest);
+}
+
+TEST(TaskTest, ArraysAreAddedInTheirOrder) {
+  Block block(1 << 16);
+  TaskWriter writer(block.span(), kTestJob, 1, 2);
+  EXPECT_THAT(writer.AddInputNodes(2),
+              StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(writer.AddHotRanks(1), StatusIs(StatusCode::kFailedPrecondition));
+  for (int h = 0; h < kMaxHops; ++h) FGNN_ASSERT_OK(writer.AddHop(2, 3));
+  EXPECT_THAT(writer.AddHop(2, 3), StatusIs(StatusCode::kFailedPrecondition));
+  FGNN_ASSERT_OK(writer.AddInputNodes(2));
+  EXPECT_THAT(writer.AddInputNodes(2),
+              StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(writer.AddHotRanks(0), StatusIs(StatusCode::kFailedPrecondition));
+  FGNN_ASSERT_OK(writer.AddHotRanks(1));
+  EXPECT_THAT(writer.AddHotRanks(1), StatusIs(StatusCode::kFailedPrecondition));
+}
+
+TEST(TaskTest, EdgesNumberBelowTwoToTheThirtyTwo) {
+  Block block(1 << 12);
+  TaskWriter writer(block.span(), kTestJob, 1, 2);
+  EXPECT_THAT(writer.AddHop(2, uint64_t{1} << 32),
+              StatusIs(StatusCode::kResourceExhausted, HasSubstr("2^32")));
+  EXPECT_THAT(writer.AddHop(2, ~uint64_t{0}),
+              StatusIs(StatusCode::kResourceExhausted));
+  EXPECT_THAT(writer.AddHop(~uint32_t{0}, 1),
+              StatusIs(StatusCode::kResourceExhausted));
+}
+
+TEST(TaskTest, AnUnalignedBlockIsTheCallersFault) {
+  Block block(1 << 12);
+  const absl::Span<std::byte> unaligned = block.span().subspan(8);
+  EXPECT_THAT(WriteTask(RandomTask(1), unaligned),
+              StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(ReadTask(unaligned, kTestJob),
+              StatusIs(StatusCode::kInvalidArgument));
+}
+
+TEST(TaskTest, InputNodesAreComparedWithTheDataset) {
+  TaskContent task = RandomTask(8);
+  for (uint32_t& node : task.input_nodes) node %= 100;
+  task.input_nodes.back() = 99;
+  Block block(task.Bytes());
+  FGNN_ASSERT_OK(WriteTask(task, block.span()));
+  FGNN_ASSERT_OK_AND_ASSIGN(const TaskView view,
+                            ReadTask(block.span(), kTestJob));
+  EXPECT_THAT(CheckInputNodes(view, 100), IsOk());
+  EXPECT_THAT(CheckInputNodes(view, uint64_t{1} << 32), IsOk());
+  EXPECT_THAT(CheckInputNodes(view, 99), StatusIs(StatusCode::kDataLoss));
+}
+
+}  // namespace
+}  // namespace fgnn
