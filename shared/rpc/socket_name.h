@@ -30,6 +30,7 @@ class SocketName {
   SocketName& operator=(SocketName&& other) noexcept;
   ~SocketName();
 
+  // Until Publish().
   const std::filesystem::path& bind_path() const { return bind_path_; }
   const std::filesystem::path& path() const { return path_; }
   // After bind() and before the first client: mode 0660, at its name.
@@ -41,7 +42,7 @@ class SocketName {
   SocketName(std::filesystem::path path, std::filesystem::path bind_path)
       : path_(std::move(path)), bind_path_(std::move(bind_path)) {}
   std::filesystem::path path_;
-  std::filesystem::path bind_path_;  // Empty once moved from or removed.
+  std::filesystem::path bind_path_;  // Empty once published or removed.
   dev_t device_ = 0;                 // Of the published socket.
   ino_t inode_ = 0;                  // 0: not published.
 };

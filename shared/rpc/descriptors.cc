@@ -1,0 +1,275 @@
+#include "shared/rpc/descriptors.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "shared/base/status.h"
+#include "shared/base/thread.h"
+#include "shared/rpc/socket_name.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+constexpr size_t kMaxPacketBytes = 4096;
+constexpr absl::string_view kRequestWord = "segment";
+constexpr absl::string_view kErrorWord = "error";
+// A peer sends its request right after it has connected.
+constexpr std::chrono::milliseconds kRequestTimeout{1'000};
+constexpr int kBacklog = 64;
+
+struct Packet {
+  std::string text;
+  UniqueFd fd;
+};
+
+// Room for the control message of one descriptor, aligned as it must be.
+union ControlBuffer {
+  cmsghdr header;
+  char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+// Until `fd` has one of `events` (or is closed); DeadlineExceeded.
+absl::Status WaitFor(int fd, int16_t events, Deadline deadline,
+                     const std::string& what) {
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+                          deadline - MonotonicClock::now())
+                          .count();
+    pollfd poll_fd = {fd, events, 0};
+    const int ready = ::poll(
+        &poll_fd, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 60'000)));
+    if (ready > 0) return absl::OkStatus();
+    if (ready < 0 && errno != EINTR) return ErrnoToStatus(errno, what);
+    if (left <= 0) {
+      return absl::DeadlineExceededError(absl::StrCat(what, ": no answer"));
+    }
+  }
+}
+
+absl::Status SendPacket(int socket, absl::string_view text, int fd,
+                        const std::string& what) {
+  iovec part = {const_cast<char*>(text.data()), text.size()};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  ControlBuffer control = {};
+  if (fd >= 0) {
+    message.msg_control = control.bytes;
+    message.msg_controllen = sizeof(control.bytes);
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &fd, sizeof(int));
+  }
+  if (::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+    return ErrnoToStatus(errno, what);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Packet> ReceivePacket(int socket, Deadline deadline,
+                                     const std::string& what) {
+  FGNN_RETURN_IF_ERROR(WaitFor(socket, POLLIN, deadline, what));
+  std::array<char, kMaxPacketBytes> buffer;
+  iovec part = {buffer.data(), buffer.size()};
+  ControlBuffer control = {};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes;
+  message.msg_controllen = sizeof(control.bytes);
+  const ssize_t received =
+      ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (received < 0) return ErrnoToStatus(errno, what);
+  Packet packet;
+  // The buffer has room for one descriptor, so the kernel keeps further ones.
+  if (const cmsghdr* header = CMSG_FIRSTHDR(&message);
+      header != nullptr && header->cmsg_level == SOL_SOCKET &&
+      header->cmsg_type == SCM_RIGHTS &&
+      header->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof(int));
+    packet.fd.Reset(fd);
+  }
+  if (received == 0) {
+    return absl::UnavailableError(absl::StrCat(what, ": the peer went away"));
+  }
+  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ": packet too long"));
+  }
+  packet.text.assign(buffer.data(), static_cast<size_t>(received));
+  return packet;
+}
+
+absl::StatusOr<ucred> PeerOf(int socket, const std::string& what) {
+  ucred peer = {};
+  socklen_t size = sizeof(peer);
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    return ErrnoToStatus(errno, what);
+  }
+  if (peer.uid != ::geteuid()) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(what, ": process ", peer.pid, " runs as user ", peer.uid,
+                     ", this one as ", ::geteuid(),
+                     "; the daemons of a service run as one user"));
+  }
+  return peer;
+}
+
+// "error 5 no such job" as the Status that it was.
+absl::Status ParseError(const std::string& text, const std::string& what) {
+  const std::vector<std::string> parts =
+      absl::StrSplit(text, absl::MaxSplits(' ', 2));
+  int code = 0;
+  if (parts.size() == 3 && parts[0] == kErrorWord &&
+      absl::SimpleAtoi(parts[1], &code) && code > 0 &&
+      code <= static_cast<int>(absl::StatusCode::kUnauthenticated)) {
+    return absl::Status(static_cast<absl::StatusCode>(code), parts[2]);
+  }
+  return absl::InternalError(
+      absl::StrCat(what, ": not a reply: '", text.substr(0, 64), "'"));
+}
+
+}  // namespace
+
+struct DescriptorServer::State {
+  State(SocketName socket_name, UniqueFd listener_fd, UniqueFd stop_fd,
+        Handler request_handler)
+      : name(std::move(socket_name)),
+        listener(std::move(listener_fd)),
+        stop(std::move(stop_fd)),
+        handler(std::move(request_handler)) {}
+
+  void Run();
+  void Accept();
+  // What the connection asks for, answered on it.
+  absl::Status Answer(int connection);
+
+  SocketName name;
+  UniqueFd listener;
+  UniqueFd stop;
+  Handler handler;
+  Thread thread;
+};
+
+void DescriptorServer::State::Run() {
+  while (true) {
+    pollfd fds[] = {{stop.get(), POLLIN, 0}, {listener.get(), POLLIN, 0}};
+    // Woken by the stop descriptor; the limit is there so that a lost wake-up
+    // could not hang the process.
+    ::poll(fds, 2, /*timeout=*/1'000);
+    if (fds[0].revents != 0) return;
+    if (fds[1].revents != 0) Accept();
+  }
+}
+
+void DescriptorServer::State::Accept() {
+  const UniqueFd connection(::accept4(listener.get(), nullptr, nullptr,
+                                      SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!connection.valid()) return;  // It went away before it was accepted.
+  const absl::Status answered = Answer(connection.get());
+  if (answered.ok()) return;
+  LogWarning("refused a descriptor: {}", MessageOf(answered));
+  const absl::Status told = SendPacket(
+      connection.get(),
+      absl::StrCat(kErrorWord, " ", static_cast<int>(answered.code()), " ",
+                   answered.message().substr(0, kMaxPacketBytes / 2)),
+      /*fd=*/-1, "send an error");
+  if (!told.ok()) LogWarning("{}", MessageOf(told));
+}
+
+absl::Status DescriptorServer::State::Answer(int connection) {
+  const std::string what = absl::StrCat("request on ", name.path().string());
+  FGNN_ASSIGN_OR_RETURN(const ucred peer, PeerOf(connection, what));
+  const absl::StatusOr<Packet> request =
+      ReceivePacket(connection, DeadlineIn(kRequestTimeout), what);
+  if (!request.ok()) return request.status();
+  const std::pair<std::string, std::string> words =
+      absl::StrSplit(request->text, absl::MaxSplits(' ', 1));
+  if (words.first != kRequestWord || words.second.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": not 'segment JOB_ID'"));
+  }
+  FGNN_ASSIGN_OR_RETURN(const int fd, handler(peer.pid, words.second));
+  return SendPacket(connection, "ok", fd, what);
+}
+
+DescriptorServer::DescriptorServer(std::unique_ptr<State> state)
+    : state_(std::move(state)) {
+  state_->thread =
+      Thread("descriptors", [borrowed = state_.get()] { borrowed->Run(); });
+}
+
+absl::StatusOr<std::unique_ptr<DescriptorServer>> DescriptorServer::Start(
+    const std::filesystem::path& socket_path, Handler handler) {
+  const std::string what = absl::StrCat("serve on ", socket_path.string());
+  FGNN_ASSIGN_OR_RETURN(SocketName name, SocketName::Claim(socket_path));
+  FGNN_ASSIGN_OR_RETURN(const sockaddr_un address,
+                        MakeSocketAddress(name.bind_path()));
+  UniqueFd listener(
+      ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!listener.valid() || !stop.valid() ||
+      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address),
+             sizeof(address)) != 0 ||
+      ::listen(listener.get(), kBacklog) != 0) {
+    return ErrnoToStatus(errno, what);
+  }
+  FGNN_RETURN_IF_ERROR(name.Publish());
+  return std::unique_ptr<DescriptorServer>(new DescriptorServer(
+      std::make_unique<State>(std::move(name), std::move(listener),
+                              std::move(stop), std::move(handler))));
+}
+
+DescriptorServer::~DescriptorServer() {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written =
+      ::write(state_->stop.get(), &one, sizeof(one));
+  state_->thread.Join();
+}
+
+absl::StatusOr<UniqueFd> RequestSegment(
+    const std::filesystem::path& socket_path, const std::string& job_id,
+    Deadline deadline) {
+  const std::string what = absl::StrCat("ask ", socket_path.string(),
+                                        " for the segment of job ", job_id);
+  FGNN_ASSIGN_OR_RETURN(const sockaddr_un address,
+                        MakeSocketAddress(socket_path));
+  const UniqueFd socket(
+      ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.valid()) return ErrnoToStatus(errno, what);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address),
+                sizeof(address)) != 0) {
+    const int error = errno;
+    if (error != ENOENT && error != ECONNREFUSED && error != EAGAIN) {
+      return ErrnoToStatus(error, what);
+    }
+    return absl::UnavailableError(
+        absl::StrCat(what, ": ", std::strerror(error)));
+  }
+  FGNN_RETURN_IF_ERROR(PeerOf(socket.get(), what).status());
+  FGNN_RETURN_IF_ERROR(SendPacket(
+      socket.get(), absl::StrCat(kRequestWord, " ", job_id), /*fd=*/-1, what));
+  absl::StatusOr<Packet> reply = ReceivePacket(socket.get(), deadline, what);
+  if (!reply.ok()) return reply.status();
+  if (reply->text == "ok" && reply->fd.valid()) return std::move(reply->fd);
+  return ParseError(reply->text, what);
+}
+
+}  // namespace fgnn

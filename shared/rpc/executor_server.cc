@@ -1,0 +1,126 @@
+#include "shared/rpc/executor_server.h"
+
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "fgnn/v1/executor.grpc.pb.h"
+#include "shared/base/status.h"
+#include "shared/config/job_spec_proto.h"
+#include "shared/config/state_dir.h"
+#include "shared/rpc/server.h"
+
+namespace fgnn {
+namespace {
+
+absl::StatusOr<JobAttachment> ReadAttachment(
+    const v1::AttachJobRequest& request) {
+  JobAttachment attachment;
+  attachment.job_id = request.job_id();
+  attachment.owner = static_cast<OwnerIndex>(request.owner());
+  attachment.scheduler_generation = request.scheduler_generation();
+  if (attachment.job_id.empty()) {
+    return absl::InvalidArgumentError("attach: job_id is empty");
+  }
+  if (request.owner() == kNoOwner || request.owner() > kMaxOwners) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("attach: owner ", request.owner(),
+                     " is out of range; it is 1 to ", kMaxOwners));
+  }
+  if (request.overflow_block() >= 0) {
+    attachment.overflow_block = static_cast<uint32_t>(request.overflow_block());
+  }
+  // An effective spec stays as it is; anything else is filled in and checked,
+  // since it comes from another process.
+  const absl::StatusOr<v1::JobSpec> spec = MakeEffective(request.spec(), {});
+  if (!spec.ok()) return Annotate(spec.status(), "attach");
+  attachment.spec = FromProto(*spec);
+  return attachment;
+}
+
+}  // namespace
+
+class ExecutorServer::Impl final : public v1::ExecutorService::Service {
+ public:
+  explicit Impl(ExecutorHandler* handler) : handler_(handler) {}
+
+  absl::Status Serve(const std::filesystem::path& socket_path,
+                     const std::vector<grpc::Service*>& extra_services) {
+    std::vector<grpc::Service*> services = extra_services;
+    services.push_back(this);
+    FGNN_ASSIGN_OR_RETURN(server_, RpcServer::Start(socket_path, services));
+    return absl::OkStatus();
+  }
+
+  void Shutdown(std::chrono::milliseconds grace) { server_->Shutdown(grace); }
+
+  grpc::Status AttachJob(grpc::ServerContext* context,
+                         const v1::AttachJobRequest* request,
+                         v1::AttachJobResponse*) override {
+    return ServeCall(*context, [&]() -> absl::Status {
+      FGNN_ASSIGN_OR_RETURN(const JobAttachment attachment,
+                            ReadAttachment(*request));
+      const absl::MutexLock lock(&mutex_);
+      FGNN_RETURN_IF_ERROR(Fence(attachment.scheduler_generation));
+      return handler_->Attach(attachment);
+    });
+  }
+
+  grpc::Status DetachJob(grpc::ServerContext* context,
+                         const v1::DetachJobRequest* request,
+                         v1::DetachJobResponse*) override {
+    return ServeCall(*context, [&] {
+      const absl::MutexLock lock(&mutex_);
+      return handler_->Detach(request->job_id());
+    });
+  }
+
+  grpc::Status Stop(grpc::ServerContext* context, const v1::StopRequest*,
+                    v1::StopResponse*) override {
+    // Not under the mutex: a daemon can be stopped while it attaches.
+    return ServeCall(*context, [&] {
+      handler_->RequestStop();
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  // A scheduler that was replaced, and does not know it yet, is not obeyed.
+  absl::Status Fence(uint64_t generation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (generation < newest_generation_) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("attach: scheduler generation ", generation,
+                       " has been replaced by ", newest_generation_));
+    }
+    newest_generation_ = generation;
+    return absl::OkStatus();
+  }
+
+  ExecutorHandler* handler_;
+  absl::Mutex mutex_;
+  uint64_t newest_generation_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::unique_ptr<RpcServer> server_;  // Last: it calls the above.
+};
+
+ExecutorServer::ExecutorServer(std::unique_ptr<Impl> impl)
+    : impl_(std::move(impl)) {}
+
+ExecutorServer::~ExecutorServer() = default;
+
+absl::StatusOr<std::unique_ptr<ExecutorServer>> ExecutorServer::Start(
+    const std::filesystem::path& state_dir, const std::string& name,
+    ExecutorHandler* handler,
+    const std::vector<grpc::Service*>& extra_services) {
+  auto impl = std::make_unique<Impl>(handler);
+  FGNN_RETURN_IF_ERROR(
+      impl->Serve(ExecutorSocketPath(state_dir, name), extra_services));
+  return std::unique_ptr<ExecutorServer>(new ExecutorServer(std::move(impl)));
+}
+
+void ExecutorServer::Shutdown(std::chrono::milliseconds grace) {
+  impl_->Shutdown(grace);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,274 @@
+#include "shared/rpc/host_session.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "fgnn/v1/host.grpc.pb.h"
+#include "shared/base/status.h"
+#include "shared/base/thread.h"
+#include "shared/config/state_dir.h"
+#include "shared/rpc/channel.h"
+#include "shared/rpc/descriptors.h"
+#include "shared/rpc/status.h"
+#include "shared/telemetry/log.h"
+#include "shared/telemetry/process.h"
+
+namespace fgnn {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Whatever the scheduler asks for, neither a flood nor a silence.
+constexpr uint32_t kMinIntervalMs = 10;
+constexpr uint32_t kMaxIntervalMs = 10'000;
+constexpr absl::Duration kRetryPause = absl::Milliseconds(50);
+
+// Worth another try: the scheduler is starting, restarting or busy.
+bool IsTransient(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsResourceExhausted(status);
+}
+
+}  // namespace
+
+class HostSession::Impl {
+ public:
+  Impl(HostSessionOptions options, Callbacks callbacks, uint64_t start_time,
+       std::shared_ptr<grpc::Channel> channel)
+      : options_(std::move(options)),
+        callbacks_(std::move(callbacks)),
+        start_time_(start_time),
+        stub_(v1::HostService::NewStub(std::move(channel))) {}
+
+  ~Impl() {
+    {
+      const absl::MutexLock lock(&mutex_);
+      stopping_ = true;
+      if (call_ != nullptr) call_->TryCancel();
+    }
+    thread_.Join();
+  }
+
+  absl::Status RegisterUntil(Deadline deadline);
+
+  void StartHeartbeats() {
+    thread_ = Thread("heartbeat", [this] { Run(); });
+  }
+
+  uint64_t scheduler_generation() const {
+    return generation_.load(std::memory_order_acquire);
+  }
+
+  const HostSessionOptions& options() const { return options_; }
+
+  void ReportFailure(const std::string& job_id, const absl::Status& failure) {
+    const absl::MutexLock lock(&mutex_);
+    if (failure.ok() || (failed_job_ == job_id && !failure_.ok())) return;
+    failed_job_ = job_id;
+    failure_ = failure;
+    wake_ = true;
+  }
+
+  void ClearFailure() {
+    const absl::MutexLock lock(&mutex_);
+    failed_job_.clear();
+    failure_ = absl::OkStatus();
+  }
+
+ private:
+  absl::Status Register(milliseconds timeout);
+  absl::Status Heartbeat();
+  void Run();
+  // Whether the session is to go on after a round that ended with `status`.
+  bool Judge(const absl::Status& status);
+  // False once the session is being destroyed.
+  bool WaitForNextBeat();
+
+  // Runs one call that the destructor can cancel.
+  template <typename Call>
+  absl::Status RunCall(milliseconds timeout, Call&& call) {
+    grpc::ClientContext context;
+    SetDeadline(context, timeout);
+    {
+      const absl::MutexLock lock(&mutex_);
+      if (stopping_) return absl::CancelledError("the daemon is stopping");
+      call_ = &context;
+    }
+    const absl::Status status = FromGrpc(call(&context));
+    const absl::MutexLock lock(&mutex_);
+    call_ = nullptr;
+    return status;
+  }
+
+  const HostSessionOptions options_;
+  const Callbacks callbacks_;
+  const uint64_t start_time_;
+  const std::unique_ptr<v1::HostService::Stub> stub_;
+  std::atomic<uint64_t> generation_{0};
+  std::atomic<uint32_t> interval_ms_{kMaxIntervalMs};
+
+  // Of the heartbeat thread alone.
+  Deadline heard_at_ = MonotonicClock::now();
+  bool is_away_ = false;
+
+  absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool wake_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::ClientContext* call_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::string failed_job_ ABSL_GUARDED_BY(mutex_);
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+
+  Thread thread_;
+};
+
+absl::Status HostSession::Impl::Register(milliseconds timeout) {
+  v1::RegisterRequest request;
+  request.set_name(options_.name);
+  request.set_role(options_.role);
+  request.set_device(options_.device);
+  request.set_pid(::getpid());
+  request.set_start_time(start_time_);
+  request.set_socket_path(
+      ExecutorSocketPath(options_.state_dir, options_.name).string());
+  request.set_version(options_.version);
+  request.set_segment_layout_version(options_.segment_layout_version);
+  v1::RegisterResponse response;
+  FGNN_RETURN_IF_ERROR(RunCall(timeout, [&](grpc::ClientContext* context) {
+    return stub_->Register(context, request, &response);
+  }));
+  interval_ms_ = std::clamp(response.heartbeat_interval_ms(), kMinIntervalMs,
+                            kMaxIntervalMs);
+  generation_.store(response.scheduler_generation(), std::memory_order_release);
+  LogInfo("registered with scheduler generation {}",
+          response.scheduler_generation());
+  return absl::OkStatus();
+}
+
+absl::Status HostSession::Impl::RegisterUntil(Deadline deadline) {
+  while (true) {
+    const auto left =
+        std::chrono::ceil<milliseconds>(deadline - MonotonicClock::now());
+    const absl::Status status =
+        Register(std::clamp(left, milliseconds(1), options_.call_timeout));
+    if (status.ok()) return status;
+    const std::string what =
+        absl::StrCat("register with the scheduler on ",
+                     SchedulerSocketPath(options_.state_dir).string());
+    if (!IsTransient(status)) return Annotate(status, what);
+    const absl::MutexLock lock(&mutex_);
+    // The clock, not the time left at the start of the call.
+    if (MonotonicClock::now() + absl::ToChronoMilliseconds(kRetryPause) >=
+            deadline ||
+        mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kRetryPause)) {
+      return absl::UnavailableError(absl::StrCat(what, ": ", status.message()));
+    }
+  }
+}
+
+absl::Status HostSession::Impl::Heartbeat() {
+  const WorkReport report = callbacks_.report();
+  v1::HeartbeatRequest request;
+  request.set_name(options_.name);
+  request.set_pid(::getpid());
+  request.set_work_loop_turns(report.work_loop_turns);
+  request.set_batches(report.batches);
+  request.set_state(report.working ? "working" : "idle");
+  {
+    const absl::MutexLock lock(&mutex_);
+    wake_ = false;
+    if (!failure_.ok()) {
+      request.set_error_code(static_cast<int>(failure_.code()));
+      request.set_error_message(MessageOf(failure_));
+      request.set_job_id(failed_job_);
+    }
+  }
+  v1::HeartbeatResponse response;
+  return RunCall(options_.call_timeout, [&](grpc::ClientContext* context) {
+    return stub_->Heartbeat(context, request, &response);
+  });
+}
+
+bool HostSession::Impl::Judge(const absl::Status& status) {
+  if (status.ok()) {
+    if (is_away_) LogInfo("the scheduler is back");
+    is_away_ = false;
+    heard_at_ = MonotonicClock::now();
+    return true;
+  }
+  if (absl::IsCancelled(status)) return true;  // By our own destructor.
+  if (!is_away_) LogWarning("the scheduler is away: {}", MessageOf(status));
+  is_away_ = true;
+  // A job that runs goes on without its scheduler. FailedPrecondition: what
+  // came back is another version, for which this daemon cannot work.
+  const bool refused = absl::IsFailedPrecondition(status);
+  const bool away_for_long =
+      MonotonicClock::now() - heard_at_ >= options_.orphaned_after;
+  if (refused || (away_for_long && !callbacks_.report().working)) {
+    LogWarning("no scheduler has work for this daemon any more: {}",
+               MessageOf(status));
+    callbacks_.on_orphaned();
+    return false;
+  }
+  return true;
+}
+
+void HostSession::Impl::Run() {
+  do {
+    absl::Status status = Heartbeat();
+    if (absl::IsNotFound(status)) status = Register(options_.call_timeout);
+    if (!Judge(status)) return;
+  } while (WaitForNextBeat());
+}
+
+bool HostSession::Impl::WaitForNextBeat() {
+  const absl::MutexLock lock(&mutex_);
+  const auto is_due = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || wake_;
+  };
+  mutex_.AwaitWithTimeout(absl::Condition(&is_due),
+                          absl::Milliseconds(interval_ms_.load()));
+  return !stopping_;
+}
+
+HostSession::HostSession(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+HostSession::~HostSession() = default;
+
+absl::StatusOr<std::unique_ptr<HostSession>> HostSession::Start(
+    const HostSessionOptions& options, Callbacks callbacks, Deadline deadline) {
+  FGNN_ASSIGN_OR_RETURN(const uint64_t start_time,
+                        ReadProcessStartTime(::getpid()));
+  FGNN_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
+                        MakeChannel(SchedulerSocketPath(options.state_dir)));
+  auto impl = std::make_unique<Impl>(options, std::move(callbacks), start_time,
+                                     std::move(channel));
+  FGNN_RETURN_IF_ERROR(impl->RegisterUntil(deadline));
+  impl->StartHeartbeats();
+  return std::unique_ptr<HostSession>(new HostSession(std::move(impl)));
+}
+
+uint64_t HostSession::scheduler_generation() const {
+  return impl_->scheduler_generation();
+}
+
+absl::StatusOr<UniqueFd> HostSession::RequestSegment(const std::string& job_id,
+                                                     Deadline deadline) const {
+  return fgnn::RequestSegment(HostSocketPath(impl_->options().state_dir),
+                              job_id, deadline);
+}
+
+void HostSession::ReportFailure(const std::string& job_id,
+                                const absl::Status& failure) {
+  impl_->ReportFailure(job_id, failure);
+}
+
+void HostSession::ClearFailure() { impl_->ClearFailure(); }
+
+}  // namespace fgnn

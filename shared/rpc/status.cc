@@ -1,0 +1,28 @@
+#include "shared/rpc/status.h"
+
+#include <string>
+
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+// gRPC refuses metadata beyond 8 KiB; no message of ours is near that unless a
+// caller's own text was quoted in it.
+constexpr size_t kMaxMessageLength = 4096;
+
+}  // namespace
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
+                      MessageOf(status).substr(0, kMaxMessageLength));
+}
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                      status.error_message());
+}
+
+}  // namespace fgnn
