@@ -1,0 +1,37 @@
+// Compiled with -mavx512f; called only where SupportedDrawLanes() names it.
+#include <immintrin.h>
+
+#include "sampler_service/sampling/cpu/draw_lanes_body.h"
+
+namespace fgnn {
+namespace {
+
+struct Avx512Vec {
+  using Register = __m512i;
+  static constexpr uint32_t kWidth = 8;
+  static Register Load(const uint32_t* from) { return _mm512_load_si512(from); }
+  static void Store(uint32_t* to, Register a) { _mm512_store_si512(to, a); }
+  static Register Set(uint32_t x) { return _mm512_set1_epi64(x); }
+  static Register MulLow(Register a, Register b) {
+    return _mm512_maskz_mul_epu32(0xff, a, b);
+  }
+  static Register High(Register a) {
+    return _mm512_maskz_srli_epi64(0xff, a, 32);
+  }
+  static Register PackHigh(Register a, Register b) {
+    return _mm512_mask_blend_epi32(0xaaaa, High(a), b);
+  }
+  static Register Xor(Register a, Register b, Register c) {
+    return _mm512_ternarylogic_epi64(a, b, c, 0x96);
+  }
+  static Register Add(Register a, Register b) { return _mm512_add_epi64(a, b); }
+};
+
+}  // namespace
+
+void DrawLanesAvx512(PhiloxKey key, uint32_t fanout, uint32_t num_lanes,
+                     LaneDraws* draws) {
+  DrawLanes<Avx512Vec>(key, fanout, num_lanes, draws);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,130 @@
+// The body of DrawLanes*, compiled once per instruction set in a translation
+// unit of its own. Everything is in an anonymous namespace and no inline
+// function of another header is called: the linker would keep one copy of it,
+// maybe the one that this machine cannot run.
+//
+// `Vec` has kWidth 64-bit lanes:
+//   Load, Store       from and to 2 * kWidth aligned uint32_t
+//   Set(x)            x in every lane
+//   MulLow(a, b)      product of the low halves
+//   High(a)           a >> 32
+//   Low(a)            a & 0xffffffff
+//   PackHigh(a, b)    High(a) | b & ~0xffffffff
+//   Xor(a, b, c), Add(a, b)
+#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DRAW_LANES_BODY_H_
+#define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DRAW_LANES_BODY_H_
+
+#include "sampler_service/sampling/cpu/draw_lanes.h"
+
+namespace fgnn {
+namespace {
+
+// One Philox block per lane. The words' upper halves hold rubbish, which no
+// operation below looks at.
+template <typename Vec>
+struct VecBlock {
+  typename Vec::Register words[4];
+};
+
+template <typename Vec>
+inline __attribute__((always_inline)) VecBlock<Vec> PhiloxVec(
+    typename Vec::Register id, uint32_t block, PhiloxKey key) {
+  using Register = typename Vec::Register;
+  const Register m0 = Vec::Set(0xD2511F53u);
+  const Register m1 = Vec::Set(0xCD9E8D57u);
+  Register x0 = id;
+  Register x1 = Vec::Set(block);
+  Register x2 = Vec::Set(0);
+  Register x3 = Vec::Set(0);
+  for (int round = 0; round < 10; ++round) {
+    const Register p0 = Vec::MulLow(m0, x0);
+    const Register p1 = Vec::MulLow(m1, x2);
+    x0 = Vec::Xor(Vec::High(p1), x1, Vec::Set(key.word0));
+    x1 = p1;
+    x2 = Vec::Xor(Vec::High(p0), x3, Vec::Set(key.word1));
+    x3 = p0;
+    key.word0 += 0x9E3779B9u;
+    key.word1 += 0xBB67AE85u;
+  }
+  return {{x0, x1, x2, x3}};
+}
+
+// UniformBelow(high:low, range) << 32 for a 32-bit range: the upper half is
+// the result, the lower one rubbish.
+template <typename Vec>
+inline __attribute__((always_inline)) typename Vec::Register BelowShifted(
+    typename Vec::Register high, typename Vec::Register low,
+    typename Vec::Register range) {
+  return Vec::Add(Vec::MulLow(high, range), Vec::High(Vec::MulLow(low, range)));
+}
+
+// Draws 2 * block and 2 * block + 1 of every lane, not yet distinct.
+template <typename Vec>
+inline __attribute__((always_inline)) void DrawBlock(PhiloxKey key,
+                                                     uint32_t fanout,
+                                                     uint32_t block,
+                                                     uint32_t num_lanes,
+                                                     LaneDraws* draws) {
+  using Register = typename Vec::Register;
+  // The range of draw j is degree - fanout + j + 1, below 2^32.
+  const Register add0 = Vec::Set(2 * block + 1 - fanout);
+  const Register add1 = Vec::Set(2 * block + 2 - fanout);
+  for (uint32_t i = 0; i < num_lanes; i += 2 * Vec::kWidth) {
+    const Register id = Vec::Load(draws->global_ids + i);
+    const Register degree = Vec::Load(draws->degrees + i);
+    const Register degree_odd = Vec::High(degree);
+    const VecBlock<Vec> even = PhiloxVec<Vec>(id, block, key);
+    const VecBlock<Vec> odd = PhiloxVec<Vec>(Vec::High(id), block, key);
+    for (int half = 0; half < 2; ++half) {
+      const Register add = half == 0 ? add0 : add1;
+      const Register t_even =
+          BelowShifted<Vec>(even.words[2 * half + 1], even.words[2 * half],
+                            Vec::Add(degree, add));
+      const Register t_odd =
+          BelowShifted<Vec>(odd.words[2 * half + 1], odd.words[2 * half],
+                            Vec::Add(degree_odd, add));
+      Vec::Store(draws->places[2 * block + half] + i,
+                 Vec::PackHigh(t_even, t_odd));
+    }
+  }
+}
+
+// A draw that repeats an earlier one of its lane becomes degree - fanout + j.
+inline __attribute__((always_inline)) void MakeDistinct(uint32_t fanout,
+                                                        uint32_t num_lanes,
+                                                        LaneDraws* draws) {
+  for (uint32_t group = 0; group < num_lanes; group += kLaneGroup) {
+    const uint32_t* const degrees = draws->degrees + group;
+    for (uint32_t j = 1; j < fanout; ++j) {
+      uint32_t* const drawn = draws->places[j] + group;
+      alignas(64) uint32_t repeats[kLaneGroup] = {};
+      for (uint32_t earlier = 0; earlier < j; ++earlier) {
+        const uint32_t* const before = draws->places[earlier] + group;
+        for (uint32_t i = 0; i < kLaneGroup; ++i) {
+          repeats[i] |= before[i] == drawn[i] ? ~uint32_t{0} : 0;
+        }
+      }
+      for (uint32_t i = 0; i < kLaneGroup; ++i) {
+        const uint32_t last = degrees[i] - fanout + j;
+        drawn[i] = (drawn[i] & ~repeats[i]) | (last & repeats[i]);
+      }
+    }
+  }
+}
+
+template <typename Vec>
+inline void DrawLanes(PhiloxKey key, uint32_t fanout, uint32_t num_lanes,
+                      LaneDraws* draws) {
+  static_assert(kLaneGroup % (2 * Vec::kWidth) == 0);
+  const uint32_t rounded =
+      (num_lanes + kLaneGroup - 1) / kLaneGroup * kLaneGroup;
+  for (uint32_t block = 0; 2 * block < fanout; ++block) {
+    DrawBlock<Vec>(key, fanout, block, rounded, draws);
+  }
+  MakeDistinct(fanout, rounded, draws);
+}
+
+}  // namespace
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DRAW_LANES_BODY_H_

@@ -1,0 +1,109 @@
+// One hop of k-hop uniform sampling on the CPU, straight into the CSC arrays
+// of a task (FastSample's fused sampling): no edge list in between.
+//
+//   LookUp      places of the adjacency lists of new vertices
+//   CountEdges  how much room the hop takes
+//   Fill        indptr, and indices as global ids
+//
+// Each step runs over all destinations with its memory accesses prefetched, so
+// that the time to memory is paid once per group and not once per edge.
+#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_HOP_SAMPLER_H_
+#define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_HOP_SAMPLER_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "sampler_service/sampling/cpu/draw_lanes.h"
+#include "sampler_service/sampling/cpu/draw_large.h"
+#include "shared/base/philox.h"
+#include "shared/base/types.h"
+#include "shared/minibatch/task.h"
+
+namespace fgnn {
+
+// Index is uint32_t or int64_t, as the dataset has it. Thread-compatible;
+// allocates when created only. Borrows the graph.
+template <typename Index>
+class HopSampler {
+ public:
+  struct Options {
+    absl::Span<const EdgeOffset> indptr;  // [num_nodes + 1]
+    absl::Span<const Index> indices;      // [num_edges]
+    uint64_t max_destinations = 0;        // Of any hop of a batch.
+    uint32_t max_fanout = 0;              // Of the fanouts that are not -1.
+    DrawLanesFn draw_lanes = nullptr;
+  };
+  // ResourceExhausted: no memory for the workspace.
+  static absl::StatusOr<std::unique_ptr<HopSampler>> Create(
+      const Options& options);
+
+  // Forgets all destinations.
+  void StartBatch() { num_known_ = 0; }
+
+  // Learns where the adjacency lists of `nodes` are; `nodes` begins with those
+  // of the batch's last call. InvalidArgument: indptr falls.
+  absl::Status LookUp(absl::Span<const GlobalId> nodes);
+
+  // The sum over all known destinations of min(fanout, in-degree).
+  uint64_t CountEdges(int32_t fanout) const;
+
+  // Draws for all known destinations `nodes`. InvalidArgument: an index that
+  // was drawn is not a vertex.
+  absl::Status Fill(PhiloxKey key, int32_t fanout,
+                    absl::Span<const GlobalId> nodes,
+                    const TaskWriter::HopArrays& hop);
+
+  uint64_t workspace_bytes() const;
+
+ private:
+  struct AdjacencyList {
+    EdgeOffset begin;
+    uint64_t degree;
+  };
+  // A destination whose places are drawn one by one, or taken whole.
+  struct Single {
+    GlobalId v;
+    uint32_t out;  // Where its edges begin in the hop.
+    AdjacencyList list;
+  };
+  // kDrawLanes destinations, by what is to be done with them.
+  struct Group {
+    LaneDraws draws;
+    std::array<EdgeOffset, kDrawLanes> lane_begins;
+    std::array<uint32_t, kDrawLanes> lane_outs;
+    std::array<Single, kDrawLanes> whole;
+    std::array<Single, kDrawLanes> large;
+    uint32_t num_lanes = 0;
+    uint32_t num_whole = 0;
+    uint32_t num_large = 0;
+  };
+
+  explicit HopSampler(const Options& options);
+  void Sort(uint32_t fanout, absl::Span<const GlobalId> nodes, uint64_t first,
+            uint32_t* indptr, Group* group) const;
+  void Prefetch(uint32_t fanout, const Group& group) const;
+  void Read(PhiloxKey key, uint32_t fanout, const Group& group, uint32_t* out);
+  uint32_t Take(EdgeOffset place) {
+    const auto index = static_cast<uint64_t>(options_.indices[place]);
+    largest_index_ = index > largest_index_ ? index : largest_index_;
+    return static_cast<uint32_t>(index);
+  }
+
+  Options options_;
+  std::unique_ptr<AdjacencyList[]> lists_;  // [max_destinations]
+  uint64_t num_known_ = 0;
+  LargeDraw large_draw_;
+  std::unique_ptr<std::array<Group, 2>> groups_;
+  uint64_t largest_index_ = 0;  // Of this Fill(); negative ones are huge.
+};
+
+extern template class HopSampler<uint32_t>;
+extern template class HopSampler<int64_t>;
+
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_CPU_HOP_SAMPLER_H_

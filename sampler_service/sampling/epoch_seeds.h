@@ -1,0 +1,43 @@
+// The seeds of every batch of a job, drawn when they are asked for.
+#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_EPOCH_SEEDS_H_
+#define FGNN_SAMPLER_SERVICE_SAMPLING_EPOCH_SEEDS_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/base/types.h"
+
+namespace fgnn {
+
+// A batch's place: seq = epoch * batches_per_epoch + batch.
+struct BatchPlace {
+  uint64_t epoch;
+  uint64_t batch;
+};
+
+// Immutable, so safe to use from any thread. Borrows the train ids.
+class EpochSeeds {
+ public:
+  // train not empty, batch_size >= 1; ids are to be below num_nodes.
+  EpochSeeds(absl::Span<const int64_t> train, uint32_t batch_size,
+             uint64_t seed, uint64_t num_nodes);
+
+  uint64_t batches_per_epoch() const { return batches_per_epoch_; }
+  BatchPlace PlaceOf(BatchSeq seq) const;
+
+  // Writes the global ids of a batch's seeds to `seeds` [batch_size]; returns
+  // how many there are. InvalidArgument: a train id is out of range.
+  absl::StatusOr<uint32_t> Draw(BatchPlace place, GlobalId* seeds) const;
+
+ private:
+  absl::Span<const int64_t> train_;
+  uint32_t batch_size_;
+  uint64_t seed_;
+  uint64_t num_nodes_;
+  uint64_t batches_per_epoch_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_EPOCH_SEEDS_H_
