@@ -1,0 +1,110 @@
+#include "tools/dataset/dataset_cli.h"
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/graph/dataset.h"
+#include "tools/dataset/dataset_info.h"
+#include "tools/dataset/generate_cli.h"
+
+namespace fgnn {
+namespace {
+
+absl::Status RunInfo(const std::filesystem::path& folder, bool json) {
+  FGNN_ASSIGN_OR_RETURN(const DatasetInfo info, ReadDatasetInfo(folder));
+  absl::PrintF("%s", json ? InfoToJson(info) + "\n" : FormatInfo(info));
+  return absl::OkStatus();
+}
+
+// What kEverything looked at in this folder.
+std::vector<std::string> ChecksOf(const Dataset& dataset) {
+  std::vector<std::string> checks = {
+      absl::StrCat("csc_indptr.npy: ", FormatCount(dataset.num_nodes() + 1),
+                   " offsets rise from 0 to the number of edges"),
+      absl::StrCat("indices.npy: ", FormatCount(dataset.num_edges()),
+                   " global ids below ", FormatCount(dataset.num_nodes()))};
+  if (!dataset.labels().empty()) {
+    checks.push_back(
+        absl::StrCat("labels.npy: ", FormatCount(dataset.labels().size()),
+                     " labels in [-1, ", dataset.num_classes(), ")"));
+  }
+  checks.push_back(absl::StrCat(
+      "train.npy, valid.npy, test.npy: ", FormatCount(dataset.train().size()),
+      ", ", FormatCount(dataset.valid().size()), " and ",
+      FormatCount(dataset.test().size()),
+      " global ids in range, labelled, once each"));
+  const FeatureView& features = dataset.features();
+  if (features.rows > 0) {
+    checks.push_back(absl::StrCat("features.npy: ", FormatCount(features.rows),
+                                  " x ", FormatCount(features.columns), " ",
+                                  std::string(NameOf(features.type)),
+                                  ", all finite"));
+  }
+  if (!dataset.edge_weights().empty()) {
+    checks.push_back(absl::StrCat(
+        "edge_weights.npy: ", FormatCount(dataset.edge_weights().size()),
+        " weights, finite and not negative"));
+  }
+  if (dataset.has_names()) {
+    checks.push_back("names.txt: a line for each vertex");
+  }
+  return checks;
+}
+
+absl::Status RunValidate(const std::filesystem::path& folder, bool json) {
+  const Stopwatch watch;
+  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
+                        Dataset::Open(folder, Validation::kEverything));
+  const std::vector<std::string> checks = ChecksOf(dataset);
+  const double seconds = watch.Seconds();
+  if (!json) {
+    absl::PrintF("%s\n%s: valid, %s in %s\n", absl::StrJoin(checks, "\n"),
+                 folder.string(), FormatBytes(dataset.total_bytes()),
+                 FormatSeconds(seconds));
+    return absl::OkStatus();
+  }
+  const nlohmann::ordered_json document = {{"dataset", folder.string()},
+                                           {"valid", true},
+                                           {"checked", checks},
+                                           {"bytes", dataset.total_bytes()},
+                                           {"seconds", seconds}};
+  absl::PrintF("%s\n", document.dump(2));
+  return absl::OkStatus();
+}
+
+void AddFolderCommand(CLI::App& dataset, const std::string& name,
+                      const std::string& description,
+                      absl::Status (*run)(const std::filesystem::path&, bool),
+                      const bool& json, absl::Status& status) {
+  // Shared with the callback, which lives as long as the app.
+  auto folder = std::make_shared<std::filesystem::path>();
+  CLI::App* app = dataset.add_subcommand(name, description);
+  app->add_option("folder", *folder, "The dataset's folder")
+      ->required()
+      ->type_name("DIR");
+  app->callback([folder, run, &json, &status] { status = run(*folder, json); });
+}
+
+}  // namespace
+
+void AddDatasetCommands(CLI::App& dataset, const bool& json,
+                        absl::Status& status) {
+  AddGenerateCommands(dataset, json, status);
+  AddFolderCommand(dataset, "info", "What a dataset holds", &RunInfo, json,
+                   status);
+  AddFolderCommand(dataset, "validate",
+                   "Read all of a dataset and check every value", &RunValidate,
+                   json, status);
+}
+
+}  // namespace fgnn

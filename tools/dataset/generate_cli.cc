@@ -1,0 +1,153 @@
+#include "tools/dataset/generate_cli.h"
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "shared/base/clock.h"
+#include "shared/base/units.h"
+#include "tools/dataset/generate.h"
+#include "tools/dataset/progress.h"
+
+namespace fgnn {
+namespace {
+
+void AddCommonOptions(CLI::App& app, GenerateOptions& options) {
+  const std::map<std::string, FeatureType> types = {
+      {"f32", FeatureType::kFloat32},
+      {"f16", FeatureType::kFloat16},
+      {"bf16", FeatureType::kBfloat16}};
+  app.add_option("--out", options.out, "The folder to make")
+      ->required()
+      ->type_name("DIR");
+  app.add_option("--features", options.feature_columns,
+                 "Columns of features; 0 for none")
+      ->capture_default_str();
+  app.add_option("--feature-type", options.feature_type,
+                 "f32 (default), f16 or bf16")
+      ->transform(CLI::CheckedTransformer(types))
+      ->type_name("TYPE");
+  app.add_option("--feature-noise", options.feature_noise,
+                 "Noise of the features, in lengths of a class's centroid")
+      ->capture_default_str();
+  app.add_option("--classes", options.num_classes,
+                 "Classes of the labels; 0 for none")
+      ->capture_default_str();
+  app.add_option("--train-fraction", options.train_fraction,
+                 "Share of the vertices for training; half of the rest is for "
+                 "validation, half for test")
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of every random choice")
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "0: as many as cores")
+      ->capture_default_str();
+}
+
+void PrintSummary(const GenerateOptions& options,
+                  const GenerateSummary& summary, double seconds, bool json) {
+  if (!json) {
+    absl::PrintF(
+        "made %s: %s vertices, %s edges, train %s, valid %s, test %s, in %s\n",
+        options.out.string(), FormatCount(summary.num_nodes),
+        FormatCount(summary.num_edges), FormatCount(summary.num_train),
+        FormatCount(summary.num_valid), FormatCount(summary.num_test),
+        FormatSeconds(seconds));
+    return;
+  }
+  const nlohmann::ordered_json document = {
+      {"dataset", options.out.string()},
+      {"num_nodes", summary.num_nodes},
+      {"num_edges", summary.num_edges},
+      {"num_duplicates", summary.num_duplicates},
+      {"num_self_loops", summary.num_self_loops},
+      {"feature_columns", options.feature_columns},
+      {"feature_type", std::string(NameOf(options.feature_type))},
+      {"num_classes", options.num_classes},
+      {"splits",
+       {{"train", summary.num_train},
+        {"valid", summary.num_valid},
+        {"test", summary.num_test}}},
+      {"seed", options.seed},
+      {"seconds", seconds}};
+  absl::PrintF("%s\n", document.dump(2));
+}
+
+// Runs `generate` with a progress printer in the options.
+template <typename Options>
+absl::Status RunGenerator(
+    absl::StatusOr<GenerateSummary> (*generate)(const Options&),
+    Options options, bool json) {
+  const Stopwatch watch;
+  ProgressPrinter printer(stderr);
+  options.common.progress = [&printer](std::string_view stage, uint64_t done,
+                                       uint64_t total) {
+    printer.Show(stage, done, total);
+  };
+  const absl::StatusOr<GenerateSummary> summary = generate(options);
+  printer.Clear();
+  if (!summary.ok()) return summary.status();
+  PrintSummary(options.common, *summary, watch.Seconds(), json);
+  return absl::OkStatus();
+}
+
+void AddRmat(CLI::App& generate, const bool& json, absl::Status& status) {
+  // Shared with the callback, which lives as long as the app.
+  auto options = std::make_shared<RmatOptions>();
+  CLI::App* app = generate.add_subcommand(
+      "rmat", "A graph of skewed degrees, with labels and features");
+  app->add_option("--scale", options->scale, "2^scale vertices")
+      ->capture_default_str();
+  app->add_option("--edge-factor", options->edge_factor,
+                  "Edges drawn per vertex")
+      ->capture_default_str();
+  app->add_flag("--directed", options->directed,
+                "Keep the edges' directions (else both ways)");
+  app->add_flag("--weights", options->weights, "Random weights of the edges");
+  app->add_option("--a", options->a, "Share of the first quarter")
+      ->capture_default_str();
+  app->add_option("--b", options->b, "Share of the second quarter")
+      ->capture_default_str();
+  app->add_option("--c", options->c, "Share of the third quarter")
+      ->capture_default_str();
+  AddCommonOptions(*app, options->common);
+  app->callback([options, &json, &status] {
+    status = RunGenerator(&GenerateRmat, *options, json);
+  });
+}
+
+void AddSbm(CLI::App& generate, const bool& json, absl::Status& status) {
+  auto options = std::make_shared<SbmOptions>();
+  options->common.num_classes = 10;
+  CLI::App* app = generate.add_subcommand(
+      "sbm", "A graph of communities that are the labels, with features");
+  app->add_option("--nodes", options->num_nodes, "Vertices")
+      ->capture_default_str();
+  app->add_option("--average-degree", options->average_degree,
+                  "Neighbours of a vertex in the mean")
+      ->capture_default_str();
+  app->add_option("--homophily", options->homophily,
+                  "Share of the edges that stay in a class")
+      ->capture_default_str();
+  AddCommonOptions(*app, options->common);
+  app->callback([options, &json, &status] {
+    status = RunGenerator(&GenerateSbm, *options, json);
+  });
+}
+
+}  // namespace
+
+void AddGenerateCommands(CLI::App& dataset, const bool& json,
+                         absl::Status& status) {
+  CLI::App* generate =
+      dataset.add_subcommand("generate", "Make a synthetic dataset");
+  generate->require_subcommand(1);
+  AddRmat(*generate, json, status);
+  AddSbm(*generate, json, status);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,16 @@
+// `fgnn dataset generate rmat|sbm`. Part of AddDatasetCommands().
+#ifndef FGNN_TOOLS_DATASET_GENERATE_CLI_H_
+#define FGNN_TOOLS_DATASET_GENERATE_CLI_H_
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+
+namespace fgnn {
+
+// As AddDatasetCommands().
+void AddGenerateCommands(CLI::App& dataset, const bool& json,
+                         absl::Status& status);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_DATASET_GENERATE_CLI_H_
