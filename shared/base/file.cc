@@ -40,7 +40,8 @@ absl::Status SyncFolder(const std::filesystem::path& folder) {
 absl::StatusOr<UniqueFd> OpenForReading(const std::filesystem::path& path,
                                         struct stat* stat) {
   const std::string what = absl::StrCat("open ", path.string());
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Not blocking: the open of a FIFO would wait for its writer.
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid() || ::fstat(fd.get(), stat) != 0) {
     return ErrnoToStatus(errno, what);
   }
@@ -77,11 +78,19 @@ absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path,
 
 absl::Status WriteFileAtomically(const std::filesystem::path& path,
                                  std::string_view contents) {
+  return WriteFileAtomically(path, absl::MakeConstSpan(&contents, 1));
+}
+
+absl::Status WriteFileAtomically(const std::filesystem::path& path,
+                                 absl::Span<const std::string_view> pieces) {
   const std::string what = absl::StrCat("write ", path.string());
   std::string temporary = path.string() + ".XXXXXX";
   UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) return ErrnoToStatus(errno, what);
-  absl::Status status = WriteAll(fd.get(), contents, what);
+  absl::Status status;
+  for (const std::string_view piece : pieces) {
+    if (status.ok()) status = WriteAll(fd.get(), piece, what);
+  }
   if (status.ok() && ::fchmod(fd.get(), 0644) != 0) {
     status = ErrnoToStatus(errno, what);
   }

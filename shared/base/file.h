@@ -23,6 +23,10 @@ absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path,
 absl::Status WriteFileAtomically(const std::filesystem::path& path,
                                  std::string_view contents);
 
+// The same with contents in several pieces, so that large ones need no copy.
+absl::Status WriteFileAtomically(const std::filesystem::path& path,
+                                 absl::Span<const std::string_view> pieces);
+
 // A read-only private mapping of a whole file. Movable; unmapped when
 // destroyed. An empty file maps to an empty span.
 class MappedFile {

@@ -38,6 +38,7 @@ void ThreadTeam::TakeTasks(Task task, int worker) {
     for (;;) {
       const int64_t mine = next_task_.fetch_add(1, std::memory_order_relaxed);
       if (mine >= num_tasks_.load(std::memory_order_relaxed)) return;
+      tasks_begun_.fetch_add(1, std::memory_order_relaxed);
       task(mine, worker);
     }
   } catch (const std::bad_alloc&) {

@@ -34,6 +34,11 @@ class ThreadTeam {
 
   int size() const { return static_cast<int>(threads_.size()) + 1; }
 
+  // Tasks begun so far, over all loops: rises while work goes on. Any thread.
+  uint64_t tasks_begun() const {
+    return tasks_begun_.load(std::memory_order_relaxed);
+  }
+
   // Runs all tasks, taken in rising order; returns when the last has ended.
   // One caller at a time; tasks must not call it. ResourceExhausted or
   // Internal if a task threw; tasks not begun by then are left out.
@@ -51,6 +56,7 @@ class ThreadTeam {
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int64_t> next_task_ = 0;
   std::atomic<int64_t> num_tasks_ = 0;
+  std::atomic<uint64_t> tasks_begun_ = 0;
   std::vector<std::thread> threads_;
 };
 

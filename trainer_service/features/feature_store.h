@@ -24,7 +24,10 @@ class FeatureStore {
   // the calling thread. Every node is below N (see CheckNodes).
   virtual void CopyRows(absl::Span<const GlobalId> nodes, float* out) const = 0;
 
-  // The same with all threads of `team`, after checking the nodes.
+  // All rows [N, F] where they lie in memory as f32; null where they do not.
+  virtual const float* AsFloats() const = 0;
+
+  // CopyRows with all threads of `team`, after checking the nodes.
   // InvalidArgument: a global id is not below N.
   absl::Status Extract(absl::Span<const GlobalId> nodes, float* out,
                        ThreadTeam& team) const;

@@ -9,9 +9,22 @@
 namespace fgnn {
 namespace {
 
+absl::Status OutOfRange(const char* field, double value, const char* range) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("model.", field, " is ", value, "; it must be in ", range));
+}
+
+}  // namespace
+
+uint64_t ParameterInfo::size() const {
+  uint64_t product = 1;
+  for (const uint64_t extent : shape) product *= extent;
+  return product;
+}
+
 // Names as PyTorch Geometric's SAGEConv has them: lin_l is for neighbours,
 // lin_r for the vertex itself.
-std::vector<ParameterInfo> LayOut(const ModelOptions& options) {
+std::vector<ParameterInfo> ParametersOf(const ModelOptions& options) {
   std::vector<ParameterInfo> parameters;
   uint64_t offset = 0;
   const auto add = [&](std::string name, std::vector<uint64_t> shape,
@@ -30,17 +43,13 @@ std::vector<ParameterInfo> LayOut(const ModelOptions& options) {
   return parameters;
 }
 
-absl::Status OutOfRange(const char* field, double value, const char* range) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("model.", field, " is ", value, "; it must be in ", range));
-}
-
-}  // namespace
-
-uint64_t ParameterInfo::size() const {
-  uint64_t product = 1;
-  for (const uint64_t extent : shape) product *= extent;
-  return product;
+uint64_t NumParameters(const ModelOptions& options) {
+  uint64_t sum = 0;
+  for (uint32_t layer = 0; layer < options.layers; ++layer) {
+    const uint64_t out = options.output_width(layer);
+    sum += 2 * options.input_width(layer) * out + out;
+  }
+  return sum;
 }
 
 absl::Status ValidateOptions(const ModelOptions& options) {
@@ -76,11 +85,7 @@ absl::Status ValidateOptions(const ModelOptions& options) {
 }
 
 Model::Model(const ModelOptions& options)
-    : options_(options), parameters_(LayOut(options)) {}
-
-uint64_t Model::num_parameters() const {
-  return parameters_.back().offset + parameters_.back().size();
-}
+    : options_(options), parameters_(ParametersOf(options)) {}
 
 void Model::Initialize(uint64_t seed, absl::Span<float> weights) const {
   for (size_t p = 0; p < parameters_.size(); ++p) {

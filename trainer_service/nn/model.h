@@ -46,6 +46,16 @@ struct ParameterInfo {
   uint64_t size() const;
 };
 
+// The parameters of a model of valid options, in the order of their offsets.
+std::vector<ParameterInfo> ParametersOf(const ModelOptions& options);
+uint64_t NumParameters(const ModelOptions& options);  // P
+
+// Lists of rows: list i holds indices[indptr[i] .. indptr[i+1]). Borrowed.
+struct RowLists {
+  const uint32_t* indptr = nullptr;
+  const uint32_t* indices = nullptr;
+};
+
 struct TrainingBatch {
   const TaskView* task = nullptr;
   // [num_input_nodes, F]. Input dropout is applied in place.
@@ -70,7 +80,7 @@ class Model {
 
   const ModelOptions& options() const { return options_; }
   const std::vector<ParameterInfo>& parameters() const { return parameters_; }
-  uint64_t num_parameters() const;  // P
+  uint64_t num_parameters() const { return NumParameters(options_); }  // P
 
   // Fills weights [P] from the job's seed; equal on every machine.
   void Initialize(uint64_t seed, absl::Span<float> weights) const;
@@ -83,8 +93,9 @@ class Model {
                                                absl::Span<float> gradient) = 0;
 
   // Inference, layer by layer over whole neighbourhoods, without dropout:
-  //   m_u = Messages(x_u);  out_v = Update(x_v, mean of m_u over N(v)).
-  // These two are const and may be called from several threads at once.
+  //   m_u = Messages(x_u);  a_v = Aggregate({m_u: u in N(v)});
+  //   out_v = Update(x_v, a_v).
+  // These are const and may be called from several threads at once.
 
   // Whether layer `layer` aggregates products of its inputs (the narrower
   // ones), [rows, output_width]. Else messages are the inputs themselves.
@@ -93,11 +104,16 @@ class Model {
   virtual void Messages(uint32_t layer, absl::Span<const float> weights,
                         const float* inputs, int64_t rows,
                         float* messages) const = 0;
-  // Of `rows` vertices: their own inputs, the means of their neighbours'
+  // out [last - first, columns]: of each list in [first, last), the messages
+  // that it names.
+  virtual void Aggregate(const RowLists& lists, int64_t first, int64_t last,
+                         const float* messages, int64_t columns,
+                         float* out) const = 0;
+  // Of `rows` vertices: their own inputs, the aggregates of their neighbours'
   // messages -> outputs [rows, output_width].
   virtual void Update(uint32_t layer, absl::Span<const float> weights,
-                      const float* inputs, const float* means, int64_t rows,
-                      float* outputs) const = 0;
+                      const float* inputs, const float* aggregates,
+                      int64_t rows, float* outputs) const = 0;
 
  private:
   const ModelOptions options_;

@@ -57,6 +57,11 @@ class MappedFeatureStore : public FeatureStore {
   uint64_t num_rows() const override { return view_.rows; }
   uint64_t num_columns() const override { return view_.columns; }
 
+  const float* AsFloats() const override {
+    if (view_.type != FeatureType::kFloat32) return nullptr;
+    return reinterpret_cast<const float*>(view_.data);
+  }
+
   void CopyRows(absl::Span<const GlobalId> nodes, float* out) const override {
     const uint64_t row_bytes = view_.row_bytes();
     if (row_bytes == 0) return;

@@ -10,6 +10,7 @@
 #include "shared/base/status.h"
 #include "trainer_service/nn/cpu/cross_entropy.h"
 #include "trainer_service/nn/cpu/dropout.h"
+#include "trainer_service/nn/cpu/message_passing.h"
 
 namespace fgnn {
 namespace {
@@ -95,10 +96,15 @@ class GraphSage : public Model {
                 float* messages) const override {
     layers_[layer]->Messages(weights, inputs, rows, messages);
   }
+  void Aggregate(const RowLists& lists, int64_t first, int64_t last,
+                 const float* messages, int64_t columns,
+                 float* out) const override {
+    MeanOfLists(lists, first, last, messages, columns, out);
+  }
   void Update(uint32_t layer, absl::Span<const float> weights,
-              const float* inputs, const float* means, int64_t rows,
+              const float* inputs, const float* aggregates, int64_t rows,
               float* outputs) const override {
-    layers_[layer]->Update(weights, inputs, means, rows, outputs);
+    layers_[layer]->Update(weights, inputs, aggregates, rows, outputs);
   }
 
  private:

@@ -6,14 +6,9 @@
 
 #include "shared/minibatch/task.h"
 #include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/nn/model.h"
 
 namespace fgnn {
-
-// Lists of rows: list i holds indices[indptr[i] .. indptr[i+1]).
-struct RowLists {
-  const uint32_t* indptr = nullptr;
-  const uint32_t* indices = nullptr;
-};
 
 // out [last - first, columns] = for each list i in [first, last) the mean of
 // the rows of x that it names (a row named twice counts twice); zero for an

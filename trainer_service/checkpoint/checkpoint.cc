@@ -1,0 +1,205 @@
+#include "trainer_service/checkpoint/checkpoint.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "trainer_service/checkpoint/safetensors.h"
+
+namespace fgnn {
+namespace {
+
+constexpr uint64_t kFormatVersion = 1;
+constexpr char kFormat[] = "fgnn-checkpoint";
+// What names of tensors start with, per P floats of the optimizer.
+constexpr const char* kStatePrefixes[] = {"optimizer.m.", "optimizer.v."};
+
+using Metadata = std::map<std::string, std::string>;
+
+// Shortest text that reads back as the same number.
+std::string TextOf(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
+  return {text, end};
+}
+
+Metadata MetadataOf(const CheckpointInfo& info) {
+  const ModelOptions& model = info.model;
+  return {{"format", kFormat},
+          {"format_version", absl::StrCat(kFormatVersion)},
+          {"job_id", info.job_id},
+          {"version", absl::StrCat(info.version)},
+          {"epoch", absl::StrCat(info.epoch)},
+          {"seed", absl::StrCat(info.seed)},
+          {"model.kind", model.kind},
+          {"model.layers", absl::StrCat(model.layers)},
+          {"model.hidden", absl::StrCat(model.hidden)},
+          {"model.input_columns", absl::StrCat(model.input_columns)},
+          {"model.num_classes", absl::StrCat(model.num_classes)},
+          {"model.dropout", TextOf(model.dropout)},
+          {"model.input_dropout", TextOf(model.input_dropout)}};
+}
+
+// Reads metadata field by field; remembers the first one that is wrong.
+class MetadataReader {
+ public:
+  explicit MetadataReader(const Metadata& metadata) : metadata_(metadata) {}
+
+  std::string Text(const std::string& key) {
+    const auto found = metadata_.find(key);
+    if (found != metadata_.end()) return found->second;
+    Fail(key, "is missing");
+    return {};
+  }
+
+  template <typename Number>
+  Number As(const std::string& key) {
+    const std::string text = Text(key);
+    Number number = 0;
+    const auto [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      Fail(key, absl::StrCat("is '", text, "', no number in range"));
+    }
+    return number;
+  }
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  void Fail(const std::string& key, const std::string& reason) {
+    status_.Update(absl::InvalidArgumentError(
+        absl::StrCat("its metadata '", key, "' ", reason)));
+  }
+
+  const Metadata& metadata_;
+  absl::Status status_;
+};
+
+absl::StatusOr<CheckpointInfo> InfoOf(const Metadata& metadata) {
+  MetadataReader reader(metadata);
+  if (reader.Text("format") != kFormat) {
+    return absl::InvalidArgumentError(
+        "it is a safetensors file, but no checkpoint of this program");
+  }
+  const uint64_t format_version = reader.As<uint64_t>("format_version");
+  if (format_version > kFormatVersion) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "its format version is ", format_version, ", this program reads up to ",
+        kFormatVersion, "; use a newer one"));
+  }
+  CheckpointInfo info;
+  info.job_id = reader.Text("job_id");
+  info.version = reader.As<uint64_t>("version");
+  info.epoch = reader.As<uint32_t>("epoch");
+  info.seed = reader.As<uint64_t>("seed");
+  info.model.kind = reader.Text("model.kind");
+  info.model.layers = reader.As<uint32_t>("model.layers");
+  info.model.hidden = reader.As<uint32_t>("model.hidden");
+  info.model.input_columns = reader.As<uint64_t>("model.input_columns");
+  info.model.num_classes = reader.As<uint32_t>("model.num_classes");
+  info.model.dropout = reader.As<double>("model.dropout");
+  info.model.input_dropout = reader.As<double>("model.input_dropout");
+  FGNN_RETURN_IF_ERROR(reader.status());
+  FGNN_RETURN_IF_ERROR(ValidateOptions(info.model));
+  return info;
+}
+
+// Copies the tensors of one copy of the parameters to out [P].
+absl::Status CopyTensors(const SafetensorsFile& file,
+                         const std::vector<ParameterInfo>& parameters,
+                         const std::string& prefix, float* out) {
+  for (const ParameterInfo& parameter : parameters) {
+    const Tensor* tensor = file.Find(prefix + parameter.name);
+    if (tensor == nullptr || tensor->shape != parameter.shape) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("its tensor '", prefix, parameter.name, "' is ",
+                       tensor == nullptr ? "missing" : "of another shape",
+                       " than its model's"));
+    }
+    std::copy(tensor->values.begin(), tensor->values.end(),
+              out + parameter.offset);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Checkpoint> Decode(const SafetensorsFile& file) {
+  Checkpoint checkpoint;
+  FGNN_ASSIGN_OR_RETURN(checkpoint.info, InfoOf(file.metadata()));
+  const std::vector<ParameterInfo> parameters =
+      ParametersOf(checkpoint.info.model);
+  const uint64_t num_parameters = NumParameters(checkpoint.info.model);
+  // Before anything of that size is allocated.
+  uint64_t num_floats = 0;
+  for (const Tensor& tensor : file.tensors()) {
+    num_floats += tensor.values.size();
+  }
+  if (num_floats != num_parameters * (1 + std::size(kStatePrefixes)) ||
+      file.tensors().size() !=
+          parameters.size() * (1 + std::size(kStatePrefixes))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it holds ", num_floats, " floats; its model has ",
+                     num_parameters, " parameters"));
+  }
+  checkpoint.weights.resize(num_parameters);
+  checkpoint.optimizer_state.resize(num_parameters * std::size(kStatePrefixes));
+  FGNN_RETURN_IF_ERROR(
+      CopyTensors(file, parameters, "", checkpoint.weights.data()));
+  float* state = checkpoint.optimizer_state.data();
+  for (const char* prefix : kStatePrefixes) {
+    FGNN_RETURN_IF_ERROR(CopyTensors(file, parameters, prefix, state));
+    state += num_parameters;
+  }
+  return checkpoint;
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
+                                         const CheckpointInfo& info,
+                                         const CheckpointTensors& tensors) {
+  FGNN_RETURN_IF_ERROR(ValidateOptions(info.model));
+  const uint64_t num_parameters = NumParameters(info.model);
+  if (tensors.weights.size() != num_parameters ||
+      tensors.optimizer_state.size() !=
+          num_parameters * std::size(kStatePrefixes)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "checkpoint ", path.string(), ": got ", tensors.weights.size(),
+        " weights and ", tensors.optimizer_state.size(),
+        " floats of optimizer state; the model has ", num_parameters,
+        " parameters"));
+  }
+  const std::vector<ParameterInfo> parameters = ParametersOf(info.model);
+  std::vector<Tensor> list;
+  const auto add = [&](const std::string& prefix,
+                       absl::Span<const float> floats) {
+    for (const ParameterInfo& parameter : parameters) {
+      list.push_back({prefix + parameter.name, parameter.shape,
+                      floats.subspan(parameter.offset, parameter.size())});
+    }
+  };
+  add("", tensors.weights);
+  for (size_t i = 0; i < std::size(kStatePrefixes); ++i) {
+    add(kStatePrefixes[i],
+        tensors.optimizer_state.subspan(i * num_parameters, num_parameters));
+  }
+  return WriteSafetensors(path, MetadataOf(info), list);
+}
+
+absl::StatusOr<Checkpoint> ReadCheckpoint(const std::filesystem::path& path) {
+  FGNN_ASSIGN_OR_RETURN(const SafetensorsFile file,
+                        SafetensorsFile::Open(path));
+  absl::StatusOr<Checkpoint> checkpoint = Decode(file);
+  if (!checkpoint.ok()) {
+    return Annotate(checkpoint.status(),
+                    absl::StrCat("checkpoint ", path.string()));
+  }
+  return checkpoint;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,52 @@
+// A checkpoint: a published version of a job's weights with all that it takes
+// to go on from there, or to rebuild the model. The format is in README.md.
+#ifndef FGNN_TRAINER_SERVICE_CHECKPOINT_CHECKPOINT_H_
+#define FGNN_TRAINER_SERVICE_CHECKPOINT_CHECKPOINT_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "trainer_service/nn/model.h"
+
+namespace fgnn {
+
+struct CheckpointInfo {
+  std::string job_id;
+  ModelOptions model;
+  uint64_t version = 0;  // Committed steps: the ledger.
+  uint32_t epoch = 0;    // Epochs completed.
+  uint64_t seed = 0;     // The job's.
+};
+
+// Borrowed floats of one version.
+struct CheckpointTensors {
+  absl::Span<const float> weights;          // [P]
+  absl::Span<const float> optimizer_state;  // [2P]: Adam's m, then v.
+};
+
+struct Checkpoint {
+  CheckpointInfo info;
+  std::vector<float> weights;          // [P]
+  std::vector<float> optimizer_state;  // [2P]
+};
+
+// Replaces `path` atomically; a crash leaves the old file or the new one.
+// Returns the file's size in bytes. InvalidArgument: sizes do not fit the
+// model; else NotFound, PermissionDenied, ResourceExhausted (disk full).
+absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
+                                         const CheckpointInfo& info,
+                                         const CheckpointTensors& tensors);
+
+// Distrusts the file. DataLoss: damaged. InvalidArgument: a sound file that is
+// not a checkpoint of ours, or of a later version of the program. NotFound,
+// PermissionDenied.
+absl::StatusOr<Checkpoint> ReadCheckpoint(const std::filesystem::path& path);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_CHECKPOINT_CHECKPOINT_H_

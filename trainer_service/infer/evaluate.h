@@ -1,0 +1,29 @@
+// Accuracy and loss of a model on splits of a dataset.
+#ifndef FGNN_TRAINER_SERVICE_INFER_EVALUATE_H_
+#define FGNN_TRAINER_SERVICE_INFER_EVALUATE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "trainer_service/infer/layer_wise.h"
+
+namespace fgnn {
+
+struct SplitScore {
+  uint64_t num_vertices = 0;
+  uint64_t num_correct = 0;
+  double loss = 0;  // Mean cross-entropy; 0 of an empty split.
+};
+
+// One score per split, all from one inference. labels [N]; splits of global
+// ids. Errors of InferLogits(); InvalidArgument: a vertex has no label that
+// the model knows.
+absl::StatusOr<std::vector<SplitScore>> Evaluate(
+    const InferenceInput& input, absl::Span<const int64_t> labels,
+    const std::vector<absl::Span<const int64_t>>& splits);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_INFER_EVALUATE_H_

@@ -1,0 +1,309 @@
+#include "trainer_service/infer/layer_wise.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <new>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/device/memory.h"
+#include "trainer_service/compute/aligned_buffer.h"
+
+namespace fgnn {
+namespace {
+
+constexpr size_t kRowsPerChunk = 512;
+// A chunk's edges are copied as 32-bit lists.
+constexpr uint64_t kEdgesPerChunk = 1 << 18;
+
+uint64_t DegreeOf(const CscView& graph, GlobalId v) {
+  return static_cast<uint64_t>(graph.indptr[v + 1] - graph.indptr[v]);
+}
+
+// Calls visit(u) for every in-neighbour u of v.
+template <typename Visit>
+void ForEachNeighbor(const CscView& graph, GlobalId v, const Visit& visit) {
+  const auto begin = static_cast<size_t>(graph.indptr[v]);
+  const size_t count = DegreeOf(graph, v);
+  std::visit(
+      [&](const auto& indices) {
+        for (const auto u : indices.subspan(begin, count)) {
+          visit(static_cast<GlobalId>(u));
+        }
+      },
+      graph.indices);
+}
+
+std::vector<GlobalId> MarkedNodes(const std::vector<uint8_t>& marks) {
+  std::vector<GlobalId> nodes;
+  for (size_t v = 0; v < marks.size(); ++v) {
+    if (marks[v] != 0) nodes.push_back(static_cast<GlobalId>(v));
+  }
+  return nodes;
+}
+
+// The vertices whose input to a layer is needed for its `destinations`.
+std::vector<GlobalId> SourcesOf(const CscView& graph,
+                                absl::Span<const GlobalId> destinations) {
+  std::vector<uint8_t> marks(graph.num_nodes(), 0);
+  for (const GlobalId v : destinations) {
+    marks[v] = 1;
+    ForEachNeighbor(graph, v, [&marks](GlobalId u) { marks[u] = 1; });
+  }
+  return MarkedNodes(marks);
+}
+
+// Starts of chunks of vertices, and the end: few enough rows and edges each.
+absl::StatusOr<std::vector<size_t>> CutIntoChunks(
+    const CscView& graph, absl::Span<const GlobalId> nodes) {
+  std::vector<size_t> starts = {0};
+  uint64_t edges = 0;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const uint64_t degree = DegreeOf(graph, nodes[i]);
+    if (degree > std::numeric_limits<uint32_t>::max()) {
+      return absl::UnimplementedError(
+          absl::StrCat("vertex ", nodes[i], " has ", degree,
+                       " neighbours; more than 4294967295 are not supported"));
+    }
+    if (i > starts.back() && (i - starts.back() == kRowsPerChunk ||
+                              edges + degree > kEdgesPerChunk)) {
+      starts.push_back(i);
+      edges = 0;
+    }
+    edges += degree;
+  }
+  if (!nodes.empty()) starts.push_back(nodes.size());
+  return starts;
+}
+
+class LayerWise {
+ public:
+  LayerWise(const InferenceInput& input, LogitsConsumer consume)
+      : input_(input),
+        model_(*input.model),
+        num_nodes_(input.graph->num_nodes()),
+        consume_(consume),
+        scratch_(static_cast<size_t>(input.team->size())) {}
+
+  absl::Status Run(absl::Span<const GlobalId> vertices) {
+    const uint32_t num_layers = model_.options().layers;
+    FGNN_RETURN_IF_ERROR(ReserveArrays());
+    // From the last layer down: who is needed.
+    std::vector<std::vector<GlobalId>> sources(num_layers);
+    for (uint32_t layer = num_layers; layer-- > 0;) {
+      const absl::Span<const GlobalId> above =
+          layer + 1 == num_layers ? vertices
+                                  : absl::MakeConstSpan(sources[layer + 1]);
+      sources[layer] = SourcesOf(*input_.graph, above);
+    }
+    for (uint32_t layer = 0; layer < num_layers; ++layer) {
+      FGNN_RETURN_IF_ERROR(PrepareMessages(layer, sources[layer]));
+      const bool last = layer + 1 == num_layers;
+      FGNN_RETURN_IF_ERROR(UpdateAll(
+          layer, last ? vertices : absl::MakeConstSpan(sources[layer + 1])));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Of one worker.
+  struct Scratch {
+    AlignedBuffer inputs;
+    AlignedBuffer aggregates;
+    AlignedBuffer outputs;
+    AlignedBuffer indptr;
+    AlignedBuffer indices;
+  };
+
+  uint64_t MessageWidth(uint32_t layer) const {
+    return model_.SendsProducts(layer) ? model_.options().output_width(layer)
+                                       : model_.options().input_width(layer);
+  }
+  // Whether the messages of a layer have to be made before they are read.
+  bool NeedsMessageArray(uint32_t layer) const {
+    if (model_.SendsProducts(layer)) return true;
+    return layer == 0 && input_.features->AsFloats() == nullptr;
+  }
+
+  absl::Status ReserveArrays() {
+    const uint32_t num_layers = model_.options().layers;
+    uint64_t message_width = 0;
+    for (uint32_t layer = 0; layer < num_layers; ++layer) {
+      if (NeedsMessageArray(layer)) {
+        message_width = std::max(message_width, MessageWidth(layer));
+      }
+    }
+    const uint64_t hidden_width = num_layers > 1 ? model_.options().hidden : 0;
+    const uint64_t need =
+        num_nodes_ * (message_width + hidden_width) * sizeof(float);
+    const absl::StatusOr<uint64_t> have = AvailableMemoryBytes();
+    if (have.ok() && need > *have) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "full-neighbour inference over ", num_nodes_, " vertices needs ",
+          FormatBytes(need), ", have ", FormatBytes(*have),
+          "; set training.evaluate_every to 0 or use a smaller model.hidden"));
+    }
+    messages_ = messages_buffer_.Floats(num_nodes_ * message_width);
+    hidden_ = hidden_buffer_.Floats(num_nodes_ * hidden_width);
+    return absl::OkStatus();
+  }
+
+  // Runs task(chunk, worker), until the caller wants no more.
+  absl::Status RunChunks(int64_t num_chunks, ThreadTeam::Task task) {
+    absl::Mutex mutex;
+    absl::Status stopped;
+    std::atomic<bool> stop = false;
+    FGNN_RETURN_IF_ERROR(
+        input_.team->Run(num_chunks, [&](int64_t chunk, int worker) {
+          if (stop) return;
+          if (input_.check) {
+            if (const absl::Status status = input_.check(); !status.ok()) {
+              absl::MutexLock lock(&mutex);
+              stopped.Update(status);
+              stop = true;
+              return;
+            }
+          }
+          task(chunk, worker);
+        }));
+    return stopped;
+  }
+
+  // Rows of the layer's input, [nodes.size(), input_width].
+  void CopyInputs(uint32_t layer, absl::Span<const GlobalId> nodes,
+                  float* out) const {
+    if (layer == 0) {
+      input_.features->CopyRows(nodes, out);
+      return;
+    }
+    const uint64_t width = model_.options().hidden;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      std::copy_n(hidden_ + nodes[i] * width, width, out + i * width);
+    }
+  }
+
+  // Makes messages_source_ [N, MessageWidth] hold the messages of `sources`.
+  absl::Status PrepareMessages(uint32_t layer,
+                               absl::Span<const GlobalId> sources) {
+    if (!NeedsMessageArray(layer)) {
+      messages_source_ = layer == 0 ? input_.features->AsFloats() : hidden_;
+      return absl::OkStatus();
+    }
+    messages_source_ = messages_;
+    const uint64_t in = model_.options().input_width(layer);
+    const uint64_t width = MessageWidth(layer);
+    const size_t num_chunks =
+        (sources.size() + kRowsPerChunk - 1) / kRowsPerChunk;
+    return RunChunks(
+        static_cast<int64_t>(num_chunks), [&](int64_t chunk, int worker) {
+          Scratch& scratch = scratch_[static_cast<size_t>(worker)];
+          const absl::Span<const GlobalId> nodes = sources.subspan(
+              static_cast<size_t>(chunk) * kRowsPerChunk, kRowsPerChunk);
+          float* rows = scratch.inputs.Floats(nodes.size() * in);
+          CopyInputs(layer, nodes, rows);
+          if (model_.SendsProducts(layer)) {
+            float* made = scratch.outputs.Floats(nodes.size() * width);
+            model_.Messages(layer, input_.weights, rows,
+                            static_cast<int64_t>(nodes.size()), made);
+            rows = made;
+          }
+          for (size_t i = 0; i < nodes.size(); ++i) {
+            std::copy_n(rows + i * width, width, messages_ + nodes[i] * width);
+          }
+        });
+  }
+
+  absl::Status UpdateAll(uint32_t layer, absl::Span<const GlobalId> nodes) {
+    FGNN_ASSIGN_OR_RETURN(const std::vector<size_t> starts,
+                          CutIntoChunks(*input_.graph, nodes));
+    return RunChunks(static_cast<int64_t>(starts.size()) - 1, [&](int64_t chunk,
+                                                                  int worker) {
+      const size_t first = starts[static_cast<size_t>(chunk)];
+      const size_t last = starts[static_cast<size_t>(chunk) + 1];
+      UpdateChunk(layer, nodes.subspan(first, last - first), first,
+                  scratch_[static_cast<size_t>(worker)]);
+    });
+  }
+
+  void UpdateChunk(uint32_t layer, absl::Span<const GlobalId> nodes,
+                   size_t first, Scratch& scratch) {
+    const uint64_t in = model_.options().input_width(layer);
+    const uint64_t out = model_.options().output_width(layer);
+    const uint64_t width = MessageWidth(layer);
+    const auto rows = static_cast<int64_t>(nodes.size());
+    float* aggregates = scratch.aggregates.Floats(nodes.size() * width);
+    model_.Aggregate(ListsOf(nodes, scratch), 0, rows, messages_source_,
+                     static_cast<int64_t>(width), aggregates);
+    float* inputs = scratch.inputs.Floats(nodes.size() * in);
+    CopyInputs(layer, nodes, inputs);
+    float* outputs = scratch.outputs.Floats(nodes.size() * out);
+    model_.Update(layer, input_.weights, inputs, aggregates, rows, outputs);
+    if (layer + 1 == model_.options().layers) {
+      consume_(first, rows, outputs);
+      return;
+    }
+    // Over the layer's own input: nobody else reads these rows, for a layer
+    // between hidden ones sends products.
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      std::copy_n(outputs + i * out, out, hidden_ + nodes[i] * out);
+    }
+  }
+
+  RowLists ListsOf(absl::Span<const GlobalId> nodes, Scratch& scratch) const {
+    uint32_t* indptr = scratch.indptr.Words(nodes.size() + 1);
+    indptr[0] = 0;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      indptr[i + 1] =
+          indptr[i] + static_cast<uint32_t>(DegreeOf(*input_.graph, nodes[i]));
+    }
+    uint32_t* indices = scratch.indices.Words(indptr[nodes.size()]);
+    uint32_t* next = indices;
+    for (const GlobalId v : nodes) {
+      ForEachNeighbor(*input_.graph, v, [&next](GlobalId u) { *next++ = u; });
+    }
+    return {indptr, indices};
+  }
+
+  const InferenceInput& input_;
+  const Model& model_;
+  const uint64_t num_nodes_;
+  const LogitsConsumer consume_;
+  std::vector<Scratch> scratch_;
+  AlignedBuffer messages_buffer_;
+  AlignedBuffer hidden_buffer_;
+  float* messages_ = nullptr;               // [N, message width]
+  float* hidden_ = nullptr;                 // [N, hidden]
+  const float* messages_source_ = nullptr;  // What the layer aggregates.
+};
+
+}  // namespace
+
+absl::Status InferLogits(const InferenceInput& input,
+                         absl::Span<const GlobalId> vertices,
+                         LogitsConsumer consume) {
+  const ModelOptions& options = input.model->options();
+  const uint64_t num_nodes = input.graph->num_nodes();
+  if (input.features->num_columns() != options.input_columns ||
+      input.features->num_rows() != num_nodes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the model takes ", options.input_columns,
+        " feature columns; the dataset has ", input.features->num_columns(),
+        " of ", input.features->num_rows(), " vertices in a graph of ",
+        num_nodes));
+  }
+  FGNN_RETURN_IF_ERROR(CheckNodes(vertices, num_nodes));
+  try {
+    return LayerWise(input, consume).Run(vertices);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("out of memory for inference over ", num_nodes,
+                     " vertices; use a smaller model.hidden"));
+  }
+}
+
+}  // namespace fgnn

@@ -1,0 +1,55 @@
+// Inference with full neighbourhoods over the whole graph, layer by layer, so
+// that no vertex is computed twice and memory stays bounded:
+//
+//   x (features or layer l's output, [N, in])
+//     -> messages [N, out or in]           all sources, chunk by chunk
+//     -> aggregate, update                 all destinations, chunk by chunk
+//     -> layer l+1's input; the last layer's chunks go to the caller
+//
+// Two arrays of [N, hidden] at most. Each layer is computed only for the
+// vertices that the layer above needs.
+#ifndef FGNN_TRAINER_SERVICE_INFER_LAYER_WISE_H_
+#define FGNN_TRAINER_SERVICE_INFER_LAYER_WISE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "shared/base/types.h"
+#include "shared/graph/dataset.h"
+#include "trainer_service/compute/thread_team.h"
+#include "trainer_service/features/feature_store.h"
+#include "trainer_service/nn/model.h"
+
+namespace fgnn {
+
+// All borrowed.
+struct InferenceInput {
+  const Model* model = nullptr;
+  absl::Span<const float> weights;  // [P]
+  const CscView* graph = nullptr;   // N vertices, valid.
+  const FeatureStore* features = nullptr;
+  ThreadTeam* team = nullptr;
+  // Asked now and then, from any thread: an error ends the inference with it.
+  // May be empty.
+  std::function<absl::Status()> check;
+};
+
+// The logits [rows, num_classes] of vertices[first, first + rows). Called from
+// several threads at once, for parts that do not overlap.
+using LogitsConsumer =
+    absl::FunctionRef<void(size_t first, int64_t rows, const float* logits)>;
+
+// Computes the logits of `vertices`; the same bits for any number of threads.
+// InvalidArgument: the model does not fit the features, or a vertex is not in
+// the graph. ResourceExhausted: the arrays do not fit into memory.
+absl::Status InferLogits(const InferenceInput& input,
+                         absl::Span<const GlobalId> vertices,
+                         LogitsConsumer consume);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_INFER_LAYER_WISE_H_

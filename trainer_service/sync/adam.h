@@ -1,0 +1,41 @@
+// Adam (Kingma and Ba, ICLR 2015) as a pure function of one range of weights.
+#ifndef FGNN_TRAINER_SERVICE_SYNC_ADAM_H_
+#define FGNN_TRAINER_SERVICE_SYNC_ADAM_H_
+
+#include <cstdint>
+
+namespace fgnn {
+
+struct AdamOptions {
+  double learning_rate = 0.001;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  // Added to the gradient as weight_decay * weight.
+  double weight_decay = 0;
+};
+
+// Floats of optimizer state per weight: the first moments m [P], then the
+// second moments v [P].
+inline constexpr uint32_t kAdamFloatsPerParameter = 2;
+
+// One range of the weights, [count] each. Old and new do not overlap.
+struct AdamRange {
+  uint64_t count = 0;
+  const float* gradient = nullptr;
+  const float* old_weights = nullptr;
+  const float* old_m = nullptr;
+  const float* old_v = nullptr;
+  float* new_weights = nullptr;
+  float* new_m = nullptr;
+  float* new_v = nullptr;
+};
+
+// Step number `step`, from 1. Weight by weight, so that ranges may be cut
+// anywhere and done by any thread.
+void AdamStep(const AdamOptions& options, uint64_t step,
+              const AdamRange& range);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_SYNC_ADAM_H_

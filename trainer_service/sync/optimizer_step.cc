@@ -1,0 +1,126 @@
+#include "trainer_service/sync/optimizer_step.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "trainer_service/compute/target_clones.h"
+
+namespace fgnn {
+namespace {
+
+// Floats of one task; the sum of its gradients stays in the first-level cache.
+constexpr uint64_t kFloatsPerTask = 4096;
+
+// A part of one parameter.
+struct Piece {
+  uint64_t offset;
+  uint64_t count;
+  bool decay;
+};
+
+std::vector<Piece> CutIntoPieces(const std::vector<ParameterInfo>& parameters) {
+  std::vector<Piece> pieces;
+  for (const ParameterInfo& parameter : parameters) {
+    for (uint64_t at = 0; at < parameter.size(); at += kFloatsPerTask) {
+      pieces.push_back({parameter.offset + at,
+                        std::min(kFloatsPerTask, parameter.size() - at),
+                        parameter.decay});
+    }
+  }
+  return pieces;
+}
+
+FGNN_TARGET_CLONES
+void AddScaled(float scale, const float* __restrict from, uint64_t count,
+               float* __restrict to) {
+  for (uint64_t i = 0; i < count; ++i) to[i] += scale * from[i];
+}
+
+absl::Status CheckSizes(uint64_t num_parameters, const StepTensors& tensors) {
+  const uint64_t state_size = num_parameters * kAdamFloatsPerParameter;
+  bool agree = tensors.old_weights.size() == num_parameters &&
+               tensors.new_weights.size() == num_parameters &&
+               tensors.old_optimizer_state.size() == state_size &&
+               tensors.new_optimizer_state.size() == state_size &&
+               tensors.gradients.size() == tensors.num_seeds.size();
+  for (const absl::Span<const float> gradient : tensors.gradients) {
+    agree = agree && gradient.size() == num_parameters;
+  }
+  if (agree) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the segment's weights (", tensors.old_weights.size(),
+      " floats) or gradients are not those of a model of ", num_parameters,
+      " parameters; was the job planned for another model?"));
+}
+
+}  // namespace
+
+absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
+                               const AdamOptions& options,
+                               const StepTensors& tensors, ThreadTeam& team) {
+  const uint64_t num_parameters =
+      parameters.back().offset + parameters.back().size();
+  FGNN_RETURN_IF_ERROR(CheckSizes(num_parameters, tensors));
+  double all_seeds = 0;
+  for (const uint32_t seeds : tensors.num_seeds) all_seeds += seeds;
+  if (!(all_seeds > 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("step ", tensors.step_number, " has ",
+                     tensors.num_seeds.size(), " batches and no seed"));
+  }
+  std::vector<float> scales;
+  for (const uint32_t seeds : tensors.num_seeds) {
+    scales.push_back(static_cast<float>(seeds / all_seeds));
+  }
+  AdamOptions without_decay = options;
+  without_decay.weight_decay = 0;
+  const std::vector<Piece> pieces = CutIntoPieces(parameters);
+  return team.Run(static_cast<int64_t>(pieces.size()), [&](int64_t task, int) {
+    const Piece& piece = pieces[static_cast<size_t>(task)];
+    alignas(64) float gradient[kFloatsPerTask];
+    std::fill_n(gradient, piece.count, 0.0F);
+    for (size_t b = 0; b < scales.size(); ++b) {
+      AddScaled(scales[b], tensors.gradients[b].data() + piece.offset,
+                piece.count, gradient);
+    }
+    AdamRange range;
+    range.count = piece.count;
+    range.gradient = gradient;
+    range.old_weights = tensors.old_weights.data() + piece.offset;
+    range.old_m = tensors.old_optimizer_state.data() + piece.offset;
+    range.old_v = range.old_m + num_parameters;
+    range.new_weights = tensors.new_weights.data() + piece.offset;
+    range.new_m = tensors.new_optimizer_state.data() + piece.offset;
+    range.new_v = range.new_m + num_parameters;
+    AdamStep(piece.decay ? options : without_decay, tensors.step_number, range);
+  });
+}
+
+absl::Status FulfilLease(StepLease lease, const Model& model, uint64_t seed,
+                         const AdamOptions& options, ThreadTeam& team) {
+  StepTensors tensors;
+  tensors.new_weights = lease.new_weights();
+  tensors.new_optimizer_state = lease.new_optimizer_state();
+  if (lease.new_version() == 0) {
+    if (tensors.new_weights.size() != model.num_parameters()) {
+      return CheckSizes(model.num_parameters(), tensors);
+    }
+    model.Initialize(seed, tensors.new_weights);
+    std::fill(tensors.new_optimizer_state.begin(),
+              tensors.new_optimizer_state.end(), 0.0F);
+    return std::move(lease).Publish();
+  }
+  tensors.step_number = lease.new_version();
+  tensors.old_weights = lease.old_weights();
+  tensors.old_optimizer_state = lease.old_optimizer_state();
+  tensors.gradients = lease.gradients();
+  tensors.num_seeds = lease.num_seeds();
+  FGNN_RETURN_IF_ERROR(
+      MakeOptimizerStep(model.parameters(), options, tensors, team));
+  return std::move(lease).Publish();
+}
+
+}  // namespace fgnn
