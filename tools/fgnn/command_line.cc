@@ -1,0 +1,62 @@
+#include "tools/fgnn/command_line.h"
+
+#include <algorithm>
+#include <iostream>
+#include <utility>
+
+#include "shared/base/status.h"
+#include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/version.h"
+
+namespace fgnn {
+
+std::unique_ptr<CLI::App> MakeCommandLine(CommandContext& context) {
+  auto app = std::make_unique<CLI::App>(
+      "Trains graph neural networks on sampled mini-batches, as a service.",
+      "fgnn");
+  // So that --json and --state-dir may stand after the command too.
+  app->fallthrough();
+  app->require_subcommand(1);
+  app->set_help_flag("-h,--help", "Explain a command and its flags");
+  app->set_version_flag("--version", std::string("fgnn ") + kVersion,
+                        "Print the version");
+  app->add_option("--state-dir", context.state_dir,
+                  "Folder of the service: sockets, jobs, logs, runs "
+                  "(FGNN_STATE_DIR)")
+      ->type_name("DIR")
+      ->capture_default_str();
+  app->add_flag("--json", context.json,
+                "Print JSON on stdout and everything else on stderr");
+  AddRunCommand(*app, context);
+  AddDatasetGroup(*app, context);
+  AddServiceCommands(*app, context);
+  AddJobCommands(*app, context);
+  AddLogsCommand(*app, context);
+  AddPredictCommand(*app, context);
+  AddDoctorCommand(*app, context);
+  AddCompletionCommand(*app, context);
+  return app;
+}
+
+int RunCommandLine(CLI::App& app, CommandContext& context,
+                   std::vector<std::string> args) {
+  try {
+    // CLI11 takes words from the back.
+    std::vector<std::string> reversed(args.rbegin(), args.rend());
+    app.parse(std::move(reversed));
+  } catch (const CLI::Success& asked_for_text) {
+    return app.exit(asked_for_text, std::cout, std::cerr);
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "fgnn: " << DescribeUsageError(app, args, error) << "\n";
+    return 2;
+  }
+  std::cout.flush();
+  if (!context.status.ok()) {
+    std::string message = MessageOf(context.status);
+    std::replace(message.begin(), message.end(), '\n', ' ');
+    std::cerr << "fgnn: " << message << "\n";
+  }
+  return context.exit_code.value_or(ExitCode(context.status));
+}
+
+}  // namespace fgnn

@@ -1,0 +1,33 @@
+// doctor: what this machine has and lacks.
+#include <algorithm>
+#include <iostream>
+#include <vector>
+
+#include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/machine_checks.h"
+
+namespace fgnn {
+namespace {
+
+void Doctor(CommandContext& context) {
+  const std::vector<MachineCheck> checks = CheckMachine(context.state_dir);
+  if (context.json) {
+    std::cout << ChecksJson(checks).dump(2) << "\n";
+  } else {
+    std::cout << ChecksText(checks);
+  }
+  const bool all_ok =
+      std::all_of(checks.begin(), checks.end(),
+                  [](const MachineCheck& check) { return check.ok; });
+  context.exit_code = all_ok ? 0 : 1;
+}
+
+}  // namespace
+
+void AddDoctorCommand(CLI::App& app, CommandContext& context) {
+  app.add_subcommand("doctor",
+                     "What this machine has, what it lacks, and what mends it")
+      ->callback([&context] { Doctor(context); });
+}
+
+}  // namespace fgnn

@@ -1,0 +1,148 @@
+// submit, jobs, show, watch, cancel.
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "shared/base/status.h"
+#include "shared/config/job_spec_proto.h"
+#include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/follow.h"
+#include "tools/fgnn/interrupt.h"
+#include "tools/fgnn/job_request.h"
+#include "tools/fgnn/job_text.h"
+#include "tools/fgnn/message_json.h"
+#include "tools/fgnn/service_client.h"
+
+namespace fgnn {
+namespace {
+
+int64_t NowMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+void PrintJson(const nlohmann::ordered_json& json) {
+  std::cout << json.dump(2) << "\n";
+}
+
+absl::Status Submit(const JobRequestFlags& flags,
+                    const CommandContext& context) {
+  FGNN_ASSIGN_OR_RETURN(const auto request, MakeJobRequest(flags));
+  FGNN_ASSIGN_OR_RETURN(ServiceClient client,
+                        ServiceClient::Connect(context.state_dir));
+  FGNN_ASSIGN_OR_RETURN(const v1::Job job, client.Submit(request));
+  if (context.json) {
+    PrintJson({{"job_id", job.job_id()}, {"run_dir", job.run_dir()}});
+  } else {
+    std::cout << job.job_id() << "\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ListJobs(uint32_t limit, const CommandContext& context) {
+  FGNN_ASSIGN_OR_RETURN(ServiceClient client,
+                        ServiceClient::Connect(context.state_dir));
+  FGNN_ASSIGN_OR_RETURN(const auto jobs, client.ListJobs(limit));
+  if (context.json) {
+    PrintJson(ToJson(jobs));
+  } else {
+    std::cout << JobListText(jobs, NowMs());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Show(const std::string& job_id, bool spec_only,
+                  const CommandContext& context) {
+  FGNN_ASSIGN_OR_RETURN(ServiceClient client,
+                        ServiceClient::Connect(context.state_dir));
+  FGNN_ASSIGN_OR_RETURN(const v1::Job job, client.GetJob(job_id));
+  if (context.json) {
+    PrintJson(spec_only ? ToJson(job.spec()) : ToJson(job));
+  } else if (spec_only) {
+    std::cout << ToYaml(job.spec(), /*with_help=*/true);
+  } else {
+    std::cout << JobText(job, NowMs());
+  }
+  return absl::OkStatus();
+}
+
+void Watch(const std::string& job_id, CommandContext& context) {
+  Interrupt interrupt;  // Before gRPC starts threads.
+  auto client = ServiceClient::Connect(context.state_dir);
+  if (!client.ok()) {
+    context.status = client.status();
+    return;
+  }
+  const auto job = client->GetJob(job_id);
+  if (!job.ok()) {
+    context.status = job.status();
+    return;
+  }
+  AnswerWithJob(FollowJob(context, *client, *job, interrupt), interrupt,
+                context);
+}
+
+absl::Status Cancel(const std::string& job_id, const CommandContext& context) {
+  FGNN_ASSIGN_OR_RETURN(ServiceClient client,
+                        ServiceClient::Connect(context.state_dir));
+  FGNN_ASSIGN_OR_RETURN(const v1::Job job, client.Cancel(job_id));
+  if (context.json) {
+    PrintJson(ToJson(job));
+  } else {
+    std::cout << "job " << job.job_id() << " " << StateName(job.state())
+              << "\n";
+  }
+  return absl::OkStatus();
+}
+
+CLI::App* AddJobIdCommand(CLI::App& app, const std::string& name,
+                          const std::string& description,
+                          std::function<void(const std::string&)> run) {
+  CLI::App* command = app.add_subcommand(name, description);
+  const auto job_id = std::make_shared<std::string>();
+  command->add_option("JOB", *job_id, "Job id, or the beginning of one")
+      ->required()
+      ->type_name("ID");
+  command->callback([job_id, run = std::move(run)] { run(*job_id); });
+  return command;
+}
+
+}  // namespace
+
+void AddJobCommands(CLI::App& app, CommandContext& context) {
+  CLI::App* submit = app.add_subcommand(
+      "submit", "Queue a job with the running service; prints its id");
+  const auto flags = std::make_shared<JobRequestFlags>();
+  AddJobRequestFlags(*submit, *flags);
+  submit->callback(
+      [flags, &context] { context.status = Submit(*flags, context); });
+
+  CLI::App* jobs = app.add_subcommand("jobs", "List jobs, newest first");
+  const auto limit = std::make_shared<uint32_t>(0);
+  jobs->add_option("--limit", *limit, "Most jobs to list; default 100")
+      ->type_name("N");
+  jobs->callback(
+      [limit, &context] { context.status = ListJobs(*limit, context); });
+
+  const auto spec_only = std::make_shared<bool>(false);
+  AddJobIdCommand(app, "show", "One job: state, progress, executors",
+                  [spec_only, &context](const std::string& job_id) {
+                    context.status = Show(job_id, *spec_only, context);
+                  })
+      ->add_flag("--spec", *spec_only,
+                 "The effective job file instead, every field explained");
+  AddJobIdCommand(
+      app, "watch", "Follow a job until it ends",
+      [&context](const std::string& job_id) { Watch(job_id, context); });
+  AddJobIdCommand(app, "cancel",
+                  "End a job; returns once nothing of it is left",
+                  [&context](const std::string& job_id) {
+                    context.status = Cancel(job_id, context);
+                  });
+}
+
+}  // namespace fgnn

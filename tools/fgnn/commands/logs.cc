@@ -1,0 +1,116 @@
+// logs: what the daemons said while a job ran.
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "nlohmann/json.hpp"
+#include "shared/base/status.h"
+#include "shared/config/state_dir.h"
+#include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/log_lines.h"
+#include "tools/fgnn/service_client.h"
+#include "tools/fgnn/service_process.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What belongs to a job is said a moment before it is queued and a moment
+// after it has ended too.
+constexpr int64_t kMarginMs = 1000;
+
+struct Window {
+  std::string from;  // Empty: no limit.
+  std::string to;
+};
+
+// Without a service nobody knows when a job ran: everything is shown then.
+absl::StatusOr<Window> WindowOf(const std::string& job_id,
+                                const fs::path& state_dir) {
+  FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
+  if (!listens) return Window{};
+  FGNN_ASSIGN_OR_RETURN(ServiceClient client,
+                        ServiceClient::Connect(state_dir));
+  FGNN_ASSIGN_OR_RETURN(const v1::Job job, client.GetJob(job_id));
+  Window window;
+  window.from = LogTime(job.submitted_ms() - kMarginMs);
+  if (job.finished_ms() != 0)
+    window.to = LogTime(job.finished_ms() + kMarginMs);
+  return window;
+}
+
+std::vector<std::string> DaemonsWithLogs(const fs::path& state_dir) {
+  std::vector<std::string> names;
+  std::error_code error;
+  const fs::path folder = LogPath(state_dir, "x").parent_path();
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".log") {
+      names.push_back(entry.path().stem().string());
+    }
+  }
+  return names;
+}
+
+absl::Status PrintLogs(const std::string& job_id, const std::string& daemon,
+                       const CommandContext& context) {
+  const std::vector<std::string> daemons = DaemonsWithLogs(context.state_dir);
+  if (daemons.empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        "no logs in ", LogPath(context.state_dir, "x").parent_path().string()));
+  }
+  FGNN_ASSIGN_OR_RETURN(const Window window,
+                        WindowOf(job_id, context.state_dir));
+  bool known = daemon.empty();
+  std::vector<LogLine> lines;
+  for (const std::string& name : daemons) {
+    if (!daemon.empty() && name != daemon) continue;
+    known = true;
+    std::ifstream in(LogPath(context.state_dir, name));
+    const auto selected = SelectLogLines(in, window.from, window.to);
+    lines.insert(lines.end(), selected.begin(), selected.end());
+  }
+  if (!known) {
+    return absl::NotFoundError(absl::StrCat("no daemon '", daemon,
+                                            "' has a log; there are ",
+                                            absl::StrJoin(daemons, ", ")));
+  }
+  SortByTime(lines);
+  for (const LogLine& line : lines) {
+    if (context.json) {
+      std::cout << nlohmann::ordered_json(
+                       {{"time", line.time}, {"text", line.text}})
+                       .dump(-1, ' ', false,
+                             nlohmann::json::error_handler_t::replace)
+                << "\n";
+    } else {
+      std::cout << line.text << "\n";
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddLogsCommand(CLI::App& app, CommandContext& context) {
+  CLI::App* logs = app.add_subcommand(
+      "logs", "What the scheduler and the daemons said while a job ran");
+  const auto job_id = std::make_shared<std::string>();
+  const auto daemon = std::make_shared<std::string>();
+  logs->add_option("JOB", *job_id, "Job id, or the beginning of one")
+      ->required()
+      ->type_name("ID");
+  logs->add_option("--daemon", *daemon, "One of them only, e.g. sampler.0")
+      ->type_name("NAME");
+  logs->callback([job_id, daemon, &context] {
+    context.status = PrintLogs(*job_id, *daemon, context);
+  });
+}
+
+}  // namespace fgnn

@@ -1,0 +1,63 @@
+// predict: full-neighbour inference, by the program that knows torch.
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shared/base/status.h"
+#include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/program.h"
+#include "tools/fgnn/run_folder.h"
+
+namespace fgnn {
+namespace {
+
+struct PredictFlags {
+  std::string run;
+  std::string dataset;
+  std::string out;
+  std::string checkpoint;
+};
+
+absl::Status Predict(const PredictFlags& flags, const CommandContext& context) {
+  FGNN_ASSIGN_OR_RETURN(const std::filesystem::path run,
+                        FindRunFolder(flags.run, context.state_dir));
+  FGNN_ASSIGN_OR_RETURN(const std::filesystem::path trainer,
+                        FindProgram("fgnn-trainer"));
+  std::vector<std::string> args = {"predict",   "--run",       run.string(),
+                                   "--dataset", flags.dataset, "--out",
+                                   flags.out};
+  if (!flags.checkpoint.empty()) {
+    args.insert(args.end(), {"--checkpoint", flags.checkpoint});
+  }
+  if (context.json) args.push_back("--json");
+  std::cout.flush();
+  return ReplaceByProgram(trainer, args);
+}
+
+}  // namespace
+
+void AddPredictCommand(CLI::App& app, CommandContext& context) {
+  CLI::App* predict = app.add_subcommand(
+      "predict", "Classes of all vertices of a dataset, by a trained model");
+  const auto flags = std::make_shared<PredictFlags>();
+  predict->add_option("RUN", flags->run, "Run folder, or job id")
+      ->required()
+      ->type_name("RUN");
+  predict->add_option("--dataset", flags->dataset, "Dataset folder")
+      ->required()
+      ->type_name("DIR");
+  predict->add_option("--out", flags->out, "File to write")
+      ->required()
+      ->type_name("FILE");
+  predict
+      ->add_option("--checkpoint", flags->checkpoint,
+                   "Checkpoint file; default: that of the best epoch")
+      ->type_name("FILE");
+  predict->callback(
+      [flags, &context] { context.status = Predict(*flags, context); });
+}
+
+}  // namespace fgnn

@@ -1,0 +1,122 @@
+// run: submit, follow, sum up.
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "shared/device/device.h"
+#include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/follow.h"
+#include "tools/fgnn/interrupt.h"
+#include "tools/fgnn/job_request.h"
+#include "tools/fgnn/program.h"
+#include "tools/fgnn/service_client.h"
+#include "tools/fgnn/service_process.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::chrono::seconds kEndTimeout{30};
+// A service that ends after its last job may be on its way out when we come,
+// and another `run` may start one at the same moment as we do.
+constexpr int kMaxAttempts = 3;
+
+struct SubmittedJob {
+  ServiceClient client;
+  v1::Job job;
+  std::optional<pid_t> started_service;  // By us, for this job.
+};
+
+std::vector<std::string> DevicesOf(const v1::JobSpec& spec) {
+  if (spec.devices_size() == 0) return {AllCoresDevice()};
+  return {spec.devices().begin(), spec.devices().end()};
+}
+
+// A service that we started for a job it then refused has nothing to do, unless
+// others have come to it.
+void EndService(ServiceClient& client, pid_t service) {
+  const auto info = client.GetService();
+  if (info.ok() && info->jobs_running() + info->jobs_queued() > 0) return;
+  // It is the refusal that the user wants to read; a service that is gone
+  // already answers with an error here.
+  (void)client.Shutdown();
+  (void)WaitUntilGone(service, DeadlineIn(kEndTimeout));
+}
+
+absl::StatusOr<SubmittedJob> SubmitOnce(const std::filesystem::path& state_dir,
+                                        const v1::SubmitJobRequest& request) {
+  FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
+  std::optional<pid_t> started;
+  if (!listens) {
+    FGNN_ASSIGN_OR_RETURN(started,
+                          StartService({state_dir, DevicesOf(request.spec()),
+                                        /*exit_when_idle=*/true}));
+  }
+  FGNN_ASSIGN_OR_RETURN(ServiceClient client,
+                        ServiceClient::Connect(state_dir));
+  absl::StatusOr<v1::Job> job = client.Submit(request);
+  if (!job.ok()) {
+    if (started.has_value()) EndService(client, *started);
+    return job.status();
+  }
+  return SubmittedJob{std::move(client), *std::move(job), started};
+}
+
+absl::StatusOr<SubmittedJob> SubmitToSomeService(
+    const std::filesystem::path& state_dir,
+    const v1::SubmitJobRequest& request) {
+  absl::StatusOr<SubmittedJob> submitted;
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    submitted = SubmitOnce(state_dir, request);
+    if (submitted.ok()) return submitted;
+    const bool lost_a_race = absl::IsUnavailable(submitted.status()) ||
+                             (absl::IsFailedPrecondition(submitted.status()) &&
+                              ServiceListens(state_dir).value_or(false));
+    if (!lost_a_race) break;
+  }
+  return submitted;
+}
+
+void Run(const JobRequestFlags& flags, CommandContext& context) {
+  Interrupt interrupt;  // Before gRPC starts threads.
+  const auto request = MakeJobRequest(flags);
+  if (!request.ok()) {
+    context.status = request.status();
+    return;
+  }
+  auto submitted = SubmitToSomeService(
+      std::filesystem::absolute(context.state_dir), *request);
+  if (!submitted.ok()) {
+    context.status = submitted.status();
+    return;
+  }
+  const absl::StatusOr<v1::Job> ended =
+      FollowJob(context, submitted->client, submitted->job, interrupt);
+  AnswerWithJob(ended, interrupt, context);
+  if (interrupt.raised() || !submitted->started_service.has_value()) return;
+  // Others may have submitted to the service that we started; it is theirs now.
+  const auto info = submitted->client.GetService();
+  if (info.ok() && info->jobs_running() + info->jobs_queued() > 0) return;
+  const absl::Status gone =
+      WaitUntilGone(*submitted->started_service, DeadlineIn(kEndTimeout));
+  if (context.status.ok()) context.status = gone;
+}
+
+}  // namespace
+
+void AddRunCommand(CLI::App& app, CommandContext& context) {
+  CLI::App* run = app.add_subcommand(
+      "run",
+      "Train: submit a job, show how it goes, print the summary. Starts a "
+      "service for the job where none runs; Ctrl-C leaves the job running");
+  const auto flags = std::make_shared<JobRequestFlags>();
+  AddJobRequestFlags(*run, *flags);
+  run->callback([flags, &context] { Run(*flags, context); });
+}
+
+}  // namespace fgnn

@@ -1,0 +1,134 @@
+// up, down, status.
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "shared/config/state_dir.h"
+#include "shared/device/device.h"
+#include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/job_text.h"
+#include "tools/fgnn/message_json.h"
+#include "tools/fgnn/program.h"
+#include "tools/fgnn/service_client.h"
+#include "tools/fgnn/service_process.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::chrono::seconds kEndTimeout{60};
+
+void PrintService(const CommandContext& context, const std::string& headline,
+                  const v1::ServiceInfo& info) {
+  const std::filesystem::path socket = SchedulerSocketPath(info.state_dir());
+  if (context.json) {
+    nlohmann::ordered_json json = ToJson(info);
+    json["socket"] = socket.string();
+    std::cout << json.dump(2) << "\n";
+    return;
+  }
+  std::cout << headline << "\n"
+            << "devices  " << absl::StrJoin(info.devices(), " ") << "\n"
+            << "socket   " << socket.string() << "\n"
+            << "logs     "
+            << LogPath(info.state_dir(), "scheduler").parent_path().string()
+            << "\n";
+}
+
+// Canonical names, so that a slip is answered before anything starts.
+absl::StatusOr<std::vector<std::string>> CheckDevices(
+    const std::vector<std::string>& names) {
+  if (names.empty()) return std::vector<std::string>{AllCoresDevice()};
+  std::vector<std::string> devices;
+  for (const std::string& name : names) {
+    FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(name));
+    devices.push_back(device.name);
+  }
+  return devices;
+}
+
+absl::Status Up(const std::vector<std::string>& device_names,
+                const CommandContext& context) {
+  FGNN_ASSIGN_OR_RETURN(const auto devices, CheckDevices(device_names));
+  const std::filesystem::path state_dir =
+      std::filesystem::absolute(context.state_dir);
+  FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
+  std::string headline = "a service runs already";
+  if (!listens) {
+    FGNN_RETURN_IF_ERROR(
+        StartService({state_dir, devices, /*exit_when_idle=*/false}).status());
+    headline = "the service runs";
+  }
+  FGNN_ASSIGN_OR_RETURN(ServiceClient client,
+                        ServiceClient::Connect(state_dir));
+  FGNN_ASSIGN_OR_RETURN(const v1::ServiceInfo info, client.GetService());
+  PrintService(context, absl::StrCat(headline, ", pid ", info.pid()), info);
+  return absl::OkStatus();
+}
+
+absl::Status Down(const CommandContext& context) {
+  const std::filesystem::path state_dir =
+      std::filesystem::absolute(context.state_dir);
+  FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
+  if (!listens) {
+    if (context.json) {
+      std::cout << nlohmann::ordered_json({{"stopped", false}}).dump() << "\n";
+    } else {
+      std::cout << "no service runs in " << state_dir.string() << "\n";
+    }
+    return absl::OkStatus();
+  }
+  FGNN_ASSIGN_OR_RETURN(ServiceClient client,
+                        ServiceClient::Connect(state_dir));
+  FGNN_ASSIGN_OR_RETURN(const v1::ServiceInfo info, client.GetService());
+  FGNN_RETURN_IF_ERROR(client.Shutdown());
+  FGNN_RETURN_IF_ERROR(WaitUntilGone(info.pid(), DeadlineIn(kEndTimeout)));
+  if (context.json) {
+    std::cout << nlohmann::ordered_json(
+                     {{"stopped", true}, {"pid", info.pid()}})
+                     .dump()
+              << "\n";
+  } else {
+    std::cout << "the service has ended, pid " << info.pid() << "\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShowStatus(const CommandContext& context) {
+  FGNN_ASSIGN_OR_RETURN(ServiceClient client,
+                        ServiceClient::Connect(context.state_dir));
+  FGNN_ASSIGN_OR_RETURN(const v1::ServiceInfo info, client.GetService());
+  if (context.json) {
+    std::cout << ToJson(info).dump(2) << "\n";
+  } else {
+    std::cout << ServiceText(info);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddServiceCommands(CLI::App& app, CommandContext& context) {
+  CLI::App* up = app.add_subcommand("up", "Start the service on this machine");
+  const auto devices = std::make_shared<std::vector<std::string>>();
+  up->add_option("--devices", *devices,
+                 "Where daemons run: cpu:0, cpu:0-3; several apart by spaces; "
+                 "default: all cores as one device")
+      ->type_name("DEVICE");
+  up->callback([devices, &context] { context.status = Up(*devices, context); });
+
+  app.add_subcommand("down", "Stop the service; jobs that run are cancelled")
+      ->callback([&context] { context.status = Down(context); });
+  app.add_subcommand("status", "The service, its executors and its jobs")
+      ->callback([&context] { context.status = ShowStatus(context); });
+}
+
+}  // namespace fgnn

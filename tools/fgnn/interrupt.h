@@ -1,0 +1,45 @@
+// Ctrl-C as an event instead of a death.
+#ifndef FGNN_TOOLS_FGNN_INTERRUPT_H_
+#define FGNN_TOOLS_FGNN_INTERRUPT_H_
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "shared/base/unique_fd.h"
+
+namespace fgnn {
+
+// Blocks SIGINT in the calling thread and those it starts later, and waits for
+// it on a thread of its own. Make it before anything that starts threads. A
+// second Ctrl-C ends the program as usual. Thread-safe.
+class Interrupt {
+ public:
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  bool raised() const { return raised_.load(); }
+
+  // Calls `on_interrupt` once, from the waiting thread, when Ctrl-C comes, or
+  // at once if it came already; an empty function forgets the last one. It must
+  // not block.
+  void NotifyWith(std::function<void()> on_interrupt);
+
+ private:
+  void Wait();
+
+  std::atomic<bool> raised_ = false;
+  absl::Mutex mutex_;
+  std::function<void()> on_interrupt_ ABSL_GUARDED_BY(mutex_);
+  UniqueFd signals_;
+  UniqueFd stop_;
+  std::thread thread_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_FGNN_INTERRUPT_H_

@@ -1,0 +1,33 @@
+// From the words of `run` and `submit` to a request to the service.
+#ifndef FGNN_TOOLS_FGNN_JOB_REQUEST_H_
+#define FGNN_TOOLS_FGNN_JOB_REQUEST_H_
+
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "fgnn/v1/job_service.pb.h"
+
+namespace fgnn {
+
+struct JobRequestFlags {
+  std::string job_file;
+  std::vector<std::string> overrides;  // KEY=VALUE
+  std::string run_dir;                 // Empty: the service chooses.
+  bool digest = false;
+};
+
+// Adds JOB, --set, --run-dir and --digest to a command; `flags` must outlive
+// it.
+void AddJobRequestFlags(CLI::App& command, JobRequestFlags& flags);
+
+// Reads the job file and checks it as far as that goes without a service, with
+// a client key of its own. InvalidArgument, NotFound: name the file and field,
+// or the flag.
+absl::StatusOr<v1::SubmitJobRequest> MakeJobRequest(
+    const JobRequestFlags& flags);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_FGNN_JOB_REQUEST_H_

@@ -1,0 +1,168 @@
+#include "tools/fgnn/job_text.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "shared/base/units.h"
+#include "tools/fgnn/text_table.h"
+
+namespace fgnn {
+namespace {
+
+std::string ExecutorTable(
+    const google::protobuf::RepeatedPtrField<v1::Executor>& executors) {
+  TextTable table({"executor", "device", "pid", "state", "job", "batches",
+                   "restarts", "memory"},
+                  {2, 5, 6, 7});
+  for (const v1::Executor& executor : executors) {
+    table.AddRow(
+        {executor.name(), executor.device(),
+         executor.pid() == 0 ? "-" : absl::StrCat(executor.pid()),
+         executor.state(), executor.job_id().empty() ? "-" : executor.job_id(),
+         FormatCount(executor.batches()), absl::StrCat(executor.restarts()),
+         FormatBytes(static_cast<uint64_t>(
+             std::max<int64_t>(executor.resident_bytes(), 0)))});
+  }
+  return table.ToString();
+}
+
+}  // namespace
+
+std::string StateName(v1::JobState state) {
+  switch (state) {
+    case v1::JOB_STATE_QUEUED:
+      return "queued";
+    case v1::JOB_STATE_PREPARING:
+      return "preparing";
+    case v1::JOB_STATE_RUNNING:
+      return "running";
+    case v1::JOB_STATE_CANCELLING:
+      return "cancelling";
+    case v1::JOB_STATE_COMPLETED:
+      return "completed";
+    case v1::JOB_STATE_FAILED:
+      return "failed";
+    case v1::JOB_STATE_CANCELLED:
+      return "cancelled";
+    default:
+      return "unknown";
+  }
+}
+
+bool HasEnded(v1::JobState state) {
+  return state == v1::JOB_STATE_COMPLETED || state == v1::JOB_STATE_FAILED ||
+         state == v1::JOB_STATE_CANCELLED;
+}
+
+absl::Status StatusOfJob(const v1::Job& job) {
+  switch (job.state()) {
+    case v1::JOB_STATE_COMPLETED:
+      return absl::OkStatus();
+    case v1::JOB_STATE_FAILED: {
+      const auto code = static_cast<absl::StatusCode>(job.error_code());
+      return absl::Status(
+          code == absl::StatusCode::kOk ? absl::StatusCode::kInternal : code,
+          absl::StrCat("job ", job.job_id(), " failed: ",
+                       job.error_message().empty() ? "no reason was given"
+                                                   : job.error_message()));
+    }
+    case v1::JOB_STATE_CANCELLED:
+      return absl::CancelledError(
+          absl::StrCat("job ", job.job_id(), " was cancelled"));
+    default:
+      return absl::FailedPreconditionError(absl::StrCat(
+          "job ", job.job_id(), " has not ended: ", StateName(job.state())));
+  }
+}
+
+double SecondsOfJob(const v1::Job& job, int64_t now_ms) {
+  if (job.started_ms() == 0) return 0;
+  const int64_t end = job.finished_ms() != 0 ? job.finished_ms() : now_ms;
+  return static_cast<double>(std::max<int64_t>(end - job.started_ms(), 0)) /
+         1000;
+}
+
+std::string FormatTime(int64_t unix_ms) {
+  if (unix_ms == 0) return "-";
+  const std::time_t seconds = unix_ms / 1000;
+  std::tm local{};
+  if (::localtime_r(&seconds, &local) == nullptr) return "-";
+  char text[32];
+  const size_t size =
+      std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &local);
+  return std::string(text, size);
+}
+
+std::string FormatShare(double share) {
+  return share < 0 ? "-" : absl::StrFormat("%.2f %%", 100 * share);
+}
+
+std::string JobText(const v1::Job& job, int64_t now_ms) {
+  const v1::JobProgress& progress = job.progress();
+  std::string text;
+  const auto line = [&text](const char* name, const std::string& value) {
+    absl::StrAppendFormat(&text, "%-15s %s\n", name, value);
+  };
+  line("job", job.job_id());
+  line("state", HasEnded(job.state()) || progress.phase().empty()
+                    ? StateName(job.state())
+                    : StateName(job.state()) + " (" + progress.phase() + ")");
+  if (job.state() == v1::JOB_STATE_FAILED) line("error", job.error_message());
+  line("dataset", job.spec().dataset());
+  line("run folder", job.run_dir());
+  line("submitted", FormatTime(job.submitted_ms()));
+  line("started", FormatTime(job.started_ms()));
+  line("finished", FormatTime(job.finished_ms()));
+  line("took", FormatSeconds(SecondsOfJob(job, now_ms)));
+  line("epochs",
+       absl::StrCat(progress.epochs_done(), " of ", progress.epochs()));
+  line("batches",
+       absl::StrCat(FormatCount(progress.batches_committed()), " of ",
+                    FormatCount(progress.batches_expected())));
+  line("loss", absl::StrFormat("%.4f", progress.loss()));
+  line("valid accuracy", FormatShare(progress.valid_accuracy()));
+  line("test accuracy", FormatShare(progress.test_accuracy()));
+  line("restarts", absl::StrCat(progress.restarts()));
+  if (progress.executors_size() > 0) {
+    text += "\n" + ExecutorTable(progress.executors());
+  }
+  return text;
+}
+
+std::string JobListText(const v1::ListJobsResponse& jobs, int64_t now_ms) {
+  if (jobs.jobs_size() == 0) return "no jobs\n";
+  TextTable table({"job", "state", "submitted", "took", "epochs", "valid",
+                   "test", "run folder"},
+                  {4, 5, 6});
+  for (const v1::Job& job : jobs.jobs()) {
+    const v1::JobProgress& progress = job.progress();
+    table.AddRow({job.job_id(), StateName(job.state()),
+                  FormatTime(job.submitted_ms()),
+                  FormatSeconds(SecondsOfJob(job, now_ms)),
+                  absl::StrCat(progress.epochs_done(), "/", progress.epochs()),
+                  FormatShare(progress.valid_accuracy()),
+                  FormatShare(progress.test_accuracy()), job.run_dir()});
+  }
+  return table.ToString();
+}
+
+std::string ServiceText(const v1::ServiceInfo& service) {
+  std::string text = absl::StrFormat(
+      "service runs: version %s, pid %d, since %s%s\n"
+      "state folder  %s\n"
+      "devices       %s\n"
+      "jobs          %d running, %d queued\n",
+      service.version(), service.pid(), FormatTime(service.started_ms()),
+      service.exits_when_idle() ? ", ends when it has nothing to do" : "",
+      service.state_dir(), absl::StrJoin(service.devices(), " "),
+      service.jobs_running(), service.jobs_queued());
+  if (service.executors_size() > 0) {
+    text += "\n" + ExecutorTable(service.executors());
+  }
+  return text;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,31 @@
+// The log files of a service, in one order.
+#ifndef FGNN_TOOLS_FGNN_LOG_LINES_H_
+#define FGNN_TOOLS_FGNN_LOG_LINES_H_
+
+#include <cstdint>
+#include <istream>
+#include <string>
+#include <vector>
+
+namespace fgnn {
+
+struct LogLine {
+  std::string time;  // "2026-01-31T12:00:00.123Z"
+  std::string text;  // The whole line.
+};
+
+// The time stamp of log lines for Unix milliseconds.
+std::string LogTime(int64_t unix_ms);
+
+// Lines of one file with `from` <= time <= `to`, either empty for no limit. A
+// line without a time (a library's words, a crash) belongs to the one before
+// it.
+std::vector<LogLine> SelectLogLines(std::istream& in, const std::string& from,
+                                    const std::string& to);
+
+// By time; lines of equal time stay in their order.
+void SortByTime(std::vector<LogLine>& lines);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_FGNN_LOG_LINES_H_

@@ -1,0 +1,24 @@
+// fgnn: what people type. See README.md, "The programs".
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "shared/config/state_dir.h"
+#include "shared/telemetry/log.h"
+#include "tools/fgnn/command_context.h"
+#include "tools/fgnn/command_line.h"
+
+int main(int argc, char** argv) {
+  fgnn::InitLog("fgnn");
+  fgnn::CommandContext context;
+  context.default_state_dir = fgnn::DefaultStateDir(
+      std::getenv("FGNN_STATE_DIR"), std::getenv("XDG_STATE_HOME"),
+      std::getenv("HOME"), ::geteuid() == 0);
+  context.state_dir = context.default_state_dir;
+  const auto app = fgnn::MakeCommandLine(context);
+  return fgnn::RunCommandLine(*app, context,
+                              std::vector<std::string>(argv + 1, argv + argc));
+}
