@@ -1,14 +1,15 @@
 #include "shared/base/permutation.h"
 
 namespace fgnn {
-namespace {
-constexpr int kRounds = 4;
-}  // namespace
 
 KeyedPermutation::KeyedPermutation(uint64_t n, PhiloxKey key)
-    : size_(n), key_(key), half_bits_(1) {
+    : size_(n), half_bits_(1) {
   while ((uint64_t{1} << (2 * half_bits_)) < n) ++half_bits_;
   half_mask_ = (uint64_t{1} << half_bits_) - 1;
+  for (uint32_t round = 0; round < kRounds; ++round) {
+    const PhiloxBlock block = Philox4x32({round, 0, 0, 0}, key);
+    round_keys_[round] = uint64_t{block.words[0]} << 32 | block.words[1];
+  }
 }
 
 uint64_t KeyedPermutation::operator()(uint64_t place) const {
@@ -22,14 +23,8 @@ uint64_t KeyedPermutation::operator()(uint64_t place) const {
 uint64_t KeyedPermutation::Encrypt(uint64_t value) const {
   uint64_t left = value >> half_bits_;
   uint64_t right = value & half_mask_;
-  for (uint32_t round = 0; round < kRounds; ++round) {
-    const PhiloxBlock block = Philox4x32(
-        {static_cast<uint32_t>(right), static_cast<uint32_t>(right >> 32), round,
-         0},
-        key_);
-    const uint64_t mixed =
-        (uint64_t{block.words[0]} << 32 | block.words[1]) & half_mask_;
-    const uint64_t next = left ^ mixed;
+  for (const uint64_t round_key : round_keys_) {
+    const uint64_t next = left ^ (Mix64(round_key ^ right) & half_mask_);
     left = right;
     right = next;
   }

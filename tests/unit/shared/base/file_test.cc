@@ -1,0 +1,129 @@
+#include "shared/base/file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+std::vector<std::string> NamesIn(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    names.push_back(entry.path().filename().string());
+  }
+  return names;
+}
+
+TEST(WriteFileAtomicallyTest, ReplacesAFileAndLeavesNothingElse) {
+  const TempFolder folder;
+  const fs::path path = folder / "summary.json";
+  FGNN_ASSERT_OK(WriteFileAtomically(path, "old"));
+  FGNN_ASSERT_OK(WriteFileAtomically(path, std::string("new\0er", 6)));
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::string text, ReadSmallFile(path));
+  EXPECT_EQ(text, std::string("new\0er", 6));
+  EXPECT_THAT(NamesIn(folder.path()), testing::ElementsAre("summary.json"));
+}
+
+TEST(WriteFileAtomicallyTest, KeepsTheOldFileWhereItFails) {
+  const TempFolder folder;
+  const fs::path in_the_way = folder / "summary.json";
+  fs::create_directory(in_the_way);  // rename() refuses to replace it.
+  EXPECT_THAT(WriteFileAtomically(in_the_way, "new"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(in_the_way.string())));
+  EXPECT_TRUE(fs::is_directory(in_the_way));
+  EXPECT_THAT(NamesIn(folder.path()), testing::ElementsAre("summary.json"));
+}
+
+TEST(WriteFileAtomicallyTest, NamesAFolderThatIsNotThere) {
+  const TempFolder folder;
+  const fs::path path = folder / "missing/file";
+  EXPECT_THAT(WriteFileAtomically(path, "x"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(path.string())));
+}
+
+// Whenever a writer is killed, a reader sees a whole file: old or new.
+TEST(WriteFileAtomicallyTest, AKilledWriterLeavesAWholeFile) {
+  const TempFolder folder;
+  const fs::path path = folder / "file";
+  const std::string a(100'000, 'a');
+  const std::string b(200'000, 'b');
+  FGNN_ASSERT_OK(WriteFileAtomically(path, a));
+  for (int round = 0; round < 20; ++round) {
+    const pid_t writer = ::fork();
+    ASSERT_GE(writer, 0);
+    if (writer == 0) {
+      for (int i = 0;; ++i) {
+        if (!WriteFileAtomically(path, i % 2 == 0 ? b : a).ok()) ::_exit(1);
+      }
+    }
+    for (int reads = 0; reads < 50; ++reads) {
+      FGNN_ASSERT_OK_AND_ASSIGN(const std::string seen, ReadSmallFile(path));
+      ASSERT_TRUE(seen == a || seen == b) << seen.size() << " bytes";
+    }
+    ::kill(writer, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(::waitpid(writer, &status, 0), writer);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the writer failed";
+  }
+}
+
+TEST(ReadSmallFileTest, RefusesFoldersLargeFilesAndWhatIsNotThere) {
+  const TempFolder folder;
+  EXPECT_THAT(ReadSmallFile(folder.path()),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(ReadSmallFile(folder / "none"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
+  FGNN_ASSERT_OK(WriteFileAtomically(folder / "file", "12345"));
+  EXPECT_THAT(ReadSmallFile(folder / "file", 5), IsOk());
+  EXPECT_THAT(ReadSmallFile(folder / "file", 4),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST(MappedFileTest, ShowsTheBytesAndMovesOnce) {
+  const TempFolder folder;
+  FGNN_ASSERT_OK(WriteFileAtomically(folder / "file", "abc"));
+  FGNN_ASSERT_OK_AND_ASSIGN(MappedFile file, MappedFile::Open(folder / "file"));
+  const MappedFile moved = std::move(file);
+  ASSERT_EQ(moved.bytes().size(), 3U);
+  EXPECT_EQ(moved.bytes()[2], std::byte{'c'});
+  EXPECT_TRUE(file.bytes().empty());  // NOLINT(bugprone-use-after-move)
+}
+
+TEST(MappedFileTest, AnEmptyFileIsAnEmptySpan) {
+  const TempFolder folder;
+  FGNN_ASSERT_OK(WriteFileAtomically(folder / "file", ""));
+  FGNN_ASSERT_OK_AND_ASSIGN(const MappedFile file,
+                            MappedFile::Open(folder / "file"));
+  EXPECT_TRUE(file.bytes().empty());
+}
+
+TEST(MappedFileTest, RefusesWhatIsNotAPlainFileWithoutWaitingForIt) {
+  const TempFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
+  EXPECT_THAT(MappedFile::Open(folder / "fifo"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("fifo")));
+  EXPECT_THAT(MappedFile::Open(folder.path()),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(MappedFile::Open(folder / "none"),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,84 @@
+#include "shared/base/signal_waiter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "shared/base/thread.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::chrono::seconds kLong{60};
+
+TEST(SignalWaiterTest, ASignalStopsEveryWaiterForGood) {
+  const SignalWaiter waiter({SIGUSR1});
+  EXPECT_FALSE(waiter.stop_requested());
+  std::atomic<int> stopped{0};
+  const auto wait = [&] {
+    if (waiter.WaitUntil(DeadlineIn(kLong))) ++stopped;
+  };
+  Thread first("first", wait);
+  Thread second("second", wait);
+  ::kill(::getpid(), SIGUSR1);
+  first.Join();
+  second.Join();
+  EXPECT_EQ(stopped, 2);
+  EXPECT_TRUE(waiter.stop_requested());
+  EXPECT_TRUE(waiter.WaitUntil(DeadlineIn(kLong)));
+}
+
+TEST(SignalWaiterTest, AThreadCanAskForTheStop) {
+  const SignalWaiter waiter({SIGUSR2});
+  Thread thread("asks", [&] { waiter.RequestStop(); });
+  EXPECT_TRUE(waiter.WaitUntil(DeadlineIn(kLong)));
+}
+
+TEST(SignalWaiterTest, ReturnsFalseAtTheDeadline) {
+  const SignalWaiter waiter({SIGUSR2});
+  const Deadline deadline = DeadlineIn(std::chrono::milliseconds(20));
+  EXPECT_FALSE(waiter.WaitUntil(deadline));
+  EXPECT_GE(MonotonicClock::now(), deadline);
+}
+
+TEST(SignalWaiterTest, AWriteToAClosedPipeIsNotTheEnd) {
+  const SignalWaiter waiter({SIGUSR2});
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ::close(ends[0]);
+  EXPECT_EQ(::write(ends[1], "x", 1), -1);
+  EXPECT_EQ(errno, EPIPE);
+  ::close(ends[1]);
+}
+
+TEST(ThreadTest, HasItsNameCutToWhatTheKernelKeeps) {
+  char name[16] = {};
+  Thread thread("a-name-that-is-too-long", [&name] {
+    pthread_getname_np(pthread_self(), name, sizeof(name));
+  });
+  thread.Join();
+  EXPECT_EQ(std::string(name), "a-name-that-is-");
+}
+
+TEST(ThreadTest, JoinsWhatItReplacesAndWhatItLeaves) {
+  std::atomic<int> ended{0};
+  {
+    Thread thread("first", [&] { ++ended; });
+    thread = Thread("second", [&] { ++ended; });
+    EXPECT_GE(ended, 1);
+    Thread moved = std::move(thread);
+  }
+  EXPECT_EQ(ended, 2);
+  Thread idle;
+  idle.Join();
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,89 @@
+#include "shared/device/device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <string>
+
+#include "shared/base/thread.h"
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Device Parse(const std::string& text) {
+  const absl::StatusOr<Device> device = ParseDeviceName(text);
+  EXPECT_THAT(device, IsOk()) << text;
+  return device.value_or(Device());
+}
+
+TEST(ParseDeviceNameTest, ReadsListsOfCores) {
+  EXPECT_THAT(Parse("cpu:0").cores, ElementsAre(0));
+  EXPECT_THAT(Parse("cpu:2-4").cores, ElementsAre(2, 3, 4));
+  EXPECT_THAT(Parse("cpu:7,0-1").cores, ElementsAre(0, 1, 7));
+}
+
+TEST(ParseDeviceNameTest, GivesOneNameToOneDevice) {
+  EXPECT_EQ(Parse("cpu:0,1,2").name, "cpu:0-2");
+  EXPECT_EQ(Parse("cpu:3-3").name, "cpu:3");
+  EXPECT_EQ(Parse("cpu:7,0-1").name, "cpu:0-1,7");
+}
+
+TEST(ParseDeviceNameTest, RefusesWhatIsNoDeviceAndQuotesIt) {
+  for (const std::string text :
+       {"", "cpu", "cpu:", "cpu:a", "cpu:0-", "cpu:-1", "cpu:1-0", "cpu:0,,1",
+        "cpu:0,0", "cpu:0-1,1", "cpu:0-1-2", "cpu:99999", "gp:0",
+        "cpu:99999999999999999999"}) {
+    EXPECT_THAT(
+        ParseDeviceName(text),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 AllOf(HasSubstr("'" + text + "'"), HasSubstr("cpu:0-3"))))
+        << text;
+  }
+}
+
+TEST(ParseDeviceNameTest, SaysThatThereIsNoCuda) {
+  EXPECT_THAT(
+      ParseDeviceName("cuda:0"),
+      StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("no CUDA devices")));
+}
+
+TEST(ParseDeviceTest, TakesEveryCoreOfThisProcess) {
+  EXPECT_THAT(ParseDevice(AllCoresDevice()), IsOk());
+}
+
+TEST(ParseDeviceTest, NamesWhatTheMachineHas) {
+  EXPECT_THAT(
+      ParseDevice("cpu:1023"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("core 1023"), HasSubstr(AllCoresDevice()))));
+}
+
+TEST(PinThisThreadTest, RestrictsThisThreadAndThoseItStarts) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const Device all, ParseDevice(AllCoresDevice()));
+  const Device one = Parse("cpu:" + std::to_string(all.cores.back()));
+  absl::Status pinned;
+  std::string child_cores;
+  Thread thread("pinned", [&] {
+    pinned = PinThisThread(one);
+    Thread child("child", [&] { child_cores = AllCoresDevice(); });
+  });
+  thread.Join();
+  FGNN_ASSERT_OK(pinned);
+  EXPECT_EQ(child_cores, one.name);
+  EXPECT_EQ(AllCoresDevice(), all.name);
+}
+
+TEST(PinThisThreadTest, RefusesCoresThatAreNotThere) {
+  EXPECT_THAT(
+      PinThisThread({"cpu:1023", {1023}}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cpu:1023")));
+}
+
+}  // namespace
+}  // namespace fgnn
