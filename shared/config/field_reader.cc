@@ -357,7 +357,7 @@ absl::Status FillDefaults(const std::string& prefix, Message* message) {
     if (is_set) continue;
     if (doc.required()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          FieldPath(prefix, field), " is missing; give the ", doc.help()));
+          FieldPath(prefix, field), " is missing (", doc.help(), ")"));
     }
     if (doc.default_value().empty()) continue;
     FGNN_RETURN_IF_ERROR(ReadField(YAML::Load(doc.default_value()),

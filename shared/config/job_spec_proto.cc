@@ -72,7 +72,7 @@ absl::StatusOr<Place> FindPlace(const std::string& key, v1::JobSpec* spec) {
 
 absl::Status MakeDatasetAbsolute(const fs::path& folder, v1::JobSpec* spec) {
   std::error_code error;
-  const fs::path base = fs::absolute(folder, error);
+  const fs::path base = fs::absolute(folder / ".", error);
   if (error) {
     return ErrnoToStatus(error.value(),
                          absl::StrCat("find folder ", folder.string()));
@@ -97,7 +97,7 @@ absl::Status ApplyOverride(const std::string& text, v1::JobSpec* spec) {
   FGNN_RETURN_IF_ERROR(
       ReadField(value, origin, place->prefix, *place->field, place->message));
   return place->message == spec && place->field->name() == "dataset"
-             ? MakeDatasetAbsolute("", spec)
+             ? MakeDatasetAbsolute(".", spec)
              : absl::OkStatus();
 }
 

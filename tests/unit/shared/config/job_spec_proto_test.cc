@@ -1,0 +1,391 @@
+#include "shared/config/job_spec_proto.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+using google::protobuf::util::MessageDifferencer;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kJob[] = R"(dataset: /data/packages
+model: {kind: graphsage, layers: 3, hidden: 64, dropout: 0.25}
+sampling:
+  kind: khop
+  fanouts: [15, 10, -1]
+  batch_size: 512
+training: {epochs: 4, learning_rate: 1e-2, seed: 18446744073709551615}
+cache: {policy: degree, capacity: 0.25}
+devices: [cpu:0-1, "cpu:2"]
+samplers: 2
+limits: {memory: 2GiB}
+)";
+
+// The message of reading `yaml` and making it effective.
+std::string ErrorOf(const std::string& yaml) {
+  absl::StatusOr<v1::JobSpec> spec = ParseJobYaml(yaml, "job.yaml");
+  if (spec.ok()) spec = MakeEffective(*spec, {"cpu:0"});
+  EXPECT_THAT(spec, StatusIs(absl::StatusCode::kInvalidArgument)) << yaml;
+  const std::string message(spec.status().message());
+  EXPECT_THAT(message, Not(HasSubstr("\n")));
+  return message;
+}
+
+// A job that is right but for what `lines` add.
+std::string ErrorIn(const std::string& lines) {
+  return ErrorOf("dataset: /d\n" + lines);
+}
+
+TEST(ParseJobYamlTest, ReadsWhatIsWrittenAndNothingElse) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec spec, ParseJobYaml(kJob, "job"));
+  EXPECT_EQ(spec.dataset(), "/data/packages");
+  EXPECT_EQ(spec.model().layers(), 3U);
+  EXPECT_EQ(spec.model().dropout(), 0.25);
+  EXPECT_THAT(spec.sampling().fanouts(), ElementsAre(15, 10, -1));
+  EXPECT_EQ(spec.training().learning_rate(), 0.01);
+  EXPECT_EQ(spec.training().seed(), ~uint64_t{0});
+  EXPECT_EQ(spec.cache().capacity(), "0.25");
+  EXPECT_THAT(spec.devices(), ElementsAre("cpu:0-1", "cpu:2"));
+  EXPECT_FALSE(spec.has_trainers());
+  EXPECT_FALSE(spec.training().has_optimizer());
+}
+
+TEST(ParseJobYamlTest, AnEmptyFileAndEmptySectionsSayNothing) {
+  FGNN_ASSERT_OK_AND_ASSIGN(v1::JobSpec spec, ParseJobYaml("", "job"));
+  EXPECT_EQ(spec.ByteSizeLong(), 0U);
+  EXPECT_THAT(ParseJobYaml("model:\n# nothing\n", "job"), IsOk());
+}
+
+TEST(ParseJobYamlTest, NamesFileLineAndTheNearestKey) {
+  EXPECT_EQ(ErrorOf("dataset: /d\nsampling:\n  fanout: [1]\n"),
+            "job.yaml:3: unknown key 'fanout' in sampling; did you mean "
+            "'fanouts'?");
+  EXPECT_EQ(ErrorOf("trainig: {epochs: 3}\n"),
+            "job.yaml:1: unknown key 'trainig'; did you mean 'training'?");
+  EXPECT_THAT(ErrorOf("zzzzzzzzzzzz: 3\n"),
+              HasSubstr("unknown key 'zzzzzzzzzzzz'; known keys: dataset, "));
+}
+
+TEST(ParseJobYamlTest, NamesTheSectionOfAMisplacedKey) {
+  EXPECT_EQ(ErrorOf("epochs: 3\n"),
+            "job.yaml:1: unknown key 'epochs'; did you mean "
+            "'training.epochs'?");
+}
+
+TEST(ParseJobYamlTest, NamesFieldValueAndRange) {
+  EXPECT_EQ(ErrorIn("sampling: {batch_size: 0}"),
+            "job.yaml:2: sampling.batch_size: 0 is out of range; give 1 to "
+            "16777216");
+  EXPECT_EQ(ErrorIn("model: {dropout: 1.5}"),
+            "job.yaml:2: model.dropout: 1.5 is out of range; give 0 to 0.99");
+  EXPECT_THAT(ErrorIn("training: {epochs: -1}"),
+              HasSubstr("epochs: -1 is out"));
+  EXPECT_THAT(ErrorIn("training: {seed: -1}"), HasSubstr("seed: -1 is out"));
+  EXPECT_THAT(ErrorIn("training: {seed: 18446744073709551616}"),
+              HasSubstr("training.seed: 18446744073709551616"));
+}
+
+TEST(ParseJobYamlTest, LargeFanoutsAreARangeErrorHoweverWritten) {
+  for (const std::string fanout :
+       {"1e9", "1000000000", "99999999999999999999", "65536", "-2", "1e300"}) {
+    EXPECT_EQ(ErrorIn("sampling: {fanouts: [10, " + fanout + "]}"),
+              "job.yaml:2: sampling.fanouts: " + fanout +
+                  " is out of range; give -1 to 65535");
+  }
+}
+
+TEST(ParseJobYamlTest, TakesWholeNumbersOnlyWhereTheyAreMeant) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const v1::JobSpec spec,
+      ParseJobYaml("sampling: {fanouts: [1e1, 5.0]}", "job"));
+  EXPECT_THAT(spec.sampling().fanouts(), ElementsAre(10, 5));
+  EXPECT_EQ(ErrorIn("model: {hidden: 2.5}"),
+            "job.yaml:2: model.hidden: 2.5 is not a whole number");
+  EXPECT_EQ(ErrorIn("model: {hidden: many}"),
+            "job.yaml:2: model.hidden: 'many' is not a whole number");
+  for (const std::string value : {"nan", "inf", ".inf", "abc", "0.5.5"}) {
+    EXPECT_EQ(ErrorIn("model: {dropout: " + value + "}"),
+              "job.yaml:2: model.dropout: '" + value + "' is not a number");
+  }
+}
+
+TEST(ParseJobYamlTest, SaysWhichShapeAValueHas) {
+  EXPECT_EQ(ErrorIn("devices: cpu:0"),
+            "job.yaml:2: devices takes a list; write [cpu:0]");
+  EXPECT_EQ(ErrorIn("samplers: [1]"),
+            "job.yaml:2: samplers takes a number, not a list");
+  EXPECT_EQ(ErrorIn("samplers: {a: 1}"),
+            "job.yaml:2: samplers takes a number, not a block of keys");
+  EXPECT_EQ(ErrorIn("samplers:"),
+            "job.yaml:2: samplers has no value; give a number or leave the "
+            "line out");
+  EXPECT_THAT(ErrorIn("model: graphsage"),
+              HasSubstr("job.yaml:2: model takes a block of keys"));
+  EXPECT_THAT(ErrorOf("[1, 2]"), HasSubstr("takes a block of keys"));
+  EXPECT_THAT(ErrorIn("? [a, b]\n: 3\n"), HasSubstr("unknown key"));
+}
+
+TEST(ParseJobYamlTest, RefusesAKeyGivenTwice) {
+  EXPECT_EQ(ErrorIn("samplers: 1\nsamplers: 2"),
+            "job.yaml:3: samplers is given twice");
+}
+
+TEST(ParseJobYamlTest, RefusesWhatIsNotYaml) {
+  for (const std::string text : {"dataset: [", "a: b: c", "\t- x",
+                                 "dataset: \"open", "&a [*a, *b]", "{"}) {
+    EXPECT_THAT(ErrorOf(text), HasSubstr("job.yaml")) << text;
+  }
+  EXPECT_THAT(ErrorOf(std::string(100'000, '[')), HasSubstr("job.yaml"));
+}
+
+TEST(ParseJobYamlTest, NamesTheChoices) {
+  EXPECT_EQ(ErrorIn("cache: {policy: degre}"),
+            "job.yaml:2: cache.policy: 'degre' is not known; did you mean "
+            "'degree'? choose from: presc, degree, random, none");
+}
+
+TEST(MakeEffectiveTest, FillsInEveryDefault) {
+  v1::JobSpec written;
+  written.set_dataset("/d");
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec effective,
+                            MakeEffective(written, {"cpu:0", "cpu:1"}));
+  const JobSpec spec = FromProto(effective);
+  EXPECT_EQ(spec.dataset, "/d");
+  EXPECT_EQ(spec.model.kind, "graphsage");
+  EXPECT_EQ(spec.model.hidden, 256U);
+  EXPECT_THAT(spec.sampling.fanouts, ElementsAre(10, 10));
+  EXPECT_EQ(spec.training.learning_rate, 0.003);
+  EXPECT_EQ(spec.training.batches_per_step, 2U);  // One per device.
+  EXPECT_EQ(spec.training.keep_checkpoints, 2U);
+  EXPECT_EQ(spec.cache.capacity, "auto");
+  EXPECT_THAT(spec.devices, ElementsAre("cpu:0", "cpu:1"));
+  EXPECT_EQ(spec.limits.memory_bytes, std::nullopt);
+  EXPECT_EQ(spec.limits.restarts, 5U);
+}
+
+TEST(MakeEffectiveTest, LeavesNoFieldUnset) {
+  v1::JobSpec written;
+  written.set_dataset("/d");
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec effective,
+                            MakeEffective(written, {"cpu:0"}));
+  // A field without a default would be missing from the text.
+  const std::string yaml = ToYaml(effective, /*with_help=*/false);
+  const auto expect_all = [&](const google::protobuf::Descriptor& type,
+                              const auto& self) -> void {
+    for (int i = 0; i < type.field_count(); ++i) {
+      EXPECT_THAT(yaml, HasSubstr(type.field(i)->name() + ":"));
+      if (type.field(i)->message_type() != nullptr) {
+        self(*type.field(i)->message_type(), self);
+      }
+    }
+  };
+  expect_all(*v1::JobSpec::descriptor(), expect_all);
+}
+
+TEST(MakeEffectiveTest, KeepsWhatIsWrittenAndIsIdempotent) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec spec, ParseJobYaml(kJob, "job"));
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec once,
+                            MakeEffective(spec, {"cpu:7"}));
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec twice,
+                            MakeEffective(once, {"cpu:8"}));
+  EXPECT_TRUE(MessageDifferencer::Equals(once, twice));
+  EXPECT_EQ(once.training().batches_per_step(), 2U);
+  EXPECT_EQ(once.training().seed(), ~uint64_t{0});
+  EXPECT_EQ(FromProto(once).limits.memory_bytes, uint64_t{2} << 30);
+}
+
+TEST(MakeEffectiveTest, RefusesMoreLayersThanHops) {
+  EXPECT_EQ(ErrorIn("model: {layers: 3}"),
+            "model.layers is 3 but sampling.fanouts lists 2 hops; give one "
+            "fanout per layer");
+  EXPECT_THAT(ErrorIn("sampling: {fanouts: [5]}"),
+              HasSubstr("lists 1 hop; give"));
+}
+
+TEST(MakeEffectiveTest, RefusesAFanoutOfZero) {
+  EXPECT_EQ(ErrorIn("sampling: {fanouts: [10, 0]}"),
+            "sampling.fanouts: 0 for hop 2 is out of range; give 1 to 65535, "
+            "or -1 for all neighbours");
+}
+
+TEST(MakeEffectiveTest, NamesTheFieldThatIsMissingOrWrong) {
+  EXPECT_THAT(ErrorOf("samplers: 1"), HasSubstr("dataset is missing"));
+  EXPECT_THAT(ErrorOf("dataset: ''"), HasSubstr("dataset"));
+  EXPECT_THAT(ErrorOf("dataset: here"), HasSubstr("not an absolute path"));
+  EXPECT_THAT(ErrorIn("limits: {memory: lots}"),
+              AllOf(HasSubstr("limits.memory"), HasSubstr("'lots'")));
+  EXPECT_THAT(ErrorIn("limits: {memory: 0}"), HasSubstr("limits.memory: 0"));
+  EXPECT_THAT(ErrorIn("cache: {capacity: 1.5}"),
+              HasSubstr("cache.capacity: '1.5'"));
+  EXPECT_THAT(ErrorIn("cache: {capacity: nan}"), HasSubstr("cache.capacity"));
+  EXPECT_THAT(ErrorIn("devices: [cpu]"), HasSubstr("devices: device 'cpu'"));
+  EXPECT_THAT(ErrorIn("devices: [cpu:0-1, cpu:1]"),
+              HasSubstr("devices: cpu:0-1 and cpu:1 share core 1"));
+}
+
+// A spec may come from another process, past the reader of YAML.
+TEST(MakeEffectiveTest, ChecksRangesOfSpecsThatWereNotRead) {
+  v1::JobSpec spec;
+  spec.set_dataset("/d");
+  spec.mutable_sampling()->set_batch_size(0);
+  EXPECT_THAT(MakeEffective(spec, {"cpu:0"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("sampling.batch_size: 0")));
+  spec.mutable_sampling()->set_batch_size(1);
+  spec.mutable_sampling()->add_fanouts(70'000);
+  spec.mutable_sampling()->add_fanouts(5);
+  EXPECT_THAT(MakeEffective(spec, {"cpu:0"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("sampling.fanouts: 70000")));
+  spec.mutable_sampling()->clear_fanouts();
+  spec.mutable_model()->set_kind("cnn");
+  EXPECT_THAT(MakeEffective(spec, {"cpu:0"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("model.kind: 'cnn'")));
+  spec.mutable_model()->clear_kind();
+  spec.mutable_model()->set_dropout(std::numeric_limits<double>::quiet_NaN());
+  EXPECT_THAT(MakeEffective(spec, {"cpu:0"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("model.dropout: nan")));
+  spec.mutable_model()->clear_dropout();
+  EXPECT_THAT(MakeEffective(spec, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("devices is empty")));
+  EXPECT_THAT(MakeEffective(spec, {"cuda:0"}),
+              StatusIs(absl::StatusCode::kUnimplemented));
+}
+
+TEST(ToYamlTest, RoundTrips) {
+  FGNN_ASSERT_OK_AND_ASSIGN(v1::JobSpec spec, ParseJobYaml(kJob, "job"));
+  for (const std::string dataset :
+       {"/data/packages", "/with blank", "/quote\"back\\slash", "true", "12",
+        "/ü/日本", "- x", "a: b", "#c", "/new\nline\t", "~", "null", "'", "@x",
+        "/ends:", "{a}", "[b]", "/a, b"}) {
+    spec.set_dataset(dataset);
+    for (const bool with_help : {false, true}) {
+      const std::string yaml = ToYaml(spec, with_help);
+      SCOPED_TRACE(yaml);
+      FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec back,
+                                ParseJobYaml(yaml, "job"));
+      EXPECT_TRUE(MessageDifferencer::Equals(spec, back));
+    }
+  }
+}
+
+TEST(ToYamlTest, RoundTripsNumbersExactly) {
+  for (const double rate : {1e-12, 0.1, 1.0 / 3, 2.5e-7, 100.0, 0.003}) {
+    v1::JobSpec spec;
+    spec.mutable_training()->set_learning_rate(rate);
+    FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec back,
+                              ParseJobYaml(ToYaml(spec, false), "job"));
+    EXPECT_EQ(back.training().learning_rate(), rate);
+  }
+}
+
+TEST(ToYamlTest, PutsHelpUnitRangeAndDefaultBesideAField) {
+  v1::JobSpec spec;
+  spec.mutable_model()->set_hidden(64);
+  EXPECT_EQ(
+      ToYaml(spec, /*with_help=*/true),
+      "model:\n  hidden: 64  # Width of the hidden layers [columns]; 1 to "
+      "65536; default 256\n");
+}
+
+class ReadJobFileTest : public testing::Test {
+ protected:
+  absl::StatusOr<v1::JobSpec> Read(const std::string& yaml,
+                                   const std::vector<std::string>& overrides) {
+    std::ofstream(path_) << yaml;
+    return ReadJobFile(path_, overrides);
+  }
+  std::string ErrorOfOverride(const std::string& text) {
+    const absl::StatusOr<v1::JobSpec> spec = Read("dataset: d", {text});
+    EXPECT_THAT(spec, StatusIs(absl::StatusCode::kInvalidArgument)) << text;
+    return std::string(spec.status().message());
+  }
+
+  TempFolder folder_;
+  fs::path path_ = folder_ / "job.yaml";
+};
+
+TEST_F(ReadJobFileTest, ADatasetIsRelativeToTheFile) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec spec,
+                            Read("dataset: ./sub/../packages", {}));
+  EXPECT_EQ(spec.dataset(), (folder_ / "packages").string());
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec absolute,
+                            Read("dataset: /data/x", {}));
+  EXPECT_EQ(absolute.dataset(), "/data/x");
+}
+
+TEST_F(ReadJobFileTest, ADatasetGivenByFlagIsRelativeToTheWorkingFolder) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec spec,
+                            Read("dataset: a", {"dataset=b"}));
+  EXPECT_EQ(spec.dataset(), (fs::current_path() / "b").string());
+}
+
+TEST_F(ReadJobFileTest, AFileInTheWorkingFolderNeedsNoFolderInItsName) {
+  std::ofstream(path_) << "dataset: a";
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_.path());
+  const absl::StatusOr<v1::JobSpec> spec = ReadJobFile("job.yaml", {});
+  fs::current_path(before);
+  FGNN_ASSERT_OK(spec);
+  EXPECT_EQ(spec->dataset(), (folder_ / "a").string());
+}
+
+TEST_F(ReadJobFileTest, OverridesReplaceWhatTheFileSays) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const v1::JobSpec spec,
+      Read(kJob,
+           {"training.epochs=9", "sampling.fanouts=[1, 2]", "training.epochs=7",
+            "model={layers: 2}", "devices=[cpu:3]"}));
+  EXPECT_EQ(spec.training().epochs(), 7U);
+  EXPECT_THAT(spec.sampling().fanouts(), ElementsAre(1, 2));
+  EXPECT_EQ(spec.model().layers(), 2U);
+  EXPECT_EQ(spec.model().hidden(), 64U);
+  EXPECT_THAT(spec.devices(), ElementsAre("cpu:3"));
+}
+
+TEST_F(ReadJobFileTest, NamesTheOverrideThatIsWrong) {
+  EXPECT_EQ(ErrorOfOverride("epochs"),
+            "--set epochs: write KEY=VALUE, e.g. training.epochs=3");
+  EXPECT_EQ(ErrorOfOverride("epochs=3"),
+            "--set epochs=3: unknown key 'epochs'; did you mean "
+            "'training.epochs'?");
+  EXPECT_EQ(ErrorOfOverride("training.epoch=3"),
+            "--set training.epoch=3: unknown key 'epoch' in training; did you "
+            "mean 'epochs'?");
+  EXPECT_EQ(ErrorOfOverride("training.epochs=0"),
+            "--set training.epochs=0: training.epochs: 0 is out of range; give "
+            "1 to 1000000");
+  EXPECT_THAT(ErrorOfOverride("training.epochs.x=0"),
+              HasSubstr("training.epochs has no keys"));
+  EXPECT_THAT(ErrorOfOverride("training.epochs="), HasSubstr("has no value"));
+  EXPECT_THAT(ErrorOfOverride("devices=cpu:0"), HasSubstr("write [cpu:0]"));
+  EXPECT_THAT(ErrorOfOverride("devices=["), HasSubstr("--set devices=["));
+  EXPECT_THAT(ErrorOfOverride("=3"), HasSubstr("KEY=VALUE"));
+  EXPECT_THAT(ErrorOfOverride("training.=3"), HasSubstr("unknown key ''"));
+}
+
+TEST_F(ReadJobFileTest, NamesAFileThatIsNotThere) {
+  EXPECT_THAT(ReadJobFile(folder_ / "none.yaml", {}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none.yaml")));
+  EXPECT_THAT(ReadJobFile(folder_.path(), {}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace fgnn
