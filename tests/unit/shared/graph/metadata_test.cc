@@ -1,0 +1,90 @@
+#include "shared/graph/metadata.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+absl::StatusOr<DatasetMetadata> Read(const std::string& text) {
+  const TempFolder folder;
+  std::ofstream(folder.path() / "metadata.yaml") << text;
+  return ReadMetadata(folder.path());
+}
+
+TEST(MetadataTest, ReadsWhatItFormats) {
+  DatasetMetadata written;
+  written.name = "a: name with # signs\"";
+  written.source = "no, yes, 'quotes' and \xc3\xa9";
+  written.num_nodes = 4294967295;
+  written.num_edges = uint64_t{1} << 40;
+  written.feature_columns = 100;
+  written.feature_type = FeatureType::kBfloat16;
+  written.num_classes = 47;
+  written.symmetric = true;
+  FGNN_ASSERT_OK_AND_ASSIGN(const DatasetMetadata read,
+                            Read(FormatMetadata(written)));
+  EXPECT_EQ(read.name, written.name);
+  EXPECT_EQ(read.source, written.source);
+  EXPECT_EQ(read.num_nodes, written.num_nodes);
+  EXPECT_EQ(read.num_edges, written.num_edges);
+  EXPECT_EQ(read.feature_columns, written.feature_columns);
+  EXPECT_EQ(read.feature_type, written.feature_type);
+  EXPECT_EQ(read.num_classes, written.num_classes);
+  EXPECT_EQ(read.symmetric, written.symmetric);
+}
+
+TEST(MetadataTest, DefaultsTheRestAndIgnoresUnknownKeys) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const DatasetMetadata read,
+      Read("num_nodes: 3\nnum_edges: 0\nlicence: [a, b]\n"));
+  EXPECT_EQ(read.num_nodes, 3U);
+  EXPECT_EQ(read.feature_columns, 0U);
+  EXPECT_FALSE(read.name.empty());
+}
+
+TEST(MetadataTest, SaysInOneLineWhatIsWrong) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", "not a mapping"},
+      {"- 1\n- 2\n", "not a mapping"},
+      {"num_nodes: 3\n", "num_edges is missing"},
+      {"num_nodes: [3]\nnum_edges: 1\n", "line 1: num_nodes is not"},
+      {"num_edges: 1\nnum_nodes: -3\n", "line 2: num_nodes is not"},
+      {"num_nodes: many\nnum_edges: 1\n", "num_nodes is not"},
+      {"num_nodes: 0\nnum_edges: 1\n", "not in [1, 4294967295]"},
+      {"num_nodes: 4294967296\nnum_edges: 1\n", "not in [1, 4294967295]"},
+      {"num_nodes: 3\nnum_edges: 9223372036854775808\n", "2^63"},
+      {"num_nodes: 3\nnum_edges: 1\nfeature_type: f64\n",
+       "'f64' is none of f32, f16, bf16"},
+      {"num_nodes: 3\nnum_edges: 1\nsymmetric: perhaps\n", "true or false"},
+      {"num_nodes: {3\nnum_edges: 1\n", "line"}};
+  for (const auto& [text, reason] : cases) {
+    EXPECT_THAT(Read(text),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("metadata.yaml: "), HasSubstr(reason),
+                               HasSubstr("; "), Not(HasSubstr("\n")))))
+        << text;
+  }
+}
+
+TEST(MetadataTest, IsNotFoundWithTheWayOut) {
+  const TempFolder folder;
+  EXPECT_THAT(ReadMetadata(folder.path()),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("'fgnn dataset import'")));
+}
+
+}  // namespace
+}  // namespace fgnn
