@@ -59,9 +59,11 @@ class WriteSlot {
   // Where the task is to be written: the slot's own block at first.
   absl::Span<std::byte> block() const { return block_; }
   // For a task that does not fit: switches to the overflow block of this
-  // process, waiting until it is free. A READY task of a later seq in it is
-  // retracted (its slot becomes FREE again), so that order cannot deadlock.
-  // DeadlineExceeded; FailedPrecondition if already switched.
+  // process, waiting until it is free. A READY task in it is retracted (its
+  // slot becomes FREE again) if its seq is later than this one, or later than
+  // a batch that is FREE, so that order cannot deadlock. DeadlineExceeded, the
+  // slot's own block then serves on; Cancelled once the job was stopped;
+  // FailedPrecondition if already switched, or if there is no overflow block.
   absl::Status SwitchToOverflow(Deadline deadline);
   // Hands the block, a finished task, to the trainers.
   absl::Status Publish() &&;

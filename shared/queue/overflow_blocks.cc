@@ -1,5 +1,7 @@
 #include "shared/queue/overflow_blocks.h"
 
+#include <algorithm>
+
 #include "shared/queue/slot_table.h"
 
 namespace fgnn {
@@ -41,7 +43,8 @@ bool OverflowBlocks::IsUsedAgainst(uint32_t block, BatchSeq holder,
       slots_.LoadPlace(holder).overflow_block != block) {
     return false;
   }
-  if (word.state != SlotState::kReady || holder < seq) return true;
+  if (word.state != SlotState::kReady) return true;
+  if (holder < seq && !IsFreeBelow(holder)) return true;
   const SlotWord free = slots_.WordOf(holder, SlotState::kFree, kNoOwner);
   uint64_t expected = word.Pack();
   if (!regions_.slot_word(holder).compare_exchange_strong(
@@ -51,6 +54,13 @@ bool OverflowBlocks::IsUsedAgainst(uint32_t block, BatchSeq holder,
   }
   *retracted = true;
   return false;
+}
+
+bool OverflowBlocks::IsFreeBelow(BatchSeq seq) const {
+  const BatchSeq limit = SharedWord(regions_.control().sampling_limit)
+                             .load(std::memory_order_acquire);
+  return slots_.FindLowest(SlotState::kFree, 0, std::min(limit, seq))
+      .has_value();
 }
 
 OverflowBlocks::Attempt OverflowBlocks::TryTake(uint32_t block,

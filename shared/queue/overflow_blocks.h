@@ -41,18 +41,22 @@ class OverflowBlocks {
   std::optional<Hold> HoldOf(BatchSeq seq) const;
 
   // Takes `block` for `seq`, whose WRITING slot the caller owns and has pointed
-  // at the block already (SlotTable::StorePlace). Retracts a READY task of a
-  // later seq. Not taken while an earlier task, or one that is being written or
-  // read, lies there. block < num_overflow_blocks.
+  // at the block already (SlotTable::StorePlace). A READY task in it is
+  // retracted if its seq is later, or if a batch before it is FREE: trainers
+  // may wait for that batch, and the sampler that should make it is the one
+  // that waits here. Not taken while another READY task, or one that is being
+  // written or read, lies there. block < num_overflow_blocks.
   Attempt TryTake(uint32_t block, BatchSeq seq) const;
 
   // Frees the block unless its word has changed since it was looked up.
   void Free(Hold hold) const;
 
  private:
-  // False also if a READY task of a seq after `seq` was retracted just now.
+  // False also if the holder's READY task was retracted just now.
   bool IsUsedAgainst(uint32_t block, BatchSeq holder, BatchSeq seq,
                      bool* retracted) const;
+  // Whether a batch before `seq` waits to be sampled.
+  bool IsFreeBelow(BatchSeq seq) const;
 
   const SlotTable& slots_;
   const SegmentOptions& options_;

@@ -44,14 +44,16 @@ std::optional<BatchSeq> SlotTable::FindLowest(SlotState state, BatchSeq first,
   const BatchSeq end = std::min(last, begin + options_.num_slots);
   for (BatchSeq seq = begin; seq < end; ++seq) {
     const SlotWord word = Load(seq);
-    if (word.generation == generation && word.state == state) {
+    // A damaged word with an owner would never let anyone move it.
+    const bool matches = word.state == state && word.owner == kNoOwner;
+    if (word.generation == generation && matches) {
       found_ahead = seq;
       break;  // Slots that have moved on hold seqs beyond this window.
     }
     if (word.generation > generation) {
       if (released_below == seq) ++released_below;
       const BatchSeq ahead = SeqIn(static_cast<uint32_t>(slot), word);
-      if (word.state == state && ahead < last) {
+      if (matches && ahead < last) {
         found_ahead = std::min(ahead, found_ahead.value_or(ahead));
       }
     }

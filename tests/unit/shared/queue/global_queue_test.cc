@@ -254,6 +254,30 @@ TEST_F(GlobalQueueTest, ALaterReadyTaskIsRetractedFromTheOverflowBlock) {
   EXPECT_TRUE(HoldsTestTask(ClaimRead(&trainer_, 1).block(), 1));
 }
 
+// Slots come free out of order, so batch 4 may be missing while 5 lies in the
+// overflow block and 6 wants it. Trainers that wait for 4 will not take 5.
+TEST_F(GlobalQueueTest, AMissingBatchRetractsTheReadyOnesBehindIt) {
+  scheduler_.OpenForSampling(30);
+  for (BatchSeq seq = 0; seq < 4; ++seq) ProduceNext(&sampler_, seq);
+  ReadSlot slow = ClaimRead(&trainer_, 0);
+  ASSERT_THAT(ClaimRead(&other_trainer_, 1).Release(), IsOk());
+  ASSERT_THAT(ClaimRead(&other_trainer_, 2).Release(), IsOk());
+  PublishInOverflow(ClaimWrite(&sampler_, 5));
+  WriteSlot next = ClaimWrite(&sampler_, 6);
+  EXPECT_THAT(next.SwitchToOverflow(NoWait()),
+              StatusIs(StatusCode::kDeadlineExceeded));
+  ASSERT_THAT(std::move(slow).Release(), IsOk());
+  PublishInOverflow(std::move(next));
+  ProduceNext(&sampler_, 4);
+  PublishInOverflow(ClaimWrite(&sampler_, 5));  // Retracts 6 in its turn.
+  for (const BatchSeq seq : {3, 4, 5}) {
+    ReadSlot slot = ClaimRead(&trainer_, seq);
+    EXPECT_TRUE(HoldsTestTask(slot.block(), seq));
+    ASSERT_THAT(std::move(slot).Release(), IsOk());
+  }
+  EXPECT_TRUE(NothingToRead(&trainer_));
+}
+
 TEST_F(GlobalQueueTest, ALaterTaskThatIsBeingReadIsNotRetracted) {
   scheduler_.OpenForSampling(30);
   WriteSlot early = ClaimWrite(&sampler_, 0);

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "shared/base/clock.h"
+#include "shared/base/status.h"
 #include "shared/minibatch/task.h"
 #include "shared/queue/global_queue.h"
 #include "shared/queue/gradient_board.h"

@@ -1,0 +1,152 @@
+// A job that knows what its weights must be in the end: every batch adds
+// numbers of its own to them, so a batch that is lost, or counted twice, shows.
+// Samplers and trainers take turns that never wait, so they can be run by
+// threads, by processes that are killed, or one after the other.
+#ifndef FGNN_TESTS_UNIT_SHARED_QUEUE_EXACT_JOB_H_
+#define FGNN_TESTS_UNIT_SHARED_QUEUE_EXACT_JOB_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tests/unit/shared/queue/segment_for_tests.h"
+
+namespace fgnn {
+
+enum class Turn { kDone, kNothingToDo, kFinished };
+
+// What batch `seq` adds to weight i. Sums of a few thousand are exact floats.
+inline float ExactGradient(BatchSeq seq, size_t i) {
+  return static_cast<float>((seq * 31 + i * 7) % 997);
+}
+
+// Some tasks are too large for a slot.
+inline uint32_t EdgesOf(BatchSeq seq) { return seq % 3 == 1 ? 500 : 5; }
+
+inline uint64_t LastVersion(const SegmentOptions& options) {
+  return options.steps_per_epoch() * options.epochs;
+}
+
+// Claims the lowest free batch and publishes its task. Gives it back where the
+// overflow block it needs is in use.
+inline absl::StatusOr<Turn> SamplerTurn(GlobalQueue* queue, Deadline deadline) {
+  FGNN_ASSIGN_OR_RETURN(auto slot, queue->TryClaimForWriting());
+  if (!slot.has_value()) return Turn::kNothingToDo;
+  const uint32_t num_edges = EdgesOf(slot->seq());
+  absl::Status written = WriteTestTask(slot->block(), slot->seq(), num_edges);
+  if (absl::IsResourceExhausted(written)) {
+    const absl::Status switched = slot->SwitchToOverflow(deadline);
+    if (absl::IsDeadlineExceeded(switched)) return Turn::kNothingToDo;
+    FGNN_RETURN_IF_ERROR(switched);
+    written = WriteTestTask(slot->block(), slot->seq(), num_edges);
+  }
+  FGNN_RETURN_IF_ERROR(written);
+  FGNN_RETURN_IF_ERROR(std::move(*slot).Publish());
+  return Turn::kDone;
+}
+
+// new weights = old weights + gradients; the optimizer's first number counts
+// the batches.
+inline absl::Status MakeExactStep(StepLease lease) {
+  absl::Span<float> weights = lease.new_weights();
+  const bool initial = lease.new_version() == 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    weights[i] = initial ? 0 : lease.old_weights()[i];
+    for (const auto gradient : lease.gradients()) weights[i] += gradient[i];
+  }
+  lease.new_optimizer_state()[0] =
+      (initial ? 0 : lease.old_optimizer_state()[0]) +
+      static_cast<float>(lease.num_seeds().size());
+  return std::move(lease).Publish();
+}
+
+// Makes the step if all gradients are there; else computes one.
+inline absl::StatusOr<Turn> TrainerTurn(GlobalQueue* queue,
+                                        GradientBoard* board,
+                                        const SegmentOptions& options) {
+  if (std::optional<StepLease> lease = board->TryLease()) {
+    FGNN_RETURN_IF_ERROR(MakeExactStep(*std::move(lease)));
+    return Turn::kDone;
+  }
+  if (board->version() == LastVersion(options)) return Turn::kFinished;
+  const std::optional<StepPlace> open = board->OpenStep();
+  if (!open.has_value()) return Turn::kNothingToDo;
+  FGNN_ASSIGN_OR_RETURN(auto slot,
+                        queue->TryClaimForReading(0, open->last_batch));
+  if (!slot.has_value()) return Turn::kNothingToDo;
+  const BatchSeq seq = slot->seq();
+  if (!board->IsDone(seq)) {
+    if (!HoldsTestTask(slot->block(), seq)) {
+      return absl::DataLossError(absl::StrCat("torn task of batch ", seq));
+    }
+    absl::Span<float> gradient = board->gradient(seq);
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      gradient[i] = ExactGradient(seq, i);
+    }
+    BatchRecord record;
+    record.num_seeds = 1;
+    record.digest = static_cast<uint32_t>(seq);
+    FGNN_RETURN_IF_ERROR(board->MarkDone(seq, record));
+  }
+  FGNN_RETURN_IF_ERROR(std::move(*slot).Release());
+  return Turn::kDone;
+}
+
+// Every batch of the job counted once, and every slot given back.
+inline void ExpectExactResult(Segment* segment) {
+  const SegmentOptions& options = segment->options();
+  const GradientBoard board(segment, kNoOwner);
+  const uint64_t last = LastVersion(options);
+  ASSERT_EQ(board.version(), last);
+  const BatchSeq num_batches = options.batches_per_epoch * options.epochs;
+  EXPECT_EQ(board.optimizer_state(last)[0], static_cast<float>(num_batches));
+  for (size_t i = 0; i < options.num_parameters; ++i) {
+    float expected = 0;
+    for (BatchSeq seq = 0; seq < num_batches; ++seq) {
+      expected += ExactGradient(seq, i);
+    }
+    ASSERT_EQ(board.weights(last)[i], expected) << "weight " << i;
+  }
+  const SlotCounts counts = GlobalQueue(segment, kNoOwner).Counts();
+  EXPECT_EQ(counts.free, options.num_slots);
+  for (BatchSeq seq = num_batches - options.batches_per_epoch;
+       seq < num_batches; ++seq) {
+    const std::optional<BatchRecord> record = board.record(seq);
+    ASSERT_TRUE(record.has_value()) << "batch " << seq;
+    EXPECT_EQ(record->digest, static_cast<uint32_t>(seq));
+  }
+}
+
+// Works the rest of the job off, alone. Without a wait: where no turn can be
+// made although batches are left, something was lost.
+inline void FinishAlone(Segment* segment, OwnerIndex sampler,
+                        OwnerIndex trainer, uint32_t overflow_block) {
+  GlobalQueue sampler_queue(segment, sampler, overflow_block);
+  GlobalQueue trainer_queue(segment, trainer);
+  GradientBoard board(segment, trainer);
+  for (;;) {
+    const auto trained =
+        TrainerTurn(&trainer_queue, &board, segment->options());
+    ASSERT_THAT(trained, IsOk());
+    if (*trained == Turn::kFinished) break;
+    if (*trained == Turn::kDone) continue;
+    const auto sampled = SamplerTurn(&sampler_queue, NoWait());
+    ASSERT_THAT(sampled, IsOk());
+    ASSERT_EQ(*sampled, Turn::kDone) << "a slot or a batch is lost";
+  }
+  // A batch may have been offered again after its step was committed.
+  for (;;) {
+    auto late = trainer_queue.TryClaimForReading(0, ~BatchSeq{0});
+    ASSERT_THAT(late, IsOk());
+    if (!late->has_value()) break;
+    ASSERT_TRUE(board.IsDone((*late)->seq()));
+    ASSERT_THAT(std::move(**late).Release(), IsOk());
+  }
+}
+
+}  // namespace fgnn
+
+#endif  // FGNN_TESTS_UNIT_SHARED_QUEUE_EXACT_JOB_H_

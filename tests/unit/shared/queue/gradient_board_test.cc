@@ -1,0 +1,315 @@
+// One process: steps, their places, the lease, records.
+#include "shared/queue/gradient_board.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/unit/shared/queue/segment_for_tests.h"
+
+namespace fgnn {
+namespace {
+
+using absl::StatusCode;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr OwnerIndex kTrainer = 1;
+constexpr OwnerIndex kOther = 2;
+
+TEST(StepPlaceTest, StepsDivideEveryEpochWithoutRest) {
+  for (const uint64_t batches_per_epoch : {1, 2, 9, 10, 11, 100}) {
+    for (const uint32_t batches_per_step : {1, 2, 3, 10, 99, 1024}) {
+      SegmentOptions options;
+      options.batches_per_epoch = batches_per_epoch;
+      options.batches_per_step = batches_per_step;
+      SCOPED_TRACE(absl::StrCat(batches_per_epoch, "/", batches_per_step));
+      BatchSeq next = 0;
+      for (uint64_t step = 0; step < 3 * options.steps_per_epoch(); ++step) {
+        const StepPlace batches = BatchesOf(options, step);
+        EXPECT_EQ(batches.step, step);
+        EXPECT_EQ(batches.place, 0U);
+        ASSERT_EQ(batches.first_batch, next);  // No gap, no overlap.
+        ASSERT_GT(batches.last_batch, batches.first_batch);
+        const uint64_t count = batches.last_batch - batches.first_batch;
+        EXPECT_LE(count, batches_per_step);
+        // Fewer only at an epoch's end; never across it.
+        if (count < batches_per_step) {
+          EXPECT_EQ(batches.last_batch % batches_per_epoch, 0U);
+        }
+        EXPECT_EQ(batches.first_batch / batches_per_epoch,
+                  (batches.last_batch - 1) / batches_per_epoch);
+        for (BatchSeq seq = batches.first_batch; seq < batches.last_batch;
+             ++seq) {
+          const StepPlace place = StepOf(options, seq);
+          EXPECT_EQ(place.step, step);
+          EXPECT_EQ(place.place, seq - batches.first_batch);
+          EXPECT_EQ(place.first_batch, batches.first_batch);
+          EXPECT_EQ(place.last_batch, batches.last_batch);
+        }
+        next = batches.last_batch;
+      }
+      EXPECT_EQ(next, 3 * batches_per_epoch);
+    }
+  }
+}
+
+// 10 batches per epoch in steps of 3, 3, 3 and 1.
+class GradientBoardTest : public testing::Test {
+ protected:
+  void PublishInitialWeights() {
+    std::optional<StepLease> lease = board_.TryLease();
+    ASSERT_TRUE(lease.has_value());
+    EXPECT_EQ(lease->new_version(), 0U);
+    EXPECT_TRUE(lease->old_weights().empty());
+    EXPECT_TRUE(lease->old_optimizer_state().empty());
+    EXPECT_TRUE(lease->gradients().empty());
+    Fill(lease->new_weights(), 100);
+    Fill(lease->new_optimizer_state(), 0);
+    ASSERT_THAT(std::move(*lease).Publish(), IsOk());
+  }
+  static void Fill(absl::Span<float> span, float value) {
+    std::fill(span.begin(), span.end(), value);
+  }
+  void Finish(BatchSeq seq) {
+    Fill(board_.gradient(seq), static_cast<float>(seq));
+    BatchRecord record;
+    record.num_seeds = static_cast<uint32_t>(seq + 1);
+    ASSERT_THAT(board_.MarkDone(seq, record), IsOk());
+  }
+  // The new weights are the old ones plus every gradient.
+  void MakeStep() {
+    std::optional<StepLease> lease = board_.TryLease();
+    ASSERT_TRUE(lease.has_value());
+    absl::Span<float> weights = lease->new_weights();
+    for (size_t i = 0; i < weights.size(); ++i) {
+      weights[i] = lease->old_weights()[i];
+      for (const auto gradient : lease->gradients()) weights[i] += gradient[i];
+    }
+    ASSERT_THAT(std::move(*lease).Publish(), IsOk());
+  }
+
+  std::unique_ptr<Segment> segment_ = MakeSegment(SmallOptions());
+  GradientBoard scheduler_{segment_.get(), kNoOwner};
+  GradientBoard board_{segment_.get(), kTrainer};
+  GradientBoard other_{segment_.get(), kOther};
+};
+
+TEST_F(GradientBoardTest, InitialWeightsAreMadeOnce) {
+  EXPECT_FALSE(board_.version().has_value());
+  EXPECT_FALSE(board_.OpenStep().has_value());
+  EXPECT_FALSE(scheduler_.TryLease().has_value());
+  {
+    const std::optional<StepLease> abandoned = board_.TryLease();
+    EXPECT_TRUE(abandoned.has_value());
+    EXPECT_FALSE(other_.TryLease().has_value());
+    EXPECT_FALSE(board_.version().has_value());
+  }
+  PublishInitialWeights();
+  EXPECT_EQ(board_.version(), 0U);
+  EXPECT_EQ(other_.weights(0)[32], 100);
+  EXPECT_EQ(other_.weights(0).size(), 33U);
+  EXPECT_EQ(other_.optimizer_state(0).size(), 66U);
+  scheduler_.OpenForTraining(100);
+  EXPECT_FALSE(other_.TryLease().has_value());  // No gradient is there.
+}
+
+TEST_F(GradientBoardTest, AWholeJobIsSummedInStepsOfTheirBatches) {
+  PublishInitialWeights();
+  scheduler_.OpenForTraining(100);
+  for (uint64_t step = 0; step < 12; ++step) {
+    const std::optional<StepPlace> open = board_.OpenStep();
+    ASSERT_TRUE(open.has_value());
+    EXPECT_EQ(open->step, step);
+    EXPECT_EQ(open->last_batch - open->first_batch, step % 4 == 3 ? 1U : 3U);
+    // In any order.
+    for (BatchSeq seq = open->last_batch; seq-- > open->first_batch;) {
+      EXPECT_FALSE(board_.TryLease().has_value());
+      EXPECT_FALSE(board_.IsDone(seq));
+      Finish(seq);
+      EXPECT_TRUE(other_.IsDone(seq));
+    }
+    MakeStep();
+    EXPECT_EQ(other_.version(), step + 1);
+    EXPECT_TRUE(other_.IsDone(open->first_batch));
+    EXPECT_FALSE(other_.IsDone(open->last_batch));
+  }
+  EXPECT_FALSE(board_.OpenStep().has_value());
+  EXPECT_FALSE(board_.TryLease().has_value());
+  EXPECT_EQ(board_.weights(12)[7], 100 + 29 * 30 / 2);
+}
+
+TEST_F(GradientBoardTest, TheLeaseShowsGradientsAndSeedsInBatchOrder) {
+  PublishInitialWeights();
+  scheduler_.OpenForTraining(100);
+  Finish(2);
+  Finish(0);
+  Finish(1);
+  std::optional<StepLease> lease = other_.TryLease();
+  ASSERT_TRUE(lease.has_value());
+  EXPECT_EQ(lease->new_version(), 1U);
+  ASSERT_EQ(lease->gradients().size(), 3U);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(lease->gradients()[i].size(), 33U);
+    EXPECT_EQ(lease->gradients()[i][32], static_cast<float>(i));
+  }
+  EXPECT_THAT(lease->num_seeds(), ElementsAre(1, 2, 3));
+  EXPECT_EQ(lease->old_weights()[0], 100);
+  Fill(lease->new_weights(), 5);
+  EXPECT_EQ(board_.weights(0)[0], 100);  // Untouched until the next step.
+}
+
+TEST_F(GradientBoardTest, StepsOpenAtTheGateAlone) {
+  PublishInitialWeights();
+  EXPECT_THAT(board_.MarkDone(0, {}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no step")));
+  scheduler_.OpenForTraining(1);
+  scheduler_.OpenForTraining(0);  // Never lowers.
+  EXPECT_EQ(board_.training_limit(), 1U);
+  EXPECT_THAT(board_.MarkDone(3, {}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("step 0")));
+  for (const BatchSeq seq : {0, 1, 2}) Finish(seq);
+  MakeStep();
+  EXPECT_FALSE(board_.OpenStep().has_value());
+  EXPECT_THAT(board_.MarkDone(3, {}),
+              StatusIs(StatusCode::kFailedPrecondition));
+  // Of a committed step: the gradient would overwrite a later batch's.
+  EXPECT_TRUE(board_.IsDone(1));
+  EXPECT_THAT(board_.MarkDone(1, {}),
+              StatusIs(StatusCode::kFailedPrecondition));
+}
+
+TEST_F(GradientBoardTest, ABatchIsRecordedOnce) {
+  PublishInitialWeights();
+  scheduler_.OpenForTraining(100);
+  EXPECT_FALSE(board_.record(1).has_value());
+  BatchRecord record;
+  record.digest = 7;
+  record.loss = 0.5F;
+  record.sync = 3;
+  record.trainer = kTrainer;
+  ASSERT_THAT(board_.MarkDone(1, record), IsOk());
+  record.digest = 8;
+  ASSERT_THAT(other_.MarkDone(1, record), IsOk());  // Done already.
+  const std::optional<BatchRecord> stored = scheduler_.record(1);
+  ASSERT_TRUE(stored.has_value());
+  EXPECT_EQ(stored->seq_plus_one, 2U);
+  EXPECT_EQ(stored->digest, 7U);
+  EXPECT_EQ(stored->loss, 0.5F);
+  EXPECT_EQ(stored->sync, 3);
+  EXPECT_EQ(stored->trainer, kTrainer);
+}
+
+TEST_F(GradientBoardTest, RecordsStayUntilTheNextEpochsBatch) {
+  PublishInitialWeights();
+  scheduler_.OpenForTraining(100);
+  for (BatchSeq seq = 0; seq < 10; ++seq) {
+    Finish(seq);
+    if (board_.OpenStep()->last_batch == seq + 1) MakeStep();
+  }
+  Finish(10);
+  EXPECT_FALSE(board_.record(0).has_value());
+  EXPECT_EQ(board_.record(10)->num_seeds, 11U);
+  EXPECT_EQ(board_.record(9)->num_seeds, 10U);
+  EXPECT_FALSE(board_.record(19).has_value());
+}
+
+TEST_F(GradientBoardTest, ADeadLeaseholderLeavesEverythingAsItWas) {
+  std::optional<StepLease> first = board_.TryLease();
+  ASSERT_TRUE(first.has_value());
+  EXPECT_FALSE(scheduler_.ReclaimLeaseOf(kOther));
+  EXPECT_FALSE(scheduler_.ReclaimLeaseOf(kNoOwner));
+  EXPECT_TRUE(scheduler_.ReclaimLeaseOf(kTrainer));
+  EXPECT_FALSE(scheduler_.ReclaimLeaseOf(kTrainer));
+  EXPECT_FALSE(board_.version().has_value());
+  EXPECT_THAT(std::move(*first).Publish(),
+              StatusIs(StatusCode::kFailedPrecondition));
+  PublishInitialWeights();
+
+  scheduler_.OpenForTraining(100);
+  for (const BatchSeq seq : {0, 1, 2}) Finish(seq);
+  std::optional<StepLease> second = other_.TryLease();
+  ASSERT_TRUE(second.has_value());
+  Fill(second->new_weights(), -1);  // Half a step.
+  EXPECT_EQ(board_.version(), 0U);
+  EXPECT_TRUE(scheduler_.ReclaimLeaseOf(kOther));
+  EXPECT_EQ(board_.version(), 0U);
+  MakeStep();
+  EXPECT_EQ(board_.weights(1)[0], 103);
+  EXPECT_THAT(
+      std::move(*second).Publish(),
+      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("version 1")));
+  EXPECT_EQ(board_.version(), 1U);
+}
+
+TEST_F(GradientBoardTest, AnAbandonedLeaseIsTakenAgain) {
+  PublishInitialWeights();
+  scheduler_.OpenForTraining(100);
+  for (const BatchSeq seq : {0, 1, 2}) Finish(seq);
+  {
+    std::optional<StepLease> abandoned = other_.TryLease();
+    EXPECT_TRUE(abandoned.has_value());
+    const StepLease moved = *std::move(abandoned);
+    EXPECT_THAT(std::move(*abandoned).Publish(),
+                StatusIs(StatusCode::kFailedPrecondition));
+    EXPECT_FALSE(board_.TryLease().has_value());
+  }
+  MakeStep();
+}
+
+TEST_F(GradientBoardTest, EveryChangeIsAnnounced) {
+  GlobalQueue queue(segment_.get(), kNoOwner);
+  GlobalQueue sampler(segment_.get(), 3);
+  GlobalQueue trainer(segment_.get(), kTrainer);
+  uint32_t seen = board_.changes();
+  const auto changed = [&] {
+    // A wait for what was announced already would be a lost wake-up.
+    EXPECT_THAT(board_.WaitForChange(seen, FarDeadline()), IsOk());
+    return std::exchange(seen, board_.changes()) != board_.changes();
+  };
+  PublishInitialWeights();
+  EXPECT_TRUE(changed()) << "initial weights";
+  scheduler_.OpenForTraining(1);
+  EXPECT_TRUE(changed()) << "training opened";
+  queue.OpenForSampling(30);
+  EXPECT_TRUE(changed()) << "sampling opened";
+  ProduceNext(&sampler, 0);
+  EXPECT_TRUE(changed()) << "task ready";
+  { auto abandoned = trainer.TryClaimForReading(0, 1); }
+  EXPECT_TRUE(changed()) << "task ready again";
+  for (const BatchSeq seq : {0, 1, 2}) {
+    Finish(seq);
+    EXPECT_TRUE(changed()) << "batch done";
+  }
+  { auto abandoned = board_.TryLease(); }
+  EXPECT_TRUE(changed()) << "lease free again";
+  MakeStep();
+  EXPECT_TRUE(changed()) << "version published";
+  queue.ReclaimSlotsOf(9);
+  EXPECT_TRUE(changed()) << "slots reclaimed";
+  scheduler_.ReclaimLeaseOf(9);
+  EXPECT_TRUE(changed()) << "lease reclaimed";
+  queue.Stop();
+  EXPECT_TRUE(board_.changes() != seen) << "stopped";
+  EXPECT_THAT(board_.WaitForChange(board_.changes(), FarDeadline()),
+              StatusIs(StatusCode::kCancelled));
+}
+
+TEST_F(GradientBoardTest, WaitingForAVersionEndsInOneOfThreeWays) {
+  EXPECT_THAT(board_.WaitForVersion(0, NoWait()), IsOk());
+  EXPECT_FALSE(*board_.WaitForVersion(0, NoWait()));
+  PublishInitialWeights();
+  EXPECT_TRUE(*board_.WaitForVersion(0, FarDeadline()));
+  EXPECT_FALSE(*board_.WaitForVersion(1, NoWait()));
+  GlobalQueue(segment_.get(), kNoOwner).Stop();
+  EXPECT_TRUE(*board_.WaitForVersion(0, FarDeadline()));
+  EXPECT_THAT(board_.WaitForVersion(1, FarDeadline()),
+              StatusIs(StatusCode::kCancelled));
+}
+
+}  // namespace
+}  // namespace fgnn

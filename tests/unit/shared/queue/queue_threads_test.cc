@@ -1,0 +1,236 @@
+// Many threads, as ThreadSanitizer sees them; each waits as its process would.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "shared/queue/record_words.h"
+#include "shared/queue/segment_layout.h"
+#include "shared/queue/slot_table.h"
+#include "tests/unit/shared/queue/exact_job.h"
+
+namespace fgnn {
+namespace {
+
+using absl::StatusCode;
+
+// Turns until the job ends, waiting where there is nothing to do.
+void RunTrainer(Segment* segment, OwnerIndex owner, Deadline deadline) {
+  GlobalQueue queue(segment, owner);
+  GradientBoard board(segment, owner);
+  while (MonotonicClock::now() < deadline) {
+    const uint32_t seen = board.changes();
+    const auto turn = TrainerTurn(&queue, &board, segment->options());
+    if (absl::IsCancelled(turn.status())) return;
+    ASSERT_THAT(turn, IsOk());
+    if (*turn == Turn::kFinished) return;
+    if (*turn == Turn::kDone) continue;
+    const absl::Status waited = board.WaitForChange(seen, deadline);
+    if (absl::IsCancelled(waited)) return;
+    ASSERT_THAT(waited, IsOk());
+  }
+  ADD_FAILURE() << "trainer " << owner << " met its deadline";
+}
+
+// Claims, writes, publishes; every 7th claim is given back first.
+void RunSampler(Segment* segment, OwnerIndex owner, uint32_t overflow_block,
+                Deadline deadline) {
+  GlobalQueue queue(segment, owner, overflow_block);
+  for (uint64_t turn = owner; MonotonicClock::now() < deadline; ++turn) {
+    auto slot = queue.ClaimForWriting(deadline);
+    if (absl::IsCancelled(slot.status())) return;
+    ASSERT_THAT(slot, IsOk());
+    ASSERT_TRUE(slot->has_value());
+    if (turn % 7 == 0) continue;
+    const uint32_t num_edges = EdgesOf((*slot)->seq());
+    if (!WriteTestTask((*slot)->block(), (*slot)->seq(), num_edges).ok()) {
+      ASSERT_THAT((*slot)->SwitchToOverflow(deadline), IsOk());
+      ASSERT_THAT(WriteTestTask((*slot)->block(), (*slot)->seq(), num_edges),
+                  IsOk());
+    }
+    ASSERT_THAT(std::move(**slot).Publish(), IsOk());
+  }
+  ADD_FAILURE() << "sampler " << owner << " met its deadline";
+}
+
+struct Crowd {
+  uint32_t num_slots;
+  int num_samplers;
+  int num_trainers;
+  uint32_t batches_per_step;
+};
+
+class QueueThreadsTest : public testing::TestWithParam<Crowd> {};
+
+TEST_P(QueueThreadsTest, EveryBatchCountsOnce) {
+  const Crowd crowd = GetParam();
+  SegmentOptions options = SmallOptions();
+  options.num_slots = crowd.num_slots;
+  options.batches_per_epoch = 1000;
+  options.epochs = 3;
+  options.batches_per_step = crowd.batches_per_step;
+  const std::unique_ptr<Segment> segment = MakeSegment(options);
+  GlobalQueue scheduler(segment.get(), kNoOwner);
+  GradientBoard board(segment.get(), kNoOwner);
+  const Deadline deadline = DeadlineIn(std::chrono::seconds(120));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < crowd.num_samplers; ++i) {
+    // Two threads of a process share its index and its overflow block.
+    const auto process = static_cast<OwnerIndex>(i / 2);
+    threads.emplace_back([&segment, process, deadline] {
+      RunSampler(segment.get(), static_cast<OwnerIndex>(1 + process), process,
+                 deadline);
+    });
+  }
+  for (int i = 0; i < crowd.num_trainers; ++i) {
+    threads.emplace_back([&segment, i, deadline] {
+      RunTrainer(segment.get(), static_cast<OwnerIndex>(10 + i), deadline);
+    });
+  }
+  scheduler.OpenForSampling(1500);
+  board.OpenForTraining(LastVersion(options) / 2);
+  scheduler.OpenForSampling(3000);
+  board.OpenForTraining(LastVersion(options));
+  const auto finished = board.WaitForVersion(LastVersion(options), deadline);
+  scheduler.Stop();
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_THAT(finished, IsOk());
+  EXPECT_TRUE(*finished);
+  ExpectExactResult(segment.get());
+}
+
+INSTANTIATE_TEST_SUITE_P(Crowds, QueueThreadsTest,
+                         testing::Values(Crowd{1, 1, 1, 1}, Crowd{3, 1, 1, 2},
+                                         Crowd{3, 4, 1, 2}, Crowd{7, 1, 4, 3},
+                                         Crowd{16, 4, 4, 8}));
+
+TEST(QueueWaitTest, AReleaseWakesAWaitingSampler) {
+  SegmentOptions options = SmallOptions();
+  options.num_slots = 1;
+  const std::unique_ptr<Segment> segment = MakeSegment(options);
+  GlobalQueue sampler(segment.get(), 1);
+  GlobalQueue trainer(segment.get(), 2);
+  sampler.OpenForSampling(2);
+  ProduceNext(&sampler, 0);
+  std::thread waiting([&sampler] {
+    auto slot = sampler.ClaimForWriting(FarDeadline());
+    ASSERT_THAT(slot, IsOk());
+    ASSERT_TRUE(slot->has_value());
+    EXPECT_EQ((*slot)->seq(), 1U);
+  });
+  FGNN_ASSERT_OK_AND_ASSIGN(auto read, trainer.TryClaimForReading(0, 1));
+  ASSERT_THAT(std::move(*read).Release(), IsOk());
+  waiting.join();
+}
+
+TEST(QueueWaitTest, APublishedTaskWakesAWaitingTrainer) {
+  const std::unique_ptr<Segment> segment = MakeSegment(SmallOptions());
+  GlobalQueue sampler(segment.get(), 1);
+  GlobalQueue trainer(segment.get(), 2);
+  std::thread waiting([&trainer] {
+    auto slot = trainer.ClaimForReading(0, 10, FarDeadline());
+    ASSERT_THAT(slot, IsOk());
+    ASSERT_TRUE(slot->has_value());
+    EXPECT_TRUE(HoldsTestTask((*slot)->block(), 0));
+  });
+  sampler.OpenForSampling(1);
+  ProduceNext(&sampler, 0);
+  waiting.join();
+}
+
+// I7: a peer that is killed between its change and the announcement leaves the
+// change alone; those who wait must find it by themselves.
+TEST(QueueWaitTest, AnUnannouncedTaskIsFound) {
+  const std::unique_ptr<Segment> segment = MakeSegment(SmallOptions());
+  GlobalQueue sampler(segment.get(), 1);
+  GlobalQueue trainer(segment.get(), 2);
+  GradientBoard board(segment.get(), 2);
+  sampler.OpenForSampling(1);
+  FGNN_ASSERT_OK_AND_ASSIGN(auto slot, sampler.TryClaimForWriting());
+  ASSERT_THAT(WriteTestTask(slot->block(), 0, 5), IsOk());
+  const uint32_t seen = board.changes();
+  std::thread claiming([&trainer] {
+    auto ready = trainer.ClaimForReading(0, 10, FarDeadline());
+    ASSERT_THAT(ready, IsOk());
+    EXPECT_TRUE(ready->has_value());
+  });
+  const SlotTable slots(*segment);
+  EXPECT_TRUE(slots.Move(0, slots.WordOf(0, SlotState::kWriting, 1),
+                         slots.WordOf(0, SlotState::kReady, kNoOwner)));
+  claiming.join();
+  // The loop of a trainer comes round as well.
+  EXPECT_THAT(board.WaitForChange(board.changes(), FarDeadline()), IsOk());
+  EXPECT_NE(seen, board.changes());  // The claim was given back, announced.
+}
+
+TEST(QueueWaitTest, StopWakesEveryone) {
+  const std::unique_ptr<Segment> segment = MakeSegment(SmallOptions());
+  std::vector<std::thread> threads;
+  threads.emplace_back([&segment] {
+    GlobalQueue queue(segment.get(), 1);
+    EXPECT_THAT(queue.ClaimForWriting(FarDeadline()),
+                StatusIs(StatusCode::kCancelled));
+  });
+  threads.emplace_back([&segment] {
+    GlobalQueue queue(segment.get(), 2);
+    EXPECT_THAT(queue.ClaimForReading(0, 9, FarDeadline()),
+                StatusIs(StatusCode::kCancelled));
+  });
+  threads.emplace_back([&segment] {
+    GradientBoard board(segment.get(), 3);
+    EXPECT_THAT(board.WaitForVersion(1, FarDeadline()),
+                StatusIs(StatusCode::kCancelled));
+  });
+  GlobalQueue(segment.get(), kNoOwner).Stop();
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(QueueWaitTest, WaitsEndAtTheirDeadline) {
+  const std::unique_ptr<Segment> segment = MakeSegment(SmallOptions());
+  GlobalQueue queue(segment.get(), 1);
+  const Deadline deadline = DeadlineIn(std::chrono::milliseconds(5));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto write, queue.ClaimForWriting(deadline));
+  EXPECT_FALSE(write.has_value());
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto read,
+                            queue.ClaimForReading(0, 9, deadline));
+  EXPECT_FALSE(read.has_value());
+  EXPECT_GE(MonotonicClock::now(), deadline);
+}
+
+// Records of one place, written again and again while another thread reads.
+TEST(RecordTest, NoReaderSeesHalfARecord) {
+  alignas(64) std::array<uint64_t, sizeof(BatchRecord) / 8> words = {};
+  constexpr BatchSeq kRounds = 20000;
+  std::atomic<bool> done = false;
+  std::thread writer([&words, &done] {
+    for (BatchSeq seq = 0; seq < kRounds; ++seq) {
+      BatchRecord record;
+      record.seq_plus_one = seq + 1;
+      record.digest = static_cast<uint32_t>(seq);
+      record.num_edges = seq;
+      record.trainer = static_cast<uint16_t>(seq);
+      StoreRecord(words.data(), record);
+    }
+    done = true;
+  });
+  BatchSeq seq = 0;
+  bool last = false;
+  do {
+    last = done;
+    seq = SharedWord(words[0]).load();
+    if (seq-- == 0) continue;
+    const std::optional<BatchRecord> record = LoadRecord(words.data(), seq);
+    if (!record.has_value()) continue;
+    EXPECT_EQ(record->digest, static_cast<uint32_t>(seq));
+    EXPECT_EQ(record->num_edges, seq);
+    EXPECT_EQ(record->trainer, static_cast<uint16_t>(seq));
+  } while (!last);
+  EXPECT_EQ(seq, kRounds - 1);
+  writer.join();
+}
+
+}  // namespace
+}  // namespace fgnn

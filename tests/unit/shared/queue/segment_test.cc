@@ -1,0 +1,390 @@
+// A segment is made where it fits, and attached only if it is what it says.
+#include "shared/queue/segment.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/crc32c.h"
+#include "shared/base/philox.h"
+#include "shared/queue/segment_layout.h"
+#include "tests/unit/shared/queue/segment_for_tests.h"
+
+namespace fgnn {
+namespace {
+
+using absl::StatusCode;
+using testing::HasSubstr;
+
+UniqueFd Duplicate(const Segment& segment) {
+  return UniqueFd(::dup(segment.fd()));
+}
+
+// What a stranger may hand to Attach().
+class Forgery {
+ public:
+  explicit Forgery(const SegmentOptions& options) {
+    const std::unique_ptr<Segment> segment = MakeSegment(options);
+    bytes_.resize(segment->total_bytes());
+    EXPECT_EQ(::pread(segment->fd(), bytes_.data(), bytes_.size(), 0),
+              static_cast<ssize_t>(bytes_.size()));
+  }
+  SegmentHeader* header() {
+    return reinterpret_cast<SegmentHeader*>(bytes_.data());
+  }
+  void Sign() {
+    header()->header_crc = 0;
+    header()->header_crc = ExtendCrc32c(0, header(), sizeof(SegmentHeader));
+  }
+  void Resize(size_t bytes) { bytes_.resize(bytes); }
+  UniqueFd Make(unsigned seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) {
+    UniqueFd fd(::memfd_create("forgery", MFD_ALLOW_SEALING));
+    EXPECT_EQ(::write(fd.get(), bytes_.data(), bytes_.size()),
+              static_cast<ssize_t>(bytes_.size()));
+    if (seals != 0) {
+      EXPECT_EQ(::fcntl(fd.get(), F_ADD_SEALS, seals), 0);
+    }
+    return fd;
+  }
+
+ private:
+  std::vector<char> bytes_;
+};
+
+TEST(SegmentTest, AnotherMappingSeesTheSameMemory) {
+  const SegmentOptions options = SmallOptions();
+  const std::unique_ptr<Segment> first = MakeSegment(options);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto second,
+                            Segment::Attach(Duplicate(*first), kTestJob));
+  EXPECT_EQ(second->total_bytes(), first->total_bytes());
+  EXPECT_EQ(second->options().num_slots, options.num_slots);
+  EXPECT_EQ(second->options().overflow_bytes, options.overflow_bytes);
+  EXPECT_EQ(second->options().epochs, options.epochs);
+  EXPECT_EQ(second->options().num_parameters, options.num_parameters);
+  EXPECT_EQ(second->options().batches_per_step, options.batches_per_step);
+
+  GlobalQueue scheduler(first.get(), kNoOwner);
+  GlobalQueue sampler(first.get(), 1);
+  GlobalQueue trainer(second.get(), 2);
+  scheduler.OpenForSampling(1);
+  ProduceNext(&sampler, 0);
+  FGNN_ASSERT_OK_AND_ASSIGN(auto slot, trainer.TryClaimForReading(0, 1));
+  ASSERT_TRUE(slot.has_value());
+  EXPECT_TRUE(HoldsTestTask(slot->block(), 0));
+}
+
+TEST(SegmentTest, NobodyCanChangeItsSize) {
+  const std::unique_ptr<Segment> segment = MakeSegment(SmallOptions());
+  EXPECT_NE(::ftruncate(segment->fd(), 0), 0);
+  EXPECT_NE(::ftruncate(segment->fd(), 1 << 24), 0);
+  EXPECT_NE(::fcntl(segment->fd(), F_ADD_SEALS, F_SEAL_WRITE), 0);
+  EXPECT_NE(::fcntl(segment->fd(), F_GETFD) & FD_CLOEXEC, 0);
+}
+
+TEST(SegmentTest, WhatDoesNotFitIsRefusedWithNeedAndHave) {
+  SegmentOptions options = SmallOptions();
+  options.slot_bytes = uint64_t{1} << 40;
+  EXPECT_THAT(
+      Segment::Create(options),
+      StatusIs(StatusCode::kResourceExhausted,
+               testing::AllOf(HasSubstr("needs 4"), HasSubstr("available"),
+                              HasSubstr("lower queue.slots"))));
+  // So large that a sum of sizes would wrap.
+  options.num_slots = 4096;
+  options.slot_bytes = uint64_t{1} << 42;
+  options.overflow_bytes = uint64_t{1} << 42;
+  options.num_parameters = uint64_t{1} << 38;
+  options.batches_per_step = 1024;
+  options.batches_per_epoch = uint64_t{1} << 47;
+  options.epochs = 1;
+  EXPECT_THAT(Segment::Create(options),
+              StatusIs(StatusCode::kResourceExhausted));
+}
+
+TEST(SegmentTest, OptionsOutOfRangeAreRefusedByName) {
+  struct Wrong {
+    const char* field;
+    std::function<void(SegmentOptions*)> change;
+  };
+  for (const Wrong& wrong : std::vector<Wrong>{
+           {"num_slots", [](SegmentOptions* o) { o->num_slots = 0; }},
+           {"num_slots", [](SegmentOptions* o) { o->num_slots = 4097; }},
+           {"slot_bytes", [](SegmentOptions* o) { o->slot_bytes = 511; }},
+           {"slot_bytes",
+            [](SegmentOptions* o) { o->slot_bytes = ~uint64_t{0}; }},
+           {"num_overflow_blocks",
+            [](SegmentOptions* o) { o->num_overflow_blocks = 256; }},
+           {"overflow_bytes", [](SegmentOptions* o) { o->overflow_bytes = 0; }},
+           {"batches_per_epoch",
+            [](SegmentOptions* o) { o->batches_per_epoch = 0; }},
+           {"epochs", [](SegmentOptions* o) { o->epochs = 0; }},
+           {"epochs", [](SegmentOptions* o) { o->epochs = uint64_t{1} << 47; }},
+           {"batches_per_step",
+            [](SegmentOptions* o) { o->batches_per_step = 0; }},
+           {"batches_per_step",
+            [](SegmentOptions* o) { o->batches_per_step = 1025; }},
+           {"num_parameters",
+            [](SegmentOptions* o) { o->num_parameters = uint64_t{1} << 60; }},
+           {"optimizer_floats_per_parameter", [](SegmentOptions* o) {
+              o->optimizer_floats_per_parameter = 17;
+            }}}) {
+    SegmentOptions options = SmallOptions();
+    EXPECT_THAT(ValidateOptions(options), IsOk());
+    wrong.change(&options);
+    EXPECT_THAT(Segment::Create(options),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr(wrong.field)));
+    // The same out of a segment's header.
+    Forgery forgery(SmallOptions());
+    forgery.header()->num_slots = options.num_slots;
+    forgery.header()->slot_bytes = options.slot_bytes;
+    forgery.header()->num_overflow_blocks = options.num_overflow_blocks;
+    forgery.header()->overflow_bytes = options.overflow_bytes;
+    forgery.header()->batches_per_epoch = options.batches_per_epoch;
+    forgery.header()->epochs = options.epochs;
+    forgery.header()->batches_per_step = options.batches_per_step;
+    forgery.header()->num_parameters = options.num_parameters;
+    forgery.header()->optimizer_floats_per_parameter =
+        options.optimizer_floats_per_parameter;
+    forgery.Sign();
+    EXPECT_THAT(Segment::Attach(forgery.Make(), kTestJob),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr(wrong.field)));
+  }
+}
+
+TEST(SegmentTest, AttachAcceptsAnHonestCopy) {
+  EXPECT_THAT(Segment::Attach(Forgery(SmallOptions()).Make(), kTestJob),
+              IsOk());
+}
+
+TEST(SegmentTest, AttachRefusesWhatIsNotSealed) {
+  Forgery forgery(SmallOptions());
+  for (const unsigned seals : {0, F_SEAL_SHRINK, F_SEAL_SHRINK | F_SEAL_GROW,
+                               F_SEAL_GROW | F_SEAL_SEAL}) {
+    EXPECT_THAT(Segment::Attach(forgery.Make(seals), kTestJob),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("sealed")));
+  }
+  EXPECT_THAT(Segment::Attach(UniqueFd(), kTestJob),
+              StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(Segment::Attach(UniqueFd(::open("/dev/zero", O_RDWR)), kTestJob),
+              StatusIs(StatusCode::kInvalidArgument));
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const UniqueFd write_end(ends[1]);
+  EXPECT_THAT(Segment::Attach(UniqueFd(ends[0]), kTestJob),
+              StatusIs(StatusCode::kInvalidArgument));
+}
+
+TEST(SegmentTest, AttachRefusesWhatIsTruncatedOrTooLong) {
+  const uint64_t bytes = SegmentBytes(SmallOptions());
+  for (const uint64_t wrong :
+       {uint64_t{0}, uint64_t{1}, sizeof(SegmentHeader) - 1,
+        sizeof(SegmentHeader), bytes - 4096, bytes - 1, bytes + 1, 2 * bytes}) {
+    Forgery forgery(SmallOptions());
+    forgery.Resize(wrong);
+    EXPECT_THAT(Segment::Attach(forgery.Make(), kTestJob),
+                StatusIs(StatusCode::kInvalidArgument))
+        << wrong << " bytes";
+  }
+}
+
+TEST(SegmentTest, AttachRefusesOtherJobsVersionsAndSizes) {
+  struct Change {
+    const char* reason;
+    std::function<void(SegmentHeader*)> change;
+  };
+  for (const Change& change : std::vector<Change>{
+           {"magic", [](SegmentHeader* h) { h->magic ^= 1; }},
+           {"version", [](SegmentHeader* h) { h->layout_version += 1; }},
+           {"another job", [](SegmentHeader* h) { h->job_key += 1; }},
+           {"add up", [](SegmentHeader* h) { h->total_bytes += 4096; }},
+           {"add up", [](SegmentHeader* h) { h->num_slots += 8; }},
+           {"add up", [](SegmentHeader* h) { h->num_parameters += 4096; }},
+           {"add up", [](SegmentHeader* h) { h->batches_per_epoch = 1 << 20; }},
+           {"add up",
+            [](SegmentHeader* h) { h->num_parameters = uint64_t{1} << 38; }}}) {
+    Forgery forgery(SmallOptions());
+    change.change(forgery.header());
+    forgery.Sign();
+    EXPECT_THAT(
+        Segment::Attach(forgery.Make(), kTestJob),
+        StatusIs(StatusCode::kInvalidArgument, HasSubstr(change.reason)));
+  }
+}
+
+TEST(SegmentTest, AttachNoticesEveryFlippedBitOfTheHeader) {
+  Forgery forgery(SmallOptions());
+  auto* bytes = reinterpret_cast<unsigned char*>(forgery.header());
+  for (size_t byte = 0; byte < sizeof(SegmentHeader); ++byte) {
+    for (int bit = 0; bit < 8; ++bit) {
+      bytes[byte] ^= static_cast<unsigned char>(1 << bit);
+      EXPECT_THAT(Segment::Attach(forgery.Make(), kTestJob),
+                  StatusIs(StatusCode::kInvalidArgument));
+      bytes[byte] ^= static_cast<unsigned char>(1 << bit);
+    }
+  }
+}
+
+SegmentOptions RandomOptions(uint64_t seed) {
+  const PhiloxKey key = MakePhiloxKey(seed, 0, 0, 0, Purpose::kGenerateDataset);
+  uint32_t draw = 0;
+  const auto below = [&](uint64_t range) {
+    const PhiloxBlock block = Philox4x32({draw++, 0, 0, 0}, key);
+    return UniformBelow((uint64_t{block.words[0]} << 32) | block.words[1],
+                        range);
+  };
+  SegmentOptions options;
+  options.job_key = kTestJob;
+  options.num_slots = static_cast<uint32_t>(1 + below(20));
+  options.slot_bytes = 512 + below(5000);
+  options.num_overflow_blocks = static_cast<uint32_t>(below(4));
+  options.overflow_bytes = 512 + below(9000);
+  options.batches_per_epoch = 1 + below(50);
+  options.epochs = 1 + below(5);
+  options.batches_per_step = static_cast<uint32_t>(1 + below(9));
+  options.num_parameters = below(3000);
+  options.optimizer_floats_per_parameter = static_cast<uint32_t>(below(4));
+  return options;
+}
+
+// Everything in a segment as [begin, end), by way of its accessors.
+std::vector<std::pair<uintptr_t, uintptr_t>> Everything(
+    const Segment& segment) {
+  const SegmentOptions& options = segment.options();
+  const Segment::Regions& regions = segment.regions();
+  std::vector<std::pair<uintptr_t, uintptr_t>> all;
+  const auto add = [&all](const void* begin, size_t bytes) {
+    const auto address = reinterpret_cast<uintptr_t>(begin);
+    all.emplace_back(address, address + bytes);
+  };
+  add(&regions.control(), sizeof(ControlWords));
+  for (uint32_t slot = 0; slot < options.num_slots; ++slot) {
+    add(regions.slot_block(slot).data(), options.slot_bytes);
+  }
+  for (uint32_t i = 0; i < options.num_overflow_blocks; ++i) {
+    add(regions.overflow_block(i).data(), options.overflow_bytes);
+  }
+  for (uint32_t place = 0; place < options.batches_per_step; ++place) {
+    add(regions.gradient(place).data(), options.num_parameters * 4);
+  }
+  for (BatchSeq seq = 0; seq < options.batches_per_epoch; ++seq) {
+    add(regions.record_words(seq), sizeof(BatchRecord));
+  }
+  for (const uint64_t version : {0, 1}) {
+    add(regions.weights(version).data(), options.num_parameters * 4);
+    add(regions.optimizer_state(version).data(),
+        options.num_parameters * options.optimizer_floats_per_parameter * 4);
+  }
+  return all;
+}
+
+TEST(SegmentTest, RegionsAreAlignedApartAndWithinTheSegment) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed=", seed));
+    const std::unique_ptr<Segment> segment = MakeSegment(RandomOptions(seed));
+    auto all = Everything(*segment);
+    std::sort(all.begin(), all.end());
+    for (size_t i = 1; i < all.size(); ++i) {
+      EXPECT_LE(all[i - 1].second, all[i].first);
+    }
+    // The control words lie 64 bytes or more behind the mapping's start, which
+    // is on a page.
+    const uintptr_t base =
+        reinterpret_cast<uintptr_t>(&segment->regions().control()) / 4096 *
+        4096;
+    EXPECT_GE(all.front().first, base + sizeof(SegmentHeader));
+    EXPECT_LE(all.back().second, base + segment->total_bytes());
+    for (const BatchSeq seq : {0, 1, 7}) {
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(
+                    segment->regions().slot_block(seq).data()) %
+                    64,
+                0U);
+      EXPECT_EQ(
+          reinterpret_cast<uintptr_t>(segment->regions().weights(seq).data()) %
+              64,
+          0U);
+    }
+  }
+}
+
+// I9: whatever number a peer left in shared memory, it leads to a place that
+// is one of the segment's.
+TEST(SegmentTest, NoNumberLeadsOutOfTheSegment) {
+  const std::unique_ptr<Segment> segment = MakeSegment(SmallOptions());
+  const Segment::Regions& regions = segment->regions();
+  const auto all = Everything(*segment);
+  const auto is_place = [&all](const void* begin) {
+    return std::any_of(all.begin(), all.end(), [begin](const auto& place) {
+      return place.first == reinterpret_cast<uintptr_t>(begin);
+    });
+  };
+  for (const uint64_t number :
+       {uint64_t{5}, uint64_t{4096}, uint64_t{1} << 32, uint64_t{1} << 48,
+        uint64_t{1} << 63, ~uint64_t{0}}) {
+    EXPECT_TRUE(is_place(regions.slot_block(number).data()));
+    EXPECT_TRUE(is_place(regions.overflow_block(number).data()));
+    EXPECT_TRUE(is_place(regions.record_words(number)));
+    EXPECT_TRUE(is_place(regions.weights(number).data()));
+    EXPECT_TRUE(is_place(regions.optimizer_state(number).data()));
+    EXPECT_TRUE(
+        is_place(regions.gradient(static_cast<uint32_t>(number)).data()));
+    regions.slot_word(number).load();
+    regions.slot_place(number).load();
+    regions.overflow_word(number).load();
+    regions.done_word(static_cast<uint32_t>(number)).load();
+  }
+}
+
+// The same through the queue: a peer has filled the words with nonsense.
+TEST(SegmentTest, NonsenseInTheWordsCrashesNobody) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const std::unique_ptr<Segment> segment = MakeSegment(SmallOptions());
+    const PhiloxKey key =
+        MakePhiloxKey(seed, 0, 0, 0, Purpose::kGenerateDataset);
+    auto* words = reinterpret_cast<uint64_t*>(&segment->regions().control());
+    const auto* end =
+        reinterpret_cast<const uint64_t*>(segment->regions().weights(0).data());
+    for (uint32_t i = 0; words + i < end; ++i) {
+      const PhiloxBlock block = Philox4x32({i, 0, 0, 0}, key);
+      // Small numbers pass for seqs and versions, large ones for nothing.
+      words[i] = (uint64_t{block.words[0]} << 32 | block.words[1]) >>
+                 (block.words[2] % 64);
+    }
+    SharedWord(segment->regions().control().stopped).store(0);
+    GlobalQueue sampler(segment.get(), 1, 0);
+    GlobalQueue trainer(segment.get(), 2);
+    GradientBoard board(segment.get(), 2);
+    (void)sampler.Counts();
+    if (auto slot = sampler.TryClaimForWriting(); slot.ok() && *slot) {
+      (void)(*slot)->SwitchToOverflow(NoWait());
+      std::memset((*slot)->block().data(), 1, (*slot)->block().size());
+      (void)std::move(**slot).Publish();
+    }
+    if (auto slot = trainer.TryClaimForReading(0, 100); slot.ok() && *slot) {
+      (void)ReadTask((*slot)->block(), kTestJob);
+      (void)board.MarkDone((*slot)->seq(), {});
+      (void)std::move(**slot).Release();
+    }
+    (void)board.record(3);
+    if (auto lease = board.TryLease()) {
+      (void)lease->num_seeds();
+      for (const auto gradient : lease->gradients()) {
+        EXPECT_EQ(gradient.size(), SmallOptions().num_parameters);
+      }
+      (void)std::move(*lease).Publish();
+    }
+    sampler.ReclaimSlotsOf(1);
+    board.ReclaimLeaseOf(2);
+  }
+}
+
+}  // namespace
+}  // namespace fgnn
