@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +20,14 @@ namespace {
 
 using Importer =
     std::function<absl::StatusOr<ImportSummary>(const ImportOptions&)>;
+
+FeatureType FeatureTypeOf(const std::string& name) {
+  for (const FeatureType type :
+       {FeatureType::kFloat16, FeatureType::kBfloat16}) {
+    if (name == NameOf(type)) return type;
+  }
+  return FeatureType::kFloat32;
+}
 
 // Runs `import` and tells how it goes and how it went.
 absl::Status RunImport(const Importer& import, ImportOptions options,
@@ -216,20 +223,22 @@ class ImportCommands {
         ->required();
     command.add_option("--name", options.name,
                        "Of the dataset; default: the folder's");
-    static const std::map<std::string, FeatureType> kTypes = {
-        {"f32", FeatureType::kFloat32},
-        {"f16", FeatureType::kFloat16},
-        {"bf16", FeatureType::kBfloat16}};
     command
-        .add_option("--feature-type", options.feature_type,
-                    "f32, f16 or bf16; default: f32")
-        ->transform(CLI::CheckedTransformer(kTypes));
-    static const std::map<std::string, bool> kNormalize = {{"rows", true},
-                                                           {"none", false}};
+        .add_option_function<std::string>(
+            "--feature-type",
+            [&options](const std::string& name) {
+              options.feature_type = FeatureTypeOf(name);
+            },
+            "f32 (default), f16 or bf16")
+        ->check(CLI::IsMember({"f32", "f16", "bf16"}));
     command
-        .add_option("--normalize-features", options.normalize_features,
-                    "rows: each divided by its sum; default: none")
-        ->transform(CLI::CheckedTransformer(kNormalize));
+        .add_option_function<std::string>(
+            "--normalize-features",
+            [&options](const std::string& name) {
+              options.normalize_features = name == "rows";
+            },
+            "rows: each divided by its sum; default: none")
+        ->check(CLI::IsMember({"rows", "none"}));
     command.add_option("--classes", options.num_classes,
                        "Default: one more than the highest label");
     command.add_option("--train-fraction", options.train_fraction,

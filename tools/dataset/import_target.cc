@@ -13,6 +13,9 @@ namespace {
 
 constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
 constexpr double kProgressSeconds = 0.02;
+// A line of an edge list is seldom longer than 24 bytes, its edge takes at
+// least 4 on disk: so sorting takes at most half of what it writes.
+constexpr uint64_t kSourcePerSortByte = 12;
 constexpr uint64_t kMinSortBytes = uint64_t{8} << 20;
 constexpr uint64_t kMaxSortBytes = uint64_t{256} << 20;
 
@@ -48,12 +51,10 @@ absl::Status ImportTarget::BeginEdges(bool with_weights,
   builder.deduplicate = !options_.keep_duplicates;
   builder.drop_self_loops = options_.drop_self_loops;
   builder.with_weights = with_weights;
-  // An output is rarely smaller than half its source: memory stays below
-  // twice the output for small sources too.
-  builder.memory_bytes =
-      source_bytes == 0
-          ? kMaxSortBytes
-          : std::clamp(source_bytes / 2, kMinSortBytes, kMaxSortBytes);
+  builder.memory_bytes = source_bytes == 0
+                             ? kMaxSortBytes
+                             : std::clamp(source_bytes / kSourcePerSortByte,
+                                          kMinSortBytes, kMaxSortBytes);
   FGNN_ASSIGN_OR_RETURN(edges_, CscBuilder::Create(writer_.folder(), builder));
   return absl::OkStatus();
 }
@@ -112,6 +113,10 @@ void ImportTarget::Progress(std::string_view stage, uint64_t done,
 }
 
 absl::StatusOr<ImportSummary> ImportTarget::Finish(uint64_t num_nodes) {
+  if (num_edges_added_ == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(source_, ": holds no edges; is it the right file?"));
+  }
   if (num_nodes == 0 || num_nodes > kMaxNodes) {
     return absl::InvalidArgumentError(
         absl::StrCat(source_, ": holds ", FormatCount(num_nodes),
@@ -241,10 +246,6 @@ absl::Status ImportTarget::CheckSplit(const Split& split,
 }
 
 absl::Status ImportTarget::FinishEdges(uint64_t num_nodes) {
-  if (num_edges_added_ == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(source_, ": holds no edges; is it the right file?"));
-  }
   FGNN_ASSIGN_OR_RETURN(
       const CscTotals totals,
       edges_->Finish(num_nodes, [this](uint64_t done, uint64_t total) {

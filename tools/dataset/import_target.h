@@ -31,8 +31,8 @@ class ImportTarget {
   static absl::StatusOr<std::unique_ptr<ImportTarget>> Create(
       const ImportOptions& options, std::string source);
 
-  // Once, before the edges. `source_bytes` (0: not known) bounds the memory
-  // for sorting them.
+  // Once, before the edges. `source_bytes`, of the file that they come from (0:
+  // not known), bounds the memory for sorting them.
   absl::Status BeginEdges(bool with_weights, uint64_t source_bytes);
   absl::Status AddEdge(GlobalId source, GlobalId destination,
                        float weight = 1.0F) {

@@ -31,10 +31,13 @@ struct NpzArchive::Archive {
 class NpzMember : public ByteSource {
  public:
   NpzMember(std::shared_ptr<NpzArchive::Archive> archive, zip_file_t* file,
-            uint64_t size, std::string what)
+            const zip_stat_t& stat, std::string what)
       : archive_(std::move(archive)),
         file_(file),
-        size_(size),
+        size_(stat.size),
+        // Compressed members cannot seek, and are broken by trying.
+        is_stored_((stat.valid & ZIP_STAT_COMP_METHOD) != 0 &&
+                   stat.comp_method == ZIP_CM_STORE),
         what_(std::move(what)) {}
   NpzMember(const NpzMember&) = delete;
   NpzMember& operator=(const NpzMember&) = delete;
@@ -58,9 +61,13 @@ class NpzMember : public ByteSource {
 
   absl::Status Skip(uint64_t bytes) override {
     if (bytes == 0) return absl::OkStatus();
-    // Works for stored members only.
-    if (::zip_fseek(file_, static_cast<zip_int64_t>(bytes), SEEK_CUR) == 0) {
-      return absl::OkStatus();
+    if (is_stored_) {
+      if (::zip_fseek(file_, static_cast<zip_int64_t>(bytes), SEEK_CUR) == 0) {
+        return absl::OkStatus();
+      }
+      return absl::InvalidArgumentError(
+          absl::StrCat(what_, ": damaged archive (", ::zip_file_strerror(file_),
+                       "); fetch it again"));
     }
     std::vector<std::byte> dropped(std::min<uint64_t>(bytes, kSkipBytes));
     while (bytes > 0) {
@@ -82,6 +89,7 @@ class NpzMember : public ByteSource {
   std::shared_ptr<NpzArchive::Archive> archive_;
   zip_file_t* file_;
   uint64_t size_;
+  bool is_stored_;
   std::string what_;
 };
 
@@ -141,7 +149,7 @@ absl::StatusOr<ArrayStream> NpzArchive::OpenArray(
         absl::StrCat("open ", what, ": ", ::zip_strerror(archive_->zip)));
   }
   return ArrayStream::Open(
-      std::make_unique<NpzMember>(archive_, file, stat.size, what), what);
+      std::make_unique<NpzMember>(archive_, file, stat, what), what);
 }
 
 }  // namespace fgnn
