@@ -1,0 +1,189 @@
+#include "shared/rpc/descriptors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <filesystem>
+#include <string>
+
+#include "shared/base/thread.h"
+#include "shared/rpc/socket_name.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+Deadline Soon() { return DeadlineIn(std::chrono::seconds(30)); }
+
+class DescriptorServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    segment_.Reset(::memfd_create("segment", MFD_CLOEXEC));
+    ASSERT_TRUE(segment_.valid());
+    ASSERT_EQ(::write(segment_.get(), "hello", 5), 5);
+  }
+
+  absl::StatusOr<std::unique_ptr<DescriptorServer>> Start() {
+    return DescriptorServer::Start(
+        path_,
+        [this](pid_t peer, const std::string& job_id) -> absl::StatusOr<int> {
+          last_peer_ = peer;
+          if (job_id == "job-1") return segment_.get();
+          return absl::NotFoundError("no job " + job_id + " on this host");
+        });
+  }
+
+  // What a client that does not know the protocol gets back.
+  std::string SendRaw(const std::string& packet) {
+    const UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    const sockaddr_un address = *MakeSocketAddress(path_);
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address),
+                        sizeof(address)),
+              0);
+    EXPECT_EQ(::send(fd.get(), packet.data(), packet.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(packet.size()));
+    std::array<char, 4096> reply;
+    const ssize_t size = ::recv(fd.get(), reply.data(), reply.size(), 0);
+    return size < 0 ? "" : std::string(reply.data(), static_cast<size_t>(size));
+  }
+
+  TempFolder folder_;
+  fs::path path_ = folder_ / "host.sock";
+  UniqueFd segment_;
+  std::atomic<pid_t> last_peer_{0};
+};
+
+TEST_F(DescriptorServerTest, HandsOverTheVeryFile) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server, Start());
+  FGNN_ASSERT_OK_AND_ASSIGN(const UniqueFd fd,
+                            RequestSegment(path_, "job-1", Soon()));
+  struct stat ours;
+  struct stat theirs;
+  ASSERT_EQ(::fstat(segment_.get(), &ours), 0);
+  ASSERT_EQ(::fstat(fd.get(), &theirs), 0);
+  EXPECT_EQ(ours.st_ino, theirs.st_ino);
+  EXPECT_NE(fd.get(), segment_.get());
+  EXPECT_EQ(last_peer_, ::getpid());
+}
+
+TEST_F(DescriptorServerTest, TheSocketIsForUserAndGroupAloneAndGoesAway) {
+  {
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto server, Start());
+    struct stat info;
+    ASSERT_EQ(::lstat(path_.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode, static_cast<mode_t>(S_IFSOCK | 0660));
+    EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kAlreadyExists,
+                                  HasSubstr("socket in use")));
+  }
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
+}
+
+// In another process: the descriptor crosses, the kernel names the peer, a
+// wrong job is refused in words.
+TEST_F(DescriptorServerTest, ServesAnotherProcess) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server, Start());
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    // Plain exit codes: this is not the test's process.
+    const absl::StatusOr<UniqueFd> fd = RequestSegment(path_, "job-1", Soon());
+    std::array<char, 5> text{};
+    if (!fd.ok()) ::_exit(1);
+    if (::pread(fd->get(), text.data(), text.size(), 0) != 5) ::_exit(2);
+    if (std::string(text.data(), 5) != "hello") ::_exit(3);
+    const absl::StatusOr<UniqueFd> none =
+        RequestSegment(path_, "job-2", Soon());
+    if (!absl::IsNotFound(none.status())) ::_exit(4);
+    if (none.status().message() != "no job job-2 on this host") ::_exit(5);
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(last_peer_, child);
+}
+
+TEST_F(DescriptorServerTest, PassesTheHandlersErrorOn) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server, Start());
+  EXPECT_THAT(RequestSegment(path_, "a job with blanks", Soon()),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "no job a job with blanks on this host"));
+}
+
+TEST_F(DescriptorServerTest, AnswersNonsenseAndLives) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server, Start());
+  for (const std::string packet :
+       {"x", "segment", "segment ", "give job-1", " "}) {
+    EXPECT_THAT(SendRaw(packet), HasSubstr("error 3 ")) << packet;
+  }
+  EXPECT_THAT(SendRaw(std::string(10'000, 'x')), HasSubstr("too long"));
+  EXPECT_THAT(RequestSegment(path_, "job-1", Soon()), IsOk());
+}
+
+// Descriptors that a peer sends along are closed, not kept.
+TEST_F(DescriptorServerTest, KeepsNoDescriptors) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server, Start());
+  const auto count = [] {
+    return std::distance(fs::directory_iterator("/proc/self/fd"), {});
+  };
+  FGNN_ASSERT_OK(RequestSegment(path_, "job-1", Soon()));
+  const auto before = count();
+  for (int i = 0; i < 20; ++i) {
+    FGNN_ASSERT_OK(RequestSegment(path_, "job-1", Soon()));
+    EXPECT_FALSE(RequestSegment(path_, "job-2", Soon()).ok());
+  }
+  // The server may still be closing its end of the last connection.
+  EXPECT_LE(count(), before + 1);
+}
+
+TEST_F(DescriptorServerTest, APeerThatSaysNothingDoesNotStopOthers) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server, Start());
+  const UniqueFd silent(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const sockaddr_un address = *MakeSocketAddress(path_);
+  ASSERT_EQ(::connect(silent.get(), reinterpret_cast<const sockaddr*>(&address),
+                      sizeof(address)),
+            0);
+  EXPECT_THAT(RequestSegment(path_, "job-1", Soon()), IsOk());
+}
+
+TEST_F(DescriptorServerTest, WithoutAServerItIsUnavailable) {
+  EXPECT_THAT(
+      RequestSegment(path_, "job-1", Soon()),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr(path_.string())));
+  { FGNN_ASSERT_OK_AND_ASSIGN(const auto server, Start()); }
+  EXPECT_THAT(RequestSegment(path_, "job-1", Soon()),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(DescriptorServerTest, ASchedulerThatHangsOrDiesIsAnError) {
+  const UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const sockaddr_un address = *MakeSocketAddress(path_);
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address),
+                   sizeof(address)),
+            0);
+  ASSERT_EQ(::listen(listener.get(), 8), 0);
+  EXPECT_THAT(
+      RequestSegment(path_, "job-1", DeadlineIn(std::chrono::milliseconds(30))),
+      StatusIs(absl::StatusCode::kDeadlineExceeded));
+  Thread dies("dies", [&] {
+    ::close(::accept(listener.get(), nullptr, nullptr));
+    ::close(::accept(listener.get(), nullptr, nullptr));
+  });
+  EXPECT_THAT(RequestSegment(path_, "job-1", Soon()),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,266 @@
+#include "shared/rpc/host_session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/synchronization/notification.h"
+#include "shared/base/thread.h"
+#include "shared/config/state_dir.h"
+#include "shared/rpc/descriptors.h"
+#include "shared/telemetry/process.h"
+#include "tests/fakes/fake_host_service.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::AllOf;
+using testing::HasSubstr;
+
+Deadline Soon() { return DeadlineIn(std::chrono::seconds(30)); }
+
+class HostSessionTest : public testing::Test {
+ protected:
+  HostSessionTest() {
+    options_.state_dir = folder_.path();
+    options_.name = "sampler.0";
+    options_.role = "sampler";
+    options_.device = "cpu:0";
+    options_.version = "0.1.0";
+    options_.segment_layout_version = 7;
+  }
+
+  std::unique_ptr<RpcServer> Serve(FakeHostService* service) {
+    auto server =
+        RpcServer::Start(SchedulerSocketPath(folder_.path()), {service});
+    EXPECT_THAT(server, IsOk());
+    return *std::move(server);
+  }
+
+  absl::StatusOr<std::unique_ptr<HostSession>> Start(
+      Deadline deadline = Soon()) {
+    return HostSession::Start(
+        options_,
+        {[this] {
+           return WorkReport{turns_.load(), batches_.load(), working_.load()};
+         },
+         [this] {
+           ++times_orphaned_;
+           orphaned_.Notify();
+         }},
+        deadline);
+  }
+
+  bool WaitForOrphaned() {
+    return orphaned_.WaitForNotificationWithTimeout(absl::Seconds(30));
+  }
+
+  TempFolder folder_;
+  HostSessionOptions options_;
+  std::atomic<uint64_t> turns_{0};
+  std::atomic<uint64_t> batches_{0};
+  std::atomic<bool> working_{false};
+  std::atomic<int> times_orphaned_{0};
+  absl::Notification orphaned_;
+};
+
+TEST_F(HostSessionTest, SaysWhoItIs) {
+  FakeHostService service(/*generation=*/4);
+  const auto server = Serve(&service);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
+  EXPECT_EQ(session->scheduler_generation(), 4U);
+  ASSERT_EQ(service.registrations().size(), 1U);
+  const v1::RegisterRequest request = service.registrations().front();
+  EXPECT_EQ(request.name(), "sampler.0");
+  EXPECT_EQ(request.role(), "sampler");
+  EXPECT_EQ(request.device(), "cpu:0");
+  EXPECT_EQ(request.pid(), ::getpid());
+  EXPECT_EQ(request.start_time(), *ReadProcessStartTime(::getpid()));
+  EXPECT_EQ(request.socket_path(),
+            (folder_ / "executors/sampler.0.sock").string());
+  EXPECT_EQ(request.version(), "0.1.0");
+  EXPECT_EQ(request.segment_layout_version(), 7U);
+}
+
+TEST_F(HostSessionTest, WaitsForASchedulerThatStartsLater) {
+  FakeHostService service(/*generation=*/1);
+  std::unique_ptr<RpcServer> server;
+  // Registration begins before there is a socket: the service starts only
+  // once the session's thread runs.
+  absl::Notification begun;
+  Thread starter("starter", [&] {
+    begun.WaitForNotification();
+    server = Serve(&service);
+  });
+  begun.Notify();
+  EXPECT_THAT(Start(), IsOk());
+}
+
+TEST_F(HostSessionTest, GivesUpAtTheDeadlineAndNamesTheSocket) {
+  EXPECT_THAT(
+      Start(DeadlineIn(milliseconds(100))),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("scheduler.sock")));
+}
+
+TEST_F(HostSessionTest, DoesNotInsistWhereItIsRefused) {
+  FakeHostService service(/*generation=*/1);
+  service.AnswerRegister(
+      absl::FailedPreconditionError("version 0.2.0 runs here"));
+  const auto server = Serve(&service);
+  EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                HasSubstr("version 0.2.0 runs here")));
+  EXPECT_EQ(service.registrations().size(), 1U);
+}
+
+TEST_F(HostSessionTest, HeartbeatsTellHowWorkGoes) {
+  FakeHostService service(/*generation=*/1);
+  const auto server = Serve(&service);
+  turns_ = 3;
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
+  EXPECT_TRUE(service.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
+    return beat.name() == "sampler.0" && beat.pid() == ::getpid() &&
+           beat.work_loop_turns() == 3 && beat.state() == "idle" &&
+           beat.error_code() == 0;
+  }));
+  turns_ = 9;
+  batches_ = 5;
+  working_ = true;
+  EXPECT_TRUE(service.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
+    return beat.work_loop_turns() == 9 && beat.batches() == 5 &&
+           beat.state() == "working";
+  }));
+}
+
+TEST_F(HostSessionTest, RegistersAgainWithASchedulerThatForgotIt) {
+  FakeHostService service(/*generation=*/1);
+  const auto server = Serve(&service);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
+  service.Forget();
+  EXPECT_TRUE(service.WaitForRegistrations(2));
+}
+
+TEST_F(HostSessionTest, OutlivesARestartOfTheScheduler) {
+  FakeHostService before(/*generation=*/1);
+  auto server = Serve(&before);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
+  server.reset();
+  FakeHostService after(/*generation=*/2);
+  server = Serve(&after);
+  ASSERT_TRUE(after.WaitForRegistrations(1));
+  // A beat after the registration: by then the session has read the answer.
+  const size_t heard = after.heartbeats().size();
+  EXPECT_TRUE(after.WaitForHeartbeat([&](const v1::HeartbeatRequest&) {
+    return session->scheduler_generation() == 2;
+  }));
+  EXPECT_GE(after.heartbeats().size(), heard);
+  EXPECT_EQ(times_orphaned_, 0);
+}
+
+TEST_F(HostSessionTest, AFailureIsSaidAtOnceAndUntilItIsCleared) {
+  // Without the wake-up the next beat would come after ten seconds.
+  FakeHostService service(/*generation=*/1, /*interval_ms=*/10'000);
+  const auto server = Serve(&service);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
+  session->ReportFailure("job-1", absl::DataLossError("torn task"));
+  session->ReportFailure("job-1", absl::InternalError("a consequence"));
+  EXPECT_TRUE(service.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
+    return beat.job_id() == "job-1" &&
+           beat.error_code() == static_cast<int>(absl::StatusCode::kDataLoss) &&
+           beat.error_message() == "torn task";
+  }));
+  session->ReportFailure("job-2", absl::NotFoundError("no dataset"));
+  EXPECT_TRUE(service.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
+    return beat.job_id() == "job-2" && beat.error_message() == "no dataset";
+  }));
+}
+
+TEST_F(HostSessionTest, AClearedFailureIsNotSaidAgain) {
+  FakeHostService service(/*generation=*/1);
+  const auto server = Serve(&service);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
+  session->ReportFailure("job-1", absl::DataLossError("torn task"));
+  ASSERT_TRUE(service.WaitForHeartbeat(
+      [](const v1::HeartbeatRequest& beat) { return beat.error_code() != 0; }));
+  session->ClearFailure();
+  EXPECT_TRUE(service.WaitForHeartbeat(
+      [](const v1::HeartbeatRequest& beat) { return beat.error_code() == 0; }));
+}
+
+TEST_F(HostSessionTest, AnIdleDaemonWithoutASchedulerIsOrphanedOnce) {
+  options_.orphaned_after = milliseconds(0);
+  FakeHostService service(/*generation=*/1);
+  auto server = Serve(&service);
+  FGNN_ASSERT_OK_AND_ASSIGN(auto session, Start());
+  server.reset();
+  EXPECT_TRUE(WaitForOrphaned());
+  session.reset();
+  EXPECT_EQ(times_orphaned_, 1);
+}
+
+TEST_F(HostSessionTest, AWorkingDaemonGoesOnWithoutAScheduler) {
+  options_.orphaned_after = milliseconds(0);
+  working_ = true;
+  FakeHostService service(/*generation=*/1);
+  auto server = Serve(&service);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
+  server.reset();
+  FakeHostService after(/*generation=*/2);
+  server = Serve(&after);
+  // It came back, so it did not give up while nobody was there.
+  EXPECT_TRUE(after.WaitForRegistrations(1));
+  EXPECT_EQ(times_orphaned_, 0);
+}
+
+TEST_F(HostSessionTest, ADaemonThatANewSchedulerRefusesIsOrphaned) {
+  FakeHostService service(/*generation=*/1);
+  const auto server = Serve(&service);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
+  service.AnswerRegister(absl::FailedPreconditionError("another version"));
+  service.Forget();
+  EXPECT_TRUE(WaitForOrphaned());
+}
+
+TEST_F(HostSessionTest, EndsAtOnceWhileASchedulerHangs) {
+  options_.call_timeout = std::chrono::seconds(60);
+  FakeHostService service(/*generation=*/1);
+  const auto server = Serve(&service);
+  FGNN_ASSERT_OK_AND_ASSIGN(auto session, Start());
+  service.Hang(true);
+  turns_ = 1;
+  ASSERT_TRUE(service.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
+    return beat.work_loop_turns() == 1;
+  }));
+  const Stopwatch stopwatch;
+  session.reset();  // Its call is cancelled, not waited for.
+  EXPECT_LT(stopwatch.Seconds(), 30);
+  service.Hang(false);
+}
+
+TEST_F(HostSessionTest, AsksForSegmentsOnTheHostSocket) {
+  FakeHostService service(/*generation=*/1);
+  const auto server = Serve(&service);
+  const UniqueFd pipe_end(::dup(STDIN_FILENO));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const auto descriptors,
+      DescriptorServer::Start(
+          HostSocketPath(folder_.path()),
+          [&](pid_t, const std::string& job_id) -> absl::StatusOr<int> {
+            if (job_id == "job-1") return pipe_end.get();
+            return absl::NotFoundError("none");
+          }));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
+  EXPECT_THAT(session->RequestSegment("job-1", Soon()), IsOk());
+  EXPECT_THAT(session->RequestSegment("job-2", Soon()),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,214 @@
+#include "shared/rpc/server.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "shared/base/thread.h"
+#include "shared/rpc/channel.h"
+#include "tests/fakes/fake_host_service.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+constexpr milliseconds kLong{30'000};
+
+class RpcServerTest : public testing::Test {
+ protected:
+  absl::Status Register(const v1::RegisterRequest& request,
+                        milliseconds timeout = kLong) {
+    absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = MakeChannel(path_);
+    if (!channel.ok()) return channel.status();
+    grpc::ClientContext context;
+    if (timeout.count() > 0) SetDeadline(context, timeout);
+    v1::RegisterResponse response;
+    return FromGrpc(v1::HostService::NewStub(*channel)->Register(
+        &context, request, &response));
+  }
+
+  TempFolder folder_;
+  fs::path path_ = folder_ / "scheduler.sock";
+  FakeHostService service_{/*generation=*/1};
+};
+
+TEST_F(RpcServerTest, AnswersOnASocketForUserAndGroupAlone) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server,
+                            RpcServer::Start(path_, {&service_}));
+  struct stat info;
+  ASSERT_EQ(::lstat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode, static_cast<mode_t>(S_IFSOCK | 0660));
+  EXPECT_THAT(Register({}), IsOk());
+}
+
+TEST_F(RpcServerTest, LeavesNothingBehind) {
+  {
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto server,
+                              RpcServer::Start(path_, {&service_}));
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
+    server->Shutdown(milliseconds(0));
+    EXPECT_TRUE(fs::is_empty(folder_.path()));
+    server->Shutdown(milliseconds(0));
+  }
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
+}
+
+TEST_F(RpcServerTest, RefusesACallWithoutADeadline) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server,
+                            RpcServer::Start(path_, {&service_}));
+  EXPECT_THAT(Register({}, milliseconds(0)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("needs a deadline")));
+  EXPECT_THAT(Register({}, std::chrono::hours(2)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_TRUE(service_.registrations().empty());
+}
+
+TEST_F(RpcServerTest, RefusesAMessageBeyondOneMebibyteAndLives) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server,
+                            RpcServer::Start(path_, {&service_}));
+  // A client that does not keep to the limit itself.
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxSendMessageSize(-1);
+  const auto stub = v1::HostService::NewStub(grpc::CreateCustomChannel(
+      "unix:" + path_.string(), grpc::InsecureChannelCredentials(), arguments));
+  v1::RegisterRequest request;
+  request.set_name(std::string(kMaxMessageBytes + 1, 'x'));
+  grpc::ClientContext context;
+  SetDeadline(context, kLong);
+  v1::RegisterResponse response;
+  EXPECT_THAT(FromGrpc(stub->Register(&context, request, &response)),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(Register({}), IsOk());
+}
+
+TEST_F(RpcServerTest, RefusesASocketInUseWithoutHarmingIt) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server,
+                            RpcServer::Start(path_, {&service_}));
+  FakeHostService second(/*generation=*/2);
+  EXPECT_THAT(RpcServer::Start(path_, {&second}),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       "socket in use: " + path_.string() +
+                           "; another service runs in this state folder"));
+  EXPECT_THAT(Register({}), IsOk());
+  EXPECT_EQ(service_.registrations().size(), 1U);
+}
+
+// A server that was killed leaves its socket's name, on which nobody listens.
+TEST_F(RpcServerTest, ReplacesTheSocketOfADeadServer) {
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  FGNN_ASSERT_OK_AND_ASSIGN(const sockaddr_un address,
+                            MakeSocketAddress(path_));
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address),
+                   sizeof(address)),
+            0);
+  ::close(listener);
+  ASSERT_TRUE(fs::exists(path_));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server,
+                            RpcServer::Start(path_, {&service_}));
+  EXPECT_THAT(Register({}), IsOk());
+}
+
+TEST_F(RpcServerTest, DoesNotRemoveAFileThatIsNoSocket) {
+  std::ofstream(path_) << "mine";
+  EXPECT_THAT(
+      RpcServer::Start(path_, {&service_}),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("in the way")));
+  EXPECT_TRUE(fs::is_regular_file(path_));
+}
+
+TEST_F(RpcServerTest, DoesNotRemoveItsSuccessorsSocket) {
+  FGNN_ASSERT_OK_AND_ASSIGN(auto first, RpcServer::Start(path_, {&service_}));
+  fs::remove(path_);
+  FakeHostService second_service(/*generation=*/2);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto second,
+                            RpcServer::Start(path_, {&second_service}));
+  first.reset();
+  EXPECT_THAT(Register({}), IsOk());
+  EXPECT_EQ(second_service.registrations().size(), 1U);
+}
+
+TEST_F(RpcServerTest, NamesAPathThatIsTooLongOrNotThere) {
+  const fs::path too_long = folder_ / std::string(100, 'x');
+  EXPECT_THAT(
+      RpcServer::Start(too_long, {&service_}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("107; choose")));
+  EXPECT_THAT(MakeChannel(too_long),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(RpcServer::Start(folder_ / "none/s.sock", {&service_}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none/s.sock")));
+}
+
+TEST_F(RpcServerTest, ServesUnderANameWithSpecialCharacters) {
+  path_ = folder_ / "a b%20?#ü.sock";
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server,
+                            RpcServer::Start(path_, {&service_}));
+  EXPECT_THAT(Register({}), IsOk());
+}
+
+TEST_F(RpcServerTest, AClientReconnectsToARestartedServer) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto channel, MakeChannel(path_));
+  const auto stub = v1::HostService::NewStub(channel);
+  // The first call after a restart may still go to the old connection.
+  const auto call_until_answered = [&] {
+    const Deadline deadline = DeadlineIn(kLong);
+    absl::Status status;
+    do {
+      grpc::ClientContext context;
+      context.set_wait_for_ready(true);
+      SetDeadline(context, kLong);
+      v1::RegisterResponse response;
+      status = FromGrpc(stub->Register(&context, {}, &response));
+    } while (absl::IsUnavailable(status) && MonotonicClock::now() < deadline);
+    return status;
+  };
+  for (int round = 0; round < 3; ++round) {
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto server,
+                              RpcServer::Start(path_, {&service_}));
+    EXPECT_THAT(call_until_answered(), IsOk());
+  }
+}
+
+TEST_F(RpcServerTest, ACallWithoutAServerIsUnavailable) {
+  EXPECT_THAT(Register({}), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(RpcServerTest, WaitForServerSaysWhoIsAway) {
+  EXPECT_THAT(
+      WaitForServer(path_, DeadlineIn(milliseconds(50))),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr(path_.string())));
+  std::unique_ptr<RpcServer> server;
+  Thread starter("starter", [&] {
+    auto started = RpcServer::Start(path_, {&service_});
+    if (started.ok()) server = *std::move(started);
+  });
+  EXPECT_THAT(WaitForServer(path_, DeadlineIn(kLong)), IsOk());
+}
+
+TEST(StatusTest, PassesThroughGrpcUnchanged) {
+  for (int code = 0; code <= 16; ++code) {
+    const absl::Status status(static_cast<absl::StatusCode>(code),
+                              code == 0 ? "" : "why ü");
+    EXPECT_EQ(FromGrpc(ToGrpc(status)), status);
+  }
+  EXPECT_LE(ToGrpc(absl::InternalError(std::string(100'000, 'x')))
+                .error_message()
+                .size(),
+            8'000U);
+}
+
+}  // namespace
+}  // namespace fgnn
