@@ -27,12 +27,17 @@ absl::StatusOr<uint32_t> EpochSeeds::Draw(BatchPlace place,
                                    Purpose::kSeedPermutation));
   const uint64_t first = place.batch * batch_size_;
   const uint64_t count = std::min<uint64_t>(batch_size_, train_.size() - first);
+  // Places first: the processor cannot see past a permutation to the next read.
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t train_place = permutation(first + i);
-    const int64_t v = train_[train_place];
+    __builtin_prefetch(&train_[train_place]);
+    seeds[i] = static_cast<uint32_t>(train_place);
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    const int64_t v = train_[seeds[i]];
     if (v < 0 || static_cast<uint64_t>(v) >= num_nodes_) {
       return absl::InvalidArgumentError(
-          absl::StrCat("train.npy holds ", v, " at place ", train_place,
+          absl::StrCat("train.npy holds ", v, " at place ", seeds[i],
                        "; vertices are in [0, ", num_nodes_,
                        "): validate the dataset again"));
     }

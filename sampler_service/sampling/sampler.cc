@@ -46,6 +46,11 @@ absl::Status Validate(const SamplerInput& input,
                      graph.indptr.back(), "; expected 0 to ", num_indices,
                      ", the number of indices"));
   }
+  if (input.train.size() > UINT32_MAX) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("train.npy holds ", input.train.size(),
+                     " ids, more than vertices; ", "remove the repeated ids"));
+  }
   if (input.train.empty()) {
     return absl::InvalidArgumentError(
         "train set is empty; give train.npy at least one vertex");

@@ -7,15 +7,19 @@
 
 namespace fgnn {
 namespace {
-// A table of 8 MB and more misses the caches; this many lookups in flight
+// A table of some MB misses the near caches; this many lookups in flight
 // hide the time to memory.
 constexpr size_t kPrefetchDistance = 32;
+
+// A compiler that knew more than the value would make a branch of it, four
+// times slower.
+inline void KeepUnpredicted(uint32_t* value) { asm("" : "+r"(*value)); }
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DirectIdMap>> DirectIdMap::Create(
-    uint64_t num_nodes, uint64_t max_batch_nodes, uint32_t first_stamp) {
+    uint64_t num_nodes, uint64_t max_batch_nodes, uint32_t first_base) {
   std::unique_ptr<DirectIdMap> map(
-      new DirectIdMap(num_nodes, max_batch_nodes, first_stamp));
+      new DirectIdMap(num_nodes, max_batch_nodes, first_base));
   if (map->table_ == nullptr || map->nodes_ == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "no memory for an id map of ", num_nodes, " vertices: ",
@@ -25,29 +29,32 @@ absl::StatusOr<std::unique_ptr<DirectIdMap>> DirectIdMap::Create(
 }
 
 DirectIdMap::DirectIdMap(uint64_t num_nodes, uint64_t max_batch_nodes,
-                         uint32_t first_stamp)
+                         uint32_t first_base)
     : num_nodes_(num_nodes),
       max_batch_nodes_(std::min(num_nodes, max_batch_nodes)),
-      // calloc's zeros are a stamp that no batch has, and take no page before
+      // calloc's zeros are below every base, and take no page before
       // they are touched.
-      table_(static_cast<uint64_t*>(std::calloc(num_nodes_, sizeof(uint64_t)))),
+      table_(static_cast<uint32_t*>(std::calloc(num_nodes_, sizeof(uint32_t)))),
       nodes_(static_cast<GlobalId*>(
           std::calloc(max_batch_nodes_ + 1, sizeof(GlobalId)))),
-      stamp_(first_stamp - 1) {}
+      base_(first_base) {}
 
 void DirectIdMap::StartBatch() {
-  num_mapped_ = 0;
-  if (++stamp_ == 0) {
-    std::fill_n(table_.get(), num_nodes_, uint64_t{0});
-    stamp_ = 1;
+  const uint64_t next_base = uint64_t{base_} + num_mapped_;
+  if (next_base + max_batch_nodes_ > UINT32_MAX) {
+    std::fill_n(table_.get(), num_nodes_, uint32_t{0});
+    base_ = 1;
+  } else {
+    base_ = static_cast<uint32_t>(next_base);
   }
+  num_mapped_ = 0;
 }
 
 void DirectIdMap::MapInPlace(absl::Span<uint32_t> ids) {
-  uint64_t* const table = table_.get();
+  uint32_t* const table = table_.get();
   GlobalId* const nodes = nodes_.get();
-  const uint64_t stamp = stamp_;
-  uint64_t next = num_mapped_;
+  const uint32_t base = base_;
+  uint32_t next = base + num_mapped_;
   const size_t size = ids.size();
   uint32_t* const id = ids.data();
   for (size_t i = 0; i < std::min(size, kPrefetchDistance); ++i) {
@@ -55,15 +62,16 @@ void DirectIdMap::MapInPlace(absl::Span<uint32_t> ids) {
   }
   // Whether a vertex is new is a coin toss that no branch predictor wins, so
   // both outcomes are computed and everything is written in any case.
-  const auto map_one = [&](size_t i) {
+  const auto map_one = [&](size_t i) __attribute__((always_inline)) {
     const GlobalId v = id[i];
-    const uint64_t entry = table[v];
-    const bool is_new = (entry >> 32) != stamp;
-    const uint64_t local = is_new ? next : (entry & UINT32_MAX);
-    table[v] = stamp << 32 | local;
-    nodes[next] = v;
+    const uint32_t word = table[v];
+    const bool is_new = word < base;
+    uint32_t mapped = is_new ? next : word;
+    KeepUnpredicted(&mapped);
+    table[v] = mapped;
+    nodes[next - base] = v;
     next += is_new ? 1 : 0;
-    id[i] = static_cast<LocalId>(local);
+    id[i] = mapped - base;
   };
   size_t i = 0;
   for (; i + kPrefetchDistance < size; ++i) {
@@ -71,7 +79,7 @@ void DirectIdMap::MapInPlace(absl::Span<uint32_t> ids) {
     map_one(i);
   }
   for (; i < size; ++i) map_one(i);
-  num_mapped_ = static_cast<uint32_t>(next);
+  num_mapped_ = next - base;
 }
 
 absl::Span<const GlobalId> DirectIdMap::nodes() const {
@@ -79,7 +87,7 @@ absl::Span<const GlobalId> DirectIdMap::nodes() const {
 }
 
 uint64_t DirectIdMap::workspace_bytes() const {
-  return num_nodes_ * sizeof(uint64_t) +
+  return num_nodes_ * sizeof(uint32_t) +
          (max_batch_nodes_ + 1) * sizeof(GlobalId);
 }
 

@@ -1,7 +1,9 @@
-// An id map that looks vertices up by address: one 64-bit word per vertex of
-// the dataset, `stamp:32 | local id:32`. A word belongs to the batch whose
-// stamp it holds, so nothing is cleared between batches; only when stamps run
-// out, after 2^32 - 1 of them, the table is.
+// An id map that looks vertices up by address: one 32-bit word per vertex of
+// the dataset. A batch's local ids are written as base + local id, and the next
+// batch's base lies above all of them: so a word below the base belongs to an
+// earlier batch, and nothing is cleared between batches. Only when the words
+// run out of range is the table cleared, once in about 2^32 / U batches of U
+// vertices.
 #ifndef FGNN_SAMPLER_SERVICE_ID_MAP_CPU_DIRECT_ID_MAP_H_
 #define FGNN_SAMPLER_SERVICE_ID_MAP_CPU_DIRECT_ID_MAP_H_
 
@@ -19,11 +21,11 @@ namespace fgnn {
 class DirectIdMap final : public IdMap {
  public:
   // For vertices below num_nodes, of which a batch has at most
-  // max_batch_nodes (< 2^32 - 1). `first_stamp`: so that tests need not wait
-  // for it to wrap; >= 1. Pages are taken as they are touched.
+  // max_batch_nodes (< 2^32 - 1). `first_base`: so that tests need not wait
+  // for the words to run out; >= 1. Pages are taken as they are touched.
   // ResourceExhausted: no address space for the table.
   static absl::StatusOr<std::unique_ptr<DirectIdMap>> Create(
-      uint64_t num_nodes, uint64_t max_batch_nodes, uint32_t first_stamp = 1);
+      uint64_t num_nodes, uint64_t max_batch_nodes, uint32_t first_base = 1);
 
   void StartBatch() override;
   void MapInPlace(absl::Span<uint32_t> ids) override;
@@ -35,16 +37,16 @@ class DirectIdMap final : public IdMap {
     void operator()(void* memory) const { std::free(memory); }
   };
   DirectIdMap(uint64_t num_nodes, uint64_t max_batch_nodes,
-              uint32_t first_stamp);
+              uint32_t first_base);
 
   uint64_t num_nodes_;
   uint64_t max_batch_nodes_;
-  std::unique_ptr<uint64_t[], Free> table_;  // [num_nodes]
+  std::unique_ptr<uint32_t[], Free> table_;  // [num_nodes]
   // [max_batch_nodes + 1]: MapInPlace() writes before it knows whether a
   // vertex is new.
   std::unique_ptr<GlobalId[], Free> nodes_;
   uint32_t num_mapped_ = 0;
-  uint32_t stamp_;
+  uint32_t base_;
 };
 
 }  // namespace fgnn

@@ -1,6 +1,7 @@
 #include "sampler_service/sampling/cpu/hop_sampler.h"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 #include "absl/strings/str_cat.h"
@@ -8,10 +9,15 @@
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kPrefetchDistance = 16;
-constexpr uint32_t kLineBytes = 64;
-// Of a list that is taken whole; the hardware follows the rest.
-constexpr uint64_t kMaxPrefetchedLines = 8;
+// Accesses to memory that are under way at once.
+constexpr uint64_t kPrefetchedLists = 32;
+constexpr uint32_t kPrefetchedEdges = 128;
+
+// Room for the edges of a group and those before it that are not yet read.
+uint32_t RingSize(uint32_t max_fanout) {
+  return std::bit_ceil(kDrawLanes * std::min(max_fanout, kMaxLaneFanout) +
+                       kPrefetchedEdges);
+}
 
 }  // namespace
 
@@ -19,7 +25,8 @@ template <typename Index>
 absl::StatusOr<std::unique_ptr<HopSampler<Index>>> HopSampler<Index>::Create(
     const Options& options) {
   std::unique_ptr<HopSampler> sampler(new HopSampler(options));
-  if (sampler->lists_ == nullptr || sampler->groups_ == nullptr) {
+  if (sampler->lists_ == nullptr || sampler->group_ == nullptr ||
+      sampler->ring_ == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "no memory for a sampler's workspace of ", sampler->workspace_bytes(),
         " bytes; lower sampling.threads or sampling.batch_size"));
@@ -32,7 +39,10 @@ HopSampler<Index>::HopSampler(const Options& options)
     : options_(options),
       lists_(new (std::nothrow) AdjacencyList[options.max_destinations]),
       large_draw_(options.max_fanout),
-      groups_(new (std::nothrow) std::array<Group, 2>) {}
+      group_(new (std::nothrow) Group),
+      ring_mask_(RingSize(options.max_fanout) - 1) {
+  ring_.reset(new (std::nothrow) EdgeOffset[uint64_t{ring_mask_} + 1]);
+}
 
 template <typename Index>
 absl::Status HopSampler<Index>::LookUp(absl::Span<const GlobalId> nodes) {
@@ -41,8 +51,8 @@ absl::Status HopSampler<Index>::LookUp(absl::Span<const GlobalId> nodes) {
   const uint64_t size = nodes.size();
   bool falls = false;
   for (uint64_t i = num_known_; i < size; ++i) {
-    if (i + kPrefetchDistance < size) {
-      __builtin_prefetch(&indptr[nodes[i + kPrefetchDistance]]);
+    if (i + kPrefetchedLists < size) {
+      __builtin_prefetch(&indptr[nodes[i + kPrefetchedLists]]);
     }
     const EdgeOffset begin = indptr[nodes[i]];
     const EdgeOffset end = indptr[nodes[i] + uint64_t{1}];
@@ -69,113 +79,131 @@ uint64_t HopSampler<Index>::CountEdges(int32_t fanout) const {
 }
 
 template <typename Index>
-void HopSampler<Index>::Sort(uint32_t fanout, absl::Span<const GlobalId> nodes,
-                             uint64_t first, uint32_t* indptr,
-                             Group* group) const {
+void HopSampler<Index>::Sort(PhiloxKey key, uint32_t fanout,
+                             absl::Span<const GlobalId> nodes, uint64_t first,
+                             uint32_t* indptr) {
   const uint64_t last = std::min<uint64_t>(first + kDrawLanes, nodes.size());
+  EdgeOffset* const ring = ring_.get();
   uint32_t num_lanes = 0;
-  uint32_t num_whole = 0;
-  uint32_t num_large = 0;
   for (uint64_t i = first; i < last; ++i) {
     const AdjacencyList& list = lists_[i];
     const uint32_t out = indptr[i];
     if (list.degree <= fanout) {
-      group->whole[num_whole++] = {nodes[i], out, list};
-      indptr[i + 1] = out + static_cast<uint32_t>(list.degree);
-      continue;
+      const auto degree = static_cast<uint32_t>(list.degree);
+      for (uint32_t j = 0; j < degree; ++j) {
+        ring[(out + j) & ring_mask_] = list.begin + EdgeOffset{j};
+      }
+      indptr[i + 1] = out + degree;
+    } else if (list.degree <= UINT32_MAX) {
+      group_->draws.global_ids[num_lanes] = nodes[i];
+      group_->draws.degrees[num_lanes] = static_cast<uint32_t>(list.degree);
+      group_->begins[num_lanes] = list.begin;
+      group_->outs[num_lanes] = out;
+      indptr[i + 1] = out + fanout;
+      ++num_lanes;
+    } else {
+      uint32_t edge = out;
+      for (const uint64_t place :
+           large_draw_.Draw(key, nodes[i], list.degree, fanout)) {
+        ring[edge++ & ring_mask_] = list.begin + static_cast<EdgeOffset>(place);
+      }
+      indptr[i + 1] = edge;
     }
-    indptr[i + 1] = out + fanout;
-    if (fanout > kMaxLaneFanout || list.degree > UINT32_MAX) {
-      group->large[num_large++] = {nodes[i], out, list};
-      continue;
-    }
-    group->draws.global_ids[num_lanes] = nodes[i];
-    group->draws.degrees[num_lanes] = static_cast<uint32_t>(list.degree);
-    group->lane_begins[num_lanes] = list.begin;
-    group->lane_outs[num_lanes] = out;
-    ++num_lanes;
   }
-  group->num_lanes = num_lanes;
-  group->num_whole = num_whole;
-  group->num_large = num_large;
+  group_->num_lanes = num_lanes;
 }
 
+// Reads the edges before `until`, of `known` that are drawn.
 template <typename Index>
-void HopSampler<Index>::Prefetch(uint32_t fanout, const Group& group) const {
+void HopSampler<Index>::Gather(uint32_t until, uint32_t known, uint32_t* out) {
   const Index* const indices = options_.indices.data();
-  for (uint32_t i = 0; i < group.num_whole; ++i) {
-    const AdjacencyList& list = group.whole[i].list;
-    constexpr uint64_t kPerLine = kLineBytes / sizeof(Index);
-    const uint64_t most =
-        std::min<uint64_t>(list.degree, kMaxPrefetchedLines * kPerLine);
-    for (uint64_t at = 0; at < most; at += kPerLine) {
-      __builtin_prefetch(&indices[list.begin + static_cast<EdgeOffset>(at)]);
+  const EdgeOffset* const ring = ring_.get();
+  uint64_t largest = largest_index_;
+  for (uint32_t edge = num_gathered_; edge < until; ++edge) {
+    if (edge + kPrefetchedEdges < known) {
+      __builtin_prefetch(
+          &indices[ring[(edge + kPrefetchedEdges) & ring_mask_]]);
     }
+    const auto index = static_cast<uint64_t>(indices[ring[edge & ring_mask_]]);
+    largest = index > largest ? index : largest;
+    out[edge] = static_cast<uint32_t>(index);
   }
-  for (uint32_t lane = 0; lane < group.num_lanes; ++lane) {
-    const Index* const list = &indices[group.lane_begins[lane]];
-    for (uint32_t j = 0; j < fanout; ++j) {
-      __builtin_prefetch(&list[group.draws.places[j][lane]]);
-    }
-  }
+  num_gathered_ = until;
+  largest_index_ = largest;
 }
 
 template <typename Index>
-void HopSampler<Index>::Read(PhiloxKey key, uint32_t fanout, const Group& group,
-                             uint32_t* out) {
-  for (uint32_t i = 0; i < group.num_whole; ++i) {
-    const Single& single = group.whole[i];
-    const auto count = static_cast<EdgeOffset>(single.list.degree);
-    for (EdgeOffset j = 0; j < count; ++j) {
-      out[single.out + j] = Take(single.list.begin + j);
+void HopSampler<Index>::FillSmall(PhiloxKey key, uint32_t fanout,
+                                  absl::Span<const GlobalId> nodes,
+                                  const TaskWriter::HopArrays& hop) {
+  num_gathered_ = 0;
+  EdgeOffset* const ring = ring_.get();
+  for (uint64_t first = 0; first < nodes.size(); first += kDrawLanes) {
+    Sort(key, fanout, nodes, first, hop.indptr);
+    const Group& group = *group_;
+    if (group.num_lanes > 0) {
+      options_.draw_lanes(key, fanout, group.num_lanes, &group_->draws);
     }
+    for (uint32_t lane = 0; lane < group.num_lanes; ++lane) {
+      for (uint32_t j = 0; j < fanout; ++j) {
+        ring[(group.outs[lane] + j) & ring_mask_] =
+            group.begins[lane] + EdgeOffset{group.draws.places[j][lane]};
+      }
+    }
+    const uint32_t known =
+        hop.indptr[std::min<uint64_t>(first + kDrawLanes, nodes.size())];
+    Gather(known - std::min(known, kPrefetchedEdges), known, hop.indices);
   }
-  for (uint32_t lane = 0; lane < group.num_lanes; ++lane) {
-    uint32_t* const to = out + group.lane_outs[lane];
-    for (uint32_t j = 0; j < fanout; ++j) {
-      to[j] = Take(group.lane_begins[lane] +
-                   EdgeOffset{group.draws.places[j][lane]});
+  const uint32_t known = hop.indptr[nodes.size()];
+  Gather(known, known, hop.indices);
+}
+
+template <typename Index>
+void HopSampler<Index>::FillLarge(PhiloxKey key, uint64_t fanout,
+                                  absl::Span<const GlobalId> nodes,
+                                  const TaskWriter::HopArrays& hop) {
+  uint64_t largest = 0;
+  uint32_t* out = hop.indices;
+  const auto take = [&](Index index) {
+    largest = std::max(largest, static_cast<uint64_t>(index));
+    *out++ = static_cast<uint32_t>(index);
+  };
+  for (uint64_t i = 0; i < nodes.size(); ++i) {
+    const uint64_t degree = lists_[i].degree;
+    const Index* const list = options_.indices.data() + lists_[i].begin;
+    if (i + 1 < nodes.size()) {
+      __builtin_prefetch(options_.indices.data() + lists_[i + 1].begin);
     }
+    if (degree <= fanout) {
+      for (uint64_t j = 0; j < degree; ++j) take(list[j]);
+    } else {
+      const absl::Span<const uint64_t> places = large_draw_.Draw(
+          key, nodes[i], degree, static_cast<uint32_t>(fanout));
+      for (const uint64_t place : places) take(list[place]);
+    }
+    hop.indptr[i + 1] = static_cast<uint32_t>(out - hop.indices);
   }
-  for (uint32_t i = 0; i < group.num_large; ++i) {
-    const Single& single = group.large[i];
-    const absl::Span<const uint64_t> places =
-        large_draw_.Draw(key, single.v, single.list.degree, fanout);
-    for (const uint64_t place : places) {
-      __builtin_prefetch(&options_.indices[single.list.begin + place]);
-    }
-    for (uint32_t j = 0; j < fanout; ++j) {
-      out[single.out + j] =
-          Take(single.list.begin + static_cast<EdgeOffset>(places[j]));
-    }
-  }
+  largest_index_ = largest;
 }
 
 template <typename Index>
 absl::Status HopSampler<Index>::Fill(PhiloxKey key, int32_t fanout,
                                      absl::Span<const GlobalId> nodes,
                                      const TaskWriter::HopArrays& hop) {
-  const uint32_t most = fanout < 0 ? UINT32_MAX : static_cast<uint32_t>(fanout);
   hop.indptr[0] = 0;
   largest_index_ = 0;
-  // While one group's indices come from memory, the next one is drawn.
-  Group* drawn = &(*groups_)[0];
-  Group* coming = &(*groups_)[1];
-  for (uint64_t first = 0; first < nodes.size(); first += kDrawLanes) {
-    Sort(most, nodes, first, hop.indptr, drawn);
-    if (drawn->num_lanes > 0) {
-      options_.draw_lanes(key, most, drawn->num_lanes, &drawn->draws);
-    }
-    Prefetch(most, *drawn);
-    if (first > 0) Read(key, most, *coming, hop.indices);
-    std::swap(drawn, coming);
+  if (fanout < 0) {
+    FillLarge(key, UINT64_MAX, nodes, hop);
+  } else if (static_cast<uint32_t>(fanout) > kMaxLaneFanout) {
+    FillLarge(key, static_cast<uint64_t>(fanout), nodes, hop);
+  } else {
+    FillSmall(key, static_cast<uint32_t>(fanout), nodes, hop);
   }
-  if (!nodes.empty()) Read(key, most, *coming, hop.indices);
-  if (largest_index_ >= options_.indptr.size() - 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("indices.npy holds ", static_cast<int64_t>(largest_index_),
-                     "; vertices are in [0, ", options_.indptr.size() - 1,
-                     "): validate the dataset again"));
+  const uint64_t num_nodes = options_.indptr.size() - 1;
+  if (largest_index_ >= num_nodes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "indices.npy holds ", static_cast<int64_t>(largest_index_),
+        "; vertices are in [0, ", num_nodes, "): validate the dataset again"));
   }
   return absl::OkStatus();
 }

@@ -5,8 +5,8 @@
 //   CountEdges  how much room the hop takes
 //   Fill        indptr, and indices as global ids
 //
-// Each step runs over all destinations with its memory accesses prefetched, so
-// that the time to memory is paid once per group and not once per edge.
+// Each step runs over all destinations with a constant number of memory
+// accesses under way, so that the time to memory is not paid per edge.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_HOP_SAMPLER_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_HOP_SAMPLER_H_
 
@@ -64,40 +64,35 @@ class HopSampler {
     EdgeOffset begin;
     uint64_t degree;
   };
-  // A destination whose places are drawn one by one, or taken whole.
-  struct Single {
-    GlobalId v;
-    uint32_t out;  // Where its edges begin in the hop.
-    AdjacencyList list;
-  };
-  // kDrawLanes destinations, by what is to be done with them.
+  // Destinations of a group that lanes draw for.
   struct Group {
     LaneDraws draws;
-    std::array<EdgeOffset, kDrawLanes> lane_begins;
-    std::array<uint32_t, kDrawLanes> lane_outs;
-    std::array<Single, kDrawLanes> whole;
-    std::array<Single, kDrawLanes> large;
+    std::array<EdgeOffset, kDrawLanes> begins;
+    std::array<uint32_t, kDrawLanes> outs;  // Where their edges begin.
     uint32_t num_lanes = 0;
-    uint32_t num_whole = 0;
-    uint32_t num_large = 0;
   };
 
   explicit HopSampler(const Options& options);
-  void Sort(uint32_t fanout, absl::Span<const GlobalId> nodes, uint64_t first,
-            uint32_t* indptr, Group* group) const;
-  void Prefetch(uint32_t fanout, const Group& group) const;
-  void Read(PhiloxKey key, uint32_t fanout, const Group& group, uint32_t* out);
-  uint32_t Take(EdgeOffset place) {
-    const auto index = static_cast<uint64_t>(options_.indices[place]);
-    largest_index_ = index > largest_index_ ? index : largest_index_;
-    return static_cast<uint32_t>(index);
-  }
+  void FillSmall(PhiloxKey key, uint32_t fanout,
+                 absl::Span<const GlobalId> nodes,
+                 const TaskWriter::HopArrays& hop);
+  void FillLarge(PhiloxKey key, uint64_t fanout,
+                 absl::Span<const GlobalId> nodes,
+                 const TaskWriter::HopArrays& hop);
+  void Sort(PhiloxKey key, uint32_t fanout, absl::Span<const GlobalId> nodes,
+            uint64_t first, uint32_t* indptr);
+  void Gather(uint32_t until, uint32_t known, uint32_t* out);
 
   Options options_;
   std::unique_ptr<AdjacencyList[]> lists_;  // [max_destinations]
   uint64_t num_known_ = 0;
   LargeDraw large_draw_;
-  std::unique_ptr<std::array<Group, 2>> groups_;
+  std::unique_ptr<Group> group_;
+  // Edges of the hop that are drawn but not yet read: edge e is at
+  // e mod (ring_mask_ + 1).
+  std::unique_ptr<EdgeOffset[]> ring_;
+  uint32_t ring_mask_ = 0;
+  uint32_t num_gathered_ = 0;
   uint64_t largest_index_ = 0;  // Of this Fill(); negative ones are huge.
 };
 

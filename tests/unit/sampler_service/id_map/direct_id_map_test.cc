@@ -29,11 +29,11 @@ TEST(DirectIdMapTest, GivesLocalIdsInOrderOfFirstAppearance) {
   EXPECT_THAT(map->nodes(), ElementsAre(7, 3, 9, 0));
 }
 
-TEST(DirectIdMapTest, ForgetsVerticesBetweenBatchesAlsoWhenStampsWrap) {
+TEST(DirectIdMapTest, ForgetsVerticesBetweenBatchesAlsoWhenWordsRunOut) {
   constexpr uint32_t kNumNodes = 200;
   FGNN_ASSERT_OK_AND_ASSIGN(
       const std::unique_ptr<DirectIdMap> map,
-      DirectIdMap::Create(kNumNodes, kNumNodes, UINT32_MAX - 2));
+      DirectIdMap::Create(kNumNodes, kNumNodes, UINT32_MAX - 1000));
   reference::TestDraws draws(1);
   for (int batch = 0; batch < 10; ++batch) {
     map->StartBatch();
