@@ -1,0 +1,68 @@
+#include "scheduler/planning/placement.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace fgnn {
+namespace {
+
+ExecutorPlacement Place(ExecutorRole role, size_t number,
+                        const std::string& device) {
+  return {absl::StrCat(std::string(NameOf(role)), ".", number), role, device};
+}
+
+}  // namespace
+
+std::string_view NameOf(ExecutorRole role) {
+  return role == ExecutorRole::kSampler ? "sampler" : "trainer";
+}
+
+absl::StatusOr<ExecutorRole> ParseRole(std::string_view word) {
+  if (word == "sampler") return ExecutorRole::kSampler;
+  if (word == "trainer") return ExecutorRole::kTrainer;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "role is '", std::string(word), "', must be sampler or trainer"));
+}
+
+std::vector<ExecutorPlacement> PlaceExecutors(
+    uint32_t samplers, uint32_t trainers,
+    const std::vector<std::string>& devices) {
+  std::vector<ExecutorPlacement> placements;
+  placements.reserve(samplers + trainers);
+  for (uint32_t i = 0; i < samplers; ++i) {
+    placements.push_back(
+        Place(ExecutorRole::kSampler, i, devices[i % devices.size()]));
+  }
+  for (uint32_t i = 0; i < trainers; ++i) {
+    placements.push_back(Place(ExecutorRole::kTrainer, i,
+                               devices[(samplers + i) % devices.size()]));
+  }
+  return placements;
+}
+
+std::vector<ExecutorPlacement> PairPerDevice(
+    const std::vector<std::string>& devices) {
+  std::vector<ExecutorPlacement> placements;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    placements.push_back(Place(ExecutorRole::kSampler, i, devices[i]));
+    placements.push_back(Place(ExecutorRole::kTrainer, i, devices[i]));
+  }
+  return placements;
+}
+
+std::vector<std::string> SplitDeviceList(std::string_view text) {
+  std::vector<std::string> devices;
+  const std::vector<std::string> pieces =
+      absl::StrSplit(std::string(text), ',', absl::SkipWhitespace());
+  for (const std::string& piece : pieces) {
+    if (piece.find(':') == std::string::npos && !devices.empty()) {
+      absl::StrAppend(&devices.back(), ",", piece);
+    } else {
+      devices.push_back(piece);
+    }
+  }
+  return devices;
+}
+
+}  // namespace fgnn
