@@ -1,0 +1,232 @@
+// The daemons of this host: starts them, hears from them, learns of their death
+// from the kernel and of their hanging from silence, gives back what the dead
+// held, starts them again.
+//
+//   wanted ──spawn──▶ starting ──Register──▶ idle ──BeginAttach──▶ working
+//      ▲                  │                   │  ◀──EndDetach──        │
+//      └──── restart ─────┴──────── dead ◀────┴────────────────────────┘
+//
+// With `spawn` the daemons are children of the scheduler. Without, a service
+// manager starts them, and they come by registering.
+#ifndef FGNN_SCHEDULER_HOST_DAEMON_HOST_H_
+#define FGNN_SCHEDULER_HOST_DAEMON_HOST_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "scheduler/host/daemon_process.h"
+#include "scheduler/host/executor_calls.h"
+#include "scheduler/host/executor_view.h"
+#include "scheduler/host/hang_watch.h"
+#include "scheduler/host/job_segment.h"
+#include "scheduler/host/restart_budget.h"
+#include "scheduler/planning/placement.h"
+#include "shared/base/clock.h"
+#include "shared/base/thread.h"
+#include "shared/base/unique_fd.h"
+
+namespace fgnn {
+
+struct DaemonHostOptions {
+  std::filesystem::path state_dir;
+  bool spawn = false;
+  std::filesystem::path program_dir;  // Holds fgnn-sampler and fgnn-trainer.
+  std::string version;                // Daemons of another one are refused.
+  uint64_t generation = 0;            // Of this scheduler's start.
+  // Jobs that an earlier scheduler left running: a daemon that registers may
+  // still be attached to one.
+  std::vector<std::string> interrupted_jobs;
+  std::chrono::milliseconds heartbeat_interval{500};
+  // A daemon that was started registers within this, or is killed.
+  std::chrono::milliseconds register_within{60'000};
+  HangLimits hang;
+};
+
+struct DaemonRegistration {
+  std::string name;
+  std::string role;
+  std::string device;
+  pid_t pid = 0;
+  uint64_t start_time = 0;
+  std::string socket_path;
+  std::string version;
+  uint32_t segment_layout_version = 0;
+};
+
+struct DaemonHeartbeat {
+  std::string name;
+  pid_t pid = 0;
+  uint64_t batches = 0;
+  std::string job_id;
+  absl::Status failure;  // Why that job cannot go on there.
+};
+
+// A daemon to call.
+struct DaemonAddress {
+  std::string name;
+  pid_t pid = 0;
+  std::string socket;
+};
+
+struct AttachTicket {
+  DaemonAddress daemon;
+  OwnerIndex owner = kNoOwner;
+};
+
+// Thread-safe. One job at a time.
+class DaemonHost {
+ public:
+  // `calls` is borrowed.
+  static absl::StatusOr<std::unique_ptr<DaemonHost>> Start(
+      DaemonHostOptions options, ExecutorCalls* calls);
+  // The daemons live on, unless StopAll() ended them.
+  ~DaemonHost();
+
+  const DaemonHostOptions& options() const { return options_; }
+
+  // ---- For rpc/, on threads of the server.
+  // AlreadyExists: a living daemon has the name. FailedPrecondition: another
+  // version, or a service that starts its daemons itself did not start this
+  // one. Unavailable: the one before it is not buried yet; try again.
+  absl::Status Register(const DaemonRegistration& registration);
+  // NotFound: not registered.
+  absl::Status Heartbeat(const DaemonHeartbeat& heartbeat);
+  std::vector<ExecutorView> Executors() const;
+  // The descriptor of the running job's segment, for a daemon that was or is
+  // being attached to it. PermissionDenied, NotFound.
+  absl::StatusOr<int> SegmentFor(pid_t peer, const std::string& job_id) const;
+
+  // ---- For the job runner, on its thread.
+  // Makes `placements` the daemons that are wanted: stops all others and those
+  // on another device, starts those that are missing. `restarts`: of each in
+  // ten minutes. Does not wait for them to register. From now on Failure() is
+  // this job's; an empty id: nobody's.
+  absl::Status Want(const std::string& job_id,
+                    const std::vector<ExecutorPlacement>& placements,
+                    uint32_t restarts);
+  // OK, or why the job cannot go on: a daemon died too often or reported it.
+  absl::Status Failure() const;
+  // True once every wanted daemon is registered. False at the deadline.
+  bool WaitUntilRegistered(Deadline deadline) const;
+  // Wanted daemons that are not registered, "sampler.0 on cpu:0".
+  std::vector<std::string> Unregistered() const;
+  // Restarts since Want() named the job.
+  uint32_t restarts() const;
+
+  // `segment` is borrowed until CloseSegment().
+  void OpenSegment(JobSegment* segment);
+  void CloseSegment();
+
+  // Registered daemons of the role; of the open segment's job if `attached`.
+  std::vector<DaemonAddress> Find(ExecutorRole role, bool attached) const;
+  // The wanted, idle daemons that could be attached now.
+  std::vector<std::string> Attachable() const;
+  // Gives the daemon an owner index. NotFound: it is no longer idle.
+  absl::StatusOr<AttachTicket> BeginAttach(const std::string& name);
+  // Its AttachJob was answered.
+  void EndAttach(const AttachTicket& ticket);
+  // All that BeginAttach() gave an index and that are still alive.
+  std::vector<DaemonAddress> AttachedDaemons() const;
+  // Its DetachJob was answered: it holds nothing any more.
+  void EndDetach(const DaemonAddress& daemon);
+  // SIGKILL, `why` goes to the log. The rest is as for any death.
+  void Kill(const DaemonAddress& daemon, const std::string& why);
+  // True once no daemon holds an index. False at the deadline.
+  bool WaitUntilDetached(Deadline deadline) const;
+  // True once this process is gone.
+  bool WaitUntilGone(const DaemonAddress& daemon, Deadline deadline) const;
+
+  // Resident bytes of all daemons and of this process, shared pages counted
+  // once. Costs a walk over their page tables.
+  uint64_t MeasureMemory();
+
+  // Asks every daemon to drain and exit; SIGTERM after 5 s, SIGKILL after 3
+  // more. Returns once they are gone.
+  void StopAll();
+
+ private:
+  struct Daemon {
+    Daemon(ExecutorPlacement where, uint32_t restart_limit, HangLimits limits,
+           Deadline now)
+        : placement(std::move(where)),
+          budget(restart_limit),
+          hang(limits, now),
+          changed(now) {}
+
+    ExecutorPlacement placement;
+    RestartBudget budget;
+    HangWatch hang;
+    std::optional<DaemonProcess> process;  // None: dead.
+    bool wanted = false;
+    bool stopping = false;
+    bool registered = false;
+    bool attached = false;  // AttachJob was answered.
+    Deadline changed;       // When it was started or died.
+    std::optional<Deadline> restart_at;
+    std::string socket;
+    std::string job_id;  // Attached or being attached to.
+    OwnerIndex owner = kNoOwner;
+    uint64_t batches = 0;
+    uint32_t restarts = 0;
+    uint64_t resident_bytes = 0;
+  };
+  using DaemonMap = std::map<std::string, Daemon>;
+
+  DaemonHost(DaemonHostOptions options, ExecutorCalls* calls, UniqueFd wake);
+
+  // The watching thread (daemon_watch.cc).
+  void Watch();
+  void WaitForEvent();
+  void CheckLocked(Deadline now);
+  void BuryLocked(Daemon& daemon, Deadline now);
+  void PlanRestartLocked(Daemon& daemon, const std::string& how, Deadline now);
+  void CheckHealthLocked(Daemon& daemon, Deadline now);
+  void SpawnLocked(Daemon& daemon, Deadline now);
+  void FailJobLocked(const absl::Status& why);
+  void Wake() const;
+
+  Daemon* FindLocked(const DaemonAddress& address);
+  const Daemon* FindLocked(const DaemonAddress& address) const;
+  absl::Status AdoptLocked(const DaemonRegistration& registration);
+  DaemonAddress AddressOf(const Daemon& daemon) const;
+  std::vector<DaemonAddress> MarkStoppingLocked(
+      const std::vector<ExecutorPlacement>& kept);
+  void StopAndBury(const std::vector<DaemonAddress>& daemons);
+  bool WaitUntilAllGone(const std::vector<DaemonAddress>& daemons,
+                        Deadline deadline) const;
+  void SignalAll(const std::vector<DaemonAddress>& daemons, int signal,
+                 const char* why);
+
+  const DaemonHostOptions options_;
+  ExecutorCalls* const calls_;
+  const UniqueFd wake_;  // An eventfd: the watching thread is to look again.
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  // The following are guarded by mutex_.
+  DaemonMap daemons_;
+  std::string job_id_;
+  absl::Status failure_;
+  uint32_t job_restarts_ = 0;
+  JobSegment* segment_ = nullptr;
+  bool ending_ = false;
+
+  Thread watcher_;  // Last: stops before what it uses goes.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_HOST_DAEMON_HOST_H_

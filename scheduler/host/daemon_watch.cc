@@ -1,0 +1,173 @@
+// The watching thread of DaemonHost: deaths, hangs, restarts.
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/host/daemon_host.h"
+#include "shared/base/status.h"
+#include "shared/config/state_dir.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+// How often hangs and due restarts are looked for; deaths need no looking.
+constexpr std::chrono::milliseconds kTick{200};
+constexpr size_t kLastWordsBytes = 4096;
+
+// The last line of a log, for a message: short, one line, or empty.
+std::string LastLine(const fs::path& log) {
+  std::ifstream file(log, std::ios::binary | std::ios::ate);
+  if (!file) return "";
+  const auto size = static_cast<size_t>(file.tellg());
+  const size_t from = size > kLastWordsBytes ? size - kLastWordsBytes : 0;
+  file.seekg(static_cast<std::streamoff>(from));
+  std::string text((std::istreambuf_iterator<char>(file)),
+                   std::istreambuf_iterator<char>());
+  text.erase(text.find_last_not_of("\r\n ") + 1);
+  const size_t line = text.find_last_of('\n');
+  if (line != std::string::npos) text.erase(0, line + 1);
+  constexpr size_t kLongest = 300;
+  if (text.size() > kLongest) text.resize(kLongest);
+  return text;
+}
+
+}  // namespace
+
+void DaemonHost::Watch() {
+  while (true) {
+    WaitForEvent();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (ending_) return;
+    CheckLocked(MonotonicClock::now());
+  }
+}
+
+void DaemonHost::WaitForEvent() {
+  std::vector<pollfd> fds = {{wake_.get(), POLLIN, 0}};
+  {
+    // Only this thread closes pidfds, so they stay open while it polls.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [name, daemon] : daemons_) {
+      if (daemon.process.has_value()) {
+        fds.push_back({daemon.process->pidfd(), POLLIN, 0});
+      }
+    }
+  }
+  ::poll(fds.data(), static_cast<nfds_t>(fds.size()),
+         static_cast<int>(kTick.count()));
+  uint64_t wakes = 0;
+  [[maybe_unused]] const ssize_t size =
+      ::read(wake_.get(), &wakes, sizeof(wakes));
+}
+
+void DaemonHost::CheckLocked(Deadline now) {
+  // Deaths first: what the dead held is what others wait for.
+  for (auto& [name, daemon] : daemons_) {
+    if (daemon.process.has_value() && daemon.process->HasEnded()) {
+      BuryLocked(daemon, now);
+    }
+  }
+  for (auto& [name, daemon] : daemons_) {
+    if (daemon.process.has_value()) {
+      CheckHealthLocked(daemon, now);
+    } else if (daemon.restart_at.has_value() && *daemon.restart_at <= now) {
+      SpawnLocked(daemon, now);
+    }
+  }
+}
+
+void DaemonHost::BuryLocked(Daemon& daemon, Deadline now) {
+  const std::string how = daemon.process->Reap();
+  const pid_t pid = daemon.process->pid();
+  if (daemon.owner != kNoOwner && segment_ != nullptr) {
+    const JobSegment::Reclaimed reclaimed = segment_->ReclaimDead(daemon.owner);
+    LogInfo("gave back {} slots{} of {} (pid {})", reclaimed.slots,
+            reclaimed.lease ? " and the lease of a step" : "",
+            daemon.placement.name, pid);
+  }
+  daemon.process.reset();
+  daemon.registered = false;
+  daemon.attached = false;
+  daemon.owner = kNoOwner;
+  daemon.job_id.clear();
+  daemon.changed = now;
+  if (daemon.stopping || !daemon.wanted) {
+    LogInfo("{} (pid {}) has ended", daemon.placement.name, pid);
+  } else {
+    LogWarning("{} (pid {}) died {}", daemon.placement.name, pid, how);
+    PlanRestartLocked(daemon, how, now);
+  }
+  daemon.stopping = false;
+  changed_.notify_all();
+}
+
+void DaemonHost::PlanRestartLocked(Daemon& daemon, const std::string& how,
+                                   Deadline now) {
+  const bool may_restart = daemon.budget.RecordDeath(now);
+  if (may_restart) {
+    if (options_.spawn) daemon.restart_at = now + daemon.budget.Backoff();
+    ++daemon.restarts;
+    ++job_restarts_;
+    return;
+  }
+  const fs::path log = LogPath(options_.state_dir, daemon.placement.name);
+  const std::string last_line = LastLine(log);
+  const absl::Status why = absl::InternalError(absl::StrCat(
+      daemon.placement.name, " died ", daemon.budget.deaths(),
+      daemon.budget.deaths() == 1 ? " time" : " times", " in ",
+      kRestartWindow.count(), " minutes, last ", how, "; see ", log.string(),
+      last_line.empty() ? "" : ", which ends: ", last_line));
+  LogError("{}", MessageOf(why));
+  FailJobLocked(why);
+}
+
+void DaemonHost::CheckHealthLocked(Daemon& daemon, Deadline now) {
+  const pid_t pid = daemon.process->pid();
+  std::string why;
+  if (!daemon.registered) {
+    if (!options_.spawn || now - daemon.changed < options_.register_within) {
+      return;
+    }
+    why = "did not register in time";
+  } else {
+    if (!daemon.hang.Check(now, [pid] { return ReadRunDelay(pid); })) return;
+    why = "hangs: no heartbeat while it could have run";
+  }
+  LogError("{} (pid {}) {}; killed", daemon.placement.name, pid, why);
+  if (const absl::Status sent = daemon.process->Signal(SIGKILL); !sent.ok()) {
+    LogError("{}", MessageOf(sent));
+  }
+  // Once is enough: the end may take a moment.
+  daemon.hang.OnHeartbeat(now);
+  daemon.changed = now;
+}
+
+void DaemonHost::SpawnLocked(Daemon& daemon, Deadline now) {
+  daemon.restart_at.reset();
+  const ExecutorPlacement& placement = daemon.placement;
+  absl::StatusOr<DaemonProcess> process = DaemonProcess::Spawn(
+      {.program = options_.program_dir /
+                  absl::StrCat("fgnn-", std::string(NameOf(placement.role))),
+       .arguments = {"--name", placement.name, "--device", placement.device,
+                     "--state-dir", options_.state_dir.string()},
+       .log = LogPath(options_.state_dir, placement.name)});
+  daemon.changed = now;
+  if (!process.ok()) {
+    LogError("{}", MessageOf(process.status()));
+    FailJobLocked(Annotate(process.status(), placement.name));
+    return;
+  }
+  LogInfo("started {} on {}, pid {}", placement.name, placement.device,
+          process->pid());
+  daemon.process = *std::move(process);
+}
+
+}  // namespace fgnn

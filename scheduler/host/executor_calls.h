@@ -1,0 +1,94 @@
+// What the scheduler asks of a daemon: the calls of
+// proto/fgnn/v1/executor.proto without a trace of gRPC. rpc/ implements them,
+// tests fake them.
+#ifndef FGNN_SCHEDULER_HOST_EXECUTOR_CALLS_H_
+#define FGNN_SCHEDULER_HOST_EXECUTOR_CALLS_H_
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "scheduler/planning/job_plan.h"
+#include "shared/base/types.h"
+
+namespace fgnn {
+
+// How long a caller waits.
+struct Patience {
+  std::chrono::milliseconds timeout{10'000};
+  // Asked about ten times a second while the call is under way, on the
+  // caller's thread; an error ends the call and is its result. May be empty.
+  std::function<absl::Status()> keep_going;
+};
+
+struct AttachCall {
+  std::string job_id;
+  std::string spec_bytes;  // Opaque here; see jobs/job.h.
+  OwnerIndex owner = kNoOwner;
+  std::optional<uint32_t> overflow_block;
+  uint64_t scheduler_generation = 0;
+};
+
+struct EvaluateCall {
+  std::string job_id;
+  std::string spec_bytes;
+  std::string checkpoint;           // Empty: the newest weights.
+  std::vector<std::string> splits;  // "train", "valid", "test"
+};
+
+struct SplitScore {
+  std::string split;
+  uint64_t num_vertices = 0;
+  uint64_t num_correct = 0;
+  double loss = 0;
+};
+
+struct Evaluation {
+  std::vector<SplitScore> scores;
+  double seconds = 0;
+
+  // Share of correct vertices; nullopt: the split is empty or was not asked.
+  std::optional<double> AccuracyOf(const std::string& split) const;
+};
+
+struct SaveCheckpointCall {
+  std::string job_id;
+  std::filesystem::path path;
+  uint32_t epochs_done = 0;
+};
+
+// Thread-safe. `socket` is the daemon's. All return the daemon's error as it
+// was; Unavailable: it went away; DeadlineExceeded; or what keep_going said.
+class ExecutorCalls {
+ public:
+  virtual ~ExecutorCalls() = default;
+  virtual absl::Status Attach(const std::string& socket, const AttachCall& call,
+                              const Patience& patience) = 0;
+  virtual absl::Status Detach(const std::string& socket,
+                              const std::string& job_id,
+                              const Patience& patience) = 0;
+  virtual absl::Status Stop(const std::string& socket,
+                            const Patience& patience) = 0;
+  virtual absl::StatusOr<SamplingProfile> ProfileSampling(
+      const std::string& socket, const std::string& spec_bytes,
+      uint32_t num_batches, const Patience& patience) = 0;
+  virtual absl::StatusOr<ModelProfile> DescribeModel(
+      const std::string& socket, const std::string& spec_bytes,
+      const Patience& patience) = 0;
+  virtual absl::StatusOr<Evaluation> Evaluate(const std::string& socket,
+                                              const EvaluateCall& call,
+                                              const Patience& patience) = 0;
+  virtual absl::Status SaveCheckpoint(const std::string& socket,
+                                      const SaveCheckpointCall& call,
+                                      const Patience& patience) = 0;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_HOST_EXECUTOR_CALLS_H_

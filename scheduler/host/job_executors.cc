@@ -1,0 +1,252 @@
+#include "scheduler/host/job_executors.h"
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr milliseconds kTick{100};
+constexpr seconds kAttachTimeout{60};
+constexpr seconds kDetachTimeout{15};
+constexpr seconds kKillTimeout{10};
+constexpr seconds kDescribeTimeout{60};
+// A service refuses calls of an hour or more as calls without a deadline.
+constexpr minutes kLongCall{55};
+// Calls of one kind that are lost to deaths before the job is given up; the
+// restart limit usually comes first.
+constexpr int kMaxLostCalls = 10;
+
+bool IsLost(const absl::Status& status) { return absl::IsUnavailable(status); }
+
+const absl::Status& StatusOf(const absl::Status& status) { return status; }
+template <typename T>
+const absl::Status& StatusOf(const absl::StatusOr<T>& status_or) {
+  return status_or.status();
+}
+
+// sampler.3 owns overflow block 3, whoever is sampler.3.
+std::optional<uint32_t> OverflowBlockOf(const std::string& name,
+                                        const SegmentOptions& options) {
+  constexpr std::string_view kPrefix = "sampler.";
+  uint32_t number = 0;
+  if (name.rfind(kPrefix, 0) != 0 ||
+      !absl::SimpleAtoi(name.substr(kPrefix.size()), &number) ||
+      number >= options.num_overflow_blocks) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+}  // namespace
+
+std::optional<double> Evaluation::AccuracyOf(const std::string& split) const {
+  for (const SplitScore& score : scores) {
+    if (score.split == split && score.num_vertices > 0) {
+      return static_cast<double>(score.num_correct) /
+             static_cast<double>(score.num_vertices);
+    }
+  }
+  return std::nullopt;
+}
+
+JobExecutors::JobExecutors(DaemonHost* host, ExecutorCalls* calls,
+                           ExecutorsOfJob job, KeepGoing keep_going)
+    : host_(host),
+      calls_(calls),
+      job_(std::move(job)),
+      keep_going_(std::move(keep_going)),
+      complete_(MonotonicClock::now()) {}
+
+JobExecutors::~JobExecutors() { Release(); }
+
+absl::Status JobExecutors::Start() {
+  complete_ = MonotonicClock::now();
+  return host_->Want(job_.job_id, job_.placements, job_.restarts);
+}
+
+absl::Status JobExecutors::MayGoOn() {
+  FGNN_RETURN_IF_ERROR(keep_going_());
+  return host_->Failure();
+}
+
+absl::Status JobExecutors::WaitUntilRegistered() {
+  while (!host_->WaitUntilRegistered(DeadlineIn(kTick))) {
+    FGNN_RETURN_IF_ERROR(Tick());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobExecutors::Tick() {
+  FGNN_RETURN_IF_ERROR(MayGoOn());
+  const Deadline now = MonotonicClock::now();
+  const std::vector<std::string> missing = host_->Unregistered();
+  if (missing.empty()) {
+    complete_ = now;
+  } else if (now - complete_ >= host_->options().register_within * 2) {
+    return absl::UnavailableError(absl::StrCat(
+        absl::StrJoin(missing, ", "), " did not register within ",
+        std::chrono::duration_cast<seconds>(now - complete_).count(),
+        " s; start it, or lower samplers and trainers"));
+  }
+  for (const std::string& name : host_->Attachable()) {
+    FGNN_RETURN_IF_ERROR(Attach(name));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobExecutors::Attach(const std::string& name) {
+  const absl::StatusOr<AttachTicket> ticket = host_->BeginAttach(name);
+  if (absl::IsNotFound(ticket.status())) return absl::OkStatus();
+  FGNN_RETURN_IF_ERROR(ticket.status());
+  const DaemonAddress& daemon = ticket->daemon;
+  for (const std::string& job_id : host_->options().interrupted_jobs) {
+    // An answer other than OK shows in the attach that follows.
+    calls_
+        ->Detach(daemon.socket, job_id,
+                 {.timeout = kDetachTimeout, .keep_going = keep_going_})
+        .IgnoreError();
+  }
+  const absl::Status status = calls_->Attach(
+      daemon.socket,
+      {.job_id = job_.job_id,
+       .spec_bytes = job_.spec_bytes,
+       .owner = ticket->owner,
+       .overflow_block = OverflowBlockOf(name, segment_->options()),
+       .scheduler_generation = host_->options().generation},
+      {.timeout = kAttachTimeout, .keep_going = [this] { return MayGoOn(); }});
+  if (status.ok()) {
+    host_->EndAttach(*ticket);
+    LogInfo("attached {} to job {} as owner {}", name, job_.job_id,
+            ticket->owner);
+    return absl::OkStatus();
+  }
+  FGNN_RETURN_IF_ERROR(MayGoOn());
+  if (IsLost(status) || absl::IsDeadlineExceeded(status)) {
+    // Its state is unknown, so it is ended; another one takes its place.
+    LogWarning("attach {}: {}", name, MessageOf(status));
+    host_->Kill(daemon, "did not answer AttachJob");
+    return absl::OkStatus();
+  }
+  return Annotate(status, name);
+}
+
+absl::StatusOr<DaemonAddress> JobExecutors::WaitForAny(ExecutorRole role,
+                                                       bool attached) {
+  while (true) {
+    FGNN_RETURN_IF_ERROR(Tick());
+    std::vector<DaemonAddress> found = host_->Find(role, attached);
+    if (!found.empty()) return std::move(found.front());
+    host_->WaitUntilRegistered(DeadlineIn(kTick));
+  }
+}
+
+template <typename Result>
+Result JobExecutors::CallAny(
+    ExecutorRole role, bool attached,
+    const std::function<Result(const DaemonAddress&)>& call) {
+  for (int lost = 0;; ++lost) {
+    absl::StatusOr<DaemonAddress> daemon = WaitForAny(role, attached);
+    if (!daemon.ok()) return daemon.status();
+    Result result = call(*daemon);
+    if (StatusOf(result).ok()) return result;
+    if (!IsLost(StatusOf(result)) || lost >= kMaxLostCalls) {
+      FGNN_RETURN_IF_ERROR(MayGoOn());
+      return Annotate(StatusOf(result), daemon->name);
+    }
+    LogWarning("{} was lost on the way: {}; trying again", daemon->name,
+               MessageOf(StatusOf(result)));
+    // Usually it died; if not, the next call meets it again.
+    host_->WaitUntilGone(*daemon, DeadlineIn(seconds(1)));
+  }
+}
+
+absl::StatusOr<SamplingProfile> JobExecutors::ProfileSampling(
+    uint32_t num_batches) {
+  return CallAny<absl::StatusOr<SamplingProfile>>(
+      ExecutorRole::kSampler, /*attached=*/false,
+      [&](const DaemonAddress& sampler) {
+        return calls_->ProfileSampling(
+            sampler.socket, job_.spec_bytes, num_batches,
+            {.timeout = kLongCall, .keep_going = [this] { return MayGoOn(); }});
+      });
+}
+
+absl::StatusOr<ModelProfile> JobExecutors::DescribeModel() {
+  return CallAny<absl::StatusOr<ModelProfile>>(
+      ExecutorRole::kTrainer, /*attached=*/false,
+      [&](const DaemonAddress& trainer) {
+        return calls_->DescribeModel(
+            trainer.socket, job_.spec_bytes,
+            {.timeout = kDescribeTimeout,
+             .keep_going = [this] { return MayGoOn(); }});
+      });
+}
+
+absl::Status JobExecutors::OpenSegment(const SegmentOptions& options) {
+  FGNN_ASSIGN_OR_RETURN(segment_, JobSegment::Create(job_.job_id, options));
+  host_->OpenSegment(segment_.get());
+  return Tick();
+}
+
+absl::StatusOr<Evaluation> JobExecutors::Evaluate(
+    const std::string& checkpoint, const std::vector<std::string>& splits) {
+  const EvaluateCall request = {.job_id = job_.job_id,
+                                .spec_bytes = job_.spec_bytes,
+                                .checkpoint = checkpoint,
+                                .splits = splits};
+  return CallAny<absl::StatusOr<Evaluation>>(
+      ExecutorRole::kTrainer, /*attached=*/true,
+      [&](const DaemonAddress& trainer) {
+        return calls_->Evaluate(
+            trainer.socket, request,
+            {.timeout = kLongCall, .keep_going = [this] { return Tick(); }});
+      });
+}
+
+absl::Status JobExecutors::SaveCheckpoint(const std::filesystem::path& path,
+                                          uint32_t epochs_done) {
+  const SaveCheckpointCall request = {
+      .job_id = job_.job_id, .path = path, .epochs_done = epochs_done};
+  return CallAny<absl::Status>(
+      ExecutorRole::kTrainer, /*attached=*/true,
+      [&](const DaemonAddress& trainer) {
+        return calls_->SaveCheckpoint(
+            trainer.socket, request,
+            {.timeout = kLongCall, .keep_going = [this] { return Tick(); }});
+      });
+}
+
+void JobExecutors::Release() {
+  if (segment_ == nullptr) return;
+  segment_->queue().Stop();
+  for (const DaemonAddress& daemon : host_->AttachedDaemons()) {
+    const absl::Status status =
+        calls_->Detach(daemon.socket, job_.job_id,
+                       {.timeout = kDetachTimeout, .keep_going = nullptr});
+    if (status.ok()) {
+      host_->EndDetach(daemon);
+    } else {
+      LogWarning("detach {}: {}", daemon.name, MessageOf(status));
+      host_->Kill(daemon, "did not let go of its job");
+    }
+  }
+  if (!host_->WaitUntilDetached(DeadlineIn(kKillTimeout))) {
+    LogError("job {}: a killed daemon has not ended yet", job_.job_id);
+  }
+  host_->CloseSegment();
+  segment_.reset();
+}
+
+}  // namespace fgnn

@@ -1,0 +1,51 @@
+#include "scheduler/host/job_segment.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+
+absl::StatusOr<std::unique_ptr<JobSegment>> JobSegment::Create(
+    std::string job_id, const SegmentOptions& options) {
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment,
+                        Segment::Create(options));
+  return std::unique_ptr<JobSegment>(
+      new JobSegment(std::move(job_id), std::move(segment)));
+}
+
+JobSegment::JobSegment(std::string job_id, std::unique_ptr<Segment> segment)
+    : job_id_(std::move(job_id)),
+      segment_(std::move(segment)),
+      queue_(segment_.get(), kNoOwner),
+      board_(segment_.get(), kNoOwner) {}
+
+absl::StatusOr<OwnerIndex> JobSegment::TakeOwner() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (OwnerIndex tried = 0; tried < kMaxOwners; ++tried) {
+    last_ = static_cast<OwnerIndex>(last_ % kMaxOwners + 1);
+    if (taken_[last_]) continue;
+    taken_[last_] = true;
+    return last_;
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("job ", job_id_, ": all ", kMaxOwners,
+                   " owner indices of its segment are taken"));
+}
+
+void JobSegment::ReleaseOwner(OwnerIndex owner) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  taken_[owner] = false;
+}
+
+JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner) {
+  Reclaimed reclaimed;
+  reclaimed.slots = queue_.ReclaimSlotsOf(owner);
+  reclaimed.lease = board_.ReclaimLeaseOf(owner);
+  ReleaseOwner(owner);
+  return reclaimed;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,62 @@
+// The segment of the running job, as its maker sees it: who holds which owner
+// index in it, and what is to be done when one dies.
+#ifndef FGNN_SCHEDULER_HOST_JOB_SEGMENT_H_
+#define FGNN_SCHEDULER_HOST_JOB_SEGMENT_H_
+
+#include <bitset>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "shared/base/types.h"
+#include "shared/queue/global_queue.h"
+#include "shared/queue/gradient_board.h"
+#include "shared/queue/segment.h"
+
+namespace fgnn {
+
+// Thread-safe.
+class JobSegment {
+ public:
+  // Errors as those of Segment::Create().
+  static absl::StatusOr<std::unique_ptr<JobSegment>> Create(
+      std::string job_id, const SegmentOptions& options);
+
+  const std::string& job_id() const { return job_id_; }
+  int fd() const { return segment_->fd(); }
+  uint64_t total_bytes() const { return segment_->total_bytes(); }
+  const SegmentOptions& options() const { return segment_->options(); }
+  GlobalQueue& queue() { return queue_; }
+  GradientBoard& board() { return board_; }
+
+  // An index that no living process has. Goes round, so that a number comes
+  // back as late as can be. ResourceExhausted: all kMaxOwners are taken.
+  absl::StatusOr<OwnerIndex> TakeOwner();
+  // After an orderly detach.
+  void ReleaseOwner(OwnerIndex owner);
+
+  struct Reclaimed {
+    uint32_t slots = 0;
+    bool lease = false;  // Of a step.
+  };
+  // Only once the kernel has said that the process with this index is dead:
+  // gives back what it held, then the index.
+  Reclaimed ReclaimDead(OwnerIndex owner);
+
+ private:
+  JobSegment(std::string job_id, std::unique_ptr<Segment> segment);
+
+  const std::string job_id_;
+  const std::unique_ptr<Segment> segment_;
+  GlobalQueue queue_;
+  GradientBoard board_;
+  std::mutex mutex_;
+  std::bitset<kMaxOwners + 1> taken_;  // Guarded by mutex_.
+  OwnerIndex last_ = kNoOwner;         // Guarded by mutex_.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_HOST_JOB_SEGMENT_H_

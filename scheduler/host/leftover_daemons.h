@@ -1,0 +1,17 @@
+// Daemons that an earlier scheduler started and could not stop.
+#ifndef FGNN_SCHEDULER_HOST_LEFTOVER_DAEMONS_H_
+#define FGNN_SCHEDULER_HOST_LEFTOVER_DAEMONS_H_
+
+#include <filesystem>
+
+namespace fgnn {
+
+// Ends what still listens on the sockets of <state dir>/executors: SIGTERM,
+// and SIGKILL after 5 s; removes the sockets of the dead. For a service that
+// starts its daemons itself, before it starts any, under its lock. Returns how
+// many there were.
+int StopLeftoverDaemons(const std::filesystem::path& state_dir);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_HOST_LEFTOVER_DAEMONS_H_

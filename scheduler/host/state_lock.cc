@@ -1,0 +1,53 @@
+#include "scheduler/host/state_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/config/state_dir.h"
+
+namespace fgnn {
+namespace {
+
+std::string HolderOf(int fd) {
+  char text[32];
+  const ssize_t size = ::pread(fd, text, sizeof(text), 0);
+  if (size <= 0) return "unknown";
+  return std::string(
+      absl::StripAsciiWhitespace(std::string(text, static_cast<size_t>(size))));
+}
+
+}  // namespace
+
+absl::StatusOr<StateLock> StateLock::Take(
+    const std::filesystem::path& state_dir) {
+  const std::filesystem::path path = LockPath(state_dir);
+  // Closed on exec: a daemon that outlives the scheduler must not hold it.
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0660));
+  if (!fd.valid()) return ErrnoToStatus(errno, path.string());
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) {
+      return ErrnoToStatus(errno, absl::StrCat("lock ", path.string()));
+    }
+    return absl::AlreadyExistsError(
+        absl::StrCat("another service (pid ", HolderOf(fd.get()), ") runs in ",
+                     state_dir.string(),
+                     "; stop it with 'fgnn down' or use another "
+                     "--state-dir"));
+  }
+  const std::string pid = absl::StrCat(::getpid(), "\n");
+  if (::ftruncate(fd.get(), 0) != 0 ||
+      ::pwrite(fd.get(), pid.data(), pid.size(), 0) !=
+          static_cast<ssize_t>(pid.size())) {
+    return ErrnoToStatus(errno, absl::StrCat("write ", path.string()));
+  }
+  return StateLock(std::move(fd));
+}
+
+}  // namespace fgnn
