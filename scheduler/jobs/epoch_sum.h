@@ -1,0 +1,64 @@
+// An epoch's batch records added up, in batch order.
+#ifndef FGNN_SCHEDULER_JOBS_EPOCH_SUM_H_
+#define FGNN_SCHEDULER_JOBS_EPOCH_SUM_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "shared/queue/gradient_board.h"
+
+namespace fgnn {
+
+// Seconds over all executors.
+struct StageSeconds {
+  double sample = 0, id_map = 0, mark = 0, copy = 0;
+  double wait = 0, extract = 0, train = 0, sync = 0;
+};
+
+class EpochSum {
+ public:
+  void Add(const BatchRecord& record);
+
+  uint64_t batches() const { return batches_; }
+  uint64_t edges() const { return edges_; }
+  uint64_t input_nodes() const { return input_nodes_; }
+  // Mean over the seeds so far; 0 without any.
+  double loss() const;
+  // Share of input nodes found in a cache; 0 without any.
+  double cache_hit_rate() const;
+  const StageSeconds& stages() const { return stages_; }
+
+ private:
+  uint64_t batches_ = 0;
+  uint64_t seeds_ = 0;
+  uint64_t edges_ = 0;
+  uint64_t input_nodes_ = 0;
+  uint64_t cache_hits_ = 0;
+  double loss_sum_ = 0;
+  StageSeconds stages_;
+};
+
+// What else a line of metrics.jsonl says.
+struct EpochFacts {
+  uint32_t epoch = 0;  // From 0.
+  // From the opening of the epoch to its last commit: neither evaluation nor
+  // checkpoint. The next epoch is sampled ahead meanwhile.
+  double seconds = 0;
+  std::optional<double> valid_accuracy;
+  double evaluate_seconds = 0;
+  uint32_t samplers = 0;
+  uint32_t trainers = 0;
+  uint32_t switches = 0;
+};
+
+// A line of metrics.jsonl, with its newline. Fields that are not known are
+// null.
+std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum);
+
+// A line of batches.crc: the batch's seq and its task's CRC32C.
+std::string DigestLine(const BatchRecord& record);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_JOBS_EPOCH_SUM_H_

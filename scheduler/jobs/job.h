@@ -1,0 +1,69 @@
+// A job as the scheduler knows it.
+#ifndef FGNN_SCHEDULER_JOBS_JOB_H_
+#define FGNN_SCHEDULER_JOBS_JOB_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "scheduler/host/executor_view.h"
+#include "scheduler/jobs/job_state.h"
+#include "shared/config/job_spec.h"
+
+namespace fgnn {
+
+// How far a job is. Accuracies and times that are not known are negative.
+struct JobProgress {
+  std::string phase;  // "validating data", "epoch 3", "testing", …
+  uint32_t epochs = 0;
+  uint32_t epochs_done = 0;
+  uint64_t batches_per_epoch = 0;
+  uint64_t batches_committed = 0;  // Over all epochs.
+  uint64_t batches_expected = 0;   // Over all epochs.
+  double loss = 0;                 // Mean of the open epoch so far.
+  double edges_per_second = 0;     // Over the last second or so.
+  double seconds_left = -1;
+  double valid_accuracy = -1;  // Of the last validated epoch.
+  double test_accuracy = -1;
+  uint32_t restarts = 0;
+  std::vector<ExecutorView> executors;
+};
+
+struct Job {
+  std::string id;
+  JobState state = JobState::kQueued;
+  // A serialised fgnn.v1.JobSpec, effective. Only rpc/ can read it.
+  std::string spec_bytes;
+  std::string run_dir;  // Absolute.
+  std::string client_key;
+  bool digest = false;
+  // Unix milliseconds; 0: not yet.
+  int64_t submitted_ms = 0;
+  int64_t started_ms = 0;
+  int64_t finished_ms = 0;
+  absl::Status error;  // Of a failed or cancelled job: why.
+  JobProgress progress;
+};
+
+// What spec_bytes say.
+struct DecodedSpec {
+  JobSpec spec;
+  std::string yaml;  // As job.yaml has it.
+};
+// Given to jobs/ by rpc/. DataLoss for bytes that are no spec.
+using SpecDecoder =
+    std::function<absl::StatusOr<DecodedSpec>(const std::string& spec_bytes)>;
+
+// Wall-clock time, for people: jobs' times and ids alone.
+int64_t UnixMilliseconds();
+
+// "20261121-101500-7f3a": when it was submitted (UTC) and four hexadecimal
+// digits of `salt`.
+std::string MakeJobId(int64_t submitted_ms, uint64_t salt);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_JOBS_JOB_H_

@@ -1,0 +1,28 @@
+// What a job asks of its dataset.
+#ifndef FGNN_SCHEDULER_JOBS_JOB_DATASET_H_
+#define FGNN_SCHEDULER_JOBS_JOB_DATASET_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "scheduler/planning/job_plan.h"
+
+namespace fgnn {
+
+struct DatasetFacts {
+  DatasetShape shape;
+  bool has_valid = false;
+  bool has_test = false;
+};
+
+// Opens the folder by its shapes alone and checks that it can be trained on:
+// InvalidArgument if it lacks features, labels or train vertices; else the
+// errors of Dataset::Open(). Quick: for a job that is submitted.
+absl::StatusOr<DatasetFacts> LookAtDataset(const std::string& folder);
+
+// And validates every value, once per state of the folder.
+absl::StatusOr<DatasetFacts> ValidateDataset(const std::string& folder);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_JOBS_JOB_DATASET_H_

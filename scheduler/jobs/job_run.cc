@@ -1,0 +1,327 @@
+#include "scheduler/jobs/job_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/hash.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/device/memory.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kTick{100};
+// Enough to meet a large batch, few enough to be done in a moment.
+constexpr uint32_t kProfiledBatches = 8;
+// Checkpoints that fail in a row before the job does.
+constexpr int kLostCheckpoints = 3;
+constexpr milliseconds kMemoryLook{1'000};
+// The share of time that looking at memory may cost.
+constexpr int kMemoryLookShare = 50;
+
+ExecutorsOfJob ExecutorsFor(const Job& job, const JobSpec& spec) {
+  return {
+      .job_id = job.id,
+      .spec_bytes = job.spec_bytes,
+      .placements = PlaceExecutors(spec.samplers, spec.trainers, spec.devices),
+      .restarts = spec.limits.restarts};
+}
+
+}  // namespace
+
+JobRun::JobRun(Job job, DecodedSpec decoded, const JobEnvironment& environment)
+    : job_(std::move(job)),
+      decoded_(std::move(decoded)),
+      spec_(decoded_.spec),
+      environment_(environment),
+      executors_(environment.host, environment.calls, ExecutorsFor(job_, spec_),
+                 [this] { return KeepGoing(); }),
+      next_memory_look_(MonotonicClock::now()) {}
+
+absl::Status JobRun::Run() {
+  FGNN_RETURN_IF_ERROR(Prepare());
+  environment_.table->MarkRunning(job_.id);
+  since_training_.Restart();
+  for (uint32_t epoch = 0; epoch < spec_.training.epochs; ++epoch) {
+    FGNN_RETURN_IF_ERROR(RunEpoch(epoch));
+  }
+  return Test();
+}
+
+absl::Status JobRun::KeepGoing() {
+  const Deadline now = MonotonicClock::now();
+  if (now >= next_memory_look_) {
+    const Stopwatch cost;
+    peak_bytes_ = std::max(peak_bytes_, environment_.host->MeasureMemory());
+    next_memory_look_ =
+        now +
+        std::max<MonotonicClock::duration>(
+            kMemoryLook, std::chrono::duration_cast<MonotonicClock::duration>(
+                             std::chrono::duration<double>(cost.Seconds() *
+                                                           kMemoryLookShare)));
+  }
+  return environment_.table->CancelCause(job_.id);
+}
+
+void JobRun::EnterPhase(const std::string& phase) {
+  LogInfo("job {}: {}", job_.id, phase);
+  environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
+    progress.phase = phase;
+    progress.executors = environment_.host->Executors();
+    progress.restarts = environment_.host->restarts();
+    progress.edges_per_second = 0;
+  });
+}
+
+absl::Status JobRun::Prepare() {
+  EnterPhase("validating data");
+  // The daemons start up while the data is validated.
+  FGNN_RETURN_IF_ERROR(executors_.Start());
+  FGNN_ASSIGN_OR_RETURN(dataset_, ValidateDataset(spec_.dataset));
+  EnterPhase("starting daemons");
+  FGNN_RETURN_IF_ERROR(executors_.WaitUntilRegistered());
+  EnterPhase("measuring");
+  FGNN_ASSIGN_OR_RETURN(segment_, Plan(dataset_));
+  FGNN_ASSIGN_OR_RETURN(folder_,
+                        RunFolder::Create(job_.run_dir, decoded_.yaml));
+  EnterPhase("attaching daemons");
+  FGNN_RETURN_IF_ERROR(executors_.OpenSegment(segment_));
+  return WaitForInitialWeights();
+}
+
+absl::StatusOr<SegmentOptions> JobRun::Plan(const DatasetFacts& dataset) {
+  PlanInput input;
+  input.job_key = HashString(job_.id);
+  input.spec = spec_;
+  input.dataset = dataset.shape;
+  const uint64_t batches =
+      BatchesPerEpoch(dataset.shape.num_train, spec_.sampling.batch_size);
+  FGNN_ASSIGN_OR_RETURN(input.sampling,
+                        executors_.ProfileSampling(static_cast<uint32_t>(
+                            std::min<uint64_t>(batches, kProfiledBatches))));
+  FGNN_ASSIGN_OR_RETURN(input.model, executors_.DescribeModel());
+  FGNN_ASSIGN_OR_RETURN(input.available_bytes, AvailableMemoryBytes());
+  FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
+  LogInfo("job {}: {} batches an epoch, W = {}, {} parameters; memory {}: {}",
+          job_.id, plan.segment.batches_per_epoch,
+          plan.segment.batches_per_step, plan.segment.num_parameters,
+          FormatBytes(plan.total_bytes), DescribeMemory(plan));
+  environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
+    progress.epochs = spec_.training.epochs;
+    progress.batches_per_epoch = plan.segment.batches_per_epoch;
+    progress.batches_expected =
+        plan.segment.batches_per_epoch * plan.segment.epochs;
+  });
+  return plan.segment;
+}
+
+absl::Status JobRun::WaitForInitialWeights() {
+  while (true) {
+    FGNN_RETURN_IF_ERROR(executors_.Tick());
+    FGNN_ASSIGN_OR_RETURN(const bool there,
+                          board().WaitForVersion(0, DeadlineIn(kTick)));
+    if (there) return absl::OkStatus();
+  }
+}
+
+bool JobRun::IsDue(uint32_t every, uint32_t epoch) const {
+  return epoch + 1 == spec_.training.epochs ||
+         (every > 0 && (epoch + 1) % every == 0);
+}
+
+absl::Status JobRun::RunEpoch(uint32_t epoch) {
+  EnterPhase(absl::StrCat("epoch ", epoch + 1));
+  // The queue may run one epoch ahead: samplers work while trainers evaluate.
+  const uint64_t opened = std::min<uint64_t>(epoch + 2, segment_.epochs);
+  executors_.segment().queue().OpenForSampling(opened *
+                                               segment_.batches_per_epoch);
+  board().OpenForTraining((epoch + 1) * segment_.steps_per_epoch());
+
+  EpochFacts facts = {.epoch = epoch,
+                      .seconds = 0,
+                      .valid_accuracy = std::nullopt,
+                      .evaluate_seconds = 0,
+                      .samplers = spec_.samplers,
+                      .trainers = spec_.trainers,
+                      .switches = 0};
+  EpochSum sum;
+  const Stopwatch seconds;
+  FGNN_RETURN_IF_ERROR(WaitForEpoch(epoch, sum));
+  facts.seconds = seconds.Seconds();
+  // Training is closed until the next epoch is opened.
+  FGNN_RETURN_IF_ERROR(Validate(epoch, facts));
+  const bool is_best = facts.valid_accuracy.has_value() &&
+                       (!best_valid_accuracy_.has_value() ||
+                        *facts.valid_accuracy > *best_valid_accuracy_);
+  FGNN_RETURN_IF_ERROR(Checkpoint(epoch, is_best));
+  FGNN_RETURN_IF_ERROR(folder_->AppendMetrics(MetricsLine(facts, sum)));
+  epochs_done_ = epoch + 1;
+  ShowProgress(sum);
+  return absl::OkStatus();
+}
+
+absl::Status JobRun::WaitForEpoch(uint32_t epoch, EpochSum& sum) {
+  const uint64_t last_version = (epoch + 1) * segment_.steps_per_epoch();
+  edges_.Restart(MonotonicClock::now());
+  while (true) {
+    FGNN_ASSIGN_OR_RETURN(
+        const bool done,
+        board().WaitForVersion(last_version, DeadlineIn(kTick)));
+    const uint64_t version = board().version().value_or(0);
+    if (version > epoch * segment_.steps_per_epoch()) {
+      const StepPlace last =
+          BatchesOf(segment_, std::min<uint64_t>(version, last_version) - 1);
+      FGNN_RETURN_IF_ERROR(RecordBatches(last.last_batch, sum));
+    }
+    if (done) return absl::OkStatus();
+    FGNN_RETURN_IF_ERROR(executors_.Tick());
+    ShowProgress(sum);
+  }
+}
+
+// Records are there until the next epoch is trained; all before `last_seq` are
+// committed.
+absl::Status JobRun::RecordBatches(uint64_t last_seq, EpochSum& sum) {
+  std::string digests;
+  const uint64_t edges_before = sum.edges();
+  for (; next_seq_ < last_seq; ++next_seq_) {
+    const std::optional<BatchRecord> record = board().record(next_seq_);
+    if (!record.has_value()) {
+      return absl::InternalError(absl::StrCat(
+          "job ", job_.id, ": batch ", next_seq_,
+          " is committed, but the gradient board has no record of it"));
+    }
+    sum.Add(*record);
+    if (job_.digest) digests += DigestLine(*record);
+  }
+  edges_.Add(sum.edges() - edges_before, MonotonicClock::now());
+  return folder_->AppendDigests(digests);
+}
+
+void JobRun::ShowProgress(const EpochSum& sum) {
+  environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
+    progress.epochs_done = epochs_done_;
+    progress.batches_committed = next_seq_;
+    progress.loss = sum.loss();
+    progress.edges_per_second = edges_.PerSecond();
+    progress.restarts = environment_.host->restarts();
+    progress.executors = environment_.host->Executors();
+    progress.valid_accuracy = valid_accuracy_.value_or(-1);
+    progress.test_accuracy = test_accuracy_.value_or(-1);
+    if (next_seq_ > 0) {
+      const uint64_t left = progress.batches_expected - next_seq_;
+      progress.seconds_left = since_training_.Seconds() *
+                              static_cast<double>(left) /
+                              static_cast<double>(next_seq_);
+    }
+  });
+}
+
+absl::Status JobRun::Validate(uint32_t epoch, EpochFacts& facts) {
+  if (spec_.training.evaluate_every == 0 || !dataset_.has_valid ||
+      !IsDue(spec_.training.evaluate_every, epoch)) {
+    return absl::OkStatus();
+  }
+  EnterPhase(absl::StrCat("evaluating epoch ", epoch + 1));
+  FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation,
+                        executors_.Evaluate("", {"valid"}));
+  facts.valid_accuracy = evaluation.AccuracyOf("valid");
+  facts.evaluate_seconds = evaluation.seconds;
+  valid_accuracy_ = facts.valid_accuracy;
+  return absl::OkStatus();
+}
+
+absl::Status JobRun::Checkpoint(uint32_t epoch, bool is_best) {
+  const bool is_last = epoch + 1 == spec_.training.epochs;
+  const bool is_due = IsDue(spec_.training.checkpoint_every, epoch);
+  if (!is_due && !is_best) return absl::OkStatus();
+  EnterPhase(absl::StrCat("saving epoch ", epoch + 1));
+  bool saved = false;
+  if (is_due) {
+    const auto path = folder_->EpochCheckpoint(epoch + 1);
+    FGNN_RETURN_IF_ERROR(SaveTolerantly(path, epoch + 1, saved));
+    if (saved && is_best) FGNN_RETURN_IF_ERROR(folder_->MakeBest(path));
+    if (saved) {
+      FGNN_RETURN_IF_ERROR(
+          folder_->PruneCheckpoints(spec_.training.keep_checkpoints));
+    }
+  } else {
+    FGNN_RETURN_IF_ERROR(
+        SaveTolerantly(folder_->BestCheckpoint(), epoch + 1, saved));
+  }
+  if (saved && is_best) {
+    best_valid_accuracy_ = valid_accuracy_;
+    best_epoch_ = epoch;
+  }
+  if (is_last && !saved) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the last checkpoint could not be written to ",
+        folder_->path().string(), "; see the log of the trainers"));
+  }
+  return absl::OkStatus();
+}
+
+// A full disk must not cost the work of hours: training goes on, and the next
+// checkpoint is tried.
+absl::Status JobRun::SaveTolerantly(const std::filesystem::path& path,
+                                    uint32_t epochs_done, bool& saved) {
+  const absl::Status status = executors_.SaveCheckpoint(path, epochs_done);
+  saved = status.ok();
+  if (saved) {
+    checkpoints_lost_ = 0;
+    return absl::OkStatus();
+  }
+  FGNN_RETURN_IF_ERROR(executors_.Tick());  // Cancelled, or beyond repair.
+  ++checkpoints_lost_;
+  LogError("job {}: checkpoint {}: {}", job_.id, path.string(),
+           MessageOf(status));
+  const bool is_last = epochs_done == spec_.training.epochs;
+  if (checkpoints_lost_ < kLostCheckpoints && !is_last) return absl::OkStatus();
+  return Annotate(status, path.string());
+}
+
+absl::Status JobRun::Test() {
+  if (spec_.training.evaluate_every == 0 || !dataset_.has_test) {
+    return absl::OkStatus();
+  }
+  EnterPhase("testing");
+  const std::string checkpoint =
+      best_epoch_.has_value() ? folder_->BestCheckpoint().string() : "";
+  FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation,
+                        executors_.Evaluate(checkpoint, {"test"}));
+  test_accuracy_ = evaluation.AccuracyOf("test");
+  environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
+    progress.test_accuracy = test_accuracy_.value_or(-1);
+    progress.seconds_left = 0;
+  });
+  return absl::OkStatus();
+}
+
+absl::Status JobRun::WriteSummary(JobState state,
+                                  const absl::Status& error) const {
+  if (!folder_.has_value()) return absl::OkStatus();
+  return folder_->WriteSummary(
+      {.job_id = job_.id,
+       .state = state,
+       .epochs = epochs_done_,
+       .seconds = since_start_.Seconds(),
+       .batches_committed = next_seq_,
+       .batches_expected = segment_.batches_per_epoch * segment_.epochs,
+       .valid_accuracy = best_valid_accuracy_,
+       .test_accuracy = test_accuracy_,
+       .best_epoch = best_epoch_,
+       .switches = 0,
+       .restarts = environment_.host->restarts(),
+       .peak_bytes = peak_bytes_,
+       .seed = spec_.training.seed,
+       .error = MessageOf(error)});
+}
+
+}  // namespace fgnn

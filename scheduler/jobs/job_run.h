@@ -1,0 +1,97 @@
+// One job from its start to its end, on the thread that runs jobs.
+//
+//   Prepare   validate the dataset, start daemons, measure, plan, make the
+//             run's folder, make the segment, attach everybody
+//   Train     per epoch: open it, wait for its last commit, record, evaluate,
+//             checkpoint
+//   Test      the best checkpoint on the test split
+#ifndef FGNN_SCHEDULER_JOBS_JOB_RUN_H_
+#define FGNN_SCHEDULER_JOBS_JOB_RUN_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "scheduler/host/daemon_host.h"
+#include "scheduler/host/executor_calls.h"
+#include "scheduler/host/job_executors.h"
+#include "scheduler/jobs/epoch_sum.h"
+#include "scheduler/jobs/job.h"
+#include "scheduler/jobs/job_dataset.h"
+#include "scheduler/jobs/job_table.h"
+#include "scheduler/jobs/rate_meter.h"
+#include "scheduler/jobs/run_folder.h"
+#include "shared/base/clock.h"
+
+namespace fgnn {
+
+// What everything that runs a job needs. All borrowed.
+struct JobEnvironment {
+  JobTable* table = nullptr;
+  DaemonHost* host = nullptr;
+  ExecutorCalls* calls = nullptr;
+};
+
+// Not thread-safe.
+class JobRun {
+ public:
+  JobRun(Job job, DecodedSpec decoded, const JobEnvironment& environment);
+  JobRun(const JobRun&) = delete;
+  JobRun& operator=(const JobRun&) = delete;
+
+  // Runs the job; returns why it did not get to its end. Cancelled jobs return
+  // what JobTable::Cancel() was told.
+  absl::Status Run();
+  // Nothing of the job is left in memory or in the daemons once this returns.
+  void Release() { executors_.Release(); }
+  // If the run has a folder by now.
+  absl::Status WriteSummary(JobState state, const absl::Status& error) const;
+
+ private:
+  absl::Status Prepare();
+  absl::StatusOr<SegmentOptions> Plan(const DatasetFacts& dataset);
+  absl::Status WaitForInitialWeights();
+  absl::Status RunEpoch(uint32_t epoch);
+  absl::Status WaitForEpoch(uint32_t epoch, EpochSum& sum);
+  absl::Status RecordBatches(uint64_t last_seq, EpochSum& sum);
+  absl::Status Validate(uint32_t epoch, EpochFacts& facts);
+  absl::Status Checkpoint(uint32_t epoch, bool is_best);
+  absl::Status SaveTolerantly(const std::filesystem::path& path,
+                              uint32_t epochs_done, bool& saved);
+  absl::Status Test();
+  absl::Status KeepGoing();
+  void EnterPhase(const std::string& phase);
+  void ShowProgress(const EpochSum& sum);
+  bool IsDue(uint32_t every, uint32_t epoch) const;
+  GradientBoard& board() { return executors_.segment().board(); }
+
+  const Job job_;
+  const DecodedSpec decoded_;
+  const JobSpec& spec_;
+  const JobEnvironment environment_;
+  JobExecutors executors_;
+  const Stopwatch since_start_;
+
+  DatasetFacts dataset_;
+  std::optional<RunFolder> folder_;
+  SegmentOptions segment_;
+
+  uint64_t next_seq_ = 0;  // All before it are recorded.
+  uint32_t epochs_done_ = 0;
+  std::optional<double> valid_accuracy_;       // Of the last validated epoch.
+  std::optional<double> best_valid_accuracy_;  // Its checkpoint is kept.
+  std::optional<uint32_t> best_epoch_;
+  std::optional<double> test_accuracy_;
+  int checkpoints_lost_ = 0;  // In a row.
+
+  Stopwatch since_training_;
+  RateMeter edges_;
+  uint64_t peak_bytes_ = 0;
+  Deadline next_memory_look_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_JOBS_JOB_RUN_H_

@@ -1,0 +1,68 @@
+#include "scheduler/jobs/job_runner.h"
+
+#include <chrono>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "shared/config/job_spec.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{500};
+
+}  // namespace
+
+JobRunner::JobRunner(JobRunnerOptions options)
+    : options_(std::move(options)),
+      thread_("job-runner", [this] { RunJobs(); }) {}
+
+void JobRunner::RunJobs() {
+  JobTable& table = *options_.environment.table;
+  KeepDaemons();
+  while (!table.closed()) {
+    const std::optional<Job> job = table.StartNext(DeadlineIn(kTick));
+    if (job.has_value()) RunOne(*job);
+  }
+}
+
+void JobRunner::RunOne(const Job& job) {
+  JobTable& table = *options_.environment.table;
+  LogInfo("job {}: starts, results in {}", job.id, job.run_dir);
+  absl::StatusOr<DecodedSpec> decoded = options_.decode(job.spec_bytes);
+  if (!decoded.ok()) {
+    table.End(job.id, JobState::kFailed, decoded.status());
+    return;
+  }
+  JobRun run(job, *std::move(decoded), options_.environment);
+  absl::Status status = run.Run();
+  const bool cancelled = !table.CancelCause(job.id).ok();
+  JobState state = status.ok() ? JobState::kCompleted
+                   : cancelled ? JobState::kCancelled
+                               : JobState::kFailed;
+  // The end is told once nothing of the job is left.
+  run.Release();
+  const absl::Status written = run.WriteSummary(state, status);
+  if (!written.ok()) LogError("job {}: {}", job.id, MessageOf(written));
+  if (!written.ok() && status.ok()) {
+    state = JobState::kFailed;
+    status = written;
+  }
+  KeepDaemons();
+  LogInfo("job {}: {}{}{}", job.id, NameOf(state), status.ok() ? "" : ": ",
+          MessageOf(status));
+  table.End(job.id, state, status);
+}
+
+void JobRunner::KeepDaemons() {
+  if (options_.kept.empty()) return;
+  const absl::Status kept =
+      options_.environment.host->Want("", options_.kept, LimitsSpec().restarts);
+  if (!kept.ok()) LogWarning("{}", MessageOf(kept));
+}
+
+}  // namespace fgnn

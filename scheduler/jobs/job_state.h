@@ -1,0 +1,44 @@
+// The states of a job and the ways between them. Pure.
+//
+//   QUEUED ──▶ PREPARING ──▶ RUNNING ──▶ COMPLETED
+//      │           │  │         │  │
+//      │           │  └─▶ FAILED ◀─┤
+//      │           ▼            ▼  │
+//      │        CANCELLING ◀───────┘
+//      ▼           ▼
+//      CANCELLED ◀─┘   (CANCELLING may end in FAILED or COMPLETED too: what
+//                       happened first stands)
+#ifndef FGNN_SCHEDULER_JOBS_JOB_STATE_H_
+#define FGNN_SCHEDULER_JOBS_JOB_STATE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace fgnn {
+
+// The numbers are those of fgnn.v1.JobState and of the job store.
+enum class JobState : uint8_t {
+  kQueued = 1,
+  kPreparing = 2,
+  kRunning = 3,
+  kCancelling = 4,
+  kCompleted = 5,
+  kFailed = 6,
+  kCancelled = 7,
+};
+
+// Completed, failed or cancelled.
+bool IsFinal(JobState state);
+
+// Whether a job may go from one state to the other. Never to the same one.
+bool CanGo(JobState from, JobState to);
+
+std::string_view NameOf(JobState state);  // "queued"
+
+// nullopt for a number that is no state.
+std::optional<JobState> ParseJobState(int64_t number);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_JOBS_JOB_STATE_H_

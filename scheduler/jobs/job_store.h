@@ -1,0 +1,66 @@
+// Jobs on disk: a SQLite database in WAL mode that syncs each commit, so that
+// a job that was acknowledged is there after any crash.
+#ifndef FGNN_SCHEDULER_JOBS_JOB_STORE_H_
+#define FGNN_SCHEDULER_JOBS_JOB_STORE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "scheduler/jobs/job.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace fgnn {
+
+// Not thread-safe: its owner holds a lock. One process at a time: the service's
+// lock sees to that. Executors of a job's progress are not kept.
+class JobStore {
+ public:
+  // Makes the file where it is missing. DataLoss: it is no job store, or one
+  // of a later release.
+  static absl::StatusOr<JobStore> Open(const std::filesystem::path& path);
+  JobStore(JobStore&&) noexcept = default;
+  JobStore& operator=(JobStore&&) noexcept = default;
+
+  // Adds one to the number of starts and returns it, from 1.
+  absl::StatusOr<uint64_t> NextGeneration();
+
+  // AlreadyExists: the id or the client key is there.
+  absl::Status Insert(const Job& job);
+  // State, times, error and progress of a job that is there.
+  absl::Status Update(const Job& job);
+
+  // All jobs whose id begins so, oldest first, at most `limit`.
+  absl::StatusOr<std::vector<Job>> FindByPrefix(const std::string& prefix,
+                                                uint32_t limit);
+  absl::StatusOr<std::optional<Job>> FindByClientKey(const std::string& key);
+  // Newest first.
+  absl::StatusOr<std::vector<Job>> Newest(uint32_t limit);
+  // Those that have not ended, in the order of their submission.
+  absl::StatusOr<std::vector<Job>> Unfinished();
+
+ private:
+  struct Close {
+    void operator()(sqlite3* database) const;
+  };
+  class Statement;
+
+  explicit JobStore(sqlite3* database) : database_(database) {}
+  absl::Status Execute(const char* sql);
+  absl::Status CreateTables();
+  absl::StatusOr<std::vector<Job>> ReadAll(Statement& statement);
+  absl::Status ErrorOf(int code, const char* doing) const;
+
+  std::unique_ptr<sqlite3, Close> database_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_JOBS_JOB_STORE_H_

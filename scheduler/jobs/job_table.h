@@ -1,0 +1,131 @@
+// All jobs of the service: the queue, the states, who watches and who cancels.
+// The store is the truth for everything but the progress of the job that runs.
+#ifndef FGNN_SCHEDULER_JOBS_JOB_TABLE_H_
+#define FGNN_SCHEDULER_JOBS_JOB_TABLE_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "scheduler/jobs/job.h"
+#include "scheduler/jobs/job_store.h"
+#include "shared/base/clock.h"
+
+namespace fgnn {
+
+inline constexpr size_t kMaxQueuedJobs = 1000;
+
+struct JobRequest {
+  std::string spec_bytes;  // Effective.
+  std::string run_dir;     // Absolute; empty: <state dir>/runs/<job id>.
+  std::string client_key;  // Empty: none.
+  bool digest = false;
+  uint32_t epochs = 0;
+};
+
+// A job and the number of its last change.
+struct JobVersion {
+  Job job;
+  uint64_t change = 0;
+};
+
+// Thread-safe.
+class JobTable {
+ public:
+  // Jobs of `store` that ran when the service ended are marked failed; queued
+  // ones stay queued.
+  static absl::StatusOr<std::unique_ptr<JobTable>> Open(
+      JobStore store, std::filesystem::path state_dir);
+
+  // Jobs that Open() found running.
+  const std::vector<std::string>& interrupted() const { return interrupted_; }
+
+  // ---- For clients.
+  // On disk once this returns. The job of an earlier call with the same client
+  // key and the same request. AlreadyExists: the key was used for another
+  // request. ResourceExhausted: kMaxQueuedJobs wait. Unavailable: the service
+  // is ending.
+  absl::StatusOr<Job> Submit(const JobRequest& request);
+  // By id or a unique prefix of it. NotFound, InvalidArgument (not unique).
+  absl::StatusOr<JobVersion> Get(const std::string& id_or_prefix);
+  // Newest first.
+  absl::StatusOr<std::vector<Job>> List(uint32_t limit);
+  // Asks for the end of a job. A queued one ends at once, others when their
+  // thread has seen to it: see WaitForChange(). FailedPrecondition: it
+  // completed or failed already. OK if it was cancelled.
+  absl::Status Cancel(const std::string& id, const absl::Status& why);
+  // Waits until the job has changed since `seen`, but with `only_end` until it
+  // has ended. False at the deadline. `id` is a whole id.
+  bool WaitForChange(const std::string& id, uint64_t seen, bool only_end,
+                     Deadline deadline);
+  // A client has been told how this job ended.
+  void MarkSeen(const std::string& id);
+
+  struct Counts {
+    uint32_t queued = 0;
+    uint32_t running = 0;
+    bool any_submitted = false;  // Since the service started.
+    uint32_t ended_unseen = 0;   // Ended since, and no client knows yet.
+    Deadline last_change;        // Of any job's state.
+  };
+  Counts counts() const;
+
+  // ---- For the thread that runs jobs.
+  // The oldest queued job, now PREPARING. nullopt at the deadline.
+  std::optional<Job> StartNext(Deadline deadline);
+  void MarkRunning(const std::string& id);
+  void UpdateProgress(const std::string& id,
+                      const std::function<void(JobProgress&)>& update);
+  // OK, or why the job is to end now.
+  absl::Status CancelCause(const std::string& id) const;
+  void End(const std::string& id, JobState state, const absl::Status& error);
+
+  // No job is taken or started any more.
+  void Close();
+  bool closed() const;
+
+ private:
+  struct Active {
+    Job job;
+    uint64_t change = 1;
+    absl::Status cancel;  // Why, once somebody asked.
+  };
+
+  JobTable(JobStore store, std::filesystem::path state_dir);
+  absl::Status RecoverJobs();
+  absl::StatusOr<std::optional<Job>> FindSameRequestLocked(
+      const JobRequest& request);
+  absl::StatusOr<std::string> NewIdLocked(int64_t now_ms);
+  void GoLocked(Active& active, JobState state);
+  void EndLocked(const std::string& id, JobState state,
+                 const absl::Status& error);
+  void SaveLocked(const Job& job);
+
+  const std::filesystem::path state_dir_;
+  std::vector<std::string> interrupted_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // The following are guarded by mutex_.
+  JobStore store_;
+  std::map<std::string, Active> active_;  // Jobs that have not ended.
+  std::vector<std::string> queue_;        // Their ids, oldest first.
+  std::set<std::string> unseen_;          // Bounded, see EndLocked().
+  bool any_submitted_ = false;
+  bool closed_ = false;
+  Deadline last_change_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_JOBS_JOB_TABLE_H_

@@ -1,0 +1,51 @@
+#include "scheduler/jobs/progress_json.h"
+
+#include "nlohmann/json.hpp"
+
+namespace fgnn {
+namespace {
+
+template <typename T>
+void Read(const nlohmann::json& json, const char* key, T& value) {
+  const auto found = json.find(key);
+  if (found != json.end() && found->is_number()) value = found->get<T>();
+}
+
+}  // namespace
+
+std::string ProgressToJson(const JobProgress& progress) {
+  return nlohmann::json{{"phase", progress.phase},
+                        {"epochs", progress.epochs},
+                        {"epochs_done", progress.epochs_done},
+                        {"batches_per_epoch", progress.batches_per_epoch},
+                        {"batches_committed", progress.batches_committed},
+                        {"batches_expected", progress.batches_expected},
+                        {"loss", progress.loss},
+                        {"valid_accuracy", progress.valid_accuracy},
+                        {"test_accuracy", progress.test_accuracy},
+                        {"restarts", progress.restarts}}
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+JobProgress ProgressFromJson(const std::string& text) {
+  JobProgress progress;
+  const auto json = nlohmann::json::parse(text, nullptr,
+                                          /*allow_exceptions=*/false);
+  if (!json.is_object()) return progress;
+  const auto phase = json.find("phase");
+  if (phase != json.end() && phase->is_string()) {
+    progress.phase = phase->get<std::string>();
+  }
+  Read(json, "epochs", progress.epochs);
+  Read(json, "epochs_done", progress.epochs_done);
+  Read(json, "batches_per_epoch", progress.batches_per_epoch);
+  Read(json, "batches_committed", progress.batches_committed);
+  Read(json, "batches_expected", progress.batches_expected);
+  Read(json, "loss", progress.loss);
+  Read(json, "valid_accuracy", progress.valid_accuracy);
+  Read(json, "test_accuracy", progress.test_accuracy);
+  Read(json, "restarts", progress.restarts);
+  return progress;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,160 @@
+#include "scheduler/jobs/run_folder.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "nlohmann/json.hpp"
+#include "shared/base/file.h"
+#include "shared/base/status.h"
+#include "shared/base/unique_fd.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::Status ErrorOf(const std::error_code& error, const fs::path& path) {
+  return ErrnoToStatus(error.value(), path.string());
+}
+
+absl::Status Append(const fs::path& path, std::string_view text) {
+  if (text.empty()) return absl::OkStatus();
+  const UniqueFd fd(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
+  if (!fd.valid()) return ErrnoToStatus(errno, path.string());
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return ErrnoToStatus(errno, path.string());
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+nlohmann::ordered_json OrNull(const std::optional<T>& value) {
+  if (!value.has_value()) return nullptr;
+  return *value;
+}
+
+}  // namespace
+
+absl::Status CheckRunFolderIsFree(const fs::path& path) {
+  if (!path.is_absolute()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("run_dir '", path.string(), "' is not an absolute path"));
+  }
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) return absl::OkStatus();
+  if (error) return ErrorOf(error, path);
+  if (status.type() != fs::file_type::directory) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("run_dir ", path.string(), " is not a folder"));
+  }
+  const bool empty = fs::is_empty(path, error);
+  if (error) return ErrorOf(error, path);
+  if (empty) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat("run_dir ", path.string(),
+                   " is not empty; name another one or remove it"));
+}
+
+absl::StatusOr<RunFolder> RunFolder::Create(const fs::path& path,
+                                            const std::string& job_yaml) {
+  FGNN_RETURN_IF_ERROR(CheckRunFolderIsFree(path));
+  std::error_code error;
+  fs::create_directories(path / "checkpoints", error);
+  if (error) return ErrorOf(error, path);
+  FGNN_RETURN_IF_ERROR(WriteFileAtomically(path / "job.yaml", job_yaml));
+  return RunFolder(path);
+}
+
+fs::path RunFolder::EpochCheckpoint(uint32_t epochs_done) const {
+  return path_ / "checkpoints" /
+         absl::StrFormat("epoch-%04d.safetensors", epochs_done);
+}
+
+fs::path RunFolder::BestCheckpoint() const {
+  return path_ / "checkpoints" / "best.safetensors";
+}
+
+absl::Status RunFolder::AppendMetrics(std::string_view lines) const {
+  return Append(path_ / "metrics.jsonl", lines);
+}
+
+absl::Status RunFolder::AppendDigests(std::string_view lines) const {
+  return Append(path_ / "batches.crc", lines);
+}
+
+absl::Status RunFolder::MakeBest(const fs::path& checkpoint) const {
+  const fs::path next = path_ / "checkpoints" / ".best.next";
+  std::error_code error;
+  fs::remove(next, error);
+  fs::create_hard_link(checkpoint, next, error);
+  // Not every file system has links.
+  if (error) fs::copy_file(checkpoint, next, error);
+  if (!error) fs::rename(next, BestCheckpoint(), error);
+  if (!error) return absl::OkStatus();
+  std::error_code ignored;
+  fs::remove(next, ignored);
+  return ErrorOf(error, BestCheckpoint());
+}
+
+absl::Status RunFolder::PruneCheckpoints(uint32_t keep) const {
+  std::vector<fs::path> checkpoints;
+  std::error_code error;
+  for (const auto& entry :
+       fs::directory_iterator(path_ / "checkpoints", error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.rfind("epoch-", 0) == 0 &&
+        entry.path().extension() == ".safetensors") {
+      checkpoints.push_back(entry.path());
+    }
+  }
+  if (error) return ErrorOf(error, path_ / "checkpoints");
+  // By number: from epoch 10000 on, names have one digit more.
+  std::sort(checkpoints.begin(), checkpoints.end(),
+            [](const fs::path& a, const fs::path& b) {
+              const std::string left = a.string();
+              const std::string right = b.string();
+              return left.size() != right.size() ? left.size() < right.size()
+                                                 : left < right;
+            });
+  for (size_t i = 0; i + keep < checkpoints.size(); ++i) {
+    fs::remove(checkpoints[i], error);
+    if (error) return ErrorOf(error, checkpoints[i]);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunFolder::WriteSummary(const RunSummary& summary) const {
+  nlohmann::ordered_json json = {
+      {"job_id", summary.job_id},
+      {"state", std::string(NameOf(summary.state))},
+      {"epochs", summary.epochs},
+      {"seconds", summary.seconds},
+      {"batches_committed", summary.batches_committed},
+      {"batches_expected", summary.batches_expected},
+      {"valid_accuracy", OrNull(summary.valid_accuracy)},
+      {"test_accuracy", OrNull(summary.test_accuracy)},
+      {"best_epoch", OrNull(summary.best_epoch)},
+      {"switches", summary.switches},
+      {"restarts", summary.restarts},
+      {"peak_bytes", summary.peak_bytes},
+      {"seed", summary.seed}};
+  if (!summary.error.empty()) json["error"] = summary.error;
+  return WriteFileAtomically(
+      path_ / "summary.json",
+      json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+          "\n");
+}
+
+}  // namespace fgnn

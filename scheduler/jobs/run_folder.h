@@ -1,0 +1,73 @@
+// A run's folder: what is left of a job.
+//
+//   job.yaml                          the effective spec
+//   metrics.jsonl                     a line per epoch
+//   batches.crc                       a line per batch, if asked for
+//   checkpoints/epoch-0003.safetensors  after three epochs
+//   checkpoints/best.safetensors      of the best validated epoch
+//   summary.json                      how it ended
+#ifndef FGNN_SCHEDULER_JOBS_RUN_FOLDER_H_
+#define FGNN_SCHEDULER_JOBS_RUN_FOLDER_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "scheduler/jobs/job_state.h"
+
+namespace fgnn {
+
+// OK if there is nothing at `path`, or an empty folder. AlreadyExists,
+// InvalidArgument (not absolute, or a file is in the way).
+absl::Status CheckRunFolderIsFree(const std::filesystem::path& path);
+
+struct RunSummary {
+  std::string job_id;
+  JobState state = JobState::kFailed;
+  uint32_t epochs = 0;  // That were finished.
+  double seconds = 0;
+  uint64_t batches_committed = 0;
+  uint64_t batches_expected = 0;
+  std::optional<double> valid_accuracy;  // Of the best epoch.
+  std::optional<double> test_accuracy;
+  std::optional<uint32_t> best_epoch;  // From 0.
+  uint32_t switches = 0;
+  uint32_t restarts = 0;
+  uint64_t peak_bytes = 0;
+  uint64_t seed = 0;
+  std::string error;  // Empty: none.
+};
+
+// Not thread-safe.
+class RunFolder {
+ public:
+  // Makes the folder, as CheckRunFolderIsFree() allows, with job.yaml in it.
+  static absl::StatusOr<RunFolder> Create(const std::filesystem::path& path,
+                                          const std::string& job_yaml);
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path EpochCheckpoint(uint32_t epochs_done) const;
+  std::filesystem::path BestCheckpoint() const;
+
+  // `lines` end with newlines. A reader never sees a part of one call's lines
+  // without the rest, short of a full disk.
+  absl::Status AppendMetrics(std::string_view lines) const;
+  absl::Status AppendDigests(std::string_view lines) const;
+  // Makes a checkpoint of an epoch the best one; it costs no space.
+  absl::Status MakeBest(const std::filesystem::path& checkpoint) const;
+  // Removes all checkpoints of epochs but the newest `keep`.
+  absl::Status PruneCheckpoints(uint32_t keep) const;
+  absl::Status WriteSummary(const RunSummary& summary) const;
+
+ private:
+  explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_JOBS_RUN_FOLDER_H_
