@@ -1,0 +1,274 @@
+#include "tools/dataset/csc_builder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shared/base/philox.h"
+#include "shared/graph/npy.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+#include "tools/dataset/edge_spill.h"
+
+namespace fgnn {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Le;
+
+namespace fs = std::filesystem;
+
+struct TestEdge {
+  GlobalId source;
+  GlobalId destination;
+  float weight;
+};
+
+struct Graph {
+  std::vector<int64_t> indptr;
+  std::vector<uint32_t> indices;
+  std::vector<float> weights;
+  friend bool operator==(const Graph&, const Graph&) = default;
+};
+
+// What the builder promises, the plain way.
+Graph Reference(const std::vector<TestEdge>& edges, uint64_t num_nodes,
+                const CscBuilderOptions& options, CscTotals* totals) {
+  std::vector<std::vector<std::pair<GlobalId, float>>> lists(num_nodes);
+  *totals = {};
+  for (const TestEdge& e : edges) {
+    if (e.source == e.destination && options.drop_self_loops) {
+      ++totals->num_self_loops;
+      continue;
+    }
+    lists[e.destination].emplace_back(e.source, e.weight);
+    if (options.symmetric && e.source != e.destination) {
+      lists[e.source].emplace_back(e.destination, e.weight);
+    }
+  }
+  Graph graph;
+  graph.indptr.push_back(0);
+  for (auto& list : lists) {
+    std::stable_sort(
+        list.begin(), list.end(),
+        [](const auto& x, const auto& y) { return x.first < y.first; });
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (options.deduplicate && i > 0 && list[i].first == list[i - 1].first) {
+        ++totals->num_duplicates;
+        continue;
+      }
+      graph.indices.push_back(list[i].first);
+      if (options.with_weights) graph.weights.push_back(list[i].second);
+    }
+    graph.indptr.push_back(static_cast<int64_t>(graph.indices.size()));
+  }
+  totals->num_edges = graph.indices.size();
+  return graph;
+}
+
+template <typename T>
+std::vector<T> ReadArray(const fs::path& path) {
+  const absl::StatusOr<NpyArray> array = NpyArray::Open(path);
+  EXPECT_THAT(array, IsOk());
+  if (!array.ok()) return {};
+  const auto span = array->As<T>();
+  return {span.begin(), span.end()};
+}
+
+Graph ReadGraph(const fs::path& folder, bool with_weights) {
+  Graph graph;
+  graph.indptr = ReadArray<int64_t>(folder / "csc_indptr.npy");
+  graph.indices = ReadArray<uint32_t>(folder / "indices.npy");
+  if (with_weights) {
+    graph.weights = ReadArray<float>(folder / "edge_weights.npy");
+  }
+  return graph;
+}
+
+// Skewed, with repeats and self-loops.
+std::vector<TestEdge> RandomEdges(size_t count, uint32_t num_nodes) {
+  const PhiloxKey key = MakePhiloxKey(3, 0, 0, 0, Purpose::kGenerateDataset);
+  std::vector<TestEdge> edges;
+  for (uint32_t i = 0; i < count; ++i) {
+    const PhiloxBlock draw = Philox4x32({i, 0, 0, 0}, key);
+    const uint32_t range = (draw.words[2] & 3) == 0 ? num_nodes : 40;
+    edges.push_back({draw.words[0] % num_nodes, draw.words[1] % range,
+                     UniformFloat(draw.words[3])});
+  }
+  return edges;
+}
+
+absl::StatusOr<CscTotals> Build(const fs::path& folder,
+                                const std::vector<TestEdge>& edges,
+                                uint64_t num_nodes,
+                                const CscBuilderOptions& options) {
+  absl::StatusOr<std::unique_ptr<CscBuilder>> builder =
+      CscBuilder::Create(folder, options);
+  if (!builder.ok()) return builder.status();
+  for (const TestEdge& e : edges) {
+    absl::Status added = (*builder)->Add(e.source, e.destination, e.weight);
+    if (!added.ok()) return added;
+  }
+  return (*builder)->Finish(num_nodes, nullptr);
+}
+
+void ExpectEqualsReference(const std::vector<TestEdge>& edges,
+                           uint64_t num_nodes,
+                           const CscBuilderOptions& options) {
+  SCOPED_TRACE(testing::Message()
+               << "symmetric " << options.symmetric << " deduplicate "
+               << options.deduplicate << " loops dropped "
+               << options.drop_self_loops << " weights "
+               << options.with_weights);
+  const TempFolder folder;
+  FGNN_ASSERT_OK_AND_ASSIGN(const CscTotals totals,
+                            Build(folder.path(), edges, num_nodes, options));
+  CscTotals expected;
+  const Graph reference = Reference(edges, num_nodes, options, &expected);
+  EXPECT_TRUE(ReadGraph(folder.path(), options.with_weights) == reference);
+  EXPECT_EQ(totals.num_edges, expected.num_edges);
+  EXPECT_EQ(totals.num_duplicates, expected.num_duplicates);
+  EXPECT_EQ(totals.num_self_loops, expected.num_self_loops);
+  EXPECT_FALSE(fs::exists(folder / ".building"));
+  EXPECT_EQ(fs::exists(folder / "edge_weights.npy"), options.with_weights);
+}
+
+TEST(CscBuilderTest, EqualsReferenceForEveryOption) {
+  const std::vector<TestEdge> edges = RandomEdges(20'000, 3000);
+  for (int bits = 0; bits < 16; ++bits) {
+    CscBuilderOptions options;
+    options.symmetric = (bits & 1) != 0;
+    options.deduplicate = (bits & 2) != 0;
+    options.drop_self_loops = (bits & 4) != 0;
+    options.with_weights = (bits & 8) != 0;
+    ExpectEqualsReference(edges, 3000, options);
+  }
+}
+
+// Little memory, so that the log spills and there are many buckets; ids beyond
+// the histogram's first bins, and vertices without edges at the end.
+TEST(CscBuilderTest, EqualsReferenceWhenItSpills) {
+  std::vector<TestEdge> edges = RandomEdges(600'000, 500'000);
+  edges.push_back({7, 1'499'999, 1});
+  for (const bool with_weights : {false, true}) {
+    CscBuilderOptions options;
+    options.symmetric = true;
+    options.with_weights = with_weights;
+    options.memory_bytes = 1;  // Raised to the least that works.
+    ExpectEqualsReference(edges, 2'000'000, options);
+  }
+}
+
+TEST(CscBuilderTest, BuildsAGraphWithoutEdges) {
+  ExpectEqualsReference({}, 5, {});
+}
+
+TEST(CscBuilderTest, ReachesTheLastId) {
+  // The arrays would be large, so only that the edge is accepted or refused.
+  const TempFolder folder;
+  EXPECT_THAT(
+      Build(folder.path(), {{4294967295, 0, 1}}, 4, {}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("4294967295")));
+}
+
+TEST(CscBuilderTest, NamesTheEdgeThatIsOutOfRange) {
+  const TempFolder folder;
+  std::vector<TestEdge> edges(300'000, {1, 2, 1});
+  edges[250'000] = {9, 2, 1};
+  CscBuilderOptions options;
+  options.memory_bytes = 1;
+  EXPECT_THAT(Build(folder.path(), edges, 9, options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("edge 250000 (9 -> 2)"),
+                             HasSubstr("has 9 vertices"))));
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(CscBuilderTest, LeavesNothingWhenItIsNotFinished) {
+  const TempFolder folder;
+  {
+    FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<CscBuilder> builder,
+                              CscBuilder::Create(folder.path(), {}));
+    FGNN_ASSERT_OK(builder->Add(0, 1));
+    EXPECT_TRUE(fs::exists(folder / ".building"));
+  }
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(CscBuilderTest, RefusesToGoOnAfterItsEnd) {
+  const TempFolder folder;
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<CscBuilder> builder,
+                            CscBuilder::Create(folder.path(), {}));
+  FGNN_ASSERT_OK(builder->Finish(1, nullptr).status());
+  EXPECT_THAT(builder->Add(0, 0),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(builder->Finish(1, nullptr),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST(CscBuilderTest, RefusesAFolderThatIsNotThereAndNoVertices) {
+  const TempFolder folder;
+  EXPECT_THAT(CscBuilder::Create(folder / "none", {}).status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
+  for (const uint64_t num_nodes : {uint64_t{0}, uint64_t{1} << 32}) {
+    EXPECT_THAT(Build(folder.path(), {}, num_nodes, {}),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  }
+}
+
+TEST(CscBuilderTest, ReportsProgressThatRisesToTheEnd) {
+  const TempFolder folder;
+  CscBuilderOptions options;
+  options.memory_bytes = 1;
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<CscBuilder> builder,
+                            CscBuilder::Create(folder.path(), options));
+  for (const TestEdge& e : RandomEdges(600'000, 100'000)) {
+    FGNN_ASSERT_OK(builder->Add(e.source, e.destination));
+  }
+  std::vector<uint64_t> seen;
+  FGNN_ASSERT_OK(builder
+                     ->Finish(100'000,
+                              [&seen](uint64_t done, uint64_t in_all) {
+                                EXPECT_EQ(in_all, 600'000U);
+                                seen.push_back(done);
+                              })
+                     .status());
+  EXPECT_GT(seen.size(), 1U);
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+  EXPECT_EQ(seen.back(), 600'000U);
+}
+
+TEST(MakeBucketsTest, CoversAllVerticesWithinTheBound) {
+  DestinationHistogram histogram;
+  for (uint32_t v = 0; v < 1'000'000; ++v) histogram.Add(v * v % 300'000);
+  const uint64_t num_nodes = 400'000;
+  histogram.Cover(num_nodes);
+  const std::vector<Bucket> buckets =
+      MakeBuckets(histogram, num_nodes, /*edge_bytes=*/12,
+                  /*bucket_bytes=*/1 << 20);
+  uint64_t vertex = 0;
+  uint64_t edge = 0;
+  for (const Bucket& bucket : buckets) {
+    EXPECT_EQ(bucket.begin, vertex);
+    EXPECT_EQ(bucket.first_edge, edge);
+    const uint64_t bins = (bucket.end - bucket.begin) / histogram.bin_width();
+    if (bins > 1) {
+      EXPECT_THAT(bucket.num_edges * 12, Le(uint64_t{1} << 20));
+    }
+    vertex = bucket.end;
+    edge += bucket.num_edges;
+  }
+  EXPECT_EQ(vertex, num_nodes);
+  EXPECT_EQ(edge, 1'000'000U);
+  EXPECT_GT(buckets.size(), 10U);
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,135 @@
+#include "tools/dataset/dataset_cli.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "shared/base/status.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Outcome {
+  absl::Status status;
+  std::string out;
+  std::string err;
+};
+
+// Runs "fgnn dataset ARGS…" as the program would.
+Outcome RunDataset(std::vector<std::string> args, bool json = false) {
+  Outcome outcome;
+  CLI::App app;
+  CLI::App* dataset = app.add_subcommand("dataset");
+  AddDatasetCommands(*dataset, json, outcome.status);
+  args.insert(args.begin(), "dataset");
+  std::reverse(args.begin(), args.end());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  try {
+    app.parse(args);
+  } catch (const CLI::ParseError& error) {
+    outcome.status = absl::InvalidArgumentError(error.what());
+  }
+  outcome.out = testing::internal::GetCapturedStdout();
+  outcome.err = testing::internal::GetCapturedStderr();
+  return outcome;
+}
+
+std::vector<std::string> SmallSbm(const std::string& out) {
+  return {
+      "generate",         "sbm", "--nodes",    "500", "--classes",      "4",
+      "--average-degree", "6",   "--features", "8",   "--feature-type", "bf16",
+      "--train-fraction", "0.2", "--seed",     "5",   "--homophily",    "0.9",
+      "--feature-noise",  "0.3", "--out",      out};
+}
+
+TEST(DatasetCliTest, GeneratesShowsAndValidatesInJson) {
+  const TempFolder folder;
+  const std::string out = (folder / "s").string();
+  const Outcome made = RunDataset(SmallSbm(out), /*json=*/true);
+  FGNN_ASSERT_OK(made.status);
+  EXPECT_THAT(made.err, HasSubstr("edges: "));
+  const auto summary = nlohmann::json::parse(made.out);
+  EXPECT_EQ(summary["dataset"], out);
+  EXPECT_EQ(summary["splits"]["train"], 100);
+
+  const Outcome shown = RunDataset({"info", out}, /*json=*/true);
+  FGNN_ASSERT_OK(shown.status);
+  EXPECT_THAT(shown.err, IsEmpty());
+  const auto info = nlohmann::json::parse(shown.out);
+  EXPECT_EQ(info["num_nodes"], 500);
+  EXPECT_EQ(info["num_edges"], summary["num_edges"]);
+  EXPECT_EQ(info["feature_type"], "bf16");
+  EXPECT_EQ(info["label_counts"], (std::vector<int>{125, 125, 125, 125}));
+  EXPECT_EQ(info["splits"]["valid"], 200);
+  EXPECT_GT(info["in_degree"]["max"], 6);
+
+  const Outcome checked = RunDataset({"validate", out}, /*json=*/true);
+  FGNN_ASSERT_OK(checked.status);
+  EXPECT_EQ(nlohmann::json::parse(checked.out)["valid"], true);
+}
+
+TEST(DatasetCliTest, SpeaksToPeople) {
+  const TempFolder folder;
+  const std::string out = (folder / "s").string();
+  EXPECT_THAT(RunDataset(SmallSbm(out)).out, HasSubstr("made " + out));
+  EXPECT_THAT(
+      RunDataset({"info", out}).out,
+      AllOf(HasSubstr("vertices   500\n"), HasSubstr("8 columns of bf16"),
+            HasSubstr("4 classes"), HasSubstr("train 100")));
+  EXPECT_THAT(RunDataset({"validate", out}).out,
+              AllOf(HasSubstr("features.npy: 500 x 8 bf16, all finite"),
+                    HasSubstr(out + ": valid")));
+}
+
+TEST(DatasetCliTest, AnswersABadFolderWithItsPlaceAndCodeTwo) {
+  const TempFolder folder;
+  const std::string out = (folder / "s").string();
+  FGNN_ASSERT_OK(RunDataset(SmallSbm(out)).status);
+  {
+    std::fstream file(folder / "s" / "indices.npy",
+                      std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(-4, std::ios::end);
+    const uint32_t bad = 3000;
+    file.write(reinterpret_cast<const char*>(&bad), sizeof(bad));
+  }
+  for (const char* command : {"validate", "info"}) {
+    const Outcome outcome = RunDataset({command, out}, /*json=*/true);
+    EXPECT_THAT(outcome.status,
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(out + "/indices.npy: element "),
+                               HasSubstr(" is 3000, but the graph has 500 "
+                                         "vertices; rebuild"))));
+    EXPECT_EQ(ExitCode(outcome.status), 2);
+    EXPECT_THAT(outcome.out, IsEmpty());
+  }
+}
+
+TEST(DatasetCliTest, RefusesWrongUse) {
+  const TempFolder folder;
+  const std::string out = (folder / "r").string();
+  EXPECT_FALSE(RunDataset({"generate", "rmat", "--scale", "5"}).status.ok());
+  EXPECT_FALSE(RunDataset({"generate"}).status.ok());
+  EXPECT_FALSE(RunDataset({"info"}).status.ok());
+  EXPECT_FALSE(
+      RunDataset({"generate", "rmat", "--feature-type", "f64", "--out", out})
+          .status.ok());
+  EXPECT_THAT(
+      RunDataset({"generate", "rmat", "--scale", "40", "--out", out}).status,
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--scale is 40")));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,408 @@
+#include "tools/dataset/generate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shared/graph/dataset.h"
+#include "shared/graph/metadata.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+namespace fs = std::filesystem;
+
+RmatOptions SmallRmat(const fs::path& out) {
+  RmatOptions options;
+  options.common.out = out;
+  options.common.feature_columns = 10;
+  options.common.num_classes = 5;
+  options.common.seed = 7;
+  options.scale = 12;
+  options.edge_factor = 8;
+  options.weights = true;
+  return options;
+}
+
+SbmOptions SmallSbm(const fs::path& out) {
+  SbmOptions options;
+  options.common.out = out;
+  options.common.feature_columns = 32;
+  options.common.num_classes = 5;
+  options.common.seed = 3;
+  options.num_nodes = 5000;
+  options.average_degree = 12;
+  options.homophily = 0.8;
+  return options;
+}
+
+Dataset Open(const fs::path& folder) {
+  absl::StatusOr<Dataset> dataset =
+      Dataset::Open(folder, Validation::kEverything);
+  EXPECT_THAT(dataset, IsOk());
+  return *std::move(dataset);
+}
+
+std::string ReadAll(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+absl::Span<const uint32_t> IndicesOf(const Dataset& dataset) {
+  return std::get<absl::Span<const uint32_t>>(dataset.graph().indices);
+}
+
+// Calls visit(source, destination, edge).
+template <typename Visit>
+void ForEachEdge(const Dataset& dataset, Visit visit) {
+  const auto indptr = dataset.graph().indptr;
+  const auto indices = IndicesOf(dataset);
+  for (uint32_t v = 0; v < dataset.num_nodes(); ++v) {
+    for (int64_t e = indptr[v]; e < indptr[v + 1]; ++e) {
+      visit(indices[static_cast<size_t>(e)], v, static_cast<size_t>(e));
+    }
+  }
+}
+
+TEST(GenerateRmatTest, MakesASymmetricGraphWithoutLoopsAndRepeats) {
+  const TempFolder folder;
+  FGNN_ASSERT_OK_AND_ASSIGN(const GenerateSummary summary,
+                            GenerateRmat(SmallRmat(folder / "r")));
+  const Dataset dataset = Open(folder / "r");
+  EXPECT_EQ(dataset.num_nodes(), 4096U);
+  EXPECT_EQ(dataset.num_edges(), summary.num_edges);
+  EXPECT_EQ(summary.num_edges + summary.num_duplicates,
+            2 * (8 * 4096 - summary.num_self_loops));
+  std::map<std::pair<uint32_t, uint32_t>, float> weights;
+  ForEachEdge(dataset, [&](uint32_t u, uint32_t v, size_t e) {
+    EXPECT_NE(u, v);
+    EXPECT_TRUE(
+        weights.emplace(std::pair(u, v), dataset.edge_weights()[e]).second);
+  });
+  for (const auto& [edge, weight] : weights) {
+    const auto back = weights.find({edge.second, edge.first});
+    ASSERT_NE(back, weights.end());
+    ASSERT_EQ(back->second, weight);
+    ASSERT_GT(weight, 0);
+    ASSERT_LE(weight, 1);
+  }
+}
+
+TEST(GenerateRmatTest, DegreesAreSkewedAndIdsDoNotTellThem) {
+  const TempFolder folder;
+  FGNN_ASSERT_OK(GenerateRmat(SmallRmat(folder / "r")).status());
+  const Dataset dataset = Open(folder / "r");
+  const double mean = static_cast<double>(dataset.num_edges()) / 4096;
+  EXPECT_GT(static_cast<double>(MaxInDegree(dataset.graph())), 15 * mean);
+  // Unpermuted, the lower half would have three quarters of the edges.
+  const double low = static_cast<double>(dataset.graph().indptr[2048]) /
+                     static_cast<double>(dataset.num_edges());
+  EXPECT_NEAR(low, 0.5, 0.1);
+}
+
+TEST(GenerateRmatTest, KeepsDirectionsWhenAsked) {
+  const TempFolder folder;
+  RmatOptions options = SmallRmat(folder / "r");
+  options.directed = true;
+  FGNN_ASSERT_OK_AND_ASSIGN(const GenerateSummary summary,
+                            GenerateRmat(options));
+  EXPECT_EQ(summary.num_edges + summary.num_duplicates,
+            8 * 4096 - summary.num_self_loops);
+  const Dataset dataset = Open(folder / "r");
+  std::set<std::pair<uint32_t, uint32_t>> edges;
+  ForEachEdge(dataset,
+              [&](uint32_t u, uint32_t v, size_t) { edges.emplace(u, v); });
+  const auto both = std::count_if(edges.begin(), edges.end(), [&](auto edge) {
+    return edges.contains({edge.second, edge.first});
+  });
+  EXPECT_LT(static_cast<size_t>(both), edges.size() / 2);
+}
+
+TEST(GenerateRmatTest, SplitsByTheShareAsked) {
+  const TempFolder folder;
+  RmatOptions options = SmallRmat(folder / "r");
+  options.common.train_fraction = 0.25;
+  FGNN_ASSERT_OK(GenerateRmat(options).status());
+  const Dataset dataset = Open(folder / "r");
+  EXPECT_EQ(dataset.train().size(), 1024U);
+  EXPECT_EQ(dataset.valid().size(), 1536U);
+  EXPECT_EQ(dataset.test().size(), 1536U);
+}
+
+TEST(GenerateRmatTest, MakesTopologyAloneWhenAsked) {
+  const TempFolder folder;
+  RmatOptions options = SmallRmat(folder / "r");
+  options.common.feature_columns = 0;
+  options.common.num_classes = 0;
+  options.weights = false;
+  FGNN_ASSERT_OK(GenerateRmat(options).status());
+  std::set<std::string> files;
+  for (const auto& entry : fs::directory_iterator(folder / "r")) {
+    files.insert(entry.path().filename().string());
+  }
+  EXPECT_EQ(files, (std::set<std::string>{"metadata.yaml", "csc_indptr.npy",
+                                          "indices.npy"}));
+}
+
+// The same bytes from any number of threads, other bytes from another seed.
+TEST(GenerateTest, DependsOnTheSeedAndNotOnThreads) {
+  const TempFolder folder;
+  RmatOptions options = SmallRmat(folder / "one");
+  options.scale = 16;  // Several chunks of each kind of work.
+  options.edge_factor = 12;
+  options.common.feature_columns = 50;
+  options.common.threads = 1;
+  FGNN_ASSERT_OK(GenerateRmat(options).status());
+  options.common.out = folder / "five";
+  options.common.threads = 5;
+  FGNN_ASSERT_OK(GenerateRmat(options).status());
+  options.common.out = folder / "other";
+  options.common.seed = 8;
+  FGNN_ASSERT_OK(GenerateRmat(options).status());
+  for (const char* file :
+       {"csc_indptr.npy", "indices.npy", "edge_weights.npy", "features.npy",
+        "labels.npy", "train.npy", "valid.npy", "test.npy"}) {
+    const std::string bytes = ReadAll(folder / "one" / file);
+    EXPECT_TRUE(bytes == ReadAll(folder / "five" / file)) << file;
+    EXPECT_TRUE(bytes != ReadAll(folder / "other" / file)) << file;
+  }
+}
+
+TEST(GenerateTest, FeaturesHaveUnitVarianceInEachType) {
+  const TempFolder folder;
+  RmatOptions options = SmallRmat(folder / "f32");
+  FGNN_ASSERT_OK(GenerateRmat(options).status());
+  const Dataset plain = Open(folder / "f32");
+  const auto* values = reinterpret_cast<const float*>(plain.features().data);
+  const size_t count = 4096 * 10;
+  double sum = 0;
+  double squares = 0;
+  for (size_t i = 0; i < count; ++i) {
+    sum += values[i];
+    squares += double{values[i]} * values[i];
+  }
+  EXPECT_NEAR(sum / count, 0, 0.2);
+  EXPECT_NEAR(squares / count, 1, 0.2);
+
+  options.common.out = folder / "bf16";
+  options.common.feature_type = FeatureType::kBfloat16;
+  FGNN_ASSERT_OK(GenerateRmat(options).status());
+  const Dataset half = Open(folder / "bf16");
+  const auto* bits = reinterpret_cast<const uint16_t*>(half.features().data);
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t wide = uint32_t{bits[i]} << 16;
+    float value = 0;
+    std::memcpy(&value, &wide, sizeof(value));
+    ASSERT_NEAR(value, values[i], std::abs(values[i]) / 128 + 1e-6);
+  }
+  options.common.out = folder / "f16";
+  options.common.feature_type = FeatureType::kFloat16;
+  FGNN_ASSERT_OK(GenerateRmat(options).status());
+  EXPECT_EQ(Open(folder / "f16").features().type, FeatureType::kFloat16);
+}
+
+TEST(GenerateSbmTest, KeepsToDegreeHomophilyAndClassSizes) {
+  const TempFolder folder;
+  FGNN_ASSERT_OK(GenerateSbm(SmallSbm(folder / "s")).status());
+  const Dataset dataset = Open(folder / "s");
+  // A few draws repeat.
+  EXPECT_NEAR(static_cast<double>(dataset.num_edges()) / 5000, 12, 0.2);
+  size_t same = 0;
+  ForEachEdge(dataset, [&](uint32_t u, uint32_t v, size_t) {
+    EXPECT_NE(u, v);
+    same += static_cast<size_t>(dataset.labels()[u] == dataset.labels()[v]);
+  });
+  EXPECT_NEAR(
+      static_cast<double>(same) / static_cast<double>(dataset.num_edges()), 0.8,
+      0.02);
+  std::map<int64_t, int> sizes;
+  for (const int64_t label : dataset.labels()) ++sizes[label];
+  EXPECT_EQ(sizes.size(), 5U);
+  for (const auto& [label, size] : sizes) EXPECT_EQ(size, 1000) << label;
+}
+
+// Classifies by the nearest mean of the train set: a vertex by its features,
+// and by the mean of its neighbours' features.
+class NearestMean {
+ public:
+  explicit NearestMean(const Dataset& dataset)
+      : dataset_(dataset), columns_(dataset.features().columns) {}
+
+  double AccuracyOfFeatures() const {
+    return Accuracy([this](uint32_t v) { return Row(v); });
+  }
+  double AccuracyOfNeighbourhoods() const {
+    return Accuracy([this](uint32_t v) { return MeanOfNeighbours(v); });
+  }
+
+ private:
+  using Vector = std::vector<double>;
+
+  Vector Row(uint32_t v) const {
+    const auto* row =
+        reinterpret_cast<const float*>(dataset_.features().row(v));
+    return Vector(row, row + columns_);
+  }
+
+  Vector MeanOfNeighbours(uint32_t v) const {
+    Vector mean(columns_);
+    const auto indptr = dataset_.graph().indptr;
+    for (int64_t e = indptr[v]; e < indptr[v + 1]; ++e) {
+      const Vector row = Row(IndicesOf(dataset_)[static_cast<size_t>(e)]);
+      for (size_t i = 0; i < columns_; ++i) mean[i] += row[i];
+    }
+    for (double& x : mean) {
+      x /= std::max<double>(1, static_cast<double>(indptr[v + 1] - indptr[v]));
+    }
+    return mean;
+  }
+
+  double Accuracy(const std::function<Vector(uint32_t)>& embed) const {
+    std::vector<Vector> means(dataset_.num_classes(), Vector(columns_));
+    std::vector<double> counts(dataset_.num_classes());
+    for (const int64_t v : dataset_.train()) {
+      const auto label =
+          static_cast<size_t>(dataset_.labels()[static_cast<size_t>(v)]);
+      const Vector x = embed(static_cast<uint32_t>(v));
+      for (size_t i = 0; i < columns_; ++i) means[label][i] += x[i];
+      counts[label] += 1;
+    }
+    double right = 0;
+    for (const int64_t v : dataset_.test()) {
+      const Vector x = embed(static_cast<uint32_t>(v));
+      size_t best = 0;
+      double least = 1e300;
+      for (size_t c = 0; c < means.size(); ++c) {
+        double distance = 0;
+        for (size_t i = 0; i < columns_; ++i) {
+          const double d = x[i] - means[c][i] / std::max(counts[c], 1.0);
+          distance += d * d;
+        }
+        if (distance < least) {
+          least = distance;
+          best = c;
+        }
+      }
+      right += static_cast<double>(dataset_.labels()[static_cast<size_t>(v)] ==
+                                   static_cast<int64_t>(best));
+    }
+    return right / static_cast<double>(dataset_.test().size());
+  }
+
+  const Dataset& dataset_;
+  size_t columns_;
+};
+
+TEST(GenerateSbmTest, LabelsAreLearntFromFeaturesAndBetterWithStructure) {
+  const TempFolder folder;
+  SbmOptions options = SmallSbm(folder / "s");
+  options.common.train_fraction = 0.5;
+  FGNN_ASSERT_OK(GenerateSbm(options).status());
+  const Dataset dataset = Open(folder / "s");
+  const NearestMean classifier(dataset);
+  // One in five is right by chance.
+  const double features = classifier.AccuracyOfFeatures();
+  EXPECT_GT(features, 0.5);
+  EXPECT_LT(features, 0.95);
+  EXPECT_GT(classifier.AccuracyOfNeighbourhoods(), features + 0.03);
+}
+
+TEST(GenerateRmatTest, LabelsAreLearntInPart) {
+  const TempFolder folder;
+  RmatOptions options = SmallRmat(folder / "r");
+  options.common.feature_columns = 32;
+  options.common.train_fraction = 0.5;
+  FGNN_ASSERT_OK(GenerateRmat(options).status());
+  const Dataset dataset = Open(folder / "r");
+  EXPECT_GT(NearestMean(dataset).AccuracyOfFeatures(), 0.5);
+  size_t same = 0;
+  ForEachEdge(dataset, [&](uint32_t u, uint32_t v, size_t) {
+    same += static_cast<size_t>(dataset.labels()[u] == dataset.labels()[v]);
+  });
+  std::vector<double> shares(5);
+  for (const int64_t label : dataset.labels()) {
+    shares[static_cast<size_t>(label)] += 1.0 / 4096;
+  }
+  double chance = 0;
+  for (const double share : shares) chance += share * share;
+  EXPECT_GT(
+      static_cast<double>(same) / static_cast<double>(dataset.num_edges()),
+      chance + 0.05);
+}
+
+TEST(GenerateTest, ReportsStagesThatReachTheirEnd) {
+  const TempFolder folder;
+  SbmOptions options = SmallSbm(folder / "s");
+  std::map<std::string, std::pair<uint64_t, uint64_t>> last;
+  options.common.progress = [&last](std::string_view stage, uint64_t done,
+                                    uint64_t total) {
+    auto& entry = last[std::string(stage)];
+    EXPECT_GE(done, entry.first);
+    entry = {done, total};
+  };
+  FGNN_ASSERT_OK(GenerateSbm(options).status());
+  for (const char* stage : {"edges", "sorting edges", "features"}) {
+    EXPECT_GT(last[stage].second, 0U) << stage;
+    EXPECT_EQ(last[stage].first, last[stage].second) << stage;
+  }
+}
+
+TEST(GenerateTest, RefusesWrongOptionsNamingTheFlagAndLeavesNothing) {
+  const TempFolder folder;
+  const std::vector<std::pair<std::string, std::function<void(RmatOptions&)>>>
+      rmat = {{"--scale is 32", [](auto& o) { o.scale = 32; }},
+              {"--scale is 0", [](auto& o) { o.scale = 0; }},
+              {"--edge-factor is 0", [](auto& o) { o.edge_factor = 0; }},
+              {"--a --b --c", [](auto& o) { o.a = 0.9; }},
+              {"--a --b --c", [](auto& o) { o.b = std::nan(""); }},
+              {"--train-fraction is 1.5",
+               [](auto& o) { o.common.train_fraction = 1.5; }},
+              {"--feature-noise is -1",
+               [](auto& o) { o.common.feature_noise = -1; }},
+              {"--features is 65537",
+               [](auto& o) { o.common.feature_columns = 65537; }},
+              {"--classes is 65537",
+               [](auto& o) { o.common.num_classes = 65537; }}};
+  for (const auto& [message, spoil] : rmat) {
+    RmatOptions options = SmallRmat(folder / "r");
+    spoil(options);
+    EXPECT_THAT(GenerateRmat(options),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(message), HasSubstr("must be"))));
+  }
+  const std::vector<std::pair<std::string, std::function<void(SbmOptions&)>>>
+      sbm = {{"--classes is 0", [](auto& o) { o.common.num_classes = 0; }},
+             {"--nodes is 9", [](auto& o) { o.num_nodes = 9; }},
+             {"--average-degree is 0", [](auto& o) { o.average_degree = 0; }},
+             {"--average-degree is 2501",
+              [](auto& o) { o.average_degree = 2501; }},
+             {"--homophily is 1.1", [](auto& o) { o.homophily = 1.1; }}};
+  for (const auto& [message, spoil] : sbm) {
+    SbmOptions options = SmallSbm(folder / "s");
+    spoil(options);
+    EXPECT_THAT(GenerateSbm(options),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(message), HasSubstr("must be"))));
+  }
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+}  // namespace
+}  // namespace fgnn
