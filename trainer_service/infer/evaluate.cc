@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<GlobalId>> LabelledVertices(
 
 }  // namespace
 
-absl::StatusOr<std::vector<SplitScore>> Evaluate(
+absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
     const InferenceInput& input, absl::Span<const int64_t> labels,
     const std::vector<absl::Span<const int64_t>>& splits) {
   const int64_t num_classes = input.model->options().num_classes;
@@ -67,10 +67,10 @@ absl::StatusOr<std::vector<SplitScore>> Evaluate(
                               labels[vertices[i]]);
         }
       }));
-  std::vector<SplitScore> sums;
+  std::vector<SplitAccuracy> sums;
   size_t next = 0;
   for (const absl::Span<const int64_t> split : splits) {
-    SplitScore sum;
+    SplitAccuracy sum;
     sum.num_vertices = split.size();
     for (size_t i = 0; i < split.size(); ++i, ++next) {
       sum.num_correct += scores[next].correct ? 1 : 0;

@@ -11,7 +11,7 @@
 
 namespace fgnn {
 
-struct SplitScore {
+struct SplitAccuracy {
   uint64_t num_vertices = 0;
   uint64_t num_correct = 0;
   double loss = 0;  // Mean cross-entropy; 0 of an empty split.
@@ -20,7 +20,7 @@ struct SplitScore {
 // One score per split, all from one inference. labels [N]; splits of global
 // ids. Errors of InferLogits(); InvalidArgument: a vertex has no label that
 // the model knows.
-absl::StatusOr<std::vector<SplitScore>> Evaluate(
+absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
     const InferenceInput& input, absl::Span<const int64_t> labels,
     const std::vector<absl::Span<const int64_t>>& splits);
 

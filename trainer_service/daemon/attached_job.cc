@@ -1,0 +1,179 @@
+#include "trainer_service/daemon/attached_job.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+#include "trainer_service/checkpoint/checkpoint.h"
+#include "trainer_service/infer/evaluate.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::chrono::milliseconds kLongestWait{100};
+
+// Their weights mean the same.
+bool SameModel(const ModelOptions& a, const ModelOptions& b) {
+  return a.kind == b.kind && a.layers == b.layers && a.hidden == b.hidden &&
+         a.input_columns == b.input_columns && a.num_classes == b.num_classes;
+}
+
+}  // namespace
+
+absl::StatusOr<EvaluationAnswer> EvaluateSplits(
+    Workplace& workplace, absl::Span<const float> weights,
+    const std::vector<std::string>& splits,
+    std::function<absl::Status()> check) {
+  const Stopwatch stopwatch;
+  std::vector<absl::Span<const int64_t>> vertices;
+  for (const std::string& name : splits) {
+    FGNN_ASSIGN_OR_RETURN(const absl::Span<const int64_t> split,
+                          workplace.SplitOf(name));
+    vertices.push_back(split);
+  }
+  FGNN_ASSIGN_OR_RETURN(
+      const std::vector<SplitAccuracy> scores,
+      Evaluate(workplace.ForInference(weights, std::move(check)),
+               workplace.dataset().labels(), vertices));
+  EvaluationAnswer answer;
+  for (size_t i = 0; i < splits.size(); ++i) {
+    answer.splits.push_back({splits[i], scores[i].num_vertices,
+                             scores[i].num_correct, scores[i].loss});
+  }
+  answer.seconds = stopwatch.Seconds();
+  return answer;
+}
+
+absl::StatusOr<std::unique_ptr<AttachedJob>> AttachedJob::Start(
+    AttachedJobOptions options, std::unique_ptr<Workplace> workplace,
+    std::unique_ptr<Segment> segment) {
+  FGNN_RETURN_IF_ERROR(JobTrainer::CheckSegment(*segment, workplace->model()));
+  std::unique_ptr<AttachedJob> job = absl::WrapUnique(new AttachedJob(
+      std::move(options), std::move(workplace), std::move(segment)));
+  job->thread_ = Thread("fgnn-work", [raw = job.get()] { raw->Run(); });
+  return job;
+}
+
+AttachedJob::AttachedJob(AttachedJobOptions options,
+                         std::unique_ptr<Workplace> workplace,
+                         std::unique_ptr<Segment> segment)
+    : options_(std::move(options)),
+      workplace_(std::move(workplace)),
+      segment_(std::move(segment)),
+      trainer_(options_.spec, workplace_.get(), segment_.get(),
+               options_.owner) {}
+
+AttachedJob::~AttachedJob() { Stop(); }
+
+void AttachedJob::Stop() {
+  if (!stopping_.exchange(true)) stopped_.Notify();
+}
+
+uint64_t AttachedJob::turns() const {
+  return loop_turns_.load(std::memory_order_relaxed) +
+         workplace_->team().tasks_begun();
+}
+
+void AttachedJob::Run() {
+  const absl::Status status = Loop();
+  if (absl::IsCancelled(status)) {
+    LogInfo("job {} was stopped", options_.job_id);
+  } else if (!status.ok()) {
+    LogError("job {} cannot go on here: {}", options_.job_id,
+             MessageOf(status));
+    options_.on_failure(status);
+  }
+  // Until it is detached this daemon belongs to the job, and its heart beats.
+  while (!stopped_.WaitForNotificationWithTimeout(
+      absl::FromChrono(kLongestWait))) {
+    loop_turns_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+absl::Status AttachedJob::Loop() {
+  while (!stopping_) {
+    loop_turns_.fetch_add(1, std::memory_order_relaxed);
+    const uint32_t seen = trainer_.changes();
+    bool worked = false;
+    {
+      const std::optional<WorkTurns::Turn> turn =
+          turns_.TakeForLoop(DeadlineIn(kLongestWait));
+      if (!turn.has_value()) continue;
+      FGNN_ASSIGN_OR_RETURN(worked, trainer_.DoNext());
+    }
+    if (worked) continue;
+    FGNN_RETURN_IF_ERROR(trainer_.WaitForWork(seen, DeadlineIn(kLongestWait)));
+  }
+  return absl::OkStatus();
+}
+
+std::function<absl::Status()> AttachedJob::CheckOf(
+    const CallLimits& limits) const {
+  return [this, &limits] {
+    if (stopping_) {
+      return absl::CancelledError(
+          absl::StrCat("job ", options_.job_id, " is being detached"));
+    }
+    return limits.Check();
+  };
+}
+
+absl::StatusOr<EvaluationAnswer> AttachedJob::Evaluate(
+    const EvaluationQuery& query, const CallLimits& limits) {
+  const std::function<absl::Status()> check = CheckOf(limits);
+  FGNN_ASSIGN_OR_RETURN(const WorkTurns::Turn turn,
+                        turns_.TakeForCommand(limits.deadline, check));
+  JobTrainer::Snapshot weights;
+  if (query.checkpoint.empty()) {
+    FGNN_ASSIGN_OR_RETURN(weights, trainer_.CopyNewest(false));
+  } else {
+    FGNN_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
+                          ReadCheckpoint(query.checkpoint));
+    if (!SameModel(checkpoint.info.model, workplace_->model().options())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("checkpoint ", query.checkpoint.string(),
+                       " is of another model than job ", options_.job_id));
+    }
+    weights.num_weights = checkpoint.weights.size();
+    std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),
+              weights.weights.Floats(weights.num_weights));
+  }
+  absl::StatusOr<EvaluationAnswer> answer =
+      EvaluateSplits(*workplace_, weights.weight_span(), query.splits, check);
+  trainer_.ForgetWait();
+  return answer;
+}
+
+absl::StatusOr<SaveAnswer> AttachedJob::SaveCheckpoint(
+    const SaveQuery& query, const CallLimits& limits) {
+  if (!query.path.is_absolute()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "checkpoint path '", query.path.string(), "' must be absolute"));
+  }
+  FGNN_ASSIGN_OR_RETURN(
+      const WorkTurns::Turn turn,
+      turns_.TakeForCommand(limits.deadline, CheckOf(limits)));
+  FGNN_ASSIGN_OR_RETURN(JobTrainer::Snapshot snapshot,
+                        trainer_.CopyNewest(true));
+  CheckpointInfo info;
+  info.job_id = options_.job_id;
+  info.model = workplace_->model().options();
+  info.version = snapshot.version;
+  info.epoch = query.epoch;
+  info.seed = options_.spec.training.seed;
+  FGNN_ASSIGN_OR_RETURN(
+      const uint64_t bytes,
+      WriteCheckpoint(query.path, info,
+                      {snapshot.weight_span(), snapshot.optimizer_state}));
+  trainer_.ForgetWait();
+  return SaveAnswer{snapshot.version, bytes};
+}
+
+}  // namespace fgnn

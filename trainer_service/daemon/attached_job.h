@@ -1,0 +1,89 @@
+// A job that this daemon takes part in: its work loop, and what the scheduler
+// asks of it meanwhile.
+#ifndef FGNN_TRAINER_SERVICE_DAEMON_ATTACHED_JOB_H_
+#define FGNN_TRAINER_SERVICE_DAEMON_ATTACHED_JOB_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
+#include "shared/base/thread.h"
+#include "shared/base/types.h"
+#include "shared/config/job_spec.h"
+#include "shared/queue/segment.h"
+#include "trainer_service/daemon/job_trainer.h"
+#include "trainer_service/daemon/work_turns.h"
+#include "trainer_service/daemon/workplace.h"
+#include "trainer_service/rpc/trainer_calls.h"
+
+namespace fgnn {
+
+struct AttachedJobOptions {
+  std::string job_id;
+  JobSpec spec;
+  OwnerIndex owner = kNoOwner;
+  // Called once, on the work loop's thread, when the job cannot go on here.
+  std::function<void(const absl::Status&)> on_failure;
+};
+
+// The work loop starts at once, on a thread of its own, and works until the
+// job is stopped, fails here, or this is destroyed. Thread-safe.
+class AttachedJob {
+ public:
+  // InvalidArgument: the segment was planned for another model.
+  static absl::StatusOr<std::unique_ptr<AttachedJob>> Start(
+      AttachedJobOptions options, std::unique_ptr<Workplace> workplace,
+      std::unique_ptr<Segment> segment);
+  // Stop(), then waits for the work loop.
+  ~AttachedJob();
+  AttachedJob(const AttachedJob&) = delete;
+  AttachedJob& operator=(const AttachedJob&) = delete;
+
+  const std::string& job_id() const { return options_.job_id; }
+
+  // See TrainerCalls. On the caller's thread, between two pieces of work.
+  absl::StatusOr<EvaluationAnswer> Evaluate(const EvaluationQuery& query,
+                                            const CallLimits& limits);
+  absl::StatusOr<SaveAnswer> SaveCheckpoint(const SaveQuery& query,
+                                            const CallLimits& limits);
+
+  // Ends the loop after the piece of work under way, and commands soon.
+  void Stop();
+
+  // Rises while anything is done for the job.
+  uint64_t turns() const;
+  uint64_t batches() const { return trainer_.batches(); }
+
+ private:
+  AttachedJob(AttachedJobOptions options, std::unique_ptr<Workplace> workplace,
+              std::unique_ptr<Segment> segment);
+  void Run();
+  absl::Status Loop();
+  std::function<absl::Status()> CheckOf(const CallLimits& limits) const;
+
+  const AttachedJobOptions options_;
+  const std::unique_ptr<Workplace> workplace_;
+  const std::unique_ptr<Segment> segment_;
+  JobTrainer trainer_;  // Used by whoever has the turn.
+  WorkTurns turns_;
+  std::atomic<uint64_t> loop_turns_ = 0;
+  std::atomic<bool> stopping_ = false;
+  absl::Notification stopped_;
+  Thread thread_;  // Last: it uses the above.
+};
+
+// Accuracy on splits of the workplace's dataset. weights [P], at a 64-byte
+// boundary for the same bits each time.
+absl::StatusOr<EvaluationAnswer> EvaluateSplits(
+    Workplace& workplace, absl::Span<const float> weights,
+    const std::vector<std::string>& splits,
+    std::function<absl::Status()> check);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_DAEMON_ATTACHED_JOB_H_

@@ -1,0 +1,189 @@
+#include "trainer_service/daemon/job_trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+#include "trainer_service/sync/optimizer_step.h"
+
+namespace fgnn {
+namespace {
+
+// A sampler makes the same bytes again. If they arrive damaged so often, it is
+// the machine.
+constexpr int kMostRejections = 3;
+constexpr int kMostCopies = 5;
+
+AdamOptions AdamOf(const TrainingSpec& spec) {
+  AdamOptions options;
+  options.learning_rate = spec.learning_rate;
+  options.weight_decay = spec.weight_decay;
+  return options;
+}
+
+float Seconds(double seconds) { return static_cast<float>(seconds); }
+
+}  // namespace
+
+absl::Status JobTrainer::CheckSegment(const Segment& segment,
+                                      const Model& model) {
+  const SegmentOptions& options = segment.options();
+  if (options.num_parameters == model.num_parameters() &&
+      options.optimizer_floats_per_parameter == kAdamFloatsPerParameter) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the job's segment was planned for ", options.num_parameters,
+      " parameters with ", options.optimizer_floats_per_parameter,
+      " floats of state each; the model has ", model.num_parameters(), " with ",
+      kAdamFloatsPerParameter, "; did the dataset change?"));
+}
+
+JobTrainer::JobTrainer(const JobSpec& spec, Workplace* workplace,
+                       Segment* segment, OwnerIndex owner)
+    : job_key_(segment->options().job_key),
+      seed_(spec.training.seed),
+      batches_per_epoch_(segment->options().batches_per_epoch),
+      adam_(AdamOf(spec.training)),
+      workplace_(workplace),
+      segment_(segment),
+      queue_(segment, owner),
+      board_(segment, owner) {}
+
+absl::StatusOr<bool> JobTrainer::DoNext() {
+  wait_seconds_ += since_last_.Restart();
+  if (std::optional<StepLease> lease = board_.TryLease(); lease.has_value()) {
+    FGNN_RETURN_IF_ERROR(FulfilLease(*std::move(lease), workplace_->model(),
+                                     seed_, adam_, workplace_->team()));
+    sync_seconds_ += since_last_.Restart();
+    return true;
+  }
+  const std::optional<uint64_t> version = board_.version();
+  if (!version.has_value() || *version >= board_.training_limit()) return false;
+  // From the first batch on: a slot whose trainer died between marking it done
+  // and freeing it may belong to a step that is long committed.
+  const BatchSeq end = BatchesOf(segment_->options(), *version).last_batch;
+  FGNN_ASSIGN_OR_RETURN(std::optional<ReadSlot> slot,
+                        queue_.TryClaimForReading(0, end));
+  if (!slot.has_value()) return false;
+  FGNN_RETURN_IF_ERROR(Train(*std::move(slot)));
+  return true;
+}
+
+absl::Status JobTrainer::Train(ReadSlot slot) {
+  const BatchSeq seq = slot.seq();
+  if (board_.IsDone(seq)) return std::move(slot).Release();
+  // While this slot is held and not done, its step stays open.
+  const absl::StatusOr<TaskView> task = ReadTask(slot.block(), job_key_);
+  if (!task.ok()) return Reject(std::move(slot), task.status());
+  if (task->seq != seq) {
+    return Reject(std::move(slot), absl::DataLossError(absl::StrCat(
+                                       "the block holds batch ", task->seq)));
+  }
+  BatchRecord record;
+  record.digest = task->digest;
+  record.num_seeds = task->num_seeds;
+  record.num_edges = task->num_edges();
+  record.num_input_nodes = static_cast<uint32_t>(task->input_nodes.size());
+  record.sample = task->seconds.sample;
+  record.id_map = task->seconds.id_map;
+  record.mark = task->seconds.mark;
+  record.copy = task->seconds.copy;
+  record.wait = Seconds(std::exchange(wait_seconds_, 0));
+  record.sync = Seconds(std::exchange(sync_seconds_, 0));
+  FGNN_RETURN_IF_ERROR(Extract(*task));
+  record.extract = Seconds(since_last_.Restart());
+  FGNN_RETURN_IF_ERROR(ComputeGradient(*task, &record));
+  record.train = Seconds(since_last_.Restart());
+  FGNN_RETURN_IF_ERROR(board_.MarkDone(seq, record));
+  rejections_.erase(rejections_.begin(), rejections_.upper_bound(seq));
+  batches_.fetch_add(1, std::memory_order_relaxed);
+  const absl::Status released = std::move(slot).Release();
+  sync_seconds_ += since_last_.Restart();
+  return released;
+}
+
+absl::Status JobTrainer::Reject(ReadSlot slot, const absl::Status& reason) {
+  const BatchSeq seq = slot.seq();
+  const int times = ++rejections_[seq];
+  LogWarning("batch {} is damaged and will be sampled again: {}", seq,
+             MessageOf(reason));
+  FGNN_RETURN_IF_ERROR(std::move(slot).Reject());
+  if (times < kMostRejections) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("batch ", seq, " arrived damaged ",
+                                          times, " times: ", MessageOf(reason),
+                                          "; check the machine's memory"));
+}
+
+absl::Status JobTrainer::Extract(const TaskView& task) {
+  const uint64_t columns = workplace_->features().num_columns();
+  float* features = features_.Floats(task.input_nodes.size() * columns);
+  FGNN_RETURN_IF_ERROR(workplace_->features().Extract(
+      task.input_nodes, features, workplace_->team()));
+  const absl::Span<const int64_t> labels = workplace_->dataset().labels();
+  labels_.clear();
+  for (const GlobalId seed : task.seeds()) labels_.push_back(labels[seed]);
+  return absl::OkStatus();
+}
+
+absl::Status JobTrainer::ComputeGradient(const TaskView& task,
+                                         BatchRecord* record) {
+  const BatchSeq seq = task.seq;
+  TrainingBatch batch;
+  batch.task = &task;
+  const uint64_t num_floats =
+      task.input_nodes.size() * workplace_->features().num_columns();
+  batch.features = absl::MakeSpan(features_.Floats(num_floats), num_floats);
+  batch.labels = labels_;
+  batch.seed = seed_;
+  batch.epoch = seq / batches_per_epoch_;
+  batch.batch = seq % batches_per_epoch_;
+  const uint64_t version = StepOf(segment_->options(), seq).step;
+  FGNN_ASSIGN_OR_RETURN(
+      const BatchResult result,
+      workplace_->model().Gradient(board_.weights(version), batch,
+                                   board_.gradient(seq)));
+  if (!std::isfinite(result.loss)) {
+    return absl::AbortedError(absl::StrCat(
+        "the loss is ", result.loss, " in epoch ", batch.epoch, ", batch ",
+        batch.batch, " (", seq, " of the job) with training.learning_rate ",
+        adam_.learning_rate,
+        ": training diverged; lower it, or check the features with 'fgnn "
+        "dataset validate'"));
+  }
+  record->loss = static_cast<float>(result.loss);
+  record->num_correct = result.num_correct;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<JobTrainer::Snapshot> JobTrainer::CopyNewest(
+    bool with_optimizer_state) const {
+  Snapshot snapshot;
+  for (int attempt = 0; attempt < kMostCopies; ++attempt) {
+    const std::optional<uint64_t> version = board_.version();
+    if (!version.has_value()) {
+      return absl::FailedPreconditionError(
+          "the job has no weights yet; open its first step");
+    }
+    snapshot.version = *version;
+    const absl::Span<const float> weights = board_.weights(*version);
+    snapshot.num_weights = weights.size();
+    std::copy(weights.begin(), weights.end(),
+              snapshot.weights.Floats(weights.size()));
+    if (with_optimizer_state) {
+      const absl::Span<const float> state = board_.optimizer_state(*version);
+      snapshot.optimizer_state.assign(state.begin(), state.end());
+    }
+    // The step after the next one writes over what was copied.
+    if (board_.version() == version) return snapshot;
+  }
+  return absl::UnavailableError(
+      "the weights change faster than they can be copied; close training "
+      "first");
+}
+
+}  // namespace fgnn

@@ -1,0 +1,101 @@
+// The trainer's part of a mini-batch's way, one piece of work at a time:
+//
+//   lease ──▶ initial weights, or sum in batch order ▶ Adam ▶ publish t + 1
+//   claim(seq) ▶ check ▶ extract features ▶ gradient ▶ board ▶ free the slot
+#ifndef FGNN_TRAINER_SERVICE_DAEMON_JOB_TRAINER_H_
+#define FGNN_TRAINER_SERVICE_DAEMON_JOB_TRAINER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shared/base/clock.h"
+#include "shared/config/job_spec.h"
+#include "shared/minibatch/task.h"
+#include "shared/queue/global_queue.h"
+#include "shared/queue/gradient_board.h"
+#include "shared/queue/segment.h"
+#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/daemon/workplace.h"
+#include "trainer_service/sync/adam.h"
+
+namespace fgnn {
+
+// Owns nothing that another trainer could not make again: weights and
+// optimizer state live in the segment. Any number of processes (or, in tests,
+// threads) work on one segment, each with an owner index of its own.
+// One call at a time, but for what says otherwise.
+class JobTrainer {
+ public:
+  // InvalidArgument: the segment was planned for another model.
+  static absl::Status CheckSegment(const Segment& segment, const Model& model);
+
+  // Borrows all. CheckSegment() was OK.
+  JobTrainer(const JobSpec& spec, Workplace* workplace, Segment* segment,
+             OwnerIndex owner);
+
+  // Does the next piece of work; false if there is none now.
+  // Cancelled: the job was stopped. Aborted: the loss is not finite, naming
+  // epoch and batch. DataLoss: a batch arrives damaged again and again.
+  // Anything else: this trainer cannot go on with the job.
+  absl::StatusOr<bool> DoNext();
+
+  // What to pass to WaitForWork(): read it before DoNext() finds nothing.
+  uint32_t changes() const { return board_.changes(); }
+  // Waits until there may be work. Cancelled: the job was stopped.
+  absl::Status WaitForWork(uint32_t seen, Deadline deadline) {
+    return board_.WaitForChange(seen, deadline);
+  }
+
+  // The time since the last piece of work was no waiting for batches.
+  void ForgetWait() { since_last_.Restart(); }
+
+  // A copy of the newest weights and, if asked for, the optimizer state.
+  struct Snapshot {
+    uint64_t version = 0;
+    uint64_t num_weights = 0;
+    AlignedBuffer weights;               // [P] floats.
+    std::vector<float> optimizer_state;  // [2P] or empty.
+
+    absl::Span<const float> weight_span() {
+      return {weights.Floats(num_weights), num_weights};
+    }
+  };
+  // FailedPrecondition: no weights yet. Unavailable: other trainers published
+  // faster than this could copy; close training first. Any thread.
+  absl::StatusOr<Snapshot> CopyNewest(bool with_optimizer_state) const;
+
+  // Batches done by this trainer. Any thread.
+  uint64_t batches() const { return batches_.load(std::memory_order_relaxed); }
+
+ private:
+  absl::Status Train(ReadSlot slot);
+  absl::Status Reject(ReadSlot slot, const absl::Status& reason);
+  absl::Status Extract(const TaskView& task);
+  absl::Status ComputeGradient(const TaskView& task, BatchRecord* record);
+
+  const uint64_t job_key_;
+  const uint64_t seed_;
+  const uint64_t batches_per_epoch_;
+  const AdamOptions adam_;
+  Workplace* const workplace_;
+  Segment* const segment_;
+  GlobalQueue queue_;
+  GradientBoard board_;
+
+  AlignedBuffer features_;  // [num_input_nodes, F]
+  std::vector<int64_t> labels_;
+  Stopwatch since_last_;     // The end of the last piece of work.
+  double sync_seconds_ = 0;  // Of steps since the last batch.
+  double wait_seconds_ = 0;  // Since the last batch.
+  std::map<BatchSeq, int> rejections_;
+  std::atomic<uint64_t> batches_ = 0;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_DAEMON_JOB_TRAINER_H_

@@ -1,0 +1,112 @@
+#include "trainer_service/daemon/predict_command.h"
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/device/device.h"
+#include "trainer_service/checkpoint/checkpoint.h"
+#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/daemon/workplace.h"
+#include "trainer_service/infer/predict.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kEnding[] = ".safetensors";
+
+bool StartsWith(const std::string& text, const std::string& prefix) {
+  return text.compare(0, prefix.size(), prefix) == 0;
+}
+
+}  // namespace
+
+std::string PredictSummary::ToJson() const {
+  const nlohmann::json json = {{"checkpoint", checkpoint.string()},
+                               {"epoch", epoch},
+                               {"out", out.string()},
+                               {"vertices", num_vertices},
+                               {"classes", num_classes},
+                               {"seconds", seconds}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string PredictSummary::ToText() const {
+  return absl::StrCat("predicted ", FormatCount(num_vertices), " vertices in ",
+                      FormatSeconds(seconds), " with ", checkpoint.string(),
+                      " (epoch ", epoch, "); they are in ", out.string());
+}
+
+absl::StatusOr<fs::path> FindCheckpoint(const fs::path& run) {
+  const fs::path folder = run / "checkpoints";
+  const fs::path best = folder / (std::string("best") + kEnding);
+  std::error_code error;
+  if (fs::exists(best, error)) return best;
+  // epoch-0012.safetensors: longer numbers are later ones.
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (StartsWith(name, "epoch-") && entry.path().extension() == kEnding) {
+      names.push_back(name);
+    }
+  }
+  if (names.empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        "no checkpoint in ", folder.string(),
+        "; name the folder of a run (the one with job.yaml), or a file with "
+        "--checkpoint"));
+  }
+  return folder / *std::max_element(
+                      names.begin(), names.end(),
+                      [](const std::string& a, const std::string& b) {
+                        return std::pair(a.size(), a) < std::pair(b.size(), b);
+                      });
+}
+
+absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
+  const Stopwatch stopwatch;
+  FGNN_RETURN_IF_ERROR(CheckPredictionsPath(options.out));
+  FGNN_ASSIGN_OR_RETURN(
+      const Device device,
+      ParseDevice(options.device.empty() ? AllCoresDevice() : options.device));
+  FGNN_RETURN_IF_ERROR(PinThisThread(device));
+  PredictSummary summary;
+  summary.out = options.out;
+  summary.checkpoint = options.checkpoint;
+  if (summary.checkpoint.empty()) {
+    FGNN_ASSIGN_OR_RETURN(summary.checkpoint, FindCheckpoint(options.run));
+  }
+  FGNN_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
+                        ReadCheckpoint(summary.checkpoint));
+  FGNN_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Workplace> workplace,
+      Workplace::OpenForModel(options.dataset, checkpoint.info.model,
+                              static_cast<int>(device.cores.size())));
+  AlignedBuffer weights;
+  const size_t num_weights = checkpoint.weights.size();
+  std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),
+            weights.Floats(num_weights));
+  FGNN_ASSIGN_OR_RETURN(
+      const Predictions predictions,
+      Predict(workplace->ForInference(
+          {weights.Floats(num_weights), num_weights}, nullptr)));
+  FGNN_RETURN_IF_ERROR(
+      WritePredictions(options.out, predictions, workplace->dataset()));
+  summary.epoch = checkpoint.info.epoch;
+  summary.num_vertices = predictions.classes.size();
+  summary.num_classes = checkpoint.info.model.num_classes;
+  summary.seconds = stopwatch.Seconds();
+  return summary;
+}
+
+}  // namespace fgnn

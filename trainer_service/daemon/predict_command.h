@@ -1,0 +1,44 @@
+// "fgnn-trainer predict": inference with the model of a run.
+#ifndef FGNN_TRAINER_SERVICE_DAEMON_PREDICT_COMMAND_H_
+#define FGNN_TRAINER_SERVICE_DAEMON_PREDICT_COMMAND_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace fgnn {
+
+struct PredictOptions {
+  std::filesystem::path run;         // The run's folder.
+  std::filesystem::path checkpoint;  // Empty: the best of the run, or its last.
+  std::filesystem::path dataset;     // Folder.
+  std::filesystem::path out;         // *.npy or *.csv
+  std::string device;                // Empty: all cores.
+};
+
+struct PredictSummary {
+  std::filesystem::path checkpoint;  // That was used.
+  uint32_t epoch = 0;                // Of the checkpoint.
+  std::filesystem::path out;
+  uint64_t num_vertices = 0;
+  uint32_t num_classes = 0;
+  double seconds = 0;
+
+  std::string ToJson() const;
+  std::string ToText() const;
+};
+
+// checkpoints/best.safetensors of the run, or else the newest epoch's.
+// NotFound: the run has no checkpoint.
+absl::StatusOr<std::filesystem::path> FindCheckpoint(
+    const std::filesystem::path& run);
+
+// Predicts the class of every vertex and writes `out`. Pins the calling thread
+// to the device.
+absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_DAEMON_PREDICT_COMMAND_H_

@@ -1,0 +1,99 @@
+#include "trainer_service/daemon/workplace.h"
+
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "trainer_service/features/cpu/mapped_feature_store.h"
+#include "trainer_service/nn/cpu/graph_sage.h"
+
+namespace fgnn {
+
+absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
+                                            const Dataset& dataset) {
+  const std::string folder = dataset.folder().string();
+  if (dataset.features().rows == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dataset ", folder, " has no features.npy; a model needs features"));
+  }
+  if (dataset.labels().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dataset ", folder, " has no labels.npy; training needs labels"));
+  }
+  if (spec.sampling.fanouts.size() != spec.model.layers) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.layers is ", spec.model.layers, " but sampling.fanouts has ",
+        spec.sampling.fanouts.size(), " hops; each layer takes one hop"));
+  }
+  ModelOptions options;
+  options.kind = spec.model.kind;
+  options.layers = spec.model.layers;
+  options.hidden = spec.model.hidden;
+  options.dropout = spec.model.dropout;
+  options.input_dropout = spec.model.input_dropout;
+  options.input_columns = dataset.features().columns;
+  options.num_classes = dataset.num_classes();
+  FGNN_RETURN_IF_ERROR(ValidateOptions(options));
+  return options;
+}
+
+Workplace::Workplace(Dataset dataset, int num_threads)
+    : dataset_(std::move(dataset)),
+      features_(MakeMappedFeatureStore(dataset_.features())),
+      team_(num_threads) {}
+
+absl::StatusOr<std::unique_ptr<Workplace>> Workplace::OpenForJob(
+    const JobSpec& spec, int num_threads) {
+  FGNN_ASSIGN_OR_RETURN(Dataset dataset,
+                        Dataset::Open(spec.dataset, Validation::kShapes));
+  FGNN_ASSIGN_OR_RETURN(const ModelOptions options,
+                        ModelOptionsOf(spec, dataset));
+  std::unique_ptr<Workplace> workplace =
+      absl::WrapUnique(new Workplace(std::move(dataset), num_threads));
+  FGNN_ASSIGN_OR_RETURN(workplace->model_,
+                        MakeCpuModel(options, &workplace->team_));
+  return workplace;
+}
+
+absl::StatusOr<std::unique_ptr<Workplace>> Workplace::OpenForModel(
+    const std::filesystem::path& dataset_folder, const ModelOptions& options,
+    int num_threads) {
+  // Nobody has looked at this folder before.
+  FGNN_ASSIGN_OR_RETURN(Dataset dataset,
+                        Dataset::Open(dataset_folder, Validation::kStructure));
+  if (dataset.features().columns != options.input_columns) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dataset ", dataset_folder.string(), " has ",
+        dataset.features().columns, " feature columns; the model takes ",
+        options.input_columns));
+  }
+  std::unique_ptr<Workplace> workplace =
+      absl::WrapUnique(new Workplace(std::move(dataset), num_threads));
+  FGNN_ASSIGN_OR_RETURN(workplace->model_,
+                        MakeCpuModel(options, &workplace->team_));
+  return workplace;
+}
+
+InferenceInput Workplace::ForInference(absl::Span<const float> weights,
+                                       std::function<absl::Status()> check) {
+  InferenceInput input;
+  input.model = model_.get();
+  input.weights = weights;
+  input.graph = &dataset_.graph();
+  input.features = features_.get();
+  input.team = &team_;
+  input.check = std::move(check);
+  return input;
+}
+
+absl::StatusOr<absl::Span<const int64_t>> Workplace::SplitOf(
+    const std::string& name) const {
+  if (name == "train") return dataset_.train();
+  if (name == "valid") return dataset_.valid();
+  if (name == "test") return dataset_.test();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "split '", name, "' is not known; there are train, valid and test"));
+}
+
+}  // namespace fgnn

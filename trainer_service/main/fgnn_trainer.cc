@@ -1,0 +1,57 @@
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <iostream>
+#include <string>
+
+#include "shared/base/signal_waiter.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+#include "trainer_service/daemon/predict_command.h"
+#include "trainer_service/daemon/trainer_daemon.h"
+
+namespace {
+
+int Fail(const absl::Status& status) {
+  fgnn::LogError("{}", fgnn::MessageOf(status));
+  return fgnn::ExitCode(status);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  fgnn::TrainerDaemonOptions options;
+  fgnn::PredictOptions predict;
+  bool json = false;
+  options.version = FGNN_VERSION;
+  CLI::App app("FGNN's trainer: a daemon, or one prediction", "fgnn-trainer");
+  app.set_version_flag("--version", FGNN_VERSION);
+  app.add_option("--name", options.name, "Its name, e.g. trainer.0");
+  app.add_option("--device", options.device, "Its cores, e.g. cpu:0-3");
+  app.add_option("--state-dir", options.state_dir, "The service's folder");
+  CLI::App* sub = app.add_subcommand("predict", "Classes of all vertices");
+  sub->add_option("--run", predict.run, "A run's folder");
+  sub->add_option("--checkpoint", predict.checkpoint, "Instead of its best");
+  sub->add_option("--dataset", predict.dataset, "A dataset folder")->required();
+  sub->add_option("--out", predict.out, "FILE.npy or FILE.csv")->required();
+  sub->add_option("--device", predict.device, "Cores; all if not given");
+  sub->add_flag("--json", json, "Print one JSON document");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (sub->parsed()) {
+    fgnn::InitLog("fgnn-trainer");
+    const auto summary = fgnn::RunPredict(predict);
+    if (!summary.ok()) return Fail(summary.status());
+    std::cout << (json ? summary->ToJson() : summary->ToText()) << "\n";
+    return 0;
+  }
+  fgnn::InitLog(options.name);
+  // Before any thread starts, so that every thread inherits the mask.
+  const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
+  const auto daemon = fgnn::TrainerDaemon::Start(options, &stop);
+  if (!daemon.ok()) return Fail(daemon.status());
+  const absl::Status status = (*daemon)->ServeUntilStopped();
+  return status.ok() ? 0 : Fail(status);
+}

@@ -1,0 +1,76 @@
+// What the scheduler asks of a trainer beside ExecutorService: TrainerService
+// of proto/fgnn/v1/executor.proto without a trace of protobuf.
+#ifndef FGNN_TRAINER_SERVICE_RPC_TRAINER_CALLS_H_
+#define FGNN_TRAINER_SERVICE_RPC_TRAINER_CALLS_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shared/base/clock.h"
+#include "shared/config/job_spec.h"
+
+namespace fgnn {
+
+// What is known of the call that asks.
+struct CallLimits {
+  Deadline deadline;
+  // Whether the caller has gone. Any thread, for the length of the call.
+  std::function<bool()> is_cancelled;
+
+  // DeadlineExceeded, Cancelled or OK.
+  absl::Status Check() const;
+};
+
+struct ModelNeeds {
+  uint64_t num_parameters = 0;
+  uint32_t optimizer_floats_per_parameter = 0;
+};
+
+struct EvaluationQuery {
+  std::string job_id;
+  JobSpec spec;
+  std::filesystem::path checkpoint;  // Empty: the segment's newest weights.
+  std::vector<std::string> splits;   // "train", "valid", "test".
+};
+
+struct EvaluationAnswer {
+  struct Split {
+    std::string name;
+    uint64_t num_vertices = 0;
+    uint64_t num_correct = 0;
+    double loss = 0;
+  };
+  std::vector<Split> splits;
+  double seconds = 0;
+};
+
+struct SaveQuery {
+  std::string job_id;
+  std::filesystem::path path;  // Absolute.
+  uint32_t epoch = 0;          // Epochs completed.
+};
+
+struct SaveAnswer {
+  uint64_t version = 0;
+  uint64_t bytes = 0;
+};
+
+// Called on threads of the server, several at once. See the proto for errors.
+class TrainerCalls {
+ public:
+  virtual ~TrainerCalls() = default;
+  virtual absl::StatusOr<ModelNeeds> DescribeModel(const JobSpec& spec) = 0;
+  virtual absl::StatusOr<EvaluationAnswer> Evaluate(
+      const EvaluationQuery& query, const CallLimits& limits) = 0;
+  virtual absl::StatusOr<SaveAnswer> SaveCheckpoint(
+      const SaveQuery& query, const CallLimits& limits) = 0;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_RPC_TRAINER_CALLS_H_

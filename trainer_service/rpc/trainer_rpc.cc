@@ -1,0 +1,113 @@
+#include "trainer_service/rpc/trainer_rpc.h"
+
+#include <grpcpp/server_context.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "fgnn/v1/executor.grpc.pb.h"
+#include "shared/base/status.h"
+#include "shared/config/job_spec_proto.h"
+#include "shared/rpc/server.h"
+
+namespace fgnn {
+namespace {
+
+CallLimits LimitsOf(const grpc::ServerContext& context) {
+  CallLimits limits;
+  // gRPC tells wall-clock time; the difference to now was made by a duration.
+  const auto left = context.deadline() - std::chrono::system_clock::now();
+  limits.deadline =
+      DeadlineIn(std::chrono::duration_cast<MonotonicClock::duration>(
+          std::clamp<std::chrono::system_clock::duration>(
+              left, std::chrono::seconds(0), std::chrono::hours(1))));
+  limits.is_cancelled = [&context] { return context.IsCancelled(); };
+  return limits;
+}
+
+// Comes from another process: filled in and checked like any other.
+absl::StatusOr<JobSpec> ReadSpec(const v1::JobSpec& spec) {
+  FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective, MakeEffective(spec, {}));
+  return FromProto(effective);
+}
+
+}  // namespace
+
+absl::Status CallLimits::Check() const {
+  if (is_cancelled && is_cancelled()) {
+    return absl::CancelledError("the caller has gone");
+  }
+  if (MonotonicClock::now() >= deadline) {
+    return absl::DeadlineExceededError("the call's deadline has passed");
+  }
+  return absl::OkStatus();
+}
+
+class TrainerRpc::Impl final : public v1::TrainerService::Service {
+ public:
+  explicit Impl(TrainerCalls* calls) : calls_(calls) {}
+
+  grpc::Status DescribeModel(grpc::ServerContext* context,
+                             const v1::DescribeModelRequest* request,
+                             v1::DescribeModelResponse* response) override {
+    return ServeCall(*context, [&]() -> absl::Status {
+      FGNN_ASSIGN_OR_RETURN(const JobSpec spec, ReadSpec(request->spec()));
+      FGNN_ASSIGN_OR_RETURN(const ModelNeeds needs,
+                            calls_->DescribeModel(spec));
+      response->set_num_parameters(needs.num_parameters);
+      response->set_optimizer_floats_per_parameter(
+          needs.optimizer_floats_per_parameter);
+      return absl::OkStatus();
+    });
+  }
+
+  grpc::Status Evaluate(grpc::ServerContext* context,
+                        const v1::EvaluateRequest* request,
+                        v1::EvaluateResponse* response) override {
+    return ServeCall(*context, [&]() -> absl::Status {
+      EvaluationQuery query;
+      query.job_id = request->job_id();
+      query.checkpoint = request->checkpoint();
+      query.splits.assign(request->splits().begin(), request->splits().end());
+      FGNN_ASSIGN_OR_RETURN(query.spec, ReadSpec(request->spec()));
+      FGNN_ASSIGN_OR_RETURN(const EvaluationAnswer answer,
+                            calls_->Evaluate(query, LimitsOf(*context)));
+      for (const EvaluationAnswer::Split& split : answer.splits) {
+        v1::SplitScore* score = response->add_scores();
+        score->set_split(split.name);
+        score->set_num_vertices(split.num_vertices);
+        score->set_num_correct(split.num_correct);
+        score->set_loss(split.loss);
+      }
+      response->set_seconds(answer.seconds);
+      return absl::OkStatus();
+    });
+  }
+
+  grpc::Status SaveCheckpoint(grpc::ServerContext* context,
+                              const v1::SaveCheckpointRequest* request,
+                              v1::SaveCheckpointResponse* response) override {
+    return ServeCall(*context, [&]() -> absl::Status {
+      const SaveQuery query = {request->job_id(), request->path(),
+                               request->epoch()};
+      FGNN_ASSIGN_OR_RETURN(const SaveAnswer answer,
+                            calls_->SaveCheckpoint(query, LimitsOf(*context)));
+      response->set_version(answer.version);
+      response->set_bytes(answer.bytes);
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  TrainerCalls* const calls_;
+};
+
+TrainerRpc::TrainerRpc(TrainerCalls* calls)
+    : impl_(std::make_unique<Impl>(calls)) {}
+
+TrainerRpc::~TrainerRpc() = default;
+
+grpc::Service* TrainerRpc::service() { return impl_.get(); }
+
+}  // namespace fgnn
