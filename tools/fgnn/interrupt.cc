@@ -6,7 +6,6 @@
 #include <sys/signalfd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdint>
 #include <utility>
 
@@ -24,7 +23,7 @@ sigset_t OnlyInterrupt() {
 
 Interrupt::Interrupt() {
   const sigset_t set = OnlyInterrupt();
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  ::pthread_sigmask(SIG_BLOCK, &set, &earlier_mask_);
   signals_.Reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   stop_.Reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   thread_ = std::thread([this] { Wait(); });
@@ -36,8 +35,7 @@ Interrupt::~Interrupt() {
   [[maybe_unused]] const ssize_t written =
       ::write(stop_.get(), &one, sizeof(one));
   thread_.join();
-  const sigset_t set = OnlyInterrupt();
-  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &earlier_mask_, nullptr);
 }
 
 void Interrupt::NotifyWith(std::function<void()> on_interrupt) {

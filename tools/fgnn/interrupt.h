@@ -3,6 +3,7 @@
 #define FGNN_TOOLS_FGNN_INTERRUPT_H_
 
 #include <atomic>
+#include <csignal>
 #include <functional>
 #include <thread>
 
@@ -32,6 +33,7 @@ class Interrupt {
  private:
   void Wait();
 
+  sigset_t earlier_mask_;  // Of the thread that made this.
   std::atomic<bool> raised_ = false;
   absl::Mutex mutex_;
   std::function<void()> on_interrupt_ ABSL_GUARDED_BY(mutex_);

@@ -18,9 +18,9 @@ constexpr int kNarrowestBar = 5;
 constexpr char kWipeLine[] = "\r\x1b[K";
 
 std::string FormatRate(double per_second) {
-  if (per_second >= 1e9) return absl::StrFormat("%.1f G", per_second / 1e9);
-  if (per_second >= 1e6) return absl::StrFormat("%.1f M", per_second / 1e6);
-  if (per_second >= 1e3) return absl::StrFormat("%.1f k", per_second / 1e3);
+  if (per_second >= 1e9) return absl::StrFormat("%.1f G ", per_second / 1e9);
+  if (per_second >= 1e6) return absl::StrFormat("%.1f M ", per_second / 1e6);
+  if (per_second >= 1e3) return absl::StrFormat("%.1f k ", per_second / 1e3);
   return absl::StrFormat("%.0f ", per_second);
 }
 

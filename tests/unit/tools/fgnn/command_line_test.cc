@@ -1,0 +1,101 @@
+#include "tools/fgnn/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace fgnn {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+struct Answer {
+  int exit_code;
+  std::string out;
+  std::string err;
+};
+
+// No command here reaches a service: the folder has none.
+Answer Type(const std::vector<std::string>& args) {
+  CommandContext context;
+  context.state_dir = testing::TempDir() + "fgnn_no_such_state";
+  context.default_state_dir = context.state_dir;
+  const auto app = MakeCommandLine(context);
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int exit_code = RunCommandLine(*app, context, args);
+  std::string out = testing::internal::GetCapturedStdout();
+  return {exit_code, out, testing::internal::GetCapturedStderr()};
+}
+
+struct WrongUse {
+  std::vector<std::string> args;
+  std::string names;
+  std::string way_out;
+};
+
+class WrongUseTest : public testing::TestWithParam<WrongUse> {};
+
+TEST_P(WrongUseTest, IsOneLineThatNamesTheWordAndTheWayOut) {
+  const Answer answer = Type(GetParam().args);
+  EXPECT_EQ(answer.exit_code, 2);
+  EXPECT_EQ(answer.out, "");
+  EXPECT_THAT(answer.err, testing::StartsWith("fgnn: "));
+  EXPECT_THAT(answer.err, AllOf(HasSubstr(GetParam().names),
+                                HasSubstr(GetParam().way_out)));
+  EXPECT_EQ(answer.err.find('\n'), answer.err.size() - 1) << answer.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, WrongUseTest,
+    testing::Values(
+        WrongUse{{}, "'fgnn' needs one of", "run"},
+        WrongUse{{"rnu", "job.yaml"}, "'rnu'", "did you mean 'run'?"},
+        WrongUse{{"run"}, "JOB", "fgnn run --help"},
+        WrongUse{{"run", "j", "--ste", "a=1"}, "'--ste'", "'--set'"},
+        WrongUse{{"run", "j", "--ste=a=1"}, "'--ste'", "'--set'"},
+        WrongUse{{"run", "j", "k"}, "'k'", "fgnn run --help"},
+        WrongUse{{"run", "j", "--set"}, "--set", "fgnn run --help"},
+        WrongUse{{"--jsno", "jobs"}, "'--jsno'", "'--json'"},
+        WrongUse{{"dataset", "imprt"}, "'imprt'", "'import'"},
+        WrongUse{{"dataset", "import"}, "needs one of", "edgelist"},
+        WrongUse{{"jobs", "--limit", "many"}, "--limit", "fgnn jobs --help"},
+        WrongUse{{"up", "--devices", "cpu:x"}, "cpu:x", "cpu:"},
+        WrongUse{{"run", "no_such_job.yaml"}, "no_such_job.yaml", "No such"},
+        WrongUse{{"predict", "nothing", "--dataset", "d", "--out", "o"},
+                 "'nothing'",
+                 "run's folder"}));
+
+TEST(CommandLineTest, GlobalFlagsMayStandBehindTheCommand) {
+  const Answer answer = Type({"status", "--state-dir", "/nonexistent/here"});
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_THAT(answer.err,
+              AllOf(HasSubstr("/nonexistent/here"), HasSubstr("fgnn up")));
+}
+
+TEST(CommandLineTest, HelpAndVersionGoToStdoutAndSucceed) {
+  EXPECT_EQ(Type({"--version"}).out, "fgnn 0.1.0\n");
+  const Answer help = Type({"run", "--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, HasSubstr("--set"));
+}
+
+TEST(CommandLineTest, DownWithoutAServiceIsNoError) {
+  EXPECT_EQ(Type({"down"}).exit_code, 0);
+}
+
+TEST(CommandLineTest, CommandsToTypeNameAStateFolderThatIsNotTheDefault) {
+  CommandContext context;
+  context.default_state_dir = "/a";
+  context.state_dir = "/a";
+  EXPECT_EQ(CommandToType(context, "watch 4f"), "fgnn watch 4f");
+  context.state_dir = "/b";
+  EXPECT_EQ(CommandToType(context, "watch 4f"), "fgnn --state-dir /b watch 4f");
+}
+
+}  // namespace
+}  // namespace fgnn

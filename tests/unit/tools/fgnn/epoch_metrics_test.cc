@@ -1,0 +1,79 @@
+#include "tools/fgnn/epoch_metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class EpochMetricsReaderTest : public testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove(file_); }
+  void Append(const std::string& text) {
+    std::ofstream(file_, std::ios::app) << text;
+  }
+  const std::filesystem::path file_ =
+      std::filesystem::path(testing::TempDir()) /
+      ("metrics_" +
+       std::string(
+           testing::UnitTest::GetInstance()->current_test_info()->name()));
+};
+
+TEST_F(EpochMetricsReaderTest, ReadsEachCompletedLineOnce) {
+  EpochMetricsReader reader(file_);
+  FGNN_ASSERT_OK_AND_ASSIGN(auto none, reader.ReadNew());
+  EXPECT_THAT(none, IsEmpty()) << "the file is not there yet";
+
+  Append("{\"epoch\": 0}\n{\"epoch\": 1, \"lo");
+  FGNN_ASSERT_OK_AND_ASSIGN(auto first, reader.ReadNew());
+  ASSERT_THAT(first, SizeIs(1));
+  EXPECT_EQ(first[0]["epoch"], 0);
+
+  Append("ss\": 2.5}\n");
+  FGNN_ASSERT_OK_AND_ASSIGN(auto second, reader.ReadNew());
+  ASSERT_THAT(second, SizeIs(1));
+  EXPECT_EQ(second[0]["loss"], 2.5);
+  FGNN_ASSERT_OK_AND_ASSIGN(auto nothing_new, reader.ReadNew());
+  EXPECT_THAT(nothing_new, IsEmpty());
+}
+
+TEST_F(EpochMetricsReaderTest, NamesTheLineThatIsNoJson) {
+  Append("{\"epoch\": 0}\nepoch 1\n");
+  EpochMetricsReader reader(file_);
+  EXPECT_THAT(reader.ReadNew(), StatusIs(absl::StatusCode::kDataLoss,
+                                         HasSubstr(file_.string() + ":2")));
+}
+
+TEST(StageTableTest, SumsEpochsAndKeepsTheOrderOfStages) {
+  const auto stages =
+      SumStages({EpochMetrics::parse(R"({"stages":{"sample":1,"train":2}})"),
+                 EpochMetrics::parse(R"({"epoch":1})"),
+                 EpochMetrics::parse(R"({"stages":{"train":4,"sync":1}})")});
+  ASSERT_THAT(stages, SizeIs(3));
+  EXPECT_EQ(stages[0].stage, "sample");
+  EXPECT_EQ(stages[1].stage, "train");
+  EXPECT_DOUBLE_EQ(stages[1].seconds, 6);
+  EXPECT_DOUBLE_EQ(stages[1].share, 0.75);
+  EXPECT_EQ(StageTableText(stages),
+            "stage   seconds   share\n"
+            "sample    1.000  12.5 %\n"
+            "train     6.000  75.0 %\n"
+            "sync      1.000  12.5 %\n");
+}
+
+TEST(StageTableTest, IsEmptyWithoutStages) {
+  EXPECT_EQ(StageTableText(SumStages({})), "");
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,63 @@
+#include "tools/fgnn/job_request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class JobRequestTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    flags_.job_file =
+        testing::TempDir() +
+        testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml";
+  }
+  void TearDown() override { std::filesystem::remove(flags_.job_file); }
+  void WriteJob(const std::string& yaml) {
+    std::ofstream(flags_.job_file) << yaml;
+  }
+  JobRequestFlags flags_;
+};
+
+TEST_F(JobRequestTest, SendsWhatWasWrittenAndOverridden) {
+  WriteJob("dataset: graph\ntraining: {epochs: 3}\n");
+  flags_.overrides = {"training.seed=9"};
+  flags_.run_dir = "here/./results";
+  flags_.digest = true;
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto request, MakeJobRequest(flags_));
+  EXPECT_EQ(request.spec().training().epochs(), 3U);
+  EXPECT_EQ(request.spec().training().seed(), 9U);
+  EXPECT_FALSE(request.spec().training().has_learning_rate())
+      << "defaults are the service's";
+  EXPECT_EQ(request.run_dir(),
+            (std::filesystem::current_path() / "here/results").string());
+  EXPECT_TRUE(request.digest());
+}
+
+TEST_F(JobRequestTest, EachRequestHasAKeyOfItsOwn) {
+  WriteJob("dataset: graph\n");
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto first, MakeJobRequest(flags_));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto second, MakeJobRequest(flags_));
+  EXPECT_EQ(first.client_key().size(), 32U);
+  EXPECT_NE(first.client_key(), second.client_key());
+}
+
+TEST_F(JobRequestTest, RulesThatSpanFieldsNeedNoService) {
+  WriteJob("dataset: graph\nmodel: {layers: 3}\nsampling: {fanouts: [5, 5]}\n");
+  EXPECT_THAT(MakeJobRequest(flags_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("layers"), HasSubstr("fanouts"))));
+}
+
+}  // namespace
+}  // namespace fgnn

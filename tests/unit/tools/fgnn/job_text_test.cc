@@ -1,0 +1,69 @@
+#include "tools/fgnn/job_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shared/base/status.h"
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+v1::Job JobIn(v1::JobState state) {
+  v1::Job job;
+  job.set_job_id("4fa1");
+  job.set_state(state);
+  return job;
+}
+
+TEST(StatusOfJobTest, ACompletedJobIsOk) {
+  EXPECT_THAT(StatusOfJob(JobIn(v1::JOB_STATE_COMPLETED)), IsOk());
+}
+
+TEST(StatusOfJobTest, AFailedJobKeepsItsCodeAndWithItTheExitCode) {
+  v1::Job job = JobIn(v1::JOB_STATE_FAILED);
+  job.set_error_code(static_cast<int>(absl::StatusCode::kInvalidArgument));
+  job.set_error_message("features.npy: row 3 is not finite");
+  EXPECT_THAT(StatusOfJob(job),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("4fa1"), HasSubstr("row 3"))));
+  EXPECT_EQ(ExitCode(StatusOfJob(job)), 2);
+
+  job.set_error_code(static_cast<int>(absl::StatusCode::kInternal));
+  EXPECT_EQ(ExitCode(StatusOfJob(job)), 1);
+}
+
+TEST(StatusOfJobTest, AFailureWithoutACodeIsStillAnError) {
+  EXPECT_THAT(StatusOfJob(JobIn(v1::JOB_STATE_FAILED)),
+              StatusIs(absl::StatusCode::kInternal));
+}
+
+TEST(StatusOfJobTest, ACancelledJobIsExitCode1) {
+  EXPECT_EQ(ExitCode(StatusOfJob(JobIn(v1::JOB_STATE_CANCELLED))), 1);
+}
+
+TEST(JobTextTest, SecondsRunOnWhileTheJobDoes) {
+  v1::Job job = JobIn(v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(SecondsOfJob(job, 9000), 0) << "it has not started";
+  job.set_started_ms(1000);
+  EXPECT_EQ(SecondsOfJob(job, 9000), 8);
+  job.set_finished_ms(3000);
+  EXPECT_EQ(SecondsOfJob(job, 9000), 2);
+}
+
+TEST(JobTextTest, ShowsPhaseErrorAndMissingAccuracy) {
+  v1::Job job = JobIn(v1::JOB_STATE_PREPARING);
+  job.mutable_progress()->set_phase("validating data");
+  job.mutable_progress()->set_valid_accuracy(-1);
+  job.mutable_progress()->set_test_accuracy(0.7652);
+  const std::string text = JobText(job, 0);
+  EXPECT_THAT(text, HasSubstr("preparing (validating data)"));
+  EXPECT_THAT(text, HasSubstr("valid accuracy  -\n"));
+  EXPECT_THAT(text, HasSubstr("76.52 %"));
+}
+
+}  // namespace
+}  // namespace fgnn

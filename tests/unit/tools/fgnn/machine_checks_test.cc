@@ -1,0 +1,52 @@
+#include "tools/fgnn/machine_checks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+namespace fgnn {
+namespace {
+
+MachineCheck Find(const std::vector<MachineCheck>& checks,
+                  const std::string& name) {
+  for (const MachineCheck& check : checks) {
+    if (check.name == name) return check;
+  }
+  ADD_FAILURE() << "no check is named " << name;
+  return {};
+}
+
+TEST(MachineChecksTest, SaysWhatIsMissingAndWhatMendsIt) {
+  const std::string long_name(100, 'x');
+  const auto checks = CheckMachine("/proc/" + long_name);
+  EXPECT_FALSE(Find(checks, "socket path").ok);
+  EXPECT_TRUE(Find(checks, "kernel").ok);
+  // The programs lie in another folder than this test.
+  EXPECT_FALSE(Find(checks, "fgnn-sampler").ok);
+  for (const MachineCheck& check : checks) {
+    EXPECT_NE(check.detail, "") << check.name;
+    EXPECT_EQ(check.fix.empty(), check.ok) << check.name;
+  }
+}
+
+TEST(MachineChecksTest, LeavesNothingBehind) {
+  const std::filesystem::path state_dir =
+      testing::TempDir() + "fgnn_doctor_state";
+  CheckMachine(state_dir);
+  EXPECT_FALSE(std::filesystem::exists(state_dir));
+}
+
+TEST(MachineChecksTest, OneMissingPieceMakesTheWholeNotOk) {
+  const std::vector<MachineCheck> checks = {{"a", true, "x", ""},
+                                            {"b", false, "y", "do z"}};
+  EXPECT_EQ(ChecksText(checks),
+            "ok       a  x\nmissing  b  y\n         mend: do z\n");
+  const auto json = ChecksJson(checks);
+  EXPECT_EQ(json["ok"], false);
+  EXPECT_EQ(json["checks"][1]["fix"], "do z");
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,137 @@
+#include "tools/fgnn/progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+namespace fgnn {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+v1::Job RunningJob() {
+  v1::Job job;
+  job.set_job_id("4f");
+  job.set_state(v1::JOB_STATE_RUNNING);
+  v1::JobProgress& progress = *job.mutable_progress();
+  progress.set_phase("epoch 3");
+  progress.set_epochs(10);
+  progress.set_epochs_done(2);
+  progress.set_batches_per_epoch(40);
+  progress.set_batches_committed(100);
+  progress.set_batches_expected(400);
+  progress.set_loss(0.8123);
+  progress.set_edges_per_second(12.4e6);
+  progress.set_seconds_left(38);
+  return job;
+}
+
+TEST(ProgressLineTest, ShowsEpochBatchLossRateAndTimeLeft) {
+  EXPECT_EQ(ProgressLine(RunningJob(), 200),
+            "epoch 3/10 [=======>                      ] 20/40  loss 0.8123  "
+            "12.4 M edges/s  38.0 s left");
+}
+
+TEST(ProgressLineTest, NeverIsWiderThanTheTerminal) {
+  for (int width = 1; width <= 120; ++width) {
+    EXPECT_LE(ProgressLine(RunningJob(), width).size(),
+              static_cast<size_t>(width));
+  }
+}
+
+TEST(ProgressLineTest, ANarrowTerminalKeepsEpochAndBatch) {
+  EXPECT_EQ(ProgressLine(RunningJob(), 18), "epoch 3/10 20/40");
+}
+
+TEST(ProgressLineTest, UnknownTimeLeftAndRateAreLeftOut) {
+  v1::Job job = RunningJob();
+  job.mutable_progress()->set_seconds_left(-1);
+  job.mutable_progress()->set_edges_per_second(0);
+  EXPECT_THAT(ProgressLine(job, 200), EndsWith("loss 0.8123"));
+}
+
+TEST(ProgressLineTest, OutsideEpochsShowsThePhase) {
+  v1::Job job = RunningJob();
+  job.set_state(v1::JOB_STATE_PREPARING);
+  job.mutable_progress()->set_phase("validating data");
+  EXPECT_EQ(ProgressLine(job, 80), "preparing: validating data");
+  job.set_state(v1::JOB_STATE_RUNNING);
+  job.mutable_progress()->set_epochs_done(10);
+  job.mutable_progress()->set_phase("testing");
+  EXPECT_EQ(ProgressLine(job, 80), "running: testing");
+}
+
+// Counters are written by several processes; a batch may be seen before the
+// epoch that it opens.
+TEST(ProgressLineTest, CountersThatDisagreeStayInRange) {
+  v1::Job job = RunningJob();
+  job.mutable_progress()->set_batches_committed(130);
+  EXPECT_THAT(ProgressLine(job, 80), HasSubstr(" 40/40 "));
+  job.mutable_progress()->set_batches_committed(3);
+  EXPECT_THAT(ProgressLine(job, 80), HasSubstr(" 0/40 "));
+  job.mutable_progress()->set_batches_committed(4000);
+  EXPECT_THAT(ProgressLine(job, 80), HasSubstr("====]"));
+}
+
+TEST(EpochLineTest, CountsFromOneAndLeavesOutWhatWasNotMeasured) {
+  EXPECT_EQ(EpochLine(EpochMetrics::parse(
+                          R"({"epoch":2,"loss":0.5,"valid_accuracy":0.7612,
+                              "seconds":4.1})"),
+                      10),
+            "epoch 3/10  loss 0.5000  valid 76.12 %  4.1 s");
+  EXPECT_EQ(EpochLine(EpochMetrics::parse(
+                          R"({"epoch":0,"loss":1.5,"valid_accuracy":null})"),
+                      3),
+            "epoch 1/3  loss 1.5000");
+}
+
+TEST(ProgressReporterTest, OnATerminalTheBarIsWipedBeforeAnEpochsLine) {
+  std::ostringstream out;
+  ProgressReporter reporter(ProgressStyle::kTerminal, out);
+  reporter.Update(RunningJob(), 40);
+  reporter.Update(RunningJob(), 40);
+  const std::string bar = out.str();
+  EXPECT_THAT(bar, StartsWith("\r\x1b[Kepoch 3/10"));
+  EXPECT_EQ(bar.find("epoch", 8), std::string::npos)
+      << "an unchanged bar is not drawn again";
+  reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":2,"loss":1})"), 10);
+  EXPECT_EQ(out.str(), bar + "\r\x1b[Kepoch 3/10  loss 1.0000\n");
+}
+
+TEST(ProgressReporterTest, ElsewhereWritesALinePerPhaseAndEpoch) {
+  std::ostringstream out;
+  ProgressReporter reporter(ProgressStyle::kPlain, out);
+  v1::Job job = RunningJob();
+  job.set_state(v1::JOB_STATE_QUEUED);
+  job.mutable_progress()->clear_phase();
+  reporter.Update(job, 80);
+  reporter.Update(job, 80);
+  reporter.Update(RunningJob(), 80);
+  reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":2,"loss":1})"), 10);
+  reporter.Clear();
+  EXPECT_EQ(out.str(), "queued\nepoch 3/10  loss 1.0000\n");
+}
+
+TEST(ProgressReporterTest, JsonIsOneObjectPerLine) {
+  std::ostringstream out;
+  ProgressReporter reporter(ProgressStyle::kJson, out);
+  reporter.Update(RunningJob(), 80);
+  reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":2,"loss":1})"), 10);
+  std::istringstream lines(out.str());
+  std::string line;
+  ASSERT_TRUE(std::getline(lines, line));
+  const auto progress = nlohmann::json::parse(line);
+  EXPECT_EQ(progress["type"], "progress");
+  EXPECT_EQ(progress["job_id"], "4f");
+  EXPECT_EQ(progress["batches_committed"], 100);
+  ASSERT_TRUE(std::getline(lines, line));
+  EXPECT_EQ(nlohmann::json::parse(line)["type"], "epoch");
+  EXPECT_FALSE(std::getline(lines, line));
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,163 @@
+// Against a service of the test's own, on a real socket.
+#include "tools/fgnn/service_client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "shared/config/state_dir.h"
+#include "shared/rpc/server.h"
+#include "tests/fakes/status_matchers.h"
+#include "tools/fgnn/service_process.h"
+
+namespace fgnn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ScriptedService : public v1::JobService::Service {
+ public:
+  // The next call of WatchJob sends these states, then ends with `status`.
+  struct Watch {
+    std::vector<v1::JobState> states;
+    grpc::Status status;
+    bool until_cancelled = false;
+  };
+  std::vector<Watch> watches;
+  bool saw_deadline = false;
+
+  grpc::Status WatchJob(grpc::ServerContext* context,
+                        const v1::WatchJobRequest* request,
+                        grpc::ServerWriter<v1::Job>* writer) override {
+    if (watches.empty()) return {grpc::StatusCode::INTERNAL, "not scripted"};
+    const Watch watch = watches.front();
+    watches.erase(watches.begin());
+    for (const v1::JobState state : watch.states) {
+      v1::Job job;
+      job.set_job_id(request->job_id());
+      job.set_state(state);
+      writer->Write(job);
+    }
+    const absl::Time give_up = absl::Now() + absl::Seconds(30);
+    while (watch.until_cancelled && !context->IsCancelled() &&
+           absl::Now() < give_up) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    return watch.status;
+  }
+
+  grpc::Status GetJob(grpc::ServerContext* context, const v1::GetJobRequest*,
+                      v1::Job*) override {
+    saw_deadline = RequireDeadline(*context).ok();
+    return {grpc::StatusCode::NOT_FOUND, "no job '4f'"};
+  }
+};
+
+class ServiceClientTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    // Sockets have short names.
+    std::string folder = "/tmp/fgnn-client-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    state_dir_ = folder;
+    auto server =
+        RpcServer::Start(SchedulerSocketPath(state_dir_), {&service_});
+    ASSERT_THAT(server, IsOk());
+    server_ = *std::move(server);
+  }
+  void TearDown() override {
+    server_.reset();
+    std::filesystem::remove_all(state_dir_);
+  }
+
+  // The states seen; the outcome in `outcome`.
+  std::vector<v1::JobState> Watch(absl::StatusOr<v1::Job>& outcome) {
+    std::vector<v1::JobState> seen;
+    Interrupt interrupt;
+    auto client = ServiceClient::Connect(state_dir_);
+    EXPECT_THAT(client, IsOk());
+    outcome = client->Watch("4f", interrupt, [&seen](const v1::Job& job) {
+      seen.push_back(job.state());
+    });
+    return seen;
+  }
+
+  std::filesystem::path state_dir_;
+  ScriptedService service_;
+  std::unique_ptr<RpcServer> server_;
+};
+
+TEST_F(ServiceClientTest, CallsHaveADeadlineAndErrorsKeepTheirCode) {
+  FGNN_ASSERT_OK_AND_ASSIGN(ServiceClient client,
+                            ServiceClient::Connect(state_dir_));
+  EXPECT_THAT(client.GetJob("4f"),
+              StatusIs(absl::StatusCode::kNotFound, "no job '4f'"));
+  EXPECT_TRUE(service_.saw_deadline);
+}
+
+TEST_F(ServiceClientTest, WatchReturnsTheJobAsItEnded) {
+  service_.watches = {
+      {{v1::JOB_STATE_RUNNING, v1::JOB_STATE_COMPLETED}, grpc::Status::OK}};
+  absl::StatusOr<v1::Job> outcome;
+  EXPECT_THAT(Watch(outcome),
+              ElementsAre(v1::JOB_STATE_RUNNING, v1::JOB_STATE_COMPLETED));
+  ASSERT_THAT(outcome, IsOk());
+  EXPECT_EQ(outcome->state(), v1::JOB_STATE_COMPLETED);
+}
+
+TEST_F(ServiceClientTest, WatchGoesOnAfterADeadlineOrARestartOfTheService) {
+  service_.watches = {
+      {{v1::JOB_STATE_QUEUED}, {grpc::StatusCode::DEADLINE_EXCEEDED, ""}},
+      {{v1::JOB_STATE_RUNNING}, {grpc::StatusCode::UNAVAILABLE, ""}},
+      {{v1::JOB_STATE_FAILED}, grpc::Status::OK}};
+  absl::StatusOr<v1::Job> outcome;
+  EXPECT_THAT(Watch(outcome),
+              ElementsAre(v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING,
+                          v1::JOB_STATE_FAILED));
+  EXPECT_THAT(outcome, IsOk());
+}
+
+TEST_F(ServiceClientTest, WatchReportsOtherErrorsAndAStreamThatEndsTooEarly) {
+  absl::StatusOr<v1::Job> outcome;
+  service_.watches = {{{}, {grpc::StatusCode::NOT_FOUND, "no job '4f'"}}};
+  Watch(outcome);
+  EXPECT_THAT(outcome, StatusIs(absl::StatusCode::kNotFound));
+  service_.watches = {{{v1::JOB_STATE_RUNNING}, grpc::Status::OK}};
+  Watch(outcome);
+  EXPECT_THAT(outcome,
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("running")));
+}
+
+TEST_F(ServiceClientTest, CtrlCEndsAWatch) {
+  service_.watches = {{{v1::JOB_STATE_RUNNING}, grpc::Status::CANCELLED, true}};
+  Interrupt interrupt;
+  FGNN_ASSERT_OK_AND_ASSIGN(ServiceClient client,
+                            ServiceClient::Connect(state_dir_));
+  EXPECT_THAT(client.Watch("4f", interrupt,
+                           [](const v1::Job&) { ::kill(::getpid(), SIGINT); }),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(ServiceClientTest, ADeadServicesSocketIsNoService) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const bool before, ServiceListens(state_dir_));
+  EXPECT_TRUE(before);
+  server_.reset();
+  FGNN_ASSERT_OK_AND_ASSIGN(const bool after, ServiceListens(state_dir_));
+  EXPECT_FALSE(after);
+  EXPECT_THAT(ServiceClient::Connect(state_dir_),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("fgnn up")));
+}
+
+}  // namespace
+}  // namespace fgnn
