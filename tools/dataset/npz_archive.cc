@@ -31,13 +31,10 @@ struct NpzArchive::Archive {
 class NpzMember : public ByteSource {
  public:
   NpzMember(std::shared_ptr<NpzArchive::Archive> archive, zip_file_t* file,
-            const zip_stat_t& stat, std::string what)
+            uint64_t size, std::string what)
       : archive_(std::move(archive)),
         file_(file),
-        size_(stat.size),
-        // Compressed members cannot seek, and are broken by trying.
-        is_stored_((stat.valid & ZIP_STAT_COMP_METHOD) != 0 &&
-                   stat.comp_method == ZIP_CM_STORE),
+        size_(size),
         what_(std::move(what)) {}
   NpzMember(const NpzMember&) = delete;
   NpzMember& operator=(const NpzMember&) = delete;
@@ -48,27 +45,21 @@ class NpzMember : public ByteSource {
     while (done < out.size()) {
       const zip_int64_t got =
           ::zip_fread(file_, out.data() + done, out.size() - done);
-      if (got < 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(what_, ": damaged archive (",
-                         ::zip_file_strerror(file_), "); fetch it again"));
-      }
+      if (got < 0) return Damaged();
       if (got == 0) break;
       done += static_cast<size_t>(got);
+    }
+    position_ += done;
+    // The CRC is checked by the read behind the last byte.
+    std::byte nothing;
+    if (position_ == size_ && ::zip_fread(file_, &nothing, 1) < 0) {
+      return Damaged();
     }
     return done;
   }
 
   absl::Status Skip(uint64_t bytes) override {
-    if (bytes == 0) return absl::OkStatus();
-    if (is_stored_) {
-      if (::zip_fseek(file_, static_cast<zip_int64_t>(bytes), SEEK_CUR) == 0) {
-        return absl::OkStatus();
-      }
-      return absl::InvalidArgumentError(
-          absl::StrCat(what_, ": damaged archive (", ::zip_file_strerror(file_),
-                       "); fetch it again"));
-    }
+    // Reading, not seeking: libzip checks the CRC of what was read whole.
     std::vector<std::byte> dropped(std::min<uint64_t>(bytes, kSkipBytes));
     while (bytes > 0) {
       const size_t want = std::min<uint64_t>(bytes, dropped.size());
@@ -86,10 +77,16 @@ class NpzMember : public ByteSource {
   uint64_t size() const override { return size_; }
 
  private:
+  absl::Status Damaged() const {
+    return absl::InvalidArgumentError(absl::StrCat(what_, ": damaged archive (",
+                                                   ::zip_file_strerror(file_),
+                                                   "); fetch it again"));
+  }
+
   std::shared_ptr<NpzArchive::Archive> archive_;
   zip_file_t* file_;
   uint64_t size_;
-  bool is_stored_;
+  uint64_t position_ = 0;
   std::string what_;
 };
 
@@ -149,7 +146,7 @@ absl::StatusOr<ArrayStream> NpzArchive::OpenArray(
         absl::StrCat("open ", what, ": ", ::zip_strerror(archive_->zip)));
   }
   return ArrayStream::Open(
-      std::make_unique<NpzMember>(archive_, file, stat, what), what);
+      std::make_unique<NpzMember>(archive_, file, stat.size, what), what);
 }
 
 }  // namespace fgnn
