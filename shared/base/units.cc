@@ -30,7 +30,8 @@ uint64_t BytesOfUnit(std::string unit) {
 
 absl::StatusOr<uint64_t> ParseBytes(std::string_view text) {
   size_t end = 0;
-  while (end < text.size() && (std::isdigit(text[end]) != 0 || text[end] == '.')) {
+  while (end < text.size() &&
+         (std::isdigit(text[end]) != 0 || text[end] == '.')) {
     ++end;
   }
   size_t unit_at = end;
@@ -43,7 +44,8 @@ absl::StatusOr<uint64_t> ParseBytes(std::string_view text) {
         absl::StrCat("'", std::string(text),
                      "' is not a size in bytes; write e.g. 512MiB or 2GiB"));
   }
-  return static_cast<uint64_t>(std::llround(number * static_cast<double>(unit)));
+  return static_cast<uint64_t>(
+      std::llround(number * static_cast<double>(unit)));
 }
 
 std::string FormatBytes(uint64_t bytes) {
@@ -54,7 +56,7 @@ std::string FormatBytes(uint64_t bytes) {
     value /= 1024;
     ++power;
   }
-  return absl::StrFormat(value < 10 ? "%.2f %ciB" : "%.1f %ciB", value,
+  return absl::StrFormat("%.*f %ciB", value < 10 ? 2 : 1, value,
                          kPrefixes[power - 1]);
 }
 
