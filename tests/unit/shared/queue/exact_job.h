@@ -18,9 +18,9 @@ namespace fgnn {
 
 enum class Turn { kDone, kNothingToDo, kFinished };
 
-// What batch `seq` adds to weight i. Sums of a few thousand are exact floats.
+// What batch `seq` adds to weight i. Sums of 170,000 are exact floats.
 inline float ExactGradient(BatchSeq seq, size_t i) {
-  return static_cast<float>((seq * 31 + i * 7) % 997);
+  return static_cast<float>((seq * 31 + i * 7) % 97);
 }
 
 // Some tasks are too large for a slot.
@@ -137,13 +137,19 @@ inline void FinishAlone(Segment* segment, OwnerIndex sampler,
     ASSERT_THAT(sampled, IsOk());
     ASSERT_EQ(*sampled, Turn::kDone) << "a slot or a batch is lost";
   }
-  // A batch may have been offered again after its step was committed.
+  // Of a reader that died behind its gradient: the batch was offered again, or
+  // even sampled again.
   for (;;) {
     auto late = trainer_queue.TryClaimForReading(0, ~BatchSeq{0});
     ASSERT_THAT(late, IsOk());
-    if (!late->has_value()) break;
-    ASSERT_TRUE(board.IsDone((*late)->seq()));
-    ASSERT_THAT(std::move(**late).Release(), IsOk());
+    if (late->has_value()) {
+      ASSERT_TRUE(board.IsDone((*late)->seq()));
+      ASSERT_THAT(std::move(**late).Release(), IsOk());
+      continue;
+    }
+    const auto sampled = SamplerTurn(&sampler_queue, NoWait());
+    ASSERT_THAT(sampled, IsOk());
+    if (*sampled != Turn::kDone) return;
   }
 }
 

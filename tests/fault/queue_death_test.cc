@@ -1,0 +1,234 @@
+// A process dies by SIGKILL in each state of a slot and of the lease; the
+// reaper gives back what it held, and the job comes out exact.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/fault/child_process.h"
+#include "tests/unit/shared/queue/exact_job.h"
+
+namespace fgnn {
+namespace {
+
+constexpr OwnerIndex kSampler = 1;
+constexpr OwnerIndex kTrainer = 2;
+constexpr OwnerIndex kNextSampler = 11;
+constexpr OwnerIndex kNextTrainer = 12;
+
+class QueueDeathTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    scheduler_.OpenForSampling(30);
+    board_.OpenForTraining(100);
+  }
+  // Runs `body` in a process until it reports, and kills it there.
+  template <typename Body>
+  void KillAfter(const Body& body) {
+    Reports reports;
+    Child child = Child::Start([&] {
+      body();
+      reports.report()();
+      WaitToBeKilled();
+    });
+    ASSERT_TRUE(reports.Await(1));
+    child.Kill();
+  }
+  void ReclaimAndFinish(uint32_t slots_expected) {
+    EXPECT_EQ(scheduler_.ReclaimSlotsOf(kSampler) +
+                  scheduler_.ReclaimSlotsOf(kTrainer),
+              slots_expected);
+    board_.ReclaimLeaseOf(kTrainer);
+    EXPECT_EQ(scheduler_.ReclaimSlotsOf(kSampler), 0U);
+    FinishAlone(segment_.get(), kNextSampler, kNextTrainer,
+                /*overflow_block=*/0);
+    ExpectExactResult(segment_.get());
+  }
+  // Publishes tasks until the queue is full; some lie in overflow block 0.
+  void FillQueue(uint64_t turns) {
+    for (uint64_t i = 0; i < turns; ++i) {
+      ASSERT_THAT(SamplerTurn(&sampler_, NoWait()), IsOk());
+    }
+  }
+  // In a child there is nobody to tell: it ends, and its report is missed.
+  static void Check(bool condition) {
+    if (!condition) ::_exit(1);
+  }
+
+  std::unique_ptr<Segment> segment_ = MakeSegment(SmallOptions());
+  GlobalQueue scheduler_{segment_.get(), kNoOwner};
+  GradientBoard board_{segment_.get(), kNoOwner};
+  GlobalQueue sampler_{segment_.get(), kSampler, 0};
+  GlobalQueue trainer_{segment_.get(), kTrainer};
+  GradientBoard trainer_board_{segment_.get(), kTrainer};
+};
+
+TEST_F(QueueDeathTest, SamplerWithAClaimedSlot) {
+  KillAfter([this] {
+    static auto slot = sampler_.TryClaimForWriting();
+    Check(slot.ok() && slot->has_value());
+    (*slot)->block()[0] = std::byte{1};
+  });
+  EXPECT_EQ(scheduler_.Counts().writing, 1U);
+  ReclaimAndFinish(1);
+}
+
+TEST_F(QueueDeathTest, SamplerWithAllSlots) {
+  KillAfter([this] {
+    static std::vector<WriteSlot> slots;
+    for (int i = 0; i < 4; ++i) {
+      auto slot = sampler_.TryClaimForWriting();
+      Check(slot.ok() && slot->has_value());
+      slots.push_back(*std::move(*slot));
+    }
+  });
+  ReclaimAndFinish(4);
+}
+
+TEST_F(QueueDeathTest, SamplerInItsOverflowBlock) {
+  KillAfter([this] {
+    static auto slot = sampler_.TryClaimForWriting();
+    Check(slot.ok() && slot->has_value() &&
+          (*slot)->SwitchToOverflow(NoWait()).ok());
+    (*slot)->block()[0] = std::byte{1};
+  });
+  ReclaimAndFinish(1);
+}
+
+TEST_F(QueueDeathTest, SamplerThatFoundItsOverflowBlockInUse) {
+  FillQueue(2);  // Batch 1 lies in overflow block 0.
+  KillAfter([this] {
+    static auto slot = sampler_.TryClaimForWriting();
+    Check(slot.ok() && slot->has_value() &&
+          absl::IsDeadlineExceeded((*slot)->SwitchToOverflow(NoWait())));
+  });
+  ReclaimAndFinish(1);
+}
+
+TEST_F(QueueDeathTest, SamplerWhoseTasksAreReady) {
+  KillAfter([this] {
+    for (int i = 0; i < 4; ++i) Check(SamplerTurn(&sampler_, NoWait()).ok());
+  });
+  EXPECT_EQ(scheduler_.Counts().ready, 4U);
+  ReclaimAndFinish(0);  // Its work is not lost.
+}
+
+TEST_F(QueueDeathTest, TrainerWithAClaimedSlot) {
+  FillQueue(1);
+  KillAfter([this] {
+    static auto slot = trainer_.TryClaimForReading(0, 30);
+    Check(slot.ok() && slot->has_value());
+  });
+  EXPECT_EQ(scheduler_.Counts().reading, 1U);
+  ReclaimAndFinish(1);
+}
+
+TEST_F(QueueDeathTest, TrainerThatReadsAnOverflowBlock) {
+  FillQueue(2);
+  KillAfter([this] {
+    static auto slot = trainer_.TryClaimForReading(1, 2);
+    Check(slot.ok() && slot->has_value());
+  });
+  EXPECT_EQ(scheduler_.ReclaimSlotsOf(kTrainer), 1U);
+  FGNN_ASSERT_OK_AND_ASSIGN(auto slot, sampler_.TryClaimForReading(1, 2));
+  ASSERT_TRUE(slot.has_value());
+  EXPECT_TRUE(HoldsTestTask(slot->block(), 1));
+  slot.reset();
+  ReclaimAndFinish(0);
+}
+
+TEST_F(QueueDeathTest, TrainerWithHalfAGradient) {
+  FillQueue(1);
+  KillAfter([this] {
+    static std::optional<StepLease> lease = trainer_board_.TryLease();
+    Check(lease.has_value() && MakeExactStep(*std::move(lease)).ok());
+    static auto slot = trainer_.TryClaimForReading(0, 30);
+    Check(slot.ok() && slot->has_value());
+    trainer_board_.gradient(0)[0] = 12345;
+  });
+  EXPECT_FALSE(board_.IsDone(0));
+  ReclaimAndFinish(1);
+}
+
+TEST_F(QueueDeathTest, TrainerBetweenItsGradientAndTheRelease) {
+  FillQueue(1);
+  KillAfter([this] {
+    static std::optional<StepLease> lease = trainer_board_.TryLease();
+    Check(lease.has_value() && MakeExactStep(*std::move(lease)).ok());
+    static auto slot = trainer_.TryClaimForReading(0, 30);
+    Check(slot.ok() && slot->has_value());
+    const absl::Span<float> gradient = trainer_board_.gradient(0);
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      gradient[i] = ExactGradient(0, i);
+    }
+    Check(trainer_board_.MarkDone(0, {.num_seeds = 1}).ok());
+  });
+  EXPECT_TRUE(board_.IsDone(0));
+  ReclaimAndFinish(1);
+}
+
+TEST_F(QueueDeathTest, TrainerWithTheInitialWeights) {
+  KillAfter([this] {
+    static std::optional<StepLease> lease = trainer_board_.TryLease();
+    Check(lease.has_value());
+    lease->new_weights()[0] = 99;
+  });
+  EXPECT_FALSE(board_.version().has_value());
+  ReclaimAndFinish(0);
+}
+
+TEST_F(QueueDeathTest, TrainerInTheMiddleOfAStep) {
+  KillAfter([this] {
+    static std::optional<StepLease> lease;
+    for (int turns = 0; turns < 50; ++turns) {
+      lease = trainer_board_.TryLease();
+      if (lease.has_value() && lease->new_version() == 1) {
+        lease->new_weights()[0] = 99;
+        return;
+      }
+      if (lease.has_value()) Check(MakeExactStep(*std::move(lease)).ok());
+      Check(SamplerTurn(&sampler_, NoWait()).ok());
+      Check(TrainerTurn(&trainer_, &trainer_board_, SmallOptions()).ok());
+      // TrainerTurn() makes the step itself once all three are there.
+      if (trainer_board_.IsDone(0) && trainer_board_.IsDone(1)) {
+        Check(SamplerTurn(&sampler_, NoWait()).ok());
+        auto slot = trainer_.TryClaimForReading(2, 3);
+        if (!slot.ok() || !slot->has_value()) continue;
+        const absl::Span<float> gradient = trainer_board_.gradient(2);
+        for (size_t i = 0; i < gradient.size(); ++i) {
+          gradient[i] = ExactGradient(2, i);
+        }
+        Check(trainer_board_.MarkDone(2, {.num_seeds = 1}).ok());
+        Check(std::move(**slot).Release().ok());
+      }
+    }
+    Check(false);
+  });
+  EXPECT_EQ(board_.version(), 0U);
+  ReclaimAndFinish(0);
+}
+
+TEST_F(QueueDeathTest, EveryoneInTheMiddleOfAWait) {
+  Reports reports;
+  Child sampler = Child::Start([&] {
+    static auto all = [this] {
+      std::vector<WriteSlot> slots;
+      while (true) {
+        auto slot = sampler_.TryClaimForWriting();
+        if (!slot.ok() || !slot->has_value()) return slots;
+        slots.push_back(*std::move(*slot));
+      }
+    }();
+    reports.report()();
+    (void)sampler_.ClaimForWriting(FarDeadline());
+  });
+  Child trainer = Child::Start([&] {
+    reports.report()();
+    (void)trainer_.ClaimForReading(0, 30, FarDeadline());
+  });
+  ASSERT_TRUE(reports.Await(2));
+  sampler.Kill();
+  trainer.Kill();
+  ReclaimAndFinish(4);
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,110 @@
+#include "shared/device/memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+using absl::StatusCode;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+// A machine of files: proc/ and sys/ in a folder of its own.
+class AvailableMemoryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "/memory_test.XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    root_ = name;
+    Write("proc/meminfo",
+          "MemTotal: 99999 kB\nMemFree: 1 kB\nMemAvailable:    1024000 kB\n");
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  void Write(const std::string& path, const std::string& contents) {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << contents;
+  }
+  uint64_t AvailableMiB() {
+    const absl::StatusOr<uint64_t> bytes = AvailableMemoryBytes(root_);
+    EXPECT_THAT(bytes, IsOk());
+    return bytes.value_or(0) / kMiB;
+  }
+
+  fs::path root_;
+};
+
+TEST_F(AvailableMemoryTest, WithoutCgroupsItIsTheMachines) {
+  EXPECT_EQ(AvailableMiB(), 1000U);
+  Write("proc/self/cgroup", "0::/\n");
+  EXPECT_EQ(AvailableMiB(), 1000U);
+}
+
+TEST_F(AvailableMemoryTest, Version2CountsEveryAncestorAndSparesPageCache) {
+  Write("proc/self/cgroup", "0::/service/job\n");
+  const std::string parent = "sys/fs/cgroup/service/";
+  Write(parent + "memory.max", std::to_string(500 * kMiB) + "\n");
+  Write(parent + "memory.current", std::to_string(300 * kMiB) + "\n");
+  Write(parent + "job/memory.max", "max\n");
+  Write(parent + "job/memory.current", std::to_string(10 * kMiB) + "\n");
+  EXPECT_EQ(AvailableMiB(), 200U);
+  Write(parent + "memory.stat",
+        "anon 7\ninactive_file " + std::to_string(80 * kMiB) +
+            "\nactive_file " + std::to_string(20 * kMiB) + "\n");
+  EXPECT_EQ(AvailableMiB(), 300U);
+  Write(parent + "job/memory.max", std::to_string(40 * kMiB) + "\n");
+  EXPECT_EQ(AvailableMiB(), 30U);
+}
+
+TEST_F(AvailableMemoryTest, Version1AsWell) {
+  Write("proc/self/cgroup", "5:cpu:/a\n4:hugetlb,memory:/a/b\n0::/\n");
+  const std::string group = "sys/fs/cgroup/memory/a/b/";
+  Write(group + "memory.limit_in_bytes", std::to_string(100 * kMiB) + "\n");
+  Write(group + "memory.usage_in_bytes", std::to_string(60 * kMiB) + "\n");
+  Write(group + "memory.stat", "inactive_file 5\ntotal_inactive_file " +
+                                   std::to_string(10 * kMiB) + "\n");
+  EXPECT_EQ(AvailableMiB(), 50U);
+}
+
+// In a container the path is often the host's, while the mount shows the
+// container's own group at its top.
+TEST_F(AvailableMemoryTest, TheMountItselfIsAskedWhereThePathIsTheHosts) {
+  Write("proc/self/cgroup", "4:memory:/docker/0123\n0::/../other\n");
+  Write("sys/fs/cgroup/memory/memory.limit_in_bytes",
+        std::to_string(70 * kMiB));
+  Write("sys/fs/cgroup/memory/memory.usage_in_bytes",
+        std::to_string(30 * kMiB));
+  EXPECT_EQ(AvailableMiB(), 40U);
+}
+
+TEST_F(AvailableMemoryTest, MoreUsedThanAllowedLeavesNothing) {
+  Write("proc/self/cgroup", "0::/\n");
+  Write("sys/fs/cgroup/memory.max", "4096\n");
+  Write("sys/fs/cgroup/memory.current", "8192\n");
+  EXPECT_EQ(AvailableMiB(), 0U);
+}
+
+TEST_F(AvailableMemoryTest, WithoutMeminfoThereIsNoAnswer) {
+  Write("proc/meminfo", "MemFree: 1 kB\n");
+  EXPECT_THAT(AvailableMemoryBytes(root_), StatusIs(StatusCode::kUnavailable));
+  fs::remove(root_ / "proc/meminfo");
+  EXPECT_FALSE(AvailableMemoryBytes(root_).ok());
+}
+
+TEST(MemoryTest, ThisMachineHasSome) {
+  const absl::StatusOr<uint64_t> bytes = AvailableMemoryBytes();
+  ASSERT_THAT(bytes, IsOk());
+  EXPECT_GT(*bytes, kMiB);
+}
+
+}  // namespace
+}  // namespace fgnn
