@@ -52,7 +52,7 @@ void JobRunner::RunOne(const Job& job) {
     state = JobState::kFailed;
     status = written;
   }
-  KeepDaemons();
+  if (!table.closed()) KeepDaemons();
   LogInfo("job {}: {}{}{}", job.id, NameOf(state), status.ok() ? "" : ": ",
           MessageOf(status));
   table.End(job.id, state, status);

@@ -78,6 +78,12 @@ absl::StatusOr<std::optional<Job>> JobTable::FindSameRequestLocked(
   return job;
 }
 
+absl::StatusOr<std::optional<Job>> JobTable::FindSubmitted(
+    const JobRequest& request) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return FindSameRequestLocked(request);
+}
+
 absl::StatusOr<std::string> JobTable::NewIdLocked(int64_t now_ms) {
   // The only use of the clock as a source of chance: an id is not part of what
   // a job computes.
@@ -182,11 +188,23 @@ absl::Status JobTable::Cancel(const std::string& id, const absl::Status& why) {
   Active& active = place->second;
   if (active.job.state == JobState::kQueued) {
     EndLocked(id, JobState::kCancelled, why);
-  } else if (active.cancel.ok()) {
-    active.cancel = why;
-    GoLocked(active, JobState::kCancelling);
+  } else {
+    CancelLocked(active, why);
   }
   return absl::OkStatus();
+}
+
+void JobTable::CancelLocked(Active& active, const absl::Status& why) {
+  if (!active.cancel.ok()) return;
+  active.cancel = why;
+  GoLocked(active, JobState::kCancelling);
+}
+
+void JobTable::CancelRunning(const absl::Status& why) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& [id, active] : active_) {
+    if (active.job.state != JobState::kQueued) CancelLocked(active, why);
+  }
 }
 
 bool JobTable::WaitForChange(const std::string& id, uint64_t seen,
@@ -303,6 +321,14 @@ void JobTable::Close() {
   const std::lock_guard<std::mutex> lock(mutex_);
   closed_ = true;
   changed_.notify_all();
+}
+
+bool JobTable::CloseIfEmpty() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!active_.empty()) return false;
+  closed_ = true;
+  changed_.notify_all();
+  return true;
 }
 
 bool JobTable::closed() const {

@@ -56,6 +56,8 @@ class JobTable {
   // request. ResourceExhausted: kMaxQueuedJobs wait. Unavailable: the service
   // is ending.
   absl::StatusOr<Job> Submit(const JobRequest& request);
+  // The first part of it: what an earlier call with this client key made.
+  absl::StatusOr<std::optional<Job>> FindSubmitted(const JobRequest& request);
   // By id or a unique prefix of it. NotFound, InvalidArgument (not unique).
   absl::StatusOr<JobVersion> Get(const std::string& id_or_prefix);
   // Newest first.
@@ -92,7 +94,11 @@ class JobTable {
 
   // No job is taken or started any more.
   void Close();
+  // The same, if no job is queued or running. Whether it did.
+  bool CloseIfEmpty();
   bool closed() const;
+  // As Cancel() of the job that runs, if one does.
+  void CancelRunning(const absl::Status& why);
 
  private:
   struct Active {
@@ -107,6 +113,7 @@ class JobTable {
       const JobRequest& request);
   absl::StatusOr<std::string> NewIdLocked(int64_t now_ms);
   void GoLocked(Active& active, JobState state);
+  void CancelLocked(Active& active, const absl::Status& why);
   void EndLocked(const std::string& id, JobState state,
                  const absl::Status& error);
   void SaveLocked(const Job& job);

@@ -1,0 +1,159 @@
+#include "scheduler/daemon/scheduler_daemon.h"
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "scheduler/host/daemon_host.h"
+#include "scheduler/host/leftover_daemons.h"
+#include "scheduler/host/state_lock.h"
+#include "scheduler/jobs/job_runner.h"
+#include "scheduler/jobs/job_store.h"
+#include "scheduler/jobs/job_table.h"
+#include "scheduler/rpc/control_server.h"
+#include "scheduler/rpc/grpc_executor_calls.h"
+#include "scheduler/rpc/spec_codec.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "shared/config/state_dir.h"
+#include "shared/device/device.h"
+#include "shared/rpc/descriptors.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kTick{200};
+constexpr seconds kIdleWithoutJobs{60};
+// For a client to fetch how its job ended.
+constexpr seconds kLingerForClients{5};
+constexpr milliseconds kServerGrace{2'000};
+
+absl::StatusOr<std::vector<std::string>> CheckDevices(
+    const std::vector<std::string>& names) {
+  if (names.empty()) return std::vector<std::string>{AllCoresDevice()};
+  std::vector<std::string> devices;
+  for (const std::string& name : names) {
+    const absl::StatusOr<Device> device = ParseDevice(name);
+    FGNN_RETURN_IF_ERROR(Annotate(device.status(), "--devices"));
+    devices.push_back(device->name);
+  }
+  return devices;
+}
+
+}  // namespace
+
+// In the order of their dependence: destroyed from the last to the first.
+struct SchedulerDaemon::Parts {
+  explicit Parts(StateLock held) : lock(std::move(held)) {}
+
+  SchedulerOptions options;
+  StateLock lock;
+  std::unique_ptr<JobTable> table;
+  GrpcExecutorCalls calls;
+  std::unique_ptr<DaemonHost> host;
+  std::unique_ptr<DescriptorServer> descriptors;
+  std::unique_ptr<ControlServer> server;
+  std::unique_ptr<JobRunner> runner;
+};
+
+SchedulerDaemon::SchedulerDaemon(std::unique_ptr<Parts> parts)
+    : parts_(std::move(parts)) {}
+
+SchedulerDaemon::~SchedulerDaemon() { Stop(); }
+
+absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
+    const SchedulerOptions& options, const SignalWaiter* stop) {
+  FGNN_ASSIGN_OR_RETURN(std::vector<std::string> devices,
+                        CheckDevices(options.devices));
+  FGNN_RETURN_IF_ERROR(MakeStateDir(options.state_dir));
+  FGNN_ASSIGN_OR_RETURN(StateLock lock, StateLock::Take(options.state_dir));
+  auto parts = std::make_unique<Parts>(std::move(lock));
+  parts->options = options;
+  FGNN_ASSIGN_OR_RETURN(JobStore store,
+                        JobStore::Open(JobStorePath(options.state_dir)));
+  FGNN_ASSIGN_OR_RETURN(const uint64_t generation, store.NextGeneration());
+  FGNN_ASSIGN_OR_RETURN(parts->table,
+                        JobTable::Open(std::move(store), options.state_dir));
+  if (options.spawn_daemons) StopLeftoverDaemons(options.state_dir);
+  DaemonHostOptions host_options;
+  host_options.state_dir = options.state_dir;
+  host_options.spawn = options.spawn_daemons;
+  host_options.program_dir = options.program_dir;
+  host_options.version = options.version;
+  host_options.generation = generation;
+  host_options.interrupted_jobs = parts->table->interrupted();
+  FGNN_ASSIGN_OR_RETURN(
+      parts->host, DaemonHost::Start(std::move(host_options), &parts->calls));
+  FGNN_ASSIGN_OR_RETURN(
+      parts->descriptors,
+      DescriptorServer::Start(
+          HostSocketPath(options.state_dir),
+          [host = parts->host.get()](pid_t peer, const std::string& job_id) {
+            return host->SegmentFor(peer, job_id);
+          }));
+  FGNN_ASSIGN_OR_RETURN(
+      parts->server,
+      ControlServer::Start({.version = options.version,
+                            .state_dir = options.state_dir.string(),
+                            .started_ms = UnixMilliseconds(),
+                            .devices = devices,
+                            .exits_when_idle = options.exit_when_idle,
+                            .shut_down = [stop] { stop->RequestStop(); }},
+                           parts->table.get(), parts->host.get()));
+  // A service that ends when idle starts daemons only for its jobs.
+  const bool keeps_daemons = options.spawn_daemons && !options.exit_when_idle;
+  parts->runner = std::make_unique<JobRunner>(JobRunnerOptions{
+      .environment = {.table = parts->table.get(),
+                      .host = parts->host.get(),
+                      .calls = &parts->calls},
+      .decode = DecodeSpec,
+      .kept = keeps_daemons ? PairPerDevice(devices)
+                            : std::vector<ExecutorPlacement>{}});
+  LogInfo("serves {} on {}, start {}", options.state_dir.string(),
+          absl::StrJoin(devices, " "), generation);
+  return std::unique_ptr<SchedulerDaemon>(
+      new SchedulerDaemon(std::move(parts)));
+}
+
+bool SchedulerDaemon::IsIdle() const {
+  const JobTable::Counts counts = parts_->table->counts();
+  if (counts.queued > 0 || counts.running > 0) return false;
+  const auto idle_for = MonotonicClock::now() - counts.last_change;
+  if (!counts.any_submitted) return idle_for >= kIdleWithoutJobs;
+  return counts.ended_unseen == 0 || idle_for >= kLingerForClients;
+}
+
+absl::Status SchedulerDaemon::ServeUntil(const SignalWaiter& stop) {
+  while (!stop.WaitUntil(DeadlineIn(kTick))) {
+    if (parts_->options.exit_when_idle && IsIdle() &&
+        parts_->table->CloseIfEmpty()) {
+      break;
+    }
+  }
+  Stop();
+  return absl::OkStatus();
+}
+
+void SchedulerDaemon::Stop() {
+  if (parts_ == nullptr) return;
+  LogInfo("stops");
+  // Refuse new work, end what runs, then its daemons, then the sockets.
+  parts_->table->Close();
+  parts_->table->CancelRunning(
+      absl::CancelledError("the service was stopped while the job ran"));
+  parts_->runner.reset();
+  if (parts_->options.spawn_daemons) {
+    parts_->host->StopAll();
+    // Those that had to be killed left their sockets.
+    StopLeftoverDaemons(parts_->options.state_dir);
+  }
+  parts_->server->Shutdown(kServerGrace);
+  parts_.reset();
+}
+
+}  // namespace fgnn

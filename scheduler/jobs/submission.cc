@@ -1,0 +1,25 @@
+#include "scheduler/jobs/submission.h"
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/jobs/job_dataset.h"
+#include "scheduler/jobs/run_folder.h"
+#include "shared/base/status.h"
+#include "shared/device/device.h"
+
+namespace fgnn {
+
+absl::Status CheckSubmission(const JobSpec& spec, const std::string& run_dir) {
+  if (!std::filesystem::path(spec.dataset).is_absolute()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("dataset '", spec.dataset, "' is not an absolute path"));
+  }
+  for (const std::string& device : spec.devices) {
+    FGNN_RETURN_IF_ERROR(Annotate(ParseDevice(device).status(), "devices"));
+  }
+  FGNN_RETURN_IF_ERROR(LookAtDataset(spec.dataset).status());
+  return run_dir.empty() ? absl::OkStatus() : CheckRunFolderIsFree(run_dir);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,21 @@
+// What is checked before a job is queued, so that a mistake is answered at
+// once and not when the job's turn comes.
+#ifndef FGNN_SCHEDULER_JOBS_SUBMISSION_H_
+#define FGNN_SCHEDULER_JOBS_SUBMISSION_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "shared/config/job_spec.h"
+
+namespace fgnn {
+
+// `spec` is effective; `run_dir` absolute or empty. InvalidArgument and
+// NotFound name the field, the file or the folder: the dataset's path and
+// shapes, devices that this machine has not. AlreadyExists: the run folder is
+// not empty.
+absl::Status CheckSubmission(const JobSpec& spec, const std::string& run_dir);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_JOBS_SUBMISSION_H_

@@ -1,0 +1,79 @@
+#include "scheduler/main/flags.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "scheduler/planning/placement.h"
+#include "shared/base/status.h"
+#include "shared/base/unique_fd.h"
+#include "shared/config/state_dir.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+constexpr int kWrongUse = 2;
+
+}  // namespace
+
+std::optional<SchedulerFlags> ParseFlags(int argc, char** argv,
+                                         int& exit_code) {
+  CLI::App app("The FGNN scheduler: serves jobs on this machine.",
+               "fgnn-scheduler");
+  SchedulerFlags flags;
+  std::string state_dir = DefaultStateDir(std::getenv("FGNN_STATE_DIR"),
+                                          std::getenv("XDG_STATE_HOME"),
+                                          std::getenv("HOME"), ::geteuid() == 0)
+                              .string();
+  std::string devices;
+  app.add_option("--state-dir", state_dir, "Folder of the service's state")
+      ->capture_default_str();
+  app.add_option("--devices", devices,
+                 "Devices of jobs that name none, e.g. cpu:0-1,cpu:2; default: "
+                 "all cores as one device");
+  app.add_flag("--spawn-daemons", flags.options.spawn_daemons,
+               "Start samplers and trainers as jobs need them");
+  app.add_flag("--exit-when-idle", flags.options.exit_when_idle,
+               "End once no job is queued or running");
+  app.add_option("--ready-fd", flags.ready_fd,
+                 "Write \"ready\" to this descriptor when serving");
+  app.set_version_flag("--version", std::string(FGNN_VERSION));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool asked = error.get_exit_code() == 0;
+    if (asked) {
+      app.exit(error);
+    } else {
+      LogError("{}; see fgnn-scheduler --help", error.what());
+    }
+    exit_code = asked ? 0 : kWrongUse;
+    return std::nullopt;
+  }
+  std::error_code error;
+  flags.options.state_dir = std::filesystem::absolute(state_dir, error);
+  flags.options.devices = SplitDeviceList(devices);
+  flags.options.program_dir =
+      std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  flags.options.version = FGNN_VERSION;
+  return flags;
+}
+
+absl::Status SayReady(int fd) {
+  if (fd < 0) return absl::OkStatus();
+  const UniqueFd ready(fd);
+  constexpr std::string_view kReady = "ready\n";
+  if (::write(fd, kReady.data(), kReady.size()) ==
+      static_cast<ssize_t>(kReady.size())) {
+    return absl::OkStatus();
+  }
+  return ErrnoToStatus(errno, "write to --ready-fd");
+}
+
+}  // namespace fgnn

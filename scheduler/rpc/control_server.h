@@ -1,0 +1,50 @@
+// The scheduler's socket: JobService and HostService.
+#ifndef FGNN_SCHEDULER_RPC_CONTROL_SERVER_H_
+#define FGNN_SCHEDULER_RPC_CONTROL_SERVER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "scheduler/host/daemon_host.h"
+#include "scheduler/jobs/job_table.h"
+
+namespace fgnn {
+
+// What GetService says of the service itself, and how to end it.
+struct ServiceFacts {
+  std::string version;
+  std::string state_dir;
+  int64_t started_ms = 0;
+  std::vector<std::string> devices;
+  bool exits_when_idle = false;
+  std::function<void()> shut_down;  // Returns at once.
+};
+
+class ControlServer {
+ public:
+  // Serves on <state dir>/scheduler.sock; borrows `table` and `host` until
+  // after Shutdown(). Errors as those of RpcServer::Start().
+  static absl::StatusOr<std::unique_ptr<ControlServer>> Start(
+      ServiceFacts facts, JobTable* table, DaemonHost* host);
+  // Shuts down without grace.
+  ~ControlServer();
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+
+  // As RpcServer::Shutdown().
+  void Shutdown(std::chrono::milliseconds grace);
+
+ private:
+  struct Parts;
+  explicit ControlServer(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_RPC_CONTROL_SERVER_H_

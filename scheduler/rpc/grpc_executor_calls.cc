@@ -1,0 +1,177 @@
+#include "scheduler/rpc/grpc_executor_calls.h"
+
+#include <grpcpp/completion_queue.h>
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "fgnn/v1/executor.grpc.pb.h"
+#include "shared/base/status.h"
+#include "shared/rpc/channel.h"
+#include "shared/rpc/status.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{100};
+
+// The one call of a queue, until it has ended. What keep_going says ends it
+// early and is its result.
+absl::Status Await(grpc::CompletionQueue& queue, grpc::ClientContext& context,
+                   const Patience& patience) {
+  absl::Status stopped;
+  while (true) {
+    void* tag = nullptr;
+    bool ok = false;
+    // It always comes: the call has a deadline.
+    const auto next =
+        queue.AsyncNext(&tag, &ok, std::chrono::system_clock::now() + kTick);
+    if (next != grpc::CompletionQueue::TIMEOUT) return stopped;
+    if (!stopped.ok() || patience.keep_going == nullptr) continue;
+    stopped = patience.keep_going();
+    if (!stopped.ok()) context.TryCancel();
+  }
+}
+
+// `method` is an Async… function of the stub. On this thread alone, so that
+// the caller's keep_going needs no lock.
+template <typename Service, typename Request, typename Response>
+absl::Status Call(const std::string& socket, const Patience& patience,
+                  std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (
+                      Service::Stub::*method)(grpc::ClientContext*,
+                                              const Request&,
+                                              grpc::CompletionQueue*),
+                  const Request& request, Response* response) {
+  FGNN_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
+                        MakeChannel(socket));
+  const std::unique_ptr<typename Service::Stub> stub =
+      Service::NewStub(std::move(channel));
+  grpc::ClientContext context;
+  SetDeadline(context, patience.timeout);
+  grpc::CompletionQueue queue;
+  grpc::Status result;
+  const auto reader = ((*stub).*method)(&context, request, &queue);
+  reader->Finish(response, &result, nullptr);
+  const absl::Status stopped = Await(queue, context, patience);
+  queue.Shutdown();
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue.Next(&tag, &ok)) {
+  }
+  return stopped.ok() ? FromGrpc(result) : stopped;
+}
+
+absl::Status ParseSpec(const std::string& bytes, v1::JobSpec* spec) {
+  return spec->ParseFromString(bytes)
+             ? absl::OkStatus()
+             : absl::DataLossError("a job's spec cannot be read");
+}
+
+}  // namespace
+
+absl::Status GrpcExecutorCalls::Attach(const std::string& socket,
+                                       const AttachCall& call,
+                                       const Patience& patience) {
+  v1::AttachJobRequest request;
+  request.set_job_id(call.job_id);
+  FGNN_RETURN_IF_ERROR(ParseSpec(call.spec_bytes, request.mutable_spec()));
+  request.set_owner(call.owner);
+  request.set_overflow_block(call.overflow_block.has_value()
+                                 ? static_cast<int32_t>(*call.overflow_block)
+                                 : -1);
+  request.set_scheduler_generation(call.scheduler_generation);
+  v1::AttachJobResponse response;
+  return Call<v1::ExecutorService>(socket, patience,
+                                   &v1::ExecutorService::Stub::AsyncAttachJob,
+                                   request, &response);
+}
+
+absl::Status GrpcExecutorCalls::Detach(const std::string& socket,
+                                       const std::string& job_id,
+                                       const Patience& patience) {
+  v1::DetachJobRequest request;
+  request.set_job_id(job_id);
+  v1::DetachJobResponse response;
+  return Call<v1::ExecutorService>(socket, patience,
+                                   &v1::ExecutorService::Stub::AsyncDetachJob,
+                                   request, &response);
+}
+
+absl::Status GrpcExecutorCalls::Stop(const std::string& socket,
+                                     const Patience& patience) {
+  v1::StopResponse response;
+  return Call<v1::ExecutorService>(socket, patience,
+                                   &v1::ExecutorService::Stub::AsyncStop,
+                                   v1::StopRequest(), &response);
+}
+
+absl::StatusOr<SamplingProfile> GrpcExecutorCalls::ProfileSampling(
+    const std::string& socket, const std::string& spec_bytes,
+    uint32_t num_batches, const Patience& patience) {
+  v1::ProfileSamplingRequest request;
+  FGNN_RETURN_IF_ERROR(ParseSpec(spec_bytes, request.mutable_spec()));
+  request.set_num_batches(num_batches);
+  v1::ProfileSamplingResponse response;
+  FGNN_RETURN_IF_ERROR(Call<v1::SamplerService>(
+      socket, patience, &v1::SamplerService::Stub::AsyncProfileSampling,
+      request, &response));
+  return SamplingProfile{.max_task_bytes = response.max_task_bytes(),
+                         .bound_task_bytes = response.bound_task_bytes(),
+                         .max_input_nodes = response.max_input_nodes(),
+                         .max_edges = response.max_edges(),
+                         .seconds_per_batch = response.seconds_per_batch(),
+                         .workspace_bytes = response.workspace_bytes()};
+}
+
+absl::StatusOr<ModelProfile> GrpcExecutorCalls::DescribeModel(
+    const std::string& socket, const std::string& spec_bytes,
+    const Patience& patience) {
+  v1::DescribeModelRequest request;
+  FGNN_RETURN_IF_ERROR(ParseSpec(spec_bytes, request.mutable_spec()));
+  v1::DescribeModelResponse response;
+  FGNN_RETURN_IF_ERROR(Call<v1::TrainerService>(
+      socket, patience, &v1::TrainerService::Stub::AsyncDescribeModel, request,
+      &response));
+  return ModelProfile{.num_parameters = response.num_parameters(),
+                      .optimizer_floats_per_parameter =
+                          response.optimizer_floats_per_parameter()};
+}
+
+absl::StatusOr<Evaluation> GrpcExecutorCalls::Evaluate(
+    const std::string& socket, const EvaluateCall& call,
+    const Patience& patience) {
+  v1::EvaluateRequest request;
+  request.set_job_id(call.job_id);
+  FGNN_RETURN_IF_ERROR(ParseSpec(call.spec_bytes, request.mutable_spec()));
+  request.set_checkpoint(call.checkpoint);
+  for (const std::string& split : call.splits) request.add_splits(split);
+  v1::EvaluateResponse response;
+  FGNN_RETURN_IF_ERROR(Call<v1::TrainerService>(
+      socket, patience, &v1::TrainerService::Stub::AsyncEvaluate, request,
+      &response));
+  Evaluation evaluation;
+  evaluation.seconds = response.seconds();
+  for (const v1::SplitScore& score : response.scores()) {
+    evaluation.scores.push_back({.split = score.split(),
+                                 .num_vertices = score.num_vertices(),
+                                 .num_correct = score.num_correct(),
+                                 .loss = score.loss()});
+  }
+  return evaluation;
+}
+
+absl::Status GrpcExecutorCalls::SaveCheckpoint(const std::string& socket,
+                                               const SaveCheckpointCall& call,
+                                               const Patience& patience) {
+  v1::SaveCheckpointRequest request;
+  request.set_job_id(call.job_id);
+  request.set_path(call.path.string());
+  request.set_epoch(call.epochs_done);
+  v1::SaveCheckpointResponse response;
+  return Call<v1::TrainerService>(
+      socket, patience, &v1::TrainerService::Stub::AsyncSaveCheckpoint, request,
+      &response);
+}
+
+}  // namespace fgnn

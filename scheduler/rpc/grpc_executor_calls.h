@@ -1,0 +1,38 @@
+// ExecutorCalls over the daemons' sockets.
+#ifndef FGNN_SCHEDULER_RPC_GRPC_EXECUTOR_CALLS_H_
+#define FGNN_SCHEDULER_RPC_GRPC_EXECUTOR_CALLS_H_
+
+#include <string>
+
+#include "scheduler/host/executor_calls.h"
+
+namespace fgnn {
+
+// Thread-safe. Each call has a connection of its own: they are rare, and a
+// daemon that was started again is not met with the back-off of its
+// predecessor's.
+class GrpcExecutorCalls final : public ExecutorCalls {
+ public:
+  absl::Status Attach(const std::string& socket, const AttachCall& call,
+                      const Patience& patience) override;
+  absl::Status Detach(const std::string& socket, const std::string& job_id,
+                      const Patience& patience) override;
+  absl::Status Stop(const std::string& socket,
+                    const Patience& patience) override;
+  absl::StatusOr<SamplingProfile> ProfileSampling(
+      const std::string& socket, const std::string& spec_bytes,
+      uint32_t num_batches, const Patience& patience) override;
+  absl::StatusOr<ModelProfile> DescribeModel(const std::string& socket,
+                                             const std::string& spec_bytes,
+                                             const Patience& patience) override;
+  absl::StatusOr<Evaluation> Evaluate(const std::string& socket,
+                                      const EvaluateCall& call,
+                                      const Patience& patience) override;
+  absl::Status SaveCheckpoint(const std::string& socket,
+                              const SaveCheckpointCall& call,
+                              const Patience& patience) override;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_RPC_GRPC_EXECUTOR_CALLS_H_

@@ -1,0 +1,44 @@
+#include "scheduler/rpc/host_service.h"
+
+#include "absl/status/status.h"
+#include "shared/base/status.h"
+#include "shared/rpc/server.h"
+
+namespace fgnn {
+
+grpc::Status HostServiceAdapter::Register(grpc::ServerContext* context,
+                                          const v1::RegisterRequest* request,
+                                          v1::RegisterResponse* response) {
+  return ServeCall(*context, [&]() -> absl::Status {
+    FGNN_RETURN_IF_ERROR(host_->Register(
+        {.name = request->name(),
+         .role = request->role(),
+         .device = request->device(),
+         .pid = request->pid(),
+         .start_time = request->start_time(),
+         .socket_path = request->socket_path(),
+         .version = request->version(),
+         .segment_layout_version = request->segment_layout_version()}));
+    response->set_scheduler_generation(host_->options().generation);
+    response->set_heartbeat_interval_ms(
+        static_cast<uint32_t>(host_->options().heartbeat_interval.count()));
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status HostServiceAdapter::Heartbeat(
+    grpc::ServerContext* context, const v1::HeartbeatRequest* request,
+    v1::HeartbeatResponse* /*response*/) {
+  return ServeCall(*context, [&]() -> absl::Status {
+    return host_->Heartbeat(
+        {.name = request->name(),
+         .pid = request->pid(),
+         .batches = request->batches(),
+         .job_id = request->job_id(),
+         .failure =
+             absl::Status(static_cast<absl::StatusCode>(request->error_code()),
+                          request->error_message())});
+  });
+}
+
+}  // namespace fgnn

@@ -1,0 +1,63 @@
+#include "scheduler/rpc/job_messages.h"
+
+#include <string>
+
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+static_assert(static_cast<int>(JobState::kQueued) == v1::JOB_STATE_QUEUED &&
+                  static_cast<int>(JobState::kCancelled) ==
+                      v1::JOB_STATE_CANCELLED,
+              "JobState has the numbers of fgnn.v1.JobState");
+
+void ToMessage(const JobProgress& progress, v1::JobProgress* message) {
+  message->set_phase(progress.phase);
+  message->set_epochs(progress.epochs);
+  message->set_epochs_done(progress.epochs_done);
+  message->set_batches_per_epoch(progress.batches_per_epoch);
+  message->set_batches_committed(progress.batches_committed);
+  message->set_batches_expected(progress.batches_expected);
+  message->set_loss(progress.loss);
+  message->set_edges_per_second(progress.edges_per_second);
+  message->set_seconds_left(progress.seconds_left);
+  message->set_valid_accuracy(progress.valid_accuracy);
+  message->set_test_accuracy(progress.test_accuracy);
+  message->set_restarts(progress.restarts);
+  for (const ExecutorView& executor : progress.executors) {
+    fgnn::ToMessage(executor, message->add_executors());
+  }
+}
+
+}  // namespace
+
+void ToMessage(const ExecutorView& view, v1::Executor* message) {
+  message->set_name(view.placement.name);
+  message->set_role(std::string(NameOf(view.placement.role)));
+  message->set_device(view.placement.device);
+  message->set_pid(view.pid);
+  message->set_state(std::string(NameOf(view.state)));
+  message->set_job_id(view.job_id);
+  message->set_batches(view.batches);
+  message->set_restarts(view.restarts);
+  message->set_resident_bytes(static_cast<int64_t>(view.resident_bytes));
+}
+
+void ToMessage(const Job& job, v1::Job* message) {
+  message->set_job_id(job.id);
+  message->set_state(static_cast<v1::JobState>(job.state));
+  if (!message->mutable_spec()->ParseFromString(job.spec_bytes)) {
+    LogWarning("job {}: its spec cannot be read", job.id);
+  }
+  message->set_run_dir(job.run_dir);
+  message->set_submitted_ms(job.submitted_ms);
+  message->set_started_ms(job.started_ms);
+  message->set_finished_ms(job.finished_ms);
+  message->set_error_code(static_cast<int32_t>(job.error.code()));
+  message->set_error_message(MessageOf(job.error));
+  ToMessage(job.progress, message->mutable_progress());
+}
+
+}  // namespace fgnn

@@ -1,0 +1,17 @@
+// Job specs as the job store and the daemons take them.
+#ifndef FGNN_SCHEDULER_RPC_SPEC_CODEC_H_
+#define FGNN_SCHEDULER_RPC_SPEC_CODEC_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "scheduler/jobs/job.h"
+
+namespace fgnn {
+
+// A SpecDecoder (jobs/job.h): of a serialised, effective fgnn.v1.JobSpec.
+absl::StatusOr<DecodedSpec> DecodeSpec(const std::string& spec_bytes);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_RPC_SPEC_CODEC_H_
