@@ -96,6 +96,9 @@ class Sampler {
 
   // Memory that this sampler reserves; what it never touches costs nothing.
   virtual uint64_t workspace_bytes() const = 0;
+
+  // Rises every some milliseconds while Sample() works. Any thread.
+  virtual uint64_t progress() const = 0;
 };
 
 // A back end: NewCpuKhopSampler, for one. The graph and the train ids outlive

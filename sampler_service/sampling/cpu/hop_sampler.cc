@@ -58,6 +58,7 @@ absl::Status HopSampler<Index>::LookUp(absl::Span<const GlobalId> nodes) {
     const EdgeOffset end = indptr[nodes[i] + uint64_t{1}];
     falls |= begin < 0 || end < begin || static_cast<uint64_t>(end) > num_edges;
     lists_[i] = {begin, static_cast<uint64_t>(end - begin)};
+    if (i % kDrawLanes == 0) Tick();
   }
   num_known_ = size;
   if (falls) {
@@ -82,6 +83,7 @@ template <typename Index>
 void HopSampler<Index>::Sort(PhiloxKey key, uint32_t fanout,
                              absl::Span<const GlobalId> nodes, uint64_t first,
                              uint32_t* indptr) {
+  Tick();
   const uint64_t last = std::min<uint64_t>(first + kDrawLanes, nodes.size());
   EdgeOffset* const ring = ring_.get();
   uint32_t num_lanes = 0;
@@ -169,6 +171,7 @@ void HopSampler<Index>::FillLarge(PhiloxKey key, uint64_t fanout,
     *out++ = static_cast<uint32_t>(index);
   };
   for (uint64_t i = 0; i < nodes.size(); ++i) {
+    Tick();
     const uint64_t degree = lists_[i].degree;
     const Index* const list = options_.indices.data() + lists_[i].begin;
     if (i + 1 < nodes.size()) {

@@ -11,6 +11,7 @@
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_HOP_SAMPLER_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -59,6 +60,11 @@ class HopSampler {
 
   uint64_t workspace_bytes() const;
 
+  // Rises while vertices are looked up and drawn for. Any thread.
+  uint64_t progress() const {
+    return progress_.load(std::memory_order_relaxed);
+  }
+
  private:
   struct AdjacencyList {
     EdgeOffset begin;
@@ -81,6 +87,11 @@ class HopSampler {
                  const TaskWriter::HopArrays& hop);
   void Sort(PhiloxKey key, uint32_t fanout, absl::Span<const GlobalId> nodes,
             uint64_t first, uint32_t* indptr);
+  // Of one writer, so without a locked instruction.
+  void Tick() {
+    progress_.store(progress_.load(std::memory_order_relaxed) + 1,
+                    std::memory_order_relaxed);
+  }
   void Gather(uint32_t until, uint32_t known, uint32_t* out);
 
   Options options_;
@@ -93,6 +104,7 @@ class HopSampler {
   std::unique_ptr<EdgeOffset[]> ring_;
   uint32_t ring_mask_ = 0;
   uint32_t num_gathered_ = 0;
+  std::atomic<uint64_t> progress_ = 0;
   uint64_t largest_index_ = 0;  // Of this Fill(); negative ones are huge.
 };
 

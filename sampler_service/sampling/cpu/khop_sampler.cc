@@ -49,6 +49,8 @@ class KhopSampler final : public Sampler {
            hops_->workspace_bytes();
   }
 
+  uint64_t progress() const override { return hops_->progress(); }
+
  private:
   absl::Status MapSeeds(BatchPlace place, SampledTask* task);
   absl::Status SampleHop(BatchPlace place, uint32_t hop, TaskWriter* writer,
@@ -151,8 +153,8 @@ uint64_t MaxBatchNodes(const CscView& graph, const SamplerOptions& options) {
   return MaxNodesAfter(options.fanouts.size(), graph, options);
 }
 
-absl::StatusOr<std::unique_ptr<Sampler>> NewCpuKhopSampler(
-    const SamplerInput& input, const SamplerOptions& options, KhopParts parts) {
+absl::StatusOr<std::unique_ptr<Sampler>> NewCpuKhopSamplerOf(
+    KhopParts parts, const SamplerInput& input, const SamplerOptions& options) {
   FGNN_RETURN_IF_ERROR(Validate(input, options));
   return std::visit(
       [&](auto indices) {
@@ -168,9 +170,9 @@ absl::StatusOr<std::unique_ptr<Sampler>> NewCpuKhopSampler(
       std::unique_ptr<IdMap> id_map,
       DirectIdMap::Create(input.graph.num_nodes(),
                           MaxBatchNodes(input.graph, options)));
-  return NewCpuKhopSampler(input, options,
-                           {.id_map = std::move(id_map),
-                            .draw_lanes = SupportedDrawLanes().front().draw});
+  return NewCpuKhopSamplerOf({.id_map = std::move(id_map),
+                              .draw_lanes = SupportedDrawLanes().front().draw},
+                             input, options);
 }
 
 }  // namespace fgnn

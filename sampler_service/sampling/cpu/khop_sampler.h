@@ -22,8 +22,8 @@ struct KhopParts {
   std::unique_ptr<IdMap> id_map;  // For MaxBatchNodes() vertices.
   DrawLanesFn draw_lanes;
 };
-absl::StatusOr<std::unique_ptr<Sampler>> NewCpuKhopSampler(
-    const SamplerInput& input, const SamplerOptions& options, KhopParts parts);
+absl::StatusOr<std::unique_ptr<Sampler>> NewCpuKhopSamplerOf(
+    KhopParts parts, const SamplerInput& input, const SamplerOptions& options);
 
 // Vertices that no batch can exceed.
 uint64_t MaxBatchNodes(const CscView& graph, const SamplerOptions& options);

@@ -150,8 +150,8 @@ TEST(KhopSamplerTest, EveryInstructionSetDrawsTheSame) {
                               DirectIdMap::Create(300, 300));
     FGNN_ASSERT_OK_AND_ASSIGN(
         const std::unique_ptr<Sampler> sampler,
-        NewCpuKhopSampler({graph.view(), job.train}, OptionsOf(job),
-                          {std::move(id_map), named.draw}));
+        NewCpuKhopSamplerOf({std::move(id_map), named.draw},
+                            {graph.view(), job.train}, OptionsOf(job)));
     for (BatchSeq seq = 0; seq < 5; ++seq) {
       ExpectLikeReference(*sampler, graph, job, seq);
     }

@@ -1,0 +1,123 @@
+#include "sampler_service/daemon/attached_job.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+constexpr std::chrono::milliseconds kLongestWait{100};
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<AttachedJob>> AttachedJob::Start(
+    AttachedJobOptions options, JobSampling sampling,
+    std::unique_ptr<Segment> segment) {
+  const uint64_t planned = segment->options().batches_per_epoch;
+  if (planned != sampling.batches_per_epoch()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "job ", options.job_id, " was planned for ", planned,
+        " batches an epoch, but its dataset makes ",
+        sampling.batches_per_epoch(), "; was the dataset changed?"));
+  }
+  std::unique_ptr<AttachedJob> job = absl::WrapUnique(new AttachedJob(
+      std::move(options), std::move(sampling), std::move(segment)));
+  for (uint32_t i = 0; i < job->options_.num_threads; ++i) {
+    auto worker = std::make_unique<Worker>();
+    FGNN_ASSIGN_OR_RETURN(
+        worker->sampler,
+        job->sampling_.factory(job->sampling_.input(), job->sampling_.options));
+    job->workers_.push_back(std::move(worker));
+  }
+  for (const std::unique_ptr<Worker>& worker : job->workers_) {
+    job->threads_.emplace_back(
+        absl::StrCat("fgnn-sample-", job->threads_.size()),
+        [raw = job.get(), mine = worker.get()] { raw->Run(*mine); });
+  }
+  return job;
+}
+
+AttachedJob::AttachedJob(AttachedJobOptions options, JobSampling sampling,
+                         std::unique_ptr<Segment> segment)
+    : options_(std::move(options)),
+      sampling_(std::move(sampling)),
+      segment_(std::move(segment)),
+      queue_(segment_.get(), options_.owner, options_.overflow_block) {}
+
+AttachedJob::~AttachedJob() {
+  Stop();
+  if (!stopped_.HasBeenNotified()) stopped_.Notify();
+}
+
+void AttachedJob::Stop() { stopping_ = true; }
+
+uint64_t AttachedJob::turns() const {
+  uint64_t fewest = UINT64_MAX;
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    fewest = std::min(fewest, worker->turns.load(std::memory_order_relaxed) +
+                                  worker->sampler->progress());
+  }
+  return fewest;
+}
+
+void AttachedJob::Run(Worker& worker) {
+  const absl::Status status = Loop(worker);
+  if (!status.ok() && !absl::IsCancelled(status)) {
+    LogError("job {} cannot go on here: {}", options_.job_id,
+             MessageOf(status));
+    options_.on_failure(status);
+    Stop();
+  }
+  // Until it is detached this daemon belongs to the job, and its heart beats.
+  while (!stopped_.WaitForNotificationWithTimeout(
+      absl::FromChrono(kLongestWait))) {
+    worker.turns.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+absl::Status AttachedJob::Loop(Worker& worker) {
+  while (!stopping_) {
+    worker.turns.fetch_add(1, std::memory_order_relaxed);
+    FGNN_ASSIGN_OR_RETURN(std::optional<WriteSlot> slot,
+                          queue_.ClaimForWriting(DeadlineIn(kLongestWait)));
+    if (!slot.has_value()) continue;
+    const BatchSeq seq = slot->seq();
+    if (const absl::Status status = SampleInto(worker, *std::move(slot));
+        !status.ok()) {
+      return Annotate(status, absl::StrCat("batch ", seq));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AttachedJob::SampleInto(Worker& worker, WriteSlot slot) {
+  absl::StatusOr<SampledTask> task =
+      worker.sampler->Sample(slot.seq(), slot.block());
+  if (absl::IsResourceExhausted(task.status())) {
+    // Rarer and larger than the batches that slots were measured with.
+    FGNN_RETURN_IF_ERROR(SwitchToOverflow(worker, slot));
+    task = worker.sampler->Sample(slot.seq(), slot.block());
+  }
+  FGNN_RETURN_IF_ERROR(task.status());
+  FGNN_RETURN_IF_ERROR(std::move(slot).Publish());
+  batches_.fetch_add(1, std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+absl::Status AttachedJob::SwitchToOverflow(Worker& worker, WriteSlot& slot) {
+  while (!stopping_) {
+    worker.turns.fetch_add(1, std::memory_order_relaxed);
+    const absl::Status status = slot.SwitchToOverflow(DeadlineIn(kLongestWait));
+    if (!absl::IsDeadlineExceeded(status)) return status;
+  }
+  return absl::CancelledError(
+      absl::StrCat("job ", options_.job_id, " is being detached"));
+}
+
+}  // namespace fgnn

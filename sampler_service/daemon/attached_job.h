@@ -1,0 +1,84 @@
+// A job that this sampler takes part in: threads that claim the lowest free
+// batch, sample it into its slot and publish it.
+#ifndef FGNN_SAMPLER_SERVICE_DAEMON_ATTACHED_JOB_H_
+#define FGNN_SAMPLER_SERVICE_DAEMON_ATTACHED_JOB_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
+#include "sampler_service/daemon/job_sampling.h"
+#include "sampler_service/sampling/sampler.h"
+#include "shared/base/thread.h"
+#include "shared/base/types.h"
+#include "shared/queue/global_queue.h"
+#include "shared/queue/segment.h"
+
+namespace fgnn {
+
+struct AttachedJobOptions {
+  std::string job_id;
+  OwnerIndex owner = kNoOwner;
+  std::optional<uint32_t> overflow_block;
+  uint32_t num_threads = 1;
+  // Called on a work loop's thread when the job cannot go on here.
+  std::function<void(const absl::Status&)> on_failure;
+};
+
+// The work loops start at once and work until the job is stopped, fails here,
+// or this is destroyed. Thread-safe.
+class AttachedJob {
+ public:
+  // InvalidArgument: the segment was planned for another number of batches.
+  // ResourceExhausted: no memory for the samplers' workspaces.
+  static absl::StatusOr<std::unique_ptr<AttachedJob>> Start(
+      AttachedJobOptions options, JobSampling sampling,
+      std::unique_ptr<Segment> segment);
+  // Stop(), then waits for the loops; claimed slots are given back.
+  ~AttachedJob();
+  AttachedJob(const AttachedJob&) = delete;
+  AttachedJob& operator=(const AttachedJob&) = delete;
+
+  const std::string& job_id() const { return options_.job_id; }
+
+  // Ends the loops after the batch under way.
+  void Stop();
+
+  // Rises while every loop turns.
+  uint64_t turns() const;
+  uint64_t batches() const { return batches_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Worker {
+    std::unique_ptr<Sampler> sampler;
+    std::atomic<uint64_t> turns = 0;
+  };
+
+  AttachedJob(AttachedJobOptions options, JobSampling sampling,
+              std::unique_ptr<Segment> segment);
+  void Run(Worker& worker);
+  absl::Status Loop(Worker& worker);
+  absl::Status SampleInto(Worker& worker, WriteSlot slot);
+  absl::Status SwitchToOverflow(Worker& worker, WriteSlot& slot);
+
+  const AttachedJobOptions options_;
+  const JobSampling sampling_;
+  const std::unique_ptr<Segment> segment_;
+  GlobalQueue queue_;
+  std::atomic<uint64_t> batches_ = 0;
+  std::atomic<bool> stopping_ = false;
+  absl::Notification stopped_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<Thread> threads_;  // Last: they use the above.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_DAEMON_ATTACHED_JOB_H_

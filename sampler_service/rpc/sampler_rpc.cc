@@ -1,0 +1,63 @@
+#include "sampler_service/rpc/sampler_rpc.h"
+
+#include <grpcpp/server_context.h>
+
+#include <chrono>
+
+#include "fgnn/v1/executor.grpc.pb.h"
+#include "shared/base/status.h"
+#include "shared/config/job_spec_proto.h"
+#include "shared/rpc/server.h"
+
+namespace fgnn {
+namespace {
+
+absl::Status CheckCall(const grpc::ServerContext& context) {
+  if (context.IsCancelled()) {
+    return absl::CancelledError("the caller has gone");
+  }
+  if (std::chrono::system_clock::now() >= context.deadline()) {
+    return absl::DeadlineExceededError("the call's deadline has passed");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+class SamplerRpc::Impl final : public v1::SamplerService::Service {
+ public:
+  explicit Impl(SamplerCalls* calls) : calls_(calls) {}
+
+  grpc::Status ProfileSampling(grpc::ServerContext* context,
+                               const v1::ProfileSamplingRequest* request,
+                               v1::ProfileSamplingResponse* response) override {
+    return ServeCall(*context, [&]() -> absl::Status {
+      // Comes from another process: filled in and checked like any other.
+      FGNN_ASSIGN_OR_RETURN(const v1::JobSpec spec,
+                            MakeEffective(request->spec(), {}));
+      FGNN_ASSIGN_OR_RETURN(
+          const SamplingProfile profile,
+          calls_->ProfileSampling(FromProto(spec), request->num_batches(),
+                                  [context] { return CheckCall(*context); }));
+      response->set_max_task_bytes(profile.max_task_bytes);
+      response->set_bound_task_bytes(profile.bound_task_bytes);
+      response->set_max_input_nodes(profile.max_input_nodes);
+      response->set_max_edges(profile.max_edges);
+      response->set_seconds_per_batch(profile.seconds_per_batch);
+      response->set_workspace_bytes(profile.workspace_bytes);
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  SamplerCalls* const calls_;
+};
+
+SamplerRpc::SamplerRpc(SamplerCalls* calls)
+    : impl_(std::make_unique<Impl>(calls)) {}
+
+SamplerRpc::~SamplerRpc() = default;
+
+grpc::Service* SamplerRpc::service() { return impl_.get(); }
+
+}  // namespace fgnn

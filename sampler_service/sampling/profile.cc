@@ -1,0 +1,166 @@
+#include "sampler_service/sampling/profile.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "shared/base/thread.h"
+#include "shared/device/memory.h"
+
+namespace fgnn {
+namespace {
+
+constexpr uint64_t kFirstBlockBytes = uint64_t{1} << 20;
+constexpr uint64_t kAlignmentBytes = 64;
+
+// Memory for one task at a time, which grows.
+class ScratchBlock {
+ public:
+  absl::Span<std::byte> span() { return {memory_.get(), bytes_}; }
+
+  // Twice as large, at most `limit`.
+  absl::Status Grow(uint64_t limit) {
+    const uint64_t bytes =
+        std::min(std::max(kFirstBlockBytes, 2 * bytes_), RoundUp(limit));
+    if (bytes == bytes_) {
+      return absl::InternalError(
+          absl::StrCat("a task exceeds its own bound of ", limit, " bytes"));
+    }
+    FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
+    if (bytes > available) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "a mini-batch needs ", bytes, " bytes and ", available,
+          " are left; lower sampling.fanouts or sampling.batch_size"));
+    }
+    memory_.reset(
+        static_cast<std::byte*>(std::aligned_alloc(kAlignmentBytes, bytes)));
+    bytes_ = memory_ == nullptr ? 0 : bytes;
+    if (memory_ != nullptr) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for a mini-batch of ", bytes, " bytes"));
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  static uint64_t RoundUp(uint64_t bytes) {
+    return (bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
+  }
+
+  std::unique_ptr<std::byte, Free> memory_;
+  uint64_t bytes_ = 0;
+};
+
+// What one thread has seen.
+struct ThreadProfile {
+  SamplingProfile seen;  // seconds_per_batch: the sum, of the warm batches.
+  uint64_t num_warm = 0;
+  double cold_seconds = 0;  // Of the first batch; 0 if there was none.
+  absl::Status status;
+};
+
+absl::StatusOr<SampledTask> SampleGrowing(Sampler& sampler, BatchSeq seq,
+                                          uint64_t bound, ScratchBlock& block) {
+  while (true) {
+    absl::StatusOr<SampledTask> task = sampler.Sample(seq, block.span());
+    if (!absl::IsResourceExhausted(task.status())) return task;
+    FGNN_RETURN_IF_ERROR(block.Grow(bound));
+  }
+}
+
+absl::Status ProfileThread(const SamplerInput& input,
+                           const SamplerOptions& sampling,
+                           const ProfileOptions& options, uint64_t num_batches,
+                           std::atomic<uint64_t>& next,
+                           ThreadProfile& profile) {
+  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<Sampler> sampler,
+                        options.factory(input, sampling));
+  SamplingProfile& seen = profile.seen;
+  seen.workspace_bytes = sampler->workspace_bytes();
+  ScratchBlock block;
+  FGNN_RETURN_IF_ERROR(block.Grow(seen.bound_task_bytes));
+  for (uint64_t seq = next++; seq < num_batches; seq = next++) {
+    if (options.check) FGNN_RETURN_IF_ERROR(options.check());
+    FGNN_ASSIGN_OR_RETURN(
+        const SampledTask task,
+        SampleGrowing(*sampler, seq, seen.bound_task_bytes, block));
+    seen.max_task_bytes = std::max(seen.max_task_bytes, task.bytes);
+    seen.max_input_nodes =
+        std::max<uint64_t>(seen.max_input_nodes, task.num_input_nodes);
+    seen.max_edges = std::max(seen.max_edges, task.num_edges);
+    const double seconds = double{task.seconds.sample} + task.seconds.id_map +
+                           task.seconds.mark + task.seconds.copy;
+    if (profile.cold_seconds == 0) {
+      profile.cold_seconds = seconds;
+    } else {
+      seen.seconds_per_batch += seconds;
+      ++profile.num_warm;
+    }
+  }
+  return absl::OkStatus();
+}
+
+SamplingProfile Merge(const std::vector<ThreadProfile>& threads) {
+  SamplingProfile all;
+  double cold_seconds = 0;
+  double warm_seconds = 0;
+  uint64_t num_cold = 0;
+  uint64_t num_warm = 0;
+  for (const ThreadProfile& thread : threads) {
+    const SamplingProfile& seen = thread.seen;
+    all.max_task_bytes = std::max(all.max_task_bytes, seen.max_task_bytes);
+    all.max_input_nodes = std::max(all.max_input_nodes, seen.max_input_nodes);
+    all.max_edges = std::max(all.max_edges, seen.max_edges);
+    all.bound_task_bytes = seen.bound_task_bytes;
+    all.workspace_bytes += seen.workspace_bytes;
+    cold_seconds += thread.cold_seconds;
+    num_cold += thread.cold_seconds > 0 ? 1 : 0;
+    warm_seconds += seen.seconds_per_batch;
+    num_warm += thread.num_warm;
+  }
+  const double per_thread =
+      num_warm > 0
+          ? warm_seconds / static_cast<double>(num_warm)
+          : cold_seconds / static_cast<double>(std::max<uint64_t>(num_cold, 1));
+  all.seconds_per_batch = per_thread / static_cast<double>(threads.size());
+  return all;
+}
+
+}  // namespace
+
+absl::StatusOr<SamplingProfile> ProfileSampling(const SamplerInput& input,
+                                                const SamplerOptions& sampling,
+                                                const ProfileOptions& options) {
+  FGNN_RETURN_IF_ERROR(Validate(input, sampling));
+  const uint64_t num_batches = std::min<uint64_t>(
+      std::max(options.num_batches, 1u),
+      BatchesPerEpoch(input.train.size(), sampling.batch_size));
+  std::vector<ThreadProfile> profiles(std::max(options.num_threads, 1u));
+  const uint64_t bound = MaxTaskBytesOf(input.graph, sampling);
+  std::atomic<uint64_t> next = 0;
+  {
+    std::vector<Thread> threads;
+    for (ThreadProfile& profile : profiles) {
+      profile.seen.bound_task_bytes = bound;
+      threads.emplace_back(
+          absl::StrCat("fgnn-prof-", threads.size()), [&, mine = &profile] {
+            mine->status = ProfileThread(input, sampling, options, num_batches,
+                                         next, *mine);
+            // Nobody needs the rest of a profile that failed.
+            if (!mine->status.ok()) next = num_batches;
+          });
+    }
+  }
+  for (const ThreadProfile& profile : profiles) {
+    FGNN_RETURN_IF_ERROR(profile.status);
+  }
+  return Merge(profiles);
+}
+
+}  // namespace fgnn
