@@ -105,9 +105,9 @@ absl::Status AttachedJob::SampleInto(Worker& worker, WriteSlot slot) {
     task = worker.sampler->Sample(slot.seq(), slot.block());
   }
   FGNN_RETURN_IF_ERROR(task.status());
-  FGNN_RETURN_IF_ERROR(std::move(slot).Publish());
+  // Before the trainers see it, so that nobody counts more than we do.
   batches_.fetch_add(1, std::memory_order_relaxed);
-  return absl::OkStatus();
+  return std::move(slot).Publish();
 }
 
 absl::Status AttachedJob::SwitchToOverflow(Worker& worker, WriteSlot& slot) {

@@ -53,6 +53,7 @@ class AttachedJob {
 
   // Rises while every loop turns.
   uint64_t turns() const;
+  // Batches made; one that was retracted from the overflow block counts again.
   uint64_t batches() const { return batches_.load(std::memory_order_relaxed); }
 
  private:

@@ -1,0 +1,165 @@
+#include "sampler_service/daemon/attached_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "shared/base/status.h"
+#include "shared/minibatch/task.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/unit/sampler_service/daemon/small_job.h"
+
+namespace fgnn {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::chrono::seconds kPatience{30};
+constexpr OwnerIndex kReader = 9;
+
+// Failures as they are reported.
+class Failures {
+ public:
+  std::function<void(const absl::Status&)> Recorder() {
+    return [this](const absl::Status& failure) {
+      const absl::MutexLock lock(&mutex_);
+      failures_.push_back(failure);
+    };
+  }
+  // The first one; OK if there was none after `patience`.
+  absl::Status WaitForFirst(absl::Duration patience) {
+    const absl::MutexLock lock(&mutex_);
+    const auto there = [this] { return !failures_.empty(); };
+    return mutex_.AwaitWithTimeout(absl::Condition(&there), patience)
+               ? failures_.front()
+               : absl::OkStatus();
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::vector<absl::Status> failures_;
+};
+
+class AttachedJobTest : public testing::Test {
+ protected:
+  absl::StatusOr<std::unique_ptr<AttachedJob>> StartSampler(
+      const Segment& segment, OwnerIndex owner, uint32_t num_threads) {
+    AttachedJobOptions options;
+    options.job_id = job_.job_id();
+    options.owner = owner;
+    options.overflow_block = owner - 1U;
+    options.num_threads = num_threads;
+    options.on_failure = failures_.Recorder();
+    FGNN_ASSIGN_OR_RETURN(JobSampling sampling,
+                          OpenJobSampling(job_.spec(), job_.job_key()));
+    return AttachedJob::Start(std::move(options), std::move(sampling),
+                              job_.Attach(segment));
+  }
+
+  // Takes every batch out in order.
+  std::vector<uint32_t> ReadAll(Segment& segment) {
+    GlobalQueue queue(&segment, kReader);
+    queue.OpenForSampling(job_.num_batches());
+    std::vector<uint32_t> digests;
+    for (BatchSeq seq = 0; seq < job_.num_batches(); ++seq) {
+      auto slot = queue.ClaimForReading(seq, seq + 1, DeadlineIn(kPatience));
+      EXPECT_THAT(slot, IsOk());
+      if (!slot.ok() || !slot->has_value()) return digests;
+      const auto task = ReadTask((*slot)->block(), job_.job_key());
+      EXPECT_THAT(task, IsOk());
+      EXPECT_EQ(task->seq, seq);
+      digests.push_back(task->digest);
+      EXPECT_THAT(std::move(**slot).Release(), IsOk());
+    }
+    return digests;
+  }
+
+  SmallJob job_;
+  Failures failures_;
+};
+
+TEST_F(AttachedJobTest, MakesEveryBatchAsOneSamplerAloneDoes) {
+  const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 4);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler, StartSampler(*segment, 1, 3));
+  EXPECT_EQ(ReadAll(*segment), job_.digests());
+  EXPECT_EQ(sampler->batches(), job_.num_batches());
+}
+
+TEST_F(AttachedJobTest, TasksLargerThanASlotGoThroughTheOverflowBlock) {
+  const auto segment = job_.MakeSegment(SmallJob::Slots::kTight, 4);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler, StartSampler(*segment, 1, 2));
+  EXPECT_EQ(ReadAll(*segment), job_.digests());
+}
+
+TEST_F(AttachedJobTest, TwoSamplersShareTheBatchesOfOne) {
+  const auto segment = job_.MakeSegment(SmallJob::Slots::kTight, 3);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto one, StartSampler(*segment, 1, 1));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto two, StartSampler(*segment, 2, 2));
+  EXPECT_EQ(ReadAll(*segment), job_.digests());
+}
+
+TEST_F(AttachedJobTest, GivesEverySlotBackWhenItLeaves) {
+  const auto segment = job_.MakeSegment(SmallJob::Slots::kTight, 4);
+  GlobalQueue queue(segment.get(), kReader);
+  queue.OpenForSampling(job_.num_batches());
+  FGNN_ASSERT_OK_AND_ASSIGN(auto sampler, StartSampler(*segment, 1, 3));
+  // One task is there; others are on their way, or wait for the overflow
+  // block.
+  FGNN_ASSERT_OK_AND_ASSIGN(auto slot,
+                            queue.ClaimForReading(0, 1, DeadlineIn(kPatience)));
+  ASSERT_TRUE(slot.has_value());
+  sampler.reset();
+  EXPECT_EQ(queue.Counts().writing, 0U);
+  EXPECT_EQ(queue.Counts().reading, 1U);
+}
+
+TEST_F(AttachedJobTest, AStoppedJobIsNoFailure) {
+  const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 4);
+  FGNN_ASSERT_OK_AND_ASSIGN(auto sampler, StartSampler(*segment, 1, 2));
+  GlobalQueue(segment.get(), kReader).Stop();
+  // The heart goes on beating until the job is left.
+  const uint64_t before = sampler->turns();
+  const Deadline deadline = DeadlineIn(kPatience);
+  while (sampler->turns() < before + 2 && MonotonicClock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_GE(sampler->turns(), before + 2);
+  sampler.reset();
+  EXPECT_THAT(failures_.WaitForFirst(absl::ZeroDuration()), IsOk());
+}
+
+TEST_F(AttachedJobTest, ReportsADatasetThatIsNotWhatWasValidated) {
+  job_.DamageIndices();
+  const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 4);
+  GlobalQueue queue(segment.get(), kReader);
+  queue.OpenForSampling(job_.num_batches());
+  FGNN_ASSERT_OK_AND_ASSIGN(auto sampler, StartSampler(*segment, 1, 2));
+  EXPECT_THAT(failures_.WaitForFirst(absl::Seconds(30)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::AllOf(HasSubstr("batch "),
+                                      HasSubstr("indices.npy holds"))));
+  sampler.reset();
+  EXPECT_EQ(queue.Counts().free, 4U);
+}
+
+TEST_F(AttachedJobTest, RefusesASegmentPlannedForAnotherTrainSet) {
+  const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 4);
+  FGNN_ASSERT_OK_AND_ASSIGN(JobSampling sampling,
+                            OpenJobSampling(job_.spec(), job_.job_key()));
+  sampling.options.batch_size = 17;
+  AttachedJobOptions options;
+  options.job_id = job_.job_id();
+  options.owner = 1;
+  EXPECT_THAT(AttachedJob::Start(std::move(options), std::move(sampling),
+                                 job_.Attach(*segment)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("batches an epoch")));
+}
+
+}  // namespace
+}  // namespace fgnn

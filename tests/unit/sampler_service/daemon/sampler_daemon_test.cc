@@ -1,0 +1,200 @@
+#include "sampler_service/daemon/sampler_daemon.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+#include <utility>
+
+#include "fgnn/v1/executor.grpc.pb.h"
+#include "shared/config/state_dir.h"
+#include "shared/device/device.h"
+#include "shared/queue/global_queue.h"
+#include "shared/rpc/channel.h"
+#include "shared/rpc/descriptors.h"
+#include "shared/rpc/server.h"
+#include "tests/fakes/fake_host_service.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+#include "tests/unit/sampler_service/daemon/small_job.h"
+
+namespace fgnn {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::chrono::seconds kPatience{30};
+constexpr OwnerIndex kReader = 9;
+
+// A sampler daemon beside a scheduler that the test plays.
+class SamplerDaemonTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    FGNN_ASSERT_OK(MakeStateDir(state_.path()));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        scheduler_,
+        RpcServer::Start(SchedulerSocketPath(state_.path()), {&host_}));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        descriptors_,
+        DescriptorServer::Start(
+            HostSocketPath(state_.path()),
+            [this](pid_t, const std::string& job_id) -> absl::StatusOr<int> {
+              if (job_id != job_.job_id()) {
+                return absl::NotFoundError("no segment of job " + job_id);
+              }
+              return segment_->fd();
+            }));
+    FGNN_ASSERT_OK_AND_ASSIGN(daemon_,
+                              SamplerDaemon::Start({.name = "sampler.0",
+                                                    .device = AllCoresDevice(),
+                                                    .state_dir = state_.path(),
+                                                    .version = "test"},
+                                                   &stop_));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const auto channel,
+        MakeChannel(ExecutorSocketPath(state_.path(), "sampler.0")));
+    executor_ = v1::ExecutorService::NewStub(channel);
+    sampler_ = v1::SamplerService::NewStub(channel);
+  }
+
+  v1::JobSpec Spec() const {
+    v1::JobSpec spec;
+    spec.set_dataset(job_.dataset().string());
+    spec.mutable_sampling()->add_fanouts(10);
+    spec.mutable_sampling()->add_fanouts(5);
+    spec.mutable_sampling()->set_batch_size(16);
+    spec.mutable_sampling()->set_threads(2);
+    spec.mutable_training()->set_epochs(2);
+    spec.mutable_training()->set_seed(11);
+    spec.add_devices("cpu:0");
+    return spec;
+  }
+
+  absl::Status Attach(const std::string& job_id) {
+    grpc::ClientContext context;
+    SetDeadline(context, kPatience);
+    v1::AttachJobRequest request;
+    request.set_job_id(job_id);
+    *request.mutable_spec() = Spec();
+    request.set_owner(1);
+    request.set_overflow_block(0);
+    request.set_scheduler_generation(1);
+    v1::AttachJobResponse response;
+    return FromGrpc(executor_->AttachJob(&context, request, &response));
+  }
+
+  absl::Status Detach(const std::string& job_id) {
+    grpc::ClientContext context;
+    SetDeadline(context, kPatience);
+    v1::DetachJobRequest request;
+    request.set_job_id(job_id);
+    v1::DetachJobResponse response;
+    return FromGrpc(executor_->DetachJob(&context, request, &response));
+  }
+
+  absl::StatusOr<v1::ProfileSamplingResponse> Profile(const v1::JobSpec& spec,
+                                                      uint32_t num_batches) {
+    grpc::ClientContext context;
+    SetDeadline(context, kPatience);
+    v1::ProfileSamplingRequest request;
+    *request.mutable_spec() = spec;
+    request.set_num_batches(num_batches);
+    v1::ProfileSamplingResponse response;
+    const absl::Status status =
+        FromGrpc(sampler_->ProfileSampling(&context, request, &response));
+    if (!status.ok()) return status;
+    return response;
+  }
+
+  SmallJob job_;
+  std::unique_ptr<Segment> segment_ =
+      job_.MakeSegment(SmallJob::Slots::kTight, 4);
+  TempFolder state_;
+  SignalWaiter stop_{SIGUSR2};
+  FakeHostService host_{/*generation=*/1};
+  std::unique_ptr<RpcServer> scheduler_;
+  std::unique_ptr<DescriptorServer> descriptors_;
+  std::unique_ptr<SamplerDaemon> daemon_;
+  std::unique_ptr<v1::ExecutorService::Stub> executor_;
+  std::unique_ptr<v1::SamplerService::Stub> sampler_;
+};
+
+TEST_F(SamplerDaemonTest, FillsTheQueueOfAJobAndSaysSo) {
+  ASSERT_TRUE(host_.WaitForRegistrations(1));
+  EXPECT_EQ(host_.registrations().front().role(), "sampler");
+  GlobalQueue queue(segment_.get(), kReader);
+  queue.OpenForSampling(job_.num_batches());
+
+  FGNN_ASSERT_OK(Attach(job_.job_id()));
+  FGNN_ASSERT_OK(Attach(job_.job_id()));  // Idempotent.
+  EXPECT_THAT(Attach("job-8"), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                        HasSubstr("attached to job job-7")));
+  for (BatchSeq seq = 0; seq < job_.num_batches(); ++seq) {
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        auto slot, queue.ClaimForReading(seq, seq + 1, DeadlineIn(kPatience)));
+    ASSERT_TRUE(slot.has_value());
+    FGNN_ASSERT_OK_AND_ASSIGN(const TaskView task,
+                              ReadTask(slot->block(), job_.job_key()));
+    EXPECT_EQ(task.digest, job_.digests()[seq]);
+    FGNN_ASSERT_OK(std::move(*slot).Release());
+  }
+  EXPECT_TRUE(host_.WaitForHeartbeat([&](const v1::HeartbeatRequest& beat) {
+    return beat.state() == "working" && beat.batches() >= job_.num_batches() &&
+           beat.work_loop_turns() > 0;
+  }));
+
+  FGNN_ASSERT_OK(Detach(job_.job_id()));
+  FGNN_ASSERT_OK(Detach(job_.job_id()));
+  EXPECT_TRUE(host_.WaitForHeartbeat([&](const v1::HeartbeatRequest& beat) {
+    return beat.state() == "idle" && beat.batches() >= job_.num_batches();
+  }));
+}
+
+TEST_F(SamplerDaemonTest, ReportsAFailureUnderTheJobsName) {
+  job_.DamageIndices();
+  GlobalQueue(segment_.get(), kReader).OpenForSampling(job_.num_batches());
+  FGNN_ASSERT_OK(Attach(job_.job_id()));
+  EXPECT_TRUE(host_.WaitForHeartbeat([&](const v1::HeartbeatRequest& beat) {
+    return beat.job_id() == job_.job_id() && beat.error_code() != 0 &&
+           beat.error_message().find("indices.npy") != std::string::npos;
+  }));
+}
+
+TEST_F(SamplerDaemonTest, ProfilesWithoutTouchingAnything) {
+  const uint32_t all = static_cast<uint32_t>(job_.batches_per_epoch());
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto few, Profile(Spec(), 3));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto every, Profile(Spec(), 10 * all));
+  EXPECT_GT(few.max_task_bytes(), 0U);
+  EXPECT_LE(few.max_task_bytes(), every.max_task_bytes());
+  EXPECT_LE(every.max_task_bytes(), every.bound_task_bytes());
+  EXPECT_GT(every.max_edges(), every.max_input_nodes() / 2);
+  EXPECT_GT(every.seconds_per_batch(), 0);
+  EXPECT_GT(every.workspace_bytes(), 0U);
+  EXPECT_EQ(few.bound_task_bytes(), every.bound_task_bytes());
+}
+
+TEST_F(SamplerDaemonTest, RefusesJobsItCannotSampleByName) {
+  v1::JobSpec spec = Spec();
+  spec.set_dataset((state_ / "none").string());
+  EXPECT_THAT(Profile(spec, 1),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
+  EXPECT_THAT(Attach("job-8"), StatusIs(absl::StatusCode::kNotFound,
+                                        HasSubstr("no segment of job job-8")));
+}
+
+TEST_F(SamplerDaemonTest, EndsWhenAskedWhileItSamples) {
+  GlobalQueue queue(segment_.get(), kReader);
+  queue.OpenForSampling(job_.num_batches());
+  FGNN_ASSERT_OK(Attach(job_.job_id()));
+  grpc::ClientContext context;
+  SetDeadline(context, kPatience);
+  v1::StopResponse response;
+  FGNN_ASSERT_OK(FromGrpc(executor_->Stop(&context, {}, &response)));
+  FGNN_ASSERT_OK(daemon_->ServeUntilStopped());
+  EXPECT_EQ(queue.Counts().writing, 0U);
+}
+
+}  // namespace
+}  // namespace fgnn
