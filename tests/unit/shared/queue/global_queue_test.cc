@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "shared/queue/segment_layout.h"
 #include "tests/unit/shared/queue/segment_for_tests.h"
 
 namespace fgnn {
@@ -307,6 +308,21 @@ TEST_F(GlobalQueueTest, TheOverflowBlockOfADeadSamplerIsRecovered) {
   GlobalQueue successor(segment_.get(), 9, 0);
   PublishInOverflow(ClaimWrite(&successor, 0));
   EXPECT_TRUE(HoldsTestTask(ClaimRead(&trainer_, 0).block(), 0));
+}
+
+// A process was killed after its slot had become FREE and before its overflow
+// block had: the block's word names a batch that lies elsewhere by now.
+TEST_F(GlobalQueueTest, AnOverflowWordThatNobodyFreedIsStale) {
+  scheduler_.OpenForSampling(30);
+  WriteSlot dead = ClaimWrite(&sampler_, 0);
+  ASSERT_THAT(dead.SwitchToOverflow(NoWait()), IsOk());
+  segment_->regions().slot_word(0).store(0);  // FREE, generation 0.
+  ProduceNext(&other_sampler_, 0);
+  PublishInOverflow(ClaimWrite(&sampler_, 1));
+  const ReadSlot first = ClaimRead(&trainer_, 0);  // Not retracted.
+  const ReadSlot second = ClaimRead(&trainer_, 1);
+  EXPECT_TRUE(HoldsTestTask(first.block(), 0));
+  EXPECT_TRUE(HoldsTestTask(second.block(), 1));
 }
 
 TEST_F(GlobalQueueTest, WhoHasNoOverflowBlockIsTold) {
