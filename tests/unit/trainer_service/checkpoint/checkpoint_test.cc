@@ -1,0 +1,320 @@
+#include "trainer_service/checkpoint/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shared/base/crc32c.h"
+#include "shared/base/file.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+#include "trainer_service/checkpoint/safetensors.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+CheckpointInfo SmallInfo() {
+  CheckpointInfo info;
+  info.job_id = "j-\"quoted\" crc32c\":\"";
+  info.model.layers = 2;
+  info.model.hidden = 6;
+  info.model.input_columns = 11;
+  info.model.num_classes = 3;
+  info.model.dropout = 0.1;
+  info.model.input_dropout = 1.0 / 3;
+  info.version = 12345678901234;
+  info.epoch = 7;
+  info.seed = UINT64_MAX;
+  return info;
+}
+
+std::vector<float> RandomFloats(size_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+void WriteBytes(const fs::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+class CheckpointTest : public testing::Test {
+ protected:
+  CheckpointTest()
+      : path_(folder_ / "epoch-0007.safetensors"),
+        info_(SmallInfo()),
+        weights_(RandomFloats(NumParameters(info_.model), 1)),
+        state_(RandomFloats(2 * NumParameters(info_.model), 2)) {}
+
+  void Write() {
+    const auto bytes = WriteCheckpoint(path_, info_, {weights_, state_});
+    FGNN_ASSERT_OK(bytes);
+    EXPECT_EQ(*bytes, fs::file_size(path_));
+  }
+  std::string Bytes() { return *ReadSmallFile(path_); }
+
+  TempFolder folder_;
+  fs::path path_;
+  CheckpointInfo info_;
+  std::vector<float> weights_;
+  std::vector<float> state_;
+};
+
+TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
+  Write();
+  FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path_));
+  EXPECT_EQ(read.weights, weights_);
+  EXPECT_EQ(read.optimizer_state, state_);
+  EXPECT_EQ(read.info.job_id, info_.job_id);
+  EXPECT_EQ(read.info.version, info_.version);
+  EXPECT_EQ(read.info.epoch, info_.epoch);
+  EXPECT_EQ(read.info.seed, info_.seed);
+  EXPECT_EQ(read.info.model.kind, info_.model.kind);
+  EXPECT_EQ(read.info.model.layers, info_.model.layers);
+  EXPECT_EQ(read.info.model.hidden, info_.model.hidden);
+  EXPECT_EQ(read.info.model.input_columns, info_.model.input_columns);
+  EXPECT_EQ(read.info.model.num_classes, info_.model.num_classes);
+  EXPECT_EQ(read.info.model.dropout, info_.model.dropout);
+  EXPECT_EQ(read.info.model.input_dropout, info_.model.input_dropout);
+  // Nothing else is left in the folder.
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
+}
+
+// As the format's specification says, so that Python reads it.
+TEST_F(CheckpointTest, IsAPlainSafetensorsFile) {
+  Write();
+  const std::string bytes = Bytes();
+  uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, bytes.data(), 8);
+  ASSERT_LE(8 + header_bytes, bytes.size());
+  EXPECT_EQ((8 + header_bytes) % 8, 0U);
+  EXPECT_EQ(bytes[8], '{');
+  const auto header = nlohmann::json::parse(bytes.substr(8, header_bytes));
+  uint64_t end = 0;
+  std::map<uint64_t, uint64_t> ranges;
+  for (const auto& [name, tensor] : header.items()) {
+    if (name == "__metadata__") {
+      for (const auto& value : tensor) EXPECT_TRUE(value.is_string());
+      continue;
+    }
+    EXPECT_EQ(tensor["dtype"], "F32");
+    const uint64_t begin = tensor["data_offsets"][0];
+    ranges[begin] = tensor["data_offsets"][1];
+    uint64_t size = 4;
+    for (const uint64_t extent : tensor["shape"]) size *= extent;
+    EXPECT_EQ(ranges[begin] - begin, size) << name;
+  }
+  for (const auto& [begin, range_end] : ranges) {
+    EXPECT_EQ(begin, end);
+    end = range_end;
+  }
+  EXPECT_EQ(8 + header_bytes + end, bytes.size());
+  const auto weight = header["convs.0.lin_l.weight"];
+  EXPECT_EQ(weight["shape"], (std::vector<int>{6, 11}));
+  const uint64_t at = weight["data_offsets"][0];
+  EXPECT_EQ(0, std::memcmp(bytes.data() + 8 + header_bytes + at,
+                           weights_.data(), 6 * 11 * sizeof(float)));
+  EXPECT_TRUE(header.contains("optimizer.m.convs.1.lin_l.bias"));
+  EXPECT_TRUE(header.contains("optimizer.v.convs.1.lin_r.weight"));
+}
+
+TEST_F(CheckpointTest, ReplacesTheOldFileOnlyByAWholeOne) {
+  Write();
+  const std::string before = Bytes();
+  weights_.pop_back();
+  EXPECT_THAT(WriteCheckpoint(path_, info_, {weights_, state_}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(Bytes(), before);
+  EXPECT_THAT(
+      WriteCheckpoint(folder_ / "no" / "such", info_,
+                      {RandomFloats(NumParameters(info_.model), 1), state_}),
+      StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(CheckpointTest, SaysThatAMissingFileIsMissing) {
+  EXPECT_THAT(
+      ReadCheckpoint(path_),
+      StatusIs(absl::StatusCode::kNotFound, testing::HasSubstr("epoch-0007")));
+}
+
+TEST_F(CheckpointTest, RefusesEveryTruncation) {
+  Write();
+  const std::string bytes = Bytes();
+  for (size_t length = 0; length < bytes.size(); length += 97) {
+    WriteBytes(path_, bytes.substr(0, length));
+    ASSERT_THAT(ReadCheckpoint(path_),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         testing::HasSubstr(path_.string())))
+        << "cut to " << length;
+  }
+  WriteBytes(path_, bytes + "x");
+  EXPECT_THAT(ReadCheckpoint(path_), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST_F(CheckpointTest, RefusesEveryFlippedBit) {
+  Write();
+  const std::string bytes = Bytes();
+  std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
+  const auto put = [&file](size_t at, char byte) {
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(byte);
+    file.flush();
+  };
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    put(at, static_cast<char>(bytes[at] ^ (1 << (at % 8))));
+    ASSERT_THAT(ReadCheckpoint(path_), StatusIs(absl::StatusCode::kDataLoss))
+        << "byte " << at;
+    put(at, bytes[at]);
+  }
+  FGNN_ASSERT_OK(ReadCheckpoint(path_));
+}
+
+// A header of the right checksum and wrong content: what a buggy or hostile
+// writer would make.
+class ForgedTest : public CheckpointTest {
+ protected:
+  // Writes tensors and metadata as they are, with a good checksum.
+  absl::Status ReadForged(const std::map<std::string, std::string>& metadata,
+                          const std::vector<Tensor>& tensors) {
+    EXPECT_THAT(WriteSafetensors(path_, metadata, tensors), IsOk());
+    return ReadCheckpoint(path_).status();
+  }
+
+  // The metadata and tensors of a good checkpoint.
+  std::pair<std::map<std::string, std::string>, std::vector<Tensor>> Good() {
+    Write();
+    auto file = SafetensorsFile::Open(path_);
+    EXPECT_THAT(file, IsOk());
+    good_ = *std::move(file);
+    return {good_.metadata(), good_.tensors()};
+  }
+
+  SafetensorsFile good_;
+};
+
+TEST_F(ForgedTest, RefusesMetadataThatDoesNotFitItsTensors) {
+  auto [metadata, tensors] = Good();
+  FGNN_ASSERT_OK(ReadForged(metadata, tensors));
+  const std::vector<std::pair<std::string, std::string>> changes = {
+      {"format", "other"},
+      {"format_version", "2"},
+      {"format_version", "x"},
+      {"model.hidden", "7"},
+      {"model.hidden", "65536"},
+      {"model.hidden", "-1"},
+      {"model.layers", "99999999"},
+      {"model.input_columns", "16777216"},
+      {"model.num_classes", "0"},
+      {"model.dropout", "nan"},
+      {"model.kind", "gcn"},
+      {"version", "1e5"},
+      {"epoch", ""},
+      {"seed", "18446744073709551616"}};
+  for (const auto& [key, value] : changes) {
+    auto changed = metadata;
+    changed[key] = value;
+    EXPECT_THAT(ReadForged(changed, tensors),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         testing::HasSubstr(path_.string())))
+        << key << "=" << value;
+    changed.erase(key);
+    EXPECT_THAT(ReadForged(changed, tensors),
+                StatusIs(absl::StatusCode::kInvalidArgument))
+        << "without " << key;
+  }
+}
+
+TEST_F(ForgedTest, RefusesTensorsOfAnotherModel) {
+  const auto [metadata, tensors] = Good();
+  auto fewer = tensors;
+  fewer.pop_back();
+  EXPECT_THAT(ReadForged(metadata, fewer),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  auto renamed = tensors;
+  renamed[3].name = "convs.9.lin_l.weight";
+  EXPECT_THAT(ReadForged(metadata, renamed),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  auto reshaped = tensors;
+  std::swap(reshaped[0].shape[0], reshaped[0].shape[1]);
+  EXPECT_THAT(ReadForged(metadata, reshaped),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+// Raw headers with the right checksum.
+TEST_F(ForgedTest, RefusesHeadersWithGapsOverlapsAndOverflows) {
+  const auto read = [this](const std::string& json, size_t data_bytes) {
+    std::string header =
+        R"({"__metadata__":{"crc32c":"00000000"},)" + json + "}";
+    while ((8 + header.size()) % 64 != 0) header += ' ';
+    const std::string data(data_bytes, '\0');
+    uint32_t crc = ExtendCrc32c(0, header.data(), header.size());
+    crc = ExtendCrc32c(crc, data.data(), data.size());
+    char digits[9];
+    std::snprintf(digits, sizeof(digits), "%08x", crc);
+    header.replace(header.find("00000000"), 8, digits);
+    const uint64_t length = header.size();
+    WriteBytes(path_, std::string(reinterpret_cast<const char*>(&length), 8) +
+                          header + data);
+    return SafetensorsFile::Open(path_).status();
+  };
+  const auto tensor = [](const std::string& name, const std::string& shape,
+                         const std::string& offsets) {
+    return "\"" + name + R"(":{"dtype":"F32","shape":)" + shape +
+           R"(,"data_offsets":)" + offsets + "}";
+  };
+  FGNN_ASSERT_OK(read(tensor("a", "[2]", "[0,8]"), 8));
+  FGNN_ASSERT_OK(read(tensor("a", "[]", "[0,4]"), 4));
+  FGNN_ASSERT_OK(read(
+      tensor("a", "[2]", "[4,12]") + "," + tensor("b", "[1]", "[0,4]"), 12));
+  const std::vector<std::pair<std::string, size_t>> bad = {
+      {tensor("a", "[2]", "[0,8]"), 12},
+      {tensor("a", "[2]", "[0,8]"), 4},
+      {tensor("a", "[3]", "[0,8]"), 8},
+      {tensor("a", "[2]", "[8,0]"), 8},
+      {tensor("a", "[2]", "[-8,0]"), 8},
+      {tensor("a", "[-2]", "[0,8]"), 8},
+      {tensor("a", "[2.0]", "[0,8]"), 8},
+      {tensor("a", "2", "[0,8]"), 8},
+      {tensor("a", "[2]", "[0]"), 8},
+      {tensor("a", "[4294967296,4294967296]", "[0,0]"), 0},
+      {tensor("a", "[4611686018427387904]", "[0,0]"), 0},
+      {tensor("a", "[1]", "[0,4]") + "," + tensor("b", "[1]", "[0,4]"), 4},
+      {tensor("a", "[1]", "[0,4]") + "," + tensor("b", "[1]", "[8,12]"), 12},
+      {tensor("a", "[1]", "[0,4]") + "," + tensor("b", "[2]", "[2,10]"), 10},
+      {R"("a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]})", 8},
+      {R"("a":{"dtype":"F32","shape":[1]})", 4},
+      {R"("a":[])", 0},
+      {R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)", 4},
+      {R"("a":)" + std::string(100'000, '['), 0}};
+  for (const auto& [json, data_bytes] : bad) {
+    EXPECT_THAT(read(json, data_bytes), StatusIs(absl::StatusCode::kDataLoss))
+        << json.substr(0, 200) << " with " << data_bytes << " bytes";
+  }
+}
+
+TEST_F(ForgedTest, RefusesAHeaderThatIsTooLong) {
+  uint64_t length = UINT64_MAX - 7;
+  std::string bytes(reinterpret_cast<const char*>(&length), 8);
+  bytes += std::string(4096, ' ');
+  WriteBytes(path_, bytes);
+  EXPECT_THAT(SafetensorsFile::Open(path_),
+              StatusIs(absl::StatusCode::kDataLoss));
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,257 @@
+#include "trainer_service/daemon/attached_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "shared/base/file.h"
+#include "shared/graph/npy.h"
+#include "shared/queue/gradient_board.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+#include "tests/unit/trainer_service/daemon/small_world.h"
+#include "trainer_service/checkpoint/checkpoint.h"
+#include "trainer_service/daemon/predict_command.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kJobId[] = "job";
+
+CallLimits Patient() {
+  CallLimits limits;
+  limits.deadline = DeadlineIn(std::chrono::seconds(120));
+  return limits;
+}
+
+class AttachedJobTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    WriteSmallDataset(folder_ / "data");
+    FGNN_ASSERT_OK_AND_ASSIGN(segment_,
+                              Segment::Create(SmallSegmentOptions(kJobId)));
+    queue_.emplace(segment_.get(), kNoOwner);
+    board_.emplace(segment_.get(), kNoOwner);
+    sampler_.emplace(segment_.get(), kSamplerOwner, 0);
+  }
+
+  // A daemon's mapping of the same segment.
+  std::unique_ptr<Segment> Map() {
+    auto segment = Segment::Attach(UniqueFd(::dup(segment_->fd())),
+                                   segment_->options().job_key);
+    EXPECT_THAT(segment, IsOk());
+    return *std::move(segment);
+  }
+
+  std::unique_ptr<AttachedJob> Attach(const fs::path& dataset) {
+    auto workplace = Workplace::OpenForJob(SmallJob(dataset), 2);
+    EXPECT_THAT(workplace, IsOk());
+    AttachedJobOptions options;
+    options.job_id = kJobId;
+    options.spec = SmallJob(dataset);
+    options.owner = 2;
+    options.on_failure = [this](const absl::Status& failure) {
+      failure_ = failure;
+      failed_.Notify();
+    };
+    auto job =
+        AttachedJob::Start(std::move(options), *std::move(workplace), Map());
+    EXPECT_THAT(job, IsOk());
+    return *std::move(job);
+  }
+  std::unique_ptr<AttachedJob> Attach() { return Attach(folder_ / "data"); }
+
+  // Opens an epoch, samples it, waits until it is committed.
+  void TrainThrough(uint64_t epoch) {
+    queue_->OpenForSampling((epoch + 1) * 7);
+    board_->OpenForTraining((epoch + 1) * 3);
+    const Deadline deadline = DeadlineIn(std::chrono::seconds(120));
+    while (board_->version().value_or(0) < (epoch + 1) * 3) {
+      ASSERT_LT(MonotonicClock::now(), deadline);
+      const uint32_t seen = board_->changes();
+      if (SampleNext(&*sampler_, segment_->options().job_key)) continue;
+      FGNN_ASSERT_OK(board_->WaitForChange(
+          seen, DeadlineIn(std::chrono::milliseconds(100))));
+    }
+  }
+
+  EvaluationQuery Query(std::vector<std::string> splits) {
+    EvaluationQuery query;
+    query.job_id = kJobId;
+    query.splits = std::move(splits);
+    return query;
+  }
+
+  TempFolder folder_;
+  std::unique_ptr<Segment> segment_;
+  std::optional<GlobalQueue> queue_;
+  std::optional<GradientBoard> board_;
+  std::optional<GlobalQueue> sampler_;
+  absl::Status failure_;
+  absl::Notification failed_;
+};
+
+TEST_F(AttachedJobTest, TrainsEvaluatesAndSavesAnEpochAtATime) {
+  const std::unique_ptr<AttachedJob> job = Attach();
+  TrainThrough(0);
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const EvaluationAnswer answer,
+      job->Evaluate(Query({"valid", "train", "test"}), Patient()));
+  ASSERT_EQ(answer.splits.size(), 3U);
+  EXPECT_EQ(answer.splits[0].name, "valid");
+  EXPECT_EQ(answer.splits[0].num_vertices, 30U);
+  EXPECT_EQ(answer.splits[1].num_vertices, 60U);
+  EXPECT_LE(answer.splits[1].num_correct, 60U);
+  EXPECT_GT(answer.splits[0].loss, 0);
+
+  const fs::path path = folder_ / "epoch-0001.safetensors";
+  FGNN_ASSERT_OK_AND_ASSIGN(const SaveAnswer saved,
+                            job->SaveCheckpoint({kJobId, path, 1}, Patient()));
+  EXPECT_EQ(saved.version, 3U);
+  EXPECT_EQ(saved.bytes, fs::file_size(path));
+  FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint checkpoint, ReadCheckpoint(path));
+  EXPECT_EQ(checkpoint.info.version, 3U);
+  EXPECT_EQ(checkpoint.info.epoch, 1U);
+  EXPECT_EQ(checkpoint.info.seed, 5U);
+  EXPECT_EQ(checkpoint.info.job_id, kJobId);
+  EXPECT_EQ(checkpoint.weights, std::vector<float>(board_->weights(3).begin(),
+                                                   board_->weights(3).end()));
+  const auto state = board_->optimizer_state(3);
+  EXPECT_EQ(checkpoint.optimizer_state,
+            std::vector<float>(state.begin(), state.end()));
+
+  // The checkpoint scores as the weights did, also once those have moved on.
+  TrainThrough(1);
+  EvaluationQuery query = Query({"valid"});
+  query.checkpoint = path;
+  FGNN_ASSERT_OK_AND_ASSIGN(const EvaluationAnswer again,
+                            job->Evaluate(query, Patient()));
+  EXPECT_EQ(again.splits[0].num_correct, answer.splits[0].num_correct);
+  EXPECT_EQ(again.splits[0].loss, answer.splits[0].loss);
+  EXPECT_EQ(job->batches(), 14U);
+  EXPECT_FALSE(failed_.HasBeenNotified());
+}
+
+TEST_F(AttachedJobTest, RefusesCommandsThatMakeNoSense) {
+  const std::unique_ptr<AttachedJob> job = Attach();
+  TrainThrough(0);
+  EXPECT_THAT(job->Evaluate(Query({"dev"}), Patient()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("'dev'")));
+  EvaluationQuery query = Query({"valid"});
+  query.checkpoint = folder_ / "none.safetensors";
+  EXPECT_THAT(job->Evaluate(query, Patient()),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(job->SaveCheckpoint({kJobId, "relative", 1}, Patient()),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(
+      job->SaveCheckpoint({kJobId, folder_ / "no" / "folder", 1}, Patient()),
+      StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(AttachedJobTest, EndsCommandsOfCallersThatAreGone) {
+  const std::unique_ptr<AttachedJob> job = Attach();
+  TrainThrough(0);
+  CallLimits gone = Patient();
+  gone.is_cancelled = [] { return true; };
+  EXPECT_THAT(job->Evaluate(Query({"valid"}), gone),
+              StatusIs(absl::StatusCode::kCancelled));
+  CallLimits late;
+  late.deadline = MonotonicClock::now();
+  EXPECT_THAT(job->Evaluate(Query({"valid"}), late),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  job->Stop();
+  EXPECT_THAT(job->Evaluate(Query({"valid"}), Patient()),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(AttachedJobTest, ReportsWhyItCannotGoOnAndStaysAlive) {
+  WriteSmallDataset(folder_ / "broken", /*broken=*/true);
+  const std::unique_ptr<AttachedJob> job = Attach(folder_ / "broken");
+  queue_->OpenForSampling(7);
+  board_->OpenForTraining(3);
+  ASSERT_TRUE(SampleNext(&*sampler_, segment_->options().job_key));
+  ASSERT_TRUE(failed_.WaitForNotificationWithTimeout(absl::Seconds(120)));
+  EXPECT_THAT(failure_, StatusIs(absl::StatusCode::kAborted));
+  // Its heart still beats: it is the job that failed, not the daemon.
+  const uint64_t turns = job->turns();
+  const Deadline deadline = DeadlineIn(std::chrono::seconds(120));
+  while (job->turns() == turns) {
+    ASSERT_LT(MonotonicClock::now(), deadline);
+    std::this_thread::yield();
+  }
+}
+
+TEST_F(AttachedJobTest, LeavesAStoppedJobWithoutAFailure) {
+  std::unique_ptr<AttachedJob> job = Attach();
+  queue_->Stop();
+  job.reset();
+  EXPECT_FALSE(failed_.HasBeenNotified());
+}
+
+// The checkpoint of a run is all that predict needs.
+TEST_F(AttachedJobTest, ItsCheckpointPredicts) {
+  {
+    const std::unique_ptr<AttachedJob> job = Attach();
+    TrainThrough(0);
+    fs::create_directories(folder_ / "run" / "checkpoints");
+    for (const uint32_t epoch : {1, 9999, 10000}) {
+      const fs::path path = folder_ / "run" / "checkpoints" /
+                            ("epoch-" + std::string(epoch == 1 ? "000" : "") +
+                             std::to_string(epoch) + ".safetensors");
+      FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, epoch}, Patient()));
+    }
+  }
+  PredictOptions options;
+  options.run = folder_ / "run";
+  options.dataset = folder_ / "data";
+  options.out = folder_ / "out.csv";
+  FGNN_ASSERT_OK_AND_ASSIGN(const PredictSummary newest, RunPredict(options));
+  EXPECT_EQ(newest.epoch, 10000U);
+  EXPECT_EQ(newest.num_vertices, kSmallNodes);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::string csv, ReadSmallFile(options.out));
+  EXPECT_THAT(csv, testing::StartsWith("id,name,class,probability\n0,,"));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), kSmallNodes + 1);
+
+  fs::create_symlink("epoch-9999.safetensors",
+                     folder_ / "run" / "checkpoints" / "best.safetensors");
+  options.out = folder_ / "out.npy";
+  FGNN_ASSERT_OK_AND_ASSIGN(const PredictSummary best, RunPredict(options));
+  EXPECT_EQ(best.epoch, 9999U);
+  FGNN_ASSERT_OK_AND_ASSIGN(const NpyArray classes,
+                            NpyArray::Open(options.out));
+  EXPECT_EQ(classes.header().type, NpyType::kI64);
+  EXPECT_THAT(classes.header().shape, testing::ElementsAre(kSmallNodes));
+  for (const int64_t c : classes.As<int64_t>()) {
+    EXPECT_GE(c, 0);
+    EXPECT_LT(c, 3);
+  }
+
+  options.out = folder_ / "out.txt";
+  EXPECT_THAT(RunPredict(options), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            testing::HasSubstr(".npy")));
+  options.out = folder_ / "out.npy";
+  options.run = folder_ / "elsewhere";
+  EXPECT_THAT(RunPredict(options), StatusIs(absl::StatusCode::kNotFound));
+  options.run = folder_ / "run";
+  options.dataset = folder_ / "elsewhere";
+  EXPECT_THAT(RunPredict(options), StatusIs(absl::StatusCode::kNotFound));
+}
+
+}  // namespace
+}  // namespace fgnn

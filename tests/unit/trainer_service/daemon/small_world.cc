@@ -1,0 +1,155 @@
+#include "tests/unit/trainer_service/daemon/small_world.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "shared/base/hash.h"
+#include "shared/base/status.h"
+#include "shared/graph/npy.h"
+#include "shared/minibatch/task.h"
+#include "tests/fakes/status_matchers.h"
+#include "tools/dataset/dataset_writer.h"
+
+namespace fgnn {
+namespace {
+
+constexpr uint64_t kColumns = 6;
+constexpr uint32_t kClasses = 3;
+
+template <typename T>
+void WriteArray(const std::filesystem::path& path, NpyType type,
+                std::vector<uint64_t> row_shape, const std::vector<T>& values) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      NpyWriter writer, NpyWriter::Create(path, type, std::move(row_shape)));
+  FGNN_ASSERT_OK(writer.Append(values.data(), values.size() * sizeof(T)));
+  FGNN_ASSERT_OK(writer.Close());
+}
+
+}  // namespace
+
+void WriteSmallDataset(const std::filesystem::path& folder, bool broken) {
+  std::mt19937_64 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<int64_t> indptr = {0};
+  std::vector<uint32_t> indices;
+  std::vector<float> features;
+  std::vector<int64_t> labels;
+  std::vector<int64_t> splits[3];
+  for (uint32_t v = 0; v < kSmallNodes; ++v) {
+    labels.push_back(v % kClasses);
+    splits[v % 2 == 0 ? 0 : 1 + v % 4 / 2].push_back(v);
+    for (uint64_t e = random() % 6; e > 0; --e) {
+      indices.push_back(static_cast<uint32_t>(random() % kSmallNodes));
+    }
+    indptr.push_back(static_cast<int64_t>(indices.size()));
+    for (uint64_t c = 0; c < kColumns; ++c) {
+      // A column says a little of the class.
+      const float hint = c == v % kClasses ? 1.0F : 0.0F;
+      features.push_back(broken ? NAN : normal(random) + hint);
+    }
+  }
+  FGNN_ASSERT_OK_AND_ASSIGN(DatasetWriter writer,
+                            DatasetWriter::Create(folder));
+  WriteArray(writer.folder() / "csc_indptr.npy", NpyType::kI64, {}, indptr);
+  WriteArray(writer.folder() / "indices.npy", NpyType::kU32, {}, indices);
+  WriteArray(writer.folder() / "features.npy", NpyType::kF32, {kColumns},
+             features);
+  FGNN_ASSERT_OK(writer.WriteLabels(labels));
+  FGNN_ASSERT_OK(writer.WriteSplit("train", splits[0]));
+  FGNN_ASSERT_OK(writer.WriteSplit("valid", splits[1]));
+  FGNN_ASSERT_OK(writer.WriteSplit("test", splits[2]));
+  DatasetMetadata metadata;
+  metadata.num_nodes = kSmallNodes;
+  metadata.num_edges = indices.size();
+  metadata.feature_columns = kColumns;
+  metadata.num_classes = kClasses;
+  FGNN_ASSERT_OK(writer.Commit(metadata));
+}
+
+JobSpec SmallJob(const std::filesystem::path& dataset) {
+  JobSpec spec;
+  spec.dataset = dataset.string();
+  spec.model.kind = "graphsage";
+  spec.model.layers = 2;
+  spec.model.hidden = 16;
+  spec.model.dropout = 0.3;
+  spec.sampling.kind = "khop";
+  spec.sampling.fanouts = {3, 3};
+  spec.sampling.batch_size = 8;
+  spec.training.epochs = 2;
+  spec.training.optimizer = "adam";
+  spec.training.learning_rate = 0.01;
+  spec.training.weight_decay = 0.001;
+  spec.training.seed = 5;
+  spec.training.batches_per_step = 3;
+  spec.training.sync = "steps";
+  spec.training.precision = "f32";
+  spec.cache.policy = "none";
+  spec.cache.capacity = "auto";
+  spec.devices = {"cpu:0"};
+  return spec;
+}
+
+SegmentOptions SmallSegmentOptions(const std::string& job_id) {
+  SegmentOptions options;
+  options.job_key = HashString(job_id);
+  options.num_slots = 5;
+  options.slot_bytes = 1 << 14;
+  options.num_overflow_blocks = 1;
+  options.overflow_bytes = 1 << 16;
+  options.batches_per_epoch = 7;
+  options.epochs = 2;
+  options.batches_per_step = 3;
+  options.num_parameters =
+      2 * 16 * kColumns + 16 + 2 * kClasses * 16 + kClasses;
+  return options;
+}
+
+absl::Status WriteMadeUpTask(absl::Span<std::byte> block, uint64_t job_key,
+                             BatchSeq seq) {
+  std::mt19937_64 random(1000 + seq);
+  // The last batch of an epoch is smaller.
+  uint32_t num_destinations = seq % 7 == 6 ? 3 : 8;
+  TaskWriter writer(block, job_key, seq, num_destinations);
+  for (int hop = 0; hop < 2; ++hop) {
+    const uint32_t num_sources = num_destinations * 2;
+    const uint64_t num_edges = uint64_t{num_destinations} * 2;
+    FGNN_ASSIGN_OR_RETURN(const TaskWriter::HopArrays arrays,
+                          writer.AddHop(num_destinations, num_edges));
+    arrays.indptr[0] = 0;
+    for (uint32_t d = 0; d < num_destinations; ++d) {
+      // One, three, one, three, … neighbours.
+      arrays.indptr[d + 1] = arrays.indptr[d] + (d % 2 == 0 ? 1 : 3);
+    }
+    arrays.indptr[num_destinations] = static_cast<uint32_t>(num_edges);
+    for (uint64_t e = 0; e < num_edges; ++e) {
+      arrays.indices[e] = static_cast<uint32_t>(random() % num_sources);
+    }
+    writer.SetNumSources(num_sources);
+    num_destinations = num_sources;
+  }
+  FGNN_ASSIGN_OR_RETURN(uint32_t* const nodes,
+                        writer.AddInputNodes(num_destinations));
+  const auto start = static_cast<uint32_t>(random() % kSmallNodes);
+  for (uint32_t i = 0; i < num_destinations; ++i) {
+    nodes[i] = (start + 7 * i) % kSmallNodes;
+  }
+  writer.Finish({});
+  return absl::OkStatus();
+}
+
+bool SampleNext(GlobalQueue* queue, uint64_t job_key) {
+  absl::StatusOr<std::optional<WriteSlot>> slot = queue->TryClaimForWriting();
+  if (!slot.ok() || !slot->has_value()) return false;
+  const BatchSeq seq = (*slot)->seq();
+  EXPECT_THAT(WriteMadeUpTask((*slot)->block(), job_key, seq), IsOk());
+  EXPECT_THAT((**std::move(slot)).Publish(), IsOk());
+  return true;
+}
+
+}  // namespace fgnn

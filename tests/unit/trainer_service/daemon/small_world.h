@@ -1,0 +1,39 @@
+// A small dataset folder, a job on it, a segment for the job, and a sampler of
+// made-up batches: what a trainer needs around it.
+#ifndef FGNN_TESTS_UNIT_TRAINER_SERVICE_DAEMON_SMALL_WORLD_H_
+#define FGNN_TESTS_UNIT_TRAINER_SERVICE_DAEMON_SMALL_WORLD_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "shared/config/job_spec.h"
+#include "shared/queue/global_queue.h"
+#include "shared/queue/segment.h"
+
+namespace fgnn {
+
+inline constexpr OwnerIndex kSamplerOwner = 1;
+inline constexpr uint32_t kSmallNodes = 120;
+
+// Writes a dataset of kSmallNodes vertices, 6 feature columns and 3 classes.
+// With `broken`, the features are NaN.
+void WriteSmallDataset(const std::filesystem::path& folder,
+                       bool broken = false);
+
+// Two layers, batches of 8 seeds, 7 batches an epoch, 2 epochs, W = 3.
+JobSpec SmallJob(const std::filesystem::path& dataset);
+SegmentOptions SmallSegmentOptions(const std::string& job_id);
+
+// Fills a block with batch `seq`: random, but always the same for its seq.
+absl::Status WriteMadeUpTask(absl::Span<std::byte> block, uint64_t job_key,
+                             BatchSeq seq);
+
+// Claims, fills and publishes the next slot. False if none is free now.
+bool SampleNext(GlobalQueue* queue, uint64_t job_key);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TESTS_UNIT_TRAINER_SERVICE_DAEMON_SMALL_WORLD_H_

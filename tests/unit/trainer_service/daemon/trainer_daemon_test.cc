@@ -1,0 +1,208 @@
+// The daemon over its sockets, with a fake scheduler.
+#include "trainer_service/daemon/trainer_daemon.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "fgnn/v1/executor.grpc.pb.h"
+#include "shared/config/job_spec_proto.h"
+#include "shared/config/state_dir.h"
+#include "shared/device/device.h"
+#include "shared/queue/gradient_board.h"
+#include "shared/rpc/channel.h"
+#include "shared/rpc/descriptors.h"
+#include "shared/rpc/server.h"
+#include "tests/fakes/fake_host_service.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+#include "tests/unit/trainer_service/daemon/small_world.h"
+
+namespace fgnn {
+namespace {
+
+constexpr char kJobId[] = "job";
+
+class TrainerDaemonTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    WriteSmallDataset(folder_ / "data");
+    FGNN_ASSERT_OK(MakeStateDir(state_dir()));
+    FGNN_ASSERT_OK_AND_ASSIGN(segment_,
+                              Segment::Create(SmallSegmentOptions(kJobId)));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        scheduler_,
+        RpcServer::Start(SchedulerSocketPath(state_dir()), {&host_}));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        descriptors_,
+        DescriptorServer::Start(
+            HostSocketPath(state_dir()),
+            [this](pid_t, const std::string& job_id) -> absl::StatusOr<int> {
+              if (job_id == kJobId) return segment_->fd();
+              return absl::NotFoundError("no such job");
+            }));
+    TrainerDaemonOptions options;
+    options.name = "trainer.0";
+    options.device = AllCoresDevice();
+    options.state_dir = state_dir();
+    options.version = "0.1.0";
+    FGNN_ASSERT_OK_AND_ASSIGN(daemon_, TrainerDaemon::Start(options, &stop_));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const auto channel,
+        MakeChannel(ExecutorSocketPath(state_dir(), "trainer.0")));
+    executor_ = v1::ExecutorService::NewStub(channel);
+    trainer_ = v1::TrainerService::NewStub(channel);
+  }
+
+  std::filesystem::path state_dir() { return folder_ / "state"; }
+
+  v1::JobSpec Spec() {
+    auto spec = ParseJobYaml(
+        "dataset: " + (folder_ / "data").string() +
+            "\nmodel: {layers: 2, hidden: 16, dropout: 0.3}\n"
+            "sampling: {fanouts: [3, 3], batch_size: 8}\n"
+            "training: {epochs: 2, seed: 5, batches_per_step: 3}\n",
+        "test");
+    EXPECT_THAT(spec, IsOk());
+    return *MakeEffective(*std::move(spec), {"cpu:0"});
+  }
+
+  // Calls with a deadline; the daemon's answer.
+  template <typename Stub, typename Method, typename Request, typename Response>
+  absl::Status Call(Stub& stub, Method method, const Request& request,
+                    Response* response) {
+    grpc::ClientContext context;
+    SetDeadline(context, std::chrono::seconds(60));
+    return FromGrpc((stub.*method)(&context, request, response));
+  }
+
+  absl::Status Attach(const std::string& job_id) {
+    v1::AttachJobRequest request;
+    request.set_job_id(job_id);
+    *request.mutable_spec() = Spec();
+    request.set_owner(2);
+    request.set_overflow_block(-1);
+    request.set_scheduler_generation(1);
+    v1::AttachJobResponse response;
+    return Call(*executor_, &v1::ExecutorService::Stub::AttachJob, request,
+                &response);
+  }
+
+  absl::Status Detach(const std::string& job_id) {
+    v1::DetachJobRequest request;
+    request.set_job_id(job_id);
+    v1::DetachJobResponse response;
+    return Call(*executor_, &v1::ExecutorService::Stub::DetachJob, request,
+                &response);
+  }
+
+  absl::StatusOr<v1::EvaluateResponse> Evaluate() {
+    v1::EvaluateRequest request;
+    request.set_job_id(kJobId);
+    *request.mutable_spec() = Spec();
+    request.add_splits("valid");
+    v1::EvaluateResponse response;
+    const absl::Status status = Call(
+        *trainer_, &v1::TrainerService::Stub::Evaluate, request, &response);
+    if (!status.ok()) return status;
+    return response;
+  }
+
+  const SignalWaiter stop_{SIGUSR1};
+  TempFolder folder_;
+  std::unique_ptr<Segment> segment_;
+  FakeHostService host_{1};
+  std::unique_ptr<RpcServer> scheduler_;
+  std::unique_ptr<DescriptorServer> descriptors_;
+  std::unique_ptr<TrainerDaemon> daemon_;
+  std::unique_ptr<v1::ExecutorService::Stub> executor_;
+  std::unique_ptr<v1::TrainerService::Stub> trainer_;
+};
+
+TEST_F(TrainerDaemonTest, RegistersAndDescribesModelsWithoutAJob) {
+  ASSERT_TRUE(host_.WaitForRegistrations(1));
+  EXPECT_EQ(host_.registrations()[0].role(), "trainer");
+  v1::DescribeModelRequest request;
+  *request.mutable_spec() = Spec();
+  v1::DescribeModelResponse response;
+  FGNN_ASSERT_OK(Call(*trainer_, &v1::TrainerService::Stub::DescribeModel,
+                      request, &response));
+  EXPECT_EQ(response.num_parameters(),
+            SmallSegmentOptions(kJobId).num_parameters);
+  EXPECT_EQ(response.optimizer_floats_per_parameter(), 2U);
+  request.mutable_spec()->set_dataset((folder_ / "none").string());
+  EXPECT_THAT(Call(*trainer_, &v1::TrainerService::Stub::DescribeModel, request,
+                   &response),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(TrainerDaemonTest, AttachesTrainsEvaluatesSavesAndDetaches) {
+  EXPECT_THAT(Evaluate(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(Attach("other"), StatusIs(absl::StatusCode::kNotFound));
+  FGNN_ASSERT_OK(Attach(kJobId));
+  FGNN_ASSERT_OK(Attach(kJobId));
+  EXPECT_THAT(Attach("other"), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                        testing::HasSubstr(kJobId)));
+  EXPECT_TRUE(host_.WaitForHeartbeat([](const v1::HeartbeatRequest& heartbeat) {
+    return heartbeat.state() == "working";
+  }));
+
+  GlobalQueue queue(segment_.get(), kNoOwner);
+  GradientBoard board(segment_.get(), kNoOwner);
+  GlobalQueue sampler(segment_.get(), kSamplerOwner, 0);
+  queue.OpenForSampling(7);
+  board.OpenForTraining(3);
+  const Deadline deadline = DeadlineIn(std::chrono::seconds(120));
+  while (board.version().value_or(0) < 3) {
+    ASSERT_LT(MonotonicClock::now(), deadline);
+    const uint32_t seen = board.changes();
+    if (SampleNext(&sampler, segment_->options().job_key)) continue;
+    FGNN_ASSERT_OK(
+        board.WaitForChange(seen, DeadlineIn(std::chrono::milliseconds(100))));
+  }
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::EvaluateResponse scores, Evaluate());
+  ASSERT_EQ(scores.scores_size(), 1);
+  EXPECT_EQ(scores.scores(0).split(), "valid");
+  EXPECT_EQ(scores.scores(0).num_vertices(), 30U);
+
+  v1::SaveCheckpointRequest save;
+  save.set_job_id(kJobId);
+  save.set_path((folder_ / "epoch-0001.safetensors").string());
+  save.set_epoch(1);
+  v1::SaveCheckpointResponse saved;
+  FGNN_ASSERT_OK(
+      Call(*trainer_, &v1::TrainerService::Stub::SaveCheckpoint, save, &saved));
+  EXPECT_EQ(saved.version(), 3U);
+  EXPECT_EQ(saved.bytes(), std::filesystem::file_size(save.path()));
+
+  queue.Stop();
+  FGNN_ASSERT_OK(Detach("other"));
+  FGNN_ASSERT_OK(Detach(kJobId));
+  FGNN_ASSERT_OK(Detach(kJobId));
+  EXPECT_THAT(Evaluate(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_TRUE(host_.WaitForHeartbeat([](const v1::HeartbeatRequest& heartbeat) {
+    return heartbeat.state() == "idle" && heartbeat.batches() == 7;
+  }));
+}
+
+TEST_F(TrainerDaemonTest, StopsWhenTheSchedulerAsks) {
+  FGNN_ASSERT_OK(Attach(kJobId));
+  std::thread server(
+      [this] { EXPECT_THAT(daemon_->ServeUntilStopped(), IsOk()); });
+  v1::StopResponse response;
+  EXPECT_THAT(Call(*executor_, &v1::ExecutorService::Stub::Stop,
+                   v1::StopRequest(), &response),
+              IsOk());
+  server.join();
+  EXPECT_FALSE(
+      std::filesystem::exists(ExecutorSocketPath(state_dir(), "trainer.0")));
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,337 @@
+// Layer-wise inference against a dense reference in f64.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/fakes/status_matchers.h"
+#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/features/cpu/mapped_feature_store.h"
+#include "trainer_service/infer/evaluate.h"
+#include "trainer_service/infer/layer_wise.h"
+#include "trainer_service/infer/predict.h"
+#include "trainer_service/nn/cpu/graph_sage.h"
+
+namespace fgnn {
+namespace {
+
+struct Shape {
+  std::string name;
+  ModelOptions model;
+  uint32_t num_nodes = 60;
+  uint64_t largest_degree = 9;
+  bool wide_indices = false;
+  bool bfloat16 = false;
+};
+
+// A random graph with a hub, lonely vertices and repeated edges.
+class World {
+ public:
+  explicit World(const Shape& shape)
+      : team_(2), num_nodes_(shape.num_nodes), options_(shape.model) {
+    std::mt19937_64 random(5);
+    indptr_ = {0};
+    for (uint32_t v = 0; v < num_nodes_; ++v) {
+      uint64_t degree = random() % (shape.largest_degree + 1);
+      if (v == 3) degree = 5 * num_nodes_;
+      for (uint64_t e = 0; e < degree; ++e) {
+        indices_.push_back(static_cast<uint32_t>(random() % num_nodes_));
+      }
+      indptr_.push_back(static_cast<int64_t>(indices_.size()));
+    }
+    graph_.indptr = indptr_;
+    wide_indices_.assign(indices_.begin(), indices_.end());
+    if (shape.wide_indices) {
+      graph_.indices = absl::MakeConstSpan(wide_indices_);
+    } else {
+      graph_.indices = absl::MakeConstSpan(indices_);
+    }
+    std::normal_distribution<float> normal;
+    for (size_t i = 0; i < num_nodes_ * options_.input_columns; ++i) {
+      const uint32_t bits = std::bit_cast<uint32_t>(normal(random));
+      halves_.push_back(static_cast<uint16_t>(bits >> 16));
+      features_.push_back(std::bit_cast<float>(bits & 0xffff0000U));
+    }
+    const FeatureView view = {
+        shape.bfloat16 ? reinterpret_cast<const std::byte*>(halves_.data())
+                       : reinterpret_cast<const std::byte*>(features_.data()),
+        shape.bfloat16 ? FeatureType::kBfloat16 : FeatureType::kFloat32,
+        num_nodes_, options_.input_columns};
+    store_ = MakeMappedFeatureStore(view);
+    model_ = *MakeCpuModel(options_, &team_);
+    float* weights = weights_.Floats(model_->num_parameters());
+    model_->Initialize(4, absl::MakeSpan(weights, model_->num_parameters()));
+    // Biases are not zero in general.
+    for (size_t i = 0; i < model_->num_parameters(); ++i) {
+      weights[i] += 0.01F * static_cast<float>(i % 7);
+    }
+  }
+
+  InferenceInput Input(ThreadTeam* team = nullptr) {
+    InferenceInput input;
+    input.model = model_.get();
+    input.weights = {weights_.Floats(model_->num_parameters()),
+                     model_->num_parameters()};
+    input.graph = &graph_;
+    input.features = store_.get();
+    input.team = team == nullptr ? &team_ : team;
+    return input;
+  }
+
+  // The logits of all vertices, [N][C].
+  std::vector<std::vector<double>> Reference() {
+    std::vector<std::vector<double>> x(num_nodes_);
+    for (size_t v = 0; v < num_nodes_; ++v) {
+      for (size_t c = 0; c < options_.input_columns; ++c) {
+        x[v].push_back(features_[v * options_.input_columns + c]);
+      }
+    }
+    for (uint32_t layer = 0; layer < options_.layers; ++layer) {
+      x = ReferenceLayer(layer, x);
+    }
+    return x;
+  }
+
+  uint32_t num_nodes() const { return num_nodes_; }
+  const ModelOptions& options() const { return options_; }
+
+ private:
+  std::vector<std::vector<double>> ReferenceLayer(
+      uint32_t layer, const std::vector<std::vector<double>>& x) {
+    const float* weights = weights_.Floats(model_->num_parameters());
+    const float* neighbor = weights + model_->parameters()[3 * layer].offset;
+    const float* self = weights + model_->parameters()[3 * layer + 1].offset;
+    const float* bias = weights + model_->parameters()[3 * layer + 2].offset;
+    const size_t in = options_.input_width(layer);
+    const size_t out = options_.output_width(layer);
+    std::vector<std::vector<double>> z(num_nodes_, std::vector<double>(out));
+    for (size_t v = 0; v < num_nodes_; ++v) {
+      std::vector<double> mean(in, 0);
+      const int64_t degree = indptr_[v + 1] - indptr_[v];
+      for (int64_t e = indptr_[v]; e < indptr_[v + 1]; ++e) {
+        for (size_t c = 0; c < in; ++c) {
+          mean[c] += x[indices_[static_cast<size_t>(e)]][c] /
+                     static_cast<double>(degree);
+        }
+      }
+      for (size_t o = 0; o < out; ++o) {
+        z[v][o] = bias[o];
+        for (size_t c = 0; c < in; ++c) {
+          z[v][o] += static_cast<double>(neighbor[o * in + c]) * mean[c] +
+                     static_cast<double>(self[o * in + c]) * x[v][c];
+        }
+        if (layer + 1 < options_.layers) z[v][o] = std::max(z[v][o], 0.0);
+      }
+    }
+    return z;
+  }
+
+  ThreadTeam team_;
+  uint32_t num_nodes_;
+  ModelOptions options_;
+  std::vector<int64_t> indptr_;
+  std::vector<uint32_t> indices_;
+  std::vector<int64_t> wide_indices_;
+  CscView graph_;
+  std::vector<float> features_;
+  std::vector<uint16_t> halves_;
+  std::unique_ptr<FeatureStore> store_;
+  std::unique_ptr<Model> model_;
+  AlignedBuffer weights_;
+};
+
+absl::StatusOr<std::vector<float>> Logits(World& world,
+                                          const std::vector<GlobalId>& vertices,
+                                          ThreadTeam* team = nullptr) {
+  const size_t columns = world.options().num_classes;
+  std::vector<float> logits(vertices.size() * columns, NAN);
+  const absl::Status status = InferLogits(
+      world.Input(team), vertices,
+      [&](size_t first, int64_t rows, const float* values) {
+        std::copy_n(values, static_cast<size_t>(rows) * columns,
+                    logits.begin() + static_cast<ptrdiff_t>(first * columns));
+      });
+  if (!status.ok()) return status;
+  return logits;
+}
+
+Shape MakeShape(std::string name, uint32_t layers, uint64_t columns,
+                uint32_t hidden, uint32_t classes) {
+  Shape shape;
+  shape.name = std::move(name);
+  shape.model.layers = layers;
+  shape.model.input_columns = columns;
+  shape.model.hidden = hidden;
+  shape.model.num_classes = classes;
+  shape.model.dropout = 0.5;  // Not at inference.
+  shape.model.input_dropout = 0.5;
+  return shape;
+}
+
+std::vector<Shape> Shapes() {
+  std::vector<Shape> shapes;
+  shapes.push_back(MakeShape("WideFeatures", 2, 150, 16, 5));
+  shapes.push_back(MakeShape("NarrowFeatures", 2, 7, 33, 5));
+  shapes.push_back(MakeShape("NarrowBfloat16", 2, 7, 33, 5));
+  shapes.back().bfloat16 = true;
+  shapes.push_back(MakeShape("WideBfloat16", 2, 40, 8, 5));
+  shapes.back().bfloat16 = true;
+  shapes.push_back(MakeShape("ThreeLayers", 3, 20, 24, 4));
+  shapes.push_back(MakeShape("MoreClassesThanHidden", 3, 20, 6, 17));
+  shapes.push_back(MakeShape("OneLayer", 1, 12, 9, 5));
+  shapes.push_back(MakeShape("OneLayerWide", 1, 3, 9, 20));
+  shapes.push_back(MakeShape("WideIndices", 2, 20, 8, 4));
+  shapes.back().wide_indices = true;
+  shapes.push_back(MakeShape("NoEdgesButTheHubs", 2, 20, 8, 4));
+  shapes.back().largest_degree = 0;
+  shapes.push_back(MakeShape("ManyChunks", 2, 10, 8, 4));
+  shapes.back().num_nodes = 3000;
+  return shapes;
+}
+
+class InferTest : public testing::TestWithParam<Shape> {};
+
+TEST_P(InferTest, EqualsADenseReferenceOnAllAndOnSomeVertices) {
+  World world(GetParam());
+  const size_t columns = world.options().num_classes;
+  const std::vector<std::vector<double>> reference = world.Reference();
+  std::vector<GlobalId> all;
+  for (GlobalId v = 0; v < world.num_nodes(); ++v) all.push_back(v);
+  // Unordered, with a repetition.
+  const std::vector<GlobalId> some = {world.num_nodes() - 1, 0, 3, 17, 3};
+  for (const std::vector<GlobalId>& vertices :
+       {all, some, std::vector<GlobalId>()}) {
+    FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<float> logits,
+                              Logits(world, vertices));
+    for (size_t i = 0; i < vertices.size(); ++i) {
+      for (size_t c = 0; c < columns; ++c) {
+        const double expected = reference[vertices[i]][c];
+        ASSERT_NEAR(logits[i * columns + c], expected,
+                    2e-5 * (1 + std::abs(expected)))
+            << "vertex " << vertices[i] << ", class " << c;
+      }
+    }
+  }
+}
+
+TEST_P(InferTest, GivesTheSameBitsForAnyNumberOfThreads) {
+  World world(GetParam());
+  std::vector<GlobalId> all;
+  for (GlobalId v = 0; v < world.num_nodes(); ++v) all.push_back(v);
+  ThreadTeam one(1);
+  ThreadTeam three(3);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<float> expected,
+                            Logits(world, all, &one));
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<float> logits,
+                            Logits(world, all, &three));
+  EXPECT_EQ(logits, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, InferTest, testing::ValuesIn(Shapes()),
+                         [](const testing::TestParamInfo<Shape>& instance) {
+                           return instance.param.name;
+                         });
+
+TEST(EvaluateTest, CountsAndAveragesPerSplit) {
+  World world(MakeShape("", 2, 20, 8, 4));
+  const std::vector<std::vector<double>> reference = world.Reference();
+  std::vector<int64_t> labels(world.num_nodes());
+  for (size_t v = 0; v < labels.size(); ++v) {
+    labels[v] = static_cast<int64_t>(v % 4);
+  }
+  const std::vector<int64_t> train = {1, 2, 3, 4, 5, 6, 7};
+  const std::vector<int64_t> test = {50, 3, 51};
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<SplitAccuracy> scores,
+                            Evaluate(world.Input(), labels, {train, {}, test}));
+  ASSERT_EQ(scores.size(), 3U);
+  const std::vector<std::vector<int64_t>> splits = {train, {}, test};
+  for (size_t s = 0; s < 3; ++s) {
+    uint64_t correct = 0;
+    double loss = 0;
+    for (const int64_t v : splits[s]) {
+      const std::vector<double>& row = reference[static_cast<size_t>(v)];
+      const size_t label = static_cast<size_t>(v) % 4;
+      const auto best = std::max_element(row.begin(), row.end());
+      correct += static_cast<size_t>(best - row.begin()) == label ? 1 : 0;
+      double total = 0;
+      for (const double logit : row) total += std::exp(logit);
+      loss += (std::log(total) - row[label]) /
+              static_cast<double>(splits[s].size());
+    }
+    EXPECT_EQ(scores[s].num_vertices, splits[s].size());
+    EXPECT_EQ(scores[s].num_correct, correct);
+    EXPECT_NEAR(scores[s].loss, loss, 1e-5);
+  }
+}
+
+TEST(EvaluateTest, RefusesVerticesAndLabelsThatAreNotThere) {
+  World world(MakeShape("", 2, 20, 8, 4));
+  std::vector<int64_t> labels(world.num_nodes(), 1);
+  labels[7] = -1;
+  labels[8] = 4;
+  const auto evaluate = [&](const std::vector<int64_t>& split) {
+    return Evaluate(world.Input(), labels, {split}).status();
+  };
+  for (const int64_t v : {7, 8, -1, 60}) {
+    EXPECT_THAT(evaluate({1, v}),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         testing::HasSubstr("vertex " + std::to_string(v))));
+  }
+}
+
+TEST(LayerWiseTest, EndsWhenTheCheckSaysSo) {
+  World world(MakeShape("", 2, 20, 8, 4));
+  InferenceInput input = world.Input();
+  std::atomic<int> asked = 0;
+  input.check = [&asked] {
+    return ++asked > 2 ? absl::CancelledError("enough") : absl::OkStatus();
+  };
+  EXPECT_THAT(InferLogits(input, {0, 1, 2},
+                          [](size_t, int64_t, const float*) {
+                            FAIL() << "no logits were to come";
+                          }),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST(LayerWiseTest, RefusesAnotherDatasetAndVerticesBeyondIt) {
+  World world(MakeShape("", 2, 20, 8, 4));
+  World other(MakeShape("", 2, 21, 8, 4));
+  InferenceInput input = world.Input();
+  const InferenceInput other_input = other.Input();
+  input.features = other_input.features;
+  const auto ignore = [](size_t, int64_t, const float*) {};
+  EXPECT_THAT(InferLogits(input, {0}, ignore),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("20 feature columns")));
+  EXPECT_THAT(InferLogits(world.Input(), {60}, ignore),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("global id 60")));
+}
+
+TEST(PredictTest, TakesTheLargestLogitOfEveryVertex) {
+  World world(MakeShape("", 2, 20, 8, 4));
+  const std::vector<std::vector<double>> reference = world.Reference();
+  FGNN_ASSERT_OK_AND_ASSIGN(const Predictions predictions,
+                            Predict(world.Input()));
+  ASSERT_EQ(predictions.classes.size(), world.num_nodes());
+  for (size_t v = 0; v < world.num_nodes(); ++v) {
+    const std::vector<double>& row = reference[v];
+    const auto best = std::max_element(row.begin(), row.end());
+    double total = 0;
+    for (const double logit : row) total += std::exp(logit - *best);
+    EXPECT_EQ(predictions.classes[v], best - row.begin());
+    EXPECT_NEAR(predictions.probabilities[v], 1 / total, 1e-5);
+  }
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,139 @@
+#include "trainer_service/sync/optimizer_step.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+namespace {
+
+// Longer than one task of the team, and not a multiple of it.
+std::vector<ParameterInfo> Parameters() {
+  return {{"weight", {101, 97}, 0, true}, {"bias", {101}, 9797, false}};
+}
+constexpr uint64_t kNumParameters = 9797 + 101;
+
+class OptimizerStepTest : public testing::Test {
+ protected:
+  OptimizerStepTest()
+      : old_weights_(Random(1)),
+        old_state_(2 * kNumParameters, 0.25F),
+        gradients_({Random(2), Random(3), Random(4)}),
+        num_seeds_({1024, 1024, 17}) {}
+
+  static std::vector<float> Random(uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<float> normal;
+    std::vector<float> values(kNumParameters);
+    for (float& value : values) value = normal(random);
+    return values;
+  }
+
+  struct Result {
+    std::vector<float> weights = std::vector<float>(kNumParameters, -1);
+    std::vector<float> state = std::vector<float>(2 * kNumParameters, -1);
+    absl::Status status;
+
+    bool SameBitsAs(const Result& other) const {
+      return std::memcmp(weights.data(), other.weights.data(),
+                         weights.size() * sizeof(float)) == 0 &&
+             std::memcmp(state.data(), other.state.data(),
+                         state.size() * sizeof(float)) == 0;
+    }
+  };
+
+  Result Step(const AdamOptions& options, int threads) {
+    Result result;
+    StepTensors tensors;
+    tensors.step_number = 3;
+    tensors.old_weights = old_weights_;
+    tensors.old_optimizer_state = old_state_;
+    tensors.new_weights = absl::MakeSpan(result.weights);
+    tensors.new_optimizer_state = absl::MakeSpan(result.state);
+    for (const std::vector<float>& gradient : gradients_) {
+      tensors.gradients.push_back(gradient);
+    }
+    tensors.num_seeds = num_seeds_;
+    ThreadTeam team(threads);
+    result.status = MakeOptimizerStep(Parameters(), options, tensors, team);
+    return result;
+  }
+
+  std::vector<float> old_weights_;
+  std::vector<float> old_state_;
+  std::vector<std::vector<float>> gradients_;
+  std::vector<uint32_t> num_seeds_;
+};
+
+TEST_F(OptimizerStepTest, WeighsBatchesByTheirSeeds) {
+  const AdamOptions options;
+  const Result result = Step(options, 2);
+  FGNN_ASSERT_OK(result.status);
+  for (size_t i = 0; i < kNumParameters; ++i) {
+    const double gradient =
+        (1024.0 * gradients_[0][i] + 1024.0 * gradients_[1][i] +
+         17.0 * gradients_[2][i]) /
+        (1024 + 1024 + 17);
+    ASSERT_NEAR(result.state[i], 0.9 * 0.25 + 0.1 * gradient, 1e-6) << i;
+    ASSERT_NEAR(result.state[kNumParameters + i],
+                0.999 * 0.25 + 0.001 * gradient * gradient, 1e-6)
+        << i;
+  }
+}
+
+TEST_F(OptimizerStepTest, OneBatchIsTakenAsItIs) {
+  gradients_.resize(1);
+  num_seeds_ = {333};
+  old_state_.assign(old_state_.size(), 0);
+  const Result result = Step(AdamOptions(), 1);
+  FGNN_ASSERT_OK(result.status);
+  const float share = static_cast<float>(1 - 0.9);
+  for (size_t i = 0; i < kNumParameters; ++i) {
+    ASSERT_EQ(result.state[i], share * gradients_[0][i]) << i;
+  }
+}
+
+TEST_F(OptimizerStepTest, GivesTheSameBitsForAnyNumberOfThreads) {
+  const Result one = Step(AdamOptions(), 1);
+  FGNN_ASSERT_OK(one.status);
+  for (const int threads : {2, 3, 7}) {
+    EXPECT_TRUE(Step(AdamOptions(), threads).SameBitsAs(one)) << threads;
+  }
+}
+
+TEST_F(OptimizerStepTest, DecaysMarkedParametersAlone) {
+  AdamOptions decaying;
+  decaying.weight_decay = 0.1;
+  const Result with = Step(decaying, 1);
+  const Result without = Step(AdamOptions(), 1);
+  FGNN_ASSERT_OK(with.status);
+  size_t differ = 0;
+  for (size_t i = 0; i < 9797; ++i) {
+    differ += with.weights[i] != without.weights[i] ? 1 : 0;
+  }
+  EXPECT_GT(differ, 9700U);
+  for (size_t i = 9797; i < kNumParameters; ++i) {
+    ASSERT_EQ(with.weights[i], without.weights[i]) << i;
+  }
+}
+
+TEST_F(OptimizerStepTest, RefusesWhatDoesNotFit) {
+  num_seeds_ = {0, 0, 0};
+  EXPECT_THAT(Step(AdamOptions(), 1).status,
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("no seed")));
+  num_seeds_ = {1, 2, 3};
+  gradients_[1].pop_back();
+  EXPECT_THAT(Step(AdamOptions(), 1).status,
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("parameters")));
+}
+
+}  // namespace
+}  // namespace fgnn
