@@ -45,7 +45,7 @@ struct EpochFacts {
   // From the opening of the epoch to its last commit: neither evaluation nor
   // checkpoint. The next epoch is sampled ahead meanwhile.
   double seconds = 0;
-  std::optional<double> valid_accuracy;
+  std::optional<double> valid_accuracy = std::nullopt;
   double evaluate_seconds = 0;
   uint32_t samplers = 0;
   uint32_t trainers = 0;

@@ -21,15 +21,17 @@ constexpr int kIdAttempts = 64;
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<JobTable>> JobTable::Open(
-    JobStore store, std::filesystem::path state_dir) {
+    JobStore store, std::filesystem::path state_dir, size_t max_queued) {
   std::unique_ptr<JobTable> table(
-      new JobTable(std::move(store), std::move(state_dir)));
+      new JobTable(std::move(store), std::move(state_dir), max_queued));
   FGNN_RETURN_IF_ERROR(table->RecoverJobs());
   return table;
 }
 
-JobTable::JobTable(JobStore store, std::filesystem::path state_dir)
+JobTable::JobTable(JobStore store, std::filesystem::path state_dir,
+                   size_t max_queued)
     : state_dir_(std::move(state_dir)),
+      max_queued_(max_queued),
       store_(std::move(store)),
       last_change_(MonotonicClock::now()) {}
 
@@ -107,9 +109,9 @@ absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
   if (closed_) {
     return absl::UnavailableError("the service is ending; start it again");
   }
-  if (queue_.size() >= kMaxQueuedJobs) {
+  if (queue_.size() >= max_queued_) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(queue_.size(), " jobs wait, at most ", kMaxQueuedJobs,
+        absl::StrCat(queue_.size(), " jobs wait, at most ", max_queued_,
                      " can; wait or cancel some"));
   }
   Job job;

@@ -45,7 +45,8 @@ class JobTable {
   // Jobs of `store` that ran when the service ended are marked failed; queued
   // ones stay queued.
   static absl::StatusOr<std::unique_ptr<JobTable>> Open(
-      JobStore store, std::filesystem::path state_dir);
+      JobStore store, std::filesystem::path state_dir,
+      size_t max_queued = kMaxQueuedJobs);
 
   // Jobs that Open() found running.
   const std::vector<std::string>& interrupted() const { return interrupted_; }
@@ -53,7 +54,7 @@ class JobTable {
   // ---- For clients.
   // On disk once this returns. The job of an earlier call with the same client
   // key and the same request. AlreadyExists: the key was used for another
-  // request. ResourceExhausted: kMaxQueuedJobs wait. Unavailable: the service
+  // request. ResourceExhausted: too many wait. Unavailable: the service
   // is ending.
   absl::StatusOr<Job> Submit(const JobRequest& request);
   // The first part of it: what an earlier call with this client key made.
@@ -107,7 +108,7 @@ class JobTable {
     absl::Status cancel;  // Why, once somebody asked.
   };
 
-  JobTable(JobStore store, std::filesystem::path state_dir);
+  JobTable(JobStore store, std::filesystem::path state_dir, size_t max_queued);
   absl::Status RecoverJobs();
   absl::StatusOr<std::optional<Job>> FindSameRequestLocked(
       const JobRequest& request);
@@ -119,6 +120,7 @@ class JobTable {
   void SaveLocked(const Job& job);
 
   const std::filesystem::path state_dir_;
+  const size_t max_queued_;
   std::vector<std::string> interrupted_;
 
   mutable std::mutex mutex_;

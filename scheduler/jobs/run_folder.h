@@ -32,14 +32,14 @@ struct RunSummary {
   double seconds = 0;
   uint64_t batches_committed = 0;
   uint64_t batches_expected = 0;
-  std::optional<double> valid_accuracy;  // Of the best epoch.
-  std::optional<double> test_accuracy;
-  std::optional<uint32_t> best_epoch;  // From 0.
+  std::optional<double> valid_accuracy = std::nullopt;  // Of the best epoch.
+  std::optional<double> test_accuracy = std::nullopt;
+  std::optional<uint32_t> best_epoch = std::nullopt;  // From 0.
   uint32_t switches = 0;
   uint32_t restarts = 0;
   uint64_t peak_bytes = 0;
   uint64_t seed = 0;
-  std::string error;  // Empty: none.
+  std::string error = {};  // Empty: none.
 };
 
 // Not thread-safe.

@@ -1,0 +1,74 @@
+#include "scheduler/host/job_segment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <set>
+
+#include "shared/base/clock.h"
+#include "shared/base/hash.h"
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+namespace {
+
+std::unique_ptr<JobSegment> SomeSegment() {
+  SegmentOptions options;
+  options.job_key = HashString("job");
+  options.num_slots = 4;
+  options.slot_bytes = 4096;
+  options.batches_per_epoch = 4;
+  options.epochs = 1;
+  options.num_parameters = 1;
+  return JobSegment::Create("job", options).value();
+}
+
+TEST(JobSegmentTest, OwnerIndicesAreUniqueAndGoRound) {
+  const auto segment = SomeSegment();
+  std::set<OwnerIndex> taken;
+  for (int i = 0; i < kMaxOwners; ++i) {
+    const OwnerIndex owner = segment->TakeOwner().value();
+    EXPECT_NE(owner, kNoOwner);
+    EXPECT_TRUE(taken.insert(owner).second);
+  }
+  EXPECT_THAT(segment->TakeOwner(),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  segment->ReleaseOwner(9);
+  EXPECT_EQ(segment->TakeOwner().value(), 9);
+}
+
+TEST(JobSegmentTest, AnIndexComesBackAsLateAsCanBe) {
+  const auto segment = SomeSegment();
+  const OwnerIndex first = segment->TakeOwner().value();
+  segment->ReclaimDead(first);
+  EXPECT_NE(segment->TakeOwner().value(), first);
+}
+
+TEST(JobSegmentTest, WhatTheDeadHeldIsFreeAgain) {
+  const auto segment = SomeSegment();
+  const OwnerIndex owner = segment->TakeOwner().value();
+  const auto attached =
+      Segment::Attach(UniqueFd(::dup(segment->fd())), HashString("job"));
+  FGNN_ASSERT_OK(attached.status());
+  GlobalQueue queue(attached->get(), owner);
+  GradientBoard board(attached->get(), owner);
+  segment->queue().OpenForSampling(4);
+  auto slot = queue.TryClaimForWriting();
+  ASSERT_TRUE(slot.ok() && slot->has_value());
+  auto lease = board.TryLease();
+  ASSERT_TRUE(lease.has_value());
+  EXPECT_EQ(segment->queue().Counts().writing, 1U);
+
+  const JobSegment::Reclaimed reclaimed = segment->ReclaimDead(owner);
+  EXPECT_EQ(reclaimed.slots, 1U);
+  EXPECT_TRUE(reclaimed.lease);
+  EXPECT_EQ(segment->queue().Counts().free, 4U);
+  // Idempotent: a reaper may die on the way.
+  EXPECT_EQ(segment->ReclaimDead(owner).slots, 0U);
+}
+
+}  // namespace
+}  // namespace fgnn

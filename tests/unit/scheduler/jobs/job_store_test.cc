@@ -1,0 +1,136 @@
+#include "scheduler/jobs/job_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Job SomeJob(const std::string& id) {
+  Job job;
+  job.id = id;
+  job.spec_bytes = std::string("spec\0bytes", 10);
+  job.run_dir = "/runs/" + id;
+  job.client_key = "key of " + id;
+  job.digest = true;
+  job.submitted_ms = 1'000;
+  job.progress.phase = "queued";
+  job.progress.epochs = 3;
+  return job;
+}
+
+std::vector<std::string> IdsOf(const std::vector<Job>& jobs) {
+  std::vector<std::string> ids;
+  for (const Job& job : jobs) ids.push_back(job.id);
+  return ids;
+}
+
+class JobStoreTest : public testing::Test {
+ protected:
+  JobStore Open() { return JobStore::Open(folder_ / "jobs.sqlite").value(); }
+  TempFolder folder_;
+};
+
+TEST_F(JobStoreTest, AJobIsThereAfterReopening) {
+  const Job job = SomeJob("20260101-000000-0001");
+  FGNN_ASSERT_OK(Open().Insert(job));
+
+  JobStore store = Open();
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> jobs, store.Unfinished());
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_EQ(jobs[0].id, job.id);
+  EXPECT_EQ(jobs[0].state, JobState::kQueued);
+  EXPECT_EQ(jobs[0].spec_bytes, job.spec_bytes);
+  EXPECT_EQ(jobs[0].run_dir, job.run_dir);
+  EXPECT_EQ(jobs[0].client_key, job.client_key);
+  EXPECT_TRUE(jobs[0].digest);
+  EXPECT_EQ(jobs[0].progress.epochs, 3U);
+}
+
+TEST_F(JobStoreTest, AnEndedJobKeepsItsErrorAndProgress) {
+  JobStore store = Open();
+  Job job = SomeJob("20260101-000000-0001");
+  FGNN_ASSERT_OK(store.Insert(job));
+  job.state = JobState::kFailed;
+  job.finished_ms = 2'000;
+  job.error = absl::ResourceExhaustedError("needs 2, has 1");
+  job.progress.test_accuracy = 0.25;
+  job.progress.batches_committed = uint64_t{1} << 40;
+  FGNN_ASSERT_OK(store.Update(job));
+
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> unfinished,
+                            store.Unfinished());
+  EXPECT_TRUE(unfinished.empty());
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> jobs, store.Newest(10));
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_THAT(jobs[0].error,
+              StatusIs(absl::StatusCode::kResourceExhausted, "needs 2, has 1"));
+  EXPECT_EQ(jobs[0].finished_ms, 2'000);
+  EXPECT_EQ(jobs[0].progress.test_accuracy, 0.25);
+  EXPECT_EQ(jobs[0].progress.valid_accuracy, -1);
+  EXPECT_EQ(jobs[0].progress.batches_committed, uint64_t{1} << 40);
+}
+
+TEST_F(JobStoreTest, FindsByPrefixAndByClientKey) {
+  JobStore store = Open();
+  for (const char* id : {"2026-a1", "2026-a2", "2026-b1"}) {
+    FGNN_ASSERT_OK(store.Insert(SomeJob(id)));
+  }
+  EXPECT_THAT(IdsOf(store.FindByPrefix("2026-a", 10).value()),
+              ElementsAre("2026-a1", "2026-a2"));
+  EXPECT_THAT(IdsOf(store.FindByPrefix("2026", 2).value()),
+              ElementsAre("2026-a1", "2026-a2"));
+  // No pattern: % and _ stand for themselves.
+  EXPECT_THAT(IdsOf(store.FindByPrefix("2026-_", 10).value()), ElementsAre());
+  EXPECT_THAT(IdsOf(store.Newest(2).value()),
+              ElementsAre("2026-b1", "2026-a2"));
+  EXPECT_EQ(store.FindByClientKey("key of 2026-b1").value()->id, "2026-b1");
+  EXPECT_FALSE(store.FindByClientKey("no such key").value().has_value());
+}
+
+TEST_F(JobStoreTest, RefusesTheSameIdAndTheSameKey) {
+  JobStore store = Open();
+  FGNN_ASSERT_OK(store.Insert(SomeJob("one")));
+  EXPECT_THAT(store.Insert(SomeJob("one")),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+  Job other = SomeJob("two");
+  other.client_key = "key of one";
+  EXPECT_THAT(store.Insert(other), StatusIs(absl::StatusCode::kAlreadyExists));
+  // Jobs without a key are not the same.
+  Job third = SomeJob("three");
+  Job fourth = SomeJob("four");
+  third.client_key.clear();
+  fourth.client_key.clear();
+  EXPECT_THAT(store.Insert(third), IsOk());
+  EXPECT_THAT(store.Insert(fourth), IsOk());
+}
+
+TEST_F(JobStoreTest, GenerationsRiseAcrossStarts) {
+  EXPECT_EQ(Open().NextGeneration().value(), 1U);
+  EXPECT_EQ(Open().NextGeneration().value(), 2U);
+}
+
+TEST_F(JobStoreTest, SaysThatAFileIsNoStore) {
+  std::ofstream(folder_ / "jobs.sqlite")
+      << std::string(4096, 'x') << "no database";
+  EXPECT_THAT(JobStore::Open(folder_ / "jobs.sqlite"),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("jobs.sqlite")));
+}
+
+TEST_F(JobStoreTest, ChangingAJobThatIsNotThereIsAnError) {
+  EXPECT_THAT(Open().Update(SomeJob("none")),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+}  // namespace
+}  // namespace fgnn

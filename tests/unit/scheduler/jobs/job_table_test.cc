@@ -1,0 +1,182 @@
+#include "scheduler/jobs/job_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "shared/base/clock.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+constexpr seconds kLong{30};
+constexpr size_t kMaxQueued = 5;
+
+JobRequest RequestOf(const std::string& spec, const std::string& key = "") {
+  JobRequest request;
+  request.spec_bytes = spec;
+  request.client_key = key;
+  return request;
+}
+
+class JobTableTest : public testing::Test {
+ protected:
+  JobTableTest() { Reopen(); }
+
+  void Reopen() {
+    table_.reset();
+    table_ = JobTable::Open(JobStore::Open(folder_ / "jobs.sqlite").value(),
+                            folder_.path(), kMaxQueued)
+                 .value();
+  }
+  std::string Submit(const std::string& key = "") {
+    return table_->Submit(RequestOf("spec", key))->id;
+  }
+  JobState StateOf(const std::string& id) { return table_->Get(id)->job.state; }
+  Job Start() { return table_->StartNext(DeadlineIn(kLong)).value(); }
+
+  TempFolder folder_;
+  std::unique_ptr<JobTable> table_;
+};
+
+TEST_F(JobTableTest, JobsStartInTheOrderOfTheirSubmission) {
+  const std::string first = Submit();
+  const std::string second = Submit();
+  EXPECT_NE(first, second);
+  EXPECT_EQ(Start().id, first);
+  EXPECT_EQ(StateOf(first), JobState::kPreparing);
+  EXPECT_EQ(StateOf(second), JobState::kQueued);
+  table_->MarkRunning(first);
+  table_->End(first, JobState::kCompleted, absl::OkStatus());
+  EXPECT_EQ(Start().id, second);
+}
+
+TEST_F(JobTableTest, AQueuedJobSurvivesARestartAndARunningOneHasFailed) {
+  const std::string first = Submit();
+  const std::string second = Submit();
+  ASSERT_EQ(Start().id, first);
+  table_->MarkRunning(first);
+
+  Reopen();
+  EXPECT_EQ(StateOf(first), JobState::kFailed);
+  EXPECT_THAT(table_->Get(first)->job.error,
+              StatusIs(absl::StatusCode::kAborted,
+                       HasSubstr("the service stopped while the job ran")));
+  EXPECT_THAT(table_->interrupted(), testing::ElementsAre(first));
+  EXPECT_EQ(StateOf(second), JobState::kQueued);
+  EXPECT_EQ(Start().id, second);
+}
+
+TEST_F(JobTableTest, TheSameKeyNamesTheSameJobAcrossRestarts) {
+  const std::string id = Submit("key");
+  EXPECT_EQ(Submit("key"), id);
+  Reopen();
+  EXPECT_EQ(Submit("key"), id);
+  EXPECT_NE(Submit("other key"), id);
+  EXPECT_THAT(table_->Submit(RequestOf("other spec", "key")),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(id)));
+  EXPECT_THAT(
+      table_->Submit(
+          {.spec_bytes = "spec", .run_dir = "/elsewhere", .client_key = "key"}),
+      StatusIs(absl::StatusCode::kAlreadyExists));
+}
+
+TEST_F(JobTableTest, AUniquePrefixNamesAJob) {
+  const std::string first = Submit();
+  const std::string second = Submit();
+  EXPECT_EQ(table_->Get(first)->job.id, first);
+  EXPECT_THAT(
+      table_->Get(first.substr(0, 2)),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more than one")));
+  EXPECT_THAT(table_->Get("19"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(table_->Get(""), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(JobTableTest, AQueuedJobIsCancelledAtOnce) {
+  const std::string id = Submit();
+  FGNN_ASSERT_OK(table_->Cancel(id, absl::CancelledError("by hand")));
+  EXPECT_EQ(StateOf(id), JobState::kCancelled);
+  EXPECT_THAT(table_->Cancel(id, absl::CancelledError("again")), IsOk());
+  EXPECT_EQ(table_->counts().queued, 0U);
+}
+
+TEST_F(JobTableTest, ARunningJobIsCancelledByItsThread) {
+  const std::string id = Submit();
+  ASSERT_EQ(Start().id, id);
+  table_->MarkRunning(id);
+  EXPECT_THAT(table_->CancelCause(id), IsOk());
+  FGNN_ASSERT_OK(table_->Cancel(id, absl::CancelledError("by hand")));
+  EXPECT_EQ(StateOf(id), JobState::kCancelling);
+  EXPECT_THAT(table_->CancelCause(id),
+              StatusIs(absl::StatusCode::kCancelled, "by hand"));
+  table_->End(id, JobState::kCancelled, table_->CancelCause(id));
+  EXPECT_EQ(StateOf(id), JobState::kCancelled);
+}
+
+TEST_F(JobTableTest, AnEndedJobCannotBeCancelled) {
+  const std::string id = Submit();
+  ASSERT_EQ(Start().id, id);
+  table_->MarkRunning(id);
+  table_->End(id, JobState::kCompleted, absl::OkStatus());
+  EXPECT_THAT(
+      table_->Cancel(id, absl::CancelledError("late")),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("completed")));
+}
+
+TEST_F(JobTableTest, WatchersHearOfChangesAndOfTheEnd) {
+  const std::string id = Submit();
+  const uint64_t seen = table_->Get(id)->change;
+  EXPECT_FALSE(table_->WaitForChange(id, seen, false, Deadline::min()));
+  std::thread runner([&] {
+    ASSERT_EQ(Start().id, id);
+    table_->UpdateProgress(id, [](JobProgress& p) { p.epochs_done = 1; });
+    ASSERT_TRUE(table_->WaitForChange(id, 0, false, DeadlineIn(kLong)));
+    table_->MarkRunning(id);
+    table_->End(id, JobState::kCompleted, absl::OkStatus());
+  });
+  EXPECT_TRUE(table_->WaitForChange(id, seen, false, DeadlineIn(kLong)));
+  EXPECT_TRUE(table_->WaitForChange(id, seen, true, DeadlineIn(kLong)));
+  EXPECT_EQ(StateOf(id), JobState::kCompleted);
+  EXPECT_EQ(table_->Get(id)->job.progress.epochs_done, 1U);
+  runner.join();
+}
+
+TEST_F(JobTableTest, TheQueueIsBounded) {
+  for (size_t i = 0; i < kMaxQueued; ++i) Submit();
+  EXPECT_THAT(table_->Submit(RequestOf("spec")),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  Start();
+  EXPECT_THAT(table_->Submit(RequestOf("spec")).status(), IsOk());
+}
+
+TEST_F(JobTableTest, AnEndIsUnseenUntilAClientWasTold) {
+  EXPECT_FALSE(table_->counts().any_submitted);
+  const std::string id = Submit();
+  ASSERT_EQ(Start().id, id);
+  table_->End(id, JobState::kFailed, absl::InternalError("no"));
+  EXPECT_TRUE(table_->counts().any_submitted);
+  EXPECT_EQ(table_->counts().ended_unseen, 1U);
+  table_->MarkSeen(id);
+  EXPECT_EQ(table_->counts().ended_unseen, 0U);
+}
+
+TEST_F(JobTableTest, AClosedTableTakesAndStartsNothing) {
+  Submit();
+  EXPECT_FALSE(table_->CloseIfEmpty());
+  table_->Close();
+  EXPECT_THAT(table_->Submit(RequestOf("spec")),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_FALSE(table_->StartNext(DeadlineIn(kLong)).has_value());
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,108 @@
+#include "scheduler/jobs/run_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "nlohmann/json.hpp"
+#include "shared/base/file.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+void Write(const fs::path& path, const std::string& text) {
+  std::ofstream(path) << text;
+}
+
+std::string Read(const fs::path& path) { return ReadSmallFile(path).value(); }
+
+std::set<std::string> NamesIn(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    names.insert(entry.path().filename().string());
+  }
+  return names;
+}
+
+TEST(RunFolderTest, AFolderWithSomethingInItIsRefusedAndLeftAlone) {
+  const TempFolder temp;
+  Write(temp / "mine", "precious");
+  EXPECT_THAT(
+      RunFolder::Create(temp.path(), "yaml"),
+      StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("not empty")));
+  EXPECT_THAT(NamesIn(temp.path()), ElementsAre("mine"));
+  EXPECT_THAT(CheckRunFolderIsFree(temp / "mine"),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(CheckRunFolderIsFree("relative"),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(RunFolderTest, IsMadeWithItsParentsAndItsJob) {
+  const TempFolder temp;
+  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
+                            RunFolder::Create(temp / "a/b", "dataset: x\n"));
+  EXPECT_EQ(Read(temp / "a/b/job.yaml"), "dataset: x\n");
+  EXPECT_TRUE(fs::is_directory(temp / "a/b/checkpoints"));
+  FGNN_ASSERT_OK(folder.AppendMetrics("one\n"));
+  FGNN_ASSERT_OK(folder.AppendMetrics("two\n"));
+  EXPECT_EQ(Read(temp / "a/b/metrics.jsonl"), "one\ntwo\n");
+}
+
+TEST(RunFolderTest, KeepsTheNewestCheckpointsByNumberAndTheBest) {
+  const TempFolder temp;
+  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
+                            RunFolder::Create(temp / "run", ""));
+  for (const uint32_t epoch : {9, 9999, 10000, 10}) {
+    Write(folder.EpochCheckpoint(epoch), std::to_string(epoch));
+  }
+  FGNN_ASSERT_OK(folder.MakeBest(folder.EpochCheckpoint(9)));
+  FGNN_ASSERT_OK(folder.PruneCheckpoints(2));
+  EXPECT_THAT(NamesIn(temp / "run/checkpoints"),
+              ElementsAre("best.safetensors", "epoch-10000.safetensors",
+                          "epoch-9999.safetensors"));
+  EXPECT_EQ(Read(folder.BestCheckpoint()), "9");
+  FGNN_ASSERT_OK(folder.MakeBest(folder.EpochCheckpoint(9999)));
+  EXPECT_EQ(Read(folder.BestCheckpoint()), "9999");
+  EXPECT_EQ(NamesIn(temp / "run/checkpoints").size(), 3U);
+}
+
+TEST(RunFolderTest, TheSummaryHasTheFieldsOfTheDesign) {
+  const TempFolder temp;
+  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
+                            RunFolder::Create(temp / "run", ""));
+  FGNN_ASSERT_OK(folder.WriteSummary({.job_id = "j",
+                                      .state = JobState::kCompleted,
+                                      .epochs = 2,
+                                      .seconds = 1.5,
+                                      .batches_committed = 10,
+                                      .batches_expected = 10,
+                                      .valid_accuracy = 0.5,
+                                      .best_epoch = 1,
+                                      .restarts = 3,
+                                      .peak_bytes = 77,
+                                      .seed = 9}));
+  const auto json = nlohmann::json::parse(Read(temp / "run/summary.json"));
+  std::set<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.insert(key);
+  EXPECT_EQ(keys,
+            (std::set<std::string>{
+                "job_id", "state", "epochs", "seconds", "batches_committed",
+                "batches_expected", "valid_accuracy", "test_accuracy",
+                "best_epoch", "switches", "restarts", "peak_bytes", "seed"}));
+  EXPECT_EQ(json["state"], "completed");
+  EXPECT_EQ(json["valid_accuracy"], 0.5);
+  EXPECT_TRUE(json["test_accuracy"].is_null());
+  EXPECT_EQ(json["peak_bytes"], 77);
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,143 @@
+#include "scheduler/planning/job_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "shared/minibatch/task.h"
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+// 100 batches of 1024 seeds on a graph of a million vertices.
+PlanInput SomeInput() {
+  PlanInput input;
+  input.job_key = 7;
+  input.spec.dataset = "/data/graph";
+  input.spec.model = {.kind = "graphsage", .layers = 2, .hidden = 64};
+  input.spec.sampling = {.kind = "khop", .fanouts = {10, 10}};
+  input.spec.sampling.batch_size = 1024;
+  input.spec.training.epochs = 3;
+  input.spec.training.batches_per_step = 2;
+  input.spec.devices = {"cpu:0"};
+  input.dataset = {.num_nodes = 1'000'000,
+                   .num_train = 99 * 1024 + 1,
+                   .feature_columns = 100,
+                   .num_classes = 40};
+  input.sampling = {.max_task_bytes = 1 * kMiB,
+                    .bound_task_bytes = 4 * kMiB,
+                    .max_input_nodes = 50'000,
+                    .max_edges = 100'000,
+                    .seconds_per_batch = 0.01,
+                    .workspace_bytes = 8 * kMiB};
+  input.model = {.num_parameters = 20'000, .optimizer_floats_per_parameter = 2};
+  input.available_bytes = 8192 * kMiB;
+  return input;
+}
+
+TEST(BatchesPerEpochTest, TheLastBatchMayBeSmaller) {
+  EXPECT_EQ(BatchesPerEpoch(1, 1024), 1U);
+  EXPECT_EQ(BatchesPerEpoch(1024, 1024), 1U);
+  EXPECT_EQ(BatchesPerEpoch(1025, 1024), 2U);
+}
+
+TEST(PlanJobTest, SlotsAreAQuarterLargerThanWhatWasMeasured) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(SomeInput()));
+  EXPECT_EQ(plan.segment.slot_bytes, kMiB + kMiB / 4);
+  EXPECT_EQ(plan.segment.num_overflow_blocks, 1U);
+  EXPECT_EQ(plan.segment.overflow_bytes, 4 * kMiB);
+  EXPECT_EQ(plan.segment.batches_per_epoch, 100U);
+  EXPECT_EQ(plan.segment.job_key, 7U);
+}
+
+TEST(PlanJobTest, NoOverflowBlocksWhereSlotsHoldTheBound) {
+  PlanInput input = SomeInput();
+  input.sampling.bound_task_bytes = kMiB + kMiB / 8;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));
+  EXPECT_EQ(plan.segment.slot_bytes, kMiB + kMiB / 8);
+  EXPECT_EQ(plan.segment.num_overflow_blocks, 0U);
+}
+
+TEST(PlanJobTest, MoreExecutorsHaveMoreSlotsButNeverMoreThanAnEpoch) {
+  PlanInput input = SomeInput();
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan few, PlanJob(input));
+  input.spec.samplers = 4;
+  input.spec.trainers = 8;
+  input.spec.training.batches_per_step = 8;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan many, PlanJob(input));
+  EXPECT_GT(many.segment.num_slots, few.segment.num_slots);
+  EXPECT_EQ(many.segment.num_overflow_blocks, 4U);
+  input.dataset.num_train = 3 * 1024;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan small, PlanJob(input));
+  EXPECT_EQ(small.segment.num_slots, 3U);
+}
+
+TEST(PlanJobTest, SlotsThatWereAskedForAreTaken) {
+  PlanInput input = SomeInput();
+  input.spec.queue_slots = 33;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));
+  EXPECT_EQ(plan.segment.num_slots, 33U);
+}
+
+TEST(PlanJobTest, LittleMemoryMeansFewerSlots) {
+  PlanInput input = SomeInput();
+  input.spec.training.batches_per_step = 16;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan roomy, PlanJob(input));
+  input.spec.limits.memory_bytes = roomy.total_bytes - kMiB;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan tight, PlanJob(input));
+  EXPECT_LT(tight.segment.num_slots, roomy.segment.num_slots);
+  EXPECT_LE(tight.total_bytes, *input.spec.limits.memory_bytes);
+}
+
+TEST(PlanJobTest, ALimitBelowTheNeedIsRefusedWithNeedAndHavePerItem) {
+  PlanInput input = SomeInput();
+  input.spec.limits.memory_bytes = 64 * kMiB;
+  EXPECT_THAT(
+      PlanJob(input),
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               AllOf(HasSubstr("limits.memory"), HasSubstr("64.0 MiB allowed"),
+                     HasSubstr("queue of"), HasSubstr("1 sampler"),
+                     HasSubstr("1 trainer"), Not(HasSubstr("\n")))));
+}
+
+TEST(PlanJobTest, AMachineBelowTheNeedIsRefusedToo) {
+  PlanInput input = SomeInput();
+  input.available_bytes = 64 * kMiB;
+  input.spec.limits.memory_bytes = 1024 * kMiB;
+  EXPECT_THAT(PlanJob(input), StatusIs(absl::StatusCode::kResourceExhausted,
+                                       HasSubstr("64.0 MiB available")));
+}
+
+TEST(PlanJobTest, AllNeighboursThatDoNotFitAreRefused) {
+  PlanInput input = SomeInput();
+  input.spec.sampling.fanouts = {-1, -1};
+  input.sampling.bound_task_bytes = uint64_t{1} << 40;
+  EXPECT_THAT(PlanJob(input), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST(PlanJobTest, EvaluationIsPlannedForOnlyWhereThereIsOne) {
+  PlanInput input = SomeInput();
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan with, PlanJob(input));
+  EXPECT_THAT(DescribeMemory(with), HasSubstr("evaluation"));
+  input.spec.training.evaluate_every = 0;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan without, PlanJob(input));
+  EXPECT_THAT(DescribeMemory(without), Not(HasSubstr("evaluation")));
+  EXPECT_LT(without.total_bytes, with.total_bytes);
+}
+
+TEST(PlanJobTest, SizesBeyondArithmeticAreRefusedNotWrapped) {
+  PlanInput input = SomeInput();
+  input.sampling.max_input_nodes = UINT64_MAX / 8;
+  EXPECT_THAT(PlanJob(input), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,62 @@
+#include "scheduler/planning/placement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> Described(
+    const std::vector<ExecutorPlacement>& placements) {
+  std::vector<std::string> words;
+  for (const ExecutorPlacement& placement : placements) {
+    words.push_back(placement.name + "@" + placement.device);
+  }
+  return words;
+}
+
+TEST(PlaceExecutorsTest, OneDeviceHasBothRoles) {
+  EXPECT_THAT(Described(PlaceExecutors(1, 1, {"cpu:0-1"})),
+              ElementsAre("sampler.0@cpu:0-1", "trainer.0@cpu:0-1"));
+}
+
+TEST(PlaceExecutorsTest, TrainersGoOnWhereSamplersStopped) {
+  EXPECT_THAT(
+      Described(PlaceExecutors(1, 2, {"cpu:0", "cpu:1", "cpu:2"})),
+      ElementsAre("sampler.0@cpu:0", "trainer.0@cpu:1", "trainer.1@cpu:2"));
+  EXPECT_THAT(
+      Described(PlaceExecutors(2, 3, {"cpu:0", "cpu:1"})),
+      ElementsAre("sampler.0@cpu:0", "sampler.1@cpu:1", "trainer.0@cpu:0",
+                  "trainer.1@cpu:1", "trainer.2@cpu:0"));
+}
+
+TEST(PairPerDeviceTest, EveryDeviceHasBothRoles) {
+  EXPECT_THAT(Described(PairPerDevice({"cpu:0", "cpu:1"})),
+              ElementsAre("sampler.0@cpu:0", "trainer.0@cpu:0",
+                          "sampler.1@cpu:1", "trainer.1@cpu:1"));
+}
+
+TEST(SplitDeviceListTest, APieceWithoutColonGoesOnTheListBeforeIt) {
+  EXPECT_THAT(SplitDeviceList("cpu:0-1,cpu:2"),
+              ElementsAre("cpu:0-1", "cpu:2"));
+  EXPECT_THAT(SplitDeviceList("cpu:0,2-3,cpu:4"),
+              ElementsAre("cpu:0,2-3", "cpu:4"));
+  EXPECT_THAT(SplitDeviceList(""), ElementsAre());
+}
+
+TEST(ParseRoleTest, NamesTheWordThatIsNone) {
+  EXPECT_EQ(ParseRole("trainer").value(), ExecutorRole::kTrainer);
+  EXPECT_THAT(ParseRole("driver"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("driver")));
+}
+
+}  // namespace
+}  // namespace fgnn
