@@ -36,8 +36,27 @@ absl::StatusOr<ServiceClient> ServiceClient::Connect(
   }
   std::filesystem::path socket_path = SchedulerSocketPath(state_dir);
   FGNN_ASSIGN_OR_RETURN(const auto channel, MakeChannel(socket_path));
-  return ServiceClient(std::move(socket_path),
+  ServiceClient client(std::move(socket_path),
                        v1::JobService::NewStub(channel));
+  FGNN_RETURN_IF_ERROR(client.CheckThatItAnswers(state_dir));
+  return client;
+}
+
+absl::Status ServiceClient::CheckThatItAnswers(
+    const std::filesystem::path& state_dir) {
+  const absl::Status status = GetService().status();
+  if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) {
+    return status;
+  }
+  FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
+  if (!listens) {
+    return absl::UnavailableError(
+        absl::StrCat("the service in ", state_dir.string(), " has just ended"));
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "something listens on ", socket_path_.string(),
+      " but does not answer as a service does (", MessageOf(status),
+      "); end it, or choose another folder with --state-dir"));
 }
 
 absl::StatusOr<v1::ServiceInfo> ServiceClient::GetService() {

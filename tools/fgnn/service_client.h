@@ -21,6 +21,7 @@ class ServiceClient {
  public:
   // Unavailable if nothing listens in `state_dir`, with the command that starts
   // a service. PermissionDenied: its socket is not ours to use.
+  // FailedPrecondition: what listens there does not answer as a service.
   static absl::StatusOr<ServiceClient> Connect(
       const std::filesystem::path& state_dir);
 
@@ -44,6 +45,8 @@ class ServiceClient {
   ServiceClient(std::filesystem::path socket_path,
                 std::unique_ptr<v1::JobService::Stub> stub)
       : socket_path_(std::move(socket_path)), stub_(std::move(stub)) {}
+
+  absl::Status CheckThatItAnswers(const std::filesystem::path& state_dir);
 
   std::filesystem::path socket_path_;
   std::unique_ptr<v1::JobService::Stub> stub_;

@@ -9,7 +9,9 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "shared/config/state_dir.h"
 #include "shared/device/device.h"
+#include "shared/rpc/channel.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/follow.h"
 #include "tools/fgnn/interrupt.h"
@@ -22,8 +24,9 @@ namespace fgnn {
 namespace {
 
 constexpr std::chrono::seconds kEndTimeout{30};
-// A service that ends after its last job may be on its way out when we come,
-// and another `run` may start one at the same moment as we do.
+// Another `run` may start a service at the same moment as we do.
+constexpr std::chrono::seconds kOthersTimeout{5};
+// A service that ends after its last job may be on its way out when we come.
 constexpr int kMaxAttempts = 3;
 
 struct SubmittedJob {
@@ -32,9 +35,31 @@ struct SubmittedJob {
   std::optional<pid_t> started_service;  // By us, for this job.
 };
 
-std::vector<std::string> DevicesOf(const v1::JobSpec& spec) {
-  if (spec.devices_size() == 0) return {AllCoresDevice()};
-  return {spec.devices().begin(), spec.devices().end()};
+// What the service is started for: the devices of the job, if this machine has
+// them.
+absl::StatusOr<std::vector<std::string>> DevicesOf(const v1::JobSpec& spec) {
+  std::vector<std::string> devices;
+  for (const std::string& name : spec.devices()) {
+    FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(name));
+    devices.push_back(device.name);
+  }
+  if (devices.empty()) devices.push_back(AllCoresDevice());
+  return devices;
+}
+
+// The service's pid; nullopt if somebody else has started one meanwhile.
+absl::StatusOr<std::optional<pid_t>> StartServiceFor(
+    const std::filesystem::path& state_dir, const v1::JobSpec& spec) {
+  FGNN_ASSIGN_OR_RETURN(std::vector<std::string> devices, DevicesOf(spec));
+  const absl::StatusOr<pid_t> started =
+      StartService({state_dir, std::move(devices), /*exit_when_idle=*/true});
+  if (started.ok()) return std::optional<pid_t>(*started);
+  const bool others =
+      absl::IsFailedPrecondition(started.status()) &&
+      WaitForServer(SchedulerSocketPath(state_dir), DeadlineIn(kOthersTimeout))
+          .ok();
+  if (others) return std::optional<pid_t>();
+  return started.status();
 }
 
 // A service that we started for a job it then refused has nothing to do, unless
@@ -53,9 +78,7 @@ absl::StatusOr<SubmittedJob> SubmitOnce(const std::filesystem::path& state_dir,
   FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
   std::optional<pid_t> started;
   if (!listens) {
-    FGNN_ASSIGN_OR_RETURN(started,
-                          StartService({state_dir, DevicesOf(request.spec()),
-                                        /*exit_when_idle=*/true}));
+    FGNN_ASSIGN_OR_RETURN(started, StartServiceFor(state_dir, request.spec()));
   }
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
                         ServiceClient::Connect(state_dir));
@@ -73,11 +96,7 @@ absl::StatusOr<SubmittedJob> SubmitToSomeService(
   absl::StatusOr<SubmittedJob> submitted;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     submitted = SubmitOnce(state_dir, request);
-    if (submitted.ok()) return submitted;
-    const bool lost_a_race = absl::IsUnavailable(submitted.status()) ||
-                             (absl::IsFailedPrecondition(submitted.status()) &&
-                              ServiceListens(state_dir).value_or(false));
-    if (!lost_a_race) break;
+    if (submitted.ok() || !absl::IsUnavailable(submitted.status())) break;
   }
   return submitted;
 }

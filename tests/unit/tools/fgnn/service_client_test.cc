@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -10,13 +11,16 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "shared/base/unique_fd.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/server.h"
+#include "shared/rpc/socket_name.h"
 #include "tests/fakes/status_matchers.h"
 #include "tools/fgnn/service_process.h"
 
@@ -55,6 +59,11 @@ class ScriptedService : public v1::JobService::Service {
       absl::SleepFor(absl::Milliseconds(1));
     }
     return watch.status;
+  }
+
+  grpc::Status GetService(grpc::ServerContext*, const v1::GetServiceRequest*,
+                          v1::ServiceInfo*) override {
+    return grpc::Status::OK;
   }
 
   grpc::Status GetJob(grpc::ServerContext* context, const v1::GetJobRequest*,
@@ -157,6 +166,44 @@ TEST_F(ServiceClientTest, ADeadServicesSocketIsNoService) {
   EXPECT_FALSE(after);
   EXPECT_THAT(ServiceClient::Connect(state_dir_),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("fgnn up")));
+}
+
+// Takes connections and hangs up.
+class Stranger {
+ public:
+  explicit Stranger(const std::filesystem::path& path)
+      : listener_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const auto address = MakeSocketAddress(path);
+    EXPECT_THAT(address, IsOk());
+    EXPECT_EQ(
+        ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&*address),
+               sizeof(*address)),
+        0);
+    EXPECT_EQ(::listen(listener_.get(), 8), 0);
+    thread_ = std::thread([this] {
+      while (true) {
+        const UniqueFd caller(::accept(listener_.get(), nullptr, nullptr));
+        if (!caller.valid()) return;
+      }
+    });
+  }
+  ~Stranger() {
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+
+ private:
+  UniqueFd listener_;
+  std::thread thread_;
+};
+
+TEST_F(ServiceClientTest, NamesASocketThatSomethingElseListensOn) {
+  server_.reset();
+  const std::filesystem::path path = SchedulerSocketPath(state_dir_);
+  const Stranger stranger(path);
+  EXPECT_THAT(ServiceClient::Connect(state_dir_),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr(path.string())));
 }
 
 }  // namespace
