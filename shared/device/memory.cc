@@ -77,7 +77,8 @@ uint64_t LeftUpTo(const fs::path& mount, const std::string& path,
   fs::path folder = mount;
   for (absl::string_view part : absl::StrSplit(path, '/', absl::SkipEmpty())) {
     if (part == "..") break;  // Outside of this cgroup namespace.
-    folder /= std::string(part);
+    const std::string name(part);
+    folder /= name;
     left = std::min(left, LeftIn(folder, files));
   }
   return left;

@@ -165,8 +165,9 @@ absl::StatusOr<bool> GradientBoard::WaitForVersion(uint64_t version_wanted,
     const uint32_t seen = ReadCounter(counter);
     const std::optional<uint64_t> newest = version();
     if (newest.has_value() && *newest >= version_wanted) return true;
-    if (IsStopped(*segment_))
+    if (IsStopped(*segment_)) {
       return absl::CancelledError("the job was stopped");
+    }
     if (MonotonicClock::now() >= deadline) return false;
     WaitOn(counter, seen, deadline);
   }

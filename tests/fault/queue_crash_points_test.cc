@@ -157,7 +157,7 @@ TEST_F(QueueCrashPointsTest, ASamplerRetracts) {
   auto first = sampler_.TryClaimForWriting();
   ASSERT_TRUE(first.ok() && first->has_value());
   Sample(1);  // Batch 1, in the overflow block.
-  ExpectRecoveryDuring([this, &first] {
+  ExpectRecoveryDuring([&first] {
     WriteSlot& slot = **first;
     if (!slot.SwitchToOverflow(NoWait()).ok() ||
         !WriteTestTask(slot.block(), 0, 20).ok() ||
