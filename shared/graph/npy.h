@@ -49,6 +49,10 @@ struct NpyHeader {
 // not the file's name) on anything else, Fortran order and big endian included.
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const std::byte> bytes);
 
+// InvalidArgument if an array of this type and shape would have more than 2^62
+// bytes; a dimension of zero counts as one.
+absl::Status CheckArrayBytes(const NpyHeader& header);
+
 // The header's bytes, padded so that the data is 64-byte aligned, with room for
 // any first dimension: headers of equal types and rows have equal lengths.
 std::string MakeNpyHeader(NpyType type, absl::Span<const uint64_t> shape);

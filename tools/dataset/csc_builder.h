@@ -20,7 +20,9 @@ struct CscBuilderOptions {
   bool deduplicate = true;  // Keep the first of equal (source, destination).
   bool drop_self_loops = false;
   bool with_weights = false;  // Also writes edge_weights.npy.
-  // Edges held in memory at a time, in all buckets and the sort.
+  // Of the edges held in memory at a time, in all buffers and the sort; raised
+  // to 4 MiB. The edges into 1/65536 of the ids are sorted at once even if they
+  // need more.
   uint64_t memory_bytes = uint64_t{256} << 20;
 };
 

@@ -7,6 +7,8 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -41,7 +43,13 @@ absl::Status RunOrderedChunks(uint64_t num_chunks, unsigned threads, Make make,
     for (;;) {
       const uint64_t chunk = next.fetch_add(1);
       if (chunk >= num_chunks) return;
-      absl::Status made = make(chunk, state);
+      absl::Status made;
+      try {
+        made = make(chunk, state);
+      } catch (const std::bad_alloc&) {
+        made = absl::ResourceExhaustedError(
+            "not enough memory; end other programs or use fewer threads");
+      }
       std::unique_lock<std::mutex> lock(mutex);
       // Whoever has the lowest chunk never waits, so this ends. The time is
       // only there so that no wait is without a bound.
@@ -64,7 +72,11 @@ absl::Status RunOrderedChunks(uint64_t num_chunks, unsigned threads, Make make,
 
   std::vector<std::thread> others;
   for (unsigned i = 1; i < threads && i < num_chunks; ++i) {
-    others.emplace_back(work);
+    try {
+      others.emplace_back(work);
+    } catch (const std::system_error&) {
+      break;  // A limit on threads: those that there are do the work.
+    }
   }
   work();
   for (std::thread& thread : others) thread.join();
