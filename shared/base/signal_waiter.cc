@@ -47,8 +47,7 @@ bool SignalWaiter::WaitUntil(Deadline deadline) const {
     const int ready = ::poll(fds, 2, timeout_ms);
     if (fds[0].revents != 0 && ready > 0) return true;
     if (fds[1].revents != 0 && ready > 0) {
-      // The signal is not read but turned into a lasting stop, so that every
-      // waiter sees it.
+      // The signal stays pending, but perhaps for this thread alone.
       RequestStop();
       return true;
     }

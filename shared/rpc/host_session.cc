@@ -27,7 +27,7 @@ using std::chrono::milliseconds;
 
 // Whatever the scheduler asks for, neither a flood nor a silence.
 constexpr uint32_t kMinIntervalMs = 10;
-constexpr uint32_t kMaxIntervalMs = 10'000;
+constexpr uint32_t kMaxIntervalMs = 60'000;
 constexpr absl::Duration kRetryPause = absl::Milliseconds(50);
 
 // Worth another try: the scheduler is starting, restarting or busy.

@@ -35,6 +35,23 @@ TEST(SignalWaiterTest, ASignalStopsEveryWaiterForGood) {
   EXPECT_TRUE(waiter.WaitUntil(DeadlineIn(kLong)));
 }
 
+// Such a signal is pending for that thread alone.
+TEST(SignalWaiterTest, ASignalToOneThreadStopsTheOthersToo) {
+  const SignalWaiter waiter({SIGUSR2});
+  ::raise(SIGUSR2);
+  EXPECT_TRUE(waiter.stop_requested());
+  bool other_stopped = false;
+  Thread other("other", [&] { other_stopped = waiter.stop_requested(); });
+  other.Join();
+  EXPECT_TRUE(other_stopped);
+  // Taken back, so that the tests below do not find it.
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR2);
+  const timespec now = {};
+  EXPECT_EQ(::sigtimedwait(&set, nullptr, &now), SIGUSR2);
+}
+
 TEST(SignalWaiterTest, AThreadCanAskForTheStop) {
   const SignalWaiter waiter({SIGUSR2});
   Thread thread("asks", [&] { waiter.RequestStop(); });

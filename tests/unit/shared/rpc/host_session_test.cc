@@ -9,6 +9,8 @@
 #include <memory>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "shared/base/thread.h"
 #include "shared/config/state_dir.h"
@@ -50,6 +52,8 @@ class HostSessionTest : public testing::Test {
     return HostSession::Start(
         options_,
         {[this] {
+           const absl::MutexLock lock(&mutex_);
+           ++reports_;
            return WorkReport{turns_.load(), batches_.load(), working_.load()};
          },
          [this] {
@@ -57,6 +61,16 @@ class HostSessionTest : public testing::Test {
            orphaned_.Notify();
          }},
         deadline);
+  }
+
+  // Waits until the session has asked `count` more times how work goes.
+  bool WaitForReports(int count) {
+    const absl::MutexLock lock(&mutex_);
+    const int wanted = reports_ + count;
+    const auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return reports_ >= wanted;
+    };
+    return mutex_.AwaitWithTimeout(absl::Condition(&there), absl::Seconds(30));
   }
 
   bool WaitForOrphaned() {
@@ -70,6 +84,8 @@ class HostSessionTest : public testing::Test {
   std::atomic<bool> working_{false};
   std::atomic<int> times_orphaned_{0};
   absl::Notification orphaned_;
+  absl::Mutex mutex_;
+  int reports_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 TEST_F(HostSessionTest, SaysWhoItIs) {
@@ -165,8 +181,8 @@ TEST_F(HostSessionTest, OutlivesARestartOfTheScheduler) {
 }
 
 TEST_F(HostSessionTest, AFailureIsSaidAtOnceAndUntilItIsCleared) {
-  // Without the wake-up the next beat would come after ten seconds.
-  FakeHostService service(/*generation=*/1, /*interval_ms=*/10'000);
+  // Without the wake-up the next beat would come later than the fake waits.
+  FakeHostService service(/*generation=*/1, /*interval_ms=*/60'000);
   const auto server = Serve(&service);
   FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
   session->ReportFailure("job-1", absl::DataLossError("torn task"));
@@ -212,9 +228,10 @@ TEST_F(HostSessionTest, AWorkingDaemonGoesOnWithoutAScheduler) {
   auto server = Serve(&service);
   FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
   server.reset();
+  ASSERT_TRUE(WaitForReports(4));  // So two rounds at least went unheard.
+  EXPECT_EQ(times_orphaned_, 0);
   FakeHostService after(/*generation=*/2);
   server = Serve(&after);
-  // It came back, so it did not give up while nobody was there.
   EXPECT_TRUE(after.WaitForRegistrations(1));
   EXPECT_EQ(times_orphaned_, 0);
 }
