@@ -52,7 +52,8 @@ void WidenFloat16(const uint16_t* from, uint64_t count, float* to) {
 
 class MappedFeatureStore : public FeatureStore {
  public:
-  explicit MappedFeatureStore(const FeatureView& view) : view_(view) {}
+  explicit MappedFeatureStore(const FeatureView& view)
+      : view_(view), row_bytes_(view.row_bytes()) {}
 
   uint64_t num_rows() const override { return view_.rows; }
   uint64_t num_columns() const override { return view_.columns; }
@@ -63,21 +64,24 @@ class MappedFeatureStore : public FeatureStore {
   }
 
   void CopyRows(absl::Span<const GlobalId> nodes, float* out) const override {
-    const uint64_t row_bytes = view_.row_bytes();
-    if (row_bytes == 0) return;
+    if (row_bytes_ == 0) return;
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (i + kPrefetchRows < nodes.size()) {
-        PrefetchRow(view_.row(nodes[i + kPrefetchRows]), row_bytes);
+        PrefetchRow(Row(nodes[i + kPrefetchRows]), row_bytes_);
       }
-      CopyRow(view_.row(nodes[i]), out + i * view_.columns);
+      CopyRow(Row(nodes[i]), out + i * view_.columns);
     }
   }
 
  private:
+  const std::byte* Row(GlobalId node) const {
+    return view_.data + node * row_bytes_;
+  }
+
   void CopyRow(const std::byte* row, float* out) const {
     switch (view_.type) {
       case FeatureType::kFloat32:
-        std::memcpy(out, row, view_.row_bytes());
+        std::memcpy(out, row, row_bytes_);
         return;
       case FeatureType::kFloat16:
         WidenFloat16(reinterpret_cast<const uint16_t*>(row), view_.columns,
@@ -91,6 +95,7 @@ class MappedFeatureStore : public FeatureStore {
   }
 
   const FeatureView view_;
+  const uint64_t row_bytes_;
 };
 
 }  // namespace
