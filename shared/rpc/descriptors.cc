@@ -196,10 +196,12 @@ void DescriptorServer::State::Accept() {
 
 absl::Status DescriptorServer::State::Answer(int connection) {
   const std::string what = absl::StrCat("request on ", name.path().string());
-  FGNN_ASSIGN_OR_RETURN(const ucred peer, PeerOf(connection, what));
   const absl::StatusOr<Packet> request =
       ReceivePacket(connection, DeadlineIn(kRequestTimeout), what);
   if (!request.ok()) return request.status();
+  // After the request was read: closing a socket with unread bytes would take
+  // the reply with it.
+  FGNN_ASSIGN_OR_RETURN(const ucred peer, PeerOf(connection, what));
   const std::pair<std::string, std::string> words =
       absl::StrSplit(request->text, absl::MaxSplits(' ', 1));
   if (words.first != kRequestWord || words.second.empty()) {
