@@ -1,0 +1,168 @@
+// A daemon for tests of the host part: registers, attaches, moves empty tasks.
+// Its log line "holding" says that it holds a slot and will not let go. Built
+// as fgnn-sampler and fgnn-trainer of a folder of its own.
+//
+// Its behaviour is read from the file `orders` of the state folder, a word per
+// line: "die-at-start", "mute" (never registers), "hold" (claims and holds
+// until killed).
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "fgnn/v1/executor.grpc.pb.h"
+#include "shared/base/clock.h"
+#include "shared/base/signal_waiter.h"
+#include "shared/base/status.h"
+#include "shared/queue/segment_layout.h"
+#include "shared/rpc/executor_server.h"
+#include "shared/rpc/host_session.h"
+#include "shared/rpc/server.h"
+#include "shared/telemetry/log.h"
+#include "tests/unit/scheduler/fake_executor.h"
+
+namespace fgnn {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kRegisterWithin{20'000};
+constexpr milliseconds kSegmentWithin{5'000};
+
+bool IsOrdered(const std::filesystem::path& state_dir,
+               const std::string& wanted) {
+  std::ifstream orders(state_dir / "orders");
+  std::string word;
+  while (orders >> word) {
+    if (word == wanted) return true;
+  }
+  return false;
+}
+
+class FakeDaemon final : public ExecutorHandler,
+                         public v1::SamplerService::Service,
+                         public v1::TrainerService::Service {
+ public:
+  FakeDaemon(ExecutorRole role, const SignalWaiter* stop, bool holds)
+      : stop_(stop), executor_(role) {
+    executor_.Pause(holds);
+  }
+  void UseSession(const HostSession* session) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    session_ = session;
+  }
+
+  absl::Status Attach(const JobAttachment& attachment) override {
+    const HostSession* session = nullptr;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      session = session_;
+    }
+    if (session == nullptr) return absl::UnavailableError("starting");
+    FGNN_ASSIGN_OR_RETURN(
+        UniqueFd segment,
+        session->RequestSegment(attachment.job_id, DeadlineIn(kSegmentWithin)));
+    return executor_.Attach(std::move(segment), attachment.job_id,
+                            attachment.owner);
+  }
+  absl::Status Detach(const std::string& /*job_id*/) override {
+    executor_.Detach();
+    return absl::OkStatus();
+  }
+  void RequestStop() override { stop_->RequestStop(); }
+
+  grpc::Status ProfileSampling(grpc::ServerContext* /*context*/,
+                               const v1::ProfileSamplingRequest* /*request*/,
+                               v1::ProfileSamplingResponse* response) override {
+    response->set_max_task_bytes(4096);
+    response->set_bound_task_bytes(4096);
+    response->set_max_input_nodes(10);
+    return grpc::Status::OK;
+  }
+  grpc::Status DescribeModel(grpc::ServerContext* /*context*/,
+                             const v1::DescribeModelRequest* /*request*/,
+                             v1::DescribeModelResponse* response) override {
+    response->set_num_parameters(4);
+    return grpc::Status::OK;
+  }
+  grpc::Status Evaluate(grpc::ServerContext* /*context*/,
+                        const v1::EvaluateRequest* request,
+                        v1::EvaluateResponse* response) override {
+    for (const std::string& split : request->splits()) {
+      v1::SplitScore* score = response->add_scores();
+      score->set_split(split);
+      score->set_num_vertices(4);
+      score->set_num_correct(3);
+    }
+    return grpc::Status::OK;
+  }
+  grpc::Status SaveCheckpoint(
+      grpc::ServerContext* /*context*/,
+      const v1::SaveCheckpointRequest* request,
+      v1::SaveCheckpointResponse* /*response*/) override {
+    std::ofstream(request->path()) << executor_.NewestWeight().value_or(-1);
+    return grpc::Status::OK;
+  }
+
+ private:
+  const SignalWaiter* const stop_;
+  FakeExecutor executor_;
+  std::mutex mutex_;
+  const HostSession* session_ = nullptr;  // Guarded by mutex_.
+};
+
+int Run(const std::map<std::string, std::string>& flags) {
+  const SignalWaiter stop({SIGTERM, SIGINT});
+  const std::string name = flags.at("--name");
+  const std::filesystem::path state_dir = flags.at("--state-dir");
+  const bool is_sampler = name.rfind("sampler", 0) == 0;
+  if (IsOrdered(state_dir, "die-at-start")) ::raise(SIGSEGV);
+  if (IsOrdered(state_dir, "mute")) {
+    stop.WaitUntil(DeadlineIn(std::chrono::minutes(5)));
+    return 0;
+  }
+  FakeDaemon daemon(
+      is_sampler ? ExecutorRole::kSampler : ExecutorRole::kTrainer, &stop,
+      IsOrdered(state_dir, "hold"));
+  const auto server = ExecutorServer::Start(
+      state_dir, name, &daemon,
+      {static_cast<v1::SamplerService::Service*>(&daemon),
+       static_cast<v1::TrainerService::Service*>(&daemon)});
+  if (!server.ok()) return ExitCode(server.status());
+  HostSessionOptions options;
+  options.state_dir = state_dir;
+  options.name = name;
+  options.role = is_sampler ? "sampler" : "trainer";
+  options.device = flags.at("--device");
+  options.version = "test";
+  options.segment_layout_version = kSegmentLayoutVersion;
+  const auto session =
+      HostSession::Start(options,
+                         {.report = [] { return WorkReport(); },
+                          .on_orphaned = [&stop] { stop.RequestStop(); }},
+                         DeadlineIn(kRegisterWithin));
+  if (!session.ok()) {
+    LogError("{}", MessageOf(session.status()));
+    return ExitCode(session.status());
+  }
+  daemon.UseSession(session->get());
+  stop.WaitUntil(DeadlineIn(std::chrono::minutes(5)));
+  daemon.UseSession(nullptr);
+  (*server)->Shutdown(milliseconds(500));
+  return 0;
+}
+
+}  // namespace
+}  // namespace fgnn
+
+int main(int argc, char** argv) {
+  std::map<std::string, std::string> flags;
+  for (int i = 1; i + 1 < argc; i += 2) flags[argv[i]] = argv[i + 1];
+  return fgnn::Run(flags);
+}

@@ -1,0 +1,110 @@
+#include "tests/unit/scheduler/fake_executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <utility>
+
+#include "shared/base/clock.h"
+#include "shared/base/hash.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{20};
+
+}  // namespace
+
+absl::Status FakeExecutor::Attach(UniqueFd segment, const std::string& job_id,
+                                  OwnerIndex owner) {
+  if (segment_ != nullptr) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(
+      segment_, Segment::Attach(std::move(segment), HashString(job_id)));
+  queue_ = std::make_unique<GlobalQueue>(segment_.get(), owner);
+  board_ = std::make_unique<GradientBoard>(segment_.get(), owner);
+  stop_ = false;
+  thread_ = Thread("fake", [this] {
+    while (!stop_ && !queue_->stopped()) {
+      if (role_ == ExecutorRole::kSampler) {
+        Sample();
+      } else {
+        Train();
+      }
+    }
+  });
+  return absl::OkStatus();
+}
+
+void FakeExecutor::Detach() {
+  stop_ = true;
+  thread_.Join();
+  board_.reset();
+  queue_.reset();
+  segment_.reset();
+}
+
+void FakeExecutor::Sample() {
+  auto slot = queue_->ClaimForWriting(DeadlineIn(kTick));
+  if (!slot.ok() || !slot->has_value()) return;
+  while (paused_ && !stop_ && !queue_->stopped()) {
+    std::this_thread::sleep_for(kTick);
+  }
+  (void)std::move(**slot).Publish();
+}
+
+void FakeExecutor::Train() {
+  StepIfDue();
+  const std::optional<uint64_t> version = board_->version();
+  if (!version.has_value() || *version >= board_->training_limit()) {
+    (void)board_->WaitForChange(board_->changes(), DeadlineIn(kTick));
+    return;
+  }
+  const StepPlace step = BatchesOf(segment_->options(), *version);
+  TrainOne(step.first_batch, step.last_batch);
+}
+
+void FakeExecutor::StepIfDue() {
+  std::optional<StepLease> lease = board_->TryLease();
+  if (!lease.has_value()) return;
+  const absl::Span<float> weights = lease->new_weights();
+  if (lease->new_version() == 0) {
+    std::fill(weights.begin(), weights.end(), 0.0F);
+  } else {
+    const absl::Span<const float> old = lease->old_weights();
+    for (size_t i = 0; i < weights.size(); ++i) {
+      weights[i] = old[i];
+      for (const auto& gradient : lease->gradients()) weights[i] += gradient[i];
+    }
+  }
+  (void)std::move(*lease).Publish();
+}
+
+void FakeExecutor::TrainOne(BatchSeq first, BatchSeq last) {
+  auto slot = queue_->ClaimForReading(first, last, DeadlineIn(kTick));
+  if (!slot.ok() || !slot->has_value()) return;
+  while (paused_ && !stop_ && !queue_->stopped()) {
+    std::this_thread::sleep_for(kTick);
+  }
+  const BatchSeq seq = (*slot)->seq();
+  const absl::Span<float> gradient = board_->gradient(seq);
+  std::fill(gradient.begin(), gradient.end(), 1.0F);
+  BatchRecord record;
+  record.digest = static_cast<uint32_t>(HashString(std::to_string(seq)));
+  record.num_seeds = 10;
+  record.num_edges = 100;
+  record.num_input_nodes = 50;
+  record.loss = 1.0F / static_cast<float>(seq + 1);
+  if (board_->MarkDone(seq, record).ok()) {
+    (void)std::move(**slot).Release();
+  }
+}
+
+std::optional<float> FakeExecutor::NewestWeight() const {
+  if (board_ == nullptr) return std::nullopt;
+  const std::optional<uint64_t> version = board_->version();
+  if (!version.has_value()) return std::nullopt;
+  return board_->weights(*version)[0];
+}
+
+}  // namespace fgnn

@@ -1,0 +1,55 @@
+// A sampler or trainer that does no arithmetic: it moves empty tasks through
+// the real queue and steps through the real board, in threads of its own.
+#ifndef FGNN_TESTS_UNIT_SCHEDULER_FAKE_EXECUTOR_H_
+#define FGNN_TESTS_UNIT_SCHEDULER_FAKE_EXECUTOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "scheduler/planning/placement.h"
+#include "shared/base/thread.h"
+#include "shared/base/types.h"
+#include "shared/base/unique_fd.h"
+#include "shared/queue/global_queue.h"
+#include "shared/queue/gradient_board.h"
+#include "shared/queue/segment.h"
+
+namespace fgnn {
+
+// Not thread-safe.
+class FakeExecutor {
+ public:
+  explicit FakeExecutor(ExecutorRole role) : role_(role) {}
+  ~FakeExecutor() { Detach(); }
+
+  // Claims from now on.
+  absl::Status Attach(UniqueFd segment, const std::string& job_id,
+                      OwnerIndex owner);
+  void Detach();
+  // While paused it claims what comes and then holds it.
+  void Pause(bool paused) { paused_ = paused; }
+  // The newest weights: the number of batches in every one of them.
+  std::optional<float> NewestWeight() const;
+
+ private:
+  void Sample();
+  void Train();
+  void StepIfDue();
+  void TrainOne(BatchSeq first, BatchSeq last);
+
+  const ExecutorRole role_;
+  std::unique_ptr<Segment> segment_;
+  std::unique_ptr<GlobalQueue> queue_;
+  std::unique_ptr<GradientBoard> board_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> paused_{false};
+  Thread thread_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TESTS_UNIT_SCHEDULER_FAKE_EXECUTOR_H_

@@ -1,0 +1,22 @@
+// A dataset folder for tests: vertices in a ring, two classes.
+#ifndef FGNN_TESTS_UNIT_SCHEDULER_RING_DATASET_H_
+#define FGNN_TESTS_UNIT_SCHEDULER_RING_DATASET_H_
+
+#include <cstdint>
+#include <filesystem>
+
+namespace fgnn {
+
+struct RingOptions {
+  int64_t num_nodes = 40;
+  int64_t num_train = 20;  // The first ones; then 4 to validate, 4 to test.
+  bool nan_feature = false;
+  bool with_valid = true;
+};
+
+// Throws std::runtime_error where the folder cannot be written.
+void WriteRing(const std::filesystem::path& folder, const RingOptions& options);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TESTS_UNIT_SCHEDULER_RING_DATASET_H_
