@@ -27,7 +27,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
   // A local server is back within a second of its restart; the defaults wait
   // up to two minutes.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  // How long a server that has accepted may take to greet, in truth: a socket
+  // that nobody serves is refused at once.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   // Two channels of a process to one path must not share a back-off.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
