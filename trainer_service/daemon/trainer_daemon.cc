@@ -19,7 +19,7 @@
 #include "shared/rpc/executor_server.h"
 #include "shared/rpc/host_session.h"
 #include "shared/telemetry/log.h"
-#include "trainer_service/daemon/attached_job.h"
+#include "trainer_service/daemon/training_job.h"
 #include "trainer_service/daemon/workplace.h"
 #include "trainer_service/rpc/trainer_rpc.h"
 #include "trainer_service/sync/adam.h"
@@ -99,7 +99,7 @@ class TrainerDaemon::Impl : public ExecutorHandler, public TrainerCalls {
         std::unique_ptr<Segment> segment,
         Segment::Attach(std::move(fd), HashString(attachment.job_id)));
     const int num_threads = workplace->team().size();
-    AttachedJobOptions options;
+    TrainingJobOptions options;
     options.job_id = attachment.job_id;
     options.spec = attachment.spec;
     options.owner = attachment.owner;
@@ -108,8 +108,8 @@ class TrainerDaemon::Impl : public ExecutorHandler, public TrainerCalls {
           session->ReportFailure(job_id, failure);
         };
     FGNN_ASSIGN_OR_RETURN(
-        std::unique_ptr<AttachedJob> job,
-        AttachedJob::Start(std::move(options), std::move(workplace),
+        std::unique_ptr<TrainingJob> job,
+        TrainingJob::Start(std::move(options), std::move(workplace),
                            std::move(segment)));
     LogInfo("attached to job {} as owner {} with {} threads", attachment.job_id,
             attachment.owner, num_threads);
@@ -138,14 +138,14 @@ class TrainerDaemon::Impl : public ExecutorHandler, public TrainerCalls {
 
   absl::StatusOr<EvaluationAnswer> Evaluate(const EvaluationQuery& query,
                                             const CallLimits& limits) override {
-    return WithJob<EvaluationAnswer>(query.job_id, [&](AttachedJob& job) {
+    return WithJob<EvaluationAnswer>(query.job_id, [&](TrainingJob& job) {
       return job.Evaluate(query, limits);
     });
   }
 
   absl::StatusOr<SaveAnswer> SaveCheckpoint(const SaveQuery& query,
                                             const CallLimits& limits) override {
-    return WithJob<SaveAnswer>(query.job_id, [&](AttachedJob& job) {
+    return WithJob<SaveAnswer>(query.job_id, [&](TrainingJob& job) {
       return job.SaveCheckpoint(query, limits);
     });
   }
@@ -161,8 +161,8 @@ class TrainerDaemon::Impl : public ExecutorHandler, public TrainerCalls {
   template <typename Answer>
   absl::StatusOr<Answer> WithJob(
       const std::string& job_id,
-      absl::FunctionRef<absl::StatusOr<Answer>(AttachedJob&)> command) {
-    AttachedJob* job = nullptr;
+      absl::FunctionRef<absl::StatusOr<Answer>(TrainingJob&)> command) {
+    TrainingJob* job = nullptr;
     {
       const absl::MutexLock lock(&mutex_);
       if (job_ == nullptr || leaving_ || job_->job_id() != job_id) {
@@ -196,7 +196,7 @@ class TrainerDaemon::Impl : public ExecutorHandler, public TrainerCalls {
   // Returns once the work loop and all commands have ended and the segment is
   // unmapped.
   void LeaveJob() {
-    std::unique_ptr<AttachedJob> job;
+    std::unique_ptr<TrainingJob> job;
     {
       const absl::MutexLock lock(&mutex_);
       if (job_ == nullptr) return;
@@ -252,7 +252,7 @@ class TrainerDaemon::Impl : public ExecutorHandler, public TrainerCalls {
   TrainerRpc trainer_rpc_;
   absl::Mutex mutex_;
   std::unique_ptr<HostSession> session_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<AttachedJob> job_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<TrainingJob> job_ ABSL_GUARDED_BY(mutex_);
   bool leaving_ ABSL_GUARDED_BY(mutex_) = false;
   int num_commands_ ABSL_GUARDED_BY(mutex_) = 0;  // That use job_.
   uint64_t turns_before_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,4 +1,4 @@
-#include "trainer_service/daemon/attached_job.h"
+#include "trainer_service/daemon/training_job.h"
 
 #include <algorithm>
 #include <chrono>
@@ -51,17 +51,17 @@ absl::StatusOr<EvaluationAnswer> EvaluateSplits(
   return answer;
 }
 
-absl::StatusOr<std::unique_ptr<AttachedJob>> AttachedJob::Start(
-    AttachedJobOptions options, std::unique_ptr<Workplace> workplace,
+absl::StatusOr<std::unique_ptr<TrainingJob>> TrainingJob::Start(
+    TrainingJobOptions options, std::unique_ptr<Workplace> workplace,
     std::unique_ptr<Segment> segment) {
   FGNN_RETURN_IF_ERROR(JobTrainer::CheckSegment(*segment, workplace->model()));
-  std::unique_ptr<AttachedJob> job = absl::WrapUnique(new AttachedJob(
+  std::unique_ptr<TrainingJob> job = absl::WrapUnique(new TrainingJob(
       std::move(options), std::move(workplace), std::move(segment)));
   job->thread_ = Thread("fgnn-work", [raw = job.get()] { raw->Run(); });
   return job;
 }
 
-AttachedJob::AttachedJob(AttachedJobOptions options,
+TrainingJob::TrainingJob(TrainingJobOptions options,
                          std::unique_ptr<Workplace> workplace,
                          std::unique_ptr<Segment> segment)
     : options_(std::move(options)),
@@ -70,18 +70,18 @@ AttachedJob::AttachedJob(AttachedJobOptions options,
       trainer_(options_.spec, workplace_.get(), segment_.get(),
                options_.owner) {}
 
-AttachedJob::~AttachedJob() { Stop(); }
+TrainingJob::~TrainingJob() { Stop(); }
 
-void AttachedJob::Stop() {
+void TrainingJob::Stop() {
   if (!stopping_.exchange(true)) stopped_.Notify();
 }
 
-uint64_t AttachedJob::turns() const {
+uint64_t TrainingJob::turns() const {
   return loop_turns_.load(std::memory_order_relaxed) +
          workplace_->team().tasks_begun();
 }
 
-void AttachedJob::Run() {
+void TrainingJob::Run() {
   const absl::Status status = Loop();
   if (absl::IsCancelled(status)) {
     LogInfo("job {} was stopped", options_.job_id);
@@ -97,7 +97,7 @@ void AttachedJob::Run() {
   }
 }
 
-absl::Status AttachedJob::Loop() {
+absl::Status TrainingJob::Loop() {
   while (!stopping_) {
     loop_turns_.fetch_add(1, std::memory_order_relaxed);
     const uint32_t seen = trainer_.changes();
@@ -114,7 +114,7 @@ absl::Status AttachedJob::Loop() {
   return absl::OkStatus();
 }
 
-std::function<absl::Status()> AttachedJob::CheckOf(
+std::function<absl::Status()> TrainingJob::CheckOf(
     const CallLimits& limits) const {
   return [this, &limits] {
     if (stopping_) {
@@ -125,7 +125,7 @@ std::function<absl::Status()> AttachedJob::CheckOf(
   };
 }
 
-absl::StatusOr<EvaluationAnswer> AttachedJob::Evaluate(
+absl::StatusOr<EvaluationAnswer> TrainingJob::Evaluate(
     const EvaluationQuery& query, const CallLimits& limits) {
   const std::function<absl::Status()> check = CheckOf(limits);
   FGNN_ASSIGN_OR_RETURN(const WorkTurns::Turn turn,
@@ -151,7 +151,7 @@ absl::StatusOr<EvaluationAnswer> AttachedJob::Evaluate(
   return answer;
 }
 
-absl::StatusOr<SaveAnswer> AttachedJob::SaveCheckpoint(
+absl::StatusOr<SaveAnswer> TrainingJob::SaveCheckpoint(
     const SaveQuery& query, const CallLimits& limits) {
   if (!query.path.is_absolute()) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -1,7 +1,7 @@
 // A job that this daemon takes part in: its work loop, and what the scheduler
 // asks of it meanwhile.
-#ifndef FGNN_TRAINER_SERVICE_DAEMON_ATTACHED_JOB_H_
-#define FGNN_TRAINER_SERVICE_DAEMON_ATTACHED_JOB_H_
+#ifndef FGNN_TRAINER_SERVICE_DAEMON_TRAINING_JOB_H_
+#define FGNN_TRAINER_SERVICE_DAEMON_TRAINING_JOB_H_
 
 #include <atomic>
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace fgnn {
 
-struct AttachedJobOptions {
+struct TrainingJobOptions {
   std::string job_id;
   JobSpec spec;
   OwnerIndex owner = kNoOwner;
@@ -33,16 +33,16 @@ struct AttachedJobOptions {
 
 // The work loop starts at once, on a thread of its own, and works until the
 // job is stopped, fails here, or this is destroyed. Thread-safe.
-class AttachedJob {
+class TrainingJob {
  public:
   // InvalidArgument: the segment was planned for another model.
-  static absl::StatusOr<std::unique_ptr<AttachedJob>> Start(
-      AttachedJobOptions options, std::unique_ptr<Workplace> workplace,
+  static absl::StatusOr<std::unique_ptr<TrainingJob>> Start(
+      TrainingJobOptions options, std::unique_ptr<Workplace> workplace,
       std::unique_ptr<Segment> segment);
   // Stop(), then waits for the work loop.
-  ~AttachedJob();
-  AttachedJob(const AttachedJob&) = delete;
-  AttachedJob& operator=(const AttachedJob&) = delete;
+  ~TrainingJob();
+  TrainingJob(const TrainingJob&) = delete;
+  TrainingJob& operator=(const TrainingJob&) = delete;
 
   const std::string& job_id() const { return options_.job_id; }
 
@@ -60,13 +60,13 @@ class AttachedJob {
   uint64_t batches() const { return trainer_.batches(); }
 
  private:
-  AttachedJob(AttachedJobOptions options, std::unique_ptr<Workplace> workplace,
+  TrainingJob(TrainingJobOptions options, std::unique_ptr<Workplace> workplace,
               std::unique_ptr<Segment> segment);
   void Run();
   absl::Status Loop();
   std::function<absl::Status()> CheckOf(const CallLimits& limits) const;
 
-  const AttachedJobOptions options_;
+  const TrainingJobOptions options_;
   const std::unique_ptr<Workplace> workplace_;
   const std::unique_ptr<Segment> segment_;
   JobTrainer trainer_;  // Used by whoever has the turn.
@@ -86,4 +86,4 @@ absl::StatusOr<EvaluationAnswer> EvaluateSplits(
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_DAEMON_ATTACHED_JOB_H_
+#endif  // FGNN_TRAINER_SERVICE_DAEMON_TRAINING_JOB_H_

@@ -1,4 +1,4 @@
-#include "trainer_service/daemon/attached_job.h"
+#include "trainer_service/daemon/training_job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ CallLimits Patient() {
   return limits;
 }
 
-class AttachedJobTest : public testing::Test {
+class TrainingJobTest : public testing::Test {
  protected:
   void SetUp() override {
     WriteSmallDataset(folder_ / "data");
@@ -58,10 +58,10 @@ class AttachedJobTest : public testing::Test {
     return *std::move(segment);
   }
 
-  std::unique_ptr<AttachedJob> Attach(const fs::path& dataset) {
+  std::unique_ptr<TrainingJob> Attach(const fs::path& dataset) {
     auto workplace = Workplace::OpenForJob(SmallJob(dataset), 2);
     EXPECT_THAT(workplace, IsOk());
-    AttachedJobOptions options;
+    TrainingJobOptions options;
     options.job_id = kJobId;
     options.spec = SmallJob(dataset);
     options.owner = 2;
@@ -70,11 +70,11 @@ class AttachedJobTest : public testing::Test {
       failed_.Notify();
     };
     auto job =
-        AttachedJob::Start(std::move(options), *std::move(workplace), Map());
+        TrainingJob::Start(std::move(options), *std::move(workplace), Map());
     EXPECT_THAT(job, IsOk());
     return *std::move(job);
   }
-  std::unique_ptr<AttachedJob> Attach() { return Attach(folder_ / "data"); }
+  std::unique_ptr<TrainingJob> Attach() { return Attach(folder_ / "data"); }
 
   // Opens an epoch, samples it, waits until it is committed.
   void TrainThrough(uint64_t epoch) {
@@ -106,8 +106,8 @@ class AttachedJobTest : public testing::Test {
   absl::Notification failed_;
 };
 
-TEST_F(AttachedJobTest, TrainsEvaluatesAndSavesAnEpochAtATime) {
-  const std::unique_ptr<AttachedJob> job = Attach();
+TEST_F(TrainingJobTest, TrainsEvaluatesAndSavesAnEpochAtATime) {
+  const std::unique_ptr<TrainingJob> job = Attach();
   TrainThrough(0);
   FGNN_ASSERT_OK_AND_ASSIGN(
       const EvaluationAnswer answer,
@@ -147,8 +147,8 @@ TEST_F(AttachedJobTest, TrainsEvaluatesAndSavesAnEpochAtATime) {
   EXPECT_FALSE(failed_.HasBeenNotified());
 }
 
-TEST_F(AttachedJobTest, RefusesCommandsThatMakeNoSense) {
-  const std::unique_ptr<AttachedJob> job = Attach();
+TEST_F(TrainingJobTest, RefusesCommandsThatMakeNoSense) {
+  const std::unique_ptr<TrainingJob> job = Attach();
   TrainThrough(0);
   EXPECT_THAT(job->Evaluate(Query({"dev"}), Patient()),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -164,8 +164,8 @@ TEST_F(AttachedJobTest, RefusesCommandsThatMakeNoSense) {
       StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(AttachedJobTest, EndsCommandsOfCallersThatAreGone) {
-  const std::unique_ptr<AttachedJob> job = Attach();
+TEST_F(TrainingJobTest, EndsCommandsOfCallersThatAreGone) {
+  const std::unique_ptr<TrainingJob> job = Attach();
   TrainThrough(0);
   CallLimits gone = Patient();
   gone.is_cancelled = [] { return true; };
@@ -180,9 +180,9 @@ TEST_F(AttachedJobTest, EndsCommandsOfCallersThatAreGone) {
               StatusIs(absl::StatusCode::kCancelled));
 }
 
-TEST_F(AttachedJobTest, ReportsWhyItCannotGoOnAndStaysAlive) {
+TEST_F(TrainingJobTest, ReportsWhyItCannotGoOnAndStaysAlive) {
   WriteSmallDataset(folder_ / "broken", /*broken=*/true);
-  const std::unique_ptr<AttachedJob> job = Attach(folder_ / "broken");
+  const std::unique_ptr<TrainingJob> job = Attach(folder_ / "broken");
   queue_->OpenForSampling(7);
   board_->OpenForTraining(3);
   ASSERT_TRUE(SampleNext(&*sampler_, segment_->options().job_key));
@@ -197,17 +197,17 @@ TEST_F(AttachedJobTest, ReportsWhyItCannotGoOnAndStaysAlive) {
   }
 }
 
-TEST_F(AttachedJobTest, LeavesAStoppedJobWithoutAFailure) {
-  std::unique_ptr<AttachedJob> job = Attach();
+TEST_F(TrainingJobTest, LeavesAStoppedJobWithoutAFailure) {
+  std::unique_ptr<TrainingJob> job = Attach();
   queue_->Stop();
   job.reset();
   EXPECT_FALSE(failed_.HasBeenNotified());
 }
 
 // The checkpoint of a run is all that predict needs.
-TEST_F(AttachedJobTest, ItsCheckpointPredicts) {
+TEST_F(TrainingJobTest, ItsCheckpointPredicts) {
   {
-    const std::unique_ptr<AttachedJob> job = Attach();
+    const std::unique_ptr<TrainingJob> job = Attach();
     TrainThrough(0);
     fs::create_directories(folder_ / "run" / "checkpoints");
     for (const uint32_t epoch : {1, 9999, 10000}) {
