@@ -1,0 +1,184 @@
+"""Bad input is answered with one line that names it, and exit code 2."""
+
+import ast
+import os
+import shutil
+import struct
+
+import harness
+
+
+class Array:
+    """A .npy file of which single values can be changed in place."""
+
+    def __init__(self, path):
+        self.path = path
+        with open(path, 'rb') as file:
+            assert file.read(6) == b'\x93NUMPY'
+            major, _ = file.read(2)
+            size, = (struct.unpack('<H', file.read(2)) if major == 1 else
+                     struct.unpack('<I', file.read(4)))
+            self.header = ast.literal_eval(file.read(size).decode('latin1'))
+            self.offset = file.tell()
+
+    def put(self, index, *values):
+        code = {'<i8': 'q', '<u4': 'I', '<f4': 'f'}[self.header['descr']]
+        item = struct.calcsize('<' + code)
+        size = os.path.getsize(self.path)
+        start = self.offset + index * item if index >= 0 else size + index * item
+        with open(self.path, 'r+b') as file:
+            file.seek(start)
+            file.write(struct.pack(f'<{len(values)}{code}', *values))
+
+
+def write_empty_ids(path):
+    header = b"{'descr': '<i8', 'fortran_order': False, 'shape': (0,), }"
+    header += b' ' * (-(len(header) + 11) % 64) + b'\n'
+    path.write_bytes(b'\x93NUMPY\x01\x00' + struct.pack('<H', len(header)) +
+                     header)
+
+
+class BadInputTest(harness.ServiceTest):
+
+    graph = ('--nodes', '500', '--features', '8', '--classes', '4',
+             '--train-fraction', '0.3', '--seed', '7')
+
+    def assert_refused(self, *names, settings=None, words=()):
+        """`fgnn run` is refused in one line that has all of `names`."""
+        run = self.service.fgnn(
+            'run', *self.service.job_words(settings), *words, check=False)
+        self.assertEqual(run.returncode, 2, run.stdout + run.stderr)
+        self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
+        for name in names:
+            self.assertIn(str(name), run.stderr)
+        self.assert_nothing_left()
+
+    def file(self, name):
+        return self.service.dataset / name
+
+    # The dataset.
+
+    def test_missing_array(self):
+        for name in ('csc_indptr.npy', 'indices.npy', 'features.npy',
+                     'labels.npy', 'train.npy', 'metadata.yaml'):
+            with self.subTest(name):
+                aside = self.service.folder / name
+                os.rename(self.file(name), aside)
+                self.assert_refused(self.service.dataset, name)
+                os.rename(aside, self.file(name))
+
+    def test_truncated_array(self):
+        for name in ('csc_indptr.npy', 'indices.npy', 'features.npy'):
+            with self.subTest(name):
+                aside = self.service.folder / name
+                shutil.copy(self.file(name), aside)
+                os.truncate(self.file(name), os.path.getsize(aside) - 100)
+                self.assert_refused(self.file(name))
+                os.rename(aside, self.file(name))
+
+    def test_index_out_of_range(self):
+        Array(self.file('indices.npy')).put(3, 500)
+        self.assert_refused(self.file('indices.npy'), 500)
+
+    def test_indptr_that_falls(self):
+        Array(self.file('csc_indptr.npy')).put(10, 0)
+        self.assert_refused(self.file('csc_indptr.npy'))
+
+    def test_nan_features(self):
+        Array(self.file('features.npy')).put(17, float('nan'))
+        self.assert_refused(self.file('features.npy'))
+
+    def test_labels_out_of_range(self):
+        Array(self.file('labels.npy')).put(0, *([99] * 500))
+        self.assert_refused(self.file('labels.npy'), 99)
+
+    def test_empty_train_set(self):
+        write_empty_ids(self.file('train.npy'))
+        self.assert_refused(self.service.dataset, 'train.npy')
+
+    def test_dataset_that_is_not_there(self):
+        self.assert_refused('/nonexistent/graph',
+                            settings={'dataset': '/nonexistent/graph'})
+
+    def test_dataset_that_is_not_readable(self):
+        # Root reads everything unless it gives that up.
+        setpriv = shutil.which('setpriv')
+        if os.geteuid() == 0 and setpriv is None:
+            self.skipTest('needs setpriv to run without root\'s privileges')
+        os.chmod(self.file('features.npy'), 0)
+        plain = harness.BIN_DIR / 'fgnn'
+        words = [str(plain)]
+        if os.geteuid() == 0:
+            dropped = '-dac_override,-dac_read_search'
+            words = [setpriv, f'--bounding-set={dropped}',
+                     f'--inh-caps={dropped}', *words]
+        run = harness.subprocess.run(
+            [*words, '--state-dir', self.service.state_dir, 'run',
+             *self.service.job_words()], capture_output=True, text=True,
+            check=False, timeout=harness.COMMAND_SECONDS)
+        self.assertEqual(run.returncode, 2, run.stdout + run.stderr)
+        self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
+        self.assertIn(str(self.file('features.npy')), run.stderr)
+        self.assert_nothing_left()
+
+    # The job.
+
+    def test_unknown_key(self):
+        job = self.service.folder / 'wrong.yaml'
+        job.write_text(
+            f'dataset: {self.service.dataset}\nsampling:\n  fanout: [5]\n',
+            encoding='utf-8')
+        run = self.service.fgnn('run', str(job), check=False)
+        self.assertEqual(run.returncode, 2)
+        self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
+        self.assertIn(f'{job}:3', run.stderr)
+        self.assertIn("'fanout'", run.stderr)
+        self.assertIn("'fanouts'", run.stderr)
+        self.assertFalse(self.service.state_dir.exists())
+
+    def test_values_out_of_range(self):
+        cases = {
+            'sampling.fanouts': ('[0, 5]', '[1000000000, 5]', '[5, -2]', 'x'),
+            'sampling.batch_size': ('0', '-1', '1.5'),
+            'training.epochs': ('0', 'many'),
+            'training.learning_rate': ('-1', 'nan'),
+            'model.layers': ('0',),
+            'model.kind': ('graphsaeg',),
+            'limits.memory': ('lots',),
+            'cache.capacity': ('2',),
+        }
+        for field, values in cases.items():
+            for value in values:
+                with self.subTest(f'{field}={value}'):
+                    self.assert_refused(field.rsplit('.', maxsplit=1)[-1],
+                                        settings={field: value})
+
+    def test_devices_that_are_not_there(self):
+        for name in ('cpu:99', 'gpu'):
+            with self.subTest(name):
+                self.assert_refused(name, settings={'devices': f'[{name}]'})
+
+    def test_more_layers_than_hops(self):
+        self.assert_refused('layers', 'fanouts', settings={'model.layers': 3})
+
+    def test_override_without_a_value_or_with_an_unknown_key(self):
+        self.assert_refused('training.epochs',
+                            words=('--set', 'training.epochs'))
+        self.assert_refused('epoch', "'epochs'",
+                            words=('--set', 'training.epoch=3'))
+
+    def test_a_memory_limit_below_what_the_job_needs(self):
+        self.assert_refused('limits.memory', settings={'limits.memory': '1MiB'})
+
+    def test_a_job_file_that_is_not_there(self):
+        run = self.service.fgnn('run', '/nonexistent.yaml', check=False)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn('/nonexistent.yaml', run.stderr)
+
+    def test_a_state_folder_whose_sockets_would_have_too_long_names(self):
+        self.service.state_dir = self.service.folder / ('x' * 100)
+        self.assert_refused('107')
+
+
+if __name__ == '__main__':
+    harness.main()

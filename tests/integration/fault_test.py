@@ -1,0 +1,67 @@
+"""A daemon that is killed costs a batch, and changes no result."""
+
+import json
+import os
+import signal
+
+import harness
+
+# Seconds of work in small batches, so that each kill meets another moment.
+JOB = {'training.batches_per_step': 2, 'training.epochs': 4000,
+       'training.checkpoint_every': 0, 'training.evaluate_every': 0,
+       'samplers': 2, 'trainers': 2, 'limits.restarts': 20}
+KILLS = ('fgnn-sampler', 'fgnn-trainer') * 3
+
+
+class KillTest(harness.ServiceTest):
+
+    def run_with_kills(self):
+        run_dir = self.service.folder / 'killed'
+        self.service.fgnn('up')
+        job = self.service.json(
+            'submit', *self.service.job_words(JOB), '--run-dir',
+            str(run_dir))['job_id']
+        goal = 0
+        for program in KILLS:
+            progress = self.service.follow(
+                job, lambda p: p.get('batches_committed', 0) > goal)
+            goal = progress['batches_committed'] + 1000
+            victim = max(pid for pid, name in self.service.processes().items()
+                         if name == program)
+            os.kill(victim, signal.SIGKILL)
+        self.service.fgnn('watch', job)
+        self.service.fgnn('down')
+        self.assert_nothing_left()
+        return run_dir
+
+    def test_killed_daemons_change_no_weight(self):
+        run_dir = self.run_with_kills()
+        summary = json.loads((run_dir / 'summary.json').read_text())
+        self.assertEqual(summary['state'], 'completed')
+        self.assertEqual(summary['batches_committed'],
+                         summary['batches_expected'])
+        self.assertEqual(summary['restarts'], len(KILLS))
+        expected = harness.last_weights(self.service.run(JOB))
+        self.assertTrue(harness.last_weights(run_dir) == expected,
+                        'the weights differ from those of a run without faults')
+
+
+class RestartBudgetTest(harness.ServiceTest):
+
+    def test_a_job_whose_daemons_keep_dying_fails_and_says_so(self):
+        self.service.fgnn('up')
+        words = self.service.job_words(harness.ENDLESS, **{
+            'limits.restarts': 0})
+        job = self.service.json('submit', *words)['job_id']
+        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        executors = self.service.json('show', job)['progress']['executors']
+        os.kill(executors[0]['pid'], signal.SIGKILL)
+        watch = self.service.fgnn('watch', job, check=False)
+        self.assertEqual(watch.returncode, 1, watch.stderr)
+        self.assertIn(executors[0]['name'], watch.stderr)
+        self.service.fgnn('down')
+        self.assert_nothing_left()
+
+
+if __name__ == '__main__':
+    harness.main()

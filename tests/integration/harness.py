@@ -1,0 +1,268 @@
+"""What the integration tests share: a service's state folder of their own, the
+real programs in it, and a look at what they leave behind.
+
+Programs are those of $FGNN_BIN_DIR. Every wait has a deadline, and a test that
+fails leaves no process either.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import selectors
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+COMMAND_SECONDS = 90
+# Time for a process that was told to go, or killed, to be gone.
+END_SECONDS = 30
+
+BIN_DIR = pathlib.Path(os.environ.get('FGNN_BIN_DIR', '.build/release/bin'))
+DAEMONS = ('fgnn-scheduler', 'fgnn-sampler', 'fgnn-trainer')
+
+SMALL_JOB = {
+    'model.layers': 2, 'model.hidden': 16, 'sampling.fanouts': '[5, 5]',
+    'sampling.batch_size': 64, 'training.epochs': 2, 'training.seed': 3,
+    'devices': '[cpu:0]',
+}
+# Goes on until it is cancelled.
+ENDLESS = {'training.epochs': 1000000, 'training.evaluate_every': 0,
+           'training.checkpoint_every': 0}
+
+
+class Service:
+    """A state folder, and the commands of `fgnn` in it."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.state_dir = self.folder / 'state'
+        self.dataset = self.folder / 'graph'
+
+    def fgnn(self, *args, check=True, **options):
+        """Runs a command to its end; asserts that it succeeds if `check`."""
+        result = subprocess.run(
+            [BIN_DIR / 'fgnn', '--state-dir', self.state_dir, *args],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=COMMAND_SECONDS, check=False, **options)
+        if check and result.returncode != 0:
+            raise AssertionError(
+                f'fgnn {args} ended with {result.returncode}: {result.stderr}')
+        return result
+
+    def json(self, *args):
+        return json.loads(self.fgnn(*args, '--json').stdout)
+
+    def start(self, *args):
+        """Starts a command; its stdout is a pipe of lines."""
+        return subprocess.Popen(
+            [BIN_DIR / 'fgnn', '--state-dir', self.state_dir, *args],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+
+    def job_words(self, settings=None, **more):
+        """JOB and --set words of the small job with some fields changed."""
+        job = self.folder / 'job.yaml'
+        job.write_text(f'dataset: {self.dataset}\n', encoding='utf-8')
+        fields = {**SMALL_JOB, **(settings or {}), **more}
+        words = [str(job)]
+        for key, value in fields.items():
+            words += ['--set', f'{key}={value}']
+        return words
+
+    def run(self, settings=None, *words):
+        """Runs a job to its end; its run folder."""
+        run_dir = tempfile.mkdtemp(prefix='run-', dir=self.folder)
+        self.fgnn('run', *self.job_words(settings), '--run-dir', run_dir,
+                  *words)
+        return pathlib.Path(run_dir)
+
+    def follow(self, job_id, condition, seconds=COMMAND_SECONDS):
+        """Watches a job until a line of progress meets `condition`."""
+        watch = self.start('watch', job_id, '--json')
+        try:
+            for line in lines_within(watch.stdout, seconds):
+                progress = json.loads(line)
+                if condition(progress):
+                    return progress
+            raise AssertionError(
+                f'job {job_id} ended first: {watch.stderr.read().decode()}')
+        finally:
+            watch.kill()
+            watch.communicate()
+
+    def processes(self):
+        """{pid: program} of the daemons of this state folder."""
+        found = {}
+        for entry in pathlib.Path('/proc').iterdir():
+            if not entry.name.isdigit():
+                continue
+            with contextlib.suppress(OSError):
+                words = (entry / 'cmdline').read_bytes().split(b'\0')
+                program = os.path.basename(words[0].decode())
+                if (program in DAEMONS and
+                        str(self.state_dir).encode() in words):
+                    found[int(entry.name)] = program
+        return found
+
+    def segments(self):
+        """Segments of jobs that a daemon of the folder has open or mapped."""
+        found = []
+        for pid, program in self.processes().items():
+            with contextlib.suppress(OSError):
+                if 'memfd:fgnn-segment' in pathlib.Path(
+                        f'/proc/{pid}/maps').read_text(encoding='utf-8'):
+                    found.append(f'{program} {pid} maps one')
+            for link in pathlib.Path(f'/proc/{pid}/fd').glob('*'):
+                with contextlib.suppress(OSError):
+                    if 'memfd:fgnn-segment' in os.readlink(link):
+                        found.append(f'{program} {pid} has one open')
+        return found
+
+    def wait_until_gone(self):
+        """Waits until no daemon of the folder is left; what is, in the end."""
+        deadline = time.monotonic() + END_SECONDS
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                process = os.pidfd_open(pid)
+                with selectors.DefaultSelector() as selector:
+                    selector.register(process, selectors.EVENT_READ)
+                    selector.select(max(0, deadline - time.monotonic()))
+                os.close(process)
+        return self.processes()
+
+    def leftovers(self):
+        """Sockets, and files that say that they are temporary."""
+        found = []
+        for path in self.folder.rglob('*'):
+            with contextlib.suppress(OSError):
+                temporary = ('.tmp' in path.name or '.partial' in path.name)
+                if path.is_socket() or temporary:
+                    found.append(str(path))
+        return found
+
+    def kill_all(self):
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.wait_until_gone()
+
+
+def lines_within(stream, seconds):
+    """Lines of a pipe; AssertionError once the time is up."""
+    deadline = time.monotonic() + seconds
+    rest = b''
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        while selector.select(max(0, deadline - time.monotonic())):
+            chunk = os.read(stream.fileno(), 65536)
+            if not chunk:
+                return
+            *lines, rest = (rest + chunk).split(b'\n')
+            yield from lines
+    raise AssertionError(f'nothing came within {seconds} s')
+
+
+def tensors(file):
+    """{name: (type, shape, bytes)} of a safetensors file."""
+    content = pathlib.Path(file).read_bytes()
+    header_bytes, = struct.unpack('<Q', content[:8])
+    header = json.loads(content[8:8 + header_bytes])
+    data = content[8 + header_bytes:]
+    return {
+        name: (entry['dtype'], tuple(entry['shape']),
+               data[slice(*entry['data_offsets'])])
+        for name, entry in header.items() if name != '__metadata__'
+    }
+
+
+def last_weights(run_dir):
+    """The tensors of the newest checkpoint of a run."""
+    checkpoints = sorted((run_dir / 'checkpoints').glob('epoch-*.safetensors'))
+    if not checkpoints:
+        raise AssertionError(f'no checkpoint in {run_dir}')
+    found = tensors(checkpoints[-1])
+    if not found:
+        raise AssertionError(f'no tensor in {checkpoints[-1]}')
+    return found
+
+
+class ServiceTest(unittest.TestCase):
+    """Each test has a service's folder with a small graph in it."""
+
+    graph = ('--nodes', '2000', '--features', '16', '--classes', '4',
+             '--train-fraction', '0.3', '--seed', '7')
+    maxDiff = 4000
+
+    @classmethod
+    def setUpClass(cls):
+        # Sockets have short names.
+        cls.graphs = Service(tempfile.mkdtemp(prefix='fgnn-it-', dir='/tmp'))
+        cls.addClassCleanup(shutil.rmtree, cls.graphs.folder)
+        cls.graphs.fgnn('dataset', 'generate', 'sbm', *cls.graph, '--out',
+                        cls.graphs.dataset)
+
+    def setUp(self):
+        self.service = Service(tempfile.mkdtemp(prefix='fgnn-it-', dir='/tmp'))
+        self.addCleanup(shutil.rmtree, self.service.folder)
+        self.addCleanup(self.service.kill_all)
+        shutil.copytree(self.graphs.dataset, self.service.dataset)
+
+    def assert_nothing_left(self):
+        self.assertEqual(self.service.wait_until_gone(), {},
+                         'processes were left')
+        self.assertEqual(self.service.leftovers(), [])
+
+
+class _XmlResult(unittest.TextTestResult):
+    """Keeps what a report of test cases needs."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.cases = []
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.cases.append((test, time.monotonic()))
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.cases[-1] = (test, time.monotonic() - self.cases[-1][1])
+
+
+def _write_report(result, folder):
+    name = pathlib.Path(sys.argv[0]).stem
+    failed = {str(test): text for test, text in
+              result.failures + result.errors + result.expectedFailures}
+    skipped = {str(test): reason for test, reason in result.skipped}
+    suite = ElementTree.Element(
+        'testsuite', name=name, tests=str(len(result.cases)),
+        failures=str(len(failed)), skipped=str(len(skipped)), errors='0',
+        time=f'{sum(seconds for _, seconds in result.cases):.3f}')
+    for test, seconds in result.cases:
+        case = ElementTree.SubElement(
+            suite, 'testcase', classname=name,
+            name=test.id().rsplit('.', 1)[-1], time=f'{seconds:.3f}')
+        if str(test) in failed:
+            failure = ElementTree.SubElement(case, 'failure')
+            failure.text = failed[str(test)]
+        elif str(test) in skipped:
+            ElementTree.SubElement(case, 'skipped',
+                                   message=skipped[str(test)])
+    ElementTree.ElementTree(suite).write(pathlib.Path(folder) / f'{name}.xml')
+
+
+def main():
+    """Runs the tests of the script; a report as GTEST_OUTPUT=xml:FOLDER/ asks."""
+    runner = unittest.TextTestRunner(verbosity=2, resultclass=_XmlResult)
+    result = unittest.main(testRunner=runner, exit=False).result
+    kind, _, folder = os.environ.get('GTEST_OUTPUT', '').partition(':')
+    if kind == 'xml':
+        _write_report(result, folder)
+    sys.exit(not result.wasSuccessful())

@@ -1,0 +1,212 @@
+"""A job from its file to its results."""
+
+import csv
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+
+import harness
+
+
+class RunTest(harness.ServiceTest):
+
+    def test_run_starts_a_service_for_the_job_and_leaves_its_results(self):
+        run_dir = self.service.folder / 'results'
+        run = self.service.fgnn(
+            'run', *self.service.job_words({'training.epochs': 3}),
+            '--run-dir', str(run_dir), '--digest')
+        self.assert_nothing_left()
+
+        summary = json.loads((run_dir / 'summary.json').read_text())
+        self.assertEqual(summary['state'], 'completed')
+        self.assertEqual(summary['epochs'], 3)
+        self.assertEqual(summary['batches_committed'],
+                         summary['batches_expected'])
+        self.assertEqual(summary['restarts'], 0)
+        # Labels can be learnt; a guess is right in a quarter.
+        self.assertGreater(summary['test_accuracy'], 0.5)
+        epochs = [json.loads(line) for line in
+                  (run_dir / 'metrics.jsonl').read_text().splitlines()]
+        self.assertEqual([epoch['epoch'] for epoch in epochs], [0, 1, 2])
+        self.assertEqual(
+            sum(epoch['batches'] for epoch in epochs),
+            summary['batches_expected'])
+        self.assertEqual(
+            len((run_dir / 'batches.crc').read_text().splitlines()),
+            summary['batches_expected'])
+        self.assertIn('fanouts', (run_dir / 'job.yaml').read_text())
+
+        self.assertIn('epoch 3/3', run.stdout)
+        for stage in ('sample', 'id_map', 'extract', 'train', 'sync'):
+            self.assertRegex(run.stdout, rf'(?m)^{stage} +[0-9.]+ +[0-9.]+ %$')
+        self.assertIn('test accuracy', run.stdout)
+        self.assertIn(str(run_dir), run.stdout)
+
+    def test_json_lines_end_in_the_summary(self):
+        run = self.service.fgnn('run', *self.service.job_words(), '--json')
+        lines = [json.loads(line) for line in run.stdout.splitlines()]
+        self.assertEqual({line['type'] for line in lines},
+                         {'progress', 'epoch', 'summary'})
+        self.assertEqual(lines[-1]['type'], 'summary')
+        self.assertEqual(lines[-1]['state'], 'completed')
+        self.assertIn('train', lines[-1]['stages'])
+
+    def test_a_terminal_gets_a_bar_that_is_wiped(self):
+        ours, theirs = pty.openpty()
+        run = subprocess.Popen(
+            [harness.BIN_DIR / 'fgnn', '--state-dir', self.service.state_dir,
+             'run', *self.service.job_words({'training.epochs': 20})],
+            stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE)
+        os.close(theirs)
+        shown = b''
+        try:
+            while chunk := os.read(ours, 65536):
+                shown += chunk
+        except OSError:  # Linux's end of file of a terminal.
+            pass
+        _, err = run.communicate(timeout=harness.COMMAND_SECONDS)
+        os.close(ours)
+        self.assertEqual(run.returncode, 0, err)
+        self.assertRegex(shown.decode(), r'\r\x1b\[Kepoch \d+/20 \[=*>? *\] ')
+        self.assertRegex(shown.decode(), r'\r\x1b\[Kepoch 1/20  loss')
+
+    def test_the_same_results_folder_is_not_used_twice(self):
+        run_dir = self.service.run()
+        again = self.service.fgnn('run', *self.service.job_words(),
+                                  '--run-dir', str(run_dir), check=False)
+        self.assertEqual(again.returncode, 2, again.stderr)
+        self.assertIn(str(run_dir), again.stderr)
+        self.assert_nothing_left()
+
+
+class ProcessesTest(harness.ServiceTest):
+
+    def submit_endless(self):
+        self.service.fgnn('up')
+        job = self.service.json('submit', *self.service.job_words(
+            harness.ENDLESS))['job_id']
+        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        return job
+
+    def test_three_kinds_of_process_and_cancel_leaves_nothing_of_a_job(self):
+        job = self.submit_endless()
+        self.assertEqual(set(self.service.processes().values()),
+                         set(harness.DAEMONS))
+        executors = self.service.json('show', job)['progress']['executors']
+        self.assertEqual({e['role'] for e in executors},
+                         {'sampler', 'trainer'})
+        self.assertLessEqual({e['pid'] for e in executors},
+                             set(self.service.processes()))
+        self.assertNotEqual(self.service.segments(), [])
+
+        cancelled = self.service.json('cancel', job[:6])
+        self.assertEqual(cancelled['state'], 'cancelled')
+        self.assertEqual(self.service.segments(), [])
+        # The service keeps a pair of daemons for its device, at work for none.
+        executors = self.service.json('status')['executors']
+        self.assertEqual({e['job_id'] for e in executors} - {''}, set())
+        names = {os.path.basename(path).removesuffix('.sock')
+                 for path in self.service.leftovers()}
+        self.assertLessEqual(
+            names, {'scheduler', 'host'} | {e['name'] for e in executors})
+        self.assertEqual(self.service.json('cancel', job)['state'],
+                         'cancelled', 'cancel is idempotent')
+        self.service.fgnn('down')
+        self.assert_nothing_left()
+
+    def follow_a_run(self):
+        """`fgnn run` of an endless job that has committed batches."""
+        run = self.service.start('run', *self.service.job_words(
+            harness.ENDLESS), '--json')
+        for line in harness.lines_within(run.stdout, harness.COMMAND_SECONDS):
+            progress = json.loads(line)
+            if progress.get('batches_committed', 0) > 0:
+                return run, progress['job_id']
+        raise AssertionError(run.stderr.read().decode())
+
+    def assert_goes_on_and_can_be_cancelled(self, job, committed):
+        self.service.follow(
+            job, lambda p: p.get('batches_committed', 0) > committed)
+        self.service.fgnn('cancel', job)
+        # It was started for this job alone.
+        self.assert_nothing_left()
+
+    def test_killing_run_does_not_end_the_job(self):
+        run, job = self.follow_a_run()
+        run.kill()
+        run.communicate(timeout=harness.END_SECONDS)
+        now = self.service.json('show', job)['progress']['batches_committed']
+        self.assert_goes_on_and_can_be_cancelled(job, now + 20)
+
+    def test_ctrl_c_leaves_the_job_and_says_how_to_go_on(self):
+        run, job = self.follow_a_run()
+        run.send_signal(signal.SIGINT)
+        _, err = run.communicate(timeout=harness.END_SECONDS)
+        self.assertEqual(run.returncode, 130, err)
+        self.assertRegex(err.decode(),
+                         rf"watch {job}'.*{re.escape('cancel ' + job)}'")
+        now = self.service.json('show', job)['progress']['batches_committed']
+        self.assert_goes_on_and_can_be_cancelled(job, now + 20)
+
+    def test_run_reports_a_job_that_somebody_cancels(self):
+        run, job = self.follow_a_run()
+        self.service.fgnn('cancel', job)
+        out, err = run.communicate(timeout=harness.END_SECONDS)
+        self.assertEqual(run.returncode, 1, err)
+        self.assertEqual(err.decode(), f'fgnn: job {job} was cancelled\n')
+        self.assertEqual(json.loads(out.splitlines()[-1])['state'],
+                         'cancelled')
+        self.assert_nothing_left()
+
+
+class QueueTest(harness.ServiceTest):
+
+    def test_jobs_wait_for_each_other_and_can_be_looked_at(self):
+        self.service.fgnn('up')
+        words = self.service.job_words(harness.ENDLESS)
+        first = self.service.fgnn('submit', *words).stdout.strip()
+        second = self.service.fgnn('submit', *words).stdout.strip()
+        self.service.follow(first, lambda p: p.get('batches_committed', 0) > 0)
+        self.assertEqual(self.service.json('show', second)['state'], 'queued')
+        listed = [job['job_id'] for job in self.service.json('jobs')['jobs']]
+        self.assertEqual(listed, [second, first], 'newest first')
+        spec = self.service.fgnn('show', first, '--spec').stdout
+        self.assertRegex(spec, r'batch_size: 64 +# .*vertices')
+        self.assertIn('sampler.0', self.service.fgnn('logs', first).stdout)
+        self.service.fgnn('cancel', first)
+        self.service.follow(second, lambda p: p.get('batches_committed', 0) > 0)
+
+        unknown = self.service.fgnn('show', 'nosuchjob', check=False)
+        self.assertEqual(unknown.returncode, 2)
+        self.assertIn('nosuchjob', unknown.stderr)
+
+
+class PredictTest(harness.ServiceTest):
+
+    def test_predicts_every_vertex_by_job_id_and_by_folder(self):
+        self.service.fgnn('up')
+        job = self.service.json('submit', *self.service.job_words(
+            {'training.epochs': 3}))
+        self.service.fgnn('watch', job['job_id'])
+        by_id = self.service.folder / 'by_id.csv'
+        by_folder = self.service.folder / 'by_folder.csv'
+        for run, out in ((job['job_id'], by_id), (job['run_dir'], by_folder)):
+            self.service.fgnn('predict', run, '--dataset',
+                              str(self.service.dataset), '--out', str(out))
+        with open(by_id, encoding='utf-8') as file:
+            rows = list(csv.reader(file))
+        self.assertIn(len(rows), (2000, 2001))
+        self.assertEqual(by_id.read_bytes(), by_folder.read_bytes())
+
+    def test_a_run_that_is_not_there_is_named(self):
+        answer = self.service.fgnn('predict', 'nothing', '--dataset', 'x',
+                                   '--out', 'y', check=False)
+        self.assertEqual(answer.returncode, 2)
+        self.assertIn("'nothing'", answer.stderr)
+
+
+if __name__ == '__main__':
+    harness.main()

@@ -1,0 +1,116 @@
+"""The service: it starts, says what it does, and leaves nothing behind."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+
+import harness
+
+
+class UpAndDownTest(harness.ServiceTest):
+
+    def test_up_is_idempotent_and_down_leaves_nothing(self):
+        first = self.service.json('up', '--devices', 'cpu:0')
+        self.assertEqual(first['devices'], ['cpu:0'])
+        self.assertTrue(os.path.exists(first['socket']))
+        self.assertEqual(os.stat(first['socket']).st_mode & 0o777, 0o660)
+        again = self.service.fgnn('up')
+        self.assertIn(f'already, pid {first["pid"]}', again.stdout)
+        self.assertEqual(self.service.json('status')['pid'], first['pid'])
+
+        self.assertTrue(self.service.json('down')['stopped'])
+        self.assert_nothing_left()
+        self.assertFalse(self.service.json('down')['stopped'])
+        status = self.service.fgnn('status', check=False)
+        self.assertEqual(status.returncode, 1)
+        self.assertIn('fgnn up', status.stderr)
+
+    def test_up_outlives_the_terminal_it_was_typed_in(self):
+        pid = self.service.json('up')['pid']
+        self.assertNotEqual(os.getsid(pid), os.getsid(0))
+        self.assertNotEqual(os.getpgid(pid), os.getpgid(0))
+
+    def test_a_service_that_was_killed_is_replaced(self):
+        pid = self.service.json('up')['pid']
+        os.kill(pid, signal.SIGKILL)
+        self.service.wait_until_gone()
+        self.assertNotEqual(self.service.json('up')['pid'], pid)
+        self.service.fgnn('down')
+        self.assert_nothing_left()
+
+    def test_down_cancels_what_runs(self):
+        self.service.fgnn('up')
+        job = self.service.json('submit', *self.service.job_words(
+            harness.ENDLESS))['job_id']
+        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        self.service.fgnn('down')
+        self.assert_nothing_left()
+
+    def test_two_services_in_one_folder_are_refused(self):
+        pid = self.service.json('up')['pid']
+        second = subprocess.run(
+            [harness.BIN_DIR / 'fgnn-scheduler', '--state-dir',
+             self.service.state_dir, '--spawn-daemons'],
+            capture_output=True, text=True, check=False,
+            timeout=harness.COMMAND_SECONDS)
+        self.assertEqual(second.returncode, 2, second.stderr)
+        self.assertEqual(len(second.stderr.splitlines()), 1, second.stderr)
+        self.assertIn(str(self.service.state_dir), second.stderr)
+        self.assertEqual(self.service.json('status')['pid'], pid)
+
+    def test_a_socket_in_use_by_something_else_is_named(self):
+        self.service.state_dir.mkdir()
+        with socket.socket(socket.AF_UNIX) as other:
+            path = str(self.service.state_dir / 'scheduler.sock')
+            other.bind(path)
+            other.listen()
+            for words in (['up'], ['run', *self.service.job_words()]):
+                answer = self.service.fgnn(*words, check=False)
+                self.assertEqual(answer.returncode, 2, answer.stderr)
+                self.assertEqual(len(answer.stderr.splitlines()), 1,
+                                 answer.stderr)
+                self.assertIn(path, answer.stderr)
+        self.assertEqual(self.service.processes(), {})
+
+
+class DoctorTest(harness.ServiceTest):
+
+    def test_finds_the_programs_and_what_they_need(self):
+        checks = {check['name']: check
+                  for check in self.service.json('doctor')['checks']}
+        self.assertTrue(all(check['ok'] for check in checks.values()), checks)
+        self.assertIn('fgnn-trainer', checks)
+        self.assertFalse(self.service.state_dir.exists())
+
+
+class StartUpTimeTest(harness.ServiceTest):
+
+    def test_fgnn_and_the_scheduler_load_neither_torch_nor_cuda(self):
+        for program in ('fgnn', 'fgnn-scheduler', 'fgnn-sampler'):
+            libraries = subprocess.run(
+                ['ldd', harness.BIN_DIR / program], capture_output=True,
+                text=True, check=True, timeout=60).stdout
+            self.assertNotRegex(libraries, 'lib(torch|c10|cud)', program)
+
+
+class JsonTest(harness.ServiceTest):
+
+    def test_every_answer_is_a_document(self):
+        self.service.fgnn('up')
+        job = self.service.json('submit', *self.service.job_words())['job_id']
+        self.service.fgnn('watch', job)
+        self.assertEqual(self.service.json('jobs')['jobs'][0]['job_id'], job)
+        self.assertEqual(self.service.json('show', job)['state'], 'completed')
+        self.assertEqual(
+            self.service.json('show', job, '--spec')['sampling']['fanouts'],
+            [5, 5])
+        for line in self.service.fgnn('logs', job,
+                                      '--json').stdout.splitlines():
+            self.assertIn('text', json.loads(line))
+        self.assertTrue(self.service.json('down')['stopped'])
+
+
+if __name__ == '__main__':
+    harness.main()
