@@ -38,9 +38,9 @@ uint32_t WantedSlots(const JobSpec& spec, uint64_t batches_per_epoch) {
                          uint64_t{spec.samplers} * sampler_threads +
                          uint64_t{2} * spec.trainers;
   const uint64_t wanted = std::max<uint64_t>(hands, kUsualSlots);
-  // More than an epoch's tasks are never in the queue at once.
+  // Two epochs are open at once, so that no more tasks are ever in the queue.
   return static_cast<uint32_t>(std::min<uint64_t>(
-      {wanted, std::max<uint64_t>(batches_per_epoch, 1), kMaxSlots}));
+      {wanted, std::max<uint64_t>(2 * batches_per_epoch, 1), kMaxSlots}));
 }
 
 SegmentOptions PlanSegment(const PlanInput& input) {

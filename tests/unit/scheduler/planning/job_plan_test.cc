@@ -66,7 +66,7 @@ TEST(PlanJobTest, NoOverflowBlocksWhereSlotsHoldTheBound) {
   EXPECT_EQ(plan.segment.num_overflow_blocks, 0U);
 }
 
-TEST(PlanJobTest, MoreExecutorsHaveMoreSlotsButNeverMoreThanAnEpoch) {
+TEST(PlanJobTest, MoreExecutorsHaveMoreSlotsButNeverMoreThanTwoEpochs) {
   PlanInput input = SomeInput();
   FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan few, PlanJob(input));
   input.spec.samplers = 4;
@@ -77,7 +77,7 @@ TEST(PlanJobTest, MoreExecutorsHaveMoreSlotsButNeverMoreThanAnEpoch) {
   EXPECT_EQ(many.segment.num_overflow_blocks, 4U);
   input.dataset.num_train = 3 * 1024;
   FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan small, PlanJob(input));
-  EXPECT_EQ(small.segment.num_slots, 3U);
+  EXPECT_EQ(small.segment.num_slots, 6U);
 }
 
 TEST(PlanJobTest, SlotsThatWereAskedForAreTaken) {
