@@ -86,8 +86,9 @@ absl::Status ImportTarget::WriteLines(
     const std::string_view text = line(i);
     if (text.find('\n') != std::string_view::npos) {
       return absl::InvalidArgumentError(
-          absl::StrCat(file, ": the name of vertex ", i,
-                       " holds a line end; take it out of the source"));
+          absl::StrCat(file, ": line ", i + 1,
+                       " would hold a line end itself; take it out of the name "
+                       "in the source"));
     }
     out << text << '\n';
   }

@@ -132,6 +132,7 @@ TEST_F(ImportCsvTest, BadNodesAreNamed) {
   ExpectError("id,a\nx,1\ny,inf\n", "nodes.csv:3: feature column 0");
   ExpectError("id,label,split\nx,1,dev\n", "nodes.csv:2: column 'split'");
   ExpectError("id,label,split\nx,,train\ny,1,\nz,1,\n", "has no label");
+  ExpectError("id\nx\ny\nz\n\"two\nlines\"\n", "names.txt: line 4 would hold");
   ExpectError("id\nx\ny\n", "edges.csv:3: vertex 'z' is not in the nodes file");
 }
 
