@@ -18,6 +18,11 @@ inline void HideFromCompiler(uint32_t* value) { asm("" : "+r"(*value)); }
 
 absl::StatusOr<std::unique_ptr<DirectIdMap>> DirectIdMap::Create(
     uint64_t num_nodes, uint64_t max_batch_nodes, uint32_t first_base) {
+  if (num_nodes >= UINT32_MAX) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("an id map of ", num_nodes, " vertices; ", UINT32_MAX - 1,
+                     " are the most that it takes"));
+  }
   std::unique_ptr<DirectIdMap> map(
       new DirectIdMap(num_nodes, max_batch_nodes, first_base));
   if (map->table_ == nullptr || map->nodes_ == nullptr) {

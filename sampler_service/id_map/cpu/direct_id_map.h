@@ -20,10 +20,10 @@ namespace fgnn {
 
 class DirectIdMap final : public IdMap {
  public:
-  // For vertices below num_nodes, of which a batch has at most
-  // max_batch_nodes (< 2^32 - 1). `first_base`: so that tests need not wait
-  // for the words to run out; >= 1. Pages are taken as they are touched.
-  // ResourceExhausted: no address space for the table.
+  // For vertices below num_nodes (< 2^32 - 1), of which a batch has at most
+  // max_batch_nodes. `first_base` >= 1: so that tests need not wait for the
+  // words to run out. Pages are taken as they are touched.
+  // InvalidArgument: num_nodes. ResourceExhausted: no memory for the table.
   static absl::StatusOr<std::unique_ptr<DirectIdMap>> Create(
       uint64_t num_nodes, uint64_t max_batch_nodes, uint32_t first_base = 1);
 
