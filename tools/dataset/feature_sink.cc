@@ -26,6 +26,14 @@ NpyType NpyTypeOf(FeatureType type) {
   return NpyType::kF32;
 }
 
+double LengthOf(absl::Span<const float> row, RowNorm norm) {
+  double sum = 0;
+  for (const double value : row) {
+    sum += norm == RowNorm::kL1 ? std::fabs(value) : value * value;
+  }
+  return norm == RowNorm::kL1 ? sum : std::sqrt(sum);
+}
+
 // Without a branch a value, so that it is vectorised.
 bool AllAtMost(absl::Span<const float> row, uint32_t magnitude_bits) {
   bool good = true;
@@ -39,21 +47,18 @@ bool AllAtMost(absl::Span<const float> row, uint32_t magnitude_bits) {
 
 absl::StatusOr<FeatureSink> FeatureSink::Create(
     const std::filesystem::path& path, uint64_t columns, FeatureType type,
-    bool normalize_rows) {
+    RowNorm norm) {
   if (columns == 0) {
     return absl::InvalidArgumentError("the features have no columns");
   }
   FGNN_ASSIGN_OR_RETURN(NpyWriter writer,
                         NpyWriter::Create(path, NpyTypeOf(type), {columns}));
-  return FeatureSink(std::move(writer), columns, type, normalize_rows);
+  return FeatureSink(std::move(writer), columns, type, norm);
 }
 
 FeatureSink::FeatureSink(NpyWriter writer, uint64_t columns, FeatureType type,
-                         bool normalize_rows)
-    : writer_(std::move(writer)),
-      columns_(columns),
-      type_(type),
-      normalize_rows_(normalize_rows) {
+                         RowNorm norm)
+    : writer_(std::move(writer)), columns_(columns), type_(type), norm_(norm) {
   buffer_.reserve(kBufferBytes + columns * BytesOf(type));
 }
 
@@ -83,10 +88,9 @@ absl::Status FeatureSink::AppendRow(absl::Span<const float> row) {
         absl::StrCat("vertex ", rows_, " has ", row.size(), " features where ",
                      columns_, " are expected"));
   }
-  if (normalize_rows_) {
-    double sum = 0;
-    for (const float value : row) sum += std::fabs(value);
-    const double scale = sum > 0 ? 1.0 / sum : 1.0;
+  if (norm_ != RowNorm::kNone) {
+    const double length = LengthOf(row, norm_);
+    const double scale = length > 0 ? 1.0 / length : 1.0;
     normalized_.resize(columns_);
     for (size_t i = 0; i < columns_; ++i) {
       normalized_[i] = static_cast<float>(row[i] * scale);

@@ -16,14 +16,17 @@
 
 namespace fgnn {
 
+// What each row is divided by: nothing, the sum of its absolute values, or its
+// Euclidean length. A row of zeros stays.
+enum class RowNorm : uint8_t { kNone, kL1, kL2 };
+
 // Not thread-safe. Memory: a buffer of about 1 MiB.
 class FeatureSink {
  public:
-  // columns >= 1. normalize_rows: each row is divided by the sum of its
-  // absolute values; a row of zeros stays.
+  // columns >= 1.
   static absl::StatusOr<FeatureSink> Create(const std::filesystem::path& path,
                                             uint64_t columns, FeatureType type,
-                                            bool normalize_rows);
+                                            RowNorm norm);
 
   // The next row, [columns]. InvalidArgument, naming row and column: a value
   // that is not finite, or that f16 cannot hold.
@@ -36,7 +39,7 @@ class FeatureSink {
 
  private:
   FeatureSink(NpyWriter writer, uint64_t columns, FeatureType type,
-              bool normalize_rows);
+              RowNorm norm);
   absl::Status CheckRow(absl::Span<const float> row) const;
   void Buffer(const float* values);
   absl::Status Flush();
@@ -44,7 +47,7 @@ class FeatureSink {
   NpyWriter writer_;
   uint64_t columns_;
   FeatureType type_;
-  bool normalize_rows_;
+  RowNorm norm_;
   uint64_t rows_ = 0;
   std::vector<float> normalized_;
   std::vector<std::byte> buffer_;

@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "shared/graph/dataset.h"
+#include "tools/dataset/feature_sink.h"
 #include "tools/dataset/progress.h"
 
 namespace fgnn {
@@ -27,8 +28,7 @@ struct ImportOptions {
   bool keep_duplicates = false;  // Else the first of equal edges stays.
   bool drop_self_loops = false;
   FeatureType feature_type = FeatureType::kFloat32;
-  // Divide each row of features by the sum of its absolute values.
-  bool normalize_features = false;
+  RowNorm feature_norm = RowNorm::kNone;
   uint32_t num_classes = 0;  // 0: one more than the highest label.
   // In (0, 1): a split is drawn from the labelled vertices, keyed by `seed`,
   // instead of taking the source's: this share to train, half of the rest each

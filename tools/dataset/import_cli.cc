@@ -235,10 +235,12 @@ class ImportCommands {
         .add_option_function<std::string>(
             "--normalize-features",
             [&options](const std::string& name) {
-              options.normalize_features = name == "rows";
+              options.feature_norm = name == "l1"   ? RowNorm::kL1
+                                     : name == "l2" ? RowNorm::kL2
+                                                    : RowNorm::kNone;
             },
-            "rows: each divided by its sum; default: none")
-        ->check(CLI::IsMember({"rows", "none"}));
+            "Divide each row by its sum (l1) or length (l2); default: none")
+        ->check(CLI::IsMember({"l1", "l2", "none"}));
     command.add_option("--classes", options.num_classes,
                        "Default: one more than the highest label");
     command.add_option("--train-fraction", options.train_fraction,

@@ -63,7 +63,7 @@ absl::Status ImportTarget::BeginFeatures(uint64_t columns) {
   FGNN_ASSIGN_OR_RETURN(
       features_,
       FeatureSink::Create(writer_.folder() / "features.npy", columns,
-                          options_.feature_type, options_.normalize_features));
+                          options_.feature_type, options_.feature_norm));
   return absl::OkStatus();
 }
 

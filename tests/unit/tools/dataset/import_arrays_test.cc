@@ -66,7 +66,7 @@ TEST_F(ImportNumpyTest, SparseFeaturesBecomeDenseRowsThatMayBeNormalised) {
   EXPECT_THAT(Features(2), ElementsAre(0, 6, 0, 0));
 
   std::filesystem::remove_all(options_.out);
-  options_.normalize_features = true;
+  options_.feature_norm = RowNorm::kL1;
   options_.feature_type = FeatureType::kFloat16;
   FGNN_ASSERT_OK(Import());
   FGNN_ASSERT_OK_AND_ASSIGN(
@@ -76,6 +76,17 @@ TEST_F(ImportNumpyTest, SparseFeaturesBecomeDenseRowsThatMayBeNormalised) {
       reinterpret_cast<const uint16_t*>(dataset.features().row(0));
   EXPECT_EQ(HalfToFloat(row[0]), -0.25F);
   EXPECT_EQ(HalfToFloat(row[3]), 0.75F);
+
+  std::filesystem::remove_all(options_.out);
+  options_.feature_norm = RowNorm::kL2;
+  options_.feature_type = FeatureType::kFloat32;
+  FGNN_ASSERT_OK(Import());
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const Dataset unit, Dataset::Open(options_.out, Validation::kEverything));
+  const auto* unit_row = reinterpret_cast<const float*>(unit.features().row(0));
+  EXPECT_FLOAT_EQ(unit_row[0], -0.3162278F);
+  EXPECT_FLOAT_EQ(unit_row[3], 0.9486833F);
+  EXPECT_EQ(unit_row[1], 0.0F);
 }
 
 TEST_F(ImportNumpyTest, DenseFeaturesLabelsWeightsAndSplitsAreTaken) {
