@@ -5,8 +5,10 @@ import json
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
+import time
 
 import harness
 
@@ -55,23 +57,31 @@ class RunTest(harness.ServiceTest):
         self.assertIn('train', lines[-1]['stages'])
 
     def test_a_terminal_gets_a_bar_that_is_wiped(self):
+        self.service.fgnn('up')
         ours, theirs = pty.openpty()
         run = subprocess.Popen(
             [harness.BIN_DIR / 'fgnn', '--state-dir', self.service.state_dir,
-             'run', *self.service.job_words({'training.epochs': 20})],
+             'run', *self.service.job_words(harness.ENDLESS)],
             stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE)
         os.close(theirs)
+        bar = re.compile(rb'\r\x1b\[Kepoch \d+/1000000 \[=*>? *\] ')
         shown = b''
-        try:
+        deadline = time.monotonic() + harness.COMMAND_SECONDS
+        try:  # The end of a terminal's output is an error on Linux.
+            while not bar.search(shown) and time.monotonic() < deadline:
+                if select.select([ours], [], [], 1)[0]:
+                    shown += os.read(ours, 65536)
+            job = self.service.json('jobs')['jobs'][0]['job_id']
+            self.service.fgnn('cancel', job)
             while chunk := os.read(ours, 65536):
                 shown += chunk
-        except OSError:  # Linux's end of file of a terminal.
+        except OSError:
             pass
         _, err = run.communicate(timeout=harness.COMMAND_SECONDS)
         os.close(ours)
-        self.assertEqual(run.returncode, 0, err)
-        self.assertRegex(shown.decode(), r'\r\x1b\[Kepoch \d+/20 \[=*>? *\] ')
-        self.assertRegex(shown.decode(), r'\r\x1b\[Kepoch 1/20  loss')
+        self.assertEqual(run.returncode, 1, err)
+        self.assertRegex(shown, bar)
+        self.assertRegex(shown, rb'\r\x1b\[Kepoch 1/1000000  loss')
 
     def test_the_same_results_folder_is_not_used_twice(self):
         run_dir = self.service.run()

@@ -40,8 +40,9 @@ struct SubmittedJob {
 absl::StatusOr<std::vector<std::string>> DevicesOf(const v1::JobSpec& spec) {
   std::vector<std::string> devices;
   for (const std::string& name : spec.devices()) {
-    FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(name));
-    devices.push_back(device.name);
+    const absl::StatusOr<Device> device = ParseDevice(name);
+    if (!device.ok()) return Annotate(device.status(), "devices");
+    devices.push_back(device->name);
   }
   if (devices.empty()) devices.push_back(AllCoresDevice());
   return devices;

@@ -49,8 +49,9 @@ absl::StatusOr<std::vector<std::string>> CheckDevices(
   if (names.empty()) return std::vector<std::string>{AllCoresDevice()};
   std::vector<std::string> devices;
   for (const std::string& name : names) {
-    FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(name));
-    devices.push_back(device.name);
+    const absl::StatusOr<Device> device = ParseDevice(name);
+    if (!device.ok()) return Annotate(device.status(), "--devices");
+    devices.push_back(device->name);
   }
   return devices;
 }
