@@ -94,7 +94,8 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path,
   if (status.ok() && ::fchmod(fd.get(), 0644) != 0) {
     status = ErrnoToStatus(errno, what);
   }
-  if (status.ok() && ::fsync(fd.get()) != 0) status = ErrnoToStatus(errno, what);
+  if (status.ok() && ::fsync(fd.get()) != 0)
+    status = ErrnoToStatus(errno, what);
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
     status = ErrnoToStatus(errno, what);
   }

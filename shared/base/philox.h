@@ -87,8 +87,8 @@ __extension__ typedef unsigned __int128 Uint128;
 // range / 2^64. range >= 1.
 FGNN_HOST_DEVICE constexpr uint64_t UniformBelow(uint64_t random_bits,
                                                  uint64_t range) {
-  return static_cast<uint64_t>(
-      (static_cast<Uint128>(random_bits) * range) >> 64);
+  return static_cast<uint64_t>((static_cast<Uint128>(random_bits) * range) >>
+                               64);
 }
 
 // A uniform float in [0, 1) with 24 bits.

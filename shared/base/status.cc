@@ -49,8 +49,8 @@ absl::StatusCode CodeOfErrno(int error_number) {
 }  // namespace
 
 absl::Status ErrnoToStatus(int error_number, std::string_view what) {
-  const std::string reason =
-      error_number == 0 ? "failed without an errno" : std::strerror(error_number);
+  const std::string reason = error_number == 0 ? "failed without an errno"
+                                               : std::strerror(error_number);
   return absl::Status(CodeOfErrno(error_number),
                       absl::StrCat(std::string(what), ": ", reason));
 }

@@ -43,11 +43,11 @@ std::string MessageOf(const absl::Status& status);
 #define FGNN_CONCAT_(a, b) FGNN_CONCAT_INNER_(a, b)
 
 // Returns from the enclosing function if `expr`, a Status, is not OK.
-#define FGNN_RETURN_IF_ERROR(expr)                                       \
-  do {                                                                   \
-    if (absl::Status fgnn_status_ = (expr); !fgnn_status_.ok()) {        \
-      return fgnn_status_;                                               \
-    }                                                                    \
+#define FGNN_RETURN_IF_ERROR(expr)                                \
+  do {                                                            \
+    if (absl::Status fgnn_status_ = (expr); !fgnn_status_.ok()) { \
+      return fgnn_status_;                                        \
+    }                                                             \
   } while (false)
 
 // FGNN_ASSIGN_OR_RETURN(const Graph graph, OpenGraph(path));

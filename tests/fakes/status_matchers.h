@@ -36,9 +36,8 @@ MATCHER_P2(StatusIs, code, message_matcher, "") {
   const absl::Status& status = testing_internal::StatusOf(arg);
   *result_listener << "which is " << status.ToString();
   return status.code() == code &&
-         testing::ExplainMatchResult(message_matcher,
-                                     std::string(status.message()),
-                                     result_listener);
+         testing::ExplainMatchResult(
+             message_matcher, std::string(status.message()), result_listener);
 }
 
 inline auto StatusIs(absl::StatusCode code) {
@@ -50,9 +49,9 @@ inline auto StatusIs(absl::StatusCode code) {
 #define FGNN_ASSERT_OK(expr) ASSERT_THAT(expr, ::fgnn::IsOk())
 
 // FGNN_ASSERT_OK_AND_ASSIGN(const Dataset dataset, Dataset::Open(…));
-#define FGNN_ASSERT_OK_AND_ASSIGN(lhs, expr) \
-  FGNN_ASSERT_OK_AND_ASSIGN_IMPL_(           \
-      FGNN_TEST_CONCAT_(fgnn_test_or_, __LINE__), lhs, expr)
+#define FGNN_ASSERT_OK_AND_ASSIGN(lhs, expr)                                  \
+  FGNN_ASSERT_OK_AND_ASSIGN_IMPL_(FGNN_TEST_CONCAT_(fgnn_test_or_, __LINE__), \
+                                  lhs, expr)
 #define FGNN_ASSERT_OK_AND_ASSIGN_IMPL_(holder, lhs, expr) \
   auto holder = (expr);                                    \
   ASSERT_THAT(holder, ::fgnn::IsOk());                     \

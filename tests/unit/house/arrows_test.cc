@@ -96,14 +96,15 @@ class ArrowsTest : public testing::Test {
 
 TEST_F(ArrowsTest, RoomsIncludeOnlyWhatLiesBelowThem) {
   const std::map<std::string, std::vector<std::string>> forbidden = {
-      {"shared/", {"sampler_service/", "trainer_service/", "scheduler/",
-                   "tools/", "tests/"}},
-      {"sampler_service/", {"trainer_service/", "scheduler/", "tools/",
-                            "tests/"}},
-      {"trainer_service/", {"sampler_service/", "scheduler/", "tools/",
-                            "tests/"}},
-      {"scheduler/", {"sampler_service/", "trainer_service/", "tools/",
-                      "tests/"}},
+      {"shared/",
+       {"sampler_service/", "trainer_service/", "scheduler/", "tools/",
+        "tests/"}},
+      {"sampler_service/",
+       {"trainer_service/", "scheduler/", "tools/", "tests/"}},
+      {"trainer_service/",
+       {"sampler_service/", "scheduler/", "tools/", "tests/"}},
+      {"scheduler/",
+       {"sampler_service/", "trainer_service/", "tools/", "tests/"}},
       {"tools/", {"tests/"}}};
   std::vector<std::string> found;
   for (const Include& include : includes_) {
@@ -176,12 +177,13 @@ TEST_F(ArrowsTest, OnlyRpcLeavesAndConfigSeeProtobuf) {
 }
 
 TEST_F(ArrowsTest, OnlyTheTrainerSeesTorch) {
-  EXPECT_THAT(Violations({"trainer_service/"},
-                         [](const Include& include) {
-                           return StartsWithAny(include.target,
-                                                {"torch/", "ATen/", "c10/"});
-                         }),
-              testing::IsEmpty());
+  EXPECT_THAT(
+      Violations(
+          {"trainer_service/"},
+          [](const Include& include) {
+            return StartsWithAny(include.target, {"torch/", "ATen/", "c10/"});
+          }),
+      testing::IsEmpty());
 }
 
 TEST_F(ArrowsTest, OnlyCudaLeavesAndSyncSeeCudaAndNccl) {
