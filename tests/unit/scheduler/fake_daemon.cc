@@ -122,7 +122,11 @@ int Run(const std::map<std::string, std::string>& flags) {
   const std::string name = flags.at("--name");
   const std::filesystem::path state_dir = flags.at("--state-dir");
   const bool is_sampler = name.rfind("sampler", 0) == 0;
-  if (IsOrdered(state_dir, "die-at-start")) ::raise(SIGSEGV);
+  if (IsOrdered(state_dir, "die-at-start")) {
+    // AddressSanitizer would catch the signal and exit instead.
+    ::signal(SIGSEGV, SIG_DFL);
+    ::raise(SIGSEGV);
+  }
   if (IsOrdered(state_dir, "mute")) {
     stop.WaitUntil(DeadlineIn(std::chrono::minutes(5)));
     return 0;
