@@ -3,8 +3,8 @@
 // as fgnn-sampler and fgnn-trainer of a folder of its own.
 //
 // Its behaviour is read from the file `orders` of the state folder, a word per
-// line: "die-at-start", "mute" (never registers), "hold" (claims and holds
-// until killed).
+// line: "die-at-start", "mute" (never registers), "hold" or "hold:NAME" (all
+// daemons, or the one of that name, claim and hold until killed).
 #include <unistd.h>
 
 #include <chrono>
@@ -133,7 +133,7 @@ int Run(const std::map<std::string, std::string>& flags) {
   }
   FakeDaemon daemon(
       is_sampler ? ExecutorRole::kSampler : ExecutorRole::kTrainer, &stop,
-      IsOrdered(state_dir, "hold"));
+      IsOrdered(state_dir, "hold") || IsOrdered(state_dir, "hold:" + name));
   const auto server = ExecutorServer::Start(
       state_dir, name, &daemon,
       {static_cast<v1::SamplerService::Service*>(&daemon),

@@ -55,15 +55,19 @@ class ServiceTest : public testing::Test {
  protected:
   ServiceTest() {
     WriteRing(temp_ / "ring", {});
-    const char* programs = std::getenv("FGNN_FAKE_DAEMONS");
     options_.state_dir = temp_ / "state";
     options_.devices = {FirstCore()};
     options_.spawn_daemons = true;
-    options_.program_dir = programs == nullptr ? "." : programs;
     options_.version = "test";
     fs::create_directories(options_.state_dir);
   }
   ~ServiceTest() override { StopService(); }
+
+  void SetUp() override {
+    const char* programs = std::getenv("FGNN_FAKE_DAEMONS");
+    ASSERT_NE(programs, nullptr) << "set by ctest to the fake daemons' folder";
+    options_.program_dir = programs;
+  }
 
   void StartService() {
     stop_ = std::make_unique<SignalWaiter>(std::initializer_list<int>{});
@@ -224,6 +228,8 @@ TEST_F(ServiceTest, AJobRunsFromItsSubmissionToItsSummary) {
 }
 
 TEST_F(ServiceTest, DaemonsThatAreKilledCostNoBatch) {
+  // Somebody holds a batch until the last kill, so the job outlives them all.
+  Order("hold:trainer.0 hold:trainer.1");
   StartService();
   v1::JobSpec spec = Spec();
   spec.mutable_training()->set_epochs(60);
@@ -231,25 +237,34 @@ TEST_F(ServiceTest, DaemonsThatAreKilledCostNoBatch) {
   spec.mutable_limits()->set_restarts(100);
   spec.set_trainers(2);
   const std::string id = Submit(spec)->job_id();
-  const char* const victims[] = {"sampler.0", "trainer.0", "trainer.1"};
-  std::map<std::string, pid_t> killed;
-  int kills = 0;
-  for (int round = 0; round < 6; ++round) {
-    const std::string victim = victims[round % 3];
-    const v1::Job job = WaitForExecutor(id, victim, killed[victim]);
-    if (job.state() != v1::JOB_STATE_RUNNING) break;
-    const pid_t pid = PidOf(job, victim);
+  uint32_t kills = 0;
+  // Its replacement has read the orders of now when this returns.
+  const auto replace = [&](const std::string& victim) {
+    const pid_t pid = PidOf(WaitForExecutor(id, victim), victim);
+    ASSERT_NE(pid, 0) << victim;
     ASSERT_EQ(::kill(pid, SIGKILL), 0);
-    killed[victim] = pid;
     ++kills;
-    WaitUntilGone(pid);
+    ASSERT_NE(PidOf(WaitForExecutor(id, victim, pid), victim), 0) << victim;
+  };
+  // A sampler that works, trainers that hold what it made.
+  for (const char* victim : {"sampler.0", "trainer.0", "trainer.1"}) {
+    replace(victim);
   }
+  // A sampler that holds a slot, trainers that work off the queue.
+  Order("hold:sampler.0");
+  for (const char* victim : {"sampler.0", "trainer.0", "trainer.1"}) {
+    replace(victim);
+  }
+  Order("");
+  const pid_t last = PidOf(WaitForExecutor(id, "sampler.0"), "sampler.0");
+  ASSERT_NE(last, 0);
+  ASSERT_EQ(::kill(last, SIGKILL), 0);
+  ++kills;
   const v1::Job job = Watch(id);
   ASSERT_EQ(job.state(), v1::JOB_STATE_COMPLETED) << job.error_message();
-  EXPECT_GT(kills, 0);
   // Each of 1200 batches is in the weights once.
   EXPECT_EQ(ReadRun(job, "checkpoints/epoch-0060.safetensors"), "1200");
-  EXPECT_EQ(job.progress().restarts(), static_cast<uint32_t>(kills));
+  EXPECT_EQ(job.progress().restarts(), kills);
 }
 
 TEST_F(ServiceTest, ADaemonThatHangsIsKilledAndReplaced) {
