@@ -20,6 +20,7 @@
 #include "shared/base/types.h"
 #include "shared/queue/global_queue.h"
 #include "shared/queue/segment.h"
+#include "shared/rpc/executor_daemon.h"
 
 namespace fgnn {
 
@@ -34,7 +35,7 @@ struct AttachedJobOptions {
 
 // The work loops start at once and work until the job is stopped, fails here,
 // or this is destroyed. Thread-safe.
-class AttachedJob {
+class AttachedJob : public ExecutorJob {
  public:
   // InvalidArgument: the segment was planned for another number of batches.
   // ResourceExhausted: no memory for the samplers' workspaces.
@@ -42,19 +43,19 @@ class AttachedJob {
       AttachedJobOptions options, JobSampling sampling,
       std::unique_ptr<Segment> segment);
   // Stop(), then waits for the loops; claimed slots are given back.
-  ~AttachedJob();
+  ~AttachedJob() override;
   AttachedJob(const AttachedJob&) = delete;
   AttachedJob& operator=(const AttachedJob&) = delete;
 
-  const std::string& job_id() const { return options_.job_id; }
-
   // Ends the loops after the batch under way.
-  void Stop();
+  void Stop() override;
 
   // Rises while every loop turns.
-  uint64_t turns() const;
+  uint64_t turns() const override;
   // Batches made; one that was retracted from the overflow block counts again.
-  uint64_t batches() const { return batches_.load(std::memory_order_relaxed); }
+  uint64_t batches() const override {
+    return batches_.load(std::memory_order_relaxed);
+  }
 
  private:
   struct Worker {

@@ -1,44 +1,44 @@
-// fgnn-sampler: registers with the scheduler, attaches to jobs, samples.
+// fgnn-sampler: attaches to jobs and samples; profiles sampling.
 #ifndef FGNN_SAMPLER_SERVICE_DAEMON_SAMPLER_DAEMON_H_
 #define FGNN_SAMPLER_SERVICE_DAEMON_SAMPLER_DAEMON_H_
 
-#include <filesystem>
+#include <functional>
 #include <memory>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "sampler_service/rpc/sampler_calls.h"
+#include "sampler_service/rpc/sampler_rpc.h"
 #include "shared/base/signal_waiter.h"
+#include "shared/rpc/executor_daemon.h"
 
 namespace fgnn {
 
-struct SamplerDaemonOptions {
-  std::string name;                 // "sampler.0"
-  std::string device;               // "cpu:0-3": the cores it pins itself to.
-  std::filesystem::path state_dir;  // Of the service.
-  std::string version;              // Of the program.
-};
-
-// Only composes; see the members of Impl for what.
-class SamplerDaemon {
+// Only composes.
+class SamplerDaemon : private ExecutorRole, private SamplerCalls {
  public:
-  // Pins the calling thread (call it in main, before other threads start),
-  // serves, registers. `stop` is borrowed until destruction: the scheduler may
-  // ask for an end too. InvalidArgument: the device; FailedPrecondition: the
-  // scheduler is another version; Unavailable: there is none.
+  // See ExecutorDaemon::Start(). `stop` is borrowed until destruction.
   static absl::StatusOr<std::unique_ptr<SamplerDaemon>> Start(
-      const SamplerDaemonOptions& options, const SignalWaiter* stop);
-  ~SamplerDaemon();
+      const ExecutorDaemonOptions& options, const SignalWaiter* stop);
   SamplerDaemon(const SamplerDaemon&) = delete;
   SamplerDaemon& operator=(const SamplerDaemon&) = delete;
 
   // Returns once `stop` says so and everything that was under way has ended.
-  absl::Status ServeUntilStopped();
+  absl::Status ServeUntilStopped() { return executor_.ServeUntilStopped(); }
 
  private:
-  class Impl;
-  explicit SamplerDaemon(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  SamplerDaemon(const ExecutorDaemonOptions& options, const SignalWaiter* stop);
+
+  absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
+      const ExecutorJobStart& start) override;
+  // Any number at a time.
+  absl::StatusOr<SamplingProfile> ProfileSampling(
+      const JobSpec& spec, uint32_t num_batches,
+      const std::function<absl::Status()>& check) override;
+
+  const SignalWaiter* const stop_;
+  SamplerRpc rpc_;
+  ExecutorDaemon executor_;  // Last: it calls the above.
 };
 
 }  // namespace fgnn

@@ -7,7 +7,7 @@
 #include "shared/telemetry/log.h"
 
 int main(int argc, char** argv) {
-  fgnn::SamplerDaemonOptions options;
+  fgnn::ExecutorDaemonOptions options;
   options.version = FGNN_VERSION;
   CLI::App app("FGNN's sampler daemon", "fgnn-sampler");
   app.set_version_flag("--version", FGNN_VERSION);

@@ -1,44 +1,54 @@
-// fgnn-trainer: registers with the scheduler, attaches to jobs, trains.
+// fgnn-trainer: attaches to jobs and trains; evaluates and saves.
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_TRAINER_DAEMON_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_TRAINER_DAEMON_H_
 
-#include <filesystem>
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "shared/base/signal_waiter.h"
+#include "shared/rpc/executor_daemon.h"
+#include "trainer_service/daemon/training_job.h"
+#include "trainer_service/rpc/trainer_calls.h"
+#include "trainer_service/rpc/trainer_rpc.h"
 
 namespace fgnn {
 
-struct TrainerDaemonOptions {
-  std::string name;                 // "trainer.0"
-  std::string device;               // "cpu:0-3": the cores it pins itself to.
-  std::filesystem::path state_dir;  // Of the service.
-  std::string version;              // Of the program.
-};
-
-// Only composes; see the members of Impl for what.
-class TrainerDaemon {
+// Only composes.
+class TrainerDaemon : private ExecutorRole, private TrainerCalls {
  public:
-  // Pins the calling thread (call it in main, before other threads start),
-  // serves, registers. `stop` is borrowed until destruction: the scheduler may
-  // ask for an end too. InvalidArgument: the device; FailedPrecondition: the
-  // scheduler is another version; Unavailable: there is none.
+  // See ExecutorDaemon::Start(). `stop` is borrowed until destruction.
   static absl::StatusOr<std::unique_ptr<TrainerDaemon>> Start(
-      const TrainerDaemonOptions& options, const SignalWaiter* stop);
-  ~TrainerDaemon();
+      const ExecutorDaemonOptions& options, const SignalWaiter* stop);
   TrainerDaemon(const TrainerDaemon&) = delete;
   TrainerDaemon& operator=(const TrainerDaemon&) = delete;
 
   // Returns once `stop` says so and everything that was under way has ended.
-  absl::Status ServeUntilStopped();
+  absl::Status ServeUntilStopped() { return executor_.ServeUntilStopped(); }
 
  private:
-  class Impl;
-  explicit TrainerDaemon(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  TrainerDaemon(const ExecutorDaemonOptions& options, const SignalWaiter* stop);
+
+  absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
+      const ExecutorJobStart& start) override;
+
+  // TrainerCalls: any number at a time.
+  absl::StatusOr<ModelNeeds> DescribeModel(const JobSpec& spec) override;
+  absl::StatusOr<EvaluationAnswer> Evaluate(const EvaluationQuery& query,
+                                            const CallLimits& limits) override;
+  absl::StatusOr<SaveAnswer> SaveCheckpoint(const SaveQuery& query,
+                                            const CallLimits& limits) override;
+
+  // The job stays attached until `command` has returned.
+  template <typename Answer>
+  absl::StatusOr<Answer> WithJob(
+      const std::string& job_id,
+      absl::FunctionRef<absl::StatusOr<Answer>(TrainingJob&)> command);
+
+  TrainerRpc rpc_;
+  ExecutorDaemon executor_;  // Last: it calls the above.
 };
 
 }  // namespace fgnn

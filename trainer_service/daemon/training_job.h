@@ -16,6 +16,7 @@
 #include "shared/base/types.h"
 #include "shared/config/job_spec.h"
 #include "shared/queue/segment.h"
+#include "shared/rpc/executor_daemon.h"
 #include "trainer_service/daemon/job_trainer.h"
 #include "trainer_service/daemon/work_turns.h"
 #include "trainer_service/daemon/workplace.h"
@@ -33,18 +34,16 @@ struct TrainingJobOptions {
 
 // The work loop starts at once, on a thread of its own, and works until the
 // job is stopped, fails here, or this is destroyed. Thread-safe.
-class TrainingJob {
+class TrainingJob : public ExecutorJob {
  public:
   // InvalidArgument: the segment was planned for another model.
   static absl::StatusOr<std::unique_ptr<TrainingJob>> Start(
       TrainingJobOptions options, std::unique_ptr<Workplace> workplace,
       std::unique_ptr<Segment> segment);
   // Stop(), then waits for the work loop.
-  ~TrainingJob();
+  ~TrainingJob() override;
   TrainingJob(const TrainingJob&) = delete;
   TrainingJob& operator=(const TrainingJob&) = delete;
-
-  const std::string& job_id() const { return options_.job_id; }
 
   // See TrainerCalls. On the caller's thread, between two pieces of work.
   absl::StatusOr<EvaluationAnswer> Evaluate(const EvaluationQuery& query,
@@ -53,11 +52,11 @@ class TrainingJob {
                                             const CallLimits& limits);
 
   // Ends the loop after the piece of work under way, and commands soon.
-  void Stop();
+  void Stop() override;
 
   // Rises while anything is done for the job.
-  uint64_t turns() const;
-  uint64_t batches() const { return trainer_.batches(); }
+  uint64_t turns() const override;
+  uint64_t batches() const override { return trainer_.batches(); }
 
  private:
   TrainingJob(TrainingJobOptions options, std::unique_ptr<Workplace> workplace,

@@ -19,7 +19,7 @@ int Fail(const absl::Status& status) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  fgnn::TrainerDaemonOptions options;
+  fgnn::ExecutorDaemonOptions options;
   fgnn::PredictOptions predict;
   bool json = false;
   options.version = FGNN_VERSION;

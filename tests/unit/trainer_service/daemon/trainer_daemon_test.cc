@@ -47,7 +47,7 @@ class TrainerDaemonTest : public testing::Test {
               if (job_id == kJobId) return segment_->fd();
               return absl::NotFoundError("no such job");
             }));
-    TrainerDaemonOptions options;
+    ExecutorDaemonOptions options;
     options.name = "trainer.0";
     options.device = AllCoresDevice();
     options.state_dir = state_dir();

@@ -1,0 +1,203 @@
+#include "shared/rpc/executor_daemon.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "shared/base/clock.h"
+#include "shared/base/hash.h"
+#include "shared/base/status.h"
+#include "shared/queue/segment_layout.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::chrono::seconds kRegistrationPatience{30};
+constexpr std::chrono::seconds kSegmentPatience{10};
+constexpr std::chrono::seconds kShutdownGrace{2};
+constexpr std::chrono::seconds kLongestWait{1};
+
+}  // namespace
+
+ExecutorDaemon::ExecutorDaemon(ExecutorDaemonOptions options, std::string kind,
+                               ExecutorRole* role, const SignalWaiter* stop)
+    : options_(std::move(options)),
+      kind_(std::move(kind)),
+      role_(role),
+      stop_(stop) {}
+
+ExecutorDaemon::~ExecutorDaemon() { ShutDown(); }
+
+absl::Status ExecutorDaemon::Start(
+    const std::vector<grpc::Service*>& services) {
+  if (options_.name.empty() || options_.state_dir.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a ", kind_,
+                     " needs --name, --device and --state-dir; 'fgnn up' and "
+                     "'fgnn run' start it with them"));
+  }
+  FGNN_ASSIGN_OR_RETURN(device_, ParseDevice(options_.device));
+  FGNN_RETURN_IF_ERROR(PinThisThread(device_));
+  FGNN_ASSIGN_OR_RETURN(
+      server_,
+      ExecutorServer::Start(options_.state_dir, options_.name, this, services));
+  HostSessionOptions session;
+  session.state_dir = options_.state_dir;
+  session.name = options_.name;
+  session.role = kind_;
+  session.device = device_.name;
+  session.version = options_.version;
+  session.segment_layout_version = kSegmentLayoutVersion;
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<HostSession> started,
+                        HostSession::Start(session,
+                                           {[this] { return Report(); },
+                                            [this] { stop_->RequestStop(); }},
+                                           DeadlineIn(kRegistrationPatience)));
+  const absl::MutexLock lock(&mutex_);
+  session_ = std::move(started);
+  return absl::OkStatus();
+}
+
+absl::Status ExecutorDaemon::ServeUntilStopped() {
+  while (!stop_->WaitUntil(DeadlineIn(kLongestWait))) {
+  }
+  LogInfo("stopping");
+  ShutDown();
+  return absl::OkStatus();
+}
+
+absl::Status ExecutorDaemon::WithJob(
+    const std::string& job_id,
+    absl::FunctionRef<absl::Status(ExecutorJob&)> use) {
+  ExecutorJob* job = nullptr;
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (job_ == nullptr || leaving_ || job_id_ != job_id) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(options_.name, " is not attached to job ", job_id));
+    }
+    job = job_.get();
+    ++num_users_;
+  }
+  const absl::Cleanup end = [this] {
+    const absl::MutexLock lock(&mutex_);
+    --num_users_;
+  };
+  return use(*job);
+}
+
+absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
+  if (const std::string current = CurrentJobId(); !current.empty()) {
+    if (current == attachment.job_id) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(options_.name, " is attached to job ", current,
+                     "; detach it before job ", attachment.job_id));
+  }
+  FGNN_ASSIGN_OR_RETURN(HostSession* const session, Session());
+  const auto segment = [&]() -> absl::StatusOr<std::unique_ptr<Segment>> {
+    FGNN_ASSIGN_OR_RETURN(
+        UniqueFd fd, session->RequestSegment(attachment.job_id,
+                                             DeadlineIn(kSegmentPatience)));
+    return Segment::Attach(std::move(fd), HashString(attachment.job_id));
+  };
+  FGNN_ASSIGN_OR_RETURN(
+      std::unique_ptr<ExecutorJob> job,
+      role_->StartJob(
+          {attachment, segment,
+           [session, job_id = attachment.job_id](const absl::Status& failure) {
+             session->ReportFailure(job_id, failure);
+           }}));
+  LogInfo("attached to job {} as owner {}", attachment.job_id,
+          attachment.owner);
+  const absl::MutexLock lock(&mutex_);
+  job_ = std::move(job);
+  job_id_ = attachment.job_id;
+  return absl::OkStatus();
+}
+
+absl::Status ExecutorDaemon::Detach(const std::string& job_id) {
+  if (CurrentJobId() != job_id) return absl::OkStatus();
+  LeaveJob();
+  LogInfo("detached from job {}", job_id);
+  return absl::OkStatus();
+}
+
+// Empty if there is none.
+std::string ExecutorDaemon::CurrentJobId() {
+  const absl::MutexLock lock(&mutex_);
+  return job_id_;
+}
+
+// The scheduler may call before the registration's answer has been read.
+absl::StatusOr<HostSession*> ExecutorDaemon::Session() {
+  const absl::MutexLock lock(&mutex_);
+  const auto there = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return session_ != nullptr;
+  };
+  if (!mutex_.AwaitWithTimeout(absl::Condition(&there),
+                               absl::FromChrono(kSegmentPatience))) {
+    return absl::UnavailableError(
+        absl::StrCat(options_.name, " has not registered yet"));
+  }
+  return session_.get();
+}
+
+// Returns once the work loops and all users have ended and the segment is
+// unmapped.
+void ExecutorDaemon::LeaveJob() {
+  std::unique_ptr<ExecutorJob> job;
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (job_ == nullptr) return;
+    leaving_ = true;
+    job_->Stop();
+    const auto unused = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      return num_users_ == 0;
+    };
+    while (!mutex_.AwaitWithTimeout(absl::Condition(&unused),
+                                    absl::FromChrono(kLongestWait))) {
+      LogInfo("waiting for {} calls to end", num_users_);
+    }
+    batches_before_ += job_->batches();
+    turns_before_ += job_->turns();
+    job = std::move(job_);
+    job_id_.clear();
+    leaving_ = false;
+  }
+  job.reset();
+  const absl::MutexLock lock(&mutex_);
+  if (session_ != nullptr) session_->ClearFailure();
+}
+
+WorkReport ExecutorDaemon::Report() {
+  const absl::MutexLock lock(&mutex_);
+  WorkReport report;
+  report.work_loop_turns = turns_before_;
+  report.batches = batches_before_;
+  report.working = job_ != nullptr;
+  if (job_ != nullptr) {
+    report.work_loop_turns += job_->turns();
+    report.batches += job_->batches();
+  }
+  return report;
+}
+
+void ExecutorDaemon::ShutDown() {
+  {
+    // So that calls that use the job end within the server's grace.
+    const absl::MutexLock lock(&mutex_);
+    if (job_ != nullptr) job_->Stop();
+  }
+  if (server_ != nullptr) server_->Shutdown(kShutdownGrace);
+  LeaveJob();
+  std::unique_ptr<HostSession> session;
+  {
+    const absl::MutexLock lock(&mutex_);
+    session = std::move(session_);
+  }
+}
+
+}  // namespace fgnn

@@ -1,0 +1,180 @@
+#include "shared/rpc/executor_daemon.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <memory>
+#include <string>
+
+#include "absl/synchronization/notification.h"
+#include "fgnn/v1/executor.grpc.pb.h"
+#include "shared/base/thread.h"
+#include "shared/config/state_dir.h"
+#include "shared/rpc/channel.h"
+#include "shared/rpc/server.h"
+#include "tests/fakes/fake_host_service.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kName[] = "sampler.0";
+
+// What became of a job, as its daemon sees to it.
+struct JobLog {
+  absl::Notification stopped;
+  absl::Notification ended;
+};
+
+class FakeJob : public ExecutorJob {
+ public:
+  explicit FakeJob(JobLog* log) : log_(log) {}
+  ~FakeJob() override { log_->ended.Notify(); }
+  void Stop() override {
+    if (!log_->stopped.HasBeenNotified()) log_->stopped.Notify();
+  }
+  uint64_t turns() const override { return 5; }
+  uint64_t batches() const override { return 3; }
+
+ private:
+  JobLog* const log_;
+};
+
+class ExecutorDaemonTest : public testing::Test, public ExecutorRole {
+ protected:
+  void SetUp() override {
+    FGNN_ASSERT_OK(MakeStateDir(state_.path()));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        scheduler_,
+        RpcServer::Start(SchedulerSocketPath(state_.path()), {&host_}));
+    FGNN_ASSERT_OK(daemon_.Start({}));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const auto channel,
+        MakeChannel(ExecutorSocketPath(state_.path(), kName)));
+    stub_ = v1::ExecutorService::NewStub(channel);
+  }
+
+  absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
+      const ExecutorJobStart& start) override {
+    if (start.attachment.job_id == "broken") {
+      return absl::DataLossError("torn dataset");
+    }
+    on_failure_ = start.on_failure;
+    return std::make_unique<FakeJob>(&log_);
+  }
+
+  absl::Status Attach(const std::string& job_id) {
+    grpc::ClientContext context;
+    SetDeadline(context, std::chrono::seconds(30));
+    v1::AttachJobRequest request;
+    request.set_job_id(job_id);
+    request.mutable_spec()->set_dataset("/nowhere");
+    request.mutable_spec()->add_devices("cpu:0");
+    request.set_owner(1);
+    v1::AttachJobResponse response;
+    return FromGrpc(stub_->AttachJob(&context, request, &response));
+  }
+
+  absl::Status Detach(const std::string& job_id) {
+    grpc::ClientContext context;
+    SetDeadline(context, std::chrono::seconds(30));
+    v1::DetachJobRequest request;
+    request.set_job_id(job_id);
+    v1::DetachJobResponse response;
+    return FromGrpc(stub_->DetachJob(&context, request, &response));
+  }
+
+  TempFolder state_;
+  JobLog log_;
+  std::function<void(const absl::Status&)> on_failure_;
+  SignalWaiter stop_{SIGUSR2};
+  FakeHostService host_{/*generation=*/1};
+  std::unique_ptr<RpcServer> scheduler_;
+  std::unique_ptr<v1::ExecutorService::Stub> stub_;
+  ExecutorDaemon daemon_{{.name = kName,
+                          .device = AllCoresDevice(),
+                          .state_dir = state_.path(),
+                          .version = "test"},
+                         "sampler",
+                         this,
+                         &stop_};
+};
+
+TEST_F(ExecutorDaemonTest, AJobThatCannotStartLeavesTheDaemonFree) {
+  EXPECT_THAT(Attach("broken"), StatusIs(absl::StatusCode::kDataLoss));
+  FGNN_ASSERT_OK(Attach("job-1"));
+}
+
+TEST_F(ExecutorDaemonTest, HoldsOneJobAtATime) {
+  FGNN_ASSERT_OK(Attach("job-1"));
+  FGNN_ASSERT_OK(Attach("job-1"));
+  EXPECT_THAT(Attach("job-2"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("sampler.0 is attached to job job-1")));
+}
+
+TEST_F(ExecutorDaemonTest, CountsTheWorkOfJobsThatWereLeft) {
+  FGNN_ASSERT_OK(Attach("job-1"));
+  EXPECT_TRUE(host_.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
+    return beat.state() == "working" && beat.batches() == 3 &&
+           beat.work_loop_turns() == 5;
+  }));
+  FGNN_ASSERT_OK(Detach("job-1"));
+  EXPECT_TRUE(host_.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
+    return beat.state() == "idle" && beat.batches() == 3 &&
+           beat.work_loop_turns() == 5;
+  }));
+}
+
+TEST_F(ExecutorDaemonTest, SaysAFailureUntilItHasLeftTheJob) {
+  FGNN_ASSERT_OK(Attach("job-1"));
+  on_failure_(absl::InternalError("out of luck"));
+  EXPECT_TRUE(host_.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
+    return beat.job_id() == "job-1" && beat.error_message() == "out of luck";
+  }));
+  FGNN_ASSERT_OK(Detach("job-1"));
+  EXPECT_TRUE(host_.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
+    return beat.state() == "idle" && beat.error_code() == 0;
+  }));
+}
+
+TEST_F(ExecutorDaemonTest, AJobInUseIsToldToStopButStays) {
+  FGNN_ASSERT_OK(Attach("job-1"));
+  absl::Notification in_use;
+  bool ended_in_use = true;
+  Thread user("user", [&] {
+    EXPECT_THAT(daemon_.WithJob("job-1",
+                                [&](ExecutorJob&) {
+                                  in_use.Notify();
+                                  log_.stopped.WaitForNotification();
+                                  ended_in_use = log_.ended.HasBeenNotified();
+                                  return absl::OkStatus();
+                                }),
+                IsOk());
+  });
+  in_use.WaitForNotification();
+  FGNN_ASSERT_OK(Detach("job-1"));
+  user.Join();
+  EXPECT_FALSE(ended_in_use);
+  EXPECT_TRUE(log_.ended.HasBeenNotified());
+  EXPECT_THAT(
+      daemon_.WithJob("job-1", [](ExecutorJob&) { return absl::OkStatus(); }),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               HasSubstr("not attached to job job-1")));
+}
+
+TEST_F(ExecutorDaemonTest, EndsItsJobAndItsSocketWhenItIsToStop) {
+  FGNN_ASSERT_OK(Attach("job-1"));
+  stop_.RequestStop();
+  FGNN_ASSERT_OK(daemon_.ServeUntilStopped());
+  EXPECT_TRUE(log_.ended.HasBeenNotified());
+  EXPECT_FALSE(
+      std::filesystem::exists(ExecutorSocketPath(state_.path(), kName)));
+}
+
+}  // namespace
+}  // namespace fgnn
