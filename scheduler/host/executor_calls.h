@@ -61,6 +61,14 @@ struct SaveCheckpointCall {
   std::string job_id;
   std::filesystem::path path;
   uint32_t epochs_done = 0;
+  std::string run_state;  // Given back by DescribeCheckpoint().
+};
+
+struct CheckpointProfile {
+  uint64_t version = 0;  // Committed steps.
+  uint32_t epochs_done = 0;
+  uint64_t seed = 0;
+  std::string run_state;
 };
 
 // Thread-safe. `socket` is the daemon's. All return the daemon's error as it
@@ -86,6 +94,13 @@ class ExecutorCalls {
                                               const Patience& patience) = 0;
   virtual absl::Status SaveCheckpoint(const std::string& socket,
                                       const SaveCheckpointCall& call,
+                                      const Patience& patience) = 0;
+  virtual absl::StatusOr<CheckpointProfile> DescribeCheckpoint(
+      const std::string& socket, const std::filesystem::path& path,
+      const Patience& patience) = 0;
+  virtual absl::Status LoadCheckpoint(const std::string& socket,
+                                      const std::string& job_id,
+                                      const std::filesystem::path& path,
                                       const Patience& patience) = 0;
 };
 

@@ -216,14 +216,38 @@ absl::StatusOr<Evaluation> JobExecutors::Evaluate(
 }
 
 absl::Status JobExecutors::SaveCheckpoint(const std::filesystem::path& path,
-                                          uint32_t epochs_done) {
-  const SaveCheckpointCall request = {
-      .job_id = job_.job_id, .path = path, .epochs_done = epochs_done};
+                                          uint32_t epochs_done,
+                                          const std::string& run_state) {
+  const SaveCheckpointCall request = {.job_id = job_.job_id,
+                                      .path = path,
+                                      .epochs_done = epochs_done,
+                                      .run_state = run_state};
   return CallAny<absl::Status>(
       ExecutorRole::kTrainer, /*attached=*/true,
       [&](const DaemonAddress& trainer) {
         return calls_->SaveCheckpoint(
             trainer.socket, request,
+            {.timeout = kLongCall, .keep_going = [this] { return Tick(); }});
+      });
+}
+
+absl::StatusOr<CheckpointProfile> JobExecutors::DescribeCheckpoint(
+    const std::filesystem::path& path) {
+  return CallAny<absl::StatusOr<CheckpointProfile>>(
+      ExecutorRole::kTrainer, /*attached=*/false,
+      [&](const DaemonAddress& trainer) {
+        return calls_->DescribeCheckpoint(
+            trainer.socket, path,
+            {.timeout = kLongCall, .keep_going = [this] { return MayGoOn(); }});
+      });
+}
+
+absl::Status JobExecutors::LoadCheckpoint(const std::filesystem::path& path) {
+  return CallAny<absl::Status>(
+      ExecutorRole::kTrainer, /*attached=*/true,
+      [&](const DaemonAddress& trainer) {
+        return calls_->LoadCheckpoint(
+            trainer.socket, job_.job_id, path,
             {.timeout = kLongCall, .keep_going = [this] { return Tick(); }});
       });
 }

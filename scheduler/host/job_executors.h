@@ -61,7 +61,13 @@ class JobExecutors {
   absl::StatusOr<Evaluation> Evaluate(const std::string& checkpoint,
                                       const std::vector<std::string>& splits);
   absl::Status SaveCheckpoint(const std::filesystem::path& path,
-                              uint32_t epochs_done);
+                              uint32_t epochs_done,
+                              const std::string& run_state);
+  // By any trainer, attached or not.
+  absl::StatusOr<CheckpointProfile> DescribeCheckpoint(
+      const std::filesystem::path& path);
+  // As the segment's first weights.
+  absl::Status LoadCheckpoint(const std::filesystem::path& path);
 
   // Stops the queue, detaches everybody (who does not let go is killed),
   // destroys the segment. Idempotent.

@@ -4,6 +4,19 @@
 #include "nlohmann/json.hpp"
 
 namespace fgnn {
+namespace {
+
+struct Stage {
+  const char* name;
+  double StageSeconds::*seconds;
+};
+constexpr Stage kStages[] = {
+    {"sample", &StageSeconds::sample}, {"id_map", &StageSeconds::id_map},
+    {"mark", &StageSeconds::mark},     {"copy", &StageSeconds::copy},
+    {"wait", &StageSeconds::wait},     {"extract", &StageSeconds::extract},
+    {"train", &StageSeconds::train},   {"sync", &StageSeconds::sync}};
+
+}  // namespace
 
 void EpochSum::Add(const BatchRecord& record) {
   ++batches_;
@@ -32,8 +45,40 @@ double EpochSum::cache_hit_rate() const {
                                  static_cast<double>(input_nodes_);
 }
 
+std::string EpochSum::ToJson() const {
+  nlohmann::ordered_json json = {
+      {"batches", batches_},       {"seeds", seeds_},
+      {"edges", edges_},           {"input_nodes", input_nodes_},
+      {"cache_hits", cache_hits_}, {"loss_sum", loss_sum_}};
+  for (const auto& [name, member] : kStages) json[name] = stages_.*member;
+  return json.dump();
+}
+
+absl::StatusOr<EpochSum> EpochSum::FromJson(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr,
+                                          /*allow_exceptions=*/false);
+  EpochSum sum;
+  bool complete = json.is_object();
+  const auto read = [&](const char* name, auto& value) {
+    complete = complete && json.contains(name) && json[name].is_number();
+    if (complete) json[name].get_to(value);
+  };
+  read("batches", sum.batches_);
+  read("seeds", sum.seeds_);
+  read("edges", sum.edges_);
+  read("input_nodes", sum.input_nodes_);
+  read("cache_hits", sum.cache_hits_);
+  read("loss_sum", sum.loss_sum_);
+  for (const auto& [name, member] : kStages) read(name, sum.stages_.*member);
+  if (complete) return sum;
+  return absl::InvalidArgumentError("the sums of an epoch are incomplete");
+}
+
 std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum) {
-  const StageSeconds& stages = sum.stages();
+  nlohmann::ordered_json seconds;
+  for (const auto& [name, member] : kStages) {
+    seconds[name] = sum.stages().*member;
+  }
   nlohmann::ordered_json line = {{"epoch", facts.epoch},
                                  {"loss", sum.loss()},
                                  {"valid_accuracy", nullptr},
@@ -45,15 +90,7 @@ std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum) {
                                  {"samplers", facts.samplers},
                                  {"trainers", facts.trainers},
                                  {"switches", facts.switches},
-                                 {"stages",
-                                  {{"sample", stages.sample},
-                                   {"id_map", stages.id_map},
-                                   {"mark", stages.mark},
-                                   {"copy", stages.copy},
-                                   {"wait", stages.wait},
-                                   {"extract", stages.extract},
-                                   {"train", stages.train},
-                                   {"sync", stages.sync}}},
+                                 {"stages", seconds},
                                  {"evaluate_seconds", facts.evaluate_seconds}};
   if (facts.valid_accuracy.has_value()) {
     line["valid_accuracy"] = *facts.valid_accuracy;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "shared/queue/gradient_board.h"
 
 namespace fgnn {
@@ -28,6 +29,11 @@ class EpochSum {
   // Share of input nodes found in a cache; 0 without any.
   double cache_hit_rate() const;
   const StageSeconds& stages() const { return stages_; }
+
+  // What a checkpoint within an epoch keeps, and the same back, to the bit.
+  // InvalidArgument: not what ToJson() made.
+  std::string ToJson() const;
+  static absl::StatusOr<EpochSum> FromJson(const std::string& text);
 
  private:
   uint64_t batches_ = 0;

@@ -40,6 +40,10 @@ struct Job {
   std::string run_dir;  // Absolute.
   std::string client_key;
   bool digest = false;
+  // Goes on from the newest sound checkpoint of run_dir, if there is one.
+  bool resume = false;
+  // How often the service ended while it ran.
+  uint32_t interruptions = 0;
   // Unix milliseconds; 0: not yet.
   int64_t submitted_ms = 0;
   int64_t started_ms = 0;

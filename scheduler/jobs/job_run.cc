@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/jobs/run_state.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
@@ -49,8 +51,9 @@ absl::Status JobRun::Run() {
   FGNN_RETURN_IF_ERROR(Prepare());
   environment_.table->MarkRunning(job_.id);
   since_training_.Restart();
-  for (uint32_t epoch = 0; epoch < spec_.training.epochs; ++epoch) {
-    FGNN_RETURN_IF_ERROR(RunEpoch(epoch));
+  ShowProgress();
+  while (epochs_done_ < spec_.training.epochs) {
+    FGNN_RETURN_IF_ERROR(RunEpoch(epochs_done_));
   }
   return Test();
 }
@@ -89,11 +92,95 @@ absl::Status JobRun::Prepare() {
   FGNN_RETURN_IF_ERROR(executors_.WaitUntilRegistered());
   EnterPhase("measuring");
   FGNN_ASSIGN_OR_RETURN(segment_, Plan(dataset_));
-  FGNN_ASSIGN_OR_RETURN(folder_,
-                        RunFolder::Create(job_.run_dir, decoded_.yaml));
+  FGNN_RETURN_IF_ERROR(OpenFolder());
   EnterPhase("attaching daemons");
   FGNN_RETURN_IF_ERROR(executors_.OpenSegment(segment_));
-  return WaitForInitialWeights();
+  if (segment_.first_version > 0) {
+    EnterPhase(absl::StrCat("loading ", resumed_from_.filename().string()));
+    FGNN_RETURN_IF_ERROR(executors_.LoadCheckpoint(resumed_from_));
+  }
+  return WaitForFirstWeights();
+}
+
+absl::Status JobRun::OpenFolder() {
+  if (!job_.resume) {
+    FGNN_ASSIGN_OR_RETURN(folder_,
+                          RunFolder::Create(job_.run_dir, decoded_.yaml));
+    return absl::OkStatus();
+  }
+  FGNN_ASSIGN_OR_RETURN(folder_,
+                        RunFolder::Reopen(job_.run_dir, decoded_.yaml));
+  return FindCheckpoint();
+}
+
+absl::Status JobRun::FindCheckpoint() {
+  FGNN_ASSIGN_OR_RETURN(const std::vector<std::filesystem::path> checkpoints,
+                        folder_->Checkpoints());
+  absl::Status damage;
+  for (const std::filesystem::path& path : checkpoints) {
+    const absl::Status taken = TakeCheckpoint(path);
+    if (taken.ok()) {
+      LogInfo("job {}: goes on from {}, batch {}", job_.id, path.string(),
+              next_seq_);
+      return absl::OkStatus();
+    }
+    if (!absl::IsDataLoss(taken)) return taken;
+    LogError("job {}: {}; trying the one before", job_.id, MessageOf(taken));
+    damage = taken;
+  }
+  if (!damage.ok()) {
+    return Annotate(damage, "no checkpoint is sound; the newest to be tried");
+  }
+  LogInfo("job {}: has no checkpoint; starts anew", job_.id);
+  return folder_->TruncateTo({});
+}
+
+absl::Status JobRun::TakeCheckpoint(const std::filesystem::path& path) {
+  FGNN_ASSIGN_OR_RETURN(const CheckpointProfile profile,
+                        executors_.DescribeCheckpoint(path));
+  const absl::StatusOr<RunState> state = RunStateFromJson(profile.run_state);
+  FGNN_RETURN_IF_ERROR(Annotate(state.status(), path.string()));
+  SegmentOptions segment = segment_;
+  segment.first_version = profile.version;
+  if (!ValidateOptions(segment).ok() ||
+      state->batches_per_epoch != segment.batches_per_epoch ||
+      state->next_seq != BatchesOf(segment, profile.version).first_batch ||
+      profile.seed != spec_.training.seed) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path.string(), " is of a job with ", state->batches_per_epoch,
+        " batches an epoch and seed ", profile.seed, ", this one has ",
+        segment.batches_per_epoch, " and ", spec_.training.seed,
+        "; did its dataset or job.yaml change?"));
+  }
+  FGNN_RETURN_IF_ERROR(
+      folder_->TruncateTo({.metrics_bytes = state->metrics_bytes,
+                           .digests_bytes = state->digests_bytes}));
+  segment_ = segment;
+  resumed_from_ = path;
+  first_seq_ = next_seq_ = state->next_seq;
+  sum_ = state->sum;
+  epochs_done_ =
+      static_cast<uint32_t>(profile.version / segment_.steps_per_epoch());
+  valid_accuracy_ = state->valid_accuracy;
+  best_valid_accuracy_ = state->best_valid_accuracy;
+  best_epoch_ = state->best_epoch;
+  // The run may have ended between saving the epoch and making it the best.
+  const bool is_best = path == folder_->EpochCheckpoint(epochs_done_) &&
+                       best_epoch_.has_value() &&
+                       *best_epoch_ + 1 == epochs_done_;
+  return is_best ? folder_->MakeBest(path) : absl::OkStatus();
+}
+
+absl::StatusOr<std::string> JobRun::State() const {
+  FGNN_ASSIGN_OR_RETURN(const RunFolder::Lengths lengths, folder_->Sync());
+  return RunStateToJson({.batches_per_epoch = segment_.batches_per_epoch,
+                         .next_seq = next_seq_,
+                         .sum = sum_,
+                         .valid_accuracy = valid_accuracy_,
+                         .best_valid_accuracy = best_valid_accuracy_,
+                         .best_epoch = best_epoch_,
+                         .metrics_bytes = lengths.metrics_bytes,
+                         .digests_bytes = lengths.digests_bytes});
 }
 
 absl::StatusOr<SegmentOptions> JobRun::Plan(const DatasetFacts& dataset) {
@@ -122,11 +209,12 @@ absl::StatusOr<SegmentOptions> JobRun::Plan(const DatasetFacts& dataset) {
   return plan.segment;
 }
 
-absl::Status JobRun::WaitForInitialWeights() {
+absl::Status JobRun::WaitForFirstWeights() {
   while (true) {
     FGNN_RETURN_IF_ERROR(executors_.Tick());
-    FGNN_ASSIGN_OR_RETURN(const bool there,
-                          board().WaitForVersion(0, DeadlineIn(kTick)));
+    FGNN_ASSIGN_OR_RETURN(
+        const bool there,
+        board().WaitForVersion(segment_.first_version, DeadlineIn(kTick)));
     if (there) return absl::OkStatus();
   }
 }
@@ -144,8 +232,6 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   const uint64_t opened = std::min<uint64_t>(epoch + 2, segment_.epochs);
   executors_.segment().queue().OpenForSampling(opened *
                                                segment_.batches_per_epoch);
-  board().OpenForTraining((epoch + 1) * segment_.steps_per_epoch());
-
   EpochFacts facts = {.epoch = epoch,
                       .seconds = 0,
                       .valid_accuracy = std::nullopt,
@@ -153,46 +239,58 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
                       .samplers = spec_.samplers,
                       .trainers = spec_.trainers,
                       .switches = 0};
-  EpochSum sum;
-  const Stopwatch seconds;
-  FGNN_RETURN_IF_ERROR(WaitForEpoch(epoch, sum));
-  facts.seconds = seconds.Seconds();
+  edges_.Restart(MonotonicClock::now());
+  const uint64_t epoch_end = (epoch + 1) * segment_.steps_per_epoch();
+  uint64_t version = board().version().value_or(0);
+  while (version < epoch_end) {
+    const Stopwatch seconds;
+    version = NextStop(version, epoch_end);
+    board().OpenForTraining(version);
+    FGNN_RETURN_IF_ERROR(WaitForVersion(version));
+    facts.seconds += seconds.Seconds();
+    if (version < epoch_end) {
+      FGNN_RETURN_IF_ERROR(CheckpointWithin(epoch, version));
+    }
+  }
   // Training is closed until the next epoch is opened.
   FGNN_RETURN_IF_ERROR(Validate(epoch, facts));
   const bool is_best = facts.valid_accuracy.has_value() &&
                        (!best_valid_accuracy_.has_value() ||
                         *facts.valid_accuracy > *best_valid_accuracy_);
-  FGNN_RETURN_IF_ERROR(Checkpoint(epoch, is_best));
-  FGNN_RETURN_IF_ERROR(folder_->AppendMetrics(MetricsLine(facts, sum)));
+  FGNN_RETURN_IF_ERROR(folder_->AppendMetrics(MetricsLine(facts, sum_)));
+  ShowProgress();
+  sum_ = EpochSum();
   epochs_done_ = epoch + 1;
-  ShowProgress(sum);
-  return absl::OkStatus();
+  return Checkpoint(epoch, is_best);
 }
 
-absl::Status JobRun::WaitForEpoch(uint32_t epoch, EpochSum& sum) {
-  const uint64_t last_version = (epoch + 1) * segment_.steps_per_epoch();
-  edges_.Restart(MonotonicClock::now());
+uint64_t JobRun::NextStop(uint64_t version, uint64_t epoch_end) const {
+  const uint64_t steps = spec_.training.checkpoint_steps;
+  if (steps == 0) return epoch_end;
+  return std::min(epoch_end, (version / steps + 1) * steps);
+}
+
+absl::Status JobRun::WaitForVersion(uint64_t version) {
   while (true) {
-    FGNN_ASSIGN_OR_RETURN(
-        const bool done,
-        board().WaitForVersion(last_version, DeadlineIn(kTick)));
-    const uint64_t version = board().version().value_or(0);
-    if (version > epoch * segment_.steps_per_epoch()) {
+    FGNN_ASSIGN_OR_RETURN(const bool done,
+                          board().WaitForVersion(version, DeadlineIn(kTick)));
+    const uint64_t now = board().version().value_or(0);
+    if (now > segment_.first_version) {
       const StepPlace last =
-          BatchesOf(segment_, std::min<uint64_t>(version, last_version) - 1);
-      FGNN_RETURN_IF_ERROR(RecordBatches(last.last_batch, sum));
+          BatchesOf(segment_, std::min<uint64_t>(now, version) - 1);
+      FGNN_RETURN_IF_ERROR(RecordBatches(last.last_batch));
     }
+    ShowProgress();
     if (done) return absl::OkStatus();
     FGNN_RETURN_IF_ERROR(executors_.Tick());
-    ShowProgress(sum);
   }
 }
 
 // Records are there until the next epoch is trained; all before `last_seq` are
 // committed.
-absl::Status JobRun::RecordBatches(uint64_t last_seq, EpochSum& sum) {
+absl::Status JobRun::RecordBatches(uint64_t last_seq) {
   std::string digests;
-  const uint64_t edges_before = sum.edges();
+  const uint64_t edges_before = sum_.edges();
   for (; next_seq_ < last_seq; ++next_seq_) {
     const std::optional<BatchRecord> record = board().record(next_seq_);
     if (!record.has_value()) {
@@ -200,28 +298,28 @@ absl::Status JobRun::RecordBatches(uint64_t last_seq, EpochSum& sum) {
           "job ", job_.id, ": batch ", next_seq_,
           " is committed, but the gradient board has no record of it"));
     }
-    sum.Add(*record);
+    sum_.Add(*record);
     if (job_.digest) digests += DigestLine(*record);
   }
-  edges_.Add(sum.edges() - edges_before, MonotonicClock::now());
+  edges_.Add(sum_.edges() - edges_before, MonotonicClock::now());
   return folder_->AppendDigests(digests);
 }
 
-void JobRun::ShowProgress(const EpochSum& sum) {
+void JobRun::ShowProgress() {
   environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
     progress.epochs_done = epochs_done_;
     progress.batches_committed = next_seq_;
-    progress.loss = sum.loss();
+    progress.loss = sum_.loss();
     progress.edges_per_second = edges_.PerSecond();
     progress.restarts = environment_.host->restarts();
     progress.executors = environment_.host->Executors();
     progress.valid_accuracy = valid_accuracy_.value_or(-1);
     progress.test_accuracy = test_accuracy_.value_or(-1);
-    if (next_seq_ > 0) {
+    if (next_seq_ > first_seq_) {
       const uint64_t left = progress.batches_expected - next_seq_;
       progress.seconds_left = since_training_.Seconds() *
                               static_cast<double>(left) /
-                              static_cast<double>(next_seq_);
+                              static_cast<double>(next_seq_ - first_seq_);
     }
   });
 }
@@ -240,27 +338,38 @@ absl::Status JobRun::Validate(uint32_t epoch, EpochFacts& facts) {
   return absl::OkStatus();
 }
 
+absl::Status JobRun::CheckpointWithin(uint32_t epoch, uint64_t version) {
+  EnterPhase(absl::StrCat("saving step ", version));
+  bool saved = false;
+  FGNN_RETURN_IF_ERROR(
+      SaveTolerantly(folder_->StepCheckpoint(epoch, version), epoch, saved));
+  if (saved) {
+    FGNN_RETURN_IF_ERROR(
+        folder_->PruneCheckpoints(spec_.training.keep_checkpoints));
+  }
+  EnterPhase(absl::StrCat("epoch ", epoch + 1));
+  return absl::OkStatus();
+}
+
 absl::Status JobRun::Checkpoint(uint32_t epoch, bool is_best) {
   const bool is_last = epoch + 1 == spec_.training.epochs;
   const bool is_due = IsDue(spec_.training.checkpoint_every, epoch);
   if (!is_due && !is_best) return absl::OkStatus();
   EnterPhase(absl::StrCat("saving epoch ", epoch + 1));
-  bool saved = false;
-  if (is_due) {
-    const auto path = folder_->EpochCheckpoint(epoch + 1);
-    FGNN_RETURN_IF_ERROR(SaveTolerantly(path, epoch + 1, saved));
-    if (saved && is_best) FGNN_RETURN_IF_ERROR(folder_->MakeBest(path));
-    if (saved) {
-      FGNN_RETURN_IF_ERROR(
-          folder_->PruneCheckpoints(spec_.training.keep_checkpoints));
-    }
-  } else {
-    FGNN_RETURN_IF_ERROR(
-        SaveTolerantly(folder_->BestCheckpoint(), epoch + 1, saved));
-  }
-  if (saved && is_best) {
+  const auto best_before = std::pair(best_valid_accuracy_, best_epoch_);
+  if (is_best) {
     best_valid_accuracy_ = valid_accuracy_;
     best_epoch_ = epoch;
+  }
+  const std::filesystem::path path =
+      is_due ? folder_->EpochCheckpoint(epoch + 1) : folder_->BestCheckpoint();
+  bool saved = false;
+  FGNN_RETURN_IF_ERROR(SaveTolerantly(path, epoch + 1, saved));
+  if (!saved) std::tie(best_valid_accuracy_, best_epoch_) = best_before;
+  if (saved && is_due) {
+    if (is_best) FGNN_RETURN_IF_ERROR(folder_->MakeBest(path));
+    FGNN_RETURN_IF_ERROR(
+        folder_->PruneCheckpoints(spec_.training.keep_checkpoints));
   }
   if (is_last && !saved) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -274,7 +383,9 @@ absl::Status JobRun::Checkpoint(uint32_t epoch, bool is_best) {
 // checkpoint is tried.
 absl::Status JobRun::SaveTolerantly(const std::filesystem::path& path,
                                     uint32_t epochs_done, bool& saved) {
-  const absl::Status status = executors_.SaveCheckpoint(path, epochs_done);
+  FGNN_ASSIGN_OR_RETURN(const std::string state, State());
+  const absl::Status status =
+      executors_.SaveCheckpoint(path, epochs_done, state);
   saved = status.ok();
   if (saved) {
     checkpoints_lost_ = 0;

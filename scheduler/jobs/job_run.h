@@ -1,14 +1,16 @@
 // One job from its start to its end, on the thread that runs jobs.
 //
 //   Prepare   validate the dataset, start daemons, measure, plan, make the
-//             run's folder, make the segment, attach everybody
-//   Train     per epoch: open it, wait for its last commit, record, evaluate,
-//             checkpoint
+//             run's folder, make the segment, attach everybody; a job that
+//             is resumed goes on from a checkpoint of its folder
+//   Train     per epoch: open it (up to the next checkpoint), wait for the
+//             last commit, record, evaluate, checkpoint
 //   Test      the best checkpoint on the test split
 #ifndef FGNN_SCHEDULER_JOBS_JOB_RUN_H_
 #define FGNN_SCHEDULER_JOBS_JOB_RUN_H_
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,18 +54,25 @@ class JobRun {
  private:
   absl::Status Prepare();
   absl::StatusOr<SegmentOptions> Plan(const DatasetFacts& dataset);
-  absl::Status WaitForInitialWeights();
+  absl::Status OpenFolder();
+  // Takes over the newest sound checkpoint; none is none.
+  absl::Status FindCheckpoint();
+  absl::Status TakeCheckpoint(const std::filesystem::path& path);
+  absl::Status WaitForFirstWeights();
   absl::Status RunEpoch(uint32_t epoch);
-  absl::Status WaitForEpoch(uint32_t epoch, EpochSum& sum);
-  absl::Status RecordBatches(uint64_t last_seq, EpochSum& sum);
+  uint64_t NextStop(uint64_t version, uint64_t epoch_end) const;
+  absl::Status WaitForVersion(uint64_t version);
+  absl::Status RecordBatches(uint64_t last_seq);
   absl::Status Validate(uint32_t epoch, EpochFacts& facts);
   absl::Status Checkpoint(uint32_t epoch, bool is_best);
+  absl::Status CheckpointWithin(uint32_t epoch, uint64_t version);
   absl::Status SaveTolerantly(const std::filesystem::path& path,
                               uint32_t epochs_done, bool& saved);
   absl::Status Test();
   absl::Status KeepGoing();
   void EnterPhase(const std::string& phase);
-  void ShowProgress(const EpochSum& sum);
+  absl::StatusOr<std::string> State() const;
+  void ShowProgress();
   bool IsDue(uint32_t every, uint32_t epoch) const;
   GradientBoard& board() { return executors_.segment().board(); }
 
@@ -79,12 +88,17 @@ class JobRun {
   SegmentOptions segment_;
 
   uint64_t next_seq_ = 0;  // All before it are recorded.
+  EpochSum sum_;           // Of the recorded batches of the open epoch.
   uint32_t epochs_done_ = 0;
   std::optional<double> valid_accuracy_;       // Of the last validated epoch.
   std::optional<double> best_valid_accuracy_;  // Its checkpoint is kept.
   std::optional<uint32_t> best_epoch_;
   std::optional<double> test_accuracy_;
   int checkpoints_lost_ = 0;  // In a row.
+
+  // Of a job that is resumed: where it goes on.
+  std::filesystem::path resumed_from_;
+  uint64_t first_seq_ = 0;
 
   Stopwatch since_training_;
   RateMeter edges_;

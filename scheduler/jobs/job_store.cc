@@ -11,7 +11,7 @@
 namespace fgnn {
 namespace {
 
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
 
 constexpr char kSchema[] = R"sql(
 CREATE TABLE IF NOT EXISTS jobs (
@@ -27,7 +27,9 @@ CREATE TABLE IF NOT EXISTS jobs (
   finished_ms INTEGER NOT NULL,
   error_code INTEGER NOT NULL,
   error_message TEXT NOT NULL,
-  progress TEXT NOT NULL
+  progress TEXT NOT NULL,
+  resume INTEGER NOT NULL,
+  interruptions INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state);
 CREATE TABLE IF NOT EXISTS service (
@@ -37,9 +39,14 @@ CREATE TABLE IF NOT EXISTS service (
 INSERT OR IGNORE INTO service VALUES (1, 0);
 )sql";
 
+constexpr char kSchema1To2[] = R"sql(
+ALTER TABLE jobs ADD COLUMN resume INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN interruptions INTEGER NOT NULL DEFAULT 0;
+)sql";
+
 constexpr char kColumns[] =
     "id, state, spec, run_dir, client_key, digest, submitted_ms, started_ms, "
-    "finished_ms, error_code, error_message, progress";
+    "finished_ms, error_code, error_message, progress, resume, interruptions";
 
 }  // namespace
 
@@ -145,6 +152,7 @@ absl::Status JobStore::CreateTables() {
         kSchemaVersion, "; run a newer release or another state folder"));
   }
   FGNN_RETURN_IF_ERROR(Execute("BEGIN"));
+  if (version == 1) FGNN_RETURN_IF_ERROR(Execute(kSchema1To2));
   FGNN_RETURN_IF_ERROR(Execute(kSchema));
   FGNN_RETURN_IF_ERROR(
       Execute(absl::StrCat("PRAGMA user_version = ", kSchemaVersion).c_str()));
@@ -184,7 +192,7 @@ absl::Status JobStore::Insert(const Job& job) {
       Statement statement,
       Statement::Prepare(*this, absl::StrCat("INSERT INTO jobs (", kColumns,
                                              ") VALUES (?, ?, ?, ?, ?, ?, ?, "
-                                             "?, ?, ?, ?, ?)")));
+                                             "?, ?, ?, ?, ?, ?, ?)")));
   statement.Bind(job.id);
   statement.Bind(static_cast<int64_t>(job.state));
   statement.BindBlob(job.spec_bytes);
@@ -201,6 +209,8 @@ absl::Status JobStore::Insert(const Job& job) {
   statement.Bind(static_cast<int64_t>(job.error.code()));
   statement.Bind(MessageOf(job.error));
   statement.Bind(ProgressToJson(job.progress));
+  statement.Bind(int64_t{job.resume});
+  statement.Bind(int64_t{job.interruptions});
   const int code = statement.Step();
   return code == SQLITE_DONE ? absl::OkStatus() : ErrorOf(code, "add a job");
 }
@@ -211,13 +221,16 @@ absl::Status JobStore::Update(const Job& job) {
       Statement::Prepare(
           *this,
           "UPDATE jobs SET state = ?, started_ms = ?, finished_ms = ?, "
-          "error_code = ?, error_message = ?, progress = ? WHERE id = ?"));
+          "error_code = ?, error_message = ?, progress = ?, resume = ?, "
+          "interruptions = ? WHERE id = ?"));
   statement.Bind(static_cast<int64_t>(job.state));
   statement.Bind(job.started_ms);
   statement.Bind(job.finished_ms);
   statement.Bind(static_cast<int64_t>(job.error.code()));
   statement.Bind(MessageOf(job.error));
   statement.Bind(ProgressToJson(job.progress));
+  statement.Bind(int64_t{job.resume});
+  statement.Bind(int64_t{job.interruptions});
   statement.Bind(job.id);
   if (const int code = statement.Step(); code != SQLITE_DONE) {
     return ErrorOf(code, "change a job");
@@ -250,6 +263,8 @@ absl::StatusOr<std::vector<Job>> JobStore::ReadAll(Statement& statement) {
         absl::Status(static_cast<absl::StatusCode>(statement.Integer(9)),
                      statement.Text(10));
     job.progress = ProgressFromJson(statement.Text(11));
+    job.resume = statement.Integer(12) != 0;
+    job.interruptions = static_cast<uint32_t>(statement.Integer(13));
     jobs.push_back(std::move(job));
   }
   if (code != SQLITE_DONE) return ErrorOf(code, "read jobs");

@@ -17,6 +17,8 @@ namespace {
 constexpr uint32_t kMaxListed = 10'000;
 constexpr size_t kMaxUnseen = 10'000;
 constexpr int kIdAttempts = 64;
+// A job that takes the service down with it must not do so for ever.
+constexpr uint32_t kMostInterruptions = 5;
 
 }  // namespace
 
@@ -39,24 +41,43 @@ absl::Status JobTable::RecoverJobs() {
   const std::lock_guard<std::mutex> lock(mutex_);
   FGNN_ASSIGN_OR_RETURN(std::vector<Job> jobs, store_.Unfinished());
   for (Job& job : jobs) {
-    if (job.state == JobState::kQueued) {
-      queue_.push_back(job.id);
-      const std::string id = job.id;
-      Active& active = active_[id];
-      active.job = std::move(job);
-      any_submitted_ = true;
-      continue;
+    if (job.state != JobState::kQueued) {
+      interrupted_.push_back(job.id);
+      FGNN_RETURN_IF_ERROR(RecoverInterruptedLocked(job));
     }
-    const bool cancelling = job.state == JobState::kCancelling;
-    job.state = cancelling ? JobState::kCancelled : JobState::kFailed;
-    job.error = absl::AbortedError(
-        "the service stopped while the job ran; submit it again");
-    job.finished_ms = UnixMilliseconds();
-    FGNN_RETURN_IF_ERROR(store_.Update(job));
-    LogWarning("job {}: {}", job.id, MessageOf(job.error));
-    interrupted_.push_back(job.id);
+    if (job.state != JobState::kQueued) continue;
+    // Those that ran are the oldest, so that they come first again.
+    queue_.push_back(job.id);
+    const std::string id = job.id;
+    Active& active = active_[id];
+    active.job = std::move(job);
+    any_submitted_ = true;
   }
   return absl::OkStatus();
+}
+
+absl::Status JobTable::RecoverInterruptedLocked(Job& job) {
+  ++job.interruptions;
+  if (job.state == JobState::kCancelling) {
+    job.state = JobState::kCancelled;
+    job.error =
+        absl::CancelledError("cancelled; the service ended before the job had");
+  } else if (job.interruptions > kMostInterruptions) {
+    job.state = JobState::kFailed;
+    job.error = absl::AbortedError(absl::StrCat(
+        "the service ended ", job.interruptions,
+        " times while the job ran; see its log, then 'fgnn resume ", job.id,
+        "'"));
+  } else {
+    job.state = JobState::kQueued;
+    job.resume = true;
+    job.progress.phase = "queued";
+    LogWarning("job {}: the service ended while it ran; it goes on", job.id);
+    return store_.Update(job);
+  }
+  job.finished_ms = UnixMilliseconds();
+  LogWarning("job {}: {}", job.id, MessageOf(job.error));
+  return store_.Update(job);
 }
 
 absl::StatusOr<std::optional<Job>> JobTable::FindSameRequestLocked(
@@ -106,6 +127,11 @@ absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
   FGNN_ASSIGN_OR_RETURN(std::optional<Job> same,
                         FindSameRequestLocked(request));
   if (same.has_value()) return *std::move(same);
+  if (request.resume) {
+    for (const auto& [id, active] : active_) {
+      if (active.job.run_dir == request.run_dir) return active.job;
+    }
+  }
   if (closed_) {
     return absl::UnavailableError("the service is ending; start it again");
   }
@@ -123,6 +149,7 @@ absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
                     : request.run_dir;
   job.client_key = request.client_key;
   job.digest = request.digest;
+  job.resume = request.resume;
   job.progress.phase = "queued";
   job.progress.epochs = request.epochs;
   FGNN_RETURN_IF_ERROR(store_.Insert(job));

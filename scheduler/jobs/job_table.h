@@ -30,6 +30,7 @@ struct JobRequest {
   std::string run_dir;     // Absolute; empty: <state dir>/runs/<job id>.
   std::string client_key;  // Empty: none.
   bool digest = false;
+  bool resume = false;  // Go on from a checkpoint of run_dir.
   uint32_t epochs = 0;
 };
 
@@ -42,8 +43,9 @@ struct JobVersion {
 // Thread-safe.
 class JobTable {
  public:
-  // Jobs of `store` that ran when the service ended are marked failed; queued
-  // ones stay queued.
+  // Jobs of `store` that ran when the service ended are queued again, before
+  // all others, to go on from their newest checkpoint; failed if that happened
+  // too often. Queued ones stay queued.
   static absl::StatusOr<std::unique_ptr<JobTable>> Open(
       JobStore store, std::filesystem::path state_dir,
       size_t max_queued = kMaxQueuedJobs);
@@ -53,7 +55,8 @@ class JobTable {
 
   // ---- For clients.
   // On disk once this returns. The job of an earlier call with the same client
-  // key and the same request. AlreadyExists: the key was used for another
+  // key and the same request, or the one that goes on in `run_dir` already, if
+  // that is what is asked for. AlreadyExists: the key was used for another
   // request. ResourceExhausted: too many wait. Unavailable: the service
   // is ending.
   absl::StatusOr<Job> Submit(const JobRequest& request);
@@ -110,6 +113,7 @@ class JobTable {
 
   JobTable(JobStore store, std::filesystem::path state_dir, size_t max_queued);
   absl::Status RecoverJobs();
+  absl::Status RecoverInterruptedLocked(Job& job);
   absl::StatusOr<std::optional<Job>> FindSameRequestLocked(
       const JobRequest& request);
   absl::StatusOr<std::string> NewIdLocked(int64_t now_ms);

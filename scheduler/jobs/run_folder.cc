@@ -1,24 +1,27 @@
 #include "scheduler/jobs/run_folder.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 #include "shared/base/file.h"
 #include "shared/base/status.h"
 #include "shared/base/unique_fd.h"
+#include "shared/config/checkpoint_name.h"
 
 namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr char kMetrics[] = "metrics.jsonl";
+constexpr char kDigests[] = "batches.crc";
 
 absl::Status ErrorOf(const std::error_code& error, const fs::path& path) {
   return ErrnoToStatus(error.value(), path.string());
@@ -36,6 +39,31 @@ absl::Status Append(const fs::path& path, std::string_view text) {
     text.remove_prefix(static_cast<size_t>(written));
   }
   return absl::OkStatus();
+}
+
+// The file's length, once it is on disk; 0 where there is none.
+absl::StatusOr<uint64_t> SyncFile(const fs::path& path) {
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd.valid() && errno == ENOENT) return uint64_t{0};
+  struct stat file = {};
+  if (!fd.valid() || ::fsync(fd.get()) != 0 || ::fstat(fd.get(), &file) != 0) {
+    return ErrnoToStatus(errno, path.string());
+  }
+  return static_cast<uint64_t>(file.st_size);
+}
+
+absl::Status CutFile(const fs::path& path, uint64_t bytes) {
+  std::error_code error;
+  const uint64_t there =
+      fs::exists(path, error) ? fs::file_size(path, error) : 0;
+  if (error) return ErrorOf(error, path);
+  if (there < bytes) {
+    return absl::DataLossError(absl::StrCat(path.string(), " has ", there,
+                                            " bytes, but had ", bytes,
+                                            " when the checkpoint was made"));
+  }
+  if (there > bytes) fs::resize_file(path, bytes, error);
+  return error ? ErrorOf(error, path) : absl::OkStatus();
 }
 
 template <typename T>
@@ -77,21 +105,48 @@ absl::StatusOr<RunFolder> RunFolder::Create(const fs::path& path,
   return RunFolder(path);
 }
 
+absl::StatusOr<RunFolder> RunFolder::Reopen(const fs::path& path,
+                                            const std::string& job_yaml) {
+  std::error_code error;
+  // It may have ended before there was anything.
+  fs::create_directories(path / "checkpoints", error);
+  if (!error) fs::remove(path / "summary.json", error);
+  if (error) return ErrorOf(error, path);
+  FGNN_RETURN_IF_ERROR(WriteFileAtomically(path / "job.yaml", job_yaml));
+  return RunFolder(path);
+}
+
 fs::path RunFolder::EpochCheckpoint(uint32_t epochs_done) const {
-  return path_ / "checkpoints" /
-         absl::StrFormat("epoch-%04d.safetensors", epochs_done);
+  return path_ / "checkpoints" / CheckpointAge{epochs_done, 0}.ToName();
+}
+
+fs::path RunFolder::StepCheckpoint(uint32_t epochs_done,
+                                   uint64_t version) const {
+  return path_ / "checkpoints" / CheckpointAge{epochs_done, version}.ToName();
 }
 
 fs::path RunFolder::BestCheckpoint() const {
-  return path_ / "checkpoints" / "best.safetensors";
+  return path_ / "checkpoints" / kBestCheckpointName;
 }
 
 absl::Status RunFolder::AppendMetrics(std::string_view lines) const {
-  return Append(path_ / "metrics.jsonl", lines);
+  return Append(path_ / kMetrics, lines);
 }
 
 absl::Status RunFolder::AppendDigests(std::string_view lines) const {
-  return Append(path_ / "batches.crc", lines);
+  return Append(path_ / kDigests, lines);
+}
+
+absl::StatusOr<RunFolder::Lengths> RunFolder::Sync() const {
+  Lengths lengths;
+  FGNN_ASSIGN_OR_RETURN(lengths.metrics_bytes, SyncFile(path_ / kMetrics));
+  FGNN_ASSIGN_OR_RETURN(lengths.digests_bytes, SyncFile(path_ / kDigests));
+  return lengths;
+}
+
+absl::Status RunFolder::TruncateTo(const Lengths& lengths) const {
+  FGNN_RETURN_IF_ERROR(CutFile(path_ / kMetrics, lengths.metrics_bytes));
+  return CutFile(path_ / kDigests, lengths.digests_bytes);
 }
 
 absl::Status RunFolder::MakeBest(const fs::path& checkpoint) const {
@@ -108,27 +163,14 @@ absl::Status RunFolder::MakeBest(const fs::path& checkpoint) const {
   return ErrorOf(error, BestCheckpoint());
 }
 
+absl::StatusOr<std::vector<fs::path>> RunFolder::Checkpoints() const {
+  return FindCheckpoints(path_ / "checkpoints");
+}
+
 absl::Status RunFolder::PruneCheckpoints(uint32_t keep) const {
-  std::vector<fs::path> checkpoints;
-  std::error_code error;
-  for (const auto& entry :
-       fs::directory_iterator(path_ / "checkpoints", error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.rfind("epoch-", 0) == 0 &&
-        entry.path().extension() == ".safetensors") {
-      checkpoints.push_back(entry.path());
-    }
-  }
-  if (error) return ErrorOf(error, path_ / "checkpoints");
-  // By number: from epoch 10000 on, names have one digit more.
-  std::sort(checkpoints.begin(), checkpoints.end(),
-            [](const fs::path& a, const fs::path& b) {
-              const std::string left = a.string();
-              const std::string right = b.string();
-              return left.size() != right.size() ? left.size() < right.size()
-                                                 : left < right;
-            });
-  for (size_t i = 0; i + keep < checkpoints.size(); ++i) {
+  FGNN_ASSIGN_OR_RETURN(const std::vector<fs::path> checkpoints, Checkpoints());
+  for (size_t i = keep; i < checkpoints.size(); ++i) {
+    std::error_code error;
     fs::remove(checkpoints[i], error);
     if (error) return ErrorOf(error, checkpoints[i]);
   }

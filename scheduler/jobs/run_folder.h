@@ -4,6 +4,9 @@
 //   metrics.jsonl                     a line per epoch
 //   batches.crc                       a line per batch, if asked for
 //   checkpoints/epoch-0003.safetensors  after three epochs
+//   checkpoints/epoch-0003-step-0000000120.safetensors  within the fourth,
+//   after
+//                                     120 steps of the job
 //   checkpoints/best.safetensors      of the best validated epoch
 //   summary.json                      how it ended
 #ifndef FGNN_SCHEDULER_JOBS_RUN_FOLDER_H_
@@ -14,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -49,17 +53,36 @@ class RunFolder {
   static absl::StatusOr<RunFolder> Create(const std::filesystem::path& path,
                                           const std::string& job_yaml);
 
+  // The folder of an earlier run of the same job, with job.yaml in it or still
+  // to be made. Its summary.json, if any, is removed: the run goes on.
+  static absl::StatusOr<RunFolder> Reopen(const std::filesystem::path& path,
+                                          const std::string& job_yaml);
+
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path EpochCheckpoint(uint32_t epochs_done) const;
+  std::filesystem::path StepCheckpoint(uint32_t epochs_done,
+                                       uint64_t version) const;
   std::filesystem::path BestCheckpoint() const;
 
   // `lines` end with newlines. A reader never sees a part of one call's lines
   // without the rest, short of a full disk.
   absl::Status AppendMetrics(std::string_view lines) const;
   absl::Status AppendDigests(std::string_view lines) const;
+
+  struct Lengths {
+    uint64_t metrics_bytes = 0;
+    uint64_t digests_bytes = 0;
+  };
+  // On disk to these lengths once this returns.
+  absl::StatusOr<Lengths> Sync() const;
+  // Cuts off what was appended since Sync() said so. DataLoss: a file is
+  // shorter than that.
+  absl::Status TruncateTo(const Lengths& lengths) const;
+  // Newest first; not the best one, which may be a copy of any.
+  absl::StatusOr<std::vector<std::filesystem::path>> Checkpoints() const;
   // Makes a checkpoint of an epoch the best one; it costs no space.
   absl::Status MakeBest(const std::filesystem::path& checkpoint) const;
-  // Removes all checkpoints of epochs but the newest `keep`.
+  // Removes all checkpoints but the newest `keep` and the best.
   absl::Status PruneCheckpoints(uint32_t keep) const;
   absl::Status WriteSummary(const RunSummary& summary) const;
 

@@ -10,7 +10,7 @@
 
 namespace fgnn {
 
-absl::Status CheckSubmission(const JobSpec& spec, const std::string& run_dir) {
+absl::Status CheckResumption(const JobSpec& spec) {
   if (!std::filesystem::path(spec.dataset).is_absolute()) {
     return absl::InvalidArgumentError(
         absl::StrCat("dataset '", spec.dataset, "' is not an absolute path"));
@@ -18,7 +18,11 @@ absl::Status CheckSubmission(const JobSpec& spec, const std::string& run_dir) {
   for (const std::string& device : spec.devices) {
     FGNN_RETURN_IF_ERROR(Annotate(ParseDevice(device).status(), "devices"));
   }
-  FGNN_RETURN_IF_ERROR(LookAtDataset(spec.dataset).status());
+  return LookAtDataset(spec.dataset).status();
+}
+
+absl::Status CheckSubmission(const JobSpec& spec, const std::string& run_dir) {
+  FGNN_RETURN_IF_ERROR(CheckResumption(spec));
   return run_dir.empty() ? absl::OkStatus() : CheckRunFolderIsFree(run_dir);
 }
 

@@ -16,6 +16,9 @@ namespace fgnn {
 // not empty.
 absl::Status CheckSubmission(const JobSpec& spec, const std::string& run_dir);
 
+// The same for a job that is to go on in a folder that is there.
+absl::Status CheckResumption(const JobSpec& spec);
+
 }  // namespace fgnn
 
 #endif  // FGNN_SCHEDULER_JOBS_SUBMISSION_H_

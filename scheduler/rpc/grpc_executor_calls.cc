@@ -168,9 +168,37 @@ absl::Status GrpcExecutorCalls::SaveCheckpoint(const std::string& socket,
   request.set_job_id(call.job_id);
   request.set_path(call.path.string());
   request.set_epoch(call.epochs_done);
+  request.set_run_state(call.run_state);
   v1::SaveCheckpointResponse response;
   return Call<v1::TrainerService>(
       socket, patience, &v1::TrainerService::Stub::AsyncSaveCheckpoint, request,
+      &response);
+}
+
+absl::StatusOr<CheckpointProfile> GrpcExecutorCalls::DescribeCheckpoint(
+    const std::string& socket, const std::filesystem::path& path,
+    const Patience& patience) {
+  v1::DescribeCheckpointRequest request;
+  request.set_path(path.string());
+  v1::DescribeCheckpointResponse response;
+  FGNN_RETURN_IF_ERROR(Call<v1::TrainerService>(
+      socket, patience, &v1::TrainerService::Stub::AsyncDescribeCheckpoint,
+      request, &response));
+  return CheckpointProfile{.version = response.version(),
+                           .epochs_done = response.epoch(),
+                           .seed = response.seed(),
+                           .run_state = response.run_state()};
+}
+
+absl::Status GrpcExecutorCalls::LoadCheckpoint(
+    const std::string& socket, const std::string& job_id,
+    const std::filesystem::path& path, const Patience& patience) {
+  v1::LoadCheckpointRequest request;
+  request.set_job_id(job_id);
+  request.set_path(path.string());
+  v1::LoadCheckpointResponse response;
+  return Call<v1::TrainerService>(
+      socket, patience, &v1::TrainerService::Stub::AsyncLoadCheckpoint, request,
       &response);
 }
 

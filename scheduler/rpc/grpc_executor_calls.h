@@ -2,6 +2,7 @@
 #ifndef FGNN_SCHEDULER_RPC_GRPC_EXECUTOR_CALLS_H_
 #define FGNN_SCHEDULER_RPC_GRPC_EXECUTOR_CALLS_H_
 
+#include <filesystem>
 #include <string>
 
 #include "scheduler/host/executor_calls.h"
@@ -30,6 +31,13 @@ class GrpcExecutorCalls final : public ExecutorCalls {
                                       const Patience& patience) override;
   absl::Status SaveCheckpoint(const std::string& socket,
                               const SaveCheckpointCall& call,
+                              const Patience& patience) override;
+  absl::StatusOr<CheckpointProfile> DescribeCheckpoint(
+      const std::string& socket, const std::filesystem::path& path,
+      const Patience& patience) override;
+  absl::Status LoadCheckpoint(const std::string& socket,
+                              const std::string& job_id,
+                              const std::filesystem::path& path,
                               const Patience& patience) override;
 };
 

@@ -31,6 +31,21 @@ constexpr milliseconds kShortestBetweenUpdates{100};
 // How long a handler may not notice that its client went away.
 constexpr milliseconds kLookAtClient{250};
 
+// A run that goes on does so with the spec that its folder holds.
+absl::StatusOr<v1::JobSpec> SpecOf(const v1::SubmitJobRequest& request) {
+  if (!request.resume()) return request.spec();
+  if (request.has_spec()) {
+    return absl::InvalidArgumentError(
+        "spec: a job that is resumed has that of its run_dir; leave it out");
+  }
+  const std::filesystem::path run_dir = request.run_dir();
+  if (!run_dir.is_absolute()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "run_dir '", request.run_dir(), "' is not an absolute path"));
+  }
+  return ReadJobFile(run_dir / "job.yaml", {});
+}
+
 }  // namespace
 
 JobServiceAdapter::JobServiceAdapter(ServiceFacts facts, JobTable* table,
@@ -56,19 +71,23 @@ absl::Status JobServiceAdapter::Submit(const v1::SubmitJobRequest& request,
         absl::StrCat("client_key has ", request.client_key().size(),
                      " bytes, at most ", kMaxClientKeyBytes, " are allowed"));
   }
+  FGNN_ASSIGN_OR_RETURN(const v1::JobSpec asked, SpecOf(request));
   FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective,
-                        MakeEffective(request.spec(), facts_.devices));
+                        MakeEffective(asked, facts_.devices));
   JobRequest job_request = {.spec_bytes = effective.SerializeAsString(),
                             .run_dir = request.run_dir(),
                             .client_key = request.client_key(),
                             .digest = request.digest(),
+                            .resume = request.resume(),
                             .epochs = effective.training().epochs()};
   // A call that is repeated must not meet the folder that the first one made.
   FGNN_ASSIGN_OR_RETURN(std::optional<Job> job,
                         table_->FindSubmitted(job_request));
   if (!job.has_value()) {
-    FGNN_RETURN_IF_ERROR(
-        CheckSubmission(FromProto(effective), request.run_dir()));
+    const JobSpec spec = FromProto(effective);
+    FGNN_RETURN_IF_ERROR(request.resume()
+                             ? CheckResumption(spec)
+                             : CheckSubmission(spec, request.run_dir()));
     FGNN_ASSIGN_OR_RETURN(job, table_->Submit(job_request));
   }
   Tell(*job, response);

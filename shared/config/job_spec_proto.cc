@@ -236,6 +236,7 @@ JobSpec FromProto(const v1::JobSpec& from) {
                  training.precision(),
                  training.evaluate_every(),
                  training.checkpoint_every(),
+                 training.checkpoint_steps(),
                  training.keep_checkpoints(),
                  training.threads()};
   to.cache = {from.cache().policy(), from.cache().capacity()};

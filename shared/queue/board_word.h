@@ -13,7 +13,7 @@ namespace fgnn {
 
 enum class BoardState : uint8_t {
   kEmpty = 0,        // No weights yet; the version is 0 and means nothing.
-  kLeasedEmpty = 1,  // Someone makes version 0.
+  kLeasedEmpty = 1,  // Someone makes the first version.
   kOpen = 2,         // `generation` is the newest version.
   kLeasedOpen = 3,   // Someone makes the version after it.
 };

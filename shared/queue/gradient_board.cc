@@ -137,12 +137,13 @@ std::optional<StepLease> GradientBoard::TryLease() {
     return std::nullopt;
   }
   const bool initial = leased.state == BoardState::kLeasedEmpty;
-  return StepLease(this, initial ? 0 : word.generation + 1);
+  return StepLease(
+      this, initial ? segment_->options().first_version : word.generation + 1);
 }
 
 bool GradientBoard::EndLease(uint64_t new_version, bool publish) {
   const BoardWord leased =
-      new_version == 0
+      new_version == segment_->options().first_version
           ? BoardWord{BoardState::kLeasedEmpty, owner_, 0}
           : BoardWord{BoardState::kLeasedOpen, owner_, new_version - 1};
   const BoardWord next =

@@ -11,7 +11,7 @@
 //
 // One 64-bit word says where the job stands, `version:48 | owner:13 | state:3`:
 //
-//   EMPTY ──lease──▶ LEASED(owner) ──publish 0──▶ OPEN(0)
+//   EMPTY ──lease──▶ LEASED(owner) ──publish──▶ OPEN(first version)
 //   OPEN(t) ──lease──▶ LEASED(owner, t) ──publish──▶ OPEN(t + 1)
 //   reaper: LEASED(dead, …) ──▶ what it was before
 #ifndef FGNN_SHARED_QUEUE_GRADIENT_BOARD_H_
@@ -70,8 +70,11 @@ class StepLease {
   StepLease& operator=(StepLease&& other) noexcept;
   ~StepLease();
 
-  // The version to be written: 0 for the initial weights, else t + 1.
+  // The version to be written: the job's first one for the initial weights,
+  // else t + 1.
   uint64_t new_version() const { return new_version_; }
+  // Whether the job's first weights are to be made: nothing to step from.
+  bool is_initial() const;
   // Of version new_version() - 1; empty for the initial weights. [P], [P * k].
   absl::Span<const float> old_weights() const;
   absl::Span<const float> old_optimizer_state() const;

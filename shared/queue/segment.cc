@@ -18,7 +18,9 @@
 #include "shared/base/units.h"
 #include "shared/device/memory.h"
 #include "shared/minibatch/task.h"
+#include "shared/queue/gradient_board.h"
 #include "shared/queue/segment_layout.h"
+#include "shared/queue/slot_table.h"
 
 namespace fgnn {
 namespace {
@@ -73,6 +75,7 @@ SegmentHeader HeaderOf(const SegmentOptions& options) {
       .batches_per_epoch = options.batches_per_epoch,
       .epochs = options.epochs,
       .num_parameters = options.num_parameters,
+      .first_version = options.first_version,
       .num_slots = options.num_slots,
       .num_overflow_blocks = options.num_overflow_blocks,
       .batches_per_step = options.batches_per_step,
@@ -92,7 +95,8 @@ SegmentOptions OptionsOf(const SegmentHeader& header) {
       .epochs = header.epochs,
       .batches_per_step = header.batches_per_step,
       .num_parameters = header.num_parameters,
-      .optimizer_floats_per_parameter = header.optimizer_floats_per_parameter};
+      .optimizer_floats_per_parameter = header.optimizer_floats_per_parameter,
+      .first_version = header.first_version};
 }
 
 // Past a cgroup's limit the kernel kills instead of failing, so ask first.
@@ -211,6 +215,8 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
                                   1, kMaxBatchesPerStep));
   FGNN_RETURN_IF_ERROR(
       CheckRange("num_parameters", options.num_parameters, 0, kMaxParameters));
+  FGNN_RETURN_IF_ERROR(CheckRange("first_version", options.first_version, 0,
+                                  options.steps_per_epoch() * options.epochs));
   return CheckRange("optimizer_floats_per_parameter",
                     options.optimizer_floats_per_parameter, 0,
                     kMaxOptimizerFloats);
@@ -246,7 +252,11 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(
   const SegmentHeader header = HeaderOf(options);
   FGNN_RETURN_IF_ERROR(CheckHeadroom(header.total_bytes));
   FGNN_ASSIGN_OR_RETURN(UniqueFd fd, AllocateSealed(header));
-  return Map(std::move(fd), options);
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment,
+                        Map(std::move(fd), options));
+  SlotTable(*segment).FreeAllFrom(
+      BatchesOf(options, options.first_version).first_batch);
+  return segment;
 }
 
 absl::StatusOr<std::unique_ptr<Segment>> Segment::Attach(UniqueFd fd,

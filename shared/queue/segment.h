@@ -35,6 +35,9 @@ struct SegmentOptions {
   uint64_t num_parameters = 0;       // Floats of all weights, P.
   // Floats of optimizer state per weight: 2 for Adam.
   uint32_t optimizer_floats_per_parameter = 2;
+  // Steps that were committed before: 0 for a new job, else the version of the
+  // checkpoint that it goes on from. [0, steps_per_epoch() * epochs].
+  uint64_t first_version = 0;
 
   // Steps never span epochs: the last step of an epoch has fewer batches where
   // W does not divide them.

@@ -66,6 +66,15 @@ std::optional<BatchSeq> SlotTable::FindLowest(SlotState state, BatchSeq first,
   return found_ahead;
 }
 
+void SlotTable::FreeAllFrom(BatchSeq first) const {
+  for (BatchSeq seq = first; seq < first + options_.num_slots; ++seq) {
+    regions_.slot_word(seq).store(
+        WordOf(seq, SlotState::kFree, kNoOwner).Pack(),
+        std::memory_order_relaxed);
+  }
+  RaiseTo(SharedWord(regions_.control().oldest_seq), first);
+}
+
 bool SlotTable::Move(BatchSeq seq, SlotWord from, SlotWord to) const {
   const OverflowBlocks overflow(*this, options_, regions_);
   // Looked up before the step: afterwards the slot may be somebody else's.

@@ -51,6 +51,10 @@ class SlotTable {
   // not in `from`. A slot that becomes FREE gives its overflow block back.
   bool Move(BatchSeq seq, SlotWord from, SlotWord to) const;
 
+  // Each slot FREE for the first seq from `first` on that lives in it. Before
+  // anybody else has the segment.
+  void FreeAllFrom(BatchSeq first) const;
+
   // The seq that lives in slot `index` now, and its word.
   BatchSeq SeqIn(uint32_t index, SlotWord word) const {
     return word.generation * options_.num_slots + index;

@@ -21,6 +21,11 @@ StepLease& StepLease::operator=(StepLease&& other) noexcept {
 
 StepLease::~StepLease() { Abandon(); }
 
+bool StepLease::is_initial() const {
+  return board_ != nullptr &&
+         new_version_ == board_->segment_->options().first_version;
+}
+
 void StepLease::Abandon() {
   if (board_ == nullptr) return;
   // False only if this process was declared dead; then there is nothing to
@@ -29,12 +34,12 @@ void StepLease::Abandon() {
 }
 
 absl::Span<const float> StepLease::old_weights() const {
-  if (board_ == nullptr || new_version_ == 0) return {};
+  if (board_ == nullptr || is_initial()) return {};
   return board_->weights(new_version_ - 1);
 }
 
 absl::Span<const float> StepLease::old_optimizer_state() const {
-  if (board_ == nullptr || new_version_ == 0) return {};
+  if (board_ == nullptr || is_initial()) return {};
   return board_->optimizer_state(new_version_ - 1);
 }
 
@@ -49,7 +54,7 @@ absl::Span<float> StepLease::new_optimizer_state() const {
 }
 
 StepPlace StepLease::batches() const {
-  if (board_ == nullptr || new_version_ == 0) return {};
+  if (board_ == nullptr || is_initial()) return {};
   return BatchesOf(board_->segment_->options(), new_version_ - 1);
 }
 

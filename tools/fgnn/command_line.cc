@@ -28,6 +28,7 @@ std::unique_ptr<CLI::App> MakeCommandLine(CommandContext& context) {
   app->add_flag("--json", context.json,
                 "Print JSON on stdout and everything else on stderr");
   AddRunCommand(*app, context);
+  AddResumeCommand(*app, context);
   AddDatasetGroup(*app, context);
   AddServiceCommands(*app, context);
   AddJobCommands(*app, context);

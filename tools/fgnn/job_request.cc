@@ -64,4 +64,19 @@ absl::StatusOr<v1::SubmitJobRequest> MakeJobRequest(
   return request;
 }
 
+absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
+    const std::filesystem::path& run_dir) {
+  std::error_code error;
+  const std::filesystem::path absolute =
+      std::filesystem::canonical(run_dir, error);
+  if (error) return ErrnoToStatus(error.value(), run_dir.string());
+  v1::SubmitJobRequest request;
+  request.set_run_dir(absolute.string());
+  request.set_client_key(MakeClientKey());
+  request.set_resume(true);
+  request.set_digest(std::filesystem::exists(absolute / "batches.crc", error));
+  if (error) return ErrnoToStatus(error.value(), run_dir.string());
+  return request;
+}
+
 }  // namespace fgnn

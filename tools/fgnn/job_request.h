@@ -2,6 +2,7 @@
 #ifndef FGNN_TOOLS_FGNN_JOB_REQUEST_H_
 #define FGNN_TOOLS_FGNN_JOB_REQUEST_H_
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ void AddJobRequestFlags(CLI::App& command, JobRequestFlags& flags);
 // or the flag.
 absl::StatusOr<v1::SubmitJobRequest> MakeJobRequest(
     const JobRequestFlags& flags);
+
+// To go on in a run's folder.
+absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
+    const std::filesystem::path& run_dir);
 
 }  // namespace fgnn
 

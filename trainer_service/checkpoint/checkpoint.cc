@@ -36,6 +36,7 @@ Metadata MetadataOf(const CheckpointInfo& info) {
           {"version", absl::StrCat(info.version)},
           {"epoch", absl::StrCat(info.epoch)},
           {"seed", absl::StrCat(info.seed)},
+          {"run_state", info.run_state},
           {"model.kind", model.kind},
           {"model.layers", absl::StrCat(model.layers)},
           {"model.hidden", absl::StrCat(model.hidden)},
@@ -98,6 +99,7 @@ absl::StatusOr<CheckpointInfo> InfoOf(const Metadata& metadata) {
   info.version = reader.As<uint64_t>("version");
   info.epoch = reader.As<uint32_t>("epoch");
   info.seed = reader.As<uint64_t>("seed");
+  info.run_state = reader.Text("run_state");
   info.model.kind = reader.Text("model.kind");
   info.model.layers = reader.As<uint32_t>("model.layers");
   info.model.hidden = reader.As<uint32_t>("model.hidden");
@@ -164,6 +166,11 @@ absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
                                          const CheckpointInfo& info,
                                          const CheckpointTensors& tensors) {
   FGNN_RETURN_IF_ERROR(ValidateOptions(info.model));
+  if (info.run_state.size() > kMaxRunStateBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "checkpoint ", path.string(), ": run_state has ", info.run_state.size(),
+        " bytes, at most ", kMaxRunStateBytes));
+  }
   const uint64_t num_parameters = NumParameters(info.model);
   if (tensors.weights.size() != num_parameters ||
       tensors.optimizer_state.size() !=

@@ -3,6 +3,7 @@
 #ifndef FGNN_TRAINER_SERVICE_CHECKPOINT_CHECKPOINT_H_
 #define FGNN_TRAINER_SERVICE_CHECKPOINT_CHECKPOINT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -15,12 +16,17 @@
 
 namespace fgnn {
 
+inline constexpr size_t kMaxRunStateBytes = 64 << 10;
+
 struct CheckpointInfo {
   std::string job_id;
   ModelOptions model;
   uint64_t version = 0;  // Committed steps: the ledger.
   uint32_t epoch = 0;    // Epochs completed.
   uint64_t seed = 0;     // The job's.
+  // What the scheduler has to know to go on; opaque here. At most
+  // kMaxRunStateBytes.
+  std::string run_state;
 };
 
 // Borrowed floats of one version.

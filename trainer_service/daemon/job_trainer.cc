@@ -56,6 +56,10 @@ JobTrainer::JobTrainer(const JobSpec& spec, Workplace* workplace,
 
 absl::StatusOr<bool> JobTrainer::DoNext() {
   wait_seconds_ += since_last_.Restart();
+  // A job that goes on from a checkpoint gets its first weights from there.
+  const bool waits_for_checkpoint =
+      segment_->options().first_version > 0 && !board_.version().has_value();
+  if (waits_for_checkpoint) return false;
   if (std::optional<StepLease> lease = board_.TryLease(); lease.has_value()) {
     FGNN_RETURN_IF_ERROR(FulfilLease(*std::move(lease), workplace_->model(),
                                      seed_, adam_, workplace_->team()));
@@ -72,6 +76,30 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
   if (!slot.has_value()) return false;
   FGNN_RETURN_IF_ERROR(Train(*std::move(slot)));
   return true;
+}
+
+absl::Status JobTrainer::PublishFirst(const FirstWeights& first) {
+  if (first.version != segment_->options().first_version) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "it is of version ", first.version, ", the job goes on from version ",
+        segment_->options().first_version));
+  }
+  if (board_.version().has_value()) return absl::OkStatus();
+  std::optional<StepLease> lease = board_.TryLease();
+  if (!lease.has_value()) {
+    return absl::UnavailableError("another trainer makes the first weights");
+  }
+  if (lease->new_weights().size() != first.weights.size() ||
+      lease->new_optimizer_state().size() != first.optimizer_state.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "it has ", first.weights.size(), " weights, the job's segment ",
+        lease->new_weights().size()));
+  }
+  std::copy(first.weights.begin(), first.weights.end(),
+            lease->new_weights().begin());
+  std::copy(first.optimizer_state.begin(), first.optimizer_state.end(),
+            lease->new_optimizer_state().begin());
+  return (*std::move(lease)).Publish();
 }
 
 absl::Status JobTrainer::Train(ReadSlot slot) {

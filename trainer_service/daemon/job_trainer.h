@@ -44,6 +44,17 @@ class JobTrainer {
   // Anything else: this trainer cannot go on with the job.
   absl::StatusOr<bool> DoNext();
 
+  // A version of the weights that was committed in an earlier life of the job.
+  struct FirstWeights {
+    uint64_t version = 0;
+    absl::Span<const float> weights;          // [P]
+    absl::Span<const float> optimizer_state;  // [2P]
+  };
+  // Publishes them as those that the segment goes on from; OK if they are
+  // there already. InvalidArgument: of another version or size. Unavailable:
+  // another trainer is about to.
+  absl::Status PublishFirst(const FirstWeights& first);
+
   // What to pass to WaitForWork(): read it before DoNext() finds nothing.
   uint32_t changes() const { return board_.changes(); }
   // Waits until there may be work. Cancelled: the job was stopped.

@@ -1,6 +1,5 @@
 #include "trainer_service/daemon/predict_command.h"
 
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -11,6 +10,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/config/checkpoint_name.h"
 #include "shared/device/device.h"
 #include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/compute/aligned_buffer.h"
@@ -21,12 +21,6 @@ namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr char kEnding[] = ".safetensors";
-
-bool StartsWith(const std::string& text, const std::string& prefix) {
-  return text.compare(0, prefix.size(), prefix) == 0;
-}
 
 }  // namespace
 
@@ -48,29 +42,15 @@ std::string PredictSummary::ToText() const {
 
 absl::StatusOr<fs::path> FindCheckpoint(const fs::path& run) {
   const fs::path folder = run / "checkpoints";
-  const fs::path best = folder / (std::string("best") + kEnding);
   std::error_code error;
+  const fs::path best = folder / kBestCheckpointName;
   if (fs::exists(best, error)) return best;
-  // epoch-0012.safetensors: longer numbers are later ones.
-  std::vector<std::string> names;
-  for (const fs::directory_entry& entry :
-       fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (StartsWith(name, "epoch-") && entry.path().extension() == kEnding) {
-      names.push_back(name);
-    }
-  }
-  if (names.empty()) {
-    return absl::NotFoundError(absl::StrCat(
-        "no checkpoint in ", folder.string(),
-        "; name the folder of a run (the one with job.yaml), or a file with "
-        "--checkpoint"));
-  }
-  return folder / *std::max_element(
-                      names.begin(), names.end(),
-                      [](const std::string& a, const std::string& b) {
-                        return std::pair(a.size(), a) < std::pair(b.size(), b);
-                      });
+  absl::StatusOr<std::vector<fs::path>> checkpoints = FindCheckpoints(folder);
+  if (checkpoints.ok() && !checkpoints->empty()) return checkpoints->front();
+  return absl::NotFoundError(absl::StrCat(
+      "no checkpoint in ", folder.string(),
+      "; name the folder of a run (the one with job.yaml), or a file with "
+      "--checkpoint"));
 }
 
 absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {

@@ -5,6 +5,7 @@
 #include "absl/memory/memory.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
+#include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/daemon/workplace.h"
 #include "trainer_service/sync/adam.h"
 
@@ -59,6 +60,21 @@ absl::StatusOr<SaveAnswer> TrainerDaemon::SaveCheckpoint(
     const SaveQuery& query, const CallLimits& limits) {
   return WithJob<SaveAnswer>(query.job_id, [&](TrainingJob& job) {
     return job.SaveCheckpoint(query, limits);
+  });
+}
+
+absl::StatusOr<CheckpointFacts> TrainerDaemon::DescribeCheckpoint(
+    const std::filesystem::path& path) {
+  FGNN_ASSIGN_OR_RETURN(Checkpoint checkpoint, ReadCheckpoint(path));
+  CheckpointInfo& info = checkpoint.info;
+  return CheckpointFacts{info.version, info.epoch, info.seed,
+                         std::move(info.run_state)};
+}
+
+absl::Status TrainerDaemon::LoadCheckpoint(const LoadQuery& query,
+                                           const CallLimits& limits) {
+  return executor_.WithJob(query.job_id, [&](ExecutorJob& job) {
+    return static_cast<TrainingJob&>(job).LoadCheckpoint(query.path, limits);
   });
 }
 

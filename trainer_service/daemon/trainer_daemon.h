@@ -2,6 +2,7 @@
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_TRAINER_DAEMON_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_TRAINER_DAEMON_H_
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -40,6 +41,10 @@ class TrainerDaemon : private ExecutorRole, private TrainerCalls {
                                             const CallLimits& limits) override;
   absl::StatusOr<SaveAnswer> SaveCheckpoint(const SaveQuery& query,
                                             const CallLimits& limits) override;
+  absl::StatusOr<CheckpointFacts> DescribeCheckpoint(
+      const std::filesystem::path& path) override;
+  absl::Status LoadCheckpoint(const LoadQuery& query,
+                              const CallLimits& limits) override;
 
   // The job stays attached until `command` has returned.
   template <typename Answer>

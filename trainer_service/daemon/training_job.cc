@@ -135,12 +135,7 @@ absl::StatusOr<EvaluationAnswer> TrainingJob::Evaluate(
     FGNN_ASSIGN_OR_RETURN(weights, trainer_.CopyNewest(false));
   } else {
     FGNN_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
-                          ReadCheckpoint(query.checkpoint));
-    if (!SameModel(checkpoint.info.model, workplace_->model().options())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("checkpoint ", query.checkpoint.string(),
-                       " is of another model than job ", options_.job_id));
-    }
+                          ReadOfThisModel(query.checkpoint));
     weights.num_weights = checkpoint.weights.size();
     std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),
               weights.weights.Floats(weights.num_weights));
@@ -168,12 +163,37 @@ absl::StatusOr<SaveAnswer> TrainingJob::SaveCheckpoint(
   info.version = snapshot.version;
   info.epoch = query.epoch;
   info.seed = options_.spec.training.seed;
+  info.run_state = query.run_state;
   FGNN_ASSIGN_OR_RETURN(
       const uint64_t bytes,
       WriteCheckpoint(query.path, info,
                       {snapshot.weight_span(), snapshot.optimizer_state}));
   trainer_.ForgetWait();
   return SaveAnswer{snapshot.version, bytes};
+}
+
+absl::StatusOr<Checkpoint> TrainingJob::ReadOfThisModel(
+    const std::filesystem::path& path) const {
+  FGNN_ASSIGN_OR_RETURN(Checkpoint checkpoint, ReadCheckpoint(path));
+  if (SameModel(checkpoint.info.model, workplace_->model().options())) {
+    return checkpoint;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("checkpoint ", path.string(),
+                   " is of another model than job ", options_.job_id));
+}
+
+absl::Status TrainingJob::LoadCheckpoint(const std::filesystem::path& path,
+                                         const CallLimits& limits) {
+  FGNN_ASSIGN_OR_RETURN(
+      const WorkTurns::Turn turn,
+      turns_.TakeForCommand(limits.deadline, CheckOf(limits)));
+  FGNN_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadOfThisModel(path));
+  return Annotate(
+      trainer_.PublishFirst({.version = checkpoint.info.version,
+                             .weights = checkpoint.weights,
+                             .optimizer_state = checkpoint.optimizer_state}),
+      absl::StrCat("checkpoint ", path.string()));
 }
 
 }  // namespace fgnn

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 #include "shared/config/job_spec.h"
 #include "shared/queue/segment.h"
 #include "shared/rpc/executor_daemon.h"
+#include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/daemon/job_trainer.h"
 #include "trainer_service/daemon/work_turns.h"
 #include "trainer_service/daemon/workplace.h"
@@ -50,6 +52,8 @@ class TrainingJob : public ExecutorJob {
                                             const CallLimits& limits);
   absl::StatusOr<SaveAnswer> SaveCheckpoint(const SaveQuery& query,
                                             const CallLimits& limits);
+  absl::Status LoadCheckpoint(const std::filesystem::path& path,
+                              const CallLimits& limits);
 
   // Ends the loop after the piece of work under way, and commands soon.
   void Stop() override;
@@ -63,6 +67,8 @@ class TrainingJob : public ExecutorJob {
               std::unique_ptr<Segment> segment);
   void Run();
   absl::Status Loop();
+  absl::StatusOr<Checkpoint> ReadOfThisModel(
+      const std::filesystem::path& path) const;
   std::function<absl::Status()> CheckOf(const CallLimits& limits) const;
 
   const TrainingJobOptions options_;

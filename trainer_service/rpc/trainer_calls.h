@@ -53,6 +53,19 @@ struct SaveQuery {
   std::string job_id;
   std::filesystem::path path;  // Absolute.
   uint32_t epoch = 0;          // Epochs completed.
+  std::string run_state;       // Opaque.
+};
+
+struct CheckpointFacts {
+  uint64_t version = 0;
+  uint32_t epoch = 0;
+  uint64_t seed = 0;
+  std::string run_state;
+};
+
+struct LoadQuery {
+  std::string job_id;
+  std::filesystem::path path;
 };
 
 struct SaveAnswer {
@@ -69,6 +82,10 @@ class TrainerCalls {
       const EvaluationQuery& query, const CallLimits& limits) = 0;
   virtual absl::StatusOr<SaveAnswer> SaveCheckpoint(
       const SaveQuery& query, const CallLimits& limits) = 0;
+  virtual absl::StatusOr<CheckpointFacts> DescribeCheckpoint(
+      const std::filesystem::path& path) = 0;
+  virtual absl::Status LoadCheckpoint(const LoadQuery& query,
+                                      const CallLimits& limits) = 0;
 };
 
 }  // namespace fgnn

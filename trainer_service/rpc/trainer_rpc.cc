@@ -90,12 +90,36 @@ class TrainerRpc::Impl final : public v1::TrainerService::Service {
                               v1::SaveCheckpointResponse* response) override {
     return ServeCall(*context, [&]() -> absl::Status {
       const SaveQuery query = {request->job_id(), request->path(),
-                               request->epoch()};
+                               request->epoch(), request->run_state()};
       FGNN_ASSIGN_OR_RETURN(const SaveAnswer answer,
                             calls_->SaveCheckpoint(query, LimitsOf(*context)));
       response->set_version(answer.version);
       response->set_bytes(answer.bytes);
       return absl::OkStatus();
+    });
+  }
+
+  grpc::Status DescribeCheckpoint(
+      grpc::ServerContext* context,
+      const v1::DescribeCheckpointRequest* request,
+      v1::DescribeCheckpointResponse* response) override {
+    return ServeCall(*context, [&]() -> absl::Status {
+      FGNN_ASSIGN_OR_RETURN(const CheckpointFacts facts,
+                            calls_->DescribeCheckpoint(request->path()));
+      response->set_version(facts.version);
+      response->set_epoch(facts.epoch);
+      response->set_seed(facts.seed);
+      response->set_run_state(facts.run_state);
+      return absl::OkStatus();
+    });
+  }
+
+  grpc::Status LoadCheckpoint(
+      grpc::ServerContext* context, const v1::LoadCheckpointRequest* request,
+      v1::LoadCheckpointResponse* /*response*/) override {
+    return ServeCall(*context, [&] {
+      return calls_->LoadCheckpoint({request->job_id(), request->path()},
+                                    LimitsOf(*context));
     });
   }
 

@@ -104,7 +104,7 @@ absl::Status FulfilLease(StepLease lease, const Model& model, uint64_t seed,
   StepTensors tensors;
   tensors.new_weights = lease.new_weights();
   tensors.new_optimizer_state = lease.new_optimizer_state();
-  if (lease.new_version() == 0) {
+  if (lease.is_initial()) {
     if (tensors.new_weights.size() != model.num_parameters()) {
       return CheckSizes(model.num_parameters(), tensors);
     }

@@ -64,11 +64,25 @@ void FakeExecutor::Train() {
   TrainOne(step.first_batch, step.last_batch);
 }
 
+absl::Status FakeExecutor::PublishFirst(float weight) {
+  std::optional<StepLease> lease = board_->TryLease();
+  if (!lease.has_value()) return absl::UnavailableError("leased");
+  std::fill(lease->new_weights().begin(), lease->new_weights().end(), weight);
+  return (*std::move(lease)).Publish();
+}
+
+std::optional<uint64_t> FakeExecutor::version() const {
+  return board_ == nullptr ? std::nullopt : board_->version();
+}
+
 void FakeExecutor::StepIfDue() {
+  const bool waits_for_checkpoint =
+      segment_->options().first_version > 0 && !board_->version().has_value();
+  if (waits_for_checkpoint) return;
   std::optional<StepLease> lease = board_->TryLease();
   if (!lease.has_value()) return;
   const absl::Span<float> weights = lease->new_weights();
-  if (lease->new_version() == 0) {
+  if (lease->is_initial()) {
     std::fill(weights.begin(), weights.end(), 0.0F);
   } else {
     const absl::Span<const float> old = lease->old_weights();

@@ -32,6 +32,9 @@ class FakeExecutor {
   void Detach();
   // While paused it claims what comes and then holds it.
   void Pause(bool paused) { paused_ = paused; }
+  // Makes the first weights of a job that is resumed.
+  absl::Status PublishFirst(float weight);
+  std::optional<uint64_t> version() const;
   // The newest weights: the number of batches in every one of them.
   std::optional<float> NewestWeight() const;
 

@@ -1,6 +1,7 @@
-// run: submit, follow, sum up.
+// run and resume: submit, follow, sum up.
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "shared/config/job_spec_proto.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
 #include "shared/rpc/channel.h"
@@ -17,6 +19,7 @@
 #include "tools/fgnn/interrupt.h"
 #include "tools/fgnn/job_request.h"
 #include "tools/fgnn/program.h"
+#include "tools/fgnn/run_folder.h"
 #include "tools/fgnn/service_client.h"
 #include "tools/fgnn/service_process.h"
 
@@ -33,6 +36,12 @@ struct SubmittedJob {
   ServiceClient client;
   v1::Job job;
   std::optional<pid_t> started_service;  // By us, for this job.
+};
+
+// A request, and the spec by which a service for it is started.
+struct RunRequest {
+  v1::SubmitJobRequest request;
+  v1::JobSpec spec;
 };
 
 // What the service is started for: the devices of the job, if this machine has
@@ -75,15 +84,15 @@ void EndService(ServiceClient& client, pid_t service) {
 }
 
 absl::StatusOr<SubmittedJob> SubmitOnce(const std::filesystem::path& state_dir,
-                                        const v1::SubmitJobRequest& request) {
+                                        const RunRequest& run) {
   FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
   std::optional<pid_t> started;
   if (!listens) {
-    FGNN_ASSIGN_OR_RETURN(started, StartServiceFor(state_dir, request.spec()));
+    FGNN_ASSIGN_OR_RETURN(started, StartServiceFor(state_dir, run.spec));
   }
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
                         ServiceClient::Connect(state_dir));
-  absl::StatusOr<v1::Job> job = client.Submit(request);
+  absl::StatusOr<v1::Job> job = client.Submit(run.request);
   if (!job.ok()) {
     if (started.has_value()) EndService(client, *started);
     return job.status();
@@ -92,25 +101,42 @@ absl::StatusOr<SubmittedJob> SubmitOnce(const std::filesystem::path& state_dir,
 }
 
 absl::StatusOr<SubmittedJob> SubmitToSomeService(
-    const std::filesystem::path& state_dir,
-    const v1::SubmitJobRequest& request) {
+    const std::filesystem::path& state_dir, const RunRequest& run) {
   absl::StatusOr<SubmittedJob> submitted;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-    submitted = SubmitOnce(state_dir, request);
+    submitted = SubmitOnce(state_dir, run);
     if (submitted.ok() || !absl::IsUnavailable(submitted.status())) break;
   }
   return submitted;
 }
 
-void Run(const JobRequestFlags& flags, CommandContext& context) {
+absl::StatusOr<RunRequest> RequestOf(const JobRequestFlags& flags) {
+  RunRequest run;
+  FGNN_ASSIGN_OR_RETURN(run.request, MakeJobRequest(flags));
+  run.spec = run.request.spec();
+  return run;
+}
+
+absl::StatusOr<RunRequest> RequestToResume(
+    const std::string& run_name, const std::filesystem::path& state_dir) {
+  RunRequest run;
+  FGNN_ASSIGN_OR_RETURN(const std::filesystem::path run_dir,
+                        FindRunFolder(run_name, state_dir));
+  FGNN_ASSIGN_OR_RETURN(run.spec, ReadJobFile(run_dir / "job.yaml", {}));
+  FGNN_ASSIGN_OR_RETURN(run.request, MakeResumeRequest(run_dir));
+  return run;
+}
+
+void Follow(const std::function<absl::StatusOr<RunRequest>()>& make,
+            CommandContext& context) {
   Interrupt interrupt;  // Before gRPC starts threads.
-  const auto request = MakeJobRequest(flags);
-  if (!request.ok()) {
-    context.status = request.status();
+  const auto run = make();
+  if (!run.ok()) {
+    context.status = run.status();
     return;
   }
-  auto submitted = SubmitToSomeService(
-      std::filesystem::absolute(context.state_dir), *request);
+  auto submitted =
+      SubmitToSomeService(std::filesystem::absolute(context.state_dir), *run);
   if (!submitted.ok()) {
     context.status = submitted.status();
     return;
@@ -136,7 +162,23 @@ void AddRunCommand(CLI::App& app, CommandContext& context) {
       "service for the job where none runs; Ctrl-C leaves the job running");
   const auto flags = std::make_shared<JobRequestFlags>();
   AddJobRequestFlags(*run, *flags);
-  run->callback([flags, &context] { Run(*flags, context); });
+  run->callback([flags, &context] {
+    Follow([&flags] { return RequestOf(*flags); }, context);
+  });
+}
+
+void AddResumeCommand(CLI::App& app, CommandContext& context) {
+  CLI::App* resume = app.add_subcommand(
+      "resume",
+      "Go on with a run that ended early, from its newest checkpoint; follows "
+      "it as 'run' does");
+  const auto run = std::make_shared<std::string>();
+  resume->add_option("RUN", *run, "A run's folder or a job's id")
+      ->required()
+      ->type_name("DIR|JOB");
+  resume->callback([run, &context] {
+    Follow([&] { return RequestToResume(*run, context.state_dir); }, context);
+  });
 }
 
 }  // namespace fgnn

@@ -1,219 +1,20 @@
-// One job against daemons that live in this process: the real queue, board,
-// host part and job table, and calls that do what the test says.
+// Jobs from their start to their end: see job_run_fixture.h.
 #include "scheduler/jobs/job_run.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <chrono>
-#include <deque>
 #include <fstream>
-#include <functional>
-#include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "nlohmann/json.hpp"
-#include "scheduler/jobs/job_runner.h"
-#include "shared/base/file.h"
-#include "shared/queue/segment_layout.h"
-#include "shared/telemetry/process.h"
-#include "tests/fakes/status_matchers.h"
-#include "tests/fakes/temp_folder.h"
-#include "tests/unit/scheduler/fake_executor.h"
-#include "tests/unit/scheduler/ring_dataset.h"
+#include "tests/unit/scheduler/jobs/job_run_fixture.h"
 
 namespace fgnn {
 namespace {
 
-namespace fs = std::filesystem;
-using std::chrono::minutes;
-using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
-
-// A daemon's socket is its name here. Called on the job's thread alone.
-class ScriptedCalls final : public ExecutorCalls {
- public:
-  explicit ScriptedCalls(std::vector<std::string> names) {
-    for (const std::string& name : names) {
-      daemons_[name] = std::make_unique<FakeExecutor>(
-          name[0] == 's' ? ExecutorRole::kSampler : ExecutorRole::kTrainer);
-    }
-  }
-  void UseHost(DaemonHost* host) { host_ = host; }
-
-  absl::Status Attach(const std::string& socket, const AttachCall& call,
-                      const Patience& /*patience*/) override {
-    const auto segment = host_->SegmentFor(::getpid(), call.job_id);
-    if (!segment.ok()) return segment.status();
-    return daemons_.at(socket)->Attach(UniqueFd(::dup(*segment)), call.job_id,
-                                       call.owner);
-  }
-  absl::Status Detach(const std::string& socket, const std::string& /*job_id*/,
-                      const Patience& /*patience*/) override {
-    daemons_.at(socket)->Detach();
-    return absl::OkStatus();
-  }
-  absl::Status Stop(const std::string& /*socket*/,
-                    const Patience& /*patience*/) override {
-    return absl::OkStatus();
-  }
-  absl::StatusOr<SamplingProfile> ProfileSampling(
-      const std::string& /*socket*/, const std::string& /*spec_bytes*/,
-      uint32_t num_batches, const Patience& /*patience*/) override {
-    profiled_batches = num_batches;
-    return SamplingProfile{.max_task_bytes = 4096, .bound_task_bytes = 8192};
-  }
-  absl::StatusOr<ModelProfile> DescribeModel(
-      const std::string& /*socket*/, const std::string& /*spec_bytes*/,
-      const Patience& /*patience*/) override {
-    return ModelProfile{.num_parameters = 4,
-                        .optimizer_floats_per_parameter = 0};
-  }
-  absl::StatusOr<Evaluation> Evaluate(const std::string& /*socket*/,
-                                      const EvaluateCall& call,
-                                      const Patience& patience) override {
-    evaluated.push_back(
-        absl::StrCat(call.splits.at(0), " of ",
-                     call.checkpoint.empty()
-                         ? "segment"
-                         : fs::path(call.checkpoint).filename().string()));
-    if (on_evaluate) on_evaluate();
-    if (patience.keep_going) {
-      if (absl::Status go_on = patience.keep_going(); !go_on.ok()) {
-        return go_on;
-      }
-    }
-    if (evaluations.empty()) return absl::InternalError("no more evaluations");
-    absl::StatusOr<uint64_t> correct = evaluations.front();
-    evaluations.pop_front();
-    if (!correct.ok()) return correct.status();
-    return Evaluation{.scores = {{.split = call.splits.at(0),
-                                  .num_vertices = 4,
-                                  .num_correct = *correct,
-                                  .loss = 0}},
-                      .seconds = 0.5};
-  }
-  absl::Status SaveCheckpoint(const std::string& socket,
-                              const SaveCheckpointCall& call,
-                              const Patience& /*patience*/) override {
-    if (!saves.empty()) {
-      const absl::Status answer = saves.front();
-      saves.pop_front();
-      if (!answer.ok()) return answer;
-    }
-    std::ofstream(call.path)
-        << daemons_.at(socket)->NewestWeight().value_or(-1);
-    return absl::OkStatus();
-  }
-
-  // The answers to come: how many of four vertices are right.
-  std::deque<absl::StatusOr<uint64_t>> evaluations;
-  std::deque<absl::Status> saves;  // OK once empty.
-  std::function<void()> on_evaluate;
-  // What happened.
-  std::vector<std::string> evaluated;
-  uint32_t profiled_batches = 0;
-
- private:
-  std::map<std::string, std::unique_ptr<FakeExecutor>> daemons_;
-  DaemonHost* host_ = nullptr;
-};
-
-class JobRunTest : public testing::Test {
- protected:
-  JobRunTest() : calls_({"sampler.0", "trainer.0", "trainer.1"}) {
-    WriteRing(temp_ / "ring", {});
-    spec_.dataset = (temp_ / "ring").string();
-    spec_.model = {.kind = "graphsage", .layers = 1, .hidden = 4};
-    spec_.sampling.fanouts = {2};
-    spec_.sampling.batch_size = 4;  // 5 batches an epoch.
-    spec_.training.epochs = 4;
-    spec_.training.batches_per_step = 2;
-    spec_.devices = {"cpu:0"};
-
-    DaemonHostOptions options;
-    options.state_dir = temp_.path();
-    options.version = "test";
-    // These daemons send no heartbeats.
-    options.hang.late_after = std::chrono::hours(1);
-    host_ = DaemonHost::Start(std::move(options), &calls_).value();
-    calls_.UseHost(host_.get());
-    for (const char* name : {"sampler.0", "trainer.0", "trainer.1"}) {
-      RegisterHere(name);
-    }
-    table_ = JobTable::Open(JobStore::Open(temp_ / "jobs.sqlite").value(),
-                            temp_.path())
-                 .value();
-  }
-
-  void RegisterHere(const std::string& name) {
-    EXPECT_THAT(
-        host_->Register({.name = name,
-                         .role = name.substr(0, 7),
-                         .device = "cpu:0",
-                         .pid = ::getpid(),
-                         .start_time = ReadProcessStartTime(::getpid()).value(),
-                         .socket_path = name,
-                         .version = "test",
-                         .segment_layout_version = kSegmentLayoutVersion}),
-        IsOk());
-  }
-
-  // Runs the job as the service does; returns it as it ended.
-  Job Run() {
-    JobRequest request;
-    request.spec_bytes = "spec";
-    request.digest = true;
-    id_ = table_->Submit(request)->id;
-    const JobRunner runner({.environment = {.table = table_.get(),
-                                            .host = host_.get(),
-                                            .calls = &calls_},
-                            .decode =
-                                [this](const std::string&) {
-                                  return DecodedSpec{.spec = spec_,
-                                                     .yaml = "effective\n"};
-                                },
-                            .kept = {}});
-    EXPECT_TRUE(table_->WaitForChange(id_, 0, /*only_end=*/true,
-                                      DeadlineIn(seconds(60))));
-    Job job = table_->Get(id_)->job;
-    table_->Close();
-    return job;
-  }
-
-  fs::path RunDir() const { return temp_ / "runs" / id_; }
-  std::string ReadRun(const std::string& name) const {
-    return ReadSmallFile(RunDir() / name).value();
-  }
-  nlohmann::json Summary() const {
-    return nlohmann::json::parse(ReadRun("summary.json"));
-  }
-  std::vector<nlohmann::json> Metrics() const {
-    std::ifstream file(RunDir() / "metrics.jsonl");
-    std::vector<nlohmann::json> lines;
-    for (std::string line; std::getline(file, line);) {
-      lines.push_back(nlohmann::json::parse(line));
-    }
-    return lines;
-  }
-  bool HasCheckpoint(const std::string& name) const {
-    return fs::exists(RunDir() / "checkpoints" / (name + ".safetensors"));
-  }
-
-  TempFolder temp_;
-  JobSpec spec_;
-  ScriptedCalls calls_;
-  std::unique_ptr<DaemonHost> host_;
-  std::unique_ptr<JobTable> table_;
-  std::string id_;
-};
 
 TEST_F(JobRunTest, EveryBatchOfEveryEpochIsTrainedOnceAndRecorded) {
   calls_.evaluations = {1, 2, 3, 4, 3};
@@ -346,7 +147,7 @@ TEST_F(JobRunTest, ThreeCheckpointsInARowThatCannotBeWrittenFailTheJob) {
   EXPECT_EQ(job.state, JobState::kFailed);
   EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kResourceExhausted,
                                   HasSubstr("disk full")));
-  EXPECT_EQ(Metrics().size(), 2U);
+  EXPECT_EQ(Metrics().size(), 3U);
 }
 
 TEST_F(JobRunTest, SeveralTrainersMakeTheSameWeights) {

@@ -60,20 +60,56 @@ TEST_F(JobTableTest, JobsStartInTheOrderOfTheirSubmission) {
   EXPECT_EQ(Start().id, second);
 }
 
-TEST_F(JobTableTest, AQueuedJobSurvivesARestartAndARunningOneHasFailed) {
+TEST_F(JobTableTest, AfterARestartWhatRanGoesOnBeforeWhatWaited) {
   const std::string first = Submit();
   const std::string second = Submit();
   ASSERT_EQ(Start().id, first);
   table_->MarkRunning(first);
 
   Reopen();
-  EXPECT_EQ(StateOf(first), JobState::kFailed);
-  EXPECT_THAT(table_->Get(first)->job.error,
-              StatusIs(absl::StatusCode::kAborted,
-                       HasSubstr("the service stopped while the job ran")));
-  EXPECT_THAT(table_->interrupted(), testing::ElementsAre(first));
+  EXPECT_EQ(StateOf(first), JobState::kQueued);
   EXPECT_EQ(StateOf(second), JobState::kQueued);
-  EXPECT_EQ(Start().id, second);
+  EXPECT_THAT(table_->interrupted(), testing::ElementsAre(first));
+  const Job again = Start();
+  EXPECT_EQ(again.id, first);
+  EXPECT_TRUE(again.resume);
+  table_->End(first, JobState::kCompleted, absl::OkStatus());
+  const Job waited = Start();
+  EXPECT_EQ(waited.id, second);
+  EXPECT_FALSE(waited.resume);
+}
+
+TEST_F(JobTableTest, AJobThatWasBeingCancelledIsCancelledByARestart) {
+  const std::string id = Submit();
+  ASSERT_EQ(Start().id, id);
+  FGNN_ASSERT_OK(table_->Cancel(id, absl::CancelledError("by hand")));
+  Reopen();
+  EXPECT_EQ(StateOf(id), JobState::kCancelled);
+}
+
+TEST_F(JobTableTest, AJobThatTakesTheServiceDownAgainAndAgainFails) {
+  const std::string id = Submit();
+  for (int restart = 0; restart < 6; ++restart) {
+    ASSERT_EQ(StateOf(id), JobState::kQueued) << restart;
+    ASSERT_EQ(Start().id, id);
+    Reopen();
+  }
+  EXPECT_EQ(StateOf(id), JobState::kFailed);
+  EXPECT_THAT(table_->Get(id)->job.error,
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("fgnn resume")));
+}
+
+TEST_F(JobTableTest, AFolderIsResumedByOneJobAtATime) {
+  JobRequest request;
+  request.spec_bytes = "spec";
+  request.run_dir = "/run";
+  request.resume = true;
+  const std::string id = table_->Submit(request)->id;
+  EXPECT_EQ(table_->Submit(request)->id, id);
+  ASSERT_EQ(Start().id, id);
+  EXPECT_EQ(table_->Submit(request)->id, id);
+  table_->End(id, JobState::kCompleted, absl::OkStatus());
+  EXPECT_NE(table_->Submit(request)->id, id);
 }
 
 TEST_F(JobTableTest, TheSameKeyNamesTheSameJobAcrossRestarts) {

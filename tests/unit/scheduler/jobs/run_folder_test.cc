@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "nlohmann/json.hpp"
 #include "shared/base/file.h"
@@ -73,6 +74,39 @@ TEST(RunFolderTest, KeepsTheNewestCheckpointsByNumberAndTheBest) {
   FGNN_ASSERT_OK(folder.MakeBest(folder.EpochCheckpoint(9999)));
   EXPECT_EQ(Read(folder.BestCheckpoint()), "9999");
   EXPECT_EQ(NamesIn(temp / "run/checkpoints").size(), 3U);
+}
+
+TEST(RunFolderTest, IsCutBackToWhatACheckpointKnew) {
+  const TempFolder temp;
+  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
+                            RunFolder::Create(temp / "run", ""));
+  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder::Lengths none, folder.Sync());
+  EXPECT_EQ(none.metrics_bytes, 0U);
+  FGNN_ASSERT_OK(folder.AppendMetrics("one\n"));
+  FGNN_ASSERT_OK(folder.AppendDigests("0 ab\n"));
+  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder::Lengths then, folder.Sync());
+  FGNN_ASSERT_OK(folder.AppendMetrics("two\n"));
+  FGNN_ASSERT_OK(folder.AppendDigests("1 cd\n"));
+  FGNN_ASSERT_OK(folder.TruncateTo(then));
+  EXPECT_EQ(Read(temp / "run/metrics.jsonl"), "one\n");
+  EXPECT_EQ(Read(temp / "run/batches.crc"), "0 ab\n");
+  fs::remove(temp / "run/batches.crc");
+  EXPECT_THAT(folder.TruncateTo(then),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("batches.crc")));
+}
+
+TEST(RunFolderTest, IsReopenedWithWhatItHolds) {
+  const TempFolder temp;
+  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
+                            RunFolder::Create(temp / "run", "dataset: x\n"));
+  FGNN_ASSERT_OK(folder.AppendMetrics("one\n"));
+  FGNN_ASSERT_OK(folder.WriteSummary({}));
+  FGNN_ASSERT_OK(RunFolder::Reopen(temp / "run", "dataset: x\n"));
+  EXPECT_EQ(Read(temp / "run/metrics.jsonl"), "one\n");
+  EXPECT_FALSE(fs::exists(temp / "run/summary.json"));
+  // A run that ended before it had a folder has one now.
+  FGNN_ASSERT_OK(RunFolder::Reopen(temp / "new", "dataset: x\n"));
+  EXPECT_EQ(Read(temp / "new/job.yaml"), "dataset: x\n");
 }
 
 TEST(RunFolderTest, TheSummaryHasTheFieldsOfTheDesign) {

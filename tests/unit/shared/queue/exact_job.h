@@ -52,7 +52,7 @@ inline absl::StatusOr<Turn> SamplerTurn(GlobalQueue* queue, Deadline deadline) {
 // the batches.
 inline absl::Status MakeExactStep(StepLease lease) {
   absl::Span<float> weights = lease.new_weights();
-  const bool initial = lease.new_version() == 0;
+  const bool initial = lease.is_initial();
   for (size_t i = 0; i < weights.size(); ++i) {
     weights[i] = initial ? 0 : lease.old_weights()[i];
     for (const auto gradient : lease.gradients()) weights[i] += gradient[i];

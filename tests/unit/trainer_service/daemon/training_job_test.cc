@@ -43,8 +43,11 @@ class TrainingJobTest : public testing::Test {
  protected:
   void SetUp() override {
     WriteSmallDataset(folder_ / "data");
-    FGNN_ASSERT_OK_AND_ASSIGN(segment_,
-                              Segment::Create(SmallSegmentOptions(kJobId)));
+    UseSegment(SmallSegmentOptions(kJobId));
+  }
+
+  void UseSegment(const SegmentOptions& options) {
+    FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));
     queue_.emplace(segment_.get(), kNoOwner);
     board_.emplace(segment_.get(), kNoOwner);
     sampler_.emplace(segment_.get(), kSamplerOwner, 0);
@@ -120,8 +123,9 @@ TEST_F(TrainingJobTest, TrainsEvaluatesAndSavesAnEpochAtATime) {
   EXPECT_GT(answer.splits[0].loss, 0);
 
   const fs::path path = folder_ / "epoch-0001.safetensors";
-  FGNN_ASSERT_OK_AND_ASSIGN(const SaveAnswer saved,
-                            job->SaveCheckpoint({kJobId, path, 1}, Patient()));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const SaveAnswer saved,
+      job->SaveCheckpoint({kJobId, path, 1, "state"}, Patient()));
   EXPECT_EQ(saved.version, 3U);
   EXPECT_EQ(saved.bytes, fs::file_size(path));
   FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint checkpoint, ReadCheckpoint(path));
@@ -129,6 +133,7 @@ TEST_F(TrainingJobTest, TrainsEvaluatesAndSavesAnEpochAtATime) {
   EXPECT_EQ(checkpoint.info.epoch, 1U);
   EXPECT_EQ(checkpoint.info.seed, 5U);
   EXPECT_EQ(checkpoint.info.job_id, kJobId);
+  EXPECT_EQ(checkpoint.info.run_state, "state");
   EXPECT_EQ(checkpoint.weights, std::vector<float>(board_->weights(3).begin(),
                                                    board_->weights(3).end()));
   const auto state = board_->optimizer_state(3);
@@ -147,6 +152,55 @@ TEST_F(TrainingJobTest, TrainsEvaluatesAndSavesAnEpochAtATime) {
   EXPECT_FALSE(failed_.HasBeenNotified());
 }
 
+TEST_F(TrainingJobTest, GoesOnFromACheckpointToTheSameWeights) {
+  const fs::path path = folder_ / "epoch-0001.safetensors";
+  const fs::path damaged = folder_ / "damaged.safetensors";
+  std::vector<float> expected;
+  {
+    const std::unique_ptr<TrainingJob> job = Attach();
+    TrainThrough(0);
+    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 1, ""}, Patient()));
+    TrainThrough(1);
+    expected.assign(board_->weights(6).begin(), board_->weights(6).end());
+  }
+  fs::copy_file(path, damaged);
+  fs::resize_file(damaged, fs::file_size(path) - 4);
+
+  SegmentOptions options = SmallSegmentOptions(kJobId);
+  options.first_version = 3;
+  UseSegment(options);
+  const std::unique_ptr<TrainingJob> job = Attach();
+  // It has no weights of its own to start from.
+  EXPECT_THAT(job->Evaluate(Query({"valid"}), Patient()),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(job->LoadCheckpoint(damaged, Patient()),
+              StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_EQ(board_->version(), std::nullopt);
+  FGNN_ASSERT_OK(job->LoadCheckpoint(path, Patient()));
+  FGNN_ASSERT_OK(job->LoadCheckpoint(path, Patient()));
+  EXPECT_EQ(board_->version(), 3U);
+  TrainThrough(1);
+  EXPECT_EQ(
+      std::vector<float>(board_->weights(6).begin(), board_->weights(6).end()),
+      expected);
+}
+
+TEST_F(TrainingJobTest, RefusesACheckpointOfAnotherVersion) {
+  const fs::path path = folder_ / "epoch-0001.safetensors";
+  {
+    const std::unique_ptr<TrainingJob> job = Attach();
+    TrainThrough(0);
+    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 1, ""}, Patient()));
+  }
+  SegmentOptions options = SmallSegmentOptions(kJobId);
+  options.first_version = 2;
+  UseSegment(options);
+  const std::unique_ptr<TrainingJob> job = Attach();
+  EXPECT_THAT(job->LoadCheckpoint(path, Patient()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("version 3")));
+}
+
 TEST_F(TrainingJobTest, RefusesCommandsThatMakeNoSense) {
   const std::unique_ptr<TrainingJob> job = Attach();
   TrainThrough(0);
@@ -157,11 +211,11 @@ TEST_F(TrainingJobTest, RefusesCommandsThatMakeNoSense) {
   query.checkpoint = folder_ / "none.safetensors";
   EXPECT_THAT(job->Evaluate(query, Patient()),
               StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(job->SaveCheckpoint({kJobId, "relative", 1}, Patient()),
+  EXPECT_THAT(job->SaveCheckpoint({kJobId, "relative", 1, ""}, Patient()),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(
-      job->SaveCheckpoint({kJobId, folder_ / "no" / "folder", 1}, Patient()),
-      StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(job->SaveCheckpoint({kJobId, folder_ / "no" / "folder", 1, ""},
+                                  Patient()),
+              StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(TrainingJobTest, EndsCommandsOfCallersThatAreGone) {
@@ -214,7 +268,7 @@ TEST_F(TrainingJobTest, ItsCheckpointPredicts) {
       const fs::path path = folder_ / "run" / "checkpoints" /
                             ("epoch-" + std::string(epoch == 1 ? "000" : "") +
                              std::to_string(epoch) + ".safetensors");
-      FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, epoch}, Patient()));
+      FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, epoch, ""}, Patient()));
     }
   }
   PredictOptions options;

@@ -1,0 +1,126 @@
+"""A run that ended early goes on from its newest checkpoint, and ends in the
+digests, metrics and weights of a run that nothing happened to."""
+
+import json
+import os
+import signal
+
+import harness
+
+# Seconds of work in 20,000 batches, with checkpoints within epochs.
+JOB = {'training.batches_per_step': 2, 'training.epochs': 2000,
+       'training.checkpoint_every': 300, 'training.checkpoint_steps': 497,
+       'training.evaluate_every': 500}
+SAME_METRICS = ('epoch', 'loss', 'valid_accuracy', 'batches', 'edges',
+                'input_nodes')
+
+
+def metrics(run_dir):
+    lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
+    return [[json.loads(line)[key] for key in SAME_METRICS] for line in lines]
+
+
+class ResumeTest(harness.ServiceTest):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.expected = cls.graphs.run(JOB, '--digest')
+
+    def submit(self, name):
+        run_dir = self.service.folder / name
+        words = self.service.job_words(JOB)
+        return run_dir, self.service.json(
+            'submit', *words, '--run-dir', str(run_dir), '--digest')['job_id']
+
+    def kill_all(self):
+        for pid in self.service.processes():
+            os.kill(pid, signal.SIGKILL)
+        self.assertFalse(self.service.wait_until_gone())
+
+    def kill_after(self, job, batches):
+        self.service.follow(
+            job, lambda p: p.get('batches_committed', 0) > batches)
+        self.kill_all()
+
+    def assert_as_if_nothing_happened(self, run_dir):
+        expected = self.expected
+        self.assertEqual((run_dir / 'batches.crc').read_bytes(),
+                         (expected / 'batches.crc').read_bytes())
+        self.assertEqual(metrics(run_dir), metrics(expected))
+        self.assertTrue(harness.last_weights(run_dir) ==
+                        harness.last_weights(expected),
+                        'the weights differ from those of a run without faults')
+        summary = json.loads((run_dir / 'summary.json').read_text())
+        whole = json.loads((expected / 'summary.json').read_text())
+        for key in ('state', 'epochs', 'batches_committed', 'batches_expected',
+                    'valid_accuracy', 'test_accuracy', 'best_epoch', 'seed'):
+            self.assertEqual(summary[key], whole[key], key)
+
+    def test_everything_is_killed_three_times(self):
+        self.service.fgnn('up')
+        run_dir, job = self.submit('killed')
+        self.kill_after(job, 1000)
+        # The service that comes next goes on by itself; so kill it too.
+        for batches in (4000, 8000):
+            self.service.fgnn('up')
+            self.kill_after(job, batches)
+        self.service.fgnn('resume', str(run_dir))
+        self.assert_as_if_nothing_happened(run_dir)
+
+    def test_a_restarted_service_goes_on_by_itself(self):
+        self.service.fgnn('up')
+        run_dir, job = self.submit('interrupted')
+        self.kill_after(job, 3000)
+        self.service.fgnn('up')
+        self.service.fgnn('watch', job)
+        self.service.fgnn('down')
+        self.assert_nothing_left()
+        self.assert_as_if_nothing_happened(run_dir)
+
+    def test_a_job_outlives_its_scheduler(self):
+        scheduler = self.service.json('up')['pid']
+        run_dir, job = self.submit('headless')
+        self.service.follow(
+            job, lambda p: p.get('batches_committed', 0) > 3000)
+        os.kill(scheduler, signal.SIGKILL)
+        self.service.fgnn('up')
+        self.service.fgnn('watch', job)
+        self.service.fgnn('down')
+        self.assert_nothing_left()
+        self.assert_as_if_nothing_happened(run_dir)
+
+    def test_a_cancelled_run_is_resumed_by_another_service(self):
+        self.service.fgnn('up')
+        run_dir, job = self.submit('cancelled')
+        self.service.follow(
+            job, lambda p: p.get('batches_committed', 0) > 2000)
+        self.service.fgnn('cancel', job)
+        self.service.fgnn('down')
+        self.service.state_dir = self.service.folder / 'other-state'
+        self.service.fgnn('resume', str(run_dir))
+        self.assert_as_if_nothing_happened(run_dir)
+
+    def test_a_torn_checkpoint_is_passed_over(self):
+        self.service.fgnn('up')
+        run_dir, job = self.submit('torn')
+        self.kill_after(job, 5000)
+        newest = max(path for path in (run_dir / 'checkpoints').iterdir()
+                     if path.name.startswith('epoch-'))
+        content = bytearray(newest.read_bytes())
+        content[len(content) // 2] ^= 1
+        newest.write_bytes(content)
+        self.service.fgnn('resume', str(run_dir))
+        self.assert_as_if_nothing_happened(run_dir)
+
+    def test_what_is_no_run_is_refused(self):
+        result = self.service.fgnn('resume', str(self.service.folder),
+                                   check=False)
+        self.assertEqual(result.returncode, 2)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertIn('job.yaml', result.stderr)
+        self.assert_nothing_left()
+
+
+if __name__ == '__main__':
+    harness.main()

@@ -1,0 +1,172 @@
+// Jobs that go on from a checkpoint end as if nothing had happened.
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/unit/scheduler/jobs/job_run_fixture.h"
+
+namespace fgnn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class JobResumeTest : public JobRunTest {
+ protected:
+  JobResumeTest() { spec_.training.evaluate_every = 0; }
+
+  // Cancels the job once it has written this checkpoint.
+  void EndAfter(const std::string& checkpoint) {
+    calls_.on_save = [this, checkpoint](const fs::path& path) {
+      if (path.stem() != checkpoint) return;
+      EXPECT_THAT(table_->Cancel(id_, absl::CancelledError("by hand")), IsOk());
+    };
+  }
+  std::string Checkpoint(const std::string& name) const {
+    return (RunDir() / "checkpoints" / (name + ".safetensors")).string();
+  }
+  // Every batch of four epochs of five is in the weights, in the metrics and in
+  // batches.crc once.
+  void ExpectWhole() {
+    EXPECT_EQ(ReadRun("checkpoints/epoch-0004.safetensors"), "20");
+    const std::vector<nlohmann::json> metrics = Metrics();
+    ASSERT_EQ(metrics.size(), 4U);
+    for (size_t epoch = 0; epoch < 4; ++epoch) {
+      EXPECT_EQ(metrics[epoch]["epoch"], epoch);
+      EXPECT_EQ(metrics[epoch]["batches"], 5);
+      EXPECT_EQ(metrics[epoch]["edges"], 500);
+    }
+    std::ifstream digests(RunDir() / "batches.crc");
+    int lines = 0;
+    for (std::string line; std::getline(digests, line); ++lines) {
+      EXPECT_THAT(line, testing::StartsWith(absl::StrCat(lines, " ")));
+    }
+    EXPECT_EQ(lines, 20);
+    EXPECT_EQ(Summary()["state"], "completed");
+    EXPECT_EQ(Summary()["batches_committed"], 20);
+  }
+};
+
+TEST_F(JobResumeTest, GoesOnAtTheEndOfAnEpoch) {
+  EndAfter("epoch-0002");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  const Job job = Resume();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0002.safetensors"));
+  ExpectWhole();
+}
+
+TEST_F(JobResumeTest, GoesOnWithinAnEpochWithItsSums) {
+  spec_.training.checkpoint_steps = 2;  // Of three an epoch.
+  EndAfter("epoch-0001-step-0000000004");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  const Job job = Resume();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_THAT(calls_.loaded,
+              ElementsAre("epoch-0001-step-0000000004.safetensors"));
+  ExpectWhole();
+}
+
+TEST_F(JobResumeTest, WhatWasDoneBehindTheCheckpointIsDoneAgain) {
+  EndAfter("epoch-0003");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  fs::remove(Checkpoint("epoch-0003"));
+  const Job job = Resume();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0002.safetensors"));
+  ExpectWhole();
+}
+
+TEST_F(JobResumeTest, ADamagedCheckpointGivesWayToTheOneBefore) {
+  EndAfter("epoch-0003");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  calls_.checkpoints.erase(Checkpoint("epoch-0003"));
+  const Job job = Resume();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0002.safetensors"));
+  ExpectWhole();
+}
+
+TEST_F(JobResumeTest, ADamagedStateOfTheRunGivesWayToo) {
+  EndAfter("epoch-0003");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  calls_.checkpoints.at(Checkpoint("epoch-0003")).run_state = "{\"next_seq\":";
+  ASSERT_EQ(Resume().state, JobState::kCompleted);
+  EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0002.safetensors"));
+  ExpectWhole();
+}
+
+TEST_F(JobResumeTest, WithoutASoundCheckpointItFailsAndNamesOne) {
+  EndAfter("epoch-0002");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  calls_.checkpoints.clear();
+  const Job job = Resume();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kDataLoss,
+                                  HasSubstr("epoch-0001.safetensors")));
+}
+
+TEST_F(JobResumeTest, WithoutAnyCheckpointItStartsAnew) {
+  spec_.training.checkpoint_every = 0;
+  calls_.on_evaluate = [this] {
+    EXPECT_THAT(table_->Cancel(id_, absl::CancelledError("by hand")), IsOk());
+  };
+  spec_.training.evaluate_every = 2;
+  calls_.evaluations = {1};
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_evaluate = nullptr;
+  calls_.evaluations = {1, 1, 1};
+  const Job job = Resume();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_THAT(calls_.loaded, IsEmpty());
+  ExpectWhole();
+}
+
+TEST_F(JobResumeTest, ACheckpointOfOtherBatchesIsRefused) {
+  EndAfter("epoch-0002");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  spec_.sampling.batch_size = 5;
+  const Job job = Resume();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kInvalidArgument,
+                                  HasSubstr("epoch-0002.safetensors")));
+}
+
+TEST_F(JobResumeTest, TheBestEpochIsKnownAfterwards) {
+  spec_.training.evaluate_every = 1;
+  calls_.evaluations = {4, 1};
+  EndAfter("epoch-0002");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  calls_.evaluations = {2, 2, 3};
+  ASSERT_EQ(Resume().state, JobState::kCompleted);
+  EXPECT_EQ(Summary()["best_epoch"], 0);
+  EXPECT_EQ(Summary()["valid_accuracy"], 1.0);
+  EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "5");
+}
+
+TEST_F(JobResumeTest, ABestEpochThatWasOnlySavedBecomesTheBest) {
+  spec_.training.evaluate_every = 1;
+  calls_.evaluations = {1, 4};
+  // As if the service had died right behind the checkpoint.
+  EndAfter("epoch-0002");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  fs::remove(Checkpoint("best"));  // A link to the other one.
+  std::ofstream(Checkpoint("best")) << "5";
+  calls_.evaluations = {2, 2, 3};
+  ASSERT_EQ(Resume().state, JobState::kCompleted);
+  EXPECT_EQ(Summary()["best_epoch"], 1);
+  EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "10");
+}
+
+}  // namespace
+}  // namespace fgnn
