@@ -45,7 +45,8 @@ absl::Status JobTrainer::CheckSegment(const Segment& segment,
 
 JobTrainer::JobTrainer(const JobSpec& spec, Workplace* workplace,
                        Segment* segment, OwnerIndex owner)
-    : job_key_(segment->options().job_key),
+    : owner_(owner),
+      job_key_(segment->options().job_key),
       seed_(spec.training.seed),
       batches_per_epoch_(segment->options().batches_per_epoch),
       adam_(AdamOf(spec.training)),
@@ -113,6 +114,8 @@ absl::Status JobTrainer::Train(ReadSlot slot) {
                                        "the block holds batch ", task->seq)));
   }
   BatchRecord record;
+  record.sampler = slot.sampler();
+  record.trainer = owner_;
   record.digest = task->digest;
   record.num_seeds = task->num_seeds;
   record.num_edges = task->num_edges();

@@ -89,6 +89,7 @@ class JobTrainer {
   absl::Status Extract(const TaskView& task);
   absl::Status ComputeGradient(const TaskView& task, BatchRecord* record);
 
+  const OwnerIndex owner_;
   const uint64_t job_key_;
   const uint64_t seed_;
   const uint64_t batches_per_epoch_;

@@ -153,10 +153,16 @@ TEST_F(JobTrainerTest, WeightsAreBitIdenticalForOneTwoAndThreeTrainers) {
 }
 
 TEST_F(JobTrainerTest, RecordsWhatItKnowsOfEachBatch) {
-  const Trainer first = MakeTrainer(2);
+  const Trainer first = MakeTrainer(/*owner=*/2);
+  constexpr OwnerIndex kOtherSampler = 7;
+  GlobalQueue other_sampler(segment_.get(), kOtherSampler);
+  std::vector<OwnerIndex> sampler_of;  // By seq: claims come in order.
   // The first epoch alone: records are those of the open epoch.
   while (scheduler_board_->version().value_or(0) < 3) {
-    Sample();
+    const bool others_turn = sampler_of.size() % 3 == 1;
+    if (SampleNext(others_turn ? &other_sampler : &*sampler_, job_key())) {
+      sampler_of.push_back(others_turn ? kOtherSampler : kSamplerOwner);
+    }
     FGNN_ASSERT_OK(first.trainer->DoNext());
   }
   for (BatchSeq seq = 0; seq < 7; ++seq) {
@@ -167,6 +173,8 @@ TEST_F(JobTrainerTest, RecordsWhatItKnowsOfEachBatch) {
     FGNN_ASSERT_OK_AND_ASSIGN(const TaskView task, ReadTask(block, job_key()));
     const std::optional<BatchRecord> record = scheduler_board_->record(seq);
     ASSERT_TRUE(record.has_value()) << seq;
+    EXPECT_EQ(record->sampler, sampler_of[seq]);
+    EXPECT_EQ(record->trainer, 2);
     EXPECT_EQ(record->digest, task.digest);
     EXPECT_EQ(record->num_seeds, task.num_seeds);
     EXPECT_EQ(record->num_edges, task.num_edges());
