@@ -1,10 +1,6 @@
 #include "tools/dataset/delimited_text.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "shared/base/nearest.h"
 #include "shared/base/status.h"
 #include "tools/dataset/number_text.h"
 
@@ -117,21 +113,6 @@ absl::Status DelimitedReader::ExpectFields(size_t count) const {
   return absl::InvalidArgumentError(
       absl::StrCat(Place(), ": ", fields_.size(), " fields where ", count,
                    " are expected; quote a field that holds the separator"));
-}
-
-absl::StatusOr<size_t> FindColumn(const std::vector<std::string>& header,
-                                  const std::string& name,
-                                  const std::string& file,
-                                  const std::string& flag) {
-  const auto found = std::find(header.begin(), header.end(), name);
-  if (found != header.end()) {
-    return static_cast<size_t>(found - header.begin());
-  }
-  const std::string nearest = NearestWord(name, header);
-  return absl::NotFoundError(absl::StrCat(
-      file, ":1: no column '", name, "'",
-      nearest.empty() ? "" : absl::StrCat(" (did you mean '", nearest, "'?)"),
-      "; it has ", absl::StrJoin(header, ", "), "; choose with ", flag));
 }
 
 }  // namespace fgnn

@@ -54,13 +54,6 @@ class DelimitedReader {
   std::vector<std::string_view> fields_;
 };
 
-// The place of column `name`. NotFound names the file, the columns it has, the
-// nearest one, and `flag`.
-absl::StatusOr<size_t> FindColumn(const std::vector<std::string>& header,
-                                  const std::string& name,
-                                  const std::string& file,
-                                  const std::string& flag);
-
 }  // namespace fgnn
 
 #endif  // FGNN_TOOLS_DATASET_DELIMITED_TEXT_H_

@@ -5,12 +5,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "tools/dataset/csv_nodes.h"
-#include "tools/dataset/delimited_text.h"
+#include "tools/dataset/csv_table.h"
 #include "tools/dataset/import.h"
 #include "tools/dataset/import_target.h"
 #include "tools/dataset/number_text.h"
@@ -19,63 +18,41 @@
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kProgressEdges = 4096;
-
 class EdgesReader {
  public:
-  EdgesReader(const CsvSource& source, DelimitedReader records,
+  EdgesReader(const CsvSource& source, CsvTable table,
               VertexNumbering& numbering, ImportTarget& target)
       : source_(source),
-        records_(std::move(records)),
+        table_(std::move(table)),
         numbering_(numbering),
         target_(target) {}
 
   absl::Status Read() {
-    FGNN_RETURN_IF_ERROR(ReadHeader());
-    const LineReader& lines = records_.lines();
+    FGNN_RETURN_IF_ERROR(ChooseColumns());
     FGNN_RETURN_IF_ERROR(
-        target_.BeginEdges(weight_.has_value(), lines.bytes_in_all()));
-    for (;;) {
-      FGNN_ASSIGN_OR_RETURN(const bool more, records_.Next());
-      if (!more) break;
-      FGNN_RETURN_IF_ERROR(records_.ExpectFields(num_fields_));
-      if (absl::Status status = AddRecord(); !status.ok()) {
-        return Annotate(status, records_.Place());
-      }
-      if (target_.num_edges_added() % kProgressEdges == 0) {
-        target_.Progress("reading edges", lines.bytes_done(),
-                         lines.bytes_in_all());
-      }
-    }
+        target_.BeginEdges(weight_.has_value(), table_.bytes_in_all()));
+    FGNN_RETURN_IF_ERROR(
+        table_.ForEachRecord("reading edges", target_,
+                             [this](absl::Span<const std::string_view> fields) {
+                               return AddRecord(fields);
+                             }));
     return Annotate(numbering_.CheckDense(target_.num_edges_added()),
-                    lines.what());
+                    table_.what());
   }
 
  private:
-  absl::Status ReadHeader() {
-    const std::string& what = records_.lines().what();
-    FGNN_ASSIGN_OR_RETURN(const bool more, records_.Next());
-    if (!more) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(what, ": is empty; a header row is expected"));
-    }
-    std::vector<std::string> header;
-    for (const std::string_view field : records_.fields()) {
-      header.emplace_back(TrimBlanks(field));
-    }
-    num_fields_ = header.size();
-    FGNN_ASSIGN_OR_RETURN(from_, FindColumn(header, source_.source_column, what,
-                                            "--source-column"));
-    FGNN_ASSIGN_OR_RETURN(to_, FindColumn(header, source_.destination_column,
-                                          what, "--destination-column"));
+  absl::Status ChooseColumns() {
+    FGNN_ASSIGN_OR_RETURN(
+        from_, table_.Column(source_.source_column, "--source-column"));
+    FGNN_ASSIGN_OR_RETURN(
+        to_, table_.Column(source_.destination_column, "--destination-column"));
     if (source_.weight_column.empty()) return absl::OkStatus();
-    FGNN_ASSIGN_OR_RETURN(weight_, FindColumn(header, source_.weight_column,
-                                              what, "--weight-column"));
+    FGNN_ASSIGN_OR_RETURN(
+        weight_, table_.Column(source_.weight_column, "--weight-column"));
     return absl::OkStatus();
   }
 
-  absl::Status AddRecord() {
-    const absl::Span<const std::string_view> fields = records_.fields();
+  absl::Status AddRecord(absl::Span<const std::string_view> fields) {
     FGNN_ASSIGN_OR_RETURN(const GlobalId from,
                           numbering_.Number(fields[from_]));
     FGNN_ASSIGN_OR_RETURN(const GlobalId to, numbering_.Number(fields[to_]));
@@ -91,10 +68,9 @@ class EdgesReader {
   }
 
   const CsvSource& source_;
-  DelimitedReader records_;
+  CsvTable table_;
   VertexNumbering& numbering_;
   ImportTarget& target_;
-  size_t num_fields_ = 0;
   size_t from_ = 0;
   size_t to_ = 0;
   std::optional<size_t> weight_;
@@ -110,8 +86,8 @@ VertexNumbering::Kind KindOf(const CsvSource& source) {
 
 absl::StatusOr<ImportSummary> ImportCsv(const CsvSource& source,
                                         const ImportOptions& options) {
-  FGNN_ASSIGN_OR_RETURN(DelimitedReader edges,
-                        DelimitedReader::Open(source.edges, source.separator));
+  FGNN_ASSIGN_OR_RETURN(CsvTable edges,
+                        CsvTable::Open(source.edges, source.separator));
   FGNN_ASSIGN_OR_RETURN(
       const std::unique_ptr<ImportTarget> target,
       ImportTarget::Create(options,

@@ -129,11 +129,17 @@ TEST_F(ImportCsvTest, BadNodesAreNamed) {
   ExpectError("id\nx\ny\nx\n", "nodes.csv:4: vertex 'x' is there twice");
   ExpectError("id,a\nx,1\ny\n", "nodes.csv:3: 1 fields where 2");
   ExpectError("id,a\nx,1\ny,?\n", "nodes.csv:3: column 'a' holds '?'");
+  ExpectError("id,a\nx,1\n\ny,1\ny,2\n", "nodes.csv:5: vertex 'y' is there");
   ExpectError("id,a\nx,1\ny,inf\n", "nodes.csv:3: feature column 0");
   ExpectError("id,label,split\nx,1,dev\n", "nodes.csv:2: column 'split'");
   ExpectError("id,label,split\nx,,train\ny,1,\nz,1,\n", "has no label");
   ExpectError("id\nx\ny\nz\n\"two\nlines\"\n", "names.txt: line 4 would hold");
   ExpectError("id\nx\ny\n", "edges.csv:3: vertex 'z' is not in the nodes file");
+}
+
+TEST_F(ImportCsvTest, AnUnknownFeatureColumnIsNamed) {
+  source_.feature_columns = {"hight"};
+  ExpectError("id,height\nx,1\n", "no column 'hight' (did you mean 'height'?)");
 }
 
 TEST_F(ImportCsvTest, BadEdgesAreNamed) {
@@ -144,6 +150,10 @@ TEST_F(ImportCsvTest, BadEdgesAreNamed) {
                AllOf(HasSubstr("src, dst"), HasSubstr("--source-column"))));
   source_.source_column = "src";
   source_.destination_column = "dst";
+  source_.edges = Write("edges.csv", "");
+  EXPECT_THAT(ImportCsv(source_, options_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("edges.csv: is empty")));
   source_.edges = Write("edges.csv", "src,dst\n0,1\n0,1,2\n");
   EXPECT_THAT(
       ImportCsv(source_, options_),
