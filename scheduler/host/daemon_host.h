@@ -1,10 +1,7 @@
 // The daemons of this host: starts them, hears from them, learns of their death
 // from the kernel and of their hanging from silence, gives back what the dead
 // held, starts them again.
-//
-//   wanted ──spawn──▶ starting ──Register──▶ idle ──BeginAttach──▶ working
-//      ▲                  │                   │  ◀──EndDetach──        │
-//      └──── restart ─────┴──────── dead ◀────┴────────────────────────┘
+// What it knows of each is in daemon_table.h.
 //
 // With `spawn` the daemons are children of the scheduler. Without, a service
 // manager starts them, and they come by registering.
@@ -17,22 +14,18 @@
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "scheduler/host/daemon_process.h"
+#include "scheduler/host/daemon_table.h"
 #include "scheduler/host/executor_calls.h"
 #include "scheduler/host/executor_view.h"
 #include "scheduler/host/hang_watch.h"
 #include "scheduler/host/job_segment.h"
-#include "scheduler/host/restart_budget.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/clock.h"
 #include "shared/base/thread.h"
@@ -55,35 +48,12 @@ struct DaemonHostOptions {
   HangLimits hang;
 };
 
-struct DaemonRegistration {
-  std::string name;
-  std::string role;
-  std::string device;
-  pid_t pid = 0;
-  uint64_t start_time = 0;
-  std::string socket_path;
-  std::string version;
-  uint32_t segment_layout_version = 0;
-};
-
 struct DaemonHeartbeat {
   std::string name;
   pid_t pid = 0;
   uint64_t batches = 0;
   std::string job_id;
   absl::Status failure;  // Why that job cannot go on there.
-};
-
-// A daemon to call.
-struct DaemonAddress {
-  std::string name;
-  pid_t pid = 0;
-  std::string socket;
-};
-
-struct AttachTicket {
-  DaemonAddress daemon;
-  OwnerIndex owner = kNoOwner;
 };
 
 // Thread-safe. One job at a time.
@@ -158,33 +128,6 @@ class DaemonHost {
   void StopAll();
 
  private:
-  struct Daemon {
-    Daemon(ExecutorPlacement where, uint32_t restart_limit, HangLimits limits,
-           Deadline now)
-        : placement(std::move(where)),
-          budget(restart_limit),
-          hang(limits, now),
-          changed(now) {}
-
-    ExecutorPlacement placement;
-    RestartBudget budget;
-    HangWatch hang;
-    std::optional<DaemonProcess> process;  // None: dead.
-    bool wanted = false;
-    bool stopping = false;
-    bool registered = false;
-    bool attached = false;  // AttachJob was answered.
-    Deadline changed;       // When it was started or died.
-    std::optional<Deadline> restart_at;
-    std::string socket;
-    std::string job_id;  // Attached or being attached to.
-    OwnerIndex owner = kNoOwner;
-    uint64_t batches = 0;
-    uint32_t restarts = 0;
-    uint64_t resident_bytes = 0;
-  };
-  using DaemonMap = std::map<std::string, Daemon>;
-
   DaemonHost(DaemonHostOptions options, ExecutorCalls* calls, UniqueFd wake);
 
   // The watching thread (daemon_watch.cc).
@@ -198,12 +141,6 @@ class DaemonHost {
   void FailJobLocked(const absl::Status& why);
   void Wake() const;
 
-  Daemon* FindLocked(const DaemonAddress& address);
-  const Daemon* FindLocked(const DaemonAddress& address) const;
-  absl::Status AdoptLocked(const DaemonRegistration& registration);
-  DaemonAddress AddressOf(const Daemon& daemon) const;
-  std::vector<DaemonAddress> MarkStoppingLocked(
-      const std::vector<ExecutorPlacement>& kept);
   void StopAndBury(const std::vector<DaemonAddress>& daemons);
   bool WaitUntilAllGone(const std::vector<DaemonAddress>& daemons,
                         Deadline deadline) const;
@@ -217,11 +154,10 @@ class DaemonHost {
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   // The following are guarded by mutex_.
-  DaemonMap daemons_;
+  DaemonTable table_;
   std::string job_id_;
   absl::Status failure_;
   uint32_t job_restarts_ = 0;
-  JobSegment* segment_ = nullptr;
   bool ending_ = false;
 
   Thread watcher_;  // Last: stops before what it uses goes.

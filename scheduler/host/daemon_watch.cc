@@ -55,7 +55,7 @@ void DaemonHost::WaitForEvent() {
   {
     // Only this thread closes pidfds, so they stay open while it polls.
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [name, daemon] : daemons_) {
+    for (const auto& [name, daemon] : table_.daemons()) {
       if (daemon.process.has_value()) {
         fds.push_back({daemon.process->pidfd(), POLLIN, 0});
       }
@@ -70,12 +70,12 @@ void DaemonHost::WaitForEvent() {
 
 void DaemonHost::CheckLocked(Deadline now) {
   // Deaths first: what the dead held is what others wait for.
-  for (auto& [name, daemon] : daemons_) {
+  for (auto& [name, daemon] : table_.daemons()) {
     if (daemon.process.has_value() && daemon.process->HasEnded()) {
       BuryLocked(daemon, now);
     }
   }
-  for (auto& [name, daemon] : daemons_) {
+  for (auto& [name, daemon] : table_.daemons()) {
     if (daemon.process.has_value()) {
       CheckHealthLocked(daemon, now);
     } else if (daemon.restart_at.has_value() && *daemon.restart_at <= now) {
@@ -85,20 +85,8 @@ void DaemonHost::CheckLocked(Deadline now) {
 }
 
 void DaemonHost::BuryLocked(Daemon& daemon, Deadline now) {
-  const std::string how = daemon.process->Reap();
   const pid_t pid = daemon.process->pid();
-  if (daemon.owner != kNoOwner && segment_ != nullptr) {
-    const JobSegment::Reclaimed reclaimed = segment_->ReclaimDead(daemon.owner);
-    LogInfo("gave back {} slots{} of {} (pid {})", reclaimed.slots,
-            reclaimed.lease ? " and the lease of a step" : "",
-            daemon.placement.name, pid);
-  }
-  daemon.process.reset();
-  daemon.registered = false;
-  daemon.attached = false;
-  daemon.owner = kNoOwner;
-  daemon.job_id.clear();
-  daemon.changed = now;
+  const std::string how = table_.Bury(daemon, now);
   if (daemon.stopping || !daemon.wanted) {
     LogInfo("{} (pid {}) has ended", daemon.placement.name, pid);
   } else {

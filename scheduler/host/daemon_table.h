@@ -1,0 +1,139 @@
+// What is known of each daemon of this host, and what it may do next:
+//
+//   wanted ──spawn──▶ starting ──Register──▶ idle ──BeginAttach──▶ working
+//      ▲                  │                   │  ◀──EndDetach──        │
+//      └──── restart ─────┴──────── dead ◀────┴────────────────────────┘
+//
+// Keeps book and decides who may; DaemonHost does: it starts, signals, waits.
+#ifndef FGNN_SCHEDULER_HOST_DAEMON_TABLE_H_
+#define FGNN_SCHEDULER_HOST_DAEMON_TABLE_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "scheduler/host/daemon_process.h"
+#include "scheduler/host/executor_view.h"
+#include "scheduler/host/hang_watch.h"
+#include "scheduler/host/job_segment.h"
+#include "scheduler/host/restart_budget.h"
+#include "scheduler/planning/placement.h"
+#include "shared/base/clock.h"
+
+namespace fgnn {
+
+struct DaemonRegistration {
+  std::string name;
+  std::string role;
+  std::string device;
+  pid_t pid = 0;
+  uint64_t start_time = 0;
+  std::string socket_path;
+  std::string version;
+  uint32_t segment_layout_version = 0;
+};
+
+// A daemon to call.
+struct DaemonAddress {
+  std::string name;
+  pid_t pid = 0;
+  std::string socket;
+};
+
+struct AttachTicket {
+  DaemonAddress daemon;
+  OwnerIndex owner = kNoOwner;
+};
+
+struct Daemon {
+  Daemon(ExecutorPlacement where, uint32_t restart_limit, HangLimits limits,
+         Deadline now)
+      : placement(std::move(where)),
+        budget(restart_limit),
+        hang(limits, now),
+        changed(now) {}
+
+  DaemonAddress address() const {
+    return {placement.name, process.has_value() ? process->pid() : 0, socket};
+  }
+
+  ExecutorPlacement placement;
+  RestartBudget budget;
+  HangWatch hang;
+  std::optional<DaemonProcess> process;  // None: dead. Holds the pidfd.
+  bool wanted = false;
+  bool stopping = false;
+  bool registered = false;
+  bool attached = false;  // AttachJob was answered.
+  Deadline changed;       // When it was started or died.
+  std::optional<Deadline> restart_at;
+  std::string socket;
+  std::string job_id;  // Attached or being attached to.
+  OwnerIndex owner = kNoOwner;
+  uint64_t batches = 0;
+  uint32_t restarts = 0;
+  uint64_t resident_bytes = 0;
+};
+
+// Not thread-safe: DaemonHost's mutex guards it. Calls nobody, never blocks.
+class DaemonTable {
+ public:
+  // `spawn`: the daemons are children of the scheduler; else others start
+  // them, and they are adopted when they register.
+  DaemonTable(bool spawn, HangLimits hang) : spawn_(spawn), hang_(hang) {}
+
+  std::map<std::string, Daemon>& daemons() { return daemons_; }
+  const std::map<std::string, Daemon>& daemons() const { return daemons_; }
+  // By name and pid; nullptr once that process is buried.
+  Daemon* Find(const DaemonAddress& address);
+  const Daemon* Find(const DaemonAddress& address) const;
+  std::vector<ExecutorView> Views() const;
+
+  // ---- Coming and going. Errors as those of DaemonHost::Register().
+  absl::Status Register(const DaemonRegistration& registration, Deadline now);
+  // Makes `placements` wanted; what has no process is due to be started.
+  // FailedPrecondition: one runs on another device and is not ours to stop.
+  absl::Status Want(const std::vector<ExecutorPlacement>& placements,
+                    uint32_t restarts, Deadline now);
+  // All others are wanted no more. Returns those that are to be stopped.
+  std::vector<DaemonAddress> Dismiss(
+      const std::vector<ExecutorPlacement>& kept);
+  // The process has ended: takes its exit code and gives back what it held.
+  // Returns how it ended.
+  std::string Bury(Daemon& daemon, Deadline now);
+  // Drops those that have been buried.
+  void Forget(const std::vector<DaemonAddress>& daemons);
+  // Wanted daemons that are not registered, "sampler.0 on cpu:0".
+  std::vector<std::string> Unregistered() const;
+
+  // ---- Attaching to the job whose segment is open; see DaemonHost.
+  // `segment` is borrowed until it is replaced; nullptr closes it.
+  void SetSegment(JobSegment* segment) { segment_ = segment; }
+  absl::StatusOr<int> SegmentFor(pid_t peer, const std::string& job_id) const;
+  std::vector<DaemonAddress> FindAll(ExecutorRole role, bool attached) const;
+  std::vector<std::string> Attachable() const;
+  absl::StatusOr<AttachTicket> BeginAttach(const std::string& name);
+  void EndAttach(const AttachTicket& ticket);
+  // All that hold an owner index.
+  std::vector<DaemonAddress> Attached() const;
+  void EndDetach(const DaemonAddress& address);
+
+ private:
+  absl::Status Adopt(const DaemonRegistration& registration, Deadline now);
+
+  const bool spawn_;
+  const HangLimits hang_;
+  std::map<std::string, Daemon> daemons_;  // By name.
+  JobSegment* segment_ = nullptr;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_HOST_DAEMON_TABLE_H_

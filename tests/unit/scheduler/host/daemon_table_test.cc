@@ -1,0 +1,179 @@
+#include "scheduler/host/daemon_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "shared/base/hash.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const ExecutorPlacement kSampler{"sampler.0", ExecutorRole::kSampler, "cpu:0"};
+const ExecutorPlacement kTrainer{"trainer.0", ExecutorRole::kTrainer, "cpu:0"};
+
+class DaemonTableTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    SegmentOptions options;
+    options.job_key = HashString("job");
+    options.num_slots = 4;
+    options.slot_bytes = 4096;
+    options.batches_per_epoch = 4;
+    options.epochs = 1;
+    options.num_parameters = 1;
+    FGNN_ASSERT_OK_AND_ASSIGN(segment_, JobSegment::Create("job", options));
+  }
+
+  // Ends what the test leaves alive.
+  void TearDown() override {
+    for (auto& [name, daemon] : table_.daemons()) {
+      if (daemon.process.has_value()) End(daemon);
+    }
+  }
+
+  // Gives a wanted daemon a process, as DaemonHost does.
+  Daemon& Start(const std::string& name) {
+    Daemon& daemon = table_.daemons().at(name);
+    daemon.restart_at.reset();
+    daemon.process = DaemonProcess::Spawn({.program = "/bin/sleep",
+                                           .arguments = {"600"},
+                                           .log = temp_ / "log"})
+                         .value();
+    return daemon;
+  }
+
+  absl::Status Register(const Daemon& daemon) {
+    DaemonRegistration registration;
+    registration.name = daemon.placement.name;
+    registration.role = NameOf(daemon.placement.role);
+    registration.device = daemon.placement.device;
+    registration.pid = daemon.process->pid();
+    registration.start_time = daemon.process->start_time();
+    registration.socket_path = "/run/" + daemon.placement.name;
+    return table_.Register(registration, now_);
+  }
+
+  std::string End(Daemon& daemon) {
+    EXPECT_THAT(daemon.process->Signal(SIGKILL), IsOk());
+    EXPECT_TRUE(daemon.process->WaitForEnd(DeadlineIn(std::chrono::hours(1))));
+    return table_.Bury(daemon, now_);
+  }
+
+  const Deadline now_ = MonotonicClock::now();
+  TempFolder temp_;
+  std::unique_ptr<JobSegment> segment_;
+  DaemonTable table_{/*spawn=*/true, HangLimits()};
+};
+
+TEST_F(DaemonTableTest, LeadsADaemonThroughItsStates) {
+  FGNN_ASSERT_OK(table_.Want({kSampler}, /*restarts=*/3, now_));
+  EXPECT_TRUE(table_.daemons().at("sampler.0").restart_at.has_value());
+  Daemon& daemon = Start("sampler.0");
+  EXPECT_THAT(table_.Unregistered(), ElementsAre("sampler.0 on cpu:0"));
+  EXPECT_EQ(table_.Views().front().state, DaemonState::kStarting);
+  table_.SetSegment(segment_.get());
+  EXPECT_THAT(table_.BeginAttach("sampler.0"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("not idle")));
+
+  FGNN_ASSERT_OK(Register(daemon));
+  EXPECT_THAT(table_.Unregistered(), IsEmpty());
+  EXPECT_THAT(table_.Attachable(), ElementsAre("sampler.0"));
+  EXPECT_THAT(table_.SegmentFor(daemon.process->pid(), "job"),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+
+  FGNN_ASSERT_OK_AND_ASSIGN(const AttachTicket ticket,
+                            table_.BeginAttach("sampler.0"));
+  EXPECT_NE(ticket.owner, kNoOwner);
+  EXPECT_THAT(table_.Attachable(), IsEmpty());
+  EXPECT_EQ(table_.SegmentFor(ticket.daemon.pid, "job").value(),
+            segment_->fd());
+  EXPECT_THAT(table_.FindAll(ExecutorRole::kSampler, /*attached=*/true),
+              IsEmpty());
+  table_.EndAttach(ticket);
+  EXPECT_EQ(table_.FindAll(ExecutorRole::kSampler, /*attached=*/true).size(),
+            1U);
+  EXPECT_EQ(table_.Views().front().state, DaemonState::kWorking);
+
+  table_.EndDetach(ticket.daemon);
+  EXPECT_THAT(table_.Attached(), IsEmpty());
+  EXPECT_EQ(table_.Views().front().state, DaemonState::kIdle);
+}
+
+TEST_F(DaemonTableTest, TheDeadHoldNothingAndAnswerToNoAddress) {
+  FGNN_ASSERT_OK(table_.Want({kSampler}, /*restarts=*/3, now_));
+  Daemon& daemon = Start("sampler.0");
+  FGNN_ASSERT_OK(Register(daemon));
+  table_.SetSegment(segment_.get());
+  FGNN_ASSERT_OK_AND_ASSIGN(const AttachTicket ticket,
+                            table_.BeginAttach("sampler.0"));
+  EXPECT_EQ(End(daemon), "by signal 9");
+  EXPECT_EQ(table_.Find(ticket.daemon), nullptr);
+  EXPECT_THAT(table_.Attached(), IsEmpty());
+  EXPECT_EQ(table_.Views().front().state, DaemonState::kDead);
+  // An answer that comes too late is nobody's.
+  table_.EndAttach(ticket);
+  EXPECT_FALSE(daemon.attached);
+}
+
+TEST_F(DaemonTableTest, DismissesTheLivingAndForgetsTheDead) {
+  FGNN_ASSERT_OK(table_.Want({kSampler, kTrainer}, /*restarts=*/3, now_));
+  Daemon& sampler = Start("sampler.0");
+  const auto to_stop = table_.Dismiss({});
+  ASSERT_EQ(to_stop.size(), 1U);
+  EXPECT_EQ(to_stop.front().name, "sampler.0");
+  EXPECT_EQ(table_.daemons().count("trainer.0"), 0U);
+  table_.Forget(to_stop);  // Not before it is buried.
+  EXPECT_EQ(table_.daemons().count("sampler.0"), 1U);
+  End(sampler);
+  table_.Forget(to_stop);
+  EXPECT_THAT(table_.daemons(), IsEmpty());
+}
+
+TEST_F(DaemonTableTest, AdoptsOnlyWhereOthersStartTheDaemons) {
+  FGNN_ASSERT_OK(table_.Want({kSampler}, /*restarts=*/3, now_));
+  const Daemon stranger = [&] {
+    Daemon& daemon = Start("sampler.0");
+    Daemon other(kTrainer, 0, HangLimits(), now_);
+    other.process = DaemonProcess::Adopt(daemon.process->pid(),
+                                         daemon.process->start_time())
+                        .value();
+    return other;
+  }();
+  EXPECT_THAT(Register(stranger),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("--spawn-daemons")));
+
+  DaemonTable adopting(/*spawn=*/false, HangLimits());
+  DaemonRegistration registration;
+  registration.name = "trainer.0";
+  registration.role = "trainer";
+  registration.device = "cpu:0";
+  registration.pid = stranger.process->pid();
+  registration.start_time = stranger.process->start_time();
+  FGNN_ASSERT_OK(adopting.Register(registration, now_));
+  FGNN_ASSERT_OK(adopting.Register(registration, now_));  // Says so again.
+  EXPECT_THAT(adopting.Want({{"trainer.0", ExecutorRole::kTrainer, "cpu:1"}},
+                            /*restarts=*/3, now_),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("start it there")));
+  registration.pid = ::getpid();
+  EXPECT_THAT(adopting.Register(registration, now_),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(adopting.Dismiss({}), IsEmpty());  // Not ours to stop.
+  EXPECT_EQ(adopting.daemons().count("trainer.0"), 1U);
+}
+
+}  // namespace
+}  // namespace fgnn
