@@ -217,6 +217,19 @@ class PredictTest(harness.ServiceTest):
         self.assertEqual(answer.returncode, 2)
         self.assertIn("'nothing'", answer.stderr)
 
+    def test_what_goes_wrong_is_one_plain_line(self):
+        run = self.service.folder / 'run'
+        run.mkdir()
+        (run / 'job.yaml').touch()
+        for words, name in ((['--dataset', 'x'], str(run)),
+                            (['--dataset', 'x', '--checkpoint', 'gone.bin'],
+                             'gone.bin')):
+            answer = self.service.fgnn('predict', str(run), *words, '--out',
+                                       'y.csv', check=False)
+            self.assertNotEqual(answer.returncode, 0)
+            self.assertRegex(answer.stderr, r'\Afgnn: [^\n]+\n\Z')
+            self.assertIn(name, answer.stderr)
+
 
 if __name__ == '__main__':
     harness.main()

@@ -82,6 +82,14 @@ class DoctorTest(harness.ServiceTest):
                   for check in self.service.json('doctor')['checks']}
         self.assertTrue(all(check['ok'] for check in checks.values()), checks)
         self.assertIn('fgnn-trainer', checks)
+        version, library = subprocess.run(
+            [harness.BIN_DIR / 'fgnn-trainer', '--version'],
+            capture_output=True, text=True, check=True,
+            timeout=60).stdout.splitlines()
+        torch = checks['libtorch']['detail']
+        self.assertRegex(torch, r'^\d+\.\d+\.\d+$')
+        self.assertEqual(library, f'libtorch {torch}')
+        self.assertNotEqual(torch, version)
         self.assertFalse(self.service.state_dir.exists())
 
 

@@ -16,6 +16,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "shared/base/clock.h"
 #include "shared/base/file.h"
 #include "shared/base/status.h"
@@ -119,13 +121,7 @@ MachineCheck CheckTorch() {
   const auto ran =
       RunProgram(*trainer, {"--version"}, DeadlineIn(kVersionTimeout));
   if (!ran.ok()) return Missing("libtorch", MessageOf(ran.status()), kBuildFix);
-  std::string said =
-      ran->output.substr(0, ran->output.find_last_not_of('\n') + 1);
-  std::replace(said.begin(), said.end(), '\n', ' ');
-  if (ran->exit_code != 0) {
-    return Missing("libtorch", absl::StrCat("fgnn-trainer: ", said), kBuildFix);
-  }
-  return Ok("libtorch", said);
+  return JudgeTorch(ran->output, ran->exit_code);
 }
 
 // The folder itself, or the first one above it that is there.
@@ -180,6 +176,23 @@ MachineCheck CheckService(const fs::path& state_dir) {
 }
 
 }  // namespace
+
+MachineCheck JudgeTorch(std::string_view output, int exit_code) {
+  constexpr std::string_view kLibrary = "libtorch ";
+  const std::vector<std::string> lines =
+      absl::StrSplit(std::string(output), '\n', absl::SkipWhitespace());
+  for (const std::string& line : lines) {
+    if (exit_code == 0 && line.rfind(kLibrary, 0) == 0) {
+      return Ok("libtorch", line.substr(kLibrary.size()));
+    }
+  }
+  return Missing(
+      "libtorch",
+      exit_code == 0
+          ? "fgnn-trainer does not say; it is of another release"
+          : absl::StrCat("fgnn-trainer: ", absl::StrJoin(lines, " ")),
+      kBuildFix);
+}
 
 std::vector<MachineCheck> CheckMachine(const fs::path& state_dir) {
   return {CheckCores(),

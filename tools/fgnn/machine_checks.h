@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nlohmann/json.hpp"
@@ -16,6 +17,9 @@ struct MachineCheck {
   std::string detail;  // What was found.
   std::string fix;  // Where not ok: the command that mends it, or what to do.
 };
+
+// libtorch, by what `fgnn-trainer --version` printed and how it ended.
+MachineCheck JudgeTorch(std::string_view output, int exit_code);
 
 // Looks at this machine, the programs beside this one and the state folder.
 // Starts nothing but `fgnn-trainer --version`; leaves nothing behind.

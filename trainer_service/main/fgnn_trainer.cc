@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 #include <string>
@@ -8,11 +9,22 @@
 #include "shared/telemetry/log.h"
 #include "trainer_service/daemon/predict_command.h"
 #include "trainer_service/daemon/trainer_daemon.h"
+#include "trainer_service/daemon/version_text.h"
 
 namespace {
 
-int Fail(const absl::Status& status) {
+// A daemon's errors go to its log.
+int FailDaemon(const absl::Status& status) {
   fgnn::LogError("{}", fgnn::MessageOf(status));
+  return fgnn::ExitCode(status);
+}
+
+// `fgnn predict` becomes this program, so its errors look like fgnn's: one
+// plain line.
+int FailPredict(const absl::Status& status) {
+  std::string message = fgnn::MessageOf(status);
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  std::cerr << "fgnn: " << message << "\n";
   return fgnn::ExitCode(status);
 }
 
@@ -24,7 +36,7 @@ int main(int argc, char** argv) {
   bool json = false;
   options.version = FGNN_VERSION;
   CLI::App app("FGNN's trainer: a daemon, or one prediction", "fgnn-trainer");
-  app.set_version_flag("--version", FGNN_VERSION);
+  app.set_version_flag("--version", fgnn::VersionText(FGNN_VERSION));
   app.add_option("--name", options.name, "Its name, e.g. trainer.0");
   app.add_option("--device", options.device, "Its cores, e.g. cpu:0-3");
   app.add_option("--state-dir", options.state_dir, "The service's folder");
@@ -43,7 +55,7 @@ int main(int argc, char** argv) {
   if (sub->parsed()) {
     fgnn::InitLog("fgnn-trainer");
     const auto summary = fgnn::RunPredict(predict);
-    if (!summary.ok()) return Fail(summary.status());
+    if (!summary.ok()) return FailPredict(summary.status());
     std::cout << (json ? summary->ToJson() : summary->ToText()) << "\n";
     return 0;
   }
@@ -51,7 +63,7 @@ int main(int argc, char** argv) {
   // Before any thread starts, so that every thread inherits the mask.
   const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
   const auto daemon = fgnn::TrainerDaemon::Start(options, &stop);
-  if (!daemon.ok()) return Fail(daemon.status());
+  if (!daemon.ok()) return FailDaemon(daemon.status());
   const absl::Status status = (*daemon)->ServeUntilStopped();
-  return status.ok() ? 0 : Fail(status);
+  return status.ok() ? 0 : FailDaemon(status);
 }

@@ -5,6 +5,7 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/mm.h>
+#include <torch/version.h>
 
 namespace fgnn {
 namespace {
@@ -32,6 +33,10 @@ void Product(const Factor& a, const Factor& b, Into into, float* out) {
   } else {
     at::addmm_out(result, result, View(a), View(b));
   }
+}
+
+std::string ProductsLibrary() {
+  return std::string("libtorch ") + TORCH_VERSION;
 }
 
 }  // namespace fgnn

@@ -3,6 +3,7 @@
 #define FGNN_TRAINER_SERVICE_NN_CPU_PRODUCTS_H_
 
 #include <cstdint>
+#include <string>
 
 namespace fgnn {
 
@@ -22,6 +23,9 @@ enum class Into : uint8_t { kOverwrite, kAdd };
 // arguments at equal alignments give equal bits. `out` overlaps neither.
 // May throw what the library throws (std::exception).
 void Product(const Factor& a, const Factor& b, Into into, float* out);
+
+// The library and the version that this was built against: "libtorch 2.11.0".
+std::string ProductsLibrary();
 
 }  // namespace fgnn
 

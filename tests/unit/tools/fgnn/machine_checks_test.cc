@@ -38,6 +38,23 @@ TEST(MachineChecksTest, LeavesNothingBehind) {
   EXPECT_FALSE(std::filesystem::exists(state_dir));
 }
 
+TEST(MachineChecksTest, TellsLibtorchsVersionAndNotFgnns) {
+  const MachineCheck found = JudgeTorch("0.1.0\nlibtorch 2.11.0\n", 0);
+  EXPECT_TRUE(found.ok);
+  EXPECT_EQ(found.detail, "2.11.0");
+
+  const MachineCheck older = JudgeTorch("0.1.0\n", 0);
+  EXPECT_FALSE(older.ok);
+  EXPECT_THAT(older.detail, testing::HasSubstr("another release"));
+
+  const MachineCheck broken =
+      JudgeTorch("cannot open shared object\nfile libtorch_cpu.so\n", 127);
+  EXPECT_FALSE(broken.ok);
+  EXPECT_EQ(broken.detail,
+            "fgnn-trainer: cannot open shared object file libtorch_cpu.so");
+  EXPECT_NE(broken.fix, "");
+}
+
 TEST(MachineChecksTest, OneMissingPieceMakesTheWholeNotOk) {
   const std::vector<MachineCheck> checks = {{"a", true, "x", ""},
                                             {"b", false, "y", "do z"}};

@@ -1,0 +1,12 @@
+#include "trainer_service/daemon/version_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "trainer_service/nn/cpu/products.h"
+
+namespace fgnn {
+
+std::string VersionText(std::string_view version) {
+  return absl::StrCat(std::string(version), "\n", ProductsLibrary());
+}
+
+}  // namespace fgnn

@@ -1,0 +1,16 @@
+// What "fgnn-trainer --version" prints.
+#ifndef FGNN_TRAINER_SERVICE_DAEMON_VERSION_TEXT_H_
+#define FGNN_TRAINER_SERVICE_DAEMON_VERSION_TEXT_H_
+
+#include <string>
+#include <string_view>
+
+namespace fgnn {
+
+// Two lines: the program's own version, then "libtorch 2.11.0", which `fgnn
+// doctor` looks for, since fgnn itself does not link libtorch.
+std::string VersionText(std::string_view version);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_DAEMON_VERSION_TEXT_H_
