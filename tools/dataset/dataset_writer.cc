@@ -110,7 +110,8 @@ absl::Status WriteIds(const fs::path& path, absl::Span<const int64_t> values) {
 
 }  // namespace
 
-absl::StatusOr<DatasetWriter> DatasetWriter::Create(const fs::path& out) {
+absl::StatusOr<DatasetWriter> DatasetWriter::Create(
+    const fs::path& out, InterruptCleanup* interrupt) {
   if (out.empty()) {
     return absl::InvalidArgumentError(
         "the folder to write is empty; name it with --out");
@@ -124,10 +125,11 @@ absl::StatusOr<DatasetWriter> DatasetWriter::Create(const fs::path& out) {
   }
   FGNN_RETURN_IF_ERROR(CheckOut(whole, out));
 
+  RemoveAbandoned(whole);
+  InterruptCleanup::Hold hold(interrupt);
   DatasetWriter writer;
   writer.out_ = whole;
   FGNN_ASSIGN_OR_RETURN(writer.made_parents_, MakeParents(whole));
-  RemoveAbandoned(whole);
   const fs::path partial =
       whole.parent_path() / absl::StrCat(PartialPrefix(whole), ::getpid());
   if (::mkdir(partial.c_str(), 0777) != 0) {
@@ -139,6 +141,9 @@ absl::StatusOr<DatasetWriter> DatasetWriter::Create(const fs::path& out) {
     return absl::UnavailableError(absl::StrCat(
         "lock ", partial.string(), ": another process holds it; try again"));
   }
+  hold.Remember({whole, partial, writer.made_parents_});
+  // Not before: what is abandoned above is abandoned within this hold.
+  writer.interrupt_ = interrupt;
   return writer;
 }
 
@@ -146,6 +151,7 @@ DatasetWriter::DatasetWriter(DatasetWriter&& other) noexcept
     : out_(std::exchange(other.out_, {})),
       partial_(std::exchange(other.partial_, {})),
       made_parents_(std::exchange(other.made_parents_, {})),
+      interrupt_(std::exchange(other.interrupt_, nullptr)),
       lock_(std::move(other.lock_)) {}
 
 DatasetWriter& DatasetWriter::operator=(DatasetWriter&& other) noexcept {
@@ -154,6 +160,7 @@ DatasetWriter& DatasetWriter::operator=(DatasetWriter&& other) noexcept {
   out_ = std::exchange(other.out_, {});
   partial_ = std::exchange(other.partial_, {});
   made_parents_ = std::exchange(other.made_parents_, {});
+  interrupt_ = std::exchange(other.interrupt_, nullptr);
   lock_ = std::move(other.lock_);
   return *this;
 }
@@ -161,6 +168,8 @@ DatasetWriter& DatasetWriter::operator=(DatasetWriter&& other) noexcept {
 DatasetWriter::~DatasetWriter() { Abandon(); }
 
 void DatasetWriter::Abandon() {
+  InterruptCleanup::Hold hold(interrupt_);
+  hold.Forget();
   std::error_code ignored;
   if (!partial_.empty()) fs::remove_all(partial_, ignored);
   partial_.clear();
@@ -193,10 +202,12 @@ absl::Status DatasetWriter::Commit(const DatasetMetadata& metadata) {
                                                               out_.string()}}));
   }
   FGNN_RETURN_IF_ERROR(SyncFolderAndFiles(partial_));
+  InterruptCleanup::Hold hold(interrupt_);
   if (::rename(partial_.c_str(), out_.c_str()) != 0) {
     return ErrnoToStatus(errno, absl::StrCat("rename ", partial_.string(),
                                              " to ", out_.string()));
   }
+  hold.Forget();
   partial_.clear();
   made_parents_.clear();
   lock_.Reset();

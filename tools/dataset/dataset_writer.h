@@ -15,6 +15,7 @@
 #include "shared/base/unique_fd.h"
 #include "shared/graph/dataset.h"
 #include "shared/graph/metadata.h"
+#include "tools/dataset/interrupt_cleanup.h"
 
 namespace fgnn {
 
@@ -23,7 +24,9 @@ class DatasetWriter {
  public:
   // AlreadyExists if `out` exists and is not an empty folder. Makes missing
   // parents. Removes what a writer of the same `out` that was killed left.
-  static absl::StatusOr<DatasetWriter> Create(const std::filesystem::path& out);
+  // With `interrupt` (borrowed), a signal does so too.
+  static absl::StatusOr<DatasetWriter> Create(
+      const std::filesystem::path& out, InterruptCleanup* interrupt = nullptr);
   DatasetWriter(DatasetWriter&& other) noexcept;
   DatasetWriter& operator=(DatasetWriter&& other) noexcept;
   ~DatasetWriter();
@@ -46,6 +49,7 @@ class DatasetWriter {
   std::filesystem::path out_;
   std::filesystem::path partial_;  // Empty once committed or moved from.
   std::vector<std::filesystem::path> made_parents_;  // Outermost first.
+  InterruptCleanup* interrupt_ = nullptr;
   UniqueFd lock_;  // Held on partial_ for as long as its maker lives.
 };
 

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "shared/graph/dataset.h"
+#include "tools/dataset/interrupt_cleanup.h"
 #include "tools/dataset/progress.h"
 
 namespace fgnn {
@@ -25,8 +26,9 @@ struct GenerateOptions {
   // features say little, and a neighbourhood's still much. Not negative.
   double feature_noise = 0.5;
   uint64_t seed = 1;
-  unsigned threads = 0;       // 0: as many as there are cores.
-  ProgressCallback progress;  // May be empty.
+  unsigned threads = 0;                   // 0: as many as there are cores.
+  ProgressCallback progress;              // May be empty.
+  InterruptCleanup* interrupt = nullptr;  // Borrowed; may be none.
 };
 
 // R-MAT (Chakrabarti et al., SDM 2004) of 2^scale vertices, whose ids are

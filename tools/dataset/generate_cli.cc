@@ -12,6 +12,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/units.h"
 #include "tools/dataset/generate.h"
+#include "tools/dataset/interrupt_cleanup.h"
 #include "tools/dataset/progress.h"
 
 namespace fgnn {
@@ -88,7 +89,11 @@ absl::Status RunGenerator(
                                        uint64_t total) {
     printer.Show(stage, done, total);
   };
-  const absl::StatusOr<GenerateSummary> summary = generate(options);
+  const absl::StatusOr<GenerateSummary> summary = [&] {
+    InterruptCleanup interrupt;
+    options.common.interrupt = &interrupt;
+    return generate(options);
+  }();
   printer.Clear();
   if (!summary.ok()) return summary.status();
   PrintSummary(options.common, *summary, watch.Seconds(), json);

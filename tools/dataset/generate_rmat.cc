@@ -177,8 +177,9 @@ absl::StatusOr<std::vector<int64_t>> DrawLabels(const DatasetWriter& writer,
 
 absl::StatusOr<GenerateSummary> GenerateRmat(const RmatOptions& options) {
   FGNN_RETURN_IF_ERROR(Check(options));
-  FGNN_ASSIGN_OR_RETURN(DatasetWriter writer,
-                        DatasetWriter::Create(options.common.out));
+  FGNN_ASSIGN_OR_RETURN(
+      DatasetWriter writer,
+      DatasetWriter::Create(options.common.out, options.common.interrupt));
   FGNN_ASSIGN_OR_RETURN(const CscTotals totals, WriteTopology(writer, options));
   std::vector<int64_t> labels;
   if (options.common.num_classes > 0) {

@@ -136,8 +136,9 @@ absl::StatusOr<CscTotals> WriteTopology(const DatasetWriter& writer,
 
 absl::StatusOr<GenerateSummary> GenerateSbm(const SbmOptions& options) {
   FGNN_RETURN_IF_ERROR(Check(options));
-  FGNN_ASSIGN_OR_RETURN(DatasetWriter writer,
-                        DatasetWriter::Create(options.common.out));
+  FGNN_ASSIGN_OR_RETURN(
+      DatasetWriter writer,
+      DatasetWriter::Create(options.common.out, options.common.interrupt));
   const Blocks blocks(options);
   FGNN_ASSIGN_OR_RETURN(const CscTotals totals,
                         WriteTopology(writer, blocks, options));

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "shared/graph/dataset.h"
 #include "tools/dataset/feature_sink.h"
+#include "tools/dataset/interrupt_cleanup.h"
 #include "tools/dataset/progress.h"
 
 namespace fgnn {
@@ -37,6 +38,7 @@ struct ImportOptions {
   uint64_t seed = 1;
   // Called from the importing thread. May be empty.
   ProgressCallback progress;
+  InterruptCleanup* interrupt = nullptr;  // Borrowed; may be none.
 };
 
 struct ImportSummary {

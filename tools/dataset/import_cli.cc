@@ -13,6 +13,7 @@
 #include "shared/base/status.h"
 #include "tools/dataset/import.h"
 #include "tools/dataset/import_report.h"
+#include "tools/dataset/interrupt_cleanup.h"
 #include "tools/dataset/progress.h"
 
 namespace fgnn {
@@ -38,7 +39,11 @@ absl::Status RunImport(const Importer& import, ImportOptions options,
     progress.Show(stage, done, total);
   };
   const Stopwatch stopwatch;
-  const absl::StatusOr<ImportSummary> summary = import(options);
+  const absl::StatusOr<ImportSummary> summary = [&] {
+    InterruptCleanup interrupt;
+    options.interrupt = &interrupt;
+    return import(options);
+  }();
   progress.Clear();
   if (!summary.ok()) return summary.status();
   if (json) {

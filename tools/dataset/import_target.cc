@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<ImportTarget>> ImportTarget::Create(
                      "; it is a share between 0 and 1, such as 0.5"));
   }
   FGNN_ASSIGN_OR_RETURN(DatasetWriter writer,
-                        DatasetWriter::Create(options.out));
+                        DatasetWriter::Create(options.out, options.interrupt));
   return std::unique_ptr<ImportTarget>(
       new ImportTarget(options, std::move(source), std::move(writer)));
 }

@@ -50,9 +50,18 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv, int stdout_fd,
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, stdout_fd, 1);
+  // Signals that are blocked here, to remove what is unfinished first, end the
+  // program at once.
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t child = 0;
-  const int error = ::posix_spawnp(&child, pointers[0], &actions, nullptr,
+  const int error = ::posix_spawnp(&child, pointers[0], &actions, &attributes,
                                    pointers.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return ErrnoToStatus(error, absl::StrCat("run '", what, "'"));
   return child;

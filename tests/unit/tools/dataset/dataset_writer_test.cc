@@ -252,5 +252,49 @@ TEST(MakeSplitsTest, SpreadsOverAllIds) {
   EXPECT_NEAR(static_cast<double>(low), 2500, 125);
 }
 
+// Runs `work` with a writer of `out`, then raises `signal` in this process and
+// waits for its end.
+template <typename Work>
+[[noreturn]] void RunAndRaise(const fs::path& out, int signal, Work work) {
+  ::alarm(60);  // Otherwise it would wait for ever for what does not come.
+  InterruptCleanup interrupt;
+  absl::StatusOr<DatasetWriter> writer = DatasetWriter::Create(out, &interrupt);
+  if (!writer.ok() || !work(*writer).ok()) ::_exit(1);
+  ::kill(::getpid(), signal);
+  while (true) ::pause();
+}
+
+TEST(DatasetWriterDeathTest, ASignalLeavesNothingOfAnUnfinishedDataset) {
+  const TempFolder parent;
+  const fs::path out = parent / "new" / "deep" / "data";
+  for (const int signal : {SIGINT, SIGTERM}) {
+    EXPECT_EXIT(RunAndRaise(out, signal, Fill),
+                testing::ExitedWithCode(128 + signal),
+                "interrupted; .*deep/data was not made");
+    EXPECT_THAT(FilesIn(parent.path()), IsEmpty());
+  }
+}
+
+TEST(DatasetWriterDeathTest, ASignalLeavesAWholeDataset) {
+  const TempFolder parent;
+  EXPECT_EXIT(RunAndRaise(parent / "data", SIGINT,
+                          [](DatasetWriter& writer) {
+                            if (absl::Status s = Fill(writer); !s.ok())
+                              return s;
+                            return writer.Commit(MetadataOfFill());
+                          }),
+              testing::ExitedWithCode(128 + SIGINT),
+              Not(HasSubstr("interrupted")));
+  EXPECT_THAT(FilesIn(parent.path()), ElementsAre("data"));
+}
+
+TEST(DatasetWriterTest, WithoutTheCleanupASignalDoesWhatItDidBefore) {
+  { const InterruptCleanup interrupt; }
+  sigset_t blocked;
+  ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, nullptr, &blocked), 0);
+  EXPECT_EQ(::sigismember(&blocked, SIGINT), 0);
+  EXPECT_EQ(::sigismember(&blocked, SIGTERM), 0);
+}
+
 }  // namespace
 }  // namespace fgnn
