@@ -76,7 +76,7 @@ take:
      :: !IS_STILL_HELD -> looked = held[me]
      fi
   od;
-  d_step { at = me; looked = 0; seen = 0 };
+  atomic { at = me; looked = 0; seen = 0 };
   goto switched;
 
 wait_for_block:
