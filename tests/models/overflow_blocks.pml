@@ -1,6 +1,6 @@
 /* OverflowBlocks, for global_queue.pml: one block per sampler process, which
  * its threads share, for the tasks that are too large for a slot. */
-#define IS_LARGE(seq) ((seq) % 3 != 0)
+#define IS_LARGE(seq) ((seq) >= 2) /* From the second step on. */
 
 byte place[SLOTS];       /* 0: the slot's own block; else whose overflow block. */
 byte held[SAMPLERS + 1]; /* Per block: tag:5 | seq + 1:3 of the batch in it. */
@@ -56,11 +56,13 @@ try_take:
         MAY_RETRACT(looked) ->
 retract:
         if
+        :: FINISHED -> goto detached
         :: d_step {
-             word[SLOT_HELD(looked)] == seen ->
+             !FINISHED && word[SLOT_HELD(looked)] == seen ->
              move(SLOT_HELD(looked), seen, WORD_OF(HOLDER(looked) - 1, FREE, 0),
                   BY_SAMPLER);
-             content[SLOTS + me - 1] = 0
+             content[SLOTS + me - 1] = 0;
+             retractions++
            }
         :: word[SLOT_HELD(looked)] != seen -> goto wait_for_block
         fi
@@ -82,6 +84,7 @@ take:
 wait_for_block:
   /* Either within the deadline, or giving up and trying again. */
   if
+  :: FINISHED -> goto detached
   :: atomic { MAY_TAKE -> looked = 0; seen = 0; goto try_take }
   :: atomic {
        MAY_TAKE -> looked = 0; seen = 0;
@@ -99,6 +102,19 @@ switched:
     at = place[SLOT_OF(seq)];                                            \
     looked = (HOLDER(held[at]) == seq + 1 -> held[at] : 0)               \
   };
+/* The reaper leaves the blocks of READING slots alone: they become READY. */
+#ifdef MUTANT_READY_TASK_LOSES_BLOCK
+#define HOLD_OF_WRITTEN(seq) HOLD_OF(seq)
+#else
+#define HOLD_OF_WRITTEN(seq)                                             \
+  HOLD_OF(seq)                                                           \
+  d_step {                                                               \
+    if                                                                   \
+    :: STATE(word[SLOT_OF(seq)]) != WRITING -> looked = 0                \
+    :: else                                                              \
+    fi                                                                   \
+  };
+#endif
 #ifdef MUTANT_FREED_WITHOUT_COMPARE
 #define IS_HOLD(at) (looked != 0)
 #else
