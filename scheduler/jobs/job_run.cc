@@ -353,7 +353,10 @@ absl::Status JobRun::CheckpointWithin(uint32_t epoch, uint64_t version) {
 
 absl::Status JobRun::Checkpoint(uint32_t epoch, bool is_best) {
   const bool is_last = epoch + 1 == spec_.training.epochs;
-  const bool is_due = IsDue(spec_.training.checkpoint_every, epoch);
+  const uint64_t steps = spec_.training.checkpoint_steps;
+  const bool is_due =
+      IsDue(spec_.training.checkpoint_every, epoch) ||
+      (steps > 0 && (epoch + 1) * segment_.steps_per_epoch() % steps == 0);
   if (!is_due && !is_best) return absl::OkStatus();
   EnterPhase(absl::StrCat("saving epoch ", epoch + 1));
   const auto best_before = std::pair(best_valid_accuracy_, best_epoch_);

@@ -66,6 +66,25 @@ absl::Status CutFile(const fs::path& path, uint64_t bytes) {
   return error ? ErrorOf(error, path) : absl::OkStatus();
 }
 
+// What a process that was killed while it wrote a checkpoint left behind.
+absl::Status RemoveTemporaries(const fs::path& checkpoints) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(checkpoints, error)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_ours = name.rfind("epoch-", 0) == 0 ||
+                         name.rfind("best.", 0) == 0 ||
+                         name.rfind(".best.", 0) == 0;
+    if (is_ours && entry.path().extension() != ".safetensors") {
+      found.push_back(entry.path());
+    }
+  }
+  for (const fs::path& path : found) {
+    if (!error) fs::remove(path, error);
+  }
+  return error ? ErrorOf(error, checkpoints) : absl::OkStatus();
+}
+
 template <typename T>
 nlohmann::ordered_json OrNull(const std::optional<T>& value) {
   if (!value.has_value()) return nullptr;
@@ -112,6 +131,7 @@ absl::StatusOr<RunFolder> RunFolder::Reopen(const fs::path& path,
   fs::create_directories(path / "checkpoints", error);
   if (!error) fs::remove(path / "summary.json", error);
   if (error) return ErrorOf(error, path);
+  FGNN_RETURN_IF_ERROR(RemoveTemporaries(path / "checkpoints"));
   FGNN_RETURN_IF_ERROR(WriteFileAtomically(path / "job.yaml", job_yaml));
   return RunFolder(path);
 }

@@ -125,10 +125,11 @@ class Service:
                         found.append(f'{program} {pid} has one open')
         return found
 
-    def wait_until_gone(self):
-        """Waits until no daemon of the folder is left; what is, in the end."""
+    def wait_until_gone(self, pids=None):
+        """Waits until these are gone, or no daemon of the folder is left; the
+        daemons that are, in the end."""
         deadline = time.monotonic() + END_SECONDS
-        for pid in self.processes():
+        for pid in self.processes() if pids is None else pids:
             with contextlib.suppress(ProcessLookupError):
                 process = os.pidfd_open(pid)
                 with selectors.DefaultSelector() as selector:

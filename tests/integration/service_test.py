@@ -35,7 +35,7 @@ class UpAndDownTest(harness.ServiceTest):
     def test_a_service_that_was_killed_is_replaced(self):
         pid = self.service.json('up')['pid']
         os.kill(pid, signal.SIGKILL)
-        self.service.wait_until_gone()
+        self.service.wait_until_gone([pid])
         self.assertNotEqual(self.service.json('up')['pid'], pid)
         self.service.fgnn('down')
         self.assert_nothing_left()

@@ -70,6 +70,17 @@ TEST_F(JobResumeTest, GoesOnWithinAnEpochWithItsSums) {
   ExpectWhole();
 }
 
+TEST_F(JobResumeTest, StepsAndTheEndOfAnEpochMayMeet) {
+  spec_.training.checkpoint_every = 0;
+  spec_.training.checkpoint_steps = 6;  // Of three an epoch.
+  EndAfter("epoch-0002");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  ASSERT_EQ(Resume().state, JobState::kCompleted);
+  EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0002.safetensors"));
+  ExpectWhole();
+}
+
 TEST_F(JobResumeTest, WhatWasDoneBehindTheCheckpointIsDoneAgain) {
   EndAfter("epoch-0003");
   ASSERT_EQ(Run().state, JobState::kCancelled);

@@ -101,9 +101,14 @@ TEST(RunFolderTest, IsReopenedWithWhatItHolds) {
                             RunFolder::Create(temp / "run", "dataset: x\n"));
   FGNN_ASSERT_OK(folder.AppendMetrics("one\n"));
   FGNN_ASSERT_OK(folder.WriteSummary({}));
+  Write(folder.EpochCheckpoint(3), "sound");
+  Write(folder.EpochCheckpoint(4).string() + ".AbCdEf", "torn");
+  Write(folder.BestCheckpoint().string() + ".AbCdEf", "torn");
   FGNN_ASSERT_OK(RunFolder::Reopen(temp / "run", "dataset: x\n"));
   EXPECT_EQ(Read(temp / "run/metrics.jsonl"), "one\n");
   EXPECT_FALSE(fs::exists(temp / "run/summary.json"));
+  EXPECT_THAT(NamesIn(temp / "run/checkpoints"),
+              ElementsAre("epoch-0003.safetensors"));
   // A run that ended before it had a folder has one now.
   FGNN_ASSERT_OK(RunFolder::Reopen(temp / "new", "dataset: x\n"));
   EXPECT_EQ(Read(temp / "new/job.yaml"), "dataset: x\n");
