@@ -3,7 +3,6 @@
 // finds the old checkpoint or the new one, whole.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <linux/ptrace.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
@@ -105,7 +104,7 @@ class CheckpointFaultTest : public testing::Test {
            ::waitpid(child.pid(), &status, 0) == child.pid() &&
            WIFSTOPPED(status)) {
       if (WSTOPSIG(status) != (SIGTRAP | 0x80)) continue;
-      ptrace_syscall_info call = {};
+      __ptrace_syscall_info call = {};
       ::ptrace(PTRACE_GET_SYSCALL_INFO, child.pid(), sizeof(call), &call);
       stop.entering = call.op == PTRACE_SYSCALL_INFO_ENTRY;
       if (stop.entering) stop.number = call.entry.nr;
