@@ -5,7 +5,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "shared/base/clock.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
@@ -56,8 +55,9 @@ absl::Status ExecutorDaemon::Start(
                                            {[this] { return Report(); },
                                             [this] { stop_->RequestStop(); }},
                                            DeadlineIn(kRegistrationPatience)));
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   session_ = std::move(started);
+  changed_.notify_all();
   return absl::OkStatus();
 }
 
@@ -74,7 +74,7 @@ absl::Status ExecutorDaemon::WithJob(
     absl::FunctionRef<absl::Status(ExecutorJob&)> use) {
   ExecutorJob* job = nullptr;
   {
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     if (job_ == nullptr || leaving_ || job_id_ != job_id) {
       return absl::FailedPreconditionError(
           absl::StrCat(options_.name, " is not attached to job ", job_id));
@@ -83,8 +83,9 @@ absl::Status ExecutorDaemon::WithJob(
     ++num_users_;
   }
   const absl::Cleanup end = [this] {
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     --num_users_;
+    changed_.notify_all();
   };
   return use(*job);
 }
@@ -112,7 +113,7 @@ absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
            }}));
   LogInfo("attached to job {} as owner {}", attachment.job_id,
           attachment.owner);
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   job_ = std::move(job);
   job_id_ = attachment.job_id;
   return absl::OkStatus();
@@ -127,18 +128,15 @@ absl::Status ExecutorDaemon::Detach(const std::string& job_id) {
 
 // Empty if there is none.
 std::string ExecutorDaemon::CurrentJobId() {
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   return job_id_;
 }
 
 // The scheduler may call before the registration's answer has been read.
 absl::StatusOr<HostSession*> ExecutorDaemon::Session() {
-  const absl::MutexLock lock(&mutex_);
-  const auto there = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return session_ != nullptr;
-  };
-  if (!mutex_.AwaitWithTimeout(absl::Condition(&there),
-                               absl::FromChrono(kSegmentPatience))) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!changed_.wait_until(lock, DeadlineIn(kSegmentPatience),
+                           [this] { return session_ != nullptr; })) {
     return absl::UnavailableError(
         absl::StrCat(options_.name, " has not registered yet"));
   }
@@ -150,15 +148,12 @@ absl::StatusOr<HostSession*> ExecutorDaemon::Session() {
 void ExecutorDaemon::LeaveJob() {
   std::unique_ptr<ExecutorJob> job;
   {
-    const absl::MutexLock lock(&mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     if (job_ == nullptr) return;
     leaving_ = true;
     job_->Stop();
-    const auto unused = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-      return num_users_ == 0;
-    };
-    while (!mutex_.AwaitWithTimeout(absl::Condition(&unused),
-                                    absl::FromChrono(kLongestWait))) {
+    while (!changed_.wait_until(lock, DeadlineIn(kLongestWait),
+                                [this] { return num_users_ == 0; })) {
       LogInfo("waiting for {} calls to end", num_users_);
     }
     batches_before_ += job_->batches();
@@ -168,12 +163,12 @@ void ExecutorDaemon::LeaveJob() {
     leaving_ = false;
   }
   job.reset();
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   if (session_ != nullptr) session_->ClearFailure();
 }
 
 WorkReport ExecutorDaemon::Report() {
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   WorkReport report;
   report.work_loop_turns = turns_before_;
   report.batches = batches_before_;
@@ -188,14 +183,14 @@ WorkReport ExecutorDaemon::Report() {
 void ExecutorDaemon::ShutDown() {
   {
     // So that calls that use the job end within the server's grace.
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     if (job_ != nullptr) job_->Stop();
   }
   if (server_ != nullptr) server_->Shutdown(kShutdownGrace);
   LeaveJob();
   std::unique_ptr<HostSession> session;
   {
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     session = std::move(session_);
   }
 }

@@ -4,18 +4,18 @@
 #ifndef FGNN_SHARED_RPC_EXECUTOR_DAEMON_H_
 #define FGNN_SHARED_RPC_EXECUTOR_DAEMON_H_
 
+#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "shared/base/signal_waiter.h"
 #include "shared/device/device.h"
 #include "shared/queue/segment.h"
@@ -118,14 +118,17 @@ class ExecutorDaemon : private ExecutorHandler {
   const SignalWaiter* const stop_;
   Device device_;  // Set before the server starts.
 
-  absl::Mutex mutex_;
-  std::unique_ptr<HostSession> session_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<ExecutorJob> job_ ABSL_GUARDED_BY(mutex_);
-  std::string job_id_ ABSL_GUARDED_BY(mutex_);  // Empty: no job.
-  bool leaving_ ABSL_GUARDED_BY(mutex_) = false;
-  int num_users_ ABSL_GUARDED_BY(mutex_) = 0;  // Of job_, in WithJob().
-  uint64_t turns_before_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t batches_before_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;  // session_ is there, or no user is left.
+  // Guarded by mutex_.
+  std::unique_ptr<HostSession> session_;
+  std::unique_ptr<ExecutorJob> job_;
+  std::string job_id_;  // Empty: no job.
+  bool leaving_ = false;
+  int num_users_ = 0;  // Of job_, in WithJob().
+  uint64_t turns_before_ = 0;
+  uint64_t batches_before_ = 0;
+
   std::unique_ptr<ExecutorServer> server_;  // Last: it calls the above.
 };
 

@@ -2,9 +2,7 @@
 
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "fgnn/v1/executor.grpc.pb.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
@@ -61,8 +59,8 @@ class ExecutorServer::Impl final : public v1::ExecutorService::Service {
     return ServeCall(*context, [&]() -> absl::Status {
       FGNN_ASSIGN_OR_RETURN(const JobAttachment attachment,
                             ReadAttachment(*request));
-      const absl::MutexLock lock(&mutex_);
-      FGNN_RETURN_IF_ERROR(Fence(attachment.scheduler_generation));
+      const std::lock_guard<std::mutex> lock(mutex_);
+      FGNN_RETURN_IF_ERROR(FenceLocked(attachment.scheduler_generation));
       return handler_->Attach(attachment);
     });
   }
@@ -71,7 +69,7 @@ class ExecutorServer::Impl final : public v1::ExecutorService::Service {
                          const v1::DetachJobRequest* request,
                          v1::DetachJobResponse*) override {
     return ServeCall(*context, [&] {
-      const absl::MutexLock lock(&mutex_);
+      const std::lock_guard<std::mutex> lock(mutex_);
       return handler_->Detach(request->job_id());
     });
   }
@@ -87,8 +85,7 @@ class ExecutorServer::Impl final : public v1::ExecutorService::Service {
 
  private:
   // A scheduler that was replaced, and does not know it yet, is not obeyed.
-  absl::Status Fence(uint64_t generation)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status FenceLocked(uint64_t generation) {
     if (generation < newest_generation_) {
       return absl::FailedPreconditionError(
           absl::StrCat("attach: scheduler generation ", generation,
@@ -99,8 +96,8 @@ class ExecutorServer::Impl final : public v1::ExecutorService::Service {
   }
 
   ExecutorHandler* handler_;
-  absl::Mutex mutex_;
-  uint64_t newest_generation_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::mutex mutex_;
+  uint64_t newest_generation_ = 0;     // Guarded by mutex_.
   std::unique_ptr<RpcServer> server_;  // Last: it calls the above.
 };
 

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
 #include "fgnn/v1/host.grpc.pb.h"
 #include "shared/base/status.h"
 #include "shared/base/thread.h"
@@ -28,7 +27,7 @@ using std::chrono::milliseconds;
 // Whatever the scheduler asks for, neither a flood nor a silence.
 constexpr uint32_t kMinIntervalMs = 10;
 constexpr uint32_t kMaxIntervalMs = 60'000;
-constexpr absl::Duration kRetryPause = absl::Milliseconds(50);
+constexpr milliseconds kRetryPause{50};
 
 // Worth another try: the scheduler is starting, restarting or busy.
 bool IsTransient(const absl::Status& status) {
@@ -49,8 +48,9 @@ class HostSession::Impl {
 
   ~Impl() {
     {
-      const absl::MutexLock lock(&mutex_);
+      const std::lock_guard<std::mutex> lock(mutex_);
       stopping_ = true;
+      changed_.notify_all();
       if (call_ != nullptr) call_->TryCancel();
     }
     thread_.Join();
@@ -69,15 +69,16 @@ class HostSession::Impl {
   const HostSessionOptions& options() const { return options_; }
 
   void ReportFailure(const std::string& job_id, const absl::Status& failure) {
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     if (failure.ok() || (failed_job_ == job_id && !failure_.ok())) return;
     failed_job_ = job_id;
     failure_ = failure;
     wake_ = true;
+    changed_.notify_all();
   }
 
   void ClearFailure() {
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     failed_job_.clear();
     failure_ = absl::OkStatus();
   }
@@ -97,12 +98,12 @@ class HostSession::Impl {
     grpc::ClientContext context;
     SetDeadline(context, timeout);
     {
-      const absl::MutexLock lock(&mutex_);
+      const std::lock_guard<std::mutex> lock(mutex_);
       if (stopping_) return absl::CancelledError("the daemon is stopping");
       call_ = &context;
     }
     const absl::Status status = FromGrpc(call(&context));
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     call_ = nullptr;
     return status;
   }
@@ -118,12 +119,13 @@ class HostSession::Impl {
   Deadline heard_at_ = MonotonicClock::now();
   bool is_away_ = false;
 
-  absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool wake_ ABSL_GUARDED_BY(mutex_) = false;
-  grpc::ClientContext* call_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  std::string failed_job_ ABSL_GUARDED_BY(mutex_);
-  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  std::mutex mutex_;
+  std::condition_variable changed_;      // stopping_ or wake_.
+  bool stopping_ = false;                // Guarded by mutex_.
+  bool wake_ = false;                    // Guarded by mutex_.
+  grpc::ClientContext* call_ = nullptr;  // Guarded by mutex_.
+  std::string failed_job_;               // Guarded by mutex_.
+  absl::Status failure_;                 // Guarded by mutex_.
 
   Thread thread_;
 };
@@ -162,11 +164,11 @@ absl::Status HostSession::Impl::RegisterUntil(Deadline deadline) {
         absl::StrCat("register with the scheduler on ",
                      SchedulerSocketPath(options_.state_dir).string());
     if (!IsTransient(status)) return Annotate(status, what);
-    const absl::MutexLock lock(&mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     // The clock, not the time left at the start of the call.
-    if (MonotonicClock::now() + absl::ToChronoMilliseconds(kRetryPause) >=
-            deadline ||
-        mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kRetryPause)) {
+    const Deadline next = DeadlineIn(kRetryPause);
+    if (next >= deadline ||
+        changed_.wait_until(lock, next, [this] { return stopping_; })) {
       return absl::UnavailableError(absl::StrCat(what, ": ", status.message()));
     }
   }
@@ -181,7 +183,7 @@ absl::Status HostSession::Impl::Heartbeat() {
   request.set_batches(report.batches);
   request.set_state(report.working ? "working" : "idle");
   {
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     wake_ = false;
     if (!failure_.ok()) {
       request.set_error_code(static_cast<int>(failure_.code()));
@@ -228,12 +230,9 @@ void HostSession::Impl::Run() {
 }
 
 bool HostSession::Impl::WaitForNextBeat() {
-  const absl::MutexLock lock(&mutex_);
-  const auto is_due = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || wake_;
-  };
-  mutex_.AwaitWithTimeout(absl::Condition(&is_due),
-                          absl::Milliseconds(interval_ms_.load()));
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait_until(lock, DeadlineIn(milliseconds(interval_ms_.load())),
+                      [this] { return stopping_ || wake_; });
   return !stopping_;
 }
 

@@ -46,4 +46,8 @@ function(fgnn_test name)
   set_tests_properties(${name} PROPERTIES
     LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
     ENVIRONMENT "FGNN_SOURCE_DIR=${CMAKE_SOURCE_DIR};FGNN_BIN_DIR=${CMAKE_BINARY_DIR}/bin")
+  if(FGNN_SANITIZE MATCHES thread)
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
+      "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tools/cmake/tsan_suppressions.txt")
+  endif()
 endfunction()

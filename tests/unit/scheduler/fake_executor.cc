@@ -81,6 +81,7 @@ void FakeExecutor::StepIfDue() {
   if (waits_for_checkpoint) return;
   std::optional<StepLease> lease = board_->TryLease();
   if (!lease.has_value()) return;
+  const std::lock_guard<std::mutex> lock(weights_mutex_);
   const absl::Span<float> weights = lease->new_weights();
   if (lease->is_initial()) {
     std::fill(weights.begin(), weights.end(), 0.0F);
@@ -118,6 +119,7 @@ std::optional<float> FakeExecutor::NewestWeight() const {
   if (board_ == nullptr) return std::nullopt;
   const std::optional<uint64_t> version = board_->version();
   if (!version.has_value()) return std::nullopt;
+  const std::lock_guard<std::mutex> lock(weights_mutex_);
   return board_->weights(*version)[0];
 }
 

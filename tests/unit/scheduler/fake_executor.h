@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -48,6 +49,10 @@ class FakeExecutor {
   std::unique_ptr<Segment> segment_;
   std::unique_ptr<GlobalQueue> queue_;
   std::unique_ptr<GradientBoard> board_;
+  // What keeps readers of the weights from their writers, the limit of
+  // training, comes through another mapping of the segment, where
+  // ThreadSanitizer does not see it.
+  mutable std::mutex weights_mutex_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> paused_{false};
   Thread thread_;

@@ -5,13 +5,16 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "shared/base/clock.h"
 #include "shared/base/thread.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/descriptors.h"
@@ -52,8 +55,9 @@ class HostSessionTest : public testing::Test {
     return HostSession::Start(
         options_,
         {[this] {
-           const absl::MutexLock lock(&mutex_);
+           const std::lock_guard<std::mutex> lock(mutex_);
            ++reports_;
+           reported_.notify_all();
            return WorkReport{turns_.load(), batches_.load(), working_.load()};
          },
          [this] {
@@ -65,12 +69,10 @@ class HostSessionTest : public testing::Test {
 
   // Waits until the session has asked `count` more times how work goes.
   bool WaitForReports(int count) {
-    const absl::MutexLock lock(&mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     const int wanted = reports_ + count;
-    const auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return reports_ >= wanted;
-    };
-    return mutex_.AwaitWithTimeout(absl::Condition(&there), absl::Seconds(30));
+    return reported_.wait_until(lock, DeadlineIn(std::chrono::seconds(30)),
+                                [&] { return reports_ >= wanted; });
   }
 
   bool WaitForOrphaned() {
@@ -84,8 +86,9 @@ class HostSessionTest : public testing::Test {
   std::atomic<bool> working_{false};
   std::atomic<int> times_orphaned_{0};
   absl::Notification orphaned_;
-  absl::Mutex mutex_;
-  int reports_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::mutex mutex_;
+  std::condition_variable reported_;
+  int reports_ = 0;  // Guarded by mutex_.
 };
 
 TEST_F(HostSessionTest, SaysWhoItIs) {
