@@ -136,6 +136,7 @@ class DaemonHost {
   void CheckLocked(Deadline now);
   void BuryLocked(Daemon& daemon, Deadline now);
   void PlanRestartLocked(Daemon& daemon, const std::string& how, Deadline now);
+  void SetAsideLocked(const Daemon& daemon, const DaemonTable::Burial& burial);
   void CheckHealthLocked(Daemon& daemon, Deadline now);
   void SpawnLocked(Daemon& daemon, Deadline now);
   void FailJobLocked(const absl::Status& why);

@@ -148,17 +148,20 @@ bool DaemonProcess::WaitForEnd(Deadline deadline) const {
   }
 }
 
-std::string DaemonProcess::Reap() {
+ProcessEnd DaemonProcess::Reap() {
   siginfo_t info = {};
   if (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd_.get()),
                &info, WEXITED | WNOHANG) != 0 ||
       info.si_pid == 0) {
-    return "for a reason that only its parent knows";
+    return {.how = "for a reason that only its parent knows"};
   }
   if (info.si_code == CLD_EXITED) {
-    return absl::StrCat("with exit code ", info.si_status);
+    return {.how = absl::StrCat("with exit code ", info.si_status)};
   }
-  return absl::StrCat("by signal ", info.si_status);
+  constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+  return {.how = absl::StrCat("by signal ", info.si_status),
+          .crashed = std::find(std::begin(kCrashes), std::end(kCrashes),
+                               info.si_status) != std::end(kCrashes)};
 }
 
 absl::Status DaemonProcess::Signal(int signal) const {

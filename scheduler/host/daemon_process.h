@@ -23,6 +23,11 @@ struct LaunchOptions {
   std::filesystem::path log;           // stdout and stderr are appended to it.
 };
 
+struct ProcessEnd {
+  std::string how;       // "by signal 11", "with exit code 2"
+  bool crashed = false;  // By a signal that its own code caused.
+};
+
 // Movable. Destroying it neither ends nor reaps the process.
 class DaemonProcess {
  public:
@@ -43,8 +48,7 @@ class DaemonProcess {
   bool HasEnded() const { return WaitForEnd(Deadline::min()); }
   bool WaitForEnd(Deadline deadline) const;
   // Of an ended process: takes it off the kernel's table if it is our child.
-  // Returns how it ended, "by signal 11", "with exit code 2".
-  std::string Reap();
+  ProcessEnd Reap();
   // OK too if it has ended.
   absl::Status Signal(int signal) const;
 

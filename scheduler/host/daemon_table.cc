@@ -157,10 +157,13 @@ std::vector<DaemonAddress> DaemonTable::Dismiss(
   return to_stop;
 }
 
-std::string DaemonTable::Bury(Daemon& daemon, Deadline now) {
-  std::string how = daemon.process->Reap();
+DaemonTable::Burial DaemonTable::Bury(Daemon& daemon, Deadline now) {
+  ProcessEnd end = daemon.process->Reap();
+  Burial burial = {.how = std::move(end.how), .poison = {}};
   if (daemon.owner != kNoOwner && segment_ != nullptr) {
-    const JobSegment::Reclaimed reclaimed = segment_->ReclaimDead(daemon.owner);
+    JobSegment::Reclaimed reclaimed =
+        segment_->ReclaimDead(daemon.owner, end.crashed);
+    burial.poison = std::move(reclaimed.poison);
     LogInfo("gave back {} slots{} of {} (pid {})", reclaimed.slots,
             reclaimed.lease ? " and the lease of a step" : "",
             daemon.placement.name, daemon.process->pid());
@@ -171,7 +174,7 @@ std::string DaemonTable::Bury(Daemon& daemon, Deadline now) {
   daemon.owner = kNoOwner;
   daemon.job_id.clear();
   daemon.changed = now;
-  return how;
+  return burial;
 }
 
 void DaemonTable::Forget(const std::vector<DaemonAddress>& daemons) {

@@ -105,9 +105,12 @@ class DaemonTable {
   // All others are wanted no more. Returns those that are to be stopped.
   std::vector<DaemonAddress> Dismiss(
       const std::vector<ExecutorPlacement>& kept);
+  struct Burial {
+    std::string how;               // It ended.
+    std::vector<BatchSeq> poison;  // As JobSegment::Reclaimed has it.
+  };
   // The process has ended: takes its exit code and gives back what it held.
-  // Returns how it ended.
-  std::string Bury(Daemon& daemon, Deadline now);
+  Burial Bury(Daemon& daemon, Deadline now);
   // Drops those that have been buried.
   void Forget(const std::vector<DaemonAddress>& daemons);
   // Wanted daemons that are not registered, "sampler.0 on cpu:0".

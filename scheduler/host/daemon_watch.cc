@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "scheduler/host/daemon_host.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
@@ -86,12 +87,13 @@ void DaemonHost::CheckLocked(Deadline now) {
 
 void DaemonHost::BuryLocked(Daemon& daemon, Deadline now) {
   const pid_t pid = daemon.process->pid();
-  const std::string how = table_.Bury(daemon, now);
+  const DaemonTable::Burial burial = table_.Bury(daemon, now);
   if (daemon.stopping || !daemon.wanted) {
     LogInfo("{} (pid {}) has ended", daemon.placement.name, pid);
   } else {
-    LogWarning("{} (pid {}) died {}", daemon.placement.name, pid, how);
-    PlanRestartLocked(daemon, how, now);
+    LogWarning("{} (pid {}) died {}", daemon.placement.name, pid, burial.how);
+    PlanRestartLocked(daemon, burial.how, now);
+    if (!burial.poison.empty()) SetAsideLocked(daemon, burial);
   }
   daemon.stopping = false;
   changed_.notify_all();
@@ -113,6 +115,21 @@ void DaemonHost::PlanRestartLocked(Daemon& daemon, const std::string& how,
       daemon.budget.deaths() == 1 ? " time" : " times", " in ",
       kRestartWindow.count(), " minutes, last ", how, "; see ", log.string(),
       last_line.empty() ? "" : ", which ends: ", last_line));
+  LogError("{}", MessageOf(why));
+  FailJobLocked(why);
+}
+
+// A job is the sum of all its batches, so it cannot go on without one; but it
+// need not take daemons down until their restarts are used up.
+void DaemonHost::SetAsideLocked(const Daemon& daemon,
+                                const DaemonTable::Burial& burial) {
+  const bool one = burial.poison.size() == 1;
+  const absl::Status why = absl::InternalError(absl::StrCat(
+      one ? "batch " : "one of batches ", absl::StrJoin(burial.poison, ", "),
+      " crashed two daemons that held it, last ", daemon.placement.name, " ",
+      burial.how, "; see ",
+      LogPath(options_.state_dir, daemon.placement.name).string(),
+      ", and 'fgnn dataset validate'"));
   LogError("{}", MessageOf(why));
   FailJobLocked(why);
 }

@@ -7,6 +7,12 @@
 #include "shared/base/status.h"
 
 namespace fgnn {
+namespace {
+
+// Once may be the machine; the same batch twice is the batch.
+constexpr int kMostCrashes = 2;
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<JobSegment>> JobSegment::Create(
     std::string job_id, const SegmentOptions& options) {
@@ -40,8 +46,14 @@ void JobSegment::ReleaseOwner(OwnerIndex owner) {
   taken_[owner] = false;
 }
 
-JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner) {
+JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner, bool crashed) {
   Reclaimed reclaimed;
+  if (crashed) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const BatchSeq seq : queue_.HeldBy(owner)) {
+      if (++crashes_[seq] >= kMostCrashes) reclaimed.poison.push_back(seq);
+    }
+  }
   reclaimed.slots = queue_.ReclaimSlotsOf(owner);
   reclaimed.lease = board_.ReclaimLeaseOf(owner);
   ReleaseOwner(owner);

@@ -5,9 +5,11 @@
 
 #include <bitset>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "shared/base/types.h"
@@ -40,10 +42,12 @@ class JobSegment {
   struct Reclaimed {
     uint32_t slots = 0;
     bool lease = false;  // Of a step.
+    // Batches that were in the hands of two processes when those crashed.
+    std::vector<BatchSeq> poison;
   };
   // Only once the kernel has said that the process with this index is dead:
-  // gives back what it held, then the index.
-  Reclaimed ReclaimDead(OwnerIndex owner);
+  // gives back what it held, then the index. `crashed`: by its own doing.
+  Reclaimed ReclaimDead(OwnerIndex owner, bool crashed);
 
  private:
   JobSegment(std::string job_id, std::unique_ptr<Segment> segment);
@@ -54,6 +58,7 @@ class JobSegment {
   GradientBoard board_;
   std::mutex mutex_;
   std::bitset<kMaxOwners + 1> taken_;  // Guarded by mutex_.
+  std::map<BatchSeq, int> crashes_;    // Of who held it. Guarded by mutex_.
   OwnerIndex last_ = kNoOwner;         // Guarded by mutex_.
 };
 

@@ -204,6 +204,18 @@ bool GlobalQueue::stopped() const {
              .load(std::memory_order_acquire) != 0;
 }
 
+std::vector<BatchSeq> GlobalQueue::HeldBy(OwnerIndex owner) const {
+  const SlotTable slots(*segment_);
+  std::vector<BatchSeq> held;
+  for (uint32_t slot = 0; slot < segment_->options().num_slots; ++slot) {
+    const SlotWord word = slots.Load(slot);
+    const bool is_held =
+        word.state == SlotState::kWriting || word.state == SlotState::kReading;
+    if (is_held && word.owner == owner) held.push_back(slots.SeqIn(slot, word));
+  }
+  return held;
+}
+
 uint32_t GlobalQueue::ReclaimSlotsOf(OwnerIndex dead_owner) {
   if (dead_owner == kNoOwner) return 0;
   const SlotTable slots(*segment_);

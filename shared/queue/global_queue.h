@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -144,6 +145,9 @@ class GlobalQueue {
   // Scheduler only: all claims and waits return Cancelled from now on.
   void Stop();
   bool stopped() const;
+
+  // Scheduler only: the batches whose slots this owner writes or reads now.
+  std::vector<BatchSeq> HeldBy(OwnerIndex owner) const;
 
   // Scheduler only, and only after the kernel has said that every process
   // with this index is dead: its WRITING slots become FREE, its READING slots

@@ -30,6 +30,13 @@ if(FGNN_SANITIZE)
   add_compile_options(-fsanitize=${FGNN_SANITIZE} -fno-sanitize-recover=all
                       -g1)
   add_link_options(-fsanitize=${FGNN_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang AND FGNN_SANITIZE MATCHES address)
+    # So that tests/fuzz sees which branches an input reaches.
+    add_compile_options(-fsanitize=fuzzer-no-link)
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-Wno-tsan)  # It does not know our one fence.
+  endif()
 endif()
 
 # Ours only; generated and foreign code is included as SYSTEM.

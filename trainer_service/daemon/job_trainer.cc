@@ -209,7 +209,9 @@ absl::StatusOr<JobTrainer::Snapshot> JobTrainer::CopyNewest(
       const absl::Span<const float> state = board_.optimizer_state(*version);
       snapshot.optimizer_state.assign(state.begin(), state.end());
     }
-    // The step after the next one writes over what was copied.
+    // The step after the next one writes over what was copied, and its version
+    // must not be read before the copy.
+    std::atomic_thread_fence(std::memory_order_acquire);
     if (board_.version() == version) return snapshot;
   }
   return absl::UnavailableError(

@@ -4,7 +4,8 @@
 //
 // Its behaviour is read from the file `orders` of the state folder, a word per
 // line: "die-at-start", "mute" (never registers), "hold" or "hold:NAME" (all
-// daemons, or the one of that name, claim and hold until killed).
+// daemons, or the one of that name, claim and hold until killed), "poison"
+// (crash once batch 7 is claimed).
 #include <unistd.h>
 
 #include <chrono>
@@ -49,10 +50,9 @@ class FakeDaemon final : public ExecutorHandler,
                          public v1::SamplerService::Service,
                          public v1::TrainerService::Service {
  public:
-  FakeDaemon(ExecutorRole role, const SignalWaiter* stop, bool holds)
-      : stop_(stop), executor_(role) {
-    executor_.Pause(holds);
-  }
+  FakeDaemon(ExecutorRole role, const SignalWaiter* stop)
+      : stop_(stop), executor_(role) {}
+  FakeExecutor& executor() { return executor_; }
   void UseSession(const HostSession* session) {
     const std::lock_guard<std::mutex> lock(mutex_);
     session_ = session;
@@ -123,17 +123,17 @@ int Run(const std::map<std::string, std::string>& flags) {
   const std::filesystem::path state_dir = flags.at("--state-dir");
   const bool is_sampler = name.rfind("sampler", 0) == 0;
   if (IsOrdered(state_dir, "die-at-start")) {
-    // AddressSanitizer would catch the signal and exit instead.
-    ::signal(SIGSEGV, SIG_DFL);
-    ::raise(SIGSEGV);
+    Crash();
   }
   if (IsOrdered(state_dir, "mute")) {
     stop.WaitUntil(DeadlineIn(std::chrono::minutes(5)));
     return 0;
   }
   FakeDaemon daemon(
-      is_sampler ? ExecutorRole::kSampler : ExecutorRole::kTrainer, &stop,
-      IsOrdered(state_dir, "hold") || IsOrdered(state_dir, "hold:" + name));
+      is_sampler ? ExecutorRole::kSampler : ExecutorRole::kTrainer, &stop);
+  daemon.executor().Pause(IsOrdered(state_dir, "hold") ||
+                          IsOrdered(state_dir, "hold:" + name));
+  if (IsOrdered(state_dir, "poison")) daemon.executor().CrashOn(7);
   const auto server = ExecutorServer::Start(
       state_dir, name, &daemon,
       {static_cast<v1::SamplerService::Service*>(&daemon),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <numeric>
 #include <utility>
 
@@ -15,6 +16,12 @@ namespace {
 constexpr std::chrono::milliseconds kTick{20};
 
 }  // namespace
+
+void Crash() {
+  // AddressSanitizer would catch the signal and exit instead.
+  ::signal(SIGSEGV, SIG_DFL);
+  ::raise(SIGSEGV);
+}
 
 absl::Status FakeExecutor::Attach(UniqueFd segment, const std::string& job_id,
                                   OwnerIndex owner) {
@@ -47,6 +54,7 @@ void FakeExecutor::Detach() {
 void FakeExecutor::Sample() {
   auto slot = queue_->ClaimForWriting(DeadlineIn(kTick));
   if (!slot.ok() || !slot->has_value()) return;
+  if ((*slot)->seq() == crash_on_) Crash();
   while (paused_ && !stop_ && !queue_->stopped()) {
     std::this_thread::sleep_for(kTick);
   }

@@ -21,6 +21,9 @@
 
 namespace fgnn {
 
+// Ends this process as a fault of its own would.
+void Crash();
+
 // Not thread-safe.
 class FakeExecutor {
  public:
@@ -33,6 +36,8 @@ class FakeExecutor {
   void Detach();
   // While paused it claims what comes and then holds it.
   void Pause(bool paused) { paused_ = paused; }
+  // Crashes once it has claimed this batch to sample it.
+  void CrashOn(BatchSeq seq) { crash_on_ = seq; }
   // Makes the first weights of a job that is resumed.
   absl::Status PublishFirst(float weight);
   std::optional<uint64_t> version() const;
@@ -55,6 +60,7 @@ class FakeExecutor {
   mutable std::mutex weights_mutex_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> paused_{false};
+  std::atomic<BatchSeq> crash_on_{UINT64_MAX};
   Thread thread_;
 };
 

@@ -298,6 +298,20 @@ TEST_F(ServiceTest, ACrashLoopFailsTheJobWithItsCause) {
   EXPECT_FALSE(fs::exists(job.run_dir()));
 }
 
+TEST_F(ServiceTest, ABatchThatCrashesSamplersIsNamed) {
+  Order("poison");
+  StartService();
+  v1::JobSpec spec = Spec();
+  spec.mutable_limits()->set_restarts(100);
+  const v1::Job job = Watch(Submit(spec)->job_id());
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_THAT(job.error_message(),
+              AllOf(HasSubstr("batch 7 crashed two daemons that held it, last "
+                              "sampler.0 by signal 11"),
+                    HasSubstr("/logs/"), Not(HasSubstr("\n"))));
+  EXPECT_EQ(job.progress().restarts(), 2U);
+}
+
 TEST_F(ServiceTest, CancelReturnsOnceNothingIsLeft) {
   Order("hold");
   StartService();

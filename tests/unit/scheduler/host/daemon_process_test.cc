@@ -37,11 +37,11 @@ class DaemonProcessTest : public testing::Test {
 TEST_F(DaemonProcessTest, TellsHowItEnded) {
   DaemonProcess exits = Shell("exit 3");
   ASSERT_TRUE(exits.WaitForEnd(DeadlineIn(kLong)));
-  EXPECT_EQ(exits.Reap(), "with exit code 3");
+  EXPECT_EQ(exits.Reap().how, "with exit code 3");
 
   DaemonProcess dies = Shell("kill -11 $$");
   ASSERT_TRUE(dies.WaitForEnd(DeadlineIn(kLong)));
-  EXPECT_EQ(dies.Reap(), "by signal 11");
+  EXPECT_EQ(dies.Reap().how, "by signal 11");
   EXPECT_THAT(dies.Signal(SIGKILL), IsOk());  // Gone already is fine.
 }
 
@@ -77,7 +77,7 @@ TEST_F(DaemonProcessTest, ASignalBlockedByTheSchedulerReachesTheDaemon) {
   EXPECT_FALSE(process.HasEnded());
   FGNN_ASSERT_OK(process.Signal(SIGTERM));
   ASSERT_TRUE(process.WaitForEnd(DeadlineIn(kLong)));
-  EXPECT_EQ(process.Reap(), "by signal 15");
+  EXPECT_EQ(process.Reap().how, "by signal 15");
 }
 
 TEST_F(DaemonProcessTest, SaysThatThereIsNoSuchProgram) {

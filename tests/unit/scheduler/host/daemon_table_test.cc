@@ -68,7 +68,7 @@ class DaemonTableTest : public testing::Test {
   std::string End(Daemon& daemon) {
     EXPECT_THAT(daemon.process->Signal(SIGKILL), IsOk());
     EXPECT_TRUE(daemon.process->WaitForEnd(DeadlineIn(std::chrono::hours(1))));
-    return table_.Bury(daemon, now_);
+    return table_.Bury(daemon, now_).how;
   }
 
   const Deadline now_ = MonotonicClock::now();

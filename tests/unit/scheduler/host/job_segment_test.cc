@@ -7,6 +7,8 @@
 #include <chrono>
 #include <memory>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "shared/base/clock.h"
 #include "shared/base/hash.h"
@@ -43,7 +45,7 @@ TEST(JobSegmentTest, OwnerIndicesAreUniqueAndGoRound) {
 TEST(JobSegmentTest, AnIndexComesBackAsLateAsCanBe) {
   const auto segment = SomeSegment();
   const OwnerIndex first = segment->TakeOwner().value();
-  segment->ReclaimDead(first);
+  segment->ReclaimDead(first, /*crashed=*/false);
   EXPECT_NE(segment->TakeOwner().value(), first);
 }
 
@@ -62,12 +64,39 @@ TEST(JobSegmentTest, WhatTheDeadHeldIsFreeAgain) {
   ASSERT_TRUE(lease.has_value());
   EXPECT_EQ(segment->queue().Counts().writing, 1U);
 
-  const JobSegment::Reclaimed reclaimed = segment->ReclaimDead(owner);
+  const JobSegment::Reclaimed reclaimed =
+      segment->ReclaimDead(owner, /*crashed=*/false);
   EXPECT_EQ(reclaimed.slots, 1U);
   EXPECT_TRUE(reclaimed.lease);
   EXPECT_EQ(segment->queue().Counts().free, 4U);
   // Idempotent: a reaper may die on the way.
-  EXPECT_EQ(segment->ReclaimDead(owner).slots, 0U);
+  EXPECT_EQ(segment->ReclaimDead(owner, /*crashed=*/false).slots, 0U);
+}
+
+TEST(JobSegmentTest, ABatchThatCrashesTwoOfItsHoldersIsNamed) {
+  const auto segment = SomeSegment();
+  const auto attached =
+      Segment::Attach(UniqueFd(::dup(segment->fd())), HashString("job"));
+  FGNN_ASSERT_OK(attached.status());
+  segment->queue().OpenForSampling(4);
+  // Takes the next batches, and dies with them in its hands.
+  const auto die_with = [&](int batches, bool crashed) {
+    const OwnerIndex owner = segment->TakeOwner().value();
+    GlobalQueue queue(attached->get(), owner);
+    std::vector<WriteSlot> held;
+    for (int i = 0; i < batches; ++i) {
+      auto slot = queue.TryClaimForWriting();
+      EXPECT_TRUE(slot.ok() && slot->has_value());
+      held.push_back(std::move(**slot));
+    }
+    return segment->ReclaimDead(owner, crashed).poison;
+  };
+  EXPECT_THAT(die_with(2, /*crashed=*/true), testing::IsEmpty());
+  // Killed from outside: not the batch's doing, however often.
+  EXPECT_THAT(die_with(2, /*crashed=*/false), testing::IsEmpty());
+  EXPECT_THAT(die_with(2, /*crashed=*/false), testing::IsEmpty());
+  EXPECT_THAT(die_with(1, /*crashed=*/true), testing::ElementsAre(0));
+  EXPECT_THAT(die_with(3, /*crashed=*/true), testing::ElementsAre(0, 1));
 }
 
 }  // namespace

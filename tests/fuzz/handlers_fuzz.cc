@@ -1,0 +1,115 @@
+// Requests as bytes, to every handler of the scheduler's and a daemon's socket.
+// Byte 0 chooses the method.
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "scheduler/host/daemon_host.h"
+#include "scheduler/jobs/job_table.h"
+#include "scheduler/rpc/control_server.h"
+#include "scheduler/rpc/grpc_executor_calls.h"
+#include "shared/config/state_dir.h"
+#include "shared/rpc/channel.h"
+#include "shared/rpc/executor_server.h"
+#include "tests/fakes/temp_folder.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace fgnn {
+namespace {
+
+constexpr const char* kMethods[] = {
+    "/fgnn.v1.JobService/SubmitJob",      "/fgnn.v1.JobService/GetJob",
+    "/fgnn.v1.JobService/ListJobs",       "/fgnn.v1.JobService/WatchJob",
+    "/fgnn.v1.JobService/CancelJob",      "/fgnn.v1.JobService/GetService",
+    "/fgnn.v1.JobService/Shutdown",       "/fgnn.v1.HostService/Register",
+    "/fgnn.v1.HostService/Heartbeat",     "/fgnn.v1.ExecutorService/AttachJob",
+    "/fgnn.v1.ExecutorService/DetachJob", "/fgnn.v1.ExecutorService/Stop",
+    "/fgnn.v1.JobService/NoSuchMethod"};
+constexpr size_t kFirstOfExecutor = 9;
+constexpr size_t kLastOfExecutor = 11;
+constexpr std::chrono::milliseconds kPatience{200};
+
+class Handler final : public ExecutorHandler {
+ public:
+  absl::Status Attach(const JobAttachment&) override {
+    return absl::OkStatus();
+  }
+  absl::Status Detach(const std::string&) override { return absl::OkStatus(); }
+  void RequestStop() override {}
+};
+
+// Lives as long as the process.
+struct Servers {
+  Servers() {
+    const auto& folder = temp.path();
+    table = JobTable::Open(JobStore::Open(folder / "jobs.sqlite").value(),
+                           folder, /*max_queued=*/100)
+                .value();
+    DaemonHostOptions options;
+    options.state_dir = folder;
+    options.version = "test";
+    host = DaemonHost::Start(std::move(options), &calls).value();
+    server = ControlServer::Start({.version = "test",
+                                   .state_dir = folder.string(),
+                                   .started_ms = 1,
+                                   .devices = {"cpu:0"},
+                                   .exits_when_idle = false,
+                                   .shut_down = [] {}},
+                                  table.get(), host.get())
+                 .value();
+    std::filesystem::create_directories(
+        ExecutorSocketPath(folder, "sampler.0").parent_path());
+    executor = ExecutorServer::Start(folder, "sampler.0", &handler, {}).value();
+    scheduler_stub = std::make_unique<grpc::GenericStub>(
+        MakeChannel(SchedulerSocketPath(folder)).value());
+    executor_stub = std::make_unique<grpc::GenericStub>(
+        MakeChannel(ExecutorSocketPath(folder, "sampler.0")).value());
+  }
+
+  TempFolder temp;
+  Handler handler;
+  GrpcExecutorCalls calls;
+  std::unique_ptr<JobTable> table;
+  std::unique_ptr<DaemonHost> host;
+  std::unique_ptr<ControlServer> server;
+  std::unique_ptr<ExecutorServer> executor;
+  std::unique_ptr<grpc::GenericStub> scheduler_stub, executor_stub;
+};
+
+// The answer does not matter, but there is one in time.
+void Call(grpc::GenericStub& stub, const std::string& method,
+          const grpc::ByteBuffer& request) {
+  grpc::ClientContext context;
+  SetDeadline(context, kPatience);
+  grpc::CompletionQueue queue;
+  const auto reader = stub.PrepareUnaryCall(&context, method, request, &queue);
+  reader->StartCall();
+  grpc::ByteBuffer answer;
+  grpc::Status status;
+  reader->Finish(&answer, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  Require(queue.Next(&tag, &ok), "no answer");
+  queue.Shutdown();
+  Require(status.error_code() != grpc::StatusCode::UNAVAILABLE,
+          "the server has gone");
+}
+
+}  // namespace
+}  // namespace fgnn
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace fgnn;
+  static Servers* const servers = new Servers();
+  if (size == 0) return 0;
+  const size_t method = data[0] % std::size(kMethods);
+  const grpc::Slice slice(data + 1, size - 1);
+  const bool to_executor =
+      method >= kFirstOfExecutor && method <= kLastOfExecutor;
+  Call(to_executor ? *servers->executor_stub : *servers->scheduler_stub,
+       kMethods[method], grpc::ByteBuffer(&slice, 1));
+  return 0;
+}
