@@ -48,13 +48,14 @@ void JobSegment::ReleaseOwner(OwnerIndex owner) {
 
 JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner, bool crashed) {
   Reclaimed reclaimed;
+  const std::vector<BatchSeq> held = queue_.ReclaimSlotsOf(owner);
+  reclaimed.slots = static_cast<uint32_t>(held.size());
   if (crashed) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (const BatchSeq seq : queue_.HeldBy(owner)) {
+    for (const BatchSeq seq : held) {
       if (++crashes_[seq] >= kMostCrashes) reclaimed.poison.push_back(seq);
     }
   }
-  reclaimed.slots = queue_.ReclaimSlotsOf(owner);
   reclaimed.lease = board_.ReclaimLeaseOf(owner);
   ReleaseOwner(owner);
   return reclaimed;

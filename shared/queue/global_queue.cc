@@ -204,22 +204,10 @@ bool GlobalQueue::stopped() const {
              .load(std::memory_order_acquire) != 0;
 }
 
-std::vector<BatchSeq> GlobalQueue::HeldBy(OwnerIndex owner) const {
+std::vector<BatchSeq> GlobalQueue::ReclaimSlotsOf(OwnerIndex dead_owner) {
+  std::vector<BatchSeq> reclaimed;
+  if (dead_owner == kNoOwner) return reclaimed;
   const SlotTable slots(*segment_);
-  std::vector<BatchSeq> held;
-  for (uint32_t slot = 0; slot < segment_->options().num_slots; ++slot) {
-    const SlotWord word = slots.Load(slot);
-    const bool is_held =
-        word.state == SlotState::kWriting || word.state == SlotState::kReading;
-    if (is_held && word.owner == owner) held.push_back(slots.SeqIn(slot, word));
-  }
-  return held;
-}
-
-uint32_t GlobalQueue::ReclaimSlotsOf(OwnerIndex dead_owner) {
-  if (dead_owner == kNoOwner) return 0;
-  const SlotTable slots(*segment_);
-  uint32_t reclaimed = 0;
   for (uint32_t slot = 0; slot < segment_->options().num_slots; ++slot) {
     const SlotWord word = slots.Load(slot);
     if (word.owner != dead_owner) continue;
@@ -232,7 +220,8 @@ uint32_t GlobalQueue::ReclaimSlotsOf(OwnerIndex dead_owner) {
     } else {
       continue;
     }
-    reclaimed += slots.Move(slots.SeqIn(slot, word), word, before) ? 1 : 0;
+    const BatchSeq seq = slots.SeqIn(slot, word);
+    if (slots.Move(seq, word, before)) reclaimed.push_back(seq);
   }
   // Even if there was nothing: an earlier reaper may have died before this.
   AnnounceReady();

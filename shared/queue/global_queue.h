@@ -146,13 +146,10 @@ class GlobalQueue {
   void Stop();
   bool stopped() const;
 
-  // Scheduler only: the batches whose slots this owner writes or reads now.
-  std::vector<BatchSeq> HeldBy(OwnerIndex owner) const;
-
   // Scheduler only, and only after the kernel has said that every process
   // with this index is dead: its WRITING slots become FREE, its READING slots
-  // READY again, same generation. Idempotent. Returns how many there were.
-  uint32_t ReclaimSlotsOf(OwnerIndex dead_owner);
+  // READY again, same generation. Idempotent. Returns the batches in them.
+  std::vector<BatchSeq> ReclaimSlotsOf(OwnerIndex dead_owner);
 
  private:
   friend class WriteSlot;

@@ -19,6 +19,8 @@
 namespace fgnn {
 namespace {
 
+using testing::IsEmpty;
+
 constexpr OwnerIndex kSampler = 1;
 constexpr OwnerIndex kTrainer = 2;
 constexpr OwnerIndex kNextSampler = 11;
@@ -97,7 +99,7 @@ class QueueCrashPointsTest : public testing::Test {
       for (const OwnerIndex dead : {kSampler, kTrainer}) {
         scheduler.ReclaimSlotsOf(dead);
         board.ReclaimLeaseOf(dead);
-        EXPECT_EQ(scheduler.ReclaimSlotsOf(dead), 0U);
+        EXPECT_THAT(scheduler.ReclaimSlotsOf(dead), IsEmpty());
       }
       FinishAlone(replay.get(), kNextSampler, kNextTrainer,
                   /*overflow_block=*/0);

@@ -9,6 +9,9 @@
 namespace fgnn {
 namespace {
 
+using testing::IsEmpty;
+using testing::SizeIs;
+
 constexpr OwnerIndex kSampler = 1;
 constexpr OwnerIndex kTrainer = 2;
 constexpr OwnerIndex kNextSampler = 11;
@@ -33,11 +36,11 @@ class QueueDeathTest : public testing::Test {
     child.Kill();
   }
   void ReclaimAndFinish(uint32_t slots_expected) {
-    EXPECT_EQ(scheduler_.ReclaimSlotsOf(kSampler) +
-                  scheduler_.ReclaimSlotsOf(kTrainer),
+    EXPECT_EQ(scheduler_.ReclaimSlotsOf(kSampler).size() +
+                  scheduler_.ReclaimSlotsOf(kTrainer).size(),
               slots_expected);
     board_.ReclaimLeaseOf(kTrainer);
-    EXPECT_EQ(scheduler_.ReclaimSlotsOf(kSampler), 0U);
+    EXPECT_THAT(scheduler_.ReclaimSlotsOf(kSampler), IsEmpty());
     FinishAlone(segment_.get(), kNextSampler, kNextTrainer,
                 /*overflow_block=*/0);
     ExpectExactResult(segment_.get());
@@ -127,7 +130,7 @@ TEST_F(QueueDeathTest, TrainerThatReadsAnOverflowBlock) {
     static auto slot = trainer_.TryClaimForReading(1, 2);
     Check(slot.ok() && slot->has_value());
   });
-  EXPECT_EQ(scheduler_.ReclaimSlotsOf(kTrainer), 1U);
+  EXPECT_THAT(scheduler_.ReclaimSlotsOf(kTrainer), SizeIs(1));
   FGNN_ASSERT_OK_AND_ASSIGN(auto slot, sampler_.TryClaimForReading(1, 2));
   ASSERT_TRUE(slot.has_value());
   EXPECT_TRUE(HoldsTestTask(slot->block(), 1));

@@ -15,6 +15,8 @@ namespace {
 
 using absl::StatusCode;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
 
 constexpr OwnerIndex kSampler = 1;
 constexpr OwnerIndex kOtherSampler = 2;
@@ -164,13 +166,13 @@ TEST_F(GlobalQueueTest, AClaimEndsOnce) {
 TEST_F(GlobalQueueTest, AStaleOwnerCannotTouchASlotThatHasMovedOn) {
   scheduler_.OpenForSampling(30);
   WriteSlot stale_write = ClaimWrite(&sampler_, 0);
-  EXPECT_EQ(scheduler_.ReclaimSlotsOf(kSampler), 1U);
+  EXPECT_THAT(scheduler_.ReclaimSlotsOf(kSampler), SizeIs(1));
   ProduceNext(&other_sampler_, 0);
   EXPECT_THAT(std::move(stale_write).Publish(),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("batch 0")));
 
   ReadSlot stale_read = ClaimRead(&trainer_, 0);
-  EXPECT_EQ(scheduler_.ReclaimSlotsOf(kTrainer), 1U);
+  EXPECT_THAT(scheduler_.ReclaimSlotsOf(kTrainer), SizeIs(1));
   ReadSlot read = ClaimRead(&other_trainer_, 0);
   EXPECT_THAT(std::move(stale_read).Release(),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("READING")));
@@ -180,7 +182,7 @@ TEST_F(GlobalQueueTest, AStaleOwnerCannotTouchASlotThatHasMovedOn) {
   // The same owner, a generation later.
   ProduceNext(&sampler_, 1);
   ReadSlot old = ClaimRead(&trainer_, 1);
-  EXPECT_EQ(scheduler_.ReclaimSlotsOf(kTrainer), 1U);
+  EXPECT_THAT(scheduler_.ReclaimSlotsOf(kTrainer), SizeIs(1));
   ASSERT_THAT(ClaimRead(&other_trainer_, 1).Release(), IsOk());
   for (BatchSeq seq = 2; seq < 6; ++seq) ProduceNext(&sampler_, seq);
   for (BatchSeq seq = 2; seq < 5; ++seq) {
@@ -199,11 +201,11 @@ TEST_F(GlobalQueueTest, ReclaimingIsIdempotentAndTouchesNobodyElse) {
   const WriteSlot live_write = ClaimWrite(&other_sampler_, 3);
   const ReadSlot dead_read = ClaimRead(&trainer_, 0);
   const ReadSlot live_read = ClaimRead(&other_trainer_, 1);
-  EXPECT_EQ(scheduler_.ReclaimSlotsOf(kNoOwner), 0U);
-  EXPECT_EQ(scheduler_.ReclaimSlotsOf(kSampler), 1U);
-  EXPECT_EQ(scheduler_.ReclaimSlotsOf(kSampler), 0U);
-  EXPECT_EQ(scheduler_.ReclaimSlotsOf(kTrainer), 1U);
-  EXPECT_EQ(scheduler_.ReclaimSlotsOf(kTrainer), 0U);
+  EXPECT_THAT(scheduler_.ReclaimSlotsOf(kNoOwner), IsEmpty());
+  EXPECT_THAT(scheduler_.ReclaimSlotsOf(kSampler), SizeIs(1));
+  EXPECT_THAT(scheduler_.ReclaimSlotsOf(kSampler), IsEmpty());
+  EXPECT_THAT(scheduler_.ReclaimSlotsOf(kTrainer), SizeIs(1));
+  EXPECT_THAT(scheduler_.ReclaimSlotsOf(kTrainer), IsEmpty());
   ExpectCounts(scheduler_, 1, 1, 1, 1);
 }
 
@@ -303,7 +305,7 @@ TEST_F(GlobalQueueTest, TheOverflowBlockOfADeadSamplerIsRecovered) {
   scheduler_.OpenForSampling(30);
   WriteSlot dead = ClaimWrite(&sampler_, 0);
   ASSERT_THAT(dead.SwitchToOverflow(NoWait()), IsOk());
-  EXPECT_EQ(scheduler_.ReclaimSlotsOf(kSampler), 1U);
+  EXPECT_THAT(scheduler_.ReclaimSlotsOf(kSampler), SizeIs(1));
   // The one that follows it has another index and the same block.
   GlobalQueue successor(segment_.get(), 9, 0);
   PublishInOverflow(ClaimWrite(&successor, 0));

@@ -22,6 +22,8 @@
 namespace fgnn {
 namespace {
 
+using testing::SizeIs;
+
 constexpr char kJobId[] = "job";
 constexpr uint64_t kSteps = 6;  // 2 epochs of 3 steps: 3, 3 and 1 batches.
 constexpr BatchSeq kBatches = 14;
@@ -236,7 +238,7 @@ TEST_F(JobTrainerTest, ADeadTrainerCostsOneBatchAndNoBit) {
   ASSERT_TRUE(held.has_value());
   Drain(*trainer.trainer);
   EXPECT_EQ(scheduler_board_->version(), 0U);
-  EXPECT_EQ(scheduler_queue_->ReclaimSlotsOf(9), 1U);
+  EXPECT_THAT(scheduler_queue_->ReclaimSlotsOf(9), SizeIs(1));
   // … and a third one with the right to make a step.
   while (scheduler_board_->version() == 0U) {
     GradientBoard board(segment_.get(), 10);
@@ -288,7 +290,7 @@ TEST_F(JobTrainerTest, FreesASlotWhoseStepIsCommitted) {
   while (scheduler_board_->version() == 0U) {
     FGNN_ASSERT_OK(trainer.trainer->DoNext());
   }
-  EXPECT_EQ(scheduler_queue_->ReclaimSlotsOf(9), 1U);
+  EXPECT_THAT(scheduler_queue_->ReclaimSlotsOf(9), SizeIs(1));
   Drain(*trainer.trainer);
   EXPECT_EQ(trainer.trainer->batches(), kBatches - 1);
   EXPECT_EQ(scheduler_queue_->Counts().free, segment_->options().num_slots);
