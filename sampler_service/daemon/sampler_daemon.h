@@ -15,7 +15,7 @@
 namespace fgnn {
 
 // Only composes.
-class SamplerDaemon : private ExecutorRole, private SamplerCalls {
+class SamplerDaemon : private JobStarter, private SamplerCalls {
  public:
   // See ExecutorDaemon::Start(). `stop` is borrowed until destruction.
   static absl::StatusOr<std::unique_ptr<SamplerDaemon>> Start(

@@ -22,10 +22,10 @@ constexpr std::chrono::seconds kLongestWait{1};
 }  // namespace
 
 ExecutorDaemon::ExecutorDaemon(ExecutorDaemonOptions options, std::string kind,
-                               ExecutorRole* role, const SignalWaiter* stop)
+                               JobStarter* starter, const SignalWaiter* stop)
     : options_(std::move(options)),
       kind_(std::move(kind)),
-      role_(role),
+      starter_(starter),
       stop_(stop) {}
 
 ExecutorDaemon::~ExecutorDaemon() { ShutDown(); }
@@ -106,7 +106,7 @@ absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
   };
   FGNN_ASSIGN_OR_RETURN(
       std::unique_ptr<ExecutorJob> job,
-      role_->StartJob(
+      starter_->StartJob(
           {attachment, segment,
            [session, job_id = attachment.job_id](const absl::Status& failure) {
              session->ReportFailure(job_id, failure);

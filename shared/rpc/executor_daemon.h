@@ -55,10 +55,10 @@ struct ExecutorJobStart {
   std::function<void(const absl::Status&)> on_failure;
 };
 
-// What one service adds.
-class ExecutorRole {
+// What one service adds: its way to work on a job.
+class JobStarter {
  public:
-  virtual ~ExecutorRole() = default;
+  virtual ~JobStarter() = default;
   // Called on a thread of the server, one call at a time.
   virtual absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
       const ExecutorJobStart& start) = 0;
@@ -68,10 +68,10 @@ class ExecutorRole {
 // dependency: the session outlives the job, the server is shut down first.
 class ExecutorDaemon : private ExecutorHandler {
  public:
-  // `kind` is "sampler" or "trainer". `role` and `stop` are borrowed until
+  // `kind` is "sampler" or "trainer". `starter` and `stop` are borrowed until
   // destruction; the scheduler may ask for an end too.
   ExecutorDaemon(ExecutorDaemonOptions options, std::string kind,
-                 ExecutorRole* role, const SignalWaiter* stop);
+                 JobStarter* starter, const SignalWaiter* stop);
   // As ServeUntilStopped() ends.
   ~ExecutorDaemon() override;
   ExecutorDaemon(const ExecutorDaemon&) = delete;
@@ -114,7 +114,7 @@ class ExecutorDaemon : private ExecutorHandler {
 
   const ExecutorDaemonOptions options_;
   const std::string kind_;
-  ExecutorRole* const role_;
+  JobStarter* const starter_;
   const SignalWaiter* const stop_;
   Device device_;  // Set before the server starts.
 

@@ -18,7 +18,7 @@
 namespace fgnn {
 
 // Only composes.
-class TrainerDaemon : private ExecutorRole, private TrainerCalls {
+class TrainerDaemon : private JobStarter, private TrainerCalls {
  public:
   // See ExecutorDaemon::Start(). `stop` is borrowed until destruction.
   static absl::StatusOr<std::unique_ptr<TrainerDaemon>> Start(

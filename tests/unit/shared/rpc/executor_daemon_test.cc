@@ -44,7 +44,7 @@ class FakeJob : public ExecutorJob {
   JobLog* const log_;
 };
 
-class ExecutorDaemonTest : public testing::Test, public ExecutorRole {
+class ExecutorDaemonTest : public testing::Test, public JobStarter {
  protected:
   void SetUp() override {
     FGNN_ASSERT_OK(MakeStateDir(state_.path()));
