@@ -61,6 +61,21 @@ absl::Status Annotate(const absl::Status& status, std::string_view context) {
                                                   status.message()));
 }
 
+absl::Status InOneLine(const absl::Status& status) {
+  std::string line;
+  for (const char c : status.message()) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      line += "\\n";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      absl::StrAppend(&line, "\\x", absl::Hex(byte, absl::kZeroPad2));
+    } else {
+      line += c;
+    }
+  }
+  return absl::Status(status.code(), line);
+}
+
 int ExitCode(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:

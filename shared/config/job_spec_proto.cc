@@ -170,14 +170,38 @@ absl::Status CheckCapacity(const v1::JobSpec& spec) {
                    "' is not a share of the vertices; give 0 to 1, or auto"));
 }
 
+absl::Status Complete(const std::vector<std::string>& default_devices,
+                      v1::JobSpec* spec) {
+  if (spec->devices().empty()) {
+    spec->mutable_devices()->Add(default_devices.begin(),
+                                 default_devices.end());
+  }
+  FGNN_RETURN_IF_ERROR(FillDefaults("", spec));
+  FGNN_RETURN_IF_ERROR(CheckFields("", *spec));
+  FGNN_RETURN_IF_ERROR(CheckHops(*spec));
+  FGNN_RETURN_IF_ERROR(CheckDevices(spec));
+  FGNN_RETURN_IF_ERROR(CheckCapacity(*spec));
+  FGNN_RETURN_IF_ERROR(MemoryLimit(*spec).status());
+  if (!fs::path(spec->dataset()).is_absolute()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dataset: '", spec->dataset(), "' is not an absolute path"));
+  }
+  if (spec->training().batches_per_step() == 0) {
+    spec->mutable_training()->set_batches_per_step(
+        static_cast<uint32_t>(spec->devices_size()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<v1::JobSpec> ParseJobYaml(std::string_view yaml,
                                          std::string_view origin) {
   const YamlOrigin file = {std::string(origin), true};
-  FGNN_ASSIGN_OR_RETURN(const YAML::Node root, LoadYaml(yaml, file));
+  const absl::StatusOr<YAML::Node> root = LoadYaml(yaml, file);
+  if (!root.ok()) return InOneLine(root.status());
   v1::JobSpec spec;
-  FGNN_RETURN_IF_ERROR(ReadMessage(root, file, "", &spec));
+  FGNN_RETURN_IF_ERROR(InOneLine(ReadMessage(*root, file, "", &spec)));
   return spec;
 }
 
@@ -188,30 +212,14 @@ absl::StatusOr<v1::JobSpec> ReadJobFile(
   FGNN_ASSIGN_OR_RETURN(v1::JobSpec spec, ParseJobYaml(text, path.string()));
   FGNN_RETURN_IF_ERROR(MakeDatasetAbsolute(path.parent_path(), &spec));
   for (const std::string& text_of_override : overrides) {
-    FGNN_RETURN_IF_ERROR(ApplyOverride(text_of_override, &spec));
+    FGNN_RETURN_IF_ERROR(InOneLine(ApplyOverride(text_of_override, &spec)));
   }
   return spec;
 }
 
 absl::StatusOr<v1::JobSpec> MakeEffective(
     v1::JobSpec spec, const std::vector<std::string>& default_devices) {
-  if (spec.devices().empty()) {
-    spec.mutable_devices()->Add(default_devices.begin(), default_devices.end());
-  }
-  FGNN_RETURN_IF_ERROR(FillDefaults("", &spec));
-  FGNN_RETURN_IF_ERROR(CheckFields("", spec));
-  FGNN_RETURN_IF_ERROR(CheckHops(spec));
-  FGNN_RETURN_IF_ERROR(CheckDevices(&spec));
-  FGNN_RETURN_IF_ERROR(CheckCapacity(spec));
-  FGNN_RETURN_IF_ERROR(MemoryLimit(spec).status());
-  if (!fs::path(spec.dataset()).is_absolute()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "dataset: '", spec.dataset(), "' is not an absolute path"));
-  }
-  if (spec.training().batches_per_step() == 0) {
-    spec.mutable_training()->set_batches_per_step(
-        static_cast<uint32_t>(spec.devices_size()));
-  }
+  FGNN_RETURN_IF_ERROR(InOneLine(Complete(default_devices, &spec)));
   return spec;
 }
 

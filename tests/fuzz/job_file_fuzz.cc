@@ -4,17 +4,28 @@
 #include "shared/config/job_spec_proto.h"
 #include "tests/fuzz/fuzz_target.h"
 
+namespace {
+
+void RequireOneLine(const absl::Status& error) {
+  fgnn::Require(error.message().find('\n') == std::string::npos,
+                "more than one line");
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace fgnn;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto spec = ParseJobYaml(text, "fuzz.yaml");
   if (!spec.ok()) {
-    const std::string message(spec.status().message());
-    Require(message.find('\n') == std::string::npos, "more than one line");
+    RequireOneLine(spec.status());
     return 0;
   }
   const auto effective = MakeEffective(*spec, {"cpu:0"});
-  if (!effective.ok()) return 0;
+  if (!effective.ok()) {
+    RequireOneLine(effective.status());
+    return 0;
+  }
   FromProto(*effective);
   const auto again = ParseJobYaml(ToYaml(*effective, /*with_help=*/false), "");
   Require(again.ok(), "what is written cannot be read");

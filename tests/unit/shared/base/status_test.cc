@@ -38,6 +38,12 @@ TEST(AnnotateTest, PutsTheContextFirstAndKeepsTheCode) {
   EXPECT_THAT(Annotate(absl::OkStatus(), "job 7"), IsOk());
 }
 
+TEST(InOneLineTest, WritesControlCharactersAsCDoes) {
+  EXPECT_THAT(InOneLine(absl::DataLossError("a\nb\x01\x7f ä")),
+              StatusIs(absl::StatusCode::kDataLoss, "a\\nb\\x01\\x7f ä"));
+  EXPECT_EQ(InOneLine(absl::OkStatus()), absl::OkStatus());
+}
+
 TEST(ExitCodeTest, TellsWrongUseFromFailure) {
   EXPECT_EQ(ExitCode(absl::OkStatus()), 0);
   EXPECT_EQ(ExitCode(absl::InvalidArgumentError("")), 2);

@@ -151,6 +151,12 @@ TEST(ParseJobYamlTest, RefusesWhatIsNotYaml) {
   EXPECT_THAT(ErrorOf(std::string(100'000, '[')), HasSubstr("job.yaml"));
 }
 
+TEST(ParseJobYamlTest, SaysInOneLineWhatWasWrittenInTwo) {
+  EXPECT_EQ(ErrorIn("model: {kind: \"g\\nraph\"}"),
+            ErrorIn("model: {kind: \"g\\x0araph\"}"));
+  EXPECT_THAT(ErrorIn("\"sam\\npling\": {}"), HasSubstr("'sam\\npling'"));
+}
+
 TEST(ParseJobYamlTest, NamesTheChoices) {
   EXPECT_EQ(ErrorIn("cache: {policy: degre}"),
             "job.yaml:2: cache.policy: 'degre' is not known; did you mean "
