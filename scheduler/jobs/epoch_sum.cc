@@ -71,7 +71,7 @@ absl::StatusOr<EpochSum> EpochSum::FromJson(const std::string& text) {
   read("loss_sum", sum.loss_sum_);
   for (const auto& [name, member] : kStages) read(name, sum.stages_.*member);
   if (complete) return sum;
-  return absl::InvalidArgumentError("the sums of an epoch are incomplete");
+  return absl::DataLossError("the sums of an epoch are incomplete");
 }
 
 std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum) {

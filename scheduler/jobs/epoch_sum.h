@@ -31,7 +31,7 @@ class EpochSum {
   const StageSeconds& stages() const { return stages_; }
 
   // What a checkpoint within an epoch keeps, and the same back, to the bit.
-  // InvalidArgument: not what ToJson() made.
+  // DataLoss: not what ToJson() made.
   std::string ToJson() const;
   static absl::StatusOr<EpochSum> FromJson(const std::string& text);
 

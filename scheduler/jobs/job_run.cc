@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/jobs/run_state.h"
+#include "scheduler/jobs/resume_point.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
@@ -110,65 +110,34 @@ absl::Status JobRun::OpenFolder() {
   }
   FGNN_ASSIGN_OR_RETURN(folder_,
                         RunFolder::Reopen(job_.run_dir, decoded_.yaml));
-  return FindCheckpoint();
-}
-
-absl::Status JobRun::FindCheckpoint() {
-  FGNN_ASSIGN_OR_RETURN(const std::vector<std::filesystem::path> checkpoints,
-                        folder_->Checkpoints());
-  absl::Status damage;
-  for (const std::filesystem::path& path : checkpoints) {
-    const absl::Status taken = TakeCheckpoint(path);
-    if (taken.ok()) {
-      LogInfo("job {}: goes on from {}, batch {}", job_.id, path.string(),
-              next_seq_);
-      return absl::OkStatus();
-    }
-    if (!absl::IsDataLoss(taken)) return taken;
-    LogError("job {}: {}; trying the one before", job_.id, MessageOf(taken));
-    damage = taken;
-  }
-  if (!damage.ok()) {
-    return Annotate(damage, "no checkpoint is sound; the newest to be tried");
-  }
+  FGNN_ASSIGN_OR_RETURN(
+      const std::optional<ResumePoint> point,
+      FindResumePoint(*folder_, segment_, spec_.training.seed,
+                      [this](const std::filesystem::path& path) {
+                        return executors_.DescribeCheckpoint(path);
+                      }));
+  if (point.has_value()) return GoOnFrom(*point);
   LogInfo("job {}: has no checkpoint; starts anew", job_.id);
-  return folder_->TruncateTo({});
+  return absl::OkStatus();
 }
 
-absl::Status JobRun::TakeCheckpoint(const std::filesystem::path& path) {
-  FGNN_ASSIGN_OR_RETURN(const CheckpointProfile profile,
-                        executors_.DescribeCheckpoint(path));
-  const absl::StatusOr<RunState> state = RunStateFromJson(profile.run_state);
-  FGNN_RETURN_IF_ERROR(Annotate(state.status(), path.string()));
-  SegmentOptions segment = segment_;
-  segment.first_version = profile.version;
-  if (!ValidateOptions(segment).ok() ||
-      state->batches_per_epoch != segment.batches_per_epoch ||
-      state->next_seq != BatchesOf(segment, profile.version).first_batch ||
-      profile.seed != spec_.training.seed) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path.string(), " is of a job with ", state->batches_per_epoch,
-        " batches an epoch and seed ", profile.seed, ", this one has ",
-        segment.batches_per_epoch, " and ", spec_.training.seed,
-        "; did its dataset or job.yaml change?"));
-  }
-  FGNN_RETURN_IF_ERROR(
-      folder_->TruncateTo({.metrics_bytes = state->metrics_bytes,
-                           .digests_bytes = state->digests_bytes}));
-  segment_ = segment;
-  resumed_from_ = path;
-  first_seq_ = next_seq_ = state->next_seq;
-  sum_ = state->sum;
+absl::Status JobRun::GoOnFrom(const ResumePoint& point) {
+  segment_.first_version = point.version;
+  resumed_from_ = point.checkpoint;
+  first_seq_ = next_seq_ = point.state.next_seq;
+  sum_ = point.state.sum;
   epochs_done_ =
-      static_cast<uint32_t>(profile.version / segment_.steps_per_epoch());
-  valid_accuracy_ = state->valid_accuracy;
-  best_valid_accuracy_ = state->best_valid_accuracy;
-  best_epoch_ = state->best_epoch;
+      static_cast<uint32_t>(point.version / segment_.steps_per_epoch());
+  valid_accuracy_ = point.state.valid_accuracy;
+  best_valid_accuracy_ = point.state.best_valid_accuracy;
+  best_epoch_ = point.state.best_epoch;
+  LogInfo("job {}: goes on from {}, batch {}", job_.id,
+          point.checkpoint.string(), next_seq_);
   // The run may have ended between saving the epoch and making it the best.
-  const bool is_best = path == folder_->EpochCheckpoint(epochs_done_) &&
-                       best_epoch_.has_value() &&
-                       *best_epoch_ + 1 == epochs_done_;
-  return is_best ? folder_->MakeBest(path) : absl::OkStatus();
+  const bool is_best =
+      point.checkpoint == folder_->EpochCheckpoint(epochs_done_) &&
+      best_epoch_.has_value() && *best_epoch_ + 1 == epochs_done_;
+  return is_best ? folder_->MakeBest(point.checkpoint) : absl::OkStatus();
 }
 
 absl::StatusOr<std::string> JobRun::State() const {

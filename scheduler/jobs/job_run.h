@@ -24,6 +24,7 @@
 #include "scheduler/jobs/job_dataset.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/jobs/rate_meter.h"
+#include "scheduler/jobs/resume_point.h"
 #include "scheduler/jobs/run_folder.h"
 #include "shared/base/clock.h"
 
@@ -55,9 +56,7 @@ class JobRun {
   absl::Status Prepare();
   absl::StatusOr<SegmentOptions> Plan(const DatasetFacts& dataset);
   absl::Status OpenFolder();
-  // Takes over the newest sound checkpoint; none is none.
-  absl::Status FindCheckpoint();
-  absl::Status TakeCheckpoint(const std::filesystem::path& path);
+  absl::Status GoOnFrom(const ResumePoint& point);
   absl::Status WaitForFirstWeights();
   absl::Status RunEpoch(uint32_t epoch);
   uint64_t NextStop(uint64_t version, uint64_t epoch_end) const;

@@ -55,6 +55,14 @@ TEST(RunStateTest, AnyPartOfItIsDamage) {
   }
 }
 
+TEST(RunStateTest, ASumThatLacksAFieldIsDamage) {
+  std::string text = RunStateToJson(SomeState());
+  const size_t at = text.find("cache_hits");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 10, "cache_hots");
+  EXPECT_THAT(RunStateFromJson(text), StatusIs(absl::StatusCode::kDataLoss));
+}
+
 TEST(RunStateTest, AFieldOfAnotherKindIsDamage) {
   for (const char* text :
        {"[]", "null", R"({"next_seq": "1"})", R"({"next_seq": -1})"}) {

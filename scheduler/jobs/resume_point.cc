@@ -1,0 +1,65 @@
+#include "scheduler/jobs/resume_point.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/queue/segment_layout.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+absl::StatusOr<ResumePoint> ResumeFrom(const std::filesystem::path& path,
+                                       const CheckpointProfile& profile,
+                                       const RunFolder& folder,
+                                       SegmentOptions segment, uint64_t seed) {
+  absl::StatusOr<RunState> state = RunStateFromJson(profile.run_state);
+  FGNN_RETURN_IF_ERROR(Annotate(state.status(), path.string()));
+  segment.first_version = profile.version;
+  if (!ValidateOptions(segment).ok() ||
+      state->batches_per_epoch != segment.batches_per_epoch ||
+      state->next_seq != BatchesOf(segment, profile.version).first_batch ||
+      profile.seed != seed) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path.string(), " is of a job with ",
+                     state->batches_per_epoch, " batches an epoch and seed ",
+                     profile.seed, ", this one has ", segment.batches_per_epoch,
+                     " and ", seed, "; did its dataset or job.yaml change?"));
+  }
+  FGNN_RETURN_IF_ERROR(
+      folder.TruncateTo({.metrics_bytes = state->metrics_bytes,
+                         .digests_bytes = state->digests_bytes}));
+  return ResumePoint{path, profile.version, *std::move(state)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<ResumePoint>> FindResumePoint(
+    const RunFolder& folder, const SegmentOptions& segment, uint64_t seed,
+    absl::FunctionRef<
+        absl::StatusOr<CheckpointProfile>(const std::filesystem::path&)>
+        describe) {
+  FGNN_ASSIGN_OR_RETURN(const std::vector<std::filesystem::path> checkpoints,
+                        folder.Checkpoints());
+  absl::Status damage;
+  for (const std::filesystem::path& path : checkpoints) {
+    const absl::StatusOr<CheckpointProfile> profile = describe(path);
+    absl::StatusOr<ResumePoint> point =
+        profile.ok() ? ResumeFrom(path, *profile, folder, segment, seed)
+                     : profile.status();
+    if (point.ok()) return *std::move(point);
+    if (!absl::IsDataLoss(point.status())) return point.status();
+    LogError("{}; trying the checkpoint before it", MessageOf(point.status()));
+    damage = point.status();
+  }
+  if (!damage.ok()) {
+    return Annotate(damage,
+                    "none of the checkpoints is sound; the last one tried");
+  }
+  FGNN_RETURN_IF_ERROR(folder.TruncateTo({}));
+  return std::nullopt;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,37 @@
+// Where a job that is resumed goes on.
+#ifndef FGNN_SCHEDULER_JOBS_RESUME_POINT_H_
+#define FGNN_SCHEDULER_JOBS_RESUME_POINT_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "scheduler/host/executor_calls.h"
+#include "scheduler/jobs/run_folder.h"
+#include "scheduler/jobs/run_state.h"
+#include "shared/queue/segment.h"
+
+namespace fgnn {
+
+struct ResumePoint {
+  std::filesystem::path checkpoint;
+  uint64_t version = 0;  // Of its weights.
+  RunState state;
+};
+
+// The newest sound checkpoint of `folder`, whose files are cut to what they
+// were when it was made: a damaged one gives way to the one before, with an
+// error in the log. nullopt, and empty files: there is none. `describe` reads
+// one. DataLoss: none of them is sound. InvalidArgument: it is of another seed
+// or of batches that `segment` does not have.
+absl::StatusOr<std::optional<ResumePoint>> FindResumePoint(
+    const RunFolder& folder, const SegmentOptions& segment, uint64_t seed,
+    absl::FunctionRef<
+        absl::StatusOr<CheckpointProfile>(const std::filesystem::path&)>
+        describe);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_JOBS_RESUME_POINT_H_
