@@ -79,7 +79,11 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   FGNN_ASSIGN_OR_RETURN(const uint64_t generation, store.NextGeneration());
   FGNN_ASSIGN_OR_RETURN(parts->table,
                         JobTable::Open(std::move(store), options.state_dir));
-  if (options.spawn_daemons) StopLeftoverDaemons(options.state_dir);
+  // Their jobs go on with the daemons that are left.
+  const bool expect_survivors = parts->table->resumes_interrupted();
+  if (options.spawn_daemons && !expect_survivors) {
+    StopLeftoverDaemons(options.state_dir);
+  }
   DaemonHostOptions host_options;
   host_options.state_dir = options.state_dir;
   host_options.spawn = options.spawn_daemons;
@@ -87,15 +91,23 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   host_options.version = options.version;
   host_options.generation = generation;
   host_options.interrupted_jobs = parts->table->interrupted();
+  host_options.expect_survivors = expect_survivors;
   FGNN_ASSIGN_OR_RETURN(
       parts->host, DaemonHost::Start(std::move(host_options), &parts->calls));
   FGNN_ASSIGN_OR_RETURN(
       parts->descriptors,
       DescriptorServer::Start(
           HostSocketPath(options.state_dir),
-          [host = parts->host.get()](pid_t peer, const std::string& job_id) {
-            return host->SegmentFor(peer, job_id);
-          }));
+          {.give =
+               [host = parts->host.get()](pid_t peer,
+                                          const std::string& job_id) {
+                 return host->SegmentFor(peer, job_id);
+               },
+           .take_back =
+               [host = parts->host.get()](const std::string& job_id,
+                                          UniqueFd segment) {
+                 return host->TakeBack(job_id, std::move(segment));
+               }}));
   FGNN_ASSIGN_OR_RETURN(
       parts->server,
       ControlServer::Start({.version = options.version,

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/host/leftover_daemons.h"
 #include "shared/base/status.h"
 #include "shared/queue/segment_layout.h"
 #include "shared/telemetry/log.h"
@@ -46,6 +47,13 @@ absl::StatusOr<std::unique_ptr<DaemonHost>> DaemonHost::Start(
   if (!wake.valid()) return ErrnoToStatus(errno, "make an eventfd");
   std::unique_ptr<DaemonHost> host(
       new DaemonHost(std::move(options), calls, std::move(wake)));
+  if (host->options_.expect_survivors) {
+    for (LeftoverDaemon& left : FindLeftoverDaemons(host->options_.state_dir)) {
+      LogInfo("{} (pid {}) outlived the scheduler before", left.name,
+              left.process.pid());
+      host->table_.Expect(std::move(left), MonotonicClock::now());
+    }
+  }
   host->watcher_ = Thread("daemon-watch", [raw = host.get()] { raw->Watch(); });
   return host;
 }
@@ -113,6 +121,34 @@ absl::StatusOr<int> DaemonHost::SegmentFor(pid_t peer,
                                            const std::string& job_id) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return table_.SegmentFor(peer, job_id);
+}
+
+absl::Status DaemonHost::TakeBack(const std::string& job_id, UniqueFd segment) {
+  const auto& interrupted = options_.interrupted_jobs;
+  if (!options_.expect_survivors ||
+      std::find(interrupted.begin(), interrupted.end(), job_id) ==
+          interrupted.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("job ", job_id, " does not go on here"));
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  returned_.try_emplace(job_id, std::move(segment));
+  return absl::OkStatus();
+}
+
+bool DaemonHost::WaitForSurvivors(Deadline deadline) const {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return changed_.wait_until(lock, deadline,
+                             [&] { return !table_.ExpectsSurvivors(); });
+}
+
+std::optional<UniqueFd> DaemonHost::ReturnedSegment(const std::string& job_id) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = returned_.find(job_id);
+  if (found == returned_.end()) return std::nullopt;
+  UniqueFd segment = std::move(found->second);
+  returned_.erase(found);
+  return segment;
 }
 
 absl::Status DaemonHost::Want(const std::string& job_id,
@@ -212,6 +248,13 @@ uint32_t DaemonHost::restarts() const {
 void DaemonHost::OpenSegment(JobSegment* segment) {
   const std::lock_guard<std::mutex> lock(mutex_);
   table_.SetSegment(segment);
+}
+
+void DaemonHost::TakeOverSegment(JobSegment* segment) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const uint32_t slots = table_.TakeOverSegment(segment);
+  LogInfo("took over {} daemons of job {}, and {} slots of dead ones",
+          table_.Attached().size(), segment->job_id(), slots);
 }
 
 void DaemonHost::CloseSegment() {

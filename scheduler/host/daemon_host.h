@@ -14,8 +14,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +44,9 @@ struct DaemonHostOptions {
   // Jobs that an earlier scheduler left running: a daemon that registers may
   // still be attached to one.
   std::vector<std::string> interrupted_jobs;
+  // One of those jobs goes on: daemons that it left will register and return
+  // its segment.
+  bool expect_survivors = false;
   std::chrono::milliseconds heartbeat_interval{500};
   // A daemon that was started registers within this, or is killed.
   std::chrono::milliseconds register_within{60'000};
@@ -78,6 +83,9 @@ class DaemonHost {
   // The descriptor of the running job's segment, for a daemon that was or is
   // being attached to it. PermissionDenied, NotFound.
   absl::StatusOr<int> SegmentFor(pid_t peer, const std::string& job_id) const;
+  // The segment of an interrupted job, from one of its daemons; kept for
+  // ReturnedSegment(). NotFound: no such job goes on.
+  absl::Status TakeBack(const std::string& job_id, UniqueFd segment);
 
   // ---- For the job runner, on its thread.
   // Makes `placements` the daemons that are wanted: stops all others and those
@@ -96,8 +104,16 @@ class DaemonHost {
   // Restarts since Want() named the job.
   uint32_t restarts() const;
 
+  // True once every daemon that an earlier scheduler left has registered or
+  // ended. False at the deadline.
+  bool WaitForSurvivors(Deadline deadline) const;
+  // What TakeBack() was given, once.
+  std::optional<UniqueFd> ReturnedSegment(const std::string& job_id);
+
   // `segment` is borrowed until CloseSegment().
   void OpenSegment(JobSegment* segment);
+  // The same of one that was returned; after WaitForSurvivors().
+  void TakeOverSegment(JobSegment* segment);
   void CloseSegment();
 
   // Registered daemons of the role; of the open segment's job if `attached`.
@@ -159,6 +175,7 @@ class DaemonHost {
   std::string job_id_;
   absl::Status failure_;
   uint32_t job_restarts_ = 0;
+  std::map<std::string, UniqueFd> returned_;  // By job.
   bool ending_ = false;
 
   Thread watcher_;  // Last: stops before what it uses goes.

@@ -62,12 +62,45 @@ absl::Status DaemonTable::Register(const DaemonRegistration& registration,
       found->second.process->start_time() == registration.start_time;
   if (!known) FGNN_RETURN_IF_ERROR(Adopt(registration, now));
   Daemon& daemon = daemons_.at(registration.name);
+  if (daemon.survivor) FGNN_RETURN_IF_ERROR(Place(daemon, registration));
   daemon.registered = true;
   daemon.socket = registration.socket_path;
   daemon.hang = HangWatch(hang_, now);
+  if (daemon.owner == kNoOwner && !registration.job_id.empty() &&
+      registration.owner >= 1 && registration.owner <= kMaxOwners) {
+    daemon.job_id = registration.job_id;
+    daemon.owner = registration.owner;
+  }
   LogInfo("{} on {} is there, pid {}", registration.name, registration.device,
           registration.pid);
   return absl::OkStatus();
+}
+
+absl::Status DaemonTable::Place(Daemon& daemon,
+                                const DaemonRegistration& registration) {
+  FGNN_ASSIGN_OR_RETURN(daemon.placement.role, ParseRole(registration.role));
+  FGNN_ASSIGN_OR_RETURN(const Device device,
+                        ParseDeviceName(registration.device));
+  daemon.placement.device = device.name;
+  return absl::OkStatus();
+}
+
+void DaemonTable::Expect(LeftoverDaemon left, Deadline now) {
+  ExecutorPlacement placement;
+  placement.name = left.name;
+  Daemon& daemon =
+      daemons_
+          .try_emplace(left.name, placement, LimitsSpec().restarts, hang_, now)
+          .first->second;
+  daemon.process = std::move(left.process);
+  daemon.survivor = true;
+}
+
+bool DaemonTable::ExpectsSurvivors() const {
+  return std::any_of(daemons_.begin(), daemons_.end(), [](const auto& entry) {
+    const Daemon& daemon = entry.second;
+    return daemon.survivor && daemon.process.has_value() && !daemon.registered;
+  });
 }
 
 // A daemon that this scheduler did not start.
@@ -169,6 +202,7 @@ DaemonTable::Burial DaemonTable::Bury(Daemon& daemon, Deadline now) {
             daemon.placement.name, daemon.process->pid());
   }
   daemon.process.reset();
+  daemon.survivor = false;
   daemon.registered = false;
   daemon.attached = false;
   daemon.owner = kNoOwner;
@@ -193,6 +227,29 @@ std::vector<std::string> DaemonTable::Unregistered() const {
     names.push_back(absl::StrCat(name, " on ", daemon.placement.device));
   }
   return names;
+}
+
+void DaemonTable::SetSegment(JobSegment* segment) {
+  segment_ = segment;
+  if (segment == nullptr) return;
+  for (auto& [name, daemon] : daemons_) {
+    daemon.owner = kNoOwner;
+    daemon.attached = false;
+    daemon.job_id.clear();
+  }
+}
+
+uint32_t DaemonTable::TakeOverSegment(JobSegment* segment) {
+  segment_ = segment;
+  std::vector<OwnerIndex> living;
+  for (auto& [name, daemon] : daemons_) {
+    if (daemon.owner == kNoOwner || daemon.job_id != segment->job_id()) {
+      continue;
+    }
+    daemon.attached = true;
+    living.push_back(daemon.owner);
+  }
+  return segment->ReclaimAllBut(living);
 }
 
 absl::StatusOr<int> DaemonTable::SegmentFor(pid_t peer,

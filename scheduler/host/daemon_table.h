@@ -23,6 +23,7 @@
 #include "scheduler/host/executor_view.h"
 #include "scheduler/host/hang_watch.h"
 #include "scheduler/host/job_segment.h"
+#include "scheduler/host/leftover_daemons.h"
 #include "scheduler/host/restart_budget.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/clock.h"
@@ -38,6 +39,10 @@ struct DaemonRegistration {
   std::string socket_path;
   std::string version;
   uint32_t segment_layout_version = 0;
+  // Of the job that it has been working on since before this scheduler
+  // started; empty: none.
+  std::string job_id = {};
+  OwnerIndex owner = kNoOwner;
 };
 
 // A daemon to call.
@@ -68,6 +73,9 @@ struct Daemon {
   RestartBudget budget;
   HangWatch hang;
   std::optional<DaemonProcess> process;  // None: dead. Holds the pidfd.
+  // Another scheduler started it; where it runs is not known until it has
+  // registered.
+  bool survivor = false;
   bool wanted = false;
   bool stopping = false;
   bool registered = false;
@@ -98,6 +106,10 @@ class DaemonTable {
 
   // ---- Coming and going. Errors as those of DaemonHost::Register().
   absl::Status Register(const DaemonRegistration& registration, Deadline now);
+  // A daemon that is left of an earlier scheduler will register.
+  void Expect(LeftoverDaemon daemon, Deadline now);
+  // Whether one of those has neither registered nor ended.
+  bool ExpectsSurvivors() const;
   // Makes `placements` wanted; what has no process is due to be started.
   // FailedPrecondition: one runs on another device and is not ours to stop.
   absl::Status Want(const std::vector<ExecutorPlacement>& placements,
@@ -117,8 +129,12 @@ class DaemonTable {
   std::vector<std::string> Unregistered() const;
 
   // ---- Attaching to the job whose segment is open; see DaemonHost.
-  // `segment` is borrowed until it is replaced; nullptr closes it.
-  void SetSegment(JobSegment* segment) { segment_ = segment; }
+  // `segment` is borrowed until it is replaced; nullptr closes it. New: nobody
+  // is attached to it.
+  void SetSegment(JobSegment* segment);
+  // One that was taken over: daemons that have registered for its job are
+  // attached to it. Gives back what all others held; returns the slots of it.
+  uint32_t TakeOverSegment(JobSegment* segment);
   absl::StatusOr<int> SegmentFor(pid_t peer, const std::string& job_id) const;
   std::vector<DaemonAddress> FindAll(ExecutorRole role, bool attached) const;
   std::vector<std::string> Attachable() const;
@@ -130,6 +146,9 @@ class DaemonTable {
 
  private:
   absl::Status Adopt(const DaemonRegistration& registration, Deadline now);
+  // Where a survivor runs and as what.
+  static absl::Status Place(Daemon& daemon,
+                            const DaemonRegistration& registration);
 
   const bool spawn_;
   const HangLimits hang_;

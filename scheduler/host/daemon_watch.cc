@@ -137,7 +137,7 @@ void DaemonHost::SetAsideLocked(const Daemon& daemon,
 void DaemonHost::CheckHealthLocked(Daemon& daemon, Deadline now) {
   const pid_t pid = daemon.process->pid();
   std::string why;
-  if (!daemon.registered) {
+  if (!daemon.registered && !daemon.survivor) {
     if (!options_.spawn || now - daemon.changed < options_.register_within) {
       return;
     }

@@ -60,6 +60,7 @@ struct Evaluation {
 struct SaveCheckpointCall {
   std::string job_id;
   std::filesystem::path path;
+  uint64_t version = 0;
   uint32_t epochs_done = 0;
   std::string run_state;  // Given back by DescribeCheckpoint().
 };

@@ -76,6 +76,28 @@ absl::Status JobExecutors::Start() {
   return host_->Want(job_.job_id, job_.placements, job_.restarts);
 }
 
+absl::StatusOr<JobSegment*> JobExecutors::FindKeptSegment() {
+  while (!host_->WaitForSurvivors(DeadlineIn(kTick))) {
+    FGNN_RETURN_IF_ERROR(keep_going_());
+  }
+  std::optional<UniqueFd> fd = host_->ReturnedSegment(job_.job_id);
+  if (!fd.has_value()) return nullptr;
+  absl::StatusOr<std::unique_ptr<JobSegment>> segment =
+      JobSegment::TakeOver(job_.job_id, *std::move(fd));
+  if (!segment.ok()) {
+    LogWarning("job {}: {}", job_.job_id, MessageOf(segment.status()));
+    return nullptr;
+  }
+  segment_ = *std::move(segment);
+  return segment_.get();
+}
+
+absl::Status JobExecutors::TakeOver() {
+  FGNN_RETURN_IF_ERROR(Start());
+  host_->TakeOverSegment(segment_.get());
+  return Tick();
+}
+
 absl::Status JobExecutors::MayGoOn() {
   FGNN_RETURN_IF_ERROR(keep_going_());
   return host_->Failure();
@@ -216,10 +238,12 @@ absl::StatusOr<Evaluation> JobExecutors::Evaluate(
 }
 
 absl::Status JobExecutors::SaveCheckpoint(const std::filesystem::path& path,
+                                          uint64_t version,
                                           uint32_t epochs_done,
                                           const std::string& run_state) {
   const SaveCheckpointCall request = {.job_id = job_.job_id,
                                       .path = path,
+                                      .version = version,
                                       .epochs_done = epochs_done,
                                       .run_state = run_state};
   return CallAny<absl::Status>(

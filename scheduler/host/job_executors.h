@@ -42,6 +42,14 @@ class JobExecutors {
   JobExecutors(const JobExecutors&) = delete;
   JobExecutors& operator=(const JobExecutors&) = delete;
 
+  // The segment of this job that daemons of an earlier scheduler have kept, or
+  // nullptr: the job then starts as any other. Waits until it is known which of
+  // them are alive.
+  absl::StatusOr<JobSegment*> FindKeptSegment();
+  // Goes on with it and with them, as Start() and OpenSegment() do otherwise.
+  absl::Status TakeOver();
+  void DropKeptSegment() { segment_.reset(); }
+
   // Starts the daemons that are missing, without waiting for them.
   absl::Status Start();
   // Unavailable: naming those that did not register in time.
@@ -60,8 +68,9 @@ class JobExecutors {
   // (an empty `checkpoint`) are evaluated.
   absl::StatusOr<Evaluation> Evaluate(const std::string& checkpoint,
                                       const std::vector<std::string>& splits);
+  // Of weights that are still the newest: `version`.
   absl::Status SaveCheckpoint(const std::filesystem::path& path,
-                              uint32_t epochs_done,
+                              uint64_t version, uint32_t epochs_done,
                               const std::string& run_state);
   // By any trainer, attached or not.
   absl::StatusOr<CheckpointProfile> DescribeCheckpoint(

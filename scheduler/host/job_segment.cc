@@ -1,9 +1,11 @@
 #include "scheduler/host/job_segment.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "shared/base/hash.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -18,6 +20,14 @@ absl::StatusOr<std::unique_ptr<JobSegment>> JobSegment::Create(
     std::string job_id, const SegmentOptions& options) {
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment,
                         Segment::Create(options));
+  return std::unique_ptr<JobSegment>(
+      new JobSegment(std::move(job_id), std::move(segment)));
+}
+
+absl::StatusOr<std::unique_ptr<JobSegment>> JobSegment::TakeOver(
+    std::string job_id, UniqueFd fd) {
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment,
+                        Segment::Attach(std::move(fd), HashString(job_id)));
   return std::unique_ptr<JobSegment>(
       new JobSegment(std::move(job_id), std::move(segment)));
 }
@@ -59,6 +69,22 @@ JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner, bool crashed) {
   reclaimed.lease = board_.ReclaimLeaseOf(owner);
   ReleaseOwner(owner);
   return reclaimed;
+}
+
+uint32_t JobSegment::ReclaimAllBut(const std::vector<OwnerIndex>& living) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const OwnerIndex owner : living) taken_[owner] = true;
+  }
+  uint32_t slots = 0;
+  for (uint32_t owner = 1; owner <= kMaxOwners; ++owner) {
+    const auto index = static_cast<OwnerIndex>(owner);
+    if (std::find(living.begin(), living.end(), index) != living.end()) {
+      continue;
+    }
+    slots += ReclaimDead(index, /*crashed=*/false).slots;
+  }
+  return slots;
 }
 
 }  // namespace fgnn

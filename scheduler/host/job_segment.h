@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "shared/base/types.h"
+#include "shared/base/unique_fd.h"
 #include "shared/queue/global_queue.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment.h"
@@ -25,6 +26,10 @@ class JobSegment {
   // Errors as those of Segment::Create().
   static absl::StatusOr<std::unique_ptr<JobSegment>> Create(
       std::string job_id, const SegmentOptions& options);
+  // One that an earlier scheduler made and a daemon has kept. Errors as those
+  // of Segment::Attach().
+  static absl::StatusOr<std::unique_ptr<JobSegment>> TakeOver(
+      std::string job_id, UniqueFd fd);
 
   const std::string& job_id() const { return job_id_; }
   int fd() const { return segment_->fd(); }
@@ -48,6 +53,9 @@ class JobSegment {
   // Only once the kernel has said that the process with this index is dead:
   // gives back what it held, then the index. `crashed`: by its own doing.
   Reclaimed ReclaimDead(OwnerIndex owner, bool crashed);
+  // Of a segment that was taken over, once all other processes that were
+  // attached to it are known to be dead: gives back what those held.
+  uint32_t ReclaimAllBut(const std::vector<OwnerIndex>& living);
 
  private:
   JobSegment(std::string job_id, std::unique_ptr<Segment> segment);

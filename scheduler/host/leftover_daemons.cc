@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "scheduler/host/daemon_process.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/base/unique_fd.h"
@@ -50,6 +49,16 @@ std::optional<pid_t> ListenerAt(const fs::path& socket_path) {
   return peer.pid;
 }
 
+std::vector<fs::path> SocketsIn(const fs::path& state_dir) {
+  std::error_code error;
+  std::vector<fs::path> sockets;
+  for (const auto& entry : fs::directory_iterator(
+           ExecutorSocketPath(state_dir, "x").parent_path(), error)) {
+    sockets.push_back(entry.path());
+  }
+  return sockets;
+}
+
 void Signal(const DaemonProcess& process, int signal) {
   if (const absl::Status sent = process.Signal(signal); !sent.ok()) {
     LogError("{}", MessageOf(sent));
@@ -58,36 +67,40 @@ void Signal(const DaemonProcess& process, int signal) {
 
 }  // namespace
 
-int StopLeftoverDaemons(const fs::path& state_dir) {
-  std::error_code error;
-  std::vector<fs::path> sockets;
-  for (const auto& entry : fs::directory_iterator(
-           ExecutorSocketPath(state_dir, "x").parent_path(), error)) {
-    sockets.push_back(entry.path());
-  }
-  std::vector<DaemonProcess> left;
-  for (const fs::path& socket : sockets) {
+std::vector<LeftoverDaemon> FindLeftoverDaemons(const fs::path& state_dir) {
+  std::vector<LeftoverDaemon> left;
+  for (const fs::path& socket : SocketsIn(state_dir)) {
     const std::optional<pid_t> pid = ListenerAt(socket);
     if (!pid.has_value()) continue;
     const auto start_time = ReadProcessStartTime(*pid);
     if (!start_time.ok()) continue;
     auto process = DaemonProcess::Adopt(*pid, *start_time);
     if (!process.ok()) continue;
-    LogWarning("{} (pid {}) is left of an earlier service: stopping it",
-               socket.stem().string(), *pid);
-    Signal(*process, SIGTERM);
-    left.push_back(*std::move(process));
+    left.push_back({socket.stem().string(), *std::move(process)});
+  }
+  return left;
+}
+
+int StopLeftoverDaemons(const fs::path& state_dir) {
+  const std::vector<LeftoverDaemon> left = FindLeftoverDaemons(state_dir);
+  for (const auto& [name, process] : left) {
+    LogWarning("{} (pid {}) is left of an earlier service: stopping it", name,
+               process.pid());
+    Signal(process, SIGTERM);
   }
   const Deadline drained = DeadlineIn(kDrainTime);
-  for (const DaemonProcess& process : left) {
+  for (const auto& [name, process] : left) {
     if (process.WaitForEnd(drained)) continue;
-    LogWarning("pid {} did not end on SIGTERM: killed", process.pid());
+    LogWarning("{} (pid {}) did not end on SIGTERM: killed", name,
+               process.pid());
     Signal(process, SIGKILL);
     if (!process.WaitForEnd(DeadlineIn(kKillTime))) {
-      LogError("pid {} is left: the kernel does not end it", process.pid());
+      LogError("{} (pid {}) is left: the kernel does not end it", name,
+               process.pid());
     }
   }
-  for (const fs::path& socket : sockets) {
+  for (const fs::path& socket : SocketsIn(state_dir)) {
+    std::error_code error;
     if (!ListenerAt(socket).has_value()) fs::remove(socket, error);
   }
   return static_cast<int>(left.size());

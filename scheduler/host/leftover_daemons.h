@@ -3,8 +3,21 @@
 #define FGNN_SCHEDULER_HOST_LEFTOVER_DAEMONS_H_
 
 #include <filesystem>
+#include <string>
+#include <vector>
+
+#include "scheduler/host/daemon_process.h"
 
 namespace fgnn {
+
+struct LeftoverDaemon {
+  std::string name;  // Its socket's.
+  DaemonProcess process;
+};
+
+// What listens on the sockets of <state dir>/executors.
+std::vector<LeftoverDaemon> FindLeftoverDaemons(
+    const std::filesystem::path& state_dir);
 
 // Ends what still listens on the sockets of <state dir>/executors: SIGTERM,
 // and SIGKILL after 5 s; removes the sockets of the dead. For a service that

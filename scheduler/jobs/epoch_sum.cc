@@ -102,4 +102,14 @@ std::string DigestLine(const BatchRecord& record) {
   return absl::StrFormat("%d %08x\n", record.seq_plus_one - 1, record.digest);
 }
 
+uint64_t DigestBytes(uint64_t num_batches) {
+  constexpr uint64_t kBesideTheSeq = 10;  // A space, eight digits, a newline.
+  uint64_t bytes = num_batches * (kBesideTheSeq + 1);
+  for (uint64_t longer = 10; longer < num_batches; longer *= 10) {
+    bytes += num_batches - longer;  // One digit more each.
+    if (longer > UINT64_MAX / 10) break;
+  }
+  return bytes;
+}
+
 }  // namespace fgnn

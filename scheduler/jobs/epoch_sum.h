@@ -64,6 +64,8 @@ std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum);
 
 // A line of batches.crc: the batch's seq and its task's CRC32C.
 std::string DigestLine(const BatchRecord& record);
+// Of the lines of batches [0, num_batches).
+uint64_t DigestBytes(uint64_t num_batches);
 
 }  // namespace fgnn
 

@@ -42,7 +42,7 @@ struct Job {
   bool digest = false;
   // Goes on from the newest sound checkpoint of run_dir, if there is one.
   bool resume = false;
-  // How often the service ended while it ran.
+  // How often the service ended while it ran, since its last whole epoch.
   uint32_t interruptions = 0;
   // Unix milliseconds; 0: not yet.
   int64_t submitted_ms = 0;

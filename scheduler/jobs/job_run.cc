@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/jobs/resume_point.h"
+#include "scheduler/jobs/take_over.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
@@ -84,6 +85,11 @@ void JobRun::EnterPhase(const std::string& phase) {
 }
 
 absl::Status JobRun::Prepare() {
+  if (job_.resume) {
+    EnterPhase("looking for its daemons");
+    FGNN_ASSIGN_OR_RETURN(const bool taken_over, TakeOver());
+    if (taken_over) return absl::OkStatus();
+  }
   EnterPhase("validating data");
   // The daemons start up while the data is validated.
   FGNN_RETURN_IF_ERROR(executors_.Start());
@@ -92,6 +98,7 @@ absl::Status JobRun::Prepare() {
   FGNN_RETURN_IF_ERROR(executors_.WaitUntilRegistered());
   EnterPhase("measuring");
   FGNN_ASSIGN_OR_RETURN(segment_, Plan(dataset_));
+  ShowSize();
   FGNN_RETURN_IF_ERROR(OpenFolder());
   EnterPhase("attaching daemons");
   FGNN_RETURN_IF_ERROR(executors_.OpenSegment(segment_));
@@ -100,6 +107,53 @@ absl::Status JobRun::Prepare() {
     FGNN_RETURN_IF_ERROR(executors_.LoadCheckpoint(resumed_from_));
   }
   return WaitForFirstWeights();
+}
+
+absl::StatusOr<bool> JobRun::TakeOver() {
+  FGNN_ASSIGN_OR_RETURN(JobSegment* const kept, executors_.FindKeptSegment());
+  if (kept == nullptr) return false;
+  folder_ = RunFolder::Keep(job_.run_dir);
+  absl::StatusOr<RunState> state =
+      FindRunningState(kept->options(), kept->board(), *folder_, job_.digest);
+  if (state.ok()) {
+    const absl::Status cut =
+        folder_->TruncateTo({.metrics_bytes = state->metrics_bytes,
+                             .digests_bytes = state->digests_bytes});
+    if (!cut.ok()) state = cut;
+  }
+  if (!state.ok()) {
+    LogWarning("job {}: cannot go on where it is: {}", job_.id,
+               MessageOf(state.status()));
+    executors_.DropKeptSegment();
+    folder_.reset();
+    return false;
+  }
+  segment_ = kept->options();
+  epochs_done_ =
+      static_cast<uint32_t>(state->next_seq / segment_.batches_per_epoch);
+  SetState(*state);
+  FGNN_RETURN_IF_ERROR(executors_.TakeOver());
+  ShowSize();
+  LogInfo("job {}: taken over at step {}", job_.id,
+          board().version().value_or(0));
+  FGNN_ASSIGN_OR_RETURN(dataset_, ValidateDataset(spec_.dataset));
+  FGNN_RETURN_IF_ERROR(FinishStop());
+  return true;
+}
+
+absl::Status JobRun::FinishStop() {
+  const uint64_t version = board().version().value_or(0);
+  if (version == segment_.first_version) return absl::OkStatus();
+  FGNN_RETURN_IF_ERROR(
+      RecordBatches(BatchesOf(segment_, version - 1).last_batch));
+  // Beyond a stop, what was due at it has been done.
+  if (board().training_limit() != version) return absl::OkStatus();
+  const uint64_t steps = segment_.steps_per_epoch();
+  if (version % steps != 0) return CheckpointWithin(epochs_done_, version);
+  // Without metrics the epoch is not done; RunEpoch() finds nothing to train.
+  if (epochs_done_ < version / steps) return absl::OkStatus();
+  const uint32_t epoch = epochs_done_ - 1;
+  return Checkpoint(epoch, best_epoch_ == epoch);
 }
 
 absl::Status JobRun::OpenFolder() {
@@ -124,13 +178,9 @@ absl::Status JobRun::OpenFolder() {
 absl::Status JobRun::GoOnFrom(const ResumePoint& point) {
   segment_.first_version = point.version;
   resumed_from_ = point.checkpoint;
-  first_seq_ = next_seq_ = point.state.next_seq;
-  sum_ = point.state.sum;
   epochs_done_ =
       static_cast<uint32_t>(point.version / segment_.steps_per_epoch());
-  valid_accuracy_ = point.state.valid_accuracy;
-  best_valid_accuracy_ = point.state.best_valid_accuracy;
-  best_epoch_ = point.state.best_epoch;
+  SetState(point.state);
   LogInfo("job {}: goes on from {}, batch {}", job_.id,
           point.checkpoint.string(), next_seq_);
   // The run may have ended between saving the epoch and making it the best.
@@ -138,6 +188,14 @@ absl::Status JobRun::GoOnFrom(const ResumePoint& point) {
       point.checkpoint == folder_->EpochCheckpoint(epochs_done_) &&
       best_epoch_.has_value() && *best_epoch_ + 1 == epochs_done_;
   return is_best ? folder_->MakeBest(point.checkpoint) : absl::OkStatus();
+}
+
+void JobRun::SetState(const RunState& state) {
+  first_seq_ = next_seq_ = state.next_seq;
+  sum_ = state.sum;
+  valid_accuracy_ = state.valid_accuracy;
+  best_valid_accuracy_ = state.best_valid_accuracy;
+  best_epoch_ = state.best_epoch;
 }
 
 absl::StatusOr<std::string> JobRun::State() const {
@@ -169,13 +227,15 @@ absl::StatusOr<SegmentOptions> JobRun::Plan(const DatasetFacts& dataset) {
           job_.id, plan.segment.batches_per_epoch,
           plan.segment.batches_per_step, plan.segment.num_parameters,
           FormatBytes(plan.total_bytes), DescribeMemory(plan));
+  return plan.segment;
+}
+
+void JobRun::ShowSize() {
   environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
     progress.epochs = spec_.training.epochs;
-    progress.batches_per_epoch = plan.segment.batches_per_epoch;
-    progress.batches_expected =
-        plan.segment.batches_per_epoch * plan.segment.epochs;
+    progress.batches_per_epoch = segment_.batches_per_epoch;
+    progress.batches_expected = segment_.batches_per_epoch * segment_.epochs;
   });
-  return plan.segment;
 }
 
 absl::Status JobRun::WaitForFirstWeights() {
@@ -230,6 +290,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   ShowProgress();
   sum_ = EpochSum();
   epochs_done_ = epoch + 1;
+  environment_.table->ForgetInterruptions(job_.id);
   return Checkpoint(epoch, is_best);
 }
 
@@ -356,8 +417,10 @@ absl::Status JobRun::Checkpoint(uint32_t epoch, bool is_best) {
 absl::Status JobRun::SaveTolerantly(const std::filesystem::path& path,
                                     uint32_t epochs_done, bool& saved) {
   FGNN_ASSIGN_OR_RETURN(const std::string state, State());
+  // Training is closed, so they stay the newest.
+  const uint64_t version = board().version().value_or(0);
   const absl::Status status =
-      executors_.SaveCheckpoint(path, epochs_done, state);
+      executors_.SaveCheckpoint(path, version, epochs_done, state);
   saved = status.ok();
   if (saved) {
     checkpoints_lost_ = 0;

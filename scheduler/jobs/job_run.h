@@ -2,7 +2,8 @@
 //
 //   Prepare   validate the dataset, start daemons, measure, plan, make the
 //             run's folder, make the segment, attach everybody; a job that
-//             is resumed goes on from a checkpoint of its folder
+//             is resumed goes on from a checkpoint of its folder, or, if its
+//             scheduler alone died, with the segment and the daemons it had
 //   Train     per epoch: open it (up to the next checkpoint), wait for the
 //             last commit, record, evaluate, checkpoint
 //   Test      the best checkpoint on the test split
@@ -54,9 +55,15 @@ class JobRun {
 
  private:
   absl::Status Prepare();
+  // Whether the job's daemons were still there to go on with.
+  absl::StatusOr<bool> TakeOver();
+  // What the scheduler before may not have got to.
+  absl::Status FinishStop();
   absl::StatusOr<SegmentOptions> Plan(const DatasetFacts& dataset);
+  void ShowSize();
   absl::Status OpenFolder();
   absl::Status GoOnFrom(const ResumePoint& point);
+  void SetState(const RunState& state);
   absl::Status WaitForFirstWeights();
   absl::Status RunEpoch(uint32_t epoch);
   uint64_t NextStop(uint64_t version, uint64_t epoch_end) const;

@@ -23,10 +23,17 @@ JobRunner::JobRunner(JobRunnerOptions options)
 
 void JobRunner::RunJobs() {
   JobTable& table = *options_.environment.table;
-  KeepDaemons();
+  // Daemons of a job that was interrupted are for that job to take over.
+  bool kept = !table.resumes_interrupted();
+  if (kept) KeepDaemons();
   while (!table.closed()) {
     const std::optional<Job> job = table.StartNext(DeadlineIn(kTick));
-    if (job.has_value()) RunOne(*job);
+    if (job.has_value()) {
+      RunOne(*job);
+    } else if (!kept) {
+      KeepDaemons();
+    }
+    kept = true;
   }
 }
 

@@ -44,6 +44,7 @@ absl::Status JobTable::RecoverJobs() {
     if (job.state != JobState::kQueued) {
       interrupted_.push_back(job.id);
       FGNN_RETURN_IF_ERROR(RecoverInterruptedLocked(job));
+      resumes_interrupted_ |= job.state == JobState::kQueued;
     }
     if (job.state != JobState::kQueued) continue;
     // Those that ran are the oldest, so that they come first again.
@@ -293,6 +294,14 @@ void JobTable::GoLocked(Active& active, JobState state) {
 void JobTable::SaveLocked(const Job& job) {
   const absl::Status saved = store_.Update(job);
   if (!saved.ok()) LogError("job {}: {}", job.id, MessageOf(saved));
+}
+
+void JobTable::ForgetInterruptions(const std::string& id) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto active = active_.find(id);
+  if (active == active_.end() || active->second.job.interruptions == 0) return;
+  active->second.job.interruptions = 0;
+  SaveLocked(active->second.job);
 }
 
 void JobTable::MarkRunning(const std::string& id) {

@@ -44,14 +44,16 @@ struct JobVersion {
 class JobTable {
  public:
   // Jobs of `store` that ran when the service ended are queued again, before
-  // all others, to go on from their newest checkpoint; failed if that happened
-  // too often. Queued ones stay queued.
+  // all others, to go on where they are; failed if that happened too often
+  // without an epoch between. Queued ones stay queued.
   static absl::StatusOr<std::unique_ptr<JobTable>> Open(
       JobStore store, std::filesystem::path state_dir,
       size_t max_queued = kMaxQueuedJobs);
 
   // Jobs that Open() found running.
   const std::vector<std::string>& interrupted() const { return interrupted_; }
+  // Whether one of them goes on.
+  bool resumes_interrupted() const { return resumes_interrupted_; }
 
   // ---- For clients.
   // On disk once this returns. The job of an earlier call with the same client
@@ -90,6 +92,8 @@ class JobTable {
   // The oldest queued job, now PREPARING. nullopt at the deadline.
   std::optional<Job> StartNext(Deadline deadline);
   void MarkRunning(const std::string& id);
+  // It came further since the service started.
+  void ForgetInterruptions(const std::string& id);
   void UpdateProgress(const std::string& id,
                       const std::function<void(JobProgress&)>& update);
   // OK, or why the job is to end now.
@@ -126,6 +130,7 @@ class JobTable {
   const std::filesystem::path state_dir_;
   const size_t max_queued_;
   std::vector<std::string> interrupted_;
+  bool resumes_interrupted_ = false;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -157,6 +157,35 @@ absl::Status RunFolder::AppendDigests(std::string_view lines) const {
   return Append(path_ / kDigests, lines);
 }
 
+absl::StatusOr<RunFolder::WrittenEpochs> RunFolder::ReadMetrics() const {
+  WrittenEpochs written;
+  const fs::path path = path_ / kMetrics;
+  std::error_code error;
+  if (!fs::exists(path, error) && !error) return written;
+  FGNN_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path));
+  for (size_t end = text.find('\n'); end != std::string::npos;
+       end = text.find('\n', written.bytes)) {
+    const auto line = nlohmann::json::parse(
+        text.substr(written.bytes, end - written.bytes), nullptr,
+        /*allow_exceptions=*/false);
+    const size_t epoch = written.valid_accuracies.size();
+    const auto at = [&](const char* name) {
+      return line.is_object() ? line.value(name, nlohmann::json())
+                              : nlohmann::json();
+    };
+    const nlohmann::json accuracy = at("valid_accuracy");
+    if (at("epoch") != epoch || !(accuracy.is_null() || accuracy.is_number())) {
+      return absl::DataLossError(absl::StrCat(path.string(), ":", epoch + 1,
+                                              " is not of epoch ", epoch));
+    }
+    written.valid_accuracies.push_back(
+        accuracy.is_null() ? std::nullopt
+                           : std::optional(accuracy.get<double>()));
+    written.bytes = end + 1;
+  }
+  return written;
+}
+
 absl::StatusOr<RunFolder::Lengths> RunFolder::Sync() const {
   Lengths lengths;
   FGNN_ASSIGN_OR_RETURN(lengths.metrics_bytes, SyncFile(path_ / kMetrics));

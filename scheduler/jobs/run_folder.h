@@ -53,6 +53,11 @@ class RunFolder {
   static absl::StatusOr<RunFolder> Create(const std::filesystem::path& path,
                                           const std::string& job_yaml);
 
+  // The folder of a run that goes on without a break: nothing is changed.
+  static RunFolder Keep(const std::filesystem::path& path) {
+    return RunFolder(path);
+  }
+
   // The folder of an earlier run of the same job, with job.yaml in it or still
   // to be made. Its summary.json, if any, is removed: the run goes on.
   static absl::StatusOr<RunFolder> Reopen(const std::filesystem::path& path,
@@ -68,6 +73,14 @@ class RunFolder {
   // without the rest, short of a full disk.
   absl::Status AppendMetrics(std::string_view lines) const;
   absl::Status AppendDigests(std::string_view lines) const;
+
+  struct WrittenEpochs {
+    // Of each epoch in metrics.jsonl; nullopt: it was not validated.
+    std::vector<std::optional<double>> valid_accuracies;
+    uint64_t bytes = 0;  // Of those lines.
+  };
+  // DataLoss: a line that AppendMetrics() did not write.
+  absl::StatusOr<WrittenEpochs> ReadMetrics() const;
 
   struct Lengths {
     uint64_t metrics_bytes = 0;

@@ -169,6 +169,7 @@ absl::Status GrpcExecutorCalls::SaveCheckpoint(const std::string& socket,
   request.set_path(call.path.string());
   request.set_epoch(call.epochs_done);
   request.set_run_state(call.run_state);
+  request.set_version(call.version);
   v1::SaveCheckpointResponse response;
   return Call<v1::TrainerService>(
       socket, patience, &v1::TrainerService::Stub::AsyncSaveCheckpoint, request,

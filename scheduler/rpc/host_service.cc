@@ -1,5 +1,8 @@
 #include "scheduler/rpc/host_service.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "shared/base/status.h"
 #include "shared/rpc/server.h"
@@ -18,7 +21,10 @@ grpc::Status HostServiceAdapter::Register(grpc::ServerContext* context,
          .start_time = request->start_time(),
          .socket_path = request->socket_path(),
          .version = request->version(),
-         .segment_layout_version = request->segment_layout_version()}));
+         .segment_layout_version = request->segment_layout_version(),
+         .job_id = request->job_id(),
+         .owner = static_cast<OwnerIndex>(
+             std::min<uint32_t>(request->owner(), UINT16_MAX))}));
     response->set_scheduler_generation(host_->options().generation);
     response->set_heartbeat_interval_ms(
         static_cast<uint32_t>(host_->options().heartbeat_interval.count()));

@@ -2,6 +2,7 @@
 #ifndef FGNN_SHARED_BASE_UNIQUE_FD_H_
 #define FGNN_SHARED_BASE_UNIQUE_FD_H_
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <utility>
@@ -31,6 +32,12 @@ class UniqueFd {
  private:
   int fd_ = -1;
 };
+
+// Another descriptor of what `fd` is open on; not valid, with errno, if that
+// fails.
+inline UniqueFd Duplicate(int fd) {
+  return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+}
 
 }  // namespace fgnn
 

@@ -27,6 +27,8 @@ namespace {
 
 constexpr size_t kMaxPacketBytes = 4096;
 constexpr absl::string_view kRequestWord = "segment";
+constexpr absl::string_view kReturnWord = "return";
+constexpr absl::string_view kDoneWord = "ok";
 constexpr absl::string_view kErrorWord = "error";
 // A peer sends its request right after it has connected.
 constexpr std::chrono::milliseconds kRequestTimeout{1'000};
@@ -150,11 +152,11 @@ absl::Status ParseError(const std::string& text, const std::string& what) {
 
 struct DescriptorServer::State {
   State(SocketName socket_name, UniqueFd listener_fd, UniqueFd stop_fd,
-        Handler request_handler)
+        DescriptorHandlers request_handlers)
       : name(std::move(socket_name)),
         listener(std::move(listener_fd)),
         stop(std::move(stop_fd)),
-        handler(std::move(request_handler)) {}
+        handlers(std::move(request_handlers)) {}
 
   void Run();
   void Accept();
@@ -164,7 +166,7 @@ struct DescriptorServer::State {
   SocketName name;
   UniqueFd listener;
   UniqueFd stop;
-  Handler handler;
+  DescriptorHandlers handlers;
   Thread thread;
 };
 
@@ -196,7 +198,7 @@ void DescriptorServer::State::Accept() {
 
 absl::Status DescriptorServer::State::Answer(int connection) {
   const std::string what = absl::StrCat("request on ", name.path().string());
-  const absl::StatusOr<Packet> request =
+  absl::StatusOr<Packet> request =
       ReceivePacket(connection, DeadlineIn(kRequestTimeout), what);
   if (!request.ok()) return request.status();
   // After the request was read: closing a socket with unread bytes would take
@@ -204,12 +206,19 @@ absl::Status DescriptorServer::State::Answer(int connection) {
   FGNN_ASSIGN_OR_RETURN(const ucred peer, PeerOf(connection, what));
   const std::pair<std::string, std::string> words =
       absl::StrSplit(request->text, absl::MaxSplits(' ', 1));
-  if (words.first != kRequestWord || words.second.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, ": not 'segment JOB_ID'"));
+  const auto& [word, job_id] = words;
+  if (word == kRequestWord && !job_id.empty()) {
+    FGNN_ASSIGN_OR_RETURN(const int fd, handlers.give(peer.pid, job_id));
+    return SendPacket(connection, kDoneWord, fd, what);
   }
-  FGNN_ASSIGN_OR_RETURN(const int fd, handler(peer.pid, words.second));
-  return SendPacket(connection, "ok", fd, what);
+  if (word == kReturnWord && !job_id.empty() && request->fd.valid() &&
+      handlers.take_back) {
+    FGNN_RETURN_IF_ERROR(handlers.take_back(job_id, std::move(request->fd)));
+    return SendPacket(connection, kDoneWord, /*fd=*/-1, what);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      what,
+      ": neither 'segment JOB_ID' nor 'return JOB_ID' with a descriptor"));
 }
 
 DescriptorServer::DescriptorServer(std::unique_ptr<State> state)
@@ -219,7 +228,7 @@ DescriptorServer::DescriptorServer(std::unique_ptr<State> state)
 }
 
 absl::StatusOr<std::unique_ptr<DescriptorServer>> DescriptorServer::Start(
-    const std::filesystem::path& socket_path, Handler handler) {
+    const std::filesystem::path& socket_path, DescriptorHandlers handlers) {
   const std::string what = absl::StrCat("serve on ", socket_path.string());
   FGNN_ASSIGN_OR_RETURN(SocketName name, SocketName::Claim(socket_path));
   FGNN_ASSIGN_OR_RETURN(const sockaddr_un address,
@@ -236,7 +245,7 @@ absl::StatusOr<std::unique_ptr<DescriptorServer>> DescriptorServer::Start(
   FGNN_RETURN_IF_ERROR(name.Publish());
   return std::unique_ptr<DescriptorServer>(new DescriptorServer(
       std::make_unique<State>(std::move(name), std::move(listener),
-                              std::move(stop), std::move(handler))));
+                              std::move(stop), std::move(handlers))));
 }
 
 DescriptorServer::~DescriptorServer() {
@@ -246,11 +255,11 @@ DescriptorServer::~DescriptorServer() {
   state_->thread.Join();
 }
 
-absl::StatusOr<UniqueFd> RequestSegment(
-    const std::filesystem::path& socket_path, const std::string& job_id,
-    Deadline deadline) {
-  const std::string what = absl::StrCat("ask ", socket_path.string(),
-                                        " for the segment of job ", job_id);
+namespace {
+
+absl::StatusOr<Packet> Exchange(const std::filesystem::path& socket_path,
+                                const std::string& request, int fd,
+                                Deadline deadline, const std::string& what) {
   FGNN_ASSIGN_OR_RETURN(const sockaddr_un address,
                         MakeSocketAddress(socket_path));
   const UniqueFd socket(
@@ -266,12 +275,36 @@ absl::StatusOr<UniqueFd> RequestSegment(
         absl::StrCat(what, ": ", std::strerror(error)));
   }
   FGNN_RETURN_IF_ERROR(PeerOf(socket.get(), what).status());
-  FGNN_RETURN_IF_ERROR(SendPacket(
-      socket.get(), absl::StrCat(kRequestWord, " ", job_id), /*fd=*/-1, what));
-  absl::StatusOr<Packet> reply = ReceivePacket(socket.get(), deadline, what);
-  if (!reply.ok()) return reply.status();
-  if (reply->text == "ok" && reply->fd.valid()) return std::move(reply->fd);
-  return ParseError(reply->text, what);
+  FGNN_RETURN_IF_ERROR(SendPacket(socket.get(), request, fd, what));
+  return ReceivePacket(socket.get(), deadline, what);
+}
+
+}  // namespace
+
+absl::StatusOr<UniqueFd> RequestSegment(
+    const std::filesystem::path& socket_path, const std::string& job_id,
+    Deadline deadline) {
+  const std::string what = absl::StrCat("ask ", socket_path.string(),
+                                        " for the segment of job ", job_id);
+  FGNN_ASSIGN_OR_RETURN(
+      Packet reply,
+      Exchange(socket_path, absl::StrCat(kRequestWord, " ", job_id),
+               /*fd=*/-1, deadline, what));
+  if (reply.text == kDoneWord && reply.fd.valid()) return std::move(reply.fd);
+  return ParseError(reply.text, what);
+}
+
+absl::Status ReturnSegment(const std::filesystem::path& socket_path,
+                           const std::string& job_id, int fd,
+                           Deadline deadline) {
+  const std::string what = absl::StrCat("return the segment of job ", job_id,
+                                        " to ", socket_path.string());
+  FGNN_ASSIGN_OR_RETURN(
+      const Packet reply,
+      Exchange(socket_path, absl::StrCat(kReturnWord, " ", job_id), fd,
+               deadline, what));
+  return reply.text == kDoneWord ? absl::OkStatus()
+                                 : ParseError(reply.text, what);
 }
 
 }  // namespace fgnn

@@ -1,10 +1,15 @@
-// Hands over the descriptor of a job's segment, which gRPC cannot carry.
+// Hands over the descriptor of a job's segment, which gRPC cannot carry: to a
+// daemon that is being attached, and back to a scheduler that was restarted.
 //
 // A SOCK_SEQPACKET Unix socket; one request and one reply a connection:
 //
 //   daemon -> scheduler   "segment <job id>"
-//   scheduler -> daemon   "ok" with the descriptor (SCM_RIGHTS), or
-//                         "error <canonical code> <message>"
+//   scheduler -> daemon   "ok" with the descriptor (SCM_RIGHTS)
+//
+//   daemon -> scheduler   "return <job id>" with the descriptor
+//   scheduler -> daemon   "ok"
+//
+// or "error <canonical code> <message>" to either.
 //
 // The kernel names the peer (SO_PEERCRED): processes of another user are
 // refused. Sees neither gRPC nor protobuf.
@@ -24,16 +29,21 @@
 
 namespace fgnn {
 
+// Called for peers of our own user, on the server's thread. Must not block.
+struct DescriptorHandlers {
+  // The descriptor to be sent, borrowed until the next call, or why not.
+  std::function<absl::StatusOr<int>(pid_t peer, const std::string& job_id)>
+      give;
+  // One that is returned. Empty: none is taken.
+  std::function<absl::Status(const std::string& job_id, UniqueFd fd)>
+      take_back = nullptr;
+};
+
 class DescriptorServer {
  public:
-  // Answers a peer of our own user, on the server's thread: the descriptor to
-  // be sent, borrowed until the next call, or why not. Must not block.
-  using Handler =
-      std::function<absl::StatusOr<int>(pid_t peer, const std::string& job_id)>;
-
   // Errors as those of RpcServer::Start().
   static absl::StatusOr<std::unique_ptr<DescriptorServer>> Start(
-      const std::filesystem::path& socket_path, Handler handler);
+      const std::filesystem::path& socket_path, DescriptorHandlers handlers);
   // Stops the thread, removes the socket.
   ~DescriptorServer();
   DescriptorServer(const DescriptorServer&) = delete;
@@ -51,6 +61,12 @@ class DescriptorServer {
 absl::StatusOr<UniqueFd> RequestSegment(
     const std::filesystem::path& socket_path, const std::string& job_id,
     Deadline deadline);
+
+// Gives `fd`, the segment of a job that an earlier scheduler made, to the one
+// that listens now. Errors as those of RequestSegment().
+absl::Status ReturnSegment(const std::filesystem::path& socket_path,
+                           const std::string& job_id, int fd,
+                           Deadline deadline);
 
 }  // namespace fgnn
 

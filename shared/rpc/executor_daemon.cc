@@ -1,5 +1,6 @@
 #include "shared/rpc/executor_daemon.h"
 
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
@@ -53,6 +54,9 @@ absl::Status ExecutorDaemon::Start(
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<HostSession> started,
                         HostSession::Start(session,
                                            {[this] { return Report(); },
+                                            [this](uint64_t generation) {
+                                              return Standing(generation);
+                                            },
                                             [this] { stop_->RequestStop(); }},
                                            DeadlineIn(kRegistrationPatience)));
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -97,11 +101,27 @@ absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
         absl::StrCat(options_.name, " is attached to job ", current,
                      "; detach it before job ", attachment.job_id));
   }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (attachment.scheduler_generation < least_generation_) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("scheduler generation ", attachment.scheduler_generation,
+                       " has been succeeded"));
+    }
+    attaching_ = true;
+  }
+  const absl::Cleanup done = [this] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    attaching_ = false;
+  };
   FGNN_ASSIGN_OR_RETURN(HostSession* const session, Session());
+  UniqueFd kept;
   const auto segment = [&]() -> absl::StatusOr<std::unique_ptr<Segment>> {
     FGNN_ASSIGN_OR_RETURN(
         UniqueFd fd, session->RequestSegment(attachment.job_id,
                                              DeadlineIn(kSegmentPatience)));
+    kept = Duplicate(fd.get());
+    if (!kept.valid()) return ErrnoToStatus(errno, "keep a segment");
     return Segment::Attach(std::move(fd), HashString(attachment.job_id));
   };
   FGNN_ASSIGN_OR_RETURN(
@@ -116,6 +136,8 @@ absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
   const std::lock_guard<std::mutex> lock(mutex_);
   job_ = std::move(job);
   job_id_ = attachment.job_id;
+  owner_ = attachment.owner;
+  segment_ = std::move(kept);
   return absl::OkStatus();
 }
 
@@ -159,11 +181,13 @@ void ExecutorDaemon::LeaveJob() {
     batches_before_ += job_->batches();
     turns_before_ += job_->turns();
     job = std::move(job_);
-    job_id_.clear();
-    leaving_ = false;
   }
   job.reset();
   const std::lock_guard<std::mutex> lock(mutex_);
+  job_id_.clear();
+  owner_ = kNoOwner;
+  segment_.Reset();
+  leaving_ = false;
   if (session_ != nullptr) session_->ClearFailure();
 }
 
@@ -178,6 +202,18 @@ WorkReport ExecutorDaemon::Report() {
     report.batches += job_->batches();
   }
   return report;
+}
+
+absl::StatusOr<std::optional<JobStanding>> ExecutorDaemon::Standing(
+    uint64_t generation) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (attaching_ || leaving_) {
+    return absl::UnavailableError(
+        absl::StrCat("a job is being ", attaching_ ? "attached" : "left"));
+  }
+  least_generation_ = generation + 1;
+  if (job_ == nullptr) return std::nullopt;
+  return JobStanding{job_id_, owner_, Duplicate(segment_.get())};
 }
 
 void ExecutorDaemon::ShutDown() {

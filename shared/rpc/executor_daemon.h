@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -110,6 +111,7 @@ class ExecutorDaemon : private ExecutorHandler {
   absl::StatusOr<HostSession*> Session();
   void LeaveJob();
   WorkReport Report();
+  absl::StatusOr<std::optional<JobStanding>> Standing(uint64_t generation);
   void ShutDown();
 
   const ExecutorDaemonOptions options_;
@@ -124,8 +126,12 @@ class ExecutorDaemon : private ExecutorHandler {
   std::unique_ptr<HostSession> session_;
   std::unique_ptr<ExecutorJob> job_;
   std::string job_id_;  // Empty: no job.
+  OwnerIndex owner_ = kNoOwner;
+  UniqueFd segment_;  // Of the job, for a scheduler that comes back.
+  bool attaching_ = false;
   bool leaving_ = false;
-  int num_users_ = 0;  // Of job_, in WithJob().
+  uint64_t least_generation_ = 0;  // Of a scheduler that may attach this.
+  int num_users_ = 0;              // Of job_, in WithJob().
   uint64_t turns_before_ = 0;
   uint64_t batches_before_ = 0;
 

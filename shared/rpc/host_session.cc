@@ -84,7 +84,9 @@ class HostSession::Impl {
   }
 
  private:
-  absl::Status Register(milliseconds timeout);
+  absl::Status Register(milliseconds timeout, const JobStanding& standing = {});
+  // With a scheduler that took the place of another one.
+  absl::Status RegisterAgain();
   absl::Status Heartbeat();
   void Run();
   // Whether the session is to go on after a round that ended with `status`.
@@ -116,7 +118,9 @@ class HostSession::Impl {
   std::atomic<uint32_t> interval_ms_{kMaxIntervalMs};
 
   // Of the heartbeat thread alone.
-  Deadline heard_at_ = MonotonicClock::now();
+  Deadline alive_at_ = MonotonicClock::now();  // Heard, or finished a batch.
+  bool works_ = false;  // Finished a batch since the heartbeat before.
+  uint64_t batches_ = 0;
   bool is_away_ = false;
 
   std::mutex mutex_;
@@ -130,7 +134,8 @@ class HostSession::Impl {
   Thread thread_;
 };
 
-absl::Status HostSession::Impl::Register(milliseconds timeout) {
+absl::Status HostSession::Impl::Register(milliseconds timeout,
+                                         const JobStanding& standing) {
   v1::RegisterRequest request;
   request.set_name(options_.name);
   request.set_role(options_.role);
@@ -141,6 +146,8 @@ absl::Status HostSession::Impl::Register(milliseconds timeout) {
       ExecutorSocketPath(options_.state_dir, options_.name).string());
   request.set_version(options_.version);
   request.set_segment_layout_version(options_.segment_layout_version);
+  request.set_job_id(standing.job_id);
+  request.set_owner(standing.owner);
   v1::RegisterResponse response;
   FGNN_RETURN_IF_ERROR(RunCall(timeout, [&](grpc::ClientContext* context) {
     return stub_->Register(context, request, &response);
@@ -151,6 +158,18 @@ absl::Status HostSession::Impl::Register(milliseconds timeout) {
   LogInfo("registered with scheduler generation {}",
           response.scheduler_generation());
   return absl::OkStatus();
+}
+
+absl::Status HostSession::Impl::RegisterAgain() {
+  FGNN_ASSIGN_OR_RETURN(const std::optional<JobStanding> standing,
+                        callbacks_.standing(scheduler_generation()));
+  if (!standing.has_value()) return Register(options_.call_timeout);
+  const absl::Status returned =
+      ReturnSegment(HostSocketPath(options_.state_dir), standing->job_id,
+                    standing->segment.get(), DeadlineIn(options_.call_timeout));
+  // The scheduler detaches this daemon from a job that it cannot go on with.
+  if (!returned.ok()) LogWarning("{}", MessageOf(returned));
+  return Register(options_.call_timeout, *standing);
 }
 
 absl::Status HostSession::Impl::RegisterUntil(Deadline deadline) {
@@ -176,6 +195,13 @@ absl::Status HostSession::Impl::RegisterUntil(Deadline deadline) {
 
 absl::Status HostSession::Impl::Heartbeat() {
   const WorkReport report = callbacks_.report();
+  if (report.batches != batches_) {
+    batches_ = report.batches;
+    alive_at_ = MonotonicClock::now();
+    works_ = true;
+  } else {
+    works_ = false;
+  }
   v1::HeartbeatRequest request;
   request.set_name(options_.name);
   request.set_pid(::getpid());
@@ -201,7 +227,7 @@ bool HostSession::Impl::Judge(const absl::Status& status) {
   if (status.ok()) {
     if (is_away_) LogInfo("the scheduler is back");
     is_away_ = false;
-    heard_at_ = MonotonicClock::now();
+    alive_at_ = MonotonicClock::now();
     return true;
   }
   if (absl::IsCancelled(status)) return true;  // By our own destructor.
@@ -211,8 +237,8 @@ bool HostSession::Impl::Judge(const absl::Status& status) {
   // came back is another version, for which this daemon cannot work.
   const bool refused = absl::IsFailedPrecondition(status);
   const bool away_for_long =
-      MonotonicClock::now() - heard_at_ >= options_.orphaned_after;
-  if (refused || (away_for_long && !callbacks_.report().working)) {
+      !works_ && MonotonicClock::now() - alive_at_ >= options_.orphaned_after;
+  if (refused || away_for_long) {
     LogWarning("no scheduler has work for this daemon any more: {}",
                MessageOf(status));
     callbacks_.on_orphaned();
@@ -224,7 +250,7 @@ bool HostSession::Impl::Judge(const absl::Status& status) {
 void HostSession::Impl::Run() {
   do {
     absl::Status status = Heartbeat();
-    if (absl::IsNotFound(status)) status = Register(options_.call_timeout);
+    if (absl::IsNotFound(status)) status = RegisterAgain();
     if (!Judge(status)) return;
   } while (WaitForNextBeat());
 }

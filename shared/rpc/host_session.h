@@ -8,11 +8,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "shared/base/clock.h"
+#include "shared/base/types.h"
 #include "shared/base/unique_fd.h"
 
 namespace fgnn {
@@ -25,7 +27,8 @@ struct HostSessionOptions {
   std::string version;  // Of the program.
   uint32_t segment_layout_version = 0;
   std::chrono::milliseconds call_timeout{5'000};
-  // An idle daemon whose scheduler has been away for so long ends itself.
+  // A daemon whose scheduler has been away for so long, and which has finished
+  // no batch for as long, ends itself.
   std::chrono::milliseconds orphaned_after{60'000};
 };
 
@@ -36,11 +39,26 @@ struct WorkReport {
   bool working = false;          // Attached to a job.
 };
 
+// The job that a daemon is attached to.
+struct JobStanding {
+  std::string job_id;
+  OwnerIndex owner = kNoOwner;
+  UniqueFd segment;  // A duplicate of its descriptor.
+};
+
 // Thread-safe.
 class HostSession {
  public:
   struct Callbacks {
     std::function<WorkReport()> report;
+    // Asked for when the scheduler turns out to be another one than that of
+    // `generation`, on the session's thread. Must not block. What it answers
+    // stays true until the new one attaches or detaches this daemon: an older
+    // one's calls are to be refused from now on. nullopt: attached to no job.
+    // Unavailable: about to be, or not yet detached; ask again.
+    std::function<absl::StatusOr<std::optional<JobStanding>>(
+        uint64_t generation)>
+        standing;
     // Called once, on the session's thread: nobody will give this daemon work
     // again, so it is to exit. Must not destroy the session.
     std::function<void()> on_orphaned;
@@ -49,9 +67,10 @@ class HostSession {
   // Registers, trying again until the deadline while the scheduler is away;
   // then says every `heartbeat_interval_ms` (the scheduler's choice) how work
   // goes, on a thread of its own, and registers again with a scheduler that
-  // does not know this daemon. Serve ExecutorService first: the scheduler may
-  // call back at once. FailedPrecondition: the scheduler is another version.
-  // Unavailable: no scheduler until the deadline.
+  // does not know this daemon, giving it the segment of its job. Serve
+  // ExecutorService first: the scheduler may call back at once.
+  // FailedPrecondition: the scheduler is another version. Unavailable: no
+  // scheduler until the deadline.
   static absl::StatusOr<std::unique_ptr<HostSession>> Start(
       const HostSessionOptions& options, Callbacks callbacks,
       Deadline deadline);

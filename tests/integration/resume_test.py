@@ -33,6 +33,11 @@ class ResumeTest(harness.ServiceTest):
         return run_dir, self.service.json(
             'submit', *words, '--run-dir', str(run_dir), '--digest')['job_id']
 
+    def daemons(self):
+        """The pid of each, by name."""
+        return {executor['name']: executor['pid']
+                for executor in self.service.json('status')['executors']}
+
     def kill_all(self):
         for pid in self.service.processes():
             os.kill(pid, signal.SIGKILL)
@@ -83,8 +88,11 @@ class ResumeTest(harness.ServiceTest):
         run_dir, job = self.submit('headless')
         self.service.follow(
             job, lambda p: p.get('batches_committed', 0) > 3000)
+        daemons = self.daemons()
         os.kill(scheduler, signal.SIGKILL)
         self.service.fgnn('up')
+        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 4000)
+        self.assertEqual(self.daemons(), daemons)
         self.service.fgnn('watch', job)
         self.service.fgnn('down')
         self.assert_nothing_left()

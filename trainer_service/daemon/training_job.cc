@@ -157,6 +157,12 @@ absl::StatusOr<SaveAnswer> TrainingJob::SaveCheckpoint(
       turns_.TakeForCommand(limits.deadline, CheckOf(limits)));
   FGNN_ASSIGN_OR_RETURN(JobTrainer::Snapshot snapshot,
                         trainer_.CopyNewest(true));
+  // Asked for by a scheduler that has died, perhaps: training went on.
+  if (snapshot.version != query.version) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the newest weights are of version ", snapshot.version,
+                     ", not ", query.version));
+  }
   CheckpointInfo info;
   info.job_id = options_.job_id;
   info.model = workplace_->model().options();

@@ -52,6 +52,7 @@ struct EvaluationAnswer {
 struct SaveQuery {
   std::string job_id;
   std::filesystem::path path;  // Absolute.
+  uint64_t version = 0;        // Of the weights.
   uint32_t epoch = 0;          // Epochs completed.
   std::string run_state;       // Opaque.
 };

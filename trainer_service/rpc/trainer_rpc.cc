@@ -90,7 +90,8 @@ class TrainerRpc::Impl final : public v1::TrainerService::Service {
                               v1::SaveCheckpointResponse* response) override {
     return ServeCall(*context, [&]() -> absl::Status {
       const SaveQuery query = {request->job_id(), request->path(),
-                               request->epoch(), request->run_state()};
+                               request->version(), request->epoch(),
+                               request->run_state()};
       FGNN_ASSIGN_OR_RETURN(const SaveAnswer answer,
                             calls_->SaveCheckpoint(query, LimitsOf(*context)));
       response->set_version(answer.version);

@@ -146,11 +146,12 @@ int Run(const std::map<std::string, std::string>& flags) {
   options.device = flags.at("--device");
   options.version = "test";
   options.segment_layout_version = kSegmentLayoutVersion;
-  const auto session =
-      HostSession::Start(options,
-                         {.report = [] { return WorkReport(); },
-                          .on_orphaned = [&stop] { stop.RequestStop(); }},
-                         DeadlineIn(kRegisterWithin));
+  const auto session = HostSession::Start(
+      options,
+      {.report = [] { return WorkReport(); },
+       .standing = [](uint64_t) { return std::optional<JobStanding>(); },
+       .on_orphaned = [&stop] { stop.RequestStop(); }},
+      DeadlineIn(kRegisterWithin));
   if (!session.ok()) {
     LogError("{}", MessageOf(session.status()));
     return ExitCode(session.status());

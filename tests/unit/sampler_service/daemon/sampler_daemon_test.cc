@@ -40,12 +40,13 @@ class SamplerDaemonTest : public testing::Test {
         descriptors_,
         DescriptorServer::Start(
             HostSocketPath(state_.path()),
-            [this](pid_t, const std::string& job_id) -> absl::StatusOr<int> {
+            {.give = [this](pid_t,
+                            const std::string& job_id) -> absl::StatusOr<int> {
               if (job_id != job_.job_id()) {
                 return absl::NotFoundError("no segment of job " + job_id);
               }
               return segment_->fd();
-            }));
+            }}));
     FGNN_ASSERT_OK_AND_ASSIGN(daemon_,
                               SamplerDaemon::Start({.name = "sampler.0",
                                                     .device = AllCoresDevice(),

@@ -77,6 +77,51 @@ class DaemonTableTest : public testing::Test {
   DaemonTable table_{/*spawn=*/true, HangLimits()};
 };
 
+TEST_F(DaemonTableTest, SurvivorsStayAttachedToAJobThatIsTakenOver) {
+  for (const char* name : {"sampler.0", "trainer.0", "trainer.1"}) {
+    table_.Expect({name, DaemonProcess::Spawn({.program = "/bin/sleep",
+                                               .arguments = {"600"},
+                                               .log = temp_ / "log"})
+                             .value()},
+                  now_);
+  }
+  EXPECT_TRUE(table_.ExpectsSurvivors());
+  const auto register_as = [&](const ExecutorPlacement& placement,
+                               const std::string& job, OwnerIndex owner) {
+    const DaemonProcess& process = *table_.daemons().at(placement.name).process;
+    DaemonRegistration registration;
+    registration.name = placement.name;
+    registration.role = NameOf(placement.role);
+    registration.device = placement.device;
+    registration.pid = process.pid();
+    registration.start_time = process.start_time();
+    registration.job_id = job;
+    registration.owner = owner;
+    return table_.Register(registration, now_);
+  };
+  FGNN_ASSERT_OK(register_as(kSampler, "job", 3));
+  FGNN_ASSERT_OK(register_as(kTrainer, "earlier", 4));
+  EXPECT_TRUE(table_.ExpectsSurvivors());
+  End(table_.daemons().at("trainer.1"));
+  EXPECT_FALSE(table_.ExpectsSurvivors());
+
+  // They are where the job wants them: none is stopped, one is to be started.
+  const ExecutorPlacement second{"trainer.1", ExecutorRole::kTrainer, "cpu:0"};
+  EXPECT_THAT(table_.Dismiss({kSampler, kTrainer, second}), IsEmpty());
+  FGNN_ASSERT_OK(table_.Want({kSampler, kTrainer, second}, 3, now_));
+  EXPECT_TRUE(table_.daemons().at("trainer.1").restart_at.has_value());
+  table_.TakeOverSegment(segment_.get());
+  EXPECT_EQ(table_.FindAll(ExecutorRole::kSampler, /*attached=*/true).size(),
+            1U);
+  EXPECT_EQ(table_.daemons().at("sampler.0").owner, 3);
+  for (int i = 1; i < kMaxOwners; ++i) {
+    ASSERT_NE(segment_->TakeOwner().value(), 3);
+  }
+  // A new segment of the same job is nobody's.
+  table_.SetSegment(segment_.get());
+  EXPECT_THAT(table_.Attachable(), ElementsAre("sampler.0", "trainer.0"));
+}
+
 TEST_F(DaemonTableTest, LeadsADaemonThroughItsStates) {
   FGNN_ASSERT_OK(table_.Want({kSampler}, /*restarts=*/3, now_));
   EXPECT_TRUE(table_.daemons().at("sampler.0").restart_at.has_value());

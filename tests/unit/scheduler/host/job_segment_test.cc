@@ -73,6 +73,36 @@ TEST(JobSegmentTest, WhatTheDeadHeldIsFreeAgain) {
   EXPECT_EQ(segment->ReclaimDead(owner, /*crashed=*/false).slots, 0U);
 }
 
+TEST(JobSegmentTest, WhoIsNotThereAnyMoreHoldsNothingOfWhatIsTakenOver) {
+  const auto before = SomeSegment();
+  const OwnerIndex living = before->TakeOwner().value();
+  const OwnerIndex dead = before->TakeOwner().value();
+  const auto attached =
+      Segment::Attach(UniqueFd(::dup(before->fd())), HashString("job"));
+  FGNN_ASSERT_OK(attached.status());
+  GlobalQueue of_living(attached->get(), living);
+  GlobalQueue of_dead(attached->get(), dead);
+  GradientBoard board_of_dead(attached->get(), dead);
+  before->queue().OpenForSampling(4);
+  auto kept = of_living.TryClaimForWriting();
+  ASSERT_TRUE(kept.ok() && kept->has_value());
+  auto lost = of_dead.TryClaimForWriting();
+  ASSERT_TRUE(lost.ok() && lost->has_value());
+  ASSERT_TRUE(board_of_dead.TryLease().has_value());
+
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const auto after,
+      JobSegment::TakeOver("job", UniqueFd(::dup(before->fd()))));
+  EXPECT_EQ(after->ReclaimAllBut({living}), 1U);
+  EXPECT_EQ(after->queue().Counts().writing, 1U);
+  EXPECT_EQ(after->queue().Counts().free, 3U);
+  for (int i = 1; i < kMaxOwners; ++i) {
+    EXPECT_NE(after->TakeOwner().value(), living);
+  }
+  EXPECT_THAT(JobSegment::TakeOver("other", UniqueFd(::dup(before->fd()))),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST(JobSegmentTest, ABatchThatCrashesTwoOfItsHoldersIsNamed) {
   const auto segment = SomeSegment();
   const auto attached =

@@ -60,6 +60,15 @@ TEST(EpochSumTest, ADigestLineNamesTheBatchAndItsCrc) {
   EXPECT_EQ(DigestLine(SomeRecord(12, 1, 0)), "12 0000beef\n");
 }
 
+TEST(EpochSumTest, KnowsTheLengthOfDigestLines) {
+  uint64_t bytes = 0;
+  for (uint64_t seq = 0; seq < 1200; ++seq) {
+    ASSERT_EQ(DigestBytes(seq), bytes) << seq;
+    bytes += DigestLine(SomeRecord(seq, 1, 0)).size();
+  }
+  EXPECT_EQ(DigestBytes(10'001) - DigestBytes(10'000), 15U);
+}
+
 TEST(RateMeterTest, ForgetsWhatIsOlderThanASecond) {
   using std::chrono::milliseconds;
   const Deadline start = MonotonicClock::now();

@@ -43,6 +43,7 @@ class ScriptedCalls final : public ExecutorCalls {
     }
   }
   void UseHost(DaemonHost* host) { host_ = host; }
+  FakeExecutor& daemon(const std::string& name) { return *daemons_.at(name); }
 
   absl::Status Attach(const std::string& socket, const AttachCall& call,
                       const Patience& /*patience*/) override {
@@ -170,7 +171,8 @@ class JobRunTest : public testing::Test {
     }
   }
 
-  void RegisterHere(const std::string& name) {
+  void RegisterHere(const std::string& name, const std::string& job_id = "",
+                    OwnerIndex owner = kNoOwner) {
     EXPECT_THAT(
         host_->Register({.name = name,
                          .role = name.substr(0, 7),
@@ -179,7 +181,9 @@ class JobRunTest : public testing::Test {
                          .start_time = ReadProcessStartTime(::getpid()).value(),
                          .socket_path = name,
                          .version = "test",
-                         .segment_layout_version = kSegmentLayoutVersion}),
+                         .segment_layout_version = kSegmentLayoutVersion,
+                         .job_id = job_id,
+                         .owner = owner}),
         IsOk());
   }
 
@@ -199,6 +203,11 @@ class JobRunTest : public testing::Test {
     request.resume = !resumed_dir.empty();
     request.run_dir = resumed_dir.string();
     id_ = table_->Submit(request)->id;
+    return RunToItsEnd();
+  }
+
+  // The job of id_, which waits in table_.
+  Job RunToItsEnd() {
     const JobRunner runner({.environment = {.table = table_.get(),
                                             .host = host_.get(),
                                             .calls = &calls_},

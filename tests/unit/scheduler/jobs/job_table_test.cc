@@ -70,6 +70,7 @@ TEST_F(JobTableTest, AfterARestartWhatRanGoesOnBeforeWhatWaited) {
   EXPECT_EQ(StateOf(first), JobState::kQueued);
   EXPECT_EQ(StateOf(second), JobState::kQueued);
   EXPECT_THAT(table_->interrupted(), testing::ElementsAre(first));
+  EXPECT_TRUE(table_->resumes_interrupted());
   const Job again = Start();
   EXPECT_EQ(again.id, first);
   EXPECT_TRUE(again.resume);

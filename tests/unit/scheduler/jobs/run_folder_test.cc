@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "nlohmann/json.hpp"
+#include "scheduler/jobs/epoch_sum.h"
 #include "shared/base/file.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
@@ -45,6 +47,29 @@ TEST(RunFolderTest, AFolderWithSomethingInItIsRefusedAndLeftAlone) {
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(CheckRunFolderIsFree("relative"),
               StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(RunFolderTest, ReadsItsMetricsBack) {
+  const TempFolder temp;
+  const RunFolder folder = RunFolder::Keep(temp.path());
+  EXPECT_THAT(folder.ReadMetrics()->valid_accuracies, testing::IsEmpty());
+  const std::string whole =
+      MetricsLine({.epoch = 0, .valid_accuracy = 0.25}, {}) +
+      MetricsLine({.epoch = 1}, {});
+  // The last line was cut off by a full disk.
+  FGNN_ASSERT_OK(folder.AppendMetrics(whole + "{\"epoch\": 2"));
+  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder::WrittenEpochs written,
+                            folder.ReadMetrics());
+  EXPECT_THAT(written.valid_accuracies,
+              ElementsAre(std::optional(0.25), std::nullopt));
+  EXPECT_EQ(written.bytes, whole.size());
+  for (const char* damage : {"{\"epoch\": 3}\n", "[]\n", "torn\n",
+                             "{\"epoch\": 2, \"valid_accuracy\": \"x\"}\n"}) {
+    Write(temp / "metrics.jsonl", whole + damage);
+    EXPECT_THAT(folder.ReadMetrics(), StatusIs(absl::StatusCode::kDataLoss,
+                                               HasSubstr("metrics.jsonl:3")))
+        << damage;
+  }
 }
 
 TEST(RunFolderTest, IsMadeWithItsParentsAndItsJob) {

@@ -37,11 +37,12 @@ class DescriptorServerTest : public testing::Test {
   absl::StatusOr<std::unique_ptr<DescriptorServer>> Start() {
     return DescriptorServer::Start(
         path_,
-        [this](pid_t peer, const std::string& job_id) -> absl::StatusOr<int> {
+        {.give = [this](pid_t peer,
+                        const std::string& job_id) -> absl::StatusOr<int> {
           last_peer_ = peer;
           if (job_id == "job-1") return segment_.get();
           return absl::NotFoundError("no job " + job_id + " on this host");
-        });
+        }});
   }
 
   // What a client that does not know the protocol gets back.
@@ -87,6 +88,35 @@ TEST_F(DescriptorServerTest, TheSocketIsForUserAndGroupAloneAndGoesAway) {
                                   HasSubstr("socket in use")));
   }
   EXPECT_TRUE(fs::is_empty(folder_.path()));
+}
+
+TEST_F(DescriptorServerTest, TakesBackTheVeryFile) {
+  UniqueFd returned;
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const auto server,
+      DescriptorServer::Start(
+          path_, {.give = nullptr,
+                  .take_back = [&](const std::string& job_id, UniqueFd fd) {
+                    if (job_id != "job-1") return absl::NotFoundError("none");
+                    returned = std::move(fd);
+                    return absl::OkStatus();
+                  }}));
+  EXPECT_THAT(ReturnSegment(path_, "job-2", segment_.get(), Soon()),
+              StatusIs(absl::StatusCode::kNotFound, "none"));
+  FGNN_ASSERT_OK(ReturnSegment(path_, "job-1", segment_.get(), Soon()));
+  struct stat ours;
+  struct stat theirs;
+  ASSERT_EQ(::fstat(segment_.get(), &ours), 0);
+  ASSERT_EQ(::fstat(returned.get(), &theirs), 0);
+  EXPECT_EQ(ours.st_ino, theirs.st_ino);
+  // Without a descriptor there is nothing to take.
+  EXPECT_THAT(SendRaw("return job-1"), HasSubstr("with a descriptor"));
+}
+
+TEST_F(DescriptorServerTest, NobodyTakesBackWhatIsNotAskedFor) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server, Start());
+  EXPECT_THAT(ReturnSegment(path_, "job-1", segment_.get(), Soon()),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 // In another process: the descriptor crosses, the kernel names the peer, a

@@ -33,7 +33,9 @@ struct JobLog {
 class FakeJob : public ExecutorJob {
  public:
   explicit FakeJob(JobLog* log) : log_(log) {}
-  ~FakeJob() override { log_->ended.Notify(); }
+  ~FakeJob() override {
+    if (!log_->ended.HasBeenNotified()) log_->ended.Notify();
+  }
   void Stop() override {
     if (!log_->stopped.HasBeenNotified()) log_->stopped.Notify();
   }
@@ -67,7 +69,7 @@ class ExecutorDaemonTest : public testing::Test, public JobStarter {
     return std::make_unique<FakeJob>(&log_);
   }
 
-  absl::Status Attach(const std::string& job_id) {
+  absl::Status Attach(const std::string& job_id, uint64_t generation = 1) {
     grpc::ClientContext context;
     SetDeadline(context, std::chrono::seconds(30));
     v1::AttachJobRequest request;
@@ -75,6 +77,7 @@ class ExecutorDaemonTest : public testing::Test, public JobStarter {
     request.mutable_spec()->set_dataset("/nowhere");
     request.mutable_spec()->add_devices("cpu:0");
     request.set_owner(1);
+    request.set_scheduler_generation(generation);
     v1::AttachJobResponse response;
     return FromGrpc(stub_->AttachJob(&context, request, &response));
   }
@@ -165,6 +168,28 @@ TEST_F(ExecutorDaemonTest, AJobInUseIsToldToStopButStays) {
       daemon_.WithJob("job-1", [](ExecutorJob&) { return absl::OkStatus(); }),
       StatusIs(absl::StatusCode::kFailedPrecondition,
                HasSubstr("not attached to job job-1")));
+}
+
+TEST_F(ExecutorDaemonTest, TellsANewSchedulerItsJobAndRefusesTheOldOne) {
+  FGNN_ASSERT_OK(Attach("job-1"));
+  scheduler_.reset();
+  FakeHostService next(/*generation=*/2);
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      scheduler_,
+      RpcServer::Start(SchedulerSocketPath(state_.path()), {&next}));
+  ASSERT_TRUE(next.WaitForRegistrations(1));
+  EXPECT_EQ(next.registrations().front().job_id(), "job-1");
+  EXPECT_EQ(next.registrations().front().owner(), 1U);
+  FGNN_ASSERT_OK(Detach("job-1"));
+  // On its way since before the old one died.
+  EXPECT_THAT(Attach("job-2", /*generation=*/1),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("generation 1 has been succeeded")));
+  FGNN_ASSERT_OK(Attach("job-2", /*generation=*/2));
+  // Before the server that it is registered with goes.
+  stop_.RequestStop();
+  FGNN_ASSERT_OK(daemon_.ServeUntilStopped());
+  scheduler_.reset();
 }
 
 TEST_F(ExecutorDaemonTest, EndsItsJobAndItsSocketWhenItIsToStop) {

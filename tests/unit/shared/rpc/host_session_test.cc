@@ -57,14 +57,26 @@ class HostSessionTest : public testing::Test {
         {[this] {
            const std::lock_guard<std::mutex> lock(mutex_);
            ++reports_;
+           if (works_) ++batches_;
            reported_.notify_all();
            return WorkReport{turns_.load(), batches_.load(), working_.load()};
          },
+         [this](uint64_t generation) { return Standing(generation); },
          [this] {
            ++times_orphaned_;
            orphaned_.Notify();
          }},
         deadline);
+  }
+
+  absl::StatusOr<std::optional<JobStanding>> Standing(uint64_t generation) {
+    if (busy_ > 0) {
+      --busy_;
+      return absl::UnavailableError("being attached");
+    }
+    succeeded_ = generation;
+    if (!attached_) return std::nullopt;
+    return JobStanding{"job-1", 5, Duplicate(STDIN_FILENO)};
   }
 
   // Waits until the session has asked `count` more times how work goes.
@@ -84,7 +96,11 @@ class HostSessionTest : public testing::Test {
   std::atomic<uint64_t> turns_{0};
   std::atomic<uint64_t> batches_{0};
   std::atomic<bool> working_{false};
+  std::atomic<bool> works_{false};  // Finishes a batch between any two reports.
   std::atomic<int> times_orphaned_{0};
+  std::atomic<bool> attached_{false};
+  std::atomic<int> busy_{0};
+  std::atomic<uint64_t> succeeded_{0};
   absl::Notification orphaned_;
   std::mutex mutex_;
   std::condition_variable reported_;
@@ -183,6 +199,38 @@ TEST_F(HostSessionTest, OutlivesARestartOfTheScheduler) {
   EXPECT_EQ(times_orphaned_, 0);
 }
 
+TEST_F(HostSessionTest, ARestartedSchedulerGetsTheSegmentBeforeTheDaemon) {
+  FakeHostService before(/*generation=*/4);
+  auto server = Serve(&before);
+  attached_ = true;
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
+  EXPECT_EQ(before.registrations().front().job_id(), "");
+  server.reset();
+  std::atomic<int> returned{0};
+  std::atomic<int> registered_before{0};
+  FakeHostService after(/*generation=*/5);
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const auto descriptors,
+      DescriptorServer::Start(
+          HostSocketPath(folder_.path()),
+          {.give = nullptr,
+           .take_back = [&](const std::string& job_id, const UniqueFd& fd) {
+             registered_before +=
+                 static_cast<int>(after.registrations().size());
+             returned += job_id == "job-1" && fd.valid() ? 1 : 0;
+             return absl::OkStatus();
+           }}));
+  busy_ = 2;  // It cannot say yet what it is attached to.
+  server = Serve(&after);
+  ASSERT_TRUE(after.WaitForRegistrations(1));
+  EXPECT_EQ(returned, 1);
+  EXPECT_EQ(registered_before, 0);
+  EXPECT_EQ(busy_, 0);
+  EXPECT_EQ(succeeded_, 4U);
+  EXPECT_EQ(after.registrations().front().job_id(), "job-1");
+  EXPECT_EQ(after.registrations().front().owner(), 5U);
+}
+
 TEST_F(HostSessionTest, AFailureIsSaidAtOnceAndUntilItIsCleared) {
   // Without the wake-up the next beat would come later than the fake waits.
   FakeHostService service(/*generation=*/1, /*interval_ms=*/60'000);
@@ -224,19 +272,17 @@ TEST_F(HostSessionTest, AnIdleDaemonWithoutASchedulerIsOrphanedOnce) {
   EXPECT_EQ(times_orphaned_, 1);
 }
 
-TEST_F(HostSessionTest, AWorkingDaemonGoesOnWithoutAScheduler) {
+TEST_F(HostSessionTest, ADaemonGoesOnWithoutASchedulerWhileItHasWork) {
   options_.orphaned_after = milliseconds(0);
-  working_ = true;
+  works_ = true;
   FakeHostService service(/*generation=*/1);
   auto server = Serve(&service);
   FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
   server.reset();
   ASSERT_TRUE(WaitForReports(4));  // So two rounds at least went unheard.
   EXPECT_EQ(times_orphaned_, 0);
-  FakeHostService after(/*generation=*/2);
-  server = Serve(&after);
-  EXPECT_TRUE(after.WaitForRegistrations(1));
-  EXPECT_EQ(times_orphaned_, 0);
+  works_ = false;
+  EXPECT_TRUE(WaitForOrphaned());
 }
 
 TEST_F(HostSessionTest, ADaemonThatANewSchedulerRefusesIsOrphaned) {
@@ -270,10 +316,11 @@ TEST_F(HostSessionTest, AsksForSegmentsOnTheHostSocket) {
       const auto descriptors,
       DescriptorServer::Start(
           HostSocketPath(folder_.path()),
-          [&](pid_t, const std::string& job_id) -> absl::StatusOr<int> {
+          {.give = [&](pid_t,
+                       const std::string& job_id) -> absl::StatusOr<int> {
             if (job_id == "job-1") return pipe_end.get();
             return absl::NotFoundError("none");
-          }));
+          }}));
   FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
   EXPECT_THAT(session->RequestSegment("job-1", Soon()), IsOk());
   EXPECT_THAT(session->RequestSegment("job-2", Soon()),

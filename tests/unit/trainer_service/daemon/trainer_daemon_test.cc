@@ -43,10 +43,11 @@ class TrainerDaemonTest : public testing::Test {
         descriptors_,
         DescriptorServer::Start(
             HostSocketPath(state_dir()),
-            [this](pid_t, const std::string& job_id) -> absl::StatusOr<int> {
+            {.give = [this](pid_t,
+                            const std::string& job_id) -> absl::StatusOr<int> {
               if (job_id == kJobId) return segment_->fd();
               return absl::NotFoundError("no such job");
-            }));
+            }}));
     ExecutorDaemonOptions options;
     options.name = "trainer.0";
     options.device = AllCoresDevice();
@@ -174,6 +175,7 @@ TEST_F(TrainerDaemonTest, AttachesTrainsEvaluatesSavesAndDetaches) {
   v1::SaveCheckpointRequest save;
   save.set_job_id(kJobId);
   save.set_path((folder_ / "epoch-0001.safetensors").string());
+  save.set_version(3);
   save.set_epoch(1);
   v1::SaveCheckpointResponse saved;
   FGNN_ASSERT_OK(

@@ -125,7 +125,7 @@ TEST_F(TrainingJobTest, TrainsEvaluatesAndSavesAnEpochAtATime) {
   const fs::path path = folder_ / "epoch-0001.safetensors";
   FGNN_ASSERT_OK_AND_ASSIGN(
       const SaveAnswer saved,
-      job->SaveCheckpoint({kJobId, path, 1, "state"}, Patient()));
+      job->SaveCheckpoint({kJobId, path, 3, 1, "state"}, Patient()));
   EXPECT_EQ(saved.version, 3U);
   EXPECT_EQ(saved.bytes, fs::file_size(path));
   FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint checkpoint, ReadCheckpoint(path));
@@ -159,7 +159,7 @@ TEST_F(TrainingJobTest, GoesOnFromACheckpointToTheSameWeights) {
   {
     const std::unique_ptr<TrainingJob> job = Attach();
     TrainThrough(0);
-    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 1, ""}, Patient()));
+    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 3, 1, ""}, Patient()));
     TrainThrough(1);
     expected.assign(board_->weights(6).begin(), board_->weights(6).end());
   }
@@ -185,12 +185,22 @@ TEST_F(TrainingJobTest, GoesOnFromACheckpointToTheSameWeights) {
       expected);
 }
 
+TEST_F(TrainingJobTest, SavesNoOtherWeightsThanThoseAskedFor) {
+  const std::unique_ptr<TrainingJob> job = Attach();
+  TrainThrough(0);
+  const fs::path path = folder_ / "epoch-0001.safetensors";
+  EXPECT_THAT(job->SaveCheckpoint({kJobId, path, 2, 1, ""}, Patient()),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       testing::HasSubstr("version 3, not 2")));
+  EXPECT_FALSE(fs::exists(path));
+}
+
 TEST_F(TrainingJobTest, RefusesACheckpointOfAnotherVersion) {
   const fs::path path = folder_ / "epoch-0001.safetensors";
   {
     const std::unique_ptr<TrainingJob> job = Attach();
     TrainThrough(0);
-    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 1, ""}, Patient()));
+    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 3, 1, ""}, Patient()));
   }
   SegmentOptions options = SmallSegmentOptions(kJobId);
   options.first_version = 2;
@@ -211,9 +221,9 @@ TEST_F(TrainingJobTest, RefusesCommandsThatMakeNoSense) {
   query.checkpoint = folder_ / "none.safetensors";
   EXPECT_THAT(job->Evaluate(query, Patient()),
               StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(job->SaveCheckpoint({kJobId, "relative", 1, ""}, Patient()),
+  EXPECT_THAT(job->SaveCheckpoint({kJobId, "relative", 3, 1, ""}, Patient()),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(job->SaveCheckpoint({kJobId, folder_ / "no" / "folder", 1, ""},
+  EXPECT_THAT(job->SaveCheckpoint({kJobId, folder_ / "no" / "folder", 3, 1, ""},
                                   Patient()),
               StatusIs(absl::StatusCode::kNotFound));
 }
@@ -268,7 +278,8 @@ TEST_F(TrainingJobTest, ItsCheckpointPredicts) {
       const fs::path path = folder_ / "run" / "checkpoints" /
                             ("epoch-" + std::string(epoch == 1 ? "000" : "") +
                              std::to_string(epoch) + ".safetensors");
-      FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, epoch, ""}, Patient()));
+      FGNN_ASSERT_OK(
+          job->SaveCheckpoint({kJobId, path, 3, epoch, ""}, Patient()));
     }
   }
   PredictOptions options;

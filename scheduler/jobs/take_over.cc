@@ -1,0 +1,64 @@
+#include "scheduler/jobs/take_over.h"
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/jobs/epoch_sum.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+// Of the epochs with metrics, the first that has the highest accuracy.
+void FindBest(const RunFolder::WrittenEpochs& written, RunState& state) {
+  for (uint32_t epoch = 0; epoch < written.valid_accuracies.size(); ++epoch) {
+    const std::optional<double>& accuracy = written.valid_accuracies[epoch];
+    if (!accuracy.has_value()) continue;
+    state.valid_accuracy = accuracy;
+    if (!state.best_valid_accuracy.has_value() ||
+        *accuracy > *state.best_valid_accuracy) {
+      state.best_valid_accuracy = accuracy;
+      state.best_epoch = epoch;
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<RunState> FindRunningState(const SegmentOptions& segment,
+                                          const GradientBoard& board,
+                                          const RunFolder& folder,
+                                          bool has_digests) {
+  const std::optional<uint64_t> version = board.version();
+  if (!version.has_value()) {
+    return absl::FailedPreconditionError("its segment has no weights yet");
+  }
+  absl::StatusOr<RunFolder::WrittenEpochs> written = folder.ReadMetrics();
+  if (!written.ok()) {
+    return absl::FailedPreconditionError(written.status().message());
+  }
+  const uint64_t steps = segment.steps_per_epoch();
+  const uint64_t epochs = written->valid_accuracies.size();
+  // The metrics of an epoch are written behind its last step and before the
+  // first one of the next.
+  const bool fits =
+      epochs == *version / steps ||
+      (*version % steps == 0 && *version > 0 && epochs == *version / steps - 1);
+  const uint64_t next_seq = epochs * segment.batches_per_epoch;
+  const uint64_t first_seq =
+      BatchesOf(segment, segment.first_version).first_batch;
+  if (!fits || next_seq < first_seq) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "its metrics have ", epochs, " epochs, its segment steps ",
+        segment.first_version, " to ", *version, ", ", steps, " an epoch"));
+  }
+  RunState state;
+  state.batches_per_epoch = segment.batches_per_epoch;
+  state.next_seq = next_seq;
+  FindBest(*written, state);
+  state.metrics_bytes = written->bytes;
+  state.digests_bytes = has_digests ? DigestBytes(next_seq) : 0;
+  return state;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,214 @@
+// Jobs whose scheduler died: the next one goes on with their segment and their
+// daemons, at whatever point they are.
+#include <string>
+#include <utility>
+
+#include "shared/base/hash.h"
+#include "tests/unit/scheduler/jobs/job_run_fixture.h"
+
+namespace fgnn {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::chrono::seconds kLong{60};
+
+// Epochs of 5 batches and 3 steps.
+class TakeOverTest : public JobRunTest {
+ protected:
+  TakeOverTest() {
+    spec_.training.evaluate_every = 0;
+    table_ = JobTable::Open(JobStore::Open(temp_ / "jobs.sqlite").value(),
+                            temp_.path())
+                 .value();
+    JobRequest request;
+    request.spec_bytes = "spec";
+    request.digest = true;
+    id_ = table_->Submit(request)->id;
+    EXPECT_TRUE(table_->StartNext(DeadlineIn(kLong)).has_value());
+    table_->MarkRunning(id_);
+    run_dir_ = table_->Get(id_)->job.run_dir;
+    folder_ = RunFolder::Create(run_dir_, "effective\n").value();
+    SegmentOptions options;
+    options.job_key = HashString(id_);
+    options.num_slots = 6;
+    options.slot_bytes = 8192;
+    options.batches_per_epoch = 5;
+    options.epochs = 4;
+    options.batches_per_step = 2;
+    options.num_parameters = 4;
+    options.optimizer_floats_per_parameter = 0;
+    before_ = JobSegment::Create(id_, options).value();
+    for (const auto& [name, owner] : kOwners) {
+      EXPECT_THAT(calls_.daemon(name).Attach(UniqueFd(::dup(before_->fd())),
+                                             id_, owner),
+                  IsOk());
+    }
+  }
+
+  // Lets the daemons train up to this version, as the dead scheduler did.
+  void TrainTo(uint64_t version) {
+    before_->queue().OpenForSampling(10);
+    before_->board().OpenForTraining(version);
+    const auto there =
+        before_->board().WaitForVersion(version, DeadlineIn(kLong));
+    ASSERT_TRUE(there.ok() && *there);
+  }
+  void WriteMetrics(uint32_t epochs) {
+    EpochSum sum;
+    BatchRecord record;
+    record.num_edges = 100;
+    for (int i = 0; i < 5; ++i) sum.Add(record);
+    for (uint32_t epoch = 0; epoch < epochs; ++epoch) {
+      EXPECT_THAT(folder_->AppendMetrics(MetricsLine({.epoch = epoch}, sum)),
+                  IsOk());
+    }
+  }
+  void WriteDigests(uint64_t batches) {
+    for (uint64_t seq = 0; seq < batches; ++seq) {
+      BatchRecord record;
+      record.seq_plus_one = seq + 1;
+      EXPECT_THAT(folder_->AppendDigests(DigestLine(record)), IsOk());
+    }
+  }
+
+  // The scheduler dies here; the next one runs the job to its end.
+  Job GoOn(bool return_segment = true) {
+    host_.reset();
+    DaemonHostOptions options;
+    options.state_dir = temp_.path();
+    options.version = "test";
+    options.hang.late_after = std::chrono::hours(1);
+    options.interrupted_jobs = {id_};
+    options.expect_survivors = true;
+    host_ = DaemonHost::Start(std::move(options), &calls_).value();
+    calls_.UseHost(host_.get());
+    if (return_segment) {
+      EXPECT_THAT(host_->TakeBack(id_, UniqueFd(::dup(before_->fd()))), IsOk());
+    }
+    for (const auto& [name, owner] : kOwners) RegisterHere(name, id_, owner);
+    table_.reset();
+    table_ = JobTable::Open(JobStore::Open(temp_ / "jobs.sqlite").value(),
+                            temp_.path())
+                 .value();
+    return RunToItsEnd();
+  }
+
+  // Every batch of four epochs is in the weights, the metrics and the digests.
+  void ExpectWhole(const Job& job) {
+    ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+    EXPECT_EQ(ReadRun("checkpoints/epoch-0004.safetensors"), "20");
+    const std::vector<nlohmann::json> metrics = Metrics();
+    ASSERT_EQ(metrics.size(), 4U);
+    for (size_t epoch = 0; epoch < 4; ++epoch) {
+      EXPECT_EQ(metrics[epoch]["epoch"], epoch);
+      EXPECT_EQ(metrics[epoch]["batches"], 5);
+      EXPECT_EQ(metrics[epoch]["edges"], 500);
+    }
+    std::ifstream digests(RunDir() / "batches.crc");
+    int lines = 0;
+    for (std::string line; std::getline(digests, line); ++lines) {
+      EXPECT_THAT(line, testing::StartsWith(absl::StrCat(lines, " ")));
+    }
+    EXPECT_EQ(lines, 20);
+    EXPECT_EQ(Summary()["batches_committed"], 20);
+  }
+  // With these daemons and weights, not from a checkpoint.
+  void ExpectTakenOver(const Job& job) {
+    ExpectWhole(job);
+    EXPECT_THAT(calls_.loaded, IsEmpty());
+    EXPECT_EQ(calls_.profiled_batches, 0U);
+    EXPECT_EQ(before_->board().version(), 12U);  // In the old segment.
+  }
+
+  static constexpr std::pair<const char*, OwnerIndex> kOwners[] = {
+      {"sampler.0", 1}, {"trainer.0", 2}, {"trainer.1", 3}};
+  std::optional<RunFolder> folder_;
+  std::unique_ptr<JobSegment> before_;
+};
+
+TEST_F(TakeOverTest, WithinAnEpoch) {
+  WriteMetrics(1);
+  WriteDigests(7);  // Two of the open epoch.
+  TrainTo(4);
+  before_->board().OpenForTraining(6);
+  ExpectTakenOver(GoOn());
+}
+
+TEST_F(TakeOverTest, BehindTheLastStepOfAnEpoch) {
+  WriteDigests(3);
+  TrainTo(3);
+  ExpectTakenOver(GoOn());
+}
+
+TEST_F(TakeOverTest, BehindTheMetricsOfAnEpoch) {
+  spec_.training.keep_checkpoints = 100;
+  WriteMetrics(1);
+  WriteDigests(5);
+  TrainTo(3);
+  ExpectTakenOver(GoOn());
+  EXPECT_TRUE(HasCheckpoint("epoch-0001"));
+}
+
+TEST_F(TakeOverTest, AtACheckpointWithinAnEpoch) {
+  spec_.training.checkpoint_steps = 5;
+  spec_.training.keep_checkpoints = 100;
+  WriteMetrics(1);
+  WriteDigests(5);
+  TrainTo(5);
+  ExpectTakenOver(GoOn());
+  EXPECT_TRUE(HasCheckpoint("epoch-0001-step-0000000005"));
+}
+
+TEST_F(TakeOverTest, BehindTheLastEpoch) {
+  WriteMetrics(4);
+  WriteDigests(20);
+  before_->queue().OpenForSampling(20);
+  TrainTo(12);
+  ExpectTakenOver(GoOn());
+}
+
+TEST_F(TakeOverTest, WhatADeadDaemonHeldIsDoneByAnother) {
+  const auto attached =
+      Segment::Attach(UniqueFd(::dup(before_->fd())), HashString(id_));
+  FGNN_ASSERT_OK(attached.status());
+  GlobalQueue dead((*attached).get(), 9);
+  before_->queue().OpenForSampling(1);
+  auto slot = dead.ClaimForReading(0, 1, DeadlineIn(kLong));
+  ASSERT_TRUE(slot.ok() && slot->has_value());
+  before_->queue().OpenForSampling(10);
+  before_->board().OpenForTraining(3);
+  ExpectTakenOver(GoOn());
+}
+
+TEST_F(TakeOverTest, ASegmentThatNobodyKeptIsMadeAnew) {
+  WriteDigests(5);
+  TrainTo(3);
+  const Job job = GoOn(/*return_segment=*/false);
+  ExpectWhole(job);
+  EXPECT_GT(calls_.profiled_batches, 0U);
+}
+
+TEST_F(TakeOverTest, MetricsThatDoNotFitTheStepsMeanACheckpoint) {
+  WriteMetrics(2);
+  WriteDigests(10);
+  TrainTo(4);
+  const std::string path =
+      (RunDir() / "checkpoints/epoch-0001.safetensors").string();
+  std::ofstream(path) << "5";
+  RunState state;
+  state.batches_per_epoch = 5;
+  state.next_seq = 5;
+  state.metrics_bytes = fs::file_size(RunDir() / "metrics.jsonl") / 2;
+  state.digests_bytes = DigestBytes(5);
+  calls_.checkpoints[path] = {.version = 3,
+                              .epochs_done = 1,
+                              .seed = 1,
+                              .run_state = RunStateToJson(state)};
+  ExpectWhole(GoOn());
+  EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0001.safetensors"));
+}
+
+}  // namespace
+}  // namespace fgnn
