@@ -20,7 +20,7 @@
 #include "shared/config/checkpoint_name.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
-#include "tests/fault/child_process.h"
+#include "tests/fault/traced_child.h"
 #include "trainer_service/checkpoint/checkpoint.h"
 
 namespace fgnn {
@@ -28,18 +28,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kCannotTrace = 77;
 constexpr int kWriteFailed = 1;
 constexpr uint64_t kOld = 100;
 constexpr uint64_t kNew = 200;
-
-// A stop of the child at one of its system calls.
-struct CallStop {
-  pid_t pid = 0;
-  uint64_t index = 0;   // Of the call, from 0.
-  uint64_t number = 0;  // SYS_write, …
-  bool entering = true;
-};
 
 class CheckpointFaultTest : public testing::Test {
  protected:
@@ -84,37 +75,10 @@ class CheckpointFaultTest : public testing::Test {
         fs::directory_iterator(folder_.path()), fs::directory_iterator()));
   }
 
-  // Writes the new checkpoint in a process that stops at entry and exit of
-  // every system call, where on_stop() says whether it lives on. Returns its
-  // wait status, or -1 if it was killed.
+  // Writes the new checkpoint in a process of its own; as RunTraced().
   int WriteTraced(const std::function<bool(const CallStop&)>& on_stop) {
-    Child child = Child::Start([this] {
-      if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) {
-        ::_exit(kCannotTrace);
-      }
-      ::raise(SIGSTOP);
-      ::_exit(Write(kNew).ok() ? 0 : kWriteFailed);
-    });
-    int status = 0;
-    ::waitpid(child.pid(), &status, 0);
-    if (!WIFSTOPPED(status)) return status;
-    ::ptrace(PTRACE_SETOPTIONS, child.pid(), nullptr, PTRACE_O_TRACESYSGOOD);
-    CallStop stop = {.pid = child.pid()};
-    while (::ptrace(PTRACE_SYSCALL, child.pid(), nullptr, nullptr) == 0 &&
-           ::waitpid(child.pid(), &status, 0) == child.pid() &&
-           WIFSTOPPED(status)) {
-      if (WSTOPSIG(status) != (SIGTRAP | 0x80)) continue;
-      __ptrace_syscall_info call = {};
-      ::ptrace(PTRACE_GET_SYSCALL_INFO, child.pid(), sizeof(call), &call);
-      stop.entering = call.op == PTRACE_SYSCALL_INFO_ENTRY;
-      if (stop.entering) stop.number = call.entry.nr;
-      if (!on_stop(stop)) return -1;
-      if (!stop.entering) ++stop.index;
-    }
-    return status;
-  }
-  static bool CannotTrace(int status) {
-    return WIFEXITED(status) && WEXITSTATUS(status) == kCannotTrace;
+    return RunTraced([this] { return Write(kNew).ok() ? 0 : kWriteFailed; },
+                     on_stop);
   }
 
   TempFolder folder_;
