@@ -57,7 +57,12 @@ absl::StatusOr<RunState> FindRunningState(const SegmentOptions& segment,
   state.next_seq = next_seq;
   FindBest(*written, state);
   state.metrics_bytes = written->bytes;
-  state.digests_bytes = has_digests ? DigestBytes(next_seq) : 0;
+  if (has_digests) {
+    state.digests_bytes = DigestBytes(next_seq);
+  } else {  // What is there is of an earlier run.
+    FGNN_ASSIGN_OR_RETURN(const RunFolder::Lengths lengths, folder.Sync());
+    state.digests_bytes = lengths.digests_bytes;
+  }
   return state;
 }
 
