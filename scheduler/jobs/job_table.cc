@@ -17,8 +17,9 @@ namespace {
 constexpr uint32_t kMaxListed = 10'000;
 constexpr size_t kMaxUnseen = 10'000;
 constexpr int kIdAttempts = 64;
-// A job that takes the service down with it must not do so for ever.
-constexpr uint32_t kMostInterruptions = 5;
+// A job that takes the service down with it must not do so for ever; a service
+// that is killed every second must not cost a job that would have gone on.
+constexpr uint32_t kMostInterruptions = 20;
 
 }  // namespace
 

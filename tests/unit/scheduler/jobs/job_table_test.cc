@@ -90,7 +90,7 @@ TEST_F(JobTableTest, AJobThatWasBeingCancelledIsCancelledByARestart) {
 
 TEST_F(JobTableTest, AJobThatTakesTheServiceDownAgainAndAgainFails) {
   const std::string id = Submit();
-  for (int restart = 0; restart < 6; ++restart) {
+  for (int restart = 0; restart < 21; ++restart) {
     ASSERT_EQ(StateOf(id), JobState::kQueued) << restart;
     ASSERT_EQ(Start().id, id);
     Reopen();
@@ -98,6 +98,17 @@ TEST_F(JobTableTest, AJobThatTakesTheServiceDownAgainAndAgainFails) {
   EXPECT_EQ(StateOf(id), JobState::kFailed);
   EXPECT_THAT(table_->Get(id)->job.error,
               StatusIs(absl::StatusCode::kAborted, HasSubstr("fgnn resume")));
+}
+
+TEST_F(JobTableTest, AJobThatComesFurtherEachTimeGoesOnForEver) {
+  const std::string id = Submit();
+  for (int restart = 0; restart < 100; ++restart) {
+    ASSERT_EQ(StateOf(id), JobState::kQueued) << restart;
+    ASSERT_EQ(Start().id, id);
+    table_->MarkRunning(id);
+    if (restart % 20 == 19) table_->ForgetInterruptions(id);
+    Reopen();
+  }
 }
 
 TEST_F(JobTableTest, AFolderIsResumedByOneJobAtATime) {
