@@ -1,0 +1,153 @@
+"""Rows of daemons that die."""
+
+import datetime
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import harness
+from row import (JOB, TINY, check, committed_of, pids_of, same_run, service_in,
+                 submit, summary_of, wait_for)
+
+KILLS_PER_JOB = 10
+KILLS_PER_QUEUE = 8000  # The test's weights are exact up to there.
+HAS_JOB = ('running', 'completed')
+
+
+def queue_kills(options, chance):
+    """0 batches lost or doubled, 0 slots leaked, 0 hangs"""
+    program = options.bin.parent / 'tests/queue_kill_test'
+    started = time.monotonic()
+    left = options.queue_kills
+    while left > 0:
+        kills = min(left, KILLS_PER_QUEUE)
+        left -= kills
+        seed = chance.randrange(1 << 32)
+        result = subprocess.run(
+            [program], capture_output=True, text=True, timeout=3600,
+            check=False, env={**os.environ, 'FGNN_TEST_SEED': str(seed),
+                              'FGNN_TEST_KILLS': str(kills)})
+        check(result.returncode == 0,
+              f'seed {seed}, {kills} kills: {result.stdout[-2000:]}')
+    return (f'{options.queue_kills} kills of samplers and trainers in '
+            f'{time.monotonic() - started:.0f} s: 0 lost, 0 doubled')
+
+
+def service_kills(options, chance):
+    """digest and weights of a run without faults, whoever is killed"""
+    settings = {**JOB, 'training.epochs': 1500}
+    victims = ['fgnn-sampler', 'fgnn-trainer', 'fgnn-scheduler'] * (
+        -(-options.kills // 3))
+    del victims[options.kills:]
+    chance.shuffle(victims)
+    kills = dict.fromkeys(victims, 0)
+    back, recoveries = [], []
+    jobs = 0
+    with service_in(options) as service:
+        expected = service.run(settings, '--digest')
+        service.fgnn('up')
+        while victims:
+            check(jobs <= options.kills, f'{len(victims)} kills came too late')
+            run_dir = service.folder / f'killed-{jobs}'
+            job = submit(service, settings, run_dir, '--digest')
+            jobs += 1
+            killed = {}
+            for _ in range(min(KILLS_PER_JOB, len(victims))):
+                goal = committed_of(run_dir) + chance.randrange(50, 500)
+                wait_for(lambda: committed_of(run_dir) >= goal or
+                         (run_dir / 'summary.json').exists(), 60, 'progress')
+                if (run_dir / 'summary.json').exists():
+                    break
+                victim = victims.pop()
+                pids = []
+                wait_for(lambda: pids.extend(pids_of(service, victim)) or pids,
+                         60, f'a living {victim}')
+                pid = chance.choice(pids)
+                when = time.time()
+                os.kill(pid, signal.SIGKILL)
+                kills[victim] += 1
+                if victim == 'fgnn-scheduler':
+                    back.append(restart_scheduler(service, pid, job))
+                else:
+                    killed[pid] = when
+            service.fgnn('watch', job)
+            same_run(run_dir, expected)
+            recoveries += recovery_seconds(service, killed)
+            shutil.rmtree(run_dir)
+        service.fgnn('down')
+        check(not service.wait_until_gone(), 'processes are left')
+        check(not service.leftovers(), f'left: {service.leftovers()}')
+    check(not back or max(back) <= 3, f'it was back after {max(back):.1f} s')
+    p99 = sorted(recoveries)[int(len(recoveries) * 0.99)]
+    check(p99 <= 0.25 or len(recoveries) < 100,  # Of a few it says nothing.
+          f'slots of the dead were free after {p99:.3f} s (p99)')
+    counted = ', '.join(f'{count} {name}' for name, count in kills.items())
+    seconds = (f'; the scheduler had the job back within {max(back):.1f} s'
+               if back else '')
+    return (f'killed {counted}: same digests and weights in {jobs} of {jobs} '
+            f'jobs; slots of the dead free after {1000 * p99:.0f} ms (p99 of '
+            f'{len(recoveries)}){seconds}')
+
+
+def recovery_seconds(service, killed):
+    """From each kill to the scheduler's word that the slots are free again.
+
+    Daemons that were not attached held none.
+    """
+    log = (service.state_dir / 'logs/scheduler.log').read_text()
+    seconds = []
+    for when, pid in re.findall(
+            r'^(\S+Z) .* gave back .* \(pid (\d+)\)$', log, re.MULTILINE):
+        if int(pid) in killed:
+            free = datetime.datetime.fromisoformat(when)
+            seconds.append(free.timestamp() - killed[int(pid)])
+    return seconds
+
+
+def restart_scheduler(service, dead, job):
+    """Seconds until another one has the job, whatever that takes."""
+    started = time.monotonic()
+    service.wait_until_gone([dead])
+    service.fgnn('up')
+    wait_for(lambda: service.json('show', job)['state'] in HAS_JOB, 60,
+             'taking the job back')
+    return time.monotonic() - started
+
+
+def submissions(options, chance):
+    """0 acknowledged jobs lost, 0 run twice"""
+    kills = 0
+    with service_in(options) as service:
+        words = service.job_words(TINY)
+        pid = service.json('up')['pid']
+        acknowledged = {}
+        for number in range(options.submissions):
+            run_dir = service.folder / f'run-{number}'
+            client = service.start('submit', *words, '--json', '--run-dir',
+                                   str(run_dir), '--digest')
+            if chance.random() < 0.5:
+                time.sleep(chance.random() * 0.05)
+                os.kill(pid, signal.SIGKILL)
+                kills += 1
+                service.wait_until_gone([pid])
+                pid = service.json('up')['pid']
+            answer, _ = client.communicate(timeout=harness.COMMAND_SECONDS)
+            if client.returncode == 0:
+                acknowledged[json.loads(answer)['job_id']] = run_dir
+        known = {job['job_id'] for job in service.json('jobs')['jobs']}
+        check(set(acknowledged) <= known, 'a job is not known any more')
+        for job, run_dir in acknowledged.items():
+            service.fgnn('watch', job)
+            check(summary_of(run_dir)['state'] == 'completed',
+                  f'job {job} did not complete')
+            lines = (run_dir / 'batches.crc').read_text().splitlines()
+            seqs = [int(line.split()[0]) for line in lines]
+            check(seqs == list(range(len(seqs))) and seqs,
+                  f'job {job} has batches twice or not at all')
+        service.fgnn('down')
+    return (f'{kills} kills while {options.submissions} jobs were submitted: '
+            f'{len(acknowledged)} acknowledged, all ran once')

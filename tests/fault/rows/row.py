@@ -1,0 +1,84 @@
+"""What the rows share: a service's folder, deadlines, and the oracle, which
+reads the run's folder and the kernel alone."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+import time
+
+import harness
+
+JOB = {'training.batches_per_step': 2, 'training.checkpoint_every': 0,
+       'training.checkpoint_steps': 500, 'training.evaluate_every': 0,
+       'samplers': 2, 'trainers': 2, 'limits.restarts': 1000}
+TINY = {'training.epochs': 1, 'training.evaluate_every': 0,
+        'training.checkpoint_every': 0}
+
+
+class Broken(Exception):
+    """A promise that does not hold."""
+
+
+class Skipped(Exception):
+    """A row that this machine cannot run, and what it lacks."""
+
+
+def check(holds, text):
+    if not holds:
+        raise Broken(text)
+
+
+@contextlib.contextmanager
+def service_in(options):
+    """A service's folder of its own, with the small graph in it."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='fgnn-fc-', dir='/tmp'))
+    service = harness.Service(folder)
+    shutil.copytree(options.graph, service.dataset)
+    try:
+        yield service
+    finally:
+        service.kill_all()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def summary_of(run_dir):
+    return json.loads((run_dir / 'summary.json').read_text())
+
+
+def submit(service, settings, run_dir, *words):
+    return service.json('submit', *service.job_words(settings), '--run-dir',
+                        str(run_dir), *words)['job_id']
+
+
+def committed_of(run_dir):
+    """Batches whose digests are written; 0 before there are any."""
+    with contextlib.suppress(OSError):
+        with open(run_dir / 'batches.crc', 'rb') as file:
+            return file.read().count(b'\n')
+    return 0
+
+
+def wait_for(condition, seconds, what):
+    """Polls: what is waited for is another process's files."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        check(time.monotonic() < deadline, f'{what} took over {seconds} s')
+        time.sleep(0.01)
+
+
+def pids_of(service, program):
+    return sorted(pid for pid, name in service.processes().items()
+                  if name == program)
+
+
+def same_run(run_dir, expected):
+    check(summary_of(run_dir)['state'] == 'completed', 'the job did not end')
+    check(summary_of(run_dir)['batches_committed'] ==
+          summary_of(run_dir)['batches_expected'], 'batches are missing')
+    check((run_dir / 'batches.crc').read_bytes() ==
+          (expected / 'batches.crc').read_bytes(), 'the digests differ')
+    check(harness.last_weights(run_dir) == harness.last_weights(expected),
+          'the weights differ')
