@@ -151,3 +151,39 @@ def submissions(options, chance):
         service.fgnn('down')
     return (f'{kills} kills while {options.submissions} jobs were submitted: '
             f'{len(acknowledged)} acknowledged, all ran once')
+
+
+def crash_loop(options, chance):
+    """the job fails and says who died and how; the next one completes"""
+    restarts = chance.randint(1, 4)
+    settings = {**JOB, **harness.ENDLESS, 'samplers': 1,
+                'limits.restarts': restarts}
+    killed = set()
+    with service_in(options) as service:
+        service.fgnn('up')
+        scheduler, = pids_of(service, 'fgnn-scheduler')
+        job = submit(service, settings, service.folder / 'failed')
+        wait_for(lambda: service.json('show', job)['state'] == 'running', 30,
+                 'the job')
+
+        def kill_newcomers():
+            for pid in pids_of(service, 'fgnn-sampler'):
+                if pid not in killed and len(killed) <= restarts:
+                    killed.add(pid)
+                    time.sleep(chance.random() * 0.1)
+                    os.kill(pid, signal.SIGKILL)
+            return service.json('show', job)['state'] == 'failed'
+        wait_for(kill_newcomers, 60, 'the failure')
+        watch = service.fgnn('watch', job, check=False)
+        check(watch.returncode == 1, f'it ended with {watch.returncode}')
+        log = service.state_dir / 'logs/sampler.0.log'
+        for word in ('sampler.0', f'died {restarts + 1} times', 'signal 9',
+                     str(log)):
+            check(word in watch.stderr, f'no "{word}" in {watch.stderr!r}')
+        check(len(killed) == restarts + 1, f'failed after {len(killed)} kills')
+        check(pids_of(service, 'fgnn-scheduler') == [scheduler],
+              'the scheduler is another one')
+        service.run(TINY)
+        service.fgnn('down')
+    return (f'failed at the death no. {restarts + 1} of sampler.0, by signal '
+            '9; the service lives, the next job completed')

@@ -62,10 +62,15 @@ def committed_of(run_dir):
 
 
 def wait_for(condition, seconds, what):
-    """Polls: what is waited for is another process's files."""
+    """Polls: what is waited for is another process's files.
+
+    `what` is words, or a function that finds them in the end.
+    """
     deadline = time.monotonic() + seconds
     while not condition():
-        check(time.monotonic() < deadline, f'{what} took over {seconds} s')
+        if time.monotonic() >= deadline:
+            words = what() if callable(what) else what
+            raise Broken(f'{words} took over {seconds} s')
         time.sleep(0.01)
 
 
