@@ -1,11 +1,16 @@
 """Rows of memory, descriptors and segments."""
 
+import contextlib
 import os
 import pathlib
+import re
 import shutil
 import statistics
 
-from row import check, service_in, submit
+from row import TINY, check, refused, service_in, submit, wait_for
+
+ROOM_MIB = 64
+SLOTS = 512
 
 
 def leaks(options, _):
@@ -47,3 +52,97 @@ def sizes_of(service):
             'rss': int(status.split('VmRSS:')[1].split()[0]),
             'fds': len(os.listdir(f'/proc/{pid}/fd'))}
     return sizes
+
+
+def memory_limit(options, chance):
+    """refused with need and have, exit code 2; nothing is killed or left"""
+    settings = {**TINY, 'samplers': 1, 'trainers': 1}
+    with service_in(options) as service:
+        service.fgnn('up', '--devices', 'cpu:0')
+        tight = f'{chance.randint(1, 48)}MiB'
+        need = refused_need(service, {**settings, 'limits.memory': tight},
+                            tight.removesuffix('MiB'))
+        # A few of its MiB are measured, and not the same twice.
+        most = f'{int(need * 0.9)}MiB'
+        refused_need(service, {**settings, 'limits.memory': most},
+                     most.removesuffix('MiB'))
+        enough = f'{int(need * 1.2)}MiB'
+        service.run({**settings, 'limits.memory': enough})
+        group = measured_in_a_group(service, settings)
+        service.fgnn('down')
+        check(not service.leftovers(), f'left: {service.leftovers()}')
+    return (f'needs {need:.0f} MiB: {tight} and {most} refused, {enough} '
+            f'completed; {group}')
+
+
+def refused_need(service, settings, have):
+    """MiB that the job needs, as its refusal says."""
+    run_dir = service.folder / 'refused'
+    answer = service.fgnn('run', *service.job_words(settings), '--run-dir',
+                          str(run_dir), check=False)
+    refused(answer, 'the job needs', have)
+    check(not run_dir.exists(), f'{run_dir} is left')
+    check(not service.segments(), f'left: {service.segments()}')
+    number, unit = re.search(r'the job needs ([\d.]+) (MiB|GiB)',
+                             answer.stderr).groups()
+    return float(number) * {'MiB': 1, 'GiB': 1024}[unit]
+
+
+def measured_in_a_group(service, settings):
+    """What comes of a limit that the kernel guards, in words."""
+    group = make_group()
+    if group is None:
+        return 'no memory cgroup can be made here'
+    folder, limit, usage, kills = group
+    pids = list(service.processes())
+    try:
+        for pid in pids:
+            (folder / 'cgroup.procs').write_text(str(pid))
+        # What they held before stays with the group that they came from.
+        have = int((folder / usage).read_text()) + (ROOM_MIB << 20)
+        (folder / limit).write_text(str(have))
+        larger = {**settings, 'sampling.batch_size': 1024,
+                  'queue.slots': SLOTS}
+        need = refused_need(service, larger, 'MiB')
+        check(need > ROOM_MIB, f'{need} MiB are not more than {ROOM_MIB}')
+        found = re.search(kills[1], (folder / kills[0]).read_text())
+        check(found is None or found[1] == '0', 'the kernel has killed')
+        check(list(service.processes()) == pids, 'a daemon is another one')
+        (folder / limit).write_text(str(4 << 30))
+        service.run(larger)
+    finally:
+        leave_group(folder)
+    return (f'in a cgroup with {ROOM_MIB} MiB left {need:.0f} MiB were '
+            'refused, in a larger one not')
+
+
+def make_group():
+    """(folder, limit's, usage's, kills' file) of a new cgroup, or None."""
+    mount = pathlib.Path('/sys/fs/cgroup')
+    for parent, names in (
+            (mount, ('memory.max', 'memory.current',
+                     ('memory.events', r'oom_kill (\d+)'))),
+            (mount / 'memory', ('memory.limit_in_bytes',
+                                'memory.usage_in_bytes',
+                                ('memory.oom_control', r'oom_kill (\d+)')))):
+        folder = parent / f'fgnn-fc-{os.getpid()}'
+        try:
+            folder.mkdir()
+        except OSError:
+            continue
+        if (folder / names[0]).exists():
+            return folder, *names
+        folder.rmdir()
+    return None
+
+
+def leave_group(folder):
+    for pid in (folder / 'cgroup.procs').read_text().split():
+        with contextlib.suppress(OSError):
+            (folder.parent / 'cgroup.procs').write_text(pid)
+
+    def is_gone():
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+        return not folder.exists()
+    wait_for(is_gone, 10, f'removing {folder}')

@@ -79,6 +79,15 @@ def pids_of(service, program):
                   if name == program)
 
 
+def refused(answer, *words):
+    """Exit code 2, and one line that has all of `words`."""
+    check(answer.returncode == 2,
+          f'exit code {answer.returncode}: {answer.stderr!r}')
+    check(len(answer.stderr.splitlines()) == 1, f'said {answer.stderr!r}')
+    for word in words:
+        check(word in answer.stderr, f'no "{word}" in {answer.stderr!r}')
+
+
 def same_run(run_dir, expected):
     check(summary_of(run_dir)['state'] == 'completed', 'the job did not end')
     check(summary_of(run_dir)['batches_committed'] ==

@@ -1,14 +1,19 @@
-"""Rows of daemons that stand still, or nearly."""
+"""Rows of time: daemons that stand still, or nearly, and clocks that jump."""
 
 import os
+import pathlib
 import signal
 import subprocess
 import sys
 import time
 
 import harness
-from row import (JOB, check, committed_of, pids_of, same_run, service_in,
-                 submit, wait_for)
+from row import (JOB, Skipped, check, committed_of, pids_of, same_run,
+                 service_in, submit, summary_of, wait_for)
+
+STALL_SECONDS = 3  # Less than what is taken for a hang.
+GROWTH_KIB = 256
+FAKETIME = '*/faketime/libfaketime.so.1'
 
 
 def hang(options, chance):
@@ -55,3 +60,103 @@ def starvation(options, _):
         service.fgnn('down')
     check(restarts == 0, f'{restarts} daemons were killed')
     return f'{len(busy)} busy processes for {options.starve} s: 0 kills'
+
+
+def slow_consumer(options, chance):
+    """samplers block, their memory stays flat, nobody dies, same result"""
+    slots = chance.choice((4, 8, 16))
+    settings = {**JOB, 'training.epochs': 600, 'queue.slots': slots}
+    with service_in(options) as service:
+        service.fgnn('up')
+        expected = service.run(settings, '--digest')
+        run_dir = service.folder / 'slow'
+        job = submit(service, settings, run_dir, '--digest')
+        goal = chance.randrange(200, 1000)
+        wait_for(lambda: committed_of(run_dir) >= goal, 60, 'progress')
+        before = service.processes()
+        trainers = pids_of(service, 'fgnn-trainer')
+        for pid in trainers:
+            os.kill(pid, signal.SIGSTOP)
+        stopped = time.monotonic()
+        try:
+            # Their counters come with heartbeats.
+            time.sleep(STALL_SECONDS / 2)
+            first = sampled(service, job), private_memory(service)
+            time.sleep(STALL_SECONDS / 2)
+            second = sampled(service, job), private_memory(service)
+        finally:
+            for pid in trainers:
+                os.kill(pid, signal.SIGCONT)
+        seconds = time.monotonic() - stopped
+        check(not (run_dir / 'summary.json').exists(), 'it came too late')
+        check(service.processes() == before, 'a daemon is another one')
+        check(first[0] == second[0], f'they sampled on: {first}, {second}')
+        ahead, _ = second[0]
+        check(0 <= ahead <= slots, f'{ahead} batches are in {slots} slots')
+        for pid, kib in second[1].items():
+            check(kib <= first[1][pid] * 1.01 + GROWTH_KIB,
+                  f'sampler {pid} grew from {first[1][pid]} to {kib} KiB')
+        service.fgnn('watch', job)
+        same_run(run_dir, expected)
+        check(summary_of(run_dir)['restarts'] == 0, 'a daemon was restarted')
+        service.fgnn('down')
+    return (f'trainers stopped for {seconds:.1f} s: {ahead} batches ahead in '
+            f'{slots} slots, memory flat, 0 kills, same result')
+
+
+def sampled(service, job):
+    """(batches sampled but not committed, batches sampled) as it says."""
+    progress = service.json('show', job)['progress']
+    batches = sum(executor['batches'] for executor in progress['executors']
+                  if executor['role'] == 'sampler')
+    return batches - progress['batches_committed'], batches
+
+
+def private_memory(service):
+    """{pid: resident KiB that are not shared} of the samplers."""
+    sizes = {}
+    for pid in pids_of(service, 'fgnn-sampler'):
+        status = pathlib.Path(f'/proc/{pid}/status').read_text()
+        sizes[pid] = int(status.split('RssAnon:')[1].split()[0])
+    return sizes
+
+
+def clock_jump(options, chance):
+    """same digests and weights, 0 restarts, when the clock jumps by an hour"""
+    library = next(pathlib.Path('/usr/lib').glob(FAKETIME), None)
+    if library is None:
+        raise Skipped("needs libfaketime; Debian's package is faketime")
+    settings = {**JOB, 'training.epochs': 600}
+    jumps = ['+3600', '-3600']
+    chance.shuffle(jumps)
+    with service_in(options) as service:
+        expected = service.run(settings, '--digest')
+        offset = service.folder / 'offset'
+        set_clock(offset, '+0')
+        service.fgnn('up', env={
+            **os.environ, 'LD_PRELOAD': str(library),
+            'FAKETIME_TIMESTAMP_FILE': str(offset), 'FAKETIME_NO_CACHE': '1',
+            'FAKETIME_DONT_FAKE_MONOTONIC': '1'})
+        run_dir = service.folder / 'jumped'
+        job = submit(service, settings, run_dir, '--digest')
+        for jump in jumps:
+            goal = committed_of(run_dir) + chance.randrange(100, 500)
+            wait_for(lambda: committed_of(run_dir) >= goal, 60, 'progress')
+            set_clock(offset, jump)
+        check(not (run_dir / 'summary.json').exists(), 'it came too late')
+        service.fgnn('watch', job)
+        same_run(run_dir, expected)
+        check(summary_of(run_dir)['restarts'] == 0, 'a daemon was restarted')
+        # The log's times show that the clock did jump.
+        log = (service.state_dir / 'logs/scheduler.log').read_text()
+        hours = {line[:13] for line in log.splitlines() if line[10:11] == 'T'}
+        check(len(hours) >= 3, f'the clock showed only {sorted(hours)}')
+        service.fgnn('down')
+    return f'jumps of {" and ".join(jumps)} s: same result, 0 restarts'
+
+
+def set_clock(offset, words):
+    """At once as a whole: daemons read it whenever they look at the clock."""
+    new = offset.with_suffix('.new')
+    new.write_text(words + '\n')
+    os.replace(new, offset)
