@@ -149,10 +149,13 @@ class Service:
         return found
 
     def kill_all(self):
-        for pid in self.processes():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        self.wait_until_gone()
+        # Again, for what a scheduler started while it was looked for.
+        for _ in range(3):
+            pids = self.processes()
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self.wait_until_gone(pids)
 
 
 def lines_within(stream, seconds):

@@ -67,8 +67,8 @@ def slow_consumer(options, chance):
     slots = chance.choice((4, 8, 16))
     settings = {**JOB, 'training.epochs': 600, 'queue.slots': slots}
     with service_in(options) as service:
-        service.fgnn('up')
         expected = service.run(settings, '--digest')
+        service.fgnn('up')
         run_dir = service.folder / 'slow'
         job = submit(service, settings, run_dir, '--digest')
         goal = chance.randrange(200, 1000)
@@ -126,7 +126,9 @@ def clock_jump(options, chance):
     library = next(pathlib.Path('/usr/lib').glob(FAKETIME), None)
     if library is None:
         raise Skipped("needs libfaketime; Debian's package is faketime")
-    settings = {**JOB, 'training.epochs': 600}
+    # With threads that wait for each other, where there are cores for them.
+    settings = {**JOB, 'training.epochs': 600,
+                'devices': f'[cpu:0-{min(2, os.cpu_count()) - 1}]'}
     jumps = ['+3600', '-3600']
     chance.shuffle(jumps)
     with service_in(options) as service:
@@ -141,7 +143,8 @@ def clock_jump(options, chance):
         job = submit(service, settings, run_dir, '--digest')
         for jump in jumps:
             goal = committed_of(run_dir) + chance.randrange(100, 500)
-            wait_for(lambda: committed_of(run_dir) >= goal, 60, 'progress')
+            wait_for(lambda: committed_of(run_dir) >= goal, 20,
+                     'progress after a jump of the clock')
             set_clock(offset, jump)
         check(not (run_dir / 'summary.json').exists(), 'it came too late')
         service.fgnn('watch', job)
