@@ -1,34 +1,11 @@
 """Bad input is answered with one line that names it, and exit code 2."""
 
-import ast
 import os
 import shutil
 import struct
 
 import harness
-
-
-class Array:
-    """A .npy file of which single values can be changed in place."""
-
-    def __init__(self, path):
-        self.path = path
-        with open(path, 'rb') as file:
-            assert file.read(6) == b'\x93NUMPY'
-            major, _ = file.read(2)
-            size, = (struct.unpack('<H', file.read(2)) if major == 1 else
-                     struct.unpack('<I', file.read(4)))
-            self.header = ast.literal_eval(file.read(size).decode('latin1'))
-            self.offset = file.tell()
-
-    def put(self, index, *values):
-        code = {'<i8': 'q', '<u4': 'I', '<f4': 'f'}[self.header['descr']]
-        item = struct.calcsize('<' + code)
-        size = os.path.getsize(self.path)
-        start = self.offset + index * item if index >= 0 else size + index * item
-        with open(self.path, 'r+b') as file:
-            file.seek(start)
-            file.write(struct.pack(f'<{len(values)}{code}', *values))
+from npy_array import Array
 
 
 def write_empty_ids(path):

@@ -1,41 +1,12 @@
 """Rows of datasets that are not what they say."""
 
-import ast
 import os
 import shutil
-import struct
 
+from npy_array import Array
 from row import TINY, check, refused, service_in
 
-CODES = {'<i8': 'q', '<u4': 'I', '<i4': 'i', '<f4': 'f'}
 NAN = float('nan')
-
-
-class Array:
-    """A .npy file of which single values can be changed in place."""
-
-    def __init__(self, path):
-        self.path = path
-        with open(path, 'rb') as file:
-            magic, major = file.read(6), file.read(2)[0]
-            check(magic == b'\x93NUMPY', f'{path} is no array')
-            form = '<H' if major == 1 else '<I'
-            size, = struct.unpack(form, file.read(struct.calcsize(form)))
-            self.header = ast.literal_eval(file.read(size).decode('latin1'))
-            self.start = file.tell()
-        self.code = '<' + CODES[self.header['descr']]
-        self.item = struct.calcsize(self.code)
-        self.count = (os.path.getsize(path) - self.start) // self.item
-
-    def get(self, index):
-        with open(self.path, 'rb') as file:
-            file.seek(self.start + index * self.item)
-            return struct.unpack(self.code, file.read(self.item))[0]
-
-    def put(self, index, value):
-        with open(self.path, 'r+b') as file:
-            file.seek(self.start + index * self.item)
-            file.write(struct.pack(self.code, value))
 
 
 def corrupt_dataset(options, chance):

@@ -115,11 +115,13 @@ def leftovers(options, chance):
                 same_run(run_dir, expected)
             service.kill_all()
     return (f'{len(outcomes)} kinds: {sum(outcomes)} times up, within '
-            f'{slowest:.2f} s; {outcomes.count(False)} damaged databases named')
+            f'{slowest:.2f} s; {outcomes.count(False)} damaged databases '
+            'named')
 
 
 def sockets_in(folder, names):
-    return [name for name in names if (pathlib.Path(folder) / name).is_socket()]
+    folder = pathlib.Path(folder)
+    return [name for name in names if (folder / name).is_socket()]
 
 
 def sockets(state, _, chance):
@@ -195,8 +197,8 @@ def database_is_garbage(state, _, chance):
     database.write_bytes(chance.randbytes(database.stat().st_size))
 
 
-LEAVINGS = (sockets, lock_of_another, half_made_files, wal_is_empty, wal_is_cut,
-            wal_is_flipped, index_is_garbage, database_is_empty,
+LEAVINGS = (sockets, lock_of_another, half_made_files, wal_is_empty,
+            wal_is_cut, wal_is_flipped, index_is_garbage, database_is_empty,
             database_is_cut, database_is_garbage)
 # What was synced was synced: a disk that loses it loses the job with it.
 MAY_LOSE_JOBS = (wal_is_empty, wal_is_cut, wal_is_flipped, database_is_empty)

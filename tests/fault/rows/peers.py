@@ -130,7 +130,7 @@ def descriptors_of(service):
 
 
 def further_descriptors(service, before):
-    """What daemons have open that had not `before`; empty: all is as it was."""
+    """What daemons have open that they had not `before`."""
     now = descriptors_of(service)
     check(now.keys() == before.keys(), f'{list(now)} are not {list(before)}')
     return [link for pid, links in now.items() for link in
@@ -252,7 +252,7 @@ def version_skew(options, chance):
 
 
 def make_other_version(program, chance):
-    """Changes the version in the program's file; what it was and what it is."""
+    """Changes the version in the program's file; both of them."""
     _, ours = subprocess.run(
         [harness.BIN_DIR / 'fgnn', '--version'], capture_output=True,
         text=True, check=True, timeout=60).stdout.split()

@@ -3,7 +3,6 @@ reads the run's folder and the kernel alone."""
 
 import contextlib
 import json
-import os
 import pathlib
 import shutil
 import tempfile

@@ -1,0 +1,35 @@
+"""A .npy file, to be damaged."""
+
+import ast
+import os
+import struct
+
+CODES = {'<i8': 'q', '<u4': 'I', '<i4': 'i', '<f4': 'f'}
+
+
+class Array:
+    """A .npy file of which single values can be changed in place."""
+
+    def __init__(self, path):
+        self.path = path
+        with open(path, 'rb') as file:
+            assert file.read(6) == b'\x93NUMPY'
+            major, _ = file.read(2)
+            form = '<H' if major == 1 else '<I'
+            size, = struct.unpack(form, file.read(struct.calcsize(form)))
+            self.header = ast.literal_eval(file.read(size).decode('latin1'))
+            self.start = file.tell()
+        self.code = CODES[self.header['descr']]
+        self.item = struct.calcsize('<' + self.code)
+        self.count = (os.path.getsize(path) - self.start) // self.item
+
+    def get(self, index):
+        with open(self.path, 'rb') as file:
+            file.seek(self.start + index * self.item)
+            return struct.unpack('<' + self.code, file.read(self.item))[0]
+
+    def put(self, index, *values):
+        """From `index` on; a negative one counts from the end."""
+        with open(self.path, 'r+b') as file:
+            file.seek(self.start + index % self.count * self.item)
+            file.write(struct.pack(f'<{len(values)}{self.code}', *values))
