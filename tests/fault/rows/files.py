@@ -72,7 +72,7 @@ def full_disk(options, _):
 
 def leftovers(options, chance):
     """up within 2 s whatever is left; what cannot be read is named at once"""
-    settings = {**TINY, 'training.epochs': 300,
+    settings = {**TINY, 'training.epochs': 150,
                 'training.checkpoint_steps': 100}
     slowest = 0
     outcomes = []
