@@ -32,6 +32,8 @@ constexpr absl::string_view kDoneWord = "ok";
 constexpr absl::string_view kErrorWord = "error";
 // A peer sends its request right after it has connected.
 constexpr std::chrono::milliseconds kRequestTimeout{1'000};
+constexpr std::chrono::milliseconds kLook{200};
+constexpr size_t kMostConnections = 64;
 constexpr int kBacklog = 64;
 
 struct Packet {
@@ -39,11 +41,29 @@ struct Packet {
   UniqueFd fd;
 };
 
-// Room for the control message of one descriptor, aligned as it must be.
+// Room for the control message of one descriptor, aligned as it must be. The
+// padding behind it takes a second one.
 union ControlBuffer {
   cmsghdr header;
   char bytes[CMSG_SPACE(sizeof(int))];
 };
+
+// Every descriptor that came along, so that none stays open unowned.
+std::vector<UniqueFd> TakeDescriptors(const msghdr& message) {
+  std::vector<UniqueFd> taken;
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr || header->cmsg_level != SOL_SOCKET ||
+      header->cmsg_type != SCM_RIGHTS) {
+    return taken;
+  }
+  const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+  for (size_t i = 0; i < count; ++i) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+    taken.emplace_back(fd);
+  }
+  return taken;
+}
 
 // Until `fd` has one of `events` (or is closed); DeadlineExceeded.
 absl::Status WaitFor(int fd, int16_t events, Deadline deadline,
@@ -100,15 +120,12 @@ absl::StatusOr<Packet> ReceivePacket(int socket, Deadline deadline,
       ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (received < 0) return ErrnoToStatus(errno, what);
   Packet packet;
-  // The buffer has room for one descriptor, so the kernel keeps further ones.
-  if (const cmsghdr* header = CMSG_FIRSTHDR(&message);
-      header != nullptr && header->cmsg_level == SOL_SOCKET &&
-      header->cmsg_type == SCM_RIGHTS &&
-      header->cmsg_len == CMSG_LEN(sizeof(int))) {
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(header), sizeof(int));
-    packet.fd.Reset(fd);
+  std::vector<UniqueFd> descriptors = TakeDescriptors(message);
+  if (descriptors.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": more than one descriptor"));
   }
+  if (!descriptors.empty()) packet.fd = std::move(descriptors.front());
   if (received == 0) {
     return absl::UnavailableError(absl::StrCat(what, ": the peer went away"));
   }
@@ -158,38 +175,66 @@ struct DescriptorServer::State {
         stop(std::move(stop_fd)),
         handlers(std::move(request_handlers)) {}
 
+  struct Connection {
+    UniqueFd fd;
+    Deadline until;  // It has to ask.
+  };
+
   void Run();
-  void Accept();
-  // What the connection asks for, answered on it.
+  void Accept(Deadline now);
+  // Answers what the connection asks, or what is wrong with it.
+  void Serve(int connection);
   absl::Status Answer(int connection);
 
   SocketName name;
   UniqueFd listener;
   UniqueFd stop;
   DescriptorHandlers handlers;
+  std::vector<Connection> waiting;  // Oldest first. Of the thread alone.
   Thread thread;
 };
 
 void DescriptorServer::State::Run() {
   while (true) {
-    pollfd fds[] = {{stop.get(), POLLIN, 0}, {listener.get(), POLLIN, 0}};
-    // Woken by the stop descriptor; the limit is there so that a lost wake-up
-    // could not hang the process.
-    ::poll(fds, 2, /*timeout=*/1'000);
+    std::vector<pollfd> fds = {{stop.get(), POLLIN, 0},
+                               {listener.get(), POLLIN, 0}};
+    for (const Connection& connection : waiting) {
+      fds.push_back({connection.fd.get(), POLLIN, 0});
+    }
+    // Woken by the stop descriptor; the limit is there for connections that
+    // ask nothing, and so that a lost wake-up could not hang the process.
+    ::poll(fds.data(), static_cast<nfds_t>(fds.size()),
+           static_cast<int>(kLook.count()));
     if (fds[0].revents != 0) return;
-    if (fds[1].revents != 0) Accept();
+    const Deadline now = MonotonicClock::now();
+    std::vector<Connection> still;
+    for (size_t i = 0; i < waiting.size(); ++i) {
+      if (fds[i + 2].revents != 0 || now >= waiting[i].until) {
+        Serve(waiting[i].fd.get());
+      } else {
+        still.push_back(std::move(waiting[i]));
+      }
+    }
+    waiting = std::move(still);
+    if (fds[1].revents != 0) Accept(now);
   }
 }
 
-void DescriptorServer::State::Accept() {
-  const UniqueFd connection(::accept4(listener.get(), nullptr, nullptr,
-                                      SOCK_CLOEXEC | SOCK_NONBLOCK));
+void DescriptorServer::State::Accept(Deadline now) {
+  UniqueFd connection(::accept4(listener.get(), nullptr, nullptr,
+                                SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!connection.valid()) return;  // It went away before it was accepted.
-  const absl::Status answered = Answer(connection.get());
+  // Silent ones must not keep others out.
+  if (waiting.size() == kMostConnections) waiting.erase(waiting.begin());
+  waiting.push_back({std::move(connection), now + kRequestTimeout});
+}
+
+void DescriptorServer::State::Serve(int connection) {
+  const absl::Status answered = Answer(connection);
   if (answered.ok()) return;
   LogWarning("refused a descriptor: {}", MessageOf(answered));
   const absl::Status told = SendPacket(
-      connection.get(),
+      connection,
       absl::StrCat(kErrorWord, " ", static_cast<int>(answered.code()), " ",
                    answered.message().substr(0, kMaxPacketBytes / 2)),
       /*fd=*/-1, "send an error");
@@ -199,7 +244,7 @@ void DescriptorServer::State::Accept() {
 absl::Status DescriptorServer::State::Answer(int connection) {
   const std::string what = absl::StrCat("request on ", name.path().string());
   absl::StatusOr<Packet> request =
-      ReceivePacket(connection, DeadlineIn(kRequestTimeout), what);
+      ReceivePacket(connection, Deadline::min(), what);
   if (!request.ok()) return request.status();
   // After the request was read: closing a socket with unread bytes would take
   // the reply with it.

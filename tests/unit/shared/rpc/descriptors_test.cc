@@ -10,8 +10,12 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
+#include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "shared/base/thread.h"
 #include "shared/rpc/socket_name.h"
@@ -46,13 +50,30 @@ class DescriptorServerTest : public testing::Test {
   }
 
   // What a client that does not know the protocol gets back.
-  std::string SendRaw(const std::string& packet) {
+  std::string SendRaw(const std::string& packet,
+                      const std::vector<int>& descriptors = {}) {
     const UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     const sockaddr_un address = *MakeSocketAddress(path_);
     EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address),
                         sizeof(address)),
               0);
-    EXPECT_EQ(::send(fd.get(), packet.data(), packet.size(), MSG_NOSIGNAL),
+    iovec part = {const_cast<char*>(packet.data()), packet.size()};
+    msghdr message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    std::vector<std::byte> control(
+        CMSG_SPACE(descriptors.size() * sizeof(int)));
+    if (!descriptors.empty()) {
+      message.msg_control = control.data();
+      message.msg_controllen = control.size();
+      cmsghdr* header = CMSG_FIRSTHDR(&message);
+      header->cmsg_level = SOL_SOCKET;
+      header->cmsg_type = SCM_RIGHTS;
+      header->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+      std::memcpy(CMSG_DATA(header), descriptors.data(),
+                  descriptors.size() * sizeof(int));
+    }
+    EXPECT_EQ(::sendmsg(fd.get(), &message, MSG_NOSIGNAL),
               static_cast<ssize_t>(packet.size()));
     std::array<char, 4096> reply;
     const ssize_t size = ::recv(fd.get(), reply.data(), reply.size(), 0);
@@ -111,6 +132,43 @@ TEST_F(DescriptorServerTest, TakesBackTheVeryFile) {
   EXPECT_EQ(ours.st_ino, theirs.st_ino);
   // Without a descriptor there is nothing to take.
   EXPECT_THAT(SendRaw("return job-1"), HasSubstr("with a descriptor"));
+}
+
+TEST_F(DescriptorServerTest, OwnsEveryDescriptorThatItIsSent) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server, Start());
+  const auto num_open = [] {
+    return std::distance(fs::directory_iterator("/proc/self/fd"),
+                         fs::directory_iterator());
+  };
+  // Once, for what the process opens with its first request.
+  EXPECT_THAT(SendRaw("junk", {segment_.get(), segment_.get()}),
+              HasSubstr("more than one descriptor"));
+  const auto before = num_open();
+  for (int i = 0; i < 10; ++i) {
+    SendRaw("junk", {segment_.get(), segment_.get()});
+    SendRaw("junk", {segment_.get()});
+  }
+  // The server closes its end right behind its answer.
+  const Deadline deadline = Soon();
+  while (num_open() > before && MonotonicClock::now() < deadline) {
+    EXPECT_THAT(RequestSegment(path_, "job-1", Soon()), IsOk());
+  }
+  EXPECT_EQ(num_open(), before);
+}
+
+TEST_F(DescriptorServerTest, SilentConnectionsKeepNobodyWaiting) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server, Start());
+  const sockaddr_un address = *MakeSocketAddress(path_);
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 200; ++i) {
+    silent.emplace_back(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(
+        ::connect(silent.back().get(),
+                  reinterpret_cast<const sockaddr*>(&address), sizeof(address)),
+        0);
+  }
+  // One after the other they would take 64 s at least.
+  EXPECT_THAT(RequestSegment(path_, "job-1", Soon()), IsOk());
 }
 
 TEST_F(DescriptorServerTest, NobodyTakesBackWhatIsNotAskedFor) {
