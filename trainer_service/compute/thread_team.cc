@@ -2,18 +2,19 @@
 
 #include <pthread.h>
 
+#include <chrono>
 #include <exception>
 #include <new>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
+#include "shared/base/clock.h"
 
 namespace fgnn {
 namespace {
 
 // Wake-ups are never lost; a limit makes a mistake of ours slow, not stuck.
-constexpr absl::Duration kLongestWait = absl::Seconds(1);
+constexpr std::chrono::seconds kLongestWait{1};
 
 }  // namespace
 
@@ -27,9 +28,10 @@ ThreadTeam::ThreadTeam(int num_threads) {
 
 ThreadTeam::~ThreadTeam() {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     stop_ = true;
   }
+  called_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -42,12 +44,12 @@ void ThreadTeam::TakeTasks(Task task, int worker) {
       task(mine, worker);
     }
   } catch (const std::bad_alloc&) {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     failure_.Update(absl::ResourceExhaustedError(
         "out of memory while computing; smaller batches or fewer threads need "
         "less"));
   } catch (const std::exception& error) {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     failure_.Update(absl::InternalError(
         absl::StrCat("a computation failed: ", error.what())));
   }
@@ -59,11 +61,9 @@ void ThreadTeam::Work(int worker) {
   for (;;) {
     const Task* task = nullptr;
     {
-      absl::MutexLock lock(&mutex_);
-      const auto called = [this, &seen]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-        return stop_ || loop_ != seen;
-      };
-      if (!mutex_.AwaitWithTimeout(absl::Condition(&called), kLongestWait)) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      if (!called_.wait_until(lock, DeadlineIn(kLongestWait),
+                              [&] { return stop_ || loop_ != seen; })) {
         continue;
       }
       if (stop_) return;
@@ -71,14 +71,14 @@ void ThreadTeam::Work(int worker) {
       task = task_;
     }
     TakeTasks(*task, worker);
-    absl::MutexLock lock(&mutex_);
-    --working_;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (--working_ == 0) done_.notify_one();
   }
 }
 
 absl::Status ThreadTeam::Run(int64_t num_tasks, Task task) {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     failure_ = absl::OkStatus();
     next_task_.store(0, std::memory_order_relaxed);
     num_tasks_.store(num_tasks, std::memory_order_relaxed);
@@ -87,14 +87,13 @@ absl::Status ThreadTeam::Run(int64_t num_tasks, Task task) {
       task_ = &task;
       working_ = static_cast<int>(threads_.size());
       ++loop_;
+      called_.notify_all();
     }
   }
   TakeTasks(task, /*worker=*/0);
-  absl::MutexLock lock(&mutex_);
-  const auto done = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return working_ == 0;
-  };
-  while (!mutex_.AwaitWithTimeout(absl::Condition(&done), kLongestWait)) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!done_.wait_until(lock, DeadlineIn(kLongestWait),
+                           [this] { return working_ == 0; })) {
   }
   return failure_;
 }

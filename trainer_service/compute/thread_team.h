@@ -3,14 +3,14 @@
 #define FGNN_TRAINER_SERVICE_COMPUTE_THREAD_TEAM_H_
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 
 namespace fgnn {
 
@@ -48,12 +48,17 @@ class ThreadTeam {
   void Work(int worker);
   void TakeTasks(Task task, int worker);
 
-  absl::Mutex mutex_;
-  uint64_t loop_ ABSL_GUARDED_BY(mutex_) = 0;  // Rises with every Run().
-  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  int working_ ABSL_GUARDED_BY(mutex_) = 0;
-  const Task* task_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  // absl::Mutex waits by the wall clock, which may jump.
+  std::mutex mutex_;
+  std::condition_variable called_;  // loop_ or stop_ has changed.
+  std::condition_variable done_;    // working_ is 0.
+  // The following are guarded by mutex_.
+  uint64_t loop_ = 0;  // Rises with every Run().
+  bool stop_ = false;
+  int working_ = 0;
+  const Task* task_ = nullptr;
+  absl::Status failure_;
+
   std::atomic<int64_t> next_task_ = 0;
   std::atomic<int64_t> num_tasks_ = 0;
   std::atomic<uint64_t> tasks_begun_ = 0;
