@@ -138,10 +138,8 @@ def submissions(options, chance):
             answer, _ = client.communicate(timeout=harness.COMMAND_SECONDS)
             if client.returncode == 0:
                 acknowledged[json.loads(answer)['job_id']] = run_dir
-        known = {job['job_id'] for job in service.json('jobs')['jobs']}
-        check(set(acknowledged) <= known, 'a job is not known any more')
         for job, run_dir in acknowledged.items():
-            service.fgnn('watch', job)
+            service.fgnn('watch', job)  # Fails for a job that is not known.
             check(summary_of(run_dir)['state'] == 'completed',
                   f'job {job} did not complete')
             lines = (run_dir / 'batches.crc').read_text().splitlines()
