@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,9 +18,19 @@ namespace {
 constexpr uint32_t kMaxListed = 10'000;
 constexpr size_t kMaxUnseen = 10'000;
 constexpr int kIdAttempts = 64;
-// A job that takes the service down with it must not do so for ever; a service
-// that is killed every second must not cost a job that would have gone on.
-constexpr uint32_t kMostInterruptions = 20;
+// A job may be what takes the service down: after so many interruptions in a
+// row it waits before it is started again, longer each time, so that others go
+// on and somebody can cancel it. It is not failed: a service that is killed
+// again and again must not cost a job.
+constexpr uint32_t kFreeInterruptions = 5;
+constexpr std::chrono::seconds kLongestHold{60};
+
+std::chrono::seconds HoldAfter(uint32_t interruptions) {
+  if (interruptions <= kFreeInterruptions) return std::chrono::seconds(0);
+  const uint32_t doublings =
+      std::min<uint32_t>(interruptions - kFreeInterruptions - 1, 10);
+  return std::min(std::chrono::seconds(1 << doublings), kLongestHold);
+}
 
 }  // namespace
 
@@ -53,6 +64,7 @@ absl::Status JobTable::RecoverJobs() {
     const std::string id = job.id;
     Active& active = active_[id];
     active.job = std::move(job);
+    active.held_until = DeadlineIn(HoldAfter(active.job.interruptions));
     any_submitted_ = true;
   }
   return absl::OkStatus();
@@ -64,21 +76,17 @@ absl::Status JobTable::RecoverInterruptedLocked(Job& job) {
     job.state = JobState::kCancelled;
     job.error =
         absl::CancelledError("cancelled; the service ended before the job had");
-  } else if (job.interruptions > kMostInterruptions) {
-    job.state = JobState::kFailed;
-    job.error = absl::AbortedError(absl::StrCat(
-        "the service ended ", job.interruptions,
-        " times while the job ran; see its log, then 'fgnn resume ", job.id,
-        "'"));
+    job.finished_ms = UnixMilliseconds();
+    LogWarning("job {}: {}", job.id, MessageOf(job.error));
   } else {
     job.state = JobState::kQueued;
     job.resume = true;
     job.progress.phase = "queued";
-    LogWarning("job {}: the service ended while it ran; it goes on", job.id);
-    return store_.Update(job);
+    LogWarning(
+        "job {}: the service ended while it ran, {} times by now; it "
+        "goes on in {} s",
+        job.id, job.interruptions, HoldAfter(job.interruptions).count());
   }
-  job.finished_ms = UnixMilliseconds();
-  LogWarning("job {}: {}", job.id, MessageOf(job.error));
   return store_.Update(job);
 }
 
@@ -264,11 +272,23 @@ JobTable::Counts JobTable::counts() const {
 
 std::optional<Job> JobTable::StartNext(Deadline deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
-  const bool found = changed_.wait_until(
-      lock, deadline, [this] { return closed_ || !queue_.empty(); });
-  if (!found || closed_) return std::nullopt;
-  Active& active = active_.at(queue_.front());
-  queue_.erase(queue_.begin());
+  std::vector<std::string>::iterator next;
+  while (true) {
+    const Deadline now = MonotonicClock::now();
+    next = std::find_if(queue_.begin(), queue_.end(), [&](const auto& id) {
+      return active_.at(id).held_until <= now;
+    });
+    if (closed_) return std::nullopt;
+    if (next != queue_.end()) break;
+    if (now >= deadline) return std::nullopt;
+    Deadline until = deadline;
+    for (const std::string& id : queue_) {
+      until = std::min(until, active_.at(id).held_until);
+    }
+    changed_.wait_until(lock, until);
+  }
+  Active& active = active_.at(*next);
+  queue_.erase(next);
   active.job.started_ms = UnixMilliseconds();
   active.job.progress.phase = "preparing";
   GoLocked(active, JobState::kPreparing);

@@ -44,8 +44,8 @@ struct JobVersion {
 class JobTable {
  public:
   // Jobs of `store` that ran when the service ended are queued again, before
-  // all others, to go on where they are; failed if that happened too often
-  // without an epoch between. Queued ones stay queued.
+  // all others, to go on where they are; held back for a while if that
+  // happened often without an epoch between. Queued ones stay queued.
   static absl::StatusOr<std::unique_ptr<JobTable>> Open(
       JobStore store, std::filesystem::path state_dir,
       size_t max_queued = kMaxQueuedJobs);
@@ -89,7 +89,8 @@ class JobTable {
   Counts counts() const;
 
   // ---- For the thread that runs jobs.
-  // The oldest queued job, now PREPARING. nullopt at the deadline.
+  // The oldest queued job that is not held back, now PREPARING. nullopt at the
+  // deadline.
   std::optional<Job> StartNext(Deadline deadline);
   void MarkRunning(const std::string& id);
   // It came further since the service started.
@@ -112,7 +113,8 @@ class JobTable {
   struct Active {
     Job job;
     uint64_t change = 1;
-    absl::Status cancel;  // Why, once somebody asked.
+    absl::Status cancel;                    // Why, once somebody asked.
+    Deadline held_until = Deadline::min();  // Not started before.
   };
 
   JobTable(JobStore store, std::filesystem::path state_dir, size_t max_queued);

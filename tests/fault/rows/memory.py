@@ -18,7 +18,8 @@ def leaks(options, _):
     tiny = {'training.epochs': 1, 'training.evaluate_every': 1,
             'training.checkpoint_every': 1}
     with service_in(options) as service:
-        service.fgnn('up')
+        # Where the jobs run, so that one pair of daemons serves them all.
+        service.fgnn('up', '--devices', 'cpu:0')
         samples = []
         for number in range(options.jobs):
             run_dir = service.folder / 'run'
