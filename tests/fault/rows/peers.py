@@ -91,7 +91,7 @@ def ran_once(run_dir):
 
 def junk(options, chance):
     """every server lives, the job ends right, no descriptor stays open"""
-    settings = {**JOB, 'training.epochs': 400, 'samplers': 1, 'trainers': 1}
+    settings = {**JOB, 'training.epochs': 1500, 'samplers': 1, 'trainers': 1}
     sent = 0
     with service_in(options) as service:
         service.fgnn('up', '--devices', 'cpu:0')

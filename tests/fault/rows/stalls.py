@@ -66,7 +66,7 @@ def starvation(options, _):
 def slow_consumer(options, chance):
     """samplers block, their memory stays flat, nobody dies, same result"""
     slots = chance.choice((4, 8, 16))
-    settings = {**JOB, 'training.epochs': 300, 'queue.slots': slots}
+    settings = {**JOB, 'training.epochs': 800, 'queue.slots': slots}
     with service_in(options) as service:
         expected = service.run(settings, '--digest')
         service.fgnn('up')
@@ -131,7 +131,7 @@ def clock_jump(options, chance):
     if library is None:
         raise Skipped("needs libfaketime; Debian's package is faketime")
     # With threads that wait for each other, where there are cores for them.
-    settings = {**JOB, 'training.epochs': 300,
+    settings = {**JOB, 'training.epochs': 600,
                 'devices': f'[cpu:0-{min(2, os.cpu_count()) - 1}]'}
     jumps = ['+3600', '-3600']
     chance.shuffle(jumps)
