@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -221,12 +222,14 @@ void DescriptorServer::State::Run() {
 }
 
 void DescriptorServer::State::Accept(Deadline now) {
-  UniqueFd connection(::accept4(listener.get(), nullptr, nullptr,
-                                SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!connection.valid()) return;  // It went away before it was accepted.
-  // Silent ones must not keep others out.
-  if (waiting.size() == kMostConnections) waiting.erase(waiting.begin());
-  waiting.push_back({std::move(connection), now + kRequestTimeout});
+  for (size_t i = 0; i < kMostConnections; ++i) {
+    UniqueFd connection(::accept4(listener.get(), nullptr, nullptr,
+                                  SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!connection.valid()) return;  // No more, or it went away before.
+    // Silent ones must not keep others out.
+    if (waiting.size() == kMostConnections) waiting.erase(waiting.begin());
+    waiting.push_back({std::move(connection), now + kRequestTimeout});
+  }
 }
 
 void DescriptorServer::State::Serve(int connection) {
@@ -244,7 +247,7 @@ void DescriptorServer::State::Serve(int connection) {
 absl::Status DescriptorServer::State::Answer(int connection) {
   const std::string what = absl::StrCat("request on ", name.path().string());
   absl::StatusOr<Packet> request =
-      ReceivePacket(connection, Deadline::min(), what);
+      ReceivePacket(connection, MonotonicClock::now(), what);
   if (!request.ok()) return request.status();
   // After the request was read: closing a socket with unread bytes would take
   // the reply with it.
@@ -302,23 +305,44 @@ DescriptorServer::~DescriptorServer() {
 
 namespace {
 
+absl::Status LimitSends(int socket, Deadline deadline,
+                        const std::string& what) {
+  // 0 would mean for ever.
+  const auto left = std::max(std::chrono::ceil<std::chrono::microseconds>(
+                                 deadline - MonotonicClock::now()),
+                             std::chrono::microseconds(1'000));
+  timeval limit = {};
+  limit.tv_sec = left.count() / 1'000'000;
+  limit.tv_usec = left.count() % 1'000'000;
+  if (::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) !=
+      0) {
+    return ErrnoToStatus(errno, what);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Packet> Exchange(const std::filesystem::path& socket_path,
                                 const std::string& request, int fd,
                                 Deadline deadline, const std::string& what) {
   FGNN_ASSIGN_OR_RETURN(const sockaddr_un address,
                         MakeSocketAddress(socket_path));
-  const UniqueFd socket(
-      ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return ErrnoToStatus(errno, what);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address),
-                sizeof(address)) != 0) {
-    const int error = errno;
-    if (error != ENOENT && error != ECONNREFUSED && error != EAGAIN) {
-      return ErrnoToStatus(error, what);
-    }
+  int error = EINTR;
+  while (error == EINTR && MonotonicClock::now() < deadline) {
+    // A connect waits for room among those that are not accepted yet.
+    FGNN_RETURN_IF_ERROR(LimitSends(socket.get(), deadline, what));
+    const int result =
+        ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address),
+                  sizeof(address));
+    error = result == 0 ? 0 : errno;
+  }
+  if (error == ENOENT || error == ECONNREFUSED || error == EAGAIN ||
+      error == EINTR) {
     return absl::UnavailableError(
         absl::StrCat(what, ": ", std::strerror(error)));
   }
+  if (error != 0) return ErrnoToStatus(error, what);
   FGNN_RETURN_IF_ERROR(PeerOf(socket.get(), what).status());
   FGNN_RETURN_IF_ERROR(SendPacket(socket.get(), request, fd, what));
   return ReceivePacket(socket.get(), deadline, what);
