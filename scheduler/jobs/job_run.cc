@@ -7,12 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/jobs/resume_point.h"
-#include "scheduler/jobs/take_over.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
-#include "shared/device/memory.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -21,8 +18,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kTick{100};
-// Enough to meet a large batch, few enough to be done in a moment.
-constexpr uint32_t kProfiledBatches = 8;
 // Checkpoints that fail in a row before the job does.
 constexpr int kLostCheckpoints = 3;
 constexpr milliseconds kMemoryLook{1'000};
@@ -84,120 +79,6 @@ void JobRun::EnterPhase(const std::string& phase) {
   });
 }
 
-absl::Status JobRun::Prepare() {
-  if (job_.resume) {
-    EnterPhase("looking for its daemons");
-    FGNN_ASSIGN_OR_RETURN(const bool taken_over, TakeOver());
-    if (taken_over) return absl::OkStatus();
-  }
-  EnterPhase("validating data");
-  // The daemons start up while the data is validated.
-  FGNN_RETURN_IF_ERROR(executors_.Start());
-  FGNN_ASSIGN_OR_RETURN(dataset_, ValidateDataset(spec_.dataset));
-  EnterPhase("starting daemons");
-  FGNN_RETURN_IF_ERROR(executors_.WaitUntilRegistered());
-  EnterPhase("measuring");
-  FGNN_ASSIGN_OR_RETURN(segment_, Plan(dataset_));
-  ShowSize();
-  FGNN_RETURN_IF_ERROR(OpenFolder());
-  EnterPhase("attaching daemons");
-  FGNN_RETURN_IF_ERROR(executors_.OpenSegment(segment_));
-  if (segment_.first_version > 0) {
-    EnterPhase(absl::StrCat("loading ", resumed_from_.filename().string()));
-    FGNN_RETURN_IF_ERROR(executors_.LoadCheckpoint(resumed_from_));
-  }
-  return WaitForFirstWeights();
-}
-
-absl::StatusOr<bool> JobRun::TakeOver() {
-  FGNN_ASSIGN_OR_RETURN(JobSegment* const kept, executors_.FindKeptSegment());
-  if (kept == nullptr) return false;
-  folder_ = RunFolder::Keep(job_.run_dir);
-  absl::StatusOr<RunState> state =
-      FindRunningState(kept->options(), kept->board(), *folder_, job_.digest);
-  if (state.ok()) {
-    const absl::Status cut =
-        folder_->TruncateTo({.metrics_bytes = state->metrics_bytes,
-                             .digests_bytes = state->digests_bytes});
-    if (!cut.ok()) state = cut;
-  }
-  if (!state.ok()) {
-    LogWarning("job {}: cannot go on where it is: {}", job_.id,
-               MessageOf(state.status()));
-    executors_.DropKeptSegment();
-    folder_.reset();
-    return false;
-  }
-  segment_ = kept->options();
-  epochs_done_ =
-      static_cast<uint32_t>(state->next_seq / segment_.batches_per_epoch);
-  SetState(*state);
-  FGNN_RETURN_IF_ERROR(executors_.TakeOver());
-  ShowSize();
-  LogInfo("job {}: taken over at step {}", job_.id,
-          board().version().value_or(0));
-  FGNN_ASSIGN_OR_RETURN(dataset_, ValidateDataset(spec_.dataset));
-  FGNN_RETURN_IF_ERROR(FinishStop());
-  return true;
-}
-
-absl::Status JobRun::FinishStop() {
-  const uint64_t version = board().version().value_or(0);
-  if (version == segment_.first_version) return absl::OkStatus();
-  FGNN_RETURN_IF_ERROR(
-      RecordBatches(BatchesOf(segment_, version - 1).last_batch));
-  // Beyond a stop, what was due at it has been done.
-  if (board().training_limit() != version) return absl::OkStatus();
-  const uint64_t steps = segment_.steps_per_epoch();
-  if (version % steps != 0) return CheckpointWithin(epochs_done_, version);
-  // Without metrics the epoch is not done; RunEpoch() finds nothing to train.
-  if (epochs_done_ < version / steps) return absl::OkStatus();
-  const uint32_t epoch = epochs_done_ - 1;
-  return Checkpoint(epoch, best_epoch_ == epoch);
-}
-
-absl::Status JobRun::OpenFolder() {
-  if (!job_.resume) {
-    FGNN_ASSIGN_OR_RETURN(folder_,
-                          RunFolder::Create(job_.run_dir, decoded_.yaml));
-    return absl::OkStatus();
-  }
-  FGNN_ASSIGN_OR_RETURN(folder_,
-                        RunFolder::Reopen(job_.run_dir, decoded_.yaml));
-  FGNN_ASSIGN_OR_RETURN(
-      const std::optional<ResumePoint> point,
-      FindResumePoint(*folder_, segment_, spec_.training.seed,
-                      [this](const std::filesystem::path& path) {
-                        return executors_.DescribeCheckpoint(path);
-                      }));
-  if (point.has_value()) return GoOnFrom(*point);
-  LogInfo("job {}: has no checkpoint; starts anew", job_.id);
-  return absl::OkStatus();
-}
-
-absl::Status JobRun::GoOnFrom(const ResumePoint& point) {
-  segment_.first_version = point.version;
-  resumed_from_ = point.checkpoint;
-  epochs_done_ =
-      static_cast<uint32_t>(point.version / segment_.steps_per_epoch());
-  SetState(point.state);
-  LogInfo("job {}: goes on from {}, batch {}", job_.id,
-          point.checkpoint.string(), next_seq_);
-  // The run may have ended between saving the epoch and making it the best.
-  const bool is_best =
-      point.checkpoint == folder_->EpochCheckpoint(epochs_done_) &&
-      best_epoch_.has_value() && *best_epoch_ + 1 == epochs_done_;
-  return is_best ? folder_->MakeBest(point.checkpoint) : absl::OkStatus();
-}
-
-void JobRun::SetState(const RunState& state) {
-  first_seq_ = next_seq_ = state.next_seq;
-  sum_ = state.sum;
-  valid_accuracy_ = state.valid_accuracy;
-  best_valid_accuracy_ = state.best_valid_accuracy;
-  best_epoch_ = state.best_epoch;
-}
-
 absl::StatusOr<std::string> JobRun::State() const {
   FGNN_ASSIGN_OR_RETURN(const RunFolder::Lengths lengths, folder_->Sync());
   return RunStateToJson({.batches_per_epoch = segment_.batches_per_epoch,
@@ -208,44 +89,6 @@ absl::StatusOr<std::string> JobRun::State() const {
                          .best_epoch = best_epoch_,
                          .metrics_bytes = lengths.metrics_bytes,
                          .digests_bytes = lengths.digests_bytes});
-}
-
-absl::StatusOr<SegmentOptions> JobRun::Plan(const DatasetFacts& dataset) {
-  PlanInput input;
-  input.job_key = HashString(job_.id);
-  input.spec = spec_;
-  input.dataset = dataset.shape;
-  const uint64_t batches =
-      BatchesPerEpoch(dataset.shape.num_train, spec_.sampling.batch_size);
-  FGNN_ASSIGN_OR_RETURN(input.sampling,
-                        executors_.ProfileSampling(static_cast<uint32_t>(
-                            std::min<uint64_t>(batches, kProfiledBatches))));
-  FGNN_ASSIGN_OR_RETURN(input.model, executors_.DescribeModel());
-  FGNN_ASSIGN_OR_RETURN(input.available_bytes, AvailableMemoryBytes());
-  FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
-  LogInfo("job {}: {} batches an epoch, W = {}, {} parameters; memory {}: {}",
-          job_.id, plan.segment.batches_per_epoch,
-          plan.segment.batches_per_step, plan.segment.num_parameters,
-          FormatBytes(plan.total_bytes), DescribeMemory(plan));
-  return plan.segment;
-}
-
-void JobRun::ShowSize() {
-  environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
-    progress.epochs = spec_.training.epochs;
-    progress.batches_per_epoch = segment_.batches_per_epoch;
-    progress.batches_expected = segment_.batches_per_epoch * segment_.epochs;
-  });
-}
-
-absl::Status JobRun::WaitForFirstWeights() {
-  while (true) {
-    FGNN_RETURN_IF_ERROR(executors_.Tick());
-    FGNN_ASSIGN_OR_RETURN(
-        const bool there,
-        board().WaitForVersion(segment_.first_version, DeadlineIn(kTick)));
-    if (there) return absl::OkStatus();
-  }
 }
 
 bool JobRun::IsDue(uint32_t every, uint32_t epoch) const {

@@ -4,6 +4,7 @@
 //             run's folder, make the segment, attach everybody; a job that
 //             is resumed goes on from a checkpoint of its folder, or, if its
 //             scheduler alone died, with the segment and the daemons it had
+//             (job_start.cc)
 //   Train     per epoch: open it (up to the next checkpoint), wait for the
 //             last commit, record, evaluate, checkpoint
 //   Test      the best checkpoint on the test split
