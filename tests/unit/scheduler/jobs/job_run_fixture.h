@@ -159,16 +159,20 @@ class JobRunTest : public testing::Test {
     spec_.training.batches_per_step = 2;
     spec_.devices = {"cpu:0"};
 
-    DaemonHostOptions options;
+    StartHost({});
+    for (const char* name : {"sampler.0", "trainer.0", "trainer.1"}) {
+      RegisterHere(name);
+    }
+  }
+
+  void StartHost(DaemonHostOptions options) {
+    host_.reset();
     options.state_dir = temp_.path();
     options.version = "test";
     // These daemons send no heartbeats.
     options.hang.late_after = std::chrono::hours(1);
     host_ = DaemonHost::Start(std::move(options), &calls_).value();
     calls_.UseHost(host_.get());
-    for (const char* name : {"sampler.0", "trainer.0", "trainer.1"}) {
-      RegisterHere(name);
-    }
   }
 
   void RegisterHere(const std::string& name, const std::string& job_id = "",
@@ -239,6 +243,26 @@ class JobRunTest : public testing::Test {
       lines.push_back(nlohmann::json::parse(line));
     }
     return lines;
+  }
+  // Every batch of four epochs of five is in the weights, in the metrics and in
+  // batches.crc once.
+  void ExpectEveryBatchOnce() {
+    EXPECT_EQ(ReadRun("checkpoints/epoch-0004.safetensors"), "20");
+    const std::vector<nlohmann::json> metrics = Metrics();
+    ASSERT_EQ(metrics.size(), 4U);
+    for (size_t epoch = 0; epoch < 4; ++epoch) {
+      EXPECT_EQ(metrics[epoch]["epoch"], epoch);
+      EXPECT_EQ(metrics[epoch]["batches"], 5);
+      EXPECT_EQ(metrics[epoch]["edges"], 500);
+    }
+    std::ifstream digests(RunDir() / "batches.crc");
+    int lines = 0;
+    for (std::string line; std::getline(digests, line); ++lines) {
+      EXPECT_THAT(line, testing::StartsWith(absl::StrCat(lines, " ")));
+    }
+    EXPECT_EQ(lines, 20);
+    EXPECT_EQ(Summary()["state"], "completed");
+    EXPECT_EQ(Summary()["batches_committed"], 20);
   }
   bool HasCheckpoint(const std::string& name) const {
     return fs::exists(RunDir() / "checkpoints" / (name + ".safetensors"));

@@ -75,15 +75,10 @@ class TakeOverTest : public JobRunTest {
 
   // The scheduler dies here; the next one runs the job to its end.
   Job GoOn(bool return_segment = true) {
-    host_.reset();
     DaemonHostOptions options;
-    options.state_dir = temp_.path();
-    options.version = "test";
-    options.hang.late_after = std::chrono::hours(1);
     options.interrupted_jobs = {id_};
     options.expect_survivors = true;
-    host_ = DaemonHost::Start(std::move(options), &calls_).value();
-    calls_.UseHost(host_.get());
+    StartHost(std::move(options));
     if (return_segment) {
       EXPECT_THAT(host_->TakeBack(id_, UniqueFd(::dup(before_->fd()))), IsOk());
     }
@@ -95,24 +90,9 @@ class TakeOverTest : public JobRunTest {
     return RunToItsEnd();
   }
 
-  // Every batch of four epochs is in the weights, the metrics and the digests.
   void ExpectWhole(const Job& job) {
     ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
-    EXPECT_EQ(ReadRun("checkpoints/epoch-0004.safetensors"), "20");
-    const std::vector<nlohmann::json> metrics = Metrics();
-    ASSERT_EQ(metrics.size(), 4U);
-    for (size_t epoch = 0; epoch < 4; ++epoch) {
-      EXPECT_EQ(metrics[epoch]["epoch"], epoch);
-      EXPECT_EQ(metrics[epoch]["batches"], 5);
-      EXPECT_EQ(metrics[epoch]["edges"], 500);
-    }
-    std::ifstream digests(RunDir() / "batches.crc");
-    int lines = 0;
-    for (std::string line; std::getline(digests, line); ++lines) {
-      EXPECT_THAT(line, testing::StartsWith(absl::StrCat(lines, " ")));
-    }
-    EXPECT_EQ(lines, 20);
-    EXPECT_EQ(Summary()["batches_committed"], 20);
+    ExpectEveryBatchOnce();
   }
   // With these daemons and weights, not from a checkpoint.
   void ExpectTakenOver(const Job& job) {
