@@ -10,8 +10,8 @@ import subprocess
 import time
 
 import harness
-from row import (JOB, TINY, check, committed_of, pids_of, same_run, service_in,
-                 submit, summary_of, wait_for)
+from row import (JOB, TINY, check, committed_of, pids_of, replace_soon,
+                 same_run, service_in, submit, summary_of, wait_for)
 
 KILLS_PER_JOB = 10
 KILLS_PER_QUEUE = 8000  # The test's weights are exact up to there.
@@ -130,11 +130,8 @@ def submissions(options, chance):
             client = service.start('submit', *words, '--json', '--run-dir',
                                    str(run_dir), '--digest')
             if chance.random() < 0.5:
-                time.sleep(chance.random() * 0.05)
-                os.kill(pid, signal.SIGKILL)
+                pid = replace_soon(service, pid, chance)
                 kills += 1
-                service.wait_until_gone([pid])
-                pid = service.json('up')['pid']
             answer, _ = client.communicate(timeout=harness.COMMAND_SECONDS)
             if client.returncode == 0:
                 acknowledged[json.loads(answer)['job_id']] = run_dir

@@ -7,16 +7,14 @@ import json
 import os
 import pathlib
 import shutil
-import signal
 import socket
 import struct
 import subprocess
-import time
 
 import harness
 import rpc
-from row import (JOB, TINY, check, committed_of, same_run, service_in, submit,
-                 summary_of, wait_for)
+from row import (JOB, TINY, check, committed_of, replace_soon, same_run,
+                 service_in, submit, summary_of, wait_for)
 
 ALREADY_EXISTS = 6
 KEYS = 3
@@ -41,11 +39,8 @@ def duplicates(options, chance):
                 calls = [rpc.start_submit(door, request)
                          for _ in range(chance.randint(1, 3))]
                 if chance.random() < 0.5:
-                    time.sleep(chance.random() * 0.05)
-                    os.kill(pid, signal.SIGKILL)
+                    pid = replace_soon(service, pid, chance)
                     kills += 1
-                    service.wait_until_gone([pid])
-                    pid = service.json('up')['pid']
                 for call in calls:
                     try:
                         ids.add(rpc.finish_submit(call))

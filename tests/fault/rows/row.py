@@ -3,8 +3,10 @@ reads the run's folder and the kernel alone."""
 
 import contextlib
 import json
+import os
 import pathlib
 import shutil
+import signal
 import tempfile
 import time
 
@@ -76,6 +78,14 @@ def wait_for(condition, seconds, what):
 def pids_of(service, program):
     return sorted(pid for pid, name in service.processes().items()
                   if name == program)
+
+
+def replace_soon(service, pid, chance):
+    """Kills a scheduler within 50 ms; the pid of the one that follows it."""
+    time.sleep(chance.random() * 0.05)
+    os.kill(pid, signal.SIGKILL)
+    service.wait_until_gone([pid])
+    return service.json('up')['pid']
 
 
 def refused(answer, *words):
