@@ -1,6 +1,5 @@
 #include "tools/fgnn/command_line.h"
 
-#include <algorithm>
 #include <iostream>
 #include <utility>
 
@@ -53,9 +52,7 @@ int RunCommandLine(CLI::App& app, CommandContext& context,
   }
   std::cout.flush();
   if (!context.status.ok()) {
-    std::string message = MessageOf(context.status);
-    std::replace(message.begin(), message.end(), '\n', ' ');
-    std::cerr << "fgnn: " << message << "\n";
+    std::cerr << "fgnn: " << MessageOf(InOneLine(context.status)) << "\n";
   }
   return context.exit_code.value_or(ExitCode(context.status));
 }
