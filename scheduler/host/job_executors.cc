@@ -178,6 +178,7 @@ template <typename Result>
 Result JobExecutors::CallAny(
     ExecutorRole role, bool attached,
     const std::function<Result(const DaemonAddress&)>& call) {
+  pid_t unreachable = 0;  // It lived on after the call before.
   for (int lost = 0;; ++lost) {
     absl::StatusOr<DaemonAddress> daemon = WaitForAny(role, attached);
     if (!daemon.ok()) return daemon.status();
@@ -189,8 +190,13 @@ Result JobExecutors::CallAny(
     }
     LogWarning("{} was lost on the way: {}; trying again", daemon->name,
                MessageOf(StatusOf(result)));
-    // Usually it died; if not, the next call meets it again.
-    host_->WaitUntilGone(*daemon, DeadlineIn(seconds(1)));
+    // Usually it died. One that lives and cannot be reached twice is of no use:
+    // its socket may have been removed.
+    if (host_->WaitUntilGone(*daemon, DeadlineIn(seconds(1)))) continue;
+    if (daemon->pid == unreachable) {
+      host_->Kill(*daemon, "cannot be reached");
+    }
+    unreachable = daemon->pid;
   }
 }
 

@@ -67,6 +67,26 @@ TEST_F(ServiceTest, ADaemonThatHangsIsKilledAndReplaced) {
   EXPECT_EQ(ReadRun(job, "checkpoints/epoch-0003.safetensors"), "60");
 }
 
+TEST_F(ServiceTest, ADaemonThatCannotBeReachedIsReplaced) {
+  StartService();
+  const auto is_idle = [this] {
+    const v1::ServiceInfo service = Service();
+    return std::count_if(service.executors().begin(), service.executors().end(),
+                         [](const v1::Executor& executor) {
+                           return executor.state() == "idle";
+                         }) == 2;
+  };
+  const Deadline deadline = DeadlineIn(kLong);
+  while (!is_idle()) ASSERT_LT(MonotonicClock::now(), deadline);
+  for (const char* name : {"sampler.0", "trainer.0"}) {
+    ASSERT_TRUE(fs::remove(ExecutorSocketPath(options_.state_dir, name)));
+  }
+  const v1::Job job = Watch(Submit(Spec())->job_id());
+  ASSERT_EQ(job.state(), v1::JOB_STATE_COMPLETED) << job.error_message();
+  EXPECT_EQ(job.progress().restarts(), 2U);
+  EXPECT_EQ(ReadRun(job, "checkpoints/epoch-0003.safetensors"), "60");
+}
+
 TEST_F(ServiceTest, ACrashLoopFailsTheJobWithItsCause) {
   options_.exit_when_idle = true;  // Starts no daemons before the job.
   Order("die-at-start");
