@@ -6,7 +6,6 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
@@ -52,7 +51,7 @@ AttachedJob::AttachedJob(AttachedJobOptions options, JobSampling sampling,
 
 AttachedJob::~AttachedJob() {
   Stop();
-  if (!stopped_.HasBeenNotified()) stopped_.Notify();
+  stopped_.Notify();
 }
 
 void AttachedJob::Stop() { stopping_ = true; }
@@ -75,8 +74,7 @@ void AttachedJob::Run(Worker& worker) {
     Stop();
   }
   // Until it is detached this daemon belongs to the job, and its heart beats.
-  while (!stopped_.WaitForNotificationWithTimeout(
-      absl::FromChrono(kLongestWait))) {
+  while (!stopped_.WaitUntil(DeadlineIn(kLongestWait))) {
     worker.turns.fetch_add(1, std::memory_order_relaxed);
   }
 }

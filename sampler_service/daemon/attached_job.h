@@ -13,9 +13,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/notification.h"
 #include "sampler_service/daemon/job_sampling.h"
 #include "sampler_service/sampling/sampler.h"
+#include "shared/base/notification.h"
 #include "shared/base/thread.h"
 #include "shared/base/types.h"
 #include "shared/queue/global_queue.h"
@@ -76,7 +76,7 @@ class AttachedJob : public ExecutorJob {
   GlobalQueue queue_;
   std::atomic<uint64_t> batches_ = 0;
   std::atomic<bool> stopping_ = false;
-  absl::Notification stopped_;
+  Notification stopped_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Thread> threads_;  // Last: they use the above.
 };

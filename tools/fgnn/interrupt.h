@@ -5,10 +5,9 @@
 #include <atomic>
 #include <csignal>
 #include <functional>
+#include <mutex>
 #include <thread>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "shared/base/unique_fd.h"
 
 namespace fgnn {
@@ -35,8 +34,8 @@ class Interrupt {
 
   sigset_t earlier_mask_;  // Of the thread that made this.
   std::atomic<bool> raised_ = false;
-  absl::Mutex mutex_;
-  std::function<void()> on_interrupt_ ABSL_GUARDED_BY(mutex_);
+  std::mutex mutex_;
+  std::function<void()> on_interrupt_;  // Guarded by mutex_.
   UniqueFd signals_;
   UniqueFd stop_;
   std::thread thread_;

@@ -8,7 +8,6 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/checkpoint/checkpoint.h"
@@ -73,7 +72,8 @@ TrainingJob::TrainingJob(TrainingJobOptions options,
 TrainingJob::~TrainingJob() { Stop(); }
 
 void TrainingJob::Stop() {
-  if (!stopping_.exchange(true)) stopped_.Notify();
+  stopping_ = true;
+  stopped_.Notify();
 }
 
 uint64_t TrainingJob::turns() const {
@@ -91,8 +91,7 @@ void TrainingJob::Run() {
     options_.on_failure(status);
   }
   // Until it is detached this daemon belongs to the job, and its heart beats.
-  while (!stopped_.WaitForNotificationWithTimeout(
-      absl::FromChrono(kLongestWait))) {
+  while (!stopped_.WaitUntil(DeadlineIn(kLongestWait))) {
     loop_turns_.fetch_add(1, std::memory_order_relaxed);
   }
 }

@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/notification.h"
+#include "shared/base/notification.h"
 #include "shared/base/thread.h"
 #include "shared/base/types.h"
 #include "shared/config/job_spec.h"
@@ -78,7 +78,7 @@ class TrainingJob : public ExecutorJob {
   WorkTurns turns_;
   std::atomic<uint64_t> loop_turns_ = 0;
   std::atomic<bool> stopping_ = false;
-  absl::Notification stopped_;
+  Notification stopped_;
   Thread thread_;  // Last: it uses the above.
 };
 

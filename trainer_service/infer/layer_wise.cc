@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <mutex>
 #include <new>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/device/memory.h"
@@ -155,7 +155,7 @@ class LayerWise {
 
   // Runs task(chunk, worker), until the caller wants no more.
   absl::Status RunChunks(int64_t num_chunks, ThreadTeam::Task task) {
-    absl::Mutex mutex;
+    std::mutex mutex;
     absl::Status stopped;
     std::atomic<bool> stop = false;
     FGNN_RETURN_IF_ERROR(
@@ -163,7 +163,7 @@ class LayerWise {
           if (stop) return;
           if (input_.check) {
             if (const absl::Status status = input_.check(); !status.ok()) {
-              absl::MutexLock lock(&mutex);
+              const std::lock_guard lock(mutex);
               stopped.Update(status);
               stop = true;
               return;

@@ -110,8 +110,9 @@ class SamplerDaemonTest : public testing::Test {
   }
 
   SmallJob job_;
+  // Roomy: see AttachedJobTest's overflow block.
   std::unique_ptr<Segment> segment_ =
-      job_.MakeSegment(SmallJob::Slots::kTight, 4);
+      job_.MakeSegment(SmallJob::Slots::kRoomy, 4);
   TempFolder state_;
   SignalWaiter stop_{SIGUSR2};
   FakeHostService host_{/*generation=*/1};

@@ -3,12 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <memory>
 #include <string>
 
-#include "absl/synchronization/notification.h"
 #include "fgnn/v1/executor.grpc.pb.h"
+#include "shared/base/notification.h"
 #include "shared/base/thread.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/channel.h"
@@ -23,22 +24,19 @@ namespace {
 using testing::HasSubstr;
 
 constexpr char kName[] = "sampler.0";
+constexpr std::chrono::seconds kPatience{30};
 
 // What became of a job, as its daemon sees to it.
 struct JobLog {
-  absl::Notification stopped;
-  absl::Notification ended;
+  Notification stopped;
+  Notification ended;
 };
 
 class FakeJob : public ExecutorJob {
  public:
   explicit FakeJob(JobLog* log) : log_(log) {}
-  ~FakeJob() override {
-    if (!log_->ended.HasBeenNotified()) log_->ended.Notify();
-  }
-  void Stop() override {
-    if (!log_->stopped.HasBeenNotified()) log_->stopped.Notify();
-  }
+  ~FakeJob() override { log_->ended.Notify(); }
+  void Stop() override { log_->stopped.Notify(); }
   uint64_t turns() const override { return 5; }
   uint64_t batches() const override { return 3; }
 
@@ -147,19 +145,19 @@ TEST_F(ExecutorDaemonTest, SaysAFailureUntilItHasLeftTheJob) {
 
 TEST_F(ExecutorDaemonTest, AJobInUseIsToldToStopButStays) {
   FGNN_ASSERT_OK(Attach("job-1"));
-  absl::Notification in_use;
+  Notification in_use;
   bool ended_in_use = true;
   Thread user("user", [&] {
     EXPECT_THAT(daemon_.WithJob("job-1",
                                 [&](ExecutorJob&) {
                                   in_use.Notify();
-                                  log_.stopped.WaitForNotification();
+                                  log_.stopped.WaitUntil(DeadlineIn(kPatience));
                                   ended_in_use = log_.ended.HasBeenNotified();
                                   return absl::OkStatus();
                                 }),
                 IsOk());
   });
-  in_use.WaitForNotification();
+  ASSERT_TRUE(in_use.WaitUntil(DeadlineIn(kPatience)));
   FGNN_ASSERT_OK(Detach("job-1"));
   user.Join();
   EXPECT_FALSE(ended_in_use);

@@ -13,8 +13,8 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/notification.h"
 #include "shared/base/clock.h"
+#include "shared/base/notification.h"
 #include "shared/base/thread.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/descriptors.h"
@@ -88,7 +88,7 @@ class HostSessionTest : public testing::Test {
   }
 
   bool WaitForOrphaned() {
-    return orphaned_.WaitForNotificationWithTimeout(absl::Seconds(30));
+    return orphaned_.WaitUntil(DeadlineIn(std::chrono::seconds(30)));
   }
 
   TempFolder folder_;
@@ -101,7 +101,7 @@ class HostSessionTest : public testing::Test {
   std::atomic<bool> attached_{false};
   std::atomic<int> busy_{0};
   std::atomic<uint64_t> succeeded_{0};
-  absl::Notification orphaned_;
+  Notification orphaned_;
   std::mutex mutex_;
   std::condition_variable reported_;
   int reports_ = 0;  // Guarded by mutex_.
@@ -130,9 +130,9 @@ TEST_F(HostSessionTest, WaitsForASchedulerThatStartsLater) {
   std::unique_ptr<RpcServer> server;
   // Registration begins before there is a socket: the service starts only
   // once the session's thread runs.
-  absl::Notification begun;
+  Notification begun;
   Thread starter("starter", [&] {
-    begun.WaitForNotification();
+    EXPECT_TRUE(begun.WaitUntil(DeadlineIn(std::chrono::seconds(30))));
     server = Serve(&service);
   });
   begun.Notify();

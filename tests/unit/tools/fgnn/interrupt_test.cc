@@ -3,10 +3,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 
-#include "absl/synchronization/notification.h"
-#include "absl/time/time.h"
+#include "shared/base/clock.h"
+#include "shared/base/notification.h"
 
 namespace fgnn {
 namespace {
@@ -24,10 +25,10 @@ TEST(InterruptTest, CtrlCCallsBackInsteadOfEndingTheProgram) {
   ASSERT_TRUE(kInterruptsAreBlocked);
   Interrupt interrupt;
   EXPECT_FALSE(interrupt.raised());
-  absl::Notification called;
+  Notification called;
   interrupt.NotifyWith([&called] { called.Notify(); });
   ASSERT_EQ(::kill(::getpid(), SIGINT), 0);
-  ASSERT_TRUE(called.WaitForNotificationWithTimeout(absl::Seconds(30)));
+  ASSERT_TRUE(called.WaitUntil(DeadlineIn(std::chrono::seconds(30))));
   EXPECT_TRUE(interrupt.raised());
 
   bool called_at_once = false;

@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "shared/base/unique_fd.h"
 #include "shared/config/state_dir.h"

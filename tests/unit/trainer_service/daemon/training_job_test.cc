@@ -15,8 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
-#include "absl/time/time.h"
 #include "shared/base/file.h"
 #include "shared/graph/npy.h"
 #include "shared/queue/gradient_board.h"
@@ -106,7 +104,7 @@ class TrainingJobTest : public testing::Test {
   std::optional<GradientBoard> board_;
   std::optional<GlobalQueue> sampler_;
   absl::Status failure_;
-  absl::Notification failed_;
+  Notification failed_;
 };
 
 TEST_F(TrainingJobTest, TrainsEvaluatesAndSavesAnEpochAtATime) {
@@ -250,7 +248,7 @@ TEST_F(TrainingJobTest, ReportsWhyItCannotGoOnAndStaysAlive) {
   queue_->OpenForSampling(7);
   board_->OpenForTraining(3);
   ASSERT_TRUE(SampleNext(&*sampler_, segment_->options().job_key));
-  ASSERT_TRUE(failed_.WaitForNotificationWithTimeout(absl::Seconds(120)));
+  ASSERT_TRUE(failed_.WaitUntil(DeadlineIn(std::chrono::seconds(120))));
   EXPECT_THAT(failure_, StatusIs(absl::StatusCode::kAborted));
   // Its heart still beats: it is the job that failed, not the daemon.
   const uint64_t turns = job->turns();
