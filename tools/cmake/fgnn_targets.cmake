@@ -65,12 +65,26 @@ function(fgnn_test name)
   target_precompile_headers(${name} REUSE_FROM fgnn_test_headers)
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES
-    LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
-    ENVIRONMENT "FGNN_SOURCE_DIR=${CMAKE_SOURCE_DIR};FGNN_BIN_DIR=${CMAKE_BINARY_DIR}/bin")
-  if(FGNN_SANITIZE MATCHES thread)
-    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
-      "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tools/cmake/tsan_suppressions.txt")
+  fgnn_add_test(${name} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT}
+                COMMAND ${name})
+endfunction()
+
+# A test of any kind. Instrumented programs run unoptimised, several times as
+# long as they were timed for: FGNN_TEST_PATIENCE multiplies the deadlines that
+# tests/integration has.
+function(fgnn_add_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "COMMAND;LABELS" ${ARGN})
+  set(environment FGNN_SOURCE_DIR=${CMAKE_SOURCE_DIR}
+                  FGNN_BIN_DIR=${CMAKE_BINARY_DIR}/bin)
+  if(FGNN_SANITIZE)
+    math(EXPR ARG_TIMEOUT "8 * ${ARG_TIMEOUT}")
+    list(APPEND environment FGNN_TEST_PATIENCE=8)
   endif()
+  if(FGNN_SANITIZE MATCHES thread)
+    list(APPEND environment
+      TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tools/cmake/tsan_suppressions.txt)
+  endif()
+  add_test(NAME ${name} COMMAND ${ARG_COMMAND})
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${environment}")
 endfunction()
