@@ -3,25 +3,54 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sampler_service/sampling/cpu/khop_sampler.h"
+#include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
+namespace {
+
+absl::StatusOr<SamplingAlgorithm> AlgorithmOf(const std::string& kind) {
+  if (kind == "khop") return SamplingAlgorithm::kUniform;
+  if (kind == "khop_weighted") return SamplingAlgorithm::kWeighted;
+  if (kind == "labor") return SamplingAlgorithm::kLabor;
+  if (kind == "random_walk") return SamplingAlgorithm::kRandomWalk;
+  return absl::InvalidArgumentError(
+      absl::StrCat("sampling.kind is '", kind,
+                   "'; this build has khop, khop_weighted, labor and "
+                   "random_walk"));
+}
+
+}  // namespace
 
 absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
-                                            uint64_t job_key) {
-  if (spec.sampling.kind != "khop") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "sampling.kind is '", spec.sampling.kind, "'; this build has khop"));
-  }
+                                            uint64_t job_key,
+                                            uint32_t num_threads) {
+  const SamplingSpec& sampling = spec.sampling;
+  FGNN_ASSIGN_OR_RETURN(const SamplingAlgorithm algorithm,
+                        AlgorithmOf(sampling.kind));
   FGNN_ASSIGN_OR_RETURN(Dataset dataset,
                         Dataset::Open(spec.dataset, Validation::kShapes));
+  SamplerOptions options;
+  options.algorithm = algorithm;
+  options.fanouts = sampling.fanouts;
+  options.batch_size = sampling.batch_size;
+  options.seed = spec.training.seed;
+  options.job_key = job_key;
+  options.replace = sampling.replace;
+  options.resample = sampling.resample;
+  options.walks = {.num_walks = sampling.num_walks,
+                   .length = sampling.walk_length,
+                   .restart = sampling.walk_restart};
   JobSampling job = {.dataset = std::move(dataset),
-                     .options = {.fanouts = spec.sampling.fanouts,
-                                 .batch_size = spec.sampling.batch_size,
-                                 .seed = spec.training.seed,
-                                 .job_key = job_key},
-                     .factory = NewCpuKhopSampler};
+                     .options = std::move(options),
+                     .factory = NewCpuSampler,
+                     .weights = nullptr};
+  if (algorithm == SamplingAlgorithm::kWeighted) {
+    FGNN_ASSIGN_OR_RETURN(
+        AliasTables weights,
+        AliasTables::Open(job.dataset, sampling.weights, num_threads));
+    job.weights = std::make_unique<AliasTables>(std::move(weights));
+  }
   FGNN_RETURN_IF_ERROR(Validate(job.input(), job.options));
   return job;
 }

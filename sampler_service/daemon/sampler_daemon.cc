@@ -26,15 +26,18 @@ SamplerDaemon::SamplerDaemon(const ExecutorDaemonOptions& options,
 absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
     const ExecutorJobStart& start) {
   const JobAttachment& attachment = start.attachment;
+  const uint32_t num_threads =
+      executor_.NumThreads(attachment.spec.sampling.threads);
   FGNN_ASSIGN_OR_RETURN(
       JobSampling sampling,
-      OpenJobSampling(attachment.spec, HashString(attachment.job_id)));
+      OpenJobSampling(attachment.spec, HashString(attachment.job_id),
+                      num_threads));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
   AttachedJobOptions options;
   options.job_id = attachment.job_id;
   options.owner = attachment.owner;
   options.overflow_block = attachment.overflow_block;
-  options.num_threads = executor_.NumThreads(attachment.spec.sampling.threads);
+  options.num_threads = num_threads;
   options.on_failure = start.on_failure;
   LogInfo("job {}: sampling with {} threads", options.job_id,
           options.num_threads);
@@ -45,11 +48,12 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
 absl::StatusOr<SamplingProfile> SamplerDaemon::ProfileSampling(
     const JobSpec& spec, uint32_t num_batches,
     const std::function<absl::Status()>& check) {
+  const uint32_t num_threads = executor_.NumThreads(spec.sampling.threads);
   FGNN_ASSIGN_OR_RETURN(const JobSampling job,
-                        OpenJobSampling(spec, /*job_key=*/0));
+                        OpenJobSampling(spec, /*job_key=*/0, num_threads));
   ProfileOptions options;
   options.num_batches = num_batches;
-  options.num_threads = executor_.NumThreads(spec.sampling.threads);
+  options.num_threads = num_threads;
   options.factory = job.factory;
   options.check = [this, &check]() -> absl::Status {
     if (stop_->stop_requested()) {

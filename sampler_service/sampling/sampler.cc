@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
 
 namespace fgnn {
 namespace {
+
+constexpr uint32_t kMaxWalks = 4096;
 
 absl::Status ValidateFanouts(absl::Span<const int32_t> fanouts) {
   if (fanouts.empty() || fanouts.size() > kMaxHops) {
@@ -19,6 +23,44 @@ absl::Status ValidateFanouts(absl::Span<const int32_t> fanouts) {
       return absl::InvalidArgumentError(
           absl::StrCat("sampling.fanouts holds ", fanout, "; give 1 to ",
                        kMaxFanout, ", or -1 for all neighbours"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateAlgorithm(const SamplerInput& input,
+                               const SamplerOptions& options) {
+  const bool walks = options.algorithm == SamplingAlgorithm::kRandomWalk;
+  if (options.replace &&
+      (walks || options.algorithm == SamplingAlgorithm::kLabor)) {
+    return absl::InvalidArgumentError(
+        "sampling.replace is true; only khop and khop_weighted draw with "
+        "replacement");
+  }
+  if (options.algorithm == SamplingAlgorithm::kWeighted) {
+    if (input.weights == nullptr) {
+      return absl::InvalidArgumentError(
+          "sampling.kind khop_weighted has no weights");
+    }
+    if (MaxInDegree(input.graph) > UINT32_MAX) {
+      return absl::InvalidArgumentError(
+          "sampling.kind khop_weighted takes in-degrees below 2^32");
+    }
+  }
+  if (!walks) return absl::OkStatus();
+  const WalkOptions& w = options.walks;
+  if (w.num_walks < 1 || w.num_walks > kMaxWalks || w.length < 1 ||
+      w.length > kMaxWalks || !(w.restart >= 0 && w.restart < 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "sampling.walks is {num: ", w.num_walks, ", length: ", w.length,
+        ", restart: ", w.restart, "}; give num and length 1 to ", kMaxWalks,
+        " and restart at least 0 and below 1"));
+  }
+  for (const int32_t fanout : options.fanouts) {
+    if (fanout < 0) {
+      return absl::InvalidArgumentError(
+          "sampling.fanouts holds -1; random walks keep the most visited "
+          "vertices: give how many");
     }
   }
   return absl::OkStatus();
@@ -59,7 +101,8 @@ absl::Status Validate(const SamplerInput& input,
     return absl::InvalidArgumentError(
         "sampling.batch_size is 0; give at least 1");
   }
-  return ValidateFanouts(options.fanouts);
+  FGNN_RETURN_IF_ERROR(ValidateFanouts(options.fanouts));
+  return ValidateAlgorithm(input, options);
 }
 
 uint64_t BatchesPerEpoch(uint64_t num_train, uint32_t batch_size) {
@@ -67,13 +110,31 @@ uint64_t BatchesPerEpoch(uint64_t num_train, uint32_t batch_size) {
 }
 
 uint64_t MaxTaskBytesOf(const CscView& graph, const SamplerOptions& options) {
-  EdgeOffset max_degree = 0;
-  for (size_t v = 0; v + 1 < graph.indptr.size(); ++v) {
-    max_degree = std::max(max_degree, graph.indptr[v + 1] - graph.indptr[v]);
+  uint64_t max_degree = MaxInDegree(graph);
+  uint64_t max_edges = graph.num_edges();
+  std::vector<int32_t> fanouts = options.fanouts;
+  if (options.algorithm == SamplingAlgorithm::kLabor) {
+    std::fill(fanouts.begin(), fanouts.end(), -1);
   }
-  return MaxTaskBytes(options.batch_size, options.fanouts, graph.num_nodes(),
-                      graph.num_edges(), static_cast<uint64_t>(max_degree),
-                      /*with_weights=*/false);
+  if (!options.resample) {
+    // A hop keeps the edges of the hops before it.
+    for (size_t hop = 1; hop < fanouts.size(); ++hop) {
+      if (fanouts[hop - 1] < 0) fanouts[hop] = -1;
+      if (fanouts[hop] >= 0) {
+        fanouts[hop] = std::max(fanouts[hop], fanouts[hop - 1]);
+      }
+    }
+  }
+  if (options.replace || options.algorithm == SamplingAlgorithm::kRandomWalk) {
+    // A destination may give more edges than it has.
+    for (const int32_t fanout : fanouts) {
+      max_degree =
+          std::max(max_degree, static_cast<uint64_t>(std::max(fanout, 0)));
+    }
+    max_edges = UINT64_MAX;
+  }
+  return MaxTaskBytes(options.batch_size, fanouts, graph.num_nodes(), max_edges,
+                      max_degree, HasWeights(options));
 }
 
 }  // namespace fgnn

@@ -6,21 +6,17 @@
 // A batch is a pure function of (graph, train ids, options, seq), so the number
 // of samplers and threads and the kind of device change nothing.
 //
-// The law of k-hop uniform sampling (FGNN, section 5.1):
+// The law that all algorithms share (FGNN, section 5.1); how the edges of a
+// destination are drawn is said by cpu/<algorithm>_hops.h:
 //   Vertices. The destinations of hop h are all vertices of the batch so far,
 //     in the order of their local ids: the seeds for hop 0, all sources of hop
-//     h - 1 for hop h (as in DGL and PyG), each drawn again in each hop.
-//   Edges. A destination v of in-degree d and a fanout f (-1: d) gives
-//     min(f, d) distinct places of its adjacency list, every such set being as
-//     likely as every other. Multi-edges and self-loops are edges like others.
-//     d <= f: all places, ascending. Else Floyd's algorithm, in this order:
-//       for j = 0 .. f-1:
-//         t = UniformBelow(draw(j), d - f + j + 1)
-//         place(j) = t if t is not among place(0 .. j-1), else d - f + j
-//   Draws. draw(j) is 64 bits of Philox block {v, j div 2, 0, 0} under the key
-//     MakePhiloxKey(seed, epoch, batch, hop, kNeighbors): words 0 (low) and 1
-//     of the block for even j, words 2 (low) and 3 for odd j. v is the global
-//     id, `batch` the place in the epoch.
+//     h - 1 for hop h. Each is drawn again in each hop (DGL's convention);
+//     without `resample` (PyG's) only those that hop h - 1 brought are drawn,
+//     and the others keep the edges that they had there.
+//   Edges. Places of the destination's adjacency list; multi-edges and
+//     self-loops are edges like others.
+//   Draws. From the hop's key MakePhiloxKey(seed, epoch, batch, hop,
+//     kNeighbors), `batch` being the place in the epoch, and the vertex alone.
 //   Local ids. Seeds first, then new vertices in order of first appearance:
 //     hop by hop, destination by destination, place by place.
 //   Seeds. Batch b of epoch e holds the train ids at the places
@@ -45,9 +41,27 @@
 
 namespace fgnn {
 
+enum class SamplingAlgorithm : uint8_t {
+  kUniform,     // uniform_hops.h
+  kWeighted,    // weighted_hops.h
+  kLabor,       // labor_hops.h
+  kRandomWalk,  // walk_hops.h
+};
+
+// Random walks of a destination (walk_hops.h).
+struct WalkOptions {
+  uint32_t num_walks = 4;  // [1, 4096]
+  uint32_t length = 3;     // Steps of each, [1, 4096].
+  double restart = 0.5;    // That a walk ends before a later step, [0, 1).
+};
+
 struct SamplerOptions {
+  SamplingAlgorithm algorithm = SamplingAlgorithm::kUniform;
   // Per hop, first hop first: edges per destination in [1, 65535], -1: all.
   std::vector<int32_t> fanouts;  // [1 .. kMaxHops]
+  bool replace = false;          // kUniform, kWeighted: draws may repeat.
+  bool resample = true;          // Vertices are drawn again in each hop.
+  WalkOptions walks = {};        // kRandomWalk.
   uint32_t batch_size = 1024;    // Seeds of a batch, >= 1.
   uint64_t seed = 1;             // Of the job.
   uint64_t job_key = 0;          // Written into every task.
@@ -55,11 +69,20 @@ struct SamplerOptions {
 
 inline constexpr int32_t kMaxFanout = 65535;
 
+class AliasTables;  // sampling/alias_tables.h
+
 // What the samplers of a job share. Borrowed: outlives them.
 struct SamplerInput {
   CscView graph;
   absl::Span<const int64_t> train;  // Distinct global ids, at least one.
+  // kWeighted only.
+  const AliasTables* weights = nullptr;
 };
+
+// That tasks of this algorithm have a weight per edge.
+inline bool HasWeights(const SamplerOptions& options) {
+  return options.algorithm == SamplingAlgorithm::kRandomWalk;
+}
 
 // InvalidArgument naming the field: options out of range, an empty train set
 // or graph, an indptr that does not end at the number of indices.
@@ -101,7 +124,7 @@ class Sampler {
   virtual uint64_t progress() const = 0;
 };
 
-// A back end: NewCpuKhopSampler, for one. The graph and the train ids outlive
+// A back end: NewCpuSampler, for one. The graph and the train ids outlive
 // the sampler.
 using SamplerFactory = std::function<absl::StatusOr<std::unique_ptr<Sampler>>(
     const SamplerInput& input, const SamplerOptions& options)>;

@@ -73,7 +73,10 @@ uint64_t LayerVertices(const PlanInput& input, uint32_t hops) {
   uint64_t vertices = input.spec.sampling.batch_size;
   for (uint32_t hop = 0; hop < hops; ++hop) {
     const int32_t fanout = input.spec.sampling.fanouts[hop];
-    if (fanout < 0) return input.sampling.max_input_nodes;
+    // LABOR's fanouts are means, not bounds.
+    if (fanout < 0 || input.spec.sampling.kind == "labor") {
+      return input.sampling.max_input_nodes;
+    }
     vertices = MultiplyCapped(vertices, static_cast<uint64_t>(fanout) + 1);
   }
   return std::min(vertices, input.sampling.max_input_nodes);

@@ -32,6 +32,7 @@ absl::Status ErrorAt(const YAML::Node& node, const YamlOrigin& origin,
 
 bool IsNumber(const FieldDescriptor& field) {
   return field.cpp_type() != FieldDescriptor::CPPTYPE_STRING &&
+         field.cpp_type() != FieldDescriptor::CPPTYPE_BOOL &&
          field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE;
 }
 
@@ -161,6 +162,14 @@ absl::Status StoreScalar(const FieldDescriptor& field, const std::string& path,
           : reflection.SetDouble(message, &field, value);
       return absl::OkStatus();
     }
+    case FieldDescriptor::CPPTYPE_BOOL: {
+      if (text != "true" && text != "false") {
+        return absl::InvalidArgumentError(
+            absl::StrCat(path, ": '", text, "' is neither true nor false"));
+      }
+      reflection.SetBool(message, &field, text == "true");
+      return absl::OkStatus();
+    }
     case FieldDescriptor::CPPTYPE_STRING:
       FGNN_RETURN_IF_ERROR(CheckChoice(field, path, text));
       add ? reflection.AddString(message, &field, text)
@@ -181,7 +190,10 @@ absl::Status ReadScalar(const YAML::Node& node, const YamlOrigin& origin,
         StoreScalar(field, path, node.Scalar(), message);
     return stored.ok() ? stored : ErrorAt(node, origin, stored);
   }
-  const std::string wanted = IsNumber(field) ? "a number" : "a word";
+  const std::string wanted = IsNumber(field) ? "a number"
+                             : field.cpp_type() == FieldDescriptor::CPPTYPE_BOOL
+                                 ? "true or false"
+                                 : "a word";
   return ErrorAt(
       node, origin,
       absl::InvalidArgumentError(
@@ -239,6 +251,8 @@ absl::Status CheckElement(const FieldDescriptor& field, const std::string& path,
                    : reflection.GetDouble(message, &field);
       return CheckNumber(field, path, value, FormatDouble(value));
     }
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return absl::OkStatus();
     case FieldDescriptor::CPPTYPE_STRING:
       return CheckChoice(
           field, path,

@@ -20,10 +20,16 @@ struct ModelSpec {
 };
 
 struct SamplingSpec {
-  std::string kind;              // "khop"
+  std::string kind;              // "khop", "khop_weighted", "labor", …
   std::vector<int32_t> fanouts;  // First hop first; -1: all.
   uint32_t batch_size = 1024;
   uint32_t threads = 0;  // 0: the cores of the device.
+  bool replace = false;
+  bool resample = true;
+  std::string weights = "edge_weights.npy";
+  uint32_t num_walks = 4;
+  uint32_t walk_length = 3;
+  double walk_restart = 0.5;
 };
 
 struct TrainingSpec {

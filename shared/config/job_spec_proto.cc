@@ -119,6 +119,32 @@ absl::Status CheckHops(const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
+// Keys that an algorithm does not know would be silently ignored.
+absl::Status CheckAlgorithm(const v1::JobSpec& spec) {
+  const v1::SamplingSpec& sampling = spec.sampling();
+  const bool walks = sampling.kind() == "random_walk";
+  if (sampling.replace() && (walks || sampling.kind() == "labor")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sampling.replace is true, but ", sampling.kind(),
+                     " draws no neighbour twice; leave it out, or use khop or "
+                     "khop_weighted"));
+  }
+  if (sampling.weights().empty() ||
+      fs::path(sampling.weights()).filename() != sampling.weights()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sampling.weights: '", sampling.weights(),
+                     "' is not the name of a file in the dataset's folder"));
+  }
+  for (const int32_t fanout : sampling.fanouts()) {
+    if (walks && fanout < 0) {
+      return absl::InvalidArgumentError(
+          "sampling.fanouts: -1 means all neighbours, but random_walk keeps "
+          "the most visited vertices; give how many");
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Canonical names, no core twice. Which cores there are is for the scheduler.
 absl::Status CheckDevices(v1::JobSpec* spec) {
   std::map<int, std::string> taken;
@@ -179,6 +205,7 @@ absl::Status Complete(const std::vector<std::string>& default_devices,
   FGNN_RETURN_IF_ERROR(FillDefaults("", spec));
   FGNN_RETURN_IF_ERROR(CheckFields("", *spec));
   FGNN_RETURN_IF_ERROR(CheckHops(*spec));
+  FGNN_RETURN_IF_ERROR(CheckAlgorithm(*spec));
   FGNN_RETURN_IF_ERROR(CheckDevices(spec));
   FGNN_RETURN_IF_ERROR(CheckCapacity(*spec));
   FGNN_RETURN_IF_ERROR(MemoryLimit(*spec).status());
@@ -232,7 +259,13 @@ JobSpec FromProto(const v1::JobSpec& from) {
       from.sampling().kind(),
       {from.sampling().fanouts().begin(), from.sampling().fanouts().end()},
       from.sampling().batch_size(),
-      from.sampling().threads()};
+      from.sampling().threads(),
+      from.sampling().replace(),
+      from.sampling().resample(),
+      from.sampling().weights(),
+      from.sampling().walks().num(),
+      from.sampling().walks().length(),
+      from.sampling().walks().restart()};
   const v1::TrainingSpec& training = from.training();
   to.training = {training.epochs(),
                  training.optimizer(),

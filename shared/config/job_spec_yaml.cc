@@ -74,6 +74,8 @@ std::string ValueOf(const FieldDescriptor& field, const Message& message,
       return FormatDouble(
           repeated ? reflection.GetRepeatedDouble(message, &field, index)
                    : reflection.GetDouble(message, &field));
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return reflection.GetBool(message, &field) ? "true" : "false";
     default:
       return Quoted(repeated
                         ? reflection.GetRepeatedString(message, &field, index)

@@ -139,6 +139,9 @@ class TaskWriter {
   absl::StatusOr<HopArrays> AddHop(uint32_t num_destinations,
                                    uint64_t num_edges,
                                    bool with_weights = false);
+  // The hop added last has but num_edges edges: the room of the rest is given
+  // back.
+  void TrimHop(uint64_t num_edges);
   // Of the hop added last.
   void SetNumSources(uint32_t num_sources);
   // Makes room for the global ids of the last hop's sources.

@@ -72,6 +72,16 @@ absl::StatusOr<TaskWriter::HopArrays> TaskWriter::AddHop(
                        : nullptr};
 }
 
+void TaskWriter::TrimHop(uint64_t num_edges) {
+  assert(header_.num_hops > 0);
+  TaskHop& hop = header_.hops[header_.num_hops - 1];
+  assert(num_edges <= hop.num_edges);
+  hop.num_edges = num_edges;
+  header_.total_bytes = hop.weights_offset != 0
+                            ? hop.weights_offset + num_edges * sizeof(float)
+                            : hop.indices_offset + num_edges * sizeof(uint32_t);
+}
+
 void TaskWriter::SetNumSources(uint32_t num_sources) {
   assert(header_.num_hops > 0);
   header_.hops[header_.num_hops - 1].num_sources = num_sources;

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "sampler_service/sampling/cpu/khop_sampler.h"
+#include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/graph/dataset.h"
@@ -64,7 +64,7 @@ absl::StatusOr<Checks> TimeChecks(const Flags& flags, const Dataset& dataset) {
   const SamplerOptions options{
       .fanouts = flags.fanouts, .batch_size = flags.batch_size, .seed = 1};
   FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<Sampler> sampler,
-                        NewCpuKhopSampler(input, options));
+                        NewCpuSampler(input, options));
   const size_t most = MaxTaskBytesOf(input.graph, options);
   std::vector<std::byte> scratch(most + 64);
   std::byte* const aligned =

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "sampler_service/sampling/cpu/khop_sampler.h"
+#include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/base/thread.h"
@@ -91,7 +91,7 @@ class Bench {
     std::vector<std::unique_ptr<Sampler>> samplers;
     for (uint32_t t = 0; t < flags_.threads; ++t) {
       FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Sampler> sampler,
-                            NewCpuKhopSampler(input_, options_));
+                            NewCpuSampler(input_, options_));
       samplers.push_back(std::move(sampler));
     }
     FGNN_RETURN_IF_ERROR(RunRound(samplers, kWarmBatches).status());

@@ -2,17 +2,9 @@
 
 import os
 import shutil
-import struct
 
 import harness
-from npy_array import Array
-
-
-def write_empty_ids(path):
-    header = b"{'descr': '<i8', 'fortran_order': False, 'shape': (0,), }"
-    header += b' ' * (-(len(header) + 11) % 64) + b'\n'
-    path.write_bytes(b'\x93NUMPY\x01\x00' + struct.pack('<H', len(header)) +
-                     header)
+from npy_array import Array, write_array
 
 
 class BadInputTest(harness.ServiceTest):
@@ -70,8 +62,49 @@ class BadInputTest(harness.ServiceTest):
         self.assert_refused(self.file('labels.npy'), 99)
 
     def test_empty_train_set(self):
-        write_empty_ids(self.file('train.npy'))
+        write_array(self.file('train.npy'), '<i8', [])
         self.assert_refused(self.service.dataset, 'train.npy')
+
+    # The weights of its edges.
+
+    def assert_weights_refused(self, *names, **settings):
+        self.assert_refused(*names, settings={
+            'sampling.kind': 'khop_weighted',
+            **{f'sampling.{key}': value for key, value in settings.items()}})
+
+    def test_weights(self):
+        self.assert_weights_refused(self.service.dataset, 'edge_weights.npy')
+        indptr = Array(self.file('csc_indptr.npy'))
+        num_edges = indptr.get(500)
+        # The second vertex that has neighbours.
+        vertex = [v for v in range(500)
+                  if indptr.get(v) < indptr.get(v + 1)][1]
+        edges = range(indptr.get(vertex), indptr.get(vertex + 1))
+        weights = self.file('edge_weights.npy')
+        for wrong in (-1.0, float('nan'), float('inf')):
+            with self.subTest(wrong):
+                values = [1.0] * num_edges
+                values[edges[0]] = wrong
+                write_array(weights, '<f4', values)
+                self.assert_weights_refused(weights, edges[0])
+        with self.subTest('all zero'):
+            write_array(weights, '<f4', [
+                0.0 if e in edges else 1.0 for e in range(num_edges)])
+            self.assert_weights_refused(weights, f'vertex {vertex}')
+        with self.subTest('too few'):
+            write_array(weights, '<f4', [1.0] * (num_edges - 1))
+            self.assert_weights_refused(weights)
+
+    def test_weights_of_vertices(self):
+        self.assert_weights_refused('recent.npy', weights='recent.npy')
+        self.assert_weights_refused('weights', weights='../recent.npy')
+        recent = self.file('recent.npy')
+        write_array(recent, '<f4', [1.0] * 499)
+        self.assert_weights_refused(recent, weights='recent.npy')
+        write_array(recent, '<i8', [1] * 500)
+        self.assert_weights_refused(recent, weights='recent.npy')
+        write_array(recent, '<f4', [-1.0] * 500)
+        self.assert_weights_refused(recent, 'vertex', weights='recent.npy')
 
     def test_dataset_that_is_not_there(self):
         self.assert_refused('/nonexistent/graph',
@@ -123,6 +156,10 @@ class BadInputTest(harness.ServiceTest):
             'model.kind': ('graphsaeg',),
             'limits.memory': ('lots',),
             'cache.capacity': ('2',),
+            'sampling.kind': ('khops',),
+            'sampling.replace': ('maybe', '1'),
+            'sampling.walks.num': ('0', '5000'),
+            'sampling.walks.restart': ('1', '-0.1'),
         }
         for field, values in cases.items():
             for value in values:
@@ -134,6 +171,12 @@ class BadInputTest(harness.ServiceTest):
         for name in ('cpu:99', 'gpu'):
             with self.subTest(name):
                 self.assert_refused(name, settings={'devices': f'[{name}]'})
+
+    def test_settings_that_do_not_fit_an_algorithm(self):
+        self.assert_refused('replace', 'labor', settings={
+            'sampling.kind': 'labor', 'sampling.replace': 'true'})
+        self.assert_refused('fanouts', 'random_walk', settings={
+            'sampling.kind': 'random_walk', 'sampling.fanouts': '[5, -1]'})
 
     def test_more_layers_than_hops(self):
         self.assert_refused('layers', 'fanouts', settings={'model.layers': 3})

@@ -1,6 +1,7 @@
 """Who works, and how many, changes no batch and no weight."""
 
 import harness
+from npy_array import Array, write_array
 
 JOB = {'training.batches_per_step': 2, 'training.epochs': 2}
 
@@ -20,6 +21,33 @@ class DeterminismTest(harness.ServiceTest):
         self.assertEqual(len(set(digests[1, 1])), 20)
         for who, digest in digests.items():
             self.assertEqual(digest, digests[1, 1], who)
+
+    def test_nor_with_any_other_algorithm(self):
+        graph = self.service.dataset
+        num_edges = Array(graph / 'csc_indptr.npy').get(-1)
+        write_array(graph / 'edge_weights.npy', '<f4',
+                    [1 + e % 7 for e in range(num_edges)])
+        write_array(graph / 'recent.npy', '<f4',
+                    [1 + v % 5 for v in range(2000)])
+        everything = set()
+        for algorithm in ({'kind': 'khop', 'replace': 'true'},
+                          {'kind': 'khop', 'resample': 'false'},
+                          {'kind': 'khop_weighted'},
+                          {'kind': 'khop_weighted', 'replace': 'true'},
+                          {'kind': 'khop_weighted', 'weights': 'recent.npy'},
+                          {'kind': 'labor'}, {'kind': 'random_walk'}):
+            sampling = {f'sampling.{key}': value
+                        for key, value in algorithm.items()}
+            digests = [
+                (self.service.run(
+                    {**JOB, **sampling, 'training.epochs': 1,
+                     'samplers': samplers, 'sampling.threads': threads,
+                     'training.evaluate_every': 0}, '--digest') /
+                 'batches.crc').read_text()
+                for samplers, threads in ((1, 1), (2, 2))]
+            self.assertEqual(*digests, algorithm)
+            everything.add(digests[0])
+        self.assertEqual(len(everything), 7, 'two algorithms drew the same')
 
     def test_another_seed_changes_the_batches(self):
         digests = [

@@ -1,10 +1,20 @@
-"""A .npy file, to be damaged."""
+"""A .npy file, to be written and damaged."""
 
 import ast
 import os
 import struct
 
 CODES = {'<i8': 'q', '<u4': 'I', '<i4': 'i', '<f4': 'f'}
+
+
+def write_array(path, descr, values):
+    """A one-dimensional array."""
+    header = (f"{{'descr': '{descr}', 'fortran_order': False, "
+              f"'shape': ({len(values)},), }}").encode()
+    header += b' ' * (-(len(header) + 11) % 64) + b'\n'
+    path.write_bytes(b'\x93NUMPY\x01\x00' + struct.pack('<H', len(header)) +
+                     header +
+                     struct.pack(f'<{len(values)}{CODES[descr]}', *values))
 
 
 class Array:
@@ -24,8 +34,9 @@ class Array:
         self.count = (os.path.getsize(path) - self.start) // self.item
 
     def get(self, index):
+        """A negative index counts from the end."""
         with open(self.path, 'rb') as file:
-            file.seek(self.start + index * self.item)
+            file.seek(self.start + index % self.count * self.item)
             return struct.unpack('<' + self.code, file.read(self.item))[0]
 
     def put(self, index, *values):

@@ -9,7 +9,7 @@
 
 #include "absl/types/span.h"
 #include "shared/graph/dataset.h"
-#include "tests/reference/khop_reference.h"
+#include "tests/reference/sampling_reference.h"
 
 namespace fgnn::reference {
 

@@ -2,17 +2,17 @@
 
 namespace fgnn {
 
-std::vector<NamedDrawLanes> SupportedDrawLanes() {
-  std::vector<NamedDrawLanes> supported;
+std::vector<LaneFunctions> SupportedDrawLanes() {
+  std::vector<LaneFunctions> supported;
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) {
-    supported.push_back({"avx512", DrawLanesAvx512});
+    supported.push_back(kLanesAvx512);
   }
   if (__builtin_cpu_supports("avx2")) {
-    supported.push_back({"avx2", DrawLanesAvx2});
+    supported.push_back(kLanesAvx2);
   }
 #endif
-  supported.push_back({"portable", DrawLanesPortable});
+  supported.push_back(kLanesPortable);
   return supported;
 }
 

@@ -23,6 +23,9 @@ struct Avx2Vec {
   static Register PackHigh(Register a, Register b) {
     return _mm256_blend_epi32(High(a), b, 0xaa);
   }
+  static Register PackLow(Register a, Register b) {
+    return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xaa);
+  }
   static Register Xor(Register a, Register b, Register c) {
     return _mm256_xor_si256(_mm256_xor_si256(a, b), c);
   }
@@ -31,9 +34,6 @@ struct Avx2Vec {
 
 }  // namespace
 
-void DrawLanesAvx2(PhiloxKey key, uint32_t fanout, uint32_t num_lanes,
-                   LaneDraws* draws) {
-  DrawLanes<Avx2Vec>(key, fanout, num_lanes, draws);
-}
+constexpr LaneFunctions kLanesAvx2 = LanesOf<Avx2Vec>("avx2");
 
 }  // namespace fgnn

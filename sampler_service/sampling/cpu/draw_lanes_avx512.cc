@@ -21,6 +21,10 @@ struct Avx512Vec {
   static Register PackHigh(Register a, Register b) {
     return _mm512_mask_blend_epi32(0xaaaa, High(a), b);
   }
+  static Register PackLow(Register a, Register b) {
+    return _mm512_mask_blend_epi32(0xaaaa, a,
+                                   _mm512_maskz_slli_epi64(0xff, b, 32));
+  }
   static Register Xor(Register a, Register b, Register c) {
     return _mm512_ternarylogic_epi64(a, b, c, 0x96);
   }
@@ -29,9 +33,6 @@ struct Avx512Vec {
 
 }  // namespace
 
-void DrawLanesAvx512(PhiloxKey key, uint32_t fanout, uint32_t num_lanes,
-                     LaneDraws* draws) {
-  DrawLanes<Avx512Vec>(key, fanout, num_lanes, draws);
-}
+constexpr LaneFunctions kLanesAvx512 = LanesOf<Avx512Vec>("avx512");
 
 }  // namespace fgnn

@@ -1,7 +1,7 @@
-// The body of DrawLanes*, compiled once per instruction set in a translation
-// unit of its own. Everything is in an anonymous namespace and no inline
-// function of another header is called: the linker would keep one copy of it,
-// maybe the one that this machine cannot run.
+// The bodies of LaneFunctions, compiled once per instruction set in a
+// translation unit of its own. Everything is in an anonymous namespace and no
+// inline function of another header is called: the linker would keep one copy
+// of it, maybe the one that this machine cannot run.
 //
 // `Vec` has kWidth 64-bit lanes:
 //   Load, Store       from and to 2 * kWidth aligned uint32_t
@@ -10,6 +10,7 @@
 //   High(a)           a >> 32
 //   Low(a)            a & 0xffffffff
 //   PackHigh(a, b)    High(a) | b & ~0xffffffff
+//   PackLow(a, b)     a & 0xffffffff | b << 32
 //   Xor(a, b, c), Add(a, b)
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DRAW_LANES_BODY_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DRAW_LANES_BODY_H_
@@ -49,8 +50,8 @@ inline __attribute__((always_inline)) VecBlock<Vec> PhiloxVec(
   return {{x0, x1, x2, x3}};
 }
 
-// UniformBelow(high:low, range) << 32 for a 32-bit range: the upper half is
-// the result, the lower one rubbish.
+// (high:low * range) >> 32 for a 32-bit range: the upper half is
+// UniformBelow(high:low, range), the lower one a coin.
 template <typename Vec>
 inline __attribute__((always_inline)) typename Vec::Register BelowShifted(
     typename Vec::Register high, typename Vec::Register low,
@@ -58,17 +59,18 @@ inline __attribute__((always_inline)) typename Vec::Register BelowShifted(
   return Vec::Add(Vec::MulLow(high, range), Vec::High(Vec::MulLow(low, range)));
 }
 
-// Draws 2 * block and 2 * block + 1 of every lane, not yet distinct.
-template <typename Vec>
+// Draws 2 * block and 2 * block + 1 of every lane. kDistinct: in the ranges of
+// Floyd's algorithm, not yet distinct.
+template <typename Vec, bool kDistinct>
 inline __attribute__((always_inline)) void DrawBlock(PhiloxKey key,
-                                                     uint32_t fanout,
+                                                     uint32_t num_draws,
                                                      uint32_t block,
                                                      uint32_t num_lanes,
                                                      LaneDraws* draws) {
   using Register = typename Vec::Register;
-  // The range of draw j is degree - fanout + j + 1, below 2^32.
-  const Register add0 = Vec::Set(2 * block + 1 - fanout);
-  const Register add1 = Vec::Set(2 * block + 2 - fanout);
+  // The range of draw j is degree - num_draws + j + 1, below 2^32.
+  const Register add0 = Vec::Set(kDistinct ? 2 * block + 1 - num_draws : 0);
+  const Register add1 = Vec::Set(kDistinct ? 2 * block + 2 - num_draws : 0);
   for (uint32_t i = 0; i < num_lanes; i += 2 * Vec::kWidth) {
     const Register id = Vec::Load(draws->global_ids + i);
     const Register degree = Vec::Load(draws->degrees + i);
@@ -85,17 +87,22 @@ inline __attribute__((always_inline)) void DrawBlock(PhiloxKey key,
                             Vec::Add(degree_odd, add));
       Vec::Store(draws->places[2 * block + half] + i,
                  Vec::PackHigh(t_even, t_odd));
+      if constexpr (!kDistinct) {
+        Vec::Store(draws->coins[2 * block + half] + i,
+                   Vec::PackLow(t_even, t_odd));
+      }
     }
   }
 }
 
-// A draw that repeats an earlier one of its lane becomes degree - fanout + j.
-inline __attribute__((always_inline)) void MakeDistinct(uint32_t fanout,
+// A draw that repeats an earlier one of its lane becomes degree - num_draws +
+// j.
+inline __attribute__((always_inline)) void MakeDistinct(uint32_t num_draws,
                                                         uint32_t num_lanes,
                                                         LaneDraws* draws) {
   for (uint32_t group = 0; group < num_lanes; group += kLaneGroup) {
     const uint32_t* const degrees = draws->degrees + group;
-    for (uint32_t j = 1; j < fanout; ++j) {
+    for (uint32_t j = 1; j < num_draws; ++j) {
       uint32_t* const drawn = draws->places[j] + group;
       alignas(64) uint32_t repeats[kLaneGroup] = {};
       for (uint32_t earlier = 0; earlier < j; ++earlier) {
@@ -105,23 +112,75 @@ inline __attribute__((always_inline)) void MakeDistinct(uint32_t fanout,
         }
       }
       for (uint32_t i = 0; i < kLaneGroup; ++i) {
-        const uint32_t last = degrees[i] - fanout + j;
+        const uint32_t last = degrees[i] - num_draws + j;
         drawn[i] = (drawn[i] & ~repeats[i]) | (last & repeats[i]);
       }
     }
   }
 }
 
-template <typename Vec>
-inline void DrawLanes(PhiloxKey key, uint32_t fanout, uint32_t num_lanes,
-                      LaneDraws* draws) {
+void FindRepeats(uint32_t num_draws, uint32_t num_lanes, LaneDraws* draws) {
+  for (uint32_t group = 0; group < num_lanes; group += kLaneGroup) {
+    alignas(64) uint32_t bits[kLaneGroup] = {};
+    for (uint32_t j = 1; j < num_draws; ++j) {
+      const uint32_t* const drawn = draws->places[j] + group;
+      alignas(64) uint32_t repeats[kLaneGroup] = {};
+      for (uint32_t earlier = 0; earlier < j; ++earlier) {
+        const uint32_t* const before = draws->places[earlier] + group;
+        for (uint32_t i = 0; i < kLaneGroup; ++i) {
+          repeats[i] |= before[i] == drawn[i] ? ~uint32_t{0} : 0;
+        }
+      }
+      const uint32_t bit = uint32_t{1} << j;
+      for (uint32_t i = 0; i < kLaneGroup; ++i) bits[i] |= repeats[i] & bit;
+    }
+    for (uint32_t i = 0; i < kLaneGroup; ++i)
+      draws->repeats[group + i] = bits[i];
+  }
+}
+
+template <typename Vec, bool kDistinct>
+void DrawLanes(PhiloxKey key, uint32_t num_draws, uint32_t num_lanes,
+               LaneDraws* draws) {
   static_assert(kLaneGroup % (2 * Vec::kWidth) == 0);
   const uint32_t rounded =
       (num_lanes + kLaneGroup - 1) / kLaneGroup * kLaneGroup;
-  for (uint32_t block = 0; 2 * block < fanout; ++block) {
-    DrawBlock<Vec>(key, fanout, block, rounded, draws);
+  for (uint32_t block = 0; 2 * block < num_draws; ++block) {
+    DrawBlock<Vec, kDistinct>(key, num_draws, block, rounded, draws);
   }
-  MakeDistinct(fanout, rounded, draws);
+  if constexpr (kDistinct) MakeDistinct(num_draws, rounded, draws);
+}
+
+template <typename Vec>
+uint32_t SelectBelow(PhiloxKey key, uint32_t limit, const uint32_t* ids,
+                     uint32_t size, uint32_t* places) {
+  alignas(64) uint32_t group[kLaneGroup];
+  alignas(64) uint32_t words[kLaneGroup];
+  uint32_t num_selected = 0;
+  for (uint32_t first = 0; first < size; first += kLaneGroup) {
+    const uint32_t in_group =
+        size - first < kLaneGroup ? size - first : kLaneGroup;
+    for (uint32_t i = 0; i < kLaneGroup; ++i) {
+      group[i] = i < in_group ? ids[first + i] : 0;
+    }
+    for (uint32_t i = 0; i < kLaneGroup; i += 2 * Vec::kWidth) {
+      const typename Vec::Register id = Vec::Load(group + i);
+      Vec::Store(words + i,
+                 Vec::PackLow(PhiloxVec<Vec>(id, 0, key).words[0],
+                              PhiloxVec<Vec>(Vec::High(id), 0, key).words[0]));
+    }
+    for (uint32_t i = 0; i < kLaneGroup; ++i) {
+      places[num_selected] = first + i;
+      num_selected += words[i] < limit && i < in_group ? 1 : 0;
+    }
+  }
+  return num_selected;
+}
+
+template <typename Vec>
+constexpr LaneFunctions LanesOf(const char* name) {
+  return {name, DrawLanes<Vec, true>, DrawLanes<Vec, false>, FindRepeats,
+          SelectBelow<Vec>};
 }
 
 }  // namespace

@@ -26,6 +26,10 @@ struct PortableVec {
         _mm_set1_epi64x(static_cast<int64_t>(0xffffffff00000000u));
     return _mm_or_si128(High(a), _mm_and_si128(b, upper));
   }
+  static Register PackLow(Register a, Register b) {
+    const __m128i lower = _mm_set1_epi64x(0xffffffffu);
+    return _mm_or_si128(_mm_and_si128(a, lower), _mm_slli_epi64(b, 32));
+  }
   static Register Xor(Register a, Register b, Register c) {
     return _mm_xor_si128(_mm_xor_si128(a, b), c);
   }
@@ -50,6 +54,9 @@ struct PortableVec {
   static Register PackHigh(Register a, Register b) {
     return High(a) | (b & ~uint64_t{UINT32_MAX});
   }
+  static Register PackLow(Register a, Register b) {
+    return (a & UINT32_MAX) | b << 32;
+  }
   static Register Xor(Register a, Register b, Register c) { return a ^ b ^ c; }
   static Register Add(Register a, Register b) { return a + b; }
 };
@@ -57,9 +64,6 @@ struct PortableVec {
 
 }  // namespace
 
-void DrawLanesPortable(PhiloxKey key, uint32_t fanout, uint32_t num_lanes,
-                       LaneDraws* draws) {
-  DrawLanes<PortableVec>(key, fanout, num_lanes, draws);
-}
+constexpr LaneFunctions kLanesPortable = LanesOf<PortableVec>("portable");
 
 }  // namespace fgnn

@@ -1,5 +1,5 @@
-// Draws of distinct places for one destination with a large fanout or an
-// in-degree of 2^32 and more, by the law of sampling/sampler.h.
+// Draws of places for one destination with a large fanout or an in-degree of
+// 2^32 and more, by the law of uniform_hops.h.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DRAW_LARGE_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DRAW_LARGE_H_
 
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "sampler_service/sampling/cpu/place_set.h"
 #include "shared/base/philox.h"
 #include "shared/base/types.h"
 
@@ -23,15 +24,15 @@ class LargeDraw {
   absl::Span<const uint64_t> Draw(PhiloxKey key, GlobalId v, uint64_t degree,
                                   uint32_t fanout);
 
+  // fanout places, any of which may repeat; degree >= 1.
+  absl::Span<const uint64_t> DrawAny(PhiloxKey key, GlobalId v, uint64_t degree,
+                                     uint32_t fanout);
+
   uint64_t workspace_bytes() const;
 
  private:
-  bool Insert(uint64_t place);  // False: it is there already.
-
   std::vector<uint64_t> places_;  // [max_fanout]
-  // Open addressing: place + 1, or 0. At most half full.
-  std::vector<uint64_t> table_;
-  int shift_ = 0;  // Of a 64-bit hash to the part of table_ in use.
+  PlaceSet drawn_;
 };
 
 }  // namespace fgnn

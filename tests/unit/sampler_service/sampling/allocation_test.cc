@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "sampler_service/sampling/cpu/khop_sampler.h"
+#include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/reference/random_graph.h"
 
@@ -38,7 +38,7 @@ TEST(SamplerAllocationTest, ABatchAllocatesNothing) {
   const SamplerOptions options = {
       .fanouts = {15, 100, -1}, .batch_size = 64, .seed = 3, .job_key = 1};
   FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Sampler> sampler,
-                            NewCpuKhopSampler({graph.view(), train}, options));
+                            NewCpuSampler({graph.view(), train}, options));
   const uint64_t bytes = (MaxTaskBytesOf(graph.view(), options) + 63) / 64 * 64;
   auto* const block = static_cast<std::byte*>(std::aligned_alloc(64, bytes));
   uint64_t num_edges = 0;

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "tests/reference/khop_reference.h"
+#include "tests/reference/sampling_reference.h"
 
 namespace fgnn {
 namespace {
@@ -20,9 +20,13 @@ TEST(LargeDrawTest, EqualsReferenceForDegreesBeyond32Bits) {
         (uint64_t{1} << 32) + 5, uint64_t{1} << 50}) {
     for (const int32_t fanout : {1, 2, 3, 64, 300}) {
       SCOPED_TRACE(absl::StrCat("degree=", degree, " fanout=", fanout));
-      EXPECT_THAT(large.Draw(kKey, 7, degree, static_cast<uint32_t>(fanout)),
-                  testing::ElementsAreArray(
-                      reference::DrawPlaces(kKey, 7, degree, fanout)));
+      const auto draws = static_cast<uint32_t>(fanout);
+      EXPECT_THAT(large.Draw(kKey, 7, degree, draws),
+                  testing::ElementsAreArray(reference::UniformPlaces(
+                      kKey, 7, degree, fanout, /*replace=*/false)));
+      EXPECT_THAT(large.DrawAny(kKey, 7, degree, draws),
+                  testing::ElementsAreArray(reference::UniformPlaces(
+                      kKey, 7, degree, fanout, /*replace=*/true)));
     }
   }
 }

@@ -1,0 +1,337 @@
+#include "sampler_service/sampling/alias_tables.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/hash.h"
+#include "shared/base/philox.h"
+#include "shared/base/status.h"
+#include "shared/base/thread.h"
+#include "shared/graph/npy.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMagic = 0x3153'4149'4c41'4746;  // "FGALIAS1"
+constexpr char kEdgeWeights[] = "edge_weights.npy";
+constexpr uint64_t kVerticesPerChunk = 1 << 12;
+
+// What derived/alias-….bin begins with; cells follow, then weights where
+// has_weights.
+struct alignas(64) FileHeader {
+  uint64_t magic;
+  uint64_t key;  // Of the state of the folder, and the source.
+  uint64_t num_edges;
+  uint64_t has_weights;
+  uint64_t all_positive;
+};
+
+// One vertex's table after the other. Thread-compatible.
+class TableBuilder {
+ public:
+  // False: all weights are 0, or one is negative or not finite.
+  bool Build(absl::Span<const float> weights, AliasCell* cells) {
+    const auto degree = static_cast<uint32_t>(weights.size());
+    double total = 0;
+    float largest = 0;
+    uint32_t heaviest = 0;
+    for (uint32_t i = 0; i < degree; ++i) {
+      const float weight = weights[i];
+      if (!(weight >= 0) || !std::isfinite(weight)) return false;
+      if (weight > largest) {
+        largest = weight;
+        heaviest = i;
+      }
+      total += static_cast<double>(weight);
+    }
+    if (degree > 0 && !(total > 0)) return false;
+    // odds[i]: what cell i still has of its place's share, 1 being a cell full.
+    odds_.resize(degree);
+    light_.clear();
+    heavy_.clear();
+    for (uint32_t i = 0; i < degree; ++i) {
+      odds_[i] = static_cast<double>(weights[i]) * degree / total;
+      (odds_[i] < 1 ? light_ : heavy_).push_back(i);
+    }
+    while (!light_.empty() && !heavy_.empty()) {
+      const uint32_t light = light_.back();
+      light_.pop_back();
+      const uint32_t heavy = heavy_.back();
+      cells[light] = {Threshold(odds_[light]), heavy};
+      odds_[heavy] -= 1 - odds_[light];
+      if (odds_[heavy] < 1) {
+        heavy_.pop_back();
+        light_.push_back(heavy);
+      }
+    }
+    // What rounding left over is full, except where nothing may be drawn.
+    for (const std::vector<uint32_t>* rest : {&light_, &heavy_}) {
+      for (const uint32_t i : *rest) {
+        cells[i] =
+            weights[i] > 0 ? AliasCell{UINT32_MAX, i} : AliasCell{0, heaviest};
+      }
+    }
+    return true;
+  }
+
+ private:
+  static uint32_t Threshold(double odds) {
+    return static_cast<uint32_t>(
+        std::min(std::max(odds, 0.0) * 0x1p32, 0x1p32 - 1));
+  }
+
+  std::vector<double> odds_;
+  std::vector<uint32_t> light_;
+  std::vector<uint32_t> heavy_;
+};
+
+absl::Status WrongWeights(const CscView& graph, absl::Span<const float> weights,
+                          uint64_t v) {
+  for (EdgeOffset e = graph.indptr[v]; e < graph.indptr[v + 1]; ++e) {
+    const float weight = weights[static_cast<size_t>(e)];
+    if (!(weight >= 0) || !std::isfinite(weight)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the weight of edge ", e, ", into vertex ", v, ", is ",
+                       weight, "; weights are finite and not negative"));
+    }
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("all ", graph.indptr[v + 1] - graph.indptr[v],
+                   " edges into vertex ", v, " have weight 0 (from edge ",
+                   graph.indptr[v], " on); give at least one a positive one"));
+}
+
+absl::Status CheckGraph(const CscView& graph, absl::Span<const float> weights) {
+  if (weights.size() != graph.num_edges()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are ", weights.size(), " weights for ",
+                     graph.num_edges(), " edges"));
+  }
+  EdgeOffset before = 0;
+  for (size_t v = 0; v < graph.indptr.size(); ++v) {
+    const EdgeOffset offset = graph.indptr[v];
+    if (offset < before || static_cast<uint64_t>(offset) > weights.size() ||
+        offset - before > EdgeOffset{UINT32_MAX}) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "csc_indptr.npy falls, leaves the edges, or has a vertex of 2^32 "
+          "edges, which weights are not for, at vertex ",
+          v));
+    }
+    before = offset;
+  }
+  return absl::OkStatus();
+}
+
+// `cells` [num_edges].
+absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
+                        uint32_t num_threads, AliasCell* cells) {
+  FGNN_RETURN_IF_ERROR(CheckGraph(graph, weights));
+  const uint64_t num_nodes = graph.num_nodes();
+  std::atomic<uint64_t> next = 0;
+  std::atomic<uint64_t> first_wrong = UINT64_MAX;
+  {
+    std::vector<Thread> threads;
+    for (uint32_t t = 0; t < std::max(num_threads, 1u); ++t) {
+      threads.emplace_back("fgnn-alias", [&] {
+        TableBuilder builder;
+        for (uint64_t begin; (begin = next.fetch_add(kVerticesPerChunk)) <
+                             std::min(num_nodes, first_wrong.load());) {
+          const uint64_t end = std::min(begin + kVerticesPerChunk, num_nodes);
+          for (uint64_t v = begin; v < end; ++v) {
+            const auto edge = static_cast<size_t>(graph.indptr[v]);
+            const auto degree = static_cast<size_t>(graph.indptr[v + 1]) - edge;
+            if (builder.Build(weights.subspan(edge, degree), cells + edge)) {
+              continue;
+            }
+            // The lowest one is named, whoever comes first.
+            uint64_t known = first_wrong.load();
+            while (v < known && !first_wrong.compare_exchange_weak(known, v)) {
+            }
+            break;
+          }
+        }
+      });
+    }
+  }
+  if (first_wrong == UINT64_MAX) return absl::OkStatus();
+  return WrongWeights(graph, weights, first_wrong);
+}
+
+// Per edge, from one weight per vertex.
+absl::StatusOr<std::vector<float>> WeightsOfSources(
+    const CscView& graph, absl::Span<const float> of_vertex) {
+  std::vector<float> weights(graph.num_edges());
+  const bool in_range = std::visit(
+      [&](auto indices) {
+        for (size_t e = 0; e < indices.size(); ++e) {
+          const auto u = static_cast<uint64_t>(indices[e]);
+          if (u >= of_vertex.size()) return false;
+          weights[e] = of_vertex[u];
+        }
+        return true;
+      },
+      graph.indices);
+  if (in_range) return weights;
+  return absl::InvalidArgumentError(
+      "indices.npy holds an id that is not a vertex: validate the dataset "
+      "again");
+}
+
+// The weights' file, f32 of the expected length.
+absl::StatusOr<NpyArray> OpenVertexFile(const fs::path& path,
+                                        uint64_t num_nodes) {
+  FGNN_ASSIGN_OR_RETURN(NpyArray array, NpyArray::Open(path));
+  if (array.header().type == NpyType::kF32 &&
+      array.header().shape == std::vector<uint64_t>{num_nodes}) {
+    return array;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(path.string(), ": expected f32 of shape (", num_nodes,
+                   ",), a weight per vertex"));
+}
+
+// Names the state of everything that the tables depend on.
+absl::StatusOr<uint64_t> KeyOf(const Dataset& dataset,
+                               const std::string& weights_file) {
+  uint64_t key = Mix64(dataset.Fingerprint());
+  if (weights_file == kEdgeWeights) return key;
+  const fs::path path = dataset.folder() / weights_file;
+  struct stat state = {};
+  if (::stat(path.c_str(), &state) != 0) {
+    return absl::NotFoundError(
+        absl::StrCat(path.string(),
+                     " of sampling.weights is not there: give the name of a "
+                     "file of the dataset's folder"));
+  }
+  for (const char c : weights_file) {
+    key = Mix64(key ^ static_cast<unsigned char>(c));
+  }
+  for (const int64_t part :
+       {int64_t{state.st_size}, int64_t{state.st_mtim.tv_sec},
+        int64_t{state.st_mtim.tv_nsec}, static_cast<int64_t>(state.st_ino)}) {
+    key = Mix64(key ^ static_cast<uint64_t>(part));
+  }
+  return key;
+}
+
+template <typename T>
+std::string_view BytesOfSpan(absl::Span<const T> values) {
+  return {reinterpret_cast<const char*>(values.data()),
+          values.size() * sizeof(T)};
+}
+
+}  // namespace
+
+absl::StatusOr<AliasTables> AliasTables::Build(const CscView& graph,
+                                               absl::Span<const float> weights,
+                                               uint32_t num_threads) {
+  AliasTables tables;
+  tables.built_cells_.resize(graph.num_edges());
+  FGNN_RETURN_IF_ERROR(
+      BuildCells(graph, weights, num_threads, tables.built_cells_.data()));
+  tables.cells_ = tables.built_cells_;
+  tables.weights_ = weights;
+  tables.all_positive_ = std::all_of(weights.begin(), weights.end(),
+                                     [](float weight) { return weight > 0; });
+  return tables;
+}
+
+absl::StatusOr<AliasTables> AliasTables::Open(const Dataset& dataset,
+                                              const std::string& weights_file,
+                                              uint32_t num_threads) {
+  const bool of_vertices = weights_file != kEdgeWeights;
+  if (!of_vertices && dataset.edge_weights().empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        dataset.folder().string(),
+        " has no edge_weights.npy; add one, or name a file with a weight per "
+        "vertex in sampling.weights"));
+  }
+  FGNN_ASSIGN_OR_RETURN(const uint64_t key, KeyOf(dataset, weights_file));
+  const uint64_t num_edges = dataset.num_edges();
+  const fs::path path =
+      dataset.folder() / "derived" /
+      absl::StrCat("alias-", absl::Hex(key, absl::kZeroPad16), ".bin");
+  const uint64_t bytes =
+      sizeof(FileHeader) +
+      num_edges * (sizeof(AliasCell) + (of_vertices ? sizeof(float) : 0));
+
+  const auto map = [&](MappedFile file) -> absl::StatusOr<AliasTables> {
+    FileHeader header = {};
+    if (file.bytes().size() == bytes) {
+      std::memcpy(&header, file.bytes().data(), sizeof(header));
+    }
+    if (header.magic != kMagic || header.key != key ||
+        header.num_edges != num_edges || header.has_weights != of_vertices) {
+      return absl::DataLossError(absl::StrCat(path.string(), " is damaged"));
+    }
+    AliasTables tables;
+    tables.file_ = std::move(file);
+    tables.all_positive_ = header.all_positive != 0;
+    const std::byte* const data = tables.file_.bytes().data();
+    tables.cells_ = {
+        reinterpret_cast<const AliasCell*>(data + sizeof(FileHeader)),
+        num_edges};
+    tables.weights_ =
+        of_vertices ? absl::MakeConstSpan(
+                          reinterpret_cast<const float*>(tables.cells_.end()),
+                          num_edges)
+                    : dataset.edge_weights();
+    return tables;
+  };
+  if (auto file = MappedFile::Open(path); file.ok()) {
+    auto tables = map(*std::move(file));
+    if (tables.ok()) return tables;
+    LogWarning("{}: built again", MessageOf(tables.status()));
+  }
+
+  std::vector<float> of_edges;
+  absl::Span<const float> weights = dataset.edge_weights();
+  if (of_vertices) {
+    FGNN_ASSIGN_OR_RETURN(
+        const NpyArray array,
+        OpenVertexFile(dataset.folder() / weights_file, dataset.num_nodes()));
+    FGNN_ASSIGN_OR_RETURN(of_edges,
+                          WeightsOfSources(dataset.graph(), array.As<float>()));
+    weights = of_edges;
+  }
+  absl::StatusOr<AliasTables> tables =
+      Build(dataset.graph(), weights, num_threads);
+  if (!tables.ok()) {
+    return Annotate(tables.status(),
+                    (dataset.folder() / weights_file).string());
+  }
+  tables->built_weights_ = std::move(of_edges);
+  if (of_vertices) tables->weights_ = tables->built_weights_;
+
+  const FileHeader header = {kMagic, key, num_edges, of_vertices,
+                             tables->all_positive_};
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  const std::string_view head{reinterpret_cast<const char*>(&header),
+                              sizeof(header)};
+  const absl::Status written = WriteFileAtomically(
+      path, {head, BytesOfSpan(tables->cells_),
+             of_vertices ? BytesOfSpan(tables->weights_) : std::string_view()});
+  if (!written.ok()) {
+    LogWarning("the weights' tables stay in memory: {}", MessageOf(written));
+    return tables;
+  }
+  // Pages of the file can be shared and dropped, those of this process cannot.
+  FGNN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  return map(std::move(file));
+}
+
+}  // namespace fgnn

@@ -1,0 +1,55 @@
+#include "sampler_service/sampling/cpu/adjacency_lists.h"
+
+#include <algorithm>
+#include <new>
+
+namespace fgnn {
+namespace {
+
+// Reads of indptr that are under way at once.
+constexpr uint64_t kPrefetchedLists = 32;
+constexpr uint64_t kListsPerTick = 128;
+
+}  // namespace
+
+AdjacencyLists::AdjacencyLists(absl::Span<const EdgeOffset> indptr,
+                               uint64_t num_edges, uint64_t max_lists)
+    : indptr_(indptr),
+      num_edges_(num_edges),
+      max_lists_(max_lists),
+      lists_(new (std::nothrow) AdjacencyList[max_lists]) {}
+
+absl::Status AdjacencyLists::LookUp(absl::Span<const GlobalId> nodes,
+                                    Progress* progress) {
+  const EdgeOffset* const indptr = indptr_.data();
+  const uint64_t size = nodes.size();
+  bool falls = false;
+  for (uint64_t i = size_; i < size; ++i) {
+    if (i + kPrefetchedLists < size) {
+      __builtin_prefetch(&indptr[nodes[i + kPrefetchedLists]]);
+    }
+    const EdgeOffset begin = indptr[nodes[i]];
+    const EdgeOffset end = indptr[nodes[i] + uint64_t{1}];
+    falls |=
+        begin < 0 || end < begin || static_cast<uint64_t>(end) > num_edges_;
+    lists_[i] = {begin, static_cast<uint64_t>(end - begin)};
+    if (i % kListsPerTick == 0) progress->Tick();
+  }
+  size_ = size;
+  if (falls) {
+    return absl::InvalidArgumentError(
+        "csc_indptr.npy falls or leaves [0, number of edges]: validate the "
+        "dataset again");
+  }
+  return absl::OkStatus();
+}
+
+uint64_t AdjacencyLists::CountEdges(uint64_t first, uint64_t most) const {
+  uint64_t num_edges = 0;
+  for (uint64_t i = first; i < size_; ++i) {
+    num_edges += std::min(most, lists_[i].degree);
+  }
+  return num_edges;
+}
+
+}  // namespace fgnn

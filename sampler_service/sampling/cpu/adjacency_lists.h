@@ -1,0 +1,56 @@
+// Where the adjacency lists of a batch's vertices are.
+#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_ADJACENCY_LISTS_H_
+#define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_ADJACENCY_LISTS_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "sampler_service/sampling/cpu/progress.h"
+#include "shared/base/types.h"
+
+namespace fgnn {
+
+struct AdjacencyList {
+  EdgeOffset begin;
+  uint64_t degree;
+};
+
+// Read once for each vertex of a batch, with a constant number of reads under
+// way. Thread-compatible; allocates when created only. Borrows indptr.
+class AdjacencyLists {
+ public:
+  // For batches of at most `max_lists` vertices that edges are drawn for.
+  AdjacencyLists(absl::Span<const EdgeOffset> indptr, uint64_t num_edges,
+                 uint64_t max_lists);
+  bool has_memory() const { return lists_ != nullptr; }
+
+  // Forgets all vertices.
+  void StartBatch() { size_ = 0; }
+
+  // Learns the lists of `nodes`, which begin with those of the batch's last
+  // call. InvalidArgument: indptr falls.
+  absl::Status LookUp(absl::Span<const GlobalId> nodes, Progress* progress);
+
+  // Of the i-th vertex.
+  const AdjacencyList& operator[](uint64_t i) const { return lists_[i]; }
+
+  // The sum of min(most, degree) over the vertices from `first` on.
+  uint64_t CountEdges(uint64_t first, uint64_t most) const;
+
+  uint64_t workspace_bytes() const {
+    return max_lists_ * sizeof(AdjacencyList);
+  }
+
+ private:
+  absl::Span<const EdgeOffset> indptr_;
+  uint64_t num_edges_;
+  uint64_t max_lists_;
+  std::unique_ptr<AdjacencyList[]> lists_;  // [max_lists_]
+  uint64_t size_ = 0;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_CPU_ADJACENCY_LISTS_H_

@@ -1,0 +1,226 @@
+#include "sampler_service/sampling/cpu/cpu_sampler.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "sampler_service/id_map/cpu/direct_id_map.h"
+#include "sampler_service/sampling/cpu/hop_sampler.h"
+#include "sampler_service/sampling/cpu/labor_hops.h"
+#include "sampler_service/sampling/cpu/uniform_hops.h"
+#include "sampler_service/sampling/cpu/walk_hops.h"
+#include "sampler_service/sampling/cpu/weighted_hops.h"
+#include "sampler_service/sampling/epoch_seeds.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+// Vertices that a batch can have after `num_hops` hops.
+uint64_t MaxNodesAfter(size_t num_hops, const CscView& graph,
+                       const SamplerOptions& options) {
+  const uint64_t num_nodes = graph.num_nodes();
+  uint64_t most = std::min<uint64_t>(options.batch_size, num_nodes);
+  for (size_t hop = 0; hop < num_hops; ++hop) {
+    const int32_t fanout = options.fanouts[hop];
+    // Both factors are below 2^32 and 2^16.
+    most = fanout < 0 || options.algorithm == SamplingAlgorithm::kLabor
+               ? num_nodes
+               : std::min(num_nodes, most * (uint64_t{1} + fanout));
+  }
+  return most;
+}
+
+// Makes a batch, hop by hop.
+class CpuSampler final : public Sampler {
+ public:
+  CpuSampler(const SamplerInput& input, SamplerOptions options,
+             std::unique_ptr<IdMap> id_map, std::unique_ptr<HopSampler> hops)
+      : options_(std::move(options)),
+        epoch_seeds_(input.train, options_.batch_size, options_.seed,
+                     input.graph.num_nodes()),
+        seeds_(std::min<uint64_t>(options_.batch_size, input.train.size())),
+        id_map_(std::move(id_map)),
+        hops_(std::move(hops)) {}
+
+  absl::StatusOr<SampledTask> Sample(BatchSeq seq,
+                                     absl::Span<std::byte> block) override;
+  uint64_t workspace_bytes() const override {
+    return seeds_.size() * sizeof(GlobalId) + id_map_->workspace_bytes() +
+           hops_->workspace_bytes();
+  }
+
+  uint64_t progress() const override { return hops_->progress(); }
+
+ private:
+  // The hop before, of which a hop that is not resampled begins with a copy.
+  struct Kept {
+    uint64_t num_destinations = 0;
+    uint32_t num_edges = 0;
+    TaskWriter::HopArrays arrays = {};
+  };
+
+  absl::Status MapSeeds(BatchPlace place, SampledTask* task);
+  absl::Status SampleHop(BatchPlace place, uint32_t hop, TaskWriter* writer,
+                         SampledTask* task);
+
+  SamplerOptions options_;
+  EpochSeeds epoch_seeds_;
+  std::vector<GlobalId> seeds_;
+  std::unique_ptr<IdMap> id_map_;
+  std::unique_ptr<HopSampler> hops_;
+  Kept kept_;
+};
+
+absl::Status CpuSampler::MapSeeds(BatchPlace place, SampledTask* task) {
+  Stopwatch watch;
+  FGNN_ASSIGN_OR_RETURN(task->num_seeds,
+                        epoch_seeds_.Draw(place, seeds_.data()));
+  task->seconds.sample += static_cast<float>(watch.Restart());
+  id_map_->StartBatch();
+  id_map_->MapInPlace(absl::MakeSpan(seeds_.data(), task->num_seeds));
+  if (id_map_->nodes().size() != task->num_seeds) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "train.npy holds a vertex twice: batch ", place.batch, " of epoch ",
+        place.epoch, " has ", id_map_->nodes().size(), " vertices for ",
+        task->num_seeds, " seeds; remove the repeated ids"));
+  }
+  hops_->StartBatch();
+  kept_ = {};
+  task->seconds.id_map += static_cast<float>(watch.Seconds());
+  return absl::OkStatus();
+}
+
+absl::Status CpuSampler::SampleHop(BatchPlace place, uint32_t hop,
+                                   TaskWriter* writer, SampledTask* task) {
+  Stopwatch watch;
+  const absl::Span<const GlobalId> nodes = id_map_->nodes();
+  const Kept kept = options_.resample ? Kept{} : kept_;
+  const uint64_t first = kept.num_destinations;
+  TaskWriter::HopArrays arrays = {};
+  const auto make_room =
+      [&](uint64_t num_edges) -> absl::StatusOr<TaskWriter::HopArrays> {
+    FGNN_ASSIGN_OR_RETURN(
+        arrays,
+        writer->AddHop(static_cast<uint32_t>(nodes.size()),
+                       kept.num_edges + num_edges, HasWeights(options_)));
+    return TaskWriter::HopArrays{
+        arrays.indptr + first, arrays.indices + kept.num_edges,
+        arrays.weights == nullptr ? nullptr : arrays.weights + kept.num_edges};
+  };
+  FGNN_ASSIGN_OR_RETURN(
+      const uint64_t drawn,
+      hops_->Sample(
+          {.key = MakePhiloxKey(options_.seed, place.epoch, place.batch, hop,
+                                Purpose::kNeighbors),
+           .fanout = options_.fanouts[hop],
+           .nodes = nodes,
+           .first = first},
+          make_room));
+  const uint64_t num_edges = kept.num_edges + drawn;
+  writer->TrimHop(num_edges);
+  if (first > 0) {
+    std::copy_n(kept.arrays.indptr, first, arrays.indptr);
+    std::copy_n(kept.arrays.indices, kept.num_edges, arrays.indices);
+    if (arrays.weights != nullptr) {
+      std::copy_n(kept.arrays.weights, kept.num_edges, arrays.weights);
+    }
+    for (uint64_t i = first; i <= nodes.size(); ++i) {
+      arrays.indptr[i] += kept.num_edges;
+    }
+  }
+  task->seconds.sample += static_cast<float>(watch.Restart());
+  id_map_->MapInPlace(absl::MakeSpan(arrays.indices + kept.num_edges, drawn));
+  writer->SetNumSources(static_cast<uint32_t>(id_map_->nodes().size()));
+  kept_ = {nodes.size(), static_cast<uint32_t>(num_edges), arrays};
+  task->num_edges += num_edges;
+  task->seconds.id_map += static_cast<float>(watch.Seconds());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SampledTask> CpuSampler::Sample(BatchSeq seq,
+                                               absl::Span<std::byte> block) {
+  SampledTask task;
+  const BatchPlace place = epoch_seeds_.PlaceOf(seq);
+  FGNN_RETURN_IF_ERROR(MapSeeds(place, &task));
+  TaskWriter writer(block, options_.job_key, seq, task.num_seeds);
+  for (uint32_t hop = 0; hop < options_.fanouts.size(); ++hop) {
+    FGNN_RETURN_IF_ERROR(SampleHop(place, hop, &writer, &task));
+  }
+  Stopwatch watch;
+  const absl::Span<const GlobalId> nodes = id_map_->nodes();
+  task.num_input_nodes = static_cast<uint32_t>(nodes.size());
+  FGNN_ASSIGN_OR_RETURN(uint32_t* const input_nodes,
+                        writer.AddInputNodes(task.num_input_nodes));
+  std::copy(nodes.begin(), nodes.end(), input_nodes);
+  task.seconds.copy = static_cast<float>(watch.Seconds());
+  task.digest = writer.Finish(task.seconds);
+  task.seconds.copy = static_cast<float>(watch.Seconds());
+  task.bytes = writer.total_bytes();
+  return task;
+}
+
+absl::StatusOr<std::unique_ptr<HopSampler>> NewHopSampler(
+    const SamplerInput& input, const SamplerOptions& options,
+    const LaneFunctions& lanes) {
+  const uint64_t max_destinations =
+      MaxNodesAfter(options.fanouts.size() - 1, input.graph, options);
+  const auto max_fanout = static_cast<uint32_t>(std::max(
+      *std::max_element(options.fanouts.begin(), options.fanouts.end()), 0));
+  switch (options.algorithm) {
+    case SamplingAlgorithm::kUniform:
+      return NewUniformHops({.graph = input.graph,
+                             .max_destinations = max_destinations,
+                             .max_fanout = max_fanout,
+                             .replace = options.replace,
+                             .lanes = lanes});
+    case SamplingAlgorithm::kWeighted:
+      return NewWeightedHops({.graph = input.graph,
+                              .weights = input.weights,
+                              .max_destinations = max_destinations,
+                              .max_fanout = max_fanout,
+                              .replace = options.replace,
+                              .lanes = lanes});
+    case SamplingAlgorithm::kLabor:
+      return NewLaborHops({.graph = input.graph,
+                           .max_destinations = max_destinations,
+                           .lanes = lanes});
+    case SamplingAlgorithm::kRandomWalk:
+      return NewWalkHops({.graph = input.graph,
+                          .max_fanout = max_fanout,
+                          .walks = options.walks});
+  }
+  return absl::InvalidArgumentError("sampling.kind is none of this build's");
+}
+
+}  // namespace
+
+uint64_t MaxBatchNodes(const CscView& graph, const SamplerOptions& options) {
+  return MaxNodesAfter(options.fanouts.size(), graph, options);
+}
+
+absl::StatusOr<std::unique_ptr<Sampler>> NewCpuSamplerOf(
+    CpuSamplerParts parts, const SamplerInput& input,
+    const SamplerOptions& options) {
+  FGNN_RETURN_IF_ERROR(Validate(input, options));
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<HopSampler> hops,
+                        NewHopSampler(input, options, parts.lanes));
+  return std::make_unique<CpuSampler>(input, options, std::move(parts.id_map),
+                                      std::move(hops));
+}
+
+absl::StatusOr<std::unique_ptr<Sampler>> NewCpuSampler(
+    const SamplerInput& input, const SamplerOptions& options) {
+  FGNN_RETURN_IF_ERROR(Validate(input, options));
+  FGNN_ASSIGN_OR_RETURN(
+      std::unique_ptr<IdMap> id_map,
+      DirectIdMap::Create(input.graph.num_nodes(),
+                          MaxBatchNodes(input.graph, options)));
+  return NewCpuSamplerOf(
+      {.id_map = std::move(id_map), .lanes = SupportedDrawLanes().front()},
+      input, options);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,36 @@
+// Samplers of every algorithm on the CPU: the law that all share is in
+// sampling/sampler.h, that of an algorithm's hops in <algorithm>_hops.h.
+#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_CPU_SAMPLER_H_
+#define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_CPU_SAMPLER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "sampler_service/id_map/id_map.h"
+#include "sampler_service/sampling/cpu/draw_lanes.h"
+#include "sampler_service/sampling/sampler.h"
+
+namespace fgnn {
+
+// A sampler with an id map of its own and the fastest draws that this machine
+// can run. Errors: those of Validate(); ResourceExhausted: no memory for the
+// workspace.
+absl::StatusOr<std::unique_ptr<Sampler>> NewCpuSampler(
+    const SamplerInput& input, const SamplerOptions& options);
+
+// The same with parts of the caller's choice.
+struct CpuSamplerParts {
+  std::unique_ptr<IdMap> id_map;  // For MaxBatchNodes() vertices.
+  LaneFunctions lanes;
+};
+absl::StatusOr<std::unique_ptr<Sampler>> NewCpuSamplerOf(
+    CpuSamplerParts parts, const SamplerInput& input,
+    const SamplerOptions& options);
+
+// Vertices that no batch can exceed.
+uint64_t MaxBatchNodes(const CscView& graph, const SamplerOptions& options);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_CPU_CPU_SAMPLER_H_

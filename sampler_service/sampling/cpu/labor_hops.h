@@ -1,0 +1,38 @@
+// Layer-neighbour sampling, LABOR-0 (Balin and Catalyurek, NeurIPS 2023): each
+// source vertex throws one die per hop, which all destinations share, so that
+// they agree on their neighbours and a batch has fewer input nodes.
+//
+// The law. A destination v of in-degree d and a fanout f (-1: d) gives
+//   d <= f: all places, ascending. Else every place i, ascending, whose vertex
+//   u has die(u) < floor(f * 2^32 / d): f of them on average, maybe none. The
+//   odds of an edge are f / d, off by less than 2^-32.
+// die(u) is word 0 of Philox block {u, 0, 0, 0} under the hop's key.
+//
+// Looks at all d neighbours, since each has a die of its own: the cost is that
+// of the edges read, not of those made.
+#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_LABOR_HOPS_H_
+#define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_LABOR_HOPS_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "sampler_service/sampling/cpu/draw_lanes.h"
+#include "sampler_service/sampling/cpu/hop_sampler.h"
+#include "shared/graph/dataset.h"
+
+namespace fgnn {
+
+struct LaborHopsOptions {
+  CscView graph;                  // Borrowed.
+  uint64_t max_destinations = 0;  // Of any hop of a batch.
+  LaneFunctions lanes;
+};
+
+// ResourceExhausted: no memory for the workspace.
+absl::StatusOr<std::unique_ptr<HopSampler>> NewLaborHops(
+    const LaborHopsOptions& options);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_CPU_LABOR_HOPS_H_

@@ -1,0 +1,56 @@
+// k-hop sampling by edge weights (FGNN, section 7.1).
+//
+// The law. A destination v of in-degree d, of whose places p have a weight
+// above 0, and a fanout f (-1: d):
+//   without replacement  min(f, p) distinct places by successive draws: each is
+//     drawn from those that are left, with odds proportional to its weight.
+//       d <= f: all places of positive weight, ascending. Else:
+//       attempts a = 0, 1, .. 4f-1, until there are f places: place alias(a),
+//         if it is not among them yet (which is a draw from those that are
+//         left, as all others are passed over);
+//       then, as long as there are fewer, the places that are left and have a
+//         positive weight, by rising time (Efraimidis and Spirakis, 2006):
+//         time(i) = Exponential(race(i)) / weight(i), then by i.
+//   with replacement  f places alias(0 .. f-1), none if d = 0. f = -1: all
+//     places of positive weight, once.
+// alias(a), of draw(a) as in uniform_hops.h: the product draw(a) * d has a
+//   place above its 64 lower bits, whose upper 32 are the coin that
+//   alias_tables.h speaks of.
+// race(i) is as draw(i), of stream 1: Philox block {v, i div 2, 1, 0}.
+//
+// Attempts cost O(f) whatever d is; the race, where few heavy edges make
+// repeats likely, O(d).
+#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_WEIGHTED_HOPS_H_
+#define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_WEIGHTED_HOPS_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "sampler_service/sampling/alias_tables.h"
+#include "sampler_service/sampling/cpu/draw_lanes.h"
+#include "sampler_service/sampling/cpu/hop_sampler.h"
+#include "shared/graph/dataset.h"
+
+namespace fgnn {
+
+// -ln of a uniform number in (0, 1] made of the upper 53 bits, in IEEE
+// arithmetic that is the same on every device; accurate to 1e-15.
+double Exponential(uint64_t random_bits);
+
+struct WeightedHopsOptions {
+  CscView graph;                         // Borrowed, as are the weights.
+  const AliasTables* weights = nullptr;  // Of that graph.
+  uint64_t max_destinations = 0;         // Of any hop of a batch.
+  uint32_t max_fanout = 0;               // Of the fanouts that are not -1.
+  bool replace = false;
+  LaneFunctions lanes;
+};
+
+// ResourceExhausted: no memory for the workspace.
+absl::StatusOr<std::unique_ptr<HopSampler>> NewWeightedHops(
+    const WeightedHopsOptions& options);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_CPU_WEIGHTED_HOPS_H_

@@ -1,0 +1,93 @@
+#include "sampler_service/sampling/alias_tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/reference/random_graph.h"
+
+namespace fgnn {
+namespace {
+
+using reference::CscGraph;
+using testing::HasSubstr;
+
+// What a draw hits with, by the cells of a list.
+std::vector<double> OddsOf(absl::Span<const AliasCell> cells) {
+  std::vector<double> odds(cells.size());
+  const double each = 1.0 / static_cast<double>(cells.size());
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const double stays = cells[i].threshold * 0x1p-32;
+    odds[i] += each * stays;
+    odds.at(cells[i].other) += each * (1 - stays);
+  }
+  return odds;
+}
+
+TEST(AliasTablesTest, OddsAreProportionalToWeights) {
+  reference::TestDraws draws(5);
+  reference::AdjacencyLists lists(300);
+  std::vector<float> weights;
+  for (uint32_t v = 0; v < lists.size(); ++v) {
+    lists[v].assign(v == 299 ? 100000 : v % 70, 0);
+    const int spread = static_cast<int>(draws.Below(30));
+    for (size_t i = 0; i < lists[v].size(); ++i) {
+      const auto exponent = static_cast<double>(draws.Below(1000)) / 1000;
+      const bool none = i > 0 && draws.Below(8) == 0;
+      weights.push_back(
+          none ? 0.0F
+               : static_cast<float>(std::pow(10, spread * (exponent - 0.5))));
+    }
+  }
+  const CscGraph graph(lists);
+  for (const uint32_t num_threads : {1U, 4U}) {
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const AliasTables tables,
+        AliasTables::Build(graph.view(), weights, num_threads));
+    EXPECT_FALSE(tables.all_positive());
+    size_t first = 0;
+    for (uint32_t v = 0; v < lists.size(); ++v) {
+      SCOPED_TRACE(absl::StrCat("vertex=", v));
+      const size_t degree = lists[v].size();
+      const auto odds = OddsOf(tables.cells().subspan(first, degree));
+      double total = 0;
+      for (size_t i = 0; i < degree; ++i) {
+        total += static_cast<double>(weights[first + i]);
+      }
+      for (size_t i = 0; i < degree; ++i) {
+        const double weight = static_cast<double>(weights[first + i]);
+        if (weight == 0) {
+          ASSERT_EQ(odds[i], 0);
+        } else {
+          ASSERT_NEAR(odds[i], weight / total, 0x1p-31);
+        }
+      }
+      first += degree;
+    }
+  }
+}
+
+TEST(AliasTablesTest, NamesTheEdgeThatIsWrong) {
+  const CscGraph graph({{1, 2}, {}, {0, 1, 1}});
+  const auto refusal = [&](std::vector<float> weights) {
+    return AliasTables::Build(graph.view(), weights, 2).status();
+  };
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(refusal({1, 2, 3, 0, 5}), IsOk());
+  EXPECT_THAT(refusal({1, 2, 3, -1, 5}),
+              StatusIs(invalid, HasSubstr("edge 3, into vertex 2, is -1")));
+  EXPECT_THAT(refusal({1, NAN, 3, -1, 5}),
+              StatusIs(invalid, HasSubstr("edge 1, into vertex 0, is nan")));
+  EXPECT_THAT(refusal({1, 2, 3, std::numeric_limits<float>::infinity(), 5}),
+              StatusIs(invalid, HasSubstr("edge 3, into vertex 2, is inf")));
+  EXPECT_THAT(refusal({1, 2, 0, 0, 0}),
+              StatusIs(invalid, HasSubstr("all 3 edges into vertex 2")));
+  EXPECT_THAT(refusal({1, 2, 3}), StatusIs(invalid, HasSubstr("3 weights")));
+}
+
+}  // namespace
+}  // namespace fgnn
