@@ -14,17 +14,17 @@ absl::StatusOr<SamplingAlgorithm> AlgorithmOf(const std::string& kind) {
   if (kind == "khop_weighted") return SamplingAlgorithm::kWeighted;
   if (kind == "labor") return SamplingAlgorithm::kLabor;
   if (kind == "random_walk") return SamplingAlgorithm::kRandomWalk;
+  if (kind == "plugin") return SamplingAlgorithm::kPlugin;
   return absl::InvalidArgumentError(
       absl::StrCat("sampling.kind is '", kind,
-                   "'; this build has khop, khop_weighted, labor and "
-                   "random_walk"));
+                   "'; this build has khop, khop_weighted, labor, "
+                   "random_walk and plugin"));
 }
 
 }  // namespace
 
 absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
-                                            uint64_t job_key,
-                                            uint32_t num_threads) {
+                                            const JobSamplingOptions& wanted) {
   const SamplingSpec& sampling = spec.sampling;
   FGNN_ASSIGN_OR_RETURN(const SamplingAlgorithm algorithm,
                         AlgorithmOf(sampling.kind));
@@ -35,7 +35,7 @@ absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
   options.fanouts = sampling.fanouts;
   options.batch_size = sampling.batch_size;
   options.seed = spec.training.seed;
-  options.job_key = job_key;
+  options.job_key = wanted.job_key;
   options.replace = sampling.replace;
   options.resample = sampling.resample;
   options.walks = {.num_walks = sampling.num_walks,
@@ -44,12 +44,17 @@ absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
   JobSampling job = {.dataset = std::move(dataset),
                      .options = std::move(options),
                      .factory = NewCpuSampler,
-                     .weights = nullptr};
+                     .weights = nullptr,
+                     .plugin = nullptr};
   if (algorithm == SamplingAlgorithm::kWeighted) {
     FGNN_ASSIGN_OR_RETURN(
         AliasTables weights,
-        AliasTables::Open(job.dataset, sampling.weights, num_threads));
+        AliasTables::Open(job.dataset, sampling.weights, wanted.num_threads));
     job.weights = std::make_unique<AliasTables>(std::move(weights));
+  }
+  if (algorithm == SamplingAlgorithm::kPlugin) {
+    FGNN_ASSIGN_OR_RETURN(job.plugin,
+                          LoadedPlugin::Open(wanted.plugins, sampling.plugin));
   }
   FGNN_RETURN_IF_ERROR(Validate(job.input(), job.options));
   return job;

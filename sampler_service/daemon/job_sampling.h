@@ -3,9 +3,11 @@
 #define FGNN_SAMPLER_SERVICE_DAEMON_JOB_SAMPLING_H_
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "sampler_service/plugin/loaded_plugin.h"
 #include "sampler_service/sampling/alias_tables.h"
 #include "sampler_service/sampling/sampler.h"
 #include "shared/config/job_spec.h"
@@ -19,10 +21,12 @@ struct JobSampling {
   SamplerOptions options;
   SamplerFactory factory;
   std::unique_ptr<const AliasTables> weights;  // Of khop_weighted.
+  std::unique_ptr<const LoadedPlugin> plugin;  // Of plugin.
 
   // Borrowed from this.
   SamplerInput input() const {
-    return {dataset.graph(), dataset.train(), weights.get()};
+    return {dataset.graph(), dataset.train(), weights.get(), plugin.get(),
+            dataset.edge_weights()};
   }
   uint64_t batches_per_epoch() const {
     return BatchesPerEpoch(dataset.train().size(), options.batch_size);
@@ -30,13 +34,15 @@ struct JobSampling {
 };
 
 // The dataset was validated by the scheduler; only types and shapes are looked
-// at. Weights are made ready by `num_threads` where nobody did it before.
-// `job_key` is written into tasks. Errors of Dataset::Open(),
-// AliasTables::Open() and Validate(); InvalidArgument: an algorithm that is not
-// known.
+// at. Errors of Dataset::Open(), AliasTables::Open(), LoadedPlugin::Open() and
+// Validate(); InvalidArgument: an algorithm that is not known.
+struct JobSamplingOptions {
+  uint64_t job_key = 0;      // Written into tasks.
+  uint32_t num_threads = 1;  // Make weights ready where nobody did it before.
+  std::filesystem::path plugins = {};  // The folder that they are in.
+};
 absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
-                                            uint64_t job_key,
-                                            uint32_t num_threads = 1);
+                                            const JobSamplingOptions& options);
 
 }  // namespace fgnn
 

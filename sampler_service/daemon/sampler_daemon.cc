@@ -21,7 +21,10 @@ absl::StatusOr<std::unique_ptr<SamplerDaemon>> SamplerDaemon::Start(
 
 SamplerDaemon::SamplerDaemon(const ExecutorDaemonOptions& options,
                              const SignalWaiter* stop)
-    : stop_(stop), rpc_(this), executor_(options, "sampler", this, stop) {}
+    : stop_(stop),
+      plugins_(options.state_dir / "plugins"),
+      rpc_(this),
+      executor_(options, "sampler", this, stop) {}
 
 absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
     const ExecutorJobStart& start) {
@@ -30,8 +33,10 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
       executor_.NumThreads(attachment.spec.sampling.threads);
   FGNN_ASSIGN_OR_RETURN(
       JobSampling sampling,
-      OpenJobSampling(attachment.spec, HashString(attachment.job_id),
-                      num_threads));
+      OpenJobSampling(attachment.spec,
+                      {.job_key = HashString(attachment.job_id),
+                       .num_threads = num_threads,
+                       .plugins = plugins_}));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
   AttachedJobOptions options;
   options.job_id = attachment.job_id;
@@ -49,8 +54,9 @@ absl::StatusOr<SamplingProfile> SamplerDaemon::ProfileSampling(
     const JobSpec& spec, uint32_t num_batches,
     const std::function<absl::Status()>& check) {
   const uint32_t num_threads = executor_.NumThreads(spec.sampling.threads);
-  FGNN_ASSIGN_OR_RETURN(const JobSampling job,
-                        OpenJobSampling(spec, /*job_key=*/0, num_threads));
+  FGNN_ASSIGN_OR_RETURN(
+      const JobSampling job,
+      OpenJobSampling(spec, {.num_threads = num_threads, .plugins = plugins_}));
   ProfileOptions options;
   options.num_batches = num_batches;
   options.num_threads = num_threads;

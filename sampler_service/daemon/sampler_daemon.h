@@ -2,6 +2,7 @@
 #ifndef FGNN_SAMPLER_SERVICE_DAEMON_SAMPLER_DAEMON_H_
 #define FGNN_SAMPLER_SERVICE_DAEMON_SAMPLER_DAEMON_H_
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 
@@ -37,6 +38,7 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
       const std::function<absl::Status()>& check) override;
 
   const SignalWaiter* const stop_;
+  const std::filesystem::path plugins_;  // Of the service's state folder.
   SamplerRpc rpc_;
   ExecutorDaemon executor_;  // Last: it calls the above.
 };

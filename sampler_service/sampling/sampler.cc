@@ -31,8 +31,8 @@ absl::Status ValidateFanouts(absl::Span<const int32_t> fanouts) {
 absl::Status ValidateAlgorithm(const SamplerInput& input,
                                const SamplerOptions& options) {
   const bool walks = options.algorithm == SamplingAlgorithm::kRandomWalk;
-  if (options.replace &&
-      (walks || options.algorithm == SamplingAlgorithm::kLabor)) {
+  if (options.replace && options.algorithm != SamplingAlgorithm::kUniform &&
+      options.algorithm != SamplingAlgorithm::kWeighted) {
     return absl::InvalidArgumentError(
         "sampling.replace is true; only khop and khop_weighted draw with "
         "replacement");
@@ -46,6 +46,10 @@ absl::Status ValidateAlgorithm(const SamplerInput& input,
       return absl::InvalidArgumentError(
           "sampling.kind khop_weighted takes in-degrees below 2^32");
     }
+  }
+  if (options.algorithm == SamplingAlgorithm::kPlugin &&
+      input.plugin == nullptr) {
+    return absl::InvalidArgumentError("sampling.kind plugin has no plugin");
   }
   if (!walks) return absl::OkStatus();
   const WalkOptions& w = options.walks;
@@ -125,7 +129,8 @@ uint64_t MaxTaskBytesOf(const CscView& graph, const SamplerOptions& options) {
       }
     }
   }
-  if (options.replace || options.algorithm == SamplingAlgorithm::kRandomWalk) {
+  if (options.replace || options.algorithm == SamplingAlgorithm::kRandomWalk ||
+      options.algorithm == SamplingAlgorithm::kPlugin) {
     // A destination may give more edges than it has.
     for (const int32_t fanout : fanouts) {
       max_degree =

@@ -46,6 +46,7 @@ enum class SamplingAlgorithm : uint8_t {
   kWeighted,    // weighted_hops.h
   kLabor,       // labor_hops.h
   kRandomWalk,  // walk_hops.h
+  kPlugin,      // plugin_hops.h
 };
 
 // Random walks of a destination (walk_hops.h).
@@ -69,7 +70,8 @@ struct SamplerOptions {
 
 inline constexpr int32_t kMaxFanout = 65535;
 
-class AliasTables;  // sampling/alias_tables.h
+class AliasTables;   // sampling/alias_tables.h
+class LoadedPlugin;  // plugin/loaded_plugin.h
 
 // What the samplers of a job share. Borrowed: outlives them.
 struct SamplerInput {
@@ -77,11 +79,15 @@ struct SamplerInput {
   absl::Span<const int64_t> train;  // Distinct global ids, at least one.
   // kWeighted only.
   const AliasTables* weights = nullptr;
+  // kPlugin only.
+  const LoadedPlugin* plugin = nullptr;
+  absl::Span<const float> edge_weights = {};  // [num_edges] or empty.
 };
 
 // That tasks of this algorithm have a weight per edge.
 inline bool HasWeights(const SamplerOptions& options) {
-  return options.algorithm == SamplingAlgorithm::kRandomWalk;
+  return options.algorithm == SamplingAlgorithm::kRandomWalk ||
+         options.algorithm == SamplingAlgorithm::kPlugin;
 }
 
 // InvalidArgument naming the field: options out of range, an empty train set

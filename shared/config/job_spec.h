@@ -30,6 +30,7 @@ struct SamplingSpec {
   uint32_t num_walks = 4;
   uint32_t walk_length = 3;
   double walk_restart = 0.5;
+  std::string plugin = "";  // Of kind "plugin".
 };
 
 struct TrainingSpec {

@@ -123,11 +123,20 @@ absl::Status CheckHops(const v1::JobSpec& spec) {
 absl::Status CheckAlgorithm(const v1::JobSpec& spec) {
   const v1::SamplingSpec& sampling = spec.sampling();
   const bool walks = sampling.kind() == "random_walk";
-  if (sampling.replace() && (walks || sampling.kind() == "labor")) {
+  if (sampling.replace() && sampling.kind() != "khop" &&
+      sampling.kind() != "khop_weighted") {
     return absl::InvalidArgumentError(
         absl::StrCat("sampling.replace is true, but ", sampling.kind(),
                      " draws no neighbour twice; leave it out, or use khop or "
                      "khop_weighted"));
+  }
+  if ((sampling.kind() == "plugin") == sampling.plugin().empty()) {
+    return absl::InvalidArgumentError(
+        sampling.plugin().empty()
+            ? "sampling.plugin is missing; name the plugin"
+            : absl::StrCat("sampling.plugin is '", sampling.plugin(),
+                           "', but sampling.kind is ", sampling.kind(),
+                           "; make it plugin"));
   }
   if (sampling.weights().empty() ||
       fs::path(sampling.weights()).filename() != sampling.weights()) {
@@ -265,7 +274,8 @@ JobSpec FromProto(const v1::JobSpec& from) {
       from.sampling().weights(),
       from.sampling().walks().num(),
       from.sampling().walks().length(),
-      from.sampling().walks().restart()};
+      from.sampling().walks().restart(),
+      from.sampling().plugin()};
   const v1::TrainingSpec& training = from.training();
   to.training = {training.epochs(),
                  training.optimizer(),

@@ -183,6 +183,8 @@ inline Neighbors NeighborsOf(PhiloxKey key, const AdjacencyLists& graph,
       break;
     case SamplingAlgorithm::kRandomWalk:
       return VisitedByWalks(key, graph, v, fanout, options.walks);
+    case SamplingAlgorithm::kPlugin:
+      break;  // Has a law of its own.
   }
   Neighbors result;
   for (const uint64_t place : places) result.sources.push_back(list[place]);

@@ -8,6 +8,7 @@
 #include "sampler_service/id_map/cpu/direct_id_map.h"
 #include "sampler_service/sampling/cpu/hop_sampler.h"
 #include "sampler_service/sampling/cpu/labor_hops.h"
+#include "sampler_service/sampling/cpu/plugin_hops.h"
 #include "sampler_service/sampling/cpu/uniform_hops.h"
 #include "sampler_service/sampling/cpu/walk_hops.h"
 #include "sampler_service/sampling/cpu/weighted_hops.h"
@@ -191,6 +192,10 @@ absl::StatusOr<std::unique_ptr<HopSampler>> NewHopSampler(
       return NewWalkHops({.graph = input.graph,
                           .max_fanout = max_fanout,
                           .walks = options.walks});
+    case SamplingAlgorithm::kPlugin:
+      return NewPluginHops({.graph = input.graph,
+                            .edge_weights = input.edge_weights,
+                            .plugin = input.plugin});
   }
   return absl::InvalidArgumentError("sampling.kind is none of this build's");
 }

@@ -57,8 +57,9 @@ class AttachedJobTest : public testing::Test {
     options.overflow_block = owner - 1U;
     options.num_threads = num_threads;
     options.on_failure = failures_.Recorder();
-    FGNN_ASSIGN_OR_RETURN(JobSampling sampling,
-                          OpenJobSampling(job_.spec(), job_.job_key()));
+    FGNN_ASSIGN_OR_RETURN(
+        JobSampling sampling,
+        OpenJobSampling(job_.spec(), {.job_key = job_.job_key()}));
     return AttachedJob::Start(std::move(options), std::move(sampling),
                               MapForSampler(segment));
   }
@@ -159,8 +160,9 @@ TEST_F(AttachedJobTest, ReportsADatasetThatIsNotWhatWasValidated) {
 
 TEST_F(AttachedJobTest, RefusesASegmentPlannedForAnotherTrainSet) {
   const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 4);
-  FGNN_ASSERT_OK_AND_ASSIGN(JobSampling sampling,
-                            OpenJobSampling(job_.spec(), job_.job_key()));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      JobSampling sampling,
+      OpenJobSampling(job_.spec(), {.job_key = job_.job_key()}));
   sampling.options.batch_size = 17;
   AttachedJobOptions options;
   options.job_id = job_.job_id();

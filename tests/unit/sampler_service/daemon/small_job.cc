@@ -60,7 +60,8 @@ void WriteDataset(const std::filesystem::path& folder) {
 SmallJob::SmallJob()
     : dataset_(folder_ / "small"), job_key_(HashString(job_id_)) {
   WriteDataset(dataset_);
-  absl::StatusOr<JobSampling> job = OpenJobSampling(spec(), job_key_);
+  absl::StatusOr<JobSampling> job =
+      OpenJobSampling(spec(), {.job_key = job_key_});
   EXPECT_THAT(job, IsOk());
   batches_per_epoch_ = job->batches_per_epoch();
   bound_bytes_ =

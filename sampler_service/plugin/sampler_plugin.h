@@ -1,0 +1,121 @@
+// Samplers of your own: derive from SamplerPlugin, name the class in
+// FGNN_SAMPLER_PLUGIN, build a shared library lib<name>.so, put it into the
+// folder plugins/ of the service's state folder, and write into the job
+//
+//   sampling: {kind: plugin, plugin: <name>, fanouts: [10, 5]}
+//
+// This header and philox.h are all that a plugin includes; it links nothing of
+// FGNN. Build it with the compiler that FGNN was built with.
+#ifndef FGNN_SAMPLER_SERVICE_PLUGIN_SAMPLER_PLUGIN_H_
+#define FGNN_SAMPLER_SERVICE_PLUGIN_SAMPLER_PLUGIN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shared/base/philox.h"
+
+namespace fgnn {
+
+// Raised whenever anything in this header changes.
+inline constexpr uint32_t kSamplerPluginVersion = 1;
+
+// A graph in compressed sparse columns. Vertices are in [0, num_nodes()).
+class PluginGraph {
+ public:
+  // One of `narrow` and `wide` is null; `weights` may be.
+  PluginGraph(uint64_t num_nodes, const int64_t* indptr, const uint32_t* narrow,
+              const int64_t* wide, const float* weights)
+      : num_nodes_(num_nodes),
+        indptr_(indptr),
+        narrow_(narrow),
+        wide_(wide),
+        weights_(weights) {}
+
+  uint64_t num_nodes() const { return num_nodes_; }
+  // In-neighbours of v.
+  uint64_t degree(uint32_t v) const {
+    return static_cast<uint64_t>(indptr_[uint64_t{v} + 1] - indptr_[v]);
+  }
+  // The i-th of them, i < degree(v).
+  uint32_t neighbor(uint32_t v, uint64_t i) const {
+    const uint64_t edge = static_cast<uint64_t>(indptr_[v]) + i;
+    return narrow_ != nullptr ? narrow_[edge]
+                              : static_cast<uint32_t>(wide_[edge]);
+  }
+  // The weight of the edge from it; 1 in a dataset without edge_weights.npy.
+  float weight(uint32_t v, uint64_t i) const {
+    return weights_ != nullptr ? weights_[static_cast<uint64_t>(indptr_[v]) + i]
+                               : 1.0F;
+  }
+
+ private:
+  uint64_t num_nodes_;
+  const int64_t* indptr_;
+  const uint32_t* narrow_;
+  const int64_t* wide_;
+  const float* weights_;
+};
+
+// Random numbers of one destination in one hop of one batch: the same whoever
+// samples it. Any other source of randomness would give every run, and every
+// sampler that repeats the batch of one that died, other batches.
+class PluginRandom {
+ public:
+  PluginRandom(PhiloxKey key, uint32_t v) : halves_(key, v, /*stream=*/0) {}
+
+  uint64_t Bits() { return halves_.Get(next_++); }
+  // In [0, range), range >= 1.
+  uint64_t Below(uint64_t range) { return UniformBelow(Bits(), range); }
+  // In [0, 1), with 53 bits.
+  double Uniform() { return static_cast<double>(Bits() >> 11) * 0x1p-53; }
+
+ private:
+  PhiloxHalves halves_;
+  uint32_t next_ = 0;
+};
+
+// The edges of one destination.
+class PluginEdges {
+ public:
+  // From any vertex of the graph, a neighbour or not.
+  void Add(uint32_t source, float weight = 1.0F) {
+    sources.push_back(source);
+    weights.push_back(weight);
+  }
+  uint64_t size() const { return sources.size(); }
+
+  std::vector<uint32_t> sources;
+  std::vector<float> weights;
+};
+
+// One per sampling thread.
+class SamplerPlugin {
+ public:
+  virtual ~SamplerPlugin() = default;
+
+  // Adds the edges of destination v in one hop: at most `fanout`, or, where
+  // that is -1, at most the degree of v. It is a function of its arguments
+  // alone. An exception ends the job with its message.
+  virtual void Sample(const PluginGraph& graph, uint32_t v, int32_t fanout,
+                      PluginRandom* random, PluginEdges* edges) = 0;
+};
+
+// What a plugin exports.
+struct SamplerPluginEntry {
+  uint32_t version;
+  SamplerPlugin* (*create)();
+  void (*destroy)(SamplerPlugin*);
+};
+
+}  // namespace fgnn
+
+#define FGNN_SAMPLER_PLUGIN(Class)                            \
+  extern "C" __attribute__((visibility("default")))           \
+  const ::fgnn::SamplerPluginEntry fgnn_sampler_plugin;       \
+  const ::fgnn::SamplerPluginEntry fgnn_sampler_plugin = {    \
+      ::fgnn::kSamplerPluginVersion,                          \
+      []() -> ::fgnn::SamplerPlugin* { return new Class(); }, \
+      [](::fgnn::SamplerPlugin* plugin) { delete plugin; }}
+
+#endif  // FGNN_SAMPLER_SERVICE_PLUGIN_SAMPLER_PLUGIN_H_

@@ -1,0 +1,115 @@
+#include "sampler_service/sampling/cpu/plugin_hops.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+PluginGraph GraphOf(const PluginHopsOptions& options) {
+  const auto* const narrow =
+      std::get_if<absl::Span<const uint32_t>>(&options.graph.indices);
+  const auto* const wide =
+      std::get_if<absl::Span<const int64_t>>(&options.graph.indices);
+  return PluginGraph(
+      options.graph.num_nodes(), options.graph.indptr.data(),
+      narrow == nullptr ? nullptr : narrow->data(),
+      wide == nullptr ? nullptr : wide->data(),
+      options.edge_weights.empty() ? nullptr : options.edge_weights.data());
+}
+
+class PluginHops final : public HopSampler {
+ public:
+  PluginHops(const PluginHopsOptions& options, LoadedPlugin::Instance plugin)
+      : options_(options),
+        graph_(GraphOf(options)),
+        plugin_(std::move(plugin)) {}
+
+  void StartBatch() override {}
+  absl::StatusOr<uint64_t> Sample(const HopRequest& request,
+                                  MakeRoom make_room) override;
+  uint64_t workspace_bytes() const override {
+    return sizeof(*this) + (indptr_.capacity() + edges_.sources.capacity() +
+                            edges_.weights.capacity()) *
+                               sizeof(uint32_t);
+  }
+
+ private:
+  absl::Status SampleOne(const HopRequest& request, GlobalId v);
+  absl::Status Refuse(GlobalId v, const std::string& what) const {
+    return absl::AbortedError(absl::StrCat("plugin '", options_.plugin->name(),
+                                           "', for vertex ", v, ": ", what));
+  }
+
+  PluginHopsOptions options_;
+  PluginGraph graph_;
+  LoadedPlugin::Instance plugin_;
+  PluginEdges edges_;  // Of the hop so far.
+  std::vector<uint32_t> indptr_;
+};
+
+absl::Status PluginHops::SampleOne(const HopRequest& request, GlobalId v) {
+  const uint64_t before = edges_.size();
+  PluginRandom random(request.key, v);
+  try {
+    plugin_->Sample(graph_, v, request.fanout, &random, &edges_);
+  } catch (const std::exception& thrown) {
+    return Refuse(v, absl::StrCat("it threw: ", thrown.what()));
+  } catch (...) {
+    return Refuse(v, "it threw");
+  }
+  if (edges_.size() < before || edges_.weights.size() != edges_.size()) {
+    return Refuse(v, "it took edges away; it may only Add() some");
+  }
+  const uint64_t most = request.fanout < 0
+                            ? graph_.degree(v)
+                            : static_cast<uint64_t>(request.fanout);
+  if (edges_.size() - before > most) {
+    return Refuse(v, absl::StrCat("it gave ", edges_.size() - before,
+                                  " edges; at most ", most, " were asked for"));
+  }
+  for (uint64_t e = before; e < edges_.size(); ++e) {
+    if (edges_.sources[e] >= graph_.num_nodes()) {
+      return Refuse(
+          v, absl::StrCat("it gave vertex ", edges_.sources[e],
+                          "; vertices are in [0, ", graph_.num_nodes(), ")"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> PluginHops::Sample(const HopRequest& request,
+                                            MakeRoom make_room) {
+  edges_.sources.clear();
+  edges_.weights.clear();
+  indptr_.assign(1, 0);
+  for (const GlobalId v : request.nodes.subspan(request.first)) {
+    progress_.Tick();
+    FGNN_RETURN_IF_ERROR(SampleOne(request, v));
+    if (edges_.size() > UINT32_MAX) break;  // make_room() says so.
+    indptr_.push_back(static_cast<uint32_t>(edges_.size()));
+  }
+  FGNN_ASSIGN_OR_RETURN(const TaskWriter::HopArrays hop,
+                        make_room(edges_.size()));
+  std::copy(indptr_.begin(), indptr_.end(), hop.indptr);
+  std::copy(edges_.sources.begin(), edges_.sources.end(), hop.indices);
+  std::copy(edges_.weights.begin(), edges_.weights.end(), hop.weights);
+  return edges_.size();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HopSampler>> NewPluginHops(
+    const PluginHopsOptions& options) {
+  FGNN_ASSIGN_OR_RETURN(LoadedPlugin::Instance plugin,
+                        options.plugin->NewInstance());
+  return std::make_unique<PluginHops>(options, std::move(plugin));
+}
+
+}  // namespace fgnn

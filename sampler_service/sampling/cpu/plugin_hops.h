@@ -1,0 +1,30 @@
+// Hops that a user's plugin draws (plugin/sampler_plugin.h): its law is its
+// own. Destinations are drawn for one after the other; what they give is
+// checked, collected, and then written to the task.
+#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_PLUGIN_HOPS_H_
+#define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_PLUGIN_HOPS_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "sampler_service/plugin/loaded_plugin.h"
+#include "sampler_service/sampling/cpu/hop_sampler.h"
+#include "shared/graph/dataset.h"
+
+namespace fgnn {
+
+struct PluginHopsOptions {
+  CscView graph;                         // Borrowed, as is the rest.
+  absl::Span<const float> edge_weights;  // [num_edges] or empty.
+  const LoadedPlugin* plugin = nullptr;
+};
+
+// Errors of LoadedPlugin::NewInstance(). Sample() returns Aborted, naming the
+// plugin, where it throws, gives more edges than it may, or no vertex.
+absl::StatusOr<std::unique_ptr<HopSampler>> NewPluginHops(
+    const PluginHopsOptions& options);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_CPU_PLUGIN_HOPS_H_

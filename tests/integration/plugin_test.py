@@ -1,0 +1,125 @@
+"""Samplers of one's own: built outside the tree, loaded by name."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+
+import harness
+
+SOURCE_DIR = pathlib.Path(os.environ['FGNN_SOURCE_DIR'])
+EXAMPLE = SOURCE_DIR / 'sampler_service/plugin/example/skip_hop.cc'
+BUILD_DIR = harness.BIN_DIR.parent
+
+# A plugin whose Sample() does one thing.
+SNIPPET = '''
+#include <stdexcept>
+#include "sampler_service/plugin/sampler_plugin.h"
+class Snippet : public fgnn::SamplerPlugin {
+ public:
+  void Sample(const fgnn::PluginGraph& graph, uint32_t v, int32_t fanout,
+              fgnn::PluginRandom* random, fgnn::PluginEdges* edges) override {
+    (void)graph, (void)v, (void)fanout, (void)random, (void)edges;
+    %s
+  }
+};
+FGNN_SAMPLER_PLUGIN(Snippet);
+'''
+OTHER_VERSION = '''
+#include "sampler_service/plugin/sampler_plugin.h"
+extern "C" const fgnn::SamplerPluginEntry fgnn_sampler_plugin;
+const fgnn::SamplerPluginEntry fgnn_sampler_plugin = {77, nullptr, nullptr};
+'''
+
+
+class PluginTest(harness.ServiceTest):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        # What a plugin's author has: the installed headers, and no tree.
+        cls.prefix = tempfile.TemporaryDirectory(prefix='fgnn-it-')
+        cls.addClassCleanup(cls.prefix.cleanup)
+        subprocess.run(
+            ['cmake', '--install', BUILD_DIR, '--component', 'plugin_headers',
+             '--prefix', cls.prefix.name], check=True, capture_output=True)
+
+    def build(self, name, source):
+        folder = self.service.state_dir / 'plugins'
+        folder.mkdir(parents=True, exist_ok=True)
+        file = self.service.folder / f'{name}.cc'
+        file.write_text(source, encoding='utf-8')
+        built = subprocess.run(
+            ['c++', '-std=c++20', '-Wall', '-Wextra', '-Werror', '-shared',
+             '-fPIC', '-I', f'{self.prefix.name}/include', file,
+             '-o', folder / f'lib{name}.so'],
+            check=False, capture_output=True, text=True)
+        self.assertEqual(built.returncode, 0, built.stderr)
+
+    def settings(self, name, **more):
+        return {'sampling.kind': 'plugin', 'sampling.plugin': name, **more}
+
+    def assert_fails(self, code, name, *words):
+        run = self.service.fgnn(
+            'run', *self.service.job_words(self.settings(name)), check=False)
+        self.assertEqual(run.returncode, code, run.stdout + run.stderr)
+        for word in words:
+            self.assertIn(word, run.stderr)
+        self.assertEqual(self.service.wait_until_gone(), {})
+
+    def test_the_example_trains_with_any_number_of_samplers(self):
+        self.build('skip_hop', EXAMPLE.read_text(encoding='utf-8'))
+        digests = [
+            (self.service.run(
+                self.settings('skip_hop', samplers=samplers,
+                              **{'sampling.threads': threads,
+                                 'training.epochs': 1}), '--digest') /
+             'batches.crc').read_text()
+            for samplers, threads in ((1, 1), (2, 2))]
+        self.assertEqual(*digests)
+        self.assertEqual(len(set(digests[0].splitlines())), 10)
+
+    def test_the_example_is_short(self):
+        code = [line for line in EXAMPLE.read_text(encoding='utf-8').splitlines()
+                if line.strip() and not line.startswith('//')]
+        self.assertLess(len(code), 60)
+
+    def test_a_plugin_that_is_missing(self):
+        self.build('there', SNIPPET % 'edges->Add(v);')
+        self.assert_fails(2, 'absent', "'absent'", 'libabsent.so',
+                          'there is there')
+
+    def test_a_plugin_of_another_version(self):
+        self.build('old', OTHER_VERSION)
+        self.assert_fails(2, 'old', 'libold.so', 'version 77')
+
+    def test_a_library_that_is_no_plugin(self):
+        self.build('none', 'int x;')
+        self.assert_fails(2, 'none', 'libnone.so', 'fgnn_sampler_plugin')
+        (self.service.state_dir / 'plugins' / 'libtext.so').write_text('text')
+        self.assert_fails(2, 'text', 'libtext.so', 'cannot be loaded')
+
+    def test_a_plugin_that_misbehaves(self):
+        cases = {
+            'throws': ('throw std::runtime_error("out of luck");',
+                       "'throws'", 'out of luck'),
+            'greedy': ('for (int i = 0; i < 6; ++i) edges->Add(v);',
+                       "'greedy'", '6 edges', 'at most 5'),
+            'lost': ('edges->Add(2000);', "'lost'", 'vertex 2000'),
+        }
+        for name, (body, *words) in cases.items():
+            with self.subTest(name):
+                self.build(name, SNIPPET % body)
+                self.assert_fails(1, name, *words)
+
+    def test_settings_that_miss_each_other(self):
+        for settings in ({'sampling.kind': 'plugin'},
+                         {'sampling.plugin': 'skip_hop'}):
+            run = self.service.fgnn(
+                'run', *self.service.job_words(settings), check=False)
+            self.assertEqual(run.returncode, 2, run.stdout + run.stderr)
+            self.assertIn('sampling.plugin', run.stderr)
+
+
+if __name__ == '__main__':
+    harness.main()
