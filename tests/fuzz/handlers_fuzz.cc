@@ -103,13 +103,13 @@ void Call(grpc::GenericStub& stub, const std::string& method,
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace fgnn;
-  static Servers* const servers = new Servers();
+  static Servers servers;  // Shut down at exit.
   if (size == 0) return 0;
   const size_t method = data[0] % std::size(kMethods);
   const grpc::Slice slice(data + 1, size - 1);
   const bool to_executor =
       method >= kFirstOfExecutor && method <= kLastOfExecutor;
-  Call(to_executor ? *servers->executor_stub : *servers->scheduler_stub,
+  Call(to_executor ? *servers.executor_stub : *servers.scheduler_stub,
        kMethods[method], grpc::ByteBuffer(&slice, 1));
   return 0;
 }
