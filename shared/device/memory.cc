@@ -1,6 +1,9 @@
 #include "shared/device/memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <string>
@@ -121,6 +124,38 @@ absl::StatusOr<uint64_t> AvailableMemoryBytes(const fs::path& root) {
         absl::StrCat(path.string(), ": no MemAvailable line"));
   }
   return std::min(*kilobytes * 1024, LeftInCgroups(root));
+}
+
+void FreeTable::operator()(void* memory) const {
+  if (mapped_bytes == 0) {
+    std::free(memory);
+  } else {
+    ::munmap(memory, mapped_bytes);
+  }
+}
+
+TableMemory<std::byte> AllocateTableBytes(uint64_t bytes) {
+  if (bytes < kHugeTableBytes) {
+    return {static_cast<std::byte*>(std::calloc(bytes, 1)), FreeTable{}};
+  }
+  // One huge page more than asked for, less what lies outside their limits.
+  constexpr uint64_t kHugePage = uint64_t{2} << 20;
+  if (bytes > UINT64_MAX - 2 * kHugePage) return nullptr;
+  const uint64_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  void* const memory =
+      ::mmap(nullptr, rounded + kHugePage, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  auto* const first = static_cast<std::byte*>(memory);
+  const uint64_t before =
+      (kHugePage - reinterpret_cast<uintptr_t>(first) % kHugePage) % kHugePage;
+  if (before > 0) ::munmap(first, before);
+  if (before < kHugePage) {
+    ::munmap(first + before + rounded, kHugePage - before);
+  }
+  // Advice: refused where the kernel has no huge pages, and that is all right.
+  ::madvise(first + before, rounded, MADV_HUGEPAGE);
+  return {reinterpret_cast<std::byte*>(first + before), FreeTable{rounded}};
 }
 
 }  // namespace fgnn

@@ -37,11 +37,9 @@ DirectIdMap::DirectIdMap(uint64_t num_nodes, uint64_t max_batch_nodes,
                          uint32_t first_base)
     : num_nodes_(num_nodes),
       max_batch_nodes_(std::min(num_nodes, max_batch_nodes)),
-      // calloc's zeros are below every base, and take no page before
-      // they are touched.
-      table_(static_cast<uint32_t*>(std::calloc(num_nodes_, sizeof(uint32_t)))),
-      nodes_(static_cast<GlobalId*>(
-          std::calloc(max_batch_nodes_ + 1, sizeof(GlobalId)))),
+      // Its zeros are below every base.
+      table_(AllocateTable<uint32_t>(num_nodes_)),
+      nodes_(AllocateTable<GlobalId>(max_batch_nodes_ + 1)),
       base_(first_base) {}
 
 void DirectIdMap::StartBatch() {

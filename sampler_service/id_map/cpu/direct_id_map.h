@@ -8,13 +8,13 @@
 #define FGNN_SAMPLER_SERVICE_ID_MAP_CPU_DIRECT_ID_MAP_H_
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "sampler_service/id_map/id_map.h"
 #include "shared/base/types.h"
+#include "shared/device/memory.h"
 
 namespace fgnn {
 
@@ -33,18 +33,15 @@ class DirectIdMap final : public IdMap {
   uint64_t workspace_bytes() const override;
 
  private:
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
   DirectIdMap(uint64_t num_nodes, uint64_t max_batch_nodes,
               uint32_t first_base);
 
   uint64_t num_nodes_;
   uint64_t max_batch_nodes_;
-  std::unique_ptr<uint32_t[], Free> table_;  // [num_nodes]
+  TableMemory<uint32_t> table_;  // [num_nodes]
   // [max_batch_nodes + 1]: MapInPlace() writes before it knows whether a
   // vertex is new.
-  std::unique_ptr<GlobalId[], Free> nodes_;
+  TableMemory<GlobalId> nodes_;
   uint32_t num_mapped_ = 0;
   uint32_t base_;
 };

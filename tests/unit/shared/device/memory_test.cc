@@ -106,5 +106,24 @@ TEST(MemoryTest, ThisMachineHasSome) {
   EXPECT_GT(*bytes, kMiB);
 }
 
+TEST(AllocateTableTest, GivesZerosThatMayBeWrittenOnBothSidesOfTheLimit) {
+  for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, kHugeTableBytes - 4,
+                               kHugeTableBytes, kHugeTableBytes + 4}) {
+    const uint64_t count = bytes / sizeof(uint32_t);
+    const TableMemory<uint32_t> table = AllocateTable<uint32_t>(count);
+    ASSERT_NE(table, nullptr) << bytes;
+    for (uint64_t i = 0; i < count; i += 97) {
+      ASSERT_EQ(table[i], 0U) << bytes;
+      table[i] = 1;
+    }
+    if (count > 0) table[count - 1] = 1;
+  }
+}
+
+TEST(AllocateTableTest, IsNullWhereThereIsNoMemory) {
+  EXPECT_EQ(AllocateTable<uint64_t>(UINT64_MAX / 8), nullptr);
+  EXPECT_EQ(AllocateTable<uint64_t>(UINT64_MAX), nullptr);
+}
+
 }  // namespace
 }  // namespace fgnn
