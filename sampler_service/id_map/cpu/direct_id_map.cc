@@ -7,9 +7,9 @@
 
 namespace fgnn {
 namespace {
-// A table of some MB misses the near caches; this many lookups in flight
-// hide the time to memory.
-constexpr size_t kPrefetchDistance = 32;
+// The sampler's reads drive the table out of the near caches between two calls:
+// this many lookups in flight hide the time to memory.
+constexpr size_t kPrefetchDistance = 128;
 
 // A compiler that knew that this is 0 or 1 would make a branch of it, four
 // times slower.
