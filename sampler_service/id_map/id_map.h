@@ -3,9 +3,6 @@
 // Local ids are canonical: the first vertex that a batch shows gets 0, the next
 // new one 1, and so on. The sampler shows the seeds first, then the sampled
 // neighbours in their order, so every back end gives the same ids.
-//
-// The next back end, for graphs whose table would not fit, is a hash table with
-// the same stamps; callers need not change.
 #ifndef FGNN_SAMPLER_SERVICE_ID_MAP_ID_MAP_H_
 #define FGNN_SAMPLER_SERVICE_ID_MAP_ID_MAP_H_
 

@@ -32,6 +32,9 @@ class DirectIdMap final : public IdMap {
   absl::Span<const GlobalId> nodes() const override;
   uint64_t workspace_bytes() const override;
 
+  // Of the table that lookups go to.
+  uint64_t table_bytes() const { return num_nodes_ * sizeof(uint32_t); }
+
  private:
   DirectIdMap(uint64_t num_nodes, uint64_t max_batch_nodes,
               uint32_t first_base);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "sampler_service/id_map/cpu/direct_id_map.h"
+#include "sampler_service/id_map/cpu/cpu_id_map.h"
 #include "sampler_service/sampling/cpu/hop_sampler.h"
 #include "sampler_service/sampling/cpu/labor_hops.h"
 #include "sampler_service/sampling/cpu/plugin_hops.h"
@@ -219,10 +219,9 @@ absl::StatusOr<std::unique_ptr<Sampler>> NewCpuSamplerOf(
 absl::StatusOr<std::unique_ptr<Sampler>> NewCpuSampler(
     const SamplerInput& input, const SamplerOptions& options) {
   FGNN_RETURN_IF_ERROR(Validate(input, options));
-  FGNN_ASSIGN_OR_RETURN(
-      std::unique_ptr<IdMap> id_map,
-      DirectIdMap::Create(input.graph.num_nodes(),
-                          MaxBatchNodes(input.graph, options)));
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<IdMap> id_map,
+                        NewCpuIdMap(input.graph.num_nodes(),
+                                    MaxBatchNodes(input.graph, options)));
   return NewCpuSamplerOf(
       {.id_map = std::move(id_map), .lanes = SupportedDrawLanes().front()},
       input, options);
