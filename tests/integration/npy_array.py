@@ -1,4 +1,4 @@
-"""A .npy file, to be written and damaged."""
+"""A .npy file, to be written, read or damaged."""
 
 import ast
 import os
@@ -15,6 +15,18 @@ def write_array(path, descr, values):
     path.write_bytes(b'\x93NUMPY\x01\x00' + struct.pack('<H', len(header)) +
                      header +
                      struct.pack(f'<{len(values)}{CODES[descr]}', *values))
+
+
+def values(content):
+    """The elements of the bytes of a .npy file, as a flat list."""
+    assert content[:6] == b'\x93NUMPY'
+    form = '<H' if content[6] == 1 else '<I'
+    size, = struct.unpack_from(form, content, 8)
+    start = 8 + struct.calcsize(form) + size
+    header = ast.literal_eval(content[start - size:start].decode('latin1'))
+    code = CODES[header['descr']]
+    count = (len(content) - start) // struct.calcsize('<' + code)
+    return list(struct.unpack_from(f'<{count}{code}', content, start))
 
 
 class Array:

@@ -2,6 +2,7 @@
 #ifndef FGNN_TOOLS_FGNN_COMMAND_CONTEXT_H_
 #define FGNN_TOOLS_FGNN_COMMAND_CONTEXT_H_
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -18,6 +19,10 @@ struct CommandContext {
 
   // Where the state folder is if no flag names it.
   std::filesystem::path default_state_dir;
+
+  // Allocations of the calling thread so far, for `bench`; null in a program
+  // that does not count them.
+  std::optional<uint64_t> (*thread_allocations)() = nullptr;
 
   // How the command ended: OK is exit code 0, an error is printed as one line
   // and becomes exit code 1 or 2.

@@ -33,6 +33,7 @@ std::unique_ptr<CLI::App> MakeCommandLine(CommandContext& context) {
   AddJobCommands(*app, context);
   AddLogsCommand(*app, context);
   AddPredictCommand(*app, context);
+  AddBenchGroup(*app, context);
   AddDoctorCommand(*app, context);
   AddCompletionCommand(*app, context);
   return app;

@@ -8,6 +8,7 @@
 
 #include "shared/config/state_dir.h"
 #include "shared/telemetry/log.h"
+#include "tools/bench/allocation_counter.h"
 #include "tools/fgnn/command_context.h"
 #include "tools/fgnn/command_line.h"
 
@@ -18,6 +19,7 @@ int main(int argc, char** argv) {
       std::getenv("FGNN_STATE_DIR"), std::getenv("XDG_STATE_HOME"),
       std::getenv("HOME"), ::geteuid() == 0);
   context.state_dir = context.default_state_dir;
+  context.thread_allocations = fgnn::ThreadAllocations;
   const auto app = fgnn::MakeCommandLine(context);
   return fgnn::RunCommandLine(*app, context,
                               std::vector<std::string>(argv + 1, argv + argc));

@@ -19,6 +19,8 @@ void AddResumeCommand(CLI::App& app, CommandContext& context);
 void AddJobCommands(CLI::App& app, CommandContext& context);
 void AddLogsCommand(CLI::App& app, CommandContext& context);
 void AddPredictCommand(CLI::App& app, CommandContext& context);
+// sample.
+void AddBenchGroup(CLI::App& app, CommandContext& context);
 // completion bash.
 void AddCompletionCommand(CLI::App& app, CommandContext& context);
 

@@ -1,0 +1,127 @@
+"""`fgnn bench`: what it prints, and that what it sampled is a sample."""
+
+import collections
+import json
+import zipfile
+
+import harness
+from npy_array import values
+
+FANOUTS = (4, 3, -1)
+BATCH_SIZE = 50
+BATCHES = 3
+WORDS = ('--fanouts', ','.join(map(str, FANOUTS)), '--batch-size',
+         str(BATCH_SIZE), '--batches', str(BATCHES), '--rounds', '2')
+
+
+def read_npz(path):
+    """{name: values} of an archive whose checksums are right."""
+    with zipfile.ZipFile(path) as archive:
+        return {name.removesuffix('.npy'): values(archive.read(name))
+                for name in archive.namelist()}
+
+
+class BenchTest(harness.ServiceTest):
+
+    def bench(self, *words):
+        return json.loads(self.service.fgnn(
+            'bench', *words[:1], '--dataset', self.service.dataset, *WORDS,
+            *words[1:], '--json').stdout)
+
+    def array(self, name):
+        return values((self.service.dataset / name).read_bytes())
+
+    def assert_sampled(self, batch, indptr, indices, train):
+        """That a batch is one of k-hop sampling, by the dataset alone."""
+        nodes = batch['input_nodes']
+        seeds = batch['seeds']
+        self.assertEqual(len(seeds), BATCH_SIZE)
+        self.assertLessEqual(set(seeds), set(train))
+        self.assertEqual(nodes[:len(seeds)], seeds)
+        self.assertEqual(len(set(nodes)), len(nodes), 'a vertex twice')
+        known = len(seeds)
+        for hop, fanout in enumerate(FANOUTS):
+            offsets = batch[f'hop{hop}_indptr']
+            local_ids = batch[f'hop{hop}_indices']
+            # The destinations are all vertices so far.
+            self.assertEqual(len(offsets), known + 1)
+            self.assertEqual((offsets[0], offsets[-1]), (0, len(local_ids)))
+            for v, begin, end in zip(nodes, offsets, offsets[1:]):
+                there = collections.Counter(indices[indptr[v]:indptr[v + 1]])
+                drawn = collections.Counter(
+                    nodes[i] for i in local_ids[begin:end])
+                self.assertLessEqual(drawn, there, 'edges that are not there')
+                degree = there.total()
+                self.assertEqual(
+                    end - begin, degree if fanout < 0 else min(fanout, degree))
+            # Local ids in order of first appearance.
+            for local_id in local_ids:
+                self.assertLessEqual(local_id, known)
+                known += local_id == known
+        self.assertEqual(known, len(nodes))
+
+    def test_sample(self):
+        dump = self.service.folder / 'dump'
+        report = self.bench('sample', '--dump', dump, '--baseline', 'two-step')
+        self.assertEqual(report['algorithm'], 'khop')
+        self.assertEqual(report['fanouts'], list(FANOUTS))
+        self.assertEqual((report['batch_size'], report['batches'],
+                          report['threads']), (BATCH_SIZE, BATCHES, 1))
+        # None: a build with sanitizers.
+        self.assertIn(report['allocations_per_batch'], (0, None))
+        self.assertAlmostEqual(report['edges_per_second'],
+                               report['edges'] / report['seconds'],
+                               delta=report['edges_per_second'] * 1e-6)
+        self.assertEqual(list(report['stages']),
+                         ['sample', 'id_map', 'mark', 'copy'])
+        self.assertGreater(report['baseline']['ratio'], 0)
+        self.assertNotEqual(report['baseline']['allocations_per_batch'], 0)
+
+        self.assertEqual(sorted(path.name for path in dump.iterdir()),
+                         [f'batch-{i}.npz' for i in range(BATCHES)])
+        indptr = self.array('csc_indptr.npy')
+        indices = self.array('indices.npy')
+        train = self.array('train.npy')
+        seen = set()
+        for i in range(BATCHES):
+            batch = read_npz(dump / f'batch-{i}.npz')
+            self.assert_sampled(batch, indptr, indices, train)
+            self.assertTrue(seen.isdisjoint(batch['seeds']))
+            seen.update(batch['seeds'])
+
+    def test_dumps_depend_on_the_seed_alone(self):
+        contents = []
+        for i, words in enumerate((('--seed', '4'),
+                                   ('--seed', '4', '--threads', '2'),
+                                   ('--seed', '5'))):
+            dump = self.service.folder / f'dump-{i}'
+            self.bench('sample', '--dump', dump, *words)
+            contents.append([(dump / f'batch-{b}.npz').read_bytes()
+                             for b in range(BATCHES)])
+        self.assertEqual(contents[0], contents[1])
+        for one, other in zip(contents[0], contents[2]):
+            self.assertNotEqual(one, other)
+
+    def test_numpy_reads_a_dump(self):
+        try:
+            import numpy
+        except ImportError:
+            self.skipTest('NumPy is not installed')
+        dump = self.service.folder / 'dump'
+        self.bench('sample', '--dump', dump)
+        ours = read_npz(dump / 'batch-0.npz')
+        with numpy.load(dump / 'batch-0.npz') as theirs:
+            self.assertEqual(set(theirs), set(ours))
+            for name, array in ours.items():
+                self.assertEqual(theirs[name].dtype, numpy.uint32)
+                self.assertEqual(theirs[name].tolist(), array)
+
+    def test_table_for_people(self):
+        out = self.service.fgnn('bench', 'sample', '--dataset',
+                                self.service.dataset, *WORDS, '--baseline',
+                                'two-step').stdout
+        self.assertIn('times as fast as two-step', out)
+
+
+if __name__ == '__main__':
+    harness.main()

@@ -1,0 +1,62 @@
+#include "tools/fgnn/bench_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace fgnn {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+SampleReport SmallReport() {
+  SampleReport report;
+  report.options.batches = 2;
+  report.result.fused = {.seconds = 0.5,
+                         .edges = 2'000'000,
+                         .input_nodes = 1000,
+                         .allocations = 0,
+                         .stages = {.sample = 0.25f, .id_map = 0.125f}};
+  report.random_reads_per_second = 1e8;
+  return report;
+}
+
+TEST(BenchReportTest, NamesEveryField) {
+  const nlohmann::ordered_json json = ToJson(SmallReport());
+  std::vector<std::string> names;
+  for (const auto& [name, value] : json.items()) names.push_back(name);
+  EXPECT_THAT(
+      names, testing::ElementsAre(
+                 "algorithm", "fanouts", "batch_size", "threads", "batches",
+                 "edges", "input_nodes", "seconds", "edges_per_second",
+                 "allocations_per_batch", "random_reads_per_second", "stages"));
+  EXPECT_EQ(json["edges_per_second"], 4e6);
+  EXPECT_EQ(json["allocations_per_batch"], 0.0);
+  EXPECT_EQ(json["stages"]["id_map"], 0.125);
+}
+
+TEST(BenchReportTest, SaysNullWhereAllocationsAreNotCounted) {
+  SampleReport report = SmallReport();
+  report.result.fused.allocations.reset();
+  EXPECT_TRUE(ToJson(report)["allocations_per_batch"].is_null());
+}
+
+TEST(BenchReportTest, ComparesWithABaselineWhereOneWasMeasured) {
+  SampleReport report = SmallReport();
+  EXPECT_THAT(ToText(report), Not(HasSubstr("times as fast")));
+  report.baseline = "two-step";
+  report.result.two_step = report.result.fused;
+  report.result.two_step->seconds = 2;
+  report.result.two_step->allocations = 3;
+  EXPECT_THAT(ToText(report), HasSubstr("4.00 times as fast as two-step"));
+  EXPECT_THAT(ToText(report), HasSubstr("4.0 M/s"));
+  const nlohmann::ordered_json json = ToJson(report);
+  EXPECT_EQ(json["baseline"]["ratio"], 4.0);
+  EXPECT_EQ(json["baseline"]["allocations_per_batch"], 1.5);
+}
+
+}  // namespace
+}  // namespace fgnn

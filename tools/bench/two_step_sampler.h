@@ -1,0 +1,29 @@
+// k-hop sampling in two steps, as most systems do it (DGL's sample_neighbors
+// and to_block): what `fgnn bench sample --baseline two-step` compares with.
+//
+//   1. draw     for each destination, one draw after the other; every edge is
+//               appended to a list of pairs of global ids (COO)
+//   2. convert  destinations are looked up and counted, the pairs sorted by
+//               them (CSC), and then the sources' local ids are looked up in a
+//               general hash table
+//
+// The law is that of sampling/sampler.h, so its tasks are equal to those of the
+// fused sampler, bit for bit.
+#ifndef FGNN_TOOLS_BENCH_TWO_STEP_SAMPLER_H_
+#define FGNN_TOOLS_BENCH_TWO_STEP_SAMPLER_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "sampler_service/sampling/sampler.h"
+
+namespace fgnn {
+
+// Its tasks' `id_map` seconds are those of step 2. Trusts the graph: open it
+// with validation. Errors: those of Validate().
+absl::StatusOr<std::unique_ptr<Sampler>> NewTwoStepSampler(
+    const SamplerInput& input, const SamplerOptions& options);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_BENCH_TWO_STEP_SAMPLER_H_

@@ -1,0 +1,124 @@
+#include "tools/fgnn/bench_report.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "shared/base/units.h"
+#include "tools/fgnn/text_table.h"
+
+namespace fgnn {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string Millions(double per_second) {
+  return absl::StrFormat("%.1f M/s", per_second / 1e6);
+}
+
+std::string Milliseconds(double seconds, uint32_t batches) {
+  return absl::StrFormat("%.3f ms", seconds * 1e3 / batches);
+}
+
+// "khop [15, 10, 5], 1,024 seeds a batch".
+std::string Workload(const SampleBenchOptions& options) {
+  return absl::StrCat(
+      options.algorithm, " [", absl::StrJoin(options.sampling.fanouts, ", "),
+      "], ", FormatCount(options.sampling.batch_size), " seeds a batch");
+}
+
+std::string Rounds(const SampleBenchOptions& options) {
+  return absl::StrCat("the fastest of ", options.rounds, " rounds of ",
+                      options.batches, " batches");
+}
+
+ordered_json StagesJson(const SampleSeconds& stages) {
+  return {{"sample", stages.sample},
+          {"id_map", stages.id_map},
+          {"mark", stages.mark},
+          {"copy", stages.copy}};
+}
+
+ordered_json AllocationsJson(const SampleRound& round, uint32_t batches) {
+  if (!round.allocations) return nullptr;
+  return static_cast<double>(*round.allocations) / batches;
+}
+
+void AddRow(const std::string& name, const SampleRound& round, uint32_t batches,
+            TextTable& table) {
+  std::string allocations = "-";
+  if (round.allocations) {
+    allocations = absl::StrFormat(
+        "%g", static_cast<double>(*round.allocations) / batches);
+  }
+  table.AddRow({name, Millions(round.edges_per_second()),
+                Milliseconds(round.seconds, batches),
+                Milliseconds(round.stages.sample, batches),
+                Milliseconds(round.stages.id_map, batches),
+                Milliseconds(round.stages.copy, batches), allocations});
+}
+
+double Ratio(const SampleBenchResult& result) {
+  return result.fused.edges_per_second() / result.two_step->edges_per_second();
+}
+
+}  // namespace
+
+ordered_json ToJson(const SampleReport& report) {
+  const SampleBenchOptions& options = report.options;
+  const SampleRound& fused = report.result.fused;
+  ordered_json document = {
+      {"algorithm", options.algorithm},
+      {"fanouts", options.sampling.fanouts},
+      {"batch_size", options.sampling.batch_size},
+      {"threads", options.threads},
+      {"batches", options.batches},
+      {"edges", fused.edges},
+      {"input_nodes", fused.input_nodes},
+      {"seconds", fused.seconds},
+      {"edges_per_second", fused.edges_per_second()},
+      {"allocations_per_batch", AllocationsJson(fused, options.batches)},
+      {"random_reads_per_second", report.random_reads_per_second},
+      {"stages", StagesJson(fused.stages)}};
+  if (report.result.two_step) {
+    const SampleRound& two_step = *report.result.two_step;
+    document["baseline"] = {
+        {"name", report.baseline},
+        {"edges", two_step.edges},
+        {"seconds", two_step.seconds},
+        {"edges_per_second", two_step.edges_per_second()},
+        {"allocations_per_batch", AllocationsJson(two_step, options.batches)},
+        {"stages", StagesJson(two_step.stages)},
+        {"ratio", Ratio(report.result)}};
+  }
+  return document;
+}
+
+std::string ToText(const SampleReport& report) {
+  const SampleBenchOptions& options = report.options;
+  const SampleRound& fused = report.result.fused;
+  std::string text = absl::StrCat(
+      Workload(options), ", ", options.threads,
+      options.threads == 1 ? " thread; " : " threads; ", Rounds(options),
+      "\na batch: ", FormatCount(fused.edges / options.batches), " edges, ",
+      FormatCount(fused.input_nodes / options.batches), " input nodes\n\n");
+  TextTable table({"sampler", "edges", "a batch", "sample", "id map", "copy",
+                   "allocations"},
+                  {1, 2, 3, 4, 5, 6});
+  AddRow("fgnn", fused, options.batches, table);
+  if (report.result.two_step) {
+    AddRow(report.baseline, *report.result.two_step, options.batches, table);
+  }
+  text += table.ToString();
+  if (report.result.two_step) {
+    absl::StrAppend(&text, "\n", absl::StrFormat("%.2f", Ratio(report.result)),
+                    " times as fast as ", report.baseline,
+                    ", which made the same batches\n");
+  }
+  absl::StrAppend(&text, "\nrandom reads of the graph's indices, one thread: ",
+                  Millions(report.random_reads_per_second), "\n");
+  return text;
+}
+
+}  // namespace fgnn

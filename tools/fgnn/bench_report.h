@@ -1,0 +1,24 @@
+// What `fgnn bench` says, for people and for programs.
+#ifndef FGNN_TOOLS_FGNN_BENCH_REPORT_H_
+#define FGNN_TOOLS_FGNN_BENCH_REPORT_H_
+
+#include <string>
+
+#include "nlohmann/json.hpp"
+#include "tools/bench/sample_bench.h"
+
+namespace fgnn {
+
+struct SampleReport {
+  SampleBenchOptions options;
+  std::string baseline;  // Its name; empty: none was measured.
+  SampleBenchResult result;
+  double random_reads_per_second = 0;  // What the memory allows, one thread.
+};
+
+nlohmann::ordered_json ToJson(const SampleReport& report);
+std::string ToText(const SampleReport& report);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_FGNN_BENCH_REPORT_H_
