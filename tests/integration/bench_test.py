@@ -116,11 +116,25 @@ class BenchTest(harness.ServiceTest):
                 self.assertEqual(theirs[name].dtype, numpy.uint32)
                 self.assertEqual(theirs[name].tolist(), array)
 
-    def test_table_for_people(self):
-        out = self.service.fgnn('bench', 'sample', '--dataset',
-                                self.service.dataset, *WORDS, '--baseline',
-                                'two-step').stdout
-        self.assertIn('times as fast as two-step', out)
+    def test_idmap(self):
+        report = self.bench('idmap')
+        self.assertGreater(report['ids'], report['nodes'])
+        self.assertEqual([row['id_map'] for row in report['id_maps']],
+                         ['direct', 'hash'])
+        self.assertEqual([row['chosen'] for row in report['id_maps']],
+                         [True, False])
+        for row in report['id_maps']:
+            self.assertGreater(row['ids_per_second'], 0)
+            self.assertGreater(row['random_updates_per_second'], 0)
+
+    def test_tables_for_people(self):
+        for words, says in ((('sample', '--baseline', 'two-step'),
+                             'times as fast as two-step'),
+                            (('idmap',), 'in use for this dataset')):
+            out = self.service.fgnn('bench', words[0], '--dataset',
+                                    self.service.dataset, *WORDS,
+                                    *words[1:]).stdout
+            self.assertIn(says, out)
 
 
 if __name__ == '__main__':

@@ -1,6 +1,7 @@
 #include "tools/fgnn/bench_report.h"
 
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -119,6 +120,45 @@ std::string ToText(const SampleReport& report) {
   absl::StrAppend(&text, "\nrandom reads of the graph's indices, one thread: ",
                   Millions(report.random_reads_per_second), "\n");
   return text;
+}
+
+ordered_json ToJson(const IdMapReport& report) {
+  ordered_json id_maps = ordered_json::array();
+  for (const IdMapRate& rate : report.result.rates) {
+    id_maps.push_back(
+        {{"id_map", rate.name},
+         {"chosen", rate.is_chosen},
+         {"ids_per_second", rate.ids_per_second},
+         {"table_bytes", rate.table_bytes},
+         {"workspace_bytes", rate.workspace_bytes},
+         {"random_updates_per_second", rate.random_updates_per_second}});
+  }
+  return {{"algorithm", report.options.algorithm},
+          {"fanouts", report.options.sampling.fanouts},
+          {"batch_size", report.options.sampling.batch_size},
+          {"batches", report.options.batches},
+          {"ids", report.result.num_ids},
+          {"nodes", report.result.num_nodes},
+          {"id_maps", std::move(id_maps)}};
+}
+
+std::string ToText(const IdMapReport& report) {
+  const SampleBenchOptions& options = report.options;
+  TextTable table({"id map", "ids", "table", "reserved",
+                   "random updates of such a table", ""},
+                  {1, 2, 3, 4});
+  for (const IdMapRate& rate : report.result.rates) {
+    table.AddRow({rate.name, Millions(rate.ids_per_second),
+                  FormatBytes(rate.table_bytes),
+                  FormatBytes(rate.workspace_bytes),
+                  Millions(rate.random_updates_per_second),
+                  rate.is_chosen ? "in use for this dataset" : ""});
+  }
+  return absl::StrCat(
+      "ids of ", Workload(options), ", one thread; ", Rounds(options),
+      "\na batch: ", FormatCount(report.result.num_ids / options.batches),
+      " ids of ", FormatCount(report.result.num_nodes / options.batches),
+      " vertices\n\n", table.ToString());
 }
 
 }  // namespace fgnn

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "nlohmann/json.hpp"
+#include "tools/bench/idmap_bench.h"
 #include "tools/bench/sample_bench.h"
 
 namespace fgnn {
@@ -18,6 +19,14 @@ struct SampleReport {
 
 nlohmann::ordered_json ToJson(const SampleReport& report);
 std::string ToText(const SampleReport& report);
+
+struct IdMapReport {
+  SampleBenchOptions options;
+  IdMapBenchResult result;
+};
+
+nlohmann::ordered_json ToJson(const IdMapReport& report);
+std::string ToText(const IdMapReport& report);
 
 }  // namespace fgnn
 

@@ -8,6 +8,7 @@
 #include "shared/base/status.h"
 #include "shared/graph/dataset.h"
 #include "tools/bench/algorithm.h"
+#include "tools/bench/idmap_bench.h"
 #include "tools/bench/random_access.h"
 #include "tools/bench/sample_bench.h"
 #include "tools/fgnn/bench_report.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr uint32_t kMostThreads = 1024;
 constexpr uint32_t kMostBatches = 100000;
+constexpr uint32_t kMostIdMapBatches = 1000;  // All are kept in memory.
 constexpr uint32_t kMostRounds = 1000000;
 
 struct BenchFlags {
@@ -58,8 +60,19 @@ absl::Status BenchSample(BenchFlags flags, const CommandContext& context) {
   return absl::OkStatus();
 }
 
+absl::Status BenchIdMap(const BenchFlags& flags,
+                        const CommandContext& context) {
+  FGNN_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(flags));
+  IdMapReport report = {flags.options, {}};
+  FGNN_ASSIGN_OR_RETURN(
+      report.result,
+      RunIdMapBench({dataset.graph(), dataset.train()}, flags.options));
+  Print(report, context);
+  return absl::OkStatus();
+}
+
 // What every command takes.
-std::shared_ptr<BenchFlags> AddFlags(CLI::App& app) {
+std::shared_ptr<BenchFlags> AddFlags(CLI::App& app, uint32_t most_batches) {
   // Shared with the callback, which lives as long as the app.
   auto flags = std::make_shared<BenchFlags>();
   SampleBenchOptions& options = flags->options;
@@ -79,7 +92,7 @@ std::shared_ptr<BenchFlags> AddFlags(CLI::App& app) {
       ->check(CLI::Range(uint32_t{1}, UINT32_MAX))
       ->capture_default_str();
   app.add_option("--batches", options.batches, "Batches of a round")
-      ->check(CLI::Range(uint32_t{1}, kMostBatches))
+      ->check(CLI::Range(uint32_t{1}, most_batches))
       ->capture_default_str();
   app.add_option("--rounds", options.rounds, "Rounds; the fastest counts")
       ->check(CLI::Range(uint32_t{1}, kMostRounds))
@@ -98,7 +111,7 @@ void AddBenchGroup(CLI::App& app, CommandContext& context) {
 
   CLI::App* sample =
       bench->add_subcommand("sample", "Sampled edges per second");
-  const auto flags = AddFlags(*sample);
+  const auto flags = AddFlags(*sample, kMostBatches);
   sample
       ->add_option("--threads", flags->options.threads, "Samplers side by side")
       ->check(CLI::Range(uint32_t{1}, kMostThreads))
@@ -114,6 +127,13 @@ void AddBenchGroup(CLI::App& app, CommandContext& context) {
       ->check(CLI::IsMember({"two-step"}));
   sample->callback(
       [flags, &context] { context.status = BenchSample(*flags, context); });
+
+  CLI::App* idmap = bench->add_subcommand(
+      "idmap", "Global ids mapped to local ids per second, by each id map");
+  const auto idmap_flags = AddFlags(*idmap, kMostIdMapBatches);
+  idmap->callback([idmap_flags, &context] {
+    context.status = BenchIdMap(*idmap_flags, context);
+  });
 }
 
 }  // namespace fgnn

@@ -19,7 +19,7 @@ void AddResumeCommand(CLI::App& app, CommandContext& context);
 void AddJobCommands(CLI::App& app, CommandContext& context);
 void AddLogsCommand(CLI::App& app, CommandContext& context);
 void AddPredictCommand(CLI::App& app, CommandContext& context);
-// sample.
+// sample, idmap.
 void AddBenchGroup(CLI::App& app, CommandContext& context);
 // completion bash.
 void AddCompletionCommand(CLI::App& app, CommandContext& context);

@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{{"bench", "sample", "--dataset", "d", "--baseline", "dgl"},
                  "--baseline",
                  "two-step"},
-        WrongUse{{"bench", "sample", "--dataset", "d", "--algorithm", "walk"},
+        WrongUse{{"bench", "idmap", "--dataset", "d", "--algorithm", "walk"},
                  "--algorithm",
                  "khop"},
         WrongUse{{"run", "no_such_job.yaml"}, "no_such_job.yaml", "No such"},
