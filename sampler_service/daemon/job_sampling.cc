@@ -2,32 +2,15 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
-namespace {
-
-absl::StatusOr<SamplingAlgorithm> AlgorithmOf(const std::string& kind) {
-  if (kind == "khop") return SamplingAlgorithm::kUniform;
-  if (kind == "khop_weighted") return SamplingAlgorithm::kWeighted;
-  if (kind == "labor") return SamplingAlgorithm::kLabor;
-  if (kind == "random_walk") return SamplingAlgorithm::kRandomWalk;
-  if (kind == "plugin") return SamplingAlgorithm::kPlugin;
-  return absl::InvalidArgumentError(
-      absl::StrCat("sampling.kind is '", kind,
-                   "'; this build has khop, khop_weighted, labor, "
-                   "random_walk and plugin"));
-}
-
-}  // namespace
-
 absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
                                             const JobSamplingOptions& wanted) {
   const SamplingSpec& sampling = spec.sampling;
   FGNN_ASSIGN_OR_RETURN(const SamplingAlgorithm algorithm,
-                        AlgorithmOf(sampling.kind));
+                        SamplingAlgorithmOf(sampling.kind));
   FGNN_ASSIGN_OR_RETURN(Dataset dataset,
                         Dataset::Open(spec.dataset, Validation::kShapes));
   SamplerOptions options;

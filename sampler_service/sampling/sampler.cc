@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -71,6 +72,25 @@ absl::Status ValidateAlgorithm(const SamplerInput& input,
 }
 
 }  // namespace
+
+std::vector<std::string> SamplingKinds() {
+  return {"khop", "khop_weighted", "labor", "random_walk", "plugin"};
+}
+
+std::string NameOf(SamplingAlgorithm algorithm) {
+  return SamplingKinds()[static_cast<size_t>(algorithm)];
+}
+
+absl::StatusOr<SamplingAlgorithm> SamplingAlgorithmOf(std::string_view kind) {
+  const std::vector<std::string> kinds = SamplingKinds();
+  const auto at = std::find(kinds.begin(), kinds.end(), kind);
+  if (at != kinds.end()) {
+    return static_cast<SamplingAlgorithm>(at - kinds.begin());
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", std::string(kind), "' is no sampling algorithm; this build has ",
+      absl::StrJoin(kinds, ", ")));
+}
 
 absl::Status Validate(const SamplerInput& input,
                       const SamplerOptions& options) {

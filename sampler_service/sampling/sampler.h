@@ -30,6 +30,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -48,6 +50,12 @@ enum class SamplingAlgorithm : uint8_t {
   kRandomWalk,  // walk_hops.h
   kPlugin,      // plugin_hops.h
 };
+
+// The words of sampling.kind, in the order of SamplingAlgorithm.
+std::vector<std::string> SamplingKinds();
+std::string NameOf(SamplingAlgorithm algorithm);
+// InvalidArgument, with the known ones.
+absl::StatusOr<SamplingAlgorithm> SamplingAlgorithmOf(std::string_view kind);
 
 // Random walks of a destination (walk_hops.h).
 struct WalkOptions {

@@ -10,11 +10,10 @@
 #include "sampler_service/id_map/cpu/cpu_id_map.h"
 #include "sampler_service/id_map/cpu/direct_id_map.h"
 #include "sampler_service/id_map/cpu/hash_id_map.h"
-#include "sampler_service/sampling/cpu/khop_sampler.h"
+#include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/minibatch/task.h"
-#include "tools/bench/algorithm.h"
 #include "tools/bench/random_access.h"
 #include "tools/bench/task_block.h"
 
@@ -54,10 +53,8 @@ BatchCalls CallsOf(const TaskView& task) {
 
 absl::StatusOr<std::vector<BatchCalls>> SampleCalls(
     const SamplerInput& input, const SampleBenchOptions& options) {
-  FGNN_ASSIGN_OR_RETURN(const SamplerFactory factory,
-                        BenchSamplerFactory(options.algorithm));
   FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<Sampler> sampler,
-                        factory(input, options.sampling));
+                        NewCpuSampler(input, options.sampling));
   FGNN_ASSIGN_OR_RETURN(const TaskBlock block,
                         TaskBlock::Create(input, options.sampling));
   std::vector<BatchCalls> batches;

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/base/thread.h"
 #include "shared/minibatch/task.h"
-#include "tools/bench/algorithm.h"
 #include "tools/bench/task_block.h"
 #include "tools/bench/task_dump.h"
 #include "tools/bench/two_step_sampler.h"
@@ -179,16 +179,21 @@ absl::Status ValidateBenchFlags(const SampleBenchOptions& options) {
                        ", or -1 for all neighbours"));
     }
   }
-  return BenchSamplerFactory(options.algorithm).status();
+  if (options.with_two_step &&
+      (options.sampling.algorithm != SamplingAlgorithm::kUniform ||
+       options.sampling.replace || !options.sampling.resample)) {
+    return absl::InvalidArgumentError(
+        "--baseline two-step is for --algorithm khop, with neither --replace "
+        "nor --no-resample");
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<SampleBenchResult> RunSampleBench(
     const SamplerInput& input, const SampleBenchOptions& options) {
   FGNN_RETURN_IF_ERROR(ValidateBenchFlags(options));
-  FGNN_ASSIGN_OR_RETURN(const SamplerFactory factory,
-                        BenchSamplerFactory(options.algorithm));
   FGNN_ASSIGN_OR_RETURN(SamplerTeam fused,
-                        SamplerTeam::Create(factory, input, options));
+                        SamplerTeam::Create(NewCpuSampler, input, options));
   std::optional<SamplerTeam> two_step;
   if (options.with_two_step) {
     FGNN_ASSIGN_OR_RETURN(
@@ -212,10 +217,8 @@ absl::Status DumpBatches(const SamplerInput& input,
     return ErrnoToStatus(error.value(),
                          absl::StrCat("--dump: make ", folder.string()));
   }
-  FGNN_ASSIGN_OR_RETURN(const SamplerFactory factory,
-                        BenchSamplerFactory(options.algorithm));
   FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<Sampler> sampler,
-                        factory(input, options.sampling));
+                        NewCpuSampler(input, options.sampling));
   FGNN_ASSIGN_OR_RETURN(const TaskBlock block,
                         TaskBlock::Create(input, options.sampling));
   for (BatchSeq seq = 0; seq < options.batches; ++seq) {

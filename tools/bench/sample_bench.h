@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -14,7 +13,6 @@
 namespace fgnn {
 
 struct SampleBenchOptions {
-  std::string algorithm = "khop";
   SamplerOptions sampling = {.fanouts = {15, 10, 5}};
   uint32_t batches = 30;  // Of a round, over all threads.
   uint32_t rounds = 5;    // Each of other batches; the fastest counts.

@@ -24,9 +24,12 @@ std::string Milliseconds(double seconds, uint32_t batches) {
 
 // "khop [15, 10, 5], 1,024 seeds a batch".
 std::string Workload(const SampleBenchOptions& options) {
-  return absl::StrCat(
-      options.algorithm, " [", absl::StrJoin(options.sampling.fanouts, ", "),
-      "], ", FormatCount(options.sampling.batch_size), " seeds a batch");
+  const SamplerOptions& sampling = options.sampling;
+  return absl::StrCat(NameOf(sampling.algorithm),
+                      sampling.replace ? " with replacement" : "",
+                      sampling.resample ? "" : " without resampling", " [",
+                      absl::StrJoin(sampling.fanouts, ", "), "], ",
+                      FormatCount(sampling.batch_size), " seeds a batch");
 }
 
 std::string Rounds(const SampleBenchOptions& options) {
@@ -70,7 +73,9 @@ ordered_json ToJson(const SampleReport& report) {
   const SampleBenchOptions& options = report.options;
   const SampleRound& fused = report.result.fused;
   ordered_json document = {
-      {"algorithm", options.algorithm},
+      {"algorithm", NameOf(options.sampling.algorithm)},
+      {"replace", options.sampling.replace},
+      {"resample", options.sampling.resample},
       {"fanouts", options.sampling.fanouts},
       {"batch_size", options.sampling.batch_size},
       {"threads", options.threads},
@@ -133,7 +138,7 @@ ordered_json ToJson(const IdMapReport& report) {
          {"workspace_bytes", rate.workspace_bytes},
          {"random_updates_per_second", rate.random_updates_per_second}});
   }
-  return {{"algorithm", report.options.algorithm},
+  return {{"algorithm", NameOf(report.options.sampling.algorithm)},
           {"fanouts", report.options.sampling.fanouts},
           {"batch_size", report.options.sampling.batch_size},
           {"batches", report.options.batches},

@@ -1,13 +1,15 @@
 // bench: what this machine makes of a dataset's sampling.
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "sampler_service/sampling/alias_tables.h"
 #include "shared/base/status.h"
 #include "shared/graph/dataset.h"
-#include "tools/bench/algorithm.h"
 #include "tools/bench/idmap_bench.h"
 #include "tools/bench/random_access.h"
 #include "tools/bench/sample_bench.h"
@@ -26,6 +28,8 @@ struct BenchFlags {
   std::string dataset;
   std::string dump;
   std::string baseline;
+  std::string algorithm = "khop";
+  std::string weights = "edge_weights.npy";
   SampleBenchOptions options;
 };
 
@@ -38,16 +42,39 @@ void Print(const Report& report, const CommandContext& context) {
   }
 }
 
-absl::StatusOr<Dataset> OpenDataset(const BenchFlags& flags) {
+// What is sampled from.
+struct BenchInput {
+  Dataset dataset;
+  std::optional<AliasTables> weights;
+
+  SamplerInput view() const {
+    return {dataset.graph(), dataset.train(),
+            weights.has_value() ? &*weights : nullptr};
+  }
+};
+
+absl::StatusOr<BenchInput> OpenInput(BenchFlags& flags) {
+  SamplerOptions& sampling = flags.options.sampling;
+  FGNN_ASSIGN_OR_RETURN(sampling.algorithm,
+                        SamplingAlgorithmOf(flags.algorithm));
   FGNN_RETURN_IF_ERROR(ValidateBenchFlags(flags.options));
-  return Dataset::Open(flags.dataset, Validation::kStructure);
+  FGNN_ASSIGN_OR_RETURN(Dataset dataset,
+                        Dataset::Open(flags.dataset, Validation::kStructure));
+  BenchInput input = {std::move(dataset), std::nullopt};
+  if (sampling.algorithm == SamplingAlgorithm::kWeighted) {
+    FGNN_ASSIGN_OR_RETURN(
+        input.weights,
+        AliasTables::Open(input.dataset, flags.weights, flags.options.threads));
+  }
+  FGNN_RETURN_IF_ERROR(Validate(input.view(), sampling));
+  return input;
 }
 
 absl::Status BenchSample(BenchFlags flags, const CommandContext& context) {
   flags.options.with_two_step = !flags.baseline.empty();
   flags.options.thread_allocations = context.thread_allocations;
-  FGNN_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(flags));
-  const SamplerInput input = {dataset.graph(), dataset.train()};
+  FGNN_ASSIGN_OR_RETURN(const BenchInput opened, OpenInput(flags));
+  const SamplerInput input = opened.view();
   if (!flags.dump.empty()) {
     FGNN_RETURN_IF_ERROR(DumpBatches(input, flags.options, flags.dump));
   }
@@ -60,13 +87,11 @@ absl::Status BenchSample(BenchFlags flags, const CommandContext& context) {
   return absl::OkStatus();
 }
 
-absl::Status BenchIdMap(const BenchFlags& flags,
-                        const CommandContext& context) {
-  FGNN_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(flags));
+absl::Status BenchIdMap(BenchFlags flags, const CommandContext& context) {
+  FGNN_ASSIGN_OR_RETURN(const BenchInput input, OpenInput(flags));
   IdMapReport report = {flags.options, {}};
-  FGNN_ASSIGN_OR_RETURN(
-      report.result,
-      RunIdMapBench({dataset.graph(), dataset.train()}, flags.options));
+  FGNN_ASSIGN_OR_RETURN(report.result,
+                        RunIdMapBench(input.view(), flags.options));
   Print(report, context);
   return absl::OkStatus();
 }
@@ -79,8 +104,28 @@ std::shared_ptr<BenchFlags> AddFlags(CLI::App& app, uint32_t most_batches) {
   app.add_option("--dataset", flags->dataset, "Dataset folder")
       ->required()
       ->type_name("DIR");
-  app.add_option("--algorithm", options.algorithm,
-                 absl::StrJoin(BenchAlgorithms(), ", "))
+  // Plugins belong to a service.
+  std::vector<std::string> algorithms = SamplingKinds();
+  algorithms.pop_back();
+  app.add_option("--algorithm", flags->algorithm,
+                 absl::StrJoin(algorithms, ", "))
+      ->check(CLI::IsMember(algorithms))
+      ->capture_default_str();
+  app.add_flag("--replace", options.sampling.replace,
+               "khop, khop_weighted: draw with replacement");
+  app.add_flag("!--no-resample", options.sampling.resample,
+               "Draw each vertex once, as PyG does");
+  app.add_option("--weights", flags->weights,
+                 "khop_weighted: file of the dataset folder")
+      ->capture_default_str();
+  app.add_option("--walks", options.sampling.walks.num_walks,
+                 "random_walk: walks from a vertex")
+      ->capture_default_str();
+  app.add_option("--walk-length", options.sampling.walks.length,
+                 "random_walk: most steps of a walk")
+      ->capture_default_str();
+  app.add_option("--restart", options.sampling.walks.restart,
+                 "random_walk: odds that a walk ends before a step")
       ->capture_default_str();
   app.add_option("--fanouts", options.sampling.fanouts,
                  "Edges per vertex and hop, next to the seeds first; -1: all")

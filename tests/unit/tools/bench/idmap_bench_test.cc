@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/fakes/status_matchers.h"
-#include "tests/reference/khop_reference.h"
 #include "tests/reference/random_graph.h"
+#include "tests/reference/sampling_reference.h"
 
 namespace fgnn {
 namespace {
@@ -19,12 +19,14 @@ TEST(IdMapBenchTest, MapsTheIdsOfEveryBatchByEveryMap) {
   options.rounds = 1;
   FGNN_ASSERT_OK_AND_ASSIGN(const IdMapBenchResult result,
                             RunIdMapBench({graph.view(), train}, options));
+  reference::Job job;
+  job.train = train;
+  job.options = {.fanouts = {4, 3}, .batch_size = 20, .seed = 5};
   uint64_t num_ids = 0;
   uint64_t num_nodes = 0;
   for (uint64_t seq = 0; seq < 4; ++seq) {
-    const reference::Batch batch = reference::SampleKhop(
-        graph.lists(),
-        {.train = train, .fanouts = {4, 3}, .batch_size = 20, .seed = 5}, seq);
+    const reference::Batch batch =
+        reference::SampleBatch(graph.lists(), job, seq);
     num_ids += batch.num_seeds;
     for (const reference::Hop& hop : batch.hops) num_ids += hop.indices.size();
     num_nodes += batch.input_nodes.size();

@@ -9,8 +9,8 @@
 #include "shared/base/status.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
-#include "tests/reference/khop_reference.h"
 #include "tests/reference/random_graph.h"
+#include "tests/reference/sampling_reference.h"
 #include "tools/dataset/array_stream.h"
 
 namespace fgnn {
@@ -44,6 +44,13 @@ class SampleBenchTest : public testing::Test {
     return {values.begin(), values.end()};
   }
 
+  reference::Job ReferenceJob() const {
+    reference::Job job;
+    job.train = train_;
+    job.options = options_.sampling;
+    return job;
+  }
+
   const reference::CscGraph graph_ = reference::RandomGraph(500, 3);
   const std::vector<int64_t> train_ = reference::RandomTrainSet(500, 3);
   SampleBenchOptions options_;
@@ -60,12 +67,7 @@ TEST_F(SampleBenchTest, CountsWhatTheBatchesOfARoundHold) {
     uint64_t input_nodes = 0;
     for (uint64_t seq = 5 * threads; seq < 5 * threads + 6; ++seq) {
       const reference::Batch batch =
-          reference::SampleKhop(graph_.lists(),
-                                {.train = train_,
-                                 .fanouts = options_.sampling.fanouts,
-                                 .batch_size = 20,
-                                 .seed = 5},
-                                seq);
+          reference::SampleBatch(graph_.lists(), ReferenceJob(), seq);
       for (const reference::Hop& hop : batch.hops) edges += hop.indices.size();
       input_nodes += batch.input_nodes.size();
     }
@@ -109,9 +111,8 @@ TEST_F(SampleBenchTest, DumpsTheFirstBatchesOfTheJob) {
         archive.Names(),
         UnorderedElementsAre("seeds", "input_nodes", "hop0_indptr",
                              "hop0_indices", "hop1_indptr", "hop1_indices"));
-    const reference::Batch batch = reference::SampleKhop(
-        graph_.lists(),
-        {.train = train_, .fanouts = {4, 3}, .batch_size = 20, .seed = 5}, seq);
+    const reference::Batch batch =
+        reference::SampleBatch(graph_.lists(), ReferenceJob(), seq);
     const std::vector<uint32_t>& nodes = batch.input_nodes;
     EXPECT_THAT(Read(archive, "input_nodes"), ElementsAreArray(nodes));
     EXPECT_THAT(
@@ -135,8 +136,16 @@ TEST_F(SampleBenchTest, RefusesWrongFlagsByTheirNames) {
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
     return MessageOf(result.status());
   };
-  EXPECT_THAT(refusal([](auto& o) { o.algorithm = "walk"; }),
-              HasSubstr("--algorithm is 'walk'; this build has khop"));
+  EXPECT_THAT(refusal([](auto& o) {
+                o.with_two_step = true;
+                o.sampling.algorithm = SamplingAlgorithm::kLabor;
+              }),
+              HasSubstr("--baseline two-step is for"));
+  EXPECT_THAT(refusal([](auto& o) {
+                o.with_two_step = true;
+                o.sampling.replace = true;
+              }),
+              HasSubstr("--baseline two-step is for"));
   EXPECT_THAT(refusal([](auto& o) {
                 o.sampling.fanouts = {3, 0};
               }),

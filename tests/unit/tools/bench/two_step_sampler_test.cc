@@ -6,11 +6,11 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "shared/minibatch/task.h"
 #include "tests/fakes/status_matchers.h"
-#include "tests/reference/khop_reference.h"
 #include "tests/reference/random_graph.h"
-#include "tools/bench/algorithm.h"
+#include "tests/reference/sampling_reference.h"
 #include "tools/bench/task_block.h"
 
 namespace fgnn {
@@ -35,8 +35,6 @@ void ExpectEqual(const TaskView& task, const TaskView& other) {
 
 // Random graphs have self-loops, multi-edges, isolated vertices and hubs.
 TEST(TwoStepSamplerTest, MakesTheTasksOfTheFusedSampler) {
-  FGNN_ASSERT_OK_AND_ASSIGN(const SamplerFactory fused_factory,
-                            BenchSamplerFactory("khop"));
   for (uint64_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
     reference::TestDraws draws(seed);
@@ -53,7 +51,7 @@ TEST(TwoStepSamplerTest, MakesTheTasksOfTheFusedSampler) {
       options.fanouts.push_back(fanouts[draws.Below(6)]);
     }
     FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Sampler> fused,
-                              fused_factory(input, options));
+                              NewCpuSampler(input, options));
     FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Sampler> two_step,
                               NewTwoStepSampler(input, options));
     FGNN_ASSERT_OK_AND_ASSIGN(const TaskBlock block,

@@ -29,10 +29,11 @@ TEST(BenchReportTest, NamesEveryField) {
   std::vector<std::string> names;
   for (const auto& [name, value] : json.items()) names.push_back(name);
   EXPECT_THAT(
-      names, testing::ElementsAre(
-                 "algorithm", "fanouts", "batch_size", "threads", "batches",
-                 "edges", "input_nodes", "seconds", "edges_per_second",
-                 "allocations_per_batch", "random_reads_per_second", "stages"));
+      names, testing::ElementsAre("algorithm", "replace", "resample", "fanouts",
+                                  "batch_size", "threads", "batches", "edges",
+                                  "input_nodes", "seconds", "edges_per_second",
+                                  "allocations_per_batch",
+                                  "random_reads_per_second", "stages"));
   EXPECT_EQ(json["edges_per_second"], 4e6);
   EXPECT_EQ(json["allocations_per_batch"], 0.0);
   EXPECT_EQ(json["stages"]["id_map"], 0.125);
