@@ -14,6 +14,7 @@
 #include "shared/base/status.h"
 #include "shared/base/thread.h"
 #include "shared/minibatch/task.h"
+#include "tools/bench/bare_loop.h"
 #include "tools/bench/task_block.h"
 #include "tools/bench/task_dump.h"
 #include "tools/bench/two_step_sampler.h"
@@ -129,8 +130,11 @@ void KeepFaster(const SampleRound& round, std::optional<SampleRound>& best) {
 // Rounds of each kind in turns, so that what else the machine does meets both.
 class Rounds {
  public:
-  Rounds(SamplerTeam fused, std::optional<SamplerTeam> two_step)
-      : fused_(std::move(fused)), two_step_(std::move(two_step)) {}
+  Rounds(SamplerTeam fused, std::optional<SamplerTeam> baseline,
+         bool has_same_batches)
+      : fused_(std::move(fused)),
+        baseline_(std::move(baseline)),
+        has_same_batches_(has_same_batches) {}
 
   absl::Status Run(uint32_t num_batches, bool is_counted) {
     // Other batches than before: the caches have forgotten these.
@@ -140,11 +144,12 @@ class Rounds {
     FGNN_ASSIGN_OR_RETURN(const SampleRound fused,
                           fused_.Run(batches, digests.data()));
     if (is_counted) KeepFaster(fused, best_fused_);
-    if (!two_step_) return absl::OkStatus();
+    if (!baseline_) return absl::OkStatus();
     std::vector<uint32_t> others(num_batches);
-    FGNN_ASSIGN_OR_RETURN(const SampleRound two_step,
-                          two_step_->Run(batches, others.data()));
-    if (is_counted) KeepFaster(two_step, best_two_step_);
+    FGNN_ASSIGN_OR_RETURN(const SampleRound baseline,
+                          baseline_->Run(batches, others.data()));
+    if (is_counted) KeepFaster(baseline, best_baseline_);
+    if (!has_same_batches_) return absl::OkStatus();
     const auto differ = std::mismatch(digests.begin(), digests.end(),
                                       others.begin(), others.end());
     if (differ.first == digests.end()) return absl::OkStatus();
@@ -154,13 +159,14 @@ class Rounds {
                      " by the two-step sampler; they have to be equal"));
   }
 
-  SampleBenchResult result() const { return {*best_fused_, best_two_step_}; }
+  SampleBenchResult result() const { return {*best_fused_, best_baseline_}; }
 
  private:
   SamplerTeam fused_;
-  std::optional<SamplerTeam> two_step_;
+  std::optional<SamplerTeam> baseline_;
+  bool has_same_batches_;
   std::optional<SampleRound> best_fused_;
-  std::optional<SampleRound> best_two_step_;
+  std::optional<SampleRound> best_baseline_;
   BatchSeq end_ = 0;
 };
 
@@ -179,7 +185,7 @@ absl::Status ValidateBenchFlags(const SampleBenchOptions& options) {
                        ", or -1 for all neighbours"));
     }
   }
-  if (options.with_two_step &&
+  if (options.baseline == "two-step" &&
       (options.sampling.algorithm != SamplingAlgorithm::kUniform ||
        options.sampling.replace || !options.sampling.resample)) {
     return absl::InvalidArgumentError(
@@ -194,12 +200,16 @@ absl::StatusOr<SampleBenchResult> RunSampleBench(
   FGNN_RETURN_IF_ERROR(ValidateBenchFlags(options));
   FGNN_ASSIGN_OR_RETURN(SamplerTeam fused,
                         SamplerTeam::Create(NewCpuSampler, input, options));
-  std::optional<SamplerTeam> two_step;
-  if (options.with_two_step) {
+  std::optional<SamplerTeam> baseline;
+  if (!options.baseline.empty()) {
     FGNN_ASSIGN_OR_RETURN(
-        two_step, SamplerTeam::Create(NewTwoStepSampler, input, options));
+        baseline,
+        SamplerTeam::Create(
+            options.baseline == "two-step" ? NewTwoStepSampler : NewBareLoop,
+            input, options));
   }
-  Rounds rounds(std::move(fused), std::move(two_step));
+  Rounds rounds(std::move(fused), std::move(baseline),
+                options.baseline == "two-step");
   FGNN_RETURN_IF_ERROR(
       rounds.Run(kWarmBatches * options.threads, /*is_counted=*/false));
   for (uint32_t round = 0; round < options.rounds; ++round) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,8 +18,9 @@ struct SampleBenchOptions {
   uint32_t batches = 30;  // Of a round, over all threads.
   uint32_t rounds = 5;    // Each of other batches; the fastest counts.
   uint32_t threads = 1;   // Each with a sampler of its own.
-  // Also sample every batch by a TwoStepSampler, and compare the results.
-  bool with_two_step = false;
+  // Sampled with in turns: "two-step", whose batches have to be the same (see
+  // TwoStepSampler), "bare-loop" (BareLoop), or none.
+  std::string baseline;
   // Allocations of the calling thread so far, where they are counted.
   std::optional<uint64_t> (*thread_allocations)() = nullptr;
 };
@@ -38,7 +40,7 @@ struct SampleRound {
 
 struct SampleBenchResult {
   SampleRound fused;
-  std::optional<SampleRound> two_step;
+  std::optional<SampleRound> baseline;
 };
 
 // InvalidArgument naming the flag: options that no sampler takes.

@@ -12,7 +12,6 @@ namespace fgnn {
 
 struct SampleReport {
   SampleBenchOptions options;
-  std::string baseline;  // Its name; empty: none was measured.
   SampleBenchResult result;
   double random_reads_per_second = 0;  // What the memory allows, one thread.
 };

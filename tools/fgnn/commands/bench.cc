@@ -27,7 +27,6 @@ constexpr uint32_t kMostRounds = 1000000;
 struct BenchFlags {
   std::string dataset;
   std::string dump;
-  std::string baseline;
   std::string algorithm = "khop";
   std::string weights = "edge_weights.npy";
   SampleBenchOptions options;
@@ -71,7 +70,6 @@ absl::StatusOr<BenchInput> OpenInput(BenchFlags& flags) {
 }
 
 absl::Status BenchSample(BenchFlags flags, const CommandContext& context) {
-  flags.options.with_two_step = !flags.baseline.empty();
   flags.options.thread_allocations = context.thread_allocations;
   FGNN_ASSIGN_OR_RETURN(const BenchInput opened, OpenInput(flags));
   const SamplerInput input = opened.view();
@@ -81,7 +79,7 @@ absl::Status BenchSample(BenchFlags flags, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(const SampleBenchResult result,
                         RunSampleBench(input, flags.options));
   const SampleReport report = {
-      flags.options, flags.baseline, result,
+      flags.options, result,
       RandomReadsPerSecond(input.graph, flags.options.rounds)};
   Print(report, context);
   return absl::OkStatus();
@@ -166,10 +164,11 @@ void AddBenchGroup(CLI::App& app, CommandContext& context) {
                    "Also write the job's first batches to DIR/batch-<i>.npz")
       ->type_name("DIR");
   sample
-      ->add_option("--baseline", flags->baseline,
-                   "two-step: time a sampler beside it that makes the same "
-                   "batches by way of a list of edges")
-      ->check(CLI::IsMember({"two-step"}));
+      ->add_option("--baseline", flags->options.baseline,
+                   "Measured in turns with it: two-step, a sampler that makes "
+                   "the same batches by way of a list of edges; bare-loop, a "
+                   "loop that draws and maps ids and does nothing else")
+      ->check(CLI::IsMember({"two-step", "bare-loop"}));
   sample->callback(
       [flags, &context] { context.status = BenchSample(*flags, context); });
 

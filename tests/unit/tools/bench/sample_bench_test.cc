@@ -75,19 +75,19 @@ TEST_F(SampleBenchTest, CountsWhatTheBatchesOfARoundHold) {
     EXPECT_EQ(result.fused.input_nodes, input_nodes);
     EXPECT_GT(result.fused.seconds, 0);
     EXPECT_GT(result.fused.stages.sample, 0);
-    EXPECT_FALSE(result.two_step.has_value());
+    EXPECT_FALSE(result.baseline.has_value());
     EXPECT_FALSE(result.fused.allocations.has_value());
   }
 }
 
 TEST_F(SampleBenchTest, ComparesWithTheTwoStepSampler) {
-  options_.with_two_step = true;
+  options_.baseline = "two-step";
   options_.rounds = 1;
   FGNN_ASSERT_OK_AND_ASSIGN(const SampleBenchResult result,
                             RunSampleBench(input(), options_));
-  ASSERT_TRUE(result.two_step.has_value());
-  EXPECT_EQ(result.two_step->edges, result.fused.edges);
-  EXPECT_EQ(result.two_step->input_nodes, result.fused.input_nodes);
+  ASSERT_TRUE(result.baseline.has_value());
+  EXPECT_EQ(result.baseline->edges, result.fused.edges);
+  EXPECT_EQ(result.baseline->input_nodes, result.fused.input_nodes);
 }
 
 TEST_F(SampleBenchTest, AddsUpTheAllocationsOfItsThreads) {
@@ -128,6 +128,18 @@ TEST_F(SampleBenchTest, DumpsTheFirstBatchesOfTheJob) {
   }
 }
 
+// Its edges are others, but there are as many: fanouts and degrees say so.
+TEST_F(SampleBenchTest, ABareLoopDrawsAsManyEdgesInTheFirstHop) {
+  options_.sampling.fanouts = {4};
+  options_.baseline = "bare-loop";
+  options_.rounds = 1;  // The fastest of several could be different ones.
+  FGNN_ASSERT_OK_AND_ASSIGN(const SampleBenchResult one,
+                            RunSampleBench(input(), options_));
+  ASSERT_TRUE(one.baseline.has_value());
+  EXPECT_EQ(one.baseline->edges, one.fused.edges);
+  EXPECT_GT(one.baseline->input_nodes, 0U);
+}
+
 TEST_F(SampleBenchTest, RefusesWrongFlagsByTheirNames) {
   const auto refusal = [this](const auto& change) {
     SampleBenchOptions wrong = options_;
@@ -137,12 +149,12 @@ TEST_F(SampleBenchTest, RefusesWrongFlagsByTheirNames) {
     return MessageOf(result.status());
   };
   EXPECT_THAT(refusal([](auto& o) {
-                o.with_two_step = true;
+                o.baseline = "two-step";
                 o.sampling.algorithm = SamplingAlgorithm::kLabor;
               }),
               HasSubstr("--baseline two-step is for"));
   EXPECT_THAT(refusal([](auto& o) {
-                o.with_two_step = true;
+                o.baseline = "two-step";
                 o.sampling.replace = true;
               }),
               HasSubstr("--baseline two-step is for"));

@@ -48,10 +48,10 @@ TEST(BenchReportTest, SaysNullWhereAllocationsAreNotCounted) {
 TEST(BenchReportTest, ComparesWithABaselineWhereOneWasMeasured) {
   SampleReport report = SmallReport();
   EXPECT_THAT(ToText(report), Not(HasSubstr("times as fast")));
-  report.baseline = "two-step";
-  report.result.two_step = report.result.fused;
-  report.result.two_step->seconds = 2;
-  report.result.two_step->allocations = 3;
+  report.options.baseline = "two-step";
+  report.result.baseline = report.result.fused;
+  report.result.baseline->seconds = 2;
+  report.result.baseline->allocations = 3;
   EXPECT_THAT(ToText(report), HasSubstr("4.00 times as fast as two-step"));
   EXPECT_THAT(ToText(report), HasSubstr("4.0 M/s"));
   const nlohmann::ordered_json json = ToJson(report);
