@@ -1,11 +1,42 @@
 #include "sampler_service/daemon/job_sampling.h"
 
 #include <utility>
+#include <variant>
 
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/device/memory.h"
+#include "shared/telemetry/log.h"
 
 namespace fgnn {
+namespace {
+
+absl::Span<const std::byte> BytesOf(const CscView& graph) {
+  return std::visit(
+      [](auto indices) {
+        return absl::Span<const std::byte>(
+            reinterpret_cast<const std::byte*>(indices.data()),
+            indices.size() * sizeof(*indices.data()));
+      },
+      graph.indices);
+}
+
+// A topology that fits into memory is read in large pieces as it is touched.
+// One that does not would be read over and over: then only what is asked for.
+absl::Status PrepareTopology(const Dataset& dataset) {
+  const absl::Span<const std::byte> indices = BytesOf(dataset.graph());
+  FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
+  if (indices.size() <= available) return absl::OkStatus();
+  LogWarning(
+      "the topology of {} has {} and {} of memory are left: what is sampled is "
+      "read from the disk, and kept as long as there is room",
+      dataset.name(), FormatBytes(indices.size()), FormatBytes(available));
+  return AdviseRandomReads(indices);
+}
+
+}  // namespace
+
 absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
                                             const JobSamplingOptions& wanted) {
   const SamplingSpec& sampling = spec.sampling;
@@ -13,6 +44,7 @@ absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
                         SamplingAlgorithmOf(sampling.kind));
   FGNN_ASSIGN_OR_RETURN(Dataset dataset,
                         Dataset::Open(spec.dataset, Validation::kShapes));
+  FGNN_RETURN_IF_ERROR(PrepareTopology(dataset));
   SamplerOptions options;
   options.algorithm = algorithm;
   options.fanouts = sampling.fanouts;

@@ -1,6 +1,7 @@
 #include "sampler_service/sampling/sampler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <variant>
 #include <vector>
 
@@ -27,6 +28,16 @@ absl::Status ValidateFanouts(absl::Span<const int32_t> fanouts) {
     }
   }
   return absl::OkStatus();
+}
+
+// LABOR gives a destination a sum of independent edges with a mean of at most
+// its fanout f. By Chernoff's bound, P(sum >= f + t) <= exp(-t^2 / (2 f + 2 t /
+// 3)): below 1e-20 for this t.
+int32_t LaborMargin(int32_t fanout) {
+  constexpr double kNats = 46.1;
+  const double half = kNats / 3;
+  return static_cast<int32_t>(
+      std::ceil(half + std::sqrt(half * half + 2 * kNats * fanout)));
 }
 
 absl::Status ValidateAlgorithm(const SamplerInput& input,
@@ -138,7 +149,9 @@ uint64_t MaxTaskBytesOf(const CscView& graph, const SamplerOptions& options) {
   uint64_t max_edges = graph.num_edges();
   std::vector<int32_t> fanouts = options.fanouts;
   if (options.algorithm == SamplingAlgorithm::kLabor) {
-    std::fill(fanouts.begin(), fanouts.end(), -1);
+    for (int32_t& fanout : fanouts) {
+      if (fanout >= 0) fanout += LaborMargin(fanout);
+    }
   }
   if (!options.resample) {
     // A hop keeps the edges of the hops before it.

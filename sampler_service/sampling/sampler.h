@@ -105,7 +105,9 @@ absl::Status Validate(const SamplerInput& input, const SamplerOptions& options);
 // ceil(num_train / batch_size).
 uint64_t BatchesPerEpoch(uint64_t num_train, uint32_t batch_size);
 
-// The hard bound of a task's bytes, from the largest in-degree. Reads indptr.
+// Bytes that no task exceeds, from the largest in-degree. Reads indptr. With
+// kLabor, whose tasks are bounded by the degrees alone, a destination exceeds
+// its part with odds below 1e-20; its batch would end the job.
 uint64_t MaxTaskBytesOf(const CscView& graph, const SamplerOptions& options);
 
 struct SampledTask {

@@ -1,8 +1,10 @@
 #include "shared/device/memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <limits>
 #include <optional>
@@ -156,6 +158,18 @@ TableMemory<std::byte> AllocateTableBytes(uint64_t bytes) {
   // Advice: refused where the kernel has no huge pages, and that is all right.
   ::madvise(first + before, rounded, MADV_HUGEPAGE);
   return {reinterpret_cast<std::byte*>(first + before), FreeTable{rounded}};
+}
+
+absl::Status AdviseRandomReads(absl::Span<const std::byte> bytes) {
+  if (bytes.empty()) return absl::OkStatus();
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(bytes.data()) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(bytes.data()) + bytes.size();
+  if (::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_RANDOM) ==
+      0) {
+    return absl::OkStatus();
+  }
+  return ErrnoToStatus(errno, "advise random reads of a mapping");
 }
 
 }  // namespace fgnn

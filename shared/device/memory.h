@@ -8,7 +8,9 @@
 #include <memory>
 #include <type_traits>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
 namespace fgnn {
 
@@ -20,6 +22,10 @@ namespace fgnn {
 // Unavailable if MemAvailable cannot be read.
 absl::StatusOr<uint64_t> AvailableMemoryBytes(
     const std::filesystem::path& root = "/");
+
+// Tells the kernel that mapped memory is read at random, so that it reads no
+// pages beside those that are asked for. Any part of a mapping.
+absl::Status AdviseRandomReads(absl::Span<const std::byte> bytes);
 
 // Gives back what AllocateTable() returned.
 struct FreeTable {

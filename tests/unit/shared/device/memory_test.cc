@@ -2,10 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <ios>
+#include <sstream>
 #include <string>
 
 #include "tests/fakes/status_matchers.h"
@@ -123,6 +127,34 @@ TEST(AllocateTableTest, GivesZerosThatMayBeWrittenOnBothSidesOfTheLimit) {
 TEST(AllocateTableTest, IsNullWhereThereIsNoMemory) {
   EXPECT_EQ(AllocateTable<uint64_t>(UINT64_MAX / 8), nullptr);
   EXPECT_EQ(AllocateTable<uint64_t>(UINT64_MAX), nullptr);
+}
+
+// The flags of the mapping that begins at `address`, from /proc/self/smaps.
+std::string FlagsOf(const void* address) {
+  std::ifstream smaps("/proc/self/smaps");
+  std::ostringstream begin;
+  begin << std::hex << reinterpret_cast<uintptr_t>(address) << "-";
+  bool found = false;
+  for (std::string line; std::getline(smaps, line);) {
+    if (line.rfind(begin.str(), 0) == 0) found = true;
+    if (found && line.rfind("VmFlags:", 0) == 0) return line + " ";
+  }
+  return "";
+}
+
+TEST(AdviseRandomReadsTest, MarksThePagesThatTheBytesLieIn) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  auto* const pages = static_cast<std::byte*>(
+      ::mmap(nullptr, 4 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(pages, MAP_FAILED);
+  FGNN_ASSERT_OK(AdviseRandomReads({pages + page + 8, page}));
+  EXPECT_THAT(FlagsOf(pages), testing::Not(testing::HasSubstr(" rr ")));
+  EXPECT_THAT(FlagsOf(pages + page), testing::HasSubstr(" rr "));
+  EXPECT_THAT(FlagsOf(pages + 3 * page),
+              testing::Not(testing::HasSubstr(" rr ")));
+  FGNN_ASSERT_OK(AdviseRandomReads({}));
+  ASSERT_EQ(::munmap(pages, 4 * page), 0);
+  EXPECT_FALSE(AdviseRandomReads({pages, page}).ok());
 }
 
 }  // namespace
