@@ -30,6 +30,10 @@ struct Avx2Vec {
     return _mm256_xor_si256(_mm256_xor_si256(a, b), c);
   }
   static Register Add(Register a, Register b) { return _mm256_add_epi64(a, b); }
+  static uint32_t AppendBelow(const uint32_t* words, uint32_t limit,
+                              uint32_t first, uint32_t* places) {
+    return AppendBelowPlain(words, limit, first, places);
+  }
 };
 
 }  // namespace

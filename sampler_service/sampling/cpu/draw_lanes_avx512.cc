@@ -29,6 +29,18 @@ struct Avx512Vec {
     return _mm512_ternarylogic_epi64(a, b, c, 0x96);
   }
   static Register Add(Register a, Register b) { return _mm512_add_epi64(a, b); }
+  static uint32_t AppendBelow(const uint32_t* words, uint32_t limit,
+                              uint32_t first, uint32_t* places) {
+    static_assert(kLaneGroup == 16);
+    const __m512i at =
+        _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(first)),
+                         _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+                                           12, 13, 14, 15));
+    const __mmask16 below = _mm512_cmplt_epu32_mask(
+        _mm512_load_si512(words), _mm512_set1_epi32(static_cast<int>(limit)));
+    _mm512_storeu_si512(places, _mm512_maskz_compress_epi32(below, at));
+    return static_cast<uint32_t>(__builtin_popcount(below));
+  }
 };
 
 }  // namespace

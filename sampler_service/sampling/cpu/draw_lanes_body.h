@@ -12,6 +12,9 @@
 //   PackHigh(a, b)    High(a) | b & ~0xffffffff
 //   PackLow(a, b)     a & 0xffffffff | b << 32
 //   Xor(a, b, c), Add(a, b)
+// and AppendBelow(words, limit, first, places): writes first + i for each of
+// the kLaneGroup aligned words[i] below limit, ascending; returns how many. It
+// may write rubbish behind them, up to kLaneGroup in all.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DRAW_LANES_BODY_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DRAW_LANES_BODY_H_
 
@@ -27,9 +30,24 @@ struct VecBlock {
   typename Vec::Register words[4];
 };
 
+// The keys of all rounds, spread over the lanes once for many blocks.
+template <typename Vec>
+struct RoundKeys {
+  explicit RoundKeys(PhiloxKey key) {
+    for (int round = 0; round < 10; ++round) {
+      words0[round] = Vec::Set(key.word0);
+      words1[round] = Vec::Set(key.word1);
+      key.word0 += 0x9E3779B9u;
+      key.word1 += 0xBB67AE85u;
+    }
+  }
+  typename Vec::Register words0[10];
+  typename Vec::Register words1[10];
+};
+
 template <typename Vec>
 inline __attribute__((always_inline)) VecBlock<Vec> PhiloxVec(
-    typename Vec::Register id, uint32_t block, PhiloxKey key) {
+    typename Vec::Register id, uint32_t block, const RoundKeys<Vec>& keys) {
   using Register = typename Vec::Register;
   const Register m0 = Vec::Set(0xD2511F53u);
   const Register m1 = Vec::Set(0xCD9E8D57u);
@@ -40,12 +58,10 @@ inline __attribute__((always_inline)) VecBlock<Vec> PhiloxVec(
   for (int round = 0; round < 10; ++round) {
     const Register p0 = Vec::MulLow(m0, x0);
     const Register p1 = Vec::MulLow(m1, x2);
-    x0 = Vec::Xor(Vec::High(p1), x1, Vec::Set(key.word0));
+    x0 = Vec::Xor(Vec::High(p1), x1, keys.words0[round]);
     x1 = p1;
-    x2 = Vec::Xor(Vec::High(p0), x3, Vec::Set(key.word1));
+    x2 = Vec::Xor(Vec::High(p0), x3, keys.words1[round]);
     x3 = p0;
-    key.word0 += 0x9E3779B9u;
-    key.word1 += 0xBB67AE85u;
   }
   return {{x0, x1, x2, x3}};
 }
@@ -62,7 +78,7 @@ inline __attribute__((always_inline)) typename Vec::Register BelowShifted(
 // Draws 2 * block and 2 * block + 1 of every lane. kDistinct: in the ranges of
 // Floyd's algorithm, not yet distinct.
 template <typename Vec, bool kDistinct>
-inline __attribute__((always_inline)) void DrawBlock(PhiloxKey key,
+inline __attribute__((always_inline)) void DrawBlock(const RoundKeys<Vec>& keys,
                                                      uint32_t num_draws,
                                                      uint32_t block,
                                                      uint32_t num_lanes,
@@ -75,8 +91,8 @@ inline __attribute__((always_inline)) void DrawBlock(PhiloxKey key,
     const Register id = Vec::Load(draws->global_ids + i);
     const Register degree = Vec::Load(draws->degrees + i);
     const Register degree_odd = Vec::High(degree);
-    const VecBlock<Vec> even = PhiloxVec<Vec>(id, block, key);
-    const VecBlock<Vec> odd = PhiloxVec<Vec>(Vec::High(id), block, key);
+    const VecBlock<Vec> even = PhiloxVec<Vec>(id, block, keys);
+    const VecBlock<Vec> odd = PhiloxVec<Vec>(Vec::High(id), block, keys);
     for (int half = 0; half < 2; ++half) {
       const Register add = half == 0 ? add0 : add1;
       const Register t_even =
@@ -145,34 +161,48 @@ void DrawLanes(PhiloxKey key, uint32_t num_draws, uint32_t num_lanes,
   static_assert(kLaneGroup % (2 * Vec::kWidth) == 0);
   const uint32_t rounded =
       (num_lanes + kLaneGroup - 1) / kLaneGroup * kLaneGroup;
+  const RoundKeys<Vec> keys(key);
   for (uint32_t block = 0; 2 * block < num_draws; ++block) {
-    DrawBlock<Vec, kDistinct>(key, num_draws, block, rounded, draws);
+    DrawBlock<Vec, kDistinct>(keys, num_draws, block, rounded, draws);
   }
   if constexpr (kDistinct) MakeDistinct(num_draws, rounded, draws);
+}
+
+// AppendBelow() without instructions for it.
+inline uint32_t AppendBelowPlain(const uint32_t* words, uint32_t limit,
+                                 uint32_t first, uint32_t* places) {
+  uint32_t size = 0;
+  for (uint32_t i = 0; i < kLaneGroup; ++i) {
+    places[size] = first + i;
+    size += words[i] < limit ? 1 : 0;
+  }
+  return size;
 }
 
 template <typename Vec>
 uint32_t SelectBelow(PhiloxKey key, uint32_t limit, const uint32_t* ids,
                      uint32_t size, uint32_t* places) {
+  const RoundKeys<Vec> keys(key);
   alignas(64) uint32_t group[kLaneGroup];
   alignas(64) uint32_t words[kLaneGroup];
   uint32_t num_selected = 0;
   for (uint32_t first = 0; first < size; first += kLaneGroup) {
-    const uint32_t in_group =
-        size - first < kLaneGroup ? size - first : kLaneGroup;
-    for (uint32_t i = 0; i < kLaneGroup; ++i) {
-      group[i] = i < in_group ? ids[first + i] : 0;
+    const uint32_t left = size - first;
+    if (left >= kLaneGroup) {
+      __builtin_memcpy(group, ids + first, sizeof(group));
+    } else {
+      __builtin_memset(group, 0, sizeof(group));
+      __builtin_memcpy(group, ids + first, left * sizeof(*ids));
     }
     for (uint32_t i = 0; i < kLaneGroup; i += 2 * Vec::kWidth) {
       const typename Vec::Register id = Vec::Load(group + i);
       Vec::Store(words + i,
-                 Vec::PackLow(PhiloxVec<Vec>(id, 0, key).words[0],
-                              PhiloxVec<Vec>(Vec::High(id), 0, key).words[0]));
+                 Vec::PackLow(PhiloxVec<Vec>(id, 0, keys).words[0],
+                              PhiloxVec<Vec>(Vec::High(id), 0, keys).words[0]));
     }
-    for (uint32_t i = 0; i < kLaneGroup; ++i) {
-      places[num_selected] = first + i;
-      num_selected += words[i] < limit && i < in_group ? 1 : 0;
-    }
+    for (uint32_t i = left; i < kLaneGroup; ++i) words[i] = ~uint32_t{0};
+    num_selected +=
+        Vec::AppendBelow(words, limit, first, places + num_selected);
   }
   return num_selected;
 }

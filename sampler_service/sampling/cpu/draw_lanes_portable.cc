@@ -34,6 +34,10 @@ struct PortableVec {
     return _mm_xor_si128(_mm_xor_si128(a, b), c);
   }
   static Register Add(Register a, Register b) { return _mm_add_epi64(a, b); }
+  static uint32_t AppendBelow(const uint32_t* words, uint32_t limit,
+                              uint32_t first, uint32_t* places) {
+    return AppendBelowPlain(words, limit, first, places);
+  }
 };
 #else
 struct PortableVec {
@@ -59,6 +63,10 @@ struct PortableVec {
   }
   static Register Xor(Register a, Register b, Register c) { return a ^ b ^ c; }
   static Register Add(Register a, Register b) { return a + b; }
+  static uint32_t AppendBelow(const uint32_t* words, uint32_t limit,
+                              uint32_t first, uint32_t* places) {
+    return AppendBelowPlain(words, limit, first, places);
+  }
 };
 #endif
 
