@@ -14,8 +14,8 @@
 namespace fgnn {
 
 // A sampler with an id map of its own that fits the graph and the fastest draws
-// that this machine can run. Errors: those of Validate(); ResourceExhausted: no memory for the
-// workspace.
+// that this machine can run. Errors: those of Validate(); ResourceExhausted: no
+// memory for the workspace.
 absl::StatusOr<std::unique_ptr<Sampler>> NewCpuSampler(
     const SamplerInput& input, const SamplerOptions& options);
 
