@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMagic = 0x3153'4149'4c41'4746;  // "FGALIAS1"
+constexpr uint64_t kMagic = 0x3253'4149'4c41'4746;  // "FGALIAS2"
 constexpr char kEdgeWeights[] = "edge_weights.npy";
 constexpr uint64_t kVerticesPerChunk = 1 << 12;
 
@@ -70,7 +70,7 @@ class TableBuilder {
       const uint32_t light = light_.back();
       light_.pop_back();
       const uint32_t heavy = heavy_.back();
-      cells[light] = {Threshold(odds_[light]), heavy};
+      cells[light] = {Threshold(odds_[light]), heavy, 0, 0};
       odds_[heavy] -= 1 - odds_[light];
       if (odds_[heavy] < 1) {
         heavy_.pop_back();
@@ -80,8 +80,8 @@ class TableBuilder {
     // What rounding left over is full, except where nothing may be drawn.
     for (const std::vector<uint32_t>* rest : {&light_, &heavy_}) {
       for (const uint32_t i : *rest) {
-        cells[i] =
-            weights[i] > 0 ? AliasCell{UINT32_MAX, i} : AliasCell{0, heaviest};
+        cells[i] = weights[i] > 0 ? AliasCell{UINT32_MAX, i, 0, 0}
+                                  : AliasCell{0, heaviest, 0, 0};
       }
     }
     return true;
@@ -135,6 +135,20 @@ absl::Status CheckGraph(const CscView& graph, absl::Span<const float> weights) {
   return absl::OkStatus();
 }
 
+// Into the cells of the list of `degree` edges from `edge` on.
+void SetVertices(const CscView& graph, size_t edge, size_t degree,
+                 AliasCell* cells) {
+  std::visit(
+      [&](auto indices) {
+        for (size_t i = 0; i < degree; ++i) {
+          cells[i].vertex = static_cast<GlobalId>(indices[edge + i]);
+          cells[i].other_vertex =
+              static_cast<GlobalId>(indices[edge + cells[i].other]);
+        }
+      },
+      graph.indices);
+}
+
 // `cells` [num_edges].
 absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
                         uint32_t num_threads, AliasCell* cells) {
@@ -154,6 +168,7 @@ absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
             const auto edge = static_cast<size_t>(graph.indptr[v]);
             const auto degree = static_cast<size_t>(graph.indptr[v + 1]) - edge;
             if (builder.Build(weights.subspan(edge, degree), cells + edge)) {
+              SetVertices(graph, edge, degree, cells + edge);
               continue;
             }
             // The lowest one is named, whoever comes first.

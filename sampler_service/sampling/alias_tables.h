@@ -10,15 +10,20 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/base/file.h"
+#include "shared/base/types.h"
 #include "shared/graph/dataset.h"
 
 namespace fgnn {
 
 // A draw hits a place of the list and tosses a coin of 32 bits: below the
 // threshold it stays there, else it goes to `other`, a place of the same list.
+// The vertices at both places stand in the cell, so that a draw costs one read
+// at random.
 struct AliasCell {
   uint32_t threshold;
   uint32_t other;
+  GlobalId vertex;
+  GlobalId other_vertex;
 };
 
 // Immutable; safe to read from any thread.

@@ -10,7 +10,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "sampler_service/sampling/cpu/adjacency_lists.h"
-#include "sampler_service/sampling/cpu/edge_ring.h"
 #include "sampler_service/sampling/cpu/place_set.h"
 #include "shared/base/status.h"
 
@@ -136,26 +135,24 @@ class WeightedHops final : public HopSampler {
                absl::Span<const Index> indices)
       : options_(options),
         lists_(options.graph.indptr, indices.size(), options.max_destinations),
-        ring_(indices,
-              kDrawLanes * std::min(options.max_fanout, kMaxLaneFanout)),
+        indices_(indices),
         draw_(*options.weights, options.max_fanout),
         group_(new (std::nothrow) Group) {}
-  bool has_memory() const {
-    return lists_.has_memory() && ring_.has_memory() && group_ != nullptr;
-  }
+  bool has_memory() const { return lists_.has_memory() && group_ != nullptr; }
 
   void StartBatch() override { lists_.StartBatch(); }
   absl::StatusOr<uint64_t> Sample(const HopRequest& request,
                                   MakeRoom make_room) override;
   uint64_t workspace_bytes() const override {
-    return lists_.workspace_bytes() + ring_.workspace_bytes() + sizeof(Group) +
-           draw_.workspace_bytes();
+    return lists_.workspace_bytes() + sizeof(Group) + draw_.workspace_bytes();
   }
 
  private:
   struct Group {
     LaneDraws draws;
     std::array<EdgeOffset, kDrawLanes> begins;
+    // [attempt][lane]: the vertices at draws.places, of the first f attempts.
+    std::array<std::array<GlobalId, kDrawLanes>, kMaxLaneFanout> vertices;
   };
 
   bool TakenWhole(uint64_t degree, int32_t fanout) const {
@@ -163,14 +160,18 @@ class WeightedHops final : public HopSampler {
            (!options_.replace && degree <= static_cast<uint64_t>(fanout));
   }
   void DrawLanes(const HopRequest& request, uint64_t first, uint64_t last);
-  uint32_t PutLane(const HopRequest& request, uint64_t i, uint32_t lane,
-                   uint32_t out);
+  // These write the edges of the i-th vertex from `out` on; return the end.
+  uint32_t* PutLane(const HopRequest& request, uint64_t i, uint32_t lane,
+                    uint32_t* out);
+  uint32_t* PutPlaces(const AdjacencyList& list,
+                      absl::Span<const uint64_t> places, uint32_t* out);
+  uint32_t* PutWhole(const AdjacencyList& list, uint32_t* out);
   void FillGroup(const HopRequest& request, uint64_t first, uint64_t last,
-                 bool with_lanes, uint32_t* indptr);
+                 bool with_lanes, const TaskWriter::HopArrays& hop);
 
   WeightedHopsOptions options_;
   AdjacencyLists lists_;
-  EdgeRing<Index> ring_;
+  absl::Span<const Index> indices_;
   WeightedDraw draw_;
   std::unique_ptr<Group> group_;
 };
@@ -185,7 +186,10 @@ void WeightedHops<Index>::DrawLanes(const HopRequest& request, uint64_t first,
   const auto fanout = static_cast<uint32_t>(request.fanout);
   uint32_t num_lanes = 0;
   for (uint64_t i = first; i < last; ++i) {
-    if (TakenWhole(lists_[i].degree, request.fanout)) continue;
+    if (TakenWhole(lists_[i].degree, request.fanout)) {
+      __builtin_prefetch(indices_.data() + lists_[i].begin);
+      continue;
+    }
     draws.global_ids[num_lanes] = request.nodes[i];
     draws.degrees[num_lanes] = static_cast<uint32_t>(lists_[i].degree);
     group.begins[num_lanes++] = lists_[i].begin;
@@ -205,12 +209,13 @@ void WeightedHops<Index>::DrawLanes(const HopRequest& request, uint64_t first,
     const bool has_next = a + 1 < fanout;
     uint32_t* const places = draws.places[a];
     const uint32_t* const coins = draws.coins[a];
+    GlobalId* const vertices = group.vertices[a].data();
     for (uint32_t lane = 0; lane < num_lanes; ++lane) {
       if (has_next) __builtin_prefetch(cell_of(a + 1, lane));
-      // A damaged table may not lead outside the list.
-      places[lane] = std::min(
-          WeightedDraw::Resolve(*cell_of(a, lane), places[lane], coins[lane]),
-          draws.degrees[lane] - 1);
+      const AliasCell cell = *cell_of(a, lane);
+      const bool stays = coins[lane] < cell.threshold;
+      places[lane] = stays ? places[lane] : cell.other;
+      vertices[lane] = stays ? cell.vertex : cell.other_vertex;
     }
   }
   if (options_.replace) return;
@@ -222,86 +227,95 @@ void WeightedHops<Index>::DrawLanes(const HopRequest& request, uint64_t first,
   }
 }
 
-// Puts the edges of a destination with the places that its lane drew; returns
-// how many they are.
 template <typename Index>
-uint32_t WeightedHops<Index>::PutLane(const HopRequest& request, uint64_t i,
-                                      uint32_t lane, uint32_t out) {
+uint32_t* WeightedHops<Index>::PutPlaces(const AdjacencyList& list,
+                                         absl::Span<const uint64_t> places,
+                                         uint32_t* out) {
+  const Index* const indices = indices_.data() + list.begin;
+  for (const uint64_t place : places) {
+    // A damaged table may not lead outside the list.
+    *out++ = static_cast<uint32_t>(indices[std::min(place, list.degree - 1)]);
+  }
+  return out;
+}
+
+template <typename Index>
+uint32_t* WeightedHops<Index>::PutWhole(const AdjacencyList& list,
+                                        uint32_t* out) {
+  const Index* const indices = indices_.data() + list.begin;
+  const float* const weights = options_.weights->weights().data() + list.begin;
+  const bool all_positive = options_.weights->all_positive();
+  for (uint64_t i = 0; i < list.degree; ++i) {
+    if (all_positive || weights[i] > 0) {
+      *out++ = static_cast<uint32_t>(indices[i]);
+    }
+  }
+  return out;
+}
+
+template <typename Index>
+uint32_t* WeightedHops<Index>::PutLane(const HopRequest& request, uint64_t i,
+                                       uint32_t lane, uint32_t* out) {
   const LaneDraws& draws = group_->draws;
   const AdjacencyList& list = lists_[i];
   const auto fanout = static_cast<uint32_t>(request.fanout);
   if (options_.replace || draws.repeats[lane] == 0) {
-    for (uint32_t a = 0; a < fanout; ++a) {
-      ring_.Put(out + a, list.begin + EdgeOffset{draws.places[a][lane]});
-    }
-    return fanout;
+    for (uint32_t a = 0; a < fanout; ++a) out[a] = group_->vertices[a][lane];
+    return out + fanout;
   }
   std::array<uint32_t, kMaxDistinctLaneFanout + 1> drawn;
   uint32_t num_drawn = 0;
   for (uint32_t a = 0; a < fanout; ++a) {
     drawn[num_drawn] = draws.places[a][lane];
+    out[num_drawn] = group_->vertices[a][lane];
     num_drawn += ~(draws.repeats[lane] >> a) & 1;
   }
   const uint32_t attempts = LaneAttempts(fanout, options_.replace);
   const AliasCell* const cells = options_.weights->cells().data() + list.begin;
   for (uint32_t a = fanout; a < attempts && num_drawn < fanout; ++a) {
     const uint32_t hit = draws.places[a][lane];
-    const uint32_t place =
-        std::min(WeightedDraw::Resolve(cells[hit], hit, draws.coins[a][lane]),
-                 draws.degrees[lane] - 1);
+    const AliasCell& cell = cells[hit];
+    const bool stays = draws.coins[a][lane] < cell.threshold;
+    const uint32_t place = stays ? hit : cell.other;
     bool repeats = false;
     for (uint32_t k = 0; k < num_drawn; ++k) repeats |= drawn[k] == place;
     drawn[num_drawn] = place;
+    out[num_drawn] = stays ? cell.vertex : cell.other_vertex;
     num_drawn += repeats ? 0 : 1;
   }
-  if (num_drawn == fanout) {
-    for (uint32_t k = 0; k < fanout; ++k) {
-      ring_.Put(out + k, list.begin + EdgeOffset{drawn[k]});
-    }
-    return fanout;
-  }
-  for (const uint64_t place :
-       draw_.GoOn(request.key, request.nodes[i], list, fanout,
-                  {drawn.data(), num_drawn}, attempts)) {
-    ring_.Put(out++, list.begin + static_cast<EdgeOffset>(place));
-  }
-  return static_cast<uint32_t>(draw_.places().size());
+  if (num_drawn == fanout) return out + fanout;
+  return PutPlaces(list,
+                   draw_.GoOn(request.key, request.nodes[i], list, fanout,
+                              {drawn.data(), num_drawn}, attempts),
+                   out);
 }
 
 template <typename Index>
 void WeightedHops<Index>::FillGroup(const HopRequest& request, uint64_t first,
                                     uint64_t last, bool with_lanes,
-                                    uint32_t* indptr) {
+                                    const TaskWriter::HopArrays& hop) {
   progress_.Tick();
   if (with_lanes) DrawLanes(request, first, last);
-  const float* const weights = options_.weights->weights().data();
-  const bool all_positive = options_.weights->all_positive();
   const auto fanout = static_cast<uint32_t>(request.fanout);
-  uint32_t out = indptr[first - request.first];
+  uint32_t* out = hop.indices + hop.indptr[first - request.first];
   uint32_t lane = 0;
   for (uint64_t i = first; i < last; ++i) {
     const AdjacencyList& list = lists_[i];
     if (TakenWhole(list.degree, request.fanout)) {
-      for (uint64_t j = 0; j < list.degree; ++j) {
-        const EdgeOffset place = list.begin + static_cast<EdgeOffset>(j);
-        if (all_positive || weights[place] > 0) ring_.Put(out++, place);
-        if (!with_lanes) ring_.ReadMost(out);
-      }
+      out = PutWhole(list, out);
     } else if (with_lanes) {
-      out += PutLane(request, i, lane++, out);
+      out = PutLane(request, i, lane++, out);
     } else {
       const GlobalId v = request.nodes[i];
-      for (const uint64_t place :
-           options_.replace
-               ? draw_.WithReplacement(request.key, v, list, fanout)
-               : draw_.GoOn(request.key, v, list, fanout, {}, 0)) {
-        ring_.Put(out++, list.begin + static_cast<EdgeOffset>(place));
-        ring_.ReadMost(out);
-      }
+      out = PutPlaces(list,
+                      options_.replace
+                          ? draw_.WithReplacement(request.key, v, list, fanout)
+                          : draw_.GoOn(request.key, v, list, fanout, {}, 0),
+                      out);
     }
-    indptr[i - request.first + 1] = out;
+    hop.indptr[i - request.first + 1] =
+        static_cast<uint32_t>(out - hop.indices);
   }
-  ring_.ReadMost(out);
 }
 
 template <typename Index>
@@ -323,15 +337,21 @@ absl::StatusOr<uint64_t> WeightedHops<Index>::Sample(const HopRequest& request,
       request.fanout > 0 &&
       static_cast<uint32_t>(request.fanout) <= max_lane_fanout;
   hop.indptr[0] = 0;
-  ring_.StartHop(hop.indices);
   const uint64_t num_nodes = request.nodes.size();
   for (uint64_t first = request.first; first < num_nodes; first += kDrawLanes) {
     FillGroup(request, first, std::min<uint64_t>(first + kDrawLanes, num_nodes),
-              with_lanes, hop.indptr);
+              with_lanes, hop);
   }
   const uint32_t num_edges = hop.indptr[num_nodes - request.first];
-  ring_.ReadAll(num_edges);
-  FGNN_RETURN_IF_ERROR(ring_.CheckRead(options_.graph.num_nodes()));
+  uint32_t largest = 0;
+  for (uint32_t e = 0; e < num_edges; ++e) {
+    largest = std::max(largest, hop.indices[e]);
+  }
+  if (largest >= options_.graph.num_nodes()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "an edge leads from vertex ", largest, "; vertices are in [0, ",
+        options_.graph.num_nodes(), "): validate the dataset again"));
+  }
   return num_edges;
 }
 
