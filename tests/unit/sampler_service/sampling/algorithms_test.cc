@@ -278,29 +278,58 @@ TEST(WeightedLawTest, OutcomesHaveTheOddsOfSuccessiveDraws) {
   }
 }
 
-TEST(WeightedLawTest, AHubOfAMillionIsDrawnFromByWeight) {
-  constexpr uint32_t kDegree = 1'000'000;
-  constexpr uint64_t kNumEpochs = 20000;
-  const CscGraph graph = Star(kDegree);
-  Job job = StarJob(SamplingAlgorithm::kWeighted, 10);
-  // Ten classes of weights 1 .. 10; by class as the neighbours lie.
-  for (uint32_t i = 0; i < kDegree; ++i) {
-    job.weights.push_back(static_cast<float>(1 + i / (kDegree / 10)));
-  }
-  SamplerCase sampling(graph, job);
-  std::vector<double> counts(10);
-  for (const auto& [drawn, count] : CountOutcomes(sampling, kNumEpochs)) {
-    EXPECT_EQ(std::set<uint32_t>(drawn.begin(), drawn.end()).size(), 10U);
-    for (const uint32_t v : drawn) {
-      counts[(v - 1) / (kDegree / 10)] += static_cast<double>(count);
-    }
-  }
+// Counts of drawn neighbours in ten classes, as they lie, against `weights` of
+// the classes.
+void ExpectShares(const std::vector<double>& counts,
+                  const std::vector<double>& weights) {
+  const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
+  const double weight = std::accumulate(weights.begin(), weights.end(), 0.0);
   double chi_square = 0;
-  for (size_t c = 0; c < 10; ++c) {
-    const double expected = 10.0 * kNumEpochs * static_cast<double>(c + 1) / 55;
+  for (size_t c = 0; c < counts.size(); ++c) {
+    const double expected = total * weights[c] / weight;
     chi_square += (counts[c] - expected) * (counts[c] - expected) / expected;
   }
-  EXPECT_LT(chi_square, ChiSquareLimit(9));
+  EXPECT_LT(chi_square, ChiSquareLimit(static_cast<double>(counts.size() - 1)));
+}
+
+TEST(HubLawTest, AMillionNeighboursAreDrawnByTheirShares) {
+  constexpr uint32_t kDegree = 1'000'000;
+  const CscGraph graph = Star(kDegree);
+  struct Case {
+    SamplingAlgorithm algorithm;
+    bool replace;
+    uint64_t num_epochs;
+  };
+  for (const Case& c : {Case{SamplingAlgorithm::kUniform, false, 20000},
+                        Case{SamplingAlgorithm::kUniform, true, 20000},
+                        Case{SamplingAlgorithm::kWeighted, false, 20000},
+                        Case{SamplingAlgorithm::kWeighted, true, 20000},
+                        Case{SamplingAlgorithm::kLabor, false, 200}}) {
+    SCOPED_TRACE(absl::StrCat(NameOf(c.algorithm), " replace=", c.replace));
+    Job job = StarJob(c.algorithm, 10);
+    job.options.replace = c.replace;
+    std::vector<double> weights(10, 1);
+    if (c.algorithm == SamplingAlgorithm::kWeighted) {
+      std::iota(weights.begin(), weights.end(), 1);
+      for (uint32_t i = 0; i < kDegree; ++i) {
+        job.weights.push_back(static_cast<float>(weights[i / (kDegree / 10)]));
+      }
+    }
+    SamplerCase sampling(graph, job);
+    std::vector<double> counts(10);
+    uint64_t repeats = 0;
+    for (const auto& [drawn, count] : CountOutcomes(sampling, c.num_epochs)) {
+      repeats +=
+          drawn.size() - std::set<uint32_t>(drawn.begin(), drawn.end()).size();
+      for (const uint32_t v : drawn) {
+        counts[(v - 1) / (kDegree / 10)] += static_cast<double>(count);
+      }
+    }
+    if (!c.replace) {
+      EXPECT_EQ(repeats, 0U);
+    }
+    ExpectShares(counts, weights);
+  }
 }
 
 TEST(WeightedLawTest, ExponentialIsTheLogarithm) {
