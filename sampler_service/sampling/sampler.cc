@@ -12,7 +12,8 @@
 namespace fgnn {
 namespace {
 
-constexpr uint32_t kMaxWalks = 4096;
+// Steps of a destination, whose visits are counted by looking at each other.
+constexpr uint32_t kMaxSteps = 4096;
 
 absl::Status ValidateFanouts(absl::Span<const int32_t> fanouts) {
   if (fanouts.empty() || fanouts.size() > kMaxHops) {
@@ -65,12 +66,13 @@ absl::Status ValidateAlgorithm(const SamplerInput& input,
   }
   if (!walks) return absl::OkStatus();
   const WalkOptions& w = options.walks;
-  if (w.num_walks < 1 || w.num_walks > kMaxWalks || w.length < 1 ||
-      w.length > kMaxWalks || !(w.restart >= 0 && w.restart < 1)) {
+  if (w.num_walks < 1 || w.length < 1 ||
+      uint64_t{w.num_walks} * w.length > kMaxSteps ||
+      !(w.restart >= 0 && w.restart < 1)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "sampling.walks is {num: ", w.num_walks, ", length: ", w.length,
-        ", restart: ", w.restart, "}; give num and length 1 to ", kMaxWalks,
-        " and restart at least 0 and below 1"));
+        ", restart: ", w.restart, "}; give num and length at least 1, ",
+        kMaxSteps, " steps in all, and restart at least 0 and below 1"));
   }
   for (const int32_t fanout : options.fanouts) {
     if (fanout < 0) {

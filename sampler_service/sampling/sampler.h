@@ -59,8 +59,8 @@ absl::StatusOr<SamplingAlgorithm> SamplingAlgorithmOf(std::string_view kind);
 
 // Random walks of a destination (walk_hops.h).
 struct WalkOptions {
-  uint32_t num_walks = 4;  // [1, 4096]
-  uint32_t length = 3;     // Steps of each, [1, 4096].
+  uint32_t num_walks = 4;  // At least 1; num_walks * length at most 4096.
+  uint32_t length = 3;     // Steps of each, at least 1.
   double restart = 0.5;    // That a walk ends before a later step, [0, 1).
 };
 

@@ -144,6 +144,14 @@ absl::Status CheckAlgorithm(const v1::JobSpec& spec) {
         absl::StrCat("sampling.weights: '", sampling.weights(),
                      "' is not the name of a file in the dataset's folder"));
   }
+  constexpr uint64_t kMaxSteps = 4096;
+  const uint64_t steps =
+      uint64_t{sampling.walks().num()} * sampling.walks().length();
+  if (steps > kMaxSteps) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sampling.walks: num * length is ", steps, "; at most ",
+                     kMaxSteps, " steps of a destination are counted"));
+  }
   for (const int32_t fanout : sampling.fanouts()) {
     if (walks && fanout < 0) {
       return absl::InvalidArgumentError(

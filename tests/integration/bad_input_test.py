@@ -177,6 +177,9 @@ class BadInputTest(harness.ServiceTest):
             'sampling.kind': 'labor', 'sampling.replace': 'true'})
         self.assert_refused('fanouts', 'random_walk', settings={
             'sampling.kind': 'random_walk', 'sampling.fanouts': '[5, -1]'})
+        self.assert_refused('walks', '4160', settings={
+            'sampling.kind': 'random_walk', 'sampling.walks.num': 65,
+            'sampling.walks.length': 64})
 
     def test_more_layers_than_hops(self):
         self.assert_refused('layers', 'fanouts', settings={'model.layers': 3})

@@ -549,7 +549,8 @@ TEST(AlgorithmOptionsTest, RefusesWhatDoesNotFitTogether) {
   for (const WalkOptions& walks :
        {WalkOptions{.num_walks = 0}, WalkOptions{.length = 0},
         WalkOptions{.restart = 1}, WalkOptions{.restart = -0.5},
-        WalkOptions{.restart = NAN}, WalkOptions{.num_walks = 5000}}) {
+        WalkOptions{.restart = NAN}, WalkOptions{.num_walks = 5000},
+        WalkOptions{.num_walks = 65, .length = 64}}) {
     options.walks = walks;
     EXPECT_THAT(refusal(options),
                 StatusIs(invalid, testing::HasSubstr("sampling.walks")));
