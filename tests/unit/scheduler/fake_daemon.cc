@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -56,15 +57,21 @@ class FakeDaemon final : public ExecutorHandler,
   void UseSession(const HostSession* session) {
     const std::lock_guard<std::mutex> lock(mutex_);
     session_ = session;
+    changed_.notify_all();
   }
 
   absl::Status Attach(const JobAttachment& attachment) override {
     const HostSession* session = nullptr;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      // The scheduler may call as soon as it has heard of this daemon, before
+      // the daemon has heard that it did.
+      std::unique_lock<std::mutex> lock(mutex_);
+      if (!changed_.wait_until(lock, DeadlineIn(kRegisterWithin),
+                               [this] { return session_ != nullptr; })) {
+        return absl::UnavailableError("starting");
+      }
       session = session_;
     }
-    if (session == nullptr) return absl::UnavailableError("starting");
     FGNN_ASSIGN_OR_RETURN(
         UniqueFd segment,
         session->RequestSegment(attachment.job_id, DeadlineIn(kSegmentWithin)));
@@ -114,6 +121,7 @@ class FakeDaemon final : public ExecutorHandler,
   const SignalWaiter* const stop_;
   FakeExecutor executor_;
   std::mutex mutex_;
+  std::condition_variable changed_;
   const HostSession* session_ = nullptr;  // Guarded by mutex_.
 };
 
