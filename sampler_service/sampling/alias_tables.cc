@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <mutex>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -28,16 +27,6 @@ namespace fs = std::filesystem;
 constexpr uint64_t kMagic = 0x3253'4149'4c41'4746;  // "FGALIAS2"
 constexpr char kEdgeWeights[] = "edge_weights.npy";
 constexpr uint64_t kVerticesPerChunk = 1 << 12;
-
-// What derived/alias-….bin begins with; cells follow, then weights where
-// has_weights.
-struct alignas(64) FileHeader {
-  uint64_t magic;
-  uint64_t key;  // Of the state of the folder, and the source.
-  uint64_t num_edges;
-  uint64_t has_weights;
-  uint64_t all_positive;
-};
 
 // One vertex's table after the other. Thread-compatible.
 class TableBuilder {
@@ -135,18 +124,29 @@ absl::Status CheckGraph(const CscView& graph, absl::Span<const float> weights) {
   return absl::OkStatus();
 }
 
-// Into the cells of the list of `degree` edges from `edge` on.
-void SetVertices(const CscView& graph, size_t edge, size_t degree,
+// Into the cells of the list of `degree` edges from `edge` on. False: an index
+// is not a vertex.
+bool SetVertices(const CscView& graph, size_t edge, size_t degree,
                  AliasCell* cells) {
-  std::visit(
+  return std::visit(
       [&](auto indices) {
+        uint64_t largest = 0;
         for (size_t i = 0; i < degree; ++i) {
-          cells[i].vertex = static_cast<GlobalId>(indices[edge + i]);
+          const auto index = static_cast<uint64_t>(indices[edge + i]);
+          largest = std::max(largest, index);
+          cells[i].vertex = static_cast<GlobalId>(index);
           cells[i].other_vertex =
               static_cast<GlobalId>(indices[edge + cells[i].other]);
         }
+        return degree == 0 || largest < graph.num_nodes();
       },
       graph.indices);
+}
+
+absl::Status WrongIndex() {
+  return absl::InvalidArgumentError(
+      "indices.npy holds an id that is not a vertex: validate the dataset "
+      "again");
 }
 
 // `cells` [num_edges].
@@ -156,6 +156,7 @@ absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
   const uint64_t num_nodes = graph.num_nodes();
   std::atomic<uint64_t> next = 0;
   std::atomic<uint64_t> first_wrong = UINT64_MAX;
+  std::atomic<bool> indices_are_vertices = true;
   {
     std::vector<Thread> threads;
     for (uint32_t t = 0; t < std::max(num_threads, 1u); ++t) {
@@ -168,8 +169,8 @@ absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
             const auto edge = static_cast<size_t>(graph.indptr[v]);
             const auto degree = static_cast<size_t>(graph.indptr[v + 1]) - edge;
             if (builder.Build(weights.subspan(edge, degree), cells + edge)) {
-              SetVertices(graph, edge, degree, cells + edge);
-              continue;
+              if (SetVertices(graph, edge, degree, cells + edge)) continue;
+              indices_are_vertices = false;
             }
             // The lowest one is named, whoever comes first.
             uint64_t known = first_wrong.load();
@@ -181,6 +182,7 @@ absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
       });
     }
   }
+  if (!indices_are_vertices) return WrongIndex();
   if (first_wrong == UINT64_MAX) return absl::OkStatus();
   return WrongWeights(graph, weights, first_wrong);
 }
@@ -200,9 +202,7 @@ absl::StatusOr<std::vector<float>> WeightsOfSources(
       },
       graph.indices);
   if (in_range) return weights;
-  return absl::InvalidArgumentError(
-      "indices.npy holds an id that is not a vertex: validate the dataset "
-      "again");
+  return WrongIndex();
 }
 
 // The weights' file, f32 of the expected length.
@@ -250,6 +250,16 @@ std::string_view BytesOfSpan(absl::Span<const T> values) {
 
 }  // namespace
 
+// What derived/alias-….bin begins with; cells follow, then weights where
+// has_weights.
+struct alignas(64) AliasTables::FileHeader {
+  uint64_t magic;
+  uint64_t key;  // Of the state of the folder, and of the weights' file.
+  uint64_t num_edges;
+  uint64_t has_weights;
+  uint64_t all_positive;
+};
+
 absl::StatusOr<AliasTables> AliasTables::Build(const CscView& graph,
                                                absl::Span<const float> weights,
                                                uint32_t num_threads) {
@@ -264,6 +274,69 @@ absl::StatusOr<AliasTables> AliasTables::Build(const CscView& graph,
   return tables;
 }
 
+absl::StatusOr<AliasTables> AliasTables::Map(const fs::path& path,
+                                             const FileHeader& expected,
+                                             const Dataset& dataset) {
+  FGNN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  const bool has_weights = expected.has_weights != 0;
+  const uint64_t num_edges = expected.num_edges;
+  FileHeader header = {};
+  if (file.bytes().size() >= sizeof(header)) {
+    std::memcpy(&header, file.bytes().data(), sizeof(header));
+  }
+  if (header.magic != expected.magic || header.key != expected.key) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path.string(), " is of another state of the dataset"));
+  }
+  if (header.num_edges != num_edges ||
+      header.has_weights != expected.has_weights ||
+      file.bytes().size() !=
+          sizeof(header) +
+              num_edges * (sizeof(AliasCell) +
+                           (has_weights ? sizeof(float) : size_t{0}))) {
+    return absl::DataLossError(absl::StrCat(path.string(), " is damaged"));
+  }
+  AliasTables tables;
+  tables.file_ = std::move(file);
+  tables.all_positive_ = header.all_positive != 0;
+  const std::byte* const data = tables.file_.bytes().data();
+  tables.cells_ = {reinterpret_cast<const AliasCell*>(data + sizeof(header)),
+                   num_edges};
+  tables.weights_ =
+      has_weights
+          ? absl::MakeConstSpan(
+                reinterpret_cast<const float*>(tables.cells_.end()), num_edges)
+          : dataset.edge_weights();
+  return tables;
+}
+
+absl::StatusOr<AliasTables> AliasTables::BuildFor(
+    const Dataset& dataset, const std::string& weights_file,
+    uint32_t num_threads) {
+  std::vector<float> of_edges;
+  const bool of_vertices = weights_file != kEdgeWeights;
+  if (of_vertices) {
+    FGNN_ASSIGN_OR_RETURN(
+        const NpyArray array,
+        OpenVertexFile(dataset.folder() / weights_file, dataset.num_nodes()));
+    FGNN_ASSIGN_OR_RETURN(of_edges,
+                          WeightsOfSources(dataset.graph(), array.As<float>()));
+  }
+  absl::StatusOr<AliasTables> tables = Build(
+      dataset.graph(),
+      of_vertices ? absl::MakeConstSpan(of_edges) : dataset.edge_weights(),
+      num_threads);
+  if (!tables.ok()) {
+    return Annotate(tables.status(),
+                    (dataset.folder() / weights_file).string());
+  }
+  if (of_vertices) {
+    tables->built_weights_ = std::move(of_edges);
+    tables->weights_ = tables->built_weights_;
+  }
+  return tables;
+}
+
 absl::StatusOr<AliasTables> AliasTables::Open(const Dataset& dataset,
                                               const std::string& weights_file,
                                               uint32_t num_threads) {
@@ -275,78 +348,35 @@ absl::StatusOr<AliasTables> AliasTables::Open(const Dataset& dataset,
         "vertex in sampling.weights"));
   }
   FGNN_ASSIGN_OR_RETURN(const uint64_t key, KeyOf(dataset, weights_file));
-  const uint64_t num_edges = dataset.num_edges();
-  const fs::path path =
-      dataset.folder() / "derived" /
-      absl::StrCat("alias-", absl::Hex(key, absl::kZeroPad16), ".bin");
-  const uint64_t bytes =
-      sizeof(FileHeader) +
-      num_edges * (sizeof(AliasCell) + (of_vertices ? sizeof(float) : 0));
-
-  const auto map = [&](MappedFile file) -> absl::StatusOr<AliasTables> {
-    FileHeader header = {};
-    if (file.bytes().size() == bytes) {
-      std::memcpy(&header, file.bytes().data(), sizeof(header));
-    }
-    if (header.magic != kMagic || header.key != key ||
-        header.num_edges != num_edges || header.has_weights != of_vertices) {
-      return absl::DataLossError(absl::StrCat(path.string(), " is damaged"));
-    }
-    AliasTables tables;
-    tables.file_ = std::move(file);
-    tables.all_positive_ = header.all_positive != 0;
-    const std::byte* const data = tables.file_.bytes().data();
-    tables.cells_ = {
-        reinterpret_cast<const AliasCell*>(data + sizeof(FileHeader)),
-        num_edges};
-    tables.weights_ =
-        of_vertices ? absl::MakeConstSpan(
-                          reinterpret_cast<const float*>(tables.cells_.end()),
-                          num_edges)
-                    : dataset.edge_weights();
-    return tables;
-  };
-  if (auto file = MappedFile::Open(path); file.ok()) {
-    auto tables = map(*std::move(file));
-    if (tables.ok()) return tables;
-    LogWarning("{}: built again", MessageOf(tables.status()));
+  FileHeader header = {.magic = kMagic,
+                       .key = key,
+                       .num_edges = dataset.num_edges(),
+                       .has_weights = of_vertices,
+                       .all_positive = 0};
+  const fs::path path = dataset.folder() / "derived" /
+                        absl::StrCat("alias-", weights_file, ".bin");
+  absl::StatusOr<AliasTables> saved = Map(path, header, dataset);
+  if (saved.ok()) return saved;
+  if (!absl::IsNotFound(saved.status())) {
+    LogInfo("{}: built again", MessageOf(saved.status()));
   }
 
-  std::vector<float> of_edges;
-  absl::Span<const float> weights = dataset.edge_weights();
-  if (of_vertices) {
-    FGNN_ASSIGN_OR_RETURN(
-        const NpyArray array,
-        OpenVertexFile(dataset.folder() / weights_file, dataset.num_nodes()));
-    FGNN_ASSIGN_OR_RETURN(of_edges,
-                          WeightsOfSources(dataset.graph(), array.As<float>()));
-    weights = of_edges;
-  }
-  absl::StatusOr<AliasTables> tables =
-      Build(dataset.graph(), weights, num_threads);
-  if (!tables.ok()) {
-    return Annotate(tables.status(),
-                    (dataset.folder() / weights_file).string());
-  }
-  tables->built_weights_ = std::move(of_edges);
-  if (of_vertices) tables->weights_ = tables->built_weights_;
-
-  const FileHeader header = {kMagic, key, num_edges, of_vertices,
-                             tables->all_positive_};
+  FGNN_ASSIGN_OR_RETURN(AliasTables tables,
+                        BuildFor(dataset, weights_file, num_threads));
+  header.all_positive = tables.all_positive_;
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   const std::string_view head{reinterpret_cast<const char*>(&header),
                               sizeof(header)};
   const absl::Status written = WriteFileAtomically(
-      path, {head, BytesOfSpan(tables->cells_),
-             of_vertices ? BytesOfSpan(tables->weights_) : std::string_view()});
-  if (!written.ok()) {
-    LogWarning("the weights' tables stay in memory: {}", MessageOf(written));
-    return tables;
-  }
+      path, {head, BytesOfSpan(tables.cells_),
+             of_vertices ? BytesOfSpan(tables.weights_) : std::string_view()});
   // Pages of the file can be shared and dropped, those of this process cannot.
-  FGNN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
-  return map(std::move(file));
+  saved = written.ok() ? Map(path, header, dataset) : written;
+  if (saved.ok()) return saved;
+  LogWarning("the weights' tables stay in memory: {}",
+             MessageOf(saved.status()));
+  return tables;
 }
 
 }  // namespace fgnn

@@ -4,6 +4,7 @@
 #define FGNN_SAMPLER_SERVICE_SAMPLING_ALIAS_TABLES_H_
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ class AliasTables {
   // Weights are per edge, [num_edges], as are the cells. A weight of 0 is never
   // drawn; the odds of a place are off by less than 2^-31.
   // InvalidArgument: a weight that is negative or not finite, a vertex whose
-  // in-edges all weigh 0, or that has 2^32 of them; it names edge and vertex.
+  // in-edges all weigh 0, or that has 2^32 of them; it names edge and vertex;
+  // an index that is not a vertex.
   static absl::StatusOr<AliasTables> Build(const CscView& graph,
                                            absl::Span<const float> weights,
                                            uint32_t num_threads);
@@ -52,7 +54,17 @@ class AliasTables {
   bool all_positive() const { return all_positive_; }
 
  private:
+  struct FileHeader;
+
   AliasTables() = default;
+
+  // FailedPrecondition: the file is not of `expected`.key; DataLoss: damaged.
+  static absl::StatusOr<AliasTables> Map(const std::filesystem::path& path,
+                                         const FileHeader& expected,
+                                         const Dataset& dataset);
+  static absl::StatusOr<AliasTables> BuildFor(const Dataset& dataset,
+                                              const std::string& weights_file,
+                                              uint32_t num_threads);
 
   absl::Span<const AliasCell> cells_;
   absl::Span<const float> weights_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "sampler_service/sampling/cpu/damaged_graph.h"
+
 namespace fgnn {
 namespace {
 
@@ -36,20 +38,18 @@ absl::Status AdjacencyLists::LookUp(absl::Span<const GlobalId> nodes,
     if (i % kListsPerTick == 0) progress->Tick();
   }
   size_ = size;
-  if (falls) {
-    return absl::InvalidArgumentError(
-        "csc_indptr.npy falls or leaves [0, number of edges]: validate the "
-        "dataset again");
-  }
-  return absl::OkStatus();
+  return falls ? FallingIndptr() : absl::OkStatus();
 }
 
-uint64_t AdjacencyLists::CountEdges(uint64_t first, uint64_t most) const {
+uint64_t AdjacencyLists::CountEdges(uint64_t first, int32_t fanout,
+                                    bool replace) const {
+  const auto most = static_cast<uint64_t>(int64_t{fanout});  // -1: no limit.
+  const bool repeats = replace && fanout >= 0;
   uint64_t num_edges = 0;
   for (uint64_t i = first; i < size_; ++i) {
-    num_edges += std::min(most, lists_[i].degree);
+    num_edges += std::min(repeats ? 1 : most, lists_[i].degree);
   }
-  return num_edges;
+  return repeats ? most * num_edges : num_edges;
 }
 
 }  // namespace fgnn

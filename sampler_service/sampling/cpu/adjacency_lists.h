@@ -36,8 +36,9 @@ class AdjacencyLists {
   // Of the i-th vertex.
   const AdjacencyList& operator[](uint64_t i) const { return lists_[i]; }
 
-  // The sum of min(most, degree) over the vertices from `first` on.
-  uint64_t CountEdges(uint64_t first, uint64_t most) const;
+  // That the vertices from `first` on have if `fanout` (-1: all) are drawn for
+  // each, with replacement (a list that is empty gives none) or without.
+  uint64_t CountEdges(uint64_t first, int32_t fanout, bool replace) const;
 
   uint64_t workspace_bytes() const {
     return max_lists_ * sizeof(AdjacencyList);

@@ -10,8 +10,8 @@
 #include <new>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "sampler_service/sampling/cpu/damaged_graph.h"
 #include "shared/base/types.h"
 
 namespace fgnn {
@@ -50,10 +50,7 @@ class EdgeRing {
 
   // InvalidArgument: an index that was read is not a vertex.
   absl::Status CheckRead(uint64_t num_nodes) const {
-    if (largest_ < num_nodes) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "indices.npy holds ", static_cast<int64_t>(largest_),
-        "; vertices are in [0, ", num_nodes, "): validate the dataset again"));
+    return CheckIndices(largest_, num_nodes);
   }
 
  private:

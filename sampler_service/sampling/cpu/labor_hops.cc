@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <type_traits>
-#include <variant>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "sampler_service/sampling/cpu/adjacency_lists.h"
+#include "sampler_service/sampling/cpu/damaged_graph.h"
+#include "sampler_service/sampling/cpu/new_hops.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -128,33 +129,17 @@ absl::StatusOr<uint64_t> LaborHops<Index>::Sample(const HopRequest& request,
   for (uint64_t e = 0; e < num_edges_; ++e) {
     largest_ = std::max<uint64_t>(largest_, edges_[e]);
   }
-  if (largest_ >= options_.graph.num_nodes()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("indices.npy holds ", static_cast<int64_t>(largest_),
-                     "; vertices are in [0, ", options_.graph.num_nodes(),
-                     "): validate the dataset again"));
-  }
+  FGNN_RETURN_IF_ERROR(CheckIndices(largest_, options_.graph.num_nodes()));
   std::copy_n(indptr_.data(), num_destinations + 1, hop.indptr);
   std::copy_n(edges_.data(), num_edges_, hop.indices);
   return num_edges_;
-}
-
-template <typename Index>
-absl::StatusOr<std::unique_ptr<HopSampler>> Create(
-    const LaborHopsOptions& options, absl::Span<const Index> indices) {
-  auto hops = std::make_unique<LaborHops<Index>>(options, indices);
-  if (hops->has_memory()) return hops;
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "no memory for a sampler's workspace of ", hops->workspace_bytes(),
-      " bytes; lower sampling.threads or sampling.batch_size"));
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HopSampler>> NewLaborHops(
     const LaborHopsOptions& options) {
-  return std::visit([&](auto indices) { return Create(options, indices); },
-                    options.graph.indices);
+  return NewHops<LaborHops>(options);
 }
 
 }  // namespace fgnn

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <new>
-#include <utility>
-#include <variant>
 
-#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "sampler_service/sampling/cpu/adjacency_lists.h"
 #include "sampler_service/sampling/cpu/draw_large.h"
 #include "sampler_service/sampling/cpu/edge_ring.h"
+#include "sampler_service/sampling/cpu/new_hops.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -48,7 +47,6 @@ class UniformHops final : public HopSampler {
     uint32_t num_lanes = 0;
   };
 
-  uint64_t CountEdges(const HopRequest& request) const;
   void FillSmall(const HopRequest& request, const TaskWriter::HopArrays& hop);
   void FillLarge(const HopRequest& request, const TaskWriter::HopArrays& hop);
   void Sort(const HopRequest& request, uint64_t first, uint32_t* indptr);
@@ -65,15 +63,6 @@ class UniformHops final : public HopSampler {
   LargeDraw large_draw_;
   std::unique_ptr<Group> group_;
 };
-
-template <typename Index>
-uint64_t UniformHops<Index>::CountEdges(const HopRequest& request) const {
-  if (request.fanout < 0) return lists_.CountEdges(request.first, UINT64_MAX);
-  const auto fanout = static_cast<uint64_t>(request.fanout);
-  // With replacement every list that is not empty gives all of them.
-  return options_.replace ? fanout * lists_.CountEdges(request.first, 1)
-                          : lists_.CountEdges(request.first, fanout);
-}
 
 // Sorts the destinations of a group by what draws for them: nothing where all
 // places are taken, lanes, or the draws of large lists.
@@ -176,7 +165,8 @@ template <typename Index>
 absl::StatusOr<uint64_t> UniformHops<Index>::Sample(const HopRequest& request,
                                                     MakeRoom make_room) {
   FGNN_RETURN_IF_ERROR(lists_.LookUp(request.nodes, &progress_));
-  const uint64_t num_edges = CountEdges(request);
+  const uint64_t num_edges =
+      lists_.CountEdges(request.first, request.fanout, options_.replace);
   FGNN_ASSIGN_OR_RETURN(const TaskWriter::HopArrays hop, make_room(num_edges));
   hop.indptr[0] = 0;
   ring_.StartHop(hop.indices);
@@ -190,22 +180,11 @@ absl::StatusOr<uint64_t> UniformHops<Index>::Sample(const HopRequest& request,
   return num_edges;
 }
 
-template <typename Index>
-absl::StatusOr<std::unique_ptr<HopSampler>> Create(
-    const UniformHopsOptions& options, absl::Span<const Index> indices) {
-  auto hops = std::make_unique<UniformHops<Index>>(options, indices);
-  if (hops->has_memory()) return hops;
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "no memory for a sampler's workspace of ", hops->workspace_bytes(),
-      " bytes; lower sampling.threads or sampling.batch_size"));
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HopSampler>> NewUniformHops(
     const UniformHopsOptions& options) {
-  return std::visit([&](auto indices) { return Create(options, indices); },
-                    options.graph.indices);
+  return NewHops<UniformHops>(options);
 }
 
 }  // namespace fgnn

@@ -4,7 +4,8 @@
 #include <variant>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "sampler_service/sampling/cpu/damaged_graph.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -97,9 +98,7 @@ absl::Status WalkHops<Index>::WalkFrom(PhiloxKey key,
       const EdgeOffset end = indptr_[walk.at + uint64_t{1}];
       if (begin < 0 || end < begin ||
           static_cast<uint64_t>(end) > indices_.size()) {
-        return absl::InvalidArgumentError(
-            "csc_indptr.npy falls or leaves [0, number of edges]: validate the "
-            "dataset again");
+        return FallingIndptr();
       }
       const auto number = static_cast<uint32_t>(w % num_walks) * length + step;
       const PhiloxBlock block = Philox4x32({walk.start, number, 0, 0}, key);
@@ -119,12 +118,7 @@ absl::Status WalkHops<Index>::WalkFrom(PhiloxKey key,
       if (walk.at == kNowhere) continue;
       const auto index =
           static_cast<uint64_t>(indices_[static_cast<size_t>(walk.next)]);
-      if (index >= num_nodes) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("indices.npy holds ", static_cast<int64_t>(index),
-                         "; vertices are in [0, ", num_nodes,
-                         "): validate the dataset again"));
-      }
+      FGNN_RETURN_IF_ERROR(CheckIndices(index, num_nodes));
       walk.at = static_cast<GlobalId>(index);
       visit = walk.at;
       __builtin_prefetch(&indptr_[walk.at]);

@@ -34,10 +34,6 @@
 
 namespace fgnn {
 
-// -ln of a uniform number in (0, 1] made of the upper 53 bits, in IEEE
-// arithmetic that is the same on every device; accurate to 1e-15.
-double Exponential(uint64_t random_bits);
-
 struct WeightedHopsOptions {
   CscView graph;                         // Borrowed, as are the weights.
   const AliasTables* weights = nullptr;  // Of that graph.

@@ -4,16 +4,22 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/reference/random_graph.h"
+#include "tests/unit/shared/graph/dataset_folder.h"
 
 namespace fgnn {
 namespace {
 
 using reference::CscGraph;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 // What a draw hits with, by the cells of a list.
@@ -87,6 +93,75 @@ TEST(AliasTablesTest, NamesTheEdgeThatIsWrong) {
   EXPECT_THAT(refusal({1, 2, 0, 0, 0}),
               StatusIs(invalid, HasSubstr("all 3 edges into vertex 2")));
   EXPECT_THAT(refusal({1, 2, 3}), StatusIs(invalid, HasSubstr("3 weights")));
+}
+
+TEST(AliasTablesTest, RefusesIndicesThatAreNoVertices) {
+  const std::vector<int64_t> indptr = {0, 2, 3};
+  const std::vector<float> weights = {1, 2, 3};
+  for (const int64_t index : {int64_t{2}, int64_t{-1}, int64_t{1} << 32}) {
+    const std::vector<int64_t> indices = {0, index, 1};
+    EXPECT_THAT(
+        AliasTables::Build({indptr, absl::Span<const int64_t>(indices)},
+                           weights, 1)
+            .status(),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not a vertex")))
+        << index;
+  }
+}
+
+class AliasFileTest : public DatasetTest {
+ protected:
+  std::vector<std::string> DerivedFiles() {
+    std::vector<std::string> names;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(folder() / "derived")) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("alias-")) names.push_back(name);
+    }
+    return names;
+  }
+  std::vector<float> WeightsOf(const std::string& file) {
+    auto dataset = Dataset::Open(folder(), Validation::kShapes);
+    EXPECT_THAT(dataset, IsOk());
+    auto tables = AliasTables::Open(*dataset, file, 1);
+    EXPECT_THAT(tables, IsOk());
+    if (!tables.ok()) return {};
+    auto built = AliasTables::Build(dataset->graph(), tables->weights(), 1);
+    EXPECT_THAT(built, IsOk());
+    EXPECT_EQ(std::memcmp(tables->cells().data(), built->cells().data(),
+                          tables->cells().size() * sizeof(AliasCell)),
+              0);
+    return {tables->weights().begin(), tables->weights().end()};
+  }
+};
+
+TEST_F(AliasFileTest, OfAnotherStateIsReplacedAndNotKept) {
+  content_.weights = {1, 1, 2, 3, 4, 5};
+  Write();
+  EXPECT_THAT(WeightsOf("edge_weights.npy"), ElementsAre(1, 1, 2, 3, 4, 5));
+  EXPECT_THAT(DerivedFiles(), ElementsAre("alias-edge_weights.npy.bin"));
+  const auto file = folder() / "derived/alias-edge_weights.npy.bin";
+  const auto built = std::filesystem::last_write_time(file);
+  WeightsOf("edge_weights.npy");
+  EXPECT_EQ(std::filesystem::last_write_time(file), built);
+
+  content_.weights = {6, 1, 2, 3, 4, 5};
+  Write();
+  EXPECT_THAT(WeightsOf("edge_weights.npy"), ElementsAre(6, 1, 2, 3, 4, 5));
+  EXPECT_THAT(DerivedFiles(), ElementsAre("alias-edge_weights.npy.bin"));
+
+  std::filesystem::resize_file(file, 100);
+  EXPECT_THAT(WeightsOf("edge_weights.npy"), ElementsAre(6, 1, 2, 3, 4, 5));
+}
+
+TEST_F(AliasFileTest, WeightsOfVerticesGoToTheirEdges) {
+  Write();
+  const std::vector<float> of_vertices = {10, 11, 12, 13};
+  WriteArray(folder() / "age.npy", NpyType::kF32, of_vertices);
+  for (int time = 0; time < 2; ++time) {  // Built, and read back.
+    EXPECT_THAT(WeightsOf("age.npy"), ElementsAre(11, 12, 13, 10, 11, 12));
+  }
+  EXPECT_THAT(DerivedFiles(), ElementsAre("alias-age.npy.bin"));
 }
 
 }  // namespace

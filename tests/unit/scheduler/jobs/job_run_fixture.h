@@ -244,8 +244,8 @@ class JobRunTest : public testing::Test {
     }
     return lines;
   }
-  // Every batch of four epochs of five is in the weights, in the metrics and in
-  // batches.crc once.
+  // Every batch of four epochs of five is in the weights (the fake's count the
+  // batches in them), in the metrics and in batches.crc once.
   void ExpectEveryBatchOnce() {
     EXPECT_EQ(ReadRun("checkpoints/epoch-0004.safetensors"), "20");
     const std::vector<nlohmann::json> metrics = Metrics();

@@ -1,0 +1,72 @@
+// Draws of places by weight for one destination, by the law of
+// weighted_hops.h.
+#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_WEIGHTED_DRAW_H_
+#define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_WEIGHTED_DRAW_H_
+
+#include <compare>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "sampler_service/sampling/alias_tables.h"
+#include "sampler_service/sampling/cpu/adjacency_lists.h"
+#include "sampler_service/sampling/cpu/place_set.h"
+#include "sampler_service/sampling/cpu/progress.h"
+#include "shared/base/philox.h"
+#include "shared/base/types.h"
+
+namespace fgnn {
+
+inline constexpr uint32_t kAttemptsPerEdge = 4;
+
+// -ln of a uniform number in (0, 1] made of the upper 53 bits, in IEEE
+// arithmetic that is the same on every device; accurate to 1e-15.
+double Exponential(uint64_t random_bits);
+
+// Thread-compatible; allocates in its constructor only. Borrows the tables.
+class WeightedDraw {
+ public:
+  WeightedDraw(const AliasTables& weights, uint32_t max_fanout);
+
+  // fanout places, any of which may repeat; degree >= 1. Valid until the next
+  // call.
+  absl::Span<const uint64_t> DrawAny(PhiloxKey key, GlobalId v,
+                                     const AdjacencyList& list,
+                                     uint32_t fanout);
+
+  // fanout distinct places, or all of positive weight if they are fewer;
+  // fanout < degree. `drawn`: what the attempts before `next` gave. Ticks at
+  // least every 2^16 neighbours. Valid until the next call.
+  absl::Span<const uint64_t> Draw(PhiloxKey key, GlobalId v,
+                                  const AdjacencyList& list, uint32_t fanout,
+                                  absl::Span<const uint32_t> drawn,
+                                  uint32_t next, Progress* progress);
+
+  uint64_t workspace_bytes() const {
+    return places_.capacity() * sizeof(uint64_t) +
+           race_.capacity() * sizeof(Runner) + drawn_.workspace_bytes();
+  }
+
+ private:
+  struct Runner {
+    double time;
+    uint64_t place;
+    friend auto operator<=>(const Runner&, const Runner&) = default;
+  };
+
+  uint64_t Alias(PhiloxHalves& draws, const AdjacencyList& list,
+                 uint32_t attempt) const;
+  // Adds the first `count` of the places that are not drawn yet.
+  void Race(PhiloxKey key, GlobalId v, const AdjacencyList& list,
+            uint32_t count, Progress* progress);
+
+  const AliasCell* cells_;
+  const float* weights_;
+  PlaceSet drawn_;
+  std::vector<uint64_t> places_;
+  std::vector<Runner> race_;  // A heap, the slowest on top.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_CPU_WEIGHTED_DRAW_H_
