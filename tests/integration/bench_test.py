@@ -69,6 +69,7 @@ class BenchTest(harness.ServiceTest):
                           report['threads']), (BATCH_SIZE, BATCHES, 1))
         # None: a build with sanitizers.
         self.assertIn(report['allocations_per_batch'], (0, None))
+        self.assertGreater(report['workspace_bytes_per_node'], 4)
         self.assertAlmostEqual(report['edges_per_second'],
                                report['edges'] / report['seconds'],
                                delta=report['edges_per_second'] * 1e-6)

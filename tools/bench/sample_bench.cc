@@ -54,6 +54,11 @@ class SamplerTeam {
     return team;
   }
 
+  // Of one member.
+  uint64_t workspace_bytes() const {
+    return members_.front().sampler->workspace_bytes();
+  }
+
   // Writes the digests of the batches to `digests` [batches.count].
   absl::StatusOr<SampleRound> Run(const Batches& batches, uint32_t* digests) {
     std::vector<SampleRound> parts(members_.size());
@@ -159,7 +164,11 @@ class Rounds {
                      " by the two-step sampler; they have to be equal"));
   }
 
-  SampleBenchResult result() const { return {*best_fused_, best_baseline_}; }
+  SampleBenchResult result() const {
+    return {.fused = *best_fused_,
+            .baseline = best_baseline_,
+            .workspace_bytes = fused_.workspace_bytes()};
+  }
 
  private:
   SamplerTeam fused_;
@@ -215,7 +224,9 @@ absl::StatusOr<SampleBenchResult> RunSampleBench(
   for (uint32_t round = 0; round < options.rounds; ++round) {
     FGNN_RETURN_IF_ERROR(rounds.Run(options.batches, /*is_counted=*/true));
   }
-  return rounds.result();
+  SampleBenchResult result = rounds.result();
+  result.num_nodes = input.graph.num_nodes();
+  return result;
 }
 
 absl::Status DumpBatches(const SamplerInput& input,

@@ -41,6 +41,13 @@ struct SampleRound {
 struct SampleBenchResult {
   SampleRound fused;
   std::optional<SampleRound> baseline;
+  uint64_t workspace_bytes = 0;  // Of a sampler, beside graph and task.
+  uint64_t num_nodes = 0;        // Of the graph.
+
+  double workspace_bytes_per_node() const {
+    return static_cast<double>(workspace_bytes) /
+           static_cast<double>(num_nodes);
+  }
 };
 
 // InvalidArgument naming the flag: options that no sampler takes.

@@ -85,6 +85,7 @@ ordered_json ToJson(const SampleReport& report) {
       {"seconds", fused.seconds},
       {"edges_per_second", fused.edges_per_second()},
       {"allocations_per_batch", AllocationsJson(fused, options.batches)},
+      {"workspace_bytes_per_node", report.result.workspace_bytes_per_node()},
       {"random_reads_per_second", report.random_reads_per_second},
       {"stages", StagesJson(fused.stages)}};
   if (report.result.baseline) {
@@ -125,7 +126,11 @@ std::string ToText(const SampleReport& report) {
                         ? ", which made the same batches\n"
                         : "\n");
   }
-  absl::StrAppend(&text, "\nrandom reads of the graph's indices, one thread: ",
+  absl::StrAppend(&text, "\na sampler's memory beside graph and task: ",
+                  FormatBytes(report.result.workspace_bytes),
+                  absl::StrFormat(", %.1f bytes a vertex\n",
+                                  report.result.workspace_bytes_per_node()),
+                  "random reads of the graph's indices, one thread: ",
                   Millions(report.random_reads_per_second), "\n");
   return text;
 }

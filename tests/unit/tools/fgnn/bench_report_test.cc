@@ -20,6 +20,8 @@ SampleReport SmallReport() {
                          .input_nodes = 1000,
                          .allocations = 0,
                          .stages = {.sample = 0.25f, .id_map = 0.125f}};
+  report.result.workspace_bytes = 21'000'000;
+  report.result.num_nodes = 2'000'000;
   report.random_reads_per_second = 1e8;
   return report;
 }
@@ -28,14 +30,16 @@ TEST(BenchReportTest, NamesEveryField) {
   const nlohmann::ordered_json json = ToJson(SmallReport());
   std::vector<std::string> names;
   for (const auto& [name, value] : json.items()) names.push_back(name);
-  EXPECT_THAT(
-      names, testing::ElementsAre("algorithm", "replace", "resample", "fanouts",
-                                  "batch_size", "threads", "batches", "edges",
-                                  "input_nodes", "seconds", "edges_per_second",
-                                  "allocations_per_batch",
-                                  "random_reads_per_second", "stages"));
+  EXPECT_THAT(names, testing::ElementsAre(
+                         "algorithm", "replace", "resample", "fanouts",
+                         "batch_size", "threads", "batches", "edges",
+                         "input_nodes", "seconds", "edges_per_second",
+                         "allocations_per_batch", "workspace_bytes_per_node",
+                         "random_reads_per_second", "stages"));
   EXPECT_EQ(json["edges_per_second"], 4e6);
   EXPECT_EQ(json["allocations_per_batch"], 0.0);
+  EXPECT_EQ(json["workspace_bytes_per_node"], 10.5);
+  EXPECT_THAT(ToText(SmallReport()), HasSubstr("10.5 bytes a vertex"));
   EXPECT_EQ(json["stages"]["id_map"], 0.125);
 }
 
