@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/first_error.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -32,10 +33,13 @@ absl::Status FeatureStore::Extract(absl::Span<const GlobalId> nodes, float* out,
   const uint64_t columns = num_columns();
   const int64_t num_tasks =
       static_cast<int64_t>((nodes.size() + kRowsPerTask - 1) / kRowsPerTask);
-  return team.Run(num_tasks, [&](int64_t task, int) {
+  FirstError failed;
+  FGNN_RETURN_IF_ERROR(team.Run(num_tasks, [&](int64_t task, int) {
     const uint64_t first = static_cast<uint64_t>(task) * kRowsPerTask;
-    CopyRows(nodes.subspan(first, kRowsPerTask), out + first * columns);
-  });
+    failed.Note(
+        CopyRows(nodes.subspan(first, kRowsPerTask), out + first * columns));
+  }));
+  return failed.status();
 }
 
 }  // namespace fgnn

@@ -2,11 +2,13 @@
 #ifndef FGNN_TRAINER_SERVICE_FEATURES_FEATURE_STORE_H_
 #define FGNN_TRAINER_SERVICE_FEATURES_FEATURE_STORE_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "shared/base/types.h"
+#include "shared/graph/dataset.h"
 #include "trainer_service/compute/thread_team.h"
 
 namespace fgnn {
@@ -20,12 +22,28 @@ class FeatureStore {
   virtual uint64_t num_rows() const = 0;     // N
   virtual uint64_t num_columns() const = 0;  // F
 
-  // Copies the rows of `nodes`, in their order, to out [nodes.size(), F], on
-  // the calling thread. Every node is below N (see CheckNodes).
-  virtual void CopyRows(absl::Span<const GlobalId> nodes, float* out) const = 0;
+  // As they are stored.
+  virtual FeatureType type() const = 0;
+  uint64_t row_bytes() const { return num_columns() * BytesOf(type()); }
 
-  // All rows [N, F] where they lie in memory as f32; null where they do not.
-  virtual const float* AsFloats() const = 0;
+  // Copies the rows of `nodes`, in their order, to out [nodes.size(), F], on
+  // the calling thread. Every node is below N (see CheckNodes). Errors of
+  // reading, naming the file.
+  virtual absl::Status CopyRows(absl::Span<const GlobalId> nodes,
+                                float* out) const = 0;
+
+  // The same as they are stored, to out [nodes.size(), row_bytes()].
+  virtual absl::Status CopyStoredRows(absl::Span<const GlobalId> nodes,
+                                      std::byte* out) const = 0;
+
+  // All rows [N, row_bytes()] where they lie in memory; null where they do not.
+  virtual const std::byte* data() const = 0;
+  // The same as f32; null where they are of another type.
+  const float* AsFloats() const {
+    return type() == FeatureType::kFloat32
+               ? reinterpret_cast<const float*>(data())
+               : nullptr;
+  }
 
   // CopyRows with all threads of `team`, after checking the nodes.
   // InvalidArgument: a global id is not below N.

@@ -1,14 +1,14 @@
 #include "trainer_service/infer/layer_wise.h"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
-#include <mutex>
 #include <new>
 #include <variant>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "shared/base/first_error.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/device/memory.h"
@@ -154,37 +154,26 @@ class LayerWise {
   }
 
   // Runs task(chunk, worker), until the caller wants no more.
-  absl::Status RunChunks(int64_t num_chunks, ThreadTeam::Task task) {
-    std::mutex mutex;
-    absl::Status stopped;
-    std::atomic<bool> stop = false;
+  using ChunkTask = absl::FunctionRef<absl::Status(int64_t chunk, int worker)>;
+  absl::Status RunChunks(int64_t num_chunks, ChunkTask task) {
+    FirstError stopped;
     FGNN_RETURN_IF_ERROR(
         input_.team->Run(num_chunks, [&](int64_t chunk, int worker) {
-          if (stop) return;
-          if (input_.check) {
-            if (const absl::Status status = input_.check(); !status.ok()) {
-              const std::lock_guard lock(mutex);
-              stopped.Update(status);
-              stop = true;
-              return;
-            }
-          }
-          task(chunk, worker);
+          if (input_.check && !stopped.any()) stopped.Note(input_.check());
+          if (!stopped.any()) stopped.Note(task(chunk, worker));
         }));
-    return stopped;
+    return stopped.status();
   }
 
   // Rows of the layer's input, [nodes.size(), input_width].
-  void CopyInputs(uint32_t layer, absl::Span<const GlobalId> nodes,
-                  float* out) const {
-    if (layer == 0) {
-      input_.features->CopyRows(nodes, out);
-      return;
-    }
+  absl::Status CopyInputs(uint32_t layer, absl::Span<const GlobalId> nodes,
+                          float* out) const {
+    if (layer == 0) return input_.features->CopyRows(nodes, out);
     const uint64_t width = model_.options().hidden;
     for (size_t i = 0; i < nodes.size(); ++i) {
       std::copy_n(hidden_ + nodes[i] * width, width, out + i * width);
     }
+    return absl::OkStatus();
   }
 
   // Makes messages_source_ [N, MessageWidth] hold the messages of `sources`.
@@ -200,12 +189,13 @@ class LayerWise {
     const size_t num_chunks =
         (sources.size() + kRowsPerChunk - 1) / kRowsPerChunk;
     return RunChunks(
-        static_cast<int64_t>(num_chunks), [&](int64_t chunk, int worker) {
+        static_cast<int64_t>(num_chunks),
+        [&](int64_t chunk, int worker) -> absl::Status {
           Scratch& scratch = scratch_[static_cast<size_t>(worker)];
           const absl::Span<const GlobalId> nodes = sources.subspan(
               static_cast<size_t>(chunk) * kRowsPerChunk, kRowsPerChunk);
           float* rows = scratch.inputs.Floats(nodes.size() * in);
-          CopyInputs(layer, nodes, rows);
+          FGNN_RETURN_IF_ERROR(CopyInputs(layer, nodes, rows));
           if (model_.SendsProducts(layer)) {
             float* made = scratch.outputs.Floats(nodes.size() * width);
             model_.Messages(layer, input_.weights, rows,
@@ -215,6 +205,7 @@ class LayerWise {
           for (size_t i = 0; i < nodes.size(); ++i) {
             std::copy_n(rows + i * width, width, messages_ + nodes[i] * width);
           }
+          return absl::OkStatus();
         });
   }
 
@@ -225,13 +216,13 @@ class LayerWise {
                                                                   int worker) {
       const size_t first = starts[static_cast<size_t>(chunk)];
       const size_t last = starts[static_cast<size_t>(chunk) + 1];
-      UpdateChunk(layer, nodes.subspan(first, last - first), first,
-                  scratch_[static_cast<size_t>(worker)]);
+      return UpdateChunk(layer, nodes.subspan(first, last - first), first,
+                         scratch_[static_cast<size_t>(worker)]);
     });
   }
 
-  void UpdateChunk(uint32_t layer, absl::Span<const GlobalId> nodes,
-                   size_t first, Scratch& scratch) {
+  absl::Status UpdateChunk(uint32_t layer, absl::Span<const GlobalId> nodes,
+                           size_t first, Scratch& scratch) {
     const uint64_t in = model_.options().input_width(layer);
     const uint64_t out = model_.options().output_width(layer);
     const uint64_t width = MessageWidth(layer);
@@ -240,18 +231,19 @@ class LayerWise {
     model_.Aggregate(ListsOf(nodes, scratch), 0, rows, messages_source_,
                      static_cast<int64_t>(width), aggregates);
     float* inputs = scratch.inputs.Floats(nodes.size() * in);
-    CopyInputs(layer, nodes, inputs);
+    FGNN_RETURN_IF_ERROR(CopyInputs(layer, nodes, inputs));
     float* outputs = scratch.outputs.Floats(nodes.size() * out);
     model_.Update(layer, input_.weights, inputs, aggregates, rows, outputs);
     if (layer + 1 == model_.options().layers) {
       consume_(first, rows, outputs);
-      return;
+      return absl::OkStatus();
     }
     // Over the layer's own input: nobody else reads these rows, for a layer
     // between hidden ones sends products.
     for (size_t i = 0; i < nodes.size(); ++i) {
       std::copy_n(outputs + i * out, out, hidden_ + nodes[i] * out);
     }
+    return absl::OkStatus();
   }
 
   RowLists ListsOf(absl::Span<const GlobalId> nodes, Scratch& scratch) const {

@@ -1,13 +1,12 @@
 #include "trainer_service/features/cpu/mapped_feature_store.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 
-#include "trainer_service/compute/target_clones.h"
+#include "trainer_service/features/cpu/widen.h"
 
 namespace fgnn {
 namespace {
@@ -27,29 +26,6 @@ void PrefetchRow(const std::byte* row, uint64_t bytes) {
   __builtin_prefetch(row + std::min(bytes, kPrefetchBytes) - 1);
 }
 
-FGNN_TARGET_CLONES
-void WidenBfloat16(const uint16_t* from, uint64_t count, float* to) {
-  for (uint64_t i = 0; i < count; ++i) {
-    to[i] = std::bit_cast<float>(static_cast<uint32_t>(from[i]) << 16);
-  }
-}
-
-// By integer operations that every processor can do for many numbers at once:
-// the exponent is moved to f32's bias by a product, which is exact for
-// subnormal numbers too; infinities and NaN get f32's largest exponent.
-FGNN_TARGET_CLONES
-void WidenFloat16(const uint16_t* from, uint64_t count, float* to) {
-  constexpr float kRebias = 0x1.0p112f;
-  for (uint64_t i = 0; i < count; ++i) {
-    const uint32_t half = from[i];
-    const uint32_t magnitude = (half & 0x7fffu) << 13;
-    const uint32_t widened =
-        std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) * kRebias);
-    const uint32_t special = magnitude >= (0x7c00u << 13) ? 0x7f800000u : 0u;
-    to[i] = std::bit_cast<float>(widened | special | ((half & 0x8000u) << 16));
-  }
-}
-
 class MappedFeatureStore : public FeatureStore {
  public:
   explicit MappedFeatureStore(const FeatureView& view)
@@ -58,39 +34,34 @@ class MappedFeatureStore : public FeatureStore {
   uint64_t num_rows() const override { return view_.rows; }
   uint64_t num_columns() const override { return view_.columns; }
 
-  const float* AsFloats() const override {
-    if (view_.type != FeatureType::kFloat32) return nullptr;
-    return reinterpret_cast<const float*>(view_.data);
-  }
+  FeatureType type() const override { return view_.type; }
+  const std::byte* data() const override { return view_.data; }
 
-  void CopyRows(absl::Span<const GlobalId> nodes, float* out) const override {
-    if (row_bytes_ == 0) return;
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      if (i + kPrefetchRows < nodes.size()) {
-        PrefetchRow(Row(nodes[i + kPrefetchRows]), row_bytes_);
-      }
-      CopyRow(Row(nodes[i]), out + i * view_.columns);
-    }
+  absl::Status CopyRows(absl::Span<const GlobalId> nodes,
+                        float* out) const override {
+    ForRows(nodes, [&](size_t i, const std::byte* row) {
+      WidenToFloats(view_.type, row, view_.columns, out + i * view_.columns);
+    });
+    return absl::OkStatus();
+  }
+  absl::Status CopyStoredRows(absl::Span<const GlobalId> nodes,
+                              std::byte* out) const override {
+    ForRows(nodes, [&](size_t i, const std::byte* row) {
+      std::memcpy(out + i * row_bytes_, row, row_bytes_);
+    });
+    return absl::OkStatus();
   }
 
  private:
-  const std::byte* Row(GlobalId node) const {
-    return view_.data + node * row_bytes_;
-  }
-
-  void CopyRow(const std::byte* row, float* out) const {
-    switch (view_.type) {
-      case FeatureType::kFloat32:
-        std::memcpy(out, row, row_bytes_);
-        return;
-      case FeatureType::kFloat16:
-        WidenFloat16(reinterpret_cast<const uint16_t*>(row), view_.columns,
-                     out);
-        return;
-      case FeatureType::kBfloat16:
-        WidenBfloat16(reinterpret_cast<const uint16_t*>(row), view_.columns,
-                      out);
-        return;
+  // Calls copy(i, row of nodes[i]), rows being fetched ahead.
+  template <typename Copy>
+  void ForRows(absl::Span<const GlobalId> nodes, Copy copy) const {
+    if (row_bytes_ == 0) return;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (i + kPrefetchRows < nodes.size()) {
+        PrefetchRow(view_.row(nodes[i + kPrefetchRows]), row_bytes_);
+      }
+      copy(i, view_.row(nodes[i]));
     }
   }
 

@@ -270,7 +270,8 @@ TEST_F(JobTrainerTest, FreesASlotWhoseStepIsCommitted) {
     FGNN_ASSERT_OK_AND_ASSIGN(const TaskView task,
                               ReadTask(held->block(), job_key()));
     std::vector<float> features(task.input_nodes.size() * 6);
-    other.workplace->features().CopyRows(task.input_nodes, features.data());
+    FGNN_ASSERT_OK(other.workplace->features().CopyRows(task.input_nodes,
+                                                        features.data()));
     std::vector<int64_t> labels;
     for (const GlobalId seed : task.seeds()) {
       labels.push_back(other.workplace->dataset().labels()[seed]);

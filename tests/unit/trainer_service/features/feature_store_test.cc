@@ -44,7 +44,7 @@ TEST(FeatureStoreTest, WidensEveryFloat16) {
   std::vector<GlobalId> nodes(256);
   for (GlobalId v = 0; v < 256; ++v) nodes[v] = v;
   std::vector<float> rows(65536);
-  store->CopyRows(nodes, rows.data());
+  FGNN_ASSERT_OK(store->CopyRows(nodes, rows.data()));
   for (size_t i = 0; i < rows.size(); ++i) {
     ASSERT_TRUE(SameNumber(rows[i], Float16(bits[i]))) << "bits " << i;
   }
@@ -57,7 +57,7 @@ TEST(FeatureStoreTest, WidensBfloat16) {
       ViewOf(bits.data(), FeatureType::kBfloat16, 1, 65536));
   std::vector<float> row(65536);
   const GlobalId node = 0;
-  store->CopyRows({&node, 1}, row.data());
+  FGNN_ASSERT_OK(store->CopyRows({&node, 1}, row.data()));
   for (size_t i = 0; i < row.size(); ++i) {
     ASSERT_EQ(std::bit_cast<uint32_t>(row[i]), bits[i] << 16);
   }

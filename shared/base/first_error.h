@@ -1,0 +1,37 @@
+// The first error of several threads.
+#ifndef FGNN_SHARED_BASE_FIRST_ERROR_H_
+#define FGNN_SHARED_BASE_FIRST_ERROR_H_
+
+#include <atomic>
+#include <mutex>
+
+#include "absl/status/status.h"
+
+namespace fgnn {
+
+// Thread-safe.
+class FirstError {
+ public:
+  void Note(const absl::Status& status) {
+    if (status.ok()) return;
+    const std::lock_guard lock(mutex_);
+    status_.Update(status);
+    any_ = true;
+  }
+  // Whether the others may as well stop.
+  bool any() const { return any_; }
+
+  absl::Status status() const {
+    const std::lock_guard lock(mutex_);
+    return status_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  absl::Status status_;  // Guarded by mutex_.
+  std::atomic<bool> any_ = false;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_BASE_FIRST_ERROR_H_

@@ -1,0 +1,130 @@
+#include "shared/graph/hot_order.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/crc32c.h"
+#include "shared/base/hash.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMagic = 0x3154'4f48'4e4e'4746;  // "FGNNHOT1"
+
+// vertices [num_nodes] u32 follow, then ranks [num_nodes] u32.
+struct alignas(64) FileHeader {
+  uint64_t magic;
+  uint64_t key;
+  uint64_t num_nodes;
+  uint32_t vertices_crc;
+  uint32_t ranks_crc;
+};
+
+// What names of files of this state begin with.
+std::string PrefixOf(const Dataset& dataset) {
+  return absl::StrCat("hot-",
+                      absl::Hex(dataset.Fingerprint(), absl::kZeroPad16), "-");
+}
+
+std::string_view BytesOf(absl::Span<const uint32_t> values) {
+  return {reinterpret_cast<const char*>(values.data()),
+          values.size() * sizeof(uint32_t)};
+}
+
+uint32_t CrcOf(absl::Span<const uint32_t> values) {
+  return ExtendCrc32c(0, values.data(), values.size() * sizeof(uint32_t));
+}
+
+// Nobody will ask for these again.
+void RemoveStale(const fs::path& folder, const std::string& current) {
+  std::error_code error;
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with("hot-") || name.starts_with(current)) continue;
+    fs::remove(entry.path(), error);
+    if (error) {
+      LogWarning("{} is of no use any more, but cannot be removed: {}",
+                 entry.path().string(), error.message());
+    }
+  }
+}
+
+}  // namespace
+
+fs::path HotOrder::PathOf(const Dataset& dataset, uint64_t key) {
+  return dataset.folder() / "derived" /
+         absl::StrCat(PrefixOf(dataset), absl::Hex(key, absl::kZeroPad16),
+                      ".bin");
+}
+
+absl::Status HotOrder::Save(const Dataset& dataset, uint64_t key,
+                            absl::Span<const GlobalId> vertices) {
+  const uint64_t num_nodes = dataset.num_nodes();
+  std::vector<uint32_t> ranks(num_nodes, UINT32_MAX);
+  bool is_order = vertices.size() == num_nodes;
+  for (uint64_t rank = 0; is_order && rank < num_nodes; ++rank) {
+    const GlobalId v = vertices[rank];
+    is_order = v < num_nodes && ranks[v] == UINT32_MAX;
+    if (is_order) ranks[v] = static_cast<uint32_t>(rank);
+  }
+  if (!is_order) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a hot order of ", vertices.size(), " ids is not one of ",
+                     num_nodes, " vertices, once each"));
+  }
+  const fs::path path = PathOf(dataset, key);
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  const FileHeader header = {.magic = kMagic,
+                             .key = key,
+                             .num_nodes = num_nodes,
+                             .vertices_crc = CrcOf(vertices),
+                             .ranks_crc = CrcOf(ranks)};
+  FGNN_RETURN_IF_ERROR(WriteFileAtomically(
+      path, {{reinterpret_cast<const char*>(&header), sizeof(header)},
+             BytesOf(vertices),
+             BytesOf(ranks)}));
+  RemoveStale(path.parent_path(), PrefixOf(dataset));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<HotOrder> HotOrder::Open(const Dataset& dataset, uint64_t key) {
+  const fs::path path = PathOf(dataset, key);
+  FGNN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  const uint64_t num_nodes = dataset.num_nodes();
+  const uint64_t array_bytes = num_nodes * sizeof(uint32_t);
+  FileHeader header = {};
+  const bool is_whole = file.bytes().size() == sizeof(header) + 2 * array_bytes;
+  if (is_whole) std::memcpy(&header, file.bytes().data(), sizeof(header));
+  HotOrder order;
+  order.file_ = std::move(file);
+  if (header.magic == kMagic && header.key == key &&
+      header.num_nodes == num_nodes) {
+    const auto* const arrays = reinterpret_cast<const uint32_t*>(
+        order.file_.bytes().data() + sizeof(header));
+    order.vertices_ = {arrays, num_nodes};
+    order.ranks_ = {arrays + num_nodes, num_nodes};
+    order.version_ = std::max(
+        static_cast<uint32_t>(Mix64(key ^ uint64_t{header.vertices_crc} << 32)),
+        1u);
+    if (CrcOf(order.vertices_) == header.vertices_crc &&
+        CrcOf(order.ranks_) == header.ranks_crc) {
+      return order;
+    }
+  }
+  return absl::DataLossError(absl::StrCat(
+      path.string(), " is damaged; remove it, and it is made again"));
+}
+
+}  // namespace fgnn

@@ -1,0 +1,121 @@
+#include "trainer_service/features/cpu/feature_cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "tests/fakes/status_matchers.h"
+#include "tests/reference/random_graph.h"
+#include "trainer_service/features/cpu/mapped_feature_store.h"
+
+namespace fgnn {
+namespace {
+
+constexpr uint64_t kRows = 3000;
+
+// A store whose rows change after a cache was loaded, so that it shows which
+// of the two a row came from.
+class FeatureCacheTest : public testing::TestWithParam<FeatureType> {
+ protected:
+  static constexpr uint64_t kColumns = 5;
+
+  FeatureCacheTest() : hottest_(kRows), ranks_(kRows) {
+    bytes_.resize(kRows * kColumns * BytesOf(GetParam()));
+    Fill(1);
+    store_ =
+        MakeMappedFeatureStore({bytes_.data(), GetParam(), kRows, kColumns});
+    for (uint32_t v = 0; v < kRows; ++v) hottest_[v] = v * 7 % kRows;
+    for (uint32_t r = 0; r < kRows; ++r) ranks_[hottest_[r]] = r;
+  }
+
+  // Small numbers, in any of the types.
+  void Fill(uint8_t salt) {
+    const size_t bytes = BytesOf(GetParam());
+    for (size_t i = 0; i < bytes_.size(); ++i) {
+      const bool exponent = i % bytes == bytes - 1;
+      bytes_[i] = std::byte(exponent ? 0x3c : (i * 31 + salt) & 0xff);
+    }
+  }
+
+  std::vector<std::byte> bytes_;
+  std::unique_ptr<FeatureStore> store_;
+  std::vector<GlobalId> hottest_;
+  std::vector<uint32_t> ranks_;
+  ThreadTeam team_{3};
+};
+
+TEST_P(FeatureCacheTest, TakesTheHottestFromTheTableAndTheOthersFromTheStore) {
+  reference::TestDraws draws(1);
+  for (const uint64_t capacity :
+       {uint64_t{0}, uint64_t{1}, uint64_t{700}, kRows}) {
+    Fill(1);
+    std::vector<float> before(kRows * kColumns);
+    std::vector<GlobalId> all(kRows);
+    std::iota(all.begin(), all.end(), 0U);
+    FGNN_ASSERT_OK(store_->CopyRows(all, before.data()));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const FeatureCache cache,
+        FeatureCache::Load(store_.get(),
+                           absl::MakeSpan(hottest_).subspan(0, capacity),
+                           team_));
+    EXPECT_EQ(cache.capacity(), capacity);
+    EXPECT_EQ(cache.bytes(), capacity * kColumns * BytesOf(GetParam()));
+    Fill(2);
+    std::vector<float> after(kRows * kColumns);
+    FGNN_ASSERT_OK(store_->CopyRows(all, after.data()));
+
+    for (const size_t count : {0, 1, 511, 513, 4000}) {
+      SCOPED_TRACE(testing::Message() << capacity << " cached, " << count);
+      std::vector<GlobalId> nodes(count);
+      std::vector<uint32_t> ranks(count);
+      uint64_t cached = 0;
+      for (size_t i = 0; i < count; ++i) {
+        nodes[i] = static_cast<GlobalId>(draws.Below(kRows));
+        ranks[i] = ranks_[nodes[i]];
+        cached += ranks[i] < capacity ? 1 : 0;
+      }
+      std::vector<float> rows(count * kColumns + 1, -1);
+      FGNN_ASSERT_OK_AND_ASSIGN(
+          const uint64_t hits, cache.Extract(nodes, ranks, rows.data(), team_));
+      EXPECT_EQ(hits, cached);
+      for (size_t i = 0; i < count; ++i) {
+        const std::vector<float>& expected =
+            ranks[i] < capacity ? before : after;
+        ASSERT_EQ(
+            0, std::memcmp(&rows[i * kColumns], &expected[nodes[i] * kColumns],
+                           kColumns * sizeof(float)))
+            << "row " << i;
+      }
+      EXPECT_EQ(rows.back(), -1);
+    }
+  }
+}
+
+TEST_P(FeatureCacheTest, RefusesAVertexThatHasNoRow) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const FeatureCache cache,
+      FeatureCache::Load(store_.get(), absl::MakeSpan(hottest_).subspan(0, 9),
+                         team_));
+  std::vector<float> rows(2 * kColumns);
+  const std::vector<GlobalId> nodes = {1, kRows};
+  const std::vector<uint32_t> ranks = {20, 21};
+  EXPECT_THAT(cache.Extract(nodes, ranks, rows.data(), team_),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(FeatureCache::Load(store_.get(), nodes, team_),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTypes, FeatureCacheTest,
+                         testing::Values(FeatureType::kFloat32,
+                                         FeatureType::kFloat16,
+                                         FeatureType::kBfloat16),
+                         [](const auto& test) {
+                           return std::string(NameOf(test.param));
+                         });
+
+}  // namespace
+}  // namespace fgnn
