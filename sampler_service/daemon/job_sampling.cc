@@ -37,6 +37,16 @@ absl::Status PrepareTopology(const Dataset& dataset) {
 
 }  // namespace
 
+void MarkBy(uint64_t hot_order_key, JobSampling* job) {
+  absl::StatusOr<HotOrder> order = HotOrder::Open(job->dataset, hot_order_key);
+  if (order.ok()) {
+    job->hot_order = *std::move(order);
+  } else {
+    LogWarning("tasks are not marked, so that no cache is hit: {}",
+               MessageOf(order.status()));
+  }
+}
+
 absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
                                             const JobSamplingOptions& wanted) {
   const SamplingSpec& sampling = spec.sampling;
@@ -60,7 +70,8 @@ absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
                      .options = std::move(options),
                      .factory = NewCpuSampler,
                      .weights = nullptr,
-                     .plugin = nullptr};
+                     .plugin = nullptr,
+                     .hot_order = std::nullopt};
   if (algorithm == SamplingAlgorithm::kWeighted) {
     FGNN_ASSIGN_OR_RETURN(
         AliasTables weights,

@@ -38,6 +38,9 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
                        .num_threads = num_threads,
                        .plugins = plugins_}));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
+  if (const uint64_t key = segment->options().hot_order_key; key != 0) {
+    MarkBy(key, &sampling);
+  }
   AttachedJobOptions options;
   options.job_id = attachment.job_id;
   options.owner = attachment.owner;

@@ -1,7 +1,8 @@
 // Makes tasks out of a graph: what a sampler daemon's thread does for a batch.
 //
 //   claim(seq) -> seeds[B] -> sampled blocks (global ids)
-//              -> id map: input_nodes[U] + local blocks -> task in a slot
+//              -> id map: input_nodes[U] + local blocks
+//              -> marked with hot ranks -> task in a slot
 //
 // A batch is a pure function of (graph, train ids, options, seq), so the number
 // of samplers and threads and the kind of device change nothing.
@@ -90,6 +91,9 @@ struct SamplerInput {
   // kPlugin only.
   const LoadedPlugin* plugin = nullptr;
   absl::Span<const float> edge_weights = {};  // [num_edges] or empty.
+  // Input nodes are marked with these [num_nodes]; empty: they are not.
+  absl::Span<const uint32_t> hot_ranks = {};
+  uint32_t rank_order_version = 0;  // Of hot_ranks, then not 0.
 };
 
 // That tasks of this algorithm have a weight per edge.

@@ -76,6 +76,8 @@ SegmentHeader HeaderOf(const SegmentOptions& options) {
       .epochs = options.epochs,
       .num_parameters = options.num_parameters,
       .first_version = options.first_version,
+      .hot_order_key = options.hot_order_key,
+      .cache_rows = options.cache_rows,
       .num_slots = options.num_slots,
       .num_overflow_blocks = options.num_overflow_blocks,
       .batches_per_step = options.batches_per_step,
@@ -96,7 +98,9 @@ SegmentOptions OptionsOf(const SegmentHeader& header) {
       .batches_per_step = header.batches_per_step,
       .num_parameters = header.num_parameters,
       .optimizer_floats_per_parameter = header.optimizer_floats_per_parameter,
-      .first_version = header.first_version};
+      .first_version = header.first_version,
+      .hot_order_key = header.hot_order_key,
+      .cache_rows = header.cache_rows};
 }
 
 // Past a cgroup's limit the kernel kills instead of failing, so ask first.
@@ -217,6 +221,8 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
       CheckRange("num_parameters", options.num_parameters, 0, kMaxParameters));
   FGNN_RETURN_IF_ERROR(CheckRange("first_version", options.first_version, 0,
                                   options.steps_per_epoch() * options.epochs));
+  FGNN_RETURN_IF_ERROR(
+      CheckRange("cache_rows", options.cache_rows, 0, UINT32_MAX));
   return CheckRange("optimizer_floats_per_parameter",
                     options.optimizer_floats_per_parameter, 0,
                     kMaxOptimizerFloats);

@@ -20,7 +20,7 @@
 namespace fgnn {
 
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
-inline constexpr uint32_t kSegmentLayoutVersion = 2;
+inline constexpr uint32_t kSegmentLayoutVersion = 3;
 
 // Written once, before the descriptor is handed to anyone.
 struct SegmentHeader {
@@ -35,12 +35,14 @@ struct SegmentHeader {
   uint64_t epochs;
   uint64_t num_parameters;
   uint64_t first_version;
+  uint64_t hot_order_key;
+  uint64_t cache_rows;
   uint32_t num_slots;
   uint32_t num_overflow_blocks;
   uint32_t batches_per_step;
   uint32_t optimizer_floats_per_parameter;
 };
-static_assert(sizeof(SegmentHeader) == 96);
+static_assert(sizeof(SegmentHeader) == 112);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);
 
 // The words that are not per slot. Those that different processes write often

@@ -19,6 +19,9 @@
 namespace fgnn {
 namespace {
 
+// Reads of ranks that are under way at once.
+constexpr size_t kPrefetchedRanks = 64;
+
 // Vertices that a batch can have after `num_hops` hops.
 uint64_t MaxNodesAfter(size_t num_hops, const CscView& graph,
                        const SamplerOptions& options) {
@@ -43,6 +46,8 @@ class CpuSampler final : public Sampler {
         epoch_seeds_(input.train, options_.batch_size, options_.seed,
                      input.graph.num_nodes()),
         seeds_(std::min<uint64_t>(options_.batch_size, input.train.size())),
+        hot_ranks_(input.hot_ranks),
+        rank_order_version_(input.rank_order_version),
         id_map_(std::move(id_map)),
         hops_(std::move(hops)) {}
 
@@ -66,10 +71,13 @@ class CpuSampler final : public Sampler {
   absl::Status MapSeeds(BatchPlace place, SampledTask* task);
   absl::Status SampleHop(BatchPlace place, uint32_t hop, TaskWriter* writer,
                          SampledTask* task);
+  absl::Status Mark(TaskWriter* writer);
 
   SamplerOptions options_;
   EpochSeeds epoch_seeds_;
   std::vector<GlobalId> seeds_;
+  absl::Span<const uint32_t> hot_ranks_;
+  uint32_t rank_order_version_;
   std::unique_ptr<IdMap> id_map_;
   std::unique_ptr<HopSampler> hops_;
   Kept kept_;
@@ -141,6 +149,22 @@ absl::Status CpuSampler::SampleHop(BatchPlace place, uint32_t hop,
   return absl::OkStatus();
 }
 
+// FGNN, section 6: a trainer sees from the rank alone whether it has cached a
+// vertex, and where.
+absl::Status CpuSampler::Mark(TaskWriter* writer) {
+  FGNN_ASSIGN_OR_RETURN(uint32_t* const marks,
+                        writer->AddHotRanks(rank_order_version_));
+  const absl::Span<const GlobalId> nodes = id_map_->nodes();
+  const uint32_t* const ranks = hot_ranks_.data();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (i + kPrefetchedRanks < nodes.size()) {
+      __builtin_prefetch(&ranks[nodes[i + kPrefetchedRanks]]);
+    }
+    marks[i] = ranks[nodes[i]];
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<SampledTask> CpuSampler::Sample(BatchSeq seq,
                                                absl::Span<std::byte> block) {
   SampledTask task;
@@ -156,9 +180,13 @@ absl::StatusOr<SampledTask> CpuSampler::Sample(BatchSeq seq,
   FGNN_ASSIGN_OR_RETURN(uint32_t* const input_nodes,
                         writer.AddInputNodes(task.num_input_nodes));
   std::copy(nodes.begin(), nodes.end(), input_nodes);
-  task.seconds.copy = static_cast<float>(watch.Seconds());
+  task.seconds.copy = static_cast<float>(watch.Restart());
+  if (!hot_ranks_.empty()) {
+    FGNN_RETURN_IF_ERROR(Mark(&writer));
+    task.seconds.mark = static_cast<float>(watch.Restart());
+  }
   task.digest = writer.Finish(task.seconds);
-  task.seconds.copy = static_cast<float>(watch.Seconds());
+  task.seconds.copy += static_cast<float>(watch.Seconds());
   task.bytes = writer.total_bytes();
   return task;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -220,6 +221,45 @@ TEST(CpuSamplerTest, RefusesWrongOptionsByName) {
               StatusIs(invalid, HasSubstr("batch_size")));
   EXPECT_THAT(refusal({.fanouts = {5}}, {}),
               StatusIs(invalid, HasSubstr("train")));
+}
+
+TEST(CpuSamplerTest, MarksInputNodesWithoutChangingTheBatch) {
+  const CscGraph graph = RandomGraph(500, 3);
+  std::vector<int64_t> train(100);
+  std::iota(train.begin(), train.end(), 0);
+  const SamplerOptions options = {
+      .fanouts = {5, 5}, .batch_size = 30, .job_key = kJobKey};
+  std::vector<uint32_t> ranks(500);
+  for (uint32_t v = 0; v < 500; ++v) ranks[v] = v * 7 % 500;
+  SamplerInput marking{.graph = graph.view(), .train = train};
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto plain, NewCpuSampler(marking, options));
+  marking.hot_ranks = ranks;
+  marking.rank_order_version = 77;
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto marked, NewCpuSampler(marking, options));
+  TaskBlock block(MaxTaskBytesOf(graph.view(), options));
+  for (BatchSeq seq = 0; seq < 6; ++seq) {
+    FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask expected,
+                              plain->Sample(seq, block.span()));
+    FGNN_ASSERT_OK_AND_ASSIGN(const TaskView before,
+                              ReadTask(block.span(), kJobKey));
+    EXPECT_TRUE(before.hot_rank.empty());
+    EXPECT_EQ(before.rank_order_version, 0U);
+    FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask sampled,
+                              marked->Sample(seq, block.span()));
+    EXPECT_EQ(sampled.digest, expected.digest);
+    FGNN_ASSERT_OK_AND_ASSIGN(const TaskView task,
+                              ReadTask(block.span(), kJobKey));
+    EXPECT_EQ(task.rank_order_version, 77U);
+    ASSERT_EQ(task.hot_rank.size(), task.input_nodes.size());
+    for (size_t i = 0; i < task.hot_rank.size(); ++i) {
+      ASSERT_EQ(task.hot_rank[i], ranks[task.input_nodes[i]]);
+    }
+  }
+  ranks.pop_back();
+  marking.hot_ranks = ranks;
+  EXPECT_THAT(
+      NewCpuSampler(marking, options).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("499 hot ranks")));
 }
 
 // A folder may change under a daemon that did not validate it itself.
