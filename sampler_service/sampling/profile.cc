@@ -2,60 +2,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/clock.h"
+#include "sampler_service/sampling/scratch_block.h"
 #include "shared/base/status.h"
 #include "shared/base/thread.h"
-#include "shared/device/memory.h"
 
 namespace fgnn {
 namespace {
-
-constexpr uint64_t kFirstBlockBytes = uint64_t{1} << 20;
-constexpr uint64_t kAlignmentBytes = 64;
-
-// Memory for one task at a time, which grows.
-class ScratchBlock {
- public:
-  absl::Span<std::byte> span() { return {memory_.get(), bytes_}; }
-
-  // Twice as large, at most `limit`.
-  absl::Status Grow(uint64_t limit) {
-    const uint64_t bytes =
-        std::min(std::max(kFirstBlockBytes, 2 * bytes_), RoundUp(limit));
-    if (bytes == bytes_) {
-      return absl::InternalError(
-          absl::StrCat("a task exceeds its own bound of ", limit, " bytes"));
-    }
-    FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
-    if (bytes > available) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "a mini-batch needs ", bytes, " bytes and ", available,
-          " are left; lower sampling.fanouts or sampling.batch_size"));
-    }
-    memory_.reset(
-        static_cast<std::byte*>(std::aligned_alloc(kAlignmentBytes, bytes)));
-    bytes_ = memory_ == nullptr ? 0 : bytes;
-    if (memory_ != nullptr) return absl::OkStatus();
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for a mini-batch of ", bytes, " bytes"));
-  }
-
- private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-  static uint64_t RoundUp(uint64_t bytes) {
-    return (bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
-  }
-
-  std::unique_ptr<std::byte, Free> memory_;
-  uint64_t bytes_ = 0;
-};
 
 // What one thread has seen.
 struct ThreadProfile {
@@ -64,15 +20,6 @@ struct ThreadProfile {
   double cold_seconds = 0;  // Of the first batch; 0 if there was none.
   absl::Status status;
 };
-
-absl::StatusOr<SampledTask> SampleGrowing(Sampler& sampler, BatchSeq seq,
-                                          uint64_t bound, ScratchBlock& block) {
-  while (true) {
-    absl::StatusOr<SampledTask> task = sampler.Sample(seq, block.span());
-    if (!absl::IsResourceExhausted(task.status())) return task;
-    FGNN_RETURN_IF_ERROR(block.Grow(bound));
-  }
-}
 
 absl::Status ProfileThread(const SamplerInput& input,
                            const SamplerOptions& sampling,
@@ -83,13 +30,10 @@ absl::Status ProfileThread(const SamplerInput& input,
                         options.factory(input, sampling));
   SamplingProfile& seen = profile.seen;
   seen.workspace_bytes = sampler->workspace_bytes();
-  ScratchBlock block;
-  FGNN_RETURN_IF_ERROR(block.Grow(seen.bound_task_bytes));
+  ScratchBlock block(seen.bound_task_bytes);
   for (uint64_t seq = next++; seq < num_batches; seq = next++) {
     if (options.check) FGNN_RETURN_IF_ERROR(options.check());
-    FGNN_ASSIGN_OR_RETURN(
-        const SampledTask task,
-        SampleGrowing(*sampler, seq, seen.bound_task_bytes, block));
+    FGNN_ASSIGN_OR_RETURN(const SampledTask task, block.Sample(*sampler, seq));
     seen.max_task_bytes = std::max(seen.max_task_bytes, task.bytes);
     seen.max_input_nodes =
         std::max<uint64_t>(seen.max_input_nodes, task.num_input_nodes);

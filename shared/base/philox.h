@@ -24,6 +24,7 @@ enum class Purpose : uint32_t {
   kInitialWeights = 4,
   kGenerateDataset = 5,
   kSplit = 6,
+  kRandomHotness = 7,
 };
 
 struct PhiloxKey {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "tests/unit/sampler_service/sampling/algorithm_jobs.h"
 #include "tests/unit/sampler_service/sampling/sampler_case.h"
 
 namespace fgnn {
@@ -21,56 +22,6 @@ constexpr uint64_t kNumGraphs = 200;
 #else
 constexpr uint64_t kNumGraphs = 25;
 #endif
-
-struct Algorithm {
-  std::string name;
-  SamplingAlgorithm algorithm = SamplingAlgorithm::kUniform;
-  bool replace = false;
-  bool resample = true;
-};
-
-// Weights of every kind: equal, spread over six powers of ten, some zero, one
-// that outweighs all others. None of a list's are all zero.
-std::vector<float> RandomWeights(const CscGraph& graph, uint64_t seed) {
-  reference::TestDraws draws(seed + 3000);
-  std::vector<float> weights;
-  for (const std::vector<uint32_t>& list : graph.lists()) {
-    const uint64_t kind = draws.Below(4);
-    const size_t first = weights.size();
-    for (size_t i = 0; i < list.size(); ++i) {
-      const double spread = 6 * static_cast<double>(draws.Below(1000)) / 1000;
-      weights.push_back(kind == 0   ? 1.0F
-                        : kind == 1 ? static_cast<float>(std::pow(10, spread))
-                        : kind == 2 ? static_cast<float>(draws.Below(3))
-                                    : 1e-3F);
-    }
-    if (!list.empty()) {
-      weights[first + draws.Below(list.size())] = kind == 3 ? 1e6F : 1.0F;
-    }
-  }
-  return weights;
-}
-
-Job RandomJobOf(const Algorithm& algorithm, const CscGraph& graph,
-                uint64_t seed) {
-  Job job = RandomJob(static_cast<uint32_t>(graph.lists().size()), seed);
-  job.options.algorithm = algorithm.algorithm;
-  job.options.replace = algorithm.replace;
-  job.options.resample = algorithm.resample;
-  if (algorithm.algorithm == SamplingAlgorithm::kWeighted) {
-    job.weights = RandomWeights(graph, seed);
-  }
-  if (algorithm.algorithm == SamplingAlgorithm::kRandomWalk) {
-    reference::TestDraws draws(seed + 4000);
-    job.options.walks = {.num_walks = 1 + static_cast<uint32_t>(draws.Below(9)),
-                         .length = 1 + static_cast<uint32_t>(draws.Below(5)),
-                         .restart = static_cast<double>(draws.Below(4)) / 4};
-    for (int32_t& fanout : job.options.fanouts) {
-      fanout = 1 + static_cast<int32_t>(draws.Below(8));
-    }
-  }
-  return job;
-}
 
 class AlgorithmTest : public testing::TestWithParam<Algorithm> {};
 
@@ -137,24 +88,8 @@ TEST_P(AlgorithmTest, ABlockTooSmallIsRefusedAndALargerOneGivesTheSame) {
   EXPECT_EQ(again.digest, whole.digest);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, AlgorithmTest,
-    testing::Values(Algorithm{"UniformWithReplacement",
-                              SamplingAlgorithm::kUniform, true},
-                    Algorithm{"UniformWithoutResampling",
-                              SamplingAlgorithm::kUniform, false, false},
-                    Algorithm{"Weighted", SamplingAlgorithm::kWeighted},
-                    Algorithm{"WeightedWithReplacement",
-                              SamplingAlgorithm::kWeighted, true},
-                    Algorithm{"WeightedWithoutResampling",
-                              SamplingAlgorithm::kWeighted, false, false},
-                    Algorithm{"Labor", SamplingAlgorithm::kLabor},
-                    Algorithm{"LaborWithoutResampling",
-                              SamplingAlgorithm::kLabor, false, false},
-                    Algorithm{"RandomWalk", SamplingAlgorithm::kRandomWalk},
-                    Algorithm{"RandomWalkWithoutResampling",
-                              SamplingAlgorithm::kRandomWalk, false, false}),
-    [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, AlgorithmTest, testing::ValuesIn(Algorithms()),
+                         [](const auto& test) { return test.param.name; });
 
 TEST(AlgorithmOptionsTest, RefusesWhatDoesNotFitTogether) {
   const CscGraph graph = RandomGraph(10, 1);

@@ -1,0 +1,104 @@
+#include "sampler_service/presample/input_node_counts.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "sampler_service/sampling/scratch_block.h"
+#include "shared/base/first_error.h"
+#include "shared/base/status.h"
+#include "shared/base/thread.h"
+#include "shared/device/memory.h"
+#include "shared/minibatch/task.h"
+
+namespace fgnn {
+namespace {
+
+// Of a task that this thread has just made: nothing to check.
+absl::Span<const uint32_t> InputNodesOf(absl::Span<const std::byte> block) {
+  TaskHeader header;
+  std::memcpy(&header, block.data(), sizeof(header));
+  return {reinterpret_cast<const uint32_t*>(block.data() +
+                                            header.input_nodes_offset),
+          header.num_input_nodes};
+}
+
+class Counter {
+ public:
+  Counter(const SamplerInput& input, const SamplerOptions& sampling,
+          const CountOptions& options)
+      : input_(input),
+        sampling_(sampling),
+        options_(options),
+        bound_task_bytes_(MaxTaskBytesOf(input.graph, sampling)),
+        next_(options.batches.begin) {}
+
+  absl::StatusOr<std::vector<uint32_t>> Run() {
+    const uint64_t num_batches = options_.batches.end - options_.batches.begin;
+    const uint64_t num_threads = std::clamp<uint64_t>(
+        num_batches, 1, std::max(options_.num_threads, 1u));
+    std::vector<TableMemory<uint32_t>> counts(num_threads);
+    FirstError error;
+    {
+      std::vector<Thread> threads;
+      for (TableMemory<uint32_t>& mine : counts) {
+        threads.emplace_back(absl::StrCat("fgnn-count-", threads.size()),
+                             [&, this] {
+                               error.Note(CountInThread(mine));
+                               if (error.any()) next_ = options_.batches.end;
+                             });
+      }
+    }
+    FGNN_RETURN_IF_ERROR(error.status());
+    std::vector<uint32_t> sum(input_.graph.num_nodes());
+    for (const TableMemory<uint32_t>& part : counts) {
+      for (size_t v = 0; v < sum.size(); ++v) sum[v] += part[v];
+    }
+    return sum;
+  }
+
+ private:
+  absl::Status CountInThread(TableMemory<uint32_t>& counts) {
+    const uint64_t num_nodes = input_.graph.num_nodes();
+    counts = AllocateTable<uint32_t>(num_nodes);
+    if (counts == nullptr) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "no memory to count ", num_nodes, " vertices in another thread"));
+    }
+    FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<Sampler> sampler,
+                          options_.factory(input_, sampling_));
+    ScratchBlock block(bound_task_bytes_);
+    for (BatchSeq seq = next_++; seq < options_.batches.end; seq = next_++) {
+      if (options_.check) FGNN_RETURN_IF_ERROR(options_.check());
+      FGNN_RETURN_IF_ERROR(block.Sample(*sampler, seq).status());
+      for (const uint32_t v : InputNodesOf(block.bytes())) ++counts[v];
+    }
+    return absl::OkStatus();
+  }
+
+  const SamplerInput& input_;
+  const SamplerOptions& sampling_;
+  const CountOptions& options_;
+  const uint64_t bound_task_bytes_;
+  std::atomic<BatchSeq> next_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<uint32_t>> CountInputNodes(
+    const SamplerInput& input, const SamplerOptions& sampling,
+    const CountOptions& options) {
+  FGNN_RETURN_IF_ERROR(Validate(input, sampling));
+  const BatchRange& batches = options.batches;
+  if (batches.begin > batches.end) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batches to count begin at ", batches.begin,
+                     " and end before that, at ", batches.end));
+  }
+  return Counter(input, sampling, options).Run();
+}
+
+}  // namespace fgnn

@@ -1,0 +1,46 @@
+// Pre-sampling (FGNN, section 6.3): batches are made for nothing but to see
+// which vertices' features they need.
+#ifndef FGNN_SAMPLER_SERVICE_PRESAMPLE_INPUT_NODE_COUNTS_H_
+#define FGNN_SAMPLER_SERVICE_PRESAMPLE_INPUT_NODE_COUNTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sampler_service/sampling/sampler.h"
+#include "shared/base/types.h"
+
+namespace fgnn {
+
+// Batches [begin, end) of a job.
+struct BatchRange {
+  BatchSeq begin = 0;
+  BatchSeq end = 0;
+};
+
+struct CountOptions {
+  BatchRange batches;
+  // The batches are spread over them. Each takes 4 bytes a vertex beside its
+  // sampler and its task.
+  uint32_t num_threads = 1;
+  SamplerFactory factory;
+  // Asked between batches, by several threads; an error ends the count. May be
+  // empty.
+  std::function<absl::Status()> check;
+};
+
+// [N] how many of these batches have v among their input nodes. Exact: the same
+// for any number of threads, and the counts of a range's parts add up to its
+// own, wherever they were made.
+// InvalidArgument: of Validate(), or the range ends before it begins.
+// ResourceExhausted: a batch would not fit into this machine's memory. Else the
+// factory's, the samplers' and check's errors.
+absl::StatusOr<std::vector<uint32_t>> CountInputNodes(
+    const SamplerInput& input, const SamplerOptions& sampling,
+    const CountOptions& options);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_PRESAMPLE_INPUT_NODE_COUNTS_H_

@@ -1,0 +1,44 @@
+// Memory for the tasks of a thread that publishes none of them.
+#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_SCRATCH_BLOCK_H_
+#define FGNN_SAMPLER_SERVICE_SAMPLING_SCRATCH_BLOCK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "sampler_service/sampling/sampler.h"
+
+namespace fgnn {
+
+// One task at a time, in memory that grows as batches need it. Thread-
+// compatible.
+class ScratchBlock {
+ public:
+  // `bound_bytes`: MaxTaskBytesOf(), beyond which it does not grow.
+  explicit ScratchBlock(uint64_t bound_bytes) : bound_bytes_(bound_bytes) {}
+
+  // Sampler::Sample() into this block, valid until the next one.
+  // ResourceExhausted: the batch does not fit into this machine's memory. Else
+  // the sampler's errors.
+  absl::StatusOr<SampledTask> Sample(Sampler& sampler, BatchSeq seq);
+
+  absl::Span<const std::byte> bytes() const { return {memory_.get(), size_}; }
+
+ private:
+  // At least twice as large, at most the bound.
+  absl::Status Grow();
+
+  struct Free {
+    void operator()(std::byte* memory) const;
+  };
+  uint64_t bound_bytes_;
+  std::unique_ptr<std::byte, Free> memory_;
+  uint64_t size_ = 0;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_SCRATCH_BLOCK_H_
