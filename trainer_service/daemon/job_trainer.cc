@@ -126,7 +126,7 @@ absl::Status JobTrainer::Train(ReadSlot slot) {
   record.copy = task->seconds.copy;
   record.wait = Seconds(std::exchange(wait_seconds_, 0));
   record.sync = Seconds(std::exchange(sync_seconds_, 0));
-  FGNN_RETURN_IF_ERROR(Extract(*task));
+  FGNN_RETURN_IF_ERROR(Extract(*task, &record));
   record.extract = Seconds(since_last_.Restart());
   FGNN_RETURN_IF_ERROR(ComputeGradient(*task, &record));
   record.train = Seconds(since_last_.Restart());
@@ -150,11 +150,19 @@ absl::Status JobTrainer::Reject(ReadSlot slot, const absl::Status& reason) {
                                           "; check the machine's memory"));
 }
 
-absl::Status JobTrainer::Extract(const TaskView& task) {
+absl::Status JobTrainer::Extract(const TaskView& task, BatchRecord* record) {
   const uint64_t columns = workplace_->features().num_columns();
   float* features = features_.Floats(task.input_nodes.size() * columns);
-  FGNN_RETURN_IF_ERROR(workplace_->features().Extract(
-      task.input_nodes, features, workplace_->team()));
+  // Ranks of another order say nothing about this cache.
+  const bool is_marked =
+      task.rank_order_version == workplace_->rank_order_version();
+  FGNN_ASSIGN_OR_RETURN(
+      const uint64_t hits,
+      workplace_->cache().Extract(
+          task.input_nodes,
+          is_marked ? task.hot_rank : absl::Span<const uint32_t>(), features,
+          workplace_->team()));
+  record->num_cache_hits = static_cast<uint32_t>(hits);
   const absl::Span<const int64_t> labels = workplace_->dataset().labels();
   labels_.clear();
   for (const GlobalId seed : task.seeds()) labels_.push_back(labels[seed]);

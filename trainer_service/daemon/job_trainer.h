@@ -86,7 +86,7 @@ class JobTrainer {
  private:
   absl::Status Train(ReadSlot slot);
   absl::Status Reject(ReadSlot slot, const absl::Status& reason);
-  absl::Status Extract(const TaskView& task);
+  absl::Status Extract(const TaskView& task, BatchRecord* record);
   absl::Status ComputeGradient(const TaskView& task, BatchRecord* record);
 
   const OwnerIndex owner_;

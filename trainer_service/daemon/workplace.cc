@@ -5,6 +5,9 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/graph/hot_order.h"
+#include "shared/telemetry/log.h"
 #include "trainer_service/features/cpu/mapped_feature_store.h"
 #include "trainer_service/nn/cpu/graph_sage.h"
 
@@ -41,6 +44,7 @@ absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
 Workplace::Workplace(Dataset dataset, int num_threads)
     : dataset_(std::move(dataset)),
       features_(MakeMappedFeatureStore(dataset_.features())),
+      cache_(features_.get()),
       team_(num_threads) {}
 
 absl::StatusOr<std::unique_ptr<Workplace>> Workplace::OpenForJob(
@@ -73,6 +77,22 @@ absl::StatusOr<std::unique_ptr<Workplace>> Workplace::OpenForModel(
   FGNN_ASSIGN_OR_RETURN(workplace->model_,
                         MakeCpuModel(options, &workplace->team_));
   return workplace;
+}
+
+absl::Status Workplace::LoadCache(uint64_t hot_order_key, uint64_t rows) {
+  const absl::StatusOr<HotOrder> order =
+      HotOrder::Open(dataset_, hot_order_key);
+  if (!order.ok()) {
+    LogWarning("no features are cached: {}", MessageOf(order.status()));
+    return absl::OkStatus();
+  }
+  FGNN_ASSIGN_OR_RETURN(
+      cache_, FeatureCache::Load(features_.get(),
+                                 order->vertices().subspan(0, rows), team_));
+  rank_order_version_ = order->version();
+  LogInfo("cached the features of {} vertices, {}", cache_.capacity(),
+          FormatBytes(cache_.bytes()));
+  return absl::OkStatus();
 }
 
 InferenceInput Workplace::ForInference(absl::Span<const float> weights,

@@ -15,6 +15,7 @@
 #include "shared/config/job_spec.h"
 #include "shared/graph/dataset.h"
 #include "trainer_service/compute/thread_team.h"
+#include "trainer_service/features/cpu/feature_cache.h"
 #include "trainer_service/features/feature_store.h"
 #include "trainer_service/infer/layer_wise.h"
 #include "trainer_service/nn/model.h"
@@ -43,9 +44,17 @@ class Workplace {
 
   const Dataset& dataset() const { return dataset_; }
   const FeatureStore& features() const { return *features_; }
+  const FeatureCache& cache() const { return cache_; }
+  // Of the hot order that the cache is laid out by; 0: nothing is cached.
+  uint32_t rank_order_version() const { return rank_order_version_; }
   ThreadTeam& team() { return team_; }
   const ThreadTeam& team() const { return team_; }
   Model& model() { return *model_; }
+
+  // Caches the features of the first `rows` vertices of the saved HotOrder of
+  // this key. Where that was lost, as derived/ may be emptied at any time, the
+  // log says so and nothing is cached. Errors of FeatureCache::Load().
+  absl::Status LoadCache(uint64_t hot_order_key, uint64_t rows);
 
   // Borrows from this and from `weights` [P].
   InferenceInput ForInference(absl::Span<const float> weights,
@@ -60,6 +69,8 @@ class Workplace {
 
   Dataset dataset_;
   std::unique_ptr<FeatureStore> features_;
+  FeatureCache cache_;  // Of features_.
+  uint32_t rank_order_version_ = 0;
   ThreadTeam team_;
   std::unique_ptr<Model> model_;
 };

@@ -65,7 +65,9 @@ class JobTrainerTest : public testing::Test {
   }
 
   uint64_t job_key() const { return segment_->options().job_key; }
-  bool Sample() { return SampleNext(&*sampler_, job_key()); }
+  bool Sample() {
+    return SampleNext(&*sampler_, job_key(), order_ ? &*order_ : nullptr);
+  }
 
   // Works and samples in turns until there is nothing left to do.
   void Drain(JobTrainer& trainer) {
@@ -107,6 +109,7 @@ class JobTrainerTest : public testing::Test {
   std::optional<GlobalQueue> scheduler_queue_;
   std::optional<GradientBoard> scheduler_board_;
   std::optional<GlobalQueue> sampler_;
+  std::optional<HotOrder> order_;  // What tasks are marked by.
 };
 
 // Until the job's last step is published.
@@ -120,6 +123,52 @@ void WorkUntilDone(JobTrainer* trainer, const GradientBoard* board) {
     FGNN_ASSERT_OK(
         trainer->WaitForWork(seen, DeadlineIn(std::chrono::milliseconds(100))));
   }
+}
+
+TEST_F(JobTrainerTest, ACacheChangesWhereFeaturesComeFromAndNothingElse) {
+  constexpr uint64_t kKey = 5;
+  constexpr uint64_t kCachedRows = 40;
+  const std::vector<float> expected = Expected();
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const Dataset dataset,
+      Dataset::Open(folder_ / "data", Validation::kShapes));
+  std::vector<GlobalId> vertices(kSmallNodes);
+  for (uint32_t v = 0; v < kSmallNodes; ++v) {
+    vertices[v] = v * 7 % kSmallNodes;
+  }
+  FGNN_ASSERT_OK(HotOrder::Save(dataset, kKey, vertices));
+  const auto hits = [&] {
+    uint64_t sum = 0;
+    for (BatchSeq seq = 7; seq < kBatches; ++seq) {
+      const std::optional<BatchRecord> record = scheduler_board_->record(seq);
+      if (!record.has_value()) ADD_FAILURE() << "batch " << seq;
+      sum += record.value_or(BatchRecord()).num_cache_hits;
+    }
+    return sum;
+  };
+  const auto train = [&](bool is_marked) {
+    StartOver();
+    const Trainer trainer = MakeTrainer(2);
+    EXPECT_THAT(trainer.workplace->LoadCache(kKey, kCachedRows), IsOk());
+    EXPECT_EQ(trainer.workplace->cache().capacity(), kCachedRows);
+    auto order = HotOrder::Open(dataset, kKey);
+    EXPECT_THAT(order, IsOk());
+    order_.reset();
+    if (is_marked) order_ = *std::move(order);
+    Drain(*trainer.trainer);
+    EXPECT_TRUE(SameBits(FinalWeights(), expected));
+  };
+  train(/*is_marked=*/true);
+  // A third is cached, and the made up tasks take their vertices evenly.
+  EXPECT_GT(hits(), 0U);
+  // Samplers that have lost the order do not mark.
+  train(/*is_marked=*/false);
+  EXPECT_EQ(hits(), 0U);
+  // So has a trainer.
+  std::filesystem::remove(HotOrder::PathOf(dataset, kKey));
+  const Trainer late = MakeTrainer(3);
+  FGNN_ASSERT_OK(late.workplace->LoadCache(kKey, kCachedRows));
+  EXPECT_EQ(late.workplace->cache().capacity(), 0U);
 }
 
 TEST_F(JobTrainerTest, WeightsAreBitIdenticalForOneTwoAndThreeTrainers) {

@@ -111,7 +111,7 @@ SegmentOptions SmallSegmentOptions(const std::string& job_id) {
 }
 
 absl::Status WriteMadeUpTask(absl::Span<std::byte> block, uint64_t job_key,
-                             BatchSeq seq) {
+                             BatchSeq seq, const HotOrder* order) {
   std::mt19937_64 random(1000 + seq);
   // The last batch of an epoch is smaller.
   uint32_t num_destinations = seq % 7 == 6 ? 3 : 8;
@@ -139,15 +139,22 @@ absl::Status WriteMadeUpTask(absl::Span<std::byte> block, uint64_t job_key,
   for (uint32_t i = 0; i < num_destinations; ++i) {
     nodes[i] = (start + 7 * i) % kSmallNodes;
   }
+  if (order != nullptr) {
+    FGNN_ASSIGN_OR_RETURN(uint32_t* const ranks,
+                          writer.AddHotRanks(order->version()));
+    for (uint32_t i = 0; i < num_destinations; ++i) {
+      ranks[i] = order->ranks()[nodes[i]];
+    }
+  }
   writer.Finish({});
   return absl::OkStatus();
 }
 
-bool SampleNext(GlobalQueue* queue, uint64_t job_key) {
+bool SampleNext(GlobalQueue* queue, uint64_t job_key, const HotOrder* order) {
   absl::StatusOr<std::optional<WriteSlot>> slot = queue->TryClaimForWriting();
   if (!slot.ok() || !slot->has_value()) return false;
   const BatchSeq seq = (*slot)->seq();
-  EXPECT_THAT(WriteMadeUpTask((*slot)->block(), job_key, seq), IsOk());
+  EXPECT_THAT(WriteMadeUpTask((*slot)->block(), job_key, seq, order), IsOk());
   EXPECT_THAT((**std::move(slot)).Publish(), IsOk());
   return true;
 }
