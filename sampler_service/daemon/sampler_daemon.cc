@@ -5,6 +5,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "sampler_service/daemon/attached_job.h"
+#include "sampler_service/daemon/job_ranking.h"
 #include "sampler_service/daemon/job_sampling.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
@@ -56,22 +57,51 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
 absl::StatusOr<SamplingProfile> SamplerDaemon::ProfileSampling(
     const JobSpec& spec, uint32_t num_batches,
     const std::function<absl::Status()>& check) {
-  const uint32_t num_threads = executor_.NumThreads(spec.sampling.threads);
-  FGNN_ASSIGN_OR_RETURN(
-      const JobSampling job,
-      OpenJobSampling(spec, {.num_threads = num_threads, .plugins = plugins_}));
-  ProfileOptions options;
-  options.num_batches = num_batches;
-  options.num_threads = num_threads;
-  options.factory = job.factory;
-  options.check = [this, &check]() -> absl::Status {
+  FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
+  return fgnn::ProfileSampling(
+      job.input(), job.options,
+      {.num_batches = num_batches,
+       .num_threads = executor_.NumThreads(spec.sampling.threads),
+       .factory = job.factory,
+       .check = WithStop(check)});
+}
+
+absl::StatusOr<uint64_t> SamplerDaemon::CountInputNodes(
+    const JobSpec& spec, const CountQuery& query,
+    const std::function<absl::Status()>& check) {
+  FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
+  return CountPart(spec, job,
+                   {.part = query.part,
+                    .num_parts = query.num_parts,
+                    .num_threads = executor_.NumThreads(spec.sampling.threads),
+                    .path = query.path,
+                    .check = WithStop(check)});
+}
+
+absl::StatusOr<SamplerCalls::RankAnswer> SamplerDaemon::RankVertices(
+    const JobSpec& spec, const std::vector<std::filesystem::path>& counts) {
+  FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
+  FGNN_ASSIGN_OR_RETURN(const HotOrderFacts facts,
+                        MakeHotOrder(spec, job, counts));
+  return RankAnswer{facts.key, facts.needs_counts};
+}
+
+absl::StatusOr<JobSampling> SamplerDaemon::OpenSampling(
+    const JobSpec& spec) const {
+  return OpenJobSampling(
+      spec, {.num_threads = executor_.NumThreads(spec.sampling.threads),
+             .plugins = plugins_});
+}
+
+std::function<absl::Status()> SamplerDaemon::WithStop(
+    const std::function<absl::Status()>& check) const {
+  return [this, &check]() -> absl::Status {
     if (stop_->stop_requested()) {
       return absl::UnavailableError(
           absl::StrCat(executor_.name(), " is stopping"));
     }
     return check();
   };
-  return fgnn::ProfileSampling(job.input(), job.options, options);
 }
 
 }  // namespace fgnn

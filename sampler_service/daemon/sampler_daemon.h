@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "sampler_service/daemon/job_sampling.h"
 #include "sampler_service/rpc/sampler_calls.h"
 #include "sampler_service/rpc/sampler_rpc.h"
 #include "shared/base/signal_waiter.h"
@@ -36,6 +38,17 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
   absl::StatusOr<SamplingProfile> ProfileSampling(
       const JobSpec& spec, uint32_t num_batches,
       const std::function<absl::Status()>& check) override;
+  absl::StatusOr<uint64_t> CountInputNodes(
+      const JobSpec& spec, const CountQuery& query,
+      const std::function<absl::Status()>& check) override;
+  absl::StatusOr<RankAnswer> RankVertices(
+      const JobSpec& spec,
+      const std::vector<std::filesystem::path>& counts) override;
+
+  absl::StatusOr<JobSampling> OpenSampling(const JobSpec& spec) const;
+  // `check`, and whether this daemon is being stopped.
+  std::function<absl::Status()> WithStop(
+      const std::function<absl::Status()>& check) const;
 
   const SignalWaiter* const stop_;
   const std::filesystem::path plugins_;  // Of the service's state folder.

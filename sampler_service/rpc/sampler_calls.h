@@ -4,7 +4,9 @@
 #define FGNN_SAMPLER_SERVICE_RPC_SAMPLER_CALLS_H_
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,6 +24,24 @@ class SamplerCalls {
   virtual absl::StatusOr<SamplingProfile> ProfileSampling(
       const JobSpec& spec, uint32_t num_batches,
       const std::function<absl::Status()>& check) = 0;
+
+  struct CountQuery {
+    uint32_t part = 0;  // In [0, num_parts).
+    uint32_t num_parts = 1;
+    std::filesystem::path path;
+  };
+  // The number of batches of the part.
+  virtual absl::StatusOr<uint64_t> CountInputNodes(
+      const JobSpec& spec, const CountQuery& query,
+      const std::function<absl::Status()>& check) = 0;
+
+  struct RankAnswer {
+    uint64_t hot_order_key = 0;
+    bool needs_counts = false;
+  };
+  virtual absl::StatusOr<RankAnswer> RankVertices(
+      const JobSpec& spec,
+      const std::vector<std::filesystem::path>& counts) = 0;
 };
 
 }  // namespace fgnn

@@ -49,6 +49,40 @@ class SamplerRpc::Impl final : public v1::SamplerService::Service {
     });
   }
 
+  grpc::Status CountInputNodes(grpc::ServerContext* context,
+                               const v1::CountInputNodesRequest* request,
+                               v1::CountInputNodesResponse* response) override {
+    return ServeCall(*context, [&]() -> absl::Status {
+      FGNN_ASSIGN_OR_RETURN(const v1::JobSpec spec,
+                            MakeEffective(request->spec(), {}));
+      FGNN_ASSIGN_OR_RETURN(
+          const uint64_t num_batches,
+          calls_->CountInputNodes(FromProto(spec),
+                                  {.part = request->part(),
+                                   .num_parts = request->num_parts(),
+                                   .path = request->path()},
+                                  [context] { return CheckCall(*context); }));
+      response->set_num_batches(num_batches);
+      return absl::OkStatus();
+    });
+  }
+
+  grpc::Status RankVertices(grpc::ServerContext* context,
+                            const v1::RankVerticesRequest* request,
+                            v1::RankVerticesResponse* response) override {
+    return ServeCall(*context, [&]() -> absl::Status {
+      FGNN_ASSIGN_OR_RETURN(const v1::JobSpec spec,
+                            MakeEffective(request->spec(), {}));
+      FGNN_ASSIGN_OR_RETURN(
+          const SamplerCalls::RankAnswer answer,
+          calls_->RankVertices(FromProto(spec), {request->counts().begin(),
+                                                 request->counts().end()}));
+      response->set_hot_order_key(answer.hot_order_key);
+      response->set_needs_counts(answer.needs_counts);
+      return absl::OkStatus();
+    });
+  }
+
  private:
   SamplerCalls* const calls_;
 };

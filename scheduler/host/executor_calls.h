@@ -35,6 +35,24 @@ struct AttachCall {
   uint64_t scheduler_generation = 0;
 };
 
+// Part of the batches that are sampled to rank the vertices.
+struct CountCall {
+  std::string spec_bytes;
+  uint32_t part = 0;  // In [0, num_parts).
+  uint32_t num_parts = 1;
+  std::filesystem::path path;  // Where the counts go.
+};
+
+struct RankCall {
+  std::string spec_bytes;
+  std::vector<std::filesystem::path> counts;  // Of all parts, or none yet.
+};
+
+struct RankedVertices {
+  uint64_t hot_order_key = 0;
+  bool needs_counts = false;  // There is no order yet: count first.
+};
+
 struct EvaluateCall {
   std::string job_id;
   std::string spec_bytes;
@@ -87,6 +105,12 @@ class ExecutorCalls {
   virtual absl::StatusOr<SamplingProfile> ProfileSampling(
       const std::string& socket, const std::string& spec_bytes,
       uint32_t num_batches, const Patience& patience) = 0;
+  virtual absl::Status CountInputNodes(const std::string& socket,
+                                       const CountCall& call,
+                                       const Patience& patience) = 0;
+  virtual absl::StatusOr<RankedVertices> RankVertices(
+      const std::string& socket, const RankCall& call,
+      const Patience& patience) = 0;
   virtual absl::StatusOr<ModelProfile> DescribeModel(
       const std::string& socket, const std::string& spec_bytes,
       const Patience& patience) = 0;

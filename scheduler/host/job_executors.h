@@ -56,6 +56,10 @@ class JobExecutors {
   absl::Status WaitUntilRegistered();
   absl::StatusOr<SamplingProfile> ProfileSampling(uint32_t num_batches);
   absl::StatusOr<ModelProfile> DescribeModel();
+  // Makes the order that the job caches by, unless one is saved with the
+  // dataset: all samplers count at once, with files in `folder`, which are
+  // gone afterwards. Returns its key.
+  absl::StatusOr<uint64_t> RankVertices(const std::filesystem::path& folder);
 
   // Makes the segment and attaches all daemons to it.
   absl::Status OpenSegment(const SegmentOptions& options);
@@ -87,6 +91,10 @@ class JobExecutors {
   Result CallAny(ExecutorRole role, bool attached,
                  const std::function<Result(const DaemonAddress&)>& call);
   absl::StatusOr<DaemonAddress> WaitForAny(ExecutorRole role, bool attached);
+  absl::StatusOr<RankedVertices> RankBy(
+      const std::vector<std::filesystem::path>& counts);
+  // One file per sampler.
+  absl::Status CountInputNodes(const std::vector<std::filesystem::path>& files);
   absl::Status MayGoOn();
   absl::Status Attach(const std::string& name);
 

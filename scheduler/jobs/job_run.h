@@ -61,6 +61,8 @@ class JobRun {
   // What the scheduler before may not have got to.
   absl::Status FinishStop();
   absl::StatusOr<SegmentOptions> Plan(const DatasetFacts& dataset);
+  // Sees to it that there is an order to cache by, if trainers cache.
+  absl::Status RankVertices();
   void ShowSize();
   absl::Status OpenFolder();
   absl::Status GoOnFrom(const ResumePoint& point);

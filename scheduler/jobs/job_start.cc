@@ -38,6 +38,7 @@ absl::Status JobRun::Prepare() {
   FGNN_ASSIGN_OR_RETURN(segment_, Plan(dataset_));
   ShowSize();
   FGNN_RETURN_IF_ERROR(OpenFolder());
+  FGNN_RETURN_IF_ERROR(RankVertices());
   EnterPhase("attaching daemons");
   FGNN_RETURN_IF_ERROR(executors_.OpenSegment(segment_));
   if (segment_.first_version > 0) {
@@ -154,6 +155,18 @@ absl::StatusOr<SegmentOptions> JobRun::Plan(const DatasetFacts& dataset) {
           plan.segment.batches_per_step, plan.segment.num_parameters,
           FormatBytes(plan.total_bytes), DescribeMemory(plan));
   return plan.segment;
+}
+
+absl::Status JobRun::RankVertices() {
+  if (segment_.cache_rows == 0) return absl::OkStatus();
+  EnterPhase("pre-sampling");
+  const Stopwatch watch;
+  const absl::StatusOr<uint64_t> key = executors_.RankVertices(job_.run_dir);
+  if (!key.ok()) return Annotate(key.status(), "cache.policy");
+  segment_.hot_order_key = *key;
+  LogInfo("job {}: each trainer caches {} vertices by {}, ranked in {:.1f} s",
+          job_.id, segment_.cache_rows, spec_.cache.policy, watch.Seconds());
+  return absl::OkStatus();
 }
 
 void JobRun::ShowSize() {

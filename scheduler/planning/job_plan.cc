@@ -1,6 +1,7 @@
 #include "scheduler/planning/job_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,7 @@ namespace {
 // trainer's are libtorch's.
 constexpr uint64_t kSamplerProgramBytes = uint64_t{24} << 20;
 constexpr uint64_t kTrainerProgramBytes = uint64_t{160} << 20;
+constexpr uint64_t kTaskArrayPadding = 64;
 constexpr uint32_t kUsualSlots = 8;
 constexpr uint32_t kMaxSlots = 4096;
 
@@ -43,6 +45,15 @@ uint32_t WantedSlots(const JobSpec& spec, uint64_t batches_per_epoch) {
       {wanted, std::max<uint64_t>(2 * batches_per_epoch, 1), kMaxSlots}));
 }
 
+// Rows that each trainer caches.
+uint64_t CacheRows(const PlanInput& input) {
+  const CacheSpec& cache = input.spec.cache;
+  // Mapped features that fit into memory are there already.
+  const double share = cache.policy == "none" ? 0 : cache.capacity.value_or(0);
+  return static_cast<uint64_t>(
+      std::floor(share * static_cast<double>(input.dataset.num_nodes)));
+}
+
 SegmentOptions PlanSegment(const PlanInput& input) {
   const JobSpec& spec = input.spec;
   const SamplingProfile& sampling = input.sampling;
@@ -56,8 +67,16 @@ SegmentOptions PlanSegment(const PlanInput& input) {
   segment.optimizer_floats_per_parameter =
       input.model.optimizer_floats_per_parameter;
   segment.num_slots = WantedSlots(spec, segment.batches_per_epoch);
+  segment.cache_rows = CacheRows(input);
+  // Tasks were measured without hot ranks.
+  const uint64_t rank_bytes =
+      segment.cache_rows == 0
+          ? 0
+          : MultiplyCapped(sampling.max_input_nodes, sizeof(uint32_t)) +
+                kTaskArrayPadding;
   const uint64_t measured =
-      std::max<uint64_t>(sampling.max_task_bytes, sizeof(TaskHeader));
+      AddCapped(std::max<uint64_t>(sampling.max_task_bytes, sizeof(TaskHeader)),
+                rank_bytes);
   const uint64_t bound = std::max(sampling.bound_task_bytes, measured);
   segment.slot_bytes = std::min(AddCapped(measured, measured / 4), bound);
   if (segment.slot_bytes < bound) {
@@ -128,6 +147,14 @@ JobPlan PlanWith(const PlanInput& input, const SegmentOptions& segment) {
       {Counted(spec.trainers, "trainer"),
        MultiplyCapped(spec.trainers,
                       AddCapped(BatchBytes(input), kTrainerProgramBytes))}};
+  if (segment.cache_rows > 0) {
+    plan.memory.push_back(
+        {absl::StrCat(Counted(spec.trainers, "cache"), " of ",
+                      segment.cache_rows, " rows"),
+         MultiplyCapped(spec.trainers,
+                        MultiplyCapped(segment.cache_rows,
+                                       input.dataset.feature_row_bytes))});
+  }
   if (const uint64_t bytes = EvaluationBytes(input); bytes > 0) {
     plan.memory.push_back({"evaluation", bytes});
   }
@@ -148,7 +175,8 @@ absl::Status Refuse(const JobPlan& plan, uint64_t have_bytes, bool by_limit) {
       by_limit ? "limits.memory: " : "memory: ", "the job needs ",
       FormatBytes(plan.total_bytes), " (", DescribeMemory(plan), "), ",
       FormatBytes(have_bytes), by_limit ? " allowed" : " available",
-      "; lower sampling.batch_size, sampling.fanouts or model.hidden",
+      "; lower sampling.batch_size, sampling.fanouts, model.hidden",
+      plan.segment.cache_rows > 0 ? " or cache.capacity" : "",
       by_limit ? ", or raise limits.memory" : ""));
 }
 

@@ -35,6 +35,7 @@ struct DatasetShape {
   uint64_t num_nodes = 0;
   uint64_t num_train = 0;
   uint64_t feature_columns = 0;
+  uint64_t feature_row_bytes = 0;  // As they are stored.
   uint32_t num_classes = 0;
 };
 

@@ -124,6 +124,35 @@ absl::StatusOr<SamplingProfile> GrpcExecutorCalls::ProfileSampling(
                          .workspace_bytes = response.workspace_bytes()};
 }
 
+absl::Status GrpcExecutorCalls::CountInputNodes(const std::string& socket,
+                                                const CountCall& call,
+                                                const Patience& patience) {
+  v1::CountInputNodesRequest request;
+  FGNN_RETURN_IF_ERROR(ParseSpec(call.spec_bytes, request.mutable_spec()));
+  request.set_part(call.part);
+  request.set_num_parts(call.num_parts);
+  request.set_path(call.path.string());
+  v1::CountInputNodesResponse response;
+  return Call<v1::SamplerService>(
+      socket, patience, &v1::SamplerService::Stub::AsyncCountInputNodes,
+      request, &response);
+}
+
+absl::StatusOr<RankedVertices> GrpcExecutorCalls::RankVertices(
+    const std::string& socket, const RankCall& call, const Patience& patience) {
+  v1::RankVerticesRequest request;
+  FGNN_RETURN_IF_ERROR(ParseSpec(call.spec_bytes, request.mutable_spec()));
+  for (const std::filesystem::path& path : call.counts) {
+    request.add_counts(path.string());
+  }
+  v1::RankVerticesResponse response;
+  FGNN_RETURN_IF_ERROR(Call<v1::SamplerService>(
+      socket, patience, &v1::SamplerService::Stub::AsyncRankVertices, request,
+      &response));
+  return RankedVertices{.hot_order_key = response.hot_order_key(),
+                        .needs_counts = response.needs_counts()};
+}
+
 absl::StatusOr<ModelProfile> GrpcExecutorCalls::DescribeModel(
     const std::string& socket, const std::string& spec_bytes,
     const Patience& patience) {

@@ -23,6 +23,11 @@ class GrpcExecutorCalls final : public ExecutorCalls {
   absl::StatusOr<SamplingProfile> ProfileSampling(
       const std::string& socket, const std::string& spec_bytes,
       uint32_t num_batches, const Patience& patience) override;
+  absl::Status CountInputNodes(const std::string& socket, const CountCall& call,
+                               const Patience& patience) override;
+  absl::StatusOr<RankedVertices> RankVertices(
+      const std::string& socket, const RankCall& call,
+      const Patience& patience) override;
   absl::StatusOr<ModelProfile> DescribeModel(const std::string& socket,
                                              const std::string& spec_bytes,
                                              const Patience& patience) override;

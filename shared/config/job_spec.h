@@ -51,7 +51,8 @@ struct TrainingSpec {
 
 struct CacheSpec {
   std::string policy;
-  std::string capacity;
+  std::optional<double> capacity;  // Share of the vertices; nullopt: "auto".
+  uint32_t epochs = 1;             // That are pre-sampled.
 };
 
 struct LimitsSpec {

@@ -201,11 +201,17 @@ absl::StatusOr<std::optional<uint64_t>> MemoryLimit(const v1::JobSpec& spec) {
   return *bytes;
 }
 
+// The share; nullopt: auto, or no number.
+std::optional<double> CapacityOf(const v1::CacheSpec& cache) {
+  double share = 0;
+  if (!absl::SimpleAtod(cache.capacity(), &share)) return std::nullopt;
+  return share;
+}
+
 absl::Status CheckCapacity(const v1::JobSpec& spec) {
   const std::string& text = spec.cache().capacity();
-  double share = 0;
-  if (text == kAuto) return absl::OkStatus();
-  if (absl::SimpleAtod(text, &share) && share >= 0 && share <= 1) {
+  const std::optional<double> share = CapacityOf(spec.cache());
+  if (text == kAuto || (share.has_value() && *share >= 0 && *share <= 1)) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -298,7 +304,8 @@ JobSpec FromProto(const v1::JobSpec& from) {
                  training.checkpoint_steps(),
                  training.keep_checkpoints(),
                  training.threads()};
-  to.cache = {from.cache().policy(), from.cache().capacity()};
+  to.cache = {from.cache().policy(), CapacityOf(from.cache()),
+              from.cache().epochs()};
   to.devices = {from.devices().begin(), from.devices().end()};
   to.samplers = from.samplers();
   to.trainers = from.trainers();

@@ -22,6 +22,7 @@
 #include "scheduler/jobs/job_run.h"
 #include "scheduler/jobs/job_runner.h"
 #include "shared/base/file.h"
+#include "shared/base/hash.h"
 #include "shared/queue/segment_layout.h"
 #include "shared/telemetry/process.h"
 #include "tests/fakes/status_matchers.h"
@@ -49,6 +50,10 @@ class ScriptedCalls final : public ExecutorCalls {
                       const Patience& /*patience*/) override {
     const auto segment = host_->SegmentFor(::getpid(), call.job_id);
     if (!segment.ok()) return segment.status();
+    const auto plan =
+        Segment::Attach(UniqueFd(::dup(*segment)), HashString(call.job_id));
+    if (!plan.ok()) return plan.status();
+    plans[socket] = (*plan)->options();
     return daemons_.at(socket)->Attach(UniqueFd(::dup(*segment)), call.job_id,
                                        call.owner);
   }
@@ -66,6 +71,29 @@ class ScriptedCalls final : public ExecutorCalls {
       uint32_t num_batches, const Patience& /*patience*/) override {
     profiled_batches = num_batches;
     return SamplingProfile{.max_task_bytes = 4096, .bound_task_bytes = 8192};
+  }
+  absl::Status CountInputNodes(const std::string& socket, const CountCall& call,
+                               const Patience& /*patience*/) override {
+    const std::lock_guard<std::mutex> lock(counted_mutex);
+    if (!lost_counts.empty()) {
+      const absl::Status answer = lost_counts.front();
+      lost_counts.pop_front();
+      return answer;
+    }
+    counted.push_back(call);
+    std::ofstream(call.path) << socket;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<RankedVertices> RankVertices(
+      const std::string& /*socket*/, const RankCall& call,
+      const Patience& /*patience*/) override {
+    for (const fs::path& path : call.counts) {
+      EXPECT_TRUE(fs::exists(path)) << path;
+    }
+    ranked.push_back(call);
+    return RankedVertices{
+        .hot_order_key = 77,
+        .needs_counts = !order_is_saved && call.counts.empty()};
   }
   absl::StatusOr<ModelProfile> DescribeModel(
       const std::string& /*socket*/, const std::string& /*spec_bytes*/,
@@ -141,6 +169,12 @@ class ScriptedCalls final : public ExecutorCalls {
   std::vector<std::string> loaded;
   std::map<fs::path, CheckpointProfile> checkpoints;  // Those that are sound.
   uint32_t profiled_batches = 0;
+  std::map<std::string, SegmentOptions> plans;  // As daemons attached to them.
+  bool order_is_saved = false;
+  std::vector<RankCall> ranked;
+  std::mutex counted_mutex;  // All samplers count at once.
+  std::vector<CountCall> counted;
+  std::deque<absl::Status> lost_counts;  // The first answers; then OK.
 
  private:
   std::map<std::string, std::unique_ptr<FakeExecutor>> daemons_;

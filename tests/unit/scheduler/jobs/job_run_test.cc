@@ -45,6 +45,45 @@ TEST_F(JobRunTest, EveryBatchOfEveryEpochIsTrainedOnceAndRecorded) {
   EXPECT_EQ(job.progress.batches_committed, 20U);
 }
 
+TEST_F(JobRunTest, CountsBeforeItRanksUnlessAnOrderIsSaved) {
+  spec_.cache = {.policy = "presc", .capacity = 0.5};
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  // As if the sampler had died on the way.
+  calls_.lost_counts = {absl::UnavailableError("gone")};
+  Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  ASSERT_EQ(calls_.counted.size(), 1U);
+  EXPECT_EQ(calls_.counted[0].part, 0U);
+  EXPECT_EQ(calls_.counted[0].num_parts, 1U);
+  ASSERT_EQ(calls_.ranked.size(), 2U);
+  EXPECT_TRUE(calls_.ranked[0].counts.empty());
+  EXPECT_EQ(calls_.ranked[1].counts,
+            std::vector<fs::path>{calls_.counted[0].path});
+  EXPECT_FALSE(fs::exists(calls_.counted[0].path));
+  for (const char* name : {"sampler.0", "trainer.0"}) {
+    EXPECT_EQ(calls_.plans[name].hot_order_key, 77U);
+    EXPECT_EQ(calls_.plans[name].cache_rows, 20U);  // Of 40 vertices.
+  }
+
+  calls_.order_is_saved = true;
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_EQ(calls_.counted.size(), 1U);
+  EXPECT_EQ(calls_.ranked.size(), 3U);
+}
+
+TEST_F(JobRunTest, FailsWhereVerticesCannotBeRanked) {
+  spec_.cache = {.policy = "presc", .capacity = 0.5};
+  calls_.lost_counts = {absl::PermissionDeniedError("derived: no")};
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error,
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       testing::AllOf(testing::HasSubstr("cache.policy"),
+                                      testing::HasSubstr("derived: no"))));
+}
+
 TEST_F(JobRunTest, TheBestEpochIsKeptAndTested) {
   spec_.training.keep_checkpoints = 1;
   calls_.evaluations = {1, 3, 3, 2, 4};

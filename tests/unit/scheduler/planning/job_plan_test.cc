@@ -87,6 +87,30 @@ TEST(PlanJobTest, SlotsThatWereAskedForAreTaken) {
   EXPECT_EQ(plan.segment.num_slots, 33U);
 }
 
+TEST(PlanJobTest, CachesAreSharesOfTheVerticesAndTakeMemory) {
+  PlanInput input = SomeInput();
+  input.dataset.num_nodes = 1000001;
+  input.dataset.feature_row_bytes = 200;
+  input.spec.trainers = 2;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan without, PlanJob(input));
+  EXPECT_EQ(without.segment.cache_rows, 0U);
+  EXPECT_THAT(DescribeMemory(without), Not(HasSubstr("cache")));
+  input.spec.cache = {.policy = "presc", .capacity = 0.25};
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan with, PlanJob(input));
+  EXPECT_EQ(with.segment.cache_rows, 250000U);
+  EXPECT_THAT(DescribeMemory(with), HasSubstr("2 caches of 250000 rows"));
+  // A slot has room for a hot rank of every input node.
+  EXPECT_GE(with.segment.slot_bytes,
+            without.segment.slot_bytes + 4 * input.sampling.max_input_nodes);
+  EXPECT_GE(with.total_bytes, without.total_bytes + 2 * 250000 * 200);
+  input.spec.limits.memory_bytes = without.total_bytes;
+  EXPECT_THAT(PlanJob(input), StatusIs(absl::StatusCode::kResourceExhausted,
+                                       HasSubstr("cache.capacity")));
+  input.spec.cache.policy = "none";
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan none, PlanJob(input));
+  EXPECT_EQ(none.segment.cache_rows, 0U);
+}
+
 TEST(PlanJobTest, LittleMemoryMeansFewerSlots) {
   PlanInput input = SomeInput();
   input.spec.training.batches_per_step = 16;

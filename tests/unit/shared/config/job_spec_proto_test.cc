@@ -160,7 +160,7 @@ TEST(ParseJobYamlTest, SaysInOneLineWhatWasWrittenInTwo) {
 TEST(ParseJobYamlTest, NamesTheChoices) {
   EXPECT_EQ(ErrorIn("cache: {policy: degre}"),
             "job.yaml:2: cache.policy: 'degre' is not known; did you mean "
-            "'degree'? choose from: presc, degree, random, none");
+            "'degree'? choose from: presc, optimal, degree, random, none");
 }
 
 TEST(MakeEffectiveTest, FillsInEveryDefault) {
@@ -176,7 +176,8 @@ TEST(MakeEffectiveTest, FillsInEveryDefault) {
   EXPECT_EQ(spec.training.learning_rate, 0.003);
   EXPECT_EQ(spec.training.batches_per_step, 2U);  // One per device.
   EXPECT_EQ(spec.training.keep_checkpoints, 2U);
-  EXPECT_EQ(spec.cache.capacity, "auto");
+  EXPECT_EQ(spec.cache.capacity, std::nullopt);
+  EXPECT_EQ(spec.cache.epochs, 1U);
   EXPECT_THAT(spec.devices, ElementsAre("cpu:0", "cpu:1"));
   EXPECT_EQ(spec.limits.memory_bytes, std::nullopt);
   EXPECT_EQ(spec.limits.restarts, 5U);

@@ -90,7 +90,7 @@ JobSpec SmallJob(const std::filesystem::path& dataset) {
   spec.training.sync = "steps";
   spec.training.precision = "f32";
   spec.cache.policy = "none";
-  spec.cache.capacity = "auto";
+  spec.cache.capacity = std::nullopt;
   spec.devices = {"cpu:0"};
   return spec;
 }

@@ -1,0 +1,77 @@
+"""What trainers cache changes where features come from, and nothing else."""
+
+import json
+
+import harness
+
+JOB = {'training.batches_per_step': 2, 'training.epochs': 2,
+       'training.evaluate_every': 0}
+
+
+def hit_rates(run_dir):
+    lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
+    return [json.loads(line)['cache_hit_rate'] for line in lines]
+
+
+class CacheTest(harness.ServiceTest):
+
+    def orders(self):
+        """The saved orders, by name."""
+        return {path.name: path.read_bytes() for path in
+                (self.service.dataset / 'derived').glob('hot-*')}
+
+    def run_cached(self, policy, capacity=0.1, **settings):
+        run_dir = self.service.run(
+            {**JOB, 'cache.policy': policy, 'cache.capacity': capacity,
+             **settings}, '--digest')
+        self.assertEqual(list(run_dir.glob('*.u32')), [], 'counts left behind')
+        return run_dir
+
+    def test_no_policy_changes_a_batch_or_a_weight(self):
+        plain = self.run_cached('none')
+        self.assertEqual(hit_rates(plain), [0, 0])
+        self.assertEqual(self.orders(), {})
+        weights = harness.last_weights(plain)
+        rates = {}
+        for policy in ('presc', 'optimal', 'degree', 'random'):
+            run_dir = self.run_cached(policy, trainers=2)
+            self.assertEqual((run_dir / 'batches.crc').read_bytes(),
+                             (plain / 'batches.crc').read_bytes(), policy)
+            self.assertTrue(harness.last_weights(run_dir) == weights, policy)
+            rates[policy] = sum(hit_rates(run_dir))
+        self.assertEqual(len(self.orders()), 4)
+        # The very epochs are ranked best by themselves, and chance hits as many
+        # of a hundred vertices as it caches.
+        self.assertEqual(max(rates, key=rates.get), 'optimal')
+        self.assertEqual(min(rates, key=rates.get), 'random')
+        self.assertLess(abs(rates['random'] / 2 - 0.1), 0.05)
+
+    def test_a_whole_cache_is_always_hit(self):
+        self.assertEqual(hit_rates(self.run_cached('degree', 1)), [1, 1])
+
+    def test_who_counts_plays_no_part_and_nobody_counts_twice(self):
+        expected = None
+        for samplers, threads in ((1, 1), (2, 1), (3, 2)):
+            for order in (self.service.dataset / 'derived').glob('hot-*'):
+                order.unlink()
+            for seed in (1, 2):
+                self.run_cached('presc', samplers=samplers,
+                                **{'sampling.threads': threads,
+                                   'training.seed': seed})
+                expected = expected or self.orders()
+                self.assertEqual(len(expected), 1)
+                self.assertTrue(self.orders() == expected,
+                                f'{samplers} samplers of {threads} threads')
+
+    def test_a_damaged_order_is_made_again(self):
+        self.run_cached('presc')
+        expected = self.orders()
+        (name, order), = expected.items()
+        path = self.service.dataset / 'derived' / name
+        path.write_bytes(order[:-1])
+        self.run_cached('presc')
+        self.assertTrue(self.orders() == expected)
+
+
+if __name__ == '__main__':
+    harness.main()
