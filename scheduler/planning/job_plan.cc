@@ -106,7 +106,9 @@ uint64_t LayerVertices(const PlanInput& input, uint32_t hops) {
 uint64_t BatchBytes(const PlanInput& input) {
   const JobSpec& spec = input.spec;
   const uint64_t columns = input.dataset.feature_columns;
-  uint64_t bytes = MultiplyCapped(input.sampling.max_input_nodes, columns * 4);
+  uint64_t bytes = MultiplyCapped(
+      MultiplyCapped(input.sampling.max_input_nodes, columns * 4),
+      uint64_t{1} + spec.features.ahead);
   const uint32_t layers = std::min<uint32_t>(
       spec.model.layers, static_cast<uint32_t>(spec.sampling.fanouts.size()));
   for (uint32_t layer = 0; layer < layers; ++layer) {

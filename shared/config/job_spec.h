@@ -55,6 +55,10 @@ struct CacheSpec {
   uint32_t epochs = 1;             // That are pre-sampled.
 };
 
+struct FeaturesSpec {
+  uint32_t ahead = 1;  // Batches extracted while another is trained.
+};
+
 struct LimitsSpec {
   std::optional<uint64_t> memory_bytes;  // nullopt: what the machine has.
   uint32_t restarts = 5;
@@ -71,6 +75,7 @@ struct JobSpec {
   uint32_t trainers = 1;
   uint32_t queue_slots = 0;  // 0: planned.
   LimitsSpec limits;
+  FeaturesSpec features;
 };
 
 }  // namespace fgnn

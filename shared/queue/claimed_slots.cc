@@ -72,6 +72,7 @@ ReadSlot::ReadSlot(ReadSlot&& other) noexcept
     : queue_(std::exchange(other.queue_, nullptr)),
       seq_(other.seq_),
       block_(other.block_),
+      in_overflow_(other.in_overflow_),
       sampler_(other.sampler_) {}
 
 ReadSlot& ReadSlot::operator=(ReadSlot&& other) noexcept {
@@ -80,6 +81,7 @@ ReadSlot& ReadSlot::operator=(ReadSlot&& other) noexcept {
   queue_ = std::exchange(other.queue_, nullptr);
   seq_ = other.seq_;
   block_ = other.block_;
+  in_overflow_ = other.in_overflow_;
   sampler_ = other.sampler_;
   return *this;
 }

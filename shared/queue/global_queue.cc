@@ -94,7 +94,7 @@ absl::StatusOr<std::optional<ReadSlot>> GlobalQueue::TryClaimForReading(
         ReadSlot(this, *seq,
                  overflows ? regions.overflow_block(*place.overflow_block)
                            : regions.slot_block(*seq),
-                 place.sampler));
+                 overflows, place.sampler));
   }
 }
 

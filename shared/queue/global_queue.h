@@ -92,6 +92,8 @@ class ReadSlot {
   // The bytes of the block that the slot names, unchecked: give it to
   // ReadTask() and compare the task's seq with this one's.
   absl::Span<const std::byte> block() const { return block_; }
+  // Whether that is a sampler's overflow block.
+  bool in_overflow() const { return in_overflow_; }
   // Who sampled it.
   OwnerIndex sampler() const { return sampler_; }
   // The batch's result is safe elsewhere: frees the slot for seq + num_slots.
@@ -103,12 +105,17 @@ class ReadSlot {
  private:
   friend class GlobalQueue;
   ReadSlot(GlobalQueue* queue, BatchSeq seq, absl::Span<const std::byte> block,
-           OwnerIndex sampler)
-      : queue_(queue), seq_(seq), block_(block), sampler_(sampler) {}
+           bool in_overflow, OwnerIndex sampler)
+      : queue_(queue),
+        seq_(seq),
+        block_(block),
+        in_overflow_(in_overflow),
+        sampler_(sampler) {}
   void Abandon();
   GlobalQueue* queue_;
   BatchSeq seq_;
   absl::Span<const std::byte> block_;
+  bool in_overflow_;
   OwnerIndex sampler_;
 };
 

@@ -7,15 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
-#include "shared/telemetry/log.h"
 #include "trainer_service/sync/optimizer_step.h"
 
 namespace fgnn {
 namespace {
 
-// A sampler makes the same bytes again. If they arrive damaged so often, it is
-// the machine.
-constexpr int kMostRejections = 3;
 constexpr int kMostCopies = 5;
 
 AdamOptions AdamOf(const TrainingSpec& spec) {
@@ -52,8 +48,11 @@ JobTrainer::JobTrainer(const JobSpec& spec, Workplace* workplace,
       adam_(AdamOf(spec.training)),
       workplace_(workplace),
       segment_(segment),
-      queue_(segment, owner),
-      board_(segment, owner) {}
+      board_(segment, owner),
+      source_({.owner = owner,
+               .ahead = spec.features.ahead,
+               .num_trainers = std::max(spec.trainers, 1u)},
+              workplace, segment) {}
 
 absl::StatusOr<bool> JobTrainer::DoNext() {
   wait_seconds_ += since_last_.Restart();
@@ -69,13 +68,14 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
   }
   const std::optional<uint64_t> version = board_.version();
   if (!version.has_value() || *version >= board_.training_limit()) return false;
-  // From the first batch on: a slot whose trainer died between marking it done
-  // and freeing it may belong to a step that is long committed.
-  const BatchSeq end = BatchesOf(segment_->options(), *version).last_batch;
-  FGNN_ASSIGN_OR_RETURN(std::optional<ReadSlot> slot,
-                        queue_.TryClaimForReading(0, end));
-  if (!slot.has_value()) return false;
-  FGNN_RETURN_IF_ERROR(Train(*std::move(slot)));
+  FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
+                        source_.Next(*version));
+  if (!batch.has_value()) return false;
+  // The time in which this trainer had nothing to train; what was extracted
+  // here, and not ahead, is none of it.
+  wait_seconds_ += std::max(
+      0.0, since_last_.Restart() - (batch->was_ahead ? 0 : batch->seconds));
+  FGNN_RETURN_IF_ERROR(Train(*std::move(batch)));
   return true;
 }
 
@@ -103,80 +103,46 @@ absl::Status JobTrainer::PublishFirst(const FirstWeights& first) {
   return (*std::move(lease)).Publish();
 }
 
-absl::Status JobTrainer::Train(ReadSlot slot) {
-  const BatchSeq seq = slot.seq();
-  if (board_.IsDone(seq)) return std::move(slot).Release();
-  // While this slot is held and not done, its step stays open.
-  const absl::StatusOr<TaskView> task = ReadTask(slot.block(), job_key_);
-  if (!task.ok()) return Reject(std::move(slot), task.status());
-  if (task->seq != seq) {
-    return Reject(std::move(slot), absl::DataLossError(absl::StrCat(
-                                       "the block holds batch ", task->seq)));
-  }
+absl::Status JobTrainer::Train(ExtractedBatch batch) {
+  const TaskView& task = batch.task;
   BatchRecord record;
-  record.sampler = slot.sampler();
+  record.sampler = batch.slot.sampler();
   record.trainer = owner_;
-  record.digest = task->digest;
-  record.num_seeds = task->num_seeds;
-  record.num_edges = task->num_edges();
-  record.num_input_nodes = static_cast<uint32_t>(task->input_nodes.size());
-  record.sample = task->seconds.sample;
-  record.id_map = task->seconds.id_map;
-  record.mark = task->seconds.mark;
-  record.copy = task->seconds.copy;
+  record.digest = task.digest;
+  record.num_seeds = task.num_seeds;
+  record.num_edges = task.num_edges();
+  record.num_input_nodes = static_cast<uint32_t>(task.input_nodes.size());
+  record.num_cache_hits = static_cast<uint32_t>(batch.num_cache_hits);
+  record.sample = task.seconds.sample;
+  record.id_map = task.seconds.id_map;
+  record.mark = task.seconds.mark;
+  record.copy = task.seconds.copy;
   record.wait = Seconds(std::exchange(wait_seconds_, 0));
   record.sync = Seconds(std::exchange(sync_seconds_, 0));
-  FGNN_RETURN_IF_ERROR(Extract(*task, &record));
-  record.extract = Seconds(since_last_.Restart());
-  FGNN_RETURN_IF_ERROR(ComputeGradient(*task, &record));
+  record.extract = Seconds(batch.seconds);
+  const absl::Span<const int64_t> labels = workplace_->dataset().labels();
+  labels_.clear();
+  for (const GlobalId seed : task.seeds()) labels_.push_back(labels[seed]);
+  FGNN_RETURN_IF_ERROR(ComputeGradient(&batch, &record));
   record.train = Seconds(since_last_.Restart());
-  FGNN_RETURN_IF_ERROR(board_.MarkDone(seq, record));
-  rejections_.erase(rejections_.begin(), rejections_.upper_bound(seq));
+  FGNN_RETURN_IF_ERROR(board_.MarkDone(task.seq, record));
   batches_.fetch_add(1, std::memory_order_relaxed);
-  const absl::Status released = std::move(slot).Release();
+  const absl::Status released = std::move(batch.slot).Release();
+  source_.GiveBack(std::move(batch.features));
   sync_seconds_ += since_last_.Restart();
   return released;
 }
 
-absl::Status JobTrainer::Reject(ReadSlot slot, const absl::Status& reason) {
-  const BatchSeq seq = slot.seq();
-  const int times = ++rejections_[seq];
-  LogWarning("batch {} is damaged and will be sampled again: {}", seq,
-             MessageOf(reason));
-  FGNN_RETURN_IF_ERROR(std::move(slot).Reject());
-  if (times < kMostRejections) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("batch ", seq, " arrived damaged ",
-                                          times, " times: ", MessageOf(reason),
-                                          "; check the machine's memory"));
-}
-
-absl::Status JobTrainer::Extract(const TaskView& task, BatchRecord* record) {
-  const uint64_t columns = workplace_->features().num_columns();
-  float* features = features_.Floats(task.input_nodes.size() * columns);
-  // Ranks of another order say nothing about this cache.
-  const bool is_marked =
-      task.rank_order_version == workplace_->rank_order_version();
-  FGNN_ASSIGN_OR_RETURN(
-      const uint64_t hits,
-      workplace_->cache().Extract(
-          task.input_nodes,
-          is_marked ? task.hot_rank : absl::Span<const uint32_t>(), features,
-          workplace_->team()));
-  record->num_cache_hits = static_cast<uint32_t>(hits);
-  const absl::Span<const int64_t> labels = workplace_->dataset().labels();
-  labels_.clear();
-  for (const GlobalId seed : task.seeds()) labels_.push_back(labels[seed]);
-  return absl::OkStatus();
-}
-
-absl::Status JobTrainer::ComputeGradient(const TaskView& task,
+absl::Status JobTrainer::ComputeGradient(ExtractedBatch* extracted,
                                          BatchRecord* record) {
+  const TaskView& task = extracted->task;
   const BatchSeq seq = task.seq;
   TrainingBatch batch;
   batch.task = &task;
   const uint64_t num_floats =
       task.input_nodes.size() * workplace_->features().num_columns();
-  batch.features = absl::MakeSpan(features_.Floats(num_floats), num_floats);
+  batch.features =
+      absl::MakeSpan(extracted->features.Floats(num_floats), num_floats);
   batch.labels = labels_;
   batch.seed = seed_;
   batch.epoch = seq / batches_per_epoch_;

@@ -1,13 +1,12 @@
 // The trainer's part of a mini-batch's way, one piece of work at a time:
 //
 //   lease ──▶ initial weights, or sum in batch order ▶ Adam ▶ publish t + 1
-//   claim(seq) ▶ check ▶ extract features ▶ gradient ▶ board ▶ free the slot
+//   batch with its features (BatchSource) ▶ gradient ▶ board ▶ free the slot
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_JOB_TRAINER_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_JOB_TRAINER_H_
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -16,10 +15,10 @@
 #include "shared/base/clock.h"
 #include "shared/config/job_spec.h"
 #include "shared/minibatch/task.h"
-#include "shared/queue/global_queue.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment.h"
 #include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/daemon/batch_source.h"
 #include "trainer_service/daemon/workplace.h"
 #include "trainer_service/sync/adam.h"
 
@@ -80,14 +79,15 @@ class JobTrainer {
   // faster than this could copy; close training first. Any thread.
   absl::StatusOr<Snapshot> CopyNewest(bool with_optimizer_state) const;
 
+  // See BatchSource::turns(). Any thread.
+  uint64_t turns_ahead() const { return source_.turns(); }
+
   // Batches done by this trainer. Any thread.
   uint64_t batches() const { return batches_.load(std::memory_order_relaxed); }
 
  private:
-  absl::Status Train(ReadSlot slot);
-  absl::Status Reject(ReadSlot slot, const absl::Status& reason);
-  absl::Status Extract(const TaskView& task, BatchRecord* record);
-  absl::Status ComputeGradient(const TaskView& task, BatchRecord* record);
+  absl::Status Train(ExtractedBatch batch);
+  absl::Status ComputeGradient(ExtractedBatch* batch, BatchRecord* record);
 
   const OwnerIndex owner_;
   const uint64_t job_key_;
@@ -96,15 +96,13 @@ class JobTrainer {
   const AdamOptions adam_;
   Workplace* const workplace_;
   Segment* const segment_;
-  GlobalQueue queue_;
   GradientBoard board_;
+  BatchSource source_;
 
-  AlignedBuffer features_;  // [num_input_nodes, F]
   std::vector<int64_t> labels_;
   Stopwatch since_last_;     // The end of the last piece of work.
   double sync_seconds_ = 0;  // Of steps since the last batch.
   double wait_seconds_ = 0;  // Since the last batch.
-  std::map<BatchSeq, int> rejections_;
   std::atomic<uint64_t> batches_ = 0;
 };
 

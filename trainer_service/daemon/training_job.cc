@@ -77,8 +77,9 @@ void TrainingJob::Stop() {
 }
 
 uint64_t TrainingJob::turns() const {
-  return loop_turns_.load(std::memory_order_relaxed) +
-         workplace_->team().tasks_begun();
+  return std::min(loop_turns_.load(std::memory_order_relaxed) +
+                      workplace_->team().tasks_begun(),
+                  trainer_.turns_ahead());
 }
 
 void TrainingJob::Run() {

@@ -51,15 +51,16 @@ class JobTrainerTest : public testing::Test {
     scheduler_board_->OpenForTraining(kSteps);
   }
 
-  Trainer MakeTrainer(OwnerIndex owner, int threads = 1) {
+  Trainer MakeTrainer(OwnerIndex owner, int threads = 1, uint32_t ahead = 0) {
+    JobSpec spec = SmallJob(folder_ / "data");
+    spec.features.ahead = ahead;
     Trainer made;
     auto workplace = Workplace::OpenForJob(SmallJob(folder_ / "data"), threads);
     EXPECT_THAT(workplace, IsOk());
     made.workplace = *std::move(workplace);
     EXPECT_THAT(JobTrainer::CheckSegment(*segment_, made.workplace->model()),
                 IsOk());
-    made.trainer = std::make_unique<JobTrainer>(SmallJob(folder_ / "data"),
-                                                made.workplace.get(),
+    made.trainer = std::make_unique<JobTrainer>(spec, made.workplace.get(),
                                                 segment_.get(), owner);
     return made;
   }
@@ -178,9 +179,9 @@ TEST_F(JobTrainerTest, WeightsAreBitIdenticalForOneTwoAndThreeTrainers) {
     StartOver();
     std::vector<Trainer> trainers;
     for (int i = 0; i < num_trainers; ++i) {
-      // The number of threads plays no part either.
+      // Threads, and batches extracted ahead, play no part either.
       trainers.push_back(
-          MakeTrainer(static_cast<OwnerIndex>(2 + i), 1 + i % 2));
+          MakeTrainer(static_cast<OwnerIndex>(2 + i), 1 + i % 2, i % 3));
     }
     std::vector<std::thread> threads;
     for (const Trainer& trainer : trainers) {

@@ -92,6 +92,7 @@ JobSpec SmallJob(const std::filesystem::path& dataset) {
   spec.cache.policy = "none";
   spec.cache.capacity = std::nullopt;
   spec.devices = {"cpu:0"};
+  spec.features.ahead = 0;  // One piece of work after the other.
   return spec;
 }
 

@@ -1,0 +1,179 @@
+#include "trainer_service/daemon/batch_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+#include "tests/unit/trainer_service/daemon/small_world.h"
+
+namespace fgnn {
+namespace {
+
+constexpr char kJobId[] = "job";
+constexpr OwnerIndex kTrainer = 2;
+
+// Steps of three batches: 0 .. 2, 3 .. 5, 6; five slots; the job's first
+// weights are there.
+class BatchSourceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    WriteSmallDataset(folder_ / "data");
+    FGNN_ASSERT_OK_AND_ASSIGN(segment_,
+                              Segment::Create(SmallSegmentOptions(kJobId)));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        workplace_, Workplace::OpenForJob(SmallJob(folder_ / "data"), 1));
+    sampler_.emplace(segment_.get(), kSamplerOwner, 0);
+    scheduler_queue_.emplace(segment_.get(), kNoOwner);
+    scheduler_queue_->OpenForSampling(14);
+    GradientBoard board(segment_.get(), kTrainer);
+    std::optional<StepLease> lease = board.TryLease();
+    ASSERT_TRUE(lease.has_value());
+    FGNN_ASSERT_OK((*std::move(lease)).Publish());
+    GradientBoard(segment_.get(), kNoOwner).OpenForTraining(6);
+  }
+
+  void Sample(int batches) {
+    for (int i = 0; i < batches; ++i) {
+      ASSERT_TRUE(SampleNext(&*sampler_, segment_->options().job_key));
+    }
+  }
+  void SampleIntoOverflow() {
+    FGNN_ASSERT_OK_AND_ASSIGN(std::optional<WriteSlot> slot,
+                              sampler_->TryClaimForWriting());
+    ASSERT_TRUE(slot.has_value());
+    FGNN_ASSERT_OK(slot->SwitchToOverflow(DeadlineIn(std::chrono::seconds(9))));
+    FGNN_ASSERT_OK(WriteMadeUpTask(slot->block(), segment_->options().job_key,
+                                   slot->seq()));
+    FGNN_ASSERT_OK((*std::move(slot)).Publish());
+  }
+  std::unique_ptr<BatchSource> Source(uint32_t ahead, uint32_t num_trainers) {
+    return std::make_unique<BatchSource>(
+        BatchSourceOptions{
+            .owner = kTrainer, .ahead = ahead, .num_trainers = num_trainers},
+        workplace_.get(), segment_.get());
+  }
+  // Three batches of the open step.
+  static std::vector<ExtractedBatch> TakeThree(BatchSource& source) {
+    std::vector<ExtractedBatch> batches;
+    const Deadline deadline = DeadlineIn(std::chrono::seconds(60));
+    while (batches.size() < 3 && MonotonicClock::now() < deadline) {
+      auto batch = source.Next(0);
+      EXPECT_THAT(batch, IsOk());
+      if (!batch.ok()) break;
+      if (batch->has_value()) batches.push_back(**std::move(batch));
+    }
+    EXPECT_EQ(batches.size(), 3U);
+    return batches;
+  }
+  // Until so many slots are claimed by trainers.
+  void WaitUntilReading(uint32_t slots) {
+    const Deadline deadline = DeadlineIn(std::chrono::seconds(60));
+    while (scheduler_queue_->Counts().reading != slots) {
+      ASSERT_LT(MonotonicClock::now(), deadline);
+      std::this_thread::yield();
+    }
+  }
+
+  TempFolder folder_;
+  std::unique_ptr<Segment> segment_;
+  std::unique_ptr<Workplace> workplace_;
+  std::optional<GlobalQueue> sampler_;
+  std::optional<GlobalQueue> scheduler_queue_;
+};
+
+TEST_F(BatchSourceTest, FeaturesAreTheSameAheadAndOnDemand) {
+  Sample(3);
+  for (const uint32_t ahead : {0U, 1U, 3U}) {
+    SCOPED_TRACE(ahead);
+    const std::unique_ptr<BatchSource> source = Source(ahead, 1);
+    std::vector<ExtractedBatch> batches = TakeThree(*source);
+    for (ExtractedBatch& batch : batches) {
+      EXPECT_EQ(batch.task.seq, batch.slot.seq());
+      const uint64_t size = batch.task.input_nodes.size() * 6;
+      std::vector<float> expected(size);
+      FGNN_ASSERT_OK(workplace_->features().CopyRows(batch.task.input_nodes,
+                                                     expected.data()));
+      const float* const floats = batch.features.Floats(size);
+      EXPECT_EQ(std::vector<float>(floats, floats + size), expected);
+    }
+  }
+}
+
+TEST_F(BatchSourceTest, WorksAheadIntoTheNextStepAndGivesBackWhatItKept) {
+  Sample(5);
+  {
+    const std::unique_ptr<BatchSource> source = Source(5, 1);
+    WaitUntilReading(5);
+    // Only those of the open step are handed out.
+    for (ExtractedBatch& batch : TakeThree(*source)) {
+      EXPECT_LT(batch.slot.seq(), 3U);
+      EXPECT_TRUE(batch.was_ahead);
+      FGNN_ASSERT_OK(std::move(batch.slot).Release());
+    }
+    FGNN_ASSERT_OK_AND_ASSIGN(const std::optional<ExtractedBatch> none,
+                              source->Next(0));
+    EXPECT_FALSE(none.has_value());
+  }
+  EXPECT_EQ(scheduler_queue_->Counts().reading, 0U);
+  EXPECT_EQ(scheduler_queue_->Counts().ready, 2U);
+}
+
+TEST_F(BatchSourceTest, KeepsNoMoreThanItsShareOfAStep) {
+  Sample(5);
+  const std::unique_ptr<BatchSource> source = Source(5, 3);
+  // One of each step.
+  WaitUntilReading(2);
+  GlobalQueue other(segment_.get(), 3);
+  std::vector<ReadSlot> others;
+  while (true) {
+    FGNN_ASSERT_OK_AND_ASSIGN(std::optional<ReadSlot> slot,
+                              other.TryClaimForReading(0, 6));
+    if (!slot.has_value()) break;
+    others.push_back(*std::move(slot));
+  }
+  EXPECT_EQ(others.size(), 3U);
+}
+
+TEST_F(BatchSourceTest, TakesMoreThanItsShareWhenItHasNothingElseToDo) {
+  Sample(3);
+  const std::unique_ptr<BatchSource> source = Source(1, 3);
+  TakeThree(*source);
+}
+
+// The block could be the one that a batch of the open step waits for.
+TEST_F(BatchSourceTest, KeepsNoOverflowBlockUntilItsStepIsOpen) {
+  Sample(3);
+  SampleIntoOverflow();
+  Sample(1);
+  const std::unique_ptr<BatchSource> source = Source(5, 1);
+  WaitUntilReading(3);
+  const std::vector<ExtractedBatch> batches = TakeThree(*source);
+  // It has looked at batch 3 by now, or does so at once, and lets go of it.
+  const Deadline deadline = DeadlineIn(std::chrono::seconds(60));
+  while (scheduler_queue_->Counts().ready != 2) {
+    ASSERT_LT(MonotonicClock::now(), deadline);
+    std::this_thread::yield();
+  }
+}
+
+TEST_F(BatchSourceTest, SaysWhenTheJobWasStopped) {
+  const std::unique_ptr<BatchSource> source = Source(1, 1);
+  scheduler_queue_->Stop();
+  absl::Status status;
+  const Deadline deadline = DeadlineIn(std::chrono::seconds(60));
+  while (status.ok() && MonotonicClock::now() < deadline) {
+    status = source->Next(0).status();
+  }
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled));
+}
+
+}  // namespace
+}  // namespace fgnn

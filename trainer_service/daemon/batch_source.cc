@@ -1,0 +1,258 @@
+#include "trainer_service/daemon/batch_source.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::chrono::milliseconds kLongestWait{100};
+// A sampler makes the same bytes again. If they arrive damaged so often, it is
+// the machine.
+constexpr int kMostRejections = 3;
+
+}  // namespace
+
+BatchSource::BatchSource(const BatchSourceOptions& options,
+                         Workplace* workplace, Segment* segment)
+    : options_(options),
+      job_key_(segment->options().job_key),
+      workplace_(workplace),
+      plan_(segment->options()),
+      queue_(segment, options.owner),
+      board_(segment, options.owner) {
+  if (options_.ahead > 0) {
+    thread_.emplace("fgnn-extract", [this] { WorkAhead(); });
+  }
+}
+
+BatchSource::~BatchSource() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+}
+
+uint64_t BatchSource::turns() const {
+  if (options_.ahead == 0) return UINT64_MAX;
+  return turns_.load(std::memory_order_relaxed) + ahead_team_.tasks_begun();
+}
+
+absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next(
+    uint64_t version) {
+  const BatchSeq end = BatchesOf(plan_, version).last_batch;
+  {
+    std::unique_lock lock(mutex_);
+    const auto find = [&] {
+      return std::find_if(waiting_.begin(), waiting_.end(),
+                          [end](const ExtractedBatch& batch) {
+                            return batch.slot.seq() < end;
+                          });
+    };
+    const auto is_settled = [&] {
+      const bool is_under_way =
+          is_claiming_ || (extracting_.has_value() && *extracting_ < end);
+      return !is_under_way || !failure_.ok() || find() != waiting_.end();
+    };
+    if (!changed_.wait_until(lock, DeadlineIn(kLongestWait), is_settled)) {
+      return std::nullopt;
+    }
+    FGNN_RETURN_IF_ERROR(failure_);
+    kept_.erase(kept_.begin(), kept_.lower_bound(version));
+    if (const auto first = find(); first != waiting_.end()) {
+      ExtractedBatch batch = std::move(*first);
+      waiting_.erase(first);
+      lock.unlock();
+      changed_.notify_all();
+      return batch;
+    }
+  }
+  // From the first batch on: a slot whose trainer died between marking it done
+  // and freeing it may belong to a step that is long committed.
+  FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, Claim(0, end));
+  if (batch.has_value()) {
+    FGNN_RETURN_IF_ERROR(Extract(workplace_->team(), &*batch));
+  }
+  return batch;
+}
+
+void BatchSource::GiveBack(AlignedBuffer features) {
+  const std::lock_guard lock(mutex_);
+  spare_.push_back(std::move(features));
+}
+
+absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Claim(
+    BatchSeq first, BatchSeq last) {
+  while (true) {
+    FGNN_ASSIGN_OR_RETURN(std::optional<ReadSlot> slot,
+                          queue_.TryClaimForReading(first, last));
+    if (!slot.has_value()) return std::nullopt;
+    FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
+                          Check(*std::move(slot)));
+    if (batch.has_value()) return batch;
+  }
+}
+
+// nullopt: the batch is done, or damaged, and its slot free.
+absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Check(
+    ReadSlot slot) {
+  const BatchSeq seq = slot.seq();
+  if (board_.IsDone(seq)) {
+    FGNN_RETURN_IF_ERROR(std::move(slot).Release());
+    return std::nullopt;
+  }
+  // While this slot is held and not done, its step stays open.
+  absl::StatusOr<TaskView> task = ReadTask(slot.block(), job_key_);
+  if (task.ok() && task->seq != seq) {
+    task =
+        absl::DataLossError(absl::StrCat("the block holds batch ", task->seq));
+  }
+  if (!task.ok()) {
+    FGNN_RETURN_IF_ERROR(Reject(std::move(slot), task.status()));
+    return std::nullopt;
+  }
+  ExtractedBatch batch{.slot = std::move(slot), .task = *task, .features = {}};
+  const std::lock_guard lock(mutex_);
+  rejections_.erase(seq);
+  if (!spare_.empty()) {
+    batch.features = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  return batch;
+}
+
+absl::Status BatchSource::Reject(ReadSlot slot, const absl::Status& reason) {
+  const BatchSeq seq = slot.seq();
+  int times = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    times = ++rejections_[seq];
+  }
+  LogWarning("batch {} is damaged and will be sampled again: {}", seq,
+             MessageOf(reason));
+  FGNN_RETURN_IF_ERROR(std::move(slot).Reject());
+  if (times < kMostRejections) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("batch ", seq, " arrived damaged ",
+                                          times, " times: ", MessageOf(reason),
+                                          "; check the machine's memory"));
+}
+
+absl::Status BatchSource::Extract(ThreadTeam& team, ExtractedBatch* batch) {
+  const Stopwatch watch;
+  const TaskView& task = batch->task;
+  float* const features = batch->features.Floats(
+      task.input_nodes.size() * workplace_->features().num_columns());
+  // Ranks of another order say nothing about this cache.
+  const bool is_marked =
+      task.rank_order_version == workplace_->rank_order_version();
+  FGNN_ASSIGN_OR_RETURN(
+      batch->num_cache_hits,
+      workplace_->cache().Extract(
+          task.input_nodes,
+          is_marked ? task.hot_rank : absl::Span<const uint32_t>(), features,
+          team));
+  batch->seconds = watch.Seconds();
+  return absl::OkStatus();
+}
+
+void BatchSource::WorkAhead() {
+  absl::Status status;
+  try {
+    status = LoopAhead();
+  } catch (const std::bad_alloc&) {
+    status = absl::ResourceExhaustedError(
+        "no memory for a batch's features; lower features.ahead or "
+        "sampling.batch_size");
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    failure_ = status;
+    is_claiming_ = false;
+    extracting_.reset();
+  }
+  changed_.notify_all();
+  // Whoever asks next hears of the failure; the heart beats until then.
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_until(lock, DeadlineIn(kLongestWait),
+                              [this] { return stopping_.load(); })) {
+    turns_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+absl::Status BatchSource::LoopAhead() {
+  while (!stopping_) {
+    turns_.fetch_add(1, std::memory_order_relaxed);
+    {
+      std::unique_lock lock(mutex_);
+      const bool has_room = changed_.wait_until(
+          lock, DeadlineIn(kLongestWait),
+          [this] { return stopping_ || waiting_.size() < options_.ahead; });
+      if (!has_room || stopping_) continue;
+      is_claiming_ = true;
+    }
+    const uint32_t seen = board_.changes();
+    FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, ClaimAhead());
+    {
+      const std::lock_guard lock(mutex_);
+      is_claiming_ = false;
+      if (batch.has_value()) extracting_ = batch->slot.seq();
+    }
+    changed_.notify_all();
+    if (!batch.has_value()) {
+      FGNN_RETURN_IF_ERROR(
+          board_.WaitForChange(seen, DeadlineIn(kLongestWait)));
+      continue;
+    }
+    FGNN_RETURN_IF_ERROR(Extract(ahead_team_, &*batch));
+    batch->was_ahead = true;
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back(*std::move(batch));
+      extracting_.reset();
+    }
+    changed_.notify_all();
+  }
+  return absl::OkStatus();
+}
+
+// Of the open step, or of the one after it.
+absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
+  const std::optional<uint64_t> version = board_.version();
+  if (!version.has_value()) return std::nullopt;
+  for (uint64_t step = *version;
+       step < std::min(*version + 2, board_.training_limit()); ++step) {
+    if (!MayKeepMore(step)) continue;
+    if (step > *version && step == overflowing_step_) continue;
+    const StepPlace batches = BatchesOf(plan_, step);
+    FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
+                          Claim(batches.first_batch, batches.last_batch));
+    if (!batch.has_value()) continue;
+    // An overflow block that was held until the next step could be the one that
+    // a batch of the open step waits for.
+    if (step > *version && batch->slot.in_overflow()) {
+      overflowing_step_ = step;
+      return std::nullopt;
+    }
+    const std::lock_guard lock(mutex_);
+    ++kept_[step];
+    return batch;
+  }
+  return std::nullopt;
+}
+
+bool BatchSource::MayKeepMore(uint64_t step) {
+  const uint64_t share = (plan_.batches_per_step + options_.num_trainers - 1) /
+                         options_.num_trainers;
+  const std::lock_guard lock(mutex_);
+  const auto kept = kept_.find(step);
+  return kept == kept_.end() || kept->second < share;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,113 @@
+// Batches with the features of their input nodes, some of which are extracted
+// while another batch is trained (FGNN, sections 5.2 and 5.3).
+//
+//   claim(seq) ▶ check ▶ extract features ▶ Next()
+#ifndef FGNN_TRAINER_SERVICE_DAEMON_BATCH_SOURCE_H_
+#define FGNN_TRAINER_SERVICE_DAEMON_BATCH_SOURCE_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shared/base/thread.h"
+#include "shared/minibatch/task.h"
+#include "shared/queue/global_queue.h"
+#include "shared/queue/gradient_board.h"
+#include "shared/queue/segment.h"
+#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/thread_team.h"
+#include "trainer_service/daemon/workplace.h"
+
+namespace fgnn {
+
+// A claimed batch that is not done yet, checked, with its features.
+struct ExtractedBatch {
+  ReadSlot slot;
+  TaskView task;           // Borrowed from the slot's block.
+  AlignedBuffer features;  // [num_input_nodes, F] f32.
+  uint64_t num_cache_hits = 0;
+  double seconds = 0;      // Of the extraction.
+  bool was_ahead = false;  // Extracted while something else was done.
+};
+
+struct BatchSourceOptions {
+  OwnerIndex owner = kNoOwner;
+  uint32_t ahead = 0;  // Batches that wait, extracted, at most.
+  // Of the job. This one keeps no more than its share of a step's batches
+  // waiting, so that no other is left without.
+  uint32_t num_trainers = 1;
+};
+
+// Next() and GiveBack(): one caller at a time. A thread of its own works ahead,
+// if it may.
+class BatchSource {
+ public:
+  // Borrows all; the workplace's cache is loaded.
+  BatchSource(const BatchSourceOptions& options, Workplace* workplace,
+              Segment* segment);
+  // Batches that wait go back to the queue.
+  ~BatchSource();
+  BatchSource(const BatchSource&) = delete;
+  BatchSource& operator=(const BatchSource&) = delete;
+
+  // A batch of the open step, `version`; nullopt: there is none now. Waits for
+  // one that is being extracted, 100 ms at most.
+  // Cancelled: the job was stopped. DataLoss: a batch arrives damaged again and
+  // again. Else the feature store's errors.
+  absl::StatusOr<std::optional<ExtractedBatch>> Next(uint64_t version);
+  // Memory to be used again.
+  void GiveBack(AlignedBuffer features);
+
+  // Rises while the thread that works ahead does; 2^64 - 1 if there is none.
+  // Any thread.
+  uint64_t turns() const;
+
+ private:
+  absl::StatusOr<std::optional<ExtractedBatch>> Claim(BatchSeq first,
+                                                      BatchSeq last);
+  absl::StatusOr<std::optional<ExtractedBatch>> Check(ReadSlot slot);
+  absl::Status Reject(ReadSlot slot, const absl::Status& reason);
+  absl::Status Extract(ThreadTeam& team, ExtractedBatch* batch);
+  void WorkAhead();
+  absl::Status LoopAhead();
+  absl::StatusOr<std::optional<ExtractedBatch>> ClaimAhead();
+  bool MayKeepMore(uint64_t step);
+
+  const BatchSourceOptions options_;
+  const uint64_t job_key_;
+  Workplace* const workplace_;
+  const SegmentOptions& plan_;
+  GlobalQueue queue_;
+  GradientBoard board_;
+  ThreadTeam ahead_team_{1};
+  // One whose next batch lies in an overflow block: left until it opens. Of the
+  // thread that works ahead.
+  std::optional<uint64_t> overflowing_step_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // The following are guarded by mutex_.
+  std::deque<ExtractedBatch> waiting_;
+  // Of the thread that works ahead: it looks for a batch, it extracts one.
+  bool is_claiming_ = false;
+  std::optional<BatchSeq> extracting_;
+  std::map<uint64_t, uint32_t> kept_;  // Batches kept so far, per step.
+  std::vector<AlignedBuffer> spare_;
+  std::map<BatchSeq, int> rejections_;
+  absl::Status failure_;  // Of the thread that works ahead.
+
+  std::atomic<bool> stopping_ = false;
+  std::atomic<uint64_t> turns_ = 0;
+  std::optional<Thread> thread_;  // Last: it uses the above.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_DAEMON_BATCH_SOURCE_H_
