@@ -9,6 +9,7 @@
 #include "shared/base/first_error.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "trainer_service/features/cpu/gather_rows.h"
 #include "trainer_service/features/cpu/widen.h"
 
 namespace fgnn {
@@ -55,6 +56,13 @@ absl::StatusOr<uint64_t> FeatureCache::Extract(absl::Span<const GlobalId> nodes,
     return 0;
   }
   FGNN_RETURN_IF_ERROR(CheckNodes(nodes, store_->num_rows()));
+  if (ranks.size() != nodes.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        nodes.size(), " input nodes, but ", ranks.size(), " hot ranks"));
+  }
+  if (store_->data() != nullptr) {
+    return ExtractFromMemory(nodes, ranks, out, team);
+  }
   const uint64_t columns = store_->num_columns();
   const uint64_t row_bytes = store_->row_bytes();
   std::atomic<uint64_t> num_hits = 0;
@@ -77,6 +85,32 @@ absl::StatusOr<uint64_t> FeatureCache::Extract(absl::Span<const GlobalId> nodes,
     num_hits += hits;
   }));
   FGNN_RETURN_IF_ERROR(failed.status());
+  return num_hits.load();
+}
+
+absl::StatusOr<uint64_t> FeatureCache::ExtractFromMemory(
+    absl::Span<const GlobalId> nodes, absl::Span<const uint32_t> ranks,
+    float* out, ThreadTeam& team) const {
+  const uint64_t columns = store_->num_columns();
+  const uint64_t row_bytes = store_->row_bytes();
+  const std::byte* const table = rows_.get();
+  const std::byte* const all = store_->data();
+  std::atomic<uint64_t> num_hits = 0;
+  FGNN_RETURN_IF_ERROR(team.Run(NumTasks(nodes.size()), [&](int64_t task, int) {
+    const uint64_t first = static_cast<uint64_t>(task) * kRowsPerTask;
+    const auto task_nodes = nodes.subspan(first, kRowsPerTask);
+    const auto task_ranks = ranks.subspan(first, kRowsPerTask);
+    GatherRows(
+        store_->type(), columns, task_nodes.size(),
+        [&](size_t i) {
+          return task_ranks[i] < capacity_ ? table + task_ranks[i] * row_bytes
+                                           : all + task_nodes[i] * row_bytes;
+        },
+        out + first * columns);
+    uint64_t hits = 0;
+    for (const uint32_t rank : task_ranks) hits += rank < capacity_ ? 1 : 0;
+    num_hits += hits;
+  }));
   return num_hits.load();
 }
 

@@ -36,12 +36,19 @@ class FeatureCache {
   // Copies the rows of `nodes`, whose hot ranks are `ranks` (or none, if there
   // is no cache), to out [nodes.size(), F] as f32: those that are cached from
   // here, the others from the store. Returns how many were cached.
-  // InvalidArgument: a global id is not below N. Else the store's errors.
+  // InvalidArgument: a global id is not below N, or there are fewer or more
+  // ranks than nodes. Else the store's errors.
   absl::StatusOr<uint64_t> Extract(absl::Span<const GlobalId> nodes,
                                    absl::Span<const uint32_t> ranks, float* out,
                                    ThreadTeam& team) const;
 
  private:
+  // Of a store that lies in memory: one pass over cached and other rows.
+  absl::StatusOr<uint64_t> ExtractFromMemory(absl::Span<const GlobalId> nodes,
+                                             absl::Span<const uint32_t> ranks,
+                                             float* out,
+                                             ThreadTeam& team) const;
+
   const FeatureStore* store_;
   uint64_t capacity_ = 0;
   TableMemory<std::byte> rows_;  // [capacity_, row_bytes]

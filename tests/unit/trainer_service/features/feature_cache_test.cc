@@ -5,9 +5,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <numeric>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/reference/random_graph.h"
 #include "trainer_service/features/cpu/mapped_feature_store.h"
@@ -17,30 +21,60 @@ namespace {
 
 constexpr uint64_t kRows = 3000;
 
+// The rows of a mapped store, as if they lay elsewhere.
+class FarFeatureStore : public FeatureStore {
+ public:
+  explicit FarFeatureStore(std::unique_ptr<FeatureStore> mapped)
+      : mapped_(std::move(mapped)) {}
+  uint64_t num_rows() const override { return mapped_->num_rows(); }
+  uint64_t num_columns() const override { return mapped_->num_columns(); }
+  FeatureType type() const override { return mapped_->type(); }
+  absl::Status CopyRows(absl::Span<const GlobalId> nodes,
+                        float* out) const override {
+    return mapped_->CopyRows(nodes, out);
+  }
+  absl::Status CopyStoredRows(absl::Span<const GlobalId> nodes,
+                              std::byte* out) const override {
+    return mapped_->CopyStoredRows(nodes, out);
+  }
+  const std::byte* data() const override { return nullptr; }
+
+ private:
+  const std::unique_ptr<FeatureStore> mapped_;
+};
+
+struct Shape {
+  FeatureType type;
+  uint64_t columns;
+  bool in_memory = true;
+};
+
 // A store whose rows change after a cache was loaded, so that it shows which
 // of the two a row came from.
-class FeatureCacheTest : public testing::TestWithParam<FeatureType> {
+class FeatureCacheTest : public testing::TestWithParam<Shape> {
  protected:
-  static constexpr uint64_t kColumns = 5;
-
   FeatureCacheTest() : hottest_(kRows), ranks_(kRows) {
-    bytes_.resize(kRows * kColumns * BytesOf(GetParam()));
+    bytes_.resize(kRows * columns_ * BytesOf(GetParam().type));
     Fill(1);
-    store_ =
-        MakeMappedFeatureStore({bytes_.data(), GetParam(), kRows, kColumns});
+    store_ = MakeMappedFeatureStore(
+        {bytes_.data(), GetParam().type, kRows, columns_});
+    if (!GetParam().in_memory) {
+      store_ = std::make_unique<FarFeatureStore>(std::move(store_));
+    }
     for (uint32_t v = 0; v < kRows; ++v) hottest_[v] = v * 7 % kRows;
     for (uint32_t r = 0; r < kRows; ++r) ranks_[hottest_[r]] = r;
   }
 
   // Small numbers, in any of the types.
   void Fill(uint8_t salt) {
-    const size_t bytes = BytesOf(GetParam());
+    const size_t bytes = BytesOf(GetParam().type);
     for (size_t i = 0; i < bytes_.size(); ++i) {
       const bool exponent = i % bytes == bytes - 1;
       bytes_[i] = std::byte(exponent ? 0x3c : (i * 31 + salt) & 0xff);
     }
   }
 
+  const uint64_t columns_ = GetParam().columns;
   std::vector<std::byte> bytes_;
   std::unique_ptr<FeatureStore> store_;
   std::vector<GlobalId> hottest_;
@@ -53,7 +87,7 @@ TEST_P(FeatureCacheTest, TakesTheHottestFromTheTableAndTheOthersFromTheStore) {
   for (const uint64_t capacity :
        {uint64_t{0}, uint64_t{1}, uint64_t{700}, kRows}) {
     Fill(1);
-    std::vector<float> before(kRows * kColumns);
+    std::vector<float> before(kRows * columns_);
     std::vector<GlobalId> all(kRows);
     std::iota(all.begin(), all.end(), 0U);
     FGNN_ASSERT_OK(store_->CopyRows(all, before.data()));
@@ -63,9 +97,9 @@ TEST_P(FeatureCacheTest, TakesTheHottestFromTheTableAndTheOthersFromTheStore) {
                            absl::MakeSpan(hottest_).subspan(0, capacity),
                            team_));
     EXPECT_EQ(cache.capacity(), capacity);
-    EXPECT_EQ(cache.bytes(), capacity * kColumns * BytesOf(GetParam()));
+    EXPECT_EQ(cache.bytes(), capacity * columns_ * BytesOf(GetParam().type));
     Fill(2);
-    std::vector<float> after(kRows * kColumns);
+    std::vector<float> after(kRows * columns_);
     FGNN_ASSERT_OK(store_->CopyRows(all, after.data()));
 
     for (const size_t count : {0, 1, 511, 513, 4000}) {
@@ -78,7 +112,7 @@ TEST_P(FeatureCacheTest, TakesTheHottestFromTheTableAndTheOthersFromTheStore) {
         ranks[i] = ranks_[nodes[i]];
         cached += ranks[i] < capacity ? 1 : 0;
       }
-      std::vector<float> rows(count * kColumns + 1, -1);
+      std::vector<float> rows(count * columns_ + 1, -1);
       FGNN_ASSERT_OK_AND_ASSIGN(
           const uint64_t hits, cache.Extract(nodes, ranks, rows.data(), team_));
       EXPECT_EQ(hits, cached);
@@ -86,8 +120,8 @@ TEST_P(FeatureCacheTest, TakesTheHottestFromTheTableAndTheOthersFromTheStore) {
         const std::vector<float>& expected =
             ranks[i] < capacity ? before : after;
         ASSERT_EQ(
-            0, std::memcmp(&rows[i * kColumns], &expected[nodes[i] * kColumns],
-                           kColumns * sizeof(float)))
+            0, std::memcmp(&rows[i * columns_], &expected[nodes[i] * columns_],
+                           columns_ * sizeof(float)))
             << "row " << i;
       }
       EXPECT_EQ(rows.back(), -1);
@@ -100,22 +134,32 @@ TEST_P(FeatureCacheTest, RefusesAVertexThatHasNoRow) {
       const FeatureCache cache,
       FeatureCache::Load(store_.get(), absl::MakeSpan(hottest_).subspan(0, 9),
                          team_));
-  std::vector<float> rows(2 * kColumns);
+  std::vector<float> rows(2 * columns_);
   const std::vector<GlobalId> nodes = {1, kRows};
   const std::vector<uint32_t> ranks = {20, 21};
   EXPECT_THAT(cache.Extract(nodes, ranks, rows.data(), team_),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(cache.Extract(nodes, {ranks.data(), 1}, rows.data(), team_),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(FeatureCache::Load(store_.get(), nodes, team_),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTypes, FeatureCacheTest,
-                         testing::Values(FeatureType::kFloat32,
-                                         FeatureType::kFloat16,
-                                         FeatureType::kBfloat16),
-                         [](const auto& test) {
-                           return std::string(NameOf(test.param));
-                         });
+// Rows shorter than a line, that begin anywhere in one, and longer than what is
+// fetched ahead.
+INSTANTIATE_TEST_SUITE_P(
+    AllTypes, FeatureCacheTest,
+    testing::Values(
+        Shape{FeatureType::kFloat32, 5}, Shape{FeatureType::kFloat16, 5},
+        Shape{FeatureType::kBfloat16, 5}, Shape{FeatureType::kFloat32, 37},
+        Shape{FeatureType::kBfloat16, 1}, Shape{FeatureType::kFloat32, 1050},
+        Shape{FeatureType::kFloat32, 5, /*in_memory=*/false},
+        Shape{FeatureType::kFloat16, 37, /*in_memory=*/false}),
+    [](const auto& test) {
+      return absl::StrCat(std::string(NameOf(test.param.type)), "_",
+                          test.param.columns,
+                          test.param.in_memory ? "" : "_far");
+    });
 
 }  // namespace
 }  // namespace fgnn

@@ -1,0 +1,68 @@
+// Copies of rows that lie in memory, in any order, at the speed at which the
+// memory answers random reads: rows are fetched some time before their turn.
+#ifndef FGNN_TRAINER_SERVICE_FEATURES_CPU_GATHER_ROWS_H_
+#define FGNN_TRAINER_SERVICE_FEATURES_CPU_GATHER_ROWS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "shared/graph/dataset.h"
+#include "trainer_service/features/cpu/widen.h"
+
+namespace fgnn {
+
+inline constexpr size_t kPrefetchRows = 8;
+// Of a row; behind that the processor has seen the pattern and fetches itself.
+inline constexpr uint64_t kPrefetchBytes = 4096;
+
+inline void PrefetchRow(const std::byte* row, uint64_t bytes) {
+  constexpr uintptr_t kLineBytes = 64;
+  // Rows need not start at a line.
+  const auto first = reinterpret_cast<uintptr_t>(row);
+  const uintptr_t end = first + std::min(bytes, kPrefetchBytes);
+  for (uintptr_t at = first / kLineBytes * kLineBytes; at < end;
+       at += kLineBytes) {
+    __builtin_prefetch(reinterpret_cast<const void*>(at));
+  }
+}
+
+// Calls copy(i, row_of(i)) for i in [0, count), the rows being fetched ahead.
+// row_of(i) is asked twice and must be cheap.
+template <typename RowOf, typename Copy>
+void ForRows(size_t count, uint64_t row_bytes, RowOf row_of, Copy copy) {
+  if (row_bytes == 0) return;
+  for (size_t i = 0; i < std::min(count, kPrefetchRows); ++i) {
+    PrefetchRow(row_of(i), row_bytes);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (i + kPrefetchRows < count) {
+      PrefetchRow(row_of(i + kPrefetchRows), row_bytes);
+    }
+    copy(i, row_of(i));
+  }
+}
+
+// The rows as f32, to out [count, columns].
+template <typename RowOf>
+void GatherRows(FeatureType type, uint64_t columns, size_t count, RowOf row_of,
+                float* out) {
+  ForRows(count, columns * BytesOf(type), row_of,
+          [=](size_t i, const std::byte* row) {
+            WidenToFloats(type, row, columns, out + i * columns);
+          });
+}
+
+// The rows as they are, to out [count, row_bytes].
+template <typename RowOf>
+void GatherStoredRows(uint64_t row_bytes, size_t count, RowOf row_of,
+                      std::byte* out) {
+  ForRows(count, row_bytes, row_of, [=](size_t i, const std::byte* row) {
+    std::memcpy(out + i * row_bytes, row, row_bytes);
+  });
+}
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_FEATURES_CPU_GATHER_ROWS_H_
