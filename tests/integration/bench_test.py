@@ -128,6 +128,34 @@ class BenchTest(harness.ServiceTest):
             self.assertGreater(row['ids_per_second'], 0)
             self.assertGreater(row['random_updates_per_second'], 0)
 
+    def extract(self, *words, **options):
+        return self.service.fgnn('bench', 'extract', '--batch-rows', '100',
+                                 '--batches', '2', '--rounds', '2', *words,
+                                 **options)
+
+    def test_extract(self):
+        for words in (('--dataset', self.service.dataset),
+                      ('--rows', '1000', '--columns', '3', '--type', 'f16')):
+            report = json.loads(self.extract(
+                *words, '--threads', '2', '--capacity', '150', '--hit-rate',
+                '0.75', '--json').stdout)
+            width = {'f32': 4, 'f16': 2}[report['type']] * report['columns']
+            self.assertEqual(report['rows'], 200)
+            self.assertEqual(report['bytes'], 200 * width)
+            self.assertEqual(report['hit_rate'], 0.75)
+            self.assertAlmostEqual(report['bytes_per_second'],
+                                   report['bytes'] / report['seconds'],
+                                   delta=report['bytes_per_second'] * 1e-6)
+            self.assertGreater(report['copy_bytes_per_second'], 0)
+            self.assertGreater(report['uncached_bytes_per_second'], 0)
+        self.assertIn('plain copy', self.extract('--rows', '1000').stdout)
+        for words, says in ((('--rows', '99'), '--batch-rows 100'),
+                            (('--rows', '1000', '--hit-rate', '0.5'),
+                             '--capacity')):
+            refused = self.extract(*words, check=False)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn(says, refused.stderr)
+
     def test_tables_for_people(self):
         for words, says in ((('sample', '--baseline', 'two-step'),
                              'times as fast as two-step'),

@@ -1,6 +1,7 @@
 #include "tools/fgnn/bench_report.h"
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -61,6 +62,12 @@ void AddRow(const std::string& name, const SampleRound& round, uint32_t batches,
                 Milliseconds(round.stages.sample, batches),
                 Milliseconds(round.stages.id_map, batches),
                 Milliseconds(round.stages.copy, batches), allocations});
+}
+
+ordered_json RateJson(const ExtractBenchResult& result,
+                      const std::optional<double>& seconds) {
+  if (!seconds.has_value()) return nullptr;
+  return result.PerSecond(*seconds);
 }
 
 double Ratio(const SampleBenchResult& result) {
@@ -172,6 +179,54 @@ std::string ToText(const IdMapReport& report) {
       "\na batch: ", FormatCount(report.result.num_ids / options.batches),
       " ids of ", FormatCount(report.result.num_nodes / options.batches),
       " vertices\n\n", table.ToString());
+}
+
+ordered_json ToJson(const ExtractReport& report) {
+  const ExtractBenchResult& result = report.result;
+  return {
+      {"type", NameOf(report.type)},
+      {"columns", report.num_columns},
+      {"threads", report.options.threads},
+      {"batch_rows", report.options.batch_rows},
+      {"batches", report.options.batches},
+      {"capacity", report.options.capacity},
+      {"rows", result.rows},
+      {"bytes", result.bytes},
+      {"seconds", result.seconds},
+      {"bytes_per_second", result.PerSecond(result.seconds)},
+      {"copy_bytes_per_second", RateJson(result, result.copy_seconds)},
+      {"uncached_bytes_per_second", RateJson(result, result.uncached_seconds)},
+      {"hit_rate", result.hit_rate}};
+}
+
+std::string ToText(const ExtractReport& report) {
+  const ExtractBenchOptions& options = report.options;
+  const ExtractBenchResult& result = report.result;
+  std::string text = absl::StrCat(
+      FormatCount(options.batch_rows), " of ", FormatCount(report.num_rows),
+      " rows a batch, ", report.num_columns, " columns of ",
+      std::string(NameOf(report.type)), ", ", options.threads,
+      options.threads == 1 ? " thread" : " threads", "; the fastest of ",
+      options.rounds, " rounds of ", options.batches, " batches\n");
+  if (options.capacity > 0) {
+    absl::StrAppend(&text, "hot table of ", FormatCount(options.capacity),
+                    " rows, ",
+                    FormatBytes(options.capacity * report.num_columns *
+                                BytesOf(report.type)),
+                    absl::StrFormat(": %.1f %% hits\n", result.hit_rate * 100));
+  }
+  TextTable table({"", "rows", "bytes", "a batch", "time / fgnn's"},
+                  {1, 2, 3, 4});
+  const auto add = [&](const std::string& name, double seconds) {
+    table.AddRow({name, Millions(static_cast<double>(result.rows) / seconds),
+                  absl::StrFormat("%.2f GB/s", result.PerSecond(seconds) / 1e9),
+                  Milliseconds(seconds, options.batches),
+                  absl::StrFormat("%.2f", seconds / result.seconds)});
+  };
+  add("fgnn", result.seconds);
+  if (result.uncached_seconds) add("without table", *result.uncached_seconds);
+  if (result.copy_seconds) add("plain copy", *result.copy_seconds);
+  return absl::StrCat(text, "\n", table.ToString());
 }
 
 }  // namespace fgnn

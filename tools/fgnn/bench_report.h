@@ -2,9 +2,12 @@
 #ifndef FGNN_TOOLS_FGNN_BENCH_REPORT_H_
 #define FGNN_TOOLS_FGNN_BENCH_REPORT_H_
 
+#include <cstdint>
 #include <string>
 
 #include "nlohmann/json.hpp"
+#include "shared/graph/dataset.h"
+#include "tools/bench/extract_bench.h"
 #include "tools/bench/idmap_bench.h"
 #include "tools/bench/sample_bench.h"
 
@@ -26,6 +29,17 @@ struct IdMapReport {
 
 nlohmann::ordered_json ToJson(const IdMapReport& report);
 std::string ToText(const IdMapReport& report);
+
+struct ExtractReport {
+  ExtractBenchOptions options;
+  uint64_t num_rows = 0;  // Of the store.
+  uint64_t num_columns = 0;
+  FeatureType type = FeatureType::kFloat32;
+  ExtractBenchResult result;
+};
+
+nlohmann::ordered_json ToJson(const ExtractReport& report);
+std::string ToText(const ExtractReport& report);
 
 }  // namespace fgnn
 

@@ -1,4 +1,4 @@
-// bench: what this machine makes of a dataset's sampling.
+// bench: what this machine makes of a dataset. Sampling and id maps are here.
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -178,6 +178,7 @@ void AddBenchGroup(CLI::App& app, CommandContext& context) {
   idmap->callback([idmap_flags, &context] {
     context.status = BenchIdMap(*idmap_flags, context);
   });
+  AddBenchExtract(*bench, context);
 }
 
 }  // namespace fgnn

@@ -19,8 +19,10 @@ void AddResumeCommand(CLI::App& app, CommandContext& context);
 void AddJobCommands(CLI::App& app, CommandContext& context);
 void AddLogsCommand(CLI::App& app, CommandContext& context);
 void AddPredictCommand(CLI::App& app, CommandContext& context);
-// sample, idmap.
+// sample, idmap, extract.
 void AddBenchGroup(CLI::App& app, CommandContext& context);
+// Of that group.
+void AddBenchExtract(CLI::App& bench, CommandContext& context);
 // completion bash.
 void AddCompletionCommand(CLI::App& app, CommandContext& context);
 

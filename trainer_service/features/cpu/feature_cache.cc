@@ -1,6 +1,7 @@
 #include "trainer_service/features/cpu/feature_cache.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <vector>
@@ -88,27 +89,41 @@ absl::StatusOr<uint64_t> FeatureCache::Extract(absl::Span<const GlobalId> nodes,
   return num_hits.load();
 }
 
+uint64_t FeatureCache::FindRows(absl::Span<const GlobalId> nodes,
+                                absl::Span<const uint32_t> ranks,
+                                const std::byte** rows) const {
+  const uint64_t row_bytes = store_->row_bytes();
+  const uint64_t capacity = capacity_;
+  const auto table = reinterpret_cast<uintptr_t>(rows_.get());
+  const auto all = reinterpret_cast<uintptr_t>(store_->data());
+  const uint32_t* const rank_of = ranks.data();
+  const GlobalId* const node_of = nodes.data();
+  uint64_t hits = 0;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const uint64_t is_cached = rank_of[i] < capacity ? 1 : 0;
+    const uint64_t mask = 0 - is_cached;
+    const uint64_t place = (rank_of[i] & mask) | (node_of[i] & ~mask);
+    const uintptr_t base = (table & mask) | (all & ~mask);
+    rows[i] = reinterpret_cast<const std::byte*>(base + place * row_bytes);
+    hits += is_cached;
+  }
+  return hits;
+}
+
 absl::StatusOr<uint64_t> FeatureCache::ExtractFromMemory(
     absl::Span<const GlobalId> nodes, absl::Span<const uint32_t> ranks,
     float* out, ThreadTeam& team) const {
   const uint64_t columns = store_->num_columns();
-  const uint64_t row_bytes = store_->row_bytes();
-  const std::byte* const table = rows_.get();
-  const std::byte* const all = store_->data();
   std::atomic<uint64_t> num_hits = 0;
   FGNN_RETURN_IF_ERROR(team.Run(NumTasks(nodes.size()), [&](int64_t task, int) {
     const uint64_t first = static_cast<uint64_t>(task) * kRowsPerTask;
+    std::array<const std::byte*, kRowsPerTask> rows;
     const auto task_nodes = nodes.subspan(first, kRowsPerTask);
-    const auto task_ranks = ranks.subspan(first, kRowsPerTask);
+    const uint64_t hits =
+        FindRows(task_nodes, ranks.subspan(first, kRowsPerTask), rows.data());
     GatherRows(
         store_->type(), columns, task_nodes.size(),
-        [&](size_t i) {
-          return task_ranks[i] < capacity_ ? table + task_ranks[i] * row_bytes
-                                           : all + task_nodes[i] * row_bytes;
-        },
-        out + first * columns);
-    uint64_t hits = 0;
-    for (const uint32_t rank : task_ranks) hits += rank < capacity_ ? 1 : 0;
+        [&](size_t i) { return rows[i]; }, out + first * columns);
     num_hits += hits;
   }));
   return num_hits.load();

@@ -48,6 +48,11 @@ class FeatureCache {
                                              absl::Span<const uint32_t> ranks,
                                              float* out,
                                              ThreadTeam& team) const;
+  // Where each of them is, and how many are cached. Without branches: which
+  // rows are cached cannot be foretold.
+  uint64_t FindRows(absl::Span<const GlobalId> nodes,
+                    absl::Span<const uint32_t> ranks,
+                    const std::byte** rows) const;
 
   const FeatureStore* store_;
   uint64_t capacity_ = 0;

@@ -17,15 +17,15 @@ inline constexpr size_t kPrefetchRows = 8;
 // Of a row; behind that the processor has seen the pattern and fetches itself.
 inline constexpr uint64_t kPrefetchBytes = 4096;
 
+// As many fetches for each row: what follows from its address alone could not
+// be foretold. bytes >= 1.
 inline void PrefetchRow(const std::byte* row, uint64_t bytes) {
-  constexpr uintptr_t kLineBytes = 64;
-  // Rows need not start at a line.
-  const auto first = reinterpret_cast<uintptr_t>(row);
-  const uintptr_t end = first + std::min(bytes, kPrefetchBytes);
-  for (uintptr_t at = first / kLineBytes * kLineBytes; at < end;
-       at += kLineBytes) {
-    __builtin_prefetch(reinterpret_cast<const void*>(at));
+  constexpr uint64_t kLineBytes = 64;
+  const uint64_t last = std::min(bytes, kPrefetchBytes) - 1;
+  for (uint64_t at = 0; at < last; at += kLineBytes) {
+    __builtin_prefetch(row + at);
   }
+  __builtin_prefetch(row + last);  // Rows need not start at a line.
 }
 
 // Calls copy(i, row_of(i)) for i in [0, count), the rows being fetched ahead.

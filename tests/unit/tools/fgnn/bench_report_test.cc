@@ -63,5 +63,37 @@ TEST(BenchReportTest, ComparesWithABaselineWhereOneWasMeasured) {
   EXPECT_EQ(json["baseline"]["allocations_per_batch"], 1.5);
 }
 
+TEST(BenchReportTest, SaysHowExtractionComparesWithAPlainCopy) {
+  ExtractReport report;
+  report.options.capacity = 250;
+  report.num_rows = 1000;
+  report.num_columns = 2;
+  report.type = FeatureType::kBfloat16;
+  report.result = {.rows = 1000,
+                   .bytes = 4000,
+                   .hit_rate = 0.25,
+                   .seconds = 2,
+                   .uncached_seconds = 4,
+                   .copy_seconds = 1};
+  nlohmann::ordered_json json = ToJson(report);
+  EXPECT_EQ(json["type"], "bf16");
+  EXPECT_EQ(json["rows"], 1000);
+  EXPECT_EQ(json["bytes_per_second"], 2000.0);
+  EXPECT_EQ(json["copy_bytes_per_second"], 4000.0);
+  EXPECT_EQ(json["uncached_bytes_per_second"], 1000.0);
+  EXPECT_EQ(json["hit_rate"], 0.25);
+  EXPECT_THAT(ToText(report), HasSubstr("hot table of 250 rows, 1000 B: 25.0"));
+  EXPECT_THAT(ToText(report), HasSubstr("plain copy"));
+
+  report.options.capacity = 0;
+  report.result.uncached_seconds.reset();
+  report.result.copy_seconds.reset();
+  json = ToJson(report);
+  EXPECT_TRUE(json["copy_bytes_per_second"].is_null());
+  EXPECT_TRUE(json["uncached_bytes_per_second"].is_null());
+  EXPECT_THAT(ToText(report), Not(HasSubstr("table of")));
+  EXPECT_THAT(ToText(report), Not(HasSubstr("plain copy")));
+}
+
 }  // namespace
 }  // namespace fgnn

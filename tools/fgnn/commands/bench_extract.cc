@@ -1,0 +1,141 @@
+// bench extract: how fast features reach a batch.
+#include <iostream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "shared/base/status.h"
+#include "shared/graph/dataset.h"
+#include "tools/bench/extract_bench.h"
+#include "tools/bench/generated_features.h"
+#include "tools/fgnn/bench_report.h"
+#include "tools/fgnn/commands/commands.h"
+#include "trainer_service/features/cpu/mapped_feature_store.h"
+
+namespace fgnn {
+namespace {
+
+constexpr uint32_t kMostThreads = 1024;
+constexpr uint32_t kMostBatches = 1000;  // All are kept in memory.
+constexpr uint32_t kMostRounds = 1000000;
+constexpr uint64_t kMostRows = uint64_t{1} << 32;
+constexpr uint64_t kMostColumns = uint64_t{1} << 24;
+
+struct ExtractFlags {
+  std::string dataset;  // Empty: generated features.
+  uint64_t rows = 1'000'000;
+  uint64_t columns = 100;
+  std::string type = "f32";
+  ExtractBenchOptions options;
+};
+
+// The folder or the memory that a store borrows from.
+struct ExtractInput {
+  std::optional<Dataset> dataset;
+  GeneratedFeatures generated;
+  std::unique_ptr<FeatureStore> store;
+};
+
+FeatureType TypeOf(const std::string& name) {
+  for (const FeatureType type :
+       {FeatureType::kFloat16, FeatureType::kBfloat16}) {
+    if (NameOf(type) == name) return type;
+  }
+  return FeatureType::kFloat32;
+}
+
+absl::StatusOr<ExtractInput> OpenInput(const ExtractFlags& flags) {
+  ExtractInput input;
+  if (flags.dataset.empty()) {
+    FGNN_ASSIGN_OR_RETURN(input.generated,
+                          GenerateFeatures(TypeOf(flags.type), flags.rows,
+                                           flags.columns, flags.options.seed));
+    input.store = MakeMappedFeatureStore(input.generated.view);
+    return input;
+  }
+  FGNN_ASSIGN_OR_RETURN(input.dataset,
+                        Dataset::Open(flags.dataset, Validation::kShapes));
+  if (input.dataset->features().rows == 0) {
+    return absl::InvalidArgumentError(flags.dataset +
+                                      ": this dataset has no features");
+  }
+  input.store = MakeMappedFeatureStore(input.dataset->features());
+  return input;
+}
+
+absl::Status BenchExtract(const ExtractFlags& flags,
+                          const CommandContext& context) {
+  FGNN_ASSIGN_OR_RETURN(const ExtractInput input, OpenInput(flags));
+  const FeatureStore& store = *input.store;
+  ExtractReport report = {
+      flags.options, store.num_rows(), store.num_columns(), store.type(), {}};
+  FGNN_ASSIGN_OR_RETURN(report.result, RunExtractBench(store, flags.options));
+  if (context.json) {
+    std::cout << ToJson(report).dump(2) << "\n";
+  } else {
+    std::cout << ToText(report);
+  }
+  return absl::OkStatus();
+}
+
+void AddInputFlags(CLI::App& app, ExtractFlags& flags) {
+  CLI::Option* const dataset =
+      app.add_option("--dataset", flags.dataset,
+                     "Dataset folder; else features are made up in memory")
+          ->type_name("DIR");
+  app.add_option("--rows", flags.rows, "Made-up rows")
+      ->check(CLI::Range(uint64_t{1}, kMostRows))
+      ->capture_default_str()
+      ->excludes(dataset);
+  app.add_option("--columns", flags.columns, "Made-up columns")
+      ->check(CLI::Range(uint64_t{1}, kMostColumns))
+      ->capture_default_str()
+      ->excludes(dataset);
+  app.add_option("--type", flags.type, "Of made-up features: f32, f16, bf16")
+      ->check(CLI::IsMember({"f32", "f16", "bf16"}))
+      ->capture_default_str()
+      ->excludes(dataset);
+}
+
+void AddRunFlags(CLI::App& app, ExtractBenchOptions& options) {
+  app.add_option("--batch-rows", options.batch_rows,
+                 "Rows of a batch, all different")
+      ->check(CLI::Range(uint64_t{1}, kMostRows))
+      ->capture_default_str();
+  app.add_option("--batches", options.batches, "Batches of a round")
+      ->check(CLI::Range(uint32_t{1}, kMostBatches))
+      ->capture_default_str();
+  app.add_option("--rounds", options.rounds, "Rounds; the fastest counts")
+      ->check(CLI::Range(uint32_t{1}, kMostRounds))
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "Threads that share a batch")
+      ->check(CLI::Range(uint32_t{1}, kMostThreads))
+      ->capture_default_str();
+  CLI::Option* const capacity =
+      app.add_option("--capacity", options.capacity, "Rows of the hot table")
+          ->check(CLI::Range(uint64_t{0}, kMostRows))
+          ->capture_default_str();
+  app.add_option("--hit-rate", options.hit_rate,
+                 "Share of the rows that the table has; without it all rows "
+                 "are equally likely")
+      ->check(CLI::Range(0.0, 1.0))
+      ->needs(capacity);
+  app.add_option("--seed", options.seed, "Of every random choice")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddBenchExtract(CLI::App& bench, CommandContext& context) {
+  CLI::App* app = bench.add_subcommand(
+      "extract", "Bytes of features per second, beside a plain copy");
+  // Shared with the callback, which lives as long as the app.
+  auto flags = std::make_shared<ExtractFlags>();
+  AddInputFlags(*app, *flags);
+  AddRunFlags(*app, flags->options);
+  app->callback(
+      [flags, &context] { context.status = BenchExtract(*flags, context); });
+}
+
+}  // namespace fgnn
