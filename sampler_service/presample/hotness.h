@@ -23,7 +23,7 @@ enum class HotnessPolicy : uint8_t {
   kRandom,   // RandomHotness(), of kPresampleSeed.
   kOptimal,  // Counts of the job's own epochs: its seed, from epoch 0.
   kVip,      // VipHotness(), in vip.h.
-  kAuto,     // What estimates best.
+  kAuto,     // EstimateHotness(), in auto_hotness.h.
 };
 
 // The words of cache.policy, in the order of HotnessPolicy.
@@ -56,7 +56,7 @@ struct HotnessSource {
   SamplerOptions sampling;
   std::string weights_file;  // Of kWeighted.
   std::string plugin;        // The name, of kPlugin.
-  // kPresc, kAuto: that are pre-sampled. kOptimal: of the job.
+  // kPresc: that are pre-sampled. kAuto: the most of them. kOptimal: of the job.
   uint32_t num_epochs = 1;
 };
 

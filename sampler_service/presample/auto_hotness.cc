@@ -1,0 +1,159 @@
+#include "sampler_service/presample/auto_hotness.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "sampler_service/presample/hotness.h"
+#include "shared/base/status.h"
+#include "shared/base/types.h"
+
+namespace fgnn {
+namespace {
+
+constexpr double kGoodEnough = 0.03;
+constexpr std::array kCapacities = {0.05, 0.1, 0.2, 0.3};
+using Rates = std::array<double, kCapacities.size()>;
+
+// Of floats there are 2 * 256 octaves' halves at most.
+constexpr size_t kNumGroups = 512;
+size_t GroupOf(float prior) {
+  const int half_octaves = static_cast<int>(std::floor(2 * std::log2(prior)));
+  return static_cast<size_t>(
+      std::clamp(half_octaves + static_cast<int>(kNumGroups / 2), 0,
+                 static_cast<int>(kNumGroups) - 1));
+}
+
+// Of the chances of a group's vertices.
+struct Gamma {
+  double scale = 0;  // The mean, in priors.
+  double shape = 0;  // Infinite: the prior is right.
+};
+
+struct GroupSums {
+  double counts = 0;
+  double priors = 0;
+  double squares = 0;   // Of expected counts.
+  double excesses = 0;  // Of squared differences to them over what trials have.
+};
+
+// The hit rates of a cache that is filled in this order.
+Rates HitRates(absl::Span<const GlobalId> order,
+               absl::Span<const uint32_t> counts) {
+  double all = 0;
+  for (const uint32_t count : counts) all += count;
+  Rates rates = {};
+  double hits = 0;
+  size_t rank = 0;
+  for (size_t i = 0; i < kCapacities.size(); ++i) {
+    const auto rows =
+        static_cast<size_t>(kCapacities[i] * static_cast<double>(order.size()));
+    for (; rank < rows; ++rank) hits += counts[order[rank]];
+    rates[i] = all > 0 ? hits / all : 1;
+  }
+  return rates;
+}
+
+// The largest share of `most` that is missing.
+double LossOf(const Rates& rates, const Rates& most) {
+  double loss = 0;
+  for (size_t i = 0; i < rates.size(); ++i) {
+    if (most[i] > 0) loss = std::max(loss, 1 - rates[i] / most[i]);
+  }
+  return loss;
+}
+
+std::vector<std::string> EstimatorsFor(const AutoHotnessInput& input) {
+  if (input.vip.empty()) return {"counts", "degree"};
+  return {"shrunk", "counts", "degree"};
+}
+
+std::vector<float> Estimate(const std::string& estimator,
+                            const AutoHotnessInput& input,
+                            absl::Span<const uint32_t> counts,
+                            uint32_t num_epochs) {
+  if (estimator == "shrunk") {
+    return ShrinkCounts(counts, num_epochs * input.batches_per_epoch,
+                        input.vip);
+  }
+  const absl::Span<const uint32_t> values =
+      estimator == "counts" ? counts : input.out_degrees;
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+std::vector<float> ShrinkCounts(absl::Span<const uint32_t> counts,
+                                uint64_t num_batches,
+                                absl::Span<const float> prior) {
+  std::vector<GroupSums> sums(kNumGroups);
+  for (size_t v = 0; v < counts.size(); ++v) {
+    if (!(prior[v] > 0)) continue;
+    GroupSums& sum = sums[GroupOf(prior[v])];
+    sum.counts += counts[v];
+    sum.priors += static_cast<double>(prior[v]);
+  }
+  const auto trials = static_cast<double>(num_batches);
+  for (size_t v = 0; v < counts.size(); ++v) {
+    if (!(prior[v] > 0)) continue;
+    GroupSums& sum = sums[GroupOf(prior[v])];
+    const double expected =
+        sum.counts / sum.priors * static_cast<double>(prior[v]);
+    const double difference = counts[v] - expected;
+    sum.squares += expected * expected;
+    sum.excesses += difference * difference -
+                    expected * std::max(1 - expected / trials, 0.0);
+  }
+  std::vector<float> result(counts.begin(), counts.end());
+  for (size_t v = 0; v < counts.size(); ++v) {
+    if (!(prior[v] > 0)) continue;
+    const GroupSums& sum = sums[GroupOf(prior[v])];
+    const double expected =
+        sum.counts / sum.priors * static_cast<double>(prior[v]);
+    // Variance of the chances over their squared mean: 1 / shape.
+    const double spread =
+        sum.squares > 0 ? std::max(sum.excesses / sum.squares, 0.0) : 0;
+    // (shape + count) / (shape / expected + 1), and `expected` for any shape
+    // that is infinite.
+    result[v] = static_cast<float>(expected * (1 + spread * counts[v]) /
+                                   (1 + spread * expected));
+  }
+  return result;
+}
+
+absl::StatusOr<AutoHotness> EstimateHotness(const AutoHotnessInput& input) {
+  AutoHotness result;
+  FGNN_ASSIGN_OR_RETURN(std::vector<uint32_t> first, input.count(0, 1));
+  for (uint32_t half = 1;; half *= 2) {
+    FGNN_ASSIGN_OR_RETURN(const std::vector<uint32_t> second,
+                          input.count(half, 2 * half));
+    const auto order_by = [&](const std::string& estimator) {
+      return OrderByHotness(Estimate(estimator, input, first, half),
+                            input.out_degrees);
+    };
+    Rates most = {};
+    const std::vector<GlobalId> by_counts = order_by("counts");
+    const Rates promised = HitRates(by_counts, first);
+    const Rates kept = HitRates(by_counts, second);
+    for (size_t i = 0; i < most.size(); ++i) {
+      most[i] = (promised[i] + kept[i]) / 2;
+    }
+    result.loss = 1;
+    for (const std::string& estimator : EstimatorsFor(input)) {
+      const double loss = LossOf(HitRates(order_by(estimator), second), most);
+      if (loss < result.loss) {
+        result.loss = loss;
+        result.estimator = estimator;
+      }
+    }
+    std::transform(first.begin(), first.end(), second.begin(), first.begin(),
+                   std::plus<>());
+    result.num_epochs = 2 * half;
+    if (result.loss <= kGoodEnough || 4 * half > input.most_epochs) break;
+  }
+  result.hotness = Estimate(result.estimator, input, first, result.num_epochs);
+  return result;
+}
+
+}  // namespace fgnn
