@@ -56,7 +56,8 @@ struct HotnessSource {
   SamplerOptions sampling;
   std::string weights_file;  // Of kWeighted.
   std::string plugin;        // The name, of kPlugin.
-  // kPresc: that are pre-sampled. kAuto: the most of them. kOptimal: of the job.
+  // kPresc: that are pre-sampled. kAuto: the most of them. kOptimal: of the
+  // job.
   uint32_t num_epochs = 1;
 };
 

@@ -2,6 +2,8 @@
 
 import collections
 import json
+import re
+import xml.etree.ElementTree
 import zipfile
 
 import harness
@@ -156,7 +158,62 @@ class BenchTest(harness.ServiceTest):
             self.assertEqual(refused.returncode, 2)
             self.assertIn(says, refused.stderr)
 
+    def cache(self, *words):
+        return self.service.fgnn(
+            'bench', 'cache', '--dataset', self.service.dataset, '--fanouts',
+            '4,3', '--batch-size', str(BATCH_SIZE), *words).stdout
+
+    def test_cache(self):
+        plot = self.service.folder / 'hits.svg'
+        policies = ['presc#1', 'presc#8', 'degree', 'random', 'vip', 'auto',
+                    'optimal']
+        report = json.loads(self.cache(
+            '--policies', ','.join(policies), '--capacities', '0.1,0.3,1',
+            '--epochs', '3', '--plot', plot, '--json'))
+        self.assertEqual([entry['policy'] for entry in report['policies']],
+                         policies)
+        self.assertEqual([(row['policy'], row['capacity'])
+                          for row in report['rows']],
+                         [(policy, capacity) for policy in policies
+                          for capacity in (0.1, 0.3, 1)])
+        self.assertEqual(report['row_bytes'], 4 * self.num_features())
+        self.assertTrue(0 < report['similarity'] <= 1)
+        rates = {}
+        for row in report['rows']:
+            self.assertLessEqual(row['hit_rate'], row['optimal_hit_rate'])
+            self.assertAlmostEqual(
+                row['bytes_missed'],
+                (1 - row['hit_rate']) * report['input_nodes_per_epoch'] *
+                report['row_bytes'], delta=1)
+            rates[row['policy'], row['capacity']] = row['hit_rate']
+            if row['policy'] == 'optimal':
+                self.assertEqual(row['hit_rate'], row['optimal_hit_rate'])
+            if row['capacity'] == 1:
+                self.assertEqual(row['hit_rate'], 1)
+        self.assertGreater(rates['presc#8', 0.3], rates['random', 0.3])
+        self.assertGreater(rates['auto', 0.3], rates['random', 0.3])
+
+        root = xml.etree.ElementTree.parse(plot).getroot()
+        svg = '{http://www.w3.org/2000/svg}'
+        self.assertEqual(len(root.findall(svg + 'polyline')),
+                         len(policies) + 1)
+        texts = [text.text for text in root.iter(svg + 'text')]
+        self.assertIn('presc#8', texts)
+        self.assertIn('optimum', texts)
+
+    def num_features(self):
+        header = (self.service.dataset / 'features.npy').read_bytes()[:200]
+        return int(re.search(rb"'shape': \(\d+, (\d+)\)", header)[1])
+
+    def test_cache_refuses_a_policy_that_is_none(self):
+        failed = self.service.fgnn(
+            'bench', 'cache', '--dataset', self.service.dataset, '--policies',
+            'lru', check=False)
+        self.assertEqual(failed.returncode, 2)
+        self.assertIn("'lru' is no cache policy", failed.stderr)
+
     def test_tables_for_people(self):
+        self.assertIn('(optimum)', self.cache())
         for words, says in ((('sample', '--baseline', 'two-step'),
                              'times as fast as two-step'),
                             (('idmap',), 'in use for this dataset')):

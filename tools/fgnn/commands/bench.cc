@@ -6,14 +6,18 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "sampler_service/sampling/alias_tables.h"
+#include "shared/base/file.h"
 #include "shared/base/status.h"
 #include "shared/graph/dataset.h"
+#include "tools/bench/cache_bench.h"
 #include "tools/bench/idmap_bench.h"
 #include "tools/bench/random_access.h"
 #include "tools/bench/sample_bench.h"
 #include "tools/fgnn/bench_report.h"
+#include "tools/fgnn/cache_report.h"
 #include "tools/fgnn/commands/commands.h"
 
 namespace fgnn {
@@ -23,6 +27,7 @@ constexpr uint32_t kMostThreads = 1024;
 constexpr uint32_t kMostBatches = 100000;
 constexpr uint32_t kMostIdMapBatches = 1000;  // All are kept in memory.
 constexpr uint32_t kMostRounds = 1000000;
+constexpr uint32_t kMostEpochs = 10000;
 
 struct BenchFlags {
   std::string dataset;
@@ -94,10 +99,40 @@ absl::Status BenchIdMap(BenchFlags flags, const CommandContext& context) {
   return absl::OkStatus();
 }
 
+struct CacheFlags {
+  BenchFlags input;
+  std::vector<std::string> policies = {"presc", "degree", "random", "vip",
+                                       "auto"};
+  std::string plot;
+  std::optional<uint64_t> row_bytes;
+  CacheBenchOptions options;
+};
+
+absl::Status BenchCache(CacheFlags flags, const CommandContext& context) {
+  CacheBenchOptions& options = flags.options;
+  for (const std::string& word : flags.policies) {
+    FGNN_ASSIGN_OR_RETURN(CachePolicy policy, CachePolicyOf(word));
+    options.policies.push_back(std::move(policy));
+  }
+  options.threads = flags.input.options.threads;
+  FGNN_ASSIGN_OR_RETURN(const BenchInput opened, OpenInput(flags.input));
+  options.sampling = flags.input.options.sampling;
+  CacheReport report = {
+      opened.dataset.name(),
+      opened.dataset.num_nodes(),
+      flags.row_bytes.value_or(opened.dataset.features().row_bytes()),
+      options,
+      {}};
+  FGNN_ASSIGN_OR_RETURN(report.result, RunCacheBench(opened.view(), options));
+  if (!flags.plot.empty()) {
+    FGNN_RETURN_IF_ERROR(WriteFileAtomically(flags.plot, ToSvg(report)));
+  }
+  Print(report, context);
+  return absl::OkStatus();
+}
+
 // What every command takes.
-std::shared_ptr<BenchFlags> AddFlags(CLI::App& app, uint32_t most_batches) {
-  // Shared with the callback, which lives as long as the app.
-  auto flags = std::make_shared<BenchFlags>();
+void AddInputFlags(CLI::App& app, BenchFlags* flags) {
   SampleBenchOptions& options = flags->options;
   app.add_option("--dataset", flags->dataset, "Dataset folder")
       ->required()
@@ -134,15 +169,65 @@ std::shared_ptr<BenchFlags> AddFlags(CLI::App& app, uint32_t most_batches) {
                  "Seeds of a batch")
       ->check(CLI::Range(uint32_t{1}, UINT32_MAX))
       ->capture_default_str();
+  app.add_option("--seed", options.sampling.seed, "Of every random choice")
+      ->capture_default_str();
+}
+
+void AddThreadsFlag(CLI::App& app, uint32_t& threads) {
+  app.add_option("--threads", threads, "Samplers side by side")
+      ->check(CLI::Range(uint32_t{1}, kMostThreads))
+      ->capture_default_str();
+}
+
+// What is timed in rounds takes these too.
+std::shared_ptr<BenchFlags> AddFlags(CLI::App& app, uint32_t most_batches) {
+  // Shared with the callback, which lives as long as the app.
+  auto flags = std::make_shared<BenchFlags>();
+  AddInputFlags(app, flags.get());
+  SampleBenchOptions& options = flags->options;
   app.add_option("--batches", options.batches, "Batches of a round")
       ->check(CLI::Range(uint32_t{1}, most_batches))
       ->capture_default_str();
   app.add_option("--rounds", options.rounds, "Rounds; the fastest counts")
       ->check(CLI::Range(uint32_t{1}, kMostRounds))
       ->capture_default_str();
-  app.add_option("--seed", options.sampling.seed, "Of every random choice")
-      ->capture_default_str();
   return flags;
+}
+
+void AddCacheCommand(CLI::App& bench, CommandContext& context) {
+  CLI::App* app = bench.add_subcommand(
+      "cache", "Hit rates of a feature cache, by policy and capacity");
+  auto flags = std::make_shared<CacheFlags>();
+  AddInputFlags(*app, &flags->input);
+  AddThreadsFlag(*app, flags->input.options.threads);
+  CacheBenchOptions& options = flags->options;
+  app->add_option("--capacities", options.capacities,
+                  "Shares of the vertices that are cached")
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->default_str("0.01,0.05,0.1,0.2,0.3");
+  app->add_option("--policies", flags->policies,
+                  absl::StrCat("Of ", absl::StrJoin(HotnessPolicies(), ", "),
+                               "; presc#K pre-samples K epochs, auto#K at "
+                               "most K"))
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->default_str(absl::StrJoin(flags->policies, ","));
+  app->add_option("--epochs", options.epochs,
+                  "Measured, from epoch 0 of the seed")
+      ->check(CLI::Range(uint32_t{1}, kMostEpochs))
+      ->capture_default_str();
+  app->add_option("--presample-epochs", options.presample_epochs,
+                  "Of presc, none of them measured")
+      ->check(CLI::Range(uint32_t{1}, kMostEpochs))
+      ->capture_default_str();
+  app->add_option("--row-bytes", flags->row_bytes,
+                  "Of a vertex's features; default: the dataset's");
+  app->add_option("--plot", flags->plot,
+                  "Also draw hit rates over capacities, as SVG")
+      ->type_name("FILE");
+  app->callback(
+      [flags, &context] { context.status = BenchCache(*flags, context); });
 }
 
 }  // namespace
@@ -155,10 +240,7 @@ void AddBenchGroup(CLI::App& app, CommandContext& context) {
   CLI::App* sample =
       bench->add_subcommand("sample", "Sampled edges per second");
   const auto flags = AddFlags(*sample, kMostBatches);
-  sample
-      ->add_option("--threads", flags->options.threads, "Samplers side by side")
-      ->check(CLI::Range(uint32_t{1}, kMostThreads))
-      ->capture_default_str();
+  AddThreadsFlag(*sample, flags->options.threads);
   sample
       ->add_option("--dump", flags->dump,
                    "Also write the job's first batches to DIR/batch-<i>.npz")
@@ -179,6 +261,7 @@ void AddBenchGroup(CLI::App& app, CommandContext& context) {
     context.status = BenchIdMap(*idmap_flags, context);
   });
   AddBenchExtract(*bench, context);
+  AddCacheCommand(*bench, context);
 }
 
 }  // namespace fgnn
