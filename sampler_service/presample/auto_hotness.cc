@@ -12,8 +12,12 @@
 namespace fgnn {
 namespace {
 
-constexpr double kGoodEnough = 0.03;
-constexpr std::array kCapacities = {0.05, 0.1, 0.2, 0.3};
+constexpr double kMostLoss = 0.03;
+constexpr std::array kCapacities = {0.01, 0.05, 0.1, 0.2, 0.3};
+// The capacities below this one have too few hits to judge an estimator by.
+constexpr size_t kFirstJudged = 1;
+// All epochs know more than the half that is judged.
+constexpr double kBelowDegree = 0.9995;
 using Rates = std::array<double, kCapacities.size()>;
 
 // Of floats there are 2 * 256 octaves' halves at most.
@@ -58,10 +62,17 @@ Rates HitRates(absl::Span<const GlobalId> order,
 // The largest share of `most` that is missing.
 double LossOf(const Rates& rates, const Rates& most) {
   double loss = 0;
-  for (size_t i = 0; i < rates.size(); ++i) {
+  for (size_t i = kFirstJudged; i < rates.size(); ++i) {
     if (most[i] > 0) loss = std::max(loss, 1 - rates[i] / most[i]);
   }
   return loss;
+}
+
+bool IsBelow(const Rates& rates, const Rates& degree) {
+  return !std::equal(rates.begin(), rates.end(), degree.begin(),
+                     [](double rate, double by_degree) {
+                       return rate >= kBelowDegree * by_degree;
+                     });
 }
 
 std::vector<std::string> EstimatorsFor(const AutoHotnessInput& input) {
@@ -140,17 +151,24 @@ absl::StatusOr<AutoHotness> EstimateHotness(const AutoHotnessInput& input) {
       most[i] = (promised[i] + kept[i]) / 2;
     }
     result.loss = 1;
+    Rates best = {};
+    Rates by_degree = {};
     for (const std::string& estimator : EstimatorsFor(input)) {
-      const double loss = LossOf(HitRates(order_by(estimator), second), most);
+      const Rates rates = HitRates(order_by(estimator), second);
+      if (estimator == "degree") by_degree = rates;
+      const double loss = LossOf(rates, most);
       if (loss < result.loss) {
         result.loss = loss;
         result.estimator = estimator;
+        best = rates;
       }
     }
     std::transform(first.begin(), first.end(), second.begin(), first.begin(),
                    std::plus<>());
     result.num_epochs = 2 * half;
-    if (result.loss <= kGoodEnough || 4 * half > input.most_epochs) break;
+    const bool is_settled =
+        result.loss <= kMostLoss && !IsBelow(best, by_degree);
+    if (is_settled || 4 * half > input.most_epochs) break;
   }
   result.hotness = Estimate(result.estimator, input, first, result.num_epochs);
   return result;

@@ -52,9 +52,9 @@ struct AutoHotness {
 // half of them is ranked by every estimator, and the hits of these rankings are
 // seen in the second half. What epochs without end would tell lies in the
 // middle between what counts promise of the batches that they are of and what
-// they keep for others. Ends when the best estimator misses 3 % of that or
-// less at every capacity from 5 to 30 %, or with most_epochs. Pure, but for
-// `count`, whose errors it returns.
+// they keep for others. Ends when the best estimator misses 3 % of that or less
+// at every capacity from 5 to 30 % and is not below the degree at any from 1 %
+// on, or with most_epochs. Pure, but for `count`, whose errors it returns.
 absl::StatusOr<AutoHotness> EstimateHotness(const AutoHotnessInput& input);
 
 }  // namespace fgnn

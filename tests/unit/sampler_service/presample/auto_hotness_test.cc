@@ -201,6 +201,20 @@ TEST_F(EstimateHotnessTest, DegreeWhereFewCountsKnowLess) {
   EXPECT_EQ(hotness.estimator, "degree");
 }
 
+TEST_F(EstimateHotnessTest, CountsOnWhereDegreeKnowsMoreOfTheHottest) {
+  std::vector<double> chances(kNumNodes, 0.9);
+  for (size_t v = 0; v < kNumNodes / 2; ++v) chances[v] = 0.45;
+  for (size_t v = 0; v < kNumNodes; v += 100) chances[v] = 0.93;
+  const Epochs epochs(chances);
+  const AutoHotnessInput input = InputOf(epochs);
+  FGNN_ASSERT_OK_AND_ASSIGN(const AutoHotness alone, EstimateHotness(input));
+  // Right about the hottest hundredth, and about nothing else.
+  for (size_t v = 0; v < kNumNodes; v += 100) degrees_[v] = 2;
+  FGNN_ASSERT_OK_AND_ASSIGN(const AutoHotness hotness, EstimateHotness(input));
+  EXPECT_GT(hotness.num_epochs, alone.num_epochs);
+  EXPECT_EQ(hotness.estimator, "counts");
+}
+
 TEST_F(EstimateHotnessTest, NothingIsCountedWhereNoBatchHasAnything) {
   const Epochs epochs(std::vector<double>(kNumNodes, 0.0));
   FGNN_ASSERT_OK_AND_ASSIGN(const AutoHotness hotness,
