@@ -20,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kFeatures[] = "features.npy";
 constexpr char kNames[] = "names.txt";
 
 NpyType StoredType(FeatureType type) {
@@ -176,7 +177,7 @@ absl::Status Dataset::Contents::OpenTopology() {
 }
 
 absl::Status Dataset::Contents::OpenFeatures() {
-  const fs::path path = folder / "features.npy";
+  const fs::path path = folder / kFeatures;
   if (metadata.feature_columns == 0) {
     if (!Exists(path)) return absl::OkStatus();
     return absl::InvalidArgumentError(
@@ -308,6 +309,12 @@ uint32_t Dataset::num_classes() const {
 }
 const CscView& Dataset::graph() const { return contents_->graph; }
 const FeatureView& Dataset::features() const { return contents_->features; }
+FeatureFile Dataset::feature_file() const {
+  const FeatureView& view = features();
+  return {contents_->folder / kFeatures,
+          contents_->feature_array.header().data_offset, view.type, view.rows,
+          view.columns};
+}
 absl::Span<const int64_t> Dataset::labels() const { return contents_->labels; }
 absl::Span<const int64_t> Dataset::train() const {
   return contents_->Ids(contents_->train_array);

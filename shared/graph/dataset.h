@@ -48,6 +48,17 @@ struct FeatureView {
   const std::byte* row(uint64_t v) const { return data + v * row_bytes(); }
 };
 
+// The same rows as they lie in their file.
+struct FeatureFile {
+  std::filesystem::path path;
+  uint64_t offset = 0;  // Of the first row.
+  FeatureType type = FeatureType::kFloat32;
+  uint64_t rows = 0;
+  uint64_t columns = 0;
+
+  uint64_t row_bytes() const { return columns * BytesOf(type); }
+};
+
 // How deeply Open() looks.
 enum class Validation : uint8_t {
   // Files present, types and shapes agree, split ids and labels in range,
@@ -86,6 +97,7 @@ class Dataset {
   const CscView& graph() const;
   // No rows if the folder has no features.
   const FeatureView& features() const;
+  FeatureFile feature_file() const;
   // [num_nodes], each in [0, num_classes), or -1 for "has none"; may be empty.
   absl::Span<const int64_t> labels() const;
   // Global ids, ascending order not promised. Every one has a label.

@@ -27,19 +27,35 @@ absl::Status CheckNodes(absl::Span<const GlobalId> nodes, uint64_t num_rows) {
                    " rows; is this the dataset that was sampled?"));
 }
 
-absl::Status FeatureStore::Extract(absl::Span<const GlobalId> nodes, float* out,
-                                   ThreadTeam& team) const {
-  FGNN_RETURN_IF_ERROR(CheckNodes(nodes, num_rows()));
+absl::Status FeatureStore::ExtractMisses(const BatchMisses& misses, float* out,
+                                         ThreadTeam& team,
+                                         OtherRows other) const {
   const uint64_t columns = num_columns();
+  const uint64_t num_rows = misses.nodes.size();
   const int64_t num_tasks =
-      static_cast<int64_t>((nodes.size() + kRowsPerTask - 1) / kRowsPerTask);
+      static_cast<int64_t>((num_rows + kRowsPerTask - 1) / kRowsPerTask);
   FirstError failed;
   FGNN_RETURN_IF_ERROR(team.Run(num_tasks, [&](int64_t task, int) {
     const uint64_t first = static_cast<uint64_t>(task) * kRowsPerTask;
-    failed.Note(
-        CopyRows(nodes.subspan(first, kRowsPerTask), out + first * columns));
+    const uint64_t last = std::min(first + kRowsPerTask, num_rows);
+    other(first, last);
+    for (uint64_t i = first; i < last;) {
+      uint64_t end = i;
+      while (end < last && misses.Has(end)) ++end;
+      if (end > i) {
+        failed.Note(
+            CopyRows(misses.nodes.subspan(i, end - i), out + i * columns));
+      }
+      i = std::max(end, i + 1);
+    }
   }));
   return failed.status();
+}
+
+absl::Status FeatureStore::Extract(absl::Span<const GlobalId> nodes, float* out,
+                                   ThreadTeam& team) const {
+  FGNN_RETURN_IF_ERROR(CheckNodes(nodes, num_rows()));
+  return ExtractMisses({nodes, {}, 0}, out, team, [](size_t, size_t) {});
 }
 
 }  // namespace fgnn

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "shared/base/types.h"
@@ -12,6 +13,16 @@
 #include "trainer_service/compute/thread_team.h"
 
 namespace fgnn {
+
+// The rows of a batch that have to come from a store: those of nodes[i] with
+// ranks[i] >= capacity; all of them without ranks.
+struct BatchMisses {
+  absl::Span<const GlobalId> nodes;
+  absl::Span<const uint32_t> ranks;  // Of the nodes, or none.
+  uint64_t capacity = 0;
+
+  bool Has(size_t i) const { return ranks.empty() || ranks[i] >= capacity; }
+};
 
 // Rows of features by global id, as f32 whatever the dataset stores.
 // Thread-safe. N rows, F columns.
@@ -44,6 +55,15 @@ class FeatureStore {
                ? reinterpret_cast<const float*>(data())
                : nullptr;
   }
+
+  // Copies the rows of node i of the misses to row i of out, with all threads
+  // of `team`. Every node is below N. Meanwhile other(first, last) is called,
+  // from several threads, for parts that make up [0, nodes.size()): what the
+  // caller has to do for the others. Errors of reading; not every part may have
+  // been done by then.
+  using OtherRows = absl::FunctionRef<void(size_t first, size_t last)>;
+  virtual absl::Status ExtractMisses(const BatchMisses& misses, float* out,
+                                     ThreadTeam& team, OtherRows other) const;
 
   // CopyRows with all threads of `team`, after checking the nodes.
   // InvalidArgument: a global id is not below N.

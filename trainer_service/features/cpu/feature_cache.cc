@@ -64,29 +64,27 @@ absl::StatusOr<uint64_t> FeatureCache::Extract(absl::Span<const GlobalId> nodes,
   if (store_->data() != nullptr) {
     return ExtractFromMemory(nodes, ranks, out, team);
   }
+  std::atomic<uint64_t> num_hits = 0;
+  FGNN_RETURN_IF_ERROR(store_->ExtractMisses(
+      {nodes, ranks, capacity_}, out, team, [&](size_t first, size_t last) {
+        num_hits += CopyHits(ranks.subspan(first, last - first),
+                             out + first * store_->num_columns());
+      }));
+  return num_hits.load();
+}
+
+uint64_t FeatureCache::CopyHits(absl::Span<const uint32_t> ranks,
+                                float* out) const {
   const uint64_t columns = store_->num_columns();
   const uint64_t row_bytes = store_->row_bytes();
-  std::atomic<uint64_t> num_hits = 0;
-  FirstError failed;
-  FGNN_RETURN_IF_ERROR(team.Run(NumTasks(nodes.size()), [&](int64_t task, int) {
-    const uint64_t first = static_cast<uint64_t>(task) * kRowsPerTask;
-    const uint64_t last =
-        std::min<uint64_t>(first + kRowsPerTask, nodes.size());
-    uint64_t hits = 0;
-    for (uint64_t i = first; i < last; ++i) {
-      float* const to = out + i * columns;
-      if (ranks[i] < capacity_) {
-        WidenToFloats(store_->type(), rows_.get() + ranks[i] * row_bytes,
-                      columns, to);
-        ++hits;
-      } else {
-        failed.Note(store_->CopyRows(nodes.subspan(i, 1), to));
-      }
-    }
-    num_hits += hits;
-  }));
-  FGNN_RETURN_IF_ERROR(failed.status());
-  return num_hits.load();
+  uint64_t hits = 0;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] >= capacity_) continue;
+    WidenToFloats(store_->type(), rows_.get() + ranks[i] * row_bytes, columns,
+                  out + i * columns);
+    ++hits;
+  }
+  return hits;
 }
 
 uint64_t FeatureCache::FindRows(absl::Span<const GlobalId> nodes,

@@ -48,6 +48,8 @@ class FeatureCache {
                                              absl::Span<const uint32_t> ranks,
                                              float* out,
                                              ThreadTeam& team) const;
+  // Those that are cached, to their rows of out; returns how many.
+  uint64_t CopyHits(absl::Span<const uint32_t> ranks, float* out) const;
   // Where each of them is, and how many are cached. Without branches: which
   // rows are cached cannot be foretold.
   uint64_t FindRows(absl::Span<const GlobalId> nodes,

@@ -39,6 +39,10 @@ TEST_F(DatasetTest, ReadsBackWhatWasWritten) {
                 ElementsAre(1, 2, 3, 0, 1, 2));
     EXPECT_EQ(MaxInDegree(dataset.graph()), 3U);
     EXPECT_EQ(dataset.features().columns, 2U);
+    const FeatureFile file = dataset.feature_file();
+    EXPECT_EQ(file.columns, 2U);
+    EXPECT_EQ(file.offset + file.rows * file.row_bytes(),
+              std::filesystem::file_size(file.path));
     float row[2];
     std::memcpy(row, dataset.features().row(3), sizeof(row));
     EXPECT_THAT(row, ElementsAre(6, 7));

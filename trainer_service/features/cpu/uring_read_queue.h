@@ -1,0 +1,23 @@
+// A ReadQueue by io_uring.
+#ifndef FGNN_TRAINER_SERVICE_FEATURES_CPU_URING_READ_QUEUE_H_
+#define FGNN_TRAINER_SERVICE_FEATURES_CPU_URING_READ_QUEUE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "trainer_service/features/cpu/read_queue.h"
+
+namespace fgnn {
+
+// FailedPrecondition: the kernel, or the container's rules, have no io_uring.
+// ResourceExhausted: no memory for a ring.
+absl::StatusOr<std::unique_ptr<ReadQueue>> MakeUringReadQueue(int fd,
+                                                              uint32_t depth);
+
+// What it says when the kernel refuses a ring with this errno.
+absl::Status RefusedRing(int error);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_FEATURES_CPU_URING_READ_QUEUE_H_
