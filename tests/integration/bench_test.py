@@ -150,8 +150,16 @@ class BenchTest(harness.ServiceTest):
                                    delta=report['bytes_per_second'] * 1e-6)
             self.assertGreater(report['copy_bytes_per_second'], 0)
             self.assertGreater(report['uncached_bytes_per_second'], 0)
+        disk = self.extract('--dataset', self.service.dataset, '--store',
+                            'disk', '--json', check=False)
+        if not ('io_uring is refused' in disk.stderr or
+                'O_DIRECT' in disk.stderr):
+            report = json.loads(disk.stdout)
+            self.assertGreater(report['reads_per_second'], 0)
+            self.assertIsNone(report['copy_bytes_per_second'])
         self.assertIn('plain copy', self.extract('--rows', '1000').stdout)
         for words, says in ((('--rows', '99'), '--batch-rows 100'),
+                            (('--store', 'disk'), '--dataset'),
                             (('--rows', '1000', '--hit-rate', '0.5'),
                              '--capacity')):
             refused = self.extract(*words, check=False)

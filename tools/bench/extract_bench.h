@@ -4,6 +4,7 @@
 #define FGNN_TOOLS_BENCH_EXTRACT_BENCH_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "absl/status/statusor.h"
@@ -22,14 +23,17 @@ struct ExtractBenchOptions {
   // others uniformly elsewhere. None: all rows are equally likely.
   std::optional<double> hit_rate;
   uint64_t seed = 1;
+  // Reads that the store has handed to a disk so far, where they are counted.
+  std::function<uint64_t()> num_reads;
 };
 
 // Of a round.
 struct ExtractBenchResult {
   uint64_t rows = 0;
-  uint64_t bytes = 0;   // As the store has them.
-  double hit_rate = 0;  // Over all rounds.
-  double seconds = 0;   // FeatureCache::Extract().
+  uint64_t bytes = 0;             // As the store has them.
+  double hit_rate = 0;            // Over all rounds.
+  double seconds = 0;             // FeatureCache::Extract().
+  std::optional<uint64_t> reads;  // Of the disk, in that time.
   // The same rows without the table; none if there is none.
   std::optional<double> uncached_seconds;
   // A loop that fetches rows ahead and copies or widens them, each thread a

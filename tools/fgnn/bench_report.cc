@@ -70,6 +70,11 @@ ordered_json RateJson(const ExtractBenchResult& result,
   return result.PerSecond(*seconds);
 }
 
+ordered_json ReadsJson(const ExtractBenchResult& result) {
+  if (!result.reads.has_value()) return nullptr;
+  return static_cast<double>(*result.reads) / result.seconds;
+}
+
 double Ratio(const SampleBenchResult& result) {
   return result.fused.edges_per_second() / result.baseline->edges_per_second();
 }
@@ -196,6 +201,7 @@ ordered_json ToJson(const ExtractReport& report) {
       {"bytes_per_second", result.PerSecond(result.seconds)},
       {"copy_bytes_per_second", RateJson(result, result.copy_seconds)},
       {"uncached_bytes_per_second", RateJson(result, result.uncached_seconds)},
+      {"reads_per_second", ReadsJson(result)},
       {"hit_rate", result.hit_rate}};
 }
 
@@ -226,7 +232,14 @@ std::string ToText(const ExtractReport& report) {
   add("fgnn", result.seconds);
   if (result.uncached_seconds) add("without table", *result.uncached_seconds);
   if (result.copy_seconds) add("plain copy", *result.copy_seconds);
-  return absl::StrCat(text, "\n", table.ToString());
+  absl::StrAppend(&text, "\n", table.ToString());
+  if (result.reads) {
+    absl::StrAppend(
+        &text, "\n", FormatCount(*result.reads / options.batches),
+        absl::StrFormat(" reads of the disk a batch, %.0f a second\n",
+                        static_cast<double>(*result.reads) / result.seconds));
+  }
+  return text;
 }
 
 }  // namespace fgnn

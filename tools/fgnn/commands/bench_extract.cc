@@ -1,9 +1,9 @@
 // bench extract: how fast features reach a batch.
 #include <iostream>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "shared/base/status.h"
 #include "shared/graph/dataset.h"
@@ -11,6 +11,7 @@
 #include "tools/bench/generated_features.h"
 #include "tools/fgnn/bench_report.h"
 #include "tools/fgnn/commands/commands.h"
+#include "trainer_service/features/cpu/disk_feature_store.h"
 #include "trainer_service/features/cpu/mapped_feature_store.h"
 
 namespace fgnn {
@@ -27,6 +28,8 @@ struct ExtractFlags {
   uint64_t rows = 1'000'000;
   uint64_t columns = 100;
   std::string type = "f32";
+  std::string store = "memory";
+  DiskStoreOptions disk;
   ExtractBenchOptions options;
 };
 
@@ -35,6 +38,7 @@ struct ExtractInput {
   std::optional<Dataset> dataset;
   GeneratedFeatures generated;
   std::unique_ptr<FeatureStore> store;
+  const DiskFeatureStore* disk = nullptr;  // The store, if it is one.
 };
 
 FeatureType TypeOf(const std::string& name) {
@@ -60,7 +64,15 @@ absl::StatusOr<ExtractInput> OpenInput(const ExtractFlags& flags) {
     return absl::InvalidArgumentError(flags.dataset +
                                       ": this dataset has no features");
   }
-  input.store = MakeMappedFeatureStore(input.dataset->features());
+  if (flags.store == "memory") {
+    input.store = MakeMappedFeatureStore(input.dataset->features());
+    return input;
+  }
+  FGNN_ASSIGN_OR_RETURN(
+      std::unique_ptr<DiskFeatureStore> disk,
+      OpenDiskFeatureStore(input.dataset->feature_file(), flags.disk));
+  input.disk = disk.get();
+  input.store = std::move(disk);
   return input;
 }
 
@@ -70,7 +82,10 @@ absl::Status BenchExtract(const ExtractFlags& flags,
   const FeatureStore& store = *input.store;
   ExtractReport report = {
       flags.options, store.num_rows(), store.num_columns(), store.type(), {}};
-  FGNN_ASSIGN_OR_RETURN(report.result, RunExtractBench(store, flags.options));
+  if (input.disk != nullptr) {
+    report.options.num_reads = [&input] { return input.disk->num_reads(); };
+  }
+  FGNN_ASSIGN_OR_RETURN(report.result, RunExtractBench(store, report.options));
   if (context.json) {
     std::cout << ToJson(report).dump(2) << "\n";
   } else {
@@ -96,6 +111,15 @@ void AddInputFlags(CLI::App& app, ExtractFlags& flags) {
       ->check(CLI::IsMember({"f32", "f16", "bf16"}))
       ->capture_default_str()
       ->excludes(dataset);
+  app.add_option("--store", flags.store,
+                 "memory: the mapped file; disk: direct I/O by io_uring")
+      ->check(CLI::IsMember({"memory", "disk"}))
+      ->capture_default_str()
+      ->needs(dataset);
+  app.add_option("--depth", flags.disk.depth,
+                 "disk: reads under way at once, for each thread")
+      ->check(CLI::Range(uint32_t{1}, uint32_t{4096}))
+      ->capture_default_str();
 }
 
 void AddRunFlags(CLI::App& app, ExtractBenchOptions& options) {

@@ -127,6 +127,15 @@ TEST_F(ExtractBenchTest, HasNoPlainCopyOfRowsThatAreNotInMemory) {
   EXPECT_FALSE(result.copy_seconds.has_value());
 }
 
+TEST_F(ExtractBenchTest, CountsTheReadsOfTheTimedBatches) {
+  FGNN_ASSERT_OK_AND_ASSIGN(ExtractBenchResult result,
+                            RunExtractBench(*store_, options_));
+  EXPECT_FALSE(result.reads.has_value());
+  options_.num_reads = [this] { return 5 * store_->calls.size(); };
+  FGNN_ASSERT_OK_AND_ASSIGN(result, RunExtractBench(*store_, options_));
+  EXPECT_EQ(result.reads, 15U);
+}
+
 TEST_F(ExtractBenchTest, RefusesWhatTheRowsDoNotAllow) {
   ExtractBenchOptions options = options_;
   options.batch_rows = kRows + 1;

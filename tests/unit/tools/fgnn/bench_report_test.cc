@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,7 @@ TEST(BenchReportTest, SaysHowExtractionComparesWithAPlainCopy) {
                    .bytes = 4000,
                    .hit_rate = 0.25,
                    .seconds = 2,
+                   .reads = std::nullopt,
                    .uncached_seconds = 4,
                    .copy_seconds = 1};
   nlohmann::ordered_json json = ToJson(report);
@@ -84,6 +86,11 @@ TEST(BenchReportTest, SaysHowExtractionComparesWithAPlainCopy) {
   EXPECT_EQ(json["hit_rate"], 0.25);
   EXPECT_THAT(ToText(report), HasSubstr("hot table of 250 rows, 1000 B: 25.0"));
   EXPECT_THAT(ToText(report), HasSubstr("plain copy"));
+
+  EXPECT_TRUE(json["reads_per_second"].is_null());
+  report.result.reads = 100;
+  EXPECT_EQ(ToJson(report)["reads_per_second"], 50.0);
+  EXPECT_THAT(ToText(report), HasSubstr("reads of the disk a batch, 50 a"));
 
   report.options.capacity = 0;
   report.result.uncached_seconds.reset();
