@@ -1,7 +1,6 @@
 #include "sampler_service/presample/vip.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -70,7 +69,8 @@ double HitTime(absl::Span<const float> weights, double count) {
   // The hits are a concave function of time: Newton's steps from below stay
   // below.
   constexpr int kMostSteps = 50;
-  constexpr double kTolerance = 1e-4;
+  // Errors are squared by each step.
+  constexpr double kTolerance = 1e-2;
   double time = count / sum;
   for (int step = 0; step < kMostSteps; ++step) {
     double hits = 0;
@@ -108,6 +108,7 @@ class Propagation {
     };
     for (auto& chances : result.chances_) allocate(chances);
     for (auto& part : result.parts_) allocate(part);
+    for (auto& scales : result.scales_) allocate(scales);
     if (sampling.algorithm == SamplingAlgorithm::kRandomWalk) {
       allocate(result.walkers_);
       allocate(result.walked_);
@@ -147,6 +148,9 @@ class Propagation {
         sampling_(sampling),
         num_nodes_(input.graph.num_nodes()),
         chances_(sampling.fanouts.size() + 1),
+        scales_(sampling.algorithm == SamplingAlgorithm::kWeighted
+                    ? sampling.fanouts.size()
+                    : 0),
         parts_(num_threads) {}
 
   // That v is drawn for in this hop.
@@ -191,27 +195,28 @@ class Propagation {
     return absl::OkStatus();
   }
 
+  float ScaleOf(absl::Span<const float> weights, int32_t fanout) const {
+    if (fanout < 0) return 0;  // Not looked at.
+    return static_cast<float>(
+        sampling_.replace ? std::accumulate(weights.begin(), weights.end(), 0.0)
+                          : HitTime(weights, fanout));
+  }
+
   absl::Status PushWeighted(size_t hop) {
     const absl::Span<const float> all = input_.weights->weights();
     return Push([=, this](uint64_t v, size_t first, size_t degree) {
       const absl::Span<const float> weights = all.subspan(first, degree);
-      // Of each hop: the time of hits, or the sum of the weights.
-      std::array<double, kMaxHops> scales = {};
-      if (chances_[hop][v] > 0) {
-        for (size_t h = 0; h <= hop; ++h) {
-          scales[h] = sampling_.replace
-                          ? std::accumulate(weights.begin(), weights.end(), 0.0)
-                          : HitTime(weights, sampling_.fanouts[h]);
-        }
-      }
+      const bool is_there = chances_[hop][v] > 0;
+      if (is_there) scales_[hop][v] = ScaleOf(weights, sampling_.fanouts[hop]);
       return [=, this](size_t place) -> uint64_t {
         const auto weight = static_cast<double>(weights[place]);
-        if (!(weight > 0) || !(chances_[hop][v] > 0)) return 0;
+        if (!(weight > 0) || !is_there) return 0;
         return Avoidance(HasDrawn(v, hop, [&](size_t h) {
+          const double scale = scales_[h][v];
           if (sampling_.fanouts[h] < 0) return 1.0;
           return sampling_.replace
-                     ? OddsOfAny(weight / scales[h], sampling_.fanouts[h])
-                     : -std::expm1(-scales[h] * weight);
+                     ? OddsOfAny(weight / scale, sampling_.fanouts[h])
+                     : -std::expm1(-scale * weight);
         }));
       };
     });
@@ -322,6 +327,9 @@ class Propagation {
   uint64_t num_nodes_;
   // [hops + 1][N] that v is in the batch before hop h.
   std::vector<TableMemory<float>> chances_;
+  // [hops][N] Of weights: the sum, or the time of the fanout's hits; of those
+  // that a hop may draw for.
+  std::vector<TableMemory<float>> scales_;
   TableMemory<uint64_t> walkers_;  // [N] Of one walk each, expected at v.
   TableMemory<uint64_t> walked_;   // [N] Avoidance of all steps but the first.
   // [threads][N] What is being pushed.

@@ -43,8 +43,8 @@ namespace fgnn {
 //
 // The same for any number of threads, as sums are of integers. One pass over
 // the in-edges for each hop (random walks: for each step of each hop). Takes 4
-// bytes a vertex for each hop and one more, random walks 16 more, and 8 more
-// for each thread.
+// bytes a vertex for each hop and one more (khop_weighted twice that), random
+// walks 16 more, and 8 more for each thread.
 // InvalidArgument: of Validate(), or indptr, an index or a train id out of
 // range. Unimplemented: a plugin's law is not known. ResourceExhausted.
 absl::StatusOr<std::vector<float>> VipHotness(const SamplerInput& input,
