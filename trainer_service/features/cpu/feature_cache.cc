@@ -17,9 +17,11 @@ namespace fgnn {
 namespace {
 
 constexpr uint64_t kRowsPerTask = 512;
+// A disk's queue runs empty at the end of each task.
+constexpr uint64_t kRowsPerLoad = 8192;
 
-int64_t NumTasks(uint64_t rows) {
-  return static_cast<int64_t>((rows + kRowsPerTask - 1) / kRowsPerTask);
+int64_t NumTasks(uint64_t rows, uint64_t rows_per_task) {
+  return static_cast<int64_t>((rows + rows_per_task - 1) / rows_per_task);
 }
 
 }  // namespace
@@ -37,10 +39,10 @@ absl::StatusOr<FeatureCache> FeatureCache::Load(
         FormatBytes(hottest.size() * row_bytes), "; lower cache.capacity"));
   }
   FirstError failed;
-  FGNN_RETURN_IF_ERROR(team.Run(NumTasks(hottest.size()), [&](int64_t task,
-                                                              int) {
-    const uint64_t first = static_cast<uint64_t>(task) * kRowsPerTask;
-    failed.Note(store->CopyStoredRows(hottest.subspan(first, kRowsPerTask),
+  const int64_t num_tasks = NumTasks(hottest.size(), kRowsPerLoad);
+  FGNN_RETURN_IF_ERROR(team.Run(num_tasks, [&](int64_t task, int) {
+    const uint64_t first = static_cast<uint64_t>(task) * kRowsPerLoad;
+    failed.Note(store->CopyStoredRows(hottest.subspan(first, kRowsPerLoad),
                                       cache.rows_.get() + first * row_bytes));
   }));
   FGNN_RETURN_IF_ERROR(failed.status());
@@ -113,17 +115,18 @@ absl::StatusOr<uint64_t> FeatureCache::ExtractFromMemory(
     float* out, ThreadTeam& team) const {
   const uint64_t columns = store_->num_columns();
   std::atomic<uint64_t> num_hits = 0;
-  FGNN_RETURN_IF_ERROR(team.Run(NumTasks(nodes.size()), [&](int64_t task, int) {
-    const uint64_t first = static_cast<uint64_t>(task) * kRowsPerTask;
-    std::array<const std::byte*, kRowsPerTask> rows;
-    const auto task_nodes = nodes.subspan(first, kRowsPerTask);
-    const uint64_t hits =
-        FindRows(task_nodes, ranks.subspan(first, kRowsPerTask), rows.data());
-    GatherRows(
-        store_->type(), columns, task_nodes.size(),
-        [&](size_t i) { return rows[i]; }, out + first * columns);
-    num_hits += hits;
-  }));
+  FGNN_RETURN_IF_ERROR(
+      team.Run(NumTasks(nodes.size(), kRowsPerTask), [&](int64_t task, int) {
+        const uint64_t first = static_cast<uint64_t>(task) * kRowsPerTask;
+        std::array<const std::byte*, kRowsPerTask> rows;
+        const auto task_nodes = nodes.subspan(first, kRowsPerTask);
+        const uint64_t hits = FindRows(
+            task_nodes, ranks.subspan(first, kRowsPerTask), rows.data());
+        GatherRows(
+            store_->type(), columns, task_nodes.size(),
+            [&](size_t i) { return rows[i]; }, out + first * columns);
+        num_hits += hits;
+      }));
   return num_hits.load();
 }
 

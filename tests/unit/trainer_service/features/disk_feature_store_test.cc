@@ -231,7 +231,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{FeatureType::kFloat32, 300, 1025, /*offset=*/80},
         // Rows longer than what is merged, and than half a queue's buffers.
         Case{FeatureType::kFloat32, 40, 10007},
-        Case{FeatureType::kFloat16, 3000, 3},
+        Case{FeatureType::kFloat16, 30000, 3},
         Case{FeatureType::kFloat16, 3000, 602, /*offset=*/4096},
         Case{FeatureType::kBfloat16, 5000, 1, /*offset=*/70},
         Case{FeatureType::kBfloat16, 3000, 101, /*offset=*/128, /*depth=*/1},
