@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "sampler_service/presample/auto_hotness.h"
 #include "sampler_service/presample/hotness.h"
 #include "sampler_service/presample/input_node_counts.h"
+#include "sampler_service/presample/vip.h"
 #include "shared/base/file.h"
 #include "shared/base/status.h"
 #include "shared/graph/hot_order.h"
@@ -18,19 +20,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr uint32_t kMostAutoEpochs = 32;
+
 absl::StatusOr<HotnessSource> SourceOf(const JobSpec& spec,
                                        const JobSampling& job) {
   FGNN_ASSIGN_OR_RETURN(const HotnessPolicy policy,
                         HotnessPolicyOf(spec.cache.policy));
+  uint32_t num_epochs = spec.cache.epochs;
+  if (policy == HotnessPolicy::kOptimal) num_epochs = spec.training.epochs;
+  if (policy == HotnessPolicy::kAuto) num_epochs = kMostAutoEpochs;
   return HotnessSource{.policy = policy,
                        .sampling = job.options,
                        .weights_file = spec.sampling.weights,
                        .plugin = spec.sampling.plugin,
-                       .num_epochs = policy == HotnessPolicy::kOptimal
-                                         ? spec.training.epochs
-                                         : spec.cache.epochs};
+                       .num_epochs = num_epochs};
 }
 
+// Whose counts are made in parts.
 bool Counts(HotnessPolicy policy) {
   return policy == HotnessPolicy::kPresc || policy == HotnessPolicy::kOptimal;
 }
@@ -54,9 +60,39 @@ absl::StatusOr<std::vector<float>> SumOf(absl::Span<const fs::path> files,
   return sums;
 }
 
+absl::StatusOr<std::vector<float>> AutoHotnessOf(
+    const HotnessSource& source, const JobSampling& job,
+    absl::Span<const uint32_t> out_degrees, const HotOrderOptions& options) {
+  SamplerOptions sampling = job.options;
+  sampling.seed = kPresampleSeed;
+  const uint64_t batches = job.batches_per_epoch();
+  AutoHotnessInput input;
+  input.count = [&](uint32_t begin, uint32_t end) {
+    return CountInputNodes(job.input(), sampling,
+                           {.batches = {begin * batches, end * batches},
+                            .num_threads = options.num_threads,
+                            .factory = job.factory,
+                            .check = options.check});
+  };
+  std::vector<float> vip;
+  if (job.options.algorithm != SamplingAlgorithm::kPlugin) {
+    FGNN_ASSIGN_OR_RETURN(
+        vip, VipHotness(job.input(), job.options, options.num_threads));
+  }
+  input.batches_per_epoch = batches;
+  input.out_degrees = out_degrees;
+  input.vip = vip;
+  input.most_epochs = source.num_epochs;
+  FGNN_ASSIGN_OR_RETURN(AutoHotness found, EstimateHotness(input));
+  LogInfo("cache.policy auto: {} of {} epochs", found.estimator,
+          found.num_epochs);
+  return std::move(found.hotness);
+}
+
 absl::StatusOr<std::vector<float>> HotnessOf(
-    const HotnessSource& source, const Dataset& dataset,
-    absl::Span<const fs::path> counts) {
+    const HotnessSource& source, const JobSampling& job,
+    absl::Span<const uint32_t> out_degrees, const HotOrderOptions& options) {
+  const Dataset& dataset = job.dataset;
   switch (source.policy) {
     case HotnessPolicy::kDegree:
       return DegreeHotness(dataset.graph());
@@ -64,10 +100,11 @@ absl::StatusOr<std::vector<float>> HotnessOf(
       return RandomHotness(dataset.num_nodes(), kPresampleSeed);
     case HotnessPolicy::kPresc:
     case HotnessPolicy::kOptimal:
-      return SumOf(counts, dataset.num_nodes());
+      return SumOf(options.counts, dataset.num_nodes());
     case HotnessPolicy::kVip:
+      return VipHotness(job.input(), job.options, options.num_threads);
     case HotnessPolicy::kAuto:
-      break;
+      return AutoHotnessOf(source, job, out_degrees, options);
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "cache.policy '", NameOf(source.policy), "' is none of this build's"));
@@ -107,7 +144,7 @@ absl::StatusOr<uint64_t> CountPart(const JobSpec& spec, const JobSampling& job,
 
 absl::StatusOr<HotOrderFacts> MakeHotOrder(const JobSpec& spec,
                                            const JobSampling& job,
-                                           absl::Span<const fs::path> counts) {
+                                           const HotOrderOptions& options) {
   FGNN_ASSIGN_OR_RETURN(const HotnessSource source, SourceOf(spec, job));
   const uint64_t key = HotnessKey(source);
   const absl::Status saved = HotOrder::Open(job.dataset, key).status();
@@ -115,13 +152,13 @@ absl::StatusOr<HotOrderFacts> MakeHotOrder(const JobSpec& spec,
   if (!absl::IsNotFound(saved)) {
     LogWarning("{}: made again", MessageOf(saved));
   }
-  if (Counts(source.policy) && counts.empty()) {
+  if (Counts(source.policy) && options.counts.empty()) {
     return HotOrderFacts{.key = key, .needs_counts = true};
   }
-  FGNN_ASSIGN_OR_RETURN(const std::vector<float> hotness,
-                        HotnessOf(source, job.dataset, counts));
   FGNN_ASSIGN_OR_RETURN(const std::vector<uint32_t> out_degrees,
                         OutDegrees(job.dataset.graph()));
+  FGNN_ASSIGN_OR_RETURN(const std::vector<float> hotness,
+                        HotnessOf(source, job, out_degrees, options));
   FGNN_RETURN_IF_ERROR(
       HotOrder::Save(job.dataset, key, OrderByHotness(hotness, out_degrees)));
   return HotOrderFacts{.key = key};

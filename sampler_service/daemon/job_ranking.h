@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "sampler_service/daemon/job_sampling.h"
 #include "shared/config/job_spec.h"
 
@@ -35,12 +35,18 @@ struct HotOrderFacts {
   bool needs_counts = false;  // Nothing was saved: call again with counts.
 };
 
-// Sees to it that the job's HotOrder is saved with its dataset. `counts`: the
-// files of all parts, or none. DataLoss: one of them has another size. Errors
-// of HotOrder::Save().
-absl::StatusOr<HotOrderFacts> MakeHotOrder(
-    const JobSpec& spec, const JobSampling& job,
-    absl::Span<const std::filesystem::path> counts);
+struct HotOrderOptions {
+  std::vector<std::filesystem::path> counts;  // Of all parts, or none.
+  uint32_t num_threads = 1;
+  std::function<absl::Status()> check;  // See CountOptions.
+};
+
+// Sees to it that the job's HotOrder is saved with its dataset. Policy auto
+// counts here, as it finds out on the way how many epochs it needs. DataLoss:
+// counts of another size. Errors of HotOrder::Save() and of the policies.
+absl::StatusOr<HotOrderFacts> MakeHotOrder(const JobSpec& spec,
+                                           const JobSampling& job,
+                                           const HotOrderOptions& options);
 
 }  // namespace fgnn
 

@@ -79,10 +79,15 @@ absl::StatusOr<uint64_t> SamplerDaemon::CountInputNodes(
 }
 
 absl::StatusOr<SamplerCalls::RankAnswer> SamplerDaemon::RankVertices(
-    const JobSpec& spec, const std::vector<std::filesystem::path>& counts) {
+    const JobSpec& spec, const std::vector<std::filesystem::path>& counts,
+    const std::function<absl::Status()>& check) {
   FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
-  FGNN_ASSIGN_OR_RETURN(const HotOrderFacts facts,
-                        MakeHotOrder(spec, job, counts));
+  FGNN_ASSIGN_OR_RETURN(
+      const HotOrderFacts facts,
+      MakeHotOrder(spec, job,
+                   {.counts = counts,
+                    .num_threads = executor_.NumThreads(spec.sampling.threads),
+                    .check = WithStop(check)}));
   return RankAnswer{facts.key, facts.needs_counts};
 }
 

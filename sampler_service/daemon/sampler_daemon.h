@@ -42,8 +42,8 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
       const JobSpec& spec, const CountQuery& query,
       const std::function<absl::Status()>& check) override;
   absl::StatusOr<RankAnswer> RankVertices(
-      const JobSpec& spec,
-      const std::vector<std::filesystem::path>& counts) override;
+      const JobSpec& spec, const std::vector<std::filesystem::path>& counts,
+      const std::function<absl::Status()>& check) override;
 
   absl::StatusOr<JobSampling> OpenSampling(const JobSpec& spec) const;
   // `check`, and whether this daemon is being stopped.

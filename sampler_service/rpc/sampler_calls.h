@@ -40,8 +40,8 @@ class SamplerCalls {
     bool needs_counts = false;
   };
   virtual absl::StatusOr<RankAnswer> RankVertices(
-      const JobSpec& spec,
-      const std::vector<std::filesystem::path>& counts) = 0;
+      const JobSpec& spec, const std::vector<std::filesystem::path>& counts,
+      const std::function<absl::Status()>& check) = 0;
 };
 
 }  // namespace fgnn

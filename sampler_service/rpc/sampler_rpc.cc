@@ -75,8 +75,10 @@ class SamplerRpc::Impl final : public v1::SamplerService::Service {
                             MakeEffective(request->spec(), {}));
       FGNN_ASSIGN_OR_RETURN(
           const SamplerCalls::RankAnswer answer,
-          calls_->RankVertices(FromProto(spec), {request->counts().begin(),
-                                                 request->counts().end()}));
+          calls_->RankVertices(
+              FromProto(spec),
+              {request->counts().begin(), request->counts().end()},
+              [context] { return CheckCall(*context); }));
       response->set_hot_order_key(answer.hot_order_key);
       response->set_needs_counts(answer.needs_counts);
       return absl::OkStatus();

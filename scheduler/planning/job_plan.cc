@@ -45,16 +45,35 @@ uint32_t WantedSlots(const JobSpec& spec, uint64_t batches_per_epoch) {
       {wanted, std::max<uint64_t>(2 * batches_per_epoch, 1), kMaxSlots}));
 }
 
-// Rows that each trainer caches.
+// Rows that each trainer was told to cache.
 uint64_t CacheRows(const PlanInput& input) {
   const CacheSpec& cache = input.spec.cache;
-  // Mapped features that fit into memory are there already.
   const double share = cache.policy == "none" ? 0 : cache.capacity.value_or(0);
   return static_cast<uint64_t>(
       std::floor(share * static_cast<double>(input.dataset.num_nodes)));
 }
 
-SegmentOptions PlanSegment(const PlanInput& input) {
+// Rows that fit into what the plan leaves, where trainers may take what they
+// like. Mapped features that fit into memory are there already.
+uint64_t AutoCacheRows(const PlanInput& input, uint64_t left_bytes) {
+  const DatasetShape& dataset = input.dataset;
+  const uint64_t feature_bytes =
+      MultiplyCapped(dataset.num_nodes, dataset.feature_row_bytes);
+  const bool on_disk = input.spec.features.store == "disk" ||
+                       (input.spec.features.store == "auto" &&
+                        feature_bytes > input.available_bytes);
+  const CacheSpec& cache = input.spec.cache;
+  if (!on_disk || cache.capacity.has_value() || cache.policy == "none" ||
+      dataset.feature_row_bytes == 0) {
+    return 0;
+  }
+  // The kernel's own needs and what no plan knows.
+  const uint64_t usable = left_bytes - left_bytes / 8;
+  return std::min(dataset.num_nodes,
+                  usable / dataset.feature_row_bytes / input.spec.trainers);
+}
+
+SegmentOptions PlanSegment(const PlanInput& input, uint64_t cache_rows) {
   const JobSpec& spec = input.spec;
   const SamplingProfile& sampling = input.sampling;
   SegmentOptions segment;
@@ -67,7 +86,7 @@ SegmentOptions PlanSegment(const PlanInput& input) {
   segment.optimizer_floats_per_parameter =
       input.model.optimizer_floats_per_parameter;
   segment.num_slots = WantedSlots(spec, segment.batches_per_epoch);
-  segment.cache_rows = CacheRows(input);
+  segment.cache_rows = cache_rows;
   // Tasks were measured without hot ranks.
   const uint64_t rank_bytes =
       segment.cache_rows == 0
@@ -182,6 +201,21 @@ absl::Status Refuse(const JobPlan& plan, uint64_t have_bytes, bool by_limit) {
       by_limit ? ", or raise limits.memory" : ""));
 }
 
+// The plan, with a cache in what it leaves.
+JobPlan WithCache(const PlanInput& input, const JobPlan& plan,
+                  uint64_t have_bytes) {
+  uint64_t rows = AutoCacheRows(input, have_bytes - plan.total_bytes);
+  while (rows > 0) {
+    SegmentOptions segment = PlanSegment(input, rows);
+    segment.num_slots = plan.segment.num_slots;
+    const JobPlan cached = PlanWith(input, segment);
+    if (cached.total_bytes <= have_bytes) return cached;
+    // Marked tasks are larger.
+    rows -= std::max<uint64_t>(rows / 8, 1);
+  }
+  return plan;
+}
+
 }  // namespace
 
 uint64_t BatchesPerEpoch(uint64_t num_train, uint32_t batch_size) {
@@ -189,7 +223,7 @@ uint64_t BatchesPerEpoch(uint64_t num_train, uint32_t batch_size) {
 }
 
 absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
-  SegmentOptions segment = PlanSegment(input);
+  SegmentOptions segment = PlanSegment(input, CacheRows(input));
   FGNN_RETURN_IF_ERROR(ValidateOptions(segment));
   const std::optional<uint64_t> limit = input.spec.limits.memory_bytes;
   const bool by_limit = limit.has_value() && *limit < input.available_bytes;
@@ -197,7 +231,8 @@ absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
   const uint32_t fewest = FewestSlots(input, segment.num_slots);
   while (true) {
     JobPlan plan = PlanWith(input, segment);
-    if (plan.total_bytes <= have_bytes) return plan;
+    if (plan.total_bytes <= have_bytes)
+      return WithCache(input, plan, have_bytes);
     if (segment.num_slots <= fewest) return Refuse(plan, have_bytes, by_limit);
     --segment.num_slots;
   }

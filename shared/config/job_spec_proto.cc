@@ -313,6 +313,7 @@ JobSpec FromProto(const v1::JobSpec& from) {
   // An effective spec has been through MakeEffective(), so this is a number.
   to.limits.memory_bytes = MemoryLimit(from).value_or(std::nullopt);
   to.limits.restarts = from.limits().restarts();
+  to.features.store = from.features().store();
   to.features.ahead = from.features().ahead();
   return to;
 }

@@ -33,18 +33,27 @@ class CacheTest(harness.ServiceTest):
         self.assertEqual(self.orders(), {})
         weights = harness.last_weights(plain)
         rates = {}
-        for policy in ('presc', 'optimal', 'degree', 'random'):
+        for policy in ('presc', 'auto', 'optimal', 'vip', 'degree',
+                       'random'):
             run_dir = self.run_cached(policy, trainers=2)
             self.assertEqual((run_dir / 'batches.crc').read_bytes(),
                              (plain / 'batches.crc').read_bytes(), policy)
             self.assertTrue(harness.last_weights(run_dir) == weights, policy)
             rates[policy] = sum(hit_rates(run_dir))
-        self.assertEqual(len(self.orders()), 4)
+        self.assertEqual(len(self.orders()), 6)
         # The very epochs are ranked best by themselves, and chance hits as many
         # of a hundred vertices as it caches.
         self.assertEqual(max(rates, key=rates.get), 'optimal')
         self.assertEqual(min(rates, key=rates.get), 'random')
         self.assertLess(abs(rates['random'] / 2 - 0.1), 0.05)
+
+    def test_features_from_the_disk_are_the_same(self):
+        plain = harness.last_weights(self.run_cached('none'))
+        for capacity, rate in ((0, 0), (1, 1)):
+            run_dir = self.run_cached('degree', capacity,
+                                      **{'features.store': 'disk'})
+            self.assertTrue(harness.last_weights(run_dir) == plain)
+            self.assertEqual(hit_rates(run_dir), [rate, rate])
 
     def test_a_whole_cache_is_always_hit(self):
         self.assertEqual(hit_rates(self.run_cached('degree', 1)), [1, 1])

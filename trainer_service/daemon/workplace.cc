@@ -6,8 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/device/memory.h"
 #include "shared/graph/hot_order.h"
 #include "shared/telemetry/log.h"
+#include "trainer_service/features/cpu/disk_feature_store.h"
 #include "trainer_service/features/cpu/mapped_feature_store.h"
 #include "trainer_service/nn/cpu/graph_sage.h"
 
@@ -41,11 +43,29 @@ absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
   return options;
 }
 
-Workplace::Workplace(Dataset dataset, int num_threads)
+Workplace::Workplace(Dataset dataset, std::unique_ptr<FeatureStore> features,
+                     int num_threads)
     : dataset_(std::move(dataset)),
-      features_(MakeMappedFeatureStore(dataset_.features())),
+      features_(std::move(features)),
       cache_(features_.get()),
       team_(num_threads) {}
+
+// By features.store of the job.
+absl::StatusOr<std::unique_ptr<FeatureStore>> OpenFeatureStore(
+    const Dataset& dataset, const std::string& store) {
+  const FeatureView& features = dataset.features();
+  const uint64_t bytes = features.rows * features.row_bytes();
+  FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
+  if (store != "disk" && (store == "memory" || bytes <= available)) {
+    return MakeMappedFeatureStore(features);
+  }
+  LogInfo("features of {} are read from the disk: {}, with {} of memory left",
+          dataset.name(), FormatBytes(bytes), FormatBytes(available));
+  absl::StatusOr<std::unique_ptr<DiskFeatureStore>> opened =
+      OpenDiskFeatureStore(dataset.feature_file());
+  if (!opened.ok()) return Annotate(opened.status(), "features.store");
+  return std::unique_ptr<FeatureStore>(*std::move(opened));
+}
 
 absl::StatusOr<std::unique_ptr<Workplace>> Workplace::OpenForJob(
     const JobSpec& spec, int num_threads) {
@@ -53,8 +73,10 @@ absl::StatusOr<std::unique_ptr<Workplace>> Workplace::OpenForJob(
                         Dataset::Open(spec.dataset, Validation::kShapes));
   FGNN_ASSIGN_OR_RETURN(const ModelOptions options,
                         ModelOptionsOf(spec, dataset));
-  std::unique_ptr<Workplace> workplace =
-      absl::WrapUnique(new Workplace(std::move(dataset), num_threads));
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<FeatureStore> features,
+                        OpenFeatureStore(dataset, spec.features.store));
+  std::unique_ptr<Workplace> workplace = absl::WrapUnique(
+      new Workplace(std::move(dataset), std::move(features), num_threads));
   FGNN_ASSIGN_OR_RETURN(workplace->model_,
                         MakeCpuModel(options, &workplace->team_));
   return workplace;
@@ -72,8 +94,10 @@ absl::StatusOr<std::unique_ptr<Workplace>> Workplace::OpenForModel(
         dataset.features().columns, " feature columns; the model takes ",
         options.input_columns));
   }
-  std::unique_ptr<Workplace> workplace =
-      absl::WrapUnique(new Workplace(std::move(dataset), num_threads));
+  std::unique_ptr<FeatureStore> features =
+      MakeMappedFeatureStore(dataset.features());
+  std::unique_ptr<Workplace> workplace = absl::WrapUnique(
+      new Workplace(std::move(dataset), std::move(features), num_threads));
   FGNN_ASSIGN_OR_RETURN(workplace->model_,
                         MakeCpuModel(options, &workplace->team_));
   return workplace;

@@ -33,8 +33,8 @@ absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
 class Workplace {
  public:
   // Of a job. The dataset was validated by the scheduler; only types and
-  // shapes are looked at. num_threads >= 1. Errors of Dataset::Open() and
-  // ModelOptionsOf().
+  // shapes are looked at. num_threads >= 1. Errors of Dataset::Open(),
+  // ModelOptionsOf() and OpenDiskFeatureStore().
   static absl::StatusOr<std::unique_ptr<Workplace>> OpenForJob(
       const JobSpec& spec, int num_threads);
   // Of a model that is known, on any dataset with features of its width.
@@ -65,7 +65,8 @@ class Workplace {
       const std::string& name) const;
 
  private:
-  Workplace(Dataset dataset, int num_threads);
+  Workplace(Dataset dataset, std::unique_ptr<FeatureStore> features,
+            int num_threads);
 
   Dataset dataset_;
   std::unique_ptr<FeatureStore> features_;

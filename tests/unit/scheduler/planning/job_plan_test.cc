@@ -111,6 +111,35 @@ TEST(PlanJobTest, CachesAreSharesOfTheVerticesAndTakeMemory) {
   EXPECT_EQ(none.segment.cache_rows, 0U);
 }
 
+TEST(PlanJobTest, ACacheBeforeADiskTakesWhatIsLeft) {
+  PlanInput input = SomeInput();
+  input.dataset.num_nodes = 100'000'000;
+  input.spec.training.evaluate_every = 0;
+  input.dataset.feature_row_bytes = 400;
+  input.spec.cache.policy = "presc";
+  input.spec.trainers = 2;
+  input.available_bytes = 4096 * kMiB;  // Of 38 GiB of features.
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));
+  EXPECT_LE(plan.total_bytes, input.available_bytes);
+  EXPECT_GE(plan.total_bytes, input.available_bytes * 3 / 4);
+  EXPECT_GT(plan.segment.cache_rows, 1000000U);
+  input.spec.features.store = "memory";
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan mapped, PlanJob(input));
+  EXPECT_EQ(mapped.segment.cache_rows, 0U);
+  // They fit: the page cache has them.
+  input.spec.features.store = "auto";
+  input.available_bytes = 80 * 1024 * kMiB;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan roomy, PlanJob(input));
+  EXPECT_EQ(roomy.segment.cache_rows, 0U);
+  // Not more rows than there are.
+  input.spec.features.store = "disk";
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan whole, PlanJob(input));
+  EXPECT_LE(whole.segment.cache_rows, input.dataset.num_nodes);
+  input.dataset.num_nodes = 1000;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan all, PlanJob(input));
+  EXPECT_EQ(all.segment.cache_rows, 1000U);
+}
+
 TEST(PlanJobTest, LittleMemoryMeansFewerSlots) {
   PlanInput input = SomeInput();
   input.spec.training.batches_per_step = 16;

@@ -160,7 +160,8 @@ TEST(ParseJobYamlTest, SaysInOneLineWhatWasWrittenInTwo) {
 TEST(ParseJobYamlTest, NamesTheChoices) {
   EXPECT_EQ(ErrorIn("cache: {policy: degre}"),
             "job.yaml:2: cache.policy: 'degre' is not known; did you mean "
-            "'degree'? choose from: presc, optimal, degree, random, none");
+            "'degree'? choose from: presc, auto, optimal, vip, degree, "
+            "random, none");
 }
 
 TEST(MakeEffectiveTest, FillsInEveryDefault) {
