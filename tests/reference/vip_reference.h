@@ -25,7 +25,7 @@ double Bisect(const Function& function) {
   return low;
 }
 
-// q of each place of a list. `weights` are those of the list.
+// q of each place of a list. `weights` are those of the list, of kWeighted.
 inline std::vector<double> PlaceOdds(const SamplerOptions& options,
                                      size_t degree, const float* weights,
                                      int32_t fanout) {
@@ -92,7 +92,8 @@ inline std::vector<double> VipHotness(const AdjacencyLists& graph,
           options.resample || h == 0 ? p[h][v] : p[h][v] - p[h - 1][v];
       walkers[v] = fresh;
       const std::vector<double> odds =
-          PlaceOdds(options, graph[v].size(), job.weights.data() + first,
+          PlaceOdds(options, graph[v].size(),
+                    job.weights.empty() ? nullptr : job.weights.data() + first,
                     options.fanouts[h]);
       for (size_t i = 0; i < graph[v].size(); ++i) {
         double& r = drawn[v][i];
