@@ -57,7 +57,7 @@ struct CacheSpec {
 
 struct FeaturesSpec {
   std::string store = "auto";  // "memory", "disk"
-  uint32_t ahead = 1;  // Batches extracted while another is trained.
+  uint32_t ahead = 1;          // Batches extracted while another is trained.
 };
 
 struct LimitsSpec {
