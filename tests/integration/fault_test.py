@@ -18,9 +18,10 @@ class KillTest(harness.ServiceTest):
     def run_with_kills(self):
         run_dir = self.service.folder / 'killed'
         self.service.fgnn('up')
+        # With a cache, which those that come back have to fill and mark for.
         job = self.service.json(
-            'submit', *self.service.job_words(JOB), '--run-dir',
-            str(run_dir))['job_id']
+            'submit', *self.service.job_words(JOB, **{'cache.capacity': 0.2}),
+            '--run-dir', str(run_dir))['job_id']
         goal = 0
         for program in KILLS:
             progress = self.service.follow(
@@ -41,6 +42,8 @@ class KillTest(harness.ServiceTest):
         self.assertEqual(summary['batches_committed'],
                          summary['batches_expected'])
         self.assertEqual(summary['restarts'], len(KILLS))
+        lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
+        self.assertGreater(json.loads(lines[-1])['cache_hit_rate'], 0.2)
         expected = harness.last_weights(self.service.run(JOB))
         self.assertTrue(harness.last_weights(run_dir) == expected,
                         'the weights differ from those of a run without faults')
