@@ -35,7 +35,7 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
   absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
       const ExecutorJobStart& start) override;
   // Any number at a time.
-  absl::StatusOr<SamplingProfile> ProfileSampling(
+  absl::StatusOr<SamplingMeasurement> ProfileSampling(
       const JobSpec& spec, uint32_t num_batches,
       const std::function<absl::Status()>& check) override;
   absl::StatusOr<uint64_t> CountInputNodes(

@@ -21,7 +21,7 @@ class SamplerCalls {
   virtual ~SamplerCalls() = default;
   // `check`: Cancelled once the caller has gone, DeadlineExceeded once its
   // deadline has passed. Any thread, for the length of the call.
-  virtual absl::StatusOr<SamplingProfile> ProfileSampling(
+  virtual absl::StatusOr<SamplingMeasurement> ProfileSampling(
       const JobSpec& spec, uint32_t num_batches,
       const std::function<absl::Status()>& check) = 0;
 

@@ -36,7 +36,7 @@ class SamplerRpc::Impl final : public v1::SamplerService::Service {
       FGNN_ASSIGN_OR_RETURN(const v1::JobSpec spec,
                             MakeEffective(request->spec(), {}));
       FGNN_ASSIGN_OR_RETURN(
-          const SamplingProfile profile,
+          const SamplingMeasurement profile,
           calls_->ProfileSampling(FromProto(spec), request->num_batches(),
                                   [context] { return CheckCall(*context); }));
       response->set_max_task_bytes(profile.max_task_bytes);

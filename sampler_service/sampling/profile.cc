@@ -15,7 +15,7 @@ namespace {
 
 // What one thread has seen.
 struct ThreadProfile {
-  SamplingProfile seen;  // seconds_per_batch: the sum, of the warm batches.
+  SamplingMeasurement seen;  // seconds_per_batch: the sum, of the warm batches.
   uint64_t num_warm = 0;
   double cold_seconds = 0;  // Of the first batch; 0 if there was none.
   absl::Status status;
@@ -28,7 +28,7 @@ absl::Status ProfileThread(const SamplerInput& input,
                            ThreadProfile& profile) {
   FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<Sampler> sampler,
                         options.factory(input, sampling));
-  SamplingProfile& seen = profile.seen;
+  SamplingMeasurement& seen = profile.seen;
   seen.workspace_bytes = sampler->workspace_bytes();
   ScratchBlock block(seen.bound_task_bytes);
   for (uint64_t seq = next++; seq < num_batches; seq = next++) {
@@ -50,14 +50,14 @@ absl::Status ProfileThread(const SamplerInput& input,
   return absl::OkStatus();
 }
 
-SamplingProfile Merge(const std::vector<ThreadProfile>& threads) {
-  SamplingProfile all;
+SamplingMeasurement Merge(const std::vector<ThreadProfile>& threads) {
+  SamplingMeasurement all;
   double cold_seconds = 0;
   double warm_seconds = 0;
   uint64_t num_cold = 0;
   uint64_t num_warm = 0;
   for (const ThreadProfile& thread : threads) {
-    const SamplingProfile& seen = thread.seen;
+    const SamplingMeasurement& seen = thread.seen;
     all.max_task_bytes = std::max(all.max_task_bytes, seen.max_task_bytes);
     all.max_input_nodes = std::max(all.max_input_nodes, seen.max_input_nodes);
     all.max_edges = std::max(all.max_edges, seen.max_edges);
@@ -78,9 +78,9 @@ SamplingProfile Merge(const std::vector<ThreadProfile>& threads) {
 
 }  // namespace
 
-absl::StatusOr<SamplingProfile> ProfileSampling(const SamplerInput& input,
-                                                const SamplerOptions& sampling,
-                                                const ProfileOptions& options) {
+absl::StatusOr<SamplingMeasurement> ProfileSampling(
+    const SamplerInput& input, const SamplerOptions& sampling,
+    const ProfileOptions& options) {
   FGNN_RETURN_IF_ERROR(Validate(input, sampling));
   const uint64_t num_batches = std::min<uint64_t>(
       std::max(options.num_batches, 1u),

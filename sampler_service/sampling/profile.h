@@ -11,7 +11,7 @@
 
 namespace fgnn {
 
-struct SamplingProfile {
+struct SamplingMeasurement {
   uint64_t max_task_bytes = 0;    // Of the batches that were made.
   uint64_t bound_task_bytes = 0;  // That no batch of the job can exceed.
   uint64_t max_input_nodes = 0;
@@ -34,9 +34,9 @@ struct ProfileOptions {
 // Publishes nothing. Scratch blocks grow as batches need it, up to the bound.
 // ResourceExhausted: a batch would not fit into this machine's memory. Else
 // the factory's, the samplers' and check's errors.
-absl::StatusOr<SamplingProfile> ProfileSampling(const SamplerInput& input,
-                                                const SamplerOptions& sampling,
-                                                const ProfileOptions& options);
+absl::StatusOr<SamplingMeasurement> ProfileSampling(
+    const SamplerInput& input, const SamplerOptions& sampling,
+    const ProfileOptions& options);
 
 }  // namespace fgnn
 

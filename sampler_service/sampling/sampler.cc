@@ -149,10 +149,6 @@ absl::Status Validate(const SamplerInput& input,
   return ValidateAlgorithm(input, options);
 }
 
-uint64_t BatchesPerEpoch(uint64_t num_train, uint32_t batch_size) {
-  return (num_train + batch_size - 1) / batch_size;
-}
-
 uint64_t MaxTaskBytesOf(const CscView& graph, const SamplerOptions& options) {
   uint64_t max_degree = MaxInDegree(graph);
   uint64_t max_edges = graph.num_edges();

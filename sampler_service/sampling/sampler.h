@@ -40,6 +40,7 @@
 #include "absl/types/span.h"
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
+#include "shared/minibatch/batches_per_epoch.h"
 #include "shared/minibatch/task.h"
 
 namespace fgnn {
@@ -105,9 +106,6 @@ inline bool HasWeights(const SamplerOptions& options) {
 // InvalidArgument naming the field: options out of range, an empty train set
 // or graph, an indptr that does not end at the number of indices.
 absl::Status Validate(const SamplerInput& input, const SamplerOptions& options);
-
-// ceil(num_train / batch_size).
-uint64_t BatchesPerEpoch(uint64_t num_train, uint32_t batch_size);
 
 // Bytes that no task exceeds, from the largest in-degree. Reads indptr. With
 // kLabor, whose tasks are bounded by the degrees alone, a destination exceeds

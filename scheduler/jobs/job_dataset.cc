@@ -26,14 +26,9 @@ absl::StatusOr<DatasetFacts> LookAtDataset(const std::string& folder) {
                      ": train.npy names no vertex; training needs at "
                      "least one"));
   }
-  return DatasetFacts{
-      .shape = {.num_nodes = dataset.num_nodes(),
-                .num_train = dataset.train().size(),
-                .feature_columns = dataset.features().columns,
-                .feature_row_bytes = dataset.features().row_bytes(),
-                .num_classes = dataset.num_classes()},
-      .has_valid = !dataset.valid().empty(),
-      .has_test = !dataset.test().empty()};
+  return DatasetFacts{.shape = ShapeOf(dataset),
+                      .has_valid = !dataset.valid().empty(),
+                      .has_test = !dataset.test().empty()};
 }
 
 absl::StatusOr<DatasetFacts> ValidateDataset(const std::string& folder) {

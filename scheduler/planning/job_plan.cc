@@ -218,8 +218,12 @@ JobPlan WithCache(const PlanInput& input, const JobPlan& plan,
 
 }  // namespace
 
-uint64_t BatchesPerEpoch(uint64_t num_train, uint32_t batch_size) {
-  return num_train / batch_size + (num_train % batch_size != 0 ? 1 : 0);
+DatasetShape ShapeOf(const Dataset& dataset) {
+  return {.num_nodes = dataset.num_nodes(),
+          .num_train = dataset.train().size(),
+          .feature_columns = dataset.features().columns,
+          .feature_row_bytes = dataset.features().row_bytes(),
+          .num_classes = dataset.num_classes()};
 }
 
 absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {

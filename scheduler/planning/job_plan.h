@@ -10,6 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "shared/config/job_spec.h"
+#include "shared/graph/dataset.h"
+#include "shared/minibatch/batches_per_epoch.h"
 #include "shared/queue/segment.h"
 
 namespace fgnn {
@@ -39,6 +41,8 @@ struct DatasetShape {
   uint32_t num_classes = 0;
 };
 
+DatasetShape ShapeOf(const Dataset& dataset);
+
 struct PlanInput {
   uint64_t job_key = 0;
   JobSpec spec;  // Effective.
@@ -60,9 +64,6 @@ struct JobPlan {
   std::vector<MemoryItem> memory;
   uint64_t total_bytes = 0;
 };
-
-// num_train vertices in batches of batch_size; the last one may be smaller.
-uint64_t BatchesPerEpoch(uint64_t num_train, uint32_t batch_size);
 
 // ResourceExhausted: the job does not fit into limits.memory or the machine,
 // even with as few slots as it can live with; names need and have per item and

@@ -72,6 +72,23 @@ class CacheTest(harness.ServiceTest):
                 self.assertTrue(self.orders() == expected,
                                 f'{samplers} samplers of {threads} threads')
 
+    def test_a_plan_adds_up_and_refuses_what_does_not_fit(self):
+        words = self.service.job_words({'cache.policy': 'degree',
+                                        'cache.capacity': 0.5})
+        plan = self.service.json('plan', *words)
+        self.assertEqual(sum(item['bytes'] for item in plan['memory']),
+                         plan['total_bytes'])
+        self.assertEqual(plan['cache_rows'], 1000)
+        self.assertIn('1 cache of 1000 rows', self.service.fgnn(
+            'plan', *words).stdout)
+        limit = plan['total_bytes'] // 2
+        refused = self.service.fgnn('plan', *words, '--set',
+                                    f'limits.memory={limit}', check=False)
+        self.assertEqual(refused.returncode, 2)
+        for word in ('limits.memory', 'queue of', '1 trainer', '1 cache'):
+            self.assertIn(word, refused.stderr)
+        self.assert_nothing_left()
+
     def test_a_damaged_order_is_made_again(self):
         self.run_cached('presc')
         expected = self.orders()

@@ -28,6 +28,7 @@ std::unique_ptr<CLI::App> MakeCommandLine(CommandContext& context) {
                 "Print JSON on stdout and everything else on stderr");
   AddRunCommand(*app, context);
   AddResumeCommand(*app, context);
+  AddPlanCommand(*app, context);
   AddDatasetGroup(*app, context);
   AddServiceCommands(*app, context);
   AddJobCommands(*app, context);

@@ -15,34 +15,6 @@
 
 namespace fgnn {
 
-absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
-                                            const Dataset& dataset) {
-  const std::string folder = dataset.folder().string();
-  if (dataset.features().rows == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "dataset ", folder, " has no features.npy; a model needs features"));
-  }
-  if (dataset.labels().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "dataset ", folder, " has no labels.npy; training needs labels"));
-  }
-  if (spec.sampling.fanouts.size() != spec.model.layers) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model.layers is ", spec.model.layers, " but sampling.fanouts has ",
-        spec.sampling.fanouts.size(), " hops; each layer takes one hop"));
-  }
-  ModelOptions options;
-  options.kind = spec.model.kind;
-  options.layers = spec.model.layers;
-  options.hidden = spec.model.hidden;
-  options.dropout = spec.model.dropout;
-  options.input_dropout = spec.model.input_dropout;
-  options.input_columns = dataset.features().columns;
-  options.num_classes = dataset.num_classes();
-  FGNN_RETURN_IF_ERROR(ValidateOptions(options));
-  return options;
-}
-
 Workplace::Workplace(Dataset dataset, std::unique_ptr<FeatureStore> features,
                      int num_threads)
     : dataset_(std::move(dataset)),

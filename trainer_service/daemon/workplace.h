@@ -18,15 +18,10 @@
 #include "trainer_service/features/cpu/feature_cache.h"
 #include "trainer_service/features/feature_store.h"
 #include "trainer_service/infer/layer_wise.h"
+#include "trainer_service/nn/job_model.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {
-
-// The model that a job asks for on a dataset.
-// InvalidArgument: the dataset lacks features or labels, or layers and fanouts
-// differ in number, or a field is out of range.
-absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
-                                            const Dataset& dataset);
 
 // One user at a time (its threads and its model's buffers are shared), except
 // for what is const.

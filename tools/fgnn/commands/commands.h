@@ -15,6 +15,7 @@ void AddDatasetGroup(CLI::App& app, CommandContext& context);
 void AddServiceCommands(CLI::App& app, CommandContext& context);
 void AddRunCommand(CLI::App& app, CommandContext& context);
 void AddResumeCommand(CLI::App& app, CommandContext& context);
+void AddPlanCommand(CLI::App& app, CommandContext& context);
 // submit, jobs, show, watch, cancel.
 void AddJobCommands(CLI::App& app, CommandContext& context);
 void AddLogsCommand(CLI::App& app, CommandContext& context);

@@ -1,0 +1,161 @@
+// plan: what a job would take, before anything of it is started.
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "nlohmann/json.hpp"
+#include "sampler_service/daemon/job_sampling.h"
+#include "sampler_service/sampling/profile.h"
+#include "scheduler/planning/job_plan.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/config/job_spec_proto.h"
+#include "shared/config/state_dir.h"
+#include "shared/device/device.h"
+#include "shared/device/memory.h"
+#include "shared/graph/dataset.h"
+#include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/text_table.h"
+#include "trainer_service/nn/job_model.h"
+#include "trainer_service/sync/adam.h"
+
+namespace fgnn {
+namespace {
+
+// As many as the scheduler has measured.
+constexpr uint32_t kProfiledBatches = 8;
+
+struct PlanFlags {
+  std::string job_file;
+  std::vector<std::string> overrides;
+};
+
+uint32_t SamplerThreads(const JobSpec& spec) {
+  if (spec.sampling.threads > 0) return spec.sampling.threads;
+  const absl::StatusOr<Device> device = ParseDeviceName(spec.devices.front());
+  return device.ok() ? static_cast<uint32_t>(device->cores.size()) : 1;
+}
+
+// What the scheduler asks a sampler and a trainer for, found out here.
+absl::StatusOr<PlanInput> MeasureJob(const JobSpec& spec,
+                                     const std::filesystem::path& state_dir) {
+  const uint32_t num_threads = SamplerThreads(spec);
+  FGNN_ASSIGN_OR_RETURN(
+      const JobSampling job,
+      OpenJobSampling(spec, {.num_threads = num_threads,
+                             .plugins = state_dir / "plugins"}));
+  FGNN_ASSIGN_OR_RETURN(const ModelOptions model,
+                        ModelOptionsOf(spec, job.dataset));
+  FGNN_ASSIGN_OR_RETURN(const SamplingMeasurement sampling,
+                        ProfileSampling(job.input(), job.options,
+                                        {.num_batches = kProfiledBatches,
+                                         .num_threads = num_threads,
+                                         .factory = job.factory,
+                                         .check = nullptr}));
+  PlanInput input;
+  input.job_key = 1;
+  input.spec = spec;
+  input.dataset = ShapeOf(job.dataset);
+  input.sampling = {.max_task_bytes = sampling.max_task_bytes,
+                    .bound_task_bytes = sampling.bound_task_bytes,
+                    .max_input_nodes = sampling.max_input_nodes,
+                    .max_edges = sampling.max_edges,
+                    .seconds_per_batch = sampling.seconds_per_batch,
+                    .workspace_bytes = sampling.workspace_bytes};
+  input.model = {.num_parameters = NumParameters(model),
+                 .optimizer_floats_per_parameter = kAdamFloatsPerParameter};
+  FGNN_ASSIGN_OR_RETURN(input.available_bytes, AvailableMemoryBytes());
+  return input;
+}
+
+// Of the machine, or what limits.memory allows of it.
+uint64_t HaveBytes(const PlanInput& input) {
+  return std::min(input.available_bytes,
+                  input.spec.limits.memory_bytes.value_or(UINT64_MAX));
+}
+
+nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
+  nlohmann::ordered_json items = nlohmann::ordered_json::array();
+  for (const MemoryItem& item : plan.memory) {
+    items.push_back({{"name", item.name}, {"bytes", item.bytes}});
+  }
+  const SegmentOptions& segment = plan.segment;
+  return {{"memory", items},
+          {"total_bytes", plan.total_bytes},
+          {"available_bytes", HaveBytes(input)},
+          {"samplers", input.spec.samplers},
+          {"trainers", input.spec.trainers},
+          {"slots", segment.num_slots},
+          {"batches_per_epoch", segment.batches_per_epoch},
+          {"batches_per_step", segment.batches_per_step},
+          {"parameters", segment.num_parameters},
+          {"cache_rows", segment.cache_rows},
+          {"seconds_per_sampled_batch", input.sampling.seconds_per_batch}};
+}
+
+std::string ToText(const PlanInput& input, const JobPlan& plan) {
+  TextTable table({"for", "memory"}, {1});
+  for (const MemoryItem& item : plan.memory) {
+    table.AddRow({item.name, FormatBytes(item.bytes)});
+  }
+  table.AddRow({"in all", FormatBytes(plan.total_bytes)});
+  table.AddRow({"available", FormatBytes(HaveBytes(input))});
+  const SegmentOptions& segment = plan.segment;
+  std::string text = table.ToString();
+  absl::StrAppend(
+      &text, "\n", FormatCount(segment.batches_per_epoch),
+      " batches an epoch, ", segment.batches_per_step, " a step; ",
+      FormatCount(segment.num_parameters), " parameters\n",
+      absl::StrFormat("a batch is sampled in %.2f ms, and has at most %s input "
+                      "nodes (of %u batches)\n",
+                      input.sampling.seconds_per_batch * 1e3,
+                      FormatCount(input.sampling.max_input_nodes),
+                      kProfiledBatches));
+  if (segment.cache_rows > 0) {
+    absl::StrAppend(&text, "each trainer caches the features of ",
+                    FormatCount(segment.cache_rows), " of ",
+                    FormatCount(input.dataset.num_nodes), " vertices, by ",
+                    input.spec.cache.policy, "\n");
+  }
+  return text;
+}
+
+absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
+  FGNN_ASSIGN_OR_RETURN(const v1::JobSpec written,
+                        ReadJobFile(flags.job_file, flags.overrides));
+  FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective,
+                        MakeEffective(written, {AllCoresDevice()}));
+  FGNN_ASSIGN_OR_RETURN(const PlanInput input,
+                        MeasureJob(FromProto(effective), context.state_dir));
+  FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
+  if (context.json) {
+    std::cout << ToJson(input, plan).dump(2) << "\n";
+  } else {
+    std::cout << ToText(input, plan);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddPlanCommand(CLI::App& app, CommandContext& context) {
+  CLI::App* plan = app.add_subcommand(
+      "plan", "What a job would take, measured before anything is started");
+  const auto flags = std::make_shared<PlanFlags>();
+  plan->add_option("JOB", flags->job_file, "Job file (YAML)")
+      ->required()
+      ->type_name("FILE");
+  plan->add_option("--set", flags->overrides,
+                   "Override a field of the job, e.g. cache.capacity=0.2; may "
+                   "be given again")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  plan->callback([flags, &context] { context.status = Plan(*flags, context); });
+}
+
+}  // namespace fgnn
