@@ -270,13 +270,12 @@ absl::Status JobExecutors::CountInputNodes(
   std::vector<absl::Status> counted(files.size(),
                                     absl::UnavailableError("not begun"));
   std::atomic<bool> is_over = false;
-  std::vector<std::unique_ptr<Notification>> done;
+  // All there are before a thread looks at one.
+  std::vector<Notification> done(std::min(files.size(), samplers.size()));
   absl::Status goes_on;
   {
     std::vector<Thread> threads;
-    for (size_t part = 0; part < std::min(files.size(), samplers.size());
-         ++part) {
-      done.push_back(std::make_unique<Notification>());
+    for (size_t part = 0; part < done.size(); ++part) {
       threads.emplace_back("fgnn-count", [&, part] {
         counted[part] = calls_->CountInputNodes(
             samplers[part].socket, call_of(part),
@@ -284,11 +283,11 @@ absl::Status JobExecutors::CountInputNodes(
                if (!is_over) return absl::OkStatus();
                return absl::CancelledError("the job does not go on");
              }});
-        done[part]->Notify();
+        done[part].Notify();
       });
     }
-    for (const auto& notification : done) {
-      while (!notification->WaitUntil(DeadlineIn(kTick))) {
+    for (Notification& notification : done) {
+      while (!notification.WaitUntil(DeadlineIn(kTick))) {
         goes_on.Update(MayGoOn());
         if (!goes_on.ok()) is_over = true;
       }
