@@ -35,16 +35,17 @@ struct PlanFlags {
   std::vector<std::string> overrides;
 };
 
-uint32_t SamplerThreads(const JobSpec& spec) {
+absl::StatusOr<uint32_t> SamplerThreads(const JobSpec& spec) {
   if (spec.sampling.threads > 0) return spec.sampling.threads;
-  const absl::StatusOr<Device> device = ParseDeviceName(spec.devices.front());
-  return device.ok() ? static_cast<uint32_t>(device->cores.size()) : 1;
+  FGNN_ASSIGN_OR_RETURN(const Device device,
+                        ParseDeviceName(spec.devices.front()));
+  return static_cast<uint32_t>(device.cores.size());
 }
 
 // What the scheduler asks a sampler and a trainer for, found out here.
 absl::StatusOr<PlanInput> MeasureJob(const JobSpec& spec,
                                      const std::filesystem::path& state_dir) {
-  const uint32_t num_threads = SamplerThreads(spec);
+  FGNN_ASSIGN_OR_RETURN(const uint32_t num_threads, SamplerThreads(spec));
   FGNN_ASSIGN_OR_RETURN(
       const JobSampling job,
       OpenJobSampling(spec, {.num_threads = num_threads,
