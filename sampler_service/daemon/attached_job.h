@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "sampler_service/daemon/job_sampling.h"
+#include "sampler_service/job/job_sampling.h"
 #include "sampler_service/sampling/sampler.h"
 #include "shared/base/notification.h"
 #include "shared/base/thread.h"

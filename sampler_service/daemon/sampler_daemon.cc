@@ -5,8 +5,8 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "sampler_service/daemon/attached_job.h"
-#include "sampler_service/daemon/job_ranking.h"
-#include "sampler_service/daemon/job_sampling.h"
+#include "sampler_service/job/job_ranking.h"
+#include "sampler_service/job/job_sampling.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
                        .num_threads = num_threads,
                        .plugins = plugins_}));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
-  if (const uint64_t key = segment->options().hot_order_key; key != 0) {
+  if (const uint64_t key = segment->options().rank_order_key; key != 0) {
     MarkBy(key, &sampling);
   }
   AttachedJobOptions options;
@@ -83,11 +83,11 @@ absl::StatusOr<SamplerCalls::RankAnswer> SamplerDaemon::RankVertices(
     const std::function<absl::Status()>& check) {
   FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
   FGNN_ASSIGN_OR_RETURN(
-      const HotOrderFacts facts,
-      MakeHotOrder(spec, job,
-                   {.counts = counts,
-                    .num_threads = executor_.NumThreads(spec.sampling.threads),
-                    .check = WithStop(check)}));
+      const RankOrderFacts facts,
+      MakeRankOrder(spec, job,
+                    {.counts = counts,
+                     .num_threads = executor_.NumThreads(spec.sampling.threads),
+                     .check = WithStop(check)}));
   return RankAnswer{facts.key, facts.needs_counts};
 }
 

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "sampler_service/daemon/job_sampling.h"
+#include "sampler_service/job/job_sampling.h"
 #include "sampler_service/rpc/sampler_calls.h"
 #include "sampler_service/rpc/sampler_rpc.h"
 #include "shared/base/signal_waiter.h"

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <utility>
 
-#include "sampler_service/presample/hotness.h"
 #include "shared/base/status.h"
 #include "shared/base/types.h"
 
@@ -139,23 +140,22 @@ absl::StatusOr<AutoHotness> EstimateHotness(const AutoHotnessInput& input) {
   for (uint32_t half = 1;; half *= 2) {
     FGNN_ASSIGN_OR_RETURN(const std::vector<uint32_t> second,
                           input.count(half, 2 * half));
-    const auto order_by = [&](const std::string& estimator) {
-      return OrderByHotness(Estimate(estimator, input, first, half),
-                            input.out_degrees);
-    };
+    Rates promised = {};
+    std::map<std::string, Rates> kept;
+    for (const std::string& estimator : EstimatorsFor(input)) {
+      const std::vector<GlobalId> order = OrderByHotness(
+          Estimate(estimator, input, first, half), input.out_degrees);
+      if (estimator == "counts") promised = HitRates(order, first);
+      kept[estimator] = HitRates(order, second);
+    }
     Rates most = {};
-    const std::vector<GlobalId> by_counts = order_by("counts");
-    const Rates promised = HitRates(by_counts, first);
-    const Rates kept = HitRates(by_counts, second);
     for (size_t i = 0; i < most.size(); ++i) {
-      most[i] = (promised[i] + kept[i]) / 2;
+      most[i] = (promised[i] + kept["counts"][i]) / 2;
     }
     result.loss = 1;
     Rates best = {};
-    Rates by_degree = {};
     for (const std::string& estimator : EstimatorsFor(input)) {
-      const Rates rates = HitRates(order_by(estimator), second);
-      if (estimator == "degree") by_degree = rates;
+      const Rates& rates = kept[estimator];
       const double loss = LossOf(rates, most);
       if (loss < result.loss) {
         result.loss = loss;
@@ -167,7 +167,7 @@ absl::StatusOr<AutoHotness> EstimateHotness(const AutoHotnessInput& input) {
                    std::plus<>());
     result.num_epochs = 2 * half;
     const bool is_settled =
-        result.loss <= kMostLoss && !IsBelow(best, by_degree);
+        result.loss <= kMostLoss && !IsBelow(best, kept["degree"]);
     if (is_settled || 4 * half > input.most_epochs) break;
   }
   result.hotness = Estimate(result.estimator, input, first, result.num_epochs);

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "sampler_service/presample/hotness.h"
 
 namespace fgnn {
 
@@ -35,7 +36,7 @@ struct AutoHotnessInput {
   uint64_t batches_per_epoch = 1;
   absl::Span<const uint32_t> out_degrees;  // [N]
   absl::Span<const float> vip = {};        // [N], or empty: a plugin's.
-  uint32_t most_epochs = 32;               // That are counted, at least 2.
+  uint32_t most_epochs = kMostAutoEpochs;  // That are counted, at least 2.
 };
 
 struct AutoHotness {

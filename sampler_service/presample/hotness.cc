@@ -1,11 +1,14 @@
 #include "sampler_service/presample/hotness.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <numeric>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "sampler_service/sampling/damaged_graph.h"
 #include "shared/base/hash.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
@@ -17,10 +20,43 @@ namespace {
 // saved before are not taken for those of now.
 constexpr int kVersion = 1;
 
-// Rises as the float does, for every pair of them.
-uint32_t RisingBits(float value) {
+// Falls as the float rises, for every pair of them.
+uint32_t FallingBits(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
-  return bits >> 31 == 0 ? bits | 0x8000'0000 : ~bits;
+  return bits >> 31 == 0 ? ~(bits | 0x8000'0000) : bits;
+}
+
+struct Place {
+  uint64_t key;
+  GlobalId vertex;
+};
+
+// By rising keys; equals stay as they are. By digits from the lowest one, but
+// for those that all keys share: counts and degrees have few others.
+void SortByKey(std::vector<Place>& places) {
+  constexpr int kDigitBits = 11;
+  constexpr size_t kRadix = size_t{1} << kDigitBits;
+  constexpr size_t kNumDigits = (64 + kDigitBits - 1) / kDigitBits;
+  const auto digit_of = [](const Place& place, size_t digit) {
+    return place.key >> (digit * kDigitBits) & (kRadix - 1);
+  };
+  std::vector<std::array<size_t, kRadix>> begins(kNumDigits);
+  for (const Place& place : places) {
+    for (size_t d = 0; d < kNumDigits; ++d) ++begins[d][digit_of(place, d)];
+  }
+  std::vector<Place> sorted(places.size());
+  for (size_t d = 0; d < kNumDigits; ++d) {
+    if (std::find(begins[d].begin(), begins[d].end(), places.size()) !=
+        begins[d].end()) {
+      continue;
+    }
+    std::exclusive_scan(begins[d].begin(), begins[d].end(), begins[d].begin(),
+                        size_t{0});
+    for (const Place& place : places) {
+      sorted[begins[d][digit_of(place, d)]++] = place;
+    }
+    places.swap(sorted);
+  }
 }
 
 // What the edges of a destination depend on, in words.
@@ -80,9 +116,7 @@ absl::StatusOr<std::vector<uint32_t>> OutDegrees(const CscView& graph) {
         for (const auto index : indices) {
           const auto u = static_cast<uint64_t>(index);
           if (u >= num_nodes) {
-            status = absl::InvalidArgumentError(absl::StrCat(
-                "indices.npy holds ", index, "; vertices are in [0, ",
-                num_nodes, "): validate the dataset again"));
+            status = CheckIndices(u, num_nodes);
             return;
           }
           ++degrees[u];
@@ -91,11 +125,6 @@ absl::StatusOr<std::vector<uint32_t>> OutDegrees(const CscView& graph) {
       graph.indices);
   if (!status.ok()) return status;
   return degrees;
-}
-
-absl::StatusOr<std::vector<float>> DegreeHotness(const CscView& graph) {
-  FGNN_ASSIGN_OR_RETURN(const std::vector<uint32_t> degrees, OutDegrees(graph));
-  return std::vector<float>(degrees.begin(), degrees.end());
 }
 
 std::vector<float> RandomHotness(uint64_t num_nodes, uint64_t seed) {
@@ -110,18 +139,12 @@ std::vector<float> RandomHotness(uint64_t num_nodes, uint64_t seed) {
 
 std::vector<GlobalId> OrderByHotness(absl::Span<const float> hotness,
                                      absl::Span<const uint32_t> out_degrees) {
-  struct Place {
-    uint64_t heat;  // Hotness above out-degree.
-    GlobalId vertex;
-  };
   std::vector<Place> places(hotness.size());
   for (size_t v = 0; v < places.size(); ++v) {
-    places[v] = {uint64_t{RisingBits(hotness[v])} << 32 | out_degrees[v],
+    places[v] = {uint64_t{FallingBits(hotness[v])} << 32 | ~out_degrees[v],
                  static_cast<GlobalId>(v)};
   }
-  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
-    return a.heat != b.heat ? a.heat > b.heat : a.vertex < b.vertex;
-  });
+  SortByKey(places);
   std::vector<GlobalId> order(places.size());
   std::transform(places.begin(), places.end(), order.begin(),
                  [](const Place& place) { return place.vertex; });

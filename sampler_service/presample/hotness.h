@@ -19,7 +19,7 @@ namespace fgnn {
 
 enum class HotnessPolicy : uint8_t {
   kPresc,    // Counts of K epochs that are no job's: kPresampleSeed.
-  kDegree,   // DegreeHotness().
+  kDegree,   // OutDegrees().
   kRandom,   // RandomHotness(), of kPresampleSeed.
   kOptimal,  // Counts of the job's own epochs: its seed, from epoch 0.
   kVip,      // VipHotness(), in vip.h.
@@ -32,6 +32,9 @@ std::string NameOf(HotnessPolicy policy);
 // InvalidArgument, with the known ones.
 absl::StatusOr<HotnessPolicy> HotnessPolicyOf(std::string_view name);
 
+// Epochs that policy auto counts at most.
+inline constexpr uint32_t kMostAutoEpochs = 32;
+
 // The seed of epochs that are sampled only to be counted: not the job's, so
 // that an order which was saved once serves jobs of every seed.
 inline constexpr uint64_t kPresampleSeed = 0x7072'6573'616d'706c;  // "presampl"
@@ -40,7 +43,6 @@ inline constexpr uint64_t kPresampleSeed = 0x7072'6573'616d'706c;  // "presampl"
 // there: PaGraph's policy. One pass over the edges. InvalidArgument: an index
 // is out of range.
 absl::StatusOr<std::vector<uint32_t>> OutDegrees(const CscView& graph);
-absl::StatusOr<std::vector<float>> DegreeHotness(const CscView& graph);
 
 // [N] in [0, 1), of `seed` and v alone.
 std::vector<float> RandomHotness(uint64_t num_nodes, uint64_t seed);
@@ -50,7 +52,7 @@ std::vector<float> RandomHotness(uint64_t num_nodes, uint64_t seed);
 std::vector<GlobalId> OrderByHotness(absl::Span<const float> hotness,
                                      absl::Span<const uint32_t> out_degrees);
 
-// What a hot order depends on, the dataset aside.
+// What a rank order depends on, the dataset aside.
 struct HotnessSource {
   HotnessPolicy policy = HotnessPolicy::kPresc;
   SamplerOptions sampling;
@@ -61,7 +63,7 @@ struct HotnessSource {
   uint32_t num_epochs = 1;
 };
 
-// For HotOrder::Open() and Save(). Two sources have the same key if they lead
+// For RankOrder::Open() and Save(). Two sources have the same key if they lead
 // to the same order: what a policy does not look at does not count.
 uint64_t HotnessKey(const HotnessSource& source);
 

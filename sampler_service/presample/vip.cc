@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "sampler_service/sampling/alias_tables.h"
+#include "sampler_service/sampling/damaged_graph.h"
 #include "shared/base/first_error.h"
 #include "shared/base/status.h"
 #include "shared/base/thread.h"
@@ -56,12 +57,6 @@ uint64_t Avoidance(double chance) {
 }
 
 double Chance(uint64_t avoidance) { return OneMinusExp(FromFixed(avoidance)); }
-
-absl::Status WrongIndex(uint64_t index, uint64_t num_nodes) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "indices.npy holds ", static_cast<int64_t>(index),
-      "; vertices are in [0, ", num_nodes, "): validate the dataset again"));
-}
 
 // That some of `count` tries which have the odds `odds` succeeds.
 double OddsOfAny(double odds, double count) {
@@ -323,9 +318,7 @@ class Propagation {
     for (uint64_t v = begin; v < end; ++v) {
       if (indptr[v] < 0 || indptr[v] > indptr[v + 1] ||
           static_cast<uint64_t>(indptr[v + 1]) > indices.size()) {
-        return absl::InvalidArgumentError(
-            "csc_indptr.npy falls or leaves [0, number of edges]: validate "
-            "the dataset again");
+        return FallingIndptr();
       }
       const auto first = static_cast<size_t>(indptr[v]);
       const auto degree = static_cast<size_t>(indptr[v + 1]) - first;
@@ -333,7 +326,7 @@ class Propagation {
       const auto value = values(v, first, degree);
       for (size_t i = 0; i < degree; ++i) {
         const auto u = static_cast<uint64_t>(indices[first + i]);
-        if (u >= num_nodes_) return WrongIndex(u, num_nodes_);
+        if (u >= num_nodes_) return CheckIndices(u, num_nodes_);
         Add(value(i), sums[u]);
       }
     }

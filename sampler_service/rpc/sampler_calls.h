@@ -36,7 +36,7 @@ class SamplerCalls {
       const std::function<absl::Status()>& check) = 0;
 
   struct RankAnswer {
-    uint64_t hot_order_key = 0;
+    uint64_t rank_order_key = 0;
     bool needs_counts = false;
   };
   virtual absl::StatusOr<RankAnswer> RankVertices(

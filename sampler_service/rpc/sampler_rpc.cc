@@ -79,7 +79,7 @@ class SamplerRpc::Impl final : public v1::SamplerService::Service {
               FromProto(spec),
               {request->counts().begin(), request->counts().end()},
               [context] { return CheckCall(*context); }));
-      response->set_hot_order_key(answer.hot_order_key);
+      response->set_rank_order_key(answer.rank_order_key);
       response->set_needs_counts(answer.needs_counts);
       return absl::OkStatus();
     });

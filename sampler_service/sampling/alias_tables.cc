@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "sampler_service/sampling/damaged_graph.h"
 #include "shared/base/hash.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
@@ -124,10 +125,10 @@ absl::Status CheckGraph(const CscView& graph, absl::Span<const float> weights) {
   return absl::OkStatus();
 }
 
-// Into the cells of the list of `degree` edges from `edge` on. False: an index
-// is not a vertex.
-bool SetVertices(const CscView& graph, size_t edge, size_t degree,
-                 AliasCell* cells) {
+// Into the cells of the list of `degree` edges from `edge` on. Returns the
+// largest index.
+uint64_t SetVertices(const CscView& graph, size_t edge, size_t degree,
+                     AliasCell* cells) {
   return std::visit(
       [&](auto indices) {
         uint64_t largest = 0;
@@ -138,15 +139,22 @@ bool SetVertices(const CscView& graph, size_t edge, size_t degree,
           cells[i].other_vertex =
               static_cast<GlobalId>(indices[edge + cells[i].other]);
         }
-        return degree == 0 || largest < graph.num_nodes();
+        return largest;
       },
       graph.indices);
 }
 
-absl::Status WrongIndex() {
-  return absl::InvalidArgumentError(
-      "indices.npy holds an id that is not a vertex: validate the dataset "
-      "again");
+absl::Status CheckList(const CscView& graph, uint64_t v) {
+  return std::visit(
+      [&](auto indices) {
+        uint64_t largest = 0;
+        for (EdgeOffset e = graph.indptr[v]; e < graph.indptr[v + 1]; ++e) {
+          largest = std::max(
+              largest, static_cast<uint64_t>(indices[static_cast<size_t>(e)]));
+        }
+        return CheckIndices(largest, graph.num_nodes());
+      },
+      graph.indices);
 }
 
 // `cells` [num_edges].
@@ -156,7 +164,6 @@ absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
   const uint64_t num_nodes = graph.num_nodes();
   std::atomic<uint64_t> next = 0;
   std::atomic<uint64_t> first_wrong = UINT64_MAX;
-  std::atomic<bool> indices_are_vertices = true;
   {
     std::vector<Thread> threads;
     for (uint32_t t = 0; t < std::max(num_threads, 1u); ++t) {
@@ -168,9 +175,9 @@ absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
           for (uint64_t v = begin; v < end; ++v) {
             const auto edge = static_cast<size_t>(graph.indptr[v]);
             const auto degree = static_cast<size_t>(graph.indptr[v + 1]) - edge;
-            if (builder.Build(weights.subspan(edge, degree), cells + edge)) {
-              if (SetVertices(graph, edge, degree, cells + edge)) continue;
-              indices_are_vertices = false;
+            if (builder.Build(weights.subspan(edge, degree), cells + edge) &&
+                SetVertices(graph, edge, degree, cells + edge) < num_nodes) {
+              continue;
             }
             // The lowest one is named, whoever comes first.
             uint64_t known = first_wrong.load();
@@ -182,8 +189,8 @@ absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
       });
     }
   }
-  if (!indices_are_vertices) return WrongIndex();
   if (first_wrong == UINT64_MAX) return absl::OkStatus();
+  FGNN_RETURN_IF_ERROR(CheckList(graph, first_wrong));
   return WrongWeights(graph, weights, first_wrong);
 }
 
@@ -191,18 +198,17 @@ absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
 absl::StatusOr<std::vector<float>> WeightsOfSources(
     const CscView& graph, absl::Span<const float> of_vertex) {
   std::vector<float> weights(graph.num_edges());
-  const bool in_range = std::visit(
+  FGNN_RETURN_IF_ERROR(std::visit(
       [&](auto indices) {
         for (size_t e = 0; e < indices.size(); ++e) {
           const auto u = static_cast<uint64_t>(indices[e]);
-          if (u >= of_vertex.size()) return false;
+          if (u >= of_vertex.size()) return CheckIndices(u, of_vertex.size());
           weights[e] = of_vertex[u];
         }
-        return true;
+        return absl::OkStatus();
       },
-      graph.indices);
-  if (in_range) return weights;
-  return WrongIndex();
+      graph.indices));
+  return weights;
 }
 
 // The weights' file, f32 of the expected length.

@@ -49,7 +49,7 @@ struct RankCall {
 };
 
 struct RankedVertices {
-  uint64_t hot_order_key = 0;
+  uint64_t rank_order_key = 0;
   bool needs_counts = false;  // There is no order yet: count first.
 };
 

@@ -241,7 +241,7 @@ absl::StatusOr<RankedVertices> JobExecutors::RankBy(
 absl::StatusOr<uint64_t> JobExecutors::RankVertices(
     const std::filesystem::path& folder) {
   FGNN_ASSIGN_OR_RETURN(RankedVertices ranked, RankBy({}));
-  if (!ranked.needs_counts) return ranked.hot_order_key;
+  if (!ranked.needs_counts) return ranked.rank_order_key;
   const size_t num_parts = std::max<size_t>(
       host_->Find(ExecutorRole::kSampler, /*attached=*/false).size(), 1);
   std::vector<std::filesystem::path> files;
@@ -254,7 +254,7 @@ absl::StatusOr<uint64_t> JobExecutors::RankVertices(
   };
   FGNN_RETURN_IF_ERROR(CountInputNodes(files));
   FGNN_ASSIGN_OR_RETURN(ranked, RankBy(files));
-  return ranked.hot_order_key;
+  return ranked.rank_order_key;
 }
 
 absl::Status JobExecutors::CountInputNodes(

@@ -163,7 +163,7 @@ absl::Status JobRun::RankVertices() {
   const Stopwatch watch;
   const absl::StatusOr<uint64_t> key = executors_.RankVertices(job_.run_dir);
   if (!key.ok()) return Annotate(key.status(), "cache.policy");
-  segment_.hot_order_key = *key;
+  segment_.rank_order_key = *key;
   LogInfo("job {}: each trainer caches {} vertices by {}, ranked in {:.1f} s",
           job_.id, segment_.cache_rows, spec_.cache.policy, watch.Seconds());
   return absl::OkStatus();

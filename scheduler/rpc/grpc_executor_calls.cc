@@ -149,7 +149,7 @@ absl::StatusOr<RankedVertices> GrpcExecutorCalls::RankVertices(
   FGNN_RETURN_IF_ERROR(Call<v1::SamplerService>(
       socket, patience, &v1::SamplerService::Stub::AsyncRankVertices, request,
       &response));
-  return RankedVertices{.hot_order_key = response.hot_order_key(),
+  return RankedVertices{.rank_order_key = response.rank_order_key(),
                         .needs_counts = response.needs_counts()};
 }
 

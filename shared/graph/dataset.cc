@@ -100,6 +100,14 @@ size_t BytesOf(FeatureType type) {
   return type == FeatureType::kFloat32 ? 4 : 2;
 }
 
+std::optional<FeatureType> FeatureTypeOf(std::string_view name) {
+  for (const FeatureType type :
+       {FeatureType::kFloat32, FeatureType::kFloat16, FeatureType::kBfloat16}) {
+    if (name == NameOf(type)) return type;
+  }
+  return std::nullopt;
+}
+
 std::string_view NameOf(FeatureType type) {
   switch (type) {
     case FeatureType::kFloat32:

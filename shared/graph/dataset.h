@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -22,6 +23,8 @@ enum class FeatureType : uint8_t { kFloat32, kFloat16, kBfloat16 };
 
 size_t BytesOf(FeatureType type);
 std::string_view NameOf(FeatureType type);  // "f32", "f16", "bf16".
+// nullopt: no type has this name.
+std::optional<FeatureType> FeatureTypeOf(std::string_view name);
 
 // The graph in compressed sparse columns: the in-neighbours of v are
 // indices[indptr[v] .. indptr[v+1]). Borrowed from a Dataset.

@@ -76,7 +76,7 @@ SegmentHeader HeaderOf(const SegmentOptions& options) {
       .epochs = options.epochs,
       .num_parameters = options.num_parameters,
       .first_version = options.first_version,
-      .hot_order_key = options.hot_order_key,
+      .rank_order_key = options.rank_order_key,
       .cache_rows = options.cache_rows,
       .num_slots = options.num_slots,
       .num_overflow_blocks = options.num_overflow_blocks,
@@ -99,7 +99,7 @@ SegmentOptions OptionsOf(const SegmentHeader& header) {
       .num_parameters = header.num_parameters,
       .optimizer_floats_per_parameter = header.optimizer_floats_per_parameter,
       .first_version = header.first_version,
-      .hot_order_key = header.hot_order_key,
+      .rank_order_key = header.rank_order_key,
       .cache_rows = header.cache_rows};
 }
 

@@ -38,9 +38,9 @@ struct SegmentOptions {
   // Steps that were committed before: 0 for a new job, else the version of the
   // checkpoint that it goes on from. [0, steps_per_epoch() * epochs].
   uint64_t first_version = 0;
-  // The HotOrder that samplers mark input nodes by and trainers cache by;
+  // The RankOrder that samplers mark input nodes by and trainers cache by;
   // 0: none.
-  uint64_t hot_order_key = 0;
+  uint64_t rank_order_key = 0;
   uint64_t cache_rows = 0;  // Of each trainer: hot ranks below it are cached.
 
   // Steps never span epochs: the last step of an epoch has fewer batches where

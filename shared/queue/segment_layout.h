@@ -35,7 +35,7 @@ struct SegmentHeader {
   uint64_t epochs;
   uint64_t num_parameters;
   uint64_t first_version;
-  uint64_t hot_order_key;
+  uint64_t rank_order_key;
   uint64_t cache_rows;
   uint32_t num_slots;
   uint32_t num_overflow_blocks;

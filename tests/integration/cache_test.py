@@ -18,7 +18,7 @@ class CacheTest(harness.ServiceTest):
     def orders(self):
         """The saved orders, by name."""
         return {path.name: path.read_bytes() for path in
-                (self.service.dataset / 'derived').glob('hot-*')}
+                (self.service.dataset / 'derived').glob('ranks-*')}
 
     def run_cached(self, policy, capacity=0.1, **settings):
         run_dir = self.service.run(
@@ -61,7 +61,7 @@ class CacheTest(harness.ServiceTest):
     def test_who_counts_plays_no_part_and_nobody_counts_twice(self):
         expected = None
         for samplers, threads in ((1, 1), (2, 1), (3, 2)):
-            for order in (self.service.dataset / 'derived').glob('hot-*'):
+            for order in (self.service.dataset / 'derived').glob('ranks-*'):
                 order.unlink()
             for seed in (1, 2):
                 self.run_cached('presc', samplers=samplers,

@@ -7,9 +7,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "sampler_service/presample/auto_hotness.h"
 #include "sampler_service/presample/input_node_counts.h"
-#include "sampler_service/presample/vip.h"
+#include "sampler_service/presample/policy_hotness.h"
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
@@ -132,56 +131,39 @@ class CacheBench {
     CachePolicyResult result;
     result.policy = policy.name;
     const Stopwatch watch;
-    FGNN_ASSIGN_OR_RETURN(const std::vector<float> hotness,
-                          HotnessBy(policy, result));
-    const std::vector<GlobalId> order = OrderByHotness(hotness, out_degrees_);
+    FGNN_ASSIGN_OR_RETURN(const PolicyHotness found, HotnessOf(policy));
+    const std::vector<GlobalId> order =
+        OrderByHotness(found.hotness, out_degrees_);
     result.seconds = watch.Seconds();
+    result.num_epochs = found.num_epochs;
+    result.estimator = found.estimator;
     const std::vector<double> hits = HitsByRank(order, measured_);
     result.hit_rates = RatesOf(options_.capacities, hits);
     result.curve = RatesOf(CurveCapacities(options_), hits);
     return result;
   }
 
-  absl::StatusOr<std::vector<float>> HotnessBy(
-      const CachePolicy& policy, CachePolicyResult& result) const {
-    switch (policy.policy) {
-      case HotnessPolicy::kPresc: {
-        result.num_epochs =
-            policy.num_epochs.value_or(options_.presample_epochs);
-        FGNN_ASSIGN_OR_RETURN(const Counts counts,
-                              Count(kPresampleSeed, 0, result.num_epochs));
-        return FloatsOf(counts);
-      }
-      case HotnessPolicy::kOptimal: {
-        result.num_epochs = options_.epochs;
-        FGNN_ASSIGN_OR_RETURN(const Counts counts, Count(options_.sampling.seed,
-                                                         0, options_.epochs));
-        return FloatsOf(counts);
-      }
-      case HotnessPolicy::kDegree:
-        return DegreeHotness(input_.graph);
-      case HotnessPolicy::kRandom:
-        return RandomHotness(input_.graph.num_nodes(), kPresampleSeed);
-      case HotnessPolicy::kVip:
-        return VipHotness(input_, options_.sampling, options_.threads);
-      case HotnessPolicy::kAuto:
-        break;
-    }
-    FGNN_ASSIGN_OR_RETURN(
-        const std::vector<float> vip,
-        VipHotness(input_, options_.sampling, options_.threads));
-    AutoHotnessInput wanted;
-    wanted.count = [this](uint32_t begin, uint32_t end) {
-      return Count(kPresampleSeed, begin, end);
+  absl::StatusOr<PolicyHotness> HotnessOf(const CachePolicy& policy) const {
+    PolicyHotnessInput input;
+    input.graph = input_;
+    input.sampling = options_.sampling;
+    input.out_degrees = out_degrees_;
+    input.num_threads = options_.threads;
+    input.count = [this](uint64_t seed, uint32_t begin, uint32_t end) {
+      return Count(seed, begin, end);
     };
-    wanted.batches_per_epoch = batches_per_epoch_;
-    wanted.out_degrees = out_degrees_;
-    wanted.vip = vip;
-    wanted.most_epochs = policy.num_epochs.value_or(wanted.most_epochs);
-    FGNN_ASSIGN_OR_RETURN(AutoHotness found, EstimateHotness(wanted));
-    result.num_epochs = found.num_epochs;
-    result.estimator = found.estimator;
-    return std::move(found.hotness);
+    switch (policy.policy) {
+      case HotnessPolicy::kOptimal:
+        input.num_epochs = options_.epochs;
+        break;
+      case HotnessPolicy::kAuto:
+        input.num_epochs = policy.num_epochs.value_or(kMostAutoEpochs);
+        break;
+      default:
+        input.num_epochs =
+            policy.num_epochs.value_or(options_.presample_epochs);
+    }
+    return HotnessBy(policy.policy, input);
   }
 
   const SamplerInput& input_;

@@ -22,14 +22,6 @@ namespace {
 using Importer =
     std::function<absl::StatusOr<ImportSummary>(const ImportOptions&)>;
 
-FeatureType FeatureTypeOf(const std::string& name) {
-  for (const FeatureType type :
-       {FeatureType::kFloat16, FeatureType::kBfloat16}) {
-    if (name == NameOf(type)) return type;
-  }
-  return FeatureType::kFloat32;
-}
-
 // Runs `import` and tells how it goes and how it went.
 absl::Status RunImport(const Importer& import, ImportOptions options,
                        bool json) {
@@ -232,7 +224,7 @@ class ImportCommands {
         .add_option_function<std::string>(
             "--feature-type",
             [&options](const std::string& name) {
-              options.feature_type = FeatureTypeOf(name);
+              options.feature_type = FeatureTypeOf(name).value();
             },
             "f32 (default), f16 or bf16")
         ->check(CLI::IsMember({"f32", "f16", "bf16"}));

@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
   if (const SegmentOptions& plan = segment->options(); plan.cache_rows > 0) {
     FGNN_RETURN_IF_ERROR(
-        workplace->LoadCache(plan.hot_order_key, plan.cache_rows));
+        workplace->LoadCache(plan.rank_order_key, plan.cache_rows));
   }
   TrainingJobOptions options;
   options.job_id = attachment.job_id;

@@ -7,7 +7,7 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/device/memory.h"
-#include "shared/graph/hot_order.h"
+#include "shared/graph/rank_order.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/features/cpu/disk_feature_store.h"
 #include "trainer_service/features/cpu/mapped_feature_store.h"
@@ -75,9 +75,9 @@ absl::StatusOr<std::unique_ptr<Workplace>> Workplace::OpenForModel(
   return workplace;
 }
 
-absl::Status Workplace::LoadCache(uint64_t hot_order_key, uint64_t rows) {
-  const absl::StatusOr<HotOrder> order =
-      HotOrder::Open(dataset_, hot_order_key);
+absl::Status Workplace::LoadCache(uint64_t rank_order_key, uint64_t rows) {
+  const absl::StatusOr<RankOrder> order =
+      RankOrder::Open(dataset_, rank_order_key);
   if (!order.ok()) {
     LogWarning("no features are cached: {}", MessageOf(order.status()));
     return absl::OkStatus();

@@ -40,16 +40,16 @@ class Workplace {
   const Dataset& dataset() const { return dataset_; }
   const FeatureStore& features() const { return *features_; }
   const FeatureCache& cache() const { return cache_; }
-  // Of the hot order that the cache is laid out by; 0: nothing is cached.
+  // Of the rank order that the cache is laid out by; 0: nothing is cached.
   uint32_t rank_order_version() const { return rank_order_version_; }
   ThreadTeam& team() { return team_; }
   const ThreadTeam& team() const { return team_; }
   Model& model() { return *model_; }
 
-  // Caches the features of the first `rows` vertices of the saved HotOrder of
+  // Caches the features of the first `rows` vertices of the saved RankOrder of
   // this key. Where that was lost, as derived/ may be emptied at any time, the
   // log says so and nothing is cached. Errors of FeatureCache::Load().
-  absl::Status LoadCache(uint64_t hot_order_key, uint64_t rows);
+  absl::Status LoadCache(uint64_t rank_order_key, uint64_t rows);
 
   // Borrows from this and from `weights` [P].
   InferenceInput ForInference(absl::Span<const float> weights,

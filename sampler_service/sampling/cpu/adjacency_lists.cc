@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "sampler_service/sampling/cpu/damaged_graph.h"
+#include "sampler_service/sampling/damaged_graph.h"
 
 namespace fgnn {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "sampler_service/sampling/cpu/damaged_graph.h"
+#include "sampler_service/sampling/damaged_graph.h"
 #include "shared/base/types.h"
 
 namespace fgnn {

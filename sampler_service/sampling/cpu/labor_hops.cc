@@ -7,8 +7,8 @@
 
 #include "absl/types/span.h"
 #include "sampler_service/sampling/cpu/adjacency_lists.h"
-#include "sampler_service/sampling/cpu/damaged_graph.h"
 #include "sampler_service/sampling/cpu/new_hops.h"
+#include "sampler_service/sampling/damaged_graph.h"
 #include "shared/base/status.h"
 
 namespace fgnn {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "sampler_service/sampling/cpu/damaged_graph.h"
+#include "sampler_service/sampling/damaged_graph.h"
 #include "shared/base/status.h"
 
 namespace fgnn {

@@ -41,20 +41,13 @@ struct ExtractInput {
   const DiskFeatureStore* disk = nullptr;  // The store, if it is one.
 };
 
-FeatureType TypeOf(const std::string& name) {
-  for (const FeatureType type :
-       {FeatureType::kFloat16, FeatureType::kBfloat16}) {
-    if (NameOf(type) == name) return type;
-  }
-  return FeatureType::kFloat32;
-}
-
 absl::StatusOr<ExtractInput> OpenInput(const ExtractFlags& flags) {
   ExtractInput input;
   if (flags.dataset.empty()) {
-    FGNN_ASSIGN_OR_RETURN(input.generated,
-                          GenerateFeatures(TypeOf(flags.type), flags.rows,
-                                           flags.columns, flags.options.seed));
+    FGNN_ASSIGN_OR_RETURN(
+        input.generated,
+        GenerateFeatures(FeatureTypeOf(flags.type).value(), flags.rows,
+                         flags.columns, flags.options.seed));
     input.store = MakeMappedFeatureStore(input.generated.view);
     return input;
   }

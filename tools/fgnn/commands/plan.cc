@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
-#include "sampler_service/daemon/job_sampling.h"
+#include "sampler_service/job/job_sampling.h"
 #include "sampler_service/sampling/profile.h"
 #include "scheduler/planning/job_plan.h"
 #include "shared/base/status.h"

@@ -24,7 +24,7 @@ class FeatureCache {
   // No rows: everything is a miss. Borrows the store.
   explicit FeatureCache(const FeatureStore* store) : store_(store) {}
 
-  // Reads the rows of `hottest`, the first vertices of a hot order, from the
+  // Reads the rows of `hottest`, the first vertices of a rank order, from the
   // store. ResourceExhausted: no memory, with need. Else the store's errors.
   static absl::StatusOr<FeatureCache> Load(const FeatureStore* store,
                                            absl::Span<const GlobalId> hottest,

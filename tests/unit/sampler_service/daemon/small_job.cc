@@ -8,7 +8,7 @@
 #include <fstream>
 #include <utility>
 
-#include "sampler_service/daemon/job_sampling.h"
+#include "sampler_service/job/job_sampling.h"
 #include "shared/base/hash.h"
 #include "shared/base/unique_fd.h"
 #include "shared/graph/metadata.h"

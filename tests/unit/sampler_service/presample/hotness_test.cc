@@ -51,22 +51,22 @@ TEST(OrderByHotnessTest, SortsAsAStableSortDoes) {
   EXPECT_THAT(OrderByHotness(hotness, degrees), ElementsAreArray(expected));
 }
 
-TEST(DegreeHotnessTest, CountsHowOftenAVertexIsAnInNeighbour) {
+TEST(OutDegreesTest, CountsHowOftenAVertexIsAnInNeighbour) {
   for (const bool wide : {false, true}) {
     const CscGraph graph = RandomGraph(150, 11);
-    std::vector<float> expected(150);
+    std::vector<uint32_t> expected(150);
     for (const std::vector<uint32_t>& list : graph.lists()) {
       for (const uint32_t u : list) ++expected[u];
     }
-    FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<float> hotness,
-                              DegreeHotness(graph.view(wide)));
-    EXPECT_THAT(hotness, ElementsAreArray(expected));
+    FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<uint32_t> degrees,
+                              OutDegrees(graph.view(wide)));
+    EXPECT_THAT(degrees, ElementsAreArray(expected));
   }
 }
 
-TEST(DegreeHotnessTest, RefusesAnIndexThatIsNoVertex) {
+TEST(OutDegreesTest, RefusesAnIndexThatIsNoVertex) {
   const CscGraph graph({{0, 1}, {7}, {}});
-  EXPECT_THAT(DegreeHotness(graph.view()),
+  EXPECT_THAT(OutDegrees(graph.view()),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("indices.npy holds 7")));
 }

@@ -92,7 +92,7 @@ class ScriptedCalls final : public ExecutorCalls {
     }
     ranked.push_back(call);
     return RankedVertices{
-        .hot_order_key = 77,
+        .rank_order_key = 77,
         .needs_counts = !order_is_saved && call.counts.empty()};
   }
   absl::StatusOr<ModelProfile> DescribeModel(

@@ -61,7 +61,7 @@ TEST_F(JobRunTest, CountsBeforeItRanksUnlessAnOrderIsSaved) {
             std::vector<fs::path>{calls_.counted[0].path});
   EXPECT_FALSE(fs::exists(calls_.counted[0].path));
   for (const char* name : {"sampler.0", "trainer.0"}) {
-    EXPECT_EQ(calls_.plans[name].hot_order_key, 77U);
+    EXPECT_EQ(calls_.plans[name].rank_order_key, 77U);
     EXPECT_EQ(calls_.plans[name].cache_rows, 20U);  // Of 40 vertices.
   }
 

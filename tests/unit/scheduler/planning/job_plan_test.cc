@@ -43,12 +43,6 @@ PlanInput SomeInput() {
   return input;
 }
 
-TEST(BatchesPerEpochTest, TheLastBatchMayBeSmaller) {
-  EXPECT_EQ(BatchesPerEpoch(1, 1024), 1U);
-  EXPECT_EQ(BatchesPerEpoch(1024, 1024), 1U);
-  EXPECT_EQ(BatchesPerEpoch(1025, 1024), 2U);
-}
-
 TEST(PlanJobTest, SlotsAreAQuarterLargerThanWhatWasMeasured) {
   FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(SomeInput()));
   EXPECT_EQ(plan.segment.slot_bytes, kMiB + kMiB / 4);

@@ -110,7 +110,7 @@ class JobTrainerTest : public testing::Test {
   std::optional<GlobalQueue> scheduler_queue_;
   std::optional<GradientBoard> scheduler_board_;
   std::optional<GlobalQueue> sampler_;
-  std::optional<HotOrder> order_;  // What tasks are marked by.
+  std::optional<RankOrder> order_;  // What tasks are marked by.
 };
 
 // Until the job's last step is published.
@@ -137,7 +137,7 @@ TEST_F(JobTrainerTest, ACacheChangesWhereFeaturesComeFromAndNothingElse) {
   for (uint32_t v = 0; v < kSmallNodes; ++v) {
     vertices[v] = v * 7 % kSmallNodes;
   }
-  FGNN_ASSERT_OK(HotOrder::Save(dataset, kKey, vertices));
+  FGNN_ASSERT_OK(RankOrder::Save(dataset, kKey, vertices));
   const auto hits = [&] {
     uint64_t sum = 0;
     for (BatchSeq seq = 7; seq < kBatches; ++seq) {
@@ -152,7 +152,7 @@ TEST_F(JobTrainerTest, ACacheChangesWhereFeaturesComeFromAndNothingElse) {
     const Trainer trainer = MakeTrainer(2);
     EXPECT_THAT(trainer.workplace->LoadCache(kKey, kCachedRows), IsOk());
     EXPECT_EQ(trainer.workplace->cache().capacity(), kCachedRows);
-    auto order = HotOrder::Open(dataset, kKey);
+    auto order = RankOrder::Open(dataset, kKey);
     EXPECT_THAT(order, IsOk());
     order_.reset();
     if (is_marked) order_ = *std::move(order);
@@ -166,7 +166,7 @@ TEST_F(JobTrainerTest, ACacheChangesWhereFeaturesComeFromAndNothingElse) {
   train(/*is_marked=*/false);
   EXPECT_EQ(hits(), 0U);
   // So has a trainer.
-  std::filesystem::remove(HotOrder::PathOf(dataset, kKey));
+  std::filesystem::remove(RankOrder::PathOf(dataset, kKey));
   const Trainer late = MakeTrainer(3);
   FGNN_ASSERT_OK(late.workplace->LoadCache(kKey, kCachedRows));
   EXPECT_EQ(late.workplace->cache().capacity(), 0U);

@@ -112,7 +112,7 @@ SegmentOptions SmallSegmentOptions(const std::string& job_id) {
 }
 
 absl::Status WriteMadeUpTask(absl::Span<std::byte> block, uint64_t job_key,
-                             BatchSeq seq, const HotOrder* order) {
+                             BatchSeq seq, const RankOrder* order) {
   std::mt19937_64 random(1000 + seq);
   // The last batch of an epoch is smaller.
   uint32_t num_destinations = seq % 7 == 6 ? 3 : 8;
@@ -151,7 +151,7 @@ absl::Status WriteMadeUpTask(absl::Span<std::byte> block, uint64_t job_key,
   return absl::OkStatus();
 }
 
-bool SampleNext(GlobalQueue* queue, uint64_t job_key, const HotOrder* order) {
+bool SampleNext(GlobalQueue* queue, uint64_t job_key, const RankOrder* order) {
   absl::StatusOr<std::optional<WriteSlot>> slot = queue->TryClaimForWriting();
   if (!slot.ok() || !slot->has_value()) return false;
   const BatchSeq seq = (*slot)->seq();

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "shared/config/job_spec.h"
-#include "shared/graph/hot_order.h"
+#include "shared/graph/rank_order.h"
 #include "shared/queue/global_queue.h"
 #include "shared/queue/segment.h"
 
@@ -31,11 +31,11 @@ SegmentOptions SmallSegmentOptions(const std::string& job_id);
 // Fills a block with batch `seq`: random, but always the same for its seq.
 // Marked by `order`, if there is one.
 absl::Status WriteMadeUpTask(absl::Span<std::byte> block, uint64_t job_key,
-                             BatchSeq seq, const HotOrder* order = nullptr);
+                             BatchSeq seq, const RankOrder* order = nullptr);
 
 // Claims, fills and publishes the next slot. False if none is free now.
 bool SampleNext(GlobalQueue* queue, uint64_t job_key,
-                const HotOrder* order = nullptr);
+                const RankOrder* order = nullptr);
 
 }  // namespace fgnn
 

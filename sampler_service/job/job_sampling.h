@@ -1,6 +1,6 @@
 // What the samplers of a job work on.
-#ifndef FGNN_SAMPLER_SERVICE_DAEMON_JOB_SAMPLING_H_
-#define FGNN_SAMPLER_SERVICE_DAEMON_JOB_SAMPLING_H_
+#ifndef FGNN_SAMPLER_SERVICE_JOB_JOB_SAMPLING_H_
+#define FGNN_SAMPLER_SERVICE_JOB_JOB_SAMPLING_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -13,7 +13,7 @@
 #include "sampler_service/sampling/sampler.h"
 #include "shared/config/job_spec.h"
 #include "shared/graph/dataset.h"
-#include "shared/graph/hot_order.h"
+#include "shared/graph/rank_order.h"
 
 namespace fgnn {
 
@@ -24,7 +24,7 @@ struct JobSampling {
   SamplerFactory factory;
   std::unique_ptr<const AliasTables> weights;  // Of khop_weighted.
   std::unique_ptr<const LoadedPlugin> plugin;  // Of plugin.
-  std::optional<HotOrder> hot_order;           // What tasks are marked by.
+  std::optional<RankOrder> rank_order;         // What tasks are marked by.
 
   // Borrowed from this.
   SamplerInput input() const {
@@ -34,8 +34,8 @@ struct JobSampling {
             .plugin = plugin.get(),
             .edge_weights = dataset.edge_weights(),
             .hot_ranks =
-                hot_order ? hot_order->ranks() : absl::Span<const uint32_t>(),
-            .rank_order_version = hot_order ? hot_order->version() : 0};
+                rank_order ? rank_order->ranks() : absl::Span<const uint32_t>(),
+            .rank_order_version = rank_order ? rank_order->version() : 0};
   }
   uint64_t batches_per_epoch() const {
     return BatchesPerEpoch(dataset.train().size(), options.batch_size);
@@ -45,7 +45,7 @@ struct JobSampling {
 // Tasks are marked by this order from now on. Where it was lost, as derived/
 // may be emptied at any time, the log says so and they are not: trainers then
 // find nothing in their caches.
-void MarkBy(uint64_t hot_order_key, JobSampling* job);
+void MarkBy(uint64_t rank_order_key, JobSampling* job);
 
 // The dataset was validated by the scheduler; only types and shapes are looked
 // at. Errors of Dataset::Open(), AliasTables::Open(), LoadedPlugin::Open() and
@@ -60,4 +60,4 @@ absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
 
 }  // namespace fgnn
 
-#endif  // FGNN_SAMPLER_SERVICE_DAEMON_JOB_SAMPLING_H_
+#endif  // FGNN_SAMPLER_SERVICE_JOB_JOB_SAMPLING_H_

@@ -1,7 +1,7 @@
 // The order in which a job's trainers cache vertices: made once, saved with the
 // dataset, found again by the next job that would make the same.
-#ifndef FGNN_SAMPLER_SERVICE_DAEMON_JOB_RANKING_H_
-#define FGNN_SAMPLER_SERVICE_DAEMON_JOB_RANKING_H_
+#ifndef FGNN_SAMPLER_SERVICE_JOB_JOB_RANKING_H_
+#define FGNN_SAMPLER_SERVICE_JOB_JOB_RANKING_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "sampler_service/daemon/job_sampling.h"
+#include "sampler_service/job/job_sampling.h"
 #include "shared/config/job_spec.h"
 
 namespace fgnn {
@@ -30,24 +30,24 @@ struct CountPartOptions {
 absl::StatusOr<uint64_t> CountPart(const JobSpec& spec, const JobSampling& job,
                                    const CountPartOptions& options);
 
-struct HotOrderFacts {
+struct RankOrderFacts {
   uint64_t key = 0;
   bool needs_counts = false;  // Nothing was saved: call again with counts.
 };
 
-struct HotOrderOptions {
+struct RankOrderOptions {
   std::vector<std::filesystem::path> counts;  // Of all parts, or none.
   uint32_t num_threads = 1;
   std::function<absl::Status()> check;  // See CountOptions.
 };
 
-// Sees to it that the job's HotOrder is saved with its dataset. Policy auto
+// Sees to it that the job's RankOrder is saved with its dataset. Policy auto
 // counts here, as it finds out on the way how many epochs it needs. DataLoss:
-// counts of another size. Errors of HotOrder::Save() and of the policies.
-absl::StatusOr<HotOrderFacts> MakeHotOrder(const JobSpec& spec,
-                                           const JobSampling& job,
-                                           const HotOrderOptions& options);
+// counts of another size. Errors of RankOrder::Save() and of the policies.
+absl::StatusOr<RankOrderFacts> MakeRankOrder(const JobSpec& spec,
+                                             const JobSampling& job,
+                                             const RankOrderOptions& options);
 
 }  // namespace fgnn
 
-#endif  // FGNN_SAMPLER_SERVICE_DAEMON_JOB_RANKING_H_
+#endif  // FGNN_SAMPLER_SERVICE_JOB_JOB_RANKING_H_

@@ -1,4 +1,4 @@
-#include "sampler_service/daemon/job_ranking.h"
+#include "sampler_service/job/job_ranking.h"
 
 #include <algorithm>
 #include <string_view>
@@ -6,21 +6,18 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "sampler_service/presample/auto_hotness.h"
 #include "sampler_service/presample/hotness.h"
 #include "sampler_service/presample/input_node_counts.h"
-#include "sampler_service/presample/vip.h"
+#include "sampler_service/presample/policy_hotness.h"
 #include "shared/base/file.h"
 #include "shared/base/status.h"
-#include "shared/graph/hot_order.h"
+#include "shared/graph/rank_order.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr uint32_t kMostAutoEpochs = 32;
 
 absl::StatusOr<HotnessSource> SourceOf(const JobSpec& spec,
                                        const JobSampling& job) {
@@ -41,9 +38,9 @@ bool Counts(HotnessPolicy policy) {
   return policy == HotnessPolicy::kPresc || policy == HotnessPolicy::kOptimal;
 }
 
-absl::StatusOr<std::vector<float>> SumOf(absl::Span<const fs::path> files,
-                                         uint64_t num_nodes) {
-  std::vector<float> sums(num_nodes);
+absl::StatusOr<std::vector<uint32_t>> SumOf(absl::Span<const fs::path> files,
+                                            uint64_t num_nodes) {
+  std::vector<uint32_t> sums(num_nodes);
   for (const fs::path& path : files) {
     FGNN_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
     if (file.bytes().size() != num_nodes * sizeof(uint32_t)) {
@@ -54,60 +51,37 @@ absl::StatusOr<std::vector<float>> SumOf(absl::Span<const fs::path> files,
     const auto* const counts =
         reinterpret_cast<const uint32_t*>(file.bytes().data());
     for (uint64_t v = 0; v < num_nodes; ++v) {
-      sums[v] += static_cast<float>(counts[v]);
+      sums[v] += counts[v];
     }
   }
   return sums;
 }
 
-absl::StatusOr<std::vector<float>> AutoHotnessOf(
-    const HotnessSource& source, const JobSampling& job,
-    absl::Span<const uint32_t> out_degrees, const HotOrderOptions& options) {
-  SamplerOptions sampling = job.options;
-  sampling.seed = kPresampleSeed;
+absl::StatusOr<PolicyHotness> HotnessOf(const HotnessSource& source,
+                                        const JobSampling& job,
+                                        absl::Span<const uint32_t> out_degrees,
+                                        const RankOrderOptions& options) {
   const uint64_t batches = job.batches_per_epoch();
-  AutoHotnessInput input;
-  input.count = [&](uint32_t begin, uint32_t end) {
+  PolicyHotnessInput input;
+  input.graph = job.input();
+  input.sampling = job.options;
+  input.out_degrees = out_degrees;
+  input.num_epochs = source.num_epochs;
+  input.num_threads = options.num_threads;
+  input.count = [&](uint64_t seed, uint32_t begin,
+                    uint32_t end) -> absl::StatusOr<std::vector<uint32_t>> {
+    if (Counts(source.policy)) {
+      return SumOf(options.counts, job.dataset.num_nodes());
+    }
+    SamplerOptions sampling = job.options;
+    sampling.seed = seed;
     return CountInputNodes(job.input(), sampling,
                            {.batches = {begin * batches, end * batches},
                             .num_threads = options.num_threads,
                             .factory = job.factory,
                             .check = options.check});
   };
-  std::vector<float> vip;
-  if (job.options.algorithm != SamplingAlgorithm::kPlugin) {
-    FGNN_ASSIGN_OR_RETURN(
-        vip, VipHotness(job.input(), job.options, options.num_threads));
-  }
-  input.batches_per_epoch = batches;
-  input.out_degrees = out_degrees;
-  input.vip = vip;
-  input.most_epochs = source.num_epochs;
-  FGNN_ASSIGN_OR_RETURN(AutoHotness found, EstimateHotness(input));
-  LogInfo("cache.policy auto: {} of {} epochs", found.estimator,
-          found.num_epochs);
-  return std::move(found.hotness);
-}
-
-absl::StatusOr<std::vector<float>> HotnessOf(
-    const HotnessSource& source, const JobSampling& job,
-    absl::Span<const uint32_t> out_degrees, const HotOrderOptions& options) {
-  const Dataset& dataset = job.dataset;
-  switch (source.policy) {
-    case HotnessPolicy::kDegree:
-      return DegreeHotness(dataset.graph());
-    case HotnessPolicy::kRandom:
-      return RandomHotness(dataset.num_nodes(), kPresampleSeed);
-    case HotnessPolicy::kPresc:
-    case HotnessPolicy::kOptimal:
-      return SumOf(options.counts, dataset.num_nodes());
-    case HotnessPolicy::kVip:
-      return VipHotness(job.input(), job.options, options.num_threads);
-    case HotnessPolicy::kAuto:
-      return AutoHotnessOf(source, job, out_degrees, options);
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "cache.policy '", NameOf(source.policy), "' is none of this build's"));
+  return HotnessBy(source.policy, input);
 }
 
 }  // namespace
@@ -142,26 +116,30 @@ absl::StatusOr<uint64_t> CountPart(const JobSpec& spec, const JobSampling& job,
   return range.end - range.begin;
 }
 
-absl::StatusOr<HotOrderFacts> MakeHotOrder(const JobSpec& spec,
-                                           const JobSampling& job,
-                                           const HotOrderOptions& options) {
+absl::StatusOr<RankOrderFacts> MakeRankOrder(const JobSpec& spec,
+                                             const JobSampling& job,
+                                             const RankOrderOptions& options) {
   FGNN_ASSIGN_OR_RETURN(const HotnessSource source, SourceOf(spec, job));
   const uint64_t key = HotnessKey(source);
-  const absl::Status saved = HotOrder::Open(job.dataset, key).status();
-  if (saved.ok()) return HotOrderFacts{.key = key};
+  const absl::Status saved = RankOrder::Open(job.dataset, key).status();
+  if (saved.ok()) return RankOrderFacts{.key = key};
   if (!absl::IsNotFound(saved)) {
     LogWarning("{}: made again", MessageOf(saved));
   }
   if (Counts(source.policy) && options.counts.empty()) {
-    return HotOrderFacts{.key = key, .needs_counts = true};
+    return RankOrderFacts{.key = key, .needs_counts = true};
   }
   FGNN_ASSIGN_OR_RETURN(const std::vector<uint32_t> out_degrees,
                         OutDegrees(job.dataset.graph()));
-  FGNN_ASSIGN_OR_RETURN(const std::vector<float> hotness,
+  FGNN_ASSIGN_OR_RETURN(const PolicyHotness found,
                         HotnessOf(source, job, out_degrees, options));
-  FGNN_RETURN_IF_ERROR(
-      HotOrder::Save(job.dataset, key, OrderByHotness(hotness, out_degrees)));
-  return HotOrderFacts{.key = key};
+  if (!found.estimator.empty()) {
+    LogInfo("cache.policy auto: {} of {} epochs", found.estimator,
+            found.num_epochs);
+  }
+  FGNN_RETURN_IF_ERROR(RankOrder::Save(
+      job.dataset, key, OrderByHotness(found.hotness, out_degrees)));
+  return RankOrderFacts{.key = key};
 }
 
 }  // namespace fgnn

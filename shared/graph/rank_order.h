@@ -1,6 +1,6 @@
 // The order in which a dataset's vertices are worth caching.
-#ifndef FGNN_SHARED_GRAPH_HOT_ORDER_H_
-#define FGNN_SHARED_GRAPH_HOT_ORDER_H_
+#ifndef FGNN_SHARED_GRAPH_RANK_ORDER_H_
+#define FGNN_SHARED_GRAPH_RANK_ORDER_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -21,12 +21,12 @@ namespace fgnn {
 //
 // A file of the dataset's folder derived/, mapped: all daemons of a machine
 // share its pages. Immutable, safe to read from any thread.
-class HotOrder {
+class RankOrder {
  public:
   // `key` names the policy and all that it depends on, the dataset aside.
   // NotFound: there is none of this key and this state of the dataset.
   // DataLoss: it is damaged.
-  static absl::StatusOr<HotOrder> Open(const Dataset& dataset, uint64_t key);
+  static absl::StatusOr<RankOrder> Open(const Dataset& dataset, uint64_t key);
 
   // Saves an order: all vertices of the dataset, once each, hottest first.
   // Removes those of other states of the dataset. InvalidArgument: a vertex is
@@ -46,7 +46,7 @@ class HotOrder {
   uint32_t version() const { return version_; }
 
  private:
-  HotOrder() = default;
+  RankOrder() = default;
 
   MappedFile file_;
   absl::Span<const GlobalId> vertices_;
@@ -56,4 +56,4 @@ class HotOrder {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_GRAPH_HOT_ORDER_H_
+#endif  // FGNN_SHARED_GRAPH_RANK_ORDER_H_

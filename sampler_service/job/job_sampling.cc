@@ -1,4 +1,4 @@
-#include "sampler_service/daemon/job_sampling.h"
+#include "sampler_service/job/job_sampling.h"
 
 #include <utility>
 #include <variant>
@@ -37,10 +37,11 @@ absl::Status PrepareTopology(const Dataset& dataset) {
 
 }  // namespace
 
-void MarkBy(uint64_t hot_order_key, JobSampling* job) {
-  absl::StatusOr<HotOrder> order = HotOrder::Open(job->dataset, hot_order_key);
+void MarkBy(uint64_t rank_order_key, JobSampling* job) {
+  absl::StatusOr<RankOrder> order =
+      RankOrder::Open(job->dataset, rank_order_key);
   if (order.ok()) {
-    job->hot_order = *std::move(order);
+    job->rank_order = *std::move(order);
   } else {
     LogWarning("tasks are not marked, so that no cache is hit: {}",
                MessageOf(order.status()));
@@ -71,7 +72,7 @@ absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
                      .factory = NewCpuSampler,
                      .weights = nullptr,
                      .plugin = nullptr,
-                     .hot_order = std::nullopt};
+                     .rank_order = std::nullopt};
   if (algorithm == SamplingAlgorithm::kWeighted) {
     FGNN_ASSIGN_OR_RETURN(
         AliasTables weights,

@@ -1,4 +1,4 @@
-#include "shared/graph/hot_order.h"
+#include "shared/graph/rank_order.h"
 
 #include <algorithm>
 #include <cstring>
@@ -32,7 +32,7 @@ struct alignas(64) FileHeader {
 
 // What names of files of this state begin with.
 std::string PrefixOf(const Dataset& dataset) {
-  return absl::StrCat("hot-",
+  return absl::StrCat("ranks-",
                       absl::Hex(dataset.Fingerprint(), absl::kZeroPad16), "-");
 }
 
@@ -51,7 +51,7 @@ void RemoveStale(const fs::path& folder, const std::string& current) {
   for (const fs::directory_entry& entry :
        fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename();
-    if (!name.starts_with("hot-") || name.starts_with(current)) continue;
+    if (!name.starts_with("ranks-") || name.starts_with(current)) continue;
     fs::remove(entry.path(), error);
     if (error) {
       LogWarning("{} is of no use any more, but cannot be removed: {}",
@@ -62,14 +62,14 @@ void RemoveStale(const fs::path& folder, const std::string& current) {
 
 }  // namespace
 
-fs::path HotOrder::PathOf(const Dataset& dataset, uint64_t key) {
+fs::path RankOrder::PathOf(const Dataset& dataset, uint64_t key) {
   return dataset.folder() / "derived" /
          absl::StrCat(PrefixOf(dataset), absl::Hex(key, absl::kZeroPad16),
                       ".bin");
 }
 
-absl::Status HotOrder::Save(const Dataset& dataset, uint64_t key,
-                            absl::Span<const GlobalId> vertices) {
+absl::Status RankOrder::Save(const Dataset& dataset, uint64_t key,
+                             absl::Span<const GlobalId> vertices) {
   const uint64_t num_nodes = dataset.num_nodes();
   std::vector<uint32_t> ranks(num_nodes, UINT32_MAX);
   bool is_order = vertices.size() == num_nodes;
@@ -80,7 +80,7 @@ absl::Status HotOrder::Save(const Dataset& dataset, uint64_t key,
   }
   if (!is_order) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a hot order of ", vertices.size(), " ids is not one of ",
+        absl::StrCat("a rank order of ", vertices.size(), " ids is not one of ",
                      num_nodes, " vertices, once each"));
   }
   const fs::path path = PathOf(dataset, key);
@@ -99,7 +99,8 @@ absl::Status HotOrder::Save(const Dataset& dataset, uint64_t key,
   return absl::OkStatus();
 }
 
-absl::StatusOr<HotOrder> HotOrder::Open(const Dataset& dataset, uint64_t key) {
+absl::StatusOr<RankOrder> RankOrder::Open(const Dataset& dataset,
+                                          uint64_t key) {
   const fs::path path = PathOf(dataset, key);
   FGNN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
   const uint64_t num_nodes = dataset.num_nodes();
@@ -107,7 +108,7 @@ absl::StatusOr<HotOrder> HotOrder::Open(const Dataset& dataset, uint64_t key) {
   FileHeader header = {};
   const bool is_whole = file.bytes().size() == sizeof(header) + 2 * array_bytes;
   if (is_whole) std::memcpy(&header, file.bytes().data(), sizeof(header));
-  HotOrder order;
+  RankOrder order;
   order.file_ = std::move(file);
   if (header.magic == kMagic && header.key == key &&
       header.num_nodes == num_nodes) {

@@ -1,4 +1,4 @@
-#include "shared/graph/hot_order.h"
+#include "shared/graph/rank_order.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,9 +18,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Of a dataset of four vertices.
-class HotOrderTest : public DatasetTest {
+class RankOrderTest : public DatasetTest {
  protected:
-  HotOrderTest() { Write(); }
+  RankOrderTest() { Write(); }
   Dataset OpenDataset() {
     auto dataset = Dataset::Open(folder(), Validation::kShapes);
     EXPECT_THAT(dataset, IsOk());
@@ -30,55 +30,56 @@ class HotOrderTest : public DatasetTest {
     size_t files = 0;
     for (const auto& entry :
          std::filesystem::directory_iterator(folder() / "derived")) {
-      files += entry.path().filename().string().starts_with("hot-") ? 1 : 0;
+      files += entry.path().filename().string().starts_with("ranks-") ? 1 : 0;
     }
     return files;
   }
   static constexpr GlobalId kOrder[] = {2, 0, 3, 1};
 };
 
-TEST_F(HotOrderTest, ReadsBackAnOrderAndItsInverse) {
+TEST_F(RankOrderTest, ReadsBackAnOrderAndItsInverse) {
   const Dataset dataset = OpenDataset();
-  EXPECT_THAT(HotOrder::Open(dataset, 7),
+  EXPECT_THAT(RankOrder::Open(dataset, 7),
               StatusIs(absl::StatusCode::kNotFound));
-  FGNN_ASSERT_OK(HotOrder::Save(dataset, 7, kOrder));
-  FGNN_ASSERT_OK_AND_ASSIGN(const HotOrder order, HotOrder::Open(dataset, 7));
+  FGNN_ASSERT_OK(RankOrder::Save(dataset, 7, kOrder));
+  FGNN_ASSERT_OK_AND_ASSIGN(const RankOrder order, RankOrder::Open(dataset, 7));
   EXPECT_THAT(order.vertices(), ElementsAre(2, 0, 3, 1));
   EXPECT_THAT(order.ranks(), ElementsAre(1, 3, 0, 2));
   EXPECT_NE(order.version(), 0U);
   const std::vector<GlobalId> other = {0, 1, 2, 3};
-  FGNN_ASSERT_OK(HotOrder::Save(dataset, 8, other));
-  FGNN_ASSERT_OK_AND_ASSIGN(const HotOrder second, HotOrder::Open(dataset, 8));
+  FGNN_ASSERT_OK(RankOrder::Save(dataset, 8, other));
+  FGNN_ASSERT_OK_AND_ASSIGN(const RankOrder second,
+                            RankOrder::Open(dataset, 8));
   EXPECT_NE(second.version(), order.version());
   EXPECT_EQ(NumFiles(), 2U);
 }
 
-TEST_F(HotOrderTest, ForgetsOrdersOfAnotherStateOfTheDataset) {
-  FGNN_ASSERT_OK(HotOrder::Save(OpenDataset(), 7, kOrder));
+TEST_F(RankOrderTest, ForgetsOrdersOfAnotherStateOfTheDataset) {
+  FGNN_ASSERT_OK(RankOrder::Save(OpenDataset(), 7, kOrder));
   content_.train = {1, 2, 3};
   Write();
   const Dataset changed = OpenDataset();
-  EXPECT_THAT(HotOrder::Open(changed, 7),
+  EXPECT_THAT(RankOrder::Open(changed, 7),
               StatusIs(absl::StatusCode::kNotFound));
-  FGNN_ASSERT_OK(HotOrder::Save(changed, 7, kOrder));
+  FGNN_ASSERT_OK(RankOrder::Save(changed, 7, kOrder));
   EXPECT_EQ(NumFiles(), 1U);
 }
 
-TEST_F(HotOrderTest, RefusesWhatIsNoOrder) {
+TEST_F(RankOrderTest, RefusesWhatIsNoOrder) {
   const Dataset dataset = OpenDataset();
   for (const std::vector<GlobalId>& vertices :
        {std::vector<GlobalId>{0, 1, 2}, {0, 1, 2, 2}, {0, 1, 2, 4}}) {
-    EXPECT_THAT(HotOrder::Save(dataset, 7, vertices),
+    EXPECT_THAT(RankOrder::Save(dataset, 7, vertices),
                 StatusIs(absl::StatusCode::kInvalidArgument));
   }
-  EXPECT_THAT(HotOrder::Open(dataset, 7),
+  EXPECT_THAT(RankOrder::Open(dataset, 7),
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(HotOrderTest, DistrustsTheFile) {
+TEST_F(RankOrderTest, DistrustsTheFile) {
   const Dataset dataset = OpenDataset();
-  FGNN_ASSERT_OK(HotOrder::Save(dataset, 7, kOrder));
-  const std::filesystem::path path = HotOrder::PathOf(dataset, 7);
+  FGNN_ASSERT_OK(RankOrder::Save(dataset, 7, kOrder));
+  const std::filesystem::path path = RankOrder::PathOf(dataset, 7);
   const auto size = std::filesystem::file_size(path);
   for (uintmax_t at = 0; at < size; ++at) {
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
@@ -91,12 +92,12 @@ TEST_F(HotOrderTest, DistrustsTheFile) {
     };
     put(static_cast<char>(byte ^ 1));
     const bool is_padding = at >= 32 && at < 64;
-    EXPECT_EQ(HotOrder::Open(dataset, 7).ok(), is_padding) << "byte " << at;
+    EXPECT_EQ(RankOrder::Open(dataset, 7).ok(), is_padding) << "byte " << at;
     put(byte);
   }
-  EXPECT_THAT(HotOrder::Open(dataset, 7), IsOk());
+  EXPECT_THAT(RankOrder::Open(dataset, 7), IsOk());
   std::filesystem::resize_file(path, size - 1);
-  EXPECT_THAT(HotOrder::Open(dataset, 7),
+  EXPECT_THAT(RankOrder::Open(dataset, 7),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path.string())));
 }
 

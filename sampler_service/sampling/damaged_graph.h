@@ -1,6 +1,6 @@
-// What a sampler says where a graph's arrays contradict themselves.
-#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DAMAGED_GRAPH_H_
-#define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DAMAGED_GRAPH_H_
+// What is said where a graph's arrays contradict themselves.
+#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_DAMAGED_GRAPH_H_
+#define FGNN_SAMPLER_SERVICE_SAMPLING_DAMAGED_GRAPH_H_
 
 #include <cstdint>
 
@@ -25,4 +25,4 @@ inline absl::Status CheckIndices(uint64_t largest, uint64_t num_nodes) {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DAMAGED_GRAPH_H_
+#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_DAMAGED_GRAPH_H_

@@ -1,0 +1,43 @@
+// Hotness by a policy's name: what the policies have in common to say.
+#ifndef FGNN_SAMPLER_SERVICE_PRESAMPLE_POLICY_HOTNESS_H_
+#define FGNN_SAMPLER_SERVICE_PRESAMPLE_POLICY_HOTNESS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "sampler_service/presample/hotness.h"
+#include "sampler_service/sampling/sampler.h"
+
+namespace fgnn {
+
+struct PolicyHotnessInput {
+  SamplerInput graph;
+  SamplerOptions sampling;                 // Of the job.
+  absl::Span<const uint32_t> out_degrees;  // [N], see OutDegrees().
+  // kPresc: that are pre-sampled. kAuto: the most of them. kOptimal: of the
+  // job.
+  uint32_t num_epochs = 1;
+  uint32_t num_threads = 1;
+  // [N] counts of epochs [begin, end) of `seed`, whoever makes them.
+  std::function<absl::StatusOr<std::vector<uint32_t>>(
+      uint64_t seed, uint32_t begin, uint32_t end)>
+      count;
+};
+
+struct PolicyHotness {
+  std::vector<float> hotness;  // [N]
+  uint32_t num_epochs = 0;     // That were counted.
+  std::string estimator = {};  // Of kAuto.
+};
+
+// Errors of `count`, VipHotness() and EstimateHotness().
+absl::StatusOr<PolicyHotness> HotnessBy(HotnessPolicy policy,
+                                        const PolicyHotnessInput& input);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_PRESAMPLE_POLICY_HOTNESS_H_
