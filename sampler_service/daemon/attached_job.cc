@@ -32,6 +32,12 @@ absl::StatusOr<std::unique_ptr<AttachedJob>> AttachedJob::Start(
     FGNN_ASSIGN_OR_RETURN(
         worker->sampler,
         job->sampling_.factory(job->sampling_.input(), job->sampling_.options));
+    if (const uint64_t counted = job->options_.counted_batches; counted > 0) {
+      FGNN_ASSIGN_OR_RETURN(
+          job->counts_.emplace_back(),
+          OnlineCounts::Make(job->sampling_.dataset.num_nodes(), counted));
+      worker->counts = job->counts_.back().get();
+    }
     job->workers_.push_back(std::move(worker));
   }
   for (const std::unique_ptr<Worker>& worker : job->workers_) {
@@ -55,6 +61,14 @@ AttachedJob::~AttachedJob() {
 }
 
 void AttachedJob::Stop() { stopping_ = true; }
+
+absl::Status AttachedJob::WriteCounts(const std::filesystem::path& path) const {
+  if (counts_.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", options_.job_id, " counts nothing here"));
+  }
+  return fgnn::WriteCounts(counts_, path);
+}
 
 uint64_t AttachedJob::turns() const {
   uint64_t fewest = UINT64_MAX;
@@ -94,7 +108,35 @@ absl::Status AttachedJob::Loop(Worker& worker) {
   return absl::OkStatus();
 }
 
+// Where the order was lost, as derived/ may be emptied at any time, the log
+// says so and tasks are not marked: trainers then find nothing in their caches.
+HotRanks AttachedJob::RanksOf(uint64_t rank_order_key) {
+  const std::lock_guard lock(marks_mutex_);
+  if (rank_order_key_ != rank_order_key) {
+    rank_order_key_ = rank_order_key;
+    absl::StatusOr<RankOrder> order =
+        RankOrder::Open(sampling_.dataset, rank_order_key);
+    if (order.ok()) {
+      rank_order_ = *std::move(order);
+    } else {
+      LogWarning("tasks are not marked, so that no cache is hit: {}",
+                 MessageOf(order.status()));
+    }
+  }
+  if (!rank_order_.has_value()) return {};
+  return {rank_order_->ranks(), rank_order_->version()};
+}
+
+absl::Status AttachedJob::MarkAsPlanned(Worker& worker) {
+  const uint64_t key = segment_->cache_plan().rank_order_key;
+  // Another than the first one is none of the scheduler's.
+  if (key == 0 || worker.rank_order_key != 0) return absl::OkStatus();
+  worker.rank_order_key = key;
+  return worker.sampler->MarkBy(RanksOf(key));
+}
+
 absl::Status AttachedJob::SampleInto(Worker& worker, WriteSlot slot) {
+  FGNN_RETURN_IF_ERROR(MarkAsPlanned(worker));
   absl::StatusOr<SampledTask> task =
       worker.sampler->Sample(slot.seq(), slot.block());
   if (absl::IsResourceExhausted(task.status())) {
@@ -103,6 +145,7 @@ absl::Status AttachedJob::SampleInto(Worker& worker, WriteSlot slot) {
     task = worker.sampler->Sample(slot.seq(), slot.block());
   }
   FGNN_RETURN_IF_ERROR(task.status());
+  if (worker.counts != nullptr) worker.counts->Add(slot.seq(), slot.block());
   // Before the trainers see it, so that nobody counts more than we do.
   batches_.fetch_add(1, std::memory_order_relaxed);
   return std::move(slot).Publish();

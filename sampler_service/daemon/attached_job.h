@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,10 +16,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sampler_service/job/job_sampling.h"
+#include "sampler_service/job/online_counts.h"
 #include "sampler_service/sampling/sampler.h"
 #include "shared/base/notification.h"
 #include "shared/base/thread.h"
 #include "shared/base/types.h"
+#include "shared/graph/rank_order.h"
 #include "shared/queue/global_queue.h"
 #include "shared/queue/segment.h"
 #include "shared/rpc/executor_daemon.h"
@@ -29,6 +33,8 @@ struct AttachedJobOptions {
   OwnerIndex owner = kNoOwner;
   std::optional<uint32_t> overflow_block;
   uint32_t num_threads = 1;
+  // Batches below it are counted for WriteCounts().
+  uint64_t counted_batches = 0;
   // Called on a work loop's thread when the job cannot go on here.
   std::function<void(const absl::Status&)> on_failure;
 };
@@ -50,6 +56,10 @@ class AttachedJob : public ExecutorJob {
   // Ends the loops after the batch under way.
   void Stop() override;
 
+  // What has been counted here so far; see WriteCounts() in online_counts.h.
+  // FailedPrecondition: nothing is.
+  absl::Status WriteCounts(const std::filesystem::path& path) const;
+
   // Rises while every loop turns.
   uint64_t turns() const override;
   // Batches made; one that was retracted from the overflow block counts again.
@@ -60,6 +70,8 @@ class AttachedJob : public ExecutorJob {
  private:
   struct Worker {
     std::unique_ptr<Sampler> sampler;
+    OnlineCounts* counts = nullptr;  // If batches are counted.
+    uint64_t rank_order_key = 0;     // That it marks by.
     std::atomic<uint64_t> turns = 0;
   };
 
@@ -68,6 +80,8 @@ class AttachedJob : public ExecutorJob {
   void Run(Worker& worker);
   absl::Status Loop(Worker& worker);
   absl::Status SampleInto(Worker& worker, WriteSlot slot);
+  absl::Status MarkAsPlanned(Worker& worker);
+  HotRanks RanksOf(uint64_t rank_order_key);
   absl::Status SwitchToOverflow(Worker& worker, WriteSlot& slot);
 
   const AttachedJobOptions options_;
@@ -77,6 +91,10 @@ class AttachedJob : public ExecutorJob {
   std::atomic<uint64_t> batches_ = 0;
   std::atomic<bool> stopping_ = false;
   Notification stopped_;
+  std::vector<std::unique_ptr<OnlineCounts>> counts_;  // Of each worker.
+  std::mutex marks_mutex_;
+  uint64_t rank_order_key_ = 0;          // Guarded by marks_mutex_.
+  std::optional<RankOrder> rank_order_;  // Of that key; set once.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Thread> threads_;  // Last: they use the above.
 };

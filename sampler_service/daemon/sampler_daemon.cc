@@ -39,14 +39,14 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
                        .num_threads = num_threads,
                        .plugins = plugins_}));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
-  if (const uint64_t key = segment->options().rank_order_key; key != 0) {
-    MarkBy(key, &sampling);
-  }
   AttachedJobOptions options;
   options.job_id = attachment.job_id;
   options.owner = attachment.owner;
   options.overflow_block = attachment.overflow_block;
   options.num_threads = num_threads;
+  if (segment->cache_plan().rank_order_key == 0) {
+    options.counted_batches = OnlineBatches(attachment.spec, sampling);
+  }
   options.on_failure = start.on_failure;
   LogInfo("job {}: sampling with {} threads", options.job_id,
           options.num_threads);
@@ -78,6 +78,13 @@ absl::StatusOr<uint64_t> SamplerDaemon::CountInputNodes(
                     .check = WithStop(check)});
 }
 
+absl::Status SamplerDaemon::WriteCounts(const std::string& job_id,
+                                        const std::filesystem::path& path) {
+  return executor_.WithJob(job_id, [&](ExecutorJob& job) {
+    return static_cast<AttachedJob&>(job).WriteCounts(path);
+  });
+}
+
 absl::StatusOr<SamplerCalls::RankAnswer> SamplerDaemon::RankVertices(
     const JobSpec& spec, const std::vector<std::filesystem::path>& counts,
     const std::function<absl::Status()>& check) {
@@ -86,6 +93,7 @@ absl::StatusOr<SamplerCalls::RankAnswer> SamplerDaemon::RankVertices(
       const RankOrderFacts facts,
       MakeRankOrder(spec, job,
                     {.counts = counts,
+                     .plugins = plugins_,
                      .num_threads = executor_.NumThreads(spec.sampling.threads),
                      .check = WithStop(check)}));
   return RankAnswer{facts.key, facts.needs_counts};

@@ -41,6 +41,8 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
   absl::StatusOr<uint64_t> CountInputNodes(
       const JobSpec& spec, const CountQuery& query,
       const std::function<absl::Status()>& check) override;
+  absl::Status WriteCounts(const std::string& job_id,
+                           const std::filesystem::path& path) override;
   absl::StatusOr<RankAnswer> RankVertices(
       const JobSpec& spec, const std::vector<std::filesystem::path>& counts,
       const std::function<absl::Status()>& check) override;

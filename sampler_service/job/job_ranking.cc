@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "sampler_service/job/online_counts.h"
+#include "sampler_service/plugin/graph_for_plugins.h"
+#include "sampler_service/plugin/ranking_plugin.h"
 #include "sampler_service/presample/hotness.h"
 #include "sampler_service/presample/input_node_counts.h"
 #include "sampler_service/presample/policy_hotness.h"
@@ -20,22 +23,32 @@ namespace {
 namespace fs = std::filesystem;
 
 absl::StatusOr<HotnessSource> SourceOf(const JobSpec& spec,
-                                       const JobSampling& job) {
+                                       const JobSampling& job,
+                                       const fs::path& plugins) {
   FGNN_ASSIGN_OR_RETURN(const HotnessPolicy policy,
                         HotnessPolicyOf(spec.cache.policy));
   uint32_t num_epochs = spec.cache.epochs;
+  std::string policy_plugin;
+  if (policy == HotnessPolicy::kPlugin) {
+    policy_plugin = StateOfPlugin(plugins, spec.cache.plugin);
+  }
   if (policy == HotnessPolicy::kOptimal) num_epochs = spec.training.epochs;
   if (policy == HotnessPolicy::kAuto) num_epochs = kMostAutoEpochs;
   return HotnessSource{.policy = policy,
                        .sampling = job.options,
                        .weights_file = spec.sampling.weights,
                        .plugin = spec.sampling.plugin,
+                       .policy_plugin = std::move(policy_plugin),
                        .num_epochs = num_epochs};
 }
 
-// Whose counts are made in parts.
-bool Counts(HotnessPolicy policy) {
+// Whose counts are made in parts, before the job is trained.
+bool CountsAhead(HotnessPolicy policy) {
   return policy == HotnessPolicy::kPresc || policy == HotnessPolicy::kOptimal;
+}
+
+bool NeedsCounts(HotnessPolicy policy) {
+  return CountsAhead(policy) || policy == HotnessPolicy::kOnline;
 }
 
 absl::StatusOr<std::vector<uint32_t>> SumOf(absl::Span<const fs::path> files,
@@ -57,6 +70,22 @@ absl::StatusOr<std::vector<uint32_t>> SumOf(absl::Span<const fs::path> files,
   return sums;
 }
 
+absl::StatusOr<PolicyHotness> HotnessOfPlugin(const JobSpec& spec,
+                                              const JobSampling& job,
+                                              const fs::path& plugins) {
+  const PluginGraph graph =
+      GraphForPlugins(job.dataset.graph(), job.dataset.edge_weights());
+  const absl::Span<const int64_t> train = job.dataset.train();
+  FGNN_ASSIGN_OR_RETURN(
+      std::vector<float> hotness,
+      HotnessByPlugin(plugins, spec.cache.plugin,
+                      {.graph = &graph,
+                       .train = {train.begin(), train.end()},
+                       .fanouts = job.options.fanouts,
+                       .batch_size = job.options.batch_size}));
+  return PolicyHotness{.hotness = std::move(hotness)};
+}
+
 absl::StatusOr<PolicyHotness> HotnessOf(const HotnessSource& source,
                                         const JobSampling& job,
                                         absl::Span<const uint32_t> out_degrees,
@@ -70,16 +99,19 @@ absl::StatusOr<PolicyHotness> HotnessOf(const HotnessSource& source,
   input.num_threads = options.num_threads;
   input.count = [&](uint64_t seed, uint32_t begin,
                     uint32_t end) -> absl::StatusOr<std::vector<uint32_t>> {
-    if (Counts(source.policy)) {
+    if (CountsAhead(source.policy)) {
       return SumOf(options.counts, job.dataset.num_nodes());
+    }
+    const CountOptions counting = {.batches = {begin * batches, end * batches},
+                                   .num_threads = options.num_threads,
+                                   .factory = job.factory,
+                                   .check = options.check};
+    if (source.policy == HotnessPolicy::kOnline) {
+      return SumOfCounts(options.counts, job, counting);
     }
     SamplerOptions sampling = job.options;
     sampling.seed = seed;
-    return CountInputNodes(job.input(), sampling,
-                           {.batches = {begin * batches, end * batches},
-                            .num_threads = options.num_threads,
-                            .factory = job.factory,
-                            .check = options.check});
+    return CountInputNodes(job.input(), sampling, counting);
   };
   return HotnessBy(source.policy, input);
 }
@@ -88,8 +120,9 @@ absl::StatusOr<PolicyHotness> HotnessOf(const HotnessSource& source,
 
 absl::StatusOr<uint64_t> CountPart(const JobSpec& spec, const JobSampling& job,
                                    const CountPartOptions& options) {
-  FGNN_ASSIGN_OR_RETURN(const HotnessSource source, SourceOf(spec, job));
-  if (!Counts(source.policy) || options.part >= options.num_parts) {
+  FGNN_ASSIGN_OR_RETURN(const HotnessSource source,
+                        SourceOf(spec, job, /*plugins=*/{}));
+  if (!CountsAhead(source.policy) || options.part >= options.num_parts) {
     return absl::InvalidArgumentError(
         absl::StrCat("cache.policy '", spec.cache.policy, "' has no part ",
                      options.part, " of ", options.num_parts, " to count"));
@@ -116,23 +149,32 @@ absl::StatusOr<uint64_t> CountPart(const JobSpec& spec, const JobSampling& job,
   return range.end - range.begin;
 }
 
+uint64_t OnlineBatches(const JobSpec& spec, const JobSampling& job) {
+  return spec.cache.policy == NameOf(HotnessPolicy::kOnline)
+             ? uint64_t{spec.cache.epochs} * job.batches_per_epoch()
+             : 0;
+}
+
 absl::StatusOr<RankOrderFacts> MakeRankOrder(const JobSpec& spec,
                                              const JobSampling& job,
                                              const RankOrderOptions& options) {
-  FGNN_ASSIGN_OR_RETURN(const HotnessSource source, SourceOf(spec, job));
+  FGNN_ASSIGN_OR_RETURN(const HotnessSource source,
+                        SourceOf(spec, job, options.plugins));
   const uint64_t key = HotnessKey(source);
   const absl::Status saved = RankOrder::Open(job.dataset, key).status();
   if (saved.ok()) return RankOrderFacts{.key = key};
   if (!absl::IsNotFound(saved)) {
     LogWarning("{}: made again", MessageOf(saved));
   }
-  if (Counts(source.policy) && options.counts.empty()) {
+  if (NeedsCounts(source.policy) && options.counts.empty()) {
     return RankOrderFacts{.key = key, .needs_counts = true};
   }
   FGNN_ASSIGN_OR_RETURN(const std::vector<uint32_t> out_degrees,
                         OutDegrees(job.dataset.graph()));
   FGNN_ASSIGN_OR_RETURN(const PolicyHotness found,
-                        HotnessOf(source, job, out_degrees, options));
+                        source.policy == HotnessPolicy::kPlugin
+                            ? HotnessOfPlugin(spec, job, options.plugins)
+                            : HotnessOf(source, job, out_degrees, options));
   if (!found.estimator.empty()) {
     LogInfo("cache.policy auto: {} of {} epochs", found.estimator,
             found.num_epochs);

@@ -30,13 +30,19 @@ struct CountPartOptions {
 absl::StatusOr<uint64_t> CountPart(const JobSpec& spec, const JobSampling& job,
                                    const CountPartOptions& options);
 
+// Batches of the job that are counted while they are trained: those of its
+// first cache.epochs epochs with policy online, else none.
+uint64_t OnlineBatches(const JobSpec& spec, const JobSampling& job);
+
 struct RankOrderFacts {
   uint64_t key = 0;
   bool needs_counts = false;  // Nothing was saved: call again with counts.
 };
 
 struct RankOrderOptions {
-  std::vector<std::filesystem::path> counts;  // Of all parts, or none.
+  // Of all parts, or, of policy online, of all samplers; or none.
+  std::vector<std::filesystem::path> counts;
+  std::filesystem::path plugins;  // The folder that they are in.
   uint32_t num_threads = 1;
   std::function<absl::Status()> check;  // See CountOptions.
 };

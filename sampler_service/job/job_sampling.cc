@@ -37,17 +37,6 @@ absl::Status PrepareTopology(const Dataset& dataset) {
 
 }  // namespace
 
-void MarkBy(uint64_t rank_order_key, JobSampling* job) {
-  absl::StatusOr<RankOrder> order =
-      RankOrder::Open(job->dataset, rank_order_key);
-  if (order.ok()) {
-    job->rank_order = *std::move(order);
-  } else {
-    LogWarning("tasks are not marked, so that no cache is hit: {}",
-               MessageOf(order.status()));
-  }
-}
-
 absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
                                             const JobSamplingOptions& wanted) {
   const SamplingSpec& sampling = spec.sampling;
@@ -71,8 +60,7 @@ absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
                      .options = std::move(options),
                      .factory = NewCpuSampler,
                      .weights = nullptr,
-                     .plugin = nullptr,
-                     .rank_order = std::nullopt};
+                     .plugin = nullptr};
   if (algorithm == SamplingAlgorithm::kWeighted) {
     FGNN_ASSIGN_OR_RETURN(
         AliasTables weights,

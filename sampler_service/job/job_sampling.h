@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 
 #include "absl/status/statusor.h"
 #include "sampler_service/plugin/loaded_plugin.h"
@@ -13,7 +12,6 @@
 #include "sampler_service/sampling/sampler.h"
 #include "shared/config/job_spec.h"
 #include "shared/graph/dataset.h"
-#include "shared/graph/rank_order.h"
 
 namespace fgnn {
 
@@ -24,7 +22,6 @@ struct JobSampling {
   SamplerFactory factory;
   std::unique_ptr<const AliasTables> weights;  // Of khop_weighted.
   std::unique_ptr<const LoadedPlugin> plugin;  // Of plugin.
-  std::optional<RankOrder> rank_order;         // What tasks are marked by.
 
   // Borrowed from this.
   SamplerInput input() const {
@@ -32,20 +29,12 @@ struct JobSampling {
             .train = dataset.train(),
             .weights = weights.get(),
             .plugin = plugin.get(),
-            .edge_weights = dataset.edge_weights(),
-            .hot_ranks =
-                rank_order ? rank_order->ranks() : absl::Span<const uint32_t>(),
-            .rank_order_version = rank_order ? rank_order->version() : 0};
+            .edge_weights = dataset.edge_weights()};
   }
   uint64_t batches_per_epoch() const {
     return BatchesPerEpoch(dataset.train().size(), options.batch_size);
   }
 };
-
-// Tasks are marked by this order from now on. Where it was lost, as derived/
-// may be emptied at any time, the log says so and they are not: trainers then
-// find nothing in their caches.
-void MarkBy(uint64_t rank_order_key, JobSampling* job);
 
 // The dataset was validated by the scheduler; only types and shapes are looked
 // at. Errors of Dataset::Open(), AliasTables::Open(), LoadedPlugin::Open() and

@@ -1,4 +1,4 @@
-// A plugin's library in this process.
+// A sampler of the user's own.
 #ifndef FGNN_SAMPLER_SERVICE_PLUGIN_LOADED_PLUGIN_H_
 #define FGNN_SAMPLER_SERVICE_PLUGIN_LOADED_PLUGIN_H_
 
@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "sampler_service/plugin/plugin_library.h"
 #include "sampler_service/plugin/sampler_plugin.h"
 
 namespace fgnn {
@@ -19,13 +20,9 @@ class LoadedPlugin {
   using Instance =
       std::unique_ptr<SamplerPlugin, std::function<void(SamplerPlugin*)>>;
 
-  // `folder`/lib`name`.so.
-  // NotFound           there is none; says which there are.
-  // FailedPrecondition it cannot be loaded, is no plugin, or of another
-  // version.
+  // `folder`/lib`name`.so. Errors of PluginLibrary::Open().
   static absl::StatusOr<std::unique_ptr<LoadedPlugin>> Open(
       const std::filesystem::path& folder, const std::string& name);
-  ~LoadedPlugin();
   LoadedPlugin(const LoadedPlugin&) = delete;
   LoadedPlugin& operator=(const LoadedPlugin&) = delete;
 
@@ -35,12 +32,11 @@ class LoadedPlugin {
   absl::StatusOr<Instance> NewInstance() const;
 
  private:
-  LoadedPlugin(std::string name, void* library, const SamplerPluginEntry* entry)
-      : name_(std::move(name)), library_(library), entry_(entry) {}
+  LoadedPlugin(std::string name, std::unique_ptr<PluginLibrary> library)
+      : name_(std::move(name)), library_(std::move(library)) {}
 
   std::string name_;
-  void* library_;
-  const SamplerPluginEntry* entry_;
+  std::unique_ptr<PluginLibrary> library_;
 };
 
 }  // namespace fgnn

@@ -4,8 +4,8 @@
 //
 //   sampling: {kind: plugin, plugin: <name>, fanouts: [10, 5]}
 //
-// This header and philox.h are all that a plugin includes; it links nothing of
-// FGNN. Build it with the compiler that FGNN was built with.
+// This header, plugin_graph.h and philox.h are all that a plugin includes; it
+// links nothing of FGNN. Build it with the compiler that FGNN was built with.
 #ifndef FGNN_SAMPLER_SERVICE_PLUGIN_SAMPLER_PLUGIN_H_
 #define FGNN_SAMPLER_SERVICE_PLUGIN_SAMPLER_PLUGIN_H_
 
@@ -13,49 +13,13 @@
 #include <string>
 #include <vector>
 
+#include "sampler_service/plugin/plugin_graph.h"
 #include "shared/base/philox.h"
 
 namespace fgnn {
 
 // Raised whenever anything in this header changes.
 inline constexpr uint32_t kSamplerPluginVersion = 1;
-
-// A graph in compressed sparse columns. Vertices are in [0, num_nodes()).
-class PluginGraph {
- public:
-  // One of `narrow` and `wide` is null; `weights` may be.
-  PluginGraph(uint64_t num_nodes, const int64_t* indptr, const uint32_t* narrow,
-              const int64_t* wide, const float* weights)
-      : num_nodes_(num_nodes),
-        indptr_(indptr),
-        narrow_(narrow),
-        wide_(wide),
-        weights_(weights) {}
-
-  uint64_t num_nodes() const { return num_nodes_; }
-  // In-neighbours of v.
-  uint64_t degree(uint32_t v) const {
-    return static_cast<uint64_t>(indptr_[uint64_t{v} + 1] - indptr_[v]);
-  }
-  // The i-th of them, i < degree(v).
-  uint32_t neighbor(uint32_t v, uint64_t i) const {
-    const uint64_t edge = static_cast<uint64_t>(indptr_[v]) + i;
-    return narrow_ != nullptr ? narrow_[edge]
-                              : static_cast<uint32_t>(wide_[edge]);
-  }
-  // The weight of the edge from it; 1 in a dataset without edge_weights.npy.
-  float weight(uint32_t v, uint64_t i) const {
-    return weights_ != nullptr ? weights_[static_cast<uint64_t>(indptr_[v]) + i]
-                               : 1.0F;
-  }
-
- private:
-  uint64_t num_nodes_;
-  const int64_t* indptr_;
-  const uint32_t* narrow_;
-  const int64_t* wide_;
-  const float* weights_;
-};
 
 // Random numbers of one destination in one hop of one batch: the same whoever
 // samples it. Any other source of randomness would give every run, and every

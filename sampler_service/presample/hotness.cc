@@ -89,7 +89,8 @@ std::string LawOf(const HotnessSource& source) {
 }  // namespace
 
 std::vector<std::string> HotnessPolicies() {
-  return {"presc", "degree", "random", "optimal", "vip", "auto"};
+  return {"presc",  "degree", "random", "optimal",
+          "online", "vip",    "auto",   "plugin"};
 }
 
 std::string NameOf(HotnessPolicy policy) {
@@ -166,8 +167,12 @@ uint64_t HotnessKey(const HotnessSource& source) {
       absl::StrAppend(&text, " ", LawOf(source), " epochs ", source.num_epochs);
       break;
     case HotnessPolicy::kOptimal:
+    case HotnessPolicy::kOnline:
       absl::StrAppend(&text, " ", LawOf(source), " epochs ", source.num_epochs,
                       " seed ", source.sampling.seed);
+      break;
+    case HotnessPolicy::kPlugin:
+      absl::StrAppend(&text, " ", source.policy_plugin, " ", LawOf(source));
       break;
   }
   return HashString(text);

@@ -22,8 +22,10 @@ enum class HotnessPolicy : uint8_t {
   kDegree,   // OutDegrees().
   kRandom,   // RandomHotness(), of kPresampleSeed.
   kOptimal,  // Counts of the job's own epochs: its seed, from epoch 0.
+  kOnline,   // Of its first K epochs, taken while they are trained.
   kVip,      // VipHotness(), in vip.h.
   kAuto,     // EstimateHotness(), in auto_hotness.h.
+  kPlugin,   // As the user's library says: plugin/cache_plugin.h.
 };
 
 // The words of cache.policy, in the order of HotnessPolicy.
@@ -56,10 +58,11 @@ std::vector<GlobalId> OrderByHotness(absl::Span<const float> hotness,
 struct HotnessSource {
   HotnessPolicy policy = HotnessPolicy::kPresc;
   SamplerOptions sampling;
-  std::string weights_file;  // Of kWeighted.
-  std::string plugin;        // The name, of kPlugin.
-  // kPresc: that are pre-sampled. kAuto: the most of them. kOptimal: of the
-  // job.
+  std::string weights_file;   // Of kWeighted.
+  std::string plugin;         // The name, of a plugin that samples.
+  std::string policy_plugin;  // The name and state, of one that ranks.
+  // kPresc, kOnline: that are counted. kAuto: the most of them. kOptimal: of
+  // the job.
   uint32_t num_epochs = 1;
 };
 

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "sampler_service/sampling/scratch_block.h"
 #include "shared/base/first_error.h"
 #include "shared/base/status.h"
@@ -16,15 +15,6 @@
 
 namespace fgnn {
 namespace {
-
-// Of a task that this thread has just made: nothing to check.
-absl::Span<const uint32_t> InputNodesOf(absl::Span<const std::byte> block) {
-  TaskHeader header;
-  std::memcpy(&header, block.data(), sizeof(header));
-  return {reinterpret_cast<const uint32_t*>(block.data() +
-                                            header.input_nodes_offset),
-          header.num_input_nodes};
-}
 
 class Counter {
  public:
@@ -87,6 +77,14 @@ class Counter {
 };
 
 }  // namespace
+
+absl::Span<const uint32_t> InputNodesOf(absl::Span<const std::byte> block) {
+  TaskHeader header;
+  std::memcpy(&header, block.data(), sizeof(header));
+  return {reinterpret_cast<const uint32_t*>(block.data() +
+                                            header.input_nodes_offset),
+          header.num_input_nodes};
+}
 
 absl::StatusOr<std::vector<uint32_t>> CountInputNodes(
     const SamplerInput& input, const SamplerOptions& sampling,

@@ -3,12 +3,14 @@
 #ifndef FGNN_SAMPLER_SERVICE_PRESAMPLE_INPUT_NODE_COUNTS_H_
 #define FGNN_SAMPLER_SERVICE_PRESAMPLE_INPUT_NODE_COUNTS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "sampler_service/sampling/sampler.h"
 #include "shared/base/types.h"
 
@@ -19,6 +21,9 @@ struct BatchRange {
   BatchSeq begin = 0;
   BatchSeq end = 0;
 };
+
+// Of a task that was just sampled into this block: nothing is checked.
+absl::Span<const uint32_t> InputNodesOf(absl::Span<const std::byte> block);
 
 struct CountOptions {
   BatchRange batches;

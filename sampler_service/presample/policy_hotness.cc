@@ -54,6 +54,7 @@ absl::StatusOr<PolicyHotness> HotnessBy(HotnessPolicy policy,
     case HotnessPolicy::kPresc:
       return CountedHotness(input, kPresampleSeed);
     case HotnessPolicy::kOptimal:
+    case HotnessPolicy::kOnline:
       return CountedHotness(input, input.sampling.seed);
     case HotnessPolicy::kAuto:
       return EstimatedHotness(input);
@@ -70,9 +71,11 @@ absl::StatusOr<PolicyHotness> HotnessBy(HotnessPolicy policy,
           VipHotness(input.graph, input.sampling, input.num_threads));
       return result;
     }
+    case HotnessPolicy::kPlugin:
+      break;
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "cache.policy '", NameOf(policy), "' is none of this build's"));
+      "policy '", NameOf(policy), "' is a job's: it needs cache.plugin"));
 }
 
 }  // namespace fgnn

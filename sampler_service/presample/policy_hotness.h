@@ -18,8 +18,8 @@ struct PolicyHotnessInput {
   SamplerInput graph;
   SamplerOptions sampling;                 // Of the job.
   absl::Span<const uint32_t> out_degrees;  // [N], see OutDegrees().
-  // kPresc: that are pre-sampled. kAuto: the most of them. kOptimal: of the
-  // job.
+  // kPresc, kOnline: that are counted. kAuto: the most of them. kOptimal: of
+  // the job.
   uint32_t num_epochs = 1;
   uint32_t num_threads = 1;
   // [N] counts of epochs [begin, end) of `seed`, whoever makes them.
@@ -34,7 +34,8 @@ struct PolicyHotness {
   std::string estimator = {};  // Of kAuto.
 };
 
-// Errors of `count`, VipHotness() and EstimateHotness().
+// Of all policies but kPlugin (InvalidArgument). Errors of `count`,
+// VipHotness() and EstimateHotness().
 absl::StatusOr<PolicyHotness> HotnessBy(HotnessPolicy policy,
                                         const PolicyHotnessInput& input);
 

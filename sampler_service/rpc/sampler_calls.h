@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -34,6 +35,10 @@ class SamplerCalls {
   virtual absl::StatusOr<uint64_t> CountInputNodes(
       const JobSpec& spec, const CountQuery& query,
       const std::function<absl::Status()>& check) = 0;
+
+  // Of a job that this sampler is attached to.
+  virtual absl::Status WriteCounts(const std::string& job_id,
+                                   const std::filesystem::path& path) = 0;
 
   struct RankAnswer {
     uint64_t rank_order_key = 0;

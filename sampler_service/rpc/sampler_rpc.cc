@@ -67,6 +67,14 @@ class SamplerRpc::Impl final : public v1::SamplerService::Service {
     });
   }
 
+  grpc::Status WriteCounts(grpc::ServerContext* context,
+                           const v1::WriteCountsRequest* request,
+                           v1::WriteCountsResponse* /*response*/) override {
+    return ServeCall(*context, [&]() -> absl::Status {
+      return calls_->WriteCounts(request->job_id(), request->path());
+    });
+  }
+
   grpc::Status RankVertices(grpc::ServerContext* context,
                             const v1::RankVerticesRequest* request,
                             v1::RankVerticesResponse* response) override {

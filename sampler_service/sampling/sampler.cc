@@ -125,13 +125,6 @@ absl::Status Validate(const SamplerInput& input,
                      graph.indptr.back(), "; expected 0 to ", num_indices,
                      ", the number of indices"));
   }
-  if (!input.hot_ranks.empty() &&
-      (input.hot_ranks.size() != graph.num_nodes() ||
-       input.rank_order_version == 0)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "there are ", input.hot_ranks.size(), " hot ranks of order ",
-        input.rank_order_version, " for ", graph.num_nodes(), " vertices"));
-  }
   if (input.train.size() > UINT32_MAX) {
     return absl::InvalidArgumentError(
         absl::StrCat("train.npy holds ", input.train.size(),

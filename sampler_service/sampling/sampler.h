@@ -92,9 +92,12 @@ struct SamplerInput {
   // kPlugin only.
   const LoadedPlugin* plugin = nullptr;
   absl::Span<const float> edge_weights = {};  // [num_edges] or empty.
-  // Input nodes are marked with these [num_nodes]; empty: they are not.
-  absl::Span<const uint32_t> hot_ranks = {};
-  uint32_t rank_order_version = 0;  // Of hot_ranks, then not 0.
+};
+
+// What input nodes are marked with: [num_nodes], or empty: they are not.
+struct HotRanks {
+  absl::Span<const uint32_t> ranks;
+  uint32_t rank_order_version = 0;  // Of the ranks, then not 0.
 };
 
 // That tasks of this algorithm have a weight per edge.
@@ -134,6 +137,10 @@ class Sampler {
   //                    out of range.
   virtual absl::StatusOr<SampledTask> Sample(BatchSeq seq,
                                              absl::Span<std::byte> block) = 0;
+
+  // Marks batches with these from now on. Borrowed. InvalidArgument: of another
+  // number of vertices, or no version.
+  virtual absl::Status MarkBy(const HotRanks& ranks) = 0;
 
   // Memory that this sampler reserves; what it never touches costs nothing.
   virtual uint64_t workspace_bytes() const = 0;

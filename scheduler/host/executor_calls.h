@@ -45,7 +45,8 @@ struct CountCall {
 
 struct RankCall {
   std::string spec_bytes;
-  std::vector<std::filesystem::path> counts;  // Of all parts, or none yet.
+  // Of all parts or all samplers, or none yet.
+  std::vector<std::filesystem::path> counts;
 };
 
 struct RankedVertices {
@@ -108,6 +109,11 @@ class ExecutorCalls {
   virtual absl::Status CountInputNodes(const std::string& socket,
                                        const CountCall& call,
                                        const Patience& patience) = 0;
+  // What a sampler that is attached to the job has counted so far.
+  virtual absl::Status WriteCounts(const std::string& socket,
+                                   const std::string& job_id,
+                                   const std::filesystem::path& path,
+                                   const Patience& patience) = 0;
   virtual absl::StatusOr<RankedVertices> RankVertices(
       const std::string& socket, const RankCall& call,
       const Patience& patience) = 0;

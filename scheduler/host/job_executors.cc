@@ -1,18 +1,14 @@
 #include "scheduler/host/job_executors.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <optional>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "shared/base/notification.h"
 #include "shared/base/status.h"
-#include "shared/base/thread.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -27,13 +23,9 @@ constexpr minutes kAttachTimeout{10};  // A trainer fills its cache.
 constexpr seconds kDetachTimeout{15};
 constexpr seconds kKillTimeout{10};
 constexpr seconds kDescribeTimeout{60};
-// A service refuses calls of an hour or more as calls without a deadline.
-constexpr minutes kLongCall{55};
 // Calls of one kind that are lost to deaths before the job is given up; the
 // restart limit usually comes first.
 constexpr int kMaxLostCalls = 10;
-
-bool IsLost(const absl::Status& status) { return absl::IsUnavailable(status); }
 
 const absl::Status& StatusOf(const absl::Status& status) { return status; }
 template <typename T>
@@ -205,6 +197,14 @@ Result JobExecutors::CallAny(
   }
 }
 
+// For job_ranking.cc.
+template absl::Status JobExecutors::CallAny(
+    ExecutorRole, bool,
+    const std::function<absl::Status(const DaemonAddress&)>&);
+template absl::StatusOr<RankedVertices> JobExecutors::CallAny(
+    ExecutorRole, bool,
+    const std::function<absl::StatusOr<RankedVertices>(const DaemonAddress&)>&);
+
 absl::StatusOr<SamplingProfile> JobExecutors::ProfileSampling(
     uint32_t num_batches) {
   return CallAny<absl::StatusOr<SamplingProfile>>(
@@ -225,89 +225,6 @@ absl::StatusOr<ModelProfile> JobExecutors::DescribeModel() {
             {.timeout = kDescribeTimeout,
              .keep_going = [this] { return MayGoOn(); }});
       });
-}
-
-absl::StatusOr<RankedVertices> JobExecutors::RankBy(
-    const std::vector<std::filesystem::path>& counts) {
-  return CallAny<absl::StatusOr<RankedVertices>>(
-      ExecutorRole::kSampler, /*attached=*/false,
-      [&](const DaemonAddress& sampler) {
-        return calls_->RankVertices(
-            sampler.socket, {.spec_bytes = job_.spec_bytes, .counts = counts},
-            {.timeout = kLongCall, .keep_going = [this] { return MayGoOn(); }});
-      });
-}
-
-absl::StatusOr<uint64_t> JobExecutors::RankVertices(
-    const std::filesystem::path& folder) {
-  FGNN_ASSIGN_OR_RETURN(RankedVertices ranked, RankBy({}));
-  if (!ranked.needs_counts) return ranked.rank_order_key;
-  const size_t num_parts = std::max<size_t>(
-      host_->Find(ExecutorRole::kSampler, /*attached=*/false).size(), 1);
-  std::vector<std::filesystem::path> files;
-  for (size_t part = 0; part < num_parts; ++part) {
-    files.push_back(folder / absl::StrCat("input-node-counts-", part, ".u32"));
-  }
-  const absl::Cleanup remove_files = [&files] {
-    std::error_code error;  // What never came to be.
-    for (const auto& file : files) std::filesystem::remove(file, error);
-  };
-  FGNN_RETURN_IF_ERROR(CountInputNodes(files));
-  FGNN_ASSIGN_OR_RETURN(ranked, RankBy(files));
-  return ranked.rank_order_key;
-}
-
-absl::Status JobExecutors::CountInputNodes(
-    const std::vector<std::filesystem::path>& files) {
-  const auto call_of = [&](size_t part) {
-    return CountCall{.spec_bytes = job_.spec_bytes,
-                     .part = static_cast<uint32_t>(part),
-                     .num_parts = static_cast<uint32_t>(files.size()),
-                     .path = files[part]};
-  };
-  const std::vector<DaemonAddress> samplers =
-      host_->Find(ExecutorRole::kSampler, /*attached=*/false);
-  std::vector<absl::Status> counted(files.size(),
-                                    absl::UnavailableError("not begun"));
-  std::atomic<bool> is_over = false;
-  // All there are before a thread looks at one.
-  std::vector<Notification> done(std::min(files.size(), samplers.size()));
-  absl::Status goes_on;
-  {
-    std::vector<Thread> threads;
-    for (size_t part = 0; part < done.size(); ++part) {
-      threads.emplace_back("fgnn-count", [&, part] {
-        counted[part] = calls_->CountInputNodes(
-            samplers[part].socket, call_of(part),
-            {.timeout = kLongCall, .keep_going = [&is_over]() -> absl::Status {
-               if (!is_over) return absl::OkStatus();
-               return absl::CancelledError("the job does not go on");
-             }});
-        done[part].Notify();
-      });
-    }
-    for (Notification& notification : done) {
-      while (!notification.WaitUntil(DeadlineIn(kTick))) {
-        goes_on.Update(MayGoOn());
-        if (!goes_on.ok()) is_over = true;
-      }
-    }
-  }
-  FGNN_RETURN_IF_ERROR(goes_on);
-  for (size_t part = 0; part < files.size(); ++part) {
-    if (counted[part].ok()) continue;
-    if (!IsLost(counted[part])) return counted[part];
-    // Its sampler died, or there are fewer than before: any other does it.
-    FGNN_RETURN_IF_ERROR(CallAny<absl::Status>(
-        ExecutorRole::kSampler, /*attached=*/false,
-        [&](const DaemonAddress& sampler) {
-          return calls_->CountInputNodes(
-              sampler.socket, call_of(part),
-              {.timeout = kLongCall,
-               .keep_going = [this] { return MayGoOn(); }});
-        }));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status JobExecutors::OpenSegment(const SegmentOptions& options) {

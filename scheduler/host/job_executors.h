@@ -3,6 +3,7 @@
 #ifndef FGNN_SCHEDULER_HOST_JOB_EXECUTORS_H_
 #define FGNN_SCHEDULER_HOST_JOB_EXECUTORS_H_
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -61,6 +62,13 @@ class JobExecutors {
   // gone afterwards. Returns its key.
   absl::StatusOr<uint64_t> RankVertices(const std::filesystem::path& folder);
 
+  // With policy online: the key of an order that was saved before; 0: none.
+  absl::StatusOr<uint64_t> FindRankOrder();
+  // With policy online: ranks by what the attached samplers have counted, with
+  // files in `folder`, which are gone afterwards. Returns the order's key.
+  absl::StatusOr<uint64_t> RankByOnlineCounts(
+      const std::filesystem::path& folder);
+
   // Makes the segment and attaches all daemons to it.
   absl::Status OpenSegment(const SegmentOptions& options);
   JobSegment& segment() { return *segment_; }  // Only once it is open.
@@ -87,12 +95,17 @@ class JobExecutors {
   void Release();
 
  private:
+  // A service refuses calls of an hour or more as calls without a deadline.
+  static constexpr std::chrono::minutes kLongCall{55};
+  static bool IsLost(const absl::Status& status) {
+    return absl::IsUnavailable(status);
+  }
   template <typename Result>
   Result CallAny(ExecutorRole role, bool attached,
                  const std::function<Result(const DaemonAddress&)>& call);
   absl::StatusOr<DaemonAddress> WaitForAny(ExecutorRole role, bool attached);
   absl::StatusOr<RankedVertices> RankBy(
-      const std::vector<std::filesystem::path>& counts);
+      const std::vector<std::filesystem::path>& counts, bool attached);
   // One file per sampler.
   absl::Status CountInputNodes(const std::vector<std::filesystem::path>& files);
   absl::Status MayGoOn();

@@ -37,6 +37,8 @@ class JobSegment {
   const SegmentOptions& options() const { return segment_->options(); }
   GlobalQueue& queue() { return queue_; }
   GradientBoard& board() { return board_; }
+  CachePlan cache_plan() const { return segment_->cache_plan(); }
+  void SetCachePlan(const CachePlan& plan) { segment_->SetCachePlan(plan); }
 
   // An index that no living process has. Goes round, so that a number comes
   // back as late as can be. ResourceExhausted: all kMaxOwners are taken.

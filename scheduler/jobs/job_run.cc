@@ -134,7 +134,8 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   sum_ = EpochSum();
   epochs_done_ = epoch + 1;
   environment_.table->ForgetInterruptions(job_.id);
-  return Checkpoint(epoch, is_best);
+  FGNN_RETURN_IF_ERROR(Checkpoint(epoch, is_best));
+  return RankByOnlineCounts();
 }
 
 uint64_t JobRun::NextStop(uint64_t version, uint64_t epoch_end) const {

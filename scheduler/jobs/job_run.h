@@ -63,6 +63,9 @@ class JobRun {
   absl::StatusOr<SegmentOptions> Plan(const DatasetFacts& dataset);
   // Sees to it that there is an order to cache by, if trainers cache.
   absl::Status RankVertices();
+  // With policy online, at an epoch's end: ranks once enough was counted.
+  absl::Status RankByOnlineCounts();
+  void LogCache(double ranking_seconds) const;
   void ShowSize();
   absl::Status OpenFolder();
   absl::Status GoOnFrom(const ResumePoint& point);

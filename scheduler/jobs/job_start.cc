@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/jobs/job_run.h"
@@ -19,6 +20,7 @@ namespace {
 constexpr std::chrono::milliseconds kTick{100};
 // Enough to meet a large batch, few enough to be done in a moment.
 constexpr uint32_t kProfiledBatches = 8;
+constexpr std::string_view kOnlinePolicy = "online";
 
 }  // namespace
 
@@ -159,14 +161,41 @@ absl::StatusOr<SegmentOptions> JobRun::Plan(const DatasetFacts& dataset) {
 
 absl::Status JobRun::RankVertices() {
   if (segment_.cache_rows == 0) return absl::OkStatus();
-  EnterPhase("pre-sampling");
   const Stopwatch watch;
-  const absl::StatusOr<uint64_t> key = executors_.RankVertices(job_.run_dir);
+  absl::StatusOr<uint64_t> key = 0;
+  if (spec_.cache.policy == kOnlinePolicy) {
+    key = executors_.FindRankOrder();
+  } else {
+    EnterPhase("pre-sampling");
+    key = executors_.RankVertices(job_.run_dir);
+  }
   if (!key.ok()) return Annotate(key.status(), "cache.policy");
   segment_.rank_order_key = *key;
-  LogInfo("job {}: each trainer caches {} vertices by {}, ranked in {:.1f} s",
-          job_.id, segment_.cache_rows, spec_.cache.policy, watch.Seconds());
+  if (*key != 0) LogCache(watch.Seconds());
   return absl::OkStatus();
+}
+
+absl::Status JobRun::RankByOnlineCounts() {
+  JobSegment& segment = executors_.segment();
+  if (segment_.cache_rows == 0 || segment.cache_plan().rank_order_key != 0 ||
+      spec_.cache.policy != kOnlinePolicy ||
+      epochs_done_ < spec_.cache.epochs || epochs_done_ == segment_.epochs) {
+    return absl::OkStatus();
+  }
+  EnterPhase("ranking what was counted");
+  const Stopwatch watch;
+  const absl::StatusOr<uint64_t> key =
+      executors_.RankByOnlineCounts(job_.run_dir);
+  if (!key.ok()) return Annotate(key.status(), "cache.policy");
+  segment.SetCachePlan(
+      {.rank_order_key = *key, .rows = segment.cache_plan().rows});
+  if (*key != 0) LogCache(watch.Seconds());
+  return absl::OkStatus();
+}
+
+void JobRun::LogCache(double ranking_seconds) const {
+  LogInfo("job {}: each trainer caches {} vertices by {}, ranked in {:.1f} s",
+          job_.id, segment_.cache_rows, spec_.cache.policy, ranking_seconds);
 }
 
 void JobRun::ShowSize() {

@@ -138,6 +138,19 @@ absl::Status GrpcExecutorCalls::CountInputNodes(const std::string& socket,
       request, &response);
 }
 
+absl::Status GrpcExecutorCalls::WriteCounts(const std::string& socket,
+                                            const std::string& job_id,
+                                            const std::filesystem::path& path,
+                                            const Patience& patience) {
+  v1::WriteCountsRequest request;
+  request.set_job_id(job_id);
+  request.set_path(path.string());
+  v1::WriteCountsResponse response;
+  return Call<v1::SamplerService>(socket, patience,
+                                  &v1::SamplerService::Stub::AsyncWriteCounts,
+                                  request, &response);
+}
+
 absl::StatusOr<RankedVertices> GrpcExecutorCalls::RankVertices(
     const std::string& socket, const RankCall& call, const Patience& patience) {
   v1::RankVerticesRequest request;

@@ -25,6 +25,9 @@ class GrpcExecutorCalls final : public ExecutorCalls {
       uint32_t num_batches, const Patience& patience) override;
   absl::Status CountInputNodes(const std::string& socket, const CountCall& call,
                                const Patience& patience) override;
+  absl::Status WriteCounts(const std::string& socket, const std::string& job_id,
+                           const std::filesystem::path& path,
+                           const Patience& patience) override;
   absl::StatusOr<RankedVertices> RankVertices(
       const std::string& socket, const RankCall& call,
       const Patience& patience) override;

@@ -52,7 +52,8 @@ struct TrainingSpec {
 struct CacheSpec {
   std::string policy;
   std::optional<double> capacity;  // Share of the vertices; nullopt: "auto".
-  uint32_t epochs = 1;             // That are pre-sampled.
+  uint32_t epochs = 1;             // That are pre-sampled or counted.
+  std::string plugin = "";         // Of policy "plugin".
 };
 
 struct FeaturesSpec {

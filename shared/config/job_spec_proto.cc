@@ -208,15 +208,32 @@ std::optional<double> CapacityOf(const v1::CacheSpec& cache) {
   return share;
 }
 
-absl::Status CheckCapacity(const v1::JobSpec& spec) {
-  const std::string& text = spec.cache().capacity();
-  const std::optional<double> share = CapacityOf(spec.cache());
-  if (text == kAuto || (share.has_value() && *share >= 0 && *share <= 1)) {
-    return absl::OkStatus();
+absl::Status CheckCache(const v1::JobSpec& spec) {
+  const v1::CacheSpec& cache = spec.cache();
+  const std::string& text = cache.capacity();
+  const std::optional<double> share = CapacityOf(cache);
+  if (text != kAuto && !(share.has_value() && *share >= 0 && *share <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cache.capacity: '", text,
+                     "' is not a share of the vertices; give 0 to 1, or auto"));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("cache.capacity: '", text,
-                   "' is not a share of the vertices; give 0 to 1, or auto"));
+  if ((cache.policy() == "plugin") == cache.plugin().empty()) {
+    return absl::InvalidArgumentError(
+        cache.plugin().empty()
+            ? "cache.plugin is missing; name the plugin"
+            : absl::StrCat("cache.plugin is '", cache.plugin(),
+                           "', but cache.policy is ", cache.policy(),
+                           "; make it plugin"));
+  }
+  if (cache.policy() == "online" &&
+      cache.epochs() >= spec.training().epochs()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cache.policy online counts during ", cache.epochs(),
+        " epochs (cache.epochs) and caches in those after them, but "
+        "training.epochs is ",
+        spec.training().epochs(), "; train longer, or use presc"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Complete(const std::vector<std::string>& default_devices,
@@ -230,7 +247,7 @@ absl::Status Complete(const std::vector<std::string>& default_devices,
   FGNN_RETURN_IF_ERROR(CheckHops(*spec));
   FGNN_RETURN_IF_ERROR(CheckAlgorithm(*spec));
   FGNN_RETURN_IF_ERROR(CheckDevices(spec));
-  FGNN_RETURN_IF_ERROR(CheckCapacity(*spec));
+  FGNN_RETURN_IF_ERROR(CheckCache(*spec));
   FGNN_RETURN_IF_ERROR(MemoryLimit(*spec).status());
   if (!fs::path(spec->dataset()).is_absolute()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -305,7 +322,7 @@ JobSpec FromProto(const v1::JobSpec& from) {
                  training.keep_checkpoints(),
                  training.threads()};
   to.cache = {from.cache().policy(), CapacityOf(from.cache()),
-              from.cache().epochs()};
+              from.cache().epochs(), from.cache().plugin()};
   to.devices = {from.devices().begin(), from.devices().end()};
   to.samplers = from.samplers();
   to.trainers = from.trainers();

@@ -260,6 +260,8 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(
   FGNN_ASSIGN_OR_RETURN(UniqueFd fd, AllocateSealed(header));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment,
                         Map(std::move(fd), options));
+  segment->SetCachePlan(
+      {.rank_order_key = options.rank_order_key, .rows = options.cache_rows});
   SlotTable(*segment).FreeAllFrom(
       BatchesOf(options, options.first_version).first_batch);
   return segment;
@@ -283,5 +285,21 @@ Segment::~Segment() = default;
 int Segment::fd() const { return mapping_->fd.get(); }
 
 uint64_t Segment::total_bytes() const { return SegmentBytes(options_); }
+
+CachePlan Segment::cache_plan() const {
+  ControlWords& control = regions_->control();
+  const uint64_t key =
+      SharedWord(control.rank_order_key).load(std::memory_order_acquire);
+  return {
+      .rank_order_key = key,
+      .rows = SharedWord(control.cache_rows).load(std::memory_order_relaxed)};
+}
+
+void Segment::SetCachePlan(const CachePlan& plan) {
+  ControlWords& control = regions_->control();
+  SharedWord(control.cache_rows).store(plan.rows, std::memory_order_relaxed);
+  SharedWord(control.rank_order_key)
+      .store(plan.rank_order_key, std::memory_order_release);
+}
 
 }  // namespace fgnn

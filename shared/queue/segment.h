@@ -38,16 +38,26 @@ struct SegmentOptions {
   // Steps that were committed before: 0 for a new job, else the version of the
   // checkpoint that it goes on from. [0, steps_per_epoch() * epochs].
   uint64_t first_version = 0;
-  // The RankOrder that samplers mark input nodes by and trainers cache by;
-  // 0: none.
+  // The first CachePlan.
   uint64_t rank_order_key = 0;
-  uint64_t cache_rows = 0;  // Of each trainer: hot ranks below it are cached.
+  uint64_t cache_rows = 0;
 
   // Steps never span epochs: the last step of an epoch has fewer batches where
   // W does not divide them.
   uint64_t steps_per_epoch() const {
     return (batches_per_epoch + batches_per_step - 1) / batches_per_step;
   }
+};
+
+// What is cached from now on. It may change while a job runs: whoever samples
+// or extracts a batch looks at it before.
+struct CachePlan {
+  // The RankOrder that samplers mark input nodes by and trainers cache by;
+  // 0: none yet. One that is there stays.
+  uint64_t rank_order_key = 0;
+  uint64_t rows = 0;  // Of each trainer: hot ranks below it are cached.
+
+  bool operator==(const CachePlan&) const = default;
 };
 
 // InvalidArgument naming the field that is out of range.
@@ -80,6 +90,10 @@ class Segment {
   // A copy taken at Create/Attach: a peer cannot change it afterwards.
   const SegmentOptions& options() const { return options_; }
   uint64_t total_bytes() const;
+
+  CachePlan cache_plan() const;
+  // Scheduler only.
+  void SetCachePlan(const CachePlan& plan);
 
   // For GlobalQueue and GradientBoard.
   struct Regions;

@@ -20,7 +20,7 @@
 namespace fgnn {
 
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
-inline constexpr uint32_t kSegmentLayoutVersion = 3;
+inline constexpr uint32_t kSegmentLayoutVersion = 4;
 
 // Written once, before the descriptor is handed to anyone.
 struct SegmentHeader {
@@ -51,10 +51,12 @@ struct ControlWords {
   alignas(64) uint64_t sampling_limit;  // Samplers claim seqs below it.
   uint64_t training_limit;              // Trainers work on steps below it.
   uint64_t stopped;                     // Not 0: the job was stopped.
-  alignas(64) uint64_t oldest_seq;      // All below are released. A hint.
-  alignas(64) uint64_t board_word;      // See gradient_board.h.
-  alignas(64) uint32_t changes;         // What trainers wait on.
-  alignas(64) uint32_t frees;           // What samplers wait on.
+  uint64_t rank_order_key;              // See CachePlan.
+  uint64_t cache_rows;
+  alignas(64) uint64_t oldest_seq;  // All below are released. A hint.
+  alignas(64) uint64_t board_word;  // See gradient_board.h.
+  alignas(64) uint32_t changes;     // What trainers wait on.
+  alignas(64) uint32_t frees;       // What samplers wait on.
 };
 static_assert(std::is_trivially_copyable_v<ControlWords>);
 

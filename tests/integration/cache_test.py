@@ -33,16 +33,17 @@ class CacheTest(harness.ServiceTest):
         self.assertEqual(self.orders(), {})
         weights = harness.last_weights(plain)
         rates = {}
-        for policy in ('presc', 'auto', 'optimal', 'vip', 'degree',
+        for policy in ('presc', 'auto', 'optimal', 'online', 'vip', 'degree',
                        'random'):
             run_dir = self.run_cached(policy, trainers=2)
             self.assertEqual((run_dir / 'batches.crc').read_bytes(),
                              (plain / 'batches.crc').read_bytes(), policy)
             self.assertTrue(harness.last_weights(run_dir) == weights, policy)
             rates[policy] = sum(hit_rates(run_dir))
-        self.assertEqual(len(self.orders()), 6)
+        self.assertEqual(len(self.orders()), 7)
         # The very epochs are ranked best by themselves, and chance hits as many
         # of a hundred vertices as it caches.
+        del rates['online']  # Half of its epochs are not cached.
         self.assertEqual(max(rates, key=rates.get), 'optimal')
         self.assertEqual(min(rates, key=rates.get), 'random')
         self.assertLess(abs(rates['random'] / 2 - 0.1), 0.05)
@@ -71,6 +72,27 @@ class CacheTest(harness.ServiceTest):
                 self.assertEqual(len(expected), 1)
                 self.assertTrue(self.orders() == expected,
                                 f'{samplers} samplers of {threads} threads')
+
+    def test_the_first_epochs_are_counted_online(self):
+        jobs = {'training.epochs': 4, 'cache.epochs': 2}
+        optimal = self.run_cached('optimal', **{**jobs, 'training.epochs': 2})
+        # Behind the header, which has the policy's key.
+        ranked = [order[64:] for order in self.orders().values()]
+        for samplers, trainers in ((1, 1), (3, 2)):
+            for order in (self.service.dataset / 'derived').glob('ranks-*'):
+                order.unlink()
+            run_dir = self.run_cached('online', samplers=samplers,
+                                      trainers=trainers, **jobs)
+            rates = hit_rates(run_dir)
+            self.assertEqual(rates[:2], [0, 0])
+            # What is in the queue by then has no ranks.
+            self.assertGreater(rates[3], 0.5 * hit_rates(optimal)[1])
+            # The same epochs, counted before or on the way.
+            self.assertTrue(
+                [order[64:] for order in self.orders().values()] == ranked)
+        # Found again, it serves from the first batch on.
+        again = hit_rates(self.run_cached('online', **jobs))
+        self.assertGreater(min(again), 0)
 
     def test_a_plan_adds_up_and_refuses_what_does_not_fit(self):
         words = self.service.job_words({'cache.policy': 'degree',

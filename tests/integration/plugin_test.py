@@ -1,5 +1,6 @@
-"""Samplers of one's own: built outside the tree, loaded by name."""
+"""Plugins of one's own: built outside the tree, loaded by name."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -24,6 +25,25 @@ class Snippet : public fgnn::SamplerPlugin {
   }
 };
 FGNN_SAMPLER_PLUGIN(Snippet);
+'''
+# A cache policy that does one thing.
+POLICY = '''
+#include <cmath>
+#include <stdexcept>
+#include "sampler_service/plugin/cache_plugin.h"
+class Policy : public fgnn::CachePlugin {
+ public:
+  void Rank(const fgnn::CachePluginJob& job,
+            std::vector<float>* hotness) override {
+    %s
+  }
+};
+FGNN_CACHE_PLUGIN(Policy);
+'''
+BY_IN_DEGREE = '''
+    for (uint32_t v = 0; v < job.graph->num_nodes(); ++v) {
+      (*hotness)[v] = job.graph->degree(v);
+    }
 '''
 OTHER_VERSION = '''
 #include "sampler_service/plugin/sampler_plugin.h"
@@ -112,13 +132,51 @@ class PluginTest(harness.ServiceTest):
                 self.build(name, SNIPPET % body)
                 self.assert_fails(1, name, *words)
 
+    def test_a_cache_policy(self):
+        caching = {'cache.policy': 'plugin', 'cache.plugin': 'ranks',
+                   'cache.capacity': 0.5, 'training.epochs': 1}
+        orders = []
+        for sign in '+-':
+            self.build('ranks', POLICY % BY_IN_DEGREE.replace(
+                'job.graph->degree', f'{sign}1.f * job.graph->degree'))
+            run_dir = self.service.run(caching)
+            line, = (run_dir / 'metrics.jsonl').read_text().splitlines()
+            self.assertGreater(json.loads(line)['cache_hit_rate'], 0)
+            orders.append(len(list(
+                (self.service.dataset / 'derived').glob('ranks-*'))))
+        # Another library of the same name is another policy.
+        self.assertEqual(orders, [1, 2])
+
+    def test_a_cache_policy_that_misbehaves(self):
+        cases = {
+            'throws': (1, '(void)job, (void)hotness; '
+                       'throw std::runtime_error("out of luck");',
+                       'out of luck'),
+            'nan': (2, '(void)job; (*hotness)[7] = NAN;', 'vertex 7'),
+            'short': (2, 'hotness->resize(job.batch_size);', 'of 2000'),
+        }
+        for name, (code, body, *words) in cases.items():
+            with self.subTest(name):
+                self.build(name, POLICY % body)
+                run = self.service.fgnn(
+                    'run', *self.service.job_words(
+                        {'cache.policy': 'plugin', 'cache.plugin': name,
+                         'cache.capacity': 0.5}), check=False)
+                self.assertEqual(run.returncode, code, run.stderr)
+                for word in ('cache.policy', f"'{name}'", *words):
+                    self.assertIn(word, run.stderr)
+                self.assertEqual(self.service.wait_until_gone(), {})
+
     def test_settings_that_miss_each_other(self):
         for settings in ({'sampling.kind': 'plugin'},
-                         {'sampling.plugin': 'skip_hop'}):
+                         {'sampling.plugin': 'skip_hop'},
+                         {'cache.policy': 'plugin'},
+                         {'cache.plugin': 'ranks'}):
             run = self.service.fgnn(
                 'run', *self.service.job_words(settings), check=False)
             self.assertEqual(run.returncode, 2, run.stdout + run.stderr)
-            self.assertIn('sampling.plugin', run.stderr)
+            self.assertIn(next(iter(settings)).split('.')[0] + '.plugin',
+                          run.stderr)
 
 
 if __name__ == '__main__':

@@ -55,6 +55,9 @@ class BareLoop final : public Sampler {
   }
   uint64_t workspace_bytes() const override { return 0; }
   uint64_t progress() const override { return 0; }
+  absl::Status MarkBy(const HotRanks&) override {
+    return absl::UnimplementedError("a baseline makes no marks");
+  }
 
  private:
   struct Entry {

@@ -40,6 +40,9 @@ class TwoStepSampler final : public Sampler {
            local_ids_.capacity() * sizeof(std::pair<GlobalId, LocalId>);
   }
   uint64_t progress() const override { return 0; }
+  absl::Status MarkBy(const HotRanks&) override {
+    return absl::UnimplementedError("a baseline makes no marks");
+  }
 
  private:
   LocalId LocalIdOf(GlobalId v) {

@@ -24,6 +24,7 @@ BatchSource::BatchSource(const BatchSourceOptions& options,
     : options_(options),
       job_key_(segment->options().job_key),
       workplace_(workplace),
+      segment_(segment),
       plan_(segment->options()),
       queue_(segment, options.owner),
       board_(segment, options.owner) {
@@ -47,6 +48,7 @@ uint64_t BatchSource::turns() const {
 
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next(
     uint64_t version) {
+  FGNN_RETURN_IF_ERROR(workplace_->CacheAsPlanned(segment_->cache_plan()));
   const BatchSeq end = BatchesOf(plan_, version).last_batch;
   {
     std::unique_lock lock(mutex_);
@@ -150,11 +152,11 @@ absl::Status BatchSource::Extract(ThreadTeam& team, ExtractedBatch* batch) {
   float* const features = batch->features.Floats(
       task.input_nodes.size() * workplace_->features().num_columns());
   // Ranks of another order say nothing about this cache.
-  const bool is_marked =
-      task.rank_order_version == workplace_->rank_order_version();
+  const std::shared_ptr<const LoadedCache> cached = workplace_->cache();
+  const bool is_marked = task.rank_order_version == cached->rank_order_version;
   FGNN_ASSIGN_OR_RETURN(
       batch->num_cache_hits,
-      workplace_->cache().Extract(
+      cached->cache.Extract(
           task.input_nodes,
           is_marked ? task.hot_rank : absl::Span<const uint32_t>(), features,
           team));

@@ -49,7 +49,7 @@ struct BatchSourceOptions {
 // if it may.
 class BatchSource {
  public:
-  // Borrows all; the workplace's cache is loaded.
+  // Borrows all. What is cached follows the segment's plan.
   BatchSource(const BatchSourceOptions& options, Workplace* workplace,
               Segment* segment);
   // Batches that wait go back to the queue.
@@ -83,6 +83,7 @@ class BatchSource {
   const BatchSourceOptions options_;
   const uint64_t job_key_;
   Workplace* const workplace_;
+  Segment* const segment_;
   const SegmentOptions& plan_;
   GlobalQueue queue_;
   GradientBoard board_;

@@ -31,10 +31,7 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
       std::unique_ptr<Workplace> workplace,
       Workplace::OpenForJob(attachment.spec, static_cast<int>(num_threads)));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
-  if (const SegmentOptions& plan = segment->options(); plan.cache_rows > 0) {
-    FGNN_RETURN_IF_ERROR(
-        workplace->LoadCache(plan.rank_order_key, plan.cache_rows));
-  }
+  FGNN_RETURN_IF_ERROR(workplace->CacheAsPlanned(segment->cache_plan()));
   TrainingJobOptions options;
   options.job_id = attachment.job_id;
   options.spec = attachment.spec;

@@ -19,7 +19,8 @@ Workplace::Workplace(Dataset dataset, std::unique_ptr<FeatureStore> features,
                      int num_threads)
     : dataset_(std::move(dataset)),
       features_(std::move(features)),
-      cache_(features_.get()),
+      cache_(std::make_shared<const LoadedCache>(
+          LoadedCache{.plan = {}, .cache = FeatureCache(features_.get())})),
       team_(num_threads) {}
 
 // By features.store of the job.
@@ -75,19 +76,37 @@ absl::StatusOr<std::unique_ptr<Workplace>> Workplace::OpenForModel(
   return workplace;
 }
 
-absl::Status Workplace::LoadCache(uint64_t rank_order_key, uint64_t rows) {
+std::shared_ptr<const LoadedCache> Workplace::cache() const {
+  const std::lock_guard lock(cache_mutex_);
+  return cache_;
+}
+
+void Workplace::SetCache(LoadedCache cache) {
+  auto next = std::make_shared<const LoadedCache>(std::move(cache));
+  const std::lock_guard lock(cache_mutex_);
+  cache_ = std::move(next);
+}
+
+absl::Status Workplace::CacheAsPlanned(const CachePlan& plan) {
+  if (cache()->plan == plan) return absl::OkStatus();
+  // The cache before it goes first: there may be no room for both.
+  SetCache({.plan = plan, .cache = FeatureCache(features_.get())});
+  if (plan.rank_order_key == 0 || plan.rows == 0) return absl::OkStatus();
   const absl::StatusOr<RankOrder> order =
-      RankOrder::Open(dataset_, rank_order_key);
+      RankOrder::Open(dataset_, plan.rank_order_key);
   if (!order.ok()) {
     LogWarning("no features are cached: {}", MessageOf(order.status()));
     return absl::OkStatus();
   }
   FGNN_ASSIGN_OR_RETURN(
-      cache_, FeatureCache::Load(features_.get(),
-                                 order->vertices().subspan(0, rows), team_));
-  rank_order_version_ = order->version();
-  LogInfo("cached the features of {} vertices, {}", cache_.capacity(),
-          FormatBytes(cache_.bytes()));
+      FeatureCache loaded,
+      FeatureCache::Load(features_.get(),
+                         order->vertices().subspan(0, plan.rows), team_));
+  LogInfo("cached the features of {} vertices, {}", loaded.capacity(),
+          FormatBytes(loaded.bytes()));
+  SetCache({.plan = plan,
+            .cache = std::move(loaded),
+            .rank_order_version = order->version()});
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "absl/types/span.h"
 #include "shared/config/job_spec.h"
 #include "shared/graph/dataset.h"
+#include "shared/queue/segment.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/features/cpu/feature_cache.h"
 #include "trainer_service/features/feature_store.h"
@@ -22,6 +24,14 @@
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {
+
+// Features that are cached, of features() of a workplace.
+struct LoadedCache {
+  CachePlan plan;  // As it was asked for.
+  FeatureCache cache;
+  // Of the rank order that the cache is laid out by; 0: nothing is cached.
+  uint32_t rank_order_version = 0;
+};
 
 // One user at a time (its threads and its model's buffers are shared), except
 // for what is const.
@@ -39,17 +49,17 @@ class Workplace {
 
   const Dataset& dataset() const { return dataset_; }
   const FeatureStore& features() const { return *features_; }
-  const FeatureCache& cache() const { return cache_; }
-  // Of the rank order that the cache is laid out by; 0: nothing is cached.
-  uint32_t rank_order_version() const { return rank_order_version_; }
+  // What is cached now. Never null; any thread.
+  std::shared_ptr<const LoadedCache> cache() const;
   ThreadTeam& team() { return team_; }
   const ThreadTeam& team() const { return team_; }
   Model& model() { return *model_; }
 
-  // Caches the features of the first `rows` vertices of the saved RankOrder of
-  // this key. Where that was lost, as derived/ may be emptied at any time, the
-  // log says so and nothing is cached. Errors of FeatureCache::Load().
-  absl::Status LoadCache(uint64_t rank_order_key, uint64_t rows);
+  // Sees to it that what is planned is cached: the features of the first
+  // plan.rows vertices of the saved RankOrder. Where that was lost, as derived/
+  // may be emptied at any time, the log says so and nothing is cached. Does
+  // nothing if it was so planned before. Errors of FeatureCache::Load().
+  absl::Status CacheAsPlanned(const CachePlan& plan);
 
   // Borrows from this and from `weights` [P].
   InferenceInput ForInference(absl::Span<const float> weights,
@@ -62,11 +72,12 @@ class Workplace {
  private:
   Workplace(Dataset dataset, std::unique_ptr<FeatureStore> features,
             int num_threads);
+  void SetCache(LoadedCache cache);
 
   Dataset dataset_;
   std::unique_ptr<FeatureStore> features_;
-  FeatureCache cache_;  // Of features_.
-  uint32_t rank_order_version_ = 0;
+  mutable std::mutex cache_mutex_;
+  std::shared_ptr<const LoadedCache> cache_;  // Guarded by cache_mutex_.
   ThreadTeam team_;
   std::unique_ptr<Model> model_;
 };

@@ -46,13 +46,13 @@ class CpuSampler final : public Sampler {
         epoch_seeds_(input.train, options_.batch_size, options_.seed,
                      input.graph.num_nodes()),
         seeds_(std::min<uint64_t>(options_.batch_size, input.train.size())),
-        hot_ranks_(input.hot_ranks),
-        rank_order_version_(input.rank_order_version),
+        num_nodes_(input.graph.num_nodes()),
         id_map_(std::move(id_map)),
         hops_(std::move(hops)) {}
 
   absl::StatusOr<SampledTask> Sample(BatchSeq seq,
                                      absl::Span<std::byte> block) override;
+  absl::Status MarkBy(const HotRanks& ranks) override;
   uint64_t workspace_bytes() const override {
     return seeds_.size() * sizeof(GlobalId) + id_map_->workspace_bytes() +
            hops_->workspace_bytes();
@@ -76,8 +76,8 @@ class CpuSampler final : public Sampler {
   SamplerOptions options_;
   EpochSeeds epoch_seeds_;
   std::vector<GlobalId> seeds_;
-  absl::Span<const uint32_t> hot_ranks_;
-  uint32_t rank_order_version_;
+  const uint64_t num_nodes_;
+  HotRanks hot_ranks_;
   std::unique_ptr<IdMap> id_map_;
   std::unique_ptr<HopSampler> hops_;
   Kept kept_;
@@ -149,13 +149,24 @@ absl::Status CpuSampler::SampleHop(BatchPlace place, uint32_t hop,
   return absl::OkStatus();
 }
 
+absl::Status CpuSampler::MarkBy(const HotRanks& ranks) {
+  if (!ranks.ranks.empty() &&
+      (ranks.ranks.size() != num_nodes_ || ranks.rank_order_version == 0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "there are ", ranks.ranks.size(), " hot ranks of order ",
+        ranks.rank_order_version, " for ", num_nodes_, " vertices"));
+  }
+  hot_ranks_ = ranks;
+  return absl::OkStatus();
+}
+
 // FGNN, section 6: a trainer sees from the rank alone whether it has cached a
 // vertex, and where.
 absl::Status CpuSampler::Mark(TaskWriter* writer) {
   FGNN_ASSIGN_OR_RETURN(uint32_t* const marks,
-                        writer->AddHotRanks(rank_order_version_));
+                        writer->AddHotRanks(hot_ranks_.rank_order_version));
   const absl::Span<const GlobalId> nodes = id_map_->nodes();
-  const uint32_t* const ranks = hot_ranks_.data();
+  const uint32_t* const ranks = hot_ranks_.ranks.data();
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (i + kPrefetchedRanks < nodes.size()) {
       __builtin_prefetch(&ranks[nodes[i + kPrefetchedRanks]]);
@@ -181,7 +192,7 @@ absl::StatusOr<SampledTask> CpuSampler::Sample(BatchSeq seq,
                         writer.AddInputNodes(task.num_input_nodes));
   std::copy(nodes.begin(), nodes.end(), input_nodes);
   task.seconds.copy = static_cast<float>(watch.Restart());
-  if (!hot_ranks_.empty()) {
+  if (!hot_ranks_.ranks.empty()) {
     FGNN_RETURN_IF_ERROR(Mark(&writer));
     task.seconds.mark = static_cast<float>(watch.Restart());
   }

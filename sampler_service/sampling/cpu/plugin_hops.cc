@@ -3,32 +3,20 @@
 #include <algorithm>
 #include <exception>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "sampler_service/plugin/graph_for_plugins.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
 namespace {
 
-PluginGraph GraphOf(const PluginHopsOptions& options) {
-  const auto* const narrow =
-      std::get_if<absl::Span<const uint32_t>>(&options.graph.indices);
-  const auto* const wide =
-      std::get_if<absl::Span<const int64_t>>(&options.graph.indices);
-  return PluginGraph(
-      options.graph.num_nodes(), options.graph.indptr.data(),
-      narrow == nullptr ? nullptr : narrow->data(),
-      wide == nullptr ? nullptr : wide->data(),
-      options.edge_weights.empty() ? nullptr : options.edge_weights.data());
-}
-
 class PluginHops final : public HopSampler {
  public:
   PluginHops(const PluginHopsOptions& options, LoadedPlugin::Instance plugin)
       : options_(options),
-        graph_(GraphOf(options)),
+        graph_(GraphForPlugins(options.graph, options.edge_weights)),
         plugin_(std::move(plugin)) {}
 
   void StartBatch() override {}

@@ -43,6 +43,8 @@ class FakeExecutor {
   std::optional<uint64_t> version() const;
   // The newest weights: the number of batches in every one of them.
   std::optional<float> NewestWeight() const;
+  // Only while it is attached.
+  CachePlan cache_plan() const { return segment_->cache_plan(); }
 
  private:
   void Sample();

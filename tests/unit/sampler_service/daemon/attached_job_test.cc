@@ -6,12 +6,16 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <numeric>
 #include <thread>
 #include <utility>
 
+#include "sampler_service/job/online_counts.h"
 #include "shared/base/status.h"
+#include "shared/graph/rank_order.h"
 #include "shared/minibatch/task.h"
 #include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
 #include "tests/unit/sampler_service/daemon/small_job.h"
 
 namespace fgnn {
@@ -56,6 +60,7 @@ class AttachedJobTest : public testing::Test {
     options.owner = owner;
     options.overflow_block = owner - 1U;
     options.num_threads = num_threads;
+    options.counted_batches = counted_batches_;
     options.on_failure = failures_.Recorder();
     FGNN_ASSIGN_OR_RETURN(
         JobSampling sampling,
@@ -88,6 +93,7 @@ class AttachedJobTest : public testing::Test {
   }
 
   SmallJob job_;
+  uint64_t counted_batches_ = 0;
   Failures failures_;
   Segment* samplers_mapping_ = nullptr;  // Of the sampler started last.
 };
@@ -113,6 +119,67 @@ TEST_F(AttachedJobTest, TwoSamplersShareTheBatchesOfOne) {
   // One thread each: they read through a mapping of their own, see above.
   FGNN_ASSERT_OK_AND_ASSIGN(const auto two, StartSampler(*segment, 2, 1));
   EXPECT_EQ(ReadAll(*segment), job_.digests());
+}
+
+TEST_F(AttachedJobTest, MarksOnceThereIsAnOrder) {
+  const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 4);
+  GlobalQueue queue(segment.get(), kReader);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler, StartSampler(*segment, 1, 2));
+  const auto version_of = [&](BatchSeq seq) -> uint32_t {
+    auto slot = queue.ClaimForReading(seq, seq + 1, DeadlineIn(kPatience));
+    EXPECT_THAT(slot, IsOk());
+    const auto task = ReadTask((*slot)->block(), job_.job_key());
+    EXPECT_THAT(task, IsOk());
+    EXPECT_EQ(task->digest, job_.digests()[seq]);
+    EXPECT_EQ(task->hot_rank.size(),
+              task->rank_order_version == 0 ? 0 : task->input_nodes.size());
+    EXPECT_THAT(std::move(**slot).Release(), IsOk());
+    return task->rank_order_version;
+  };
+  queue.OpenForSampling(4);
+  for (BatchSeq seq = 0; seq < 4; ++seq) EXPECT_EQ(version_of(seq), 0U);
+
+  FGNN_ASSERT_OK_AND_ASSIGN(const Dataset dataset,
+                            Dataset::Open(job_.dataset(), Validation::kShapes));
+  std::vector<GlobalId> order(dataset.num_nodes());
+  std::iota(order.rbegin(), order.rend(), 0);
+  FGNN_ASSERT_OK(RankOrder::Save(dataset, 5, order));
+  FGNN_ASSERT_OK_AND_ASSIGN(const RankOrder saved, RankOrder::Open(dataset, 5));
+  segment->SetCachePlan({.rank_order_key = 5, .rows = 10});
+  queue.OpenForSampling(12);
+  for (BatchSeq seq = 4; seq < 12; ++seq) {
+    EXPECT_EQ(version_of(seq), saved.version());
+  }
+}
+
+TEST_F(AttachedJobTest, CountsWhatItWasToldTo) {
+  const TempFolder folder;
+  const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 4);
+  {
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler, StartSampler(*segment, 1, 1));
+    EXPECT_THAT(sampler->WriteCounts(folder / "counts"),
+                StatusIs(absl::StatusCode::kFailedPrecondition));
+  }
+  counted_batches_ = job_.batches_per_epoch();
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler, StartSampler(*segment, 1, 2));
+  EXPECT_EQ(ReadAll(*segment), job_.digests());
+  FGNN_ASSERT_OK(sampler->WriteCounts(folder / "counts"));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const JobSampling sampling,
+      OpenJobSampling(job_.spec(), {.job_key = job_.job_key()}));
+  const CountOptions counting = {.batches = {0, counted_batches_},
+                                 .num_threads = 1,
+                                 .factory = sampling.factory,
+                                 .check = nullptr};
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const std::vector<uint32_t> expected,
+      CountInputNodes(sampling.input(), sampling.options, counting));
+  CountOptions trusting = counting;
+  trusting.check = [] { return absl::InternalError("sampled again"); };
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const std::vector<uint32_t> counts,
+      SumOfCounts({{folder / "counts"}}, sampling, trusting));
+  EXPECT_EQ(counts, expected);
 }
 
 TEST_F(AttachedJobTest, GivesEverySlotBackWhenItLeaves) {

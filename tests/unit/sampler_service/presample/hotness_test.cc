@@ -83,8 +83,9 @@ TEST(RandomHotnessTest, DependsOnSeedAndVertexAlone) {
 }
 
 TEST(HotnessPolicyTest, NamesGoBothWays) {
-  EXPECT_THAT(HotnessPolicies(), ElementsAre("presc", "degree", "random",
-                                             "optimal", "vip", "auto"));
+  EXPECT_THAT(HotnessPolicies(),
+              ElementsAre("presc", "degree", "random", "optimal", "online",
+                          "vip", "auto", "plugin"));
   for (const std::string& name : HotnessPolicies()) {
     FGNN_ASSERT_OK_AND_ASSIGN(const HotnessPolicy policy,
                               HotnessPolicyOf(name));

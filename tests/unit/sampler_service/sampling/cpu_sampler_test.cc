@@ -231,11 +231,10 @@ TEST(CpuSamplerTest, MarksInputNodesWithoutChangingTheBatch) {
       .fanouts = {5, 5}, .batch_size = 30, .job_key = kJobKey};
   std::vector<uint32_t> ranks(500);
   for (uint32_t v = 0; v < 500; ++v) ranks[v] = v * 7 % 500;
-  SamplerInput marking{.graph = graph.view(), .train = train};
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto plain, NewCpuSampler(marking, options));
-  marking.hot_ranks = ranks;
-  marking.rank_order_version = 77;
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto marked, NewCpuSampler(marking, options));
+  const SamplerInput input{.graph = graph.view(), .train = train};
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto plain, NewCpuSampler(input, options));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto marked, NewCpuSampler(input, options));
+  FGNN_ASSERT_OK(marked->MarkBy({ranks, 77}));
   TaskBlock block(MaxTaskBytesOf(graph.view(), options));
   for (BatchSeq seq = 0; seq < 6; ++seq) {
     FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask expected,
@@ -255,10 +254,8 @@ TEST(CpuSamplerTest, MarksInputNodesWithoutChangingTheBatch) {
       ASSERT_EQ(task.hot_rank[i], ranks[task.input_nodes[i]]);
     }
   }
-  ranks.pop_back();
-  marking.hot_ranks = ranks;
   EXPECT_THAT(
-      NewCpuSampler(marking, options).status(),
+      marked->MarkBy({absl::MakeConstSpan(ranks).first(499), 77}),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("499 hot ranks")));
 }
 

@@ -84,6 +84,20 @@ class ScriptedCalls final : public ExecutorCalls {
     std::ofstream(call.path) << socket;
     return absl::OkStatus();
   }
+  absl::Status WriteCounts(const std::string& socket, const std::string& job_id,
+                           const fs::path& path,
+                           const Patience& /*patience*/) override {
+    const std::lock_guard<std::mutex> lock(counted_mutex);
+    if (!lost_counts.empty()) {
+      const absl::Status answer = lost_counts.front();
+      lost_counts.pop_front();
+      return answer;
+    }
+    EXPECT_FALSE(job_id.empty());
+    written.push_back(path);
+    std::ofstream(path) << socket;
+    return absl::OkStatus();
+  }
   absl::StatusOr<RankedVertices> RankVertices(
       const std::string& /*socket*/, const RankCall& call,
       const Patience& /*patience*/) override {
@@ -172,7 +186,8 @@ class ScriptedCalls final : public ExecutorCalls {
   std::map<std::string, SegmentOptions> plans;  // As daemons attached to them.
   bool order_is_saved = false;
   std::vector<RankCall> ranked;
-  std::mutex counted_mutex;  // All samplers count at once.
+  std::vector<fs::path> written;  // By WriteCounts().
+  std::mutex counted_mutex;       // All samplers count at once.
   std::vector<CountCall> counted;
   std::deque<absl::Status> lost_counts;  // The first answers; then OK.
 

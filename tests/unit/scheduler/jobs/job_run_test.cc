@@ -73,6 +73,36 @@ TEST_F(JobRunTest, CountsBeforeItRanksUnlessAnOrderIsSaved) {
   EXPECT_EQ(calls_.ranked.size(), 3U);
 }
 
+TEST_F(JobRunTest, RanksByWhatWasCountedOnline) {
+  spec_.cache = {.policy = "online", .capacity = 0.5, .epochs = 2};
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  // As if the sampler had died on the way: tried again an epoch later.
+  calls_.lost_counts = {absl::UnavailableError("gone")};
+  std::vector<CachePlan> plans;
+  calls_.on_evaluate = [&] {
+    plans.push_back(calls_.daemon("sampler.0").cache_plan());
+  };
+  Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_EQ(calls_.plans["trainer.0"].rank_order_key, 0U);
+  EXPECT_THAT(plans,
+              ElementsAre(CachePlan{0, 20}, CachePlan{0, 20}, CachePlan{0, 20},
+                          CachePlan{77, 20}, CachePlan{77, 20}));
+  EXPECT_TRUE(calls_.counted.empty());
+  ASSERT_EQ(calls_.written.size(), 1U);
+  EXPECT_FALSE(fs::exists(calls_.written[0]));
+  ASSERT_EQ(calls_.ranked.size(), 2U);
+  EXPECT_TRUE(calls_.ranked[0].counts.empty());
+  EXPECT_EQ(calls_.ranked[1].counts, calls_.written);
+
+  calls_.order_is_saved = true;
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_EQ(calls_.plans["trainer.0"].rank_order_key, 77U);
+  EXPECT_EQ(calls_.written.size(), 1U);
+}
+
 TEST_F(JobRunTest, FailsWhereVerticesCannotBeRanked) {
   spec_.cache = {.policy = "presc", .capacity = 0.5};
   calls_.lost_counts = {absl::PermissionDeniedError("derived: no")};

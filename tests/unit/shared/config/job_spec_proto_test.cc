@@ -160,8 +160,8 @@ TEST(ParseJobYamlTest, SaysInOneLineWhatWasWrittenInTwo) {
 TEST(ParseJobYamlTest, NamesTheChoices) {
   EXPECT_EQ(ErrorIn("cache: {policy: degre}"),
             "job.yaml:2: cache.policy: 'degre' is not known; did you mean "
-            "'degree'? choose from: presc, auto, optimal, vip, degree, "
-            "random, none");
+            "'degree'? choose from: presc, auto, optimal, online, vip, "
+            "degree, random, plugin, none");
 }
 
 TEST(MakeEffectiveTest, FillsInEveryDefault) {
@@ -239,6 +239,13 @@ TEST(MakeEffectiveTest, NamesTheFieldThatIsMissingOrWrong) {
   EXPECT_THAT(ErrorIn("cache: {capacity: 1.5}"),
               HasSubstr("cache.capacity: '1.5'"));
   EXPECT_THAT(ErrorIn("cache: {capacity: nan}"), HasSubstr("cache.capacity"));
+  EXPECT_THAT(ErrorIn("cache: {policy: plugin}"),
+              HasSubstr("cache.plugin is missing"));
+  EXPECT_THAT(ErrorIn("cache: {plugin: mine}"),
+              AllOf(HasSubstr("cache.plugin is 'mine'"), HasSubstr("presc")));
+  EXPECT_THAT(
+      ErrorIn("cache: {policy: online, epochs: 3}\ntraining: {epochs: 3}"),
+      AllOf(HasSubstr("cache.epochs"), HasSubstr("training.epochs is 3")));
   EXPECT_THAT(ErrorIn("devices: [cpu]"), HasSubstr("devices: device 'cpu'"));
   EXPECT_THAT(ErrorIn("devices: [cpu:0-1, cpu:1]"),
               HasSubstr("devices: cpu:0-1 and cpu:1 share core 1"));

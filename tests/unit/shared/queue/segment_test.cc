@@ -82,6 +82,19 @@ TEST(SegmentTest, AnotherMappingSeesTheSameMemory) {
   EXPECT_TRUE(HoldsTestTask(slot->block(), 0));
 }
 
+TEST(SegmentTest, WhatIsCachedMayChange) {
+  SegmentOptions options = SmallOptions();
+  options.cache_rows = 10;
+  const std::unique_ptr<Segment> segment = MakeSegment(options);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Segment> other,
+                            Segment::Attach(Duplicate(*segment), kTestJob));
+  EXPECT_EQ(other->cache_plan(), (CachePlan{0, 10}));
+  segment->SetCachePlan({.rank_order_key = 5, .rows = 7});
+  EXPECT_EQ(other->cache_plan(), (CachePlan{5, 7}));
+  // The first plan is the options', and they stay.
+  EXPECT_EQ(other->options().cache_rows, 10U);
+}
+
 TEST(SegmentTest, NobodyCanChangeItsSize) {
   const std::unique_ptr<Segment> segment = MakeSegment(SmallOptions());
   EXPECT_NE(::ftruncate(segment->fd(), 0), 0);

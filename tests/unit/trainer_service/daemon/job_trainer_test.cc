@@ -150,13 +150,13 @@ TEST_F(JobTrainerTest, ACacheChangesWhereFeaturesComeFromAndNothingElse) {
   const auto train = [&](bool is_marked) {
     StartOver();
     const Trainer trainer = MakeTrainer(2);
-    EXPECT_THAT(trainer.workplace->LoadCache(kKey, kCachedRows), IsOk());
-    EXPECT_EQ(trainer.workplace->cache().capacity(), kCachedRows);
+    segment_->SetCachePlan({.rank_order_key = kKey, .rows = kCachedRows});
     auto order = RankOrder::Open(dataset, kKey);
     EXPECT_THAT(order, IsOk());
     order_.reset();
     if (is_marked) order_ = *std::move(order);
     Drain(*trainer.trainer);
+    EXPECT_EQ(trainer.workplace->cache()->cache.capacity(), kCachedRows);
     EXPECT_TRUE(SameBits(FinalWeights(), expected));
   };
   train(/*is_marked=*/true);
@@ -168,8 +168,8 @@ TEST_F(JobTrainerTest, ACacheChangesWhereFeaturesComeFromAndNothingElse) {
   // So has a trainer.
   std::filesystem::remove(RankOrder::PathOf(dataset, kKey));
   const Trainer late = MakeTrainer(3);
-  FGNN_ASSERT_OK(late.workplace->LoadCache(kKey, kCachedRows));
-  EXPECT_EQ(late.workplace->cache().capacity(), 0U);
+  FGNN_ASSERT_OK(late.workplace->CacheAsPlanned({kKey, kCachedRows}));
+  EXPECT_EQ(late.workplace->cache()->cache.capacity(), 0U);
 }
 
 TEST_F(JobTrainerTest, WeightsAreBitIdenticalForOneTwoAndThreeTrainers) {

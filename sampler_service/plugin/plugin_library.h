@@ -1,0 +1,78 @@
+// A user's shared library in this process, whatever it plugs in.
+#ifndef FGNN_SAMPLER_SERVICE_PLUGIN_PLUGIN_LIBRARY_H_
+#define FGNN_SAMPLER_SERVICE_PLUGIN_PLUGIN_LIBRARY_H_
+
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+namespace fgnn {
+
+// `folder`/lib`name`.so, as the job's field `field` names it.
+struct PluginName {
+  std::filesystem::path folder;
+  std::string name;
+  std::string field;  // "sampling.plugin"
+};
+
+std::filesystem::path PathOf(const PluginName& plugin);
+
+// Calls `work`, which is a plugin's code. Aborted, with its message: it threw.
+template <typename Work>
+absl::Status CallPlugin(const std::string& name, const Work& work) {
+  try {
+    work();
+    return absl::OkStatus();
+  } catch (const std::exception& thrown) {
+    return absl::AbortedError(
+        absl::StrCat("plugin '", name, "' threw: ", thrown.what()));
+  } catch (...) {
+    return absl::AbortedError(absl::StrCat("plugin '", name, "' threw"));
+  }
+}
+
+// Stays loaded as long as it lives; what it made must not outlive it.
+class PluginLibrary {
+ public:
+  // Exports `symbol`, an Entry, made by `macro`.
+  // NotFound           there is none; says which there are.
+  // FailedPrecondition it cannot be loaded, is no such plugin, or of another
+  //                    version.
+  template <typename Entry>
+  static absl::StatusOr<std::unique_ptr<PluginLibrary>> Open(
+      const PluginName& plugin, const char* symbol, const char* macro,
+      uint32_t version) {
+    // Every Entry begins with its version.
+    static_assert(offsetof(Entry, version) == 0);
+    return OpenAny(plugin, symbol, macro, version);
+  }
+  ~PluginLibrary();
+  PluginLibrary(const PluginLibrary&) = delete;
+  PluginLibrary& operator=(const PluginLibrary&) = delete;
+
+  template <typename Entry>
+  const Entry& entry() const {
+    return *static_cast<const Entry*>(entry_);
+  }
+
+ private:
+  PluginLibrary(void* library, const void* entry)
+      : library_(library), entry_(entry) {}
+  static absl::StatusOr<std::unique_ptr<PluginLibrary>> OpenAny(
+      const PluginName& plugin, const char* symbol, const char* macro,
+      uint32_t version);
+
+  void* const library_;
+  const void* const entry_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_PLUGIN_PLUGIN_LIBRARY_H_
