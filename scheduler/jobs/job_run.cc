@@ -44,7 +44,9 @@ JobRun::JobRun(Job job, DecodedSpec decoded, const JobEnvironment& environment)
       next_memory_look_(MonotonicClock::now()) {}
 
 absl::Status JobRun::Run() {
-  FGNN_RETURN_IF_ERROR(Prepare());
+  const absl::Status prepared = Prepare();
+  EndPreparation();
+  FGNN_RETURN_IF_ERROR(prepared);
   environment_.table->MarkRunning(job_.id);
   since_training_.Restart();
   ShowProgress();
@@ -304,6 +306,7 @@ absl::Status JobRun::WriteSummary(JobState state,
        .state = state,
        .epochs = epochs_done_,
        .seconds = since_start_.Seconds(),
+       .preparation = preparation_,
        .batches_committed = next_seq_,
        .batches_expected = segment_.batches_per_epoch * segment_.epochs,
        .valid_accuracy = best_valid_accuracy_,

@@ -16,6 +16,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "scheduler/host/daemon_host.h"
@@ -83,6 +85,9 @@ class JobRun {
   absl::Status Test();
   absl::Status KeepGoing();
   void EnterPhase(const std::string& phase);
+  // EnterPhase(), and how long it takes stands in the summary.
+  void EnterPreparation(const std::string& phase);
+  void EndPreparation();
   absl::StatusOr<std::string> State() const;
   void ShowProgress();
   bool IsDue(uint32_t every, uint32_t epoch) const;
@@ -94,6 +99,9 @@ class JobRun {
   const JobEnvironment environment_;
   JobExecutors executors_;
   const Stopwatch since_start_;
+
+  std::vector<std::pair<std::string, double>> preparation_;  // Seconds.
+  std::optional<Stopwatch> since_phase_;  // Of the last of them.
 
   DatasetFacts dataset_;
   std::optional<RunFolder> folder_;

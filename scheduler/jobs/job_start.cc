@@ -24,27 +24,41 @@ constexpr std::string_view kOnlinePolicy = "online";
 
 }  // namespace
 
+void JobRun::EnterPreparation(const std::string& phase) {
+  EndPreparation();
+  preparation_.emplace_back(phase, 0);
+  since_phase_.emplace();
+  EnterPhase(phase);
+}
+
+void JobRun::EndPreparation() {
+  if (!since_phase_.has_value()) return;
+  preparation_.back().second = since_phase_->Seconds();
+  since_phase_.reset();
+}
+
 absl::Status JobRun::Prepare() {
   if (job_.resume) {
-    EnterPhase("looking for its daemons");
+    EnterPreparation("looking for its daemons");
     FGNN_ASSIGN_OR_RETURN(const bool taken_over, TakeOver());
     if (taken_over) return absl::OkStatus();
   }
-  EnterPhase("validating data");
+  EnterPreparation("validating data");
   // The daemons start up while the data is validated.
   FGNN_RETURN_IF_ERROR(executors_.Start());
   FGNN_ASSIGN_OR_RETURN(dataset_, ValidateDataset(spec_.dataset));
-  EnterPhase("starting daemons");
+  EnterPreparation("starting daemons");
   FGNN_RETURN_IF_ERROR(executors_.WaitUntilRegistered());
-  EnterPhase("measuring");
+  EnterPreparation("measuring");
   FGNN_ASSIGN_OR_RETURN(segment_, Plan(dataset_));
   ShowSize();
   FGNN_RETURN_IF_ERROR(OpenFolder());
   FGNN_RETURN_IF_ERROR(RankVertices());
-  EnterPhase("attaching daemons");
+  EnterPreparation("attaching daemons");
   FGNN_RETURN_IF_ERROR(executors_.OpenSegment(segment_));
   if (segment_.first_version > 0) {
-    EnterPhase(absl::StrCat("loading ", resumed_from_.filename().string()));
+    EnterPreparation(
+        absl::StrCat("loading ", resumed_from_.filename().string()));
     FGNN_RETURN_IF_ERROR(executors_.LoadCheckpoint(resumed_from_));
   }
   return WaitForFirstWeights();
@@ -166,7 +180,7 @@ absl::Status JobRun::RankVertices() {
   if (spec_.cache.policy == kOnlinePolicy) {
     key = executors_.FindRankOrder();
   } else {
-    EnterPhase("pre-sampling");
+    EnterPreparation("pre-sampling");
     key = executors_.RankVertices(job_.run_dir);
   }
   if (!key.ok()) return Annotate(key.status(), "cache.policy");

@@ -227,11 +227,16 @@ absl::Status RunFolder::PruneCheckpoints(uint32_t keep) const {
 }
 
 absl::Status RunFolder::WriteSummary(const RunSummary& summary) const {
+  nlohmann::ordered_json preparation = nlohmann::ordered_json::object();
+  for (const auto& [phase, seconds] : summary.preparation) {
+    preparation[phase] = seconds;
+  }
   nlohmann::ordered_json json = {
       {"job_id", summary.job_id},
       {"state", std::string(NameOf(summary.state))},
       {"epochs", summary.epochs},
       {"seconds", summary.seconds},
+      {"preparation_seconds", preparation},
       {"batches_committed", summary.batches_committed},
       {"batches_expected", summary.batches_expected},
       {"valid_accuracy", OrNull(summary.valid_accuracy)},

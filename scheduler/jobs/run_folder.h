@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -34,6 +35,8 @@ struct RunSummary {
   JobState state = JobState::kFailed;
   uint32_t epochs = 0;  // That were finished.
   double seconds = 0;
+  // Of each phase before the first epoch, in their order.
+  std::vector<std::pair<std::string, double>> preparation = {};
   uint64_t batches_committed = 0;
   uint64_t batches_expected = 0;
   std::optional<double> valid_accuracy = std::nullopt;  // Of the best epoch.

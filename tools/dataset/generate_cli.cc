@@ -1,7 +1,6 @@
 #include "tools/dataset/generate_cli.h"
 
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -19,20 +18,19 @@ namespace fgnn {
 namespace {
 
 void AddCommonOptions(CLI::App& app, GenerateOptions& options) {
-  const std::map<std::string, FeatureType> types = {
-      {"f32", FeatureType::kFloat32},
-      {"f16", FeatureType::kFloat16},
-      {"bf16", FeatureType::kBfloat16}};
   app.add_option("--out", options.out, "The folder to make")
       ->required()
       ->type_name("DIR");
   app.add_option("--features", options.feature_columns,
                  "Columns of features; 0 for none")
       ->capture_default_str();
-  app.add_option("--feature-type", options.feature_type,
-                 "f32 (default), f16 or bf16")
-      ->transform(CLI::CheckedTransformer(types))
-      ->type_name("TYPE");
+  app.add_option_function<std::string>(
+         "--feature-type",
+         [&options](const std::string& name) {
+           options.feature_type = FeatureTypeOf(name).value();
+         },
+         "f32 (default), f16 or bf16")
+      ->check(CLI::IsMember({"f32", "f16", "bf16"}));
   app.add_option("--feature-noise", options.feature_noise,
                  "Noise of the features, in lengths of a class's centroid")
       ->capture_default_str();

@@ -40,6 +40,14 @@ TEST_F(JobRunTest, EveryBatchOfEveryEpochIsTrainedOnceAndRecorded) {
   EXPECT_EQ(summary["epochs"], 4);
   EXPECT_EQ(summary["batches_expected"], 20);
   EXPECT_EQ(summary["restarts"], 0);
+  std::vector<std::string> phases;
+  for (const auto& [phase, seconds] : summary["preparation_seconds"].items()) {
+    phases.push_back(phase);
+    EXPECT_GT(seconds, 0) << phase;
+  }
+  // nlohmann::json sorts them.
+  EXPECT_THAT(phases, ElementsAre("attaching daemons", "measuring",
+                                  "starting daemons", "validating data"));
   EXPECT_GT(summary["peak_bytes"], 0);
   EXPECT_EQ(job.progress.test_accuracy, 0.75);
   EXPECT_EQ(job.progress.batches_committed, 20U);

@@ -147,6 +147,7 @@ TEST(RunFolderTest, TheSummaryHasTheFieldsOfTheDesign) {
                                       .state = JobState::kCompleted,
                                       .epochs = 2,
                                       .seconds = 1.5,
+                                      .preparation = {{"measuring", 0.25}},
                                       .batches_committed = 10,
                                       .batches_expected = 10,
                                       .valid_accuracy = 0.5,
@@ -158,11 +159,13 @@ TEST(RunFolderTest, TheSummaryHasTheFieldsOfTheDesign) {
   std::set<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.insert(key);
   EXPECT_EQ(keys,
-            (std::set<std::string>{
-                "job_id", "state", "epochs", "seconds", "batches_committed",
-                "batches_expected", "valid_accuracy", "test_accuracy",
-                "best_epoch", "switches", "restarts", "peak_bytes", "seed"}));
+            (std::set<std::string>{"job_id", "state", "epochs", "seconds",
+                                   "preparation_seconds", "batches_committed",
+                                   "batches_expected", "valid_accuracy",
+                                   "test_accuracy", "best_epoch", "switches",
+                                   "restarts", "peak_bytes", "seed"}));
   EXPECT_EQ(json["state"], "completed");
+  EXPECT_EQ(json["preparation_seconds"]["measuring"], 0.25);
   EXPECT_EQ(json["valid_accuracy"], 0.5);
   EXPECT_TRUE(json["test_accuracy"].is_null());
   EXPECT_EQ(json["peak_bytes"], 77);
