@@ -15,8 +15,8 @@
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "trainer_service/compute/thread_team.h"
+#include "trainer_service/compute/widen.h"
 #include "trainer_service/features/cpu/feature_cache.h"
-#include "trainer_service/features/cpu/widen.h"
 
 namespace fgnn {
 namespace {

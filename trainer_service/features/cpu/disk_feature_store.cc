@@ -16,8 +16,8 @@
 #include "shared/base/first_error.h"
 #include "shared/base/status.h"
 #include "shared/base/unique_fd.h"
+#include "trainer_service/compute/widen.h"
 #include "trainer_service/features/cpu/page_reader.h"
-#include "trainer_service/features/cpu/widen.h"
 
 namespace fgnn {
 namespace {

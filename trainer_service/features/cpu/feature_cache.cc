@@ -10,8 +10,8 @@
 #include "shared/base/first_error.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
-#include "trainer_service/features/cpu/gather_rows.h"
-#include "trainer_service/features/cpu/widen.h"
+#include "trainer_service/compute/gather_rows.h"
+#include "trainer_service/compute/widen.h"
 
 namespace fgnn {
 namespace {

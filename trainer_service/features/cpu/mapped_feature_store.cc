@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "trainer_service/features/cpu/gather_rows.h"
+#include "trainer_service/compute/gather_rows.h"
 
 namespace fgnn {
 namespace {

@@ -1,7 +1,7 @@
 // Copies of rows that lie in memory, in any order, at the speed at which the
 // memory answers random reads: rows are fetched some time before their turn.
-#ifndef FGNN_TRAINER_SERVICE_FEATURES_CPU_GATHER_ROWS_H_
-#define FGNN_TRAINER_SERVICE_FEATURES_CPU_GATHER_ROWS_H_
+#ifndef FGNN_TRAINER_SERVICE_COMPUTE_GATHER_ROWS_H_
+#define FGNN_TRAINER_SERVICE_COMPUTE_GATHER_ROWS_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "shared/graph/dataset.h"
-#include "trainer_service/features/cpu/widen.h"
+#include "trainer_service/compute/widen.h"
 
 namespace fgnn {
 
@@ -65,4 +65,4 @@ void GatherStoredRows(uint64_t row_bytes, size_t count, RowOf row_of,
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_FEATURES_CPU_GATHER_ROWS_H_
+#endif  // FGNN_TRAINER_SERVICE_COMPUTE_GATHER_ROWS_H_

@@ -1,0 +1,46 @@
+// Numbers of stored features as f32. Exact.
+#ifndef FGNN_TRAINER_SERVICE_COMPUTE_WIDEN_H_
+#define FGNN_TRAINER_SERVICE_COMPUTE_WIDEN_H_
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "shared/graph/dataset.h"
+
+namespace fgnn {
+
+// A number as it is stored.
+struct Float16 {
+  uint16_t bits;
+};
+struct Bfloat16 {
+  uint16_t bits;
+};
+
+inline float Widen(float number) { return number; }
+
+inline float Widen(Bfloat16 number) {
+  return std::bit_cast<float>(static_cast<uint32_t>(number.bits) << 16);
+}
+
+// By integer operations that every processor can do for many numbers at once:
+// the exponent is moved to f32's bias by a product, which is exact for
+// subnormal numbers too; infinities and NaN get f32's largest exponent.
+inline float Widen(Float16 number) {
+  constexpr float kRebias = 0x1.0p112f;
+  const uint32_t half = number.bits;
+  const uint32_t magnitude = (half & 0x7fffu) << 13;
+  const uint32_t widened =
+      std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) * kRebias);
+  const uint32_t special = magnitude >= (0x7c00u << 13) ? 0x7f800000u : 0u;
+  return std::bit_cast<float>(widened | special | ((half & 0x8000u) << 16));
+}
+
+// `count` numbers of `type` at `from` to `to`.
+void WidenToFloats(FeatureType type, const std::byte* from, uint64_t count,
+                   float* to);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_COMPUTE_WIDEN_H_
