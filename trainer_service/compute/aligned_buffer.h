@@ -1,4 +1,4 @@
-// Memory for arrays of floats that are made anew for every batch.
+// Memory for arrays that are made anew for every batch.
 #ifndef FGNN_TRAINER_SERVICE_COMPUTE_ALIGNED_BUFFER_H_
 #define FGNN_TRAINER_SERVICE_COMPUTE_ALIGNED_BUFFER_H_
 
@@ -30,6 +30,10 @@ class AlignedBuffer {
 
   float* Floats(size_t count) {
     return static_cast<float*>(Reserve(count * sizeof(float)));
+  }
+  const std::byte** Pointers(size_t count) {
+    return static_cast<const std::byte**>(
+        Reserve(count * sizeof(const std::byte*)));
   }
   uint32_t* Words(size_t count) {
     return static_cast<uint32_t*>(Reserve(count * sizeof(uint32_t)));

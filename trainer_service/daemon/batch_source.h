@@ -1,7 +1,7 @@
 // Batches with the features of their input nodes, some of which are extracted
 // while another batch is trained (FGNN, sections 5.2 and 5.3).
 //
-//   claim(seq) ▶ check ▶ extract features ▶ Next()
+//   claim(seq) ▶ check ▶ extract features, or find them ▶ Next()
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_BATCH_SOURCE_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_BATCH_SOURCE_H_
 
@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "shared/base/thread.h"
 #include "shared/minibatch/task.h"
 #include "shared/queue/global_queue.h"
@@ -24,14 +26,19 @@
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/daemon/workplace.h"
+#include "trainer_service/nn/model.h"
 
 namespace fgnn {
 
 // A claimed batch that is not done yet, checked, with its features.
 struct ExtractedBatch {
   ReadSlot slot;
-  TaskView task;           // Borrowed from the slot's block.
-  AlignedBuffer features;  // [num_input_nodes, F] f32.
+  TaskView task;  // Borrowed from the slot's block.
+  // As the model takes them for this task: copied, or where they lie.
+  absl::Span<float> features;                 // [num_input_nodes, F] or empty.
+  StoredRows stored_rows;                     // [num_input_nodes] or empty.
+  std::shared_ptr<const LoadedCache> cached;  // That stored_rows point into.
+  AlignedBuffer memory;  // Of the features, or of the rows' places.
   uint64_t num_cache_hits = 0;
   double seconds = 0;      // Of the extraction.
   bool was_ahead = false;  // Extracted while something else was done.
@@ -62,8 +69,8 @@ class BatchSource {
   // Cancelled: the job was stopped. DataLoss: a batch arrives damaged again and
   // again. Else the feature store's errors.
   absl::StatusOr<std::optional<ExtractedBatch>> Next(uint64_t version);
-  // Memory to be used again.
-  void GiveBack(AlignedBuffer features);
+  // A batch's memory, to be used again.
+  void GiveBack(AlignedBuffer memory);
 
   // Rises while the thread that works ahead does; 2^64 - 1 if there is none.
   // Any thread.

@@ -123,26 +123,24 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   const absl::Span<const int64_t> labels = workplace_->dataset().labels();
   labels_.clear();
   for (const GlobalId seed : task.seeds()) labels_.push_back(labels[seed]);
-  FGNN_RETURN_IF_ERROR(ComputeGradient(&batch, &record));
+  FGNN_RETURN_IF_ERROR(ComputeGradient(batch, &record));
   record.train = Seconds(since_last_.Restart());
   FGNN_RETURN_IF_ERROR(board_.MarkDone(task.seq, record));
   batches_.fetch_add(1, std::memory_order_relaxed);
   const absl::Status released = std::move(batch.slot).Release();
-  source_.GiveBack(std::move(batch.features));
+  source_.GiveBack(std::move(batch.memory));
   sync_seconds_ += since_last_.Restart();
   return released;
 }
 
-absl::Status JobTrainer::ComputeGradient(ExtractedBatch* extracted,
+absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
                                          BatchRecord* record) {
-  const TaskView& task = extracted->task;
+  const TaskView& task = extracted.task;
   const BatchSeq seq = task.seq;
   TrainingBatch batch;
   batch.task = &task;
-  const uint64_t num_floats =
-      task.input_nodes.size() * workplace_->features().num_columns();
-  batch.features =
-      absl::MakeSpan(extracted->features.Floats(num_floats), num_floats);
+  batch.features = extracted.features;
+  batch.stored_rows = extracted.stored_rows;
   batch.labels = labels_;
   batch.seed = seed_;
   batch.epoch = seq / batches_per_epoch_;

@@ -87,7 +87,8 @@ class JobTrainer {
 
  private:
   absl::Status Train(ExtractedBatch batch);
-  absl::Status ComputeGradient(ExtractedBatch* batch, BatchRecord* record);
+  absl::Status ComputeGradient(const ExtractedBatch& batch,
+                               BatchRecord* record);
 
   const OwnerIndex owner_;
   const uint64_t job_key_;

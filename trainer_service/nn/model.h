@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "shared/graph/dataset.h"
 #include "shared/minibatch/task.h"
 
 namespace fgnn {
@@ -56,10 +57,20 @@ struct RowLists {
   const uint32_t* indices = nullptr;
 };
 
+// Rows of features where a store has them, each at a place of its own.
+// Borrowed.
+struct StoredRows {
+  absl::Span<const std::byte* const> rows;  // Of F numbers each.
+  FeatureType type = FeatureType::kFloat32;
+};
+
 struct TrainingBatch {
   const TaskView* task = nullptr;
-  // [num_input_nodes, F]. Input dropout is applied in place.
+  // The features of the input nodes: dense [num_input_nodes, F], input dropout
+  // being applied in place, or [num_input_nodes] stored rows, for a batch that
+  // Model::TakesStoredRows(). The other one is empty.
   absl::Span<float> features;
+  StoredRows stored_rows;
   absl::Span<const int64_t> labels;  // [num_seeds], of the seeds in order.
   // What dropout is drawn from: the job's seed, and the batch's place.
   uint64_t seed = 0;
@@ -85,8 +96,15 @@ class Model {
   // Fills weights [P] from the job's seed; equal on every machine.
   void Initialize(uint64_t seed, absl::Span<float> weights) const;
 
+  // Whether a batch's features are better given to Gradient() as rows that a
+  // store of this type has, than copied first: a pure function of the model's
+  // options and the sizes of the task's blocks. Any thread.
+  virtual bool TakesStoredRows(const TaskView& task,
+                               FeatureType type) const = 0;
+
   // Writes the gradient [P] of the mean loss over the seeds. The same arguments
-  // give the same bits, whatever the number of threads.
+  // give the same bits, whatever the number of threads, and so do stored rows
+  // and their copies.
   // InvalidArgument: the batch does not fit the model. ResourceExhausted.
   virtual absl::StatusOr<BatchResult> Gradient(absl::Span<const float> weights,
                                                const TrainingBatch& batch,

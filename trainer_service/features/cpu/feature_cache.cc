@@ -24,6 +24,13 @@ int64_t NumTasks(uint64_t rows, uint64_t rows_per_task) {
   return static_cast<int64_t>((rows + rows_per_task - 1) / rows_per_task);
 }
 
+absl::Status CheckRanks(absl::Span<const GlobalId> nodes,
+                        absl::Span<const uint32_t> ranks) {
+  if (ranks.size() == nodes.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      nodes.size(), " input nodes, but ", ranks.size(), " hot ranks"));
+}
+
 }  // namespace
 
 absl::StatusOr<FeatureCache> FeatureCache::Load(
@@ -59,10 +66,7 @@ absl::StatusOr<uint64_t> FeatureCache::Extract(absl::Span<const GlobalId> nodes,
     return 0;
   }
   FGNN_RETURN_IF_ERROR(CheckNodes(nodes, store_->num_rows()));
-  if (ranks.size() != nodes.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        nodes.size(), " input nodes, but ", ranks.size(), " hot ranks"));
-  }
+  FGNN_RETURN_IF_ERROR(CheckRanks(nodes, ranks));
   if (store_->data() != nullptr) {
     return ExtractFromMemory(nodes, ranks, out, team);
   }
@@ -73,6 +77,21 @@ absl::StatusOr<uint64_t> FeatureCache::Extract(absl::Span<const GlobalId> nodes,
                              out + first * store_->num_columns());
       }));
   return num_hits.load();
+}
+
+absl::StatusOr<uint64_t> FeatureCache::Find(absl::Span<const GlobalId> nodes,
+                                            absl::Span<const uint32_t> ranks,
+                                            const std::byte** rows) const {
+  FGNN_RETURN_IF_ERROR(CheckNodes(nodes, store_->num_rows()));
+  if (capacity_ > 0 && !ranks.empty()) {
+    FGNN_RETURN_IF_ERROR(CheckRanks(nodes, ranks));
+    return FindRows(nodes, ranks, rows);
+  }
+  const uint64_t row_bytes = store_->row_bytes();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    rows[i] = store_->data() + nodes[i] * row_bytes;
+  }
+  return 0;
 }
 
 uint64_t FeatureCache::CopyHits(absl::Span<const uint32_t> ranks,

@@ -42,6 +42,14 @@ class FeatureCache {
                                    absl::Span<const uint32_t> ranks, float* out,
                                    ThreadTeam& team) const;
 
+  // Finds rows instead of copying them: rows [nodes.size()] point to where each
+  // of them lies, as the store has them, here or in the store; valid as long as
+  // both. The store lies in memory (FeatureStore::data()). Otherwise as
+  // Extract().
+  absl::StatusOr<uint64_t> Find(absl::Span<const GlobalId> nodes,
+                                absl::Span<const uint32_t> ranks,
+                                const std::byte** rows) const;
+
  private:
   // Of a store that lies in memory: one pass over cached and other rows.
   absl::StatusOr<uint64_t> ExtractFromMemory(absl::Span<const GlobalId> nodes,

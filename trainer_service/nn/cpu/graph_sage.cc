@@ -17,6 +17,25 @@ namespace {
 
 constexpr int64_t kSeedsPerTask = 128;
 constexpr int64_t kFloatsPerDropoutTask = 65536;
+// Copies lie close together, which pays where rows are read often; so many
+// bytes of each column are read for every source before it does (fgnn bench
+// extract --edges-per-row).
+constexpr uint64_t kMostBytesInPlace = 6;
+
+absl::Status CheckFeatures(const ModelOptions& options,
+                           const TrainingBatch& batch) {
+  const size_t nodes = batch.task->input_nodes.size();
+  const size_t floats = batch.features.size();
+  const size_t rows = batch.stored_rows.rows.size();
+  if (floats == nodes * options.input_columns && rows == 0) {
+    return absl::OkStatus();
+  }
+  if (floats == 0 && rows == nodes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("batch ", batch.task->seq, " has ", nodes,
+                   " input nodes of ", options.input_columns, " columns; got ",
+                   floats, " features and ", rows, " stored rows"));
+}
 
 absl::Status CheckBatch(const ModelOptions& options, uint64_t num_parameters,
                         absl::Span<const float> weights,
@@ -33,13 +52,7 @@ absl::Status CheckBatch(const ModelOptions& options, uint64_t num_parameters,
         absl::StrCat("batch ", task.seq, " has ", task.num_hops,
                      " hops; the model has ", options.layers, " layers"));
   }
-  if (batch.features.size() !=
-      task.input_nodes.size() * options.input_columns) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("batch ", task.seq, " has ", task.input_nodes.size(),
-                     " input nodes of ", options.input_columns,
-                     " columns; got ", batch.features.size(), " features"));
-  }
+  FGNN_RETURN_IF_ERROR(CheckFeatures(options, batch));
   if (task.num_seeds == 0 || batch.labels.size() != task.num_seeds) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch ", task.seq, " has ", task.num_seeds, " seeds and ",
@@ -78,6 +91,11 @@ class GraphSage : public Model {
                                        absl::Span<float> gradient) override {
     FGNN_RETURN_IF_ERROR(
         CheckBatch(options(), num_parameters(), weights, batch, gradient));
+    if (batch.features.empty() && !CanReadStoredRows(*batch.task)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "batch ", batch.task->seq,
+          " has stored rows, which this model does not take for it"));
+    }
     try {
       return ForwardAndBackward(weights, batch, gradient);
     } catch (const std::bad_alloc&) {
@@ -86,6 +104,12 @@ class GraphSage : public Model {
                        batch.task->input_nodes.size(),
                        " input nodes; lower sampling.batch_size or fanouts"));
     }
+  }
+
+  bool TakesStoredRows(const TaskView& task, FeatureType type) const override {
+    const BlockView& block = BlockOf(0, task);
+    return CanReadStoredRows(task) && block.indices.size() * BytesOf(type) <=
+                                          block.num_sources * kMostBytesInPlace;
   }
 
   bool SendsProducts(uint32_t layer) const override {
@@ -116,6 +140,11 @@ class GraphSage : public Model {
                                            layer, Purpose::kDropout));
   }
 
+  bool CanReadStoredRows(const TaskView& task) const {
+    return !(options().input_dropout > 0) &&
+           layers_[0]->TakesStoredRows(BlockOf(0, task));
+  }
+
   absl::Status DropFeatures(const TrainingBatch& batch) {
     const Dropout dropout = DropoutInto(0, batch);
     if (!dropout.active()) return absl::OkStatus();
@@ -140,21 +169,21 @@ class GraphSage : public Model {
       absl::Span<float> gradient) {
     const uint32_t num_layers = options().layers;
     FGNN_RETURN_IF_ERROR(DropFeatures(batch));
-    std::vector<float*> inputs = {batch.features.data()};
+    SageInput input;
+    input.dense = batch.features.empty() ? nullptr : batch.features.data();
+    input.stored = &batch.stored_rows;
+    float* dz = nullptr;
     for (uint32_t layer = 0; layer < num_layers; ++layer) {
-      FGNN_ASSIGN_OR_RETURN(float* output,
-                            layers_[layer]->Forward(
-                                weights, BlockOf(layer, *batch.task),
-                                inputs.back(), DropoutInto(layer + 1, batch)));
-      inputs.push_back(output);
+      FGNN_ASSIGN_OR_RETURN(
+          dz, layers_[layer]->Forward(weights, BlockOf(layer, *batch.task),
+                                      input, DropoutInto(layer + 1, batch)));
+      input.dense = dz;
     }
-    float* dz = inputs.back();
     FGNN_ASSIGN_OR_RETURN(const BatchResult result, Loss(batch, dz));
     for (uint32_t layer = num_layers; layer-- > 0;) {
-      FGNN_ASSIGN_OR_RETURN(dz,
-                            layers_[layer]->Backward(
-                                BlockOf(layer, *batch.task), inputs[layer], dz,
-                                DropoutInto(layer, batch).scale, gradient));
+      FGNN_ASSIGN_OR_RETURN(dz, layers_[layer]->Backward(
+                                    BlockOf(layer, *batch.task), dz,
+                                    DropoutInto(layer, batch).scale, gradient));
     }
     return result;
   }

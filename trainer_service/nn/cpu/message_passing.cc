@@ -2,28 +2,36 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
+#include "trainer_service/compute/gather_rows.h"
 #include "trainer_service/compute/target_clones.h"
+#include "trainer_service/compute/widen.h"
 
 namespace fgnn {
 namespace {
 
-constexpr int64_t kFloatsPerLine = 16;
 // Rows are named in random order: the one that is summed some turns later is
-// fetched now.
-constexpr uint32_t kPrefetchDistance = 4;
-
-inline void PrefetchRow(const float* row, int64_t columns) {
-  for (int64_t at = 0; at < columns; at += kFloatsPerLine) {
-    __builtin_prefetch(row + at);
-  }
+// fetched now. The further ahead, the shorter the rows, so that about as many
+// lines are under way; measured with rows of 200 to 2,400 bytes.
+uint32_t PrefetchDistance(uint64_t row_bytes) {
+  constexpr uint64_t kBytesUnderWay = 8192;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(
+      kBytesUnderWay / std::max<uint64_t>(row_bytes, 1), 4, 16));
 }
 
-}  // namespace
+const std::byte* Bytes(const void* row) {
+  return static_cast<const std::byte*>(row);
+}
 
-FGNN_TARGET_CLONES
-void MeanOfLists(const RowLists& lists, int64_t first, int64_t last,
-                 const float* x, int64_t columns, float* out) {
+// row_of(i) is row i, of numbers that Widen() takes.
+template <typename RowOf>
+inline __attribute__((always_inline)) void MeanOfRows(
+    const RowLists& lists, int64_t first, int64_t last, RowOf row_of,
+    int64_t columns, float* out) {
+  using Number = std::remove_pointer_t<decltype(row_of(0))>;
+  const uint64_t row_bytes = static_cast<uint64_t>(columns) * sizeof(Number);
+  const uint32_t distance = PrefetchDistance(row_bytes);
   const uint32_t end_of_all = lists.indptr[last];
   for (int64_t i = first; i < last; ++i) {
     float* __restrict to = out + (i - first) * columns;
@@ -34,15 +42,14 @@ void MeanOfLists(const RowLists& lists, int64_t first, int64_t last,
       continue;
     }
     for (uint32_t e = begin; e < end; ++e) {
-      if (e + kPrefetchDistance < end_of_all) {
-        PrefetchRow(x + lists.indices[e + kPrefetchDistance] * columns,
-                    columns);
+      if (e + distance < end_of_all) {
+        PrefetchRow(Bytes(row_of(lists.indices[e + distance])), row_bytes);
       }
-      const float* __restrict from = x + lists.indices[e] * columns;
+      const Number* __restrict from = row_of(lists.indices[e]);
       if (e == begin) {
-        std::copy_n(from, columns, to);
+        for (int64_t c = 0; c < columns; ++c) to[c] = Widen(from[c]);
       } else {
-        for (int64_t c = 0; c < columns; ++c) to[c] += from[c];
+        for (int64_t c = 0; c < columns; ++c) to[c] += Widen(from[c]);
       }
     }
     if (end - begin == 1) continue;
@@ -51,17 +58,69 @@ void MeanOfLists(const RowLists& lists, int64_t first, int64_t last,
   }
 }
 
+template <typename Number>
+inline __attribute__((always_inline)) void MeanOfStoredRows(
+    const RowLists& lists, int64_t first, int64_t last,
+    const std::byte* const* rows, int64_t columns, float* out) {
+  MeanOfRows(
+      lists, first, last,
+      [rows](uint32_t i) { return reinterpret_cast<const Number*>(rows[i]); },
+      columns, out);
+}
+
+FGNN_TARGET_CLONES
+void MeanOfFloat32(const RowLists& lists, int64_t first, int64_t last,
+                   const std::byte* const* rows, int64_t columns, float* out) {
+  MeanOfStoredRows<float>(lists, first, last, rows, columns, out);
+}
+
+FGNN_TARGET_CLONES
+void MeanOfFloat16(const RowLists& lists, int64_t first, int64_t last,
+                   const std::byte* const* rows, int64_t columns, float* out) {
+  MeanOfStoredRows<Float16>(lists, first, last, rows, columns, out);
+}
+
+FGNN_TARGET_CLONES
+void MeanOfBfloat16(const RowLists& lists, int64_t first, int64_t last,
+                    const std::byte* const* rows, int64_t columns, float* out) {
+  MeanOfStoredRows<Bfloat16>(lists, first, last, rows, columns, out);
+}
+
+}  // namespace
+
+FGNN_TARGET_CLONES
+void MeanOfLists(const RowLists& lists, int64_t first, int64_t last,
+                 const float* x, int64_t columns, float* out) {
+  MeanOfRows(
+      lists, first, last, [=](uint32_t i) { return x + i * columns; }, columns,
+      out);
+}
+
+void MeanOfLists(const RowLists& lists, int64_t first, int64_t last,
+                 const StoredRows& x, int64_t columns, float* out) {
+  switch (x.type) {
+    case FeatureType::kFloat32:
+      return MeanOfFloat32(lists, first, last, x.rows.data(), columns, out);
+    case FeatureType::kFloat16:
+      return MeanOfFloat16(lists, first, last, x.rows.data(), columns, out);
+    case FeatureType::kBfloat16:
+      return MeanOfBfloat16(lists, first, last, x.rows.data(), columns, out);
+  }
+}
+
 FGNN_TARGET_CLONES
 void AddScaledSumOfLists(const RowLists& lists, int64_t first, int64_t last,
                          const float* scale, const float* x, int64_t columns,
                          float* out) {
+  const uint64_t row_bytes = static_cast<uint64_t>(columns) * sizeof(float);
+  const uint32_t distance = PrefetchDistance(row_bytes);
   const uint32_t end_of_all = lists.indptr[last];
   for (int64_t i = first; i < last; ++i) {
     float* __restrict to = out + (i - first) * columns;
     for (uint32_t e = lists.indptr[i]; e < lists.indptr[i + 1]; ++e) {
-      if (e + kPrefetchDistance < end_of_all) {
-        PrefetchRow(x + lists.indices[e + kPrefetchDistance] * columns,
-                    columns);
+      if (e + distance < end_of_all) {
+        PrefetchRow(Bytes(x + lists.indices[e + distance] * columns),
+                    row_bytes);
       }
       const uint32_t row = lists.indices[e];
       const float* __restrict from = x + row * columns;

@@ -16,6 +16,11 @@ namespace fgnn {
 void MeanOfLists(const RowLists& lists, int64_t first, int64_t last,
                  const float* x, int64_t columns, float* out);
 
+// The same of rows as a store has them, widened on the way: the bits that the
+// means of copies have.
+void MeanOfLists(const RowLists& lists, int64_t first, int64_t last,
+                 const StoredRows& x, int64_t columns, float* out);
+
 // out [last - first, columns] += for each list the sum of scale[j] * x_j over
 // the rows j that it names.
 void AddScaledSumOfLists(const RowLists& lists, int64_t first, int64_t last,

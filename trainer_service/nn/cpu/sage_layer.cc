@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "shared/base/status.h"
+#include "trainer_service/compute/gather_rows.h"
 #include "trainer_service/compute/target_clones.h"
 
 namespace fgnn {
@@ -66,6 +67,15 @@ void SumOfPartials(const float* partials, int64_t count, int64_t stride,
   }
 }
 
+// Rows [first, first + rows) as f32.
+void CopyOwnRows(const StoredRows& x, int64_t columns, int64_t first,
+                 int64_t rows, float* out) {
+  const std::byte* const* const from = x.rows.data() + first;
+  GatherRows(
+      x.type, static_cast<uint64_t>(columns), static_cast<size_t>(rows),
+      [from](size_t i) { return from[i]; }, out);
+}
+
 RowLists ListsOf(const BlockView& block) {
   return {block.indptr.data(), block.indices.data()};
 }
@@ -100,7 +110,7 @@ void SageLayer::CopyWeights(absl::Span<const float> weights) {
   std::copy_n(weights.data() + options_.bias_offset, out, bias_);
 }
 
-void SageLayer::ForwardRows(const BlockView& block, const float* x,
+void SageLayer::ForwardRows(const BlockView& block, const SageInput& x,
                             int64_t first, int64_t last) {
   const int64_t in = options_.in;
   const int64_t out = options_.out;
@@ -111,16 +121,21 @@ void SageLayer::ForwardRows(const BlockView& block, const float* x,
     AddRow(bias_, out, rows, z);
   } else {
     float* means = messages_ + first * in;
-    MeanOfLists(ListsOf(block), first, last, x, in, means);
+    if (x.dense != nullptr) {
+      MeanOfLists(ListsOf(block), first, last, x.dense, in, means);
+    } else {
+      MeanOfLists(ListsOf(block), first, last, *x.stored, in, means);
+      CopyOwnRows(*x.stored, in, first, rows, own_rows_ + first * in);
+    }
     CopyRow(bias_, out, rows, z);
     Product({means, rows, in}, NeighborWeight().T(), Into::kAdd, z);
   }
-  Product({x + first * in, rows, in}, SelfWeight().T(), Into::kAdd, z);
+  Product({x_ + first * in, rows, in}, SelfWeight().T(), Into::kAdd, z);
 }
 
 absl::StatusOr<float*> SageLayer::Forward(absl::Span<const float> weights,
                                           const BlockView& block,
-                                          const float* x,
+                                          const SageInput& x,
                                           const Dropout& dropout) {
   const int64_t num_sources = block.num_sources;
   const int64_t num_destinations = block.num_destinations;
@@ -128,6 +143,12 @@ absl::StatusOr<float*> SageLayer::Forward(absl::Span<const float> weights,
   const int64_t out = options_.out;
   transforms_first_ = TransformsFirst(block);
   CopyWeights(weights);
+  x_ = x.dense;
+  if (x_ == nullptr) {
+    own_rows_ =
+        own_rows_buffer_.Floats(static_cast<size_t>(num_destinations * in));
+    x_ = own_rows_;
+  }
   output_ = output_buffer_.Floats(static_cast<size_t>(num_destinations * out));
   messages_ = messages_buffer_.Floats(static_cast<size_t>(
       transforms_first_ ? num_sources * out : num_destinations * in));
@@ -136,7 +157,7 @@ absl::StatusOr<float*> SageLayer::Forward(absl::Span<const float> weights,
         team_->Run(NumTasks(num_sources, kRowsPerTask), [&](int64_t task, int) {
           const int64_t first = task * kRowsPerTask;
           const int64_t rows = std::min(kRowsPerTask, num_sources - first);
-          Product({x + first * in, rows, in}, NeighborWeight().T(),
+          Product({x_ + first * in, rows, in}, NeighborWeight().T(),
                   Into::kOverwrite, messages_ + first * out);
         }));
   }
@@ -153,16 +174,15 @@ absl::StatusOr<float*> SageLayer::Forward(absl::Span<const float> weights,
 }
 
 absl::StatusOr<float*> SageLayer::Backward(const BlockView& block,
-                                           const float* x, const float* dz,
-                                           float input_scale,
+                                           const float* dz, float input_scale,
                                            absl::Span<float> gradient) {
   if (transforms_first_ || !options_.first) {
     transposed_.Build(block);
     FGNN_RETURN_IF_ERROR(GradientOfMessages(block, dz));
   }
-  FGNN_RETURN_IF_ERROR(GradientOfWeights(block, x, dz, gradient));
+  FGNN_RETURN_IF_ERROR(GradientOfWeights(block, dz, gradient));
   if (options_.first) return nullptr;
-  FGNN_RETURN_IF_ERROR(GradientOfInput(block, x, dz, input_scale));
+  FGNN_RETURN_IF_ERROR(GradientOfInput(block, dz, input_scale));
   return input_gradient_;
 }
 
@@ -191,7 +211,7 @@ absl::Status SageLayer::GradientOfMessages(const BlockView& block,
 }
 
 absl::Status SageLayer::GradientOfWeights(const BlockView& block,
-                                          const float* x, const float* dz,
+                                          const float* dz,
                                           absl::Span<float> gradient) {
   const int64_t in = options_.in;
   const int64_t out = options_.out;
@@ -200,7 +220,7 @@ absl::Status SageLayer::GradientOfWeights(const BlockView& block,
   const int64_t neighbor_rows =
       transforms_first_ ? block.num_sources : block.num_destinations;
   const float* left = transforms_first_ ? messages_gradient_ : dz;
-  const float* right = transforms_first_ ? x : messages_;
+  const float* right = transforms_first_ ? x_ : messages_;
   const int64_t self_chunk = RowsPerPartial(self_rows);
   const int64_t neighbor_chunk = RowsPerPartial(neighbor_rows);
   const int64_t num_self = NumTasks(self_rows, self_chunk);
@@ -217,7 +237,7 @@ absl::Status SageLayer::GradientOfWeights(const BlockView& block,
           const int64_t first = task * self_chunk;
           const int64_t rows = std::min(self_chunk, self_rows - first);
           const Factor dz_rows = {dz + first * out, rows, out};
-          Product(dz_rows.T(), {x + first * in, rows, in}, Into::kOverwrite,
+          Product(dz_rows.T(), {x_ + first * in, rows, in}, Into::kOverwrite,
                   partial);
           SumOfRows(dz_rows.data, rows, out, partial + bias_at);
           return;
@@ -246,8 +266,8 @@ absl::Status SageLayer::GradientOfWeights(const BlockView& block,
   });
 }
 
-absl::Status SageLayer::GradientOfInput(const BlockView& block, const float* x,
-                                        const float* dz, float input_scale) {
+absl::Status SageLayer::GradientOfInput(const BlockView& block, const float* dz,
+                                        float input_scale) {
   const int64_t in = options_.in;
   const int64_t out = options_.out;
   const int64_t num_sources = block.num_sources;
@@ -276,7 +296,7 @@ absl::Status SageLayer::GradientOfInput(const BlockView& block, const float* x,
                               transposed_.inverse_degrees(), messages_gradient_,
                               in, rows);
         }
-        GradientOfReluAndDropout(input_scale, x + first * in,
+        GradientOfReluAndDropout(input_scale, x_ + first * in,
                                  (last - first) * in, rows);
       });
 }

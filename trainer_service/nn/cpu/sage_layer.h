@@ -15,6 +15,7 @@
 #include "trainer_service/nn/cpu/dropout.h"
 #include "trainer_service/nn/cpu/message_passing.h"
 #include "trainer_service/nn/cpu/products.h"
+#include "trainer_service/nn/model.h"
 
 namespace fgnn {
 
@@ -38,24 +39,37 @@ enum class SageOrder : uint8_t {
   kCheapest,        // By an estimate from the block's sizes alone.
 };
 
+// The rows that a layer reads, [S, in]: dense, or where a store has them.
+struct SageInput {
+  const float* dense = nullptr;
+  const StoredRows* stored = nullptr;  // Where dense is null.
+};
+
 // Keeps what its backward pass needs. Not thread-safe; borrows the team.
 class SageLayer {
  public:
   SageLayer(const SageLayerOptions& options, SageOrder order, ThreadTeam* team)
       : options_(options), order_(order), team_(team) {}
 
-  // x [S, in]; returns z [D, out], after ReLU and `dropout` unless the layer
-  // is the last. It is the layer's own, valid until the next call. weights [P].
+  // Whether it can read its input where a store has it: the first layer, where
+  // it aggregates first.
+  bool TakesStoredRows(const BlockView& block) const {
+    return options_.first && !TransformsFirst(block);
+  }
+
+  // x is stored only where TakesStoredRows(); the bits are the same. Returns z
+  // [D, out], after ReLU and `dropout` unless the layer is the last. It is the
+  // layer's own, valid until the next call. weights [P].
   absl::StatusOr<float*> Forward(absl::Span<const float> weights,
-                                 const BlockView& block, const float* x,
+                                 const BlockView& block, const SageInput& x,
                                  const Dropout& dropout);
 
   // dz [D, out]: the gradient before ReLU and dropout. Writes those of the
   // layer's parameters to their places in `gradient` [P]; returns that of x
   // [S, in] before the ReLU and dropout (of `input_scale`) that made it; null
-  // for the first layer. Arguments otherwise as of the last Forward().
-  absl::StatusOr<float*> Backward(const BlockView& block, const float* x,
-                                  const float* dz, float input_scale,
+  // for the first layer. Block and a dense x are those of the last Forward().
+  absl::StatusOr<float*> Backward(const BlockView& block, const float* dz,
+                                  float input_scale,
                                   absl::Span<float> gradient);
 
   // Inference (see Model).
@@ -68,13 +82,13 @@ class SageLayer {
  private:
   bool TransformsFirst(const BlockView& block) const;
   void CopyWeights(absl::Span<const float> weights);
-  void ForwardRows(const BlockView& block, const float* x, int64_t first,
+  void ForwardRows(const BlockView& block, const SageInput& x, int64_t first,
                    int64_t last);
   absl::Status GradientOfMessages(const BlockView& block, const float* dz);
-  absl::Status GradientOfWeights(const BlockView& block, const float* x,
-                                 const float* dz, absl::Span<float> gradient);
-  absl::Status GradientOfInput(const BlockView& block, const float* x,
-                               const float* dz, float input_scale);
+  absl::Status GradientOfWeights(const BlockView& block, const float* dz,
+                                 absl::Span<float> gradient);
+  absl::Status GradientOfInput(const BlockView& block, const float* dz,
+                               float input_scale);
   Factor NeighborWeight() const {
     return {neighbor_weight_, options_.out, options_.in};
   }
@@ -87,6 +101,10 @@ class SageLayer {
   ThreadTeam* const team_;
 
   bool transforms_first_ = false;  // Of the last Forward().
+  // The dense input of the last Forward(); where that was stored, copies of the
+  // first D rows, which is all that the gradients need of it.
+  const float* x_ = nullptr;
+  float* own_rows_ = nullptr;  // [D, in]
   // Copies at 64-byte boundaries: products of equal numbers at other places
   // within a cache line may differ in the last bit.
   float* neighbor_weight_ = nullptr;
@@ -100,6 +118,7 @@ class SageLayer {
   float* input_gradient_ = nullptr;  // [S, in]
 
   AlignedBuffer weights_buffers_[3];
+  AlignedBuffer own_rows_buffer_;
   AlignedBuffer messages_buffer_;
   AlignedBuffer messages_gradient_buffer_;
   AlignedBuffer output_buffer_;

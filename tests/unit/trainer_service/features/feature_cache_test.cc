@@ -129,6 +129,42 @@ TEST_P(FeatureCacheTest, TakesTheHottestFromTheTableAndTheOthersFromTheStore) {
   }
 }
 
+TEST_P(FeatureCacheTest, FindsTheHottestInTheTableAndTheOthersInTheStore) {
+  if (!GetParam().in_memory) GTEST_SKIP() << "there is nothing to point to";
+  reference::TestDraws draws(2);
+  const uint64_t row_bytes = store_->row_bytes();
+  for (const uint64_t capacity : {uint64_t{0}, uint64_t{700}, kRows}) {
+    SCOPED_TRACE(capacity);
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const FeatureCache cache,
+        FeatureCache::Load(store_.get(),
+                           absl::MakeSpan(hottest_).subspan(0, capacity),
+                           team_));
+    std::vector<GlobalId> nodes(1300);
+    std::vector<uint32_t> ranks(nodes.size());
+    uint64_t cached = 0;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      nodes[i] = static_cast<GlobalId>(draws.Below(kRows));
+      ranks[i] = ranks_[nodes[i]];
+      cached += ranks[i] < capacity ? 1 : 0;
+    }
+    std::vector<const std::byte*> rows(nodes.size());
+    FGNN_ASSERT_OK_AND_ASSIGN(const uint64_t hits,
+                              cache.Find(nodes, ranks, rows.data()));
+    EXPECT_EQ(hits, cached);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const std::byte* const stored = store_->data() + nodes[i] * row_bytes;
+      ASSERT_EQ(rows[i] == stored, ranks[i] >= capacity) << "row " << i;
+      ASSERT_EQ(0, std::memcmp(rows[i], stored, row_bytes)) << "row " << i;
+    }
+    // Ranks of another order.
+    FGNN_ASSERT_OK_AND_ASSIGN(const uint64_t none,
+                              cache.Find(nodes, {}, rows.data()));
+    EXPECT_EQ(none, 0U);
+    EXPECT_EQ(rows.back(), store_->data() + nodes.back() * row_bytes);
+  }
+}
+
 TEST_P(FeatureCacheTest, RefusesAVertexThatHasNoRow) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const FeatureCache cache,
@@ -140,6 +176,11 @@ TEST_P(FeatureCacheTest, RefusesAVertexThatHasNoRow) {
   EXPECT_THAT(cache.Extract(nodes, ranks, rows.data(), team_),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(cache.Extract(nodes, {ranks.data(), 1}, rows.data(), team_),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  std::vector<const std::byte*> found(2);
+  EXPECT_THAT(cache.Find(nodes, ranks, found.data()),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(cache.Find({nodes.data(), 1}, ranks, found.data()),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(FeatureCache::Load(store_.get(), nodes, team_),
               StatusIs(absl::StatusCode::kInvalidArgument));

@@ -1,0 +1,202 @@
+// First layers that read rows where a store has them, beside copies of the same
+// rows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/unit/trainer_service/nn/random_batch.h"
+#include "tests/unit/trainer_service/nn/stored_features.h"
+#include "trainer_service/nn/cpu/graph_sage.h"
+#include "trainer_service/nn/cpu/message_passing.h"
+
+namespace fgnn {
+namespace {
+
+class StoredRowsTest : public testing::TestWithParam<FeatureType> {};
+
+INSTANTIATE_TEST_SUITE_P(AllTypes, StoredRowsTest,
+                         testing::Values(FeatureType::kFloat32,
+                                         FeatureType::kFloat16,
+                                         FeatureType::kBfloat16),
+                         [](const auto& test) {
+                           return std::string(NameOf(test.param));
+                         });
+
+bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() &&
+         std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+TEST_P(StoredRowsTest, MeansHaveTheBitsOfTheMeansOfCopies) {
+  constexpr size_t kRows = 200;
+  constexpr int64_t kLists = 90;
+  std::mt19937_64 random(4);
+  // Empty, of one, of many, and of one row again and again.
+  std::vector<uint32_t> indptr = {0};
+  std::vector<uint32_t> indices;
+  for (int64_t i = 0; i < kLists; ++i) {
+    for (uint64_t e = random() % 12; e > 0; --e) {
+      indices.push_back(i % 5 == 0 ? 7 : random() % kRows);
+    }
+    indptr.push_back(static_cast<uint32_t>(indices.size()));
+  }
+  const RowLists lists = {indptr.data(), indices.data()};
+  for (const int64_t columns : {1, 5, 37, 100, 1050}) {
+    SCOPED_TRACE(columns);
+    const StoredFeatures features(GetParam(), kRows,
+                                  static_cast<size_t>(columns), /*seed=*/8);
+    for (const auto& [first, last] : std::vector<std::pair<int64_t, int64_t>>{
+             {0, kLists}, {31, 64}, {9, 9}}) {
+      const auto size = static_cast<size_t>((last - first) * columns);
+      std::vector<float> expected(size + 1, -1);
+      std::vector<float> means(size + 1, -1);
+      MeanOfLists(lists, first, last, features.floats().data(), columns,
+                  expected.data());
+      MeanOfLists(lists, first, last, features.rows(), columns, means.data());
+      EXPECT_TRUE(SameBits(means, expected)) << first << " to " << last;
+    }
+  }
+}
+
+RandomBatchOptions SmallBatch() {
+  RandomBatchOptions options;
+  options.model.layers = 2;
+  options.model.hidden = 24;
+  options.model.input_columns = 19;
+  options.model.num_classes = 5;
+  options.model.dropout = 0.4;
+  // Several tasks and partial sums.
+  options.num_seeds = 300;
+  options.largest_degree = 9;
+  options.growth = 3;
+  return options;
+}
+
+struct Outcome {
+  BatchResult result;
+  std::vector<float> gradient;
+};
+
+Outcome GradientOf(Model& model, const TrainingBatch& batch) {
+  Outcome outcome;
+  const std::vector<float> weights = RandomWeights(model, 5);
+  // Stale numbers must not show through.
+  outcome.gradient.assign(model.num_parameters(), 1e30F);
+  const auto result =
+      model.Gradient(weights, batch, absl::MakeSpan(outcome.gradient));
+  EXPECT_THAT(result, IsOk());
+  if (result.ok()) outcome.result = *result;
+  return outcome;
+}
+
+TEST_P(StoredRowsTest, GradientsHaveTheBitsOfThoseOfCopies) {
+  for (const uint64_t columns : {1, 19, 64}) {
+    RandomBatchOptions options = SmallBatch();
+    options.model.input_columns = columns;
+    RandomBatch random(options);
+    const StoredFeatures features(GetParam(), random.task().input_nodes.size(),
+                                  columns, /*seed=*/3);
+    TrainingBatch copied = random.batch();
+    std::vector<float> copies = features.floats();
+    copied.features = absl::MakeSpan(copies);
+    TrainingBatch stored = random.batch();
+    stored.features = {};
+    stored.stored_rows = features.rows();
+    for (const int threads : {1, 3}) {
+      SCOPED_TRACE(absl::StrCat(columns, " columns, ", threads, " threads"));
+      ThreadTeam team(threads);
+      FGNN_ASSERT_OK_AND_ASSIGN(
+          const std::unique_ptr<Model> model,
+          MakeCpuModel(options.model, &team, SageOrder::kAggregateFirst));
+      const Outcome expected = GradientOf(*model, copied);
+      const Outcome outcome = GradientOf(*model, stored);
+      EXPECT_EQ(outcome.result.loss, expected.result.loss);
+      EXPECT_TRUE(SameBits(outcome.gradient, expected.gradient));
+      // And after a batch of the other kind.
+      EXPECT_TRUE(
+          SameBits(GradientOf(*model, copied).gradient, expected.gradient));
+    }
+  }
+}
+
+// Half as many bytes may be read twice as often.
+TEST_P(StoredRowsTest, AreTakenWhileEachIsReadAFewTimes) {
+  ThreadTeam team(1);
+  RandomBatchOptions options = SmallBatch();
+  options.largest_degree = 0;
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<Model> model,
+      MakeCpuModel(options.model, &team, SageOrder::kAggregateFirst));
+  RandomBatch random(options);
+  TaskView task = random.task();
+  BlockView& block = task.hops[1];
+  const size_t limit = block.num_sources * 6 / BytesOf(GetParam());
+  const std::vector<uint32_t> indices(limit + 1);
+  block.indices = absl::MakeConstSpan(indices).subspan(0, limit);
+  EXPECT_TRUE(model->TakesStoredRows(task, GetParam()));
+  block.indices = indices;
+  EXPECT_FALSE(model->TakesStoredRows(task, GetParam()));
+}
+
+TEST(StoredRowsRefusalTest, ModelsThatNeedCopiesSaySo) {
+  ThreadTeam team(1);
+  const auto refused = [&](const RandomBatchOptions& options, SageOrder order) {
+    auto model = MakeCpuModel(options.model, &team, order);
+    EXPECT_THAT(model, IsOk());
+    RandomBatch random(options);
+    EXPECT_FALSE(
+        (*model)->TakesStoredRows(random.task(), FeatureType::kFloat32));
+    const StoredFeatures features(FeatureType::kFloat32,
+                                  random.task().input_nodes.size(),
+                                  options.model.input_columns, /*seed=*/3);
+    TrainingBatch batch = random.batch();
+    batch.features = {};
+    batch.stored_rows = features.rows();
+    const std::vector<float> weights = RandomWeights(**model, 5);
+    std::vector<float> gradient(weights.size());
+    EXPECT_THAT((*model)->Gradient(weights, batch, absl::MakeSpan(gradient)),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         testing::HasSubstr("stored rows")));
+  };
+  RandomBatchOptions options = SmallBatch();
+  refused(options, SageOrder::kTransformFirst);
+  options.model.input_dropout = 0.2;
+  refused(options, SageOrder::kAggregateFirst);
+}
+
+TEST(StoredRowsRefusalTest, EveryInputNodeHasOneRow) {
+  const RandomBatchOptions options = SmallBatch();
+  RandomBatch random(options);
+  ThreadTeam team(1);
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<Model> model,
+      MakeCpuModel(options.model, &team, SageOrder::kAggregateFirst));
+  const std::vector<float> weights = RandomWeights(*model, 5);
+  std::vector<float> gradient(weights.size());
+  const StoredFeatures features(FeatureType::kFloat32,
+                                random.task().input_nodes.size(),
+                                options.model.input_columns, /*seed=*/3);
+  const auto refused = [&](const TrainingBatch& batch) {
+    EXPECT_THAT(model->Gradient(weights, batch, absl::MakeSpan(gradient)),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         testing::HasSubstr("input nodes")));
+  };
+  TrainingBatch batch = random.batch();
+  batch.stored_rows = features.rows();
+  refused(batch);  // It has copies too.
+  batch.features = {};
+  batch.stored_rows.rows.remove_suffix(1);
+  refused(batch);
+  batch.stored_rows.rows = {};
+  refused(batch);
+}
+
+}  // namespace
+}  // namespace fgnn
