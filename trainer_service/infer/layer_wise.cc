@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <new>
 #include <variant>
 #include <vector>
@@ -102,6 +103,7 @@ class LayerWise {
       sources[layer] = SourcesOf(*input_.graph, above);
     }
     for (uint32_t layer = 0; layer < num_layers; ++layer) {
+      layer_ = model_.Inference(layer, input_.weights);
       FGNN_RETURN_IF_ERROR(PrepareMessages(layer, sources[layer]));
       const bool last = layer + 1 == num_layers;
       FGNN_RETURN_IF_ERROR(UpdateAll(
@@ -198,8 +200,7 @@ class LayerWise {
           FGNN_RETURN_IF_ERROR(CopyInputs(layer, nodes, rows));
           if (model_.SendsProducts(layer)) {
             float* made = scratch.outputs.Floats(nodes.size() * width);
-            model_.Messages(layer, input_.weights, rows,
-                            static_cast<int64_t>(nodes.size()), made);
+            layer_->Messages(rows, static_cast<int64_t>(nodes.size()), made);
             rows = made;
           }
           for (size_t i = 0; i < nodes.size(); ++i) {
@@ -233,7 +234,7 @@ class LayerWise {
     float* inputs = scratch.inputs.Floats(nodes.size() * in);
     FGNN_RETURN_IF_ERROR(CopyInputs(layer, nodes, inputs));
     float* outputs = scratch.outputs.Floats(nodes.size() * out);
-    model_.Update(layer, input_.weights, inputs, aggregates, rows, outputs);
+    layer_->Update(inputs, aggregates, rows, outputs);
     if (layer + 1 == model_.options().layers) {
       consume_(first, rows, outputs);
       return absl::OkStatus();
@@ -265,6 +266,7 @@ class LayerWise {
   const Model& model_;
   const uint64_t num_nodes_;
   const LogitsConsumer consume_;
+  std::unique_ptr<const LayerInference> layer_;  // The one under way.
   std::vector<Scratch> scratch_;
   AlignedBuffer messages_buffer_;
   AlignedBuffer hidden_buffer_;

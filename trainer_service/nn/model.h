@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,22 @@ struct BatchResult {
   uint32_t num_correct = 0;
 };
 
+// A layer with its weights, ready for many rows: see Model::Inference(). May be
+// called from several threads at once.
+class LayerInference {
+ public:
+  virtual ~LayerInference() = default;
+
+  // inputs [rows, input_width] -> messages [rows, output_width]. Only where the
+  // layer SendsProducts().
+  virtual void Messages(const float* inputs, int64_t rows,
+                        float* messages) const = 0;
+  // Of `rows` vertices: their own inputs, the aggregates of their neighbours'
+  // messages -> outputs [rows, output_width].
+  virtual void Update(const float* inputs, const float* aggregates,
+                      int64_t rows, float* outputs) const = 0;
+};
+
 // Thread-compatible: one call at a time, for it reuses its buffers.
 class Model {
  public:
@@ -118,20 +135,14 @@ class Model {
   // Whether layer `layer` aggregates products of its inputs (the narrower
   // ones), [rows, output_width]. Else messages are the inputs themselves.
   virtual bool SendsProducts(uint32_t layer) const = 0;
-  // inputs [rows, input_width] -> messages [rows, output_width].
-  virtual void Messages(uint32_t layer, absl::Span<const float> weights,
-                        const float* inputs, int64_t rows,
-                        float* messages) const = 0;
   // out [last - first, columns]: of each list in [first, last), the messages
   // that it names.
   virtual void Aggregate(const RowLists& lists, int64_t first, int64_t last,
                          const float* messages, int64_t columns,
                          float* out) const = 0;
-  // Of `rows` vertices: their own inputs, the aggregates of their neighbours'
-  // messages -> outputs [rows, output_width].
-  virtual void Update(uint32_t layer, absl::Span<const float> weights,
-                      const float* inputs, const float* aggregates,
-                      int64_t rows, float* outputs) const = 0;
+  // Messages and Update of a layer. Borrows the weights. std::bad_alloc.
+  virtual std::unique_ptr<const LayerInference> Inference(
+      uint32_t layer, absl::Span<const float> weights) const = 0;
 
  private:
   const ModelOptions options_;

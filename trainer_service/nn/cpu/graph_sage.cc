@@ -115,20 +115,14 @@ class GraphSage : public Model {
   bool SendsProducts(uint32_t layer) const override {
     return layers_[layer]->SendsProducts();
   }
-  void Messages(uint32_t layer, absl::Span<const float> weights,
-                const float* inputs, int64_t rows,
-                float* messages) const override {
-    layers_[layer]->Messages(weights, inputs, rows, messages);
-  }
   void Aggregate(const RowLists& lists, int64_t first, int64_t last,
                  const float* messages, int64_t columns,
                  float* out) const override {
     MeanOfLists(lists, first, last, messages, columns, out);
   }
-  void Update(uint32_t layer, absl::Span<const float> weights,
-              const float* inputs, const float* aggregates, int64_t rows,
-              float* outputs) const override {
-    layers_[layer]->Update(weights, inputs, aggregates, rows, outputs);
+  std::unique_ptr<const LayerInference> Inference(
+      uint32_t layer, absl::Span<const float> weights) const override {
+    return layers_[layer]->Inference(weights);
   }
 
  private:

@@ -1,42 +1,58 @@
 #include "trainer_service/nn/cpu/products.h"
 
-#include <ATen/Parallel.h>
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/addmm.h>
-#include <ATen/ops/from_blob.h>
-#include <ATen/ops/mm.h>
-#include <torch/version.h>
+#include <algorithm>
+#include <cstddef>
+
+#include "trainer_service/nn/cpu/product_kernels.h"
 
 namespace fgnn {
 namespace {
 
-at::Tensor View(const Factor& factor) {
-  // ATen has no view of const memory; it is only read.
-  at::Tensor tensor = at::from_blob(const_cast<float*>(factor.data),
-                                    {factor.rows, factor.columns}, at::kFloat);
-  return factor.transposed ? tensor.t() : tensor;
-}
+// Rows of the packed factor stay in the second-level cache while all tiles of
+// the result pass by.
+constexpr int64_t kRowsPerBlock = 256;
 
 }  // namespace
 
-void Product(const Factor& a, const Factor& b, Into into, float* out) {
-  // Threads are the team's business. The library's own would spin, and its
-  // sums would depend on their number.
-  thread_local const bool single_threaded = (at::set_num_threads(1), true);
-  static_cast<void>(single_threaded);
-  const at::NoGradGuard no_grad;
-  const int64_t rows = a.transposed ? a.columns : a.rows;
-  const int64_t columns = b.transposed ? b.rows : b.columns;
-  at::Tensor result = at::from_blob(out, {rows, columns}, at::kFloat);
-  if (into == Into::kOverwrite) {
-    at::mm_out(result, View(a), View(b));
-  } else {
-    at::addmm_out(result, result, View(a), View(b));
+std::vector<const ProductKernels*> SupportedProductKernels() {
+  std::vector<const ProductKernels*> supported;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) supported.push_back(&kProductsAvx512);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    supported.push_back(&kProductsAvx2);
   }
+#endif
+  supported.push_back(&kProductsLibtorch);
+  return supported;
 }
 
-std::string ProductsLibrary() {
-  return std::string("libtorch ") + TORCH_VERSION;
+PackedFactor::PackedFactor()
+    : PackedFactor(*SupportedProductKernels().front()) {}
+
+void PackedFactor::Pack(const Factor& b) {
+  const int64_t rows = b.transposed ? b.columns : b.rows;
+  columns_ = b.transposed ? b.rows : b.columns;
+  packed_ = buffer_.Floats(
+      static_cast<size_t>(kernels_->packed_floats(rows, columns_)));
+  kernels_->pack(b, packed_);
+}
+
+void PackedFactor::Multiply(const Factor& a, Into into, float* out) const {
+  kernels_->multiply(a, packed_, columns_, into, out);
+}
+
+void ProductOverRows(const Factor& a, const Factor& b, PackedFactor* block,
+                     float* out) {
+  Into into = Into::kOverwrite;
+  int64_t first = 0;
+  do {
+    const int64_t rows = std::min(kRowsPerBlock, a.rows - first);
+    block->Pack({b.data + first * b.columns, rows, b.columns});
+    block->Multiply(Factor{a.data + first * a.columns, rows, a.columns}.T(),
+                    into, out);
+    into = Into::kAdd;
+    first += rows;
+  } while (first < a.rows);
 }
 
 }  // namespace fgnn

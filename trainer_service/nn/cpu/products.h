@@ -1,11 +1,16 @@
-// Products of f32 matrices. The one place that knows which library makes them.
+// Products of f32 matrices, on the calling thread. Equal arguments at equal
+// alignments give equal bits on one machine.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_PRODUCTS_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_PRODUCTS_H_
 
 #include <cstdint>
 #include <string>
 
+#include "trainer_service/compute/aligned_buffer.h"
+
 namespace fgnn {
+
+struct ProductKernels;  // product_kernels.h
 
 // A row-major matrix without gaps, or its transpose. Borrowed.
 struct Factor {
@@ -19,12 +24,35 @@ struct Factor {
 
 enum class Into : uint8_t { kOverwrite, kAdd };
 
-// out [a's rows, b's columns] = or += a * b, on the calling thread; equal
-// arguments at equal alignments give equal bits. `out` overlaps neither.
-// May throw what the library throws (std::exception).
-void Product(const Factor& a, const Factor& b, Into into, float* out);
+// The right factor of products, laid out for the kernels: weights, which are
+// packed once and multiply many rows.
+class PackedFactor {
+ public:
+  PackedFactor();
+  explicit PackedFactor(const ProductKernels& kernels) : kernels_(&kernels) {}
 
-// The library and the version that this was built against: "libtorch 2.11.0".
+  // Copies b. std::bad_alloc.
+  void Pack(const Factor& b);
+
+  // out [a's rows, columns()] = or += a * b. `out` does not overlap a.
+  void Multiply(const Factor& a, Into into, float* out) const;
+
+  int64_t columns() const { return columns_; }
+
+ private:
+  const ProductKernels* kernels_;
+  int64_t columns_ = 0;
+  float* packed_ = nullptr;
+  AlignedBuffer buffer_;
+};
+
+// out [a's columns, b's columns] = a^T b, of a and b [rows, ...] as stored: the
+// sum over their rows. What it packs on the way stays in `block`.
+void ProductOverRows(const Factor& a, const Factor& b, PackedFactor* block,
+                     float* out);
+
+// The library that processors without AVX2 multiply by, and its version:
+// "libtorch 2.11.0".
 std::string ProductsLibrary();
 
 }  // namespace fgnn

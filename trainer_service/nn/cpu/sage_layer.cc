@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 
 #include "shared/base/status.h"
 #include "trainer_service/compute/gather_rows.h"
@@ -98,16 +99,16 @@ bool SageLayer::TransformsFirst(const BlockView& block) const {
   return transform < aggregate;
 }
 
-void SageLayer::CopyWeights(absl::Span<const float> weights) {
-  const size_t size = static_cast<size_t>(options_.in * options_.out);
-  const size_t out = static_cast<size_t>(options_.out);
-  neighbor_weight_ = weights_buffers_[0].Floats(size);
-  self_weight_ = weights_buffers_[1].Floats(size);
-  bias_ = weights_buffers_[2].Floats(out);
-  std::copy_n(weights.data() + options_.neighbor_offset, size,
-              neighbor_weight_);
-  std::copy_n(weights.data() + options_.self_offset, size, self_weight_);
-  std::copy_n(weights.data() + options_.bias_offset, out, bias_);
+void SageLayer::PackWeights(absl::Span<const float> weights) {
+  const Factor neighbor = NeighborWeight(weights);
+  const Factor self = SelfWeight(weights);
+  neighbor_forward_.Pack(neighbor.T());
+  self_forward_.Pack(self.T());
+  bias_ =
+      weights.subspan(options_.bias_offset, static_cast<size_t>(options_.out));
+  if (options_.first) return;  // Nobody needs its input's gradient.
+  neighbor_backward_.Pack(neighbor);
+  self_backward_.Pack(self);
 }
 
 void SageLayer::ForwardRows(const BlockView& block, const SageInput& x,
@@ -118,7 +119,7 @@ void SageLayer::ForwardRows(const BlockView& block, const SageInput& x,
   float* z = output_ + first * out;
   if (transforms_first_) {
     MeanOfLists(ListsOf(block), first, last, messages_, out, z);
-    AddRow(bias_, out, rows, z);
+    AddRow(bias_.data(), out, rows, z);
   } else {
     float* means = messages_ + first * in;
     if (x.dense != nullptr) {
@@ -127,10 +128,10 @@ void SageLayer::ForwardRows(const BlockView& block, const SageInput& x,
       MeanOfLists(ListsOf(block), first, last, *x.stored, in, means);
       CopyOwnRows(*x.stored, in, first, rows, own_rows_ + first * in);
     }
-    CopyRow(bias_, out, rows, z);
-    Product({means, rows, in}, NeighborWeight().T(), Into::kAdd, z);
+    CopyRow(bias_.data(), out, rows, z);
+    neighbor_forward_.Multiply({means, rows, in}, Into::kAdd, z);
   }
-  Product({x_ + first * in, rows, in}, SelfWeight().T(), Into::kAdd, z);
+  self_forward_.Multiply({x_ + first * in, rows, in}, Into::kAdd, z);
 }
 
 absl::StatusOr<float*> SageLayer::Forward(absl::Span<const float> weights,
@@ -142,7 +143,7 @@ absl::StatusOr<float*> SageLayer::Forward(absl::Span<const float> weights,
   const int64_t in = options_.in;
   const int64_t out = options_.out;
   transforms_first_ = TransformsFirst(block);
-  CopyWeights(weights);
+  PackWeights(weights);
   x_ = x.dense;
   if (x_ == nullptr) {
     own_rows_ =
@@ -157,8 +158,8 @@ absl::StatusOr<float*> SageLayer::Forward(absl::Span<const float> weights,
         team_->Run(NumTasks(num_sources, kRowsPerTask), [&](int64_t task, int) {
           const int64_t first = task * kRowsPerTask;
           const int64_t rows = std::min(kRowsPerTask, num_sources - first);
-          Product({x_ + first * in, rows, in}, NeighborWeight().T(),
-                  Into::kOverwrite, messages_ + first * out);
+          neighbor_forward_.Multiply({x_ + first * in, rows, in},
+                                     Into::kOverwrite, messages_ + first * out);
         }));
   }
   FGNN_RETURN_IF_ERROR(team_->Run(
@@ -204,8 +205,9 @@ absl::Status SageLayer::GradientOfMessages(const BlockView& block,
       AddScaledSumOfLists(transposed_.lists(), first, last,
                           transposed_.inverse_degrees(), dz, columns, rows);
     } else {
-      Product({dz + first * options_.out, last - first, options_.out},
-              NeighborWeight(), Into::kOverwrite, rows);
+      neighbor_backward_.Multiply(
+          {dz + first * options_.out, last - first, options_.out},
+          Into::kOverwrite, rows);
     }
   });
 }
@@ -230,23 +232,23 @@ absl::Status SageLayer::GradientOfWeights(const BlockView& block,
   float* partials = partials_buffer_.Floats(
       static_cast<size_t>(stride * (num_self + num_neighbor)));
 
-  FGNN_RETURN_IF_ERROR(
-      team_->Run(num_self + num_neighbor, [&](int64_t task, int) {
-        float* partial = partials + task * stride;
-        if (task < num_self) {
-          const int64_t first = task * self_chunk;
-          const int64_t rows = std::min(self_chunk, self_rows - first);
-          const Factor dz_rows = {dz + first * out, rows, out};
-          Product(dz_rows.T(), {x_ + first * in, rows, in}, Into::kOverwrite,
-                  partial);
-          SumOfRows(dz_rows.data, rows, out, partial + bias_at);
-          return;
-        }
-        const int64_t first = (task - num_self) * neighbor_chunk;
-        const int64_t rows = std::min(neighbor_chunk, neighbor_rows - first);
-        Product(Factor{left + first * out, rows, out}.T(),
-                {right + first * in, rows, in}, Into::kOverwrite, partial);
-      }));
+  FGNN_RETURN_IF_ERROR(team_->Run(num_self + num_neighbor, [&](int64_t task,
+                                                               int worker) {
+    PackedFactor* const packed = &blocks_[static_cast<size_t>(worker)];
+    float* partial = partials + task * stride;
+    if (task < num_self) {
+      const int64_t first = task * self_chunk;
+      const int64_t rows = std::min(self_chunk, self_rows - first);
+      const Factor dz_rows = {dz + first * out, rows, out};
+      ProductOverRows(dz_rows, {x_ + first * in, rows, in}, packed, partial);
+      SumOfRows(dz_rows.data, rows, out, partial + bias_at);
+      return;
+    }
+    const int64_t first = (task - num_self) * neighbor_chunk;
+    const int64_t rows = std::min(neighbor_chunk, neighbor_rows - first);
+    ProductOverRows({left + first * out, rows, out},
+                    {right + first * in, rows, in}, packed, partial);
+  }));
 
   SumOfPartials(
       partials + bias_at, num_self, stride,
@@ -274,58 +276,75 @@ absl::Status SageLayer::GradientOfInput(const BlockView& block, const float* dz,
   const int64_t num_destinations = block.num_destinations;
   input_gradient_ =
       input_gradient_buffer_.Floats(static_cast<size_t>(num_sources * in));
-  return team_->Run(
-      NumTasks(num_sources, kRowsPerTask), [&](int64_t task, int) {
-        const int64_t first = task * kRowsPerTask;
-        const int64_t last = std::min(first + kRowsPerTask, num_sources);
-        // Of these rows, those that are destinations too.
-        const int64_t own =
-            std::clamp<int64_t>(num_destinations - first, 0, last - first);
-        float* rows = input_gradient_ + first * in;
-        if (transforms_first_) {
-          Product({messages_gradient_ + first * out, last - first, out},
-                  NeighborWeight(), Into::kOverwrite, rows);
-        } else {
-          std::fill_n(rows, (last - first) * in, 0.0F);
-        }
-        if (own > 0) {
-          Product({dz + first * out, own, out}, SelfWeight(), Into::kAdd, rows);
-        }
-        if (!transforms_first_) {
-          AddScaledSumOfLists(transposed_.lists(), first, last,
-                              transposed_.inverse_degrees(), messages_gradient_,
-                              in, rows);
-        }
-        GradientOfReluAndDropout(input_scale, x_ + first * in,
-                                 (last - first) * in, rows);
-      });
+  return team_->Run(NumTasks(num_sources, kRowsPerTask), [&](int64_t task,
+                                                             int) {
+    const int64_t first = task * kRowsPerTask;
+    const int64_t last = std::min(first + kRowsPerTask, num_sources);
+    // Of these rows, those that are destinations too.
+    const int64_t own =
+        std::clamp<int64_t>(num_destinations - first, 0, last - first);
+    float* rows = input_gradient_ + first * in;
+    if (transforms_first_) {
+      neighbor_backward_.Multiply(
+          {messages_gradient_ + first * out, last - first, out},
+          Into::kOverwrite, rows);
+    } else {
+      std::fill_n(rows, (last - first) * in, 0.0F);
+    }
+    if (own > 0) {
+      self_backward_.Multiply({dz + first * out, own, out}, Into::kAdd, rows);
+    }
+    if (!transforms_first_) {
+      AddScaledSumOfLists(transposed_.lists(), first, last,
+                          transposed_.inverse_degrees(), messages_gradient_, in,
+                          rows);
+    }
+    GradientOfReluAndDropout(input_scale, x_ + first * in, (last - first) * in,
+                             rows);
+  });
 }
 
-void SageLayer::Messages(absl::Span<const float> weights, const float* x,
-                         int64_t rows, float* messages) const {
-  const Factor weight = {weights.data() + options_.neighbor_offset,
-                         options_.out, options_.in};
-  Product({x, rows, options_.in}, weight.T(), Into::kOverwrite, messages);
-}
-
-void SageLayer::Update(absl::Span<const float> weights, const float* x,
-                       const float* means, int64_t rows, float* z) const {
-  const int64_t in = options_.in;
-  const int64_t out = options_.out;
-  const float* bias = weights.data() + options_.bias_offset;
-  if (SendsProducts()) {
-    std::copy_n(means, rows * out, z);
-    AddRow(bias, out, rows, z);
-  } else {
-    CopyRow(bias, out, rows, z);
-    Product({means, rows, in},
-            Factor{weights.data() + options_.neighbor_offset, out, in}.T(),
-            Into::kAdd, z);
+// What a layer does in inference, with its weights packed.
+class SageInference final : public LayerInference {
+ public:
+  SageInference(const SageLayerOptions& options, bool sends_products,
+                const Factor& neighbor, const Factor& self, const float* bias)
+      : options_(options), sends_products_(sends_products), bias_(bias) {
+    neighbor_.Pack(neighbor.T());
+    self_.Pack(self.T());
   }
-  Product({x, rows, in},
-          Factor{weights.data() + options_.self_offset, out, in}.T(),
-          Into::kAdd, z);
-  if (!options_.last) ApplyReluAndDropout(Dropout(), 0, rows * out, z);
+
+  void Messages(const float* x, int64_t rows, float* messages) const override {
+    neighbor_.Multiply({x, rows, options_.in}, Into::kOverwrite, messages);
+  }
+
+  void Update(const float* x, const float* means, int64_t rows,
+              float* z) const override {
+    const int64_t out = options_.out;
+    if (sends_products_) {
+      std::copy_n(means, rows * out, z);
+      AddRow(bias_, out, rows, z);
+    } else {
+      CopyRow(bias_, out, rows, z);
+      neighbor_.Multiply({means, rows, options_.in}, Into::kAdd, z);
+    }
+    self_.Multiply({x, rows, options_.in}, Into::kAdd, z);
+    if (!options_.last) ApplyReluAndDropout(Dropout(), 0, rows * out, z);
+  }
+
+ private:
+  const SageLayerOptions options_;
+  const bool sends_products_;
+  const float* const bias_;
+  PackedFactor neighbor_;
+  PackedFactor self_;
+};
+
+std::unique_ptr<const LayerInference> SageLayer::Inference(
+    absl::Span<const float> weights) const {
+  return std::make_unique<SageInference>(
+      options_, SendsProducts(), NeighborWeight(weights), SelfWeight(weights),
+      weights.data() + options_.bias_offset);
 }
 
 }  // namespace fgnn

@@ -4,7 +4,10 @@
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_SAGE_LAYER_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_SAGE_LAYER_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -49,7 +52,10 @@ struct SageInput {
 class SageLayer {
  public:
   SageLayer(const SageLayerOptions& options, SageOrder order, ThreadTeam* team)
-      : options_(options), order_(order), team_(team) {}
+      : options_(options),
+        order_(order),
+        team_(team),
+        blocks_(static_cast<size_t>(team->size())) {}
 
   // Whether it can read its input where a store has it: the first layer, where
   // it aggregates first.
@@ -74,14 +80,12 @@ class SageLayer {
 
   // Inference (see Model).
   bool SendsProducts() const { return options_.out <= options_.in; }
-  void Messages(absl::Span<const float> weights, const float* x, int64_t rows,
-                float* messages) const;
-  void Update(absl::Span<const float> weights, const float* x,
-              const float* means, int64_t rows, float* z) const;
+  std::unique_ptr<const LayerInference> Inference(
+      absl::Span<const float> weights) const;
 
  private:
   bool TransformsFirst(const BlockView& block) const;
-  void CopyWeights(absl::Span<const float> weights);
+  void PackWeights(absl::Span<const float> weights);
   void ForwardRows(const BlockView& block, const SageInput& x, int64_t first,
                    int64_t last);
   absl::Status GradientOfMessages(const BlockView& block, const float* dz);
@@ -89,11 +93,12 @@ class SageLayer {
                                  absl::Span<float> gradient);
   absl::Status GradientOfInput(const BlockView& block, const float* dz,
                                float input_scale);
-  Factor NeighborWeight() const {
-    return {neighbor_weight_, options_.out, options_.in};
+  Factor NeighborWeight(absl::Span<const float> weights) const {
+    return {weights.data() + options_.neighbor_offset, options_.out,
+            options_.in};
   }
-  Factor SelfWeight() const {
-    return {self_weight_, options_.out, options_.in};
+  Factor SelfWeight(absl::Span<const float> weights) const {
+    return {weights.data() + options_.self_offset, options_.out, options_.in};
   }
 
   const SageLayerOptions options_;
@@ -105,11 +110,13 @@ class SageLayer {
   // first D rows, which is all that the gradients need of it.
   const float* x_ = nullptr;
   float* own_rows_ = nullptr;  // [D, in]
-  // Copies at 64-byte boundaries: products of equal numbers at other places
-  // within a cache line may differ in the last bit.
-  float* neighbor_weight_ = nullptr;
-  float* self_weight_ = nullptr;
-  float* bias_ = nullptr;
+  // Of the last Forward().
+  PackedFactor neighbor_forward_;
+  PackedFactor self_forward_;
+  PackedFactor neighbor_backward_;
+  PackedFactor self_backward_;
+  absl::Span<const float> bias_;
+  std::vector<PackedFactor> blocks_;  // Of each worker: ProductOverRows().
   // Aggregate first: means of x [D, in], and the gradient of them.
   // Transform first: products of x [S, out], and the gradient of them.
   float* messages_ = nullptr;
@@ -117,7 +124,6 @@ class SageLayer {
   float* output_ = nullptr;          // [D, out]
   float* input_gradient_ = nullptr;  // [S, in]
 
-  AlignedBuffer weights_buffers_[3];
   AlignedBuffer own_rows_buffer_;
   AlignedBuffer messages_buffer_;
   AlignedBuffer messages_gradient_buffer_;

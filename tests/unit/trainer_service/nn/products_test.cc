@@ -1,0 +1,153 @@
+#include "trainer_service/nn/cpu/products.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <tuple>
+#include <vector>
+
+#include "trainer_service/nn/cpu/product_kernels.h"
+
+namespace fgnn {
+namespace {
+
+std::vector<float> RandomFloats(int64_t count, uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = uniform(generator);
+  return values;
+}
+
+double At(const Factor& factor, int64_t row, int64_t column) {
+  return static_cast<double>(factor.transposed
+                                 ? factor.data[column * factor.columns + row]
+                                 : factor.data[row * factor.columns + column]);
+}
+
+// Of the kernels with fused multiply-adds, in their order.
+std::vector<float> Expected(const Factor& a, const Factor& b,
+                            const std::vector<float>& before) {
+  const int64_t rows = a.transposed ? a.columns : a.rows;
+  const int64_t inner = a.transposed ? a.rows : a.columns;
+  const int64_t columns = b.transposed ? b.rows : b.columns;
+  std::vector<float> out = before;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      float& sum = out[static_cast<size_t>(i * columns + j)];
+      for (int64_t k = 0; k < inner; ++k) {
+        sum = std::fma(static_cast<float>(At(a, i, k)),
+                       static_cast<float>(At(b, k, j)), sum);
+      }
+    }
+  }
+  return out;
+}
+
+bool IsFused(const ProductKernels& kernels) {
+  return std::strcmp(kernels.name, "libtorch") != 0;
+}
+
+void ExpectProduct(const ProductKernels& kernels,
+                   const std::vector<float>& found,
+                   const std::vector<float>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (IsFused(kernels)) {
+      ASSERT_EQ(found[i], expected[i]) << kernels.name << " " << i;
+    } else {
+      ASSERT_NEAR(found[i], expected[i], 1e-4) << kernels.name << " " << i;
+    }
+  }
+}
+
+// Sizes around every boundary of tiles and panels of all kernels.
+TEST(ProductsTest, MultipliesMatricesOfAnySize) {
+  constexpr int64_t kGuard = 64;
+  for (const ProductKernels* const each : SupportedProductKernels()) {
+    const ProductKernels& kernels = *each;
+    PackedFactor packed(kernels);
+    for (const int64_t rows : {1, 3, 8, 15, 16, 33}) {
+      for (const int64_t inner : {0, 1, 7, 100}) {
+        for (const int64_t columns : {1, 15, 16, 24, 33, 47, 48, 64, 65, 100}) {
+          for (int transposed = 0; transposed < 4; ++transposed) {
+            const auto a_values = RandomFloats(rows * inner, 1);
+            const auto b_values = RandomFloats(inner * columns, 2);
+            const Factor a = transposed % 2 == 0
+                                 ? Factor{a_values.data(), rows, inner}
+                                 : Factor{a_values.data(), inner, rows}.T();
+            const Factor b = transposed / 2 == 0
+                                 ? Factor{b_values.data(), inner, columns}
+                                 : Factor{b_values.data(), columns, inner}.T();
+            SCOPED_TRACE(testing::Message()
+                         << kernels.name << " [" << rows << ", " << inner
+                         << "] x [" << inner << ", " << columns << "] "
+                         << transposed);
+            packed.Pack(b);
+            EXPECT_EQ(packed.columns(), columns);
+            const auto before = RandomFloats(rows * columns, 3);
+            const std::vector<float> zeros(before.size());
+            for (const Into into : {Into::kOverwrite, Into::kAdd}) {
+              std::vector<float> out = before;
+              out.resize(before.size() + kGuard, 7);
+              packed.Multiply(a, into, out.data());
+              // Nothing is written behind the last row.
+              EXPECT_THAT(std::vector<float>(out.end() - kGuard, out.end()),
+                          testing::Each(7));
+              out.resize(before.size());
+              ExpectProduct(
+                  kernels, out,
+                  Expected(a, b, into == Into::kAdd ? before : zeros));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ProductsTest, SumsOverRowsInTheirOrder) {
+  for (const ProductKernels* const each : SupportedProductKernels()) {
+    const ProductKernels& kernels = *each;
+    PackedFactor block(kernels);
+    for (const int64_t rows : {0, 1, 255, 256, 257, 700}) {
+      for (const auto& [left, right] :
+           {std::pair<int64_t, int64_t>{47, 100}, {8, 16}, {1, 1}}) {
+        const auto a_values = RandomFloats(rows * left, 4);
+        const auto b_values = RandomFloats(rows * right, 5);
+        const Factor a = {a_values.data(), rows, left};
+        const Factor b = {b_values.data(), rows, right};
+        const std::vector<float> zeros(static_cast<size_t>(left * right));
+        std::vector<float> out(zeros.size(), 3);
+        ProductOverRows(a, b, &block, out.data());
+        ExpectProduct(kernels, out, Expected(a.T(), b, zeros));
+      }
+    }
+  }
+}
+
+// What a destination gets does not depend on the rows beside it.
+TEST(ProductsTest, ARowIsTheSameInAnyTile) {
+  const auto a_values = RandomFloats(40 * 64, 6);
+  const auto b_values = RandomFloats(64 * 47, 7);
+  for (const ProductKernels* const each : SupportedProductKernels()) {
+    const ProductKernels& kernels = *each;
+    if (!IsFused(kernels)) continue;
+    PackedFactor packed(kernels);
+    packed.Pack({b_values.data(), 64, 47});
+    std::vector<float> all(40 * 47);
+    packed.Multiply({a_values.data(), 40, 64}, Into::kOverwrite, all.data());
+    for (int64_t row = 0; row < 40; ++row) {
+      std::vector<float> one(47);
+      packed.Multiply({a_values.data() + row * 64, 1, 64}, Into::kOverwrite,
+                      one.data());
+      EXPECT_TRUE(std::equal(one.begin(), one.end(), all.begin() + row * 47));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fgnn
