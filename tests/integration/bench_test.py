@@ -166,6 +166,21 @@ class BenchTest(harness.ServiceTest):
             self.assertEqual(refused.returncode, 2)
             self.assertIn(says, refused.stderr)
 
+    def test_extract_and_aggregate(self):
+        words = ('--rows', '1000', '--columns', '3', '--type', 'f16',
+                 '--edges-per-row', '2.5')
+        report = json.loads(self.extract(*words, '--json').stdout)
+        self.assertEqual(report['destinations'], 100)
+        self.assertEqual(report['edges'], 500)
+        self.assertAlmostEqual(
+            report['time_ratio'], report['in_place']['seconds'] /
+            report['extract_first']['seconds'], delta=1e-6)
+        self.assertLess(report['bytes_ratio'], 1)
+        self.assertIn('in place', self.extract(*words).stdout)
+        refused = self.extract('--dataset', self.service.dataset, '--store',
+                               'disk', '--edges-per-row', '2', check=False)
+        self.assertNotEqual(refused.returncode, 0)
+
     def cache(self, *words):
         return self.service.fgnn(
             'bench', 'cache', '--dataset', self.service.dataset, '--fanouts',

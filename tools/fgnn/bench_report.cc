@@ -75,6 +75,28 @@ ordered_json ReadsJson(const ExtractBenchResult& result) {
   return static_cast<double>(*result.reads) / result.seconds;
 }
 
+// What was extracted, of an ExtractReport or an AggregateReport.
+template <typename Report>
+std::string RowsText(const Report& report, const ExtractBenchOptions& options,
+                     double hit_rate) {
+  std::string text = absl::StrCat(
+      FormatCount(options.batch_rows), " of ", FormatCount(report.num_rows),
+      " rows a batch, ", report.num_columns, " columns of ",
+      std::string(NameOf(report.type)), ", ", options.threads,
+      options.threads == 1 ? " thread" : " threads", "; the fastest of ",
+      options.rounds, " rounds of ", options.batches, " batches\n");
+  if (options.capacity == 0) return text;
+  absl::StrAppend(
+      &text, "hot table of ", FormatCount(options.capacity), " rows, ",
+      FormatBytes(options.capacity * report.num_columns * BytesOf(report.type)),
+      absl::StrFormat(": %.1f %% hits\n", hit_rate * 100));
+  return text;
+}
+
+ordered_json WayJson(const AggregateBenchResult::Way& way) {
+  return {{"seconds", way.seconds}, {"bytes", way.bytes}};
+}
+
 double Ratio(const SampleBenchResult& result) {
   return result.fused.edges_per_second() / result.baseline->edges_per_second();
 }
@@ -208,19 +230,7 @@ ordered_json ToJson(const ExtractReport& report) {
 std::string ToText(const ExtractReport& report) {
   const ExtractBenchOptions& options = report.options;
   const ExtractBenchResult& result = report.result;
-  std::string text = absl::StrCat(
-      FormatCount(options.batch_rows), " of ", FormatCount(report.num_rows),
-      " rows a batch, ", report.num_columns, " columns of ",
-      std::string(NameOf(report.type)), ", ", options.threads,
-      options.threads == 1 ? " thread" : " threads", "; the fastest of ",
-      options.rounds, " rounds of ", options.batches, " batches\n");
-  if (options.capacity > 0) {
-    absl::StrAppend(&text, "hot table of ", FormatCount(options.capacity),
-                    " rows, ",
-                    FormatBytes(options.capacity * report.num_columns *
-                                BytesOf(report.type)),
-                    absl::StrFormat(": %.1f %% hits\n", result.hit_rate * 100));
-  }
+  std::string text = RowsText(report, options, result.hit_rate);
   TextTable table({"", "rows", "bytes", "a batch", "time / fgnn's"},
                   {1, 2, 3, 4});
   const auto add = [&](const std::string& name, double seconds) {
@@ -240,6 +250,47 @@ std::string ToText(const ExtractReport& report) {
                         static_cast<double>(*result.reads) / result.seconds));
   }
   return text;
+}
+
+ordered_json ToJson(const AggregateReport& report) {
+  const ExtractBenchOptions& rows = report.options.rows;
+  const AggregateBenchResult& result = report.result;
+  return {{"type", NameOf(report.type)},
+          {"columns", report.num_columns},
+          {"threads", rows.threads},
+          {"batch_rows", rows.batch_rows},
+          {"batches", rows.batches},
+          {"capacity", rows.capacity},
+          {"rows", result.rows},
+          {"destinations", result.destinations},
+          {"edges", result.edges},
+          {"hit_rate", result.hit_rate},
+          {"extract_first", WayJson(result.extract_first)},
+          {"in_place", WayJson(result.in_place)},
+          {"time_ratio", result.TimeRatio()},
+          {"bytes_ratio", result.BytesRatio()}};
+}
+
+std::string ToText(const AggregateReport& report) {
+  const ExtractBenchOptions& rows = report.options.rows;
+  const AggregateBenchResult& result = report.result;
+  std::string text = RowsText(report, rows, result.hit_rate);
+  absl::StrAppend(&text, "means for ",
+                  FormatCount(result.destinations / rows.batches),
+                  " destinations over ",
+                  FormatCount(result.edges / rows.batches), " edges\n\n");
+  TextTable table({"", "a batch", "bytes a batch"}, {1, 2});
+  const auto add = [&](const std::string& name,
+                       const AggregateBenchResult::Way& way) {
+    table.AddRow({name, Milliseconds(way.seconds, rows.batches),
+                  FormatBytes(way.bytes / rows.batches)});
+  };
+  add("extract first", result.extract_first);
+  add("in place", result.in_place);
+  return absl::StrCat(
+      text, table.ToString(),
+      absl::StrFormat("\nin place: %.2f of the time, %.2f of the bytes\n",
+                      result.TimeRatio(), result.BytesRatio()));
 }
 
 }  // namespace fgnn

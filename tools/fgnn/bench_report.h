@@ -7,6 +7,7 @@
 
 #include "nlohmann/json.hpp"
 #include "shared/graph/dataset.h"
+#include "tools/bench/aggregate_bench.h"
 #include "tools/bench/extract_bench.h"
 #include "tools/bench/idmap_bench.h"
 #include "tools/bench/sample_bench.h"
@@ -40,6 +41,17 @@ struct ExtractReport {
 
 nlohmann::ordered_json ToJson(const ExtractReport& report);
 std::string ToText(const ExtractReport& report);
+
+struct AggregateReport {
+  AggregateBenchOptions options;
+  uint64_t num_rows = 0;  // Of the store.
+  uint64_t num_columns = 0;
+  FeatureType type = FeatureType::kFloat32;
+  AggregateBenchResult result;
+};
+
+nlohmann::ordered_json ToJson(const AggregateReport& report);
+std::string ToText(const AggregateReport& report);
 
 }  // namespace fgnn
 

@@ -7,6 +7,7 @@
 
 #include "shared/base/status.h"
 #include "shared/graph/dataset.h"
+#include "tools/bench/aggregate_bench.h"
 #include "tools/bench/extract_bench.h"
 #include "tools/bench/generated_features.h"
 #include "tools/fgnn/bench_report.h"
@@ -31,6 +32,7 @@ struct ExtractFlags {
   std::string store = "memory";
   DiskStoreOptions disk;
   ExtractBenchOptions options;
+  std::optional<double> edges_per_row;  // Aggregate, too.
 };
 
 // The folder or the memory that a store borrows from.
@@ -69,21 +71,37 @@ absl::StatusOr<ExtractInput> OpenInput(const ExtractFlags& flags) {
   return input;
 }
 
+template <typename Report>
+void Print(const Report& report, const CommandContext& context) {
+  if (context.json) {
+    std::cout << ToJson(report).dump(2) << "\n";
+  } else {
+    std::cout << ToText(report);
+  }
+}
+
 absl::Status BenchExtract(const ExtractFlags& flags,
                           const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(const ExtractInput input, OpenInput(flags));
   const FeatureStore& store = *input.store;
+  if (flags.edges_per_row.has_value()) {
+    AggregateReport report = {{flags.options, *flags.edges_per_row},
+                              store.num_rows(),
+                              store.num_columns(),
+                              store.type(),
+                              {}};
+    FGNN_ASSIGN_OR_RETURN(report.result,
+                          RunAggregateBench(store, report.options));
+    Print(report, context);
+    return absl::OkStatus();
+  }
   ExtractReport report = {
       flags.options, store.num_rows(), store.num_columns(), store.type(), {}};
   if (input.disk != nullptr) {
     report.options.num_reads = [&input] { return input.disk->num_reads(); };
   }
   FGNN_ASSIGN_OR_RETURN(report.result, RunExtractBench(store, report.options));
-  if (context.json) {
-    std::cout << ToJson(report).dump(2) << "\n";
-  } else {
-    std::cout << ToText(report);
-  }
+  Print(report, context);
   return absl::OkStatus();
 }
 
@@ -151,6 +169,10 @@ void AddBenchExtract(CLI::App& bench, CommandContext& context) {
   auto flags = std::make_shared<ExtractFlags>();
   AddInputFlags(*app, *flags);
   AddRunFlags(*app, flags->options);
+  app->add_option("--edges-per-row", flags->edges_per_row,
+                  "Make a first layer's means over so many edges for each row, "
+                  "of rows where they lie beside copies")
+      ->check(CLI::Range(0.5, 1000.0));
   app->callback(
       [flags, &context] { context.status = BenchExtract(*flags, context); });
 }

@@ -102,5 +102,29 @@ TEST(BenchReportTest, SaysHowExtractionComparesWithAPlainCopy) {
   EXPECT_THAT(ToText(report), Not(HasSubstr("plain copy")));
 }
 
+TEST(BenchReportTest, SaysWhatAggregatingInPlaceSaves) {
+  AggregateReport report;
+  report.options.rows.batches = 2;
+  report.options.rows.capacity = 250;
+  report.num_rows = 1000;
+  report.num_columns = 2;
+  report.result.rows = 400;
+  report.result.destinations = 200;
+  report.result.edges = 1000;
+  report.result.hit_rate = 0.25;
+  report.result.extract_first = {.seconds = 2, .bytes = 4096};
+  report.result.in_place = {.seconds = 1, .bytes = 3072};
+  const nlohmann::ordered_json json = ToJson(report);
+  EXPECT_EQ(json["edges"], 1000);
+  EXPECT_EQ(json["extract_first"]["bytes"], 4096);
+  EXPECT_EQ(json["in_place"]["seconds"], 1.0);
+  EXPECT_EQ(json["time_ratio"], 0.5);
+  EXPECT_EQ(json["bytes_ratio"], 0.75);
+  const std::string text = ToText(report);
+  EXPECT_THAT(text, HasSubstr("hot table of 250 rows, 1.95 KiB: 25.0 % hits"));
+  EXPECT_THAT(text, HasSubstr("for 100 destinations over 500 edges"));
+  EXPECT_THAT(text, HasSubstr("0.50 of the time, 0.75 of the bytes"));
+}
+
 }  // namespace
 }  // namespace fgnn
