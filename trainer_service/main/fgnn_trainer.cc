@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
@@ -12,6 +14,8 @@
 #include "trainer_service/daemon/version_text.h"
 
 namespace {
+
+constexpr int kLeastMappedBytes = 128 << 10;
 
 // A daemon's errors go to its log.
 int FailDaemon(const absl::Status& status) {
@@ -31,6 +35,9 @@ int FailPredict(const absl::Status& status) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Left to itself the heap learns to keep blocks of some MiB: then every
+  // thread that has evaluated once keeps that evaluation's arrays.
+  ::mallopt(M_MMAP_THRESHOLD, kLeastMappedBytes);
   fgnn::ExecutorDaemonOptions options;
   fgnn::PredictOptions predict;
   bool json = false;
