@@ -1,0 +1,93 @@
+#include "trainer_service/nn/made_up_batch.h"
+
+#include <cstddef>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "shared/base/philox.h"
+
+namespace fgnn {
+namespace {
+
+// Numbers in [0, end), of the stream `hop`.
+std::vector<uint32_t> DrawNumbers(uint64_t count, uint64_t end, uint32_t hop) {
+  const PhiloxKey key = MakePhiloxKey(0, 0, 0, hop, Purpose::kNeighbors);
+  std::vector<uint32_t> numbers(count);
+  for (uint64_t i = 0; i < count; i += 4) {
+    const PhiloxBlock block =
+        Philox4x32({static_cast<uint32_t>(i / 4),
+                    static_cast<uint32_t>(i / 4 >> 32), 0, 0},
+                   key);
+    for (uint64_t j = 0; j < 4 && i + j < count; ++j) {
+      numbers[i + j] = static_cast<uint32_t>(block.words[j] * end >> 32);
+    }
+  }
+  return numbers;
+}
+
+}  // namespace
+
+absl::Status CheckHops(absl::Span<const HopSize> hops, uint64_t num_nodes) {
+  for (size_t h = 0; h < hops.size(); ++h) {
+    const HopSize& hop = hops[h];
+    const bool follows =
+        h == 0 || hop.num_destinations == hops[h - 1].num_sources;
+    if (follows && hop.num_destinations > 0 &&
+        hop.num_sources >= hop.num_destinations &&
+        hop.num_sources <= num_nodes && hop.num_edges <= UINT32_MAX) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "hops[", h, "] has ", hop.num_destinations, " destinations, ",
+        hop.num_sources, " sources and ", hop.num_edges,
+        " edges in a graph of ", num_nodes, " vertices; no batch is so"));
+  }
+  if (!hops.empty() && hops.size() <= size_t{kMaxHops}) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "hops: ", hops.size(), " of them; a batch has 1 to ", kMaxHops));
+}
+
+absl::StatusOr<std::unique_ptr<MadeUpBatch>> MadeUpBatch::Make(
+    absl::Span<const HopSize> hops, uint64_t num_nodes) {
+  if (absl::Status status = CheckHops(hops, num_nodes); !status.ok()) {
+    return status;
+  }
+  return absl::WrapUnique(new MadeUpBatch(hops, num_nodes));
+}
+
+MadeUpBatch::MadeUpBatch(absl::Span<const HopSize> hops, uint64_t num_nodes) {
+  for (size_t h = 0; h < hops.size(); ++h) {
+    const HopSize& hop = hops[h];
+    std::vector<uint32_t>& indptr = indptr_.emplace_back();
+    for (uint64_t d = 0; d <= hop.num_destinations; ++d) {
+      indptr.push_back(
+          static_cast<uint32_t>(d * hop.num_edges / hop.num_destinations));
+    }
+    indices_.push_back(
+        DrawNumbers(hop.num_edges, hop.num_sources, static_cast<uint32_t>(h)));
+    BlockView& block = task_.hops[h];
+    block.num_destinations = static_cast<uint32_t>(hop.num_destinations);
+    block.num_sources = static_cast<uint32_t>(hop.num_sources);
+  }
+  // The vectors themselves stay where they are from here on.
+  for (size_t h = 0; h < hops.size(); ++h) {
+    task_.hops[h].indptr = indptr_[h];
+    task_.hops[h].indices = indices_[h];
+  }
+  input_nodes_ = DrawNumbers(hops.back().num_sources, num_nodes,
+                             static_cast<uint32_t>(hops.size()));
+  labels_.resize(hops.front().num_destinations);
+  task_.num_seeds = static_cast<uint32_t>(labels_.size());
+  task_.num_hops = static_cast<int>(hops.size());
+  task_.input_nodes = input_nodes_;
+}
+
+uint64_t MadeUpBatch::bytes() const {
+  uint64_t words = input_nodes_.size();
+  for (size_t h = 0; h < indptr_.size(); ++h) {
+    words += indptr_[h].size() + indices_[h].size();
+  }
+  return words * sizeof(uint32_t) + labels_.size() * sizeof(int64_t);
+}
+
+}  // namespace fgnn
