@@ -45,6 +45,14 @@ class SamplerRpc::Impl final : public v1::SamplerService::Service {
       response->set_max_edges(profile.max_edges);
       response->set_seconds_per_batch(profile.seconds_per_batch);
       response->set_workspace_bytes(profile.workspace_bytes);
+      response->set_program_bytes(profile.program_bytes);
+      response->set_num_threads(profile.num_threads);
+      for (const HopSize& hop : profile.hops) {
+        v1::HopSize* size = response->add_hops();
+        size->set_num_destinations(hop.num_destinations);
+        size->set_num_sources(hop.num_sources);
+        size->set_num_edges(hop.num_edges);
+      }
       return absl::OkStatus();
     });
   }

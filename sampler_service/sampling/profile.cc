@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -9,31 +10,57 @@
 #include "sampler_service/sampling/scratch_block.h"
 #include "shared/base/status.h"
 #include "shared/base/thread.h"
+#include "shared/device/anonymous_memory.h"
+#include "shared/device/memory.h"
 
 namespace fgnn {
 namespace {
 
-// What one thread has seen.
+// What one thread has seen. It keeps its sampler, whose memory is measured
+// while all of them are there.
 struct ThreadProfile {
+  std::unique_ptr<Sampler> sampler;
   SamplingMeasurement seen;  // seconds_per_batch: the sum, of the warm batches.
   uint64_t num_warm = 0;
   double cold_seconds = 0;  // Of the first batch; 0 if there was none.
   absl::Status status;
 };
 
+void TakeLargest(const std::vector<HopSize>& from, std::vector<HopSize>* to) {
+  to->resize(std::max(from.size(), to->size()));
+  for (size_t h = 0; h < from.size(); ++h) {
+    HopSize& most = (*to)[h];
+    most = {std::max(most.num_destinations, from[h].num_destinations),
+            std::max(most.num_sources, from[h].num_sources),
+            std::max(most.num_edges, from[h].num_edges)};
+  }
+}
+
+// Of a task that this process has just written.
+std::vector<HopSize> HopsOf(absl::Span<const std::byte> block) {
+  TaskHeader header;
+  std::memcpy(&header, block.data(), sizeof(header));
+  std::vector<HopSize> hops;
+  for (uint32_t h = 0; h < header.num_hops; ++h) {
+    const TaskHop& hop = header.hops[h];
+    hops.push_back({hop.num_destinations, hop.num_sources, hop.num_edges});
+  }
+  return hops;
+}
+
 absl::Status ProfileThread(const SamplerInput& input,
                            const SamplerOptions& sampling,
                            const ProfileOptions& options, uint64_t num_batches,
                            std::atomic<uint64_t>& next,
                            ThreadProfile& profile) {
-  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<Sampler> sampler,
-                        options.factory(input, sampling));
+  FGNN_ASSIGN_OR_RETURN(profile.sampler, options.factory(input, sampling));
   SamplingMeasurement& seen = profile.seen;
-  seen.workspace_bytes = sampler->workspace_bytes();
   ScratchBlock block(seen.bound_task_bytes);
   for (uint64_t seq = next++; seq < num_batches; seq = next++) {
     if (options.check) FGNN_RETURN_IF_ERROR(options.check());
-    FGNN_ASSIGN_OR_RETURN(const SampledTask task, block.Sample(*sampler, seq));
+    FGNN_ASSIGN_OR_RETURN(const SampledTask task,
+                          block.Sample(*profile.sampler, seq));
+    TakeLargest(HopsOf(block.bytes()), &seen.hops);
     seen.max_task_bytes = std::max(seen.max_task_bytes, task.bytes);
     seen.max_input_nodes =
         std::max<uint64_t>(seen.max_input_nodes, task.num_input_nodes);
@@ -62,7 +89,7 @@ SamplingMeasurement Merge(const std::vector<ThreadProfile>& threads) {
     all.max_input_nodes = std::max(all.max_input_nodes, seen.max_input_nodes);
     all.max_edges = std::max(all.max_edges, seen.max_edges);
     all.bound_task_bytes = seen.bound_task_bytes;
-    all.workspace_bytes += seen.workspace_bytes;
+    TakeLargest(seen.hops, &all.hops);
     cold_seconds += thread.cold_seconds;
     num_cold += thread.cold_seconds > 0 ? 1 : 0;
     warm_seconds += seen.seconds_per_batch;
@@ -76,6 +103,19 @@ SamplingMeasurement Merge(const std::vector<ThreadProfile>& threads) {
   return all;
 }
 
+// A few batches leave most pages of a word for each vertex untouched, unless
+// they are huge; all batches of a job touch them all.
+uint64_t FilledTableBytes(const std::vector<ThreadProfile>& threads,
+                          uint64_t num_nodes) {
+  const uint64_t table_bytes =
+      std::min(num_nodes * sizeof(GlobalId), kHugeTableBytes);
+  uint64_t sum = 0;
+  for (const ThreadProfile& thread : threads) {
+    sum += std::min(table_bytes, thread.sampler->workspace_bytes());
+  }
+  return sum;
+}
+
 }  // namespace
 
 absl::StatusOr<SamplingMeasurement> ProfileSampling(
@@ -87,6 +127,7 @@ absl::StatusOr<SamplingMeasurement> ProfileSampling(
       BatchesPerEpoch(input.train.size(), sampling.batch_size));
   std::vector<ThreadProfile> profiles(std::max(options.num_threads, 1u));
   const uint64_t bound = MaxTaskBytesOf(input.graph, sampling);
+  FGNN_ASSIGN_OR_RETURN(const uint64_t bytes_before, AnonymousMemoryBytes());
   std::atomic<uint64_t> next = 0;
   {
     std::vector<Thread> threads;
@@ -104,7 +145,14 @@ absl::StatusOr<SamplingMeasurement> ProfileSampling(
   for (const ThreadProfile& profile : profiles) {
     FGNN_RETURN_IF_ERROR(profile.status);
   }
-  return Merge(profiles);
+  SamplingMeasurement all = Merge(profiles);
+  FGNN_ASSIGN_OR_RETURN(const uint64_t bytes, AnonymousMemoryBytes());
+  all.program_bytes = bytes_before;
+  all.workspace_bytes =
+      std::max(bytes - std::min(bytes, bytes_before),
+               FilledTableBytes(profiles, input.graph.num_nodes()));
+  all.num_threads = static_cast<uint32_t>(profiles.size());
+  return all;
 }
 
 }  // namespace fgnn

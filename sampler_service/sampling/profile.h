@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sampler_service/sampling/sampler.h"
+#include "shared/minibatch/hop_size.h"
 
 namespace fgnn {
 
@@ -20,7 +22,14 @@ struct SamplingMeasurement {
   // first batch of a thread, which meets cold memory, counts only where there
   // is no other.
   double seconds_per_batch = 0;
-  uint64_t workspace_bytes = 0;  // Reserved, over all threads.
+  // Anonymous memory, resident: what the samplers of all threads have taken or
+  // will once they have met most vertices, and what the process held before,
+  // with the job's graph open.
+  uint64_t workspace_bytes = 0;
+  uint64_t program_bytes = 0;
+  // First hop first: the most destinations, sources and edges of any batch.
+  std::vector<HopSize> hops;
+  uint32_t num_threads = 0;
 };
 
 struct ProfileOptions {

@@ -117,9 +117,9 @@ class ExecutorCalls {
   virtual absl::StatusOr<RankedVertices> RankVertices(
       const std::string& socket, const RankCall& call,
       const Patience& patience) = 0;
-  virtual absl::StatusOr<ModelProfile> DescribeModel(
+  virtual absl::StatusOr<TrainingProfile> ProfileTraining(
       const std::string& socket, const std::string& spec_bytes,
-      const Patience& patience) = 0;
+      const std::vector<HopSize>& hops, const Patience& patience) = 0;
   virtual absl::StatusOr<Evaluation> Evaluate(const std::string& socket,
                                               const EvaluateCall& call,
                                               const Patience& patience) = 0;

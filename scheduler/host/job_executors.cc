@@ -22,7 +22,6 @@ constexpr milliseconds kTick{100};
 constexpr minutes kAttachTimeout{10};  // A trainer fills its cache.
 constexpr seconds kDetachTimeout{15};
 constexpr seconds kKillTimeout{10};
-constexpr seconds kDescribeTimeout{60};
 // Calls of one kind that are lost to deaths before the job is given up; the
 // restart limit usually comes first.
 constexpr int kMaxLostCalls = 10;
@@ -216,14 +215,14 @@ absl::StatusOr<SamplingProfile> JobExecutors::ProfileSampling(
       });
 }
 
-absl::StatusOr<ModelProfile> JobExecutors::DescribeModel() {
-  return CallAny<absl::StatusOr<ModelProfile>>(
+absl::StatusOr<TrainingProfile> JobExecutors::ProfileTraining(
+    const std::vector<HopSize>& hops) {
+  return CallAny<absl::StatusOr<TrainingProfile>>(
       ExecutorRole::kTrainer, /*attached=*/false,
       [&](const DaemonAddress& trainer) {
-        return calls_->DescribeModel(
-            trainer.socket, job_.spec_bytes,
-            {.timeout = kDescribeTimeout,
-             .keep_going = [this] { return MayGoOn(); }});
+        return calls_->ProfileTraining(
+            trainer.socket, job_.spec_bytes, hops,
+            {.timeout = kLongCall, .keep_going = [this] { return MayGoOn(); }});
       });
 }
 

@@ -56,7 +56,9 @@ class JobExecutors {
   // Unavailable: naming those that did not register in time.
   absl::Status WaitUntilRegistered();
   absl::StatusOr<SamplingProfile> ProfileSampling(uint32_t num_batches);
-  absl::StatusOr<ModelProfile> DescribeModel();
+  // `hops`: as ProfileSampling() found them.
+  absl::StatusOr<TrainingProfile> ProfileTraining(
+      const std::vector<HopSize>& hops);
   // Makes the order that the job caches by, unless one is saved with the
   // dataset: all samplers count at once, with files in `folder`, which are
   // gone afterwards. Returns its key.

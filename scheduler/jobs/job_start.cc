@@ -18,8 +18,6 @@ namespace fgnn {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
-// Enough to meet a large batch, few enough to be done in a moment.
-constexpr uint32_t kProfiledBatches = 8;
 constexpr std::string_view kOnlinePolicy = "online";
 
 }  // namespace
@@ -163,7 +161,8 @@ absl::StatusOr<SegmentOptions> JobRun::Plan(const DatasetFacts& dataset) {
   FGNN_ASSIGN_OR_RETURN(input.sampling,
                         executors_.ProfileSampling(static_cast<uint32_t>(
                             std::min<uint64_t>(batches, kProfiledBatches))));
-  FGNN_ASSIGN_OR_RETURN(input.model, executors_.DescribeModel());
+  FGNN_ASSIGN_OR_RETURN(input.training,
+                        executors_.ProfileTraining(input.sampling.hops));
   FGNN_ASSIGN_OR_RETURN(input.available_bytes, AvailableMemoryBytes());
   FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
   LogInfo("job {}: {} batches an epoch, W = {}, {} parameters; memory {}: {}",

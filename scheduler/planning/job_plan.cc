@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "scheduler/planning/placement.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/minibatch/task.h"
@@ -13,11 +16,9 @@
 namespace fgnn {
 namespace {
 
-// Measured: resident bytes of the programs before they have work to do. The
-// trainer's are libtorch's.
-constexpr uint64_t kSamplerProgramBytes = uint64_t{24} << 20;
-constexpr uint64_t kTrainerProgramBytes = uint64_t{160} << 20;
 constexpr uint64_t kTaskArrayPadding = 64;
+// Out-degree, hotness, what is sorted by them, and the order.
+constexpr uint64_t kBytesToRankAVertex = 4 + 4 + 16 + 4;
 constexpr uint32_t kUsualSlots = 8;
 constexpr uint32_t kMaxSlots = 4096;
 
@@ -53,18 +54,23 @@ uint64_t CacheRows(const PlanInput& input) {
       std::floor(share * static_cast<double>(input.dataset.num_nodes)));
 }
 
+uint64_t FeatureBytes(const DatasetShape& dataset) {
+  return MultiplyCapped(dataset.num_nodes, dataset.feature_row_bytes);
+}
+
+bool ReadsFromDisk(const PlanInput& input) {
+  return input.spec.features.store == "disk" ||
+         (input.spec.features.store == "auto" &&
+          FeatureBytes(input.dataset) > input.available_bytes);
+}
+
 // Rows that fit into what the plan leaves, where trainers may take what they
 // like. Mapped features that fit into memory are there already.
 uint64_t AutoCacheRows(const PlanInput& input, uint64_t left_bytes) {
   const DatasetShape& dataset = input.dataset;
-  const uint64_t feature_bytes =
-      MultiplyCapped(dataset.num_nodes, dataset.feature_row_bytes);
-  const bool on_disk = input.spec.features.store == "disk" ||
-                       (input.spec.features.store == "auto" &&
-                        feature_bytes > input.available_bytes);
   const CacheSpec& cache = input.spec.cache;
-  if (!on_disk || cache.capacity.has_value() || cache.policy == "none" ||
-      dataset.feature_row_bytes == 0) {
+  if (!ReadsFromDisk(input) || cache.capacity.has_value() ||
+      cache.policy == "none" || dataset.feature_row_bytes == 0) {
     return 0;
   }
   // The kernel's own needs and what no plan knows.
@@ -82,9 +88,9 @@ SegmentOptions PlanSegment(const PlanInput& input, uint64_t cache_rows) {
       BatchesPerEpoch(input.dataset.num_train, spec.sampling.batch_size);
   segment.epochs = spec.training.epochs;
   segment.batches_per_step = spec.training.batches_per_step;
-  segment.num_parameters = input.model.num_parameters;
+  segment.num_parameters = input.training.num_parameters;
   segment.optimizer_floats_per_parameter =
-      input.model.optimizer_floats_per_parameter;
+      input.training.optimizer_floats_per_parameter;
   segment.num_slots = WantedSlots(spec, segment.batches_per_epoch);
   segment.cache_rows = cache_rows;
   // Tasks were measured without hot ranks.
@@ -105,83 +111,135 @@ SegmentOptions PlanSegment(const PlanInput& input, uint64_t cache_rows) {
   return segment;
 }
 
-// Vertices that a layer computes for one batch: at most those that its hops
-// can reach, at most the batch's input nodes.
-uint64_t LayerVertices(const PlanInput& input, uint32_t hops) {
-  uint64_t vertices = input.spec.sampling.batch_size;
-  for (uint32_t hop = 0; hop < hops; ++hop) {
-    const int32_t fanout = input.spec.sampling.fanouts[hop];
-    // LABOR's fanouts are means, not bounds.
-    if (fanout < 0 || input.spec.sampling.kind == "labor") {
-      return input.sampling.max_input_nodes;
-    }
-    vertices = MultiplyCapped(vertices, static_cast<uint64_t>(fanout) + 1);
-  }
-  return std::min(vertices, input.sampling.max_input_nodes);
-}
-
-// Features and activations of one batch in a trainer: each layer keeps its
-// aggregate and its output, and as much again for their gradients.
-uint64_t BatchBytes(const PlanInput& input) {
-  const JobSpec& spec = input.spec;
-  const uint64_t columns = input.dataset.feature_columns;
-  uint64_t bytes = MultiplyCapped(
-      MultiplyCapped(input.sampling.max_input_nodes, columns * 4),
-      uint64_t{1} + spec.features.ahead);
-  const uint32_t layers = std::min<uint32_t>(
-      spec.model.layers, static_cast<uint32_t>(spec.sampling.fanouts.size()));
-  for (uint32_t layer = 0; layer < layers; ++layer) {
-    const uint64_t width_in = layer == 0 ? columns : spec.model.hidden;
-    const uint64_t width_out =
-        layer + 1 == layers ? input.dataset.num_classes : spec.model.hidden;
-    bytes = AddCapped(bytes,
-                      MultiplyCapped(LayerVertices(input, layers - 1 - layer),
-                                     (width_in + width_out) * 4 * 2));
-  }
-  return bytes;
-}
-
-// Layer by layer over the whole graph: one layer's output is the next one's
-// input.
-uint64_t EvaluationBytes(const PlanInput& input) {
-  if (input.spec.training.evaluate_every == 0) return 0;
-  const uint64_t buffers = std::min<uint64_t>(input.spec.model.layers - 1, 2);
-  return MultiplyCapped(input.dataset.num_nodes,
-                        buffers * input.spec.model.hidden * 4);
-}
-
-std::string Counted(uint64_t count, const char* what) {
+std::string Counted(uint64_t count, const std::string& what) {
   return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
 }
 
+// What every executor of a role has.
+struct PerExecutor {
+  ExecutorRole role;
+  std::string name;    // "cache"
+  std::string detail;  // " of 9 rows"
+  uint64_t bytes;
+};
+
+// An item for each device that has some, in the order of their placement.
+void AddPerDevice(const PlanInput& input, const PerExecutor& what,
+                  std::vector<MemoryItem>* items) {
+  std::vector<std::pair<std::string, uint32_t>> counts;
+  for (const ExecutorPlacement& placement : PlaceExecutors(
+           input.spec.samplers, input.spec.trainers, input.spec.devices)) {
+    if (placement.role != what.role) continue;
+    const auto found = std::find_if(
+        counts.begin(), counts.end(),
+        [&](const auto& count) { return count.first == placement.device; });
+    if (found == counts.end()) {
+      counts.emplace_back(placement.device, 1);
+    } else {
+      ++found->second;
+    }
+  }
+  for (const auto& [device, count] : counts) {
+    items->push_back(
+        {.name = absl::StrCat(Counted(count, what.name), what.detail),
+         .holder = std::string(NameOf(what.role)),
+         .device = device,
+         .bytes = MultiplyCapped(count, what.bytes)});
+  }
+}
+
+// Between two steps one trainer evaluates, or writes a checkpoint.
+void AddCommands(const PlanInput& input, std::vector<MemoryItem>* items) {
+  const TrainingProfile& training = input.training;
+  const bool evaluates = training.evaluation_bytes > training.checkpoint_bytes;
+  const uint64_t bytes =
+      std::max(training.evaluation_bytes, training.checkpoint_bytes);
+  if (bytes == 0) return;
+  const std::vector<ExecutorPlacement> trainer =
+      PlaceExecutors(input.spec.samplers, 1, input.spec.devices);
+  items->push_back({.name = evaluates ? "evaluation" : "a checkpoint",
+                    .holder = "trainer",
+                    .device = trainer.back().device,
+                    .bytes = bytes});
+}
+
+// Vertices are ranked before there is a segment or a step. Where that takes
+// more than all of training, the rest is an item of its own.
+void AddRanking(const PlanInput& input, JobPlan* plan) {
+  const SamplingProfile& sampling = input.sampling;
+  const uint64_t nodes = input.dataset.num_nodes;
+  // Each thread of a sampler counts, and one sampler sorts.
+  const uint64_t counts =
+      MultiplyCapped(MultiplyCapped(input.spec.samplers, sampling.num_threads),
+                     MultiplyCapped(nodes, sizeof(uint32_t)));
+  const uint64_t ranking = std::max(
+      AddCapped(counts,
+                MultiplyCapped(input.spec.samplers, sampling.workspace_bytes)),
+      MultiplyCapped(nodes, kBytesToRankAVertex));
+  const uint64_t programs = AddCapped(
+      MultiplyCapped(input.spec.samplers, sampling.program_bytes),
+      MultiplyCapped(input.spec.trainers, input.training.program_bytes));
+  const uint64_t bytes = AddCapped(programs, ranking);
+  if (bytes <= plan->total_bytes) return;
+  plan->memory.push_back({.name = "ranking the vertices, beyond that",
+                          .holder = "sampler",
+                          .device = "",
+                          .bytes = bytes - plan->total_bytes});
+  plan->total_bytes = bytes;
+}
+
+std::vector<MemoryItem> MappedFiles(const PlanInput& input) {
+  std::vector<MemoryItem> mapped = {{.name = "topology",
+                                     .holder = "dataset",
+                                     .device = "",
+                                     .bytes = input.dataset.topology_bytes}};
+  if (!ReadsFromDisk(input)) {
+    mapped.push_back({.name = "features",
+                      .holder = "dataset",
+                      .device = "",
+                      .bytes = FeatureBytes(input.dataset)});
+  }
+  return mapped;
+}
+
 JobPlan PlanWith(const PlanInput& input, const SegmentOptions& segment) {
-  const JobSpec& spec = input.spec;
   JobPlan plan;
   plan.segment = segment;
-  plan.memory = {
-      {absl::StrCat("queue of ", Counted(segment.num_slots, "slot"), " of ",
-                    FormatBytes(segment.slot_bytes), " with weights"),
-       SegmentBytes(segment)},
-      {Counted(spec.samplers, "sampler"),
-       MultiplyCapped(spec.samplers, AddCapped(input.sampling.workspace_bytes,
-                                               kSamplerProgramBytes))},
-      {Counted(spec.trainers, "trainer"),
-       MultiplyCapped(spec.trainers,
-                      AddCapped(BatchBytes(input), kTrainerProgramBytes))}};
+  plan.memory = {{.name = absl::StrCat(
+                      "queue of ", Counted(segment.num_slots, "slot"), " of ",
+                      FormatBytes(segment.slot_bytes), " with weights"),
+                  .holder = "segment",
+                  .device = "",
+                  .bytes = SegmentBytes(segment)}};
+  AddPerDevice(input,
+               {.role = ExecutorRole::kSampler,
+                .name = "sampler",
+                .detail = "",
+                .bytes = AddCapped(input.sampling.program_bytes,
+                                   input.sampling.workspace_bytes)},
+               &plan.memory);
+  AddPerDevice(input,
+               {.role = ExecutorRole::kTrainer,
+                .name = "trainer",
+                .detail = "",
+                .bytes = AddCapped(input.training.program_bytes,
+                                   input.training.step_bytes)},
+               &plan.memory);
   if (segment.cache_rows > 0) {
-    plan.memory.push_back(
-        {absl::StrCat(Counted(spec.trainers, "cache"), " of ",
-                      segment.cache_rows, " rows"),
-         MultiplyCapped(spec.trainers,
-                        MultiplyCapped(segment.cache_rows,
-                                       input.dataset.feature_row_bytes))});
+    AddPerDevice(input,
+                 {.role = ExecutorRole::kTrainer,
+                  .name = "cache",
+                  .detail = absl::StrCat(" of ", segment.cache_rows, " rows"),
+                  .bytes = MultiplyCapped(segment.cache_rows,
+                                          input.dataset.feature_row_bytes)},
+                 &plan.memory);
   }
-  if (const uint64_t bytes = EvaluationBytes(input); bytes > 0) {
-    plan.memory.push_back({"evaluation", bytes});
-  }
+  AddCommands(input, &plan.memory);
   for (const MemoryItem& item : plan.memory) {
     plan.total_bytes = AddCapped(plan.total_bytes, item.bytes);
   }
+  if (segment.cache_rows > 0) AddRanking(input, &plan);
+  plan.mapped = MappedFiles(input);
   return plan;
 }
 
@@ -219,11 +277,14 @@ JobPlan WithCache(const PlanInput& input, const JobPlan& plan,
 }  // namespace
 
 DatasetShape ShapeOf(const Dataset& dataset) {
+  const CscView& graph = dataset.graph();
+  const uint64_t index_bytes = std::visit(
+      [](auto indices) { return sizeof(*indices.data()); }, graph.indices);
   return {.num_nodes = dataset.num_nodes(),
           .num_train = dataset.train().size(),
-          .feature_columns = dataset.features().columns,
-          .feature_row_bytes = dataset.features().row_bytes(),
-          .num_classes = dataset.num_classes()};
+          .topology_bytes = graph.indptr.size() * sizeof(*graph.indptr.data()) +
+                            dataset.num_edges() * index_bytes,
+          .feature_row_bytes = dataset.features().row_bytes()};
 }
 
 absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
@@ -245,7 +306,8 @@ absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
 std::string DescribeMemory(const JobPlan& plan) {
   return absl::StrJoin(
       plan.memory, " + ", [](std::string* out, const MemoryItem& item) {
-        absl::StrAppend(out, item.name, " ", FormatBytes(item.bytes));
+        absl::StrAppend(out, item.name, item.device.empty() ? "" : " on ",
+                        item.device, " ", FormatBytes(item.bytes));
       });
 }
 

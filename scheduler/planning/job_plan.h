@@ -12,9 +12,14 @@
 #include "shared/config/job_spec.h"
 #include "shared/graph/dataset.h"
 #include "shared/minibatch/batches_per_epoch.h"
+#include "shared/minibatch/hop_size.h"
 #include "shared/queue/segment.h"
 
 namespace fgnn {
+
+// Batches that a sampler is profiled with: enough to meet a large one, few
+// enough to be done in a moment.
+inline constexpr uint32_t kProfiledBatches = 8;
 
 // Measured by a sampler on the first batches of the job.
 struct SamplingProfile {
@@ -23,22 +28,35 @@ struct SamplingProfile {
   uint64_t max_input_nodes = 0;
   uint64_t max_edges = 0;
   double seconds_per_batch = 0;  // Ts.
-  uint64_t workspace_bytes = 0;  // Of one sampler, over all its threads.
+  // Anonymous memory of one sampler: what it takes over all its threads, and
+  // what its process has before.
+  uint64_t workspace_bytes = 0;
+  uint64_t program_bytes = 0;
+  // First hop first: the most of each in any of the batches.
+  std::vector<HopSize> hops;
+  uint32_t num_threads = 0;  // Of one sampler.
 };
 
-// Said by a trainer of the job's model.
-struct ModelProfile {
+// Measured by a trainer on a batch of these sizes.
+struct TrainingProfile {
   uint64_t num_parameters = 0;
   uint32_t optimizer_floats_per_parameter = 0;
+  double seconds_per_batch = 0;  // Tt.
+  // Anonymous memory of one trainer: what its process has before, and takes
+  // for its model, threads and batches.
+  uint64_t program_bytes = 0;
+  uint64_t step_bytes = 0;
+  // Of one of them, beside that. 0: the job evaluates nothing.
+  uint64_t evaluation_bytes = 0;
+  uint64_t checkpoint_bytes = 0;
 };
 
 // What the plan needs to know of the dataset.
 struct DatasetShape {
   uint64_t num_nodes = 0;
   uint64_t num_train = 0;
-  uint64_t feature_columns = 0;
+  uint64_t topology_bytes = 0;
   uint64_t feature_row_bytes = 0;  // As they are stored.
-  uint32_t num_classes = 0;
 };
 
 DatasetShape ShapeOf(const Dataset& dataset);
@@ -48,21 +66,25 @@ struct PlanInput {
   JobSpec spec;  // Effective.
   DatasetShape dataset;
   SamplingProfile sampling;
-  ModelProfile model;
+  TrainingProfile training;
   uint64_t available_bytes = 0;  // Of the machine; see AvailableMemoryBytes().
 };
 
 struct MemoryItem {
-  std::string name;
+  std::string name;    // "2 trainers"
+  std::string holder;  // "segment", "sampler", "trainer" or "dataset".
+  std::string device;  // Of the holder, "cpu:0-1"; empty: of all.
   uint64_t bytes = 0;
 };
 
 struct JobPlan {
   SegmentOptions segment;
-  // What all processes of the job take beside the dataset's mapped files,
-  // whose pages the kernel can drop.
+  // Anonymous memory of all daemons of the job, and their segment.
   std::vector<MemoryItem> memory;
   uint64_t total_bytes = 0;
+  // Files of the dataset that daemons map: as much of them is in memory as
+  // there is room for. No part of the sum.
+  std::vector<MemoryItem> mapped;
 };
 
 // ResourceExhausted: the job does not fit into limits.memory or the machine,
@@ -70,7 +92,8 @@ struct JobPlan {
 // the way out, in one line.
 absl::StatusOr<JobPlan> PlanJob(const PlanInput& input);
 
-// "queue of 8 slots 12 MiB + 1 sampler 3 MiB + …", for logs and refusals.
+// "queue of 8 slots 12 MiB + 1 sampler on cpu:0 3 MiB + …", for logs and
+// refusals.
 std::string DescribeMemory(const JobPlan& plan);
 
 }  // namespace fgnn

@@ -116,12 +116,20 @@ absl::StatusOr<SamplingProfile> GrpcExecutorCalls::ProfileSampling(
   FGNN_RETURN_IF_ERROR(Call<v1::SamplerService>(
       socket, patience, &v1::SamplerService::Stub::AsyncProfileSampling,
       request, &response));
-  return SamplingProfile{.max_task_bytes = response.max_task_bytes(),
-                         .bound_task_bytes = response.bound_task_bytes(),
-                         .max_input_nodes = response.max_input_nodes(),
-                         .max_edges = response.max_edges(),
-                         .seconds_per_batch = response.seconds_per_batch(),
-                         .workspace_bytes = response.workspace_bytes()};
+  SamplingProfile profile = {.max_task_bytes = response.max_task_bytes(),
+                             .bound_task_bytes = response.bound_task_bytes(),
+                             .max_input_nodes = response.max_input_nodes(),
+                             .max_edges = response.max_edges(),
+                             .seconds_per_batch = response.seconds_per_batch(),
+                             .workspace_bytes = response.workspace_bytes(),
+                             .program_bytes = response.program_bytes(),
+                             .hops = {},
+                             .num_threads = response.num_threads()};
+  for (const v1::HopSize& hop : response.hops()) {
+    profile.hops.push_back(
+        {hop.num_destinations(), hop.num_sources(), hop.num_edges()});
+  }
+  return profile;
 }
 
 absl::Status GrpcExecutorCalls::CountInputNodes(const std::string& socket,
@@ -166,18 +174,29 @@ absl::StatusOr<RankedVertices> GrpcExecutorCalls::RankVertices(
                         .needs_counts = response.needs_counts()};
 }
 
-absl::StatusOr<ModelProfile> GrpcExecutorCalls::DescribeModel(
+absl::StatusOr<TrainingProfile> GrpcExecutorCalls::ProfileTraining(
     const std::string& socket, const std::string& spec_bytes,
-    const Patience& patience) {
-  v1::DescribeModelRequest request;
+    const std::vector<HopSize>& hops, const Patience& patience) {
+  v1::ProfileTrainingRequest request;
   FGNN_RETURN_IF_ERROR(ParseSpec(spec_bytes, request.mutable_spec()));
-  v1::DescribeModelResponse response;
+  for (const HopSize& hop : hops) {
+    v1::HopSize* size = request.add_hops();
+    size->set_num_destinations(hop.num_destinations);
+    size->set_num_sources(hop.num_sources);
+    size->set_num_edges(hop.num_edges);
+  }
+  v1::ProfileTrainingResponse response;
   FGNN_RETURN_IF_ERROR(Call<v1::TrainerService>(
-      socket, patience, &v1::TrainerService::Stub::AsyncDescribeModel, request,
-      &response));
-  return ModelProfile{.num_parameters = response.num_parameters(),
-                      .optimizer_floats_per_parameter =
-                          response.optimizer_floats_per_parameter()};
+      socket, patience, &v1::TrainerService::Stub::AsyncProfileTraining,
+      request, &response));
+  return TrainingProfile{.num_parameters = response.num_parameters(),
+                         .optimizer_floats_per_parameter =
+                             response.optimizer_floats_per_parameter(),
+                         .seconds_per_batch = response.seconds_per_batch(),
+                         .program_bytes = response.program_bytes(),
+                         .step_bytes = response.step_bytes(),
+                         .evaluation_bytes = response.evaluation_bytes(),
+                         .checkpoint_bytes = response.checkpoint_bytes()};
 }
 
 absl::StatusOr<Evaluation> GrpcExecutorCalls::Evaluate(

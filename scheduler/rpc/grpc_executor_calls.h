@@ -31,9 +31,9 @@ class GrpcExecutorCalls final : public ExecutorCalls {
   absl::StatusOr<RankedVertices> RankVertices(
       const std::string& socket, const RankCall& call,
       const Patience& patience) override;
-  absl::StatusOr<ModelProfile> DescribeModel(const std::string& socket,
-                                             const std::string& spec_bytes,
-                                             const Patience& patience) override;
+  absl::StatusOr<TrainingProfile> ProfileTraining(
+      const std::string& socket, const std::string& spec_bytes,
+      const std::vector<HopSize>& hops, const Patience& patience) override;
   absl::StatusOr<Evaluation> Evaluate(const std::string& socket,
                                       const EvaluateCall& call,
                                       const Patience& patience) override;

@@ -192,6 +192,10 @@ class BadInputTest(harness.ServiceTest):
 
     def test_a_memory_limit_below_what_the_job_needs(self):
         self.assert_refused('limits.memory', settings={'limits.memory': '1MiB'})
+        # Before as much as one step is tried.
+        self.assert_refused('limits.memory', 'one training step', 'at least',
+                            settings={'limits.memory': '1MiB',
+                                      'model.hidden': 4096})
 
     def test_a_job_file_that_is_not_there(self):
         run = self.service.fgnn('run', '/nonexistent.yaml', check=False)

@@ -101,6 +101,10 @@ class CacheTest(harness.ServiceTest):
         self.assertEqual(sum(item['bytes'] for item in plan['memory']),
                          plan['total_bytes'])
         self.assertEqual(plan['cache_rows'], 1000)
+        self.assertEqual([item['name'] for item in plan['mapped']],
+                         ['topology', 'features'])
+        self.assertGreater(plan['seconds_per_sampled_batch'], 0)
+        self.assertGreater(plan['seconds_per_trained_batch'], 0)
         self.assertIn('1 cache of 1000 rows', self.service.fgnn(
             'plan', *words).stdout)
         limit = plan['total_bytes'] // 2

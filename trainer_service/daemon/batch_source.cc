@@ -120,16 +120,11 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Check(
     FGNN_RETURN_IF_ERROR(Reject(std::move(slot), task.status()));
     return std::nullopt;
   }
-  ExtractedBatch batch{.slot = std::move(slot),
-                       .task = *task,
-                       .features = {},
-                       .stored_rows = {},
-                       .cached = nullptr,
-                       .memory = {}};
+  ExtractedBatch batch{.slot = std::move(slot), .task = *task, .features = {}};
   const std::lock_guard lock(mutex_);
   rejections_.erase(seq);
   if (!spare_.empty()) {
-    batch.memory = std::move(spare_.back());
+    batch.features.memory = std::move(spare_.back());
     spare_.pop_back();
   }
   return batch;
@@ -153,29 +148,8 @@ absl::Status BatchSource::Reject(ReadSlot slot, const absl::Status& reason) {
 
 absl::Status BatchSource::Extract(ThreadTeam& team, ExtractedBatch* batch) {
   const Stopwatch watch;
-  const TaskView& task = batch->task;
-  const FeatureStore& store = workplace_->features();
-  batch->cached = workplace_->cache();
-  const FeatureCache& cache = batch->cached->cache;
-  const size_t count = task.input_nodes.size();
-  // Ranks of another order say nothing about this cache.
-  const bool is_marked =
-      task.rank_order_version == batch->cached->rank_order_version;
-  const absl::Span<const uint32_t> ranks =
-      is_marked ? task.hot_rank : absl::Span<const uint32_t>();
-  const Model& model = workplace_->model();
-  if (store.data() != nullptr && model.TakesStoredRows(task, store.type())) {
-    const std::byte** const rows = batch->memory.Pointers(count);
-    batch->stored_rows = {absl::MakeConstSpan(rows, count), store.type()};
-    FGNN_ASSIGN_OR_RETURN(batch->num_cache_hits,
-                          cache.Find(task.input_nodes, ranks, rows));
-  } else {
-    const size_t floats = count * store.num_columns();
-    batch->features = absl::MakeSpan(batch->memory.Floats(floats), floats);
-    FGNN_ASSIGN_OR_RETURN(
-        batch->num_cache_hits,
-        cache.Extract(task.input_nodes, ranks, batch->features.data(), team));
-  }
+  FGNN_RETURN_IF_ERROR(
+      ExtractFeatures(*workplace_, batch->task, team, &batch->features));
   batch->seconds = watch.Seconds();
   return absl::OkStatus();
 }

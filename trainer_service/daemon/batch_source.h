@@ -10,14 +10,12 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "shared/base/thread.h"
 #include "shared/minibatch/task.h"
 #include "shared/queue/global_queue.h"
@@ -25,8 +23,8 @@
 #include "shared/queue/segment.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/thread_team.h"
+#include "trainer_service/daemon/batch_features.h"
 #include "trainer_service/daemon/workplace.h"
-#include "trainer_service/nn/model.h"
 
 namespace fgnn {
 
@@ -34,12 +32,7 @@ namespace fgnn {
 struct ExtractedBatch {
   ReadSlot slot;
   TaskView task;  // Borrowed from the slot's block.
-  // As the model takes them for this task: copied, or where they lie.
-  absl::Span<float> features;                 // [num_input_nodes, F] or empty.
-  StoredRows stored_rows;                     // [num_input_nodes] or empty.
-  std::shared_ptr<const LoadedCache> cached;  // That stored_rows point into.
-  AlignedBuffer memory;  // Of the features, or of the rows' places.
-  uint64_t num_cache_hits = 0;
+  BatchFeatures features;
   double seconds = 0;      // Of the extraction.
   bool was_ahead = false;  // Extracted while something else was done.
 };

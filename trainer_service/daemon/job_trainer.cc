@@ -112,7 +112,7 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.num_seeds = task.num_seeds;
   record.num_edges = task.num_edges();
   record.num_input_nodes = static_cast<uint32_t>(task.input_nodes.size());
-  record.num_cache_hits = static_cast<uint32_t>(batch.num_cache_hits);
+  record.num_cache_hits = static_cast<uint32_t>(batch.features.num_cache_hits);
   record.sample = task.seconds.sample;
   record.id_map = task.seconds.id_map;
   record.mark = task.seconds.mark;
@@ -128,7 +128,7 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   FGNN_RETURN_IF_ERROR(board_.MarkDone(task.seq, record));
   batches_.fetch_add(1, std::memory_order_relaxed);
   const absl::Status released = std::move(batch.slot).Release();
-  source_.GiveBack(std::move(batch.memory));
+  source_.GiveBack(std::move(batch.features.memory));
   sync_seconds_ += since_last_.Restart();
   return released;
 }
@@ -139,8 +139,8 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
   const BatchSeq seq = task.seq;
   TrainingBatch batch;
   batch.task = &task;
-  batch.features = extracted.features;
-  batch.stored_rows = extracted.stored_rows;
+  batch.features = extracted.features.dense;
+  batch.stored_rows = extracted.features.stored;
   batch.labels = labels_;
   batch.seed = seed_;
   batch.epoch = seq / batches_per_epoch_;

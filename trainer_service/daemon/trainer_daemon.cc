@@ -6,8 +6,8 @@
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/checkpoint/checkpoint.h"
+#include "trainer_service/daemon/training_profile.h"
 #include "trainer_service/daemon/workplace.h"
-#include "trainer_service/sync/adam.h"
 
 namespace fgnn {
 
@@ -42,12 +42,10 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
                             std::move(segment));
 }
 
-absl::StatusOr<ModelNeeds> TrainerDaemon::DescribeModel(const JobSpec& spec) {
-  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
-                        Dataset::Open(spec.dataset, Validation::kShapes));
-  FGNN_ASSIGN_OR_RETURN(const ModelOptions options,
-                        ModelOptionsOf(spec, dataset));
-  return ModelNeeds{NumParameters(options), kAdamFloatsPerParameter};
+absl::StatusOr<TrainingNeeds> TrainerDaemon::ProfileTraining(
+    const JobSpec& spec, const std::vector<HopSize>& hops) {
+  const uint32_t num_threads = executor_.NumThreads(spec.training.threads);
+  return fgnn::ProfileTraining(spec, hops, static_cast<int>(num_threads));
 }
 
 absl::StatusOr<EvaluationAnswer> TrainerDaemon::Evaluate(

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -36,7 +37,8 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
       const ExecutorJobStart& start) override;
 
   // TrainerCalls: any number at a time.
-  absl::StatusOr<ModelNeeds> DescribeModel(const JobSpec& spec) override;
+  absl::StatusOr<TrainingNeeds> ProfileTraining(
+      const JobSpec& spec, const std::vector<HopSize>& hops) override;
   absl::StatusOr<EvaluationAnswer> Evaluate(const EvaluationQuery& query,
                                             const CallLimits& limits) override;
   absl::StatusOr<SaveAnswer> SaveCheckpoint(const SaveQuery& query,

@@ -54,6 +54,7 @@ class Workplace {
   ThreadTeam& team() { return team_; }
   const ThreadTeam& team() const { return team_; }
   Model& model() { return *model_; }
+  const Model& model() const { return *model_; }
 
   // Sees to it that what is planned is cached: the features of the first
   // plan.rows vertices of the saved RankOrder. Where that was lost, as derived/

@@ -82,6 +82,40 @@ absl::StatusOr<std::vector<size_t>> CutIntoChunks(
   return starts;
 }
 
+uint64_t MessageWidth(const Model& model, uint32_t layer) {
+  return model.SendsProducts(layer) ? model.options().output_width(layer)
+                                    : model.options().input_width(layer);
+}
+
+// Whether the messages of a layer have to be made before they are read.
+bool NeedsMessageArray(const InferenceInput& input, uint32_t layer) {
+  if (input.model->SendsProducts(layer)) return true;
+  return layer == 0 && input.features->AsFloats() == nullptr;
+}
+
+// Columns of the two arrays over all vertices.
+struct ArrayWidths {
+  uint64_t messages = 0;
+  uint64_t hidden = 0;
+
+  uint64_t Bytes(uint64_t num_nodes) const {
+    return num_nodes * (messages + hidden) * sizeof(float);
+  }
+};
+
+ArrayWidths WidthsOf(const InferenceInput& input) {
+  const ModelOptions& options = input.model->options();
+  ArrayWidths widths;
+  for (uint32_t layer = 0; layer < options.layers; ++layer) {
+    if (NeedsMessageArray(input, layer)) {
+      widths.messages =
+          std::max(widths.messages, MessageWidth(*input.model, layer));
+    }
+  }
+  widths.hidden = options.layers > 1 ? options.hidden : 0;
+  return widths;
+}
+
 class LayerWise {
  public:
   LayerWise(const InferenceInput& input, LogitsConsumer consume)
@@ -122,27 +156,9 @@ class LayerWise {
     AlignedBuffer indices;
   };
 
-  uint64_t MessageWidth(uint32_t layer) const {
-    return model_.SendsProducts(layer) ? model_.options().output_width(layer)
-                                       : model_.options().input_width(layer);
-  }
-  // Whether the messages of a layer have to be made before they are read.
-  bool NeedsMessageArray(uint32_t layer) const {
-    if (model_.SendsProducts(layer)) return true;
-    return layer == 0 && input_.features->AsFloats() == nullptr;
-  }
-
   absl::Status ReserveArrays() {
-    const uint32_t num_layers = model_.options().layers;
-    uint64_t message_width = 0;
-    for (uint32_t layer = 0; layer < num_layers; ++layer) {
-      if (NeedsMessageArray(layer)) {
-        message_width = std::max(message_width, MessageWidth(layer));
-      }
-    }
-    const uint64_t hidden_width = num_layers > 1 ? model_.options().hidden : 0;
-    const uint64_t need =
-        num_nodes_ * (message_width + hidden_width) * sizeof(float);
+    const ArrayWidths widths = WidthsOf(input_);
+    const uint64_t need = widths.Bytes(num_nodes_);
     const absl::StatusOr<uint64_t> have = AvailableMemoryBytes();
     if (have.ok() && need > *have) {
       return absl::ResourceExhaustedError(absl::StrCat(
@@ -150,8 +166,8 @@ class LayerWise {
           FormatBytes(need), ", have ", FormatBytes(*have),
           "; set training.evaluate_every to 0 or use a smaller model.hidden"));
     }
-    messages_ = messages_buffer_.Floats(num_nodes_ * message_width);
-    hidden_ = hidden_buffer_.Floats(num_nodes_ * hidden_width);
+    messages_ = messages_buffer_.Floats(num_nodes_ * widths.messages);
+    hidden_ = hidden_buffer_.Floats(num_nodes_ * widths.hidden);
     return absl::OkStatus();
   }
 
@@ -181,13 +197,13 @@ class LayerWise {
   // Makes messages_source_ [N, MessageWidth] hold the messages of `sources`.
   absl::Status PrepareMessages(uint32_t layer,
                                absl::Span<const GlobalId> sources) {
-    if (!NeedsMessageArray(layer)) {
+    if (!NeedsMessageArray(input_, layer)) {
       messages_source_ = layer == 0 ? input_.features->AsFloats() : hidden_;
       return absl::OkStatus();
     }
     messages_source_ = messages_;
     const uint64_t in = model_.options().input_width(layer);
-    const uint64_t width = MessageWidth(layer);
+    const uint64_t width = MessageWidth(model_, layer);
     const size_t num_chunks =
         (sources.size() + kRowsPerChunk - 1) / kRowsPerChunk;
     return RunChunks(
@@ -226,7 +242,7 @@ class LayerWise {
                            size_t first, Scratch& scratch) {
     const uint64_t in = model_.options().input_width(layer);
     const uint64_t out = model_.options().output_width(layer);
-    const uint64_t width = MessageWidth(layer);
+    const uint64_t width = MessageWidth(model_, layer);
     const auto rows = static_cast<int64_t>(nodes.size());
     float* aggregates = scratch.aggregates.Floats(nodes.size() * width);
     model_.Aggregate(ListsOf(nodes, scratch), 0, rows, messages_source_,
@@ -276,6 +292,27 @@ class LayerWise {
 };
 
 }  // namespace
+
+uint64_t InferenceBytes(const InferenceInput& input) {
+  const ModelOptions& options = input.model->options();
+  const uint64_t num_nodes = input.graph->num_nodes();
+  uint64_t rows_in = 0;
+  uint64_t rows_made = 0;
+  uint64_t rows_out = 0;
+  for (uint32_t layer = 0; layer < options.layers; ++layer) {
+    rows_in = std::max(rows_in, options.input_width(layer));
+    rows_made = std::max(rows_made, MessageWidth(*input.model, layer));
+    rows_out = std::max(rows_out, options.output_width(layer));
+  }
+  const uint64_t per_thread =
+      (kRowsPerChunk * (rows_in + rows_made + rows_out) +
+       std::min(kEdgesPerChunk, input.graph->num_edges())) *
+      sizeof(float);
+  // Each layer's sources, and those that are asked for.
+  const uint64_t lists = (options.layers + 1) * num_nodes * sizeof(GlobalId);
+  return WidthsOf(input).Bytes(num_nodes) + lists +
+         static_cast<uint64_t>(input.team->size()) * per_thread;
+}
 
 absl::Status InferLogits(const InferenceInput& input,
                          absl::Span<const GlobalId> vertices,

@@ -43,6 +43,10 @@ struct InferenceInput {
 using LogitsConsumer =
     absl::FunctionRef<void(size_t first, int64_t rows, const float* logits)>;
 
+// Bytes that InferLogits() takes at most, whatever vertices are asked for:
+// arrays over all of them, and what each thread works in.
+uint64_t InferenceBytes(const InferenceInput& input);
+
 // Computes the logits of `vertices`; the same bits for any number of threads.
 // InvalidArgument: the model does not fit the features, or a vertex is not in
 // the graph. ResourceExhausted: the arrays do not fit into memory.

@@ -11,6 +11,7 @@
 #include "shared/telemetry/log.h"
 #include "trainer_service/daemon/predict_command.h"
 #include "trainer_service/daemon/trainer_daemon.h"
+#include "trainer_service/daemon/training_profile.h"
 #include "trainer_service/daemon/version_text.h"
 
 namespace {
@@ -23,13 +24,37 @@ int FailDaemon(const absl::Status& status) {
   return fgnn::ExitCode(status);
 }
 
-// `fgnn predict` becomes this program, so its errors look like fgnn's: one
-// plain line.
-int FailPredict(const absl::Status& status) {
+// `fgnn predict` becomes this program, and `fgnn plan` asks it, so its errors
+// look like fgnn's: one plain line.
+int FailCommand(const absl::Status& status) {
   std::string message = fgnn::MessageOf(status);
   std::replace(message.begin(), message.end(), '\n', ' ');
   std::cerr << "fgnn: " << message << "\n";
   return fgnn::ExitCode(status);
+}
+
+int Predict(const fgnn::PredictOptions& options, bool json) {
+  const auto summary = fgnn::RunPredict(options);
+  if (!summary.ok()) return FailCommand(summary.status());
+  std::cout << (json ? summary->ToJson() : summary->ToText()) << "\n";
+  return 0;
+}
+
+int Profile(const std::string& request, const std::string& device) {
+  const auto answer = fgnn::RunProfileCommand(request, device);
+  if (!answer.ok()) return FailCommand(answer.status());
+  std::cout << *answer << "\n";
+  return 0;
+}
+
+int RunDaemon(const fgnn::ExecutorDaemonOptions& options) {
+  fgnn::InitLog(options.name);
+  // Before any thread starts, so that every thread inherits the mask.
+  const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
+  const auto daemon = fgnn::TrainerDaemon::Start(options, &stop);
+  if (!daemon.ok()) return FailDaemon(daemon.status());
+  const absl::Status status = (*daemon)->ServeUntilStopped();
+  return status.ok() ? 0 : FailDaemon(status);
 }
 
 }  // namespace
@@ -41,8 +66,10 @@ int main(int argc, char** argv) {
   fgnn::ExecutorDaemonOptions options;
   fgnn::PredictOptions predict;
   bool json = false;
+  std::string request;
+  std::string device;
   options.version = FGNN_VERSION;
-  CLI::App app("FGNN's trainer: a daemon, or one prediction", "fgnn-trainer");
+  CLI::App app("FGNN's trainer: a daemon, or one command", "fgnn-trainer");
   app.set_version_flag("--version", fgnn::VersionText(FGNN_VERSION));
   app.add_option("--name", options.name, "Its name, e.g. trainer.0");
   app.add_option("--device", options.device, "Its cores, e.g. cpu:0-3");
@@ -54,23 +81,17 @@ int main(int argc, char** argv) {
   sub->add_option("--out", predict.out, "FILE.npy or FILE.csv")->required();
   sub->add_option("--device", predict.device, "Cores; all if not given");
   sub->add_flag("--json", json, "Print one JSON document");
+  CLI::App* profile = app.add_subcommand("profile", "A job's needs, as JSON");
+  profile->add_option("--request", request, "ProfileTrainingRequest as JSON")
+      ->required();
+  profile->add_option("--device", device, "Cores")->required();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  if (sub->parsed()) {
-    fgnn::InitLog("fgnn-trainer");
-    const auto summary = fgnn::RunPredict(predict);
-    if (!summary.ok()) return FailPredict(summary.status());
-    std::cout << (json ? summary->ToJson() : summary->ToText()) << "\n";
-    return 0;
-  }
-  fgnn::InitLog(options.name);
-  // Before any thread starts, so that every thread inherits the mask.
-  const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
-  const auto daemon = fgnn::TrainerDaemon::Start(options, &stop);
-  if (!daemon.ok()) return FailDaemon(daemon.status());
-  const absl::Status status = (*daemon)->ServeUntilStopped();
-  return status.ok() ? 0 : FailDaemon(status);
+  if (!sub->parsed() && !profile->parsed()) return RunDaemon(options);
+  fgnn::InitLog("fgnn-trainer");
+  if (profile->parsed()) return Profile(request, device);
+  return Predict(predict, json);
 }

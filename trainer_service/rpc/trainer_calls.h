@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "shared/base/clock.h"
 #include "shared/config/job_spec.h"
+#include "shared/minibatch/hop_size.h"
 
 namespace fgnn {
 
@@ -26,9 +27,15 @@ struct CallLimits {
   absl::Status Check() const;
 };
 
-struct ModelNeeds {
+// Bytes are of anonymous memory, and resident.
+struct TrainingNeeds {
   uint64_t num_parameters = 0;
   uint32_t optimizer_floats_per_parameter = 0;
+  double seconds_per_batch = 0;   // Tt, without the extraction of features.
+  uint64_t program_bytes = 0;     // Before the job's model was made.
+  uint64_t step_bytes = 0;        // Model, threads, features of batches.
+  uint64_t evaluation_bytes = 0;  // Beside that; 0: the job has none.
+  uint64_t checkpoint_bytes = 0;  // Beside that, to write or read one.
 };
 
 struct EvaluationQuery {
@@ -78,7 +85,8 @@ struct SaveAnswer {
 class TrainerCalls {
  public:
   virtual ~TrainerCalls() = default;
-  virtual absl::StatusOr<ModelNeeds> DescribeModel(const JobSpec& spec) = 0;
+  virtual absl::StatusOr<TrainingNeeds> ProfileTraining(
+      const JobSpec& spec, const std::vector<HopSize>& hops) = 0;
   virtual absl::StatusOr<EvaluationAnswer> Evaluate(
       const EvaluationQuery& query, const CallLimits& limits) = 0;
   virtual absl::StatusOr<SaveAnswer> SaveCheckpoint(

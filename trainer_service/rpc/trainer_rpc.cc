@@ -8,8 +8,8 @@
 
 #include "fgnn/v1/executor.grpc.pb.h"
 #include "shared/base/status.h"
-#include "shared/config/job_spec_proto.h"
 #include "shared/rpc/server.h"
+#include "trainer_service/rpc/profile_messages.h"
 
 namespace fgnn {
 namespace {
@@ -24,12 +24,6 @@ CallLimits LimitsOf(const grpc::ServerContext& context) {
               left, std::chrono::seconds(0), std::chrono::hours(1))));
   limits.is_cancelled = [&context] { return context.IsCancelled(); };
   return limits;
-}
-
-// Comes from another process: filled in and checked like any other.
-absl::StatusOr<JobSpec> ReadSpec(const v1::JobSpec& spec) {
-  FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective, MakeEffective(spec, {}));
-  return FromProto(effective);
 }
 
 }  // namespace
@@ -48,16 +42,14 @@ class TrainerRpc::Impl final : public v1::TrainerService::Service {
  public:
   explicit Impl(TrainerCalls* calls) : calls_(calls) {}
 
-  grpc::Status DescribeModel(grpc::ServerContext* context,
-                             const v1::DescribeModelRequest* request,
-                             v1::DescribeModelResponse* response) override {
+  grpc::Status ProfileTraining(grpc::ServerContext* context,
+                               const v1::ProfileTrainingRequest* request,
+                               v1::ProfileTrainingResponse* response) override {
     return ServeCall(*context, [&]() -> absl::Status {
       FGNN_ASSIGN_OR_RETURN(const JobSpec spec, ReadSpec(request->spec()));
-      FGNN_ASSIGN_OR_RETURN(const ModelNeeds needs,
-                            calls_->DescribeModel(spec));
-      response->set_num_parameters(needs.num_parameters);
-      response->set_optimizer_floats_per_parameter(
-          needs.optimizer_floats_per_parameter);
+      FGNN_ASSIGN_OR_RETURN(const TrainingNeeds needs,
+                            calls_->ProfileTraining(spec, HopsOf(*request)));
+      *response = ToProto(needs);
       return absl::OkStatus();
     });
   }

@@ -92,9 +92,9 @@ class FakeDaemon final : public ExecutorHandler,
     response->set_max_input_nodes(10);
     return grpc::Status::OK;
   }
-  grpc::Status DescribeModel(grpc::ServerContext* /*context*/,
-                             const v1::DescribeModelRequest* /*request*/,
-                             v1::DescribeModelResponse* response) override {
+  grpc::Status ProfileTraining(grpc::ServerContext* /*context*/,
+                               const v1::ProfileTrainingRequest* /*request*/,
+                               v1::ProfileTrainingResponse* response) override {
     response->set_num_parameters(4);
     return grpc::Status::OK;
   }

@@ -12,6 +12,7 @@
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/sampling/profile.h"
 #include "scheduler/planning/job_plan.h"
+#include "scheduler/planning/placement.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/config/job_spec_proto.h"
@@ -20,15 +21,12 @@
 #include "shared/device/memory.h"
 #include "shared/graph/dataset.h"
 #include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/program.h"
 #include "tools/fgnn/text_table.h"
-#include "trainer_service/nn/job_model.h"
-#include "trainer_service/sync/adam.h"
+#include "tools/fgnn/trainer_profile.h"
 
 namespace fgnn {
 namespace {
-
-// As many as the scheduler has measured.
-constexpr uint32_t kProfiledBatches = 8;
 
 struct PlanFlags {
   std::string job_file;
@@ -42,34 +40,48 @@ absl::StatusOr<uint32_t> SamplerThreads(const JobSpec& spec) {
   return static_cast<uint32_t>(device.cores.size());
 }
 
-// What the scheduler asks a sampler and a trainer for, found out here.
-absl::StatusOr<PlanInput> MeasureJob(const JobSpec& spec,
-                                     const std::filesystem::path& state_dir) {
+// What the scheduler asks a sampler for, found out here: this program is about
+// as large as a sampler.
+absl::StatusOr<SamplingProfile> MeasureSampling(
+    const JobSpec& spec, const std::filesystem::path& state_dir,
+    DatasetShape* dataset) {
   FGNN_ASSIGN_OR_RETURN(const uint32_t num_threads, SamplerThreads(spec));
   FGNN_ASSIGN_OR_RETURN(
       const JobSampling job,
       OpenJobSampling(spec, {.num_threads = num_threads,
                              .plugins = state_dir / "plugins"}));
-  FGNN_ASSIGN_OR_RETURN(const ModelOptions model,
-                        ModelOptionsOf(spec, job.dataset));
+  *dataset = ShapeOf(job.dataset);
   FGNN_ASSIGN_OR_RETURN(const SamplingMeasurement sampling,
                         ProfileSampling(job.input(), job.options,
                                         {.num_batches = kProfiledBatches,
                                          .num_threads = num_threads,
                                          .factory = job.factory,
                                          .check = nullptr}));
+  return SamplingProfile{.max_task_bytes = sampling.max_task_bytes,
+                         .bound_task_bytes = sampling.bound_task_bytes,
+                         .max_input_nodes = sampling.max_input_nodes,
+                         .max_edges = sampling.max_edges,
+                         .seconds_per_batch = sampling.seconds_per_batch,
+                         .workspace_bytes = sampling.workspace_bytes,
+                         .program_bytes = sampling.program_bytes,
+                         .hops = sampling.hops,
+                         .num_threads = sampling.num_threads};
+}
+
+absl::StatusOr<PlanInput> MeasureJob(const v1::JobSpec& effective,
+                                     const std::filesystem::path& state_dir) {
   PlanInput input;
   input.job_key = 1;
-  input.spec = spec;
-  input.dataset = ShapeOf(job.dataset);
-  input.sampling = {.max_task_bytes = sampling.max_task_bytes,
-                    .bound_task_bytes = sampling.bound_task_bytes,
-                    .max_input_nodes = sampling.max_input_nodes,
-                    .max_edges = sampling.max_edges,
-                    .seconds_per_batch = sampling.seconds_per_batch,
-                    .workspace_bytes = sampling.workspace_bytes};
-  input.model = {.num_parameters = NumParameters(model),
-                 .optimizer_floats_per_parameter = kAdamFloatsPerParameter};
+  input.spec = FromProto(effective);
+  FGNN_ASSIGN_OR_RETURN(input.sampling,
+                        MeasureSampling(input.spec, state_dir, &input.dataset));
+  FGNN_ASSIGN_OR_RETURN(const std::filesystem::path trainer,
+                        FindProgram("fgnn-trainer"));
+  const std::string device =
+      PlaceExecutors(input.spec.samplers, 1, input.spec.devices).back().device;
+  FGNN_ASSIGN_OR_RETURN(
+      input.training,
+      AskForTrainingProfile(trainer, effective, input.sampling.hops, device));
   FGNN_ASSIGN_OR_RETURN(input.available_bytes, AvailableMemoryBytes());
   return input;
 }
@@ -80,14 +92,22 @@ uint64_t HaveBytes(const PlanInput& input) {
                   input.spec.limits.memory_bytes.value_or(UINT64_MAX));
 }
 
-nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
-  nlohmann::ordered_json items = nlohmann::ordered_json::array();
-  for (const MemoryItem& item : plan.memory) {
-    items.push_back({{"name", item.name}, {"bytes", item.bytes}});
+nlohmann::ordered_json ToJson(const std::vector<MemoryItem>& items) {
+  nlohmann::ordered_json array = nlohmann::ordered_json::array();
+  for (const MemoryItem& item : items) {
+    array.push_back({{"name", item.name},
+                     {"holder", item.holder},
+                     {"device", item.device},
+                     {"bytes", item.bytes}});
   }
+  return array;
+}
+
+nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
   const SegmentOptions& segment = plan.segment;
-  return {{"memory", items},
+  return {{"memory", ToJson(plan.memory)},
           {"total_bytes", plan.total_bytes},
+          {"mapped", ToJson(plan.mapped)},
           {"available_bytes", HaveBytes(input)},
           {"samplers", input.spec.samplers},
           {"trainers", input.spec.trainers},
@@ -96,25 +116,31 @@ nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
           {"batches_per_step", segment.batches_per_step},
           {"parameters", segment.num_parameters},
           {"cache_rows", segment.cache_rows},
-          {"seconds_per_sampled_batch", input.sampling.seconds_per_batch}};
+          {"seconds_per_sampled_batch", input.sampling.seconds_per_batch},
+          {"seconds_per_trained_batch", input.training.seconds_per_batch}};
 }
 
 std::string ToText(const PlanInput& input, const JobPlan& plan) {
-  TextTable table({"for", "memory"}, {1});
+  TextTable table({"for", "device", "memory"}, {2});
   for (const MemoryItem& item : plan.memory) {
-    table.AddRow({item.name, FormatBytes(item.bytes)});
+    table.AddRow({item.name, item.device, FormatBytes(item.bytes)});
   }
-  table.AddRow({"in all", FormatBytes(plan.total_bytes)});
-  table.AddRow({"available", FormatBytes(HaveBytes(input))});
+  table.AddRow({"in all", "", FormatBytes(plan.total_bytes)});
+  table.AddRow({"available", "", FormatBytes(HaveBytes(input))});
+  for (const MemoryItem& item : plan.mapped) {
+    table.AddRow({absl::StrCat(item.name, ": mapped, may be dropped"),
+                  item.device, FormatBytes(item.bytes)});
+  }
   const SegmentOptions& segment = plan.segment;
   std::string text = table.ToString();
   absl::StrAppend(
       &text, "\n", FormatCount(segment.batches_per_epoch),
       " batches an epoch, ", segment.batches_per_step, " a step; ",
       FormatCount(segment.num_parameters), " parameters\n",
-      absl::StrFormat("a batch is sampled in %.2f ms, and has at most %s input "
-                      "nodes (of %u batches)\n",
+      absl::StrFormat("a batch is sampled in %.2f ms and trained in %.2f ms, "
+                      "and has at most %s input nodes (of %u batches)\n",
                       input.sampling.seconds_per_batch * 1e3,
+                      input.training.seconds_per_batch * 1e3,
                       FormatCount(input.sampling.max_input_nodes),
                       kProfiledBatches));
   if (segment.cache_rows > 0) {
@@ -132,7 +158,7 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective,
                         MakeEffective(written, {AllCoresDevice()}));
   FGNN_ASSIGN_OR_RETURN(const PlanInput input,
-                        MeasureJob(FromProto(effective), context.state_dir));
+                        MeasureJob(effective, context.state_dir));
   FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
   if (context.json) {
     std::cout << ToJson(input, plan).dump(2) << "\n";

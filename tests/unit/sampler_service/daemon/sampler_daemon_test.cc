@@ -173,7 +173,23 @@ TEST_F(SamplerDaemonTest, ProfilesWithoutTouchingAnything) {
   EXPECT_LE(every.max_task_bytes(), every.bound_task_bytes());
   EXPECT_GT(every.max_edges(), every.max_input_nodes() / 2);
   EXPECT_GT(every.seconds_per_batch(), 0);
+  EXPECT_GT(every.program_bytes(), 0U);
   EXPECT_GT(every.workspace_bytes(), 0U);
+  EXPECT_GT(every.num_threads(), 0U);
+  ASSERT_EQ(every.hops_size(), Spec().sampling().fanouts_size());
+  EXPECT_EQ(every.hops(0).num_destinations(), Spec().sampling().batch_size());
+  uint64_t edges = 0;
+  for (int h = 0; h < every.hops_size(); ++h) {
+    const v1::HopSize& hop = every.hops(h);
+    const uint64_t next = h + 1 < every.hops_size()
+                              ? every.hops(h + 1).num_destinations()
+                              : every.max_input_nodes();
+    EXPECT_EQ(hop.num_sources(), next);
+    EXPECT_GE(hop.num_edges(), few.hops(h).num_edges());
+    edges += hop.num_edges();
+  }
+  // The largest hops need not be of one batch.
+  EXPECT_GE(edges, every.max_edges());
   EXPECT_EQ(few.bound_task_bytes(), every.bound_task_bytes());
 }
 

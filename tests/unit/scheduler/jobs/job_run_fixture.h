@@ -70,7 +70,9 @@ class ScriptedCalls final : public ExecutorCalls {
       const std::string& /*socket*/, const std::string& /*spec_bytes*/,
       uint32_t num_batches, const Patience& /*patience*/) override {
     profiled_batches = num_batches;
-    return SamplingProfile{.max_task_bytes = 4096, .bound_task_bytes = 8192};
+    return SamplingProfile{.max_task_bytes = 4096,
+                           .bound_task_bytes = 8192,
+                           .hops = {{4, 9, 5}, {9, 20, 11}}};
   }
   absl::Status CountInputNodes(const std::string& socket, const CountCall& call,
                                const Patience& /*patience*/) override {
@@ -109,11 +111,14 @@ class ScriptedCalls final : public ExecutorCalls {
         .rank_order_key = 77,
         .needs_counts = !order_is_saved && call.counts.empty()};
   }
-  absl::StatusOr<ModelProfile> DescribeModel(
+  absl::StatusOr<TrainingProfile> ProfileTraining(
       const std::string& /*socket*/, const std::string& /*spec_bytes*/,
-      const Patience& /*patience*/) override {
-    return ModelProfile{.num_parameters = 4,
-                        .optimizer_floats_per_parameter = 0};
+      const std::vector<HopSize>& hops, const Patience& /*patience*/) override {
+    profiled_hops = hops;
+    if (!training.ok()) return training.status();
+    return TrainingProfile{.num_parameters = 4,
+                           .optimizer_floats_per_parameter = 0,
+                           .step_bytes = *training};
   }
   absl::StatusOr<Evaluation> Evaluate(const std::string& /*socket*/,
                                       const EvaluateCall& call,
@@ -175,7 +180,8 @@ class ScriptedCalls final : public ExecutorCalls {
 
   // The answers to come: how many of four vertices are right.
   std::deque<absl::StatusOr<uint64_t>> evaluations;
-  std::deque<absl::Status> saves;  // OK once empty.
+  std::deque<absl::Status> saves;               // OK once empty.
+  absl::StatusOr<uint64_t> training = 1 << 20;  // Bytes of a step.
   std::function<void()> on_evaluate;
   std::function<void(const fs::path&)> on_save;
   // What happened.
@@ -183,6 +189,7 @@ class ScriptedCalls final : public ExecutorCalls {
   std::vector<std::string> loaded;
   std::map<fs::path, CheckpointProfile> checkpoints;  // Those that are sound.
   uint32_t profiled_batches = 0;
+  std::vector<HopSize> profiled_hops;
   std::map<std::string, SegmentOptions> plans;  // As daemons attached to them.
   bool order_is_saved = false;
   std::vector<RankCall> ranked;

@@ -22,6 +22,8 @@ TEST_F(JobRunTest, EveryBatchOfEveryEpochIsTrainedOnceAndRecorded) {
   ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
   EXPECT_EQ(ReadRun("job.yaml"), "effective\n");
   EXPECT_EQ(calls_.profiled_batches, 5U);
+  EXPECT_THAT(calls_.profiled_hops,
+              ElementsAre(HopSize{4, 9, 5}, HopSize{9, 20, 11}));
   ExpectEveryBatchOnce();
 
   const std::vector<nlohmann::json> metrics = Metrics();
@@ -223,11 +225,24 @@ TEST_F(JobRunTest, SeveralTrainersMakeTheSameWeights) {
 
 TEST_F(JobRunTest, AJobThatDoesNotFitIsRefusedAndLeavesNothing) {
   spec_.limits.memory_bytes = 64 * kMiB;
+  calls_.training = 65 * kMiB;
   const Job job = Run();
   EXPECT_EQ(job.state, JobState::kFailed);
   EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kResourceExhausted,
                                   HasSubstr("limits.memory")));
   EXPECT_FALSE(fs::exists(RunDir()));
+  EXPECT_TRUE(calls_.plans.empty()) << "a daemon was attached";
+}
+
+TEST_F(JobRunTest, AStepThatATrainerRefusesIsItsRefusal) {
+  calls_.training = absl::ResourceExhaustedError("limits.memory: one step");
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error,
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("trainer.0: limits.memory: one step")));
+  EXPECT_FALSE(fs::exists(RunDir()));
+  EXPECT_TRUE(calls_.plans.empty()) << "a daemon was attached";
 }
 
 TEST_F(JobRunTest, DamagedDataIsRefusedAndLeavesNothing) {

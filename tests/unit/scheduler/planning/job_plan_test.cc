@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
 
 #include "shared/minibatch/task.h"
 #include "tests/fakes/status_matchers.h"
@@ -12,6 +13,7 @@ namespace fgnn {
 namespace {
 
 using testing::AllOf;
+using testing::Field;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -30,17 +32,33 @@ PlanInput SomeInput() {
   input.spec.devices = {"cpu:0"};
   input.dataset = {.num_nodes = 1'000'000,
                    .num_train = 99 * 1024 + 1,
-                   .feature_columns = 100,
-                   .num_classes = 40};
+                   .topology_bytes = 24 * kMiB};
   input.sampling = {.max_task_bytes = 1 * kMiB,
                     .bound_task_bytes = 4 * kMiB,
                     .max_input_nodes = 50'000,
                     .max_edges = 100'000,
                     .seconds_per_batch = 0.01,
-                    .workspace_bytes = 8 * kMiB};
-  input.model = {.num_parameters = 20'000, .optimizer_floats_per_parameter = 2};
+                    .workspace_bytes = 8 * kMiB,
+                    .program_bytes = 2 * kMiB,
+                    .hops = {},
+                    .num_threads = 2};
+  input.training = {.num_parameters = 20'000,
+                    .optimizer_floats_per_parameter = 2,
+                    .seconds_per_batch = 0.05,
+                    .program_bytes = 60 * kMiB,
+                    .step_bytes = 40 * kMiB,
+                    .evaluation_bytes = 30 * kMiB,
+                    .checkpoint_bytes = kMiB};
   input.available_bytes = 8192 * kMiB;
   return input;
+}
+
+auto IsItem(const std::string& name, const std::string& holder,
+            const std::string& device, uint64_t mib) {
+  return AllOf(Field(&MemoryItem::name, name),
+               Field(&MemoryItem::holder, holder),
+               Field(&MemoryItem::device, device),
+               Field(&MemoryItem::bytes, mib * kMiB));
 }
 
 TEST(PlanJobTest, SlotsAreAQuarterLargerThanWhatWasMeasured) {
@@ -108,7 +126,6 @@ TEST(PlanJobTest, CachesAreSharesOfTheVerticesAndTakeMemory) {
 TEST(PlanJobTest, ACacheBeforeADiskTakesWhatIsLeft) {
   PlanInput input = SomeInput();
   input.dataset.num_nodes = 100'000'000;
-  input.spec.training.evaluate_every = 0;
   input.dataset.feature_row_bytes = 400;
   input.spec.cache.policy = "presc";
   input.spec.trainers = 2;
@@ -170,19 +187,72 @@ TEST(PlanJobTest, AllNeighboursThatDoNotFitAreRefused) {
   EXPECT_THAT(PlanJob(input), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-TEST(PlanJobTest, EvaluationIsPlannedForOnlyWhereThereIsOne) {
+TEST(PlanJobTest, EveryDaemonCountsWithItsProgramOnItsDevice) {
   PlanInput input = SomeInput();
-  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan with, PlanJob(input));
-  EXPECT_THAT(DescribeMemory(with), HasSubstr("evaluation"));
-  input.spec.training.evaluate_every = 0;
-  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan without, PlanJob(input));
-  EXPECT_THAT(DescribeMemory(without), Not(HasSubstr("evaluation")));
-  EXPECT_LT(without.total_bytes, with.total_bytes);
+  input.spec.devices = {"cpu:0", "cpu:1"};
+  input.spec.samplers = 1;
+  input.spec.trainers = 4;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));
+  // The sampler has the first device, trainers go on with the second.
+  ASSERT_EQ(plan.memory.size(), 5U);
+  EXPECT_EQ(plan.memory[0].holder, "segment");
+  EXPECT_EQ(plan.memory[0].device, "");
+  EXPECT_THAT(plan.memory[1], IsItem("1 sampler", "sampler", "cpu:0", 10));
+  EXPECT_THAT(plan.memory[2], IsItem("2 trainers", "trainer", "cpu:1", 200));
+  EXPECT_THAT(plan.memory[3], IsItem("2 trainers", "trainer", "cpu:0", 200));
+  EXPECT_THAT(plan.memory[4], IsItem("evaluation", "trainer", "cpu:1", 30));
+  EXPECT_EQ(plan.total_bytes, plan.memory[0].bytes + 440 * kMiB);
+  EXPECT_THAT(DescribeMemory(plan),
+              HasSubstr("2 trainers on cpu:1 200.0 MiB + 2 trainers on cpu:0"));
+}
+
+TEST(PlanJobTest, TheLargerOfEvaluationAndCheckpointIsPlannedFor) {
+  PlanInput input = SomeInput();
+  input.training.checkpoint_bytes = 31 * kMiB;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));
+  EXPECT_THAT(plan.memory.back(),
+              IsItem("a checkpoint", "trainer", "cpu:0", 31));
+}
+
+TEST(PlanJobTest, RankingCountsWhereItTakesMoreThanTraining) {
+  PlanInput input = SomeInput();
+  input.spec.cache = {.policy = "degree", .capacity = 0.000001};
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan small, PlanJob(input));
+  EXPECT_THAT(DescribeMemory(small), Not(HasSubstr("ranking")));
+  // One sampler sorts 28 bytes a vertex, beside two programs.
+  input.dataset.num_nodes = 8 * kMiB;
+  input.spec.cache.capacity = 0.0000002;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan sorts, PlanJob(input));
+  EXPECT_EQ(sorts.total_bytes, (2 + 60 + 8 * 28) * kMiB);
+  EXPECT_THAT(sorts.memory.back().name, HasSubstr("ranking"));
+  uint64_t sum = 0;
+  for (const MemoryItem& item : sorts.memory) sum += item.bytes;
+  EXPECT_EQ(sum, sorts.total_bytes);
+  // Eight samplers of two threads count before.
+  input.spec.samplers = 8;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan counts, PlanJob(input));
+  EXPECT_EQ(counts.total_bytes, (8 * (2 + 8 + 2 * 8 * 4) + 60) * kMiB);
+}
+
+TEST(PlanJobTest, MappedFilesAreListedAndNotSummed) {
+  PlanInput input = SomeInput();
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan bare, PlanJob(input));
+  input.dataset.feature_row_bytes = 1 << 10;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));
+  ASSERT_EQ(plan.mapped.size(), 2U);
+  EXPECT_THAT(plan.mapped[0], IsItem("topology", "dataset", "", 24));
+  EXPECT_EQ(plan.mapped[1].name, "features");
+  EXPECT_EQ(plan.mapped[1].bytes, 1'000'000U << 10);
+  EXPECT_EQ(plan.total_bytes, bare.total_bytes);
+  input.spec.features.store = "disk";
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan on_disk, PlanJob(input));
+  EXPECT_EQ(on_disk.mapped.size(), 1U);
 }
 
 TEST(PlanJobTest, SizesBeyondArithmeticAreRefusedNotWrapped) {
   PlanInput input = SomeInput();
-  input.sampling.max_input_nodes = UINT64_MAX / 8;
+  input.spec.trainers = 3;
+  input.training.step_bytes = UINT64_MAX / 2;
   EXPECT_THAT(PlanJob(input), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 

@@ -103,9 +103,10 @@ TEST_F(BatchSourceTest, FindsTheSameRowsAheadAndOnDemand) {
       for (const GlobalId node : batch.task.input_nodes) {
         expected.push_back(data + node * row_bytes);
       }
-      EXPECT_THAT(batch.stored_rows.rows, testing::ElementsAreArray(expected));
-      EXPECT_EQ(batch.stored_rows.type, FeatureType::kFloat32);
-      EXPECT_THAT(batch.features, testing::IsEmpty());
+      EXPECT_THAT(batch.features.stored.rows,
+                  testing::ElementsAreArray(expected));
+      EXPECT_EQ(batch.features.stored.type, FeatureType::kFloat32);
+      EXPECT_THAT(batch.features.dense, testing::IsEmpty());
     }
   }
 }
@@ -123,8 +124,8 @@ TEST_F(BatchSourceTest, CopiesTheSameFeaturesAheadAndOnDemand) {
       std::vector<float> expected(batch.task.input_nodes.size() * 6);
       FGNN_ASSERT_OK(workplace_->features().CopyRows(batch.task.input_nodes,
                                                      expected.data()));
-      EXPECT_THAT(batch.features, testing::ElementsAreArray(expected));
-      EXPECT_THAT(batch.stored_rows.rows, testing::IsEmpty());
+      EXPECT_THAT(batch.features.dense, testing::ElementsAreArray(expected));
+      EXPECT_THAT(batch.features.stored.rows, testing::IsEmpty());
     }
   }
 }

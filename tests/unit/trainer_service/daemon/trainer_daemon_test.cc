@@ -126,20 +126,29 @@ class TrainerDaemonTest : public testing::Test {
   std::unique_ptr<v1::TrainerService::Stub> trainer_;
 };
 
-TEST_F(TrainerDaemonTest, RegistersAndDescribesModelsWithoutAJob) {
+TEST_F(TrainerDaemonTest, RegistersAndProfilesTrainingWithoutAJob) {
   ASSERT_TRUE(host_.WaitForRegistrations(1));
   EXPECT_EQ(host_.registrations()[0].role(), "trainer");
-  v1::DescribeModelRequest request;
+  v1::ProfileTrainingRequest request;
   *request.mutable_spec() = Spec();
-  v1::DescribeModelResponse response;
-  FGNN_ASSERT_OK(Call(*trainer_, &v1::TrainerService::Stub::DescribeModel,
+  for (const uint64_t num_destinations : {8, 32}) {
+    v1::HopSize* hop = request.add_hops();
+    hop->set_num_destinations(num_destinations);
+    hop->set_num_sources(num_destinations == 8 ? 32 : 100);
+    hop->set_num_edges(3 * num_destinations);
+  }
+  v1::ProfileTrainingResponse response;
+  FGNN_ASSERT_OK(Call(*trainer_, &v1::TrainerService::Stub::ProfileTraining,
                       request, &response));
   EXPECT_EQ(response.num_parameters(),
             SmallSegmentOptions(kJobId).num_parameters);
   EXPECT_EQ(response.optimizer_floats_per_parameter(), 2U);
+  EXPECT_GT(response.seconds_per_batch(), 0);
+  EXPECT_GT(response.program_bytes(), 0U);
+  EXPECT_GT(response.evaluation_bytes(), response.checkpoint_bytes());
   request.mutable_spec()->set_dataset((folder_ / "none").string());
-  EXPECT_THAT(Call(*trainer_, &v1::TrainerService::Stub::DescribeModel, request,
-                   &response),
+  EXPECT_THAT(Call(*trainer_, &v1::TrainerService::Stub::ProfileTraining,
+                   request, &response),
               StatusIs(absl::StatusCode::kNotFound));
 }
 

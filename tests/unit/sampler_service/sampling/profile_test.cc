@@ -1,0 +1,67 @@
+#include "sampler_service/sampling/profile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "sampler_service/sampling/cpu/cpu_sampler.h"
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+namespace {
+
+using testing::ElementsAre;
+
+// Vertex v has the one neighbour v + 1, so that batches have known sizes.
+class RingProfileTest : public testing::Test {
+ protected:
+  RingProfileTest() : indptr_(kNumNodes + 1), indices_(kNumNodes) {
+    std::iota(indptr_.begin(), indptr_.end(), 0);
+    std::iota(indices_.begin(), indices_.end(), 1);
+    indices_.back() = 0;
+    for (int64_t seed = 0; seed < 40; ++seed) train_.push_back(100 * seed);
+  }
+
+  absl::StatusOr<SamplingMeasurement> Profile(uint32_t num_threads) {
+    SamplerOptions sampling;
+    sampling.fanouts = {2, 2, 2};
+    sampling.batch_size = 10;
+    return ProfileSampling(
+        {.graph = {.indptr = indptr_, .indices = indices_}, .train = train_},
+        sampling,
+        {.num_batches = 4,
+         .num_threads = num_threads,
+         .factory = NewCpuSampler,
+         .check = nullptr});
+  }
+
+  static constexpr uint64_t kNumNodes = 1 << 20;
+  std::vector<int64_t> indptr_;
+  std::vector<uint32_t> indices_;
+  std::vector<int64_t> train_;
+};
+
+TEST_F(RingProfileTest, HopsAreThoseOfTheLargestBatches) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const SamplingMeasurement seen, Profile(2));
+  EXPECT_THAT(seen.hops, ElementsAre(HopSize{10, 20, 10}, HopSize{20, 30, 20},
+                                     HopSize{30, 40, 30}));
+  EXPECT_EQ(seen.max_input_nodes, 40U);
+  EXPECT_EQ(seen.max_edges, 60U);
+}
+
+TEST_F(RingProfileTest, TablesCountAsTheyAreOnceAllVerticesWereMet) {
+  for (const uint32_t num_threads : {1, 3}) {
+    FGNN_ASSERT_OK_AND_ASSIGN(const SamplingMeasurement seen,
+                              Profile(num_threads));
+    EXPECT_EQ(seen.num_threads, num_threads);
+    // A word for each vertex, of which these batches met 160.
+    EXPECT_GE(seen.workspace_bytes, num_threads * kNumNodes * 4);
+    EXPECT_GT(seen.program_bytes, 0U);
+  }
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,145 @@
+#include "trainer_service/daemon/training_profile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "shared/device/device.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+#include "tests/unit/trainer_service/daemon/small_world.h"
+#include "tools/dataset/generate.h"
+
+namespace fgnn {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kWideNodes = 4096;
+constexpr uint64_t kWideColumns = 1024;
+
+class TrainingProfileTest : public testing::Test {
+ protected:
+  // Every vertex of kWideNodes is an input node: 16 MiB of features.
+  JobSpec WideJob() {
+    RmatOptions options;
+    options.common.out = folder_ / "wide";
+    options.common.feature_columns = kWideColumns;
+    options.common.num_classes = 3;
+    options.scale = 12;
+    options.edge_factor = 2;
+    EXPECT_THAT(GenerateRmat(options), IsOk());
+    return SmallJob(options.common.out);
+  }
+
+  const TempFolder folder_;
+  const std::vector<HopSize> wide_hops_ = {{8, 64, 100},
+                                           {64, kWideNodes, 5000}};
+};
+
+TEST_F(TrainingProfileTest, MeasuresAStepOfTheJobsModel) {
+  WriteSmallDataset(folder_ / "data");
+  const JobSpec spec = SmallJob(folder_ / "data");
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const TrainingNeeds needs,
+      ProfileTraining(spec, std::vector<HopSize>{{8, 40, 60}, {40, 100, 90}},
+                      2));
+  EXPECT_EQ(needs.num_parameters, SmallSegmentOptions("job").num_parameters);
+  EXPECT_EQ(needs.optimizer_floats_per_parameter, 2U);
+  EXPECT_GT(needs.seconds_per_batch, 0);
+  EXPECT_GT(needs.program_bytes, 0U);
+  EXPECT_EQ(needs.checkpoint_bytes, needs.num_parameters * 3 * sizeof(float));
+}
+
+TEST_F(TrainingProfileTest, FeaturesOfTheBatchAndOfThoseThatWaitAreCounted) {
+  JobSpec spec = WideJob();
+  const uint64_t features = kWideNodes * kWideColumns * sizeof(float);
+  const auto step_bytes = [&](uint32_t ahead, uint32_t trainers) {
+    spec.features.ahead = ahead;
+    spec.trainers = trainers;
+    const auto needs = ProfileTraining(spec, wide_hops_, 1);
+    EXPECT_THAT(needs, IsOk());
+    return needs.ok() ? needs->step_bytes : 0;
+  };
+  EXPECT_GE(step_bytes(0, 1), features);
+  EXPECT_GE(step_bytes(2, 1), 3 * features);
+  // No more wait than the three batches of a step and those of the next one,
+  // or a third of them. The rest of a step takes about the same each time.
+  const uint64_t six_wait = step_bytes(9, 1);
+  const uint64_t two_wait = step_bytes(9, 3);
+  EXPECT_GE(six_wait, 7 * features);
+  EXPECT_GE(two_wait, 3 * features);
+  EXPECT_NEAR(six_wait - two_wait, 4 * features, 2 * features);
+}
+
+TEST_F(TrainingProfileTest, EvaluationIsOfTheWholeGraphOrNone) {
+  JobSpec spec = WideJob();
+  spec.model.hidden = 256;
+  const uint64_t arrays = 2 * kWideNodes * 256 * sizeof(float);
+  FGNN_ASSERT_OK_AND_ASSIGN(const TrainingNeeds with,
+                            ProfileTraining(spec, wide_hops_, 1));
+  EXPECT_GE(with.evaluation_bytes, arrays);
+  EXPECT_LE(with.evaluation_bytes, 2 * arrays);
+  spec.training.evaluate_every = 0;
+  FGNN_ASSERT_OK_AND_ASSIGN(const TrainingNeeds without,
+                            ProfileTraining(spec, wide_hops_, 1));
+  EXPECT_EQ(without.evaluation_bytes, 0U);
+}
+
+TEST_F(TrainingProfileTest, WhatCannotFitIsRefusedBeforeItIsMade) {
+  WriteSmallDataset(folder_ / "data");
+  JobSpec spec = SmallJob(folder_ / "data");
+  spec.model.hidden = 65536;
+  spec.limits.memory_bytes = kMiB;
+  // 16 GiB of edges, if they were made.
+  const std::vector<HopSize> hops = {{8, 40, 60}, {40, 120, UINT32_MAX}};
+  EXPECT_THAT(ProfileTraining(spec, hops, 1),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("limits.memory"), HasSubstr("at least"),
+                             HasSubstr("features of a batch 2.81 KiB"),
+                             HasSubstr("1.00 MiB allowed"),
+                             HasSubstr("model.hidden"))));
+}
+
+TEST_F(TrainingProfileTest, HopsOfNoBatchAreRefused) {
+  WriteSmallDataset(folder_ / "data");
+  const JobSpec spec = SmallJob(folder_ / "data");
+  EXPECT_THAT(ProfileTraining(spec, std::vector<HopSize>{{8, 4, 60}}, 1),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("hops[")));
+  EXPECT_THAT(
+      ProfileTraining(spec, {}, 1),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("hops: 0")));
+  // The model has two layers.
+  EXPECT_THAT(ProfileTraining(spec, std::vector<HopSize>{{8, 40, 60}}, 1),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("the model has 2 layers")));
+}
+
+TEST_F(TrainingProfileTest, TheCommandAnswersJsonWithJson) {
+  WriteSmallDataset(folder_ / "data");
+  const nlohmann::json request = {
+      {"spec",
+       {{"dataset", (folder_ / "data").string()},
+        {"model", {{"layers", 1}, {"hidden", 16}}},
+        {"sampling", {{"fanouts", {3}}, {"batchSize", 8}}},
+        {"devices", {"cpu:0"}}}},
+      {"hops",
+       {{{"numDestinations", 8}, {"numSources", 40}, {"numEdges", 60}}}}};
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const std::string answer,
+      RunProfileCommand(request.dump(), AllCoresDevice()));
+  // protobuf writes 64 bits as text.
+  EXPECT_EQ(nlohmann::json::parse(answer)["numParameters"],
+            std::to_string(2 * 6 * 3 + 3));
+  EXPECT_THAT(
+      RunProfileCommand("{\"spec\": 1}", AllCoresDevice()),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--request")));
+}
+
+}  // namespace
+}  // namespace fgnn

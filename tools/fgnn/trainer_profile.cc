@@ -1,0 +1,78 @@
+#include "tools/fgnn/trainer_profile.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <chrono>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "fgnn/v1/executor.pb.h"
+#include "shared/base/status.h"
+#include "tools/fgnn/program.h"
+
+namespace fgnn {
+namespace {
+
+// A batch of two steps, however large.
+constexpr std::chrono::minutes kLongestProfile{10};
+constexpr int kRefused = 2;  // See ExitCode().
+
+// What it logged comes before.
+std::string LastLine(absl::string_view output) {
+  output = absl::StripAsciiWhitespace(output);
+  const size_t end_before = output.rfind('\n');
+  return std::string(end_before == absl::string_view::npos
+                         ? output
+                         : output.substr(end_before + 1));
+}
+
+absl::StatusOr<std::string> AsJson(const v1::ProfileTrainingRequest& request) {
+  std::string json;
+  const auto status =
+      google::protobuf::util::MessageToJsonString(request, &json);
+  if (status.ok()) return json;
+  return absl::InternalError(
+      absl::StrCat("the job's spec as JSON: ", status.ToString()));
+}
+
+}  // namespace
+
+absl::StatusOr<TrainingProfile> AskForTrainingProfile(
+    const std::filesystem::path& trainer, const v1::JobSpec& spec,
+    const std::vector<HopSize>& hops, const std::string& device) {
+  v1::ProfileTrainingRequest request;
+  *request.mutable_spec() = spec;
+  for (const HopSize& hop : hops) {
+    v1::HopSize* size = request.add_hops();
+    size->set_num_destinations(hop.num_destinations);
+    size->set_num_sources(hop.num_sources);
+    size->set_num_edges(hop.num_edges);
+  }
+  FGNN_ASSIGN_OR_RETURN(const std::string json, AsJson(request));
+  FGNN_ASSIGN_OR_RETURN(
+      const ProgramOutput ran,
+      RunProgram(trainer, {"profile", "--device", device, "--request", json},
+                 DeadlineIn(kLongestProfile)));
+  const std::string line = LastLine(ran.output);
+  if (ran.exit_code == kRefused) {
+    return absl::InvalidArgumentError(absl::StripPrefix(line, "fgnn: "));
+  }
+  v1::ProfileTrainingResponse response;
+  if (ran.exit_code != 0 ||
+      !google::protobuf::util::JsonStringToMessage(line, &response).ok()) {
+    return absl::InternalError(absl::StrCat(
+        trainer.string(), " profile ended with ", ran.exit_code, ": ", line));
+  }
+  return TrainingProfile{.num_parameters = response.num_parameters(),
+                         .optimizer_floats_per_parameter =
+                             response.optimizer_floats_per_parameter(),
+                         .seconds_per_batch = response.seconds_per_batch(),
+                         .program_bytes = response.program_bytes(),
+                         .step_bytes = response.step_bytes(),
+                         .evaluation_bytes = response.evaluation_bytes(),
+                         .checkpoint_bytes = response.checkpoint_bytes()};
+}
+
+}  // namespace fgnn

@@ -1,0 +1,26 @@
+// What a trainer measures of a job, by the program that knows torch.
+#ifndef FGNN_TOOLS_FGNN_TRAINER_PROFILE_H_
+#define FGNN_TOOLS_FGNN_TRAINER_PROFILE_H_
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "fgnn/v1/job.pb.h"
+#include "scheduler/planning/job_plan.h"
+#include "shared/minibatch/hop_size.h"
+
+namespace fgnn {
+
+// Runs `trainer`, which is fgnn-trainer, for an effective spec, batches of
+// these sizes and the device that it is to use. A spec that it refuses is an
+// InvalidArgument with its words; Internal: it ended otherwise, with its last
+// line. Errors of RunProgram().
+absl::StatusOr<TrainingProfile> AskForTrainingProfile(
+    const std::filesystem::path& trainer, const v1::JobSpec& spec,
+    const std::vector<HopSize>& hops, const std::string& device);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_FGNN_TRAINER_PROFILE_H_

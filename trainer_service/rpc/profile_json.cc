@@ -1,0 +1,31 @@
+#include "trainer_service/rpc/profile_json.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "trainer_service/rpc/profile_messages.h"
+
+namespace fgnn {
+
+absl::StatusOr<std::string> AnswerProfileRequest(const std::string& request,
+                                                 TrainingProfiler profile) {
+  v1::ProfileTrainingRequest message;
+  const auto parsed =
+      google::protobuf::util::JsonStringToMessage(request, &message);
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--request is no ProfileTrainingRequest: ", parsed.ToString()));
+  }
+  FGNN_ASSIGN_OR_RETURN(const JobSpec spec, ReadSpec(message.spec()));
+  FGNN_ASSIGN_OR_RETURN(const TrainingNeeds needs,
+                        profile(spec, HopsOf(message)));
+  std::string json;
+  const auto written =
+      google::protobuf::util::MessageToJsonString(ToProto(needs), &json);
+  if (written.ok()) return json;
+  return absl::InternalError(
+      absl::StrCat("a ProfileTrainingResponse as JSON: ", written.ToString()));
+}
+
+}  // namespace fgnn

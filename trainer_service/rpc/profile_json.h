@@ -1,0 +1,27 @@
+// ProfileTraining without a service, for a program that asks another one.
+#ifndef FGNN_TRAINER_SERVICE_RPC_PROFILE_JSON_H_
+#define FGNN_TRAINER_SERVICE_RPC_PROFILE_JSON_H_
+
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/config/job_spec.h"
+#include "shared/minibatch/hop_size.h"
+#include "trainer_service/rpc/trainer_calls.h"
+
+namespace fgnn {
+
+using TrainingProfiler = absl::FunctionRef<absl::StatusOr<TrainingNeeds>(
+    const JobSpec& spec, absl::Span<const HopSize> hops)>;
+
+// `request`: a v1.ProfileTrainingRequest as protobuf's JSON; the answer is a
+// v1.ProfileTrainingResponse, in one line. InvalidArgument: it is none; else
+// errors of the spec and of `profile`.
+absl::StatusOr<std::string> AnswerProfileRequest(const std::string& request,
+                                                 TrainingProfiler profile);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_RPC_PROFILE_JSON_H_
