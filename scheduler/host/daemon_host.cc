@@ -304,7 +304,7 @@ bool DaemonHost::WaitUntilDetached(Deadline deadline) const {
                              [&] { return table_.Attached().empty(); });
 }
 
-uint64_t DaemonHost::MeasureMemory() {
+DaemonHost::MemoryUse DaemonHost::MeasureMemory() {
   std::vector<DaemonAddress> alive;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -312,19 +312,20 @@ uint64_t DaemonHost::MeasureMemory() {
       if (daemon.process.has_value()) alive.push_back(daemon.address());
     }
   }
-  uint64_t total_bytes = 0;
+  MemoryUse use;
   if (const auto own = ReadProcessMemory(::getpid()); own.ok()) {
-    total_bytes += own->proportional_bytes;
+    use.resident_bytes += own->proportional_bytes;
   }
   for (const DaemonAddress& address : alive) {
     const auto memory = ReadProcessMemory(address.pid);
     if (!memory.ok()) continue;  // It has gone meanwhile.
-    total_bytes += memory->proportional_bytes;
+    use.resident_bytes += memory->proportional_bytes;
+    use.anonymous_bytes += memory->anonymous_bytes;
     const std::lock_guard<std::mutex> lock(mutex_);
     Daemon* daemon = table_.Find(address);
     if (daemon != nullptr) daemon->resident_bytes = memory->resident_bytes;
   }
-  return total_bytes;
+  return use;
 }
 
 void DaemonHost::StopAll() {

@@ -135,9 +135,13 @@ class DaemonHost {
   // True once this process is gone.
   bool WaitUntilGone(const DaemonAddress& daemon, Deadline deadline) const;
 
-  // Resident bytes of all daemons and of this process, shared pages counted
-  // once. Costs a walk over their page tables.
-  uint64_t MeasureMemory();
+  struct MemoryUse {
+    // Of all daemons and of this process, shared pages counted once.
+    uint64_t resident_bytes = 0;
+    uint64_t anonymous_bytes = 0;  // Of all daemons.
+  };
+  // Costs a walk over their page tables.
+  MemoryUse MeasureMemory();
 
   // Asks every daemon to drain and exit; SIGTERM after 5 s, SIGKILL after 3
   // more. Returns once they are gone.

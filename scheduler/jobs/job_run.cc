@@ -60,7 +60,7 @@ absl::Status JobRun::KeepGoing() {
   const Deadline now = MonotonicClock::now();
   if (now >= next_memory_look_) {
     const Stopwatch cost;
-    peak_bytes_ = std::max(peak_bytes_, environment_.host->MeasureMemory());
+    MeasureMemory();
     next_memory_look_ =
         now +
         std::max<MonotonicClock::duration>(
@@ -69,6 +69,13 @@ absl::Status JobRun::KeepGoing() {
                                                            kMemoryLookShare)));
   }
   return environment_.table->CancelCause(job_.id);
+}
+
+void JobRun::MeasureMemory() {
+  const DaemonHost::MemoryUse use = environment_.host->MeasureMemory();
+  peak_bytes_ = std::max(peak_bytes_, use.resident_bytes);
+  epoch_peak_bytes_ =
+      std::max(epoch_peak_bytes_, use.anonymous_bytes + SegmentBytes(segment_));
 }
 
 void JobRun::EnterPhase(const std::string& phase) {
@@ -137,7 +144,8 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   epochs_done_ = epoch + 1;
   environment_.table->ForgetInterruptions(job_.id);
   FGNN_RETURN_IF_ERROR(Checkpoint(epoch, is_best));
-  return RankByOnlineCounts();
+  FGNN_RETURN_IF_ERROR(RankByOnlineCounts());
+  return AdaptCache();
 }
 
 uint64_t JobRun::NextStop(uint64_t version, uint64_t epoch_end) const {

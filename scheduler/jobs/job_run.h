@@ -67,6 +67,9 @@ class JobRun {
   absl::Status RankVertices();
   // With policy online, at an epoch's end: ranks once enough was counted.
   absl::Status RankByOnlineCounts();
+  // At an epoch's end: the caches' capacity by the memory that it took.
+  absl::Status AdaptCache();
+  void MeasureMemory();
   void LogCache(double ranking_seconds) const;
   void ShowSize();
   absl::Status OpenFolder();
@@ -122,7 +125,8 @@ class JobRun {
 
   Stopwatch since_training_;
   RateMeter edges_;
-  uint64_t peak_bytes_ = 0;
+  uint64_t peak_bytes_ = 0;        // Resident.
+  uint64_t epoch_peak_bytes_ = 0;  // Anonymous, and the segment.
   Deadline next_memory_look_;
 };
 

@@ -3,11 +3,13 @@
 #include <chrono>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/jobs/job_run.h"
 #include "scheduler/jobs/resume_point.h"
 #include "scheduler/jobs/take_over.h"
+#include "scheduler/planning/cache_capacity.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
@@ -203,6 +205,34 @@ absl::Status JobRun::RankByOnlineCounts() {
   segment.SetCachePlan(
       {.rank_order_key = *key, .rows = segment.cache_plan().rows});
   if (*key != 0) LogCache(watch.Seconds());
+  return absl::OkStatus();
+}
+
+absl::Status JobRun::AdaptCache() {
+  JobSegment& segment = executors_.segment();
+  const CachePlan plan = segment.cache_plan();
+  if (segment_.cache_rows == 0 || plan.rank_order_key == 0 ||
+      epochs_done_ == segment_.epochs) {
+    return absl::OkStatus();
+  }
+  MeasureMemory();
+  const uint64_t peak = std::exchange(epoch_peak_bytes_, 0);
+  FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
+  const CacheUse use = {
+      .rows = plan.rows,
+      .most_rows = spec_.cache.capacity.has_value() ? segment_.cache_rows
+                                                    : dataset_.shape.num_nodes,
+      .row_bytes = dataset_.shape.feature_row_bytes * spec_.trainers,
+      .peak_bytes = peak,
+      .have_bytes = std::min(spec_.limits.memory_bytes.value_or(UINT64_MAX),
+                             available + peak)};
+  const uint64_t rows = AdaptedCacheRows(use);
+  if (rows == plan.rows) return absl::OkStatus();
+  LogInfo(
+      "job {}: the epoch took {} of {}: each trainer caches {} vertices from "
+      "now on, {} before",
+      job_.id, FormatBytes(peak), FormatBytes(use.have_bytes), rows, plan.rows);
+  segment.SetCachePlan({.rank_order_key = plan.rank_order_key, .rows = rows});
   return absl::OkStatus();
 }
 

@@ -37,6 +37,7 @@ absl::StatusOr<ProcessMemory> ReadProcessMemory(pid_t pid) {
     if (words.size() != 3 || !absl::SimpleAtoi(words[1], &kib)) continue;
     if (words[0] == "Rss:") memory.resident_bytes = kib * 1024;
     if (words[0] == "Pss:") memory.proportional_bytes = kib * 1024;
+    if (words[0] == "Anonymous:") memory.anonymous_bytes = kib * 1024;
   }
   return memory;
 }

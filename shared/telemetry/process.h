@@ -15,6 +15,7 @@ struct ProcessMemory {
   // PSS: each shared page counted in parts, so that the sum over all processes
   // counts it once.
   uint64_t proportional_bytes = 0;
+  uint64_t anonymous_bytes = 0;  // Neither of files nor shared memory.
 };
 
 // From /proc/PID/smaps_rollup. Walks the page tables: at most a few times a

@@ -167,7 +167,7 @@ class BenchTest(harness.ServiceTest):
             self.assertIn(says, refused.stderr)
 
     def test_extract_and_aggregate(self):
-        words = ('--rows', '1000', '--columns', '3', '--type', 'f16',
+        words = ('--rows', '1000', '--columns', '65', '--type', 'f16',
                  '--edges-per-row', '2.5')
         report = json.loads(self.extract(*words, '--json').stdout)
         self.assertEqual(report['destinations'], 100)

@@ -94,12 +94,16 @@ absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
   const uint64_t parameters = workplace->model().num_parameters();
   const uint64_t num_nodes = workplace->dataset().num_nodes();
   FGNN_RETURN_IF_ERROR(CheckHops(hops, num_nodes));
+  const uint64_t parameter_bytes =
+      parameters * (2 + kAdamFloatsPerParameter) * sizeof(float);
+  // Before the batch is made: where its features lie is the least of them.
+  FGNN_RETURN_IF_ERROR(
+      CheckLeast(spec, hops.back().num_sources * sizeof(const std::byte*),
+                 parameter_bytes));
   StepTensors own;
   FGNN_ASSIGN_OR_RETURN(own.batch, MadeUpBatch::Make(hops, num_nodes));
   const uint64_t feature_bytes = FeatureBytes(*workplace, own.batch->task());
-  FGNN_RETURN_IF_ERROR(
-      CheckLeast(spec, feature_bytes,
-                 parameters * (2 + kAdamFloatsPerParameter) * sizeof(float)));
+  FGNN_RETURN_IF_ERROR(CheckLeast(spec, feature_bytes, parameter_bytes));
   own.weights.resize(parameters);
   own.gradient.resize(parameters);
   workplace->model().Initialize(spec.training.seed,

@@ -113,6 +113,24 @@ TEST_F(JobRunTest, RanksByWhatWasCountedOnline) {
   EXPECT_EQ(calls_.written.size(), 1U);
 }
 
+TEST_F(JobRunTest, ACacheThatMemoryHasNoRoomForShrinks) {
+  spec_.cache = {.policy = "degree", .capacity = 0.5};
+  calls_.order_is_saved = true;
+  // The plan fits. What is measured is this process, which is the daemons.
+  spec_.limits.memory_bytes = 2 << 20;
+  const std::vector<char> touched(8 << 20, 1);
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  std::vector<CachePlan> plans;
+  calls_.on_evaluate = [&] {
+    plans.push_back(calls_.daemon("sampler.0").cache_plan());
+  };
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_THAT(plans,
+              ElementsAre(CachePlan{77, 20}, CachePlan{77, 0}, CachePlan{77, 0},
+                          CachePlan{77, 0}, CachePlan{77, 0}));
+}
+
 TEST_F(JobRunTest, FailsWhereVerticesCannotBeRanked) {
   spec_.cache = {.policy = "presc", .capacity = 0.5};
   calls_.lost_counts = {absl::PermissionDeniedError("derived: no")};

@@ -37,6 +37,8 @@ TEST(ProcessMemoryTest, SeesTouchedPages) {
   EXPECT_GE(after.proportional_bytes,
             before.proportional_bytes + kBytes * 9 / 10);
   EXPECT_LE(after.proportional_bytes, after.resident_bytes);
+  EXPECT_GE(after.anonymous_bytes, before.anonymous_bytes + kBytes * 9 / 10);
+  EXPECT_LT(after.anonymous_bytes, after.resident_bytes);
 }
 
 TEST(ProcessStartTimeTest, IsConstantAndSurvivesAnOddName) {

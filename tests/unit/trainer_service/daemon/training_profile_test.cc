@@ -58,6 +58,7 @@ TEST_F(TrainingProfileTest, MeasuresAStepOfTheJobsModel) {
 
 TEST_F(TrainingProfileTest, FeaturesOfTheBatchAndOfThoseThatWaitAreCounted) {
   JobSpec spec = WideJob();
+  spec.model.input_dropout = 0.5;  // So that they are copied.
   const uint64_t features = kWideNodes * kWideColumns * sizeof(float);
   const auto step_bytes = [&](uint32_t ahead, uint32_t trainers) {
     spec.features.ahead = ahead;
@@ -75,6 +76,13 @@ TEST_F(TrainingProfileTest, FeaturesOfTheBatchAndOfThoseThatWaitAreCounted) {
   EXPECT_GE(six_wait, 7 * features);
   EXPECT_GE(two_wait, 3 * features);
   EXPECT_NEAR(six_wait - two_wait, 4 * features, 2 * features);
+}
+
+TEST_F(TrainingProfileTest, FeaturesThatAreReadInPlaceAreNot) {
+  const JobSpec spec = WideJob();
+  FGNN_ASSERT_OK_AND_ASSIGN(const TrainingNeeds needs,
+                            ProfileTraining(spec, wide_hops_, 1));
+  EXPECT_LT(needs.step_bytes, kWideNodes * kWideColumns * sizeof(float));
 }
 
 TEST_F(TrainingProfileTest, EvaluationIsOfTheWholeGraphOrNone) {
@@ -101,7 +109,7 @@ TEST_F(TrainingProfileTest, WhatCannotFitIsRefusedBeforeItIsMade) {
   EXPECT_THAT(ProfileTraining(spec, hops, 1),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        AllOf(HasSubstr("limits.memory"), HasSubstr("at least"),
-                             HasSubstr("features of a batch 2.81 KiB"),
+                             HasSubstr("features of a batch 960 B"),
                              HasSubstr("1.00 MiB allowed"),
                              HasSubstr("model.hidden"))));
 }
