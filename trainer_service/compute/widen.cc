@@ -19,6 +19,11 @@ void WidenFloat16(const Float16* from, uint64_t count, float* to) {
 
 }  // namespace
 
+FGNN_TARGET_CLONES
+void RoundToBfloat16s(const float* from, int64_t count, Bfloat16* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = RoundToBfloat16(from[i]);
+}
+
 void WidenToFloats(FeatureType type, const std::byte* from, uint64_t count,
                    float* to) {
   switch (type) {

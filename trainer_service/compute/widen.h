@@ -1,4 +1,4 @@
-// Numbers of stored features as f32. Exact.
+// Numbers of stored features as f32, exactly, and f32 as bfloat16, rounded.
 #ifndef FGNN_TRAINER_SERVICE_COMPUTE_WIDEN_H_
 #define FGNN_TRAINER_SERVICE_COMPUTE_WIDEN_H_
 
@@ -36,6 +36,19 @@ inline float Widen(Float16 number) {
   const uint32_t special = magnitude >= (0x7c00u << 13) ? 0x7f800000u : 0u;
   return std::bit_cast<float>(widened | special | ((half & 0x8000u) << 16));
 }
+
+// The nearest one, the even one of two; what is too large is infinite, NaN
+// stays NaN.
+inline Bfloat16 RoundToBfloat16(float number) {
+  constexpr uint32_t kQuiet = 0x400000u;
+  const uint32_t bits = std::bit_cast<uint32_t>(number);
+  const uint32_t rounded = bits + 0x7fffu + (bits >> 16 & 1u);
+  const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  return {static_cast<uint16_t>((is_nan ? bits | kQuiet : rounded) >> 16)};
+}
+
+// `count` numbers at `from` to `to`.
+void RoundToBfloat16s(const float* from, int64_t count, Bfloat16* to);
 
 // `count` numbers of `type` at `from` to `to`.
 void WidenToFloats(FeatureType type, const std::byte* from, uint64_t count,

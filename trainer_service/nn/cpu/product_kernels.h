@@ -1,34 +1,63 @@
-// Products of f32 matrices, once for each instruction set.
+// Products of matrices of Number, once for each instruction set.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_PRODUCT_KERNELS_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_PRODUCT_KERNELS_H_
 
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "trainer_service/nn/cpu/products.h"
 
 namespace fgnn {
 
-struct ProductKernels {
+// Number: float or Bfloat16.
+template <typename Number>
+struct ProductKernelsOf {
   const char* name;
-  // Floats that a factor [rows, columns] takes once it is packed.
-  int64_t (*packed_floats)(int64_t rows, int64_t columns);
+  // Numbers that a factor [rows, columns] takes once it is packed.
+  int64_t (*packed_numbers)(int64_t rows, int64_t columns);
   // `packed`, at a 64-byte boundary.
-  void (*pack)(const Factor& b, float* packed);
+  void (*pack)(const FactorOf<Number>& b, Number* packed);
   // out [a's rows, columns] = or += a * b, of b packed; rows of out lie
-  // `columns` floats apart. Every element is a sum in the order of b's rows.
-  void (*multiply)(const Factor& a, const float* packed, int64_t columns,
-                   Into into, float* out);
+  // `columns` floats apart. Every element is a sum in the order of b's rows. A
+  // transposed a of Bfloat16 is read as PairRows() leaves it.
+  void (*multiply)(const FactorOf<Number>& a, const Number* packed,
+                   int64_t columns, Into into, float* out);
 };
+using ProductKernels = ProductKernelsOf<float>;
 
-// Those that this machine can run, fastest first, never empty. The first ones,
-// with fused multiply-adds, are equal in every bit; libtorch's are not.
-std::vector<const ProductKernels*> SupportedProductKernels();
+// Those that this machine can run, fastest first, never empty. Those of f32
+// with fused multiply-adds, which come first, are equal in every bit;
+// libtorch's are not. Those of bfloat16 differ in how they round sums.
+template <typename Number = float>
+std::vector<const ProductKernelsOf<Number>*> SupportedProductKernels();
+
+// to [columns, 2]: the numbers of two rows side by side. As whole words, of
+// which compilers make vectors. Always inlined: files that use it are compiled
+// for different processors.
+inline __attribute__((always_inline)) void InterleaveRows(
+    const Bfloat16* first, const Bfloat16* second, int64_t columns,
+    Bfloat16* to) {
+  static_assert(std::endian::native == std::endian::little);
+  for (int64_t c = 0; c < columns; ++c) {
+    const uint32_t word = first[c].bits | static_cast<uint32_t>(second[c].bits)
+                                              << 16;
+    std::memcpy(to + 2 * c, &word, sizeof(word));
+  }
+}
+
+// to [rows rounded up to even, columns]: of each two rows of `a`, not
+// transposed, the numbers of a column side by side; zeros for a missing row.
+void PairRows(const FactorOf<Bfloat16>& a, Bfloat16* to);
 
 // Of each; called only where SupportedProductKernels() has them.
 extern const ProductKernels kProductsAvx512;
 extern const ProductKernels kProductsAvx2;
 extern const ProductKernels kProductsLibtorch;
+extern const ProductKernelsOf<Bfloat16> kBfloat16ProductsAvx512;
+extern const ProductKernelsOf<Bfloat16> kBfloat16ProductsAvx2;
+extern const ProductKernelsOf<Bfloat16> kBfloat16ProductsPortable;
 
 }  // namespace fgnn
 

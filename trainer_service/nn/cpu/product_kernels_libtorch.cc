@@ -18,7 +18,7 @@ at::Tensor View(const Factor& factor) {
   return factor.transposed ? tensor.t() : tensor;
 }
 
-int64_t PackedFloats(int64_t rows, int64_t columns) { return rows * columns; }
+int64_t PackedNumbers(int64_t rows, int64_t columns) { return rows * columns; }
 
 void Pack(const Factor& b, float* packed) {
   const int64_t rows = b.transposed ? b.columns : b.rows;
@@ -47,7 +47,7 @@ void Multiply(const Factor& a, const float* packed, int64_t columns, Into into,
 }  // namespace
 
 const ProductKernels kProductsLibtorch = {.name = "libtorch",
-                                          .packed_floats = PackedFloats,
+                                          .packed_numbers = PackedNumbers,
                                           .pack = Pack,
                                           .multiply = Multiply};
 

@@ -2,19 +2,22 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
+#include "trainer_service/compute/target_clones.h"
 #include "trainer_service/nn/cpu/product_kernels.h"
 
 namespace fgnn {
 namespace {
 
 // Rows of the packed factor stay in the second-level cache while all tiles of
-// the result pass by.
+// the result pass by. Even, for PairRows().
 constexpr int64_t kRowsPerBlock = 256;
 
 }  // namespace
 
-std::vector<const ProductKernels*> SupportedProductKernels() {
+template <>
+std::vector<const ProductKernels*> SupportedProductKernels<float>() {
   std::vector<const ProductKernels*> supported;
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) supported.push_back(&kProductsAvx512);
@@ -26,33 +29,92 @@ std::vector<const ProductKernels*> SupportedProductKernels() {
   return supported;
 }
 
-PackedFactor::PackedFactor()
-    : PackedFactor(*SupportedProductKernels().front()) {}
+template <>
+std::vector<const ProductKernelsOf<Bfloat16>*>
+SupportedProductKernels<Bfloat16>() {
+  std::vector<const ProductKernelsOf<Bfloat16>*> supported;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512bf16")) {
+    supported.push_back(&kBfloat16ProductsAvx512);
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    supported.push_back(&kBfloat16ProductsAvx2);
+  }
+#endif
+  supported.push_back(&kBfloat16ProductsPortable);
+  return supported;
+}
 
-void PackedFactor::Pack(const Factor& b) {
+FGNN_TARGET_CLONES
+void PairRows(const FactorOf<Bfloat16>& a, Bfloat16* to) {
+  const Bfloat16* from = a.data;
+  for (int64_t row = 0; row + 2 <= a.rows; row += 2) {
+    InterleaveRows(from, from + a.columns, a.columns, to);
+    from += 2 * a.columns;
+    to += 2 * a.columns;
+  }
+  if (a.rows % 2 == 0) return;
+  for (int64_t c = 0; c < a.columns; ++c) {
+    to[2 * c] = from[c];
+    to[2 * c + 1] = {0};
+  }
+}
+
+template <typename Number>
+PackedFactorOf<Number>::PackedFactorOf()
+    : PackedFactorOf(*SupportedProductKernels<Number>().front()) {}
+
+template <typename Number>
+void PackedFactorOf<Number>::Pack(const FactorOf<Number>& b) {
   const int64_t rows = b.transposed ? b.columns : b.rows;
   columns_ = b.transposed ? b.rows : b.columns;
-  packed_ = buffer_.Floats(
-      static_cast<size_t>(kernels_->packed_floats(rows, columns_)));
+  const int64_t count = kernels_->packed_numbers(rows, columns_);
+  packed_ = static_cast<Number*>(
+      buffer_.Reserve(static_cast<size_t>(count) * sizeof(Number)));
   kernels_->pack(b, packed_);
 }
 
-void PackedFactor::Multiply(const Factor& a, Into into, float* out) const {
+template <typename Number>
+void PackedFactorOf<Number>::Multiply(const FactorOf<Number>& a, Into into,
+                                      float* out) const {
   kernels_->multiply(a, packed_, columns_, into, out);
 }
 
-void ProductOverRows(const Factor& a, const Factor& b, PackedFactor* block,
-                     float* out) {
+template <typename Number>
+void PackedFactorOf<Number>::MultiplyTransposed(const FactorOf<Number>& a,
+                                                Into into, float* out) {
+  FactorOf<Number> left = a.T();
+  if constexpr (std::is_same_v<Number, Bfloat16>) {
+    const int64_t count = (a.rows + 1) / 2 * 2 * a.columns;
+    auto* const pairs = static_cast<Bfloat16*>(
+        left_buffer_.Reserve(static_cast<size_t>(count) * sizeof(Bfloat16)));
+    PairRows(a, pairs);
+    left.data = pairs;
+  }
+  Multiply(left, into, out);
+}
+
+template <typename Number>
+void ProductOverRows(const FactorOf<Number>& a, const FactorOf<Number>& b,
+                     PackedFactorOf<Number>* block, float* out) {
   Into into = Into::kOverwrite;
   int64_t first = 0;
   do {
     const int64_t rows = std::min(kRowsPerBlock, a.rows - first);
     block->Pack({b.data + first * b.columns, rows, b.columns});
-    block->Multiply(Factor{a.data + first * a.columns, rows, a.columns}.T(),
-                    into, out);
+    block->MultiplyTransposed({a.data + first * a.columns, rows, a.columns},
+                              into, out);
     into = Into::kAdd;
     first += rows;
   } while (first < a.rows);
 }
+
+template class PackedFactorOf<float>;
+template class PackedFactorOf<Bfloat16>;
+template void ProductOverRows(const FactorOf<float>&, const FactorOf<float>&,
+                              PackedFactorOf<float>*, float*);
+template void ProductOverRows(const FactorOf<Bfloat16>&,
+                              const FactorOf<Bfloat16>&,
+                              PackedFactorOf<Bfloat16>*, float*);
 
 }  // namespace fgnn

@@ -1,5 +1,5 @@
-// Products of f32 matrices, on the calling thread. Equal arguments at equal
-// alignments give equal bits on one machine.
+// Products of f32 or bfloat16 matrices, summed in f32, on the calling thread.
+// Equal arguments at equal alignments give equal bits on one machine.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_PRODUCTS_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_PRODUCTS_H_
 
@@ -7,51 +7,66 @@
 #include <string>
 
 #include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/widen.h"
 
 namespace fgnn {
 
-struct ProductKernels;  // product_kernels.h
+template <typename Number>
+struct ProductKernelsOf;  // product_kernels.h
 
-// A row-major matrix without gaps, or its transpose. Borrowed.
-struct Factor {
-  const float* data = nullptr;
+// A row-major matrix without gaps, or its transpose. Borrowed. Number: float or
+// Bfloat16.
+template <typename Number>
+struct FactorOf {
+  const Number* data = nullptr;
   int64_t rows = 0;     // As stored.
   int64_t columns = 0;  // As stored.
   bool transposed = false;
 
-  Factor T() const { return {data, rows, columns, !transposed}; }
+  FactorOf T() const { return {data, rows, columns, !transposed}; }
 };
+using Factor = FactorOf<float>;
 
 enum class Into : uint8_t { kOverwrite, kAdd };
 
 // The right factor of products, laid out for the kernels: weights, which are
 // packed once and multiply many rows.
-class PackedFactor {
+template <typename Number>
+class PackedFactorOf {
  public:
-  PackedFactor();
-  explicit PackedFactor(const ProductKernels& kernels) : kernels_(&kernels) {}
+  PackedFactorOf();
+  explicit PackedFactorOf(const ProductKernelsOf<Number>& kernels)
+      : kernels_(&kernels) {}
 
   // Copies b. std::bad_alloc.
-  void Pack(const Factor& b);
+  void Pack(const FactorOf<Number>& b);
 
-  // out [a's rows, columns()] = or += a * b. `out` does not overlap a.
-  void Multiply(const Factor& a, Into into, float* out) const;
+  // out [a's rows, columns()] = or += a * b. `out` does not overlap a, which is
+  // transposed only where it is of floats.
+  void Multiply(const FactorOf<Number>& a, Into into, float* out) const;
+
+  // out [a's columns, columns()] = or += a^T * b, of a as stored; may copy a.
+  // std::bad_alloc.
+  void MultiplyTransposed(const FactorOf<Number>& a, Into into, float* out);
 
   int64_t columns() const { return columns_; }
 
  private:
-  const ProductKernels* kernels_;
+  const ProductKernelsOf<Number>* kernels_;
   int64_t columns_ = 0;
-  float* packed_ = nullptr;
+  Number* packed_ = nullptr;
   AlignedBuffer buffer_;
+  AlignedBuffer left_buffer_;  // Of MultiplyTransposed().
 };
+using PackedFactor = PackedFactorOf<float>;
 
 // out [a's columns, b's columns] = a^T b, of a and b [rows, ...] as stored: the
 // sum over their rows. What it packs on the way stays in `block`.
-void ProductOverRows(const Factor& a, const Factor& b, PackedFactor* block,
-                     float* out);
+template <typename Number>
+void ProductOverRows(const FactorOf<Number>& a, const FactorOf<Number>& b,
+                     PackedFactorOf<Number>* block, float* out);
 
-// The library that processors without AVX2 multiply by, and its version:
+// The library that processors without AVX2 multiply f32 by, and its version:
 // "libtorch 2.11.0".
 std::string ProductsLibrary();
 

@@ -22,14 +22,16 @@ std::vector<float> RandomFloats(int64_t count, uint32_t seed) {
   return values;
 }
 
-double At(const Factor& factor, int64_t row, int64_t column) {
-  return static_cast<double>(factor.transposed
-                                 ? factor.data[column * factor.columns + row]
+template <typename Number>
+float At(const FactorOf<Number>& factor, int64_t row, int64_t column) {
+  return Widen(factor.transposed ? factor.data[column * factor.columns + row]
                                  : factor.data[row * factor.columns + column]);
 }
 
 // Of the kernels with fused multiply-adds, in their order.
-std::vector<float> Expected(const Factor& a, const Factor& b,
+template <typename Number>
+std::vector<float> Expected(const FactorOf<Number>& a,
+                            const FactorOf<Number>& b,
                             const std::vector<float>& before) {
   const int64_t rows = a.transposed ? a.columns : a.rows;
   const int64_t inner = a.transposed ? a.rows : a.columns;
@@ -39,8 +41,7 @@ std::vector<float> Expected(const Factor& a, const Factor& b,
     for (int64_t j = 0; j < columns; ++j) {
       float& sum = out[static_cast<size_t>(i * columns + j)];
       for (int64_t k = 0; k < inner; ++k) {
-        sum = std::fma(static_cast<float>(At(a, i, k)),
-                       static_cast<float>(At(b, k, j)), sum);
+        sum = std::fma(At(a, i, k), At(b, k, j), sum);
       }
     }
   }
@@ -145,6 +146,116 @@ TEST(ProductsTest, ARowIsTheSameInAnyTile) {
       packed.Multiply({a_values.data() + row * 64, 1, 64}, Into::kOverwrite,
                       one.data());
       EXPECT_TRUE(std::equal(one.begin(), one.end(), all.begin() + row * 47));
+    }
+  }
+}
+
+// Sums of them are exact in any order.
+std::vector<Bfloat16> RandomIntegers(int64_t count, uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::uniform_int_distribution<int> uniform(-9, 9);
+  std::vector<Bfloat16> values(static_cast<size_t>(count));
+  for (Bfloat16& value : values) {
+    value = RoundToBfloat16(static_cast<float>(uniform(generator)));
+  }
+  return values;
+}
+
+TEST(Bfloat16ProductsTest, MultipliesMatricesOfAnySize) {
+  constexpr size_t kGuard = 64;
+  // Behind the factors lies what must not be read into a sum.
+  const Bfloat16 nan = RoundToBfloat16(NAN);
+  for (const auto* const kernels : SupportedProductKernels<Bfloat16>()) {
+    PackedFactorOf<Bfloat16> packed(*kernels);
+    for (const int64_t rows : {1, 3, 8, 15, 16, 33}) {
+      for (const int64_t inner : {0, 1, 2, 7, 100}) {
+        for (const int64_t columns : {1, 15, 16, 24, 33, 47, 48, 65, 100}) {
+          for (int transposed = 0; transposed < 4; ++transposed) {
+            auto a_values = RandomIntegers(rows * inner, 1);
+            auto b_values = RandomIntegers(inner * columns, 2);
+            a_values.push_back(nan);
+            b_values.push_back(nan);
+            const FactorOf<Bfloat16> a = {a_values.data(), rows, inner};
+            const FactorOf<Bfloat16> a_stored_transposed = {a_values.data(),
+                                                            inner, rows};
+            const FactorOf<Bfloat16> b =
+                transposed / 2 == 0
+                    ? FactorOf<Bfloat16>{b_values.data(), inner, columns}
+                    : FactorOf<Bfloat16>{b_values.data(), columns, inner}.T();
+            SCOPED_TRACE(testing::Message()
+                         << kernels->name << " [" << rows << ", " << inner
+                         << "] x [" << inner << ", " << columns << "] "
+                         << transposed);
+            packed.Pack(b);
+            std::vector<float> before(static_cast<size_t>(rows * columns), 3);
+            const std::vector<float> zeros(before.size());
+            for (const Into into : {Into::kOverwrite, Into::kAdd}) {
+              std::vector<float> out = before;
+              out.resize(before.size() + kGuard, 7);
+              if (transposed % 2 == 0) {
+                packed.Multiply(a, into, out.data());
+              } else {
+                packed.MultiplyTransposed(a_stored_transposed, into,
+                                          out.data());
+              }
+              EXPECT_THAT(std::vector<float>(out.end() - kGuard, out.end()),
+                          testing::Each(7));
+              out.resize(before.size());
+              ASSERT_EQ(
+                  out,
+                  Expected(transposed % 2 == 0 ? a : a_stored_transposed.T(), b,
+                           into == Into::kAdd ? before : zeros));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Bfloat16ProductsTest, SumsOverRowsOfAnyNumber) {
+  for (const auto* const kernels : SupportedProductKernels<Bfloat16>()) {
+    PackedFactorOf<Bfloat16> block(*kernels);
+    for (const int64_t rows : {0, 1, 255, 256, 257, 700}) {
+      const auto a_values = RandomIntegers(rows * 47, 4);
+      const auto b_values = RandomIntegers(rows * 100, 5);
+      const FactorOf<Bfloat16> a = {a_values.data(), rows, 47};
+      const FactorOf<Bfloat16> b = {b_values.data(), rows, 100};
+      std::vector<float> out(47 * 100, 3);
+      ProductOverRows(a, b, &block, out.data());
+      ASSERT_EQ(out, Expected(a.T(), b, std::vector<float>(47 * 100)))
+          << kernels->name << ", " << rows << " rows";
+    }
+  }
+}
+
+// Sums are in f32: an error of bfloat16's own rounding would be 2^-9.
+TEST(Bfloat16ProductsTest, RoundsOnlyItsOperandsAndARowIsTheSameInAnyTile) {
+  std::vector<Bfloat16> a_values;
+  std::vector<Bfloat16> b_values;
+  for (const float value : RandomFloats(40 * 63, 6)) {
+    a_values.push_back(RoundToBfloat16(value));
+  }
+  for (const float value : RandomFloats(63 * 47, 7)) {
+    b_values.push_back(RoundToBfloat16(value));
+  }
+  const FactorOf<Bfloat16> a = {a_values.data(), 40, 63};
+  const FactorOf<Bfloat16> b = {b_values.data(), 63, 47};
+  const std::vector<float> expected =
+      Expected(a, b, std::vector<float>(40 * 47));
+  for (const auto* const kernels : SupportedProductKernels<Bfloat16>()) {
+    PackedFactorOf<Bfloat16> packed(*kernels);
+    packed.Pack(b);
+    std::vector<float> all(40 * 47);
+    packed.Multiply(a, Into::kOverwrite, all.data());
+    EXPECT_THAT(all, testing::Pointwise(testing::FloatNear(1e-5F), expected))
+        << kernels->name;
+    for (int64_t row = 0; row < 40; ++row) {
+      std::vector<float> one(47);
+      packed.Multiply({a_values.data() + row * 63, 1, 63}, Into::kOverwrite,
+                      one.data());
+      EXPECT_TRUE(std::equal(one.begin(), one.end(), all.begin() + row * 47))
+          << kernels->name << ", row " << row;
     }
   }
 }

@@ -1,0 +1,56 @@
+#include "trainer_service/compute/widen.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace fgnn {
+namespace {
+
+TEST(RoundToBfloat16Test, TakesTheNearestAndOfTwoTheEvenOne) {
+  for (const auto& [bits, expected] : std::vector<std::pair<uint32_t, int>>{
+           {0x00000000, 0x0000},
+           {0x80000000, 0x8000},
+           {0x3f800000, 0x3f80},
+           {0x3f807fff, 0x3f80},
+           {0x3f808000, 0x3f80},  // Halfway, below is even.
+           {0x3f808001, 0x3f81},
+           {0x3f818000, 0x3f82},  // Halfway, above is even.
+           {0xbf818000, 0xbf82},
+           {0x3fffffff, 0x4000},  // Into the exponent.
+           {0x7f7f7fff, 0x7f7f},
+           {0x7f7fffff, 0x7f80},  // To infinity.
+           {0x7f800000, 0x7f80},
+           {0xff800000, 0xff80}}) {
+    EXPECT_EQ(RoundToBfloat16(std::bit_cast<float>(bits)).bits, expected)
+        << std::hex << bits;
+  }
+}
+
+TEST(RoundToBfloat16Test, KeepsNaNWhateverItsBits) {
+  for (const uint32_t bits : {0x7f800001u, 0x7fffffffu, 0xff800001u, ~0u}) {
+    EXPECT_TRUE(std::isnan(Widen(RoundToBfloat16(std::bit_cast<float>(bits)))))
+        << std::hex << bits;
+  }
+}
+
+TEST(RoundToBfloat16Test, ManyAreRoundedAsOneIs) {
+  std::vector<float> from;
+  for (uint32_t i = 0; i < 1001; ++i) {
+    from.push_back(std::bit_cast<float>(i * 0x9E3779B9u));
+  }
+  from.push_back(std::numeric_limits<float>::quiet_NaN());
+  std::vector<Bfloat16> to(from.size());
+  RoundToBfloat16s(from.data(), static_cast<int64_t>(from.size()), to.data());
+  for (size_t i = 0; i < from.size(); ++i) {
+    ASSERT_EQ(to[i].bits, RoundToBfloat16(from[i]).bits) << i;
+  }
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,51 @@
+// bfloat16 on processors without AVX2.
+#include "trainer_service/nn/cpu/product_kernels_body.h"
+
+namespace fgnn {
+namespace {
+
+struct PortablePairs {
+  using Number = Bfloat16;
+  static constexpr int64_t kWidth = 4;
+  static constexpr int kRows = 2;
+  struct Register {
+    float lanes[kWidth];
+  };
+  struct Packed {
+    float first[kWidth];
+    float second[kWidth];
+  };
+  static Register Zero() { return {}; }
+  static Register Load(const float* from) {
+    Register sums;
+    std::copy_n(from, kWidth, sums.lanes);
+    return sums;
+  }
+  static Packed LoadPacked(const Bfloat16* from) {
+    Packed pairs;
+    for (int64_t i = 0; i < kWidth; ++i) {
+      pairs.first[i] = Widen(from[2 * i]);
+      pairs.second[i] = Widen(from[2 * i + 1]);
+    }
+    return pairs;
+  }
+  static void Store(float* to, const Register& a) {
+    std::copy_n(a.lanes, kWidth, to);
+  }
+  static Register MulAdd(uint32_t x, const Packed& b, Register sum) {
+    Bfloat16 pair[2];
+    std::memcpy(pair, &x, sizeof(x));
+    for (int64_t i = 0; i < kWidth; ++i) {
+      sum.lanes[i] += Widen(pair[0]) * b.first[i];
+      sum.lanes[i] += Widen(pair[1]) * b.second[i];
+    }
+    return sum;
+  }
+};
+
+}  // namespace
+
+constexpr ProductKernelsOf<Bfloat16> kBfloat16ProductsPortable =
+    ProductsOf<PortablePairs>("portable");
+
+}  // namespace fgnn
