@@ -47,6 +47,18 @@ class RunTest(harness.ServiceTest):
         self.assertIn('test accuracy', run.stdout)
         self.assertIn(str(run_dir), run.stdout)
 
+    def test_other_kinds_of_model_learn_and_predict(self):
+        for kind, parameter in (('gcn', 'convs.1.lin.weight'),):
+            run_dir = self.service.run({'model.kind': kind,
+                                        'training.epochs': 3})
+            summary = json.loads((run_dir / 'summary.json').read_text())
+            self.assertGreater(summary['test_accuracy'], 0.5, kind)
+            self.assertIn(parameter, harness.last_weights(run_dir))
+            out = run_dir / 'predictions.csv'
+            self.service.fgnn('predict', str(run_dir), '--dataset',
+                              str(self.service.dataset), '--out', str(out))
+            self.assertGreaterEqual(len(out.read_text().splitlines()), 2000)
+
     def test_json_lines_end_in_the_summary(self):
         run = self.service.fgnn('run', *self.service.job_words(), '--json')
         lines = [json.loads(line) for line in run.stdout.splitlines()]

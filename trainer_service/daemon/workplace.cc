@@ -11,7 +11,7 @@
 #include "shared/telemetry/log.h"
 #include "trainer_service/features/cpu/disk_feature_store.h"
 #include "trainer_service/features/cpu/mapped_feature_store.h"
-#include "trainer_service/nn/cpu/graph_sage.h"
+#include "trainer_service/nn/cpu/cpu_model.h"
 
 namespace fgnn {
 

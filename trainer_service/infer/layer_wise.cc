@@ -245,10 +245,13 @@ class LayerWise {
     const uint64_t width = MessageWidth(model_, layer);
     const auto rows = static_cast<int64_t>(nodes.size());
     float* aggregates = scratch.aggregates.Floats(nodes.size() * width);
-    model_.Aggregate(ListsOf(nodes, scratch), 0, rows, messages_source_,
-                     static_cast<int64_t>(width), aggregates);
-    float* inputs = scratch.inputs.Floats(nodes.size() * in);
-    FGNN_RETURN_IF_ERROR(CopyInputs(layer, nodes, inputs));
+    layer_->Aggregate(ListsOf(nodes, scratch), 0, rows, messages_source_,
+                      aggregates);
+    float* inputs = nullptr;
+    if (layer_->UpdateReadsInputs()) {
+      inputs = scratch.inputs.Floats(nodes.size() * in);
+      FGNN_RETURN_IF_ERROR(CopyInputs(layer, nodes, inputs));
+    }
     float* outputs = scratch.outputs.Floats(nodes.size() * out);
     layer_->Update(inputs, aggregates, rows, outputs);
     if (layer + 1 == model_.options().layers) {
@@ -275,7 +278,7 @@ class LayerWise {
     for (const GlobalId v : nodes) {
       ForEachNeighbor(*input_.graph, v, [&next](GlobalId u) { *next++ = u; });
     }
-    return {indptr, indices};
+    return {indptr, indices, nodes.data()};
   }
 
   const InferenceInput& input_;

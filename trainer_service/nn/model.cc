@@ -22,8 +22,8 @@ uint64_t ParameterInfo::size() const {
   return product;
 }
 
-// Names as PyTorch Geometric's SAGEConv has them: lin_l is for neighbours,
-// lin_r for the vertex itself.
+// Names as PyTorch Geometric has them. SAGEConv: lin_l is for neighbours, lin_r
+// for the vertex itself. GCNConv: lin is for both.
 std::vector<ParameterInfo> ParametersOf(const ModelOptions& options) {
   std::vector<ParameterInfo> parameters;
   uint64_t offset = 0;
@@ -36,27 +36,32 @@ std::vector<ParameterInfo> ParametersOf(const ModelOptions& options) {
     const uint64_t in = options.input_width(layer);
     const uint64_t out = options.output_width(layer);
     const std::string prefix = absl::StrCat("convs.", layer, ".");
-    add(prefix + "lin_l.weight", {out, in}, /*decay=*/true);
-    add(prefix + "lin_r.weight", {out, in}, /*decay=*/true);
-    add(prefix + "lin_l.bias", {out}, /*decay=*/false);
+    if (options.kind == "gcn") {
+      add(prefix + "lin.weight", {out, in}, /*decay=*/true);
+      add(prefix + "bias", {out}, /*decay=*/false);
+    } else {
+      add(prefix + "lin_l.weight", {out, in}, /*decay=*/true);
+      add(prefix + "lin_r.weight", {out, in}, /*decay=*/true);
+      add(prefix + "lin_l.bias", {out}, /*decay=*/false);
+    }
   }
   return parameters;
 }
 
 uint64_t NumParameters(const ModelOptions& options) {
   uint64_t sum = 0;
-  for (uint32_t layer = 0; layer < options.layers; ++layer) {
-    const uint64_t out = options.output_width(layer);
-    sum += 2 * options.input_width(layer) * out + out;
+  for (const ParameterInfo& parameter : ParametersOf(options)) {
+    sum += parameter.size();
   }
   return sum;
 }
 
 absl::Status ValidateOptions(const ModelOptions& options) {
   constexpr uint64_t kMostColumns = uint64_t{1} << 24;
-  if (options.kind != "graphsage") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model.kind '", options.kind, "' is not known; there is 'graphsage'"));
+  if (options.kind != "graphsage" && options.kind != "gcn") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.kind '", options.kind,
+                     "' is not known; there are 'graphsage' and 'gcn'"));
   }
   if (options.layers < 1 || options.layers > uint32_t{kMaxHops}) {
     return OutOfRange("layers", options.layers, "[1, 8]");

@@ -19,13 +19,13 @@ namespace fgnn {
 
 // Everything that makes a model what it is; stored in every checkpoint.
 struct ModelOptions {
-  std::string kind = "graphsage";
-  uint32_t layers = 2;         // [1, kMaxHops]; each takes one hop.
-  uint32_t hidden = 256;       // Columns of the hidden layers.
-  uint64_t input_columns = 0;  // F, columns of the features.
-  uint32_t num_classes = 0;    // C, columns of the last layer.
-  double dropout = 0;          // Of hidden activations, [0, 1).
-  double input_dropout = 0;    // Of features, [0, 1).
+  std::string kind = "graphsage";  // Or "gcn".
+  uint32_t layers = 2;             // [1, kMaxHops]; each takes one hop.
+  uint32_t hidden = 256;           // Columns of the hidden layers.
+  uint64_t input_columns = 0;      // F, columns of the features.
+  uint32_t num_classes = 0;        // C, columns of the last layer.
+  double dropout = 0;              // Of hidden activations, [0, 1).
+  double input_dropout = 0;        // Of features, [0, 1).
 
   uint64_t input_width(uint32_t layer) const {
     return layer == 0 ? input_columns : hidden;
@@ -52,10 +52,12 @@ struct ParameterInfo {
 std::vector<ParameterInfo> ParametersOf(const ModelOptions& options);
 uint64_t NumParameters(const ModelOptions& options);  // P
 
-// Lists of rows: list i holds indices[indptr[i] .. indptr[i+1]). Borrowed.
+// Lists of rows: list i holds indices[indptr[i] .. indptr[i+1]), the neighbours
+// of the vertex whose own row is own[i], or i where `own` is null. Borrowed.
 struct RowLists {
   const uint32_t* indptr = nullptr;
   const uint32_t* indices = nullptr;
+  const uint32_t* own = nullptr;
 };
 
 // Rows of features where a store has them, each at a place of its own.
@@ -94,8 +96,14 @@ class LayerInference {
   // layer SendsProducts().
   virtual void Messages(const float* inputs, int64_t rows,
                         float* messages) const = 0;
-  // Of `rows` vertices: their own inputs, the aggregates of their neighbours'
-  // messages -> outputs [rows, output_width].
+  // out [last - first, message columns]: of each list in [first, last), what
+  // the layer makes of the messages that it names, and of the vertex's own.
+  virtual void Aggregate(const RowLists& lists, int64_t first, int64_t last,
+                         const float* messages, float* out) const = 0;
+  // Whether Update() reads `inputs`; else they may be null.
+  virtual bool UpdateReadsInputs() const = 0;
+  // Of `rows` vertices: their own inputs, their aggregates -> outputs
+  // [rows, output_width].
   virtual void Update(const float* inputs, const float* aggregates,
                       int64_t rows, float* outputs) const = 0;
 };
@@ -108,7 +116,9 @@ class Model {
 
   const ModelOptions& options() const { return options_; }
   const std::vector<ParameterInfo>& parameters() const { return parameters_; }
-  uint64_t num_parameters() const { return NumParameters(options_); }  // P
+  uint64_t num_parameters() const {  // P
+    return parameters_.back().offset + parameters_.back().size();
+  }
 
   // Fills weights [P] from the job's seed; equal on every machine.
   void Initialize(uint64_t seed, absl::Span<float> weights) const;
@@ -128,19 +138,14 @@ class Model {
                                                absl::Span<float> gradient) = 0;
 
   // Inference, layer by layer over whole neighbourhoods, without dropout:
-  //   m_u = Messages(x_u);  a_v = Aggregate({m_u: u in N(v)});
+  //   m_u = Messages(x_u);  a_v = Aggregate(m_v, {m_u: u in N(v)});
   //   out_v = Update(x_v, a_v).
   // These are const and may be called from several threads at once.
 
   // Whether layer `layer` aggregates products of its inputs (the narrower
   // ones), [rows, output_width]. Else messages are the inputs themselves.
   virtual bool SendsProducts(uint32_t layer) const = 0;
-  // out [last - first, columns]: of each list in [first, last), the messages
-  // that it names.
-  virtual void Aggregate(const RowLists& lists, int64_t first, int64_t last,
-                         const float* messages, int64_t columns,
-                         float* out) const = 0;
-  // Messages and Update of a layer. Borrows the weights. std::bad_alloc.
+  // The functions of a layer. Borrows the weights. std::bad_alloc.
   virtual std::unique_ptr<const LayerInference> Inference(
       uint32_t layer, absl::Span<const float> weights) const = 0;
 

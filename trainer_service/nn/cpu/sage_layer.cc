@@ -84,8 +84,8 @@ RowLists ListsOf(const BlockView& block) {
 }  // namespace
 
 bool SageLayer::TransformsFirst(const BlockView& block) const {
-  if (order_ != SageOrder::kCheapest) {
-    return order_ == SageOrder::kTransformFirst;
+  if (order_ != ProductOrder::kCheapest) {
+    return order_ == ProductOrder::kTransformFirst;
   }
   const double edges = static_cast<double>(block.indices.size());
   const double products = options_.first ? 2 : 3;
@@ -111,7 +111,7 @@ void SageLayer::PackWeights(absl::Span<const float> weights) {
   self_backward_.Pack(self);
 }
 
-void SageLayer::ForwardRows(const BlockView& block, const SageInput& x,
+void SageLayer::ForwardRows(const BlockView& block, const LayerInput& x,
                             int64_t first, int64_t last) {
   const int64_t in = options_.in;
   const int64_t out = options_.out;
@@ -136,7 +136,7 @@ void SageLayer::ForwardRows(const BlockView& block, const SageInput& x,
 
 absl::StatusOr<float*> SageLayer::Forward(absl::Span<const float> weights,
                                           const BlockView& block,
-                                          const SageInput& x,
+                                          const LayerInput& x,
                                           const Dropout& dropout) {
   const int64_t num_sources = block.num_sources;
   const int64_t num_destinations = block.num_destinations;
@@ -317,6 +317,14 @@ class SageInference final : public LayerInference {
   void Messages(const float* x, int64_t rows, float* messages) const override {
     neighbor_.Multiply({x, rows, options_.in}, Into::kOverwrite, messages);
   }
+
+  void Aggregate(const RowLists& lists, int64_t first, int64_t last,
+                 const float* messages, float* means) const override {
+    MeanOfLists(lists, first, last, messages,
+                sends_products_ ? options_.out : options_.in, means);
+  }
+
+  bool UpdateReadsInputs() const override { return true; }
 
   void Update(const float* x, const float* means, int64_t rows,
               float* z) const override {

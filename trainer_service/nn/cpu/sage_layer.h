@@ -16,6 +16,7 @@
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/cpu/dropout.h"
+#include "trainer_service/nn/cpu/gnn_layer.h"
 #include "trainer_service/nn/cpu/message_passing.h"
 #include "trainer_service/nn/cpu/products.h"
 #include "trainer_service/nn/model.h"
@@ -35,23 +36,11 @@ struct SageLayerOptions {
   bool last = false;   // No ReLU and dropout after it.
 };
 
-// Which product comes first. Equal up to rounding.
-enum class SageOrder : uint8_t {
-  kAggregateFirst,  // W_neigh mean(x_u): gathers rows of `in`.
-  kTransformFirst,  // mean(W_neigh x_u): gathers rows of `out`.
-  kCheapest,        // By an estimate from the block's sizes alone.
-};
-
-// The rows that a layer reads, [S, in]: dense, or where a store has them.
-struct SageInput {
-  const float* dense = nullptr;
-  const StoredRows* stored = nullptr;  // Where dense is null.
-};
-
-// Keeps what its backward pass needs. Not thread-safe; borrows the team.
-class SageLayer {
+// Borrows the team.
+class SageLayer final : public GnnLayer {
  public:
-  SageLayer(const SageLayerOptions& options, SageOrder order, ThreadTeam* team)
+  SageLayer(const SageLayerOptions& options, ProductOrder order,
+            ThreadTeam* team)
       : options_(options),
         order_(order),
         team_(team),
@@ -59,34 +48,24 @@ class SageLayer {
 
   // Whether it can read its input where a store has it: the first layer, where
   // it aggregates first.
-  bool TakesStoredRows(const BlockView& block) const {
+  bool TakesStoredRows(const BlockView& block) const override {
     return options_.first && !TransformsFirst(block);
   }
 
-  // x is stored only where TakesStoredRows(); the bits are the same. Returns z
-  // [D, out], after ReLU and `dropout` unless the layer is the last. It is the
-  // layer's own, valid until the next call. weights [P].
   absl::StatusOr<float*> Forward(absl::Span<const float> weights,
-                                 const BlockView& block, const SageInput& x,
-                                 const Dropout& dropout);
-
-  // dz [D, out]: the gradient before ReLU and dropout. Writes those of the
-  // layer's parameters to their places in `gradient` [P]; returns that of x
-  // [S, in] before the ReLU and dropout (of `input_scale`) that made it; null
-  // for the first layer. Block and a dense x are those of the last Forward().
+                                 const BlockView& block, const LayerInput& x,
+                                 const Dropout& dropout) override;
   absl::StatusOr<float*> Backward(const BlockView& block, const float* dz,
                                   float input_scale,
-                                  absl::Span<float> gradient);
-
-  // Inference (see Model).
-  bool SendsProducts() const { return options_.out <= options_.in; }
+                                  absl::Span<float> gradient) override;
+  bool SendsProducts() const override { return options_.out <= options_.in; }
   std::unique_ptr<const LayerInference> Inference(
-      absl::Span<const float> weights) const;
+      absl::Span<const float> weights) const override;
 
  private:
   bool TransformsFirst(const BlockView& block) const;
   void PackWeights(absl::Span<const float> weights);
-  void ForwardRows(const BlockView& block, const SageInput& x, int64_t first,
+  void ForwardRows(const BlockView& block, const LayerInput& x, int64_t first,
                    int64_t last);
   absl::Status GradientOfMessages(const BlockView& block, const float* dz);
   absl::Status GradientOfWeights(const BlockView& block, const float* dz,
@@ -102,7 +81,7 @@ class SageLayer {
   }
 
   const SageLayerOptions options_;
-  const SageOrder order_;
+  const ProductOrder order_;
   ThreadTeam* const team_;
 
   bool transforms_first_ = false;  // Of the last Forward().

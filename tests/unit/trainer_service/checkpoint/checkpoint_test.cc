@@ -221,7 +221,7 @@ TEST_F(ForgedTest, RefusesMetadataThatDoesNotFitItsTensors) {
       {"model.input_columns", "16777216"},
       {"model.num_classes", "0"},
       {"model.dropout", "nan"},
-      {"model.kind", "gcn"},
+      {"model.kind", "gat"},
       {"version", "1e5"},
       {"epoch", ""},
       {"seed", "18446744073709551616"}};

@@ -19,7 +19,7 @@
 #include "trainer_service/infer/evaluate.h"
 #include "trainer_service/infer/layer_wise.h"
 #include "trainer_service/infer/predict.h"
-#include "trainer_service/nn/cpu/graph_sage.h"
+#include "trainer_service/nn/cpu/cpu_model.h"
 
 namespace fgnn {
 namespace {
@@ -87,6 +87,31 @@ class World {
     return input;
   }
 
+  // Loss and accuracy of training on one batch: all vertices with whole
+  // neighbourhoods.
+  absl::StatusOr<BatchResult> TrainOnAll(absl::Span<const int64_t> labels) {
+    const std::vector<uint32_t> indptr(indptr_.begin(), indptr_.end());
+    TaskView task;
+    task.num_hops = static_cast<int>(options_.layers);
+    task.num_seeds = num_nodes_;
+    for (uint32_t hop = 0; hop < options_.layers; ++hop) {
+      BlockView& block = task.hops[hop];
+      block.num_destinations = num_nodes_;
+      block.num_sources = num_nodes_;
+      block.indptr = indptr;
+      block.indices = indices_;
+    }
+    const std::vector<uint32_t> nodes(num_nodes_);
+    task.input_nodes = nodes;
+    std::vector<float> features = features_;
+    TrainingBatch batch;
+    batch.task = &task;
+    batch.features = absl::MakeSpan(features);
+    batch.labels = labels;
+    std::vector<float> gradient(model_->num_parameters());
+    return model_->Gradient(Input().weights, batch, absl::MakeSpan(gradient));
+  }
+
   // The logits of all vertices, [N][C].
   std::vector<std::vector<double>> Reference() {
     std::vector<std::vector<double>> x(num_nodes_);
@@ -105,33 +130,51 @@ class World {
   const ModelOptions& options() const { return options_; }
 
  private:
-  std::vector<std::vector<double>> ReferenceLayer(
-      uint32_t layer, const std::vector<std::vector<double>>& x) {
-    const float* weights = weights_.Floats(model_->num_parameters());
-    const float* neighbor = weights + model_->parameters()[3 * layer].offset;
-    const float* self = weights + model_->parameters()[3 * layer + 1].offset;
-    const float* bias = weights + model_->parameters()[3 * layer + 2].offset;
-    const size_t in = options_.input_width(layer);
-    const size_t out = options_.output_width(layer);
-    std::vector<std::vector<double>> z(num_nodes_, std::vector<double>(out));
-    for (size_t v = 0; v < num_nodes_; ++v) {
-      std::vector<double> mean(in, 0);
-      const int64_t degree = indptr_[v + 1] - indptr_[v];
-      for (int64_t e = indptr_[v]; e < indptr_[v + 1]; ++e) {
-        for (size_t c = 0; c < in; ++c) {
-          mean[c] += x[indices_[static_cast<size_t>(e)]][c] /
-                     static_cast<double>(degree);
-        }
-      }
-      for (size_t o = 0; o < out; ++o) {
-        z[v][o] = bias[o];
-        for (size_t c = 0; c < in; ++c) {
-          z[v][o] += static_cast<double>(neighbor[o * in + c]) * mean[c] +
-                     static_cast<double>(self[o * in + c]) * x[v][c];
-        }
-        if (layer + 1 < options_.layers) z[v][o] = std::max(z[v][o], 0.0);
+  using Rows = std::vector<std::vector<double>>;
+
+  // Parameter `index` of a layer.
+  const float* Parameter(uint32_t layer, size_t index) {
+    const std::vector<ParameterInfo>& all = model_->parameters();
+    return weights_.Floats(model_->num_parameters()) +
+           all[layer * (all.size() / options_.layers) + index].offset;
+  }
+
+  // y [out] += W [out, x.size()] x.
+  static void AddProduct(const float* weight, const std::vector<double>& x,
+                         std::vector<double>& y) {
+    for (size_t o = 0; o < y.size(); ++o) {
+      for (size_t c = 0; c < x.size(); ++c) {
+        y[o] += static_cast<double>(weight[o * x.size() + c]) * x[c];
       }
     }
+  }
+
+  Rows ReferenceLayer(uint32_t layer, const Rows& x) {
+    Rows z;
+    for (size_t v = 0; v < num_nodes_; ++v) {
+      z.push_back(ReferenceVertex(layer, x, v));
+      if (layer + 1 == options_.layers) continue;
+      for (double& value : z.back()) value = std::max(value, 0.0);
+    }
+    return z;
+  }
+
+  std::vector<double> ReferenceVertex(uint32_t layer, const Rows& x, size_t v) {
+    const size_t in = options_.input_width(layer);
+    const size_t out = options_.output_width(layer);
+    const bool gcn = options_.kind == "gcn";
+    std::vector<double> mean = gcn ? x[v] : std::vector<double>(in, 0);
+    for (int64_t e = indptr_[v]; e < indptr_[v + 1]; ++e) {
+      const std::vector<double>& row = x[indices_[static_cast<size_t>(e)]];
+      for (size_t c = 0; c < in; ++c) mean[c] += row[c];
+    }
+    const auto degree = static_cast<double>(indptr_[v + 1] - indptr_[v]);
+    const double count = gcn ? degree + 1 : std::max(degree, 1.0);
+    for (double& value : mean) value /= count;
+    const float* bias = Parameter(layer, gcn ? 1 : 2);
+    std::vector<double> z(bias, bias + out);
+    AddProduct(Parameter(layer, 0), mean, z);
+    if (!gcn) AddProduct(Parameter(layer, 1), x[v], z);
     return z;
   }
 
@@ -198,6 +241,19 @@ std::vector<Shape> Shapes() {
   return shapes;
 }
 
+// Of every kind.
+std::vector<Shape> AllShapes() {
+  std::vector<Shape> all;
+  for (const char* kind : {"graphsage", "gcn"}) {
+    for (Shape shape : Shapes()) {
+      shape.name = kind + shape.name;
+      shape.model.kind = kind;
+      all.push_back(shape);
+    }
+  }
+  return all;
+}
+
 class InferTest : public testing::TestWithParam<Shape> {};
 
 TEST_P(InferTest, EqualsADenseReferenceOnAllAndOnSomeVertices) {
@@ -236,7 +292,26 @@ TEST_P(InferTest, GivesTheSameBitsForAnyNumberOfThreads) {
   EXPECT_EQ(logits, expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, InferTest, testing::ValuesIn(Shapes()),
+TEST_P(InferTest, IsWhatTrainingComputesOnWholeNeighborhoods) {
+  Shape shape = GetParam();
+  shape.model.dropout = 0;
+  shape.model.input_dropout = 0;
+  World world(shape);
+  std::vector<int64_t> labels;
+  std::vector<int64_t> all;
+  for (int64_t v = 0; v < int64_t{world.num_nodes()}; ++v) {
+    labels.push_back(v % world.options().num_classes);
+    all.push_back(v);
+  }
+  FGNN_ASSERT_OK_AND_ASSIGN(const BatchResult trained,
+                            world.TrainOnAll(labels));
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<SplitAccuracy> inferred,
+                            Evaluate(world.Input(), labels, {all}));
+  EXPECT_NEAR(trained.loss, inferred[0].loss, 1e-5 * inferred[0].loss);
+  EXPECT_EQ(trained.num_correct, inferred[0].num_correct);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, InferTest, testing::ValuesIn(AllShapes()),
                          [](const testing::TestParamInfo<Shape>& instance) {
                            return instance.param.name;
                          });

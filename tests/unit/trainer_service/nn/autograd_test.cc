@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,23 +14,39 @@
 #include "shared/base/philox.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/trainer_service/nn/random_batch.h"
+#include "trainer_service/nn/cpu/cpu_model.h"
 #include "trainer_service/nn/cpu/dropout.h"
-#include "trainer_service/nn/cpu/graph_sage.h"
 
 namespace fgnn {
 namespace {
 
-torch::Tensor MeanMatrix(const BlockView& block) {
+// [D, S] How often a destination names a source.
+torch::Tensor NeighborMatrix(const BlockView& block) {
   torch::Tensor matrix = torch::zeros(
       {block.num_destinations, block.num_sources}, torch::kFloat64);
   auto entries = matrix.accessor<double, 2>();
   for (uint32_t d = 0; d < block.num_destinations; ++d) {
-    const uint32_t degree = block.indptr[d + 1] - block.indptr[d];
     for (uint32_t e = block.indptr[d]; e < block.indptr[d + 1]; ++e) {
-      entries[d][block.indices[e]] += 1.0 / degree;
+      entries[d][block.indices[e]] += 1.0;
     }
   }
   return matrix;
+}
+
+// z [D, out] of x [S, in]; the parameters of one layer in their order.
+torch::Tensor Layer(const std::string& kind, const BlockView& block,
+                    const torch::Tensor& x,
+                    const std::vector<torch::Tensor>& parameters) {
+  const torch::Tensor neighbors = NeighborMatrix(block);
+  const torch::Tensor degrees = neighbors.sum(1, /*keepdim=*/true);
+  const torch::Tensor own = x.slice(0, 0, block.num_destinations);
+  const torch::Tensor sums = torch::mm(neighbors, x);
+  if (kind == "gcn") {
+    return torch::mm((own + sums) / (degrees + 1), parameters[0].t()) +
+           parameters[1];
+  }
+  return torch::mm(sums / degrees.clamp_min(1), parameters[0].t()) +
+         torch::mm(own, parameters[1].t()) + parameters[2];
 }
 
 // What a flat array of ones becomes.
@@ -67,12 +84,13 @@ Reference ByAutograd(const Model& model, const std::vector<float>& weights,
                         static_cast<int64_t>(options.input_columns)})
           .to(torch::kFloat64);
   x = x * Mask(options.input_dropout, batch, 0, x.sizes());
+  const size_t per_layer = parameters.size() / options.layers;
   for (uint32_t layer = 0; layer < options.layers; ++layer) {
     const BlockView& block = random.task().hops[options.layers - 1 - layer];
-    x = torch::mm(torch::mm(MeanMatrix(block), x), parameters[3 * layer].t()) +
-        torch::mm(x.slice(0, 0, block.num_destinations),
-                  parameters[3 * layer + 1].t()) +
-        parameters[3 * layer + 2];
+    const auto first =
+        parameters.begin() + static_cast<ptrdiff_t>(layer * per_layer);
+    x = Layer(options.kind, block, x,
+              {first, first + static_cast<ptrdiff_t>(per_layer)});
     if (layer + 1 < options.layers) {
       x = torch::relu(x) * Mask(options.dropout, batch, layer + 1, x.sizes());
     }
@@ -128,11 +146,13 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-class AutogradTest
-    : public testing::TestWithParam<std::tuple<Case, SageOrder>> {};
+using Parameters = std::tuple<std::string, Case, ProductOrder>;
+
+class AutogradTest : public testing::TestWithParam<Parameters> {};
 
 TEST_P(AutogradTest, GradientEqualsThatOfAutograd) {
-  const auto& [shape, order] = GetParam();
+  auto [kind, shape, order] = GetParam();
+  shape.options.model.kind = kind;
   RandomBatch batch(shape.options);
   ThreadTeam team(2);
   FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
@@ -155,21 +175,21 @@ TEST_P(AutogradTest, GradientEqualsThatOfAutograd) {
   }
 }
 
-using CaseAndOrder = testing::TestParamInfo<std::tuple<Case, SageOrder>>;
-
-std::string NameOfCase(const CaseAndOrder& instance) {
-  const auto& [shape, order] = instance.param;
-  if (order == SageOrder::kCheapest) return shape.name + "Cheapest";
-  return shape.name + (order == SageOrder::kAggregateFirst ? "AggregateFirst"
-                                                           : "TransformFirst");
+std::string NameOfCase(const testing::TestParamInfo<Parameters>& instance) {
+  const auto& [kind, shape, order] = instance.param;
+  const std::string name = kind + shape.name;
+  if (order == ProductOrder::kCheapest) return name + "Cheapest";
+  return name + (order == ProductOrder::kAggregateFirst ? "AggregateFirst"
+                                                        : "TransformFirst");
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, AutogradTest,
-    testing::Combine(testing::ValuesIn(Cases()),
-                     testing::Values(SageOrder::kAggregateFirst,
-                                     SageOrder::kTransformFirst,
-                                     SageOrder::kCheapest)),
+    testing::Combine(testing::Values("graphsage", "gcn"),
+                     testing::ValuesIn(Cases()),
+                     testing::Values(ProductOrder::kAggregateFirst,
+                                     ProductOrder::kTransformFirst,
+                                     ProductOrder::kCheapest)),
     NameOfCase);
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "tests/fakes/status_matchers.h"
 #include "trainer_service/compute/aligned_buffer.h"
-#include "trainer_service/nn/cpu/graph_sage.h"
+#include "trainer_service/nn/cpu/cpu_model.h"
 
 namespace fgnn {
 namespace {

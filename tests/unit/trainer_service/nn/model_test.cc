@@ -12,7 +12,7 @@
 
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/trainer_service/nn/random_batch.h"
-#include "trainer_service/nn/cpu/graph_sage.h"
+#include "trainer_service/nn/cpu/cpu_model.h"
 
 namespace fgnn {
 namespace {
@@ -73,6 +73,23 @@ TEST(ModelTest, ParametersAreNamedAsSageConvAndLieWithoutGaps) {
   EXPECT_THAT(model->parameters()[6].shape, testing::ElementsAre(5, 24));
 }
 
+TEST(ModelTest, ParametersOfGcnAreNamedAsGcnConv) {
+  ModelOptions options = SmallModel();
+  options.kind = "gcn";
+  options.layers = 2;
+  const std::vector<ParameterInfo> parameters = ParametersOf(options);
+  std::vector<std::string> names;
+  for (const ParameterInfo& parameter : parameters) {
+    names.push_back(parameter.name);
+    EXPECT_EQ(parameter.decay, parameter.shape.size() == 2);
+  }
+  EXPECT_THAT(names,
+              testing::ElementsAre("convs.0.lin.weight", "convs.0.bias",
+                                   "convs.1.lin.weight", "convs.1.bias"));
+  EXPECT_THAT(parameters[2].shape, testing::ElementsAre(5, 24));
+  EXPECT_EQ(NumParameters(options), 24U * 19 + 24 + 5 * 24 + 5);
+}
+
 TEST(ModelTest, InitialWeightsFollowFromTheSeedAndFillTheirBounds) {
   ThreadTeam team(1);
   FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
@@ -104,10 +121,10 @@ TEST(ModelTest, BothOrdersGiveTheSameGradient) {
   ThreadTeam team(2);
   FGNN_ASSERT_OK_AND_ASSIGN(
       const std::unique_ptr<Model> aggregate,
-      MakeCpuModel(options.model, &team, SageOrder::kAggregateFirst));
+      MakeCpuModel(options.model, &team, ProductOrder::kAggregateFirst));
   FGNN_ASSERT_OK_AND_ASSIGN(
       const std::unique_ptr<Model> transform,
-      MakeCpuModel(options.model, &team, SageOrder::kTransformFirst));
+      MakeCpuModel(options.model, &team, ProductOrder::kTransformFirst));
   const std::vector<float> weights = RandomWeights(*aggregate, 5);
   const Outcome one = GradientOf(*aggregate, weights, batch);
   const Outcome other = GradientOf(*transform, weights, batch);
@@ -118,10 +135,17 @@ TEST(ModelTest, BothOrdersGiveTheSameGradient) {
   }
 }
 
+class ModelKindTest : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(AllKinds, ModelKindTest,
+                         testing::Values("graphsage", "gcn"),
+                         [](const auto& test) { return test.param; });
+
 // Large enough for several tasks and partial sums.
-RandomBatchOptions LargeBatch(uint64_t input_columns) {
+RandomBatchOptions LargeBatch(uint64_t input_columns, const std::string& kind) {
   RandomBatchOptions options;
   options.model = SmallModel();
+  options.model.kind = kind;
   options.model.input_columns = input_columns;
   options.num_seeds = 300;
   options.largest_degree = 9;
@@ -129,11 +153,11 @@ RandomBatchOptions LargeBatch(uint64_t input_columns) {
   return options;
 }
 
-TEST(ModelTest, GradientsAreBitEqualForAnyThreadsInstanceAndRepetition) {
+TEST_P(ModelKindTest, GradientsAreBitEqualForAnyThreadsInstanceAndRepetition) {
   // 19 columns are aggregated first, 331 transformed first.
   for (const uint64_t columns : {19, 331}) {
     SCOPED_TRACE(testing::Message() << columns << " columns");
-    const RandomBatchOptions options = LargeBatch(columns);
+    const RandomBatchOptions options = LargeBatch(columns, GetParam());
     RandomBatch batch(options);
     std::vector<float> weights;
     Outcome expected;
@@ -159,8 +183,8 @@ TEST(ModelTest, GradientsAreBitEqualForAnyThreadsInstanceAndRepetition) {
 }
 
 // A trainer does batches of different sizes in any order.
-TEST(ModelTest, NothingOfAnEarlierBatchShowsThrough) {
-  const RandomBatchOptions large_options = LargeBatch(19);
+TEST_P(ModelKindTest, NothingOfAnEarlierBatchShowsThrough) {
+  const RandomBatchOptions large_options = LargeBatch(19, GetParam());
   RandomBatchOptions small_options = large_options;
   small_options.num_seeds = 5;
   RandomBatch large(large_options);
@@ -176,8 +200,8 @@ TEST(ModelTest, NothingOfAnEarlierBatchShowsThrough) {
                        GradientOf(*fresh, weights, small).gradient));
 }
 
-TEST(ModelTest, DropoutFollowsTheBatchsPlace) {
-  const RandomBatchOptions options = LargeBatch(19);
+TEST_P(ModelKindTest, DropoutFollowsTheBatchsPlace) {
+  const RandomBatchOptions options = LargeBatch(19, GetParam());
   RandomBatch random(options);
   ThreadTeam team(1);
   FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
@@ -244,7 +268,7 @@ TEST(ModelTest, RefusesOptionsOutOfRange) {
     return StatusIs(absl::StatusCode::kInvalidArgument,
                     testing::HasSubstr(part));
   };
-  EXPECT_THAT(make([](ModelOptions& o) { o.kind = "gcn"; }), invalid("gcn"));
+  EXPECT_THAT(make([](ModelOptions& o) { o.kind = "gat"; }), invalid("gat"));
   EXPECT_THAT(make([](ModelOptions& o) { o.layers = 0; }), invalid("layers"));
   EXPECT_THAT(make([](ModelOptions& o) { o.layers = 9; }), invalid("layers"));
   EXPECT_THAT(make([](ModelOptions& o) { o.hidden = 0; }), invalid("hidden"));

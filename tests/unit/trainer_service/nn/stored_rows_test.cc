@@ -7,13 +7,14 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/trainer_service/nn/random_batch.h"
 #include "tests/unit/trainer_service/nn/stored_features.h"
-#include "trainer_service/nn/cpu/graph_sage.h"
+#include "trainer_service/nn/cpu/cpu_model.h"
 #include "trainer_service/nn/cpu/message_passing.h"
 
 namespace fgnn {
@@ -97,8 +98,12 @@ Outcome GradientOf(Model& model, const TrainingBatch& batch) {
 }
 
 TEST_P(StoredRowsTest, GradientsHaveTheBitsOfThoseOfCopies) {
-  for (const uint64_t columns : {1, 19, 64}) {
+  const std::vector<std::tuple<std::string, uint64_t>> cases = {
+      {"graphsage", 1}, {"graphsage", 19}, {"graphsage", 64},
+      {"gcn", 1},       {"gcn", 19},       {"gcn", 64}};
+  for (const auto& [kind, columns] : cases) {
     RandomBatchOptions options = SmallBatch();
+    options.model.kind = kind;
     options.model.input_columns = columns;
     RandomBatch random(options);
     const StoredFeatures features(GetParam(), random.task().input_nodes.size(),
@@ -110,11 +115,12 @@ TEST_P(StoredRowsTest, GradientsHaveTheBitsOfThoseOfCopies) {
     stored.features = {};
     stored.stored_rows = features.rows();
     for (const int threads : {1, 3}) {
-      SCOPED_TRACE(absl::StrCat(columns, " columns, ", threads, " threads"));
+      SCOPED_TRACE(
+          absl::StrCat(kind, ", ", columns, " columns, ", threads, " threads"));
       ThreadTeam team(threads);
       FGNN_ASSERT_OK_AND_ASSIGN(
           const std::unique_ptr<Model> model,
-          MakeCpuModel(options.model, &team, SageOrder::kAggregateFirst));
+          MakeCpuModel(options.model, &team, ProductOrder::kAggregateFirst));
       const Outcome expected = GradientOf(*model, copied);
       const Outcome outcome = GradientOf(*model, stored);
       EXPECT_EQ(outcome.result.loss, expected.result.loss);
@@ -133,7 +139,7 @@ TEST_P(StoredRowsTest, AreTakenWhileEachIsReadAFewTimes) {
   options.largest_degree = 0;
   FGNN_ASSERT_OK_AND_ASSIGN(
       const std::unique_ptr<Model> model,
-      MakeCpuModel(options.model, &team, SageOrder::kAggregateFirst));
+      MakeCpuModel(options.model, &team, ProductOrder::kAggregateFirst));
   RandomBatch random(options);
   TaskView task = random.task();
   BlockView& block = task.hops[1];
@@ -147,7 +153,8 @@ TEST_P(StoredRowsTest, AreTakenWhileEachIsReadAFewTimes) {
 
 TEST(StoredRowsRefusalTest, ModelsThatNeedCopiesSaySo) {
   ThreadTeam team(1);
-  const auto refused = [&](const RandomBatchOptions& options, SageOrder order) {
+  const auto refused = [&](const RandomBatchOptions& options,
+                           ProductOrder order) {
     auto model = MakeCpuModel(options.model, &team, order);
     EXPECT_THAT(model, IsOk());
     RandomBatch random(options);
@@ -166,9 +173,9 @@ TEST(StoredRowsRefusalTest, ModelsThatNeedCopiesSaySo) {
                          testing::HasSubstr("stored rows")));
   };
   RandomBatchOptions options = SmallBatch();
-  refused(options, SageOrder::kTransformFirst);
+  refused(options, ProductOrder::kTransformFirst);
   options.model.input_dropout = 0.2;
-  refused(options, SageOrder::kAggregateFirst);
+  refused(options, ProductOrder::kAggregateFirst);
 }
 
 TEST(StoredRowsRefusalTest, EveryInputNodeHasOneRow) {
@@ -177,7 +184,7 @@ TEST(StoredRowsRefusalTest, EveryInputNodeHasOneRow) {
   ThreadTeam team(1);
   FGNN_ASSERT_OK_AND_ASSIGN(
       const std::unique_ptr<Model> model,
-      MakeCpuModel(options.model, &team, SageOrder::kAggregateFirst));
+      MakeCpuModel(options.model, &team, ProductOrder::kAggregateFirst));
   const std::vector<float> weights = RandomWeights(*model, 5);
   std::vector<float> gradient(weights.size());
   const StoredFeatures features(FeatureType::kFloat32,

@@ -1,12 +1,12 @@
-// GraphSAGE with mean aggregation on CPU cores.
-#ifndef FGNN_TRAINER_SERVICE_NN_CPU_GRAPH_SAGE_H_
-#define FGNN_TRAINER_SERVICE_NN_CPU_GRAPH_SAGE_H_
+// Models on CPU cores.
+#ifndef FGNN_TRAINER_SERVICE_NN_CPU_CPU_MODEL_H_
+#define FGNN_TRAINER_SERVICE_NN_CPU_CPU_MODEL_H_
 
 #include <memory>
 
 #include "absl/status/statusor.h"
 #include "trainer_service/compute/thread_team.h"
-#include "trainer_service/nn/cpu/sage_layer.h"
+#include "trainer_service/nn/cpu/gnn_layer.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {
@@ -16,8 +16,8 @@ namespace fgnn {
 // InvalidArgument: see ValidateOptions.
 absl::StatusOr<std::unique_ptr<Model>> MakeCpuModel(
     const ModelOptions& options, ThreadTeam* team,
-    SageOrder order = SageOrder::kCheapest);
+    ProductOrder order = ProductOrder::kCheapest);
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_NN_CPU_GRAPH_SAGE_H_
+#endif  // FGNN_TRAINER_SERVICE_NN_CPU_CPU_MODEL_H_

@@ -1,4 +1,4 @@
-#include "trainer_service/nn/cpu/graph_sage.h"
+#include "trainer_service/nn/cpu/cpu_model.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,7 +10,8 @@
 #include "shared/base/status.h"
 #include "trainer_service/nn/cpu/cross_entropy.h"
 #include "trainer_service/nn/cpu/dropout.h"
-#include "trainer_service/nn/cpu/message_passing.h"
+#include "trainer_service/nn/cpu/gcn_layer.h"
+#include "trainer_service/nn/cpu/sage_layer.h"
 
 namespace fgnn {
 namespace {
@@ -68,21 +69,43 @@ absl::Status CheckBatch(const ModelOptions& options, uint64_t num_parameters,
   return absl::OkStatus();
 }
 
-class GraphSage : public Model {
+std::unique_ptr<GnnLayer> MakeSageLayer(const Model& model, uint32_t layer,
+                                        ProductOrder order, ThreadTeam* team) {
+  const ModelOptions& options = model.options();
+  SageLayerOptions shape;
+  shape.in = static_cast<int64_t>(options.input_width(layer));
+  shape.out = static_cast<int64_t>(options.output_width(layer));
+  shape.neighbor_offset = model.parameters()[3 * layer].offset;
+  shape.self_offset = model.parameters()[3 * layer + 1].offset;
+  shape.bias_offset = model.parameters()[3 * layer + 2].offset;
+  shape.first = layer == 0;
+  shape.last = layer + 1 == options.layers;
+  return std::make_unique<SageLayer>(shape, order, team);
+}
+
+std::unique_ptr<GnnLayer> MakeGcnLayer(const Model& model, uint32_t layer,
+                                       ProductOrder order, ThreadTeam* team) {
+  const ModelOptions& options = model.options();
+  NeighborLinearOptions linear;
+  linear.in = static_cast<int64_t>(options.input_width(layer));
+  linear.out = static_cast<int64_t>(options.output_width(layer));
+  linear.weight_offset = model.parameters()[2 * layer].offset;
+  linear.bias_offset = model.parameters()[2 * layer + 1].offset;
+  linear.first = layer == 0;
+  const bool last = layer + 1 == options.layers;
+  return std::make_unique<GcnLayer>(linear, last, order, team);
+}
+
+// Layers that take one block each, the loss of the last one's outputs.
+class LayeredModel final : public Model {
  public:
-  GraphSage(const ModelOptions& options, ThreadTeam* team, SageOrder order)
+  LayeredModel(const ModelOptions& options, ThreadTeam* team,
+               ProductOrder order)
       : Model(options), team_(team) {
+    const auto make = options.kind == "gcn" ? MakeGcnLayer : MakeSageLayer;
     layers_.reserve(options.layers);
     for (uint32_t layer = 0; layer < options.layers; ++layer) {
-      SageLayerOptions shape;
-      shape.in = static_cast<int64_t>(options.input_width(layer));
-      shape.out = static_cast<int64_t>(options.output_width(layer));
-      shape.neighbor_offset = parameters()[3 * layer].offset;
-      shape.self_offset = parameters()[3 * layer + 1].offset;
-      shape.bias_offset = parameters()[3 * layer + 2].offset;
-      shape.first = layer == 0;
-      shape.last = layer + 1 == options.layers;
-      layers_.push_back(std::make_unique<SageLayer>(shape, order, team));
+      layers_.push_back(make(*this, layer, order, team));
     }
   }
 
@@ -114,11 +137,6 @@ class GraphSage : public Model {
 
   bool SendsProducts(uint32_t layer) const override {
     return layers_[layer]->SendsProducts();
-  }
-  void Aggregate(const RowLists& lists, int64_t first, int64_t last,
-                 const float* messages, int64_t columns,
-                 float* out) const override {
-    MeanOfLists(lists, first, last, messages, columns, out);
   }
   std::unique_ptr<const LayerInference> Inference(
       uint32_t layer, absl::Span<const float> weights) const override {
@@ -163,7 +181,7 @@ class GraphSage : public Model {
       absl::Span<float> gradient) {
     const uint32_t num_layers = options().layers;
     FGNN_RETURN_IF_ERROR(DropFeatures(batch));
-    SageInput input;
+    LayerInput input;
     input.dense = batch.features.empty() ? nullptr : batch.features.data();
     input.stored = &batch.stored_rows;
     float* dz = nullptr;
@@ -205,16 +223,16 @@ class GraphSage : public Model {
   }
 
   ThreadTeam* const team_;
-  std::vector<std::unique_ptr<SageLayer>> layers_;
+  std::vector<std::unique_ptr<GnnLayer>> layers_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> MakeCpuModel(const ModelOptions& options,
                                                     ThreadTeam* team,
-                                                    SageOrder order) {
+                                                    ProductOrder order) {
   FGNN_RETURN_IF_ERROR(ValidateOptions(options));
-  return std::make_unique<GraphSage>(options, team, order);
+  return std::make_unique<LayeredModel>(options, team, order);
 }
 
 }  // namespace fgnn

@@ -1,0 +1,63 @@
+// A layer of a model on CPU cores, forwards and backwards. S sources and D
+// destinations of a block, `in` and `out` columns; destination d is source d.
+#ifndef FGNN_TRAINER_SERVICE_NN_CPU_GNN_LAYER_H_
+#define FGNN_TRAINER_SERVICE_NN_CPU_GNN_LAYER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/minibatch/task.h"
+#include "trainer_service/nn/cpu/dropout.h"
+#include "trainer_service/nn/model.h"
+
+namespace fgnn {
+
+// Which comes first, where a layer has both: the sums over neighbourhoods or
+// the product with the weights. Equal up to rounding.
+enum class ProductOrder : uint8_t {
+  kAggregateFirst,  // W sum(x_u): gathers rows of `in`.
+  kTransformFirst,  // sum(W x_u): gathers rows of `out`.
+  kCheapest,        // By an estimate from the block's sizes alone.
+};
+
+// The rows that a layer reads, [S, in]: dense, or where a store has them.
+struct LayerInput {
+  const float* dense = nullptr;
+  const StoredRows* stored = nullptr;  // Where dense is null.
+};
+
+// Keeps what its backward pass needs. Not thread-safe.
+class GnnLayer {
+ public:
+  virtual ~GnnLayer() = default;
+
+  // Whether it can read its input where a store has it. Only a first layer.
+  virtual bool TakesStoredRows(const BlockView& block) const = 0;
+
+  // x is stored only where TakesStoredRows(); the bits are the same. Returns z
+  // [D, out], after ReLU and `dropout` unless the layer is the last. It is the
+  // layer's own, valid until the next call. weights [P].
+  virtual absl::StatusOr<float*> Forward(absl::Span<const float> weights,
+                                         const BlockView& block,
+                                         const LayerInput& x,
+                                         const Dropout& dropout) = 0;
+
+  // dz [D, out]: the gradient before ReLU and dropout. Writes those of the
+  // layer's parameters to their places in `gradient` [P]; returns that of x
+  // [S, in] before the ReLU and dropout (of `input_scale`) that made it; null
+  // for the first layer. Block and a dense x are those of the last Forward().
+  virtual absl::StatusOr<float*> Backward(const BlockView& block,
+                                          const float* dz, float input_scale,
+                                          absl::Span<float> gradient) = 0;
+
+  // Inference (see Model).
+  virtual bool SendsProducts() const = 0;
+  virtual std::unique_ptr<const LayerInference> Inference(
+      absl::Span<const float> weights) const = 0;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CPU_GNN_LAYER_H_

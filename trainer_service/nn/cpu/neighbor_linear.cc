@@ -1,0 +1,224 @@
+#include "trainer_service/nn/cpu/neighbor_linear.h"
+
+#include <algorithm>
+
+#include "shared/base/status.h"
+#include "trainer_service/compute/target_clones.h"
+#include "trainer_service/nn/cpu/neighborhood_sums.h"
+
+namespace fgnn {
+namespace {
+
+// About how many flops of a product take as long as one byte of random rows.
+constexpr double kFlopsPerByte = 10;
+
+int64_t NumTasks(int64_t rows) {
+  return (rows + kRowsPerTask - 1) / kRowsPerTask;
+}
+
+FGNN_TARGET_CLONES
+void AddScaled(float scale, const float* row, int64_t columns, float* out) {
+  for (int64_t c = 0; c < columns; ++c) out[c] += scale * row[c];
+}
+
+void AddBias(const float* bias, int64_t columns, int64_t rows, float* y) {
+  for (int64_t r = 0; r < rows; ++r)
+    AddScaled(1, bias, columns, y + r * columns);
+}
+
+Factor WeightOf(const NeighborLinearOptions& options,
+                absl::Span<const float> weights) {
+  return {weights.data() + options.weight_offset, options.out, options.in};
+}
+
+RowLists ListsOf(const BlockView& block) {
+  return {block.indptr.data(), block.indices.data()};
+}
+
+}  // namespace
+
+bool NeighborLinear::TransformsFirst(const BlockView& block) const {
+  if (order_ != ProductOrder::kCheapest) {
+    return order_ == ProductOrder::kTransformFirst;
+  }
+  const double rows =
+      static_cast<double>(block.indices.size()) + block.num_destinations;
+  const double products = options_.first ? 2 : 3;
+  const double flops = 2.0 * static_cast<double>(options_.in) *
+                       static_cast<double>(options_.out) * products;
+  const double aggregate =
+      rows * static_cast<double>(options_.in) * 4 * (options_.first ? 1 : 2) +
+      block.num_destinations * flops / kFlopsPerByte;
+  const double transform = rows * static_cast<double>(options_.out) * 4 * 2 +
+                           block.num_sources * flops / kFlopsPerByte;
+  return transform < aggregate;
+}
+
+absl::Status NeighborLinear::Start(absl::Span<const float> weights,
+                                   const BlockView& block,
+                                   const LayerInput& x) {
+  const int64_t in = options_.in;
+  const int64_t out = options_.out;
+  const int64_t num_sources = block.num_sources;
+  transforms_first_ = TransformsFirst(block);
+  x_ = x;
+  const Factor weight = WeightOf(options_, weights);
+  forward_.Pack(weight.T());
+  if (!options_.first) backward_.Pack(weight);
+  bias_ = weights.subspan(options_.bias_offset, static_cast<size_t>(out));
+  messages_ = messages_buffer_.Floats(static_cast<size_t>(
+      transforms_first_ ? num_sources * out : block.num_destinations * in));
+  if (!transforms_first_) return absl::OkStatus();
+  return team_->Run(NumTasks(num_sources), [&](int64_t task, int) {
+    const int64_t first = task * kRowsPerTask;
+    const int64_t rows = std::min(kRowsPerTask, num_sources - first);
+    forward_.Multiply({x_.dense + first * in, rows, in}, Into::kOverwrite,
+                      messages_ + first * out);
+  });
+}
+
+void NeighborLinear::ForwardRows(const BlockView& block, int64_t first,
+                                 int64_t last, float* y) {
+  const int64_t in = options_.in;
+  const int64_t out = options_.out;
+  const RowLists lists = ListsOf(block);
+  if (transforms_first_) {
+    MeanOfNeighborhoods(lists, first, last, messages_, out, y);
+  } else {
+    float* means = messages_ + first * in;
+    if (x_.dense != nullptr) {
+      MeanOfNeighborhoods(lists, first, last, x_.dense, in, means);
+    } else {
+      MeanOfNeighborhoods(lists, first, last, *x_.stored, in, means);
+    }
+    forward_.Multiply({means, last - first, in}, Into::kOverwrite, y);
+  }
+  AddBias(bias_.data(), out, last - first, y);
+}
+
+absl::StatusOr<float*> NeighborLinear::Backward(const BlockView& block,
+                                                const float* dy,
+                                                float input_scale,
+                                                absl::Span<float> gradient) {
+  const int64_t in = options_.in;
+  const int64_t out = options_.out;
+  const Factor dy_rows = {dy, block.num_destinations, out};
+  if (transforms_first_ || !options_.first) {
+    FGNN_RETURN_IF_ERROR(GradientOfMessages(block, dy));
+  }
+  // dW = dy^T means, or (gradient of messages)^T x.
+  const absl::Span<float> weight_gradient =
+      gradient.subspan(options_.weight_offset, static_cast<size_t>(in * out));
+  if (transforms_first_) {
+    FGNN_RETURN_IF_ERROR(
+        sums_.OfProducts({messages_gradient_, block.num_sources, out},
+                         {x_.dense, block.num_sources, in}, weight_gradient));
+  } else {
+    FGNN_RETURN_IF_ERROR(sums_.OfProducts(
+        dy_rows, {messages_, block.num_destinations, in}, weight_gradient));
+  }
+  FGNN_RETURN_IF_ERROR(sums_.OfRows(
+      dy_rows,
+      gradient.subspan(options_.bias_offset, static_cast<size_t>(out))));
+  if (options_.first) return nullptr;
+  FGNN_RETURN_IF_ERROR(GradientOfInput(block, input_scale));
+  return input_gradient_;
+}
+
+void NeighborLinear::GradientOfMeans(const BlockView& block,
+                                     const float* means_gradient,
+                                     int64_t columns, int64_t first,
+                                     int64_t last, float* rows) const {
+  std::fill_n(rows, (last - first) * columns, 0.0F);
+  const int64_t own = std::min<int64_t>(last, block.num_destinations);
+  for (int64_t v = first; v < own; ++v) {
+    AddScaled(scales_[v], means_gradient + v * columns, columns,
+              rows + (v - first) * columns);
+  }
+  AddScaledSumOfLists(transposed_.lists(), first, last, scales_, means_gradient,
+                      columns, rows);
+}
+
+// Transform first: [S, out], the dy of the means that a source is in.
+// Aggregate first: [D, in], dy W.
+absl::Status NeighborLinear::GradientOfMessages(const BlockView& block,
+                                                const float* dy) {
+  transposed_.Build(block);
+  scales_ = scales_buffer_.Floats(block.num_destinations);
+  for (size_t v = 0; v < block.num_destinations; ++v) {
+    scales_[v] =
+        1.0F / static_cast<float>(block.indptr[v + 1] - block.indptr[v] + 1);
+  }
+  const int64_t columns = transforms_first_ ? options_.out : options_.in;
+  const int64_t num_rows =
+      transforms_first_ ? block.num_sources : block.num_destinations;
+  messages_gradient_ =
+      messages_gradient_buffer_.Floats(static_cast<size_t>(num_rows * columns));
+  return team_->Run(NumTasks(num_rows), [&](int64_t task, int) {
+    const int64_t first = task * kRowsPerTask;
+    const int64_t last = std::min(first + kRowsPerTask, num_rows);
+    float* rows = messages_gradient_ + first * columns;
+    if (transforms_first_) {
+      GradientOfMeans(block, dy, columns, first, last, rows);
+    } else {
+      backward_.Multiply(
+          {dy + first * options_.out, last - first, options_.out},
+          Into::kOverwrite, rows);
+    }
+  });
+}
+
+absl::Status NeighborLinear::GradientOfInput(const BlockView& block,
+                                             float input_scale) {
+  const int64_t in = options_.in;
+  const int64_t out = options_.out;
+  const int64_t num_sources = block.num_sources;
+  input_gradient_ =
+      input_gradient_buffer_.Floats(static_cast<size_t>(num_sources * in));
+  return team_->Run(NumTasks(num_sources), [&](int64_t task, int) {
+    const int64_t first = task * kRowsPerTask;
+    const int64_t last = std::min(first + kRowsPerTask, num_sources);
+    float* rows = input_gradient_ + first * in;
+    if (transforms_first_) {
+      backward_.Multiply({messages_gradient_ + first * out, last - first, out},
+                         Into::kOverwrite, rows);
+    } else {
+      GradientOfMeans(block, messages_gradient_, in, first, last, rows);
+    }
+    GradientOfReluAndDropout(input_scale, x_.dense + first * in,
+                             (last - first) * in, rows);
+  });
+}
+
+NeighborLinearInference::NeighborLinearInference(
+    const NeighborLinearOptions& options, bool sends_products,
+    absl::Span<const float> weights)
+    : options_(options),
+      sends_products_(sends_products),
+      bias_(weights.data() + options.bias_offset) {
+  weight_.Pack(WeightOf(options, weights).T());
+}
+
+void NeighborLinearInference::Messages(const float* x, int64_t rows,
+                                       float* messages) const {
+  weight_.Multiply({x, rows, options_.in}, Into::kOverwrite, messages);
+}
+
+void NeighborLinearInference::Aggregate(const RowLists& lists, int64_t first,
+                                        int64_t last, const float* messages,
+                                        float* out) const {
+  MeanOfNeighborhoods(lists, first, last, messages,
+                      sends_products_ ? options_.out : options_.in, out);
+}
+
+void NeighborLinearInference::Update(const float* aggregates, int64_t rows,
+                                     float* y) const {
+  if (sends_products_) {
+    std::copy_n(aggregates, rows * options_.out, y);
+  } else {
+    weight_.Multiply({aggregates, rows, options_.in}, Into::kOverwrite, y);
+  }
+  AddBias(bias_, options_.out, rows, y);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,82 @@
+#include "trainer_service/nn/cpu/row_sums.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "shared/base/status.h"
+#include "trainer_service/compute/target_clones.h"
+
+namespace fgnn {
+namespace {
+
+constexpr int64_t kRowsPerPartial = 2048;
+constexpr int64_t kMostPartials = 16;
+constexpr int64_t kFloatsPerTask = 16384;
+
+int64_t NumTasks(int64_t count, int64_t per_task) {
+  return (count + per_task - 1) / per_task;
+}
+
+int64_t RowsPerPartial(int64_t rows) {
+  return std::max(kRowsPerPartial, NumTasks(rows, kMostPartials));
+}
+
+FGNN_TARGET_CLONES
+void AddTo(const float* x, int64_t count, float* out) {
+  for (int64_t i = 0; i < count; ++i) out[i] += x[i];
+}
+
+// out = sum over `count` partials in their order.
+void SumOfPartials(const float* partials, int64_t count, int64_t stride,
+                   absl::Span<float> out) {
+  std::fill(out.begin(), out.end(), 0.0F);
+  for (int64_t p = 0; p < count; ++p) {
+    AddTo(partials + p * stride, static_cast<int64_t>(out.size()), out.data());
+  }
+}
+
+}  // namespace
+
+absl::Status RowSums::OfProducts(const Factor& a, const Factor& b,
+                                 absl::Span<float> out) {
+  const int64_t chunk = RowsPerPartial(a.rows);
+  const int64_t num_chunks = NumTasks(a.rows, chunk);
+  const int64_t size = a.columns * b.columns;
+  const int64_t stride = NumTasks(size, 16) * 16;  // Whole lines.
+  float* partials =
+      partials_buffer_.Floats(static_cast<size_t>(stride * num_chunks));
+  FGNN_RETURN_IF_ERROR(team_->Run(num_chunks, [&](int64_t task, int worker) {
+    const int64_t first = task * chunk;
+    const int64_t rows = std::min(chunk, a.rows - first);
+    ProductOverRows({a.data + first * a.columns, rows, a.columns},
+                    {b.data + first * b.columns, rows, b.columns},
+                    &blocks_[static_cast<size_t>(worker)],
+                    partials + task * stride);
+  }));
+  return team_->Run(NumTasks(size, kFloatsPerTask), [&](int64_t task, int) {
+    const int64_t first = task * kFloatsPerTask;
+    SumOfPartials(partials + first, num_chunks, stride,
+                  out.subspan(static_cast<size_t>(first),
+                              static_cast<size_t>(kFloatsPerTask)));
+  });
+}
+
+absl::Status RowSums::OfRows(const Factor& a, absl::Span<float> out) {
+  const int64_t chunk = RowsPerPartial(a.rows);
+  const int64_t num_chunks = NumTasks(a.rows, chunk);
+  const int64_t stride = NumTasks(a.columns, 16) * 16;
+  float* partials =
+      partials_buffer_.Floats(static_cast<size_t>(stride * num_chunks));
+  FGNN_RETURN_IF_ERROR(team_->Run(num_chunks, [&](int64_t task, int) {
+    const int64_t first = task * chunk;
+    float* const sum = partials + task * stride;
+    std::fill_n(sum, a.columns, 0.0F);
+    for (int64_t r = first; r < std::min(first + chunk, a.rows); ++r) {
+      AddTo(a.data + r * a.columns, a.columns, sum);
+    }
+  }));
+  SumOfPartials(partials, num_chunks, stride, out);
+  return absl::OkStatus();
+}
+
+}  // namespace fgnn

@@ -1,0 +1,40 @@
+// Sums over the rows of a batch, the gradients of weights and biases: over
+// chunks of rows, then over the chunks in their order, so that the bits do not
+// depend on the number of threads.
+#ifndef FGNN_TRAINER_SERVICE_NN_CPU_ROW_SUMS_H_
+#define FGNN_TRAINER_SERVICE_NN_CPU_ROW_SUMS_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/thread_team.h"
+#include "trainer_service/nn/cpu/products.h"
+
+namespace fgnn {
+
+// Borrows the team; keeps its buffers. Not thread-safe. May throw
+// std::bad_alloc.
+class RowSums {
+ public:
+  explicit RowSums(ThreadTeam* team)
+      : team_(team), blocks_(static_cast<size_t>(team->size())) {}
+
+  // out [a's columns, b's columns] = a^T b, of a and b as stored, with as many
+  // rows each.
+  absl::Status OfProducts(const Factor& a, const Factor& b,
+                          absl::Span<float> out);
+  // out [a's columns] = the sum of a's rows, as stored.
+  absl::Status OfRows(const Factor& a, absl::Span<float> out);
+
+ private:
+  ThreadTeam* const team_;
+  std::vector<PackedFactor> blocks_;  // Of each worker: ProductOverRows().
+  AlignedBuffer partials_buffer_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CPU_ROW_SUMS_H_
