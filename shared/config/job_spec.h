@@ -35,7 +35,8 @@ struct SamplingSpec {
 
 struct TrainingSpec {
   uint32_t epochs = 10;
-  std::string optimizer;  // "adam"
+  std::string optimizer;  // "adam", "adamw", "sgd"
+  double momentum = 0;    // Of "sgd".
   double learning_rate = 0.003;
   double weight_decay = 0;
   uint64_t seed = 1;

@@ -236,6 +236,16 @@ absl::Status CheckCache(const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
+absl::Status CheckTraining(const v1::TrainingSpec& training) {
+  if (training.momentum() > 0 && training.optimizer() != "sgd") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "training.momentum is ", training.momentum(),
+        ", but training.optimizer is ", training.optimizer(),
+        ", which has moments of its own; leave it out, or use sgd"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Complete(const std::vector<std::string>& default_devices,
                       v1::JobSpec* spec) {
   if (spec->devices().empty()) {
@@ -247,6 +257,7 @@ absl::Status Complete(const std::vector<std::string>& default_devices,
   FGNN_RETURN_IF_ERROR(CheckHops(*spec));
   FGNN_RETURN_IF_ERROR(CheckAlgorithm(*spec));
   FGNN_RETURN_IF_ERROR(CheckDevices(spec));
+  FGNN_RETURN_IF_ERROR(CheckTraining(spec->training()));
   FGNN_RETURN_IF_ERROR(CheckCache(*spec));
   FGNN_RETURN_IF_ERROR(MemoryLimit(*spec).status());
   if (!fs::path(spec->dataset()).is_absolute()) {
@@ -308,19 +319,13 @@ JobSpec FromProto(const v1::JobSpec& from) {
       from.sampling().walks().restart(),
       from.sampling().plugin()};
   const v1::TrainingSpec& training = from.training();
-  to.training = {training.epochs(),
-                 training.optimizer(),
-                 training.learning_rate(),
-                 training.weight_decay(),
-                 training.seed(),
-                 training.batches_per_step(),
-                 training.sync(),
-                 training.precision(),
-                 training.evaluate_every(),
-                 training.checkpoint_every(),
-                 training.checkpoint_steps(),
-                 training.keep_checkpoints(),
-                 training.threads()};
+  to.training = {training.epochs(),           training.optimizer(),
+                 training.momentum(),         training.learning_rate(),
+                 training.weight_decay(),     training.seed(),
+                 training.batches_per_step(), training.sync(),
+                 training.precision(),        training.evaluate_every(),
+                 training.checkpoint_every(), training.checkpoint_steps(),
+                 training.keep_checkpoints(), training.threads()};
   to.cache = {from.cache().policy(), CapacityOf(from.cache()),
               from.cache().epochs(), from.cache().plugin()};
   to.devices = {from.devices().begin(), from.devices().end()};

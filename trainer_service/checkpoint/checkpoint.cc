@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,8 +17,23 @@ namespace {
 
 constexpr uint64_t kFormatVersion = 1;
 constexpr char kFormat[] = "fgnn-checkpoint";
-// What names of tensors start with, per P floats of the optimizer.
-constexpr const char* kStatePrefixes[] = {"optimizer.m.", "optimizer.v."};
+constexpr const char* kMomentPrefixes[] = {"optimizer.m.", "optimizer.v."};
+constexpr const char* kMomentumPrefix[] = {"optimizer.momentum."};
+
+// What names of tensors start with, per P floats of an optimizer that keeps
+// this many of each weight; nullopt if there is no such optimizer.
+std::optional<absl::Span<const char* const>> StatePrefixes(uint64_t floats) {
+  switch (floats) {
+    case 0:
+      return absl::Span<const char* const>();
+    case 1:
+      return kMomentumPrefix;
+    case 2:
+      return kMomentPrefixes;
+    default:
+      return std::nullopt;
+  }
+}
 
 using Metadata = std::map<std::string, std::string>;
 
@@ -141,19 +157,20 @@ absl::StatusOr<Checkpoint> Decode(const SafetensorsFile& file) {
   for (const Tensor& tensor : file.tensors()) {
     num_floats += tensor.values.size();
   }
-  if (num_floats != num_parameters * (1 + std::size(kStatePrefixes)) ||
-      file.tensors().size() !=
-          parameters.size() * (1 + std::size(kStatePrefixes))) {
+  const uint64_t copies = file.tensors().size() / parameters.size();
+  const auto prefixes = copies > 0 ? StatePrefixes(copies - 1) : std::nullopt;
+  if (!prefixes.has_value() || num_floats != num_parameters * copies ||
+      file.tensors().size() != parameters.size() * copies) {
     return absl::InvalidArgumentError(
         absl::StrCat("it holds ", num_floats, " floats; its model has ",
                      num_parameters, " parameters"));
   }
   checkpoint.weights.resize(num_parameters);
-  checkpoint.optimizer_state.resize(num_parameters * std::size(kStatePrefixes));
+  checkpoint.optimizer_state.resize(num_parameters * prefixes->size());
   FGNN_RETURN_IF_ERROR(
       CopyTensors(file, parameters, "", checkpoint.weights.data()));
   float* state = checkpoint.optimizer_state.data();
-  for (const char* prefix : kStatePrefixes) {
+  for (const char* prefix : *prefixes) {
     FGNN_RETURN_IF_ERROR(CopyTensors(file, parameters, prefix, state));
     state += num_parameters;
   }
@@ -172,9 +189,10 @@ absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
         " bytes, at most ", kMaxRunStateBytes));
   }
   const uint64_t num_parameters = NumParameters(info.model);
-  if (tensors.weights.size() != num_parameters ||
-      tensors.optimizer_state.size() !=
-          num_parameters * std::size(kStatePrefixes)) {
+  const auto prefixes =
+      StatePrefixes(tensors.optimizer_state.size() / num_parameters);
+  if (tensors.weights.size() != num_parameters || !prefixes.has_value() ||
+      tensors.optimizer_state.size() != num_parameters * prefixes->size()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "checkpoint ", path.string(), ": got ", tensors.weights.size(),
         " weights and ", tensors.optimizer_state.size(),
@@ -191,8 +209,8 @@ absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
     }
   };
   add("", tensors.weights);
-  for (size_t i = 0; i < std::size(kStatePrefixes); ++i) {
-    add(kStatePrefixes[i],
+  for (size_t i = 0; i < prefixes->size(); ++i) {
+    add((*prefixes)[i],
         tensors.optimizer_state.subspan(i * num_parameters, num_parameters));
   }
   return WriteSafetensors(path, MetadataOf(info), list);

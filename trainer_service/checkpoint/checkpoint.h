@@ -29,16 +29,17 @@ struct CheckpointInfo {
   std::string run_state;
 };
 
-// Borrowed floats of one version.
+// Borrowed floats of one version. Of each of P weights the optimizer keeps k
+// floats, 0 to 2.
 struct CheckpointTensors {
   absl::Span<const float> weights;          // [P]
-  absl::Span<const float> optimizer_state;  // [2P]: Adam's m, then v.
+  absl::Span<const float> optimizer_state;  // [P * k], see README.md.
 };
 
 struct Checkpoint {
   CheckpointInfo info;
   std::vector<float> weights;          // [P]
-  std::vector<float> optimizer_state;  // [2P]
+  std::vector<float> optimizer_state;  // [P * k]
 };
 
 // Replaces `path` atomically; a crash leaves the old file or the new one.

@@ -14,29 +14,24 @@ namespace {
 
 constexpr int kMostCopies = 5;
 
-AdamOptions AdamOf(const TrainingSpec& spec) {
-  AdamOptions options;
-  options.learning_rate = spec.learning_rate;
-  options.weight_decay = spec.weight_decay;
-  return options;
-}
-
 float Seconds(double seconds) { return static_cast<float>(seconds); }
 
 }  // namespace
 
 absl::Status JobTrainer::CheckSegment(const Segment& segment,
-                                      const Model& model) {
+                                      const Model& model,
+                                      const TrainingSpec& training) {
   const SegmentOptions& options = segment.options();
+  const uint32_t state_floats = StateFloatsPerParameter(OptimizerOf(training));
   if (options.num_parameters == model.num_parameters() &&
-      options.optimizer_floats_per_parameter == kAdamFloatsPerParameter) {
+      options.optimizer_floats_per_parameter == state_floats) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "the job's segment was planned for ", options.num_parameters,
       " parameters with ", options.optimizer_floats_per_parameter,
       " floats of state each; the model has ", model.num_parameters(), " with ",
-      kAdamFloatsPerParameter, "; did the dataset change?"));
+      state_floats, "; did the dataset change?"));
 }
 
 JobTrainer::JobTrainer(const JobSpec& spec, Workplace* workplace,
@@ -45,7 +40,7 @@ JobTrainer::JobTrainer(const JobSpec& spec, Workplace* workplace,
       job_key_(segment->options().job_key),
       seed_(spec.training.seed),
       batches_per_epoch_(segment->options().batches_per_epoch),
-      adam_(AdamOf(spec.training)),
+      optimizer_(OptimizerOf(spec.training)),
       workplace_(workplace),
       segment_(segment),
       board_(segment, owner),
@@ -62,7 +57,7 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
   if (waits_for_checkpoint) return false;
   if (std::optional<StepLease> lease = board_.TryLease(); lease.has_value()) {
     FGNN_RETURN_IF_ERROR(FulfilLease(*std::move(lease), workplace_->model(),
-                                     seed_, adam_, workplace_->team()));
+                                     seed_, optimizer_, workplace_->team()));
     sync_seconds_ += since_last_.Restart();
     return true;
   }
@@ -92,9 +87,13 @@ absl::Status JobTrainer::PublishFirst(const FirstWeights& first) {
   }
   if (lease->new_weights().size() != first.weights.size() ||
       lease->new_optimizer_state().size() != first.optimizer_state.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "it has ", first.weights.size(), " weights, the job's segment ",
-        lease->new_weights().size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("it has ", first.weights.size(), " weights and ",
+                     first.optimizer_state.size(),
+                     " floats of optimizer state, the job's "
+                     "segment ",
+                     lease->new_weights().size(), " and ",
+                     lease->new_optimizer_state().size()));
   }
   std::copy(first.weights.begin(), first.weights.end(),
             lease->new_weights().begin());
@@ -154,7 +153,7 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
     return absl::AbortedError(absl::StrCat(
         "the loss is ", result.loss, " in epoch ", batch.epoch, ", batch ",
         batch.batch, " (", seq, " of the job) with training.learning_rate ",
-        adam_.learning_rate,
+        optimizer_.learning_rate,
         ": training diverged; lower it, or check the features with 'fgnn "
         "dataset validate'"));
   }

@@ -1,7 +1,7 @@
 // The trainer's part of a mini-batch's way, one piece of work at a time:
 //
-//   lease ──▶ initial weights, or sum in batch order ▶ Adam ▶ publish t + 1
-//   batch with its features (BatchSource) ▶ gradient ▶ board ▶ free the slot
+//   lease ──▶ initial weights, or sum in batch order ▶ optimizer ▶ publish t +
+//   1 batch with its features (BatchSource) ▶ gradient ▶ board ▶ free the slot
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_JOB_TRAINER_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_JOB_TRAINER_H_
 
@@ -20,18 +20,20 @@
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/daemon/batch_source.h"
 #include "trainer_service/daemon/workplace.h"
-#include "trainer_service/sync/adam.h"
+#include "trainer_service/sync/optimizer.h"
 
 namespace fgnn {
 
+// k: StateFloatsPerParameter() of the job's optimizer.
 // Owns nothing that another trainer could not make again: weights and
 // optimizer state live in the segment. Any number of processes (or, in tests,
 // threads) work on one segment, each with an owner index of its own.
 // One call at a time, but for what says otherwise.
 class JobTrainer {
  public:
-  // InvalidArgument: the segment was planned for another model.
-  static absl::Status CheckSegment(const Segment& segment, const Model& model);
+  // InvalidArgument: the segment was planned for another model or optimizer.
+  static absl::Status CheckSegment(const Segment& segment, const Model& model,
+                                   const TrainingSpec& training);
 
   // Borrows all. CheckSegment() was OK.
   JobTrainer(const JobSpec& spec, Workplace* workplace, Segment* segment,
@@ -47,7 +49,7 @@ class JobTrainer {
   struct FirstWeights {
     uint64_t version = 0;
     absl::Span<const float> weights;          // [P]
-    absl::Span<const float> optimizer_state;  // [2P]
+    absl::Span<const float> optimizer_state;  // [P * k]
   };
   // Publishes them as those that the segment goes on from; OK if they are
   // there already. InvalidArgument: of another version or size. Unavailable:
@@ -69,7 +71,7 @@ class JobTrainer {
     uint64_t version = 0;
     uint64_t num_weights = 0;
     AlignedBuffer weights;               // [P] floats.
-    std::vector<float> optimizer_state;  // [2P] or empty.
+    std::vector<float> optimizer_state;  // [P * k] or empty.
 
     absl::Span<const float> weight_span() {
       return {weights.Floats(num_weights), num_weights};
@@ -94,7 +96,7 @@ class JobTrainer {
   const uint64_t job_key_;
   const uint64_t seed_;
   const uint64_t batches_per_epoch_;
-  const AdamOptions adam_;
+  const OptimizerOptions optimizer_;
   Workplace* const workplace_;
   Segment* const segment_;
   GradientBoard board_;

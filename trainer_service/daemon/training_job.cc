@@ -53,7 +53,8 @@ absl::StatusOr<EvaluationAnswer> EvaluateSplits(
 absl::StatusOr<std::unique_ptr<TrainingJob>> TrainingJob::Start(
     TrainingJobOptions options, std::unique_ptr<Workplace> workplace,
     std::unique_ptr<Segment> segment) {
-  FGNN_RETURN_IF_ERROR(JobTrainer::CheckSegment(*segment, workplace->model()));
+  FGNN_RETURN_IF_ERROR(JobTrainer::CheckSegment(*segment, workplace->model(),
+                                                options.spec.training));
   std::unique_ptr<TrainingJob> job = absl::WrapUnique(new TrainingJob(
       std::move(options), std::move(workplace), std::move(segment)));
   job->thread_ = Thread("fgnn-work", [raw = job.get()] { raw->Run(); });

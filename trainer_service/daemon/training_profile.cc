@@ -17,7 +17,7 @@
 #include "trainer_service/daemon/workplace.h"
 #include "trainer_service/nn/made_up_batch.h"
 #include "trainer_service/rpc/profile_json.h"
-#include "trainer_service/sync/adam.h"
+#include "trainer_service/sync/optimizer.h"
 
 namespace fgnn {
 namespace {
@@ -92,10 +92,12 @@ absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
   FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<Workplace> workplace,
                         Workplace::OpenForJob(spec, num_threads));
   const uint64_t parameters = workplace->model().num_parameters();
+  const uint32_t state_floats =
+      StateFloatsPerParameter(OptimizerOf(spec.training));
   const uint64_t num_nodes = workplace->dataset().num_nodes();
   FGNN_RETURN_IF_ERROR(CheckHops(hops, num_nodes));
   const uint64_t parameter_bytes =
-      parameters * (2 + kAdamFloatsPerParameter) * sizeof(float);
+      parameters * (2 + state_floats) * sizeof(float);
   // Before the batch is made: where its features lie is the least of them.
   FGNN_RETURN_IF_ERROR(
       CheckLeast(spec, hops.back().num_sources * sizeof(const std::byte*),
@@ -116,9 +118,8 @@ absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
   needs.step_bytes =
       bytes - std::min(bytes, before) + (BatchesHeld(spec) - 1) * feature_bytes;
   needs.num_parameters = parameters;
-  needs.optimizer_floats_per_parameter = kAdamFloatsPerParameter;
-  needs.checkpoint_bytes =
-      parameters * (1 + kAdamFloatsPerParameter) * sizeof(float);
+  needs.optimizer_floats_per_parameter = state_floats;
+  needs.checkpoint_bytes = parameters * (1 + state_floats) * sizeof(float);
   if (spec.training.evaluate_every > 0) {
     needs.evaluation_bytes =
         parameters * sizeof(float) +

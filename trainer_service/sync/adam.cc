@@ -15,7 +15,8 @@ struct Factors {
   float step_size;           // learning rate / (1 - beta1^step)
   float inverse_root_bias2;  // 1 / sqrt(1 - beta2^step)
   float epsilon;
-  float decay;
+  float decay;  // Of the gradient.
+  float kept;   // Share of the old weight.
 };
 
 FGNN_TARGET_CLONES
@@ -33,7 +34,7 @@ void Step(const Factors& f, uint64_t count, const float* __restrict gradient,
     new_m[i] = m;
     new_v[i] = v;
     const float root = __builtin_sqrtf(v) * f.inverse_root_bias2 + f.epsilon;
-    new_weights[i] = old_weights[i] - f.step_size * m / root;
+    new_weights[i] = f.kept * old_weights[i] - f.step_size * m / root;
   }
 }
 
@@ -44,14 +45,19 @@ void AdamStep(const AdamOptions& options, uint64_t step,
   const double number = static_cast<double>(step);
   const double bias1 = 1 - std::pow(options.beta1, number);
   const double bias2 = 1 - std::pow(options.beta2, number);
-  const Factors factors = {static_cast<float>(options.beta1),
-                           static_cast<float>(options.beta2),
-                           static_cast<float>(1 - options.beta1),
-                           static_cast<float>(1 - options.beta2),
-                           static_cast<float>(options.learning_rate / bias1),
-                           static_cast<float>(1 / std::sqrt(bias2)),
-                           static_cast<float>(options.epsilon),
-                           static_cast<float>(options.weight_decay)};
+  const double decay = options.weight_decay;
+  const double shrink =
+      options.decoupled_decay ? options.learning_rate * decay : 0;
+  const Factors factors = {
+      static_cast<float>(options.beta1),
+      static_cast<float>(options.beta2),
+      static_cast<float>(1 - options.beta1),
+      static_cast<float>(1 - options.beta2),
+      static_cast<float>(options.learning_rate / bias1),
+      static_cast<float>(1 / std::sqrt(bias2)),
+      static_cast<float>(options.epsilon),
+      static_cast<float>(options.decoupled_decay ? 0 : decay),
+      static_cast<float>(1 - shrink)};
   Step(factors, range.count, range.gradient, range.old_weights, range);
 }
 

@@ -1,4 +1,5 @@
-// Adam (Kingma and Ba, ICLR 2015) as a pure function of one range of weights.
+// Adam (Kingma and Ba, ICLR 2015) and AdamW (Loshchilov and Hutter, ICLR 2019)
+// as a pure function of one range of weights.
 #ifndef FGNN_TRAINER_SERVICE_SYNC_ADAM_H_
 #define FGNN_TRAINER_SERVICE_SYNC_ADAM_H_
 
@@ -11,13 +12,11 @@ struct AdamOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  // Added to the gradient as weight_decay * weight.
   double weight_decay = 0;
+  // AdamW: learning_rate * weight_decay * weight is taken off the weight.
+  // Adam: weight_decay * weight is added to the gradient.
+  bool decoupled_decay = false;
 };
-
-// Floats of optimizer state per weight: the first moments m [P], then the
-// second moments v [P].
-inline constexpr uint32_t kAdamFloatsPerParameter = 2;
 
 // One range of the weights, [count] each. Old and new do not overlap.
 struct AdamRange {

@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "trainer_service/compute/target_clones.h"
+#include "trainer_service/sync/adam.h"
+#include "trainer_service/sync/sgd.h"
 
 namespace fgnn {
 namespace {
@@ -39,8 +41,10 @@ void AddScaled(float scale, const float* __restrict from, uint64_t count,
   for (uint64_t i = 0; i < count; ++i) to[i] += scale * from[i];
 }
 
-absl::Status CheckSizes(uint64_t num_parameters, const StepTensors& tensors) {
-  const uint64_t state_size = num_parameters * kAdamFloatsPerParameter;
+absl::Status CheckSizes(uint64_t num_parameters,
+                        const OptimizerOptions& options,
+                        const StepTensors& tensors) {
+  const uint64_t state_size = num_parameters * StateFloatsPerParameter(options);
   bool agree = tensors.old_weights.size() == num_parameters &&
                tensors.new_weights.size() == num_parameters &&
                tensors.old_optimizer_state.size() == state_size &&
@@ -52,18 +56,65 @@ absl::Status CheckSizes(uint64_t num_parameters, const StepTensors& tensors) {
   if (agree) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "the segment's weights (", tensors.old_weights.size(),
-      " floats) or gradients are not those of a model of ", num_parameters,
+      " floats), their optimizer state (", tensors.new_optimizer_state.size(),
+      ") or gradients are not those of a model of ", num_parameters,
       " parameters; was the job planned for another model?"));
+}
+
+void AdamPiece(const OptimizerOptions& options, const StepTensors& tensors,
+               const Piece& piece, const float* gradient) {
+  AdamOptions adam;
+  adam.learning_rate = options.learning_rate;
+  adam.weight_decay = piece.decay ? options.weight_decay : 0;
+  adam.decoupled_decay = options.kind == OptimizerKind::kAdamW;
+  AdamRange range;
+  range.count = piece.count;
+  range.gradient = gradient;
+  range.old_weights = tensors.old_weights.data() + piece.offset;
+  range.old_m = tensors.old_optimizer_state.data() + piece.offset;
+  range.old_v = range.old_m + tensors.old_weights.size();
+  range.new_weights = tensors.new_weights.data() + piece.offset;
+  range.new_m = tensors.new_optimizer_state.data() + piece.offset;
+  range.new_v = range.new_m + tensors.old_weights.size();
+  AdamStep(adam, tensors.step_number, range);
+}
+
+void SgdPiece(const OptimizerOptions& options, const StepTensors& tensors,
+              const Piece& piece, const float* gradient) {
+  SgdOptions sgd;
+  sgd.learning_rate = options.learning_rate;
+  sgd.momentum = options.momentum;
+  sgd.weight_decay = piece.decay ? options.weight_decay : 0;
+  SgdRange range;
+  range.count = piece.count;
+  range.gradient = gradient;
+  range.old_weights = tensors.old_weights.data() + piece.offset;
+  range.new_weights = tensors.new_weights.data() + piece.offset;
+  if (sgd.momentum > 0) {
+    range.old_direction = tensors.old_optimizer_state.data() + piece.offset;
+    range.new_direction = tensors.new_optimizer_state.data() + piece.offset;
+  }
+  SgdStep(sgd, range);
+}
+
+// `gradient` is the sum over the batches, [piece.count].
+void StepPiece(const OptimizerOptions& options, const StepTensors& tensors,
+               const Piece& piece, const float* gradient) {
+  if (options.kind == OptimizerKind::kSgd) {
+    SgdPiece(options, tensors, piece, gradient);
+  } else {
+    AdamPiece(options, tensors, piece, gradient);
+  }
 }
 
 }  // namespace
 
 absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
-                               const AdamOptions& options,
+                               const OptimizerOptions& options,
                                const StepTensors& tensors, ThreadTeam& team) {
   const uint64_t num_parameters =
       parameters.back().offset + parameters.back().size();
-  FGNN_RETURN_IF_ERROR(CheckSizes(num_parameters, tensors));
+  FGNN_RETURN_IF_ERROR(CheckSizes(num_parameters, options, tensors));
   double all_seeds = 0;
   for (const uint32_t seeds : tensors.num_seeds) all_seeds += seeds;
   if (!(all_seeds > 0)) {
@@ -75,8 +126,6 @@ absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
   for (const uint32_t seeds : tensors.num_seeds) {
     scales.push_back(static_cast<float>(seeds / all_seeds));
   }
-  AdamOptions without_decay = options;
-  without_decay.weight_decay = 0;
   const std::vector<Piece> pieces = CutIntoPieces(parameters);
   return team.Run(static_cast<int64_t>(pieces.size()), [&](int64_t task, int) {
     const Piece& piece = pieces[static_cast<size_t>(task)];
@@ -86,27 +135,18 @@ absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
       AddScaled(scales[b], tensors.gradients[b].data() + piece.offset,
                 piece.count, gradient);
     }
-    AdamRange range;
-    range.count = piece.count;
-    range.gradient = gradient;
-    range.old_weights = tensors.old_weights.data() + piece.offset;
-    range.old_m = tensors.old_optimizer_state.data() + piece.offset;
-    range.old_v = range.old_m + num_parameters;
-    range.new_weights = tensors.new_weights.data() + piece.offset;
-    range.new_m = tensors.new_optimizer_state.data() + piece.offset;
-    range.new_v = range.new_m + num_parameters;
-    AdamStep(piece.decay ? options : without_decay, tensors.step_number, range);
+    StepPiece(options, tensors, piece, gradient);
   });
 }
 
 absl::Status FulfilLease(StepLease lease, const Model& model, uint64_t seed,
-                         const AdamOptions& options, ThreadTeam& team) {
+                         const OptimizerOptions& options, ThreadTeam& team) {
   StepTensors tensors;
   tensors.new_weights = lease.new_weights();
   tensors.new_optimizer_state = lease.new_optimizer_state();
   if (lease.is_initial()) {
     if (tensors.new_weights.size() != model.num_parameters()) {
-      return CheckSizes(model.num_parameters(), tensors);
+      return CheckSizes(model.num_parameters(), options, tensors);
     }
     model.Initialize(seed, tensors.new_weights);
     std::fill(tensors.new_optimizer_state.begin(),

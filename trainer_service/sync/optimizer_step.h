@@ -11,33 +11,33 @@
 #include "shared/queue/gradient_board.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/model.h"
-#include "trainer_service/sync/adam.h"
+#include "trainer_service/sync/optimizer.h"
 
 namespace fgnn {
 
-// Of P weights. Borrowed.
+// Of P weights and k floats of state each (StateFloatsPerParameter). Borrowed.
 struct StepTensors {
   uint64_t step_number = 1;                        // From 1.
   absl::Span<const float> old_weights;             // [P]
-  absl::Span<const float> old_optimizer_state;     // [2P]
+  absl::Span<const float> old_optimizer_state;     // [P * k]
   absl::Span<float> new_weights;                   // [P]
-  absl::Span<float> new_optimizer_state;           // [2P]
+  absl::Span<float> new_optimizer_state;           // [P * k]
   std::vector<absl::Span<const float>> gradients;  // In batch order, each [P].
   std::vector<uint32_t> num_seeds;                 // Of each batch.
 };
 
-// new = Adam(old, sum_i num_seeds_i * gradient_i / sum_i num_seeds_i), weight
+// new = step(old, sum_i num_seeds_i * gradient_i / sum_i num_seeds_i), weight
 // by weight: the same bits for any number of threads. Weight decay concerns
 // the parameters that are marked for it.
 // InvalidArgument: sizes do not agree, or no batch has a seed.
 absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
-                               const AdamOptions& options,
+                               const OptimizerOptions& options,
                                const StepTensors& tensors, ThreadTeam& team);
 
 // Fulfils a lease, of the initial weights (from `seed`) or of a step.
 // Publishes on success; otherwise everything stays as it was.
 absl::Status FulfilLease(StepLease lease, const Model& model, uint64_t seed,
-                         const AdamOptions& options, ThreadTeam& team);
+                         const OptimizerOptions& options, ThreadTeam& team);
 
 }  // namespace fgnn
 

@@ -174,6 +174,8 @@ TEST(MakeEffectiveTest, FillsInEveryDefault) {
   EXPECT_EQ(spec.model.kind, "graphsage");
   EXPECT_EQ(spec.model.hidden, 256U);
   EXPECT_THAT(spec.sampling.fanouts, ElementsAre(10, 10));
+  EXPECT_EQ(spec.training.optimizer, "adam");
+  EXPECT_EQ(spec.training.momentum, 0);
   EXPECT_EQ(spec.training.learning_rate, 0.003);
   EXPECT_EQ(spec.training.batches_per_step, 2U);  // One per device.
   EXPECT_EQ(spec.training.keep_checkpoints, 2U);
@@ -246,6 +248,9 @@ TEST(MakeEffectiveTest, NamesTheFieldThatIsMissingOrWrong) {
   EXPECT_THAT(
       ErrorIn("cache: {policy: online, epochs: 3}\ntraining: {epochs: 3}"),
       AllOf(HasSubstr("cache.epochs"), HasSubstr("training.epochs is 3")));
+  EXPECT_THAT(ErrorIn("training: {momentum: 0.9}"),
+              AllOf(HasSubstr("training.momentum is 0.9"),
+                    HasSubstr("training.optimizer is adam")));
   EXPECT_THAT(ErrorIn("devices: [cpu]"), HasSubstr("devices: device 'cpu'"));
   EXPECT_THAT(ErrorIn("devices: [cpu:0-1, cpu:1]"),
               HasSubstr("devices: cpu:0-1 and cpu:1 share core 1"));

@@ -95,6 +95,26 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
 }
 
+TEST_F(CheckpointTest, KeepsTheStateOfEveryOptimizer) {
+  const size_t parameters = weights_.size();
+  for (const size_t floats : {0, 1, 2}) {
+    state_ = RandomFloats(floats * parameters, 3);
+    Write();
+    FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path_));
+    EXPECT_EQ(read.optimizer_state, state_) << floats;
+    EXPECT_EQ(Bytes().find("optimizer.momentum.convs.0.lin_l.weight") !=
+                  std::string::npos,
+              floats == 1);
+  }
+  for (const size_t size : {3 * parameters, parameters - 1, parameters + 1}) {
+    state_ = RandomFloats(size, 3);
+    EXPECT_THAT(WriteCheckpoint(path_, info_, {weights_, state_}),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         testing::HasSubstr("optimizer state")))
+        << size;
+  }
+}
+
 // As the format's specification says, so that Python reads it.
 TEST_F(CheckpointTest, IsAPlainSafetensorsFile) {
   Write();
@@ -245,6 +265,9 @@ TEST_F(ForgedTest, RefusesTensorsOfAnotherModel) {
   fewer.pop_back();
   EXPECT_THAT(ReadForged(metadata, fewer),
               StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(ReadForged(metadata, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("holds 0 floats")));
   auto renamed = tensors;
   renamed[3].name = "convs.9.lin_l.weight";
   EXPECT_THAT(ReadForged(metadata, renamed),

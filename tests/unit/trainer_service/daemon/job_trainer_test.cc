@@ -58,7 +58,8 @@ class JobTrainerTest : public testing::Test {
     auto workplace = Workplace::OpenForJob(SmallJob(folder_ / "data"), threads);
     EXPECT_THAT(workplace, IsOk());
     made.workplace = *std::move(workplace);
-    EXPECT_THAT(JobTrainer::CheckSegment(*segment_, made.workplace->model()),
+    EXPECT_THAT(JobTrainer::CheckSegment(*segment_, made.workplace->model(),
+                                         spec.training),
                 IsOk());
     made.trainer = std::make_unique<JobTrainer>(spec, made.workplace.get(),
                                                 segment_.get(), owner);
@@ -429,9 +430,17 @@ TEST_F(JobTrainerTest, RefusesASegmentOfAnotherModel) {
   FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Segment> other,
                             Segment::Create(options));
   const Trainer trainer = MakeTrainer(2);
-  EXPECT_THAT(JobTrainer::CheckSegment(*other, trainer.workplace->model()),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       testing::HasSubstr("parameters")));
+  TrainingSpec training = SmallJob(folder_ / "data").training;
+  EXPECT_THAT(
+      JobTrainer::CheckSegment(*other, trainer.workplace->model(), training),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               testing::HasSubstr("parameters")));
+  training.optimizer = "sgd";
+  EXPECT_THAT(
+      JobTrainer::CheckSegment(*segment_, trainer.workplace->model(), training),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               testing::HasSubstr("with 2 floats of state each; the model has "
+                                  "307 with 0")));
 }
 
 }  // namespace

@@ -55,11 +55,9 @@ class StoredRowsJobTest : public testing::Test {
   absl::Status TrainOneFromCopies() {
     const JobSpec spec = SmallJob(folder_ / "data");
     if (auto lease = board_->TryLease(); lease.has_value()) {
-      AdamOptions adam;
-      adam.learning_rate = spec.training.learning_rate;
-      adam.weight_decay = spec.training.weight_decay;
       return FulfilLease(*std::move(lease), workplace_->model(),
-                         spec.training.seed, adam, workplace_->team());
+                         spec.training.seed, OptimizerOf(spec.training),
+                         workplace_->team());
     }
     GlobalQueue queue(segment_.get(), kTrainer);
     const StepPlace open = BatchesOf(segment_->options(), *board_->version());

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,11 +61,12 @@ class TrainingJobTest : public testing::Test {
   }
 
   std::unique_ptr<TrainingJob> Attach(const fs::path& dataset) {
-    auto workplace = Workplace::OpenForJob(SmallJob(dataset), 2);
-    EXPECT_THAT(workplace, IsOk());
     TrainingJobOptions options;
     options.job_id = kJobId;
     options.spec = SmallJob(dataset);
+    if (change_) change_(options.spec.training);
+    auto workplace = Workplace::OpenForJob(options.spec, 2);
+    EXPECT_THAT(workplace, IsOk());
     options.owner = 2;
     options.on_failure = [this](const absl::Status& failure) {
       failure_ = failure;
@@ -99,6 +101,7 @@ class TrainingJobTest : public testing::Test {
   }
 
   TempFolder folder_;
+  std::function<void(TrainingSpec&)> change_;  // Of the job's spec.
   std::unique_ptr<Segment> segment_;
   std::optional<GlobalQueue> queue_;
   std::optional<GradientBoard> board_;
@@ -177,6 +180,33 @@ TEST_F(TrainingJobTest, GoesOnFromACheckpointToTheSameWeights) {
   FGNN_ASSERT_OK(job->LoadCheckpoint(path, Patient()));
   FGNN_ASSERT_OK(job->LoadCheckpoint(path, Patient()));
   EXPECT_EQ(board_->version(), 3U);
+  TrainThrough(1);
+  EXPECT_EQ(
+      std::vector<float>(board_->weights(6).begin(), board_->weights(6).end()),
+      expected);
+}
+
+TEST_F(TrainingJobTest, GoesOnWithTheStateOfItsOptimizer) {
+  SegmentOptions options = SmallSegmentOptions(kJobId);
+  options.optimizer_floats_per_parameter = 1;
+  UseSegment(options);
+  change_ = [](TrainingSpec& training) {
+    training.optimizer = "sgd";
+    training.momentum = 0.9;
+  };
+  const fs::path path = folder_ / "epoch-0001.safetensors";
+  std::vector<float> expected;
+  {
+    const std::unique_ptr<TrainingJob> job = Attach();
+    TrainThrough(0);
+    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 3, 1, ""}, Patient()));
+    TrainThrough(1);
+    expected.assign(board_->weights(6).begin(), board_->weights(6).end());
+  }
+  options.first_version = 3;
+  UseSegment(options);
+  const std::unique_ptr<TrainingJob> job = Attach();
+  FGNN_ASSERT_OK(job->LoadCheckpoint(path, Patient()));
   TrainThrough(1);
   EXPECT_EQ(
       std::vector<float>(board_->weights(6).begin(), board_->weights(6).end()),

@@ -56,6 +56,22 @@ TEST_F(TrainingProfileTest, MeasuresAStepOfTheJobsModel) {
   EXPECT_EQ(needs.checkpoint_bytes, needs.num_parameters * 3 * sizeof(float));
 }
 
+TEST_F(TrainingProfileTest, TheOptimizersStateIsCounted) {
+  WriteSmallDataset(folder_ / "data");
+  JobSpec spec = SmallJob(folder_ / "data");
+  spec.training.optimizer = "sgd";
+  for (const uint32_t floats : {0, 1}) {
+    spec.training.momentum = 0.9 * floats;
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const TrainingNeeds needs,
+        ProfileTraining(spec, std::vector<HopSize>{{8, 40, 60}, {40, 100, 90}},
+                        1));
+    EXPECT_EQ(needs.optimizer_floats_per_parameter, floats);
+    EXPECT_EQ(needs.checkpoint_bytes,
+              needs.num_parameters * (1 + floats) * sizeof(float));
+  }
+}
+
 TEST_F(TrainingProfileTest, FeaturesOfTheBatchAndOfThoseThatWaitAreCounted) {
   JobSpec spec = WideJob();
   spec.model.input_dropout = 0.5;  // So that they are copied.

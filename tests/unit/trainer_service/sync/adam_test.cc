@@ -1,4 +1,4 @@
-// Adam against PyTorch's.
+// Adam and AdamW against PyTorch's.
 #include "trainer_service/sync/adam.h"
 
 #include <gmock/gmock.h>
@@ -6,6 +6,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -24,6 +25,26 @@ std::vector<float> RandomFloats(size_t count, uint64_t seed) {
   return values;
 }
 
+// The same settings for either of torch's classes.
+template <typename TorchOptions>
+TorchOptions TorchOf(const AdamOptions& options) {
+  return TorchOptions(options.learning_rate)
+      .betas({options.beta1, options.beta2})
+      .eps(options.epsilon)
+      .weight_decay(options.weight_decay);
+}
+
+std::unique_ptr<torch::optim::Optimizer> MakeReference(
+    const AdamOptions& options, const torch::Tensor& weights) {
+  const std::vector<torch::Tensor> all = {weights};
+  if (options.decoupled_decay) {
+    return std::make_unique<torch::optim::AdamW>(
+        all, TorchOf<torch::optim::AdamWOptions>(options));
+  }
+  return std::make_unique<torch::optim::Adam>(
+      all, TorchOf<torch::optim::AdamOptions>(options));
+}
+
 class AdamTest : public testing::TestWithParam<AdamOptions> {};
 
 TEST_P(AdamTest, EqualsTorchsOverManySteps) {
@@ -34,11 +55,7 @@ TEST_P(AdamTest, EqualsTorchsOverManySteps) {
   torch::Tensor weights =
       torch::from_blob(state.weights.data(), {kCount}).to(torch::kFloat64);
   weights.requires_grad_();
-  torch::optim::Adam reference({weights},
-                               torch::optim::AdamOptions(options.learning_rate)
-                                   .betas({options.beta1, options.beta2})
-                                   .eps(options.epsilon)
-                                   .weight_decay(options.weight_decay));
+  const auto reference = MakeReference(options, weights);
   for (uint64_t step = 1; step <= 50; ++step) {
     const std::vector<float> gradient = RandomFloats(kCount, 100 + step);
     State next = state;
@@ -56,7 +73,7 @@ TEST_P(AdamTest, EqualsTorchsOverManySteps) {
     weights.mutable_grad() =
         torch::from_blob(const_cast<float*>(gradient.data()), {kCount})
             .to(torch::kFloat64);
-    reference.step();
+    reference->step();
   }
   const auto expected = weights.accessor<double, 1>();
   for (size_t i = 0; i < kCount; ++i) {
@@ -66,16 +83,20 @@ TEST_P(AdamTest, EqualsTorchsOverManySteps) {
   }
 }
 
-AdamOptions Options(double learning_rate, double weight_decay) {
+AdamOptions Options(double learning_rate, double weight_decay,
+                    bool decoupled_decay = false) {
   AdamOptions options;
   options.learning_rate = learning_rate;
   options.weight_decay = weight_decay;
+  options.decoupled_decay = decoupled_decay;
   return options;
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, AdamTest,
                          testing::Values(Options(0.001, 0), Options(0.1, 0),
-                                         Options(0.01, 0.05)));
+                                         Options(0.01, 0.05),
+                                         Options(0.01, 0.05, true),
+                                         Options(0.1, 1, true)));
 
 }  // namespace
 }  // namespace fgnn

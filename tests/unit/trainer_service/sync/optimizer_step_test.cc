@@ -19,6 +19,13 @@ std::vector<ParameterInfo> Parameters() {
 }
 constexpr uint64_t kNumParameters = 9797 + 101;
 
+constexpr OptimizerOptions kAdam;
+constexpr OptimizerOptions kAdamW = {.kind = OptimizerKind::kAdamW};
+constexpr OptimizerOptions kSgd = {.kind = OptimizerKind::kSgd,
+                                   .learning_rate = 0.125};
+constexpr OptimizerOptions kMomentum = {
+    .kind = OptimizerKind::kSgd, .learning_rate = 0.125, .momentum = 0.5};
+
 class OptimizerStepTest : public testing::Test {
  protected:
   OptimizerStepTest()
@@ -48,8 +55,9 @@ class OptimizerStepTest : public testing::Test {
     }
   };
 
-  Result Step(const AdamOptions& options, int threads) {
+  Result Step(const OptimizerOptions& options, int threads) {
     Result result;
+    result.state.resize(old_state_.size());
     StepTensors tensors;
     tensors.step_number = 3;
     tensors.old_weights = old_weights_;
@@ -72,8 +80,7 @@ class OptimizerStepTest : public testing::Test {
 };
 
 TEST_F(OptimizerStepTest, WeighsBatchesByTheirSeeds) {
-  const AdamOptions options;
-  const Result result = Step(options, 2);
+  const Result result = Step(kAdam, 2);
   FGNN_ASSERT_OK(result.status);
   for (size_t i = 0; i < kNumParameters; ++i) {
     const double gradient =
@@ -91,7 +98,7 @@ TEST_F(OptimizerStepTest, OneBatchIsTakenAsItIs) {
   gradients_.resize(1);
   num_seeds_ = {333};
   old_state_.assign(old_state_.size(), 0);
-  const Result result = Step(AdamOptions(), 1);
+  const Result result = Step(kAdam, 1);
   FGNN_ASSERT_OK(result.status);
   const float share = static_cast<float>(1 - 0.9);
   for (size_t i = 0; i < kNumParameters; ++i) {
@@ -100,39 +107,62 @@ TEST_F(OptimizerStepTest, OneBatchIsTakenAsItIs) {
 }
 
 TEST_F(OptimizerStepTest, GivesTheSameBitsForAnyNumberOfThreads) {
-  const Result one = Step(AdamOptions(), 1);
-  FGNN_ASSERT_OK(one.status);
-  for (const int threads : {2, 3, 7}) {
-    EXPECT_TRUE(Step(AdamOptions(), threads).SameBitsAs(one)) << threads;
+  for (const OptimizerOptions& options : {kAdam, kAdamW, kMomentum, kSgd}) {
+    old_state_.resize(StateFloatsPerParameter(options) * kNumParameters);
+    const Result one = Step(options, 1);
+    FGNN_ASSERT_OK(one.status);
+    for (const int threads : {2, 3, 7}) {
+      EXPECT_TRUE(Step(options, threads).SameBitsAs(one)) << threads;
+    }
+  }
+}
+
+TEST_F(OptimizerStepTest, EveryPieceIsStepped) {
+  gradients_.resize(1);
+  num_seeds_ = {333};
+  old_state_.resize(kNumParameters);
+  const Result result = Step(kMomentum, 2);
+  FGNN_ASSERT_OK(result.status);
+  for (size_t i = 0; i < kNumParameters; ++i) {
+    const double direction = 0.5 * 0.25 + gradients_[0][i];
+    ASSERT_NEAR(result.state[i], direction, 1e-6) << i;
+    ASSERT_NEAR(result.weights[i], old_weights_[i] - 0.125 * direction, 2e-6)
+        << i;
   }
 }
 
 TEST_F(OptimizerStepTest, DecaysMarkedParametersAlone) {
-  AdamOptions decaying;
-  decaying.weight_decay = 0.1;
-  const Result with = Step(decaying, 1);
-  const Result without = Step(AdamOptions(), 1);
-  FGNN_ASSERT_OK(with.status);
-  size_t differ = 0;
-  for (size_t i = 0; i < 9797; ++i) {
-    differ += with.weights[i] != without.weights[i] ? 1 : 0;
-  }
-  EXPECT_GT(differ, 9700U);
-  for (size_t i = 9797; i < kNumParameters; ++i) {
-    ASSERT_EQ(with.weights[i], without.weights[i]) << i;
+  for (OptimizerOptions options : {kAdam, kAdamW, kMomentum}) {
+    old_state_.resize(StateFloatsPerParameter(options) * kNumParameters);
+    const Result without = Step(options, 1);
+    options.weight_decay = 0.1;
+    const Result with = Step(options, 1);
+    FGNN_ASSERT_OK(with.status);
+    size_t differ = 0;
+    for (size_t i = 0; i < 9797; ++i) {
+      differ += with.weights[i] != without.weights[i] ? 1 : 0;
+    }
+    EXPECT_GT(differ, 9700U);
+    for (size_t i = 9797; i < kNumParameters; ++i) {
+      ASSERT_EQ(with.weights[i], without.weights[i]) << i;
+    }
   }
 }
 
 TEST_F(OptimizerStepTest, RefusesWhatDoesNotFit) {
   num_seeds_ = {0, 0, 0};
-  EXPECT_THAT(Step(AdamOptions(), 1).status,
+  EXPECT_THAT(Step(kAdam, 1).status,
               StatusIs(absl::StatusCode::kInvalidArgument,
                        testing::HasSubstr("no seed")));
   num_seeds_ = {1, 2, 3};
   gradients_[1].pop_back();
-  EXPECT_THAT(Step(AdamOptions(), 1).status,
+  EXPECT_THAT(Step(kAdam, 1).status,
               StatusIs(absl::StatusCode::kInvalidArgument,
                        testing::HasSubstr("parameters")));
+  gradients_[1] = gradients_[0];
+  EXPECT_THAT(Step(kMomentum, 1).status,
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("optimizer state")));
 }
 
 }  // namespace
