@@ -79,6 +79,17 @@ uint64_t AutoCacheRows(const PlanInput& input, uint64_t left_bytes) {
                   usable / dataset.feature_row_bytes / input.spec.trainers);
 }
 
+absl::Status CheckWarmup(const TrainingSpec& training,
+                         const SegmentOptions& segment) {
+  const uint64_t steps = segment.steps_per_epoch() * segment.epochs;
+  if (training.warmup_steps < steps) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "training.warmup_steps is ", training.warmup_steps, ", but the job has ",
+      steps,
+      " steps, so that training.learning_rate would never be reached; "
+      "lower it, or raise training.epochs"));
+}
+
 SegmentOptions PlanSegment(const PlanInput& input, uint64_t cache_rows) {
   const JobSpec& spec = input.spec;
   const SamplingProfile& sampling = input.sampling;
@@ -290,6 +301,7 @@ DatasetShape ShapeOf(const Dataset& dataset) {
 absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
   SegmentOptions segment = PlanSegment(input, CacheRows(input));
   FGNN_RETURN_IF_ERROR(ValidateOptions(segment));
+  FGNN_RETURN_IF_ERROR(CheckWarmup(input.spec.training, segment));
   const std::optional<uint64_t> limit = input.spec.limits.memory_bytes;
   const bool by_limit = limit.has_value() && *limit < input.available_bytes;
   const uint64_t have_bytes = by_limit ? *limit : input.available_bytes;

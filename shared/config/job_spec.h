@@ -38,6 +38,8 @@ struct TrainingSpec {
   std::string optimizer;  // "adam", "adamw", "sgd"
   double momentum = 0;    // Of "sgd".
   double learning_rate = 0.003;
+  std::string schedule = "constant";  // "cosine"
+  uint64_t warmup_steps = 0;
   double weight_decay = 0;
   uint64_t seed = 1;
   uint32_t batches_per_step = 1;  // W; effective, so never 0.

@@ -319,13 +319,22 @@ JobSpec FromProto(const v1::JobSpec& from) {
       from.sampling().walks().restart(),
       from.sampling().plugin()};
   const v1::TrainingSpec& training = from.training();
-  to.training = {training.epochs(),           training.optimizer(),
-                 training.momentum(),         training.learning_rate(),
-                 training.weight_decay(),     training.seed(),
-                 training.batches_per_step(), training.sync(),
-                 training.precision(),        training.evaluate_every(),
-                 training.checkpoint_every(), training.checkpoint_steps(),
-                 training.keep_checkpoints(), training.threads()};
+  to.training = {.epochs = training.epochs(),
+                 .optimizer = training.optimizer(),
+                 .momentum = training.momentum(),
+                 .learning_rate = training.learning_rate(),
+                 .schedule = training.schedule(),
+                 .warmup_steps = training.warmup_steps(),
+                 .weight_decay = training.weight_decay(),
+                 .seed = training.seed(),
+                 .batches_per_step = training.batches_per_step(),
+                 .sync = training.sync(),
+                 .precision = training.precision(),
+                 .evaluate_every = training.evaluate_every(),
+                 .checkpoint_every = training.checkpoint_every(),
+                 .checkpoint_steps = training.checkpoint_steps(),
+                 .keep_checkpoints = training.keep_checkpoints(),
+                 .threads = training.threads()};
   to.cache = {from.cache().policy(), CapacityOf(from.cache()),
               from.cache().epochs(), from.cache().plugin()};
   to.devices = {from.devices().begin(), from.devices().end()};

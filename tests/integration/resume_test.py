@@ -10,7 +10,9 @@ import harness
 # Seconds of work in 20,000 batches, with checkpoints within epochs.
 JOB = {'training.batches_per_step': 2, 'training.epochs': 2000,
        'training.checkpoint_every': 300, 'training.checkpoint_steps': 497,
-       'training.evaluate_every': 500}
+       'training.evaluate_every': 500,
+       # 10,000 steps, of which half warm up.
+       'training.schedule': 'cosine', 'training.warmup_steps': 5000}
 SAME_METRICS = ('epoch', 'loss', 'valid_accuracy', 'batches', 'edges',
                 'input_nodes')
 

@@ -14,6 +14,13 @@ namespace {
 
 constexpr int kMostCopies = 5;
 
+OptimizerOptions OptimizerFor(const JobSpec& spec,
+                              const SegmentOptions& segment) {
+  OptimizerOptions options = OptimizerOf(spec.training);
+  options.num_steps = segment.steps_per_epoch() * segment.epochs;
+  return options;
+}
+
 float Seconds(double seconds) { return static_cast<float>(seconds); }
 
 }  // namespace
@@ -40,7 +47,7 @@ JobTrainer::JobTrainer(const JobSpec& spec, Workplace* workplace,
       job_key_(segment->options().job_key),
       seed_(spec.training.seed),
       batches_per_epoch_(segment->options().batches_per_epoch),
-      optimizer_(OptimizerOf(spec.training)),
+      optimizer_(OptimizerFor(spec, segment->options())),
       workplace_(workplace),
       segment_(segment),
       board_(segment, owner),

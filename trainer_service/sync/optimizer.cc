@@ -1,5 +1,8 @@
 #include "trainer_service/sync/optimizer.h"
 
+#include <cmath>
+#include <numbers>
+
 namespace fgnn {
 namespace {
 
@@ -14,8 +17,23 @@ OptimizerKind KindOf(const TrainingSpec& spec) {
 OptimizerOptions OptimizerOf(const TrainingSpec& spec) {
   return {.kind = KindOf(spec),
           .learning_rate = spec.learning_rate,
+          .schedule = spec.schedule == "cosine" ? RateSchedule::kCosine
+                                                : RateSchedule::kConstant,
+          .warmup_steps = spec.warmup_steps,
           .weight_decay = spec.weight_decay,
           .momentum = spec.momentum};
+}
+
+double LearningRateAt(const OptimizerOptions& options, uint64_t step) {
+  const auto number = [](uint64_t count) { return static_cast<double>(count); };
+  const uint64_t warmup = options.warmup_steps;
+  if (step <= warmup) {
+    return options.learning_rate * number(step) / number(warmup + 1);
+  }
+  if (options.schedule == RateSchedule::kConstant) return options.learning_rate;
+  const double done =
+      number(step - 1 - warmup) / number(options.num_steps - warmup);
+  return options.learning_rate * (1 + std::cos(std::numbers::pi * done)) / 2;
 }
 
 uint32_t StateFloatsPerParameter(const OptimizerOptions& options) {

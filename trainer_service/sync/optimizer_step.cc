@@ -126,6 +126,8 @@ absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
   for (const uint32_t seeds : tensors.num_seeds) {
     scales.push_back(static_cast<float>(seeds / all_seeds));
   }
+  OptimizerOptions of_step = options;
+  of_step.learning_rate = LearningRateAt(options, tensors.step_number);
   const std::vector<Piece> pieces = CutIntoPieces(parameters);
   return team.Run(static_cast<int64_t>(pieces.size()), [&](int64_t task, int) {
     const Piece& piece = pieces[static_cast<size_t>(task)];
@@ -135,7 +137,7 @@ absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
       AddScaled(scales[b], tensors.gradients[b].data() + piece.offset,
                 piece.count, gradient);
     }
-    StepPiece(options, tensors, piece, gradient);
+    StepPiece(of_step, tensors, piece, gradient);
   });
 }
 

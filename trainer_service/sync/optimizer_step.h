@@ -27,8 +27,8 @@ struct StepTensors {
 };
 
 // new = step(old, sum_i num_seeds_i * gradient_i / sum_i num_seeds_i), weight
-// by weight: the same bits for any number of threads. Weight decay concerns
-// the parameters that are marked for it.
+// by weight, with the learning rate of the step: the same bits for any number
+// of threads. Weight decay concerns the parameters that are marked for it.
 // InvalidArgument: sizes do not agree, or no batch has a seed.
 absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
                                const OptimizerOptions& options,

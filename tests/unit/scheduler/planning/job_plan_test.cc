@@ -249,6 +249,18 @@ TEST(PlanJobTest, MappedFilesAreListedAndNotSummed) {
   EXPECT_EQ(on_disk.mapped.size(), 1U);
 }
 
+TEST(PlanJobTest, AWarmUpThatNeverEndsIsRefused) {
+  PlanInput input = SomeInput();  // 3 epochs of 50 steps.
+  input.spec.training.warmup_steps = 149;
+  EXPECT_THAT(PlanJob(input), IsOk());
+  input.spec.training.warmup_steps = 150;
+  EXPECT_THAT(PlanJob(input),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("training.warmup_steps is 150"),
+                             HasSubstr("has 150 steps"),
+                             HasSubstr("training.epochs"))));
+}
+
 TEST(PlanJobTest, SizesBeyondArithmeticAreRefusedNotWrapped) {
   PlanInput input = SomeInput();
   input.spec.trainers = 3;

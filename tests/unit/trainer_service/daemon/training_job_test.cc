@@ -213,6 +213,37 @@ TEST_F(TrainingJobTest, GoesOnWithTheStateOfItsOptimizer) {
       expected);
 }
 
+TEST_F(TrainingJobTest, GoesOnInTheMiddleOfItsWarmUp) {
+  const auto warm_up = [](TrainingSpec& training) {
+    training.schedule = "cosine";
+    training.warmup_steps = 5;  // Of six.
+  };
+  const fs::path path = folder_ / "epoch-0001.safetensors";
+  const auto train = [&] {
+    const std::unique_ptr<TrainingJob> job = Attach();
+    TrainThrough(0);
+    EXPECT_THAT(job->SaveCheckpoint({kJobId, path, 3, 1, ""}, Patient()),
+                IsOk());
+    TrainThrough(1);
+    return std::vector<float>(board_->weights(6).begin(),
+                              board_->weights(6).end());
+  };
+  const std::vector<float> constant = train();
+  UseSegment(SmallSegmentOptions(kJobId));
+  change_ = warm_up;
+  const std::vector<float> expected = train();
+  EXPECT_NE(expected, constant);
+  SegmentOptions options = SmallSegmentOptions(kJobId);
+  options.first_version = 3;
+  UseSegment(options);
+  const std::unique_ptr<TrainingJob> job = Attach();
+  FGNN_ASSERT_OK(job->LoadCheckpoint(path, Patient()));
+  TrainThrough(1);
+  EXPECT_EQ(
+      std::vector<float>(board_->weights(6).begin(), board_->weights(6).end()),
+      expected);
+}
+
 TEST_F(TrainingJobTest, SavesNoOtherWeightsThanThoseAskedFor) {
   const std::unique_ptr<TrainingJob> job = Attach();
   TrainThrough(0);

@@ -131,6 +131,21 @@ TEST_F(OptimizerStepTest, EveryPieceIsStepped) {
   }
 }
 
+TEST_F(OptimizerStepTest, TheLearningRateIsThatOfTheStep) {
+  gradients_.resize(1);
+  num_seeds_ = {333};
+  old_state_.clear();
+  OptimizerOptions options = kSgd;
+  options.warmup_steps = 5;
+  const Result result = Step(options, 1);  // Step 3.
+  FGNN_ASSERT_OK(result.status);
+  for (size_t i = 0; i < kNumParameters; ++i) {
+    ASSERT_NEAR(result.weights[i], old_weights_[i] - 0.0625 * gradients_[0][i],
+                1e-6)
+        << i;
+  }
+}
+
 TEST_F(OptimizerStepTest, DecaysMarkedParametersAlone) {
   for (OptimizerOptions options : {kAdam, kAdamW, kMomentum}) {
     old_state_.resize(StateFloatsPerParameter(options) * kNumParameters);
