@@ -1,13 +1,16 @@
 #include "sampler_service/job/job_ranking.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "sampler_service/job/online_counts.h"
 #include "sampler_service/plugin/graph_for_plugins.h"
+#include "sampler_service/plugin/plugin_library.h"
 #include "sampler_service/plugin/ranking_plugin.h"
 #include "sampler_service/presample/hotness.h"
 #include "sampler_service/presample/input_node_counts.h"
@@ -22,6 +25,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// In words: another file of the same name makes another order.
+std::string StateOf(const fs::path& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  const auto time = fs::last_write_time(path, error);
+  return absl::StrCat(path.filename().string(), " of ", size, " bytes at ",
+                      time.time_since_epoch().count());
+}
+
 absl::StatusOr<HotnessSource> SourceOf(const JobSpec& spec,
                                        const JobSampling& job,
                                        const fs::path& plugins) {
@@ -30,16 +42,19 @@ absl::StatusOr<HotnessSource> SourceOf(const JobSpec& spec,
   uint32_t num_epochs = spec.cache.epochs;
   std::string policy_plugin;
   if (policy == HotnessPolicy::kPlugin) {
-    policy_plugin = StateOfPlugin(plugins, spec.cache.plugin);
+    policy_plugin = StateOf(
+        PathOf({.folder = plugins, .name = spec.cache.plugin, .field = ""}));
   }
   if (policy == HotnessPolicy::kOptimal) num_epochs = spec.training.epochs;
   if (policy == HotnessPolicy::kAuto) num_epochs = kMostAutoEpochs;
-  return HotnessSource{.policy = policy,
-                       .sampling = job.options,
-                       .weights_file = spec.sampling.weights,
-                       .plugin = spec.sampling.plugin,
-                       .policy_plugin = std::move(policy_plugin),
-                       .num_epochs = num_epochs};
+  return HotnessSource{
+      .policy = policy,
+      .sampling = job.options,
+      .weights_file = StateOf(job.dataset.folder() / spec.sampling.weights),
+      .plugin = StateOf(PathOf(
+          {.folder = plugins, .name = spec.sampling.plugin, .field = ""})),
+      .policy_plugin = std::move(policy_plugin),
+      .num_epochs = num_epochs};
 }
 
 // Whose counts are made in parts, before the job is trained.

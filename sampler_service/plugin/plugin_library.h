@@ -22,6 +22,7 @@ struct PluginName {
   std::string field;  // "sampling.plugin"
 };
 
+// Its file, there or not.
 std::filesystem::path PathOf(const PluginName& plugin);
 
 // Calls `work`, which is a plugin's code. Aborted, with its message: it threw.

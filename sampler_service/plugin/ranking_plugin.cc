@@ -2,31 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <memory>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "sampler_service/plugin/plugin_library.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
-namespace {
-
-PluginName NameIn(const std::filesystem::path& folder,
-                  const std::string& name) {
-  return {.folder = folder, .name = name, .field = "cache.plugin"};
-}
-
-}  // namespace
-
 absl::StatusOr<std::vector<float>> HotnessByPlugin(
     const std::filesystem::path& folder, const std::string& name,
     const CachePluginJob& job) {
-  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<PluginLibrary> library,
-                        PluginLibrary::Open<CachePluginEntry>(
-                            NameIn(folder, name), "fgnn_cache_plugin",
-                            "FGNN_CACHE_PLUGIN", kCachePluginVersion));
+  FGNN_ASSIGN_OR_RETURN(
+      const std::unique_ptr<PluginLibrary> library,
+      PluginLibrary::Open<CachePluginEntry>(
+          {.folder = folder, .name = name, .field = "cache.plugin"},
+          "fgnn_cache_plugin", "FGNN_CACHE_PLUGIN", kCachePluginVersion));
   const auto& entry = library->entry<CachePluginEntry>();
   const uint64_t num_nodes = job.graph->num_nodes();
   std::vector<float> hotness(num_nodes);
@@ -48,16 +38,6 @@ absl::StatusOr<std::vector<float>> HotnessByPlugin(
                      nan - hotness.begin(), " is NaN"));
   }
   return hotness;
-}
-
-std::string StateOfPlugin(const std::filesystem::path& folder,
-                          const std::string& name) {
-  const std::filesystem::path path = PathOf(NameIn(folder, name));
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  const auto time = std::filesystem::last_write_time(path, error);
-  return absl::StrCat("plugin ", name, " of ", size, " bytes at ",
-                      time.time_since_epoch().count());
 }
 
 }  // namespace fgnn

@@ -18,11 +18,6 @@ absl::StatusOr<std::vector<float>> HotnessByPlugin(
     const std::filesystem::path& folder, const std::string& name,
     const CachePluginJob& job);
 
-// The name, and the size and time of its file: another library of the same name
-// is another policy.
-std::string StateOfPlugin(const std::filesystem::path& folder,
-                          const std::string& name);
-
 }  // namespace fgnn
 
 #endif  // FGNN_SAMPLER_SERVICE_PLUGIN_RANKING_PLUGIN_H_

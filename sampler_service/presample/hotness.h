@@ -58,9 +58,10 @@ std::vector<GlobalId> OrderByHotness(absl::Span<const float> hotness,
 struct HotnessSource {
   HotnessPolicy policy = HotnessPolicy::kPresc;
   SamplerOptions sampling;
+  // Names of files, and anything that changes with them.
   std::string weights_file;   // Of kWeighted.
-  std::string plugin;         // The name, of a plugin that samples.
-  std::string policy_plugin;  // The name and state, of one that ranks.
+  std::string plugin;         // That samples, of kPlugin.
+  std::string policy_plugin;  // That ranks.
   // kPresc, kOnline: that are counted. kAuto: the most of them. kOptimal: of
   // the job.
   uint32_t num_epochs = 1;
