@@ -41,6 +41,7 @@ struct TrainingSpec {
   std::string schedule = "constant";  // "cosine"
   uint64_t warmup_steps = 0;
   double weight_decay = 0;
+  double clip_norm = 0;  // 0: no limit.
   uint64_t seed = 1;
   uint32_t batches_per_step = 1;  // W; effective, so never 0.
   std::string sync;               // "steps"

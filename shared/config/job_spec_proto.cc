@@ -326,6 +326,7 @@ JobSpec FromProto(const v1::JobSpec& from) {
                  .schedule = training.schedule(),
                  .warmup_steps = training.warmup_steps(),
                  .weight_decay = training.weight_decay(),
+                 .clip_norm = training.clip_norm(),
                  .seed = training.seed(),
                  .batches_per_step = training.batches_per_step(),
                  .sync = training.sync(),

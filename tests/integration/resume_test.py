@@ -12,7 +12,8 @@ JOB = {'training.batches_per_step': 2, 'training.epochs': 2000,
        'training.checkpoint_every': 300, 'training.checkpoint_steps': 497,
        'training.evaluate_every': 500,
        # 10,000 steps, of which half warm up.
-       'training.schedule': 'cosine', 'training.warmup_steps': 5000}
+       'training.schedule': 'cosine', 'training.warmup_steps': 5000,
+       'training.clip_norm': 1}
 SAME_METRICS = ('epoch', 'loss', 'valid_accuracy', 'batches', 'edges',
                 'input_nodes')
 

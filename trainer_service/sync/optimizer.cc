@@ -21,6 +21,7 @@ OptimizerOptions OptimizerOf(const TrainingSpec& spec) {
                                                 : RateSchedule::kConstant,
           .warmup_steps = spec.warmup_steps,
           .weight_decay = spec.weight_decay,
+          .clip_norm = spec.clip_norm,
           .momentum = spec.momentum};
 }
 

@@ -19,6 +19,9 @@ struct OptimizerOptions {
   uint64_t num_steps = 0;  // Of the job.
   // Of the parameters that are marked for it.
   double weight_decay = 0;
+  // The most that the Euclidean norm of a step's gradient, over all weights,
+  // may be (Pascanu et al., ICML 2013, section 3.2). 0: no limit.
+  double clip_norm = 0;
   double momentum = 0;  // Of kSgd; [0, 1).
 };
 

@@ -26,7 +26,8 @@ struct StepTensors {
   std::vector<uint32_t> num_seeds;                 // Of each batch.
 };
 
-// new = step(old, sum_i num_seeds_i * gradient_i / sum_i num_seeds_i), weight
+// new = step(old, sum_i num_seeds_i * gradient_i / sum_i num_seeds_i), the sum
+// scaled down to the options' clip_norm where it is longer, weight
 // by weight, with the learning rate of the step: the same bits for any number
 // of threads. Weight decay concerns the parameters that are marked for it.
 // InvalidArgument: sizes do not agree, or no batch has a seed.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -128,6 +129,67 @@ TEST_F(OptimizerStepTest, EveryPieceIsStepped) {
     ASSERT_NEAR(result.state[i], direction, 1e-6) << i;
     ASSERT_NEAR(result.weights[i], old_weights_[i] - 0.125 * direction, 2e-6)
         << i;
+  }
+}
+
+class ClippingTest : public OptimizerStepTest {
+ protected:
+  ClippingTest() {
+    old_state_.clear();
+    for (size_t i = 0; i < kNumParameters; ++i) {
+      const double gradient = MeanGradient(i);
+      norm_ += gradient * gradient;
+    }
+    norm_ = std::sqrt(norm_);
+  }
+  double MeanGradient(size_t i) const {
+    return (1024.0 * gradients_[0][i] + 1024.0 * gradients_[1][i] +
+            17.0 * gradients_[2][i]) /
+           (1024 + 1024 + 17);
+  }
+  Result StepClippedTo(double norm, int threads) {
+    OptimizerOptions options = kSgd;
+    options.clip_norm = norm;
+    return Step(options, threads);
+  }
+
+  double norm_ = 0;  // Of the step's gradient.
+};
+
+TEST_F(ClippingTest, AShorterGradientStaysAsItIs) {
+  const Result free = StepClippedTo(0, 2);
+  FGNN_ASSERT_OK(free.status);
+  EXPECT_TRUE(StepClippedTo(norm_ * 1.00001, 2).SameBitsAs(free));
+  EXPECT_FALSE(StepClippedTo(norm_ * 0.99, 2).SameBitsAs(free));
+}
+
+TEST_F(ClippingTest, ALongerGradientIsScaledToTheLimit) {
+  for (const double limit : {norm_ * 0.5, 1.0, 1e-3}) {
+    const Result clipped = StepClippedTo(limit, 2);
+    FGNN_ASSERT_OK(clipped.status);
+    for (size_t i = 0; i < kNumParameters; ++i) {
+      ASSERT_NEAR(clipped.weights[i],
+                  old_weights_[i] - 0.125 * MeanGradient(i) * limit / norm_,
+                  1e-6)
+          << i;
+    }
+  }
+}
+
+TEST_F(ClippingTest, TheSameBitsForAnyNumberOfThreads) {
+  const Result one = StepClippedTo(1, 1);
+  FGNN_ASSERT_OK(one.status);
+  for (const int threads : {2, 3, 7}) {
+    EXPECT_TRUE(StepClippedTo(1, threads).SameBitsAs(one)) << threads;
+  }
+}
+
+TEST_F(ClippingTest, AGradientThatIsNoNumberIsNotHidden) {
+  for (const float wrong : {NAN, INFINITY}) {
+    gradients_[1][5000] = wrong;
+    const Result result = StepClippedTo(1, 2);
+    FGNN_ASSERT_OK(result.status);
+    EXPECT_FALSE(std::isfinite(result.weights[5000])) << wrong;
   }
 }
 
