@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/jobs/early_stop.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
@@ -50,8 +51,9 @@ absl::Status JobRun::Run() {
   environment_.table->MarkRunning(job_.id);
   since_training_.Restart();
   ShowProgress();
-  while (epochs_done_ < spec_.training.epochs) {
-    FGNN_RETURN_IF_ERROR(RunEpoch(epochs_done_));
+  while (!IsOver()) FGNN_RETURN_IF_ERROR(RunEpoch(epochs_done_));
+  if (const auto why = WhyStopped(); why.has_value()) {
+    LogInfo("job {}: stops early: {}", job_.id, *why);
   }
   return Test();
 }
@@ -98,6 +100,14 @@ absl::StatusOr<std::string> JobRun::State() const {
                          .best_epoch = best_epoch_,
                          .metrics_bytes = lengths.metrics_bytes,
                          .digests_bytes = lengths.digests_bytes});
+}
+
+std::optional<std::string> JobRun::WhyStopped() const {
+  return WhyStopEarly(spec_.training, epochs_done_, best_epoch_);
+}
+
+bool JobRun::IsOver() const {
+  return epochs_done_ == spec_.training.epochs || WhyStopped().has_value();
 }
 
 bool JobRun::IsDue(uint32_t every, uint32_t epoch) const {
@@ -236,18 +246,18 @@ absl::Status JobRun::CheckpointWithin(uint32_t epoch, uint64_t version) {
 }
 
 absl::Status JobRun::Checkpoint(uint32_t epoch, bool is_best) {
-  const bool is_last = epoch + 1 == spec_.training.epochs;
-  const uint64_t steps = spec_.training.checkpoint_steps;
-  const bool is_due =
-      IsDue(spec_.training.checkpoint_every, epoch) ||
-      (steps > 0 && (epoch + 1) * segment_.steps_per_epoch() % steps == 0);
-  if (!is_due && !is_best) return absl::OkStatus();
-  EnterPhase(absl::StrCat("saving epoch ", epoch + 1));
   const auto best_before = std::pair(best_valid_accuracy_, best_epoch_);
   if (is_best) {
     best_valid_accuracy_ = valid_accuracy_;
     best_epoch_ = epoch;
   }
+  const bool is_last = IsOver();
+  const uint64_t steps = spec_.training.checkpoint_steps;
+  const bool is_due =
+      is_last || IsDue(spec_.training.checkpoint_every, epoch) ||
+      (steps > 0 && (epoch + 1) * segment_.steps_per_epoch() % steps == 0);
+  if (!is_due && !is_best) return absl::OkStatus();
+  EnterPhase(absl::StrCat("saving epoch ", epoch + 1));
   const std::filesystem::path path =
       is_due ? folder_->EpochCheckpoint(epoch + 1) : folder_->BestCheckpoint();
   bool saved = false;
@@ -313,6 +323,7 @@ absl::Status JobRun::WriteSummary(JobState state,
       {.job_id = job_.id,
        .state = state,
        .epochs = epochs_done_,
+       .stopped_early = WhyStopped(),
        .seconds = since_start_.Seconds(),
        .preparation = preparation_,
        .batches_committed = next_seq_,

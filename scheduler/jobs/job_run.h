@@ -93,6 +93,9 @@ class JobRun {
   void EndPreparation();
   absl::StatusOr<std::string> State() const;
   void ShowProgress();
+  std::optional<std::string> WhyStopped() const;
+  // Nothing is left to train.
+  bool IsOver() const;
   bool IsDue(uint32_t every, uint32_t epoch) const;
   GradientBoard& board() { return executors_.segment().board(); }
 

@@ -194,7 +194,7 @@ absl::Status JobRun::RankByOnlineCounts() {
   JobSegment& segment = executors_.segment();
   if (segment_.cache_rows == 0 || segment.cache_plan().rank_order_key != 0 ||
       spec_.cache.policy != kOnlinePolicy ||
-      epochs_done_ < spec_.cache.epochs || epochs_done_ == segment_.epochs) {
+      epochs_done_ < spec_.cache.epochs || IsOver()) {
     return absl::OkStatus();
   }
   EnterPhase("ranking what was counted");

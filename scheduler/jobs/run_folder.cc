@@ -235,6 +235,7 @@ absl::Status RunFolder::WriteSummary(const RunSummary& summary) const {
       {"job_id", summary.job_id},
       {"state", std::string(NameOf(summary.state))},
       {"epochs", summary.epochs},
+      {"stopped_early", OrNull(summary.stopped_early)},
       {"seconds", summary.seconds},
       {"preparation_seconds", preparation},
       {"batches_committed", summary.batches_committed},

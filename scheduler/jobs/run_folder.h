@@ -34,6 +34,7 @@ struct RunSummary {
   std::string job_id;
   JobState state = JobState::kFailed;
   uint32_t epochs = 0;  // That were finished.
+  std::optional<std::string> stopped_early = std::nullopt;  // Why.
   double seconds = 0;
   // Of each phase before the first epoch, in their order.
   std::vector<std::pair<std::string, double>> preparation = {};

@@ -18,7 +18,13 @@ absl::Status CheckResumption(const JobSpec& spec) {
   for (const std::string& device : spec.devices) {
     FGNN_RETURN_IF_ERROR(Annotate(ParseDevice(device).status(), "devices"));
   }
-  return LookAtDataset(spec.dataset).status();
+  FGNN_ASSIGN_OR_RETURN(const DatasetFacts facts, LookAtDataset(spec.dataset));
+  if (spec.training.patience > 0 && !facts.has_valid) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "training.patience is ", spec.training.patience, ", but ", spec.dataset,
+        " has no valid.npy to validate epochs with; leave it out"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckSubmission(const JobSpec& spec, const std::string& run_dir) {

@@ -47,6 +47,7 @@ struct TrainingSpec {
   std::string sync;               // "steps"
   std::string precision;          // "f32"
   uint32_t evaluate_every = 1;
+  uint32_t patience = 0;  // 0: the job never stops early.
   uint32_t checkpoint_every = 1;
   uint32_t checkpoint_steps = 0;  // 0: only at ends of epochs.
   uint32_t keep_checkpoints = 2;

@@ -243,6 +243,12 @@ absl::Status CheckTraining(const v1::TrainingSpec& training) {
         ", but training.optimizer is ", training.optimizer(),
         ", which has moments of its own; leave it out, or use sgd"));
   }
+  if (training.patience() > 0 && training.evaluate_every() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "training.patience is ", training.patience(),
+        ", but training.evaluate_every is 0, so that no epoch is validated; "
+        "leave one of them out"));
+  }
   return absl::OkStatus();
 }
 
@@ -332,6 +338,7 @@ JobSpec FromProto(const v1::JobSpec& from) {
                  .sync = training.sync(),
                  .precision = training.precision(),
                  .evaluate_every = training.evaluate_every(),
+                 .patience = training.patience(),
                  .checkpoint_every = training.checkpoint_every(),
                  .checkpoint_steps = training.checkpoint_steps(),
                  .keep_checkpoints = training.keep_checkpoints(),

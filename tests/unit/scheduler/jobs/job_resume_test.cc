@@ -146,6 +146,25 @@ TEST_F(JobResumeTest, TheBestEpochIsKnownAfterwards) {
   EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "5");
 }
 
+TEST_F(JobResumeTest, StopsEarlyWhereItWouldHaveWithoutABreak) {
+  spec_.training.epochs = 8;
+  spec_.training.patience = 3;
+  spec_.training.evaluate_every = 1;
+  calls_.evaluations = {3, 2, 3};
+  EndAfter("epoch-0003");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  calls_.evaluations = {1, 2};
+  ASSERT_EQ(Resume().state, JobState::kCompleted);
+  EXPECT_EQ(Summary()["epochs"], 4);
+  EXPECT_EQ(Summary()["test_accuracy"], 0.5);
+  EXPECT_TRUE(Summary()["stopped_early"].is_string());
+  // It has ended: resumed again it is tested again, no more.
+  calls_.evaluations = {2};
+  ASSERT_EQ(Resume().state, JobState::kCompleted);
+  EXPECT_EQ(Metrics().size(), 4U);
+}
+
 TEST_F(JobResumeTest, ABestEpochThatWasOnlySavedBecomesTheBest) {
   spec_.training.evaluate_every = 1;
   calls_.evaluations = {1, 4};

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/jobs/submission.h"
 #include "tests/unit/scheduler/jobs/job_run_fixture.h"
 
 namespace fgnn {
@@ -140,6 +141,46 @@ TEST_F(JobRunTest, FailsWhereVerticesCannotBeRanked) {
               StatusIs(absl::StatusCode::kPermissionDenied,
                        testing::AllOf(testing::HasSubstr("cache.policy"),
                                       testing::HasSubstr("derived: no"))));
+}
+
+TEST_F(JobRunTest, StopsOnceItGetsNoBetter) {
+  spec_.training.epochs = 8;
+  spec_.training.patience = 2;
+  spec_.training.checkpoint_every = 0;
+  calls_.evaluations = {1, 3, 3, 2, 4};
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_EQ(calls_.evaluated.size(), 5U);
+  EXPECT_EQ(calls_.evaluated.back(), "test of best.safetensors");
+  EXPECT_EQ(Metrics().size(), 4U);
+  EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "10");
+  // As a job leaves its last weights.
+  EXPECT_EQ(ReadRun("checkpoints/epoch-0004.safetensors"), "20");
+  EXPECT_EQ(Summary()["state"], "completed");
+  EXPECT_EQ(Summary()["epochs"], 4);
+  EXPECT_EQ(Summary()["best_epoch"], 1);
+  EXPECT_EQ(Summary()["test_accuracy"], 1.0);
+  EXPECT_THAT(Summary()["stopped_early"].get<std::string>(),
+              HasSubstr("training.patience is 2"));
+}
+
+TEST_F(JobRunTest, AJobThatGetsBetterDoesNotStop) {
+  spec_.training.patience = 2;
+  calls_.evaluations = {1, 1, 2, 2, 4};
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  ExpectEveryBatchOnce();
+  EXPECT_TRUE(Summary()["stopped_early"].is_null());
+}
+
+TEST_F(JobRunTest, PatienceWithoutVerticesToValidateIsRefused) {
+  spec_.training.patience = 2;
+  EXPECT_THAT(CheckSubmission(spec_, ""), IsOk());
+  WriteRing(temp_ / "no_valid", {.with_valid = false});
+  spec_.dataset = (temp_ / "no_valid").string();
+  EXPECT_THAT(CheckSubmission(spec_, ""),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::AllOf(HasSubstr("training.patience is 2"),
+                                      HasSubstr("valid.npy"))));
 }
 
 TEST_F(JobRunTest, TheBestEpochIsKeptAndTested) {

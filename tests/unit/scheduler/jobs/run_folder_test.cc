@@ -159,11 +159,11 @@ TEST(RunFolderTest, TheSummaryHasTheFieldsOfTheDesign) {
   std::set<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.insert(key);
   EXPECT_EQ(keys,
-            (std::set<std::string>{"job_id", "state", "epochs", "seconds",
-                                   "preparation_seconds", "batches_committed",
-                                   "batches_expected", "valid_accuracy",
-                                   "test_accuracy", "best_epoch", "switches",
-                                   "restarts", "peak_bytes", "seed"}));
+            (std::set<std::string>{
+                "job_id", "state", "epochs", "seconds", "preparation_seconds",
+                "batches_committed", "batches_expected", "valid_accuracy",
+                "test_accuracy", "best_epoch", "switches", "restarts",
+                "peak_bytes", "seed", "stopped_early"}));
   EXPECT_EQ(json["state"], "completed");
   EXPECT_EQ(json["preparation_seconds"]["measuring"], 0.25);
   EXPECT_EQ(json["valid_accuracy"], 0.5);

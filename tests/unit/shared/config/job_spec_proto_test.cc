@@ -251,6 +251,9 @@ TEST(MakeEffectiveTest, NamesTheFieldThatIsMissingOrWrong) {
   EXPECT_THAT(ErrorIn("training: {momentum: 0.9}"),
               AllOf(HasSubstr("training.momentum is 0.9"),
                     HasSubstr("training.optimizer is adam")));
+  EXPECT_THAT(ErrorIn("training: {patience: 3, evaluate_every: 0}"),
+              AllOf(HasSubstr("training.patience is 3"),
+                    HasSubstr("training.evaluate_every is 0")));
   EXPECT_THAT(ErrorIn("devices: [cpu]"), HasSubstr("devices: device 'cpu'"));
   EXPECT_THAT(ErrorIn("devices: [cpu:0-1, cpu:1]"),
               HasSubstr("devices: cpu:0-1 and cpu:1 share core 1"));
