@@ -39,6 +39,7 @@ class JobSegment {
   GradientBoard& board() { return board_; }
   CachePlan cache_plan() const { return segment_->cache_plan(); }
   void SetCachePlan(const CachePlan& plan) { segment_->SetCachePlan(plan); }
+  void SetRateFactor(double factor) { segment_->SetRateFactor(factor); }
 
   // An index that no living process has. Goes round, so that a number comes
   // back as late as can be. ResourceExhausted: all kMaxOwners are taken.

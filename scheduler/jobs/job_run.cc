@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/jobs/early_stop.h"
+#include "scheduler/jobs/plateau.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
@@ -131,6 +132,8 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
                       .trainers = spec_.trainers,
                       .switches = 0};
   edges_.Restart(MonotonicClock::now());
+  executors_.segment().SetRateFactor(
+      PlateauFactor(spec_.training, valid_accuracies_));
   const uint64_t epoch_end = (epoch + 1) * segment_.steps_per_epoch();
   uint64_t version = board().version().value_or(0);
   while (version < epoch_end) {
@@ -150,6 +153,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
                         *facts.valid_accuracy > *best_valid_accuracy_);
   FGNN_RETURN_IF_ERROR(folder_->AppendMetrics(MetricsLine(facts, sum_)));
   ShowProgress();
+  valid_accuracies_.push_back(facts.valid_accuracy);
   sum_ = EpochSum();
   epochs_done_ = epoch + 1;
   environment_.table->ForgetInterruptions(job_.id);

@@ -74,7 +74,7 @@ class JobRun {
   void ShowSize();
   absl::Status OpenFolder();
   absl::Status GoOnFrom(const ResumePoint& point);
-  void SetState(const RunState& state);
+  absl::Status SetState(const RunState& state);
   absl::Status WaitForFirstWeights();
   absl::Status RunEpoch(uint32_t epoch);
   uint64_t NextStop(uint64_t version, uint64_t epoch_end) const;
@@ -120,6 +120,9 @@ class JobRun {
   std::optional<double> best_valid_accuracy_;  // Its checkpoint is kept.
   std::optional<uint32_t> best_epoch_;
   std::optional<double> test_accuracy_;
+  // Of each epoch that is done, for the plateau schedule; nullopt: not
+  // validated.
+  std::vector<std::optional<double>> valid_accuracies_;
   int checkpoints_lost_ = 0;  // In a row.
 
   // Of a job that is resumed: where it goes on.

@@ -86,7 +86,7 @@ absl::StatusOr<bool> JobRun::TakeOver() {
   segment_ = kept->options();
   epochs_done_ =
       static_cast<uint32_t>(state->next_seq / segment_.batches_per_epoch);
-  SetState(*state);
+  FGNN_RETURN_IF_ERROR(SetState(*state));
   FGNN_RETURN_IF_ERROR(executors_.TakeOver());
   ShowSize();
   LogInfo("job {}: taken over at step {}", job_.id,
@@ -135,7 +135,7 @@ absl::Status JobRun::GoOnFrom(const ResumePoint& point) {
   resumed_from_ = point.checkpoint;
   epochs_done_ =
       static_cast<uint32_t>(point.version / segment_.steps_per_epoch());
-  SetState(point.state);
+  FGNN_RETURN_IF_ERROR(SetState(point.state));
   LogInfo("job {}: goes on from {}, batch {}", job_.id,
           point.checkpoint.string(), next_seq_);
   // The run may have ended between saving the epoch and making it the best.
@@ -145,12 +145,18 @@ absl::Status JobRun::GoOnFrom(const ResumePoint& point) {
   return is_best ? folder_->MakeBest(point.checkpoint) : absl::OkStatus();
 }
 
-void JobRun::SetState(const RunState& state) {
+absl::Status JobRun::SetState(const RunState& state) {
   first_seq_ = next_seq_ = state.next_seq;
   sum_ = state.sum;
   valid_accuracy_ = state.valid_accuracy;
   best_valid_accuracy_ = state.best_valid_accuracy;
   best_epoch_ = state.best_epoch;
+  if (spec_.training.schedule != "plateau") return absl::OkStatus();
+  // The file has been cut to the epochs that are done.
+  FGNN_ASSIGN_OR_RETURN(RunFolder::WrittenEpochs written,
+                        folder_->ReadMetrics());
+  valid_accuracies_ = std::move(written.valid_accuracies);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<SegmentOptions> JobRun::Plan(const DatasetFacts& dataset) {

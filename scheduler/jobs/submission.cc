@@ -24,6 +24,11 @@ absl::Status CheckResumption(const JobSpec& spec) {
         "training.patience is ", spec.training.patience, ", but ", spec.dataset,
         " has no valid.npy to validate epochs with; leave it out"));
   }
+  if (spec.training.schedule == "plateau" && !facts.has_valid) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "training.schedule is plateau, but ", spec.dataset,
+        " has no valid.npy to validate epochs with; use another schedule"));
+  }
   return absl::OkStatus();
 }
 

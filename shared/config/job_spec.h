@@ -38,7 +38,8 @@ struct TrainingSpec {
   std::string optimizer;  // "adam", "adamw", "sgd"
   double momentum = 0;    // Of "sgd".
   double learning_rate = 0.003;
-  std::string schedule = "constant";  // "cosine"
+  std::string schedule = "constant";  // "cosine", "plateau"
+  uint32_t plateau_epochs = 5;        // Of "plateau".
   uint64_t warmup_steps = 0;
   double weight_decay = 0;
   double clip_norm = 0;  // 0: no limit.

@@ -249,6 +249,20 @@ absl::Status CheckTraining(const v1::TrainingSpec& training) {
         ", but training.evaluate_every is 0, so that no epoch is validated; "
         "leave one of them out"));
   }
+  if (training.schedule() != "plateau") return absl::OkStatus();
+  if (training.evaluate_every() == 0) {
+    return absl::InvalidArgumentError(
+        "training.schedule is plateau, but training.evaluate_every is 0, so "
+        "that no epoch is validated; validate, or use another schedule");
+  }
+  if (training.patience() > 0 &&
+      training.patience() <= training.plateau_epochs()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "training.patience is ", training.patience(),
+        " and training.plateau_epochs ", training.plateau_epochs(),
+        ", so that the job would stop before its learning rate is lowered; "
+        "let the job be more patient"));
+  }
   return absl::OkStatus();
 }
 
@@ -330,6 +344,7 @@ JobSpec FromProto(const v1::JobSpec& from) {
                  .momentum = training.momentum(),
                  .learning_rate = training.learning_rate(),
                  .schedule = training.schedule(),
+                 .plateau_epochs = training.plateau_epochs(),
                  .warmup_steps = training.warmup_steps(),
                  .weight_decay = training.weight_decay(),
                  .clip_norm = training.clip_norm(),

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <boost/interprocess/exceptions.hpp>
 #include <boost/interprocess/mapped_region.hpp>
 #include <cerrno>
@@ -262,6 +263,7 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(
                         Map(std::move(fd), options));
   segment->SetCachePlan(
       {.rank_order_key = options.rank_order_key, .rows = options.cache_rows});
+  segment->SetRateFactor(1);
   SlotTable(*segment).FreeAllFrom(
       BatchesOf(options, options.first_version).first_batch);
   return segment;
@@ -300,6 +302,16 @@ void Segment::SetCachePlan(const CachePlan& plan) {
   SharedWord(control.cache_rows).store(plan.rows, std::memory_order_relaxed);
   SharedWord(control.rank_order_key)
       .store(plan.rank_order_key, std::memory_order_release);
+}
+
+double Segment::rate_factor() const {
+  return std::bit_cast<double>(SharedWord(regions_->control().rate_factor)
+                                   .load(std::memory_order_acquire));
+}
+
+void Segment::SetRateFactor(double factor) {
+  SharedWord(regions_->control().rate_factor)
+      .store(std::bit_cast<uint64_t>(factor), std::memory_order_release);
 }
 
 }  // namespace fgnn

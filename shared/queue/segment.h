@@ -95,6 +95,12 @@ class Segment {
   // Scheduler only.
   void SetCachePlan(const CachePlan& plan);
 
+  // What the learning rate of the job's schedule is multiplied by in a step.
+  double rate_factor() const;
+  // Scheduler only, while training is closed: whoever makes a step that is
+  // opened afterwards reads this value. 1 in a new segment.
+  void SetRateFactor(double factor);
+
   // For GlobalQueue and GradientBoard.
   struct Regions;
   const Regions& regions() const { return *regions_; }

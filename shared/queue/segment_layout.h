@@ -20,7 +20,7 @@
 namespace fgnn {
 
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
-inline constexpr uint32_t kSegmentLayoutVersion = 4;
+inline constexpr uint32_t kSegmentLayoutVersion = 5;
 
 // Written once, before the descriptor is handed to anyone.
 struct SegmentHeader {
@@ -53,6 +53,7 @@ struct ControlWords {
   uint64_t stopped;                     // Not 0: the job was stopped.
   uint64_t rank_order_key;              // See CachePlan.
   uint64_t cache_rows;
+  uint64_t rate_factor;             // The bits of a double.
   alignas(64) uint64_t oldest_seq;  // All below are released. A hint.
   alignas(64) uint64_t board_word;  // See gradient_board.h.
   alignas(64) uint32_t changes;     // What trainers wait on.

@@ -63,8 +63,10 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
       segment_->options().first_version > 0 && !board_.version().has_value();
   if (waits_for_checkpoint) return false;
   if (std::optional<StepLease> lease = board_.TryLease(); lease.has_value()) {
+    OptimizerOptions optimizer = optimizer_;
+    optimizer.learning_rate *= segment_->rate_factor();
     FGNN_RETURN_IF_ERROR(FulfilLease(*std::move(lease), workplace_->model(),
-                                     seed_, optimizer_, workplace_->team()));
+                                     seed_, optimizer, workplace_->team()));
     sync_seconds_ += since_last_.Restart();
     return true;
   }

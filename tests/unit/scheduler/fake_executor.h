@@ -45,6 +45,7 @@ class FakeExecutor {
   std::optional<float> NewestWeight() const;
   // Only while it is attached.
   CachePlan cache_plan() const { return segment_->cache_plan(); }
+  double rate_factor() const { return segment_->rate_factor(); }
 
  private:
   void Sample();

@@ -165,6 +165,23 @@ TEST_F(JobResumeTest, StopsEarlyWhereItWouldHaveWithoutABreak) {
   EXPECT_EQ(Metrics().size(), 4U);
 }
 
+TEST_F(JobResumeTest, GoesOnWithALoweredLearningRate) {
+  spec_.training.schedule = "plateau";
+  spec_.training.plateau_epochs = 1;
+  spec_.training.evaluate_every = 1;
+  calls_.evaluations = {2, 1};
+  EndAfter("epoch-0002");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  std::vector<double> factors;
+  calls_.on_evaluate = [&] {
+    factors.push_back(calls_.daemon("trainer.0").rate_factor());
+  };
+  calls_.evaluations = {1, 3, 4};
+  ASSERT_EQ(Resume().state, JobState::kCompleted);
+  EXPECT_THAT(factors, ElementsAre(0.1, 0.1 / 10, 0.1 / 10));
+}
+
 TEST_F(JobResumeTest, ABestEpochThatWasOnlySavedBecomesTheBest) {
   spec_.training.evaluate_every = 1;
   calls_.evaluations = {1, 4};

@@ -164,6 +164,19 @@ TEST_F(JobRunTest, StopsOnceItGetsNoBetter) {
               HasSubstr("training.patience is 2"));
 }
 
+TEST_F(JobRunTest, LowersTheLearningRateOnAPlateau) {
+  spec_.training.schedule = "plateau";
+  spec_.training.plateau_epochs = 1;
+  calls_.evaluations = {2, 1, 3, 3, 4};
+  std::vector<double> factors;
+  calls_.on_evaluate = [&] {
+    factors.push_back(calls_.daemon("trainer.0").rate_factor());
+  };
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  // Of each epoch, and of the test behind the last of them.
+  EXPECT_THAT(factors, ElementsAre(1, 1, 0.1, 0.1, 0.1));
+}
+
 TEST_F(JobRunTest, AJobThatGetsBetterDoesNotStop) {
   spec_.training.patience = 2;
   calls_.evaluations = {1, 1, 2, 2, 4};

@@ -186,6 +186,26 @@ TEST(MakeEffectiveTest, FillsInEveryDefault) {
   EXPECT_EQ(spec.limits.restarts, 5U);
 }
 
+TEST(FromProtoTest, TakesOverHowStepsAreMade) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const v1::JobSpec written,
+      ParseJobYaml("dataset: /d\n"
+                   "training: {optimizer: sgd, momentum: 0.5, clip_norm: 2,\n"
+                   "  schedule: plateau, plateau_epochs: 3, warmup_steps: 4,\n"
+                   "  patience: 6}\n",
+                   "job"));
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec effective,
+                            MakeEffective(written, {"cpu:0"}));
+  const TrainingSpec training = FromProto(effective).training;
+  EXPECT_EQ(training.optimizer, "sgd");
+  EXPECT_EQ(training.momentum, 0.5);
+  EXPECT_EQ(training.clip_norm, 2);
+  EXPECT_EQ(training.schedule, "plateau");
+  EXPECT_EQ(training.plateau_epochs, 3U);
+  EXPECT_EQ(training.warmup_steps, 4U);
+  EXPECT_EQ(training.patience, 6U);
+}
+
 TEST(MakeEffectiveTest, LeavesNoFieldUnset) {
   v1::JobSpec written;
   written.set_dataset("/d");
@@ -254,6 +274,13 @@ TEST(MakeEffectiveTest, NamesTheFieldThatIsMissingOrWrong) {
   EXPECT_THAT(ErrorIn("training: {patience: 3, evaluate_every: 0}"),
               AllOf(HasSubstr("training.patience is 3"),
                     HasSubstr("training.evaluate_every is 0")));
+  EXPECT_THAT(ErrorIn("training: {schedule: plateau, evaluate_every: 0}"),
+              AllOf(HasSubstr("training.schedule is plateau"),
+                    HasSubstr("training.evaluate_every is 0")));
+  EXPECT_THAT(
+      ErrorIn("training: {schedule: plateau, patience: 4, plateau_epochs: 4}"),
+      AllOf(HasSubstr("training.patience is 4"),
+            HasSubstr("training.plateau_epochs 4")));
   EXPECT_THAT(ErrorIn("devices: [cpu]"), HasSubstr("devices: device 'cpu'"));
   EXPECT_THAT(ErrorIn("devices: [cpu:0-1, cpu:1]"),
               HasSubstr("devices: cpu:0-1 and cpu:1 share core 1"));

@@ -95,6 +95,15 @@ TEST(SegmentTest, WhatIsCachedMayChange) {
   EXPECT_EQ(other->options().cache_rows, 10U);
 }
 
+TEST(SegmentTest, TheRateFactorIsOneUntilItIsSet) {
+  const std::unique_ptr<Segment> segment = MakeSegment(SmallOptions());
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Segment> other,
+                            Segment::Attach(Duplicate(*segment), kTestJob));
+  EXPECT_EQ(other->rate_factor(), 1);
+  segment->SetRateFactor(0.1);
+  EXPECT_EQ(other->rate_factor(), 0.1);
+}
+
 TEST(SegmentTest, NobodyCanChangeItsSize) {
   const std::unique_ptr<Segment> segment = MakeSegment(SmallOptions());
   EXPECT_NE(::ftruncate(segment->fd(), 0), 0);

@@ -424,6 +424,22 @@ TEST_F(JobTrainerTest, StopsWithTheJob) {
       StatusIs(absl::StatusCode::kCancelled));
 }
 
+TEST_F(JobTrainerTest, StepsByTheLearningRateThatTheSchedulerSays) {
+  const auto weights_with = [this](double factor, double learning_rate) {
+    StartOver();
+    segment_->SetRateFactor(factor);
+    JobSpec spec = SmallJob(folder_ / "data");
+    spec.training.learning_rate = learning_rate;
+    const Trainer made = MakeTrainer(2);
+    JobTrainer trainer(spec, made.workplace.get(), segment_.get(), 3);
+    Drain(trainer);
+    return FinalWeights();
+  };
+  const std::vector<float> half = weights_with(0.5, 0.25);
+  EXPECT_TRUE(SameBits(half, weights_with(1, 0.125)));
+  EXPECT_FALSE(SameBits(half, weights_with(1, 0.25)));
+}
+
 TEST_F(JobTrainerTest, RefusesASegmentOfAnotherModel) {
   SegmentOptions options = SmallSegmentOptions(kJobId);
   options.num_parameters += 1;
