@@ -48,7 +48,8 @@ class RunTest(harness.ServiceTest):
         self.assertIn(str(run_dir), run.stdout)
 
     def test_other_kinds_of_model_learn_and_predict(self):
-        for kind, parameter in (('gcn', 'convs.1.lin.weight'),):
+        for kind, parameter in (('gcn', 'convs.1.lin.weight'),
+                                ('gin', 'convs.1.nn.2.weight')):
             run_dir = self.service.run({'model.kind': kind,
                                         'training.epochs': 3})
             summary = json.loads((run_dir / 'summary.json').read_text())

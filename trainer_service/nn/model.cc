@@ -23,26 +23,40 @@ uint64_t ParameterInfo::size() const {
 }
 
 // Names as PyTorch Geometric has them. SAGEConv: lin_l is for neighbours, lin_r
-// for the vertex itself. GCNConv: lin is for both.
+// for the vertex itself. GCNConv: lin is for both. GINConv: nn is Sequential(
+// Linear, ReLU, Linear). Linear starts as torch.nn.Linear does, the others by
+// Glorot and Bengio's uniform distribution.
 std::vector<ParameterInfo> ParametersOf(const ModelOptions& options) {
   std::vector<ParameterInfo> parameters;
   uint64_t offset = 0;
-  const auto add = [&](std::string name, std::vector<uint64_t> shape,
-                       bool decay) {
-    parameters.push_back({std::move(name), std::move(shape), offset, decay});
+  std::string prefix;
+  const auto add = [&](const char* name, std::vector<uint64_t> shape,
+                       double bound) {
+    const bool decay = shape.size() == 2;
+    parameters.push_back(
+        {absl::StrCat(prefix, name), std::move(shape), offset, decay, bound});
     offset += parameters.back().size();
   };
   for (uint32_t layer = 0; layer < options.layers; ++layer) {
     const uint64_t in = options.input_width(layer);
     const uint64_t out = options.output_width(layer);
-    const std::string prefix = absl::StrCat("convs.", layer, ".");
+    const double glorot = std::sqrt(6.0 / static_cast<double>(out + in));
+    prefix = absl::StrCat("convs.", layer, ".");
     if (options.kind == "gcn") {
-      add(prefix + "lin.weight", {out, in}, /*decay=*/true);
-      add(prefix + "bias", {out}, /*decay=*/false);
+      add("lin.weight", {out, in}, glorot);
+      add("bias", {out}, 0);
+    } else if (options.kind == "gin") {
+      const double of_in = 1 / std::sqrt(static_cast<double>(in));
+      const double of_out = 1 / std::sqrt(static_cast<double>(out));
+      add("eps", {1}, 0);
+      add("nn.0.weight", {out, in}, of_in);
+      add("nn.0.bias", {out}, of_in);
+      add("nn.2.weight", {out, out}, of_out);
+      add("nn.2.bias", {out}, of_out);
     } else {
-      add(prefix + "lin_l.weight", {out, in}, /*decay=*/true);
-      add(prefix + "lin_r.weight", {out, in}, /*decay=*/true);
-      add(prefix + "lin_l.bias", {out}, /*decay=*/false);
+      add("lin_l.weight", {out, in}, glorot);
+      add("lin_r.weight", {out, in}, glorot);
+      add("lin_l.bias", {out}, 0);
     }
   }
   return parameters;
@@ -58,10 +72,11 @@ uint64_t NumParameters(const ModelOptions& options) {
 
 absl::Status ValidateOptions(const ModelOptions& options) {
   constexpr uint64_t kMostColumns = uint64_t{1} << 24;
-  if (options.kind != "graphsage" && options.kind != "gcn") {
+  if (options.kind != "graphsage" && options.kind != "gcn" &&
+      options.kind != "gin") {
     return absl::InvalidArgumentError(
         absl::StrCat("model.kind '", options.kind,
-                     "' is not known; there are 'graphsage' and 'gcn'"));
+                     "' is not known; there are 'graphsage', 'gcn', 'gin'"));
   }
   if (options.layers < 1 || options.layers > uint32_t{kMaxHops}) {
     return OutOfRange("layers", options.layers, "[1, 8]");
@@ -97,13 +112,11 @@ void Model::Initialize(uint64_t seed, absl::Span<float> weights) const {
     const ParameterInfo& parameter = parameters_[p];
     const absl::Span<float> values =
         weights.subspan(parameter.offset, parameter.size());
-    if (parameter.shape.size() == 1) {
+    const double bound = parameter.initial_bound;
+    if (bound == 0) {
       for (float& value : values) value = 0;
       continue;
     }
-    // Glorot and Bengio's uniform distribution.
-    const double bound = std::sqrt(
-        6.0 / static_cast<double>(parameter.shape[0] + parameter.shape[1]));
     const PhiloxKey key = MakePhiloxKey(seed, 0, 0, static_cast<uint32_t>(p),
                                         Purpose::kInitialWeights);
     for (size_t i = 0; i < values.size(); i += 4) {

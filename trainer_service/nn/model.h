@@ -19,7 +19,7 @@ namespace fgnn {
 
 // Everything that makes a model what it is; stored in every checkpoint.
 struct ModelOptions {
-  std::string kind = "graphsage";  // Or "gcn".
+  std::string kind = "graphsage";  // Or "gcn", "gin".
   uint32_t layers = 2;             // [1, kMaxHops]; each takes one hop.
   uint32_t hidden = 256;           // Columns of the hidden layers.
   uint64_t input_columns = 0;      // F, columns of the features.
@@ -44,6 +44,7 @@ struct ParameterInfo {
   std::vector<uint64_t> shape;  // [out, in] or [out], row-major.
   uint64_t offset = 0;          // Of its first float.
   bool decay = false;           // Subject to weight decay.
+  double initial_bound = 0;     // Initially uniform in [-bound, bound].
 
   uint64_t size() const;
 };

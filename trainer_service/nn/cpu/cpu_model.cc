@@ -11,6 +11,7 @@
 #include "trainer_service/nn/cpu/cross_entropy.h"
 #include "trainer_service/nn/cpu/dropout.h"
 #include "trainer_service/nn/cpu/gcn_layer.h"
+#include "trainer_service/nn/cpu/gin_layer.h"
 #include "trainer_service/nn/cpu/sage_layer.h"
 
 namespace fgnn {
@@ -96,13 +97,32 @@ std::unique_ptr<GnnLayer> MakeGcnLayer(const Model& model, uint32_t layer,
   return std::make_unique<GcnLayer>(linear, last, order, team);
 }
 
+std::unique_ptr<GnnLayer> MakeGinLayer(const Model& model, uint32_t layer,
+                                       ProductOrder order, ThreadTeam* team) {
+  const ModelOptions& options = model.options();
+  GinLayerOptions shape;
+  NeighborLinearOptions& linear = shape.first_linear;
+  linear.in = static_cast<int64_t>(options.input_width(layer));
+  linear.out = static_cast<int64_t>(options.output_width(layer));
+  linear.epsilon_offset = model.parameters()[5 * layer].offset;
+  linear.weight_offset = model.parameters()[5 * layer + 1].offset;
+  linear.bias_offset = model.parameters()[5 * layer + 2].offset;
+  linear.first = layer == 0;
+  shape.weight_offset = model.parameters()[5 * layer + 3].offset;
+  shape.bias_offset = model.parameters()[5 * layer + 4].offset;
+  shape.last = layer + 1 == options.layers;
+  return std::make_unique<GinLayer>(shape, order, team);
+}
+
 // Layers that take one block each, the loss of the last one's outputs.
 class LayeredModel final : public Model {
  public:
   LayeredModel(const ModelOptions& options, ThreadTeam* team,
                ProductOrder order)
       : Model(options), team_(team) {
-    const auto make = options.kind == "gcn" ? MakeGcnLayer : MakeSageLayer;
+    const auto make = options.kind == "gcn"   ? MakeGcnLayer
+                      : options.kind == "gin" ? MakeGinLayer
+                                              : MakeSageLayer;
     layers_.reserve(options.layers);
     for (uint32_t layer = 0; layer < options.layers; ++layer) {
       layers_.push_back(make(*this, layer, order, team));

@@ -49,16 +49,15 @@ absl::StatusOr<float*> GcnLayer::Forward(absl::Span<const float> weights,
   const int64_t out = linear_.options().out;
   float* const z =
       output_buffer_.Floats(static_cast<size_t>(num_destinations * out));
-  const int64_t num_tasks =
-      (num_destinations + kRowsPerTask - 1) / kRowsPerTask;
-  FGNN_RETURN_IF_ERROR(team_->Run(num_tasks, [&](int64_t task, int) {
-    const int64_t first = task * kRowsPerTask;
-    const int64_t last = std::min(first + kRowsPerTask, num_destinations);
-    linear_.ForwardRows(block, first, last, z + first * out);
-    if (last_) return;
-    ApplyReluAndDropout(dropout, first * out, (last - first) * out,
-                        z + first * out);
-  }));
+  FGNN_RETURN_IF_ERROR(
+      team_->Run(NumRowTasks(num_destinations), [&](int64_t task, int) {
+        const int64_t first = task * kRowsPerTask;
+        const int64_t last = std::min(first + kRowsPerTask, num_destinations);
+        linear_.ForwardRows(block, first, last, z + first * out);
+        if (last_) return;
+        ApplyReluAndDropout(dropout, first * out, (last - first) * out,
+                            z + first * out);
+      }));
   return z;
 }
 

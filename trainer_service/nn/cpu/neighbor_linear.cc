@@ -4,7 +4,6 @@
 
 #include "shared/base/status.h"
 #include "trainer_service/compute/target_clones.h"
-#include "trainer_service/nn/cpu/neighborhood_sums.h"
 
 namespace fgnn {
 namespace {
@@ -12,18 +11,9 @@ namespace {
 // About how many flops of a product take as long as one byte of random rows.
 constexpr double kFlopsPerByte = 10;
 
-int64_t NumTasks(int64_t rows) {
-  return (rows + kRowsPerTask - 1) / kRowsPerTask;
-}
-
 FGNN_TARGET_CLONES
 void AddScaled(float scale, const float* row, int64_t columns, float* out) {
   for (int64_t c = 0; c < columns; ++c) out[c] += scale * row[c];
-}
-
-void AddBias(const float* bias, int64_t columns, int64_t rows, float* y) {
-  for (int64_t r = 0; r < rows; ++r)
-    AddScaled(1, bias, columns, y + r * columns);
 }
 
 Factor WeightOf(const NeighborLinearOptions& options,
@@ -31,11 +21,23 @@ Factor WeightOf(const NeighborLinearOptions& options,
   return {weights.data() + options.weight_offset, options.out, options.in};
 }
 
+NeighborhoodWeights SumWeightsOf(const NeighborLinearOptions& options,
+                                 absl::Span<const float> weights) {
+  if (!options.epsilon_offset) return {};
+  return {.own = 1 + weights[*options.epsilon_offset], .mean = false};
+}
+
 RowLists ListsOf(const BlockView& block) {
   return {block.indptr.data(), block.indices.data()};
 }
 
 }  // namespace
+
+void AddBias(const float* bias, int64_t columns, int64_t rows, float* y) {
+  for (int64_t r = 0; r < rows; ++r) {
+    AddScaled(1, bias, columns, y + r * columns);
+  }
+}
 
 bool NeighborLinear::TransformsFirst(const BlockView& block) const {
   if (order_ != ProductOrder::kCheapest) {
@@ -62,14 +64,15 @@ absl::Status NeighborLinear::Start(absl::Span<const float> weights,
   const int64_t num_sources = block.num_sources;
   transforms_first_ = TransformsFirst(block);
   x_ = x;
+  sum_weights_ = SumWeightsOf(options_, weights);
   const Factor weight = WeightOf(options_, weights);
   forward_.Pack(weight.T());
-  if (!options_.first) backward_.Pack(weight);
+  if (!options_.first || options_.epsilon_offset) backward_.Pack(weight);
   bias_ = weights.subspan(options_.bias_offset, static_cast<size_t>(out));
   messages_ = messages_buffer_.Floats(static_cast<size_t>(
       transforms_first_ ? num_sources * out : block.num_destinations * in));
   if (!transforms_first_) return absl::OkStatus();
-  return team_->Run(NumTasks(num_sources), [&](int64_t task, int) {
+  return team_->Run(NumRowTasks(num_sources), [&](int64_t task, int) {
     const int64_t first = task * kRowsPerTask;
     const int64_t rows = std::min(kRowsPerTask, num_sources - first);
     forward_.Multiply({x_.dense + first * in, rows, in}, Into::kOverwrite,
@@ -83,15 +86,15 @@ void NeighborLinear::ForwardRows(const BlockView& block, int64_t first,
   const int64_t out = options_.out;
   const RowLists lists = ListsOf(block);
   if (transforms_first_) {
-    MeanOfNeighborhoods(lists, first, last, messages_, out, y);
+    SumNeighborhoods(sum_weights_, lists, first, last, messages_, out, y);
   } else {
-    float* means = messages_ + first * in;
+    float* sums = messages_ + first * in;
     if (x_.dense != nullptr) {
-      MeanOfNeighborhoods(lists, first, last, x_.dense, in, means);
+      SumNeighborhoods(sum_weights_, lists, first, last, x_.dense, in, sums);
     } else {
-      MeanOfNeighborhoods(lists, first, last, *x_.stored, in, means);
+      SumNeighborhoods(sum_weights_, lists, first, last, *x_.stored, in, sums);
     }
-    forward_.Multiply({means, last - first, in}, Into::kOverwrite, y);
+    forward_.Multiply({sums, last - first, in}, Into::kOverwrite, y);
   }
   AddBias(bias_.data(), out, last - first, y);
 }
@@ -103,10 +106,10 @@ absl::StatusOr<float*> NeighborLinear::Backward(const BlockView& block,
   const int64_t in = options_.in;
   const int64_t out = options_.out;
   const Factor dy_rows = {dy, block.num_destinations, out};
-  if (transforms_first_ || !options_.first) {
+  if (ReachesSources() || options_.epsilon_offset) {
     FGNN_RETURN_IF_ERROR(GradientOfMessages(block, dy));
   }
-  // dW = dy^T means, or (gradient of messages)^T x.
+  // dW = dy^T sums, or (gradient of messages)^T x.
   const absl::Span<float> weight_gradient =
       gradient.subspan(options_.weight_offset, static_cast<size_t>(in * out));
   if (transforms_first_) {
@@ -120,52 +123,69 @@ absl::StatusOr<float*> NeighborLinear::Backward(const BlockView& block,
   FGNN_RETURN_IF_ERROR(sums_.OfRows(
       dy_rows,
       gradient.subspan(options_.bias_offset, static_cast<size_t>(out))));
+  if (options_.epsilon_offset) {
+    FGNN_ASSIGN_OR_RETURN(gradient[*options_.epsilon_offset],
+                          GradientOfEpsilon(block, dy));
+  }
   if (options_.first) return nullptr;
   FGNN_RETURN_IF_ERROR(GradientOfInput(block, input_scale));
   return input_gradient_;
 }
 
-void NeighborLinear::GradientOfMeans(const BlockView& block,
-                                     const float* means_gradient,
-                                     int64_t columns, int64_t first,
-                                     int64_t last, float* rows) const {
+void NeighborLinear::GradientOfSummands(const BlockView& block,
+                                        const float* sums_gradient,
+                                        int64_t columns, int64_t first,
+                                        int64_t last, float* rows) const {
   std::fill_n(rows, (last - first) * columns, 0.0F);
   const int64_t own = std::min<int64_t>(last, block.num_destinations);
   for (int64_t v = first; v < own; ++v) {
-    AddScaled(scales_[v], means_gradient + v * columns, columns,
-              rows + (v - first) * columns);
+    AddScaled(sum_weights_.own * scales_[v], sums_gradient + v * columns,
+              columns, rows + (v - first) * columns);
   }
-  AddScaledSumOfLists(transposed_.lists(), first, last, scales_, means_gradient,
+  AddScaledSumOfLists(transposed_.lists(), first, last, scales_, sums_gradient,
                       columns, rows);
 }
 
-// Transform first: [S, out], the dy of the means that a source is in.
+// Transform first: [S, out], the dy of the sums that a source is in.
 // Aggregate first: [D, in], dy W.
 absl::Status NeighborLinear::GradientOfMessages(const BlockView& block,
                                                 const float* dy) {
-  transposed_.Build(block);
-  scales_ = scales_buffer_.Floats(block.num_destinations);
-  for (size_t v = 0; v < block.num_destinations; ++v) {
-    scales_[v] =
-        1.0F / static_cast<float>(block.indptr[v + 1] - block.indptr[v] + 1);
+  if (ReachesSources()) {
+    transposed_.Build(block);
+    scales_ = scales_buffer_.Floats(block.num_destinations);
+    for (size_t v = 0; v < block.num_destinations; ++v) {
+      scales_[v] = sum_weights_.ScaleOf(block.indptr[v + 1] - block.indptr[v]);
+    }
   }
   const int64_t columns = transforms_first_ ? options_.out : options_.in;
   const int64_t num_rows =
       transforms_first_ ? block.num_sources : block.num_destinations;
   messages_gradient_ =
       messages_gradient_buffer_.Floats(static_cast<size_t>(num_rows * columns));
-  return team_->Run(NumTasks(num_rows), [&](int64_t task, int) {
+  return team_->Run(NumRowTasks(num_rows), [&](int64_t task, int) {
     const int64_t first = task * kRowsPerTask;
     const int64_t last = std::min(first + kRowsPerTask, num_rows);
     float* rows = messages_gradient_ + first * columns;
     if (transforms_first_) {
-      GradientOfMeans(block, dy, columns, first, last, rows);
+      GradientOfSummands(block, dy, columns, first, last, rows);
     } else {
       backward_.Multiply(
           {dy + first * options_.out, last - first, options_.out},
           Into::kOverwrite, rows);
     }
   });
+}
+
+// The sum over v of dy_v . W x_v, or of W^T dy_v . x_v.
+absl::StatusOr<float> NeighborLinear::GradientOfEpsilon(const BlockView& block,
+                                                        const float* dy) {
+  const int64_t rows = block.num_destinations;
+  if (transforms_first_) {
+    return sums_.OfElementProducts({dy, rows, options_.out},
+                                   {messages_, rows, options_.out});
+  }
+  return sums_.OfElementProducts({messages_gradient_, rows, options_.in},
+                                 {x_.dense, rows, options_.in});
 }
 
 absl::Status NeighborLinear::GradientOfInput(const BlockView& block,
@@ -175,7 +195,7 @@ absl::Status NeighborLinear::GradientOfInput(const BlockView& block,
   const int64_t num_sources = block.num_sources;
   input_gradient_ =
       input_gradient_buffer_.Floats(static_cast<size_t>(num_sources * in));
-  return team_->Run(NumTasks(num_sources), [&](int64_t task, int) {
+  return team_->Run(NumRowTasks(num_sources), [&](int64_t task, int) {
     const int64_t first = task * kRowsPerTask;
     const int64_t last = std::min(first + kRowsPerTask, num_sources);
     float* rows = input_gradient_ + first * in;
@@ -183,7 +203,7 @@ absl::Status NeighborLinear::GradientOfInput(const BlockView& block,
       backward_.Multiply({messages_gradient_ + first * out, last - first, out},
                          Into::kOverwrite, rows);
     } else {
-      GradientOfMeans(block, messages_gradient_, in, first, last, rows);
+      GradientOfSummands(block, messages_gradient_, in, first, last, rows);
     }
     GradientOfReluAndDropout(input_scale, x_.dense + first * in,
                              (last - first) * in, rows);
@@ -195,6 +215,7 @@ NeighborLinearInference::NeighborLinearInference(
     absl::Span<const float> weights)
     : options_(options),
       sends_products_(sends_products),
+      sum_weights_(SumWeightsOf(options, weights)),
       bias_(weights.data() + options.bias_offset) {
   weight_.Pack(WeightOf(options, weights).T());
 }
@@ -207,8 +228,8 @@ void NeighborLinearInference::Messages(const float* x, int64_t rows,
 void NeighborLinearInference::Aggregate(const RowLists& lists, int64_t first,
                                         int64_t last, const float* messages,
                                         float* out) const {
-  MeanOfNeighborhoods(lists, first, last, messages,
-                      sends_products_ ? options_.out : options_.in, out);
+  SumNeighborhoods(sum_weights_, lists, first, last, messages,
+                   message_columns(), out);
 }
 
 void NeighborLinearInference::Update(const float* aggregates, int64_t rows,

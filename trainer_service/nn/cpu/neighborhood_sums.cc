@@ -13,9 +13,9 @@ namespace {
 
 // row_of(i) is row i, of numbers that Widen() takes.
 template <typename RowOf>
-inline __attribute__((always_inline)) void MeanOfRows(
-    const RowLists& lists, int64_t first, int64_t last, RowOf row_of,
-    int64_t columns, float* out) {
+inline __attribute__((always_inline)) void SumOfRows(
+    const NeighborhoodWeights& weights, const RowLists& lists, int64_t first,
+    int64_t last, RowOf row_of, int64_t columns, float* out) {
   using Number = std::remove_pointer_t<decltype(row_of(0))>;
   const uint64_t row_bytes = static_cast<uint64_t>(columns) * sizeof(Number);
   const uint32_t end_of_all = lists.indptr[last];
@@ -25,7 +25,7 @@ inline __attribute__((always_inline)) void MeanOfRows(
     const uint32_t end = lists.indptr[i + 1];
     const Number* __restrict own =
         row_of(lists.own == nullptr ? static_cast<uint32_t>(i) : lists.own[i]);
-    for (int64_t c = 0; c < columns; ++c) to[c] = Widen(own[c]);
+    for (int64_t c = 0; c < columns; ++c) to[c] = weights.own * Widen(own[c]);
     for (uint32_t e = begin; e < end; ++e) {
       if (e + kPrefetchRows < end_of_all) {
         PrefetchRow(reinterpret_cast<const std::byte*>(
@@ -35,58 +35,67 @@ inline __attribute__((always_inline)) void MeanOfRows(
       const Number* __restrict from = row_of(lists.indices[e]);
       for (int64_t c = 0; c < columns; ++c) to[c] += Widen(from[c]);
     }
-    const float scale = 1.0F / static_cast<float>(end - begin + 1);
+    const float scale = weights.ScaleOf(end - begin);
+    if (scale == 1.0F) continue;
     for (int64_t c = 0; c < columns; ++c) to[c] *= scale;
   }
 }
 
 template <typename Number>
-inline __attribute__((always_inline)) void MeanOfStoredRows(
-    const RowLists& lists, int64_t first, int64_t last,
-    const std::byte* const* rows, int64_t columns, float* out) {
-  MeanOfRows(
-      lists, first, last,
+inline __attribute__((always_inline)) void SumOfStoredRows(
+    const NeighborhoodWeights& weights, const RowLists& lists, int64_t first,
+    int64_t last, const std::byte* const* rows, int64_t columns, float* out) {
+  SumOfRows(
+      weights, lists, first, last,
       [rows](uint32_t i) { return reinterpret_cast<const Number*>(rows[i]); },
       columns, out);
 }
 
 FGNN_TARGET_CLONES
-void MeanOfFloat32(const RowLists& lists, int64_t first, int64_t last,
-                   const std::byte* const* rows, int64_t columns, float* out) {
-  MeanOfStoredRows<float>(lists, first, last, rows, columns, out);
+void SumOfFloat32(const NeighborhoodWeights& weights, const RowLists& lists,
+                  int64_t first, int64_t last, const std::byte* const* rows,
+                  int64_t columns, float* out) {
+  SumOfStoredRows<float>(weights, lists, first, last, rows, columns, out);
 }
 
 FGNN_TARGET_CLONES
-void MeanOfFloat16(const RowLists& lists, int64_t first, int64_t last,
-                   const std::byte* const* rows, int64_t columns, float* out) {
-  MeanOfStoredRows<Float16>(lists, first, last, rows, columns, out);
+void SumOfFloat16(const NeighborhoodWeights& weights, const RowLists& lists,
+                  int64_t first, int64_t last, const std::byte* const* rows,
+                  int64_t columns, float* out) {
+  SumOfStoredRows<Float16>(weights, lists, first, last, rows, columns, out);
 }
 
 FGNN_TARGET_CLONES
-void MeanOfBfloat16(const RowLists& lists, int64_t first, int64_t last,
-                    const std::byte* const* rows, int64_t columns, float* out) {
-  MeanOfStoredRows<Bfloat16>(lists, first, last, rows, columns, out);
+void SumOfBfloat16(const NeighborhoodWeights& weights, const RowLists& lists,
+                   int64_t first, int64_t last, const std::byte* const* rows,
+                   int64_t columns, float* out) {
+  SumOfStoredRows<Bfloat16>(weights, lists, first, last, rows, columns, out);
 }
 
 }  // namespace
 
 FGNN_TARGET_CLONES
-void MeanOfNeighborhoods(const RowLists& lists, int64_t first, int64_t last,
-                         const float* x, int64_t columns, float* out) {
-  MeanOfRows(
-      lists, first, last, [=](uint32_t i) { return x + i * columns; }, columns,
-      out);
+void SumNeighborhoods(const NeighborhoodWeights& weights, const RowLists& lists,
+                      int64_t first, int64_t last, const float* x,
+                      int64_t columns, float* out) {
+  SumOfRows(
+      weights, lists, first, last, [=](uint32_t i) { return x + i * columns; },
+      columns, out);
 }
 
-void MeanOfNeighborhoods(const RowLists& lists, int64_t first, int64_t last,
-                         const StoredRows& x, int64_t columns, float* out) {
+void SumNeighborhoods(const NeighborhoodWeights& weights, const RowLists& lists,
+                      int64_t first, int64_t last, const StoredRows& x,
+                      int64_t columns, float* out) {
   switch (x.type) {
     case FeatureType::kFloat32:
-      return MeanOfFloat32(lists, first, last, x.rows.data(), columns, out);
+      return SumOfFloat32(weights, lists, first, last, x.rows.data(), columns,
+                          out);
     case FeatureType::kFloat16:
-      return MeanOfFloat16(lists, first, last, x.rows.data(), columns, out);
+      return SumOfFloat16(weights, lists, first, last, x.rows.data(), columns,
+                          out);
     case FeatureType::kBfloat16:
-      return MeanOfBfloat16(lists, first, last, x.rows.data(), columns, out);
+      return SumOfBfloat16(weights, lists, first, last, x.rows.data(), columns,
+                           out);
   }
 }
 

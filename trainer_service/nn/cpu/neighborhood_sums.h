@@ -8,16 +8,29 @@
 
 namespace fgnn {
 
-// out [last - first, columns] = for each list i in [first, last) the mean of
-// its own row of x and of the rows that it names (a row named twice counts
-// twice, and one that is the own row too, once more).
-void MeanOfNeighborhoods(const RowLists& lists, int64_t first, int64_t last,
-                         const float* x, int64_t columns, float* out);
+// What a vertex makes of its own row and of those of its neighbours:
+//   scale (own x_v + sum_{u in N(v)} x_u)
+struct NeighborhoodWeights {
+  float own = 1;
+  bool mean = true;  // Scaled by 1 / (number of neighbours + 1), else by 1.
+
+  float ScaleOf(uint32_t num_neighbors) const {
+    return mean ? 1.0F / (static_cast<float>(num_neighbors) + 1.0F) : 1.0F;
+  }
+};
+
+// out [last - first, columns] = for each list i in [first, last) the sum of its
+// own row of x and of the rows that it names (a row named twice counts twice,
+// and one that is the own row too, beside it).
+void SumNeighborhoods(const NeighborhoodWeights& weights, const RowLists& lists,
+                      int64_t first, int64_t last, const float* x,
+                      int64_t columns, float* out);
 
 // The same of rows as a store has them, widened on the way: the bits that the
-// means of copies have.
-void MeanOfNeighborhoods(const RowLists& lists, int64_t first, int64_t last,
-                         const StoredRows& x, int64_t columns, float* out);
+// sums of copies have.
+void SumNeighborhoods(const NeighborhoodWeights& weights, const RowLists& lists,
+                      int64_t first, int64_t last, const StoredRows& x,
+                      int64_t columns, float* out);
 
 }  // namespace fgnn
 

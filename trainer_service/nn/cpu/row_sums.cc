@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 #include "shared/base/status.h"
 #include "trainer_service/compute/target_clones.h"
@@ -24,6 +25,11 @@ int64_t RowsPerPartial(int64_t rows) {
 FGNN_TARGET_CLONES
 void AddTo(const float* x, int64_t count, float* out) {
   for (int64_t i = 0; i < count; ++i) out[i] += x[i];
+}
+
+FGNN_TARGET_CLONES
+void AddProducts(const float* x, const float* y, int64_t count, float* out) {
+  for (int64_t i = 0; i < count; ++i) out[i] += x[i] * y[i];
 }
 
 // out = sum over `count` partials in their order.
@@ -61,22 +67,46 @@ absl::Status RowSums::OfProducts(const Factor& a, const Factor& b,
   });
 }
 
-absl::Status RowSums::OfRows(const Factor& a, absl::Span<float> out) {
-  const int64_t chunk = RowsPerPartial(a.rows);
-  const int64_t num_chunks = NumTasks(a.rows, chunk);
-  const int64_t stride = NumTasks(a.columns, 16) * 16;
+absl::Status RowSums::OverChunks(int64_t rows, AddRow add,
+                                 absl::Span<float> out) {
+  const int64_t columns = static_cast<int64_t>(out.size());
+  const int64_t chunk = RowsPerPartial(rows);
+  const int64_t num_chunks = NumTasks(rows, chunk);
+  const int64_t stride = NumTasks(columns, 16) * 16;
   float* partials =
       partials_buffer_.Floats(static_cast<size_t>(stride * num_chunks));
   FGNN_RETURN_IF_ERROR(team_->Run(num_chunks, [&](int64_t task, int) {
     const int64_t first = task * chunk;
     float* const sum = partials + task * stride;
-    std::fill_n(sum, a.columns, 0.0F);
-    for (int64_t r = first; r < std::min(first + chunk, a.rows); ++r) {
-      AddTo(a.data + r * a.columns, a.columns, sum);
-    }
+    std::fill_n(sum, columns, 0.0F);
+    for (int64_t r = first; r < std::min(first + chunk, rows); ++r) add(r, sum);
   }));
   SumOfPartials(partials, num_chunks, stride, out);
   return absl::OkStatus();
+}
+
+absl::Status RowSums::OfRows(const Factor& a, absl::Span<float> out) {
+  return OverChunks(
+      a.rows,
+      [&a](int64_t row, float* sum) {
+        AddTo(a.data + row * a.columns, a.columns, sum);
+      },
+      out);
+}
+
+absl::StatusOr<float> RowSums::OfElementProducts(const Factor& a,
+                                                 const Factor& b) {
+  const auto columns = static_cast<size_t>(a.columns);
+  const absl::Span<float> sums =
+      absl::MakeSpan(column_sums_buffer_.Floats(columns), columns);
+  FGNN_RETURN_IF_ERROR(OverChunks(
+      a.rows,
+      [&a, &b](int64_t row, float* sum) {
+        AddProducts(a.data + row * a.columns, b.data + row * b.columns,
+                    a.columns, sum);
+      },
+      sums));
+  return std::accumulate(sums.begin(), sums.end(), 0.0F);
 }
 
 }  // namespace fgnn

@@ -5,9 +5,12 @@
 #define FGNN_TRAINER_SERVICE_NN_CPU_ROW_SUMS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/thread_team.h"
@@ -28,11 +31,19 @@ class RowSums {
                           absl::Span<float> out);
   // out [a's columns] = the sum of a's rows, as stored.
   absl::Status OfRows(const Factor& a, absl::Span<float> out);
+  // The sum of the products of a's and b's elements, of one shape.
+  absl::StatusOr<float> OfElementProducts(const Factor& a, const Factor& b);
 
  private:
+  // Calls add(row, sum) for every row in [0, rows); the sums [columns] of each
+  // chunk start at zero. Adds them up to out [columns].
+  using AddRow = absl::FunctionRef<void(int64_t row, float* sum)>;
+  absl::Status OverChunks(int64_t rows, AddRow add, absl::Span<float> out);
+
   ThreadTeam* const team_;
   std::vector<PackedFactor> blocks_;  // Of each worker: ProductOverRows().
   AlignedBuffer partials_buffer_;
+  AlignedBuffer column_sums_buffer_;
 };
 
 }  // namespace fgnn

@@ -159,20 +159,37 @@ class World {
     return z;
   }
 
-  std::vector<double> ReferenceVertex(uint32_t layer, const Rows& x, size_t v) {
-    const size_t in = options_.input_width(layer);
-    const size_t out = options_.output_width(layer);
-    const bool gcn = options_.kind == "gcn";
-    std::vector<double> mean = gcn ? x[v] : std::vector<double>(in, 0);
+  // own x_v + the sum of its neighbours' rows.
+  std::vector<double> SumAround(const Rows& x, size_t v, double own) const {
+    std::vector<double> sum = x[v];
+    for (double& value : sum) value *= own;
     for (int64_t e = indptr_[v]; e < indptr_[v + 1]; ++e) {
       const std::vector<double>& row = x[indices_[static_cast<size_t>(e)]];
-      for (size_t c = 0; c < in; ++c) mean[c] += row[c];
+      for (size_t c = 0; c < sum.size(); ++c) sum[c] += row[c];
     }
+    return sum;
+  }
+
+  std::vector<double> ReferenceVertex(uint32_t layer, const Rows& x, size_t v) {
+    const auto biased = [&](size_t index) {
+      const float* bias = Parameter(layer, index);
+      return std::vector<double>(bias, bias + options_.output_width(layer));
+    };
     const auto degree = static_cast<double>(indptr_[v + 1] - indptr_[v]);
+    if (options_.kind == "gin") {
+      std::vector<double> hidden = biased(2);
+      AddProduct(Parameter(layer, 1),
+                 SumAround(x, v, 1 + double{*Parameter(layer, 0)}), hidden);
+      for (double& value : hidden) value = std::max(value, 0.0);
+      std::vector<double> z = biased(4);
+      AddProduct(Parameter(layer, 3), hidden, z);
+      return z;
+    }
+    const bool gcn = options_.kind == "gcn";
+    std::vector<double> mean = SumAround(x, v, gcn ? 1 : 0);
     const double count = gcn ? degree + 1 : std::max(degree, 1.0);
     for (double& value : mean) value /= count;
-    const float* bias = Parameter(layer, gcn ? 1 : 2);
-    std::vector<double> z(bias, bias + out);
+    std::vector<double> z = biased(gcn ? 1 : 2);
     AddProduct(Parameter(layer, 0), mean, z);
     if (!gcn) AddProduct(Parameter(layer, 1), x[v], z);
     return z;
@@ -238,13 +255,15 @@ std::vector<Shape> Shapes() {
   shapes.back().largest_degree = 0;
   shapes.push_back(MakeShape("ManyChunks", 2, 10, 8, 4));
   shapes.back().num_nodes = 3000;
+  shapes.push_back(MakeShape("NarrowFeaturesOfMany", 2, 7, 33, 5));
+  shapes.back().num_nodes = 700;
   return shapes;
 }
 
 // Of every kind.
 std::vector<Shape> AllShapes() {
   std::vector<Shape> all;
-  for (const char* kind : {"graphsage", "gcn"}) {
+  for (const char* kind : {"graphsage", "gcn", "gin"}) {
     for (Shape shape : Shapes()) {
       shape.name = kind + shape.name;
       shape.model.kind = kind;

@@ -90,6 +90,39 @@ TEST(ModelTest, ParametersOfGcnAreNamedAsGcnConv) {
   EXPECT_EQ(NumParameters(options), 24U * 19 + 24 + 5 * 24 + 5);
 }
 
+TEST(ModelTest, ParametersOfGinAreNamedAsGinConvAndStartAsItsDo) {
+  ModelOptions options = SmallModel();
+  options.kind = "gin";
+  options.layers = 1;
+  ThreadTeam team(1);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
+                            MakeCpuModel(options, &team));
+  const std::vector<ParameterInfo>& parameters = model->parameters();
+  std::vector<float> weights(model->num_parameters(), NAN);
+  model->Initialize(7, absl::MakeSpan(weights));
+  std::vector<std::string> names;
+  for (const ParameterInfo& parameter : parameters) {
+    names.push_back(parameter.name);
+    EXPECT_EQ(parameter.decay, parameter.shape.size() == 2);
+    double largest = 0;
+    for (size_t i = 0; i < parameter.size(); ++i) {
+      largest =
+          std::max(largest, std::abs(double{weights[parameter.offset + i]}));
+    }
+    // 19 columns enter, 5 leave; eps starts at zero.
+    const double bound = names.size() == 1   ? 0
+                         : names.size() <= 3 ? 1 / std::sqrt(19.0)
+                                             : 1 / std::sqrt(5.0);
+    EXPECT_LE(largest, bound) << parameter.name;
+    EXPECT_GE(largest, 0.3 * bound) << parameter.name;
+  }
+  EXPECT_THAT(names,
+              testing::ElementsAre("convs.0.eps", "convs.0.nn.0.weight",
+                                   "convs.0.nn.0.bias", "convs.0.nn.2.weight",
+                                   "convs.0.nn.2.bias"));
+  EXPECT_EQ(weights.size(), 1U + 5 * 19 + 5 + 5 * 5 + 5);
+}
+
 TEST(ModelTest, InitialWeightsFollowFromTheSeedAndFillTheirBounds) {
   ThreadTeam team(1);
   FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
@@ -138,7 +171,7 @@ TEST(ModelTest, BothOrdersGiveTheSameGradient) {
 class ModelKindTest : public testing::TestWithParam<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(AllKinds, ModelKindTest,
-                         testing::Values("graphsage", "gcn"),
+                         testing::Values("graphsage", "gcn", "gin"),
                          [](const auto& test) { return test.param; });
 
 // Large enough for several tasks and partial sums.
