@@ -46,7 +46,7 @@ struct TrainingSpec {
   uint64_t seed = 1;
   uint32_t batches_per_step = 1;  // W; effective, so never 0.
   std::string sync;               // "steps"
-  std::string precision;          // "f32"
+  std::string precision;          // "f32", "bf16"
   uint32_t evaluate_every = 1;
   uint32_t patience = 0;  // 0: the job never stops early.
   uint32_t checkpoint_every = 1;

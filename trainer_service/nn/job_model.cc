@@ -29,6 +29,8 @@ absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
   options.hidden = spec.model.hidden;
   options.dropout = spec.model.dropout;
   options.input_dropout = spec.model.input_dropout;
+  options.precision = spec.training.precision == "bf16" ? Precision::kBfloat16
+                                                        : Precision::kFloat32;
   options.input_columns = dataset.features().columns;
   options.num_classes = dataset.num_classes();
   FGNN_RETURN_IF_ERROR(ValidateOptions(options));

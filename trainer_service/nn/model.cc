@@ -78,6 +78,12 @@ absl::Status ValidateOptions(const ModelOptions& options) {
         absl::StrCat("model.kind '", options.kind,
                      "' is not known; there are 'graphsage', 'gcn', 'gin'"));
   }
+  if (options.precision != Precision::kFloat32 && options.kind != "graphsage") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.kind ", options.kind,
+                     " trains in f32; use training.precision: f32 or "
+                     "model.kind: graphsage"));
+  }
   if (options.layers < 1 || options.layers > uint32_t{kMaxHops}) {
     return OutOfRange("layers", options.layers, "[1, 8]");
   }

@@ -17,7 +17,12 @@
 
 namespace fgnn {
 
-// Everything that makes a model what it is; stored in every checkpoint.
+// What activations are kept in and products multiply while a batch is trained.
+// Sums, weights, gradients of weights and inference are f32.
+enum class Precision : uint8_t { kFloat32, kBfloat16 };
+
+// Everything that makes a model what it is; stored in every checkpoint, but for
+// `precision`: a model may be trained on in another one.
 struct ModelOptions {
   std::string kind = "graphsage";  // Or "gcn", "gin".
   uint32_t layers = 2;             // [1, kMaxHops]; each takes one hop.
@@ -26,6 +31,7 @@ struct ModelOptions {
   uint32_t num_classes = 0;        // C, columns of the last layer.
   double dropout = 0;              // Of hidden activations, [0, 1).
   double input_dropout = 0;        // Of features, [0, 1).
+  Precision precision = Precision::kFloat32;  // GCN, GIN: this one alone.
 
   uint64_t input_width(uint32_t layer) const {
     return layer == 0 ? input_columns : hidden;

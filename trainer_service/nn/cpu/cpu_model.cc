@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <new>
+#include <type_traits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@
 #include "trainer_service/nn/cpu/dropout.h"
 #include "trainer_service/nn/cpu/gcn_layer.h"
 #include "trainer_service/nn/cpu/gin_layer.h"
+#include "trainer_service/nn/cpu/row_kernels.h"
 #include "trainer_service/nn/cpu/sage_layer.h"
 
 namespace fgnn {
@@ -70,8 +72,17 @@ absl::Status CheckBatch(const ModelOptions& options, uint64_t num_parameters,
   return absl::OkStatus();
 }
 
-std::unique_ptr<GnnLayer> MakeSageLayer(const Model& model, uint32_t layer,
-                                        ProductOrder order, ThreadTeam* team) {
+template <typename Number>
+using MakeLayer = std::unique_ptr<GnnLayer<Number>>(const Model& model,
+                                                    uint32_t layer,
+                                                    ProductOrder order,
+                                                    ThreadTeam* team);
+
+template <typename Number>
+std::unique_ptr<GnnLayer<Number>> MakeSageLayer(const Model& model,
+                                                uint32_t layer,
+                                                ProductOrder order,
+                                                ThreadTeam* team) {
   const ModelOptions& options = model.options();
   SageLayerOptions shape;
   shape.in = static_cast<int64_t>(options.input_width(layer));
@@ -81,11 +92,13 @@ std::unique_ptr<GnnLayer> MakeSageLayer(const Model& model, uint32_t layer,
   shape.bias_offset = model.parameters()[3 * layer + 2].offset;
   shape.first = layer == 0;
   shape.last = layer + 1 == options.layers;
-  return std::make_unique<SageLayer>(shape, order, team);
+  return std::make_unique<SageLayer<Number>>(shape, order, team);
 }
 
-std::unique_ptr<GnnLayer> MakeGcnLayer(const Model& model, uint32_t layer,
-                                       ProductOrder order, ThreadTeam* team) {
+std::unique_ptr<GnnLayer<float>> MakeGcnLayer(const Model& model,
+                                              uint32_t layer,
+                                              ProductOrder order,
+                                              ThreadTeam* team) {
   const ModelOptions& options = model.options();
   NeighborLinearOptions linear;
   linear.in = static_cast<int64_t>(options.input_width(layer));
@@ -97,8 +110,10 @@ std::unique_ptr<GnnLayer> MakeGcnLayer(const Model& model, uint32_t layer,
   return std::make_unique<GcnLayer>(linear, last, order, team);
 }
 
-std::unique_ptr<GnnLayer> MakeGinLayer(const Model& model, uint32_t layer,
-                                       ProductOrder order, ThreadTeam* team) {
+std::unique_ptr<GnnLayer<float>> MakeGinLayer(const Model& model,
+                                              uint32_t layer,
+                                              ProductOrder order,
+                                              ThreadTeam* team) {
   const ModelOptions& options = model.options();
   GinLayerOptions shape;
   NeighborLinearOptions& linear = shape.first_linear;
@@ -114,15 +129,14 @@ std::unique_ptr<GnnLayer> MakeGinLayer(const Model& model, uint32_t layer,
   return std::make_unique<GinLayer>(shape, order, team);
 }
 
-// Layers that take one block each, the loss of the last one's outputs.
+// Layers that take one block each, the loss of the last one's outputs. Number:
+// see GnnLayer.
+template <typename Number>
 class LayeredModel final : public Model {
  public:
   LayeredModel(const ModelOptions& options, ThreadTeam* team,
-               ProductOrder order)
+               ProductOrder order, MakeLayer<Number>* make)
       : Model(options), team_(team) {
-    const auto make = options.kind == "gcn"   ? MakeGcnLayer
-                      : options.kind == "gin" ? MakeGinLayer
-                                              : MakeSageLayer;
     layers_.reserve(options.layers);
     for (uint32_t layer = 0; layer < options.layers; ++layer) {
       layers_.push_back(make(*this, layer, order, team));
@@ -196,22 +210,43 @@ class LayeredModel final : public Model {
     return task.hops[options().layers - 1 - layer];
   }
 
+  // Features in f32 that are dense are to a layer of Bfloat16 as rows that a
+  // store has: it adds them in f32 and rounds what it keeps.
+  LayerInput<Number> InputOf(const TrainingBatch& batch) {
+    LayerInput<Number> input;
+    input.stored = &batch.stored_rows;
+    if (batch.features.empty()) return input;
+    if constexpr (std::is_same_v<Number, float>) {
+      input.dense = batch.features.data();
+    } else {
+      const size_t num_rows = batch.task->input_nodes.size();
+      const std::byte** const rows = row_buffer_.Pointers(num_rows);
+      for (size_t row = 0; row < num_rows; ++row) {
+        rows[row] = reinterpret_cast<const std::byte*>(
+            batch.features.data() + row * options().input_columns);
+      }
+      dense_rows_ = {absl::MakeConstSpan(rows, num_rows),
+                     FeatureType::kFloat32};
+      input.stored = &dense_rows_;
+    }
+    return input;
+  }
+
   absl::StatusOr<BatchResult> ForwardAndBackward(
       absl::Span<const float> weights, const TrainingBatch& batch,
       absl::Span<float> gradient) {
     const uint32_t num_layers = options().layers;
     FGNN_RETURN_IF_ERROR(DropFeatures(batch));
-    LayerInput input;
-    input.dense = batch.features.empty() ? nullptr : batch.features.data();
-    input.stored = &batch.stored_rows;
-    float* dz = nullptr;
+    LayerInput<Number> input = InputOf(batch);
+    LayerOutput<Number> output;
     for (uint32_t layer = 0; layer < num_layers; ++layer) {
-      FGNN_ASSIGN_OR_RETURN(
-          dz, layers_[layer]->Forward(weights, BlockOf(layer, *batch.task),
-                                      input, DropoutInto(layer + 1, batch)));
-      input.dense = dz;
+      FGNN_ASSIGN_OR_RETURN(output, layers_[layer]->Forward(
+                                        weights, BlockOf(layer, *batch.task),
+                                        input, DropoutInto(layer + 1, batch)));
+      input.dense = output.rows;
     }
-    FGNN_ASSIGN_OR_RETURN(const BatchResult result, Loss(batch, dz));
+    FGNN_ASSIGN_OR_RETURN(const BatchResult result, Loss(batch, output));
+    Number* dz = output.rows;
     for (uint32_t layer = num_layers; layer-- > 0;) {
       FGNN_ASSIGN_OR_RETURN(dz, layers_[layer]->Backward(
                                     BlockOf(layer, *batch.task), dz,
@@ -220,18 +255,22 @@ class LayeredModel final : public Model {
     return result;
   }
 
-  // Logits become the gradient of the mean loss.
-  absl::StatusOr<BatchResult> Loss(const TrainingBatch& batch, float* logits) {
+  // The last layer's logits become the gradient of the mean loss, which its
+  // rows are then.
+  absl::StatusOr<BatchResult> Loss(const TrainingBatch& batch,
+                                   const LayerOutput<Number>& last) {
     const int64_t num_seeds = batch.task->num_seeds;
     const int64_t num_classes = options().num_classes;
     const int64_t num_tasks = (num_seeds + kSeedsPerTask - 1) / kSeedsPerTask;
     std::vector<LossSum> sums(static_cast<size_t>(num_tasks));
     FGNN_RETURN_IF_ERROR(team_->Run(num_tasks, [&](int64_t task, int) {
       const int64_t first = task * kSeedsPerTask;
+      const int64_t seeds = std::min(kSeedsPerTask, num_seeds - first);
+      float* const logits = last.logits + first * num_classes;
       sums[static_cast<size_t>(task)] = CrossEntropyWithGradient(
-          batch.labels.data() + first,
-          std::min(kSeedsPerTask, num_seeds - first), num_classes,
-          1.0F / static_cast<float>(num_seeds), logits + first * num_classes);
+          batch.labels.data() + first, seeds, num_classes,
+          1.0F / static_cast<float>(num_seeds), logits);
+      StoreRows(logits, seeds * num_classes, last.rows + first * num_classes);
     }));
     BatchResult result;
     for (const LossSum& sum : sums) {
@@ -243,7 +282,9 @@ class LayeredModel final : public Model {
   }
 
   ThreadTeam* const team_;
-  std::vector<std::unique_ptr<GnnLayer>> layers_;
+  AlignedBuffer row_buffer_;
+  StoredRows dense_rows_;  // Of InputOf().
+  std::vector<std::unique_ptr<GnnLayer<Number>>> layers_;
 };
 
 }  // namespace
@@ -252,7 +293,14 @@ absl::StatusOr<std::unique_ptr<Model>> MakeCpuModel(const ModelOptions& options,
                                                     ThreadTeam* team,
                                                     ProductOrder order) {
   FGNN_RETURN_IF_ERROR(ValidateOptions(options));
-  return std::make_unique<LayeredModel>(options, team, order);
+  if (options.precision == Precision::kBfloat16) {
+    return std::make_unique<LayeredModel<Bfloat16>>(options, team, order,
+                                                    MakeSageLayer<Bfloat16>);
+  }
+  MakeLayer<float>* const make = options.kind == "gcn"   ? MakeGcnLayer
+                                 : options.kind == "gin" ? MakeGinLayer
+                                                         : MakeSageLayer<float>;
+  return std::make_unique<LayeredModel<float>>(options, team, order, make);
 }
 
 }  // namespace fgnn

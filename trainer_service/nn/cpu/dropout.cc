@@ -61,6 +61,14 @@ inline __attribute__((always_inline)) void DropInTiles(const Dropout& dropout,
   }
 }
 
+template <typename Number>
+inline __attribute__((always_inline)) void ScaleWhereActive(
+    float scale, const Number* activations, int64_t count, float* gradient) {
+  for (int64_t i = 0; i < count; ++i) {
+    gradient[i] = Widen(activations[i]) > 0 ? gradient[i] * scale : 0.0F;
+  }
+}
+
 }  // namespace
 
 Dropout Dropout::Of(double rate, PhiloxKey key) {
@@ -95,9 +103,13 @@ void ApplyReluAndDropout(const Dropout& dropout, int64_t first, int64_t count,
 FGNN_TARGET_CLONES
 void GradientOfReluAndDropout(float scale, const float* activations,
                               int64_t count, float* gradient) {
-  for (int64_t i = 0; i < count; ++i) {
-    gradient[i] = activations[i] > 0 ? gradient[i] * scale : 0.0F;
-  }
+  ScaleWhereActive(scale, activations, count, gradient);
+}
+
+FGNN_TARGET_CLONES
+void GradientOfReluAndDropout(float scale, const Bfloat16* activations,
+                              int64_t count, float* gradient) {
+  ScaleWhereActive(scale, activations, count, gradient);
 }
 
 }  // namespace fgnn

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "shared/base/philox.h"
+#include "trainer_service/compute/widen.h"
 
 namespace fgnn {
 
@@ -38,6 +39,8 @@ void ApplyReluAndDropout(const Dropout& dropout, int64_t first, int64_t count,
 // gradient[i] *= scale where activations[i], which ApplyReluAndDropout left,
 // is above 0; else 0.
 void GradientOfReluAndDropout(float scale, const float* activations,
+                              int64_t count, float* gradient);
+void GradientOfReluAndDropout(float scale, const Bfloat16* activations,
                               int64_t count, float* gradient);
 
 }  // namespace fgnn

@@ -40,10 +40,9 @@ class GcnInference final : public LayerInference {
 
 }  // namespace
 
-absl::StatusOr<float*> GcnLayer::Forward(absl::Span<const float> weights,
-                                         const BlockView& block,
-                                         const LayerInput& x,
-                                         const Dropout& dropout) {
+absl::StatusOr<LayerOutput<float>> GcnLayer::Forward(
+    absl::Span<const float> weights, const BlockView& block,
+    const LayerInput<float>& x, const Dropout& dropout) {
   FGNN_RETURN_IF_ERROR(linear_.Start(weights, block, x));
   const int64_t num_destinations = block.num_destinations;
   const int64_t out = linear_.options().out;
@@ -58,7 +57,7 @@ absl::StatusOr<float*> GcnLayer::Forward(absl::Span<const float> weights,
         ApplyReluAndDropout(dropout, first * out, (last - first) * out,
                             z + first * out);
       }));
-  return z;
+  return LayerOutput<float>{z, z};
 }
 
 std::unique_ptr<const LayerInference> GcnLayer::Inference(

@@ -23,7 +23,7 @@
 namespace fgnn {
 
 // Borrows the team.
-class GcnLayer final : public GnnLayer {
+class GcnLayer final : public GnnLayer<float> {
  public:
   // last: no ReLU and dropout after it.
   GcnLayer(const NeighborLinearOptions& options, bool last, ProductOrder order,
@@ -33,9 +33,10 @@ class GcnLayer final : public GnnLayer {
   bool TakesStoredRows(const BlockView& block) const override {
     return linear_.TakesStoredRows(block);
   }
-  absl::StatusOr<float*> Forward(absl::Span<const float> weights,
-                                 const BlockView& block, const LayerInput& x,
-                                 const Dropout& dropout) override;
+  absl::StatusOr<LayerOutput<float>> Forward(absl::Span<const float> weights,
+                                             const BlockView& block,
+                                             const LayerInput<float>& x,
+                                             const Dropout& dropout) override;
   absl::StatusOr<float*> Backward(const BlockView& block, const float* dz,
                                   float input_scale,
                                   absl::Span<float> gradient) override {

@@ -5,6 +5,7 @@
 
 #include "shared/base/status.h"
 #include "trainer_service/nn/cpu/dropout.h"
+#include "trainer_service/nn/cpu/row_kernels.h"
 
 namespace fgnn {
 namespace {
@@ -47,7 +48,7 @@ class GinInference final : public LayerInference {
       ApplyReluAndDropout(Dropout(), 0, count * out, hidden);
       weight_.Multiply({hidden, count, out}, Into::kOverwrite, z + first * out);
     }
-    AddBias(bias_, out, rows, z);
+    AddRow(bias_, out, rows, z);
     if (!options_.last) ApplyReluAndDropout(Dropout(), 0, rows * out, z);
   }
 
@@ -60,10 +61,9 @@ class GinInference final : public LayerInference {
 
 }  // namespace
 
-absl::StatusOr<float*> GinLayer::Forward(absl::Span<const float> weights,
-                                         const BlockView& block,
-                                         const LayerInput& x,
-                                         const Dropout& dropout) {
+absl::StatusOr<LayerOutput<float>> GinLayer::Forward(
+    absl::Span<const float> weights, const BlockView& block,
+    const LayerInput<float>& x, const Dropout& dropout) {
   FGNN_RETURN_IF_ERROR(linear_.Start(weights, block, x));
   const Factor weight = SecondWeight(options_, weights);
   forward_.Pack(weight.T());
@@ -83,11 +83,11 @@ absl::StatusOr<float*> GinLayer::Forward(absl::Span<const float> weights,
         ApplyReluAndDropout(Dropout(), 0, size, hidden);
         forward_.Multiply({hidden, last - first, out}, Into::kOverwrite,
                           z + first * out);
-        AddBias(bias, out, last - first, z + first * out);
+        AddRow(bias, out, last - first, z + first * out);
         if (options_.last) return;
         ApplyReluAndDropout(dropout, first * out, size, z + first * out);
       }));
-  return z;
+  return LayerOutput<float>{z, z};
 }
 
 absl::StatusOr<float*> GinLayer::Backward(const BlockView& block,

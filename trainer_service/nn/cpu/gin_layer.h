@@ -34,7 +34,7 @@ struct GinLayerOptions {
 };
 
 // Borrows the team.
-class GinLayer final : public GnnLayer {
+class GinLayer final : public GnnLayer<float> {
  public:
   GinLayer(const GinLayerOptions& options, ProductOrder order, ThreadTeam* team)
       : options_(options),
@@ -45,9 +45,10 @@ class GinLayer final : public GnnLayer {
   bool TakesStoredRows(const BlockView& block) const override {
     return linear_.TakesStoredRows(block);
   }
-  absl::StatusOr<float*> Forward(absl::Span<const float> weights,
-                                 const BlockView& block, const LayerInput& x,
-                                 const Dropout& dropout) override;
+  absl::StatusOr<LayerOutput<float>> Forward(absl::Span<const float> weights,
+                                             const BlockView& block,
+                                             const LayerInput<float>& x,
+                                             const Dropout& dropout) override;
   absl::StatusOr<float*> Backward(const BlockView& block, const float* dz,
                                   float input_scale,
                                   absl::Span<float> gradient) override;

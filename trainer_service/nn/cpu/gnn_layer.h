@@ -1,5 +1,8 @@
 // A layer of a model on CPU cores, forwards and backwards. S sources and D
 // destinations of a block, `in` and `out` columns; destination d is source d.
+//
+// Number, float or Bfloat16, is what activations and their gradients are kept
+// in and what products multiply; sums, parameters and their gradients are f32.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_GNN_LAYER_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_GNN_LAYER_H_
 
@@ -22,37 +25,48 @@ enum class ProductOrder : uint8_t {
   kCheapest,        // By an estimate from the block's sizes alone.
 };
 
-// The rows that a layer reads, [S, in]: dense, or where a store has them.
+// The rows that a layer reads, [S, in]: dense, or, for a first layer, where a
+// store has them.
+template <typename Number>
 struct LayerInput {
-  const float* dense = nullptr;
+  const Number* dense = nullptr;
   const StoredRows* stored = nullptr;  // Where dense is null.
 };
 
+// What a layer makes, [D, out]; its own, valid until its next Forward().
+template <typename Number>
+struct LayerOutput {
+  // After ReLU and dropout; of the last layer, room for what Backward() takes.
+  Number* rows = nullptr;
+  // Of the last layer alone. Where Number is float, these are its rows.
+  float* logits = nullptr;
+};
+
 // Keeps what its backward pass needs. Not thread-safe.
+template <typename Number>
 class GnnLayer {
  public:
   virtual ~GnnLayer() = default;
 
-  // Whether it can read its input where a store has it. Only a first layer.
+  // Whether it reads its input where a store has it without a copy of all of
+  // it. Only a first layer.
   virtual bool TakesStoredRows(const BlockView& block) const = 0;
 
-  // x is stored only where TakesStoredRows(); the bits are the same. Returns z
-  // [D, out], after ReLU and `dropout` unless the layer is the last. It is the
-  // layer's own, valid until the next call. weights [P].
-  virtual absl::StatusOr<float*> Forward(absl::Span<const float> weights,
-                                         const BlockView& block,
-                                         const LayerInput& x,
-                                         const Dropout& dropout) = 0;
+  // x of floats is stored only where TakesStoredRows(), with the bits of dense
+  // ones; to a first layer of Bfloat16 it always is. weights [P].
+  virtual absl::StatusOr<LayerOutput<Number>> Forward(
+      absl::Span<const float> weights, const BlockView& block,
+      const LayerInput<Number>& x, const Dropout& dropout) = 0;
 
   // dz [D, out]: the gradient before ReLU and dropout. Writes those of the
   // layer's parameters to their places in `gradient` [P]; returns that of x
   // [S, in] before the ReLU and dropout (of `input_scale`) that made it; null
   // for the first layer. Block and a dense x are those of the last Forward().
-  virtual absl::StatusOr<float*> Backward(const BlockView& block,
-                                          const float* dz, float input_scale,
-                                          absl::Span<float> gradient) = 0;
+  virtual absl::StatusOr<Number*> Backward(const BlockView& block,
+                                           const Number* dz, float input_scale,
+                                           absl::Span<float> gradient) = 0;
 
-  // Inference (see Model).
+  // Inference (see Model), in f32.
   virtual bool SendsProducts() const = 0;
   virtual std::unique_ptr<const LayerInference> Inference(
       absl::Span<const float> weights) const = 0;

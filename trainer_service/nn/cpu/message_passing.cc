@@ -86,11 +86,41 @@ void MeanOfBfloat16(const RowLists& lists, int64_t first, int64_t last,
   MeanOfStoredRows<Bfloat16>(lists, first, last, rows, columns, out);
 }
 
+template <typename Number>
+inline __attribute__((always_inline)) void AddScaledSumOfRows(
+    const RowLists& lists, int64_t first, int64_t last, const float* scale,
+    const Number* x, int64_t columns, float* out) {
+  const uint64_t row_bytes = static_cast<uint64_t>(columns) * sizeof(Number);
+  const uint32_t distance = PrefetchDistance(row_bytes);
+  const uint32_t end_of_all = lists.indptr[last];
+  for (int64_t i = first; i < last; ++i) {
+    float* __restrict to = out + (i - first) * columns;
+    for (uint32_t e = lists.indptr[i]; e < lists.indptr[i + 1]; ++e) {
+      if (e + distance < end_of_all) {
+        PrefetchRow(Bytes(x + lists.indices[e + distance] * columns),
+                    row_bytes);
+      }
+      const uint32_t row = lists.indices[e];
+      const Number* __restrict from = x + row * columns;
+      const float factor = scale[row];
+      for (int64_t c = 0; c < columns; ++c) to[c] += factor * Widen(from[c]);
+    }
+  }
+}
+
 }  // namespace
 
 FGNN_TARGET_CLONES
 void MeanOfLists(const RowLists& lists, int64_t first, int64_t last,
                  const float* x, int64_t columns, float* out) {
+  MeanOfRows(
+      lists, first, last, [=](uint32_t i) { return x + i * columns; }, columns,
+      out);
+}
+
+FGNN_TARGET_CLONES
+void MeanOfLists(const RowLists& lists, int64_t first, int64_t last,
+                 const Bfloat16* x, int64_t columns, float* out) {
   MeanOfRows(
       lists, first, last, [=](uint32_t i) { return x + i * columns; }, columns,
       out);
@@ -112,22 +142,14 @@ FGNN_TARGET_CLONES
 void AddScaledSumOfLists(const RowLists& lists, int64_t first, int64_t last,
                          const float* scale, const float* x, int64_t columns,
                          float* out) {
-  const uint64_t row_bytes = static_cast<uint64_t>(columns) * sizeof(float);
-  const uint32_t distance = PrefetchDistance(row_bytes);
-  const uint32_t end_of_all = lists.indptr[last];
-  for (int64_t i = first; i < last; ++i) {
-    float* __restrict to = out + (i - first) * columns;
-    for (uint32_t e = lists.indptr[i]; e < lists.indptr[i + 1]; ++e) {
-      if (e + distance < end_of_all) {
-        PrefetchRow(Bytes(x + lists.indices[e + distance] * columns),
-                    row_bytes);
-      }
-      const uint32_t row = lists.indices[e];
-      const float* __restrict from = x + row * columns;
-      const float factor = scale[row];
-      for (int64_t c = 0; c < columns; ++c) to[c] += factor * from[c];
-    }
-  }
+  AddScaledSumOfRows(lists, first, last, scale, x, columns, out);
+}
+
+FGNN_TARGET_CLONES
+void AddScaledSumOfLists(const RowLists& lists, int64_t first, int64_t last,
+                         const float* scale, const Bfloat16* x, int64_t columns,
+                         float* out) {
+  AddScaledSumOfRows(lists, first, last, scale, x, columns, out);
 }
 
 void TransposedBlock::Build(const BlockView& block) {

@@ -6,6 +6,7 @@
 
 #include "shared/minibatch/task.h"
 #include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/widen.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {
@@ -15,6 +16,8 @@ namespace fgnn {
 // empty list.
 void MeanOfLists(const RowLists& lists, int64_t first, int64_t last,
                  const float* x, int64_t columns, float* out);
+void MeanOfLists(const RowLists& lists, int64_t first, int64_t last,
+                 const Bfloat16* x, int64_t columns, float* out);
 
 // The same of rows as a store has them, widened on the way: the bits that the
 // means of copies have.
@@ -25,6 +28,9 @@ void MeanOfLists(const RowLists& lists, int64_t first, int64_t last,
 // the rows j that it names.
 void AddScaledSumOfLists(const RowLists& lists, int64_t first, int64_t last,
                          const float* scale, const float* x, int64_t columns,
+                         float* out);
+void AddScaledSumOfLists(const RowLists& lists, int64_t first, int64_t last,
+                         const float* scale, const Bfloat16* x, int64_t columns,
                          float* out);
 
 // A block seen from its sources: for each, the destinations that it is a

@@ -4,6 +4,7 @@
 
 #include "shared/base/status.h"
 #include "trainer_service/compute/target_clones.h"
+#include "trainer_service/nn/cpu/row_kernels.h"
 
 namespace fgnn {
 namespace {
@@ -33,12 +34,6 @@ RowLists ListsOf(const BlockView& block) {
 
 }  // namespace
 
-void AddBias(const float* bias, int64_t columns, int64_t rows, float* y) {
-  for (int64_t r = 0; r < rows; ++r) {
-    AddScaled(1, bias, columns, y + r * columns);
-  }
-}
-
 bool NeighborLinear::TransformsFirst(const BlockView& block) const {
   if (order_ != ProductOrder::kCheapest) {
     return order_ == ProductOrder::kTransformFirst;
@@ -58,7 +53,7 @@ bool NeighborLinear::TransformsFirst(const BlockView& block) const {
 
 absl::Status NeighborLinear::Start(absl::Span<const float> weights,
                                    const BlockView& block,
-                                   const LayerInput& x) {
+                                   const LayerInput<float>& x) {
   const int64_t in = options_.in;
   const int64_t out = options_.out;
   const int64_t num_sources = block.num_sources;
@@ -96,7 +91,7 @@ void NeighborLinear::ForwardRows(const BlockView& block, int64_t first,
     }
     forward_.Multiply({sums, last - first, in}, Into::kOverwrite, y);
   }
-  AddBias(bias_.data(), out, last - first, y);
+  AddRow(bias_.data(), out, last - first, y);
 }
 
 absl::StatusOr<float*> NeighborLinear::Backward(const BlockView& block,
@@ -239,7 +234,7 @@ void NeighborLinearInference::Update(const float* aggregates, int64_t rows,
   } else {
     weight_.Multiply({aggregates, rows, options_.in}, Into::kOverwrite, y);
   }
-  AddBias(bias_, options_.out, rows, y);
+  AddRow(bias_, options_.out, rows, y);
 }
 
 }  // namespace fgnn

@@ -34,9 +34,6 @@ inline int64_t NumRowTasks(int64_t rows) {
   return (rows + kRowsPerTask - 1) / kRowsPerTask;
 }
 
-// y [rows, columns] += bias [columns].
-void AddBias(const float* bias, int64_t columns, int64_t rows, float* y);
-
 // What is fixed for its life.
 struct NeighborLinearOptions {
   int64_t in = 0;
@@ -68,7 +65,7 @@ class NeighborLinear {
 
   // What comes before ForwardRows() of a block. Borrows weights [P] and x.
   absl::Status Start(absl::Span<const float> weights, const BlockView& block,
-                     const LayerInput& x);
+                     const LayerInput<float>& x);
   // y [last - first, out] of the destinations in [first, last). Several threads
   // may work on parts that do not overlap.
   void ForwardRows(const BlockView& block, int64_t first, int64_t last,
@@ -100,7 +97,7 @@ class NeighborLinear {
 
   // Of the last Start().
   bool transforms_first_ = false;
-  LayerInput x_;
+  LayerInput<float> x_;
   NeighborhoodWeights sum_weights_;
   absl::Span<const float> bias_;
   PackedFactor forward_;

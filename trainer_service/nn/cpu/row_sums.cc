@@ -6,6 +6,7 @@
 
 #include "shared/base/status.h"
 #include "trainer_service/compute/target_clones.h"
+#include "trainer_service/nn/cpu/row_kernels.h"
 
 namespace fgnn {
 namespace {
@@ -23,22 +24,8 @@ int64_t RowsPerPartial(int64_t rows) {
 }
 
 FGNN_TARGET_CLONES
-void AddTo(const float* x, int64_t count, float* out) {
-  for (int64_t i = 0; i < count; ++i) out[i] += x[i];
-}
-
-FGNN_TARGET_CLONES
 void AddProducts(const float* x, const float* y, int64_t count, float* out) {
   for (int64_t i = 0; i < count; ++i) out[i] += x[i] * y[i];
-}
-
-// out = sum over `count` partials in their order.
-void SumOfPartials(const float* partials, int64_t count, int64_t stride,
-                   absl::Span<float> out) {
-  std::fill(out.begin(), out.end(), 0.0F);
-  for (int64_t p = 0; p < count; ++p) {
-    AddTo(partials + p * stride, static_cast<int64_t>(out.size()), out.data());
-  }
 }
 
 }  // namespace
@@ -67,7 +54,7 @@ absl::Status RowSums::OfProducts(const Factor& a, const Factor& b,
   });
 }
 
-absl::Status RowSums::OverChunks(int64_t rows, AddRow add,
+absl::Status RowSums::OverChunks(int64_t rows, AddFromRow add,
                                  absl::Span<float> out) {
   const int64_t columns = static_cast<int64_t>(out.size());
   const int64_t chunk = RowsPerPartial(rows);
@@ -89,7 +76,7 @@ absl::Status RowSums::OfRows(const Factor& a, absl::Span<float> out) {
   return OverChunks(
       a.rows,
       [&a](int64_t row, float* sum) {
-        AddTo(a.data + row * a.columns, a.columns, sum);
+        AddRow(a.data + row * a.columns, a.columns, 1, sum);
       },
       out);
 }

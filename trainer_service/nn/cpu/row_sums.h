@@ -18,8 +18,8 @@
 
 namespace fgnn {
 
-// Borrows the team; keeps its buffers. Not thread-safe. May throw
-// std::bad_alloc.
+// All sums are over at least one row. Borrows the team; keeps its buffers. Not
+// thread-safe. May throw std::bad_alloc.
 class RowSums {
  public:
   explicit RowSums(ThreadTeam* team)
@@ -37,8 +37,8 @@ class RowSums {
  private:
   // Calls add(row, sum) for every row in [0, rows); the sums [columns] of each
   // chunk start at zero. Adds them up to out [columns].
-  using AddRow = absl::FunctionRef<void(int64_t row, float* sum)>;
-  absl::Status OverChunks(int64_t rows, AddRow add, absl::Span<float> out);
+  using AddFromRow = absl::FunctionRef<void(int64_t row, float* sum)>;
+  absl::Status OverChunks(int64_t rows, AddFromRow add, absl::Span<float> out);
 
   ThreadTeam* const team_;
   std::vector<PackedFactor> blocks_;  // Of each worker: ProductOverRows().

@@ -2,19 +2,22 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
+#include <type_traits>
 
 #include "shared/base/status.h"
 #include "trainer_service/compute/gather_rows.h"
-#include "trainer_service/compute/target_clones.h"
+#include "trainer_service/nn/cpu/row_kernels.h"
 
 namespace fgnn {
 namespace {
 
-// Rows of one task: its aggregated rows stay in the second-level cache until
-// the product has read them. A multiple of kDropoutTile.
-constexpr int64_t kRowsPerTask = 512;
-static_assert(kRowsPerTask % kDropoutTile == 0);
+// Rows of one task: its aggregated rows, and its results in f32, stay in the
+// second-level cache until the product or the rounding has read them. A
+// multiple of kDropoutTile.
+template <typename Number>
+constexpr int64_t kRowsPerTask = std::is_same_v<Number, float> ? 512 : 128;
+static_assert(kRowsPerTask<float> % kDropoutTile == 0);
+static_assert(kRowsPerTask<Bfloat16> % kDropoutTile == 0);
 // Weight gradients are sums over all rows: over chunks first, then over these.
 constexpr int64_t kRowsPerPartial = 2048;
 constexpr int64_t kMostPartials = 16;
@@ -33,48 +36,10 @@ int64_t RowsPerPartial(int64_t rows) {
 
 int64_t RoundUpToLine(int64_t floats) { return (floats + 15) / 16 * 16; }
 
-void CopyRow(const float* row, int64_t columns, int64_t rows, float* out) {
-  for (int64_t r = 0; r < rows; ++r) {
-    std::copy_n(row, columns, out + r * columns);
-  }
-}
-
-FGNN_TARGET_CLONES
-void AddRow(const float* row, int64_t columns, int64_t rows, float* out) {
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) out[r * columns + c] += row[c];
-  }
-}
-
-FGNN_TARGET_CLONES
-void SumOfRows(const float* x, int64_t rows, int64_t columns, float* out) {
-  std::fill_n(out, columns, 0.0F);
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) out[c] += x[r * columns + c];
-  }
-}
-
-FGNN_TARGET_CLONES
-void AddTo(const float* x, int64_t count, float* out) {
-  for (int64_t i = 0; i < count; ++i) out[i] += x[i];
-}
-
-// out[first..last) of a parameter = sum over `count` partials in their order.
-void SumOfPartials(const float* partials, int64_t count, int64_t stride,
-                   absl::Span<float> out) {
-  std::copy_n(partials, out.size(), out.data());
-  for (int64_t p = 1; p < count; ++p) {
-    AddTo(partials + p * stride, static_cast<int64_t>(out.size()), out.data());
-  }
-}
-
-// Rows [first, first + rows) as f32.
-void CopyOwnRows(const StoredRows& x, int64_t columns, int64_t first,
-                 int64_t rows, float* out) {
-  const std::byte* const* const from = x.rows.data() + first;
-  GatherRows(
-      x.type, static_cast<uint64_t>(columns), static_cast<size_t>(rows),
-      [from](size_t i) { return from[i]; }, out);
+template <typename Number>
+Number* Reserve(AlignedBuffer& buffer, int64_t count) {
+  return static_cast<Number*>(
+      buffer.Reserve(static_cast<size_t>(count) * sizeof(Number)));
 }
 
 RowLists ListsOf(const BlockView& block) {
@@ -83,7 +48,8 @@ RowLists ListsOf(const BlockView& block) {
 
 }  // namespace
 
-bool SageLayer::TransformsFirst(const BlockView& block) const {
+template <typename Number>
+bool SageLayer<Number>::TransformsFirst(const BlockView& block) const {
   if (order_ != ProductOrder::kCheapest) {
     return order_ == ProductOrder::kTransformFirst;
   }
@@ -99,84 +65,155 @@ bool SageLayer::TransformsFirst(const BlockView& block) const {
   return transform < aggregate;
 }
 
-void SageLayer::PackWeights(absl::Span<const float> weights) {
-  const Factor neighbor = NeighborWeight(weights);
-  const Factor self = SelfWeight(weights);
-  neighbor_forward_.Pack(neighbor.T());
-  self_forward_.Pack(self.T());
-  bias_ =
-      weights.subspan(options_.bias_offset, static_cast<size_t>(options_.out));
-  if (options_.first) return;  // Nobody needs its input's gradient.
-  neighbor_backward_.Pack(neighbor);
-  self_backward_.Pack(self);
+template <typename Number>
+void SageLayer<Number>::PackWeight(const float* weight,
+                                   PackedFactorOf<Number>* forward,
+                                   PackedFactorOf<Number>* backward) {
+  const int64_t count = options_.out * options_.in;
+  const Number* numbers = nullptr;
+  if constexpr (std::is_same_v<Number, float>) {
+    numbers = weight;
+  } else {
+    auto* const rounded = Reserve<Number>(weight_buffer_, count);
+    RoundToBfloat16s(weight, count, rounded);
+    numbers = rounded;
+  }
+  const FactorOf<Number> factor = {numbers, options_.out, options_.in};
+  forward->Pack(factor.T());
+  // Nobody needs the gradient of the first layer's input.
+  if (!options_.first) backward->Pack(factor);
 }
 
-void SageLayer::ForwardRows(const BlockView& block, const LayerInput& x,
-                            int64_t first, int64_t last) {
+template <typename Number>
+float* SageLayer<Number>::InFloats(Number* rows, int worker) {
+  if constexpr (std::is_same_v<Number, float>) {
+    return rows;
+  } else {
+    return Reserve<float>(
+        scratch_[static_cast<size_t>(worker)],
+        kRowsPerTask<Number> * std::max(options_.in, options_.out));
+  }
+}
+
+template <typename Number>
+void SageLayer<Number>::CopyOwnRows(const StoredRows& x, int64_t first,
+                                    int64_t rows, int worker) {
+  const int64_t in = options_.in;
+  Number* const to = own_rows_ + first * in;
+  float* const floats = InFloats(to, worker);
+  const std::byte* const* const from = x.rows.data() + first;
+  GatherRows(
+      x.type, static_cast<uint64_t>(in), static_cast<size_t>(rows),
+      [from](size_t i) { return from[i]; }, floats);
+  StoreRows(floats, rows * in, to);
+}
+
+template <typename Number>
+absl::Status SageLayer<Number>::TransformInput(const BlockView& block,
+                                               const LayerInput<Number>& x) {
+  const int64_t in = options_.in;
+  const int64_t out = options_.out;
+  const int64_t num_sources = block.num_sources;
+  const int64_t num_tasks = NumTasks(num_sources, kRowsPerTask<Number>);
+  return team_->Run(num_tasks, [&](int64_t task, int worker) {
+    const int64_t first = task * kRowsPerTask<Number>;
+    const int64_t rows = std::min(kRowsPerTask<Number>, num_sources - first);
+    if (x.dense == nullptr) {
+      CopyOwnRows(*x.stored, first, rows, worker);
+    }
+    Number* const messages = messages_ + first * out;
+    float* const products = InFloats(messages, worker);
+    neighbor_forward_.Multiply({x_ + first * in, rows, in}, Into::kOverwrite,
+                               products);
+    StoreRows(products, rows * out, messages);
+  });
+}
+
+template <typename Number>
+void SageLayer<Number>::MeanInput(const BlockView& block,
+                                  const LayerInput<Number>& x, int64_t first,
+                                  int64_t last, int worker) {
+  const int64_t in = options_.in;
+  Number* const means = messages_ + first * in;
+  float* const sums = InFloats(means, worker);
+  if (x.dense != nullptr) {
+    MeanOfLists(ListsOf(block), first, last, x.dense, in, sums);
+  } else {
+    MeanOfLists(ListsOf(block), first, last, *x.stored, in, sums);
+  }
+  StoreRows(sums, (last - first) * in, means);
+  if (x.dense == nullptr) CopyOwnRows(*x.stored, first, last - first, worker);
+}
+
+template <typename Number>
+void SageLayer<Number>::ForwardRows(const BlockView& block, int64_t first,
+                                    int64_t last, const Dropout& dropout,
+                                    int worker) {
   const int64_t in = options_.in;
   const int64_t out = options_.out;
   const int64_t rows = last - first;
-  float* z = output_ + first * out;
+  float* const z = options_.last ? logits_ + first * out
+                                 : InFloats(output_ + first * out, worker);
   if (transforms_first_) {
     MeanOfLists(ListsOf(block), first, last, messages_, out, z);
     AddRow(bias_.data(), out, rows, z);
   } else {
-    float* means = messages_ + first * in;
-    if (x.dense != nullptr) {
-      MeanOfLists(ListsOf(block), first, last, x.dense, in, means);
-    } else {
-      MeanOfLists(ListsOf(block), first, last, *x.stored, in, means);
-      CopyOwnRows(*x.stored, in, first, rows, own_rows_ + first * in);
-    }
-    CopyRow(bias_.data(), out, rows, z);
-    neighbor_forward_.Multiply({means, rows, in}, Into::kAdd, z);
+    RepeatRow(bias_.data(), out, rows, z);
+    neighbor_forward_.Multiply({messages_ + first * in, rows, in}, Into::kAdd,
+                               z);
   }
   self_forward_.Multiply({x_ + first * in, rows, in}, Into::kAdd, z);
+  if (options_.last) return;
+  ApplyReluAndDropout(dropout, first * out, rows * out, z);
+  StoreRows(z, rows * out, output_ + first * out);
 }
 
-absl::StatusOr<float*> SageLayer::Forward(absl::Span<const float> weights,
-                                          const BlockView& block,
-                                          const LayerInput& x,
-                                          const Dropout& dropout) {
-  const int64_t num_sources = block.num_sources;
+template <typename Number>
+absl::StatusOr<LayerOutput<Number>> SageLayer<Number>::Forward(
+    absl::Span<const float> weights, const BlockView& block,
+    const LayerInput<Number>& x, const Dropout& dropout) {
   const int64_t num_destinations = block.num_destinations;
   const int64_t in = options_.in;
   const int64_t out = options_.out;
   transforms_first_ = TransformsFirst(block);
-  PackWeights(weights);
+  PackWeight(weights.data() + options_.neighbor_offset, &neighbor_forward_,
+             &neighbor_backward_);
+  PackWeight(weights.data() + options_.self_offset, &self_forward_,
+             &self_backward_);
+  bias_ = weights.subspan(options_.bias_offset, static_cast<size_t>(out));
+  const int64_t message_rows =
+      transforms_first_ ? block.num_sources : num_destinations;
   x_ = x.dense;
   if (x_ == nullptr) {
-    own_rows_ =
-        own_rows_buffer_.Floats(static_cast<size_t>(num_destinations * in));
+    own_rows_ = Reserve<Number>(own_rows_buffer_, message_rows * in);
     x_ = own_rows_;
   }
-  output_ = output_buffer_.Floats(static_cast<size_t>(num_destinations * out));
-  messages_ = messages_buffer_.Floats(static_cast<size_t>(
-      transforms_first_ ? num_sources * out : num_destinations * in));
-  if (transforms_first_) {
-    FGNN_RETURN_IF_ERROR(
-        team_->Run(NumTasks(num_sources, kRowsPerTask), [&](int64_t task, int) {
-          const int64_t first = task * kRowsPerTask;
-          const int64_t rows = std::min(kRowsPerTask, num_sources - first);
-          neighbor_forward_.Multiply({x_ + first * in, rows, in},
-                                     Into::kOverwrite, messages_ + first * out);
-        }));
+  output_ = Reserve<Number>(output_buffer_, num_destinations * out);
+  if constexpr (std::is_same_v<Number, float>) {
+    logits_ = output_;
+  } else if (options_.last) {
+    logits_ = Reserve<float>(logits_buffer_, num_destinations * out);
   }
-  FGNN_RETURN_IF_ERROR(team_->Run(
-      NumTasks(num_destinations, kRowsPerTask), [&](int64_t task, int) {
-        const int64_t first = task * kRowsPerTask;
-        const int64_t last = std::min(first + kRowsPerTask, num_destinations);
-        ForwardRows(block, x, first, last);
-        if (options_.last) return;
-        ApplyReluAndDropout(dropout, first * out, (last - first) * out,
-                            output_ + first * out);
-      }));
-  return output_;
+  messages_ = Reserve<Number>(messages_buffer_,
+                              message_rows * (transforms_first_ ? out : in));
+  if (transforms_first_) FGNN_RETURN_IF_ERROR(TransformInput(block, x));
+  FGNN_RETURN_IF_ERROR(
+      team_->Run(NumTasks(num_destinations, kRowsPerTask<Number>),
+                 [&](int64_t task, int worker) {
+                   const int64_t first = task * kRowsPerTask<Number>;
+                   const int64_t last =
+                       std::min(first + kRowsPerTask<Number>, num_destinations);
+                   if (!transforms_first_)
+                     MeanInput(block, x, first, last, worker);
+                   ForwardRows(block, first, last, dropout, worker);
+                 }));
+  return LayerOutput<Number>{output_, logits_};
 }
 
-absl::StatusOr<float*> SageLayer::Backward(const BlockView& block,
-                                           const float* dz, float input_scale,
-                                           absl::Span<float> gradient) {
+template <typename Number>
+absl::StatusOr<Number*> SageLayer<Number>::Backward(
+    const BlockView& block, const Number* dz, float input_scale,
+    absl::Span<float> gradient) {
   if (transforms_first_ || !options_.first) {
     transposed_.Build(block);
     FGNN_RETURN_IF_ERROR(GradientOfMessages(block, dz));
@@ -189,65 +226,72 @@ absl::StatusOr<float*> SageLayer::Backward(const BlockView& block,
 
 // Transform first: [S, out], the dz of the destinations that a source was
 // averaged into. Aggregate first: [D, in], dz W_neigh.
-absl::Status SageLayer::GradientOfMessages(const BlockView& block,
-                                           const float* dz) {
+template <typename Number>
+absl::Status SageLayer<Number>::GradientOfMessages(const BlockView& block,
+                                                   const Number* dz) {
   const int64_t columns = transforms_first_ ? options_.out : options_.in;
   const int64_t num_rows =
       transforms_first_ ? block.num_sources : block.num_destinations;
   messages_gradient_ =
-      messages_gradient_buffer_.Floats(static_cast<size_t>(num_rows * columns));
-  return team_->Run(NumTasks(num_rows, kRowsPerTask), [&](int64_t task, int) {
-    const int64_t first = task * kRowsPerTask;
-    const int64_t last = std::min(first + kRowsPerTask, num_rows);
-    float* rows = messages_gradient_ + first * columns;
-    if (transforms_first_) {
-      std::fill_n(rows, (last - first) * columns, 0.0F);
-      AddScaledSumOfLists(transposed_.lists(), first, last,
-                          transposed_.inverse_degrees(), dz, columns, rows);
-    } else {
-      neighbor_backward_.Multiply(
-          {dz + first * options_.out, last - first, options_.out},
-          Into::kOverwrite, rows);
-    }
-  });
+      Reserve<Number>(messages_gradient_buffer_, num_rows * columns);
+  return team_->Run(
+      NumTasks(num_rows, kRowsPerTask<Number>), [&](int64_t task, int worker) {
+        const int64_t first = task * kRowsPerTask<Number>;
+        const int64_t last = std::min(first + kRowsPerTask<Number>, num_rows);
+        Number* const to = messages_gradient_ + first * columns;
+        float* const rows = InFloats(to, worker);
+        if (transforms_first_) {
+          std::fill_n(rows, (last - first) * columns, 0.0F);
+          AddScaledSumOfLists(transposed_.lists(), first, last,
+                              transposed_.inverse_degrees(), dz, columns, rows);
+        } else {
+          neighbor_backward_.Multiply(
+              {dz + first * options_.out, last - first, options_.out},
+              Into::kOverwrite, rows);
+        }
+        StoreRows(rows, (last - first) * columns, to);
+      });
 }
 
-absl::Status SageLayer::GradientOfWeights(const BlockView& block,
-                                          const float* dz,
-                                          absl::Span<float> gradient) {
+template <typename Number>
+absl::Status SageLayer<Number>::GradientOfWeights(const BlockView& block,
+                                                  const Number* dz,
+                                                  absl::Span<float> gradient) {
   const int64_t in = options_.in;
   const int64_t out = options_.out;
   const int64_t self_rows = block.num_destinations;
   // dW_neigh = dz^T means, or (gradient of messages)^T x.
   const int64_t neighbor_rows =
       transforms_first_ ? block.num_sources : block.num_destinations;
-  const float* left = transforms_first_ ? messages_gradient_ : dz;
-  const float* right = transforms_first_ ? x_ : messages_;
+  const Number* left = transforms_first_ ? messages_gradient_ : dz;
+  const Number* right = transforms_first_ ? x_ : messages_;
   const int64_t self_chunk = RowsPerPartial(self_rows);
   const int64_t neighbor_chunk = RowsPerPartial(neighbor_rows);
   const int64_t num_self = NumTasks(self_rows, self_chunk);
   const int64_t num_neighbor = NumTasks(neighbor_rows, neighbor_chunk);
   const int64_t bias_at = RoundUpToLine(in * out);
   const int64_t stride = bias_at + RoundUpToLine(out);
-  float* partials = partials_buffer_.Floats(
-      static_cast<size_t>(stride * (num_self + num_neighbor)));
+  float* partials =
+      Reserve<float>(partials_buffer_, stride * (num_self + num_neighbor));
 
   FGNN_RETURN_IF_ERROR(team_->Run(num_self + num_neighbor, [&](int64_t task,
                                                                int worker) {
-    PackedFactor* const packed = &blocks_[static_cast<size_t>(worker)];
+    PackedFactorOf<Number>* const packed =
+        &blocks_[static_cast<size_t>(worker)];
     float* partial = partials + task * stride;
     if (task < num_self) {
       const int64_t first = task * self_chunk;
       const int64_t rows = std::min(self_chunk, self_rows - first);
-      const Factor dz_rows = {dz + first * out, rows, out};
-      ProductOverRows(dz_rows, {x_ + first * in, rows, in}, packed, partial);
+      const FactorOf<Number> dz_rows = {dz + first * out, rows, out};
+      ProductOverRows<Number>(dz_rows, {x_ + first * in, rows, in}, packed,
+                              partial);
       SumOfRows(dz_rows.data, rows, out, partial + bias_at);
       return;
     }
     const int64_t first = (task - num_self) * neighbor_chunk;
     const int64_t rows = std::min(neighbor_chunk, neighbor_rows - first);
-    ProductOverRows({left + first * out, rows, out},
-                    {right + first * in, rows, in}, packed, partial);
+    ProductOverRows<Number>({left + first * out, rows, out},
+                            {right + first * in, rows, in}, packed, partial);
   }));
 
   SumOfPartials(
@@ -268,91 +312,49 @@ absl::Status SageLayer::GradientOfWeights(const BlockView& block,
   });
 }
 
-absl::Status SageLayer::GradientOfInput(const BlockView& block, const float* dz,
-                                        float input_scale) {
+template <typename Number>
+absl::Status SageLayer<Number>::GradientOfInput(const BlockView& block,
+                                                const Number* dz,
+                                                float input_scale) {
   const int64_t in = options_.in;
   const int64_t out = options_.out;
   const int64_t num_sources = block.num_sources;
   const int64_t num_destinations = block.num_destinations;
-  input_gradient_ =
-      input_gradient_buffer_.Floats(static_cast<size_t>(num_sources * in));
-  return team_->Run(NumTasks(num_sources, kRowsPerTask), [&](int64_t task,
-                                                             int) {
-    const int64_t first = task * kRowsPerTask;
-    const int64_t last = std::min(first + kRowsPerTask, num_sources);
-    // Of these rows, those that are destinations too.
-    const int64_t own =
-        std::clamp<int64_t>(num_destinations - first, 0, last - first);
-    float* rows = input_gradient_ + first * in;
-    if (transforms_first_) {
-      neighbor_backward_.Multiply(
-          {messages_gradient_ + first * out, last - first, out},
-          Into::kOverwrite, rows);
-    } else {
-      std::fill_n(rows, (last - first) * in, 0.0F);
-    }
-    if (own > 0) {
-      self_backward_.Multiply({dz + first * out, own, out}, Into::kAdd, rows);
-    }
-    if (!transforms_first_) {
-      AddScaledSumOfLists(transposed_.lists(), first, last,
-                          transposed_.inverse_degrees(), messages_gradient_, in,
-                          rows);
-    }
-    GradientOfReluAndDropout(input_scale, x_ + first * in, (last - first) * in,
-                             rows);
-  });
+  input_gradient_ = Reserve<Number>(input_gradient_buffer_, num_sources * in);
+  return team_->Run(
+      NumTasks(num_sources, kRowsPerTask<Number>),
+      [&](int64_t task, int worker) {
+        const int64_t first = task * kRowsPerTask<Number>;
+        const int64_t last =
+            std::min(first + kRowsPerTask<Number>, num_sources);
+        // Of these rows, those that are destinations too.
+        const int64_t own =
+            std::clamp<int64_t>(num_destinations - first, 0, last - first);
+        Number* const to = input_gradient_ + first * in;
+        float* const rows = InFloats(to, worker);
+        if (transforms_first_) {
+          neighbor_backward_.Multiply(
+              {messages_gradient_ + first * out, last - first, out},
+              Into::kOverwrite, rows);
+        } else {
+          std::fill_n(rows, (last - first) * in, 0.0F);
+        }
+        if (own > 0) {
+          self_backward_.Multiply({dz + first * out, own, out}, Into::kAdd,
+                                  rows);
+        }
+        if (!transforms_first_) {
+          AddScaledSumOfLists(transposed_.lists(), first, last,
+                              transposed_.inverse_degrees(), messages_gradient_,
+                              in, rows);
+        }
+        GradientOfReluAndDropout(input_scale, x_ + first * in,
+                                 (last - first) * in, rows);
+        StoreRows(rows, (last - first) * in, to);
+      });
 }
 
-// What a layer does in inference, with its weights packed.
-class SageInference final : public LayerInference {
- public:
-  SageInference(const SageLayerOptions& options, bool sends_products,
-                const Factor& neighbor, const Factor& self, const float* bias)
-      : options_(options), sends_products_(sends_products), bias_(bias) {
-    neighbor_.Pack(neighbor.T());
-    self_.Pack(self.T());
-  }
-
-  void Messages(const float* x, int64_t rows, float* messages) const override {
-    neighbor_.Multiply({x, rows, options_.in}, Into::kOverwrite, messages);
-  }
-
-  void Aggregate(const RowLists& lists, int64_t first, int64_t last,
-                 const float* messages, float* means) const override {
-    MeanOfLists(lists, first, last, messages,
-                sends_products_ ? options_.out : options_.in, means);
-  }
-
-  bool UpdateReadsInputs() const override { return true; }
-
-  void Update(const float* x, const float* means, int64_t rows,
-              float* z) const override {
-    const int64_t out = options_.out;
-    if (sends_products_) {
-      std::copy_n(means, rows * out, z);
-      AddRow(bias_, out, rows, z);
-    } else {
-      CopyRow(bias_, out, rows, z);
-      neighbor_.Multiply({means, rows, options_.in}, Into::kAdd, z);
-    }
-    self_.Multiply({x, rows, options_.in}, Into::kAdd, z);
-    if (!options_.last) ApplyReluAndDropout(Dropout(), 0, rows * out, z);
-  }
-
- private:
-  const SageLayerOptions options_;
-  const bool sends_products_;
-  const float* const bias_;
-  PackedFactor neighbor_;
-  PackedFactor self_;
-};
-
-std::unique_ptr<const LayerInference> SageLayer::Inference(
-    absl::Span<const float> weights) const {
-  return std::make_unique<SageInference>(
-      options_, SendsProducts(), NeighborWeight(weights), SelfWeight(weights),
-      weights.data() + options_.bias_offset);
-}
+template class SageLayer<float>;
+template class SageLayer<Bfloat16>;
 
 }  // namespace fgnn

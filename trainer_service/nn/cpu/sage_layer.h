@@ -19,66 +19,62 @@
 #include "trainer_service/nn/cpu/gnn_layer.h"
 #include "trainer_service/nn/cpu/message_passing.h"
 #include "trainer_service/nn/cpu/products.h"
+#include "trainer_service/nn/cpu/sage_inference.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {
 
-// What is fixed for a layer's life.
-struct SageLayerOptions {
-  int64_t in = 0;
-  int64_t out = 0;
-  // Places of the parameters among the P floats: W_neigh [out, in],
-  // W_self [out, in], b [out].
-  uint64_t neighbor_offset = 0;
-  uint64_t self_offset = 0;
-  uint64_t bias_offset = 0;
-  bool first = false;  // Its input is features, whose gradient nobody needs.
-  bool last = false;   // No ReLU and dropout after it.
-};
-
-// Borrows the team.
-class SageLayer final : public GnnLayer {
+// Borrows the team. Number: see GnnLayer; the means are kept in it too.
+template <typename Number>
+class SageLayer final : public GnnLayer<Number> {
  public:
   SageLayer(const SageLayerOptions& options, ProductOrder order,
             ThreadTeam* team)
       : options_(options),
         order_(order),
         team_(team),
-        blocks_(static_cast<size_t>(team->size())) {}
+        blocks_(static_cast<size_t>(team->size())),
+        scratch_(static_cast<size_t>(team->size())) {}
 
-  // Whether it can read its input where a store has it: the first layer, where
-  // it aggregates first.
+  // The first layer, where it aggregates first.
   bool TakesStoredRows(const BlockView& block) const override {
     return options_.first && !TransformsFirst(block);
   }
 
-  absl::StatusOr<float*> Forward(absl::Span<const float> weights,
-                                 const BlockView& block, const LayerInput& x,
-                                 const Dropout& dropout) override;
-  absl::StatusOr<float*> Backward(const BlockView& block, const float* dz,
-                                  float input_scale,
-                                  absl::Span<float> gradient) override;
-  bool SendsProducts() const override { return options_.out <= options_.in; }
+  absl::StatusOr<LayerOutput<Number>> Forward(absl::Span<const float> weights,
+                                              const BlockView& block,
+                                              const LayerInput<Number>& x,
+                                              const Dropout& dropout) override;
+  absl::StatusOr<Number*> Backward(const BlockView& block, const Number* dz,
+                                   float input_scale,
+                                   absl::Span<float> gradient) override;
+  bool SendsProducts() const override { return fgnn::SendsProducts(options_); }
   std::unique_ptr<const LayerInference> Inference(
-      absl::Span<const float> weights) const override;
+      absl::Span<const float> weights) const override {
+    return MakeSageInference(options_, weights);
+  }
 
  private:
   bool TransformsFirst(const BlockView& block) const;
-  void PackWeights(absl::Span<const float> weights);
-  void ForwardRows(const BlockView& block, const LayerInput& x, int64_t first,
-                   int64_t last);
-  absl::Status GradientOfMessages(const BlockView& block, const float* dz);
-  absl::Status GradientOfWeights(const BlockView& block, const float* dz,
+  // weight [out, in].
+  void PackWeight(const float* weight, PackedFactorOf<Number>* forward,
+                  PackedFactorOf<Number>* backward);
+  // Where a worker computes what StoreRows() then rounds to `rows`, those of
+  // one task: its scratch, or, of floats, `rows` themselves.
+  float* InFloats(Number* rows, int worker);
+  void CopyOwnRows(const StoredRows& x, int64_t first, int64_t rows,
+                   int worker);
+  absl::Status TransformInput(const BlockView& block,
+                              const LayerInput<Number>& x);
+  void MeanInput(const BlockView& block, const LayerInput<Number>& x,
+                 int64_t first, int64_t last, int worker);
+  void ForwardRows(const BlockView& block, int64_t first, int64_t last,
+                   const Dropout& dropout, int worker);
+  absl::Status GradientOfMessages(const BlockView& block, const Number* dz);
+  absl::Status GradientOfWeights(const BlockView& block, const Number* dz,
                                  absl::Span<float> gradient);
-  absl::Status GradientOfInput(const BlockView& block, const float* dz,
+  absl::Status GradientOfInput(const BlockView& block, const Number* dz,
                                float input_scale);
-  Factor NeighborWeight(absl::Span<const float> weights) const {
-    return {weights.data() + options_.neighbor_offset, options_.out,
-            options_.in};
-  }
-  Factor SelfWeight(absl::Span<const float> weights) const {
-    return {weights.data() + options_.self_offset, options_.out, options_.in};
-  }
 
   const SageLayerOptions options_;
   const ProductOrder order_;
@@ -86,27 +82,33 @@ class SageLayer final : public GnnLayer {
 
   bool transforms_first_ = false;  // Of the last Forward().
   // The dense input of the last Forward(); where that was stored, copies of the
-  // first D rows, which is all that the gradients need of it.
-  const float* x_ = nullptr;
-  float* own_rows_ = nullptr;  // [D, in]
+  // rows that products and gradients need: of all where it transformed first,
+  // else of the first D.
+  const Number* x_ = nullptr;
+  Number* own_rows_ = nullptr;
   // Of the last Forward().
-  PackedFactor neighbor_forward_;
-  PackedFactor self_forward_;
-  PackedFactor neighbor_backward_;
-  PackedFactor self_backward_;
+  PackedFactorOf<Number> neighbor_forward_;
+  PackedFactorOf<Number> self_forward_;
+  PackedFactorOf<Number> neighbor_backward_;
+  PackedFactorOf<Number> self_backward_;
   absl::Span<const float> bias_;
-  std::vector<PackedFactor> blocks_;  // Of each worker: ProductOverRows().
+  // Of each worker: for ProductOverRows(), and for InFloats().
+  std::vector<PackedFactorOf<Number>> blocks_;
+  std::vector<AlignedBuffer> scratch_;
   // Aggregate first: means of x [D, in], and the gradient of them.
   // Transform first: products of x [S, out], and the gradient of them.
-  float* messages_ = nullptr;
-  float* messages_gradient_ = nullptr;
-  float* output_ = nullptr;          // [D, out]
-  float* input_gradient_ = nullptr;  // [S, in]
+  Number* messages_ = nullptr;
+  Number* messages_gradient_ = nullptr;
+  Number* output_ = nullptr;          // [D, out]
+  float* logits_ = nullptr;           // [D, out]
+  Number* input_gradient_ = nullptr;  // [S, in]
 
+  AlignedBuffer weight_buffer_;
   AlignedBuffer own_rows_buffer_;
   AlignedBuffer messages_buffer_;
   AlignedBuffer messages_gradient_buffer_;
   AlignedBuffer output_buffer_;
+  AlignedBuffer logits_buffer_;
   AlignedBuffer input_gradient_buffer_;
   AlignedBuffer partials_buffer_;
   TransposedBlock transposed_;

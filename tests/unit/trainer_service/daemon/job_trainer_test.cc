@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -54,8 +55,9 @@ class JobTrainerTest : public testing::Test {
   Trainer MakeTrainer(OwnerIndex owner, int threads = 1, uint32_t ahead = 0) {
     JobSpec spec = SmallJob(folder_ / "data");
     spec.features.ahead = ahead;
+    spec.training.precision = precision_;
     Trainer made;
-    auto workplace = Workplace::OpenForJob(SmallJob(folder_ / "data"), threads);
+    auto workplace = Workplace::OpenForJob(spec, threads);
     EXPECT_THAT(workplace, IsOk());
     made.workplace = *std::move(workplace);
     EXPECT_THAT(JobTrainer::CheckSegment(*segment_, made.workplace->model(),
@@ -112,6 +114,7 @@ class JobTrainerTest : public testing::Test {
   std::optional<GradientBoard> scheduler_board_;
   std::optional<GlobalQueue> sampler_;
   std::optional<RankOrder> order_;  // What tasks are marked by.
+  std::string precision_ = "f32";
 };
 
 // Until the job's last step is published.
@@ -173,7 +176,15 @@ TEST_F(JobTrainerTest, ACacheChangesWhereFeaturesComeFromAndNothingElse) {
   EXPECT_EQ(late.workplace->cache()->cache.capacity(), 0U);
 }
 
-TEST_F(JobTrainerTest, WeightsAreBitIdenticalForOneTwoAndThreeTrainers) {
+class JobPrecisionTest : public JobTrainerTest,
+                         public testing::WithParamInterface<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Precisions, JobPrecisionTest,
+                         testing::Values("f32", "bf16"),
+                         [](const auto& test) { return test.param; });
+
+TEST_P(JobPrecisionTest, WeightsAreBitIdenticalForOneTwoAndThreeTrainers) {
+  precision_ = GetParam();
   const std::vector<float> expected = Expected();
   for (const int num_trainers : {2, 3, 3, 2}) {
     SCOPED_TRACE(num_trainers);
@@ -203,6 +214,21 @@ TEST_F(JobTrainerTest, WeightsAreBitIdenticalForOneTwoAndThreeTrainers) {
     EXPECT_EQ(batches, kBatches);
     EXPECT_EQ(scheduler_queue_->Counts().free, segment_->options().num_slots);
   }
+}
+
+TEST_F(JobTrainerTest, Bfloat16EndsCloseToFloat32) {
+  const std::vector<float> expected = Expected();
+  precision_ = "bf16";
+  const std::vector<float> found = Expected();
+  EXPECT_FALSE(SameBits(found, expected));
+  // Each of the six steps moves a weight by about 0.01, the learning rate, up
+  // or down.
+  double sum = 0;
+  const size_t num_parameters = expected.size() / 3;
+  for (size_t i = 0; i < num_parameters; ++i) {
+    sum += std::abs(double{found[i]} - double{expected[i]});
+  }
+  EXPECT_LT(sum / static_cast<double>(num_parameters), 0.002);
 }
 
 TEST_F(JobTrainerTest, RecordsWhatItKnowsOfEachBatch) {

@@ -67,8 +67,8 @@ torch::Tensor Mask(double rate, const TrainingBatch& batch, uint32_t layer,
 }
 
 struct Reference {
-  double loss;
-  int64_t num_correct;
+  double loss = 0;
+  int64_t num_correct = 0;
   torch::Tensor gradient;  // [P]
 };
 
@@ -154,22 +154,33 @@ std::vector<Case> Cases() {
 
 using Parameters = std::tuple<std::string, Case, ProductOrder>;
 
-class AutogradTest : public testing::TestWithParam<Parameters> {};
+class AutogradTest : public testing::TestWithParam<Parameters> {
+ protected:
+  // Fills the members below.
+  void RunBothIn(Precision precision) {
+    const auto& [kind, shape, order] = GetParam();
+    RandomBatchOptions options = shape.options;
+    options.model.kind = kind;
+    options.model.precision = precision;
+    RandomBatch batch(options);
+    ThreadTeam team(2);
+    FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
+                              MakeCpuModel(options.model, &team, order));
+    const std::vector<float> weights = RandomWeights(*model, 9);
+    gradient.assign(model->num_parameters(), 1e30F);
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        result,
+        model->Gradient(weights, batch.batch(), absl::MakeSpan(gradient)));
+    reference = ByAutograd(*model, weights, batch);
+  }
+
+  BatchResult result;
+  std::vector<float> gradient;
+  Reference reference;
+};
 
 TEST_P(AutogradTest, GradientEqualsThatOfAutograd) {
-  auto [kind, shape, order] = GetParam();
-  shape.options.model.kind = kind;
-  RandomBatch batch(shape.options);
-  ThreadTeam team(2);
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
-                            MakeCpuModel(shape.options.model, &team, order));
-  const std::vector<float> weights = RandomWeights(*model, 9);
-  std::vector<float> gradient(model->num_parameters(), 1e30F);
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const BatchResult result,
-      model->Gradient(weights, batch.batch(), absl::MakeSpan(gradient)));
-
-  const Reference reference = ByAutograd(*model, weights, batch);
+  RunBothIn(Precision::kFloat32);
   EXPECT_NEAR(result.loss, reference.loss, 1e-5 * (1 + reference.loss));
   EXPECT_EQ(result.num_correct, reference.num_correct);
   const double largest = reference.gradient.abs().max().item<double>();
@@ -181,6 +192,20 @@ TEST_P(AutogradTest, GradientEqualsThatOfAutograd) {
   }
 }
 
+class Bfloat16AutogradTest : public AutogradTest {};
+
+// bfloat16 has 8 bits: every number that is kept is off by up to 2^-9 of it,
+// and a large logit by as much as several hundredths of a probability.
+TEST_P(Bfloat16AutogradTest, GradientIsCloseToThatOfAutograd) {
+  RunBothIn(Precision::kBfloat16);
+  EXPECT_NEAR(result.loss, reference.loss, 0.01 * reference.loss + 1e-6);
+  const torch::Tensor found =
+      torch::from_blob(gradient.data(), {static_cast<int64_t>(gradient.size())})
+          .to(torch::kFloat64);
+  const double difference = (found - reference.gradient).norm().item<double>();
+  EXPECT_LE(difference, 0.05 * reference.gradient.norm().item<double>() + 1e-6);
+}
+
 std::string NameOfCase(const testing::TestParamInfo<Parameters>& instance) {
   const auto& [kind, shape, order] = instance.param;
   const std::string name = kind + shape.name;
@@ -189,14 +214,22 @@ std::string NameOfCase(const testing::TestParamInfo<Parameters>& instance) {
                                                         : "TransformFirst");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Shapes, AutogradTest,
-    testing::Combine(testing::Values("graphsage", "gcn", "gin"),
-                     testing::ValuesIn(Cases()),
-                     testing::Values(ProductOrder::kAggregateFirst,
-                                     ProductOrder::kTransformFirst,
-                                     ProductOrder::kCheapest)),
-    NameOfCase);
+auto Orders() {
+  return testing::Values(ProductOrder::kAggregateFirst,
+                         ProductOrder::kTransformFirst,
+                         ProductOrder::kCheapest);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, AutogradTest,
+                         testing::Combine(testing::Values("graphsage", "gcn",
+                                                          "gin"),
+                                          testing::ValuesIn(Cases()), Orders()),
+                         NameOfCase);
+
+INSTANTIATE_TEST_SUITE_P(Shapes, Bfloat16AutogradTest,
+                         testing::Combine(testing::Values("graphsage"),
+                                          testing::ValuesIn(Cases()), Orders()),
+                         NameOfCase);
 
 }  // namespace
 }  // namespace fgnn

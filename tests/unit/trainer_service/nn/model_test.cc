@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/fakes/status_matchers.h"
@@ -168,17 +169,57 @@ TEST(ModelTest, BothOrdersGiveTheSameGradient) {
   }
 }
 
-class ModelKindTest : public testing::TestWithParam<std::string> {};
-
-INSTANTIATE_TEST_SUITE_P(AllKinds, ModelKindTest,
-                         testing::Values("graphsage", "gcn", "gin"),
-                         [](const auto& test) { return test.param; });
-
-// Large enough for several tasks and partial sums.
-RandomBatchOptions LargeBatch(uint64_t input_columns, const std::string& kind) {
+// Products of factors that are rounded are what precision changes, and nothing
+// of inference.
+TEST(ModelTest, Bfloat16ChangesGradientsAndNotInference) {
+  ThreadTeam team(2);
   RandomBatchOptions options;
   options.model = SmallModel();
-  options.model.kind = kind;
+  RandomBatch batch(options);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
+                            MakeCpuModel(options.model, &team));
+  options.model.precision = Precision::kBfloat16;
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> rounding,
+                            MakeCpuModel(options.model, &team));
+  const std::vector<float> weights = RandomWeights(*model, 5);
+  EXPECT_FALSE(SameBits(GradientOf(*model, weights, batch).gradient,
+                        GradientOf(*rounding, weights, batch).gradient));
+  const std::vector<float> inputs(19, 0.3F);
+  const std::vector<float> means(24, 0.7F);
+  std::vector<float> expected(24);
+  std::vector<float> outputs(24);
+  model->Inference(0, weights)
+      ->Update(inputs.data(), means.data(), 1, expected.data());
+  rounding->Inference(0, weights)
+      ->Update(inputs.data(), means.data(), 1, outputs.data());
+  EXPECT_TRUE(SameBits(outputs, expected));
+}
+
+struct KindAndPrecision {
+  std::string kind;
+  Precision precision;
+};
+
+class ModelKindTest : public testing::TestWithParam<KindAndPrecision> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    AllKinds, ModelKindTest,
+    testing::Values(KindAndPrecision{"graphsage", Precision::kFloat32},
+                    KindAndPrecision{"graphsage", Precision::kBfloat16},
+                    KindAndPrecision{"gcn", Precision::kFloat32},
+                    KindAndPrecision{"gin", Precision::kFloat32}),
+    [](const auto& test) {
+      const bool rounds = test.param.precision == Precision::kBfloat16;
+      return test.param.kind + (rounds ? "Bfloat16" : "");
+    });
+
+// Large enough for several tasks and partial sums.
+RandomBatchOptions LargeBatch(uint64_t input_columns,
+                              const KindAndPrecision& trained) {
+  RandomBatchOptions options;
+  options.model = SmallModel();
+  options.model.kind = trained.kind;
+  options.model.precision = trained.precision;
   options.model.input_columns = input_columns;
   options.num_seeds = 300;
   options.largest_degree = 9;
@@ -312,6 +353,20 @@ TEST(ModelTest, RefusesOptionsOutOfRange) {
               invalid("classes"));
   EXPECT_THAT(make([](ModelOptions& o) { o.input_columns = 0; }),
               invalid("columns"));
+}
+
+TEST(ModelTest, RefusesBfloat16WhereAKindDoesNotTrainInIt) {
+  ThreadTeam team(1);
+  ModelOptions options = SmallModel();
+  options.precision = Precision::kBfloat16;
+  for (const std::string kind : {"gcn", "gin"}) {
+    options.kind = kind;
+    EXPECT_THAT(
+        MakeCpuModel(options, &team).status(),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 testing::AllOf(testing::HasSubstr("model.kind " + kind),
+                                testing::HasSubstr("training.precision"))));
+  }
 }
 
 }  // namespace

@@ -98,13 +98,20 @@ Outcome GradientOf(Model& model, const TrainingBatch& batch) {
 }
 
 TEST_P(StoredRowsTest, GradientsHaveTheBitsOfThoseOfCopies) {
-  const std::vector<std::tuple<std::string, uint64_t>> cases = {
-      {"graphsage", 1}, {"graphsage", 19}, {"graphsage", 64},
-      {"gcn", 1},       {"gcn", 19},       {"gcn", 64}};
-  for (const auto& [kind, columns] : cases) {
+  const std::vector<std::tuple<std::string, Precision, uint64_t>> cases = {
+      {"graphsage", Precision::kFloat32, 1},
+      {"graphsage", Precision::kFloat32, 19},
+      {"graphsage", Precision::kFloat32, 64},
+      {"graphsage", Precision::kBfloat16, 1},
+      {"graphsage", Precision::kBfloat16, 19},
+      {"gcn", Precision::kFloat32, 1},
+      {"gcn", Precision::kFloat32, 19},
+      {"gcn", Precision::kFloat32, 64}};
+  for (const auto& [kind, precision, columns] : cases) {
     RandomBatchOptions options = SmallBatch();
     options.model.kind = kind;
     options.model.input_columns = columns;
+    options.model.precision = precision;
     RandomBatch random(options);
     const StoredFeatures features(GetParam(), random.task().input_nodes.size(),
                                   columns, /*seed=*/3);
@@ -115,8 +122,9 @@ TEST_P(StoredRowsTest, GradientsHaveTheBitsOfThoseOfCopies) {
     stored.features = {};
     stored.stored_rows = features.rows();
     for (const int threads : {1, 3}) {
-      SCOPED_TRACE(
-          absl::StrCat(kind, ", ", columns, " columns, ", threads, " threads"));
+      SCOPED_TRACE(absl::StrCat(kind, ", precision ",
+                                static_cast<int>(precision), ", ", columns,
+                                " columns, ", threads, " threads"));
       ThreadTeam team(threads);
       FGNN_ASSERT_OK_AND_ASSIGN(
           const std::unique_ptr<Model> model,
