@@ -185,7 +185,7 @@ TEST_F(JobRunTest, AJobThatGetsBetterDoesNotStop) {
   EXPECT_TRUE(Summary()["stopped_early"].is_null());
 }
 
-TEST_F(JobRunTest, PatienceWithoutVerticesToValidateIsRefused) {
+TEST_F(JobRunTest, WhatNeedsVerticesToValidateIsRefusedWithout) {
   spec_.training.patience = 2;
   EXPECT_THAT(CheckSubmission(spec_, ""), IsOk());
   WriteRing(temp_ / "no_valid", {.with_valid = false});
@@ -193,6 +193,12 @@ TEST_F(JobRunTest, PatienceWithoutVerticesToValidateIsRefused) {
   EXPECT_THAT(CheckSubmission(spec_, ""),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        testing::AllOf(HasSubstr("training.patience is 2"),
+                                      HasSubstr("valid.npy"))));
+  spec_.training.patience = 0;
+  spec_.training.schedule = "plateau";
+  EXPECT_THAT(CheckSubmission(spec_, ""),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::AllOf(HasSubstr("training.schedule is plateau"),
                                       HasSubstr("valid.npy"))));
 }
 
