@@ -1,7 +1,7 @@
 // The trainer's part of a mini-batch's way, one piece of work at a time:
 //
-//   lease ──▶ initial weights, or sum in batch order ▶ optimizer ▶ publish t +
-//   1 batch with its features (BatchSource) ▶ gradient ▶ board ▶ free the slot
+//   lease ──▶ initial weights, or sum in batch order ▶ step ▶ publish t + 1
+//   batch with its features (BatchSource) ▶ gradient ▶ board ▶ free the slot
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_JOB_TRAINER_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_JOB_TRAINER_H_
 
