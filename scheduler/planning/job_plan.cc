@@ -17,8 +17,8 @@ namespace fgnn {
 namespace {
 
 constexpr uint64_t kTaskArrayPadding = 64;
-// Out-degree, hotness, what is sorted by them, and the order.
-constexpr uint64_t kBytesToRankAVertex = 4 + 4 + 16 + 4;
+// Out-degree, hotness, and what is sorted by them, from one array into another.
+constexpr uint64_t kBytesToRankAVertex = 4 + 4 + 2 * 16;
 constexpr uint32_t kUsualSlots = 8;
 constexpr uint32_t kMaxSlots = 4096;
 

@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
+#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/widen.h"
 #include "trainer_service/nn/cpu/cross_entropy.h"
 #include "trainer_service/nn/cpu/dropout.h"
 #include "trainer_service/nn/cpu/gcn_layer.h"

@@ -219,11 +219,11 @@ TEST(PlanJobTest, RankingCountsWhereItTakesMoreThanTraining) {
   input.spec.cache = {.policy = "degree", .capacity = 0.000001};
   FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan small, PlanJob(input));
   EXPECT_THAT(DescribeMemory(small), Not(HasSubstr("ranking")));
-  // One sampler sorts 28 bytes a vertex, beside two programs.
+  // One sampler sorts 40 bytes a vertex, beside two programs.
   input.dataset.num_nodes = 8 * kMiB;
   input.spec.cache.capacity = 0.0000002;
   FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan sorts, PlanJob(input));
-  EXPECT_EQ(sorts.total_bytes, (2 + 60 + 8 * 28) * kMiB);
+  EXPECT_EQ(sorts.total_bytes, (2 + 60 + 8 * 40) * kMiB);
   EXPECT_THAT(sorts.memory.back().name, HasSubstr("ranking"));
   uint64_t sum = 0;
   for (const MemoryItem& item : sorts.memory) sum += item.bytes;
