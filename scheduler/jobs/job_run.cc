@@ -120,6 +120,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   // An epoch may be shorter than the ticks of waiting for it.
   FGNN_RETURN_IF_ERROR(executors_.Tick());
   EnterPhase(absl::StrCat("epoch ", epoch + 1));
+  epoch_peak_bytes_ = 0;  // What it took to get here is over.
   // The queue may run one epoch ahead: samplers work while trainers evaluate.
   const uint64_t opened = std::min<uint64_t>(epoch + 2, segment_.epochs);
   executors_.segment().queue().OpenForSampling(opened *

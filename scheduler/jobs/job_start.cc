@@ -217,12 +217,11 @@ absl::Status JobRun::RankByOnlineCounts() {
 absl::Status JobRun::AdaptCache() {
   JobSegment& segment = executors_.segment();
   const CachePlan plan = segment.cache_plan();
-  if (segment_.cache_rows == 0 || plan.rank_order_key == 0 ||
-      epochs_done_ == segment_.epochs) {
+  if (segment_.cache_rows == 0 || plan.rank_order_key == 0 || IsOver()) {
     return absl::OkStatus();
   }
   MeasureMemory();
-  const uint64_t peak = std::exchange(epoch_peak_bytes_, 0);
+  const uint64_t peak = epoch_peak_bytes_;
   FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
   const CacheUse use = {
       .rows = plan.rows,

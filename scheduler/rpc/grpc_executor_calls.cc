@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fgnn/v1/executor.grpc.pb.h"
+#include "scheduler/rpc/profile_messages.h"
 #include "shared/base/status.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/status.h"
@@ -179,24 +180,12 @@ absl::StatusOr<TrainingProfile> GrpcExecutorCalls::ProfileTraining(
     const std::vector<HopSize>& hops, const Patience& patience) {
   v1::ProfileTrainingRequest request;
   FGNN_RETURN_IF_ERROR(ParseSpec(spec_bytes, request.mutable_spec()));
-  for (const HopSize& hop : hops) {
-    v1::HopSize* size = request.add_hops();
-    size->set_num_destinations(hop.num_destinations);
-    size->set_num_sources(hop.num_sources);
-    size->set_num_edges(hop.num_edges);
-  }
+  AddHops(hops, &request);
   v1::ProfileTrainingResponse response;
   FGNN_RETURN_IF_ERROR(Call<v1::TrainerService>(
       socket, patience, &v1::TrainerService::Stub::AsyncProfileTraining,
       request, &response));
-  return TrainingProfile{.num_parameters = response.num_parameters(),
-                         .optimizer_floats_per_parameter =
-                             response.optimizer_floats_per_parameter(),
-                         .seconds_per_batch = response.seconds_per_batch(),
-                         .program_bytes = response.program_bytes(),
-                         .step_bytes = response.step_bytes(),
-                         .evaluation_bytes = response.evaluation_bytes(),
-                         .checkpoint_bytes = response.checkpoint_bytes()};
+  return ProfileOf(response);
 }
 
 absl::StatusOr<Evaluation> GrpcExecutorCalls::Evaluate(

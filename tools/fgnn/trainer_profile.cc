@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "fgnn/v1/executor.pb.h"
+#include "scheduler/rpc/profile_messages.h"
 #include "shared/base/status.h"
 #include "tools/fgnn/program.h"
 
@@ -44,12 +45,7 @@ absl::StatusOr<TrainingProfile> AskForTrainingProfile(
     const std::vector<HopSize>& hops, const std::string& device) {
   v1::ProfileTrainingRequest request;
   *request.mutable_spec() = spec;
-  for (const HopSize& hop : hops) {
-    v1::HopSize* size = request.add_hops();
-    size->set_num_destinations(hop.num_destinations);
-    size->set_num_sources(hop.num_sources);
-    size->set_num_edges(hop.num_edges);
-  }
+  AddHops(hops, &request);
   FGNN_ASSIGN_OR_RETURN(const std::string json, AsJson(request));
   FGNN_ASSIGN_OR_RETURN(
       const ProgramOutput ran,
@@ -65,14 +61,7 @@ absl::StatusOr<TrainingProfile> AskForTrainingProfile(
     return absl::InternalError(absl::StrCat(
         trainer.string(), " profile ended with ", ran.exit_code, ": ", line));
   }
-  return TrainingProfile{.num_parameters = response.num_parameters(),
-                         .optimizer_floats_per_parameter =
-                             response.optimizer_floats_per_parameter(),
-                         .seconds_per_batch = response.seconds_per_batch(),
-                         .program_bytes = response.program_bytes(),
-                         .step_bytes = response.step_bytes(),
-                         .evaluation_bytes = response.evaluation_bytes(),
-                         .checkpoint_bytes = response.checkpoint_bytes()};
+  return ProfileOf(response);
 }
 
 }  // namespace fgnn

@@ -14,6 +14,11 @@
 
 namespace fgnn {
 
+// Tasks of `per_task` elements each, but for the last, that make up `count`.
+inline int64_t NumTasks(int64_t count, int64_t per_task) {
+  return (count + per_task - 1) / per_task;
+}
+
 // A fixed number of threads that share out the tasks of one loop at a time;
 // the caller is one of them. They sleep between loops, so that trainers and
 // samplers on the same cores do not take time from each other.

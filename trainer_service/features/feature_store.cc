@@ -7,14 +7,6 @@
 #include "shared/base/status.h"
 
 namespace fgnn {
-namespace {
-
-// Rows of one task of the team: long enough to prefetch ahead, short enough to
-// share out evenly.
-constexpr uint64_t kRowsPerTask = 512;
-
-}  // namespace
-
 absl::Status CheckNodes(absl::Span<const GlobalId> nodes, uint64_t num_rows) {
   GlobalId largest = 0;
   for (const GlobalId node : nodes) largest = std::max(largest, node);
@@ -33,11 +25,12 @@ absl::Status FeatureStore::ExtractMisses(const BatchMisses& misses, float* out,
   const uint64_t columns = num_columns();
   const uint64_t num_rows = misses.nodes.size();
   const int64_t num_tasks =
-      static_cast<int64_t>((num_rows + kRowsPerTask - 1) / kRowsPerTask);
+      NumTasks(static_cast<int64_t>(num_rows), kExtractedRowsPerTask);
   FirstError failed;
   FGNN_RETURN_IF_ERROR(team.Run(num_tasks, [&](int64_t task, int) {
-    const uint64_t first = static_cast<uint64_t>(task) * kRowsPerTask;
-    const uint64_t last = std::min(first + kRowsPerTask, num_rows);
+    const uint64_t first = static_cast<uint64_t>(task) * kExtractedRowsPerTask;
+    const uint64_t last =
+        std::min<uint64_t>(first + kExtractedRowsPerTask, num_rows);
     other(first, last);
     for (uint64_t i = first; i < last;) {
       uint64_t end = i;

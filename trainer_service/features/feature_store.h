@@ -71,6 +71,10 @@ class FeatureStore {
                        ThreadTeam& team) const;
 };
 
+// Rows of one task of an extraction: long enough to prefetch ahead, short
+// enough to share out evenly.
+inline constexpr size_t kExtractedRowsPerTask = 512;
+
 // InvalidArgument naming the first global id that is not below num_rows.
 absl::Status CheckNodes(absl::Span<const GlobalId> nodes, uint64_t num_rows);
 

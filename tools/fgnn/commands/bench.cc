@@ -1,5 +1,4 @@
 // bench: what this machine makes of a dataset. Sampling and id maps are here.
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +18,7 @@
 #include "tools/fgnn/bench_report.h"
 #include "tools/fgnn/cache_report.h"
 #include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/print_report.h"
 
 namespace fgnn {
 namespace {
@@ -36,15 +36,6 @@ struct BenchFlags {
   std::string weights = "edge_weights.npy";
   SampleBenchOptions options;
 };
-
-template <typename Report>
-void Print(const Report& report, const CommandContext& context) {
-  if (context.json) {
-    std::cout << ToJson(report).dump(2) << "\n";
-  } else {
-    std::cout << ToText(report);
-  }
-}
 
 // What is sampled from.
 struct BenchInput {
@@ -86,7 +77,7 @@ absl::Status BenchSample(BenchFlags flags, const CommandContext& context) {
   const SampleReport report = {
       flags.options, result,
       RandomReadsPerSecond(input.graph, flags.options.rounds)};
-  Print(report, context);
+  PrintReport(report, context);
   return absl::OkStatus();
 }
 
@@ -95,7 +86,7 @@ absl::Status BenchIdMap(BenchFlags flags, const CommandContext& context) {
   IdMapReport report = {flags.options, {}};
   FGNN_ASSIGN_OR_RETURN(report.result,
                         RunIdMapBench(input.view(), flags.options));
-  Print(report, context);
+  PrintReport(report, context);
   return absl::OkStatus();
 }
 
@@ -127,7 +118,7 @@ absl::Status BenchCache(CacheFlags flags, const CommandContext& context) {
   if (!flags.plot.empty()) {
     FGNN_RETURN_IF_ERROR(WriteFileAtomically(flags.plot, ToSvg(report)));
   }
-  Print(report, context);
+  PrintReport(report, context);
   return absl::OkStatus();
 }
 

@@ -1,5 +1,4 @@
 // bench extract: how fast features reach a batch.
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include "tools/bench/generated_features.h"
 #include "tools/fgnn/bench_report.h"
 #include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/print_report.h"
 #include "trainer_service/features/cpu/disk_feature_store.h"
 #include "trainer_service/features/cpu/mapped_feature_store.h"
 
@@ -71,15 +71,6 @@ absl::StatusOr<ExtractInput> OpenInput(const ExtractFlags& flags) {
   return input;
 }
 
-template <typename Report>
-void Print(const Report& report, const CommandContext& context) {
-  if (context.json) {
-    std::cout << ToJson(report).dump(2) << "\n";
-  } else {
-    std::cout << ToText(report);
-  }
-}
-
 absl::Status BenchExtract(const ExtractFlags& flags,
                           const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(const ExtractInput input, OpenInput(flags));
@@ -92,7 +83,7 @@ absl::Status BenchExtract(const ExtractFlags& flags,
                               {}};
     FGNN_ASSIGN_OR_RETURN(report.result,
                           RunAggregateBench(store, report.options));
-    Print(report, context);
+    PrintReport(report, context);
     return absl::OkStatus();
   }
   ExtractReport report = {
@@ -101,7 +92,7 @@ absl::Status BenchExtract(const ExtractFlags& flags,
     report.options.num_reads = [&input] { return input.disk->num_reads(); };
   }
   FGNN_ASSIGN_OR_RETURN(report.result, RunExtractBench(store, report.options));
-  Print(report, context);
+  PrintReport(report, context);
   return absl::OkStatus();
 }
 

@@ -16,13 +16,8 @@
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kRowsPerTask = 512;
 // A disk's queue runs empty at the end of each task.
 constexpr uint64_t kRowsPerLoad = 8192;
-
-int64_t NumTasks(uint64_t rows, uint64_t rows_per_task) {
-  return static_cast<int64_t>((rows + rows_per_task - 1) / rows_per_task);
-}
 
 absl::Status CheckRanks(absl::Span<const GlobalId> nodes,
                         absl::Span<const uint32_t> ranks) {
@@ -46,7 +41,8 @@ absl::StatusOr<FeatureCache> FeatureCache::Load(
         FormatBytes(hottest.size() * row_bytes), "; lower cache.capacity"));
   }
   FirstError failed;
-  const int64_t num_tasks = NumTasks(hottest.size(), kRowsPerLoad);
+  const int64_t num_tasks =
+      NumTasks(static_cast<int64_t>(hottest.size()), kRowsPerLoad);
   FGNN_RETURN_IF_ERROR(team.Run(num_tasks, [&](int64_t task, int) {
     const uint64_t first = static_cast<uint64_t>(task) * kRowsPerLoad;
     failed.Note(store->CopyStoredRows(hottest.subspan(first, kRowsPerLoad),
@@ -134,13 +130,16 @@ absl::StatusOr<uint64_t> FeatureCache::ExtractFromMemory(
     float* out, ThreadTeam& team) const {
   const uint64_t columns = store_->num_columns();
   std::atomic<uint64_t> num_hits = 0;
-  FGNN_RETURN_IF_ERROR(
-      team.Run(NumTasks(nodes.size(), kRowsPerTask), [&](int64_t task, int) {
-        const uint64_t first = static_cast<uint64_t>(task) * kRowsPerTask;
-        std::array<const std::byte*, kRowsPerTask> rows;
-        const auto task_nodes = nodes.subspan(first, kRowsPerTask);
-        const uint64_t hits = FindRows(
-            task_nodes, ranks.subspan(first, kRowsPerTask), rows.data());
+  FGNN_RETURN_IF_ERROR(team.Run(
+      NumTasks(static_cast<int64_t>(nodes.size()), kExtractedRowsPerTask),
+      [&](int64_t task, int) {
+        const uint64_t first =
+            static_cast<uint64_t>(task) * kExtractedRowsPerTask;
+        std::array<const std::byte*, kExtractedRowsPerTask> rows;
+        const auto task_nodes = nodes.subspan(first, kExtractedRowsPerTask);
+        const uint64_t hits =
+            FindRows(task_nodes, ranks.subspan(first, kExtractedRowsPerTask),
+                     rows.data());
         GatherRows(
             store_->type(), columns, task_nodes.size(),
             [&](size_t i) { return rows[i]; }, out + first * columns);

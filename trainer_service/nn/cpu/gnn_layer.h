@@ -6,24 +6,16 @@
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_GNN_LAYER_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_GNN_LAYER_H_
 
-#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/minibatch/task.h"
 #include "trainer_service/nn/cpu/dropout.h"
+#include "trainer_service/nn/cpu/product_order.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {
-
-// Which comes first, where a layer has both: the sums over neighbourhoods or
-// the product with the weights. Equal up to rounding.
-enum class ProductOrder : uint8_t {
-  kAggregateFirst,  // W sum(x_u): gathers rows of `in`.
-  kTransformFirst,  // sum(W x_u): gathers rows of `out`.
-  kCheapest,        // By an estimate from the block's sizes alone.
-};
 
 // The rows that a layer reads, [S, in]: dense, or, for a first layer, where a
 // store has them.

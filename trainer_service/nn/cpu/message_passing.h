@@ -11,6 +11,11 @@
 
 namespace fgnn {
 
+// Of its destinations.
+inline RowLists ListsOf(const BlockView& block) {
+  return {block.indptr.data(), block.indices.data()};
+}
+
 // out [last - first, columns] = for each list i in [first, last) the mean of
 // the rows of x that it names (a row named twice counts twice); zero for an
 // empty list.

@@ -9,9 +9,6 @@
 namespace fgnn {
 namespace {
 
-// About how many flops of a product take as long as one byte of random rows.
-constexpr double kFlopsPerByte = 10;
-
 FGNN_TARGET_CLONES
 void AddScaled(float scale, const float* row, int64_t columns, float* out) {
   for (int64_t c = 0; c < columns; ++c) out[c] += scale * row[c];
@@ -28,27 +25,13 @@ NeighborhoodWeights SumWeightsOf(const NeighborLinearOptions& options,
   return {.own = 1 + weights[*options.epsilon_offset], .mean = false};
 }
 
-RowLists ListsOf(const BlockView& block) {
-  return {block.indptr.data(), block.indices.data()};
-}
-
 }  // namespace
 
 bool NeighborLinear::TransformsFirst(const BlockView& block) const {
-  if (order_ != ProductOrder::kCheapest) {
-    return order_ == ProductOrder::kTransformFirst;
-  }
-  const double rows =
-      static_cast<double>(block.indices.size()) + block.num_destinations;
-  const double products = options_.first ? 2 : 3;
-  const double flops = 2.0 * static_cast<double>(options_.in) *
-                       static_cast<double>(options_.out) * products;
-  const double aggregate =
-      rows * static_cast<double>(options_.in) * 4 * (options_.first ? 1 : 2) +
-      block.num_destinations * flops / kFlopsPerByte;
-  const double transform = rows * static_cast<double>(options_.out) * 4 * 2 +
-                           block.num_sources * flops / kFlopsPerByte;
-  return transform < aggregate;
+  return fgnn::TransformsFirst(
+      order_, {.in = options_.in, .out = options_.out, .first = options_.first},
+      block,
+      static_cast<double>(block.indices.size()) + block.num_destinations);
 }
 
 absl::Status NeighborLinear::Start(absl::Span<const float> weights,

@@ -31,7 +31,7 @@ namespace fgnn {
 inline constexpr int64_t kRowsPerTask = 512;
 static_assert(kRowsPerTask % kDropoutTile == 0);
 inline int64_t NumRowTasks(int64_t rows) {
-  return (rows + kRowsPerTask - 1) / kRowsPerTask;
+  return NumTasks(rows, kRowsPerTask);
 }
 
 // What is fixed for its life.

@@ -3,9 +3,14 @@
 #include <algorithm>
 
 #include "trainer_service/compute/target_clones.h"
+#include "trainer_service/compute/thread_team.h"
+#include "trainer_service/nn/cpu/dropout.h"
 
 namespace fgnn {
 namespace {
+
+constexpr int64_t kRowsPerPartial = 2048;
+constexpr int64_t kMostPartials = 16;
 
 template <typename Number>
 inline __attribute__((always_inline)) void SumOfNumbers(const Number* x,
@@ -41,6 +46,11 @@ void SumOfRows(const float* x, int64_t rows, int64_t columns, float* out) {
 FGNN_TARGET_CLONES
 void SumOfRows(const Bfloat16* x, int64_t rows, int64_t columns, float* out) {
   SumOfNumbers(x, rows, columns, out);
+}
+
+int64_t RowsPerPartial(int64_t rows) {
+  const int64_t even = NumTasks(NumTasks(rows, kMostPartials), kDropoutTile);
+  return std::max(kRowsPerPartial, even * kDropoutTile);
 }
 
 void SumOfPartials(const float* partials, int64_t count, int64_t stride,

@@ -28,6 +28,12 @@ inline void StoreRows(const float* from, int64_t count, Bfloat16* to) {
   RoundToBfloat16s(from, count, to);
 }
 
+// Sums over all rows of a batch are taken over chunks of this many rows each
+// first: by the size of the work alone, so that bits depend on nothing else.
+int64_t RowsPerPartial(int64_t rows);
+// Elements of one task of SumOfPartials().
+inline constexpr int64_t kFloatsPerSumTask = 16384;
+
 // out = the sum of `count` arrays of its size, `stride` floats apart, in their
 // order. count >= 1.
 void SumOfPartials(const float* partials, int64_t count, int64_t stride,

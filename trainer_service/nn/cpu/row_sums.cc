@@ -11,18 +11,6 @@
 namespace fgnn {
 namespace {
 
-constexpr int64_t kRowsPerPartial = 2048;
-constexpr int64_t kMostPartials = 16;
-constexpr int64_t kFloatsPerTask = 16384;
-
-int64_t NumTasks(int64_t count, int64_t per_task) {
-  return (count + per_task - 1) / per_task;
-}
-
-int64_t RowsPerPartial(int64_t rows) {
-  return std::max(kRowsPerPartial, NumTasks(rows, kMostPartials));
-}
-
 FGNN_TARGET_CLONES
 void AddProducts(const float* x, const float* y, int64_t count, float* out) {
   for (int64_t i = 0; i < count; ++i) out[i] += x[i] * y[i];
@@ -46,11 +34,11 @@ absl::Status RowSums::OfProducts(const Factor& a, const Factor& b,
                     &blocks_[static_cast<size_t>(worker)],
                     partials + task * stride);
   }));
-  return team_->Run(NumTasks(size, kFloatsPerTask), [&](int64_t task, int) {
-    const int64_t first = task * kFloatsPerTask;
+  return team_->Run(NumTasks(size, kFloatsPerSumTask), [&](int64_t task, int) {
+    const int64_t first = task * kFloatsPerSumTask;
     SumOfPartials(partials + first, num_chunks, stride,
                   out.subspan(static_cast<size_t>(first),
-                              static_cast<size_t>(kFloatsPerTask)));
+                              static_cast<size_t>(kFloatsPerSumTask)));
   });
 }
 

@@ -18,21 +18,6 @@ template <typename Number>
 constexpr int64_t kRowsPerTask = std::is_same_v<Number, float> ? 512 : 128;
 static_assert(kRowsPerTask<float> % kDropoutTile == 0);
 static_assert(kRowsPerTask<Bfloat16> % kDropoutTile == 0);
-// Weight gradients are sums over all rows: over chunks first, then over these.
-constexpr int64_t kRowsPerPartial = 2048;
-constexpr int64_t kMostPartials = 16;
-constexpr int64_t kFloatsPerSumTask = 16384;
-// About how many flops of a product take as long as one byte of random rows.
-constexpr double kFlopsPerByte = 10;
-
-int64_t NumTasks(int64_t count, int64_t per_task) {
-  return (count + per_task - 1) / per_task;
-}
-
-int64_t RowsPerPartial(int64_t rows) {
-  const int64_t even = NumTasks(NumTasks(rows, kMostPartials), kDropoutTile);
-  return std::max(kRowsPerPartial, even * kDropoutTile);
-}
 
 int64_t RoundUpToLine(int64_t floats) { return (floats + 15) / 16 * 16; }
 
@@ -42,27 +27,13 @@ Number* Reserve(AlignedBuffer& buffer, int64_t count) {
       buffer.Reserve(static_cast<size_t>(count) * sizeof(Number)));
 }
 
-RowLists ListsOf(const BlockView& block) {
-  return {block.indptr.data(), block.indices.data()};
-}
-
 }  // namespace
 
 template <typename Number>
 bool SageLayer<Number>::TransformsFirst(const BlockView& block) const {
-  if (order_ != ProductOrder::kCheapest) {
-    return order_ == ProductOrder::kTransformFirst;
-  }
-  const double edges = static_cast<double>(block.indices.size());
-  const double products = options_.first ? 2 : 3;
-  const double flops = 2.0 * static_cast<double>(options_.in) *
-                       static_cast<double>(options_.out) * products;
-  const double aggregate =
-      edges * static_cast<double>(options_.in) * 4 * (options_.first ? 1 : 2) +
-      block.num_destinations * flops / kFlopsPerByte;
-  const double transform = edges * static_cast<double>(options_.out) * 4 * 2 +
-                           block.num_sources * flops / kFlopsPerByte;
-  return transform < aggregate;
+  return fgnn::TransformsFirst(
+      order_, {.in = options_.in, .out = options_.out, .first = options_.first},
+      block, static_cast<double>(block.indices.size()));
 }
 
 template <typename Number>
