@@ -156,6 +156,9 @@ using Parameters = std::tuple<std::string, Case, ProductOrder>;
 
 class AutogradTest : public testing::TestWithParam<Parameters> {
  protected:
+  // libtorch's threads are OpenMP's, whose joins ThreadSanitizer does not see.
+  static void SetUpTestSuite() { torch::set_num_threads(1); }
+
   // Fills the members below.
   void RunBothIn(Precision precision) {
     const auto& [kind, shape, order] = GetParam();
