@@ -12,11 +12,16 @@
 namespace fgnn {
 
 struct ModelSpec {
-  std::string kind;  // "graphsage"
+  std::string kind;  // "graphsage", "gcn", "gin", "gat", "pinsage"
   uint32_t layers = 2;
   uint32_t hidden = 256;
   double dropout = 0.5;
   double input_dropout = 0;
+  std::string aggregator = "mean";     // Of "graphsage": or "pool".
+  uint32_t heads = 8;                  // Of "gat".
+  double attention_dropout = 0;        // Of "gat".
+  std::string normalization = "none";  // "batch", "layer"
+  bool residual = false;
 };
 
 struct SamplingSpec {
@@ -45,8 +50,10 @@ struct TrainingSpec {
   double clip_norm = 0;  // 0: no limit.
   uint64_t seed = 1;
   uint32_t batches_per_step = 1;  // W; effective, so never 0.
-  std::string sync;               // "steps"
-  std::string precision;          // "f32", "bf16"
+  double label_smoothing = 0;
+  std::string sync;        // "steps", "bounded_staleness"
+  uint32_t staleness = 1;  // Of "bounded_staleness": most versions.
+  std::string precision;   // "f32", "bf16"
   uint32_t evaluate_every = 1;
   uint32_t patience = 0;  // 0: the job never stops early.
   uint32_t checkpoint_every = 1;

@@ -15,7 +15,7 @@
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kFormatVersion = 1;
+constexpr uint64_t kFormatVersion = 2;
 constexpr char kFormat[] = "fgnn-checkpoint";
 constexpr const char* kMomentPrefixes[] = {"optimizer.m.", "optimizer.v."};
 constexpr const char* kMomentumPrefix[] = {"optimizer.momentum."};
@@ -59,7 +59,12 @@ Metadata MetadataOf(const CheckpointInfo& info) {
           {"model.input_columns", absl::StrCat(model.input_columns)},
           {"model.num_classes", absl::StrCat(model.num_classes)},
           {"model.dropout", TextOf(model.dropout)},
-          {"model.input_dropout", TextOf(model.input_dropout)}};
+          {"model.input_dropout", TextOf(model.input_dropout)},
+          {"model.aggregator", model.aggregator},
+          {"model.heads", absl::StrCat(model.heads)},
+          {"model.attention_dropout", TextOf(model.attention_dropout)},
+          {"model.normalization", model.normalization},
+          {"model.residual", model.residual ? "1" : "0"}};
 }
 
 // Reads metadata field by field; remembers the first one that is wrong.
@@ -123,6 +128,13 @@ absl::StatusOr<CheckpointInfo> InfoOf(const Metadata& metadata) {
   info.model.num_classes = reader.As<uint32_t>("model.num_classes");
   info.model.dropout = reader.As<double>("model.dropout");
   info.model.input_dropout = reader.As<double>("model.input_dropout");
+  if (format_version >= 2) {
+    info.model.aggregator = reader.Text("model.aggregator");
+    info.model.heads = reader.As<uint32_t>("model.heads");
+    info.model.attention_dropout = reader.As<double>("model.attention_dropout");
+    info.model.normalization = reader.Text("model.normalization");
+    info.model.residual = reader.As<uint32_t>("model.residual") != 0;
+  }
   FGNN_RETURN_IF_ERROR(reader.status());
   FGNN_RETURN_IF_ERROR(ValidateOptions(info.model));
   return info;

@@ -29,6 +29,11 @@ absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
   options.hidden = spec.model.hidden;
   options.dropout = spec.model.dropout;
   options.input_dropout = spec.model.input_dropout;
+  options.aggregator = spec.model.aggregator;
+  options.heads = spec.model.heads;
+  options.attention_dropout = spec.model.attention_dropout;
+  options.normalization = spec.model.normalization;
+  options.residual = spec.model.residual;
   options.precision = spec.training.precision == "bf16" ? Precision::kBfloat16
                                                         : Precision::kFloat32;
   options.input_columns = dataset.features().columns;

@@ -24,13 +24,18 @@ enum class Precision : uint8_t { kFloat32, kBfloat16 };
 // Everything that makes a model what it is; stored in every checkpoint, but for
 // `precision`: a model may be trained on in another one.
 struct ModelOptions {
-  std::string kind = "graphsage";  // Or "gcn", "gin".
-  uint32_t layers = 2;             // [1, kMaxHops]; each takes one hop.
-  uint32_t hidden = 256;           // Columns of the hidden layers.
-  uint64_t input_columns = 0;      // F, columns of the features.
-  uint32_t num_classes = 0;        // C, columns of the last layer.
-  double dropout = 0;              // Of hidden activations, [0, 1).
-  double input_dropout = 0;        // Of features, [0, 1).
+  std::string kind = "graphsage";      // Or "gcn", "gin", "gat", "pinsage".
+  uint32_t layers = 2;                 // [1, kMaxHops]; each takes one hop.
+  uint32_t hidden = 256;               // Columns of the hidden layers.
+  uint64_t input_columns = 0;          // F, columns of the features.
+  uint32_t num_classes = 0;            // C, columns of the last layer.
+  double dropout = 0;                  // Of hidden activations, [0, 1).
+  double input_dropout = 0;            // Of features, [0, 1).
+  std::string aggregator = "mean";     // Of GraphSAGE: or "pool".
+  uint32_t heads = 8;                  // Of GAT; divides `hidden`.
+  double attention_dropout = 0;        // Of GAT, [0, 1).
+  std::string normalization = "none";  // Or "batch", "layer".
+  bool residual = false;
   Precision precision = Precision::kFloat32;  // GCN, GIN: this one alone.
 
   uint64_t input_width(uint32_t layer) const {

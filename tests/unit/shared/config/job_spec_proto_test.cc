@@ -186,13 +186,44 @@ TEST(MakeEffectiveTest, FillsInEveryDefault) {
   EXPECT_EQ(spec.limits.restarts, 5U);
 }
 
+TEST(FromProtoTest, TakesOverWhatTheModelIs) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const v1::JobSpec written,
+      ParseJobYaml("dataset: /d\n"
+                   "model: {kind: gat, hidden: 12, heads: 3, residual: true,\n"
+                   "  attention_dropout: 0.5, normalization: batch}\n",
+                   "job"));
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec effective,
+                            MakeEffective(written, {"cpu:0"}));
+  const ModelSpec model = FromProto(effective).model;
+  EXPECT_EQ(model.kind, "gat");
+  EXPECT_EQ(model.hidden, 12U);
+  EXPECT_EQ(model.heads, 3U);
+  EXPECT_EQ(model.attention_dropout, 0.5);
+  EXPECT_EQ(model.normalization, "batch");
+  EXPECT_TRUE(model.residual);
+  EXPECT_EQ(model.aggregator, "mean");
+}
+
+TEST(MakeEffectiveTest, RefusesKeysThatTheModelDoesNotKnow) {
+  EXPECT_THAT(ErrorIn("model: {kind: gcn, aggregator: pool}"),
+              AllOf(HasSubstr("model.aggregator is for graphsage"),
+                    HasSubstr("model.kind is gcn")));
+  EXPECT_THAT(ErrorIn("model: {attention_dropout: 0.1}"),
+              HasSubstr("model.attention_dropout is for gat"));
+  EXPECT_THAT(
+      ErrorIn("model: {kind: gat, hidden: 20}"),
+      AllOf(HasSubstr("model.hidden is 20"), HasSubstr("model.heads 8")));
+}
+
 TEST(FromProtoTest, TakesOverHowStepsAreMade) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const v1::JobSpec written,
       ParseJobYaml("dataset: /d\n"
                    "training: {optimizer: sgd, momentum: 0.5, clip_norm: 2,\n"
                    "  schedule: plateau, plateau_epochs: 3, warmup_steps: 4,\n"
-                   "  patience: 6}\n",
+                   "  patience: 6, label_smoothing: 0.1,\n"
+                   "  sync: bounded_staleness, staleness: 7}\n",
                    "job"));
   FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec effective,
                             MakeEffective(written, {"cpu:0"}));
@@ -204,6 +235,9 @@ TEST(FromProtoTest, TakesOverHowStepsAreMade) {
   EXPECT_EQ(training.plateau_epochs, 3U);
   EXPECT_EQ(training.warmup_steps, 4U);
   EXPECT_EQ(training.patience, 6U);
+  EXPECT_EQ(training.label_smoothing, 0.1);
+  EXPECT_EQ(training.sync, "bounded_staleness");
+  EXPECT_EQ(training.staleness, 7U);
 }
 
 TEST(MakeEffectiveTest, LeavesNoFieldUnset) {

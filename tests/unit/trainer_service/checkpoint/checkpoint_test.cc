@@ -35,6 +35,10 @@ CheckpointInfo SmallInfo() {
   info.model.num_classes = 3;
   info.model.dropout = 0.1;
   info.model.input_dropout = 1.0 / 3;
+  info.model.heads = 3;
+  info.model.attention_dropout = 0.7;
+  info.model.normalization = "layer";
+  info.model.residual = true;
   info.version = 12345678901234;
   info.epoch = 7;
   info.seed = UINT64_MAX;
@@ -91,6 +95,11 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.info.model.num_classes, info_.model.num_classes);
   EXPECT_EQ(read.info.model.dropout, info_.model.dropout);
   EXPECT_EQ(read.info.model.input_dropout, info_.model.input_dropout);
+  EXPECT_EQ(read.info.model.aggregator, info_.model.aggregator);
+  EXPECT_EQ(read.info.model.heads, info_.model.heads);
+  EXPECT_EQ(read.info.model.attention_dropout, info_.model.attention_dropout);
+  EXPECT_EQ(read.info.model.normalization, info_.model.normalization);
+  EXPECT_EQ(read.info.model.residual, info_.model.residual);
   // Nothing else is left in the folder.
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
 }
@@ -232,7 +241,7 @@ TEST_F(ForgedTest, RefusesMetadataThatDoesNotFitItsTensors) {
   FGNN_ASSERT_OK(ReadForged(metadata, tensors));
   const std::vector<std::pair<std::string, std::string>> changes = {
       {"format", "other"},
-      {"format_version", "2"},
+      {"format_version", "3"},
       {"format_version", "x"},
       {"model.hidden", "7"},
       {"model.hidden", "65536"},
