@@ -49,6 +49,16 @@ absl::Status CheckModel(const v1::JobSpec& spec) {
       only_for(model.aggregator() != "mean", "aggregator", "graphsage"));
   FGNN_RETURN_IF_ERROR(
       only_for(model.attention_dropout() > 0, "attention_dropout", "gat"));
+  if (model.normalization() != "none" && model.layers() == 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.normalization is ", model.normalization(),
+        ", but a model of one layer has no hidden one; leave it out"));
+  }
+  if (model.residual() && model.layers() < 3) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.residual is true, but of ", model.layers(),
+        " layers none lies between others; leave it out, or use 3"));
+  }
   if (model.kind() == "gat" && model.hidden() % model.heads() != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model.hidden is ", model.hidden(), ", which model.heads ",

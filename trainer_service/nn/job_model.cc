@@ -34,6 +34,7 @@ absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
   options.attention_dropout = spec.model.attention_dropout;
   options.normalization = spec.model.normalization;
   options.residual = spec.model.residual;
+  options.label_smoothing = spec.training.label_smoothing;
   options.precision = spec.training.precision == "bf16" ? Precision::kBfloat16
                                                         : Precision::kFloat32;
   options.input_columns = dataset.features().columns;

@@ -25,7 +25,8 @@ uint64_t ParameterInfo::size() const {
 // Names as PyTorch Geometric has them. SAGEConv: lin_l is for neighbours, lin_r
 // for the vertex itself. GCNConv: lin is for both. GINConv: nn is Sequential(
 // Linear, ReLU, Linear). Linear starts as torch.nn.Linear does, the others by
-// Glorot and Bengio's uniform distribution.
+// Glorot and Bengio's uniform distribution. norms as torch.nn.BatchNorm1d and
+// LayerNorm have them.
 std::vector<ParameterInfo> ParametersOf(const ModelOptions& options) {
   std::vector<ParameterInfo> parameters;
   uint64_t offset = 0;
@@ -33,9 +34,14 @@ std::vector<ParameterInfo> ParametersOf(const ModelOptions& options) {
   const auto add = [&](const char* name, std::vector<uint64_t> shape,
                        double bound) {
     const bool decay = shape.size() == 2;
-    parameters.push_back(
-        {absl::StrCat(prefix, name), std::move(shape), offset, decay, bound});
-    offset += parameters.back().size();
+    ParameterInfo parameter;
+    parameter.name = absl::StrCat(prefix, name);
+    parameter.shape = std::move(shape);
+    parameter.offset = offset;
+    parameter.decay = decay;
+    parameter.initial_bound = bound;
+    offset += parameter.size();
+    parameters.push_back(std::move(parameter));
   };
   for (uint32_t layer = 0; layer < options.layers; ++layer) {
     const uint64_t in = options.input_width(layer);
@@ -58,6 +64,20 @@ std::vector<ParameterInfo> ParametersOf(const ModelOptions& options) {
       add("lin_r.weight", {out, in}, glorot);
       add("lin_l.bias", {out}, 0);
     }
+  }
+  for (uint32_t layer = 0; layer < options.layers; ++layer) {
+    if (!options.normalizes(layer)) continue;
+    const uint64_t columns = options.output_width(layer);
+    prefix = absl::StrCat("norms.", layer, ".");
+    add("weight", {columns}, 0);
+    parameters.back().initial_value = 1;
+    add("bias", {columns}, 0);
+    if (options.normalization != "batch") continue;
+    add("running_mean", {columns}, 0);
+    parameters.back().measured = true;
+    add("running_var", {columns}, 0);
+    parameters.back().measured = true;
+    parameters.back().initial_value = 1;
   }
   return parameters;
 }
@@ -107,6 +127,17 @@ absl::Status ValidateOptions(const ModelOptions& options) {
   if (!(options.input_dropout >= 0 && options.input_dropout < 1)) {
     return OutOfRange("input_dropout", options.input_dropout, "[0, 1)");
   }
+  if (!(options.label_smoothing >= 0 && options.label_smoothing < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.label_smoothing is ", options.label_smoothing,
+                     "; it must be in [0, 1)"));
+  }
+  if (options.normalization != "none" && options.normalization != "batch" &&
+      options.normalization != "layer") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.normalization '", options.normalization,
+                     "' is not known; there are 'none', 'batch', 'layer'"));
+  }
   return absl::OkStatus();
 }
 
@@ -120,7 +151,9 @@ void Model::Initialize(uint64_t seed, absl::Span<float> weights) const {
         weights.subspan(parameter.offset, parameter.size());
     const double bound = parameter.initial_bound;
     if (bound == 0) {
-      for (float& value : values) value = 0;
+      for (float& value : values) {
+        value = static_cast<float>(parameter.initial_value);
+      }
       continue;
     }
     const PhiloxKey key = MakePhiloxKey(seed, 0, 0, static_cast<uint32_t>(p),

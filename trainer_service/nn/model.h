@@ -22,7 +22,7 @@ namespace fgnn {
 enum class Precision : uint8_t { kFloat32, kBfloat16 };
 
 // Everything that makes a model what it is; stored in every checkpoint, but for
-// `precision`: a model may be trained on in another one.
+// `precision` and `label_smoothing`, with others of which it may be trained on.
 struct ModelOptions {
   std::string kind = "graphsage";      // Or "gcn", "gin", "gat", "pinsage".
   uint32_t layers = 2;                 // [1, kMaxHops]; each takes one hop.
@@ -34,10 +34,19 @@ struct ModelOptions {
   std::string aggregator = "mean";     // Of GraphSAGE: or "pool".
   uint32_t heads = 8;                  // Of GAT; divides `hidden`.
   double attention_dropout = 0;        // Of GAT, [0, 1).
-  std::string normalization = "none";  // Or "batch", "layer".
-  bool residual = false;
+  std::string normalization = "none";  // Of hidden layers: "batch", "layer".
+  bool residual = false;  // Layers between hidden ones add their inputs.
   Precision precision = Precision::kFloat32;  // GCN, GIN: this one alone.
 
+  // Of a label's weight, the share that is spread over all classes, [0, 1).
+  double label_smoothing = 0;
+
+  bool normalizes(uint32_t layer) const {
+    return normalization != "none" && layer + 1 < layers;
+  }
+  bool adds_inputs(uint32_t layer) const {
+    return residual && layer > 0 && layer + 1 < layers;
+  }
   uint64_t input_width(uint32_t layer) const {
     return layer == 0 ? input_columns : hidden;
   }
@@ -49,13 +58,20 @@ struct ModelOptions {
 // InvalidArgument naming the field that is out of range.
 absl::Status ValidateOptions(const ModelOptions& options);
 
+// As PyTorch's normalisation layers have it by default.
+inline constexpr float kMeasuredShare = 0.1F;
+
 // One tensor among the P floats of all weights.
 struct ParameterInfo {
   std::string name;             // "convs.0.lin_l.weight"
   std::vector<uint64_t> shape;  // [out, in] or [out], row-major.
   uint64_t offset = 0;          // Of its first float.
   bool decay = false;           // Subject to weight decay.
-  double initial_bound = 0;     // Initially uniform in [-bound, bound].
+  double initial_bound = 0;     // Initially uniform in [-bound, bound];
+  double initial_value = 0;     // all this one, if the bound is 0.
+  // Not trained but measured: a batch's gradient says what it should be, and
+  // each step moves it kMeasuredShare of the way there.
+  bool measured = false;
 
   uint64_t size() const;
 };

@@ -23,6 +23,7 @@ struct Piece {
   uint64_t offset;
   uint64_t count;
   bool decay;
+  bool measured;
 };
 
 std::vector<Piece> CutIntoPieces(const std::vector<ParameterInfo>& parameters) {
@@ -31,7 +32,7 @@ std::vector<Piece> CutIntoPieces(const std::vector<ParameterInfo>& parameters) {
     for (uint64_t at = 0; at < parameter.size(); at += kFloatsPerTask) {
       pieces.push_back({parameter.offset + at,
                         std::min(kFloatsPerTask, parameter.size() - at),
-                        parameter.decay});
+                        parameter.decay, parameter.measured});
     }
   }
   return pieces;
@@ -121,6 +122,23 @@ void SgdPiece(const OptimizerOptions& options, const StepTensors& tensors,
   SgdStep(sgd, range);
 }
 
+// What is measured moves towards `measured` [piece.count]; the optimizer's
+// state of it stays.
+void MovePiece(const StepTensors& tensors, const Piece& piece,
+               const float* measured) {
+  const uint64_t num_parameters = tensors.old_weights.size();
+  for (uint64_t i = 0; i < piece.count; ++i) {
+    const float old = tensors.old_weights[piece.offset + i];
+    tensors.new_weights[piece.offset + i] =
+        old + kMeasuredShare * (measured[i] - old);
+  }
+  for (uint64_t at = piece.offset; at < tensors.old_optimizer_state.size();
+       at += num_parameters) {
+    std::copy_n(tensors.old_optimizer_state.data() + at, piece.count,
+                tensors.new_optimizer_state.data() + at);
+  }
+}
+
 // `gradient` is the sum over the batches, [piece.count].
 void StepPiece(const OptimizerOptions& options, const StepTensors& tensors,
                const Piece& piece, const float* gradient) {
@@ -152,6 +170,7 @@ absl::StatusOr<float> ClipScale(double clip_norm,
   FGNN_RETURN_IF_ERROR(
       team.Run(static_cast<int64_t>(pieces.size()), [&](int64_t task, int) {
         const size_t index = static_cast<size_t>(task);
+        if (pieces[index].measured) return;
         alignas(64) float gradient[kFloatsPerTask];
         SumGradients(tensors, scales, pieces[index], gradient);
         squares[index] = SumOfSquares(gradient, pieces[index].count);
@@ -188,12 +207,17 @@ absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
   FGNN_ASSIGN_OR_RETURN(
       const float clip_scale,
       ClipScale(options.clip_norm, pieces, tensors, scales, team));
-  for (float& scale : scales) scale *= clip_scale;
+  std::vector<float> clipped = scales;
+  for (float& scale : clipped) scale *= clip_scale;
   return team.Run(static_cast<int64_t>(pieces.size()), [&](int64_t task, int) {
     const Piece& piece = pieces[static_cast<size_t>(task)];
-    alignas(64) float gradient[kFloatsPerTask];
-    SumGradients(tensors, scales, piece, gradient);
-    StepPiece(of_step, tensors, piece, gradient);
+    alignas(64) float sum[kFloatsPerTask];
+    SumGradients(tensors, piece.measured ? scales : clipped, piece, sum);
+    if (piece.measured) {
+      MovePiece(tensors, piece, sum);
+    } else {
+      StepPiece(of_step, tensors, piece, sum);
+    }
   });
 }
 

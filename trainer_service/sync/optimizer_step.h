@@ -30,6 +30,7 @@ struct StepTensors {
 // scaled down to the options' clip_norm where it is longer, weight
 // by weight, with the learning rate of the step: the same bits for any number
 // of threads. Weight decay concerns the parameters that are marked for it.
+// Parameters that are measured move towards the sum instead, unscaled.
 // InvalidArgument: sizes do not agree, or no batch has a seed.
 absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
                                const OptimizerOptions& options,

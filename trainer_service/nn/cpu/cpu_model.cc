@@ -1,9 +1,13 @@
 #include "trainer_service/nn/cpu/cpu_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <new>
+#include <optional>
+#include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +19,7 @@
 #include "trainer_service/nn/cpu/dropout.h"
 #include "trainer_service/nn/cpu/gcn_layer.h"
 #include "trainer_service/nn/cpu/gin_layer.h"
+#include "trainer_service/nn/cpu/hidden_stage.h"
 #include "trainer_service/nn/cpu/row_kernels.h"
 #include "trainer_service/nn/cpu/sage_layer.h"
 
@@ -74,6 +79,40 @@ absl::Status CheckBatch(const ModelOptions& options, uint64_t num_parameters,
   return absl::OkStatus();
 }
 
+// Whether the layer leaves its ReLU and dropout to nobody or to a HiddenStage.
+bool EndsPlainly(const ModelOptions& options, uint32_t layer) {
+  return layer + 1 == options.layers || options.normalizes(layer) ||
+         options.adds_inputs(layer);
+}
+
+// nullopt: the layer needs none.
+std::optional<HiddenStageOptions> StageOf(const Model& model, uint32_t layer) {
+  const ModelOptions& options = model.options();
+  if (layer + 1 == options.layers || !EndsPlainly(options, layer)) {
+    return std::nullopt;
+  }
+  HiddenStageOptions stage;
+  stage.columns = static_cast<int64_t>(options.output_width(layer));
+  stage.adds_inputs = options.adds_inputs(layer);
+  if (!options.normalizes(layer)) return stage;
+  stage.normalization = options.normalization == "batch"
+                            ? Normalization::kBatch
+                            : Normalization::kLayer;
+  const std::string prefix = absl::StrCat("norms.", layer, ".");
+  for (const ParameterInfo& parameter : model.parameters()) {
+    if (parameter.name == prefix + "weight") {
+      stage.scale_offset = parameter.offset;
+    } else if (parameter.name == prefix + "bias") {
+      stage.shift_offset = parameter.offset;
+    } else if (parameter.name == prefix + "running_mean") {
+      stage.mean_offset = parameter.offset;
+    } else if (parameter.name == prefix + "running_var") {
+      stage.variance_offset = parameter.offset;
+    }
+  }
+  return stage;
+}
+
 template <typename Number>
 using MakeLayer = std::unique_ptr<GnnLayer<Number>>(const Model& model,
                                                     uint32_t layer,
@@ -93,7 +132,7 @@ std::unique_ptr<GnnLayer<Number>> MakeSageLayer(const Model& model,
   shape.self_offset = model.parameters()[3 * layer + 1].offset;
   shape.bias_offset = model.parameters()[3 * layer + 2].offset;
   shape.first = layer == 0;
-  shape.last = layer + 1 == options.layers;
+  shape.last = EndsPlainly(options, layer);
   return std::make_unique<SageLayer<Number>>(shape, order, team);
 }
 
@@ -108,7 +147,7 @@ std::unique_ptr<GnnLayer<float>> MakeGcnLayer(const Model& model,
   linear.weight_offset = model.parameters()[2 * layer].offset;
   linear.bias_offset = model.parameters()[2 * layer + 1].offset;
   linear.first = layer == 0;
-  const bool last = layer + 1 == options.layers;
+  const bool last = EndsPlainly(options, layer);
   return std::make_unique<GcnLayer>(linear, last, order, team);
 }
 
@@ -127,7 +166,7 @@ std::unique_ptr<GnnLayer<float>> MakeGinLayer(const Model& model,
   linear.first = layer == 0;
   shape.weight_offset = model.parameters()[5 * layer + 3].offset;
   shape.bias_offset = model.parameters()[5 * layer + 4].offset;
-  shape.last = layer + 1 == options.layers;
+  shape.last = EndsPlainly(options, layer);
   return std::make_unique<GinLayer>(shape, order, team);
 }
 
@@ -139,9 +178,12 @@ class LayeredModel final : public Model {
   LayeredModel(const ModelOptions& options, ThreadTeam* team,
                ProductOrder order, MakeLayer<Number>* make)
       : Model(options), team_(team) {
-    layers_.reserve(options.layers);
     for (uint32_t layer = 0; layer < options.layers; ++layer) {
       layers_.push_back(make(*this, layer, order, team));
+      const auto stage = StageOf(*this, layer);
+      stages_.push_back(
+          stage ? std::make_unique<HiddenStage<Number>>(*stage, team)
+                : nullptr);
     }
   }
 
@@ -176,7 +218,11 @@ class LayeredModel final : public Model {
   }
   std::unique_ptr<const LayerInference> Inference(
       uint32_t layer, absl::Span<const float> weights) const override {
-    return layers_[layer]->Inference(weights);
+    std::unique_ptr<const LayerInference> inference =
+        layers_[layer]->Inference(weights);
+    const auto stage = StageOf(*this, layer);
+    return stage ? WithHiddenStage(*stage, weights, std::move(inference))
+                 : std::move(inference);
   }
 
  private:
@@ -240,19 +286,42 @@ class LayeredModel final : public Model {
     const uint32_t num_layers = options().layers;
     FGNN_RETURN_IF_ERROR(DropFeatures(batch));
     LayerInput<Number> input = InputOf(batch);
-    LayerOutput<Number> output;
+    // Of each layer: what it reads, but for features, and what it makes.
+    std::array<const Number*, kMaxHops> inputs = {};
+    std::array<LayerOutput<Number>, kMaxHops> outputs = {};
     for (uint32_t layer = 0; layer < num_layers; ++layer) {
-      FGNN_ASSIGN_OR_RETURN(output, layers_[layer]->Forward(
-                                        weights, BlockOf(layer, *batch.task),
-                                        input, DropoutInto(layer + 1, batch)));
-      input.dense = output.rows;
+      const BlockView& block = BlockOf(layer, *batch.task);
+      const Dropout dropout = DropoutInto(layer + 1, batch);
+      if (layer > 0) inputs[layer] = input.dense;
+      FGNN_ASSIGN_OR_RETURN(
+          outputs[layer],
+          layers_[layer]->Forward(weights, block, input, dropout));
+      input.dense = outputs[layer].rows;
+      if (stages_[layer] == nullptr) continue;
+      FGNN_ASSIGN_OR_RETURN(
+          input.dense, stages_[layer]->Forward(weights, block.num_destinations,
+                                               outputs[layer].logits,
+                                               inputs[layer], dropout));
     }
-    FGNN_ASSIGN_OR_RETURN(const BatchResult result, Loss(batch, output));
-    Number* dz = output.rows;
+    FGNN_ASSIGN_OR_RETURN(const BatchResult result,
+                          Loss(batch, outputs[num_layers - 1]));
+    Number* dh = outputs[num_layers - 1].rows;
     for (uint32_t layer = num_layers; layer-- > 0;) {
-      FGNN_ASSIGN_OR_RETURN(dz, layers_[layer]->Backward(
-                                    BlockOf(layer, *batch.task), dz,
-                                    DropoutInto(layer, batch).scale, gradient));
+      const float input_scale = DropoutInto(layer, batch).scale;
+      const Number* dz = dh;
+      HiddenStage<Number>* const stage = stages_[layer].get();
+      if (stage != nullptr) {
+        FGNN_ASSIGN_OR_RETURN(
+            dz, stage->Backward(dh, outputs[layer].rows, gradient));
+      }
+      FGNN_ASSIGN_OR_RETURN(Number* const dx, layers_[layer]->Backward(
+                                                  BlockOf(layer, *batch.task),
+                                                  dz, input_scale, gradient));
+      if (stage != nullptr) {
+        FGNN_RETURN_IF_ERROR(
+            stage->AddGradientOfInputs(dh, inputs[layer], input_scale, dx));
+      }
+      dh = dx;
     }
     return result;
   }
@@ -271,7 +340,8 @@ class LayeredModel final : public Model {
       float* const logits = last.logits + first * num_classes;
       sums[static_cast<size_t>(task)] = CrossEntropyWithGradient(
           batch.labels.data() + first, seeds, num_classes,
-          1.0F / static_cast<float>(num_seeds), logits);
+          1.0F / static_cast<float>(num_seeds),
+          static_cast<float>(options().label_smoothing), logits);
       StoreRows(logits, seeds * num_classes, last.rows + first * num_classes);
     }));
     BatchResult result;
@@ -287,6 +357,8 @@ class LayeredModel final : public Model {
   AlignedBuffer row_buffer_;
   StoredRows dense_rows_;  // Of InputOf().
   std::vector<std::unique_ptr<GnnLayer<Number>>> layers_;
+  // What follows each of them; null where nothing does.
+  std::vector<std::unique_ptr<HiddenStage<Number>>> stages_;
 };
 
 }  // namespace

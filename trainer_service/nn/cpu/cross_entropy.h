@@ -13,10 +13,12 @@ struct LossSum {
 
 // logits [rows, num_classes] become the gradient of sum(loss) * scale; labels
 // [rows], each in [0, num_classes). A row's prediction is its first largest
-// logit.
+// logit. Of the weight of a row's label, the share `smoothing` is spread evenly
+// over all classes (Szegedy et al., "Rethinking the Inception Architecture",
+// section 7).
 LossSum CrossEntropyWithGradient(const int64_t* labels, int64_t rows,
                                  int64_t num_classes, float scale,
-                                 float* logits);
+                                 float smoothing, float* logits);
 
 }  // namespace fgnn
 

@@ -190,8 +190,10 @@ TEST(FromProtoTest, TakesOverWhatTheModelIs) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const v1::JobSpec written,
       ParseJobYaml("dataset: /d\n"
-                   "model: {kind: gat, hidden: 12, heads: 3, residual: true,\n"
-                   "  attention_dropout: 0.5, normalization: batch}\n",
+                   "model: {kind: gat, layers: 3, hidden: 12, heads: 3,\n"
+                   "  residual: true,\n"
+                   "  attention_dropout: 0.5, normalization: batch}\n"
+                   "sampling: {fanouts: [2, 2, 2]}\n",
                    "job"));
   FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec effective,
                             MakeEffective(written, {"cpu:0"}));
@@ -211,6 +213,13 @@ TEST(MakeEffectiveTest, RefusesKeysThatTheModelDoesNotKnow) {
                     HasSubstr("model.kind is gcn")));
   EXPECT_THAT(ErrorIn("model: {attention_dropout: 0.1}"),
               HasSubstr("model.attention_dropout is for gat"));
+  EXPECT_THAT(
+      ErrorIn("model: {layers: 1, normalization: batch}\n"
+              "sampling: {fanouts: [4]}"),
+      AllOf(HasSubstr("model.normalization is batch"), HasSubstr("one layer")));
+  EXPECT_THAT(
+      ErrorIn("model: {residual: true}"),
+      AllOf(HasSubstr("model.residual is true"), HasSubstr("of 2 layers")));
   EXPECT_THAT(
       ErrorIn("model: {kind: gat, hidden: 20}"),
       AllOf(HasSubstr("model.hidden is 20"), HasSubstr("model.heads 8")));

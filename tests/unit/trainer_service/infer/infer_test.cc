@@ -135,8 +135,21 @@ class World {
   // Parameter `index` of a layer.
   const float* Parameter(uint32_t layer, size_t index) {
     const std::vector<ParameterInfo>& all = model_->parameters();
+    size_t of_convs = 0;
+    for (const ParameterInfo& parameter : all) {
+      if (parameter.name.starts_with("convs.")) ++of_convs;
+    }
     return weights_.Floats(model_->num_parameters()) +
-           all[layer * (all.size() / options_.layers) + index].offset;
+           all[layer * (of_convs / options_.layers) + index].offset;
+  }
+  const float* Parameter(const std::string& name) {
+    for (const ParameterInfo& parameter : model_->parameters()) {
+      if (parameter.name == name) {
+        return weights_.Floats(model_->num_parameters()) + parameter.offset;
+      }
+    }
+    ADD_FAILURE() << "no parameter " << name;
+    return nullptr;
   }
 
   // y [out] += W [out, x.size()] x.
@@ -154,9 +167,32 @@ class World {
     for (size_t v = 0; v < num_nodes_; ++v) {
       z.push_back(ReferenceVertex(layer, x, v));
       if (layer + 1 == options_.layers) continue;
-      for (double& value : z.back()) value = std::max(value, 0.0);
+      if (options_.normalizes(layer)) Normalize(layer, z.back());
+      for (size_t c = 0; c < z.back().size(); ++c) {
+        if (options_.adds_inputs(layer)) z.back()[c] += x[v][c];
+        z.back()[c] = std::max(z.back()[c], 0.0);
+      }
     }
     return z;
+  }
+
+  void Normalize(uint32_t layer, std::vector<double>& z) {
+    const bool batch = options_.normalization == "batch";
+    const std::string prefix = "norms." + std::to_string(layer) + ".";
+    const auto count = static_cast<double>(z.size());
+    double mean = 0;
+    for (const double value : z) mean += value / count;
+    double variance = 0;
+    for (const double value : z) {
+      variance += (value - mean) * (value - mean) / count;
+    }
+    for (size_t c = 0; c < z.size(); ++c) {
+      if (batch) mean = double{Parameter(prefix + "running_mean")[c]};
+      if (batch) variance = double{Parameter(prefix + "running_var")[c]};
+      z[c] = double{Parameter(prefix + "weight")[c]} * (z[c] - mean) /
+                 std::sqrt(variance + 1e-5) +
+             double{Parameter(prefix + "bias")[c]};
+    }
   }
 
   // own x_v + the sum of its neighbours' rows.
@@ -249,6 +285,10 @@ std::vector<Shape> Shapes() {
   shapes.push_back(MakeShape("MoreClassesThanHidden", 3, 20, 6, 17));
   shapes.push_back(MakeShape("OneLayer", 1, 12, 9, 5));
   shapes.push_back(MakeShape("OneLayerWide", 1, 3, 9, 20));
+  shapes.push_back(MakeShape("LayerNorm", 2, 20, 24, 4));
+  shapes.back().model.normalization = "layer";
+  shapes.push_back(MakeShape("Residual", 3, 20, 24, 4));
+  shapes.back().model.residual = true;
   shapes.push_back(MakeShape("WideIndices", 2, 20, 8, 4));
   shapes.back().wide_indices = true;
   shapes.push_back(MakeShape("NoEdgesButTheHubs", 2, 20, 8, 4));
@@ -311,7 +351,10 @@ TEST_P(InferTest, GivesTheSameBitsForAnyNumberOfThreads) {
   EXPECT_EQ(logits, expected);
 }
 
-TEST_P(InferTest, IsWhatTrainingComputesOnWholeNeighborhoods) {
+// But for batch normalisation, which training does by what it measures.
+class TrainedInferTest : public InferTest {};
+
+TEST_P(TrainedInferTest, IsWhatTrainingComputesOnWholeNeighborhoods) {
   Shape shape = GetParam();
   shape.model.dropout = 0;
   shape.model.input_dropout = 0;
@@ -330,10 +373,23 @@ TEST_P(InferTest, IsWhatTrainingComputesOnWholeNeighborhoods) {
   EXPECT_EQ(trained.num_correct, inferred[0].num_correct);
 }
 
+std::string NameOf(const testing::TestParamInfo<Shape>& instance) {
+  return instance.param.name;
+}
+
+Shape BatchNormShape() {
+  Shape shape = MakeShape("BatchNorm", 3, 20, 24, 4);
+  shape.model.normalization = "batch";
+  shape.model.residual = true;
+  return shape;
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, InferTest, testing::ValuesIn(AllShapes()),
-                         [](const testing::TestParamInfo<Shape>& instance) {
-                           return instance.param.name;
-                         });
+                         NameOf);
+INSTANTIATE_TEST_SUITE_P(BatchNorm, InferTest,
+                         testing::Values(BatchNormShape()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Shapes, TrainedInferTest,
+                         testing::ValuesIn(AllShapes()), NameOf);
 
 TEST(EvaluateTest, CountsAndAveragesPerSplit) {
   World world(MakeShape("", 2, 20, 8, 4));

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -66,6 +68,29 @@ torch::Tensor Mask(double rate, const TrainingBatch& batch, uint32_t layer,
   return mask.to(torch::kFloat64);
 }
 
+// norm(z) by the parameters of norms.<layer>; what it measures of a batch
+// becomes the "gradient" of the running mean and variance.
+torch::Tensor Normalize(const std::string& normalization, uint32_t layer,
+                        const torch::Tensor& z,
+                        std::map<std::string, torch::Tensor>* parameters) {
+  const bool batch = normalization == "batch";
+  const std::string prefix = "norms." + std::to_string(layer) + ".";
+  const torch::Tensor mean = z.mean(batch ? 0 : 1, /*keepdim=*/true);
+  const torch::Tensor squares =
+      (z - mean).square().sum(batch ? 0 : 1, /*keepdim=*/true);
+  const auto count = static_cast<double>(z.size(batch ? 0 : 1));
+  if (batch) {
+    const double others = std::max(count - 1, 1.0);
+    parameters->at(prefix + "running_mean").mutable_grad() =
+        mean.detach().squeeze(0);
+    parameters->at(prefix + "running_var").mutable_grad() =
+        squares.detach().squeeze(0) / others;
+  }
+  return (z - mean) / torch::sqrt(squares / count + 1e-5) *
+             parameters->at(prefix + "weight") +
+         parameters->at(prefix + "bias");
+}
+
 struct Reference {
   double loss = 0;
   int64_t num_correct = 0;
@@ -77,12 +102,16 @@ Reference ByAutograd(const Model& model, const std::vector<float>& weights,
   const TrainingBatch batch = random.batch();
   const ModelOptions& options = model.options();
   std::vector<torch::Tensor> parameters;
+  std::map<std::string, torch::Tensor> by_name;
+  size_t of_convs = 0;
   for (const ParameterInfo& parameter : model.parameters()) {
     std::vector<int64_t> shape(parameter.shape.begin(), parameter.shape.end());
     parameters.push_back(
         torch::from_blob(const_cast<float*>(&weights[parameter.offset]), shape)
             .to(torch::kFloat64)
             .requires_grad_());
+    by_name[parameter.name] = parameters.back();
+    if (parameter.name.starts_with("convs.")) ++of_convs;
   }
   torch::Tensor x =
       torch::from_blob(const_cast<float*>(random.features().data()),
@@ -90,19 +119,27 @@ Reference ByAutograd(const Model& model, const std::vector<float>& weights,
                         static_cast<int64_t>(options.input_columns)})
           .to(torch::kFloat64);
   x = x * Mask(options.input_dropout, batch, 0, x.sizes());
-  const size_t per_layer = parameters.size() / options.layers;
+  const size_t per_layer = of_convs / options.layers;
   for (uint32_t layer = 0; layer < options.layers; ++layer) {
     const BlockView& block = random.task().hops[options.layers - 1 - layer];
     const auto first =
         parameters.begin() + static_cast<ptrdiff_t>(layer * per_layer);
+    const torch::Tensor own = x.slice(0, 0, block.num_destinations);
     x = Layer(options.kind, block, x,
               {first, first + static_cast<ptrdiff_t>(per_layer)});
+    if (options.normalizes(layer)) {
+      x = Normalize(options.normalization, layer, x, &by_name);
+    }
+    if (options.adds_inputs(layer)) x = x + own;
     if (layer + 1 < options.layers) {
       x = torch::relu(x) * Mask(options.dropout, batch, layer + 1, x.sizes());
     }
   }
   const torch::Tensor labels = torch::tensor(random.labels());
-  torch::Tensor loss = torch::nn::functional::cross_entropy(x, labels);
+  torch::Tensor loss = torch::nn::functional::cross_entropy(
+      x, labels,
+      torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(
+          options.label_smoothing));
   loss.backward();
   std::vector<torch::Tensor> gradients;
   for (const torch::Tensor& parameter : parameters) {
@@ -146,6 +183,17 @@ std::vector<Case> Cases() {
   cases.push_back(MakeCase("InputDropout", 2, 20, 33, 5));
   cases.back().options.model.dropout = 0.3;
   cases.back().options.model.input_dropout = 0.6;
+  cases.push_back(MakeCase("LabelSmoothing", 2, 17, 9, 4));
+  cases.back().options.model.label_smoothing = 0.3;
+  cases.push_back(MakeCase("Residual", 4, 11, 21, 5));
+  cases.back().options.model.residual = true;
+  cases.back().options.model.dropout = 0.3;
+  cases.push_back(MakeCase("BatchNorm", 3, 11, 21, 5));
+  cases.back().options.model.normalization = "batch";
+  cases.back().options.model.dropout = 0.3;
+  cases.push_back(MakeCase("LayerNormResidual", 3, 11, 37, 5));
+  cases.back().options.model.normalization = "layer";
+  cases.back().options.model.residual = true;
   cases.push_back(MakeCase("ManyRows", 2, 30, 16, 5));
   cases.back().options.num_seeds = 1100;
   cases.back().options.largest_degree = 12;

@@ -198,6 +198,7 @@ TEST(ModelTest, Bfloat16ChangesGradientsAndNotInference) {
 struct KindAndPrecision {
   std::string kind;
   Precision precision;
+  std::string normalization = "none";  // Else with residuals.
 };
 
 class ModelKindTest : public testing::TestWithParam<KindAndPrecision> {};
@@ -207,10 +208,16 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(KindAndPrecision{"graphsage", Precision::kFloat32},
                     KindAndPrecision{"graphsage", Precision::kBfloat16},
                     KindAndPrecision{"gcn", Precision::kFloat32},
-                    KindAndPrecision{"gin", Precision::kFloat32}),
+                    KindAndPrecision{"gin", Precision::kFloat32},
+                    KindAndPrecision{"graphsage", Precision::kFloat32, "batch"},
+                    KindAndPrecision{"graphsage", Precision::kBfloat16,
+                                     "batch"},
+                    KindAndPrecision{"gcn", Precision::kFloat32, "layer"}),
     [](const auto& test) {
       const bool rounds = test.param.precision == Precision::kBfloat16;
-      return test.param.kind + (rounds ? "Bfloat16" : "");
+      const std::string& norm = test.param.normalization;
+      return test.param.kind + (rounds ? "Bfloat16" : "") +
+             (norm == "none" ? "" : norm);
     });
 
 // Large enough for several tasks and partial sums.
@@ -220,6 +227,8 @@ RandomBatchOptions LargeBatch(uint64_t input_columns,
   options.model = SmallModel();
   options.model.kind = trained.kind;
   options.model.precision = trained.precision;
+  options.model.normalization = trained.normalization;
+  options.model.residual = trained.normalization != "none";
   options.model.input_columns = input_columns;
   options.num_seeds = 300;
   options.largest_degree = 9;
@@ -353,6 +362,41 @@ TEST(ModelTest, RefusesOptionsOutOfRange) {
               invalid("classes"));
   EXPECT_THAT(make([](ModelOptions& o) { o.input_columns = 0; }),
               invalid("columns"));
+  EXPECT_THAT(make([](ModelOptions& o) { o.label_smoothing = 1; }),
+              invalid("label_smoothing"));
+  EXPECT_THAT(make([](ModelOptions& o) { o.normalization = "row"; }),
+              invalid("'row'"));
+}
+
+TEST(ModelTest, NormalisationStartsAsPyTorchsDoes) {
+  ModelOptions options = SmallModel();
+  options.normalization = "batch";
+  ThreadTeam team(1);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
+                            MakeCpuModel(options, &team));
+  std::vector<float> weights(model->num_parameters(), NAN);
+  model->Initialize(7, absl::MakeSpan(weights));
+  std::vector<std::string> found;
+  for (const ParameterInfo& parameter : model->parameters()) {
+    if (!parameter.name.starts_with("norms.")) continue;
+    found.push_back(parameter.name);
+    EXPECT_THAT(parameter.shape, testing::ElementsAre(24));
+    EXPECT_FALSE(parameter.decay);
+    const bool measured = parameter.name.find("running") != std::string::npos;
+    EXPECT_EQ(parameter.measured, measured);
+    const bool one = parameter.name.ends_with("weight") ||
+                     parameter.name.ends_with("running_var");
+    EXPECT_THAT(absl::MakeConstSpan(weights).subspan(parameter.offset, 24),
+                testing::Each(one ? 1.0F : 0.0F));
+  }
+  // The last of the three layers has none.
+  EXPECT_THAT(found,
+              testing::ElementsAre(
+                  "norms.0.weight", "norms.0.bias", "norms.0.running_mean",
+                  "norms.0.running_var", "norms.1.weight", "norms.1.bias",
+                  "norms.1.running_mean", "norms.1.running_var"));
+  options.normalization = "layer";
+  EXPECT_EQ(ParametersOf(options).size(), 9U + 4);
 }
 
 TEST(ModelTest, RefusesBfloat16WhereAKindDoesNotTrainInIt) {

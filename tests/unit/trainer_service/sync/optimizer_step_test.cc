@@ -16,7 +16,8 @@ namespace {
 
 // Longer than one task of the team, and not a multiple of it.
 std::vector<ParameterInfo> Parameters() {
-  return {{"weight", {101, 97}, 0, true}, {"bias", {101}, 9797, false}};
+  return {{.name = "weight", .shape = {101, 97}, .offset = 0, .decay = true},
+          {.name = "bias", .shape = {101}, .offset = 9797}};
 }
 constexpr uint64_t kNumParameters = 9797 + 101;
 
@@ -70,10 +71,11 @@ class OptimizerStepTest : public testing::Test {
     }
     tensors.num_seeds = num_seeds_;
     ThreadTeam team(threads);
-    result.status = MakeOptimizerStep(Parameters(), options, tensors, team);
+    result.status = MakeOptimizerStep(parameters_, options, tensors, team);
     return result;
   }
 
+  std::vector<ParameterInfo> parameters_ = Parameters();
   std::vector<float> old_weights_;
   std::vector<float> old_state_;
   std::vector<std::vector<float>> gradients_;
@@ -223,6 +225,33 @@ TEST_F(OptimizerStepTest, DecaysMarkedParametersAlone) {
     for (size_t i = 9797; i < kNumParameters; ++i) {
       ASSERT_EQ(with.weights[i], without.weights[i]) << i;
     }
+  }
+}
+
+TEST_F(OptimizerStepTest, WhatIsMeasuredMovesATenthOfTheWay) {
+  for (OptimizerOptions options : {kAdam, kMomentum, kSgd}) {
+    parameters_[1].measured = false;
+    old_state_.resize(StateFloatsPerParameter(options) * kNumParameters, 0.5F);
+    options.clip_norm = 10;
+    options.weight_decay = 0.1;
+    const Result other = Step(options, 1);
+    parameters_[1].measured = true;
+    const Result result = Step(options, 1);
+    FGNN_ASSERT_OK(result.status);
+    for (size_t i = 9797; i < kNumParameters; ++i) {
+      const double measured =
+          (1024.0 * gradients_[0][i] + 1024.0 * gradients_[1][i] +
+           17.0 * gradients_[2][i]) /
+          (1024 + 1024 + 17);
+      ASSERT_NEAR(result.weights[i], 0.9 * old_weights_[i] + 0.1 * measured,
+                  1e-6);
+      for (size_t at = i; at < old_state_.size(); at += kNumParameters) {
+        ASSERT_EQ(result.state[at], old_state_[at]);
+      }
+    }
+    // It counts for no norm: the others' steps are longer.
+    EXPECT_NE(result.weights[5], other.weights[5])
+        << StateFloatsPerParameter(options);
   }
 }
 
