@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "sampler_service/job/online_counts.h"
 #include "sampler_service/plugin/graph_for_plugins.h"
-#include "sampler_service/plugin/plugin_library.h"
 #include "sampler_service/plugin/ranking_plugin.h"
 #include "sampler_service/presample/hotness.h"
 #include "sampler_service/presample/input_node_counts.h"
@@ -18,6 +17,7 @@
 #include "shared/base/file.h"
 #include "shared/base/status.h"
 #include "shared/graph/rank_order.h"
+#include "shared/plugin/plugin_library.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "sampler_service/plugin/plugin_library.h"
 #include "sampler_service/plugin/sampler_plugin.h"
+#include "shared/plugin/plugin_library.h"
 
 namespace fgnn {
 

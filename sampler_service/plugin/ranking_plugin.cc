@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "sampler_service/plugin/plugin_library.h"
 #include "shared/base/status.h"
+#include "shared/plugin/plugin_library.h"
 
 namespace fgnn {
 absl::StatusOr<std::vector<float>> HotnessByPlugin(

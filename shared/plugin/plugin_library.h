@@ -1,11 +1,11 @@
 // A user's shared library in this process, whatever it plugs in.
-#ifndef FGNN_SAMPLER_SERVICE_PLUGIN_PLUGIN_LIBRARY_H_
-#define FGNN_SAMPLER_SERVICE_PLUGIN_PLUGIN_LIBRARY_H_
+#ifndef FGNN_SHARED_PLUGIN_PLUGIN_LIBRARY_H_
+#define FGNN_SHARED_PLUGIN_PLUGIN_LIBRARY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -76,4 +76,4 @@ class PluginLibrary {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SAMPLER_SERVICE_PLUGIN_PLUGIN_LIBRARY_H_
+#endif  // FGNN_SHARED_PLUGIN_PLUGIN_LIBRARY_H_

@@ -1,4 +1,4 @@
-#include "sampler_service/plugin/plugin_library.h"
+#include "shared/plugin/plugin_library.h"
 
 #include <dlfcn.h>
 
