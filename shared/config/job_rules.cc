@@ -67,6 +67,37 @@ absl::Status CheckModel(const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
+// A model of the user's own, and what only ours know.
+absl::Status CheckUserModel(const v1::ModelSpec& model) {
+  const auto only_with = [&](const std::string& value, const char* field,
+                             const char* kind, const char* what) {
+    if ((model.kind() == kind) != value.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        value.empty()
+            ? absl::StrCat("model.", field, " is missing; name ", what)
+            : absl::StrCat("model.", field, " is '", value,
+                           "', but model.kind is ", model.kind(), "; make it ",
+                           kind));
+  };
+  FGNN_RETURN_IF_ERROR(
+      only_with(model.plugin(), "plugin", "plugin", "the plugin"));
+  FGNN_RETURN_IF_ERROR(
+      only_with(model.file(), "file", "torchscript", "the TorchScript file"));
+  const bool is_script = model.kind() == "torchscript";
+  if (!is_script && model.kind() != "plugin") return absl::OkStatus();
+  const char* const ours = model.normalization() != "none" ? "normalization"
+                           : model.residual()              ? "residual"
+                           : is_script && model.input_dropout() > 0
+                               ? "input_dropout"
+                               : nullptr;
+  if (ours == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model.", ours,
+      " is for the models that FGNN has, but "
+      "model.kind is ",
+      model.kind(), ", whose layers do that themselves; leave it out"));
+}
+
 // Keys that an algorithm does not know would be silently ignored.
 absl::Status CheckAlgorithm(const v1::JobSpec& spec) {
   const v1::SamplingSpec& sampling = spec.sampling();
@@ -196,6 +227,7 @@ absl::Status CheckTraining(const v1::TrainingSpec& training) {
 absl::Status CheckRules(v1::JobSpec* spec) {
   FGNN_RETURN_IF_ERROR(CheckHops(*spec));
   FGNN_RETURN_IF_ERROR(CheckModel(*spec));
+  FGNN_RETURN_IF_ERROR(CheckUserModel(spec->model()));
   FGNN_RETURN_IF_ERROR(CheckAlgorithm(*spec));
   FGNN_RETURN_IF_ERROR(CheckDevices(spec));
   FGNN_RETURN_IF_ERROR(CheckTraining(spec->training()));

@@ -12,7 +12,7 @@
 namespace fgnn {
 
 struct ModelSpec {
-  std::string kind;  // "graphsage", "gcn", "gin", "gat", "pinsage"
+  std::string kind;  // "graphsage", "gcn", "gin", "gat", "pinsage", …
   uint32_t layers = 2;
   uint32_t hidden = 256;
   double dropout = 0.5;
@@ -22,6 +22,8 @@ struct ModelSpec {
   double attention_dropout = 0;        // Of "gat".
   std::string normalization = "none";  // "batch", "layer"
   bool residual = false;
+  std::string plugin = "";  // Of "plugin".
+  std::string file = "";    // Of "torchscript": an absolute path.
 };
 
 struct SamplingSpec {

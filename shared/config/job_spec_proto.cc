@@ -66,7 +66,8 @@ absl::StatusOr<Place> FindPlace(const std::string& key, v1::JobSpec* spec) {
   return place;
 }
 
-absl::Status MakeDatasetAbsolute(const fs::path& folder, v1::JobSpec* spec) {
+// Of the dataset and the model's file, relative ones being meant in `folder`.
+absl::Status MakePathsAbsolute(const fs::path& folder, v1::JobSpec* spec) {
   std::error_code error;
   const fs::path base = fs::absolute(folder / ".", error);
   if (error) {
@@ -75,6 +76,10 @@ absl::Status MakeDatasetAbsolute(const fs::path& folder, v1::JobSpec* spec) {
   }
   if (!spec->dataset().empty()) {
     spec->set_dataset((base / spec->dataset()).lexically_normal().string());
+  }
+  if (!spec->model().file().empty()) {
+    spec->mutable_model()->set_file(
+        (base / spec->model().file()).lexically_normal().string());
   }
   return absl::OkStatus();
 }
@@ -92,9 +97,7 @@ absl::Status ApplyOverride(const std::string& text, v1::JobSpec* spec) {
   if (!place.ok()) return Annotate(place.status(), origin.name);
   FGNN_RETURN_IF_ERROR(
       ReadField(value, origin, place->prefix, *place->field, place->message));
-  return place->message == spec && place->field->name() == "dataset"
-             ? MakeDatasetAbsolute(".", spec)
-             : absl::OkStatus();
+  return MakePathsAbsolute(".", spec);
 }
 
 absl::Status Complete(const std::vector<std::string>& default_devices,
@@ -134,7 +137,7 @@ absl::StatusOr<v1::JobSpec> ReadJobFile(
   FGNN_ASSIGN_OR_RETURN(const std::string text,
                         ReadSmallFile(path, kMaxJobFileBytes));
   FGNN_ASSIGN_OR_RETURN(v1::JobSpec spec, ParseJobYaml(text, path.string()));
-  FGNN_RETURN_IF_ERROR(MakeDatasetAbsolute(path.parent_path(), &spec));
+  FGNN_RETURN_IF_ERROR(MakePathsAbsolute(path.parent_path(), &spec));
   for (const std::string& text_of_override : overrides) {
     FGNN_RETURN_IF_ERROR(InOneLine(ApplyOverride(text_of_override, &spec)));
   }
@@ -160,7 +163,9 @@ JobSpec FromProto(const v1::JobSpec& from) {
               .heads = model.heads(),
               .attention_dropout = model.attention_dropout(),
               .normalization = model.normalization(),
-              .residual = model.residual()};
+              .residual = model.residual(),
+              .plugin = model.plugin(),
+              .file = model.file()};
   to.sampling = {
       from.sampling().kind(),
       {from.sampling().fanouts().begin(), from.sampling().fanouts().end()},
