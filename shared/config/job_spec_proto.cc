@@ -10,6 +10,7 @@
 #include "shared/base/status.h"
 #include "shared/config/field_reader.h"
 #include "shared/config/job_rules.h"
+#include "shared/config/presets.h"
 
 namespace fgnn {
 namespace {
@@ -106,6 +107,7 @@ absl::Status Complete(const std::vector<std::string>& default_devices,
     spec->mutable_devices()->Add(default_devices.begin(),
                                  default_devices.end());
   }
+  FGNN_RETURN_IF_ERROR(FillPreset(spec));
   FGNN_RETURN_IF_ERROR(FillDefaults("", spec));
   FGNN_RETURN_IF_ERROR(CheckFields("", *spec));
   FGNN_RETURN_IF_ERROR(CheckRules(spec));

@@ -31,8 +31,9 @@ absl::StatusOr<v1::JobSpec> ReadJobFile(
 absl::StatusOr<v1::JobSpec> ParseJobYaml(std::string_view yaml,
                                          std::string_view origin);
 
-// Fills in every default and checks every range and the rules that span
-// fields (a model has as many layers as there are hops; fanouts not 0; …).
+// Fills in what the spec's preset says (shared/config/presets.h), then every
+// default, and checks every range and the rules that span fields (a model has
+// as many layers as there are hops; fanouts not 0; …).
 // `default_devices` fill an empty devices list; batches_per_step 0 becomes the
 // number of devices. Idempotent. InvalidArgument names the field.
 absl::StatusOr<v1::JobSpec> MakeEffective(
