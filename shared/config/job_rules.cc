@@ -54,6 +54,12 @@ absl::Status CheckModel(const v1::JobSpec& spec) {
         "model.normalization is ", model.normalization(),
         ", but a model of one layer has no hidden one; leave it out"));
   }
+  if (model.kind() == "pinsage" &&
+      (model.residual() || model.normalization() != "none")) {
+    return absl::InvalidArgumentError(
+        "model.kind pinsage scales its layers' rows to length 1 and has no "
+        "model.normalization or residual; leave them out");
+  }
   if (model.residual() && model.layers() < 3) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model.residual is true, but of ", model.layers(),

@@ -82,11 +82,6 @@ absl::StatusOr<std::vector<size_t>> CutIntoChunks(
   return starts;
 }
 
-uint64_t MessageWidth(const Model& model, uint32_t layer) {
-  return model.SendsProducts(layer) ? model.options().output_width(layer)
-                                    : model.options().input_width(layer);
-}
-
 // Whether the messages of a layer have to be made before they are read.
 bool NeedsMessageArray(const InferenceInput& input, uint32_t layer) {
   if (input.model->SendsProducts(layer)) return true;
@@ -109,7 +104,7 @@ ArrayWidths WidthsOf(const InferenceInput& input) {
   for (uint32_t layer = 0; layer < options.layers; ++layer) {
     if (NeedsMessageArray(input, layer)) {
       widths.messages =
-          std::max(widths.messages, MessageWidth(*input.model, layer));
+          std::max(widths.messages, input.model->MessageWidth(layer));
     }
   }
   widths.hidden = options.layers > 1 ? options.hidden : 0;
@@ -203,7 +198,7 @@ class LayerWise {
     }
     messages_source_ = messages_;
     const uint64_t in = model_.options().input_width(layer);
-    const uint64_t width = MessageWidth(model_, layer);
+    const uint64_t width = model_.MessageWidth(layer);
     const size_t num_chunks =
         (sources.size() + kRowsPerChunk - 1) / kRowsPerChunk;
     return RunChunks(
@@ -242,7 +237,7 @@ class LayerWise {
                            size_t first, Scratch& scratch) {
     const uint64_t in = model_.options().input_width(layer);
     const uint64_t out = model_.options().output_width(layer);
-    const uint64_t width = MessageWidth(model_, layer);
+    const uint64_t width = model_.MessageWidth(layer);
     const auto rows = static_cast<int64_t>(nodes.size());
     float* aggregates = scratch.aggregates.Floats(nodes.size() * width);
     layer_->Aggregate(ListsOf(nodes, scratch), 0, rows, messages_source_,
@@ -304,8 +299,12 @@ uint64_t InferenceBytes(const InferenceInput& input) {
   uint64_t rows_out = 0;
   for (uint32_t layer = 0; layer < options.layers; ++layer) {
     rows_in = std::max(rows_in, options.input_width(layer));
-    rows_made = std::max(rows_made, MessageWidth(*input.model, layer));
+    rows_made = std::max(rows_made, input.model->MessageWidth(layer));
+    // Messages too are made there.
     rows_out = std::max(rows_out, options.output_width(layer));
+    if (input.model->SendsProducts(layer)) {
+      rows_out = std::max(rows_out, input.model->MessageWidth(layer));
+    }
   }
   const uint64_t per_thread =
       (kRowsPerChunk * (rows_in + rows_made + rows_out) +

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/philox.h"
+#include "shared/base/status.h"
 
 namespace fgnn {
 namespace {
@@ -12,6 +13,29 @@ namespace {
 absl::Status OutOfRange(const char* field, double value, const char* range) {
   return absl::InvalidArgumentError(
       absl::StrCat("model.", field, " is ", value, "; it must be in ", range));
+}
+
+absl::Status ValidateKind(const ModelOptions& options) {
+  if (options.kind != "graphsage" && options.kind != "gcn" &&
+      options.kind != "gin" && options.kind != "pinsage") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.kind '", options.kind,
+        "' is not known; there are 'graphsage', 'gcn', 'gin', 'pinsage'"));
+  }
+  if (options.aggregator != "mean" && options.aggregator != "pool") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.aggregator '", options.aggregator,
+                     "' is not known; there are 'mean', 'pool'"));
+  }
+  if (options.precision != Precision::kFloat32 &&
+      (options.kind != "graphsage" || options.transforms_messages())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.kind ", options.kind,
+        options.kind == "graphsage" ? " with model.aggregator pool" : "",
+        " trains in f32; use training.precision: f32, or model.kind: graphsage "
+        "with model.aggregator: mean"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -23,10 +47,11 @@ uint64_t ParameterInfo::size() const {
 }
 
 // Names as PyTorch Geometric has them. SAGEConv: lin_l is for neighbours, lin_r
-// for the vertex itself. GCNConv: lin is for both. GINConv: nn is Sequential(
-// Linear, ReLU, Linear). Linear starts as torch.nn.Linear does, the others by
-// Glorot and Bengio's uniform distribution. norms as torch.nn.BatchNorm1d and
-// LayerNorm have them.
+// for the vertex itself, and lin, with project=True, makes messages; PinSAGE
+// has the same. GCNConv: lin is for both. GINConv: nn is Sequential(Linear,
+// ReLU, Linear). Linear, and lin of SAGEConv, start as torch.nn.Linear does,
+// the others by Glorot and Bengio's uniform distribution. norms as
+// torch.nn.BatchNorm1d and LayerNorm have them.
 std::vector<ParameterInfo> ParametersOf(const ModelOptions& options) {
   std::vector<ParameterInfo> parameters;
   uint64_t offset = 0;
@@ -47,12 +72,12 @@ std::vector<ParameterInfo> ParametersOf(const ModelOptions& options) {
     const uint64_t in = options.input_width(layer);
     const uint64_t out = options.output_width(layer);
     const double glorot = std::sqrt(6.0 / static_cast<double>(out + in));
+    const double of_in = 1 / std::sqrt(static_cast<double>(in));
     prefix = absl::StrCat("convs.", layer, ".");
     if (options.kind == "gcn") {
       add("lin.weight", {out, in}, glorot);
       add("bias", {out}, 0);
     } else if (options.kind == "gin") {
-      const double of_in = 1 / std::sqrt(static_cast<double>(in));
       const double of_out = 1 / std::sqrt(static_cast<double>(out));
       add("eps", {1}, 0);
       add("nn.0.weight", {out, in}, of_in);
@@ -60,6 +85,10 @@ std::vector<ParameterInfo> ParametersOf(const ModelOptions& options) {
       add("nn.2.weight", {out, out}, of_out);
       add("nn.2.bias", {out}, of_out);
     } else {
+      if (options.transforms_messages()) {
+        add("lin.weight", {in, in}, of_in);
+        add("lin.bias", {in}, of_in);
+      }
       add("lin_l.weight", {out, in}, glorot);
       add("lin_r.weight", {out, in}, glorot);
       add("lin_l.bias", {out}, 0);
@@ -92,18 +121,7 @@ uint64_t NumParameters(const ModelOptions& options) {
 
 absl::Status ValidateOptions(const ModelOptions& options) {
   constexpr uint64_t kMostColumns = uint64_t{1} << 24;
-  if (options.kind != "graphsage" && options.kind != "gcn" &&
-      options.kind != "gin") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model.kind '", options.kind,
-                     "' is not known; there are 'graphsage', 'gcn', 'gin'"));
-  }
-  if (options.precision != Precision::kFloat32 && options.kind != "graphsage") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model.kind ", options.kind,
-                     " trains in f32; use training.precision: f32 or "
-                     "model.kind: graphsage"));
-  }
+  FGNN_RETURN_IF_ERROR(ValidateKind(options));
   if (options.layers < 1 || options.layers > uint32_t{kMaxHops}) {
     return OutOfRange("layers", options.layers, "[1, 8]");
   }
@@ -138,11 +156,23 @@ absl::Status ValidateOptions(const ModelOptions& options) {
         absl::StrCat("model.normalization '", options.normalization,
                      "' is not known; there are 'none', 'batch', 'layer'"));
   }
+  if (options.kind == "pinsage" &&
+      (options.residual || options.normalization != "none")) {
+    return absl::InvalidArgumentError(
+        "model.kind pinsage scales its layers' rows to length 1 and has no "
+        "model.normalization or residual; leave them out");
+  }
   return absl::OkStatus();
 }
 
 Model::Model(const ModelOptions& options)
     : options_(options), parameters_(ParametersOf(options)) {}
+
+uint64_t Model::MessageWidth(uint32_t layer) const {
+  return SendsProducts(layer) && !options_.transforms_messages()
+             ? options_.output_width(layer)
+             : options_.input_width(layer);
+}
 
 void Model::Initialize(uint64_t seed, absl::Span<float> weights) const {
   for (size_t p = 0; p < parameters_.size(); ++p) {

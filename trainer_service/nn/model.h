@@ -36,7 +36,13 @@ struct ModelOptions {
   double attention_dropout = 0;        // Of GAT, [0, 1).
   std::string normalization = "none";  // Of hidden layers: "batch", "layer".
   bool residual = false;  // Layers between hidden ones add their inputs.
-  Precision precision = Precision::kFloat32;  // GCN, GIN: this one alone.
+  // All but GraphSAGE of means: this one alone.
+  Precision precision = Precision::kFloat32;
+
+  // Whether vertices send what a layer of their own makes of them.
+  bool transforms_messages() const {
+    return kind == "pinsage" || (kind == "graphsage" && aggregator == "pool");
+  }
 
   // Of a label's weight, the share that is spread over all classes, [0, 1).
   double label_smoothing = 0;
@@ -120,8 +126,8 @@ class LayerInference {
  public:
   virtual ~LayerInference() = default;
 
-  // inputs [rows, input_width] -> messages [rows, output_width]. Only where the
-  // layer SendsProducts().
+  // inputs [rows, input_width] -> messages [rows, MessageWidth()]. Only where
+  // the layer SendsProducts().
   virtual void Messages(const float* inputs, int64_t rows,
                         float* messages) const = 0;
   // out [last - first, message columns]: of each list in [first, last), what
@@ -170,9 +176,12 @@ class Model {
   //   out_v = Update(x_v, a_v).
   // These are const and may be called from several threads at once.
 
-  // Whether layer `layer` aggregates products of its inputs (the narrower
-  // ones), [rows, output_width]. Else messages are the inputs themselves.
+  // Whether layer `layer` aggregates what Messages() makes of its inputs. Else
+  // messages are the inputs themselves.
   virtual bool SendsProducts(uint32_t layer) const = 0;
+  // Columns of the messages of layer `layer`: its input_width where they are
+  // inputs or what a layer of their own makes of them, else its output_width.
+  uint64_t MessageWidth(uint32_t layer) const;
   // The functions of a layer. Borrows the weights. std::bad_alloc.
   virtual std::unique_ptr<const LayerInference> Inference(
       uint32_t layer, absl::Span<const float> weights) const = 0;

@@ -4,8 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <new>
-#include <optional>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -17,11 +15,10 @@
 #include "trainer_service/compute/widen.h"
 #include "trainer_service/nn/cpu/cross_entropy.h"
 #include "trainer_service/nn/cpu/dropout.h"
-#include "trainer_service/nn/cpu/gcn_layer.h"
-#include "trainer_service/nn/cpu/gin_layer.h"
+#include "trainer_service/nn/cpu/gnn_layer.h"
 #include "trainer_service/nn/cpu/hidden_stage.h"
+#include "trainer_service/nn/cpu/make_layer.h"
 #include "trainer_service/nn/cpu/row_kernels.h"
-#include "trainer_service/nn/cpu/sage_layer.h"
 
 namespace fgnn {
 namespace {
@@ -79,107 +76,16 @@ absl::Status CheckBatch(const ModelOptions& options, uint64_t num_parameters,
   return absl::OkStatus();
 }
 
-// Whether the layer leaves its ReLU and dropout to nobody or to a HiddenStage.
-bool EndsPlainly(const ModelOptions& options, uint32_t layer) {
-  return layer + 1 == options.layers || options.normalizes(layer) ||
-         options.adds_inputs(layer);
-}
-
-// nullopt: the layer needs none.
-std::optional<HiddenStageOptions> StageOf(const Model& model, uint32_t layer) {
-  const ModelOptions& options = model.options();
-  if (layer + 1 == options.layers || !EndsPlainly(options, layer)) {
-    return std::nullopt;
-  }
-  HiddenStageOptions stage;
-  stage.columns = static_cast<int64_t>(options.output_width(layer));
-  stage.adds_inputs = options.adds_inputs(layer);
-  if (!options.normalizes(layer)) return stage;
-  stage.normalization = options.normalization == "batch"
-                            ? Normalization::kBatch
-                            : Normalization::kLayer;
-  const std::string prefix = absl::StrCat("norms.", layer, ".");
-  for (const ParameterInfo& parameter : model.parameters()) {
-    if (parameter.name == prefix + "weight") {
-      stage.scale_offset = parameter.offset;
-    } else if (parameter.name == prefix + "bias") {
-      stage.shift_offset = parameter.offset;
-    } else if (parameter.name == prefix + "running_mean") {
-      stage.mean_offset = parameter.offset;
-    } else if (parameter.name == prefix + "running_var") {
-      stage.variance_offset = parameter.offset;
-    }
-  }
-  return stage;
-}
-
-template <typename Number>
-using MakeLayer = std::unique_ptr<GnnLayer<Number>>(const Model& model,
-                                                    uint32_t layer,
-                                                    ProductOrder order,
-                                                    ThreadTeam* team);
-
-template <typename Number>
-std::unique_ptr<GnnLayer<Number>> MakeSageLayer(const Model& model,
-                                                uint32_t layer,
-                                                ProductOrder order,
-                                                ThreadTeam* team) {
-  const ModelOptions& options = model.options();
-  SageLayerOptions shape;
-  shape.in = static_cast<int64_t>(options.input_width(layer));
-  shape.out = static_cast<int64_t>(options.output_width(layer));
-  shape.neighbor_offset = model.parameters()[3 * layer].offset;
-  shape.self_offset = model.parameters()[3 * layer + 1].offset;
-  shape.bias_offset = model.parameters()[3 * layer + 2].offset;
-  shape.first = layer == 0;
-  shape.last = EndsPlainly(options, layer);
-  return std::make_unique<SageLayer<Number>>(shape, order, team);
-}
-
-std::unique_ptr<GnnLayer<float>> MakeGcnLayer(const Model& model,
-                                              uint32_t layer,
-                                              ProductOrder order,
-                                              ThreadTeam* team) {
-  const ModelOptions& options = model.options();
-  NeighborLinearOptions linear;
-  linear.in = static_cast<int64_t>(options.input_width(layer));
-  linear.out = static_cast<int64_t>(options.output_width(layer));
-  linear.weight_offset = model.parameters()[2 * layer].offset;
-  linear.bias_offset = model.parameters()[2 * layer + 1].offset;
-  linear.first = layer == 0;
-  const bool last = EndsPlainly(options, layer);
-  return std::make_unique<GcnLayer>(linear, last, order, team);
-}
-
-std::unique_ptr<GnnLayer<float>> MakeGinLayer(const Model& model,
-                                              uint32_t layer,
-                                              ProductOrder order,
-                                              ThreadTeam* team) {
-  const ModelOptions& options = model.options();
-  GinLayerOptions shape;
-  NeighborLinearOptions& linear = shape.first_linear;
-  linear.in = static_cast<int64_t>(options.input_width(layer));
-  linear.out = static_cast<int64_t>(options.output_width(layer));
-  linear.epsilon_offset = model.parameters()[5 * layer].offset;
-  linear.weight_offset = model.parameters()[5 * layer + 1].offset;
-  linear.bias_offset = model.parameters()[5 * layer + 2].offset;
-  linear.first = layer == 0;
-  shape.weight_offset = model.parameters()[5 * layer + 3].offset;
-  shape.bias_offset = model.parameters()[5 * layer + 4].offset;
-  shape.last = EndsPlainly(options, layer);
-  return std::make_unique<GinLayer>(shape, order, team);
-}
-
 // Layers that take one block each, the loss of the last one's outputs. Number:
 // see GnnLayer.
 template <typename Number>
 class LayeredModel final : public Model {
  public:
   LayeredModel(const ModelOptions& options, ThreadTeam* team,
-               ProductOrder order, MakeLayer<Number>* make)
+               ProductOrder order)
       : Model(options), team_(team) {
     for (uint32_t layer = 0; layer < options.layers; ++layer) {
-      layers_.push_back(make(*this, layer, order, team));
+      layers_.push_back(MakeLayer<Number>(*this, layer, order, team));
       const auto stage = StageOf(*this, layer);
       stages_.push_back(
           stage ? std::make_unique<HiddenStage<Number>>(*stage, team)
@@ -368,13 +274,9 @@ absl::StatusOr<std::unique_ptr<Model>> MakeCpuModel(const ModelOptions& options,
                                                     ProductOrder order) {
   FGNN_RETURN_IF_ERROR(ValidateOptions(options));
   if (options.precision == Precision::kBfloat16) {
-    return std::make_unique<LayeredModel<Bfloat16>>(options, team, order,
-                                                    MakeSageLayer<Bfloat16>);
+    return std::make_unique<LayeredModel<Bfloat16>>(options, team, order);
   }
-  MakeLayer<float>* const make = options.kind == "gcn"   ? MakeGcnLayer
-                                 : options.kind == "gin" ? MakeGinLayer
-                                                         : MakeSageLayer<float>;
-  return std::make_unique<LayeredModel<float>>(options, team, order, make);
+  return std::make_unique<LayeredModel<float>>(options, team, order);
 }
 
 }  // namespace fgnn

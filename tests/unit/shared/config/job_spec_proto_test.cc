@@ -217,6 +217,8 @@ TEST(MakeEffectiveTest, RefusesKeysThatTheModelDoesNotKnow) {
       ErrorIn("model: {layers: 1, normalization: batch}\n"
               "sampling: {fanouts: [4]}"),
       AllOf(HasSubstr("model.normalization is batch"), HasSubstr("one layer")));
+  EXPECT_THAT(ErrorIn("model: {kind: pinsage, normalization: batch}"),
+              HasSubstr("model.kind pinsage"));
   EXPECT_THAT(
       ErrorIn("model: {residual: true}"),
       AllOf(HasSubstr("model.residual is true"), HasSubstr("of 2 layers")));

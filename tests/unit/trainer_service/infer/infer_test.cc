@@ -172,6 +172,7 @@ class World {
         if (options_.adds_inputs(layer)) z.back()[c] += x[v][c];
         z.back()[c] = std::max(z.back()[c], 0.0);
       }
+      if (options_.kind == "pinsage") ScaleToUnit(z.back());
     }
     return z;
   }
@@ -193,6 +194,35 @@ class World {
                  std::sqrt(variance + 1e-5) +
              double{Parameter(prefix + "bias")[c]};
     }
+  }
+
+  static void ScaleToUnit(std::vector<double>& row) {
+    double squares = 0;
+    for (const double value : row) squares += value * value;
+    if (squares == 0) return;
+    for (double& value : row) value /= std::sqrt(squares);
+  }
+
+  // Of relu(Q x_u + q) over the neighbours: the largest, or the mean.
+  std::vector<double> AggregateMessages(uint32_t layer, const Rows& x,
+                                        size_t v) {
+    const size_t columns = x[v].size();
+    const bool mean = options_.kind == "pinsage";
+    std::vector<double> aggregate(columns);
+    for (int64_t e = indptr_[v]; e < indptr_[v + 1]; ++e) {
+      const float* bias = Parameter(layer, 1);
+      std::vector<double> message(bias, bias + columns);
+      AddProduct(Parameter(layer, 0), x[indices_[static_cast<size_t>(e)]],
+                 message);
+      for (size_t c = 0; c < columns; ++c) {
+        const double value = std::max(message[c], 0.0);
+        aggregate[c] =
+            mean ? aggregate[c] +
+                       value / static_cast<double>(indptr_[v + 1] - indptr_[v])
+                 : std::max(aggregate[c], value);
+      }
+    }
+    return aggregate;
   }
 
   // own x_v + the sum of its neighbours' rows.
@@ -219,6 +249,12 @@ class World {
       for (double& value : hidden) value = std::max(value, 0.0);
       std::vector<double> z = biased(4);
       AddProduct(Parameter(layer, 3), hidden, z);
+      return z;
+    }
+    if (options_.transforms_messages()) {
+      std::vector<double> z = biased(4);
+      AddProduct(Parameter(layer, 2), AggregateMessages(layer, x, v), z);
+      AddProduct(Parameter(layer, 3), x[v], z);
       return z;
     }
     const bool gcn = options_.kind == "gcn";
@@ -303,10 +339,14 @@ std::vector<Shape> Shapes() {
 // Of every kind.
 std::vector<Shape> AllShapes() {
   std::vector<Shape> all;
-  for (const char* kind : {"graphsage", "gcn", "gin"}) {
+  for (const std::string kind :
+       {"graphsage", "gcn", "gin", "pool", "pinsage"}) {
     for (Shape shape : Shapes()) {
       shape.name = kind + shape.name;
-      shape.model.kind = kind;
+      shape.model.kind = kind == "pool" ? "graphsage" : kind;
+      if (kind == "pool") shape.model.aggregator = "pool";
+      const bool norm = shape.model.normalization != "none";
+      if (kind == "pinsage" && (norm || shape.model.residual)) continue;
       all.push_back(shape);
     }
   }

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "shared/base/philox.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/trainer_service/nn/random_batch.h"
@@ -22,23 +23,72 @@
 namespace fgnn {
 namespace {
 
-// [D, S] How often a destination names a source.
-torch::Tensor NeighborMatrix(const BlockView& block) {
+// [D, S] How often a destination names a source, or what the edges weigh.
+torch::Tensor NeighborMatrix(const BlockView& block,
+                             absl::Span<const float> weights = {}) {
   torch::Tensor matrix = torch::zeros(
       {block.num_destinations, block.num_sources}, torch::kFloat64);
   auto entries = matrix.accessor<double, 2>();
   for (uint32_t d = 0; d < block.num_destinations; ++d) {
     for (uint32_t e = block.indptr[d]; e < block.indptr[d + 1]; ++e) {
-      entries[d][block.indices[e]] += 1.0;
+      entries[d][block.indices[e]] +=
+          weights.empty() ? 1.0 : double{weights[e]};
     }
   }
   return matrix;
 }
 
+// [D, columns] The largest of messages [S, columns], 0 at least, over a
+// destination's neighbours: of the source that is the first to have it.
+torch::Tensor LargestOfNeighbors(const BlockView& block,
+                                 const torch::Tensor& messages) {
+  const int64_t columns = messages.size(1);
+  const torch::Tensor rows =
+      torch::cat({messages, torch::zeros({1, columns}, torch::kFloat64)});
+  const auto values = rows.accessor<double, 2>();
+  torch::Tensor winners =
+      torch::full({block.num_destinations, columns}, int64_t{block.num_sources},
+                  torch::kInt64);
+  auto winner = winners.accessor<int64_t, 2>();
+  for (uint32_t d = 0; d < block.num_destinations; ++d) {
+    for (uint32_t e = block.indptr[d]; e < block.indptr[d + 1]; ++e) {
+      const int64_t source = block.indices[e];
+      for (int64_t c = 0; c < columns; ++c) {
+        if (values[source][c] > values[winner[d][c]][c]) winner[d][c] = source;
+      }
+    }
+  }
+  return rows.gather(0, winners);
+}
+
+// z [D, out] of a layer whose vertices send relu(Q x + q).
+torch::Tensor PooledLayer(const ModelOptions& options, const BlockView& block,
+                          const torch::Tensor& x,
+                          const std::vector<torch::Tensor>& parameters) {
+  const torch::Tensor messages =
+      torch::relu(torch::mm(x, parameters[0].t()) + parameters[1]);
+  torch::Tensor aggregates;
+  if (options.kind == "pinsage") {
+    const torch::Tensor visits = NeighborMatrix(block, block.weights);
+    const torch::Tensor sums = visits.sum(1, /*keepdim=*/true);
+    aggregates = torch::mm(visits, messages) /
+                 torch::where(sums > 0, sums, torch::ones_like(sums));
+  } else {
+    aggregates = LargestOfNeighbors(block, messages);
+  }
+  const torch::Tensor own = x.slice(0, 0, block.num_destinations);
+  return torch::mm(aggregates, parameters[2].t()) +
+         torch::mm(own, parameters[3].t()) + parameters[4];
+}
+
 // z [D, out] of x [S, in]; the parameters of one layer in their order.
-torch::Tensor Layer(const std::string& kind, const BlockView& block,
+torch::Tensor Layer(const ModelOptions& options, const BlockView& block,
                     const torch::Tensor& x,
                     const std::vector<torch::Tensor>& parameters) {
+  const std::string& kind = options.kind;
+  if (options.transforms_messages()) {
+    return PooledLayer(options, block, x, parameters);
+  }
   const torch::Tensor neighbors = NeighborMatrix(block);
   const torch::Tensor degrees = neighbors.sum(1, /*keepdim=*/true);
   const torch::Tensor own = x.slice(0, 0, block.num_destinations);
@@ -55,6 +105,14 @@ torch::Tensor Layer(const std::string& kind, const BlockView& block,
   }
   return torch::mm(sums / degrees.clamp_min(1), parameters[0].t()) +
          torch::mm(own, parameters[1].t()) + parameters[2];
+}
+
+// What hidden layers make of z before dropout.
+torch::Tensor Activation(const std::string& kind, const torch::Tensor& z) {
+  const torch::Tensor rows = torch::relu(z);
+  if (kind != "pinsage") return rows;
+  return torch::nn::functional::normalize(
+      rows, torch::nn::functional::NormalizeFuncOptions().dim(1));
 }
 
 // What a flat array of ones becomes.
@@ -125,14 +183,15 @@ Reference ByAutograd(const Model& model, const std::vector<float>& weights,
     const auto first =
         parameters.begin() + static_cast<ptrdiff_t>(layer * per_layer);
     const torch::Tensor own = x.slice(0, 0, block.num_destinations);
-    x = Layer(options.kind, block, x,
+    x = Layer(options, block, x,
               {first, first + static_cast<ptrdiff_t>(per_layer)});
     if (options.normalizes(layer)) {
       x = Normalize(options.normalization, layer, x, &by_name);
     }
     if (options.adds_inputs(layer)) x = x + own;
     if (layer + 1 < options.layers) {
-      x = torch::relu(x) * Mask(options.dropout, batch, layer + 1, x.sizes());
+      x = Activation(options.kind, x) *
+          Mask(options.dropout, batch, layer + 1, x.sizes());
     }
   }
   const torch::Tensor labels = torch::tensor(random.labels());
@@ -197,6 +256,8 @@ std::vector<Case> Cases() {
   cases.push_back(MakeCase("ManyRows", 2, 30, 16, 5));
   cases.back().options.num_seeds = 1100;
   cases.back().options.largest_degree = 12;
+  cases.push_back(MakeCase("EdgeWeights", 3, 20, 33, 5));
+  cases.back().options.edge_weights = true;
   return cases;
 }
 
@@ -211,7 +272,8 @@ class AutogradTest : public testing::TestWithParam<Parameters> {
   void RunBothIn(Precision precision) {
     const auto& [kind, shape, order] = GetParam();
     RandomBatchOptions options = shape.options;
-    options.model.kind = kind;
+    options.model.kind = kind == "pool" ? "graphsage" : kind;
+    if (kind == "pool") options.model.aggregator = "pool";
     options.model.precision = precision;
     RandomBatch batch(options);
     ThreadTeam team(2);
@@ -276,6 +338,30 @@ INSTANTIATE_TEST_SUITE_P(Shapes, AutogradTest,
                                                           "gin"),
                                           testing::ValuesIn(Cases()), Orders()),
                          NameOfCase);
+
+// Their messages are made of all sources, whatever the order.
+INSTANTIATE_TEST_SUITE_P(
+    ShapesOfMessages, AutogradTest,
+    testing::Combine(testing::Values("pool"), testing::ValuesIn(Cases()),
+                     testing::Values(ProductOrder::kCheapest)),
+    NameOfCase);
+
+// It has rows of length 1 instead.
+std::vector<Case> CasesWithoutNorm() {
+  std::vector<Case> cases = Cases();
+  std::erase_if(cases, [](const Case& made) {
+    return made.options.model.residual ||
+           made.options.model.normalization != "none";
+  });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ShapesOfPinsage, AutogradTest,
+    testing::Combine(testing::Values("pinsage"),
+                     testing::ValuesIn(CasesWithoutNorm()),
+                     testing::Values(ProductOrder::kCheapest)),
+    NameOfCase);
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Bfloat16AutogradTest,
                          testing::Combine(testing::Values("graphsage"),

@@ -48,6 +48,16 @@ RandomBatch::RandomBatch(const RandomBatchOptions& options) {
     labels_.push_back(
         static_cast<int64_t>(random() % options.model.num_classes));
   }
+  if (!options.edge_weights) return;
+  for (size_t hop = 0; hop < indptr_.size(); ++hop) {
+    std::vector<float>& weights = weights_.emplace_back();
+    for (uint32_t d = 0; d < task_.hops[hop].num_destinations; ++d) {
+      for (uint32_t e = indptr_[hop][d]; e < indptr_[hop][d + 1]; ++e) {
+        weights.push_back(d % 5 == 4 ? 0 : static_cast<float>(random() % 6));
+      }
+    }
+    task_.hops[hop].weights = weights;
+  }
 }
 
 TrainingBatch RandomBatch::batch() {

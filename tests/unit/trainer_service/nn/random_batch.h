@@ -18,6 +18,8 @@ struct RandomBatchOptions {
   uint32_t largest_degree = 4;  // Degrees are in [0, largest_degree].
   // Vertices that each hop adds to the sources, per destination.
   double growth = 1.7;
+  // Edges have numbers of visits; every fifth destination's are all 0.
+  bool edge_weights = false;
   uint64_t seed = 1;
 };
 
@@ -37,6 +39,7 @@ class RandomBatch {
  private:
   std::vector<std::vector<uint32_t>> indptr_;
   std::vector<std::vector<uint32_t>> indices_;
+  std::vector<std::vector<float>> weights_;
   std::vector<uint32_t> input_nodes_;
   std::vector<float> features_;
   std::vector<int64_t> labels_;

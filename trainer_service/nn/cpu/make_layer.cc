@@ -1,0 +1,143 @@
+#include "trainer_service/nn/cpu/make_layer.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "trainer_service/nn/cpu/gcn_layer.h"
+#include "trainer_service/nn/cpu/gin_layer.h"
+#include "trainer_service/nn/cpu/pooled_layer.h"
+#include "trainer_service/nn/cpu/sage_layer.h"
+
+namespace fgnn {
+namespace {
+
+// Whether the layer leaves its ReLU and dropout to nobody or to a HiddenStage.
+bool EndsPlainly(const ModelOptions& options, uint32_t layer) {
+  return layer + 1 == options.layers || options.normalizes(layer) ||
+         options.adds_inputs(layer);
+}
+
+template <typename Number>
+std::unique_ptr<GnnLayer<Number>> MakeSageLayer(const Model& model,
+                                                uint32_t layer,
+                                                ProductOrder order,
+                                                ThreadTeam* team) {
+  const ModelOptions& options = model.options();
+  SageLayerOptions shape;
+  shape.in = static_cast<int64_t>(options.input_width(layer));
+  shape.out = static_cast<int64_t>(options.output_width(layer));
+  shape.neighbor_offset = model.parameters()[3 * layer].offset;
+  shape.self_offset = model.parameters()[3 * layer + 1].offset;
+  shape.bias_offset = model.parameters()[3 * layer + 2].offset;
+  shape.first = layer == 0;
+  shape.last = EndsPlainly(options, layer);
+  return std::make_unique<SageLayer<Number>>(shape, order, team);
+}
+
+std::unique_ptr<GnnLayer<float>> MakeGcnLayer(const Model& model,
+                                              uint32_t layer,
+                                              ProductOrder order,
+                                              ThreadTeam* team) {
+  const ModelOptions& options = model.options();
+  NeighborLinearOptions linear;
+  linear.in = static_cast<int64_t>(options.input_width(layer));
+  linear.out = static_cast<int64_t>(options.output_width(layer));
+  linear.weight_offset = model.parameters()[2 * layer].offset;
+  linear.bias_offset = model.parameters()[2 * layer + 1].offset;
+  linear.first = layer == 0;
+  const bool last = EndsPlainly(options, layer);
+  return std::make_unique<GcnLayer>(linear, last, order, team);
+}
+
+std::unique_ptr<GnnLayer<float>> MakeGinLayer(const Model& model,
+                                              uint32_t layer,
+                                              ProductOrder order,
+                                              ThreadTeam* team) {
+  const ModelOptions& options = model.options();
+  GinLayerOptions shape;
+  NeighborLinearOptions& linear = shape.first_linear;
+  linear.in = static_cast<int64_t>(options.input_width(layer));
+  linear.out = static_cast<int64_t>(options.output_width(layer));
+  linear.epsilon_offset = model.parameters()[5 * layer].offset;
+  linear.weight_offset = model.parameters()[5 * layer + 1].offset;
+  linear.bias_offset = model.parameters()[5 * layer + 2].offset;
+  linear.first = layer == 0;
+  shape.weight_offset = model.parameters()[5 * layer + 3].offset;
+  shape.bias_offset = model.parameters()[5 * layer + 4].offset;
+  shape.last = EndsPlainly(options, layer);
+  return std::make_unique<GinLayer>(shape, order, team);
+}
+
+// Each makes messages of all sources, so there is no order to choose.
+std::unique_ptr<GnnLayer<float>> MakePooledLayer(const Model& model,
+                                                 uint32_t layer,
+                                                 ThreadTeam* team) {
+  const ModelOptions& options = model.options();
+  const bool pinsage = options.kind == "pinsage";
+  PooledLayerOptions shape;
+  shape.in = static_cast<int64_t>(options.input_width(layer));
+  shape.out = static_cast<int64_t>(options.output_width(layer));
+  shape.message_weight_offset = model.parameters()[5 * layer].offset;
+  shape.message_bias_offset = model.parameters()[5 * layer + 1].offset;
+  shape.neighbor_offset = model.parameters()[5 * layer + 2].offset;
+  shape.self_offset = model.parameters()[5 * layer + 3].offset;
+  shape.bias_offset = model.parameters()[5 * layer + 4].offset;
+  shape.aggregator = pinsage ? Aggregator::kWeightedMean : Aggregator::kMax;
+  shape.unit_rows = pinsage;
+  shape.first = layer == 0;
+  shape.last = EndsPlainly(options, layer);
+  return std::make_unique<PooledLayer>(shape, team);
+}
+
+}  // namespace
+
+template <>
+std::unique_ptr<GnnLayer<float>> MakeLayer<float>(const Model& model,
+                                                  uint32_t layer,
+                                                  ProductOrder order,
+                                                  ThreadTeam* team) {
+  const ModelOptions& options = model.options();
+  if (options.kind == "gcn") return MakeGcnLayer(model, layer, order, team);
+  if (options.kind == "gin") return MakeGinLayer(model, layer, order, team);
+  if (options.transforms_messages()) {
+    return MakePooledLayer(model, layer, team);
+  }
+  return MakeSageLayer<float>(model, layer, order, team);
+}
+
+template <>
+std::unique_ptr<GnnLayer<Bfloat16>> MakeLayer<Bfloat16>(const Model& model,
+                                                        uint32_t layer,
+                                                        ProductOrder order,
+                                                        ThreadTeam* team) {
+  return MakeSageLayer<Bfloat16>(model, layer, order, team);
+}
+
+std::optional<HiddenStageOptions> StageOf(const Model& model, uint32_t layer) {
+  const ModelOptions& options = model.options();
+  if (layer + 1 == options.layers || !EndsPlainly(options, layer)) {
+    return std::nullopt;
+  }
+  HiddenStageOptions stage;
+  stage.columns = static_cast<int64_t>(options.output_width(layer));
+  stage.adds_inputs = options.adds_inputs(layer);
+  if (!options.normalizes(layer)) return stage;
+  stage.normalization = options.normalization == "batch"
+                            ? Normalization::kBatch
+                            : Normalization::kLayer;
+  const std::string prefix = absl::StrCat("norms.", layer, ".");
+  for (const ParameterInfo& parameter : model.parameters()) {
+    if (parameter.name == prefix + "weight") {
+      stage.scale_offset = parameter.offset;
+    } else if (parameter.name == prefix + "bias") {
+      stage.shift_offset = parameter.offset;
+    } else if (parameter.name == prefix + "running_mean") {
+      stage.mean_offset = parameter.offset;
+    } else if (parameter.name == prefix + "running_var") {
+      stage.variance_offset = parameter.offset;
+    }
+  }
+  return stage;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,63 @@
+#include "trainer_service/nn/cpu/unit_rows.h"
+
+#include <cfloat>
+#include <cmath>
+
+#include "trainer_service/compute/target_clones.h"
+
+namespace fgnn {
+namespace {
+
+// In f64, where squares of floats neither overflow nor vanish; by lanes, which
+// the compiler may do at once, for their order is fixed.
+inline __attribute__((always_inline)) double DotProduct(const float* x,
+                                                        const float* y,
+                                                        int64_t columns) {
+  constexpr int64_t kLanes = 16;
+  double lanes[kLanes] = {};
+  int64_t c = 0;
+  for (; c + kLanes <= columns; c += kLanes) {
+    for (int64_t i = 0; i < kLanes; ++i) {
+      lanes[i] += static_cast<double>(x[c + i]) * static_cast<double>(y[c + i]);
+    }
+  }
+  double sum = 0;
+  for (; c < columns; ++c) {
+    sum += static_cast<double>(x[c]) * static_cast<double>(y[c]);
+  }
+  for (const double lane : lanes) sum += lane;
+  return sum;
+}
+
+}  // namespace
+
+FGNN_TARGET_CLONES
+void ScaleToUnitLength(int64_t rows, int64_t columns, float* x,
+                       float* inverse_lengths) {
+  for (int64_t r = 0; r < rows; ++r) {
+    float* const row = x + r * columns;
+    const double length = std::sqrt(DotProduct(row, row, columns));
+    // Written so that NaN stays: it is how a run that diverges is noticed.
+    const auto inverse =
+        static_cast<float>(length < double{FLT_MIN} ? 0.0 : 1.0 / length);
+    for (int64_t c = 0; c < columns; ++c) row[c] *= inverse;
+    inverse_lengths[r] = inverse;
+  }
+}
+
+FGNN_TARGET_CLONES
+void GradientOfUnitLength(const float* unit, const float* inverse_lengths,
+                          const float* gradient, int64_t rows, int64_t columns,
+                          float* out) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* const u = unit + r * columns;
+    const float* const g = gradient + r * columns;
+    float* const to = out + r * columns;
+    const auto along = static_cast<float>(DotProduct(u, g, columns));
+    for (int64_t c = 0; c < columns; ++c) {
+      to[c] = (g[c] - along * u[c]) * inverse_lengths[r];
+    }
+  }
+}
+
+}  // namespace fgnn
