@@ -11,6 +11,7 @@ import subprocess
 import time
 
 import harness
+from npy_array import Array, values
 
 
 class RunTest(harness.ServiceTest):
@@ -223,6 +224,34 @@ class PredictTest(harness.ServiceTest):
             rows = list(csv.reader(file))
         self.assertIn(len(rows), (2000, 2001))
         self.assertEqual(by_id.read_bytes(), by_folder.read_bytes())
+
+    def test_writes_probabilities_and_embeddings(self):
+        run = self.service.run()
+        found = {}
+        for what in ('classes', 'probabilities', 'embeddings'):
+            out = self.service.folder / f'{what}.npy'
+            self.service.fgnn('predict', str(run), '--dataset',
+                              str(self.service.dataset), '--what', what,
+                              '--out', str(out))
+            found[what] = Array(out)
+            found[f'{what} values'] = values(out.read_bytes())
+        self.assertEqual(found['probabilities'].header['shape'], (2000, 4))
+        self.assertEqual(found['embeddings'].header['shape'], (2000, 16))
+        # What ReLU leaves.
+        self.assertEqual(min(found['embeddings values']), 0)
+        rows = found['probabilities values']
+        for v, best in enumerate(found['classes values']):
+            row = rows[4 * v:4 * v + 4]
+            self.assertAlmostEqual(sum(row), 1, 5)
+            self.assertEqual(row.index(max(row)), best)
+
+    def test_text_holds_classes_alone(self):
+        answer = self.service.fgnn(
+            'predict', str(self.service.run()), '--dataset',
+            str(self.service.dataset), '--what', 'embeddings', '--out',
+            'rows.csv', check=False)
+        self.assertEqual(answer.returncode, 2)
+        self.assertIn('--out rows.csv: end it in .npy', answer.stderr)
 
     def test_a_run_that_is_not_there_is_named(self):
         answer = self.service.fgnn('predict', 'nothing', '--dataset', 'x',

@@ -22,11 +22,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+absl::Status PredictTo(const fs::path& out, PredictionKind kind,
+                       absl::Span<const float> weights, Workplace& workplace) {
+  const InferenceInput input = workplace.ForInference(weights, nullptr);
+  if (kind != PredictionKind::kClasses) return PredictRows(input, kind, out);
+  FGNN_ASSIGN_OR_RETURN(const Predictions predictions, Predict(input));
+  return WritePredictions(out, predictions, workplace.dataset());
+}
+
 }  // namespace
 
 std::string PredictSummary::ToJson() const {
   const nlohmann::json json = {{"checkpoint", checkpoint.string()},
                                {"epoch", epoch},
+                               {"what", what},
                                {"out", out.string()},
                                {"vertices", num_vertices},
                                {"classes", num_classes},
@@ -35,9 +44,10 @@ std::string PredictSummary::ToJson() const {
 }
 
 std::string PredictSummary::ToText() const {
-  return absl::StrCat("predicted ", FormatCount(num_vertices), " vertices in ",
-                      FormatSeconds(seconds), " with ", checkpoint.string(),
-                      " (epoch ", epoch, "); they are in ", out.string());
+  return absl::StrCat("predicted ", what, " of ", FormatCount(num_vertices),
+                      " vertices in ", FormatSeconds(seconds), " with ",
+                      checkpoint.string(), " (epoch ", epoch, "); they are in ",
+                      out.string());
 }
 
 absl::StatusOr<fs::path> FindCheckpoint(const fs::path& run) {
@@ -55,12 +65,15 @@ absl::StatusOr<fs::path> FindCheckpoint(const fs::path& run) {
 
 absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
   const Stopwatch stopwatch;
-  FGNN_RETURN_IF_ERROR(CheckPredictionsPath(options.out));
+  FGNN_ASSIGN_OR_RETURN(const PredictionKind kind,
+                        PredictionKindOf(options.what));
+  FGNN_RETURN_IF_ERROR(CheckPredictionsPath(options.out, kind));
   FGNN_ASSIGN_OR_RETURN(
       const Device device,
       ParseDevice(options.device.empty() ? AllCoresDevice() : options.device));
   FGNN_RETURN_IF_ERROR(PinThisThread(device));
   PredictSummary summary;
+  summary.what = options.what;
   summary.out = options.out;
   summary.checkpoint = options.checkpoint;
   if (summary.checkpoint.empty()) {
@@ -76,14 +89,11 @@ absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
   const size_t num_weights = checkpoint.weights.size();
   std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),
             weights.Floats(num_weights));
-  FGNN_ASSIGN_OR_RETURN(
-      const Predictions predictions,
-      Predict(workplace->ForInference(
-          {weights.Floats(num_weights), num_weights}, nullptr)));
-  FGNN_RETURN_IF_ERROR(
-      WritePredictions(options.out, predictions, workplace->dataset()));
+  FGNN_RETURN_IF_ERROR(PredictTo(options.out, kind,
+                                 {weights.Floats(num_weights), num_weights},
+                                 *workplace));
   summary.epoch = checkpoint.info.epoch;
-  summary.num_vertices = predictions.classes.size();
+  summary.num_vertices = workplace->dataset().num_nodes();
   summary.num_classes = checkpoint.info.model.num_classes;
   summary.seconds = stopwatch.Seconds();
   return summary;

@@ -14,13 +14,15 @@ struct PredictOptions {
   std::filesystem::path run;         // The run's folder.
   std::filesystem::path checkpoint;  // Empty: the best of the run, or its last.
   std::filesystem::path dataset;     // Folder.
-  std::filesystem::path out;         // *.npy or *.csv
+  std::string what = "classes";      // See PredictionKindOf().
+  std::filesystem::path out;         // *.npy; of classes, *.csv too.
   std::string device;                // Empty: all cores.
 };
 
 struct PredictSummary {
   std::filesystem::path checkpoint;  // That was used.
   uint32_t epoch = 0;                // Of the checkpoint.
+  std::string what;
   std::filesystem::path out;
   uint64_t num_vertices = 0;
   uint32_t num_classes = 0;
@@ -35,7 +37,7 @@ struct PredictSummary {
 absl::StatusOr<std::filesystem::path> FindCheckpoint(
     const std::filesystem::path& run);
 
-// Predicts the class of every vertex and writes `out`. Pins the calling thread
+// Predicts `what` of every vertex and writes `out`. Pins the calling thread
 // to the device.
 absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options);
 

@@ -113,28 +113,30 @@ ArrayWidths WidthsOf(const InferenceInput& input) {
 
 class LayerWise {
  public:
-  LayerWise(const InferenceInput& input, LogitsConsumer consume)
+  // The first `num_layers` layers, whose outputs go to `consume`.
+  LayerWise(const InferenceInput& input, uint32_t num_layers,
+            RowsConsumer consume)
       : input_(input),
         model_(*input.model),
+        num_layers_(num_layers),
         num_nodes_(input.graph->num_nodes()),
         consume_(consume),
         scratch_(static_cast<size_t>(input.team->size())) {}
 
   absl::Status Run(absl::Span<const GlobalId> vertices) {
-    const uint32_t num_layers = model_.options().layers;
     FGNN_RETURN_IF_ERROR(ReserveArrays());
     // From the last layer down: who is needed.
-    std::vector<std::vector<GlobalId>> sources(num_layers);
-    for (uint32_t layer = num_layers; layer-- > 0;) {
+    std::vector<std::vector<GlobalId>> sources(num_layers_);
+    for (uint32_t layer = num_layers_; layer-- > 0;) {
       const absl::Span<const GlobalId> above =
-          layer + 1 == num_layers ? vertices
-                                  : absl::MakeConstSpan(sources[layer + 1]);
+          layer + 1 == num_layers_ ? vertices
+                                   : absl::MakeConstSpan(sources[layer + 1]);
       sources[layer] = SourcesOf(*input_.graph, above);
     }
-    for (uint32_t layer = 0; layer < num_layers; ++layer) {
+    for (uint32_t layer = 0; layer < num_layers_; ++layer) {
       layer_ = model_.Inference(layer, input_.weights);
       FGNN_RETURN_IF_ERROR(PrepareMessages(layer, sources[layer]));
-      const bool last = layer + 1 == num_layers;
+      const bool last = layer + 1 == num_layers_;
       FGNN_RETURN_IF_ERROR(UpdateAll(
           layer, last ? vertices : absl::MakeConstSpan(sources[layer + 1])));
     }
@@ -249,7 +251,7 @@ class LayerWise {
     }
     float* outputs = scratch.outputs.Floats(nodes.size() * out);
     layer_->Update(inputs, aggregates, rows, outputs);
-    if (layer + 1 == model_.options().layers) {
+    if (layer + 1 == num_layers_) {
       consume_(first, rows, outputs);
       return absl::OkStatus();
     }
@@ -278,8 +280,9 @@ class LayerWise {
 
   const InferenceInput& input_;
   const Model& model_;
+  const uint32_t num_layers_;
   const uint64_t num_nodes_;
-  const LogitsConsumer consume_;
+  const RowsConsumer consume_;
   std::unique_ptr<const LayerInference> layer_;  // The one under way.
   std::vector<Scratch> scratch_;
   AlignedBuffer messages_buffer_;
@@ -288,6 +291,28 @@ class LayerWise {
   float* hidden_ = nullptr;                 // [N, hidden]
   const float* messages_source_ = nullptr;  // What the layer aggregates.
 };
+
+absl::Status Infer(const InferenceInput& input, uint32_t num_layers,
+                   absl::Span<const GlobalId> vertices, RowsConsumer consume) {
+  const ModelOptions& options = input.model->options();
+  const uint64_t num_nodes = input.graph->num_nodes();
+  if (input.features->num_columns() != options.input_columns ||
+      input.features->num_rows() != num_nodes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the model takes ", options.input_columns,
+        " feature columns; the dataset has ", input.features->num_columns(),
+        " of ", input.features->num_rows(), " vertices in a graph of ",
+        num_nodes));
+  }
+  FGNN_RETURN_IF_ERROR(CheckNodes(vertices, num_nodes));
+  try {
+    return LayerWise(input, num_layers, consume).Run(vertices);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("out of memory for inference over ", num_nodes,
+                     " vertices; use a smaller model.hidden"));
+  }
+}
 
 }  // namespace
 
@@ -318,25 +343,19 @@ uint64_t InferenceBytes(const InferenceInput& input) {
 
 absl::Status InferLogits(const InferenceInput& input,
                          absl::Span<const GlobalId> vertices,
-                         LogitsConsumer consume) {
-  const ModelOptions& options = input.model->options();
-  const uint64_t num_nodes = input.graph->num_nodes();
-  if (input.features->num_columns() != options.input_columns ||
-      input.features->num_rows() != num_nodes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the model takes ", options.input_columns,
-        " feature columns; the dataset has ", input.features->num_columns(),
-        " of ", input.features->num_rows(), " vertices in a graph of ",
-        num_nodes));
+                         RowsConsumer consume) {
+  return Infer(input, input.model->options().layers, vertices, consume);
+}
+
+absl::Status InferEmbeddings(const InferenceInput& input,
+                             absl::Span<const GlobalId> vertices,
+                             RowsConsumer consume) {
+  const uint32_t layers = input.model->options().layers;
+  if (layers == 1) {
+    return absl::InvalidArgumentError(
+        "a model of one layer has no embeddings: its layer is given features");
   }
-  FGNN_RETURN_IF_ERROR(CheckNodes(vertices, num_nodes));
-  try {
-    return LayerWise(input, consume).Run(vertices);
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("out of memory for inference over ", num_nodes,
-                     " vertices; use a smaller model.hidden"));
-  }
+  return Infer(input, layers - 1, vertices, consume);
 }
 
 }  // namespace fgnn

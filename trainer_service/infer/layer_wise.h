@@ -4,7 +4,8 @@
 //   x (features or layer l's output, [N, in])
 //     -> messages [N, out or in]           all sources, chunk by chunk
 //     -> aggregate, update                 all destinations, chunk by chunk
-//     -> layer l+1's input; the last layer's chunks go to the caller
+//     -> layer l+1's input; the chunks of the last layer that is asked for go
+//        to the caller
 //
 // Two arrays of [N, hidden] at most. Each layer is computed only for the
 // vertices that the layer above needs.
@@ -38,21 +39,29 @@ struct InferenceInput {
   std::function<absl::Status()> check;
 };
 
-// The logits [rows, num_classes] of vertices[first, first + rows). Called from
-// several threads at once, for parts that do not overlap.
-using LogitsConsumer =
-    absl::FunctionRef<void(size_t first, int64_t rows, const float* logits)>;
+// What was inferred of vertices[first, first + rows): [rows, columns]. Called
+// from several threads at once, for parts that do not overlap.
+using RowsConsumer =
+    absl::FunctionRef<void(size_t first, int64_t rows, const float* values)>;
 
-// Bytes that InferLogits() takes at most, whatever vertices are asked for:
+// Bytes that inference takes at most, whatever vertices are asked for:
 // arrays over all of them, and what each thread works in.
 uint64_t InferenceBytes(const InferenceInput& input);
 
-// Computes the logits of `vertices`; the same bits for any number of threads.
-// InvalidArgument: the model does not fit the features, or a vertex is not in
-// the graph. ResourceExhausted: the arrays do not fit into memory.
+// Computes the logits of `vertices`, num_classes columns; the same bits for any
+// number of threads. InvalidArgument: the model does not fit the features, or a
+// vertex is not in the graph. ResourceExhausted: the arrays do not fit into
+// memory.
 absl::Status InferLogits(const InferenceInput& input,
                          absl::Span<const GlobalId> vertices,
-                         LogitsConsumer consume);
+                         RowsConsumer consume);
+
+// Computes the embeddings of `vertices`, what the last layer is given of them:
+// `hidden` columns. Otherwise as InferLogits(). InvalidArgument also: the model
+// has one layer, which is given features.
+absl::Status InferEmbeddings(const InferenceInput& input,
+                             absl::Span<const GlobalId> vertices,
+                             RowsConsumer consume);
 
 }  // namespace fgnn
 

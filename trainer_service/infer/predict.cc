@@ -4,14 +4,19 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <memory>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "shared/base/file.h"
+#include "shared/base/first_error.h"
 #include "shared/base/status.h"
 #include "shared/graph/npy.h"
+#include "trainer_service/infer/row_file.h"
 
 namespace fgnn {
 namespace {
@@ -46,13 +51,38 @@ std::string CsvOf(const Predictions& predictions, const Dataset& dataset) {
   return csv;
 }
 
+std::vector<GlobalId> AllVertices(const InferenceInput& input) {
+  std::vector<GlobalId> vertices(input.graph->num_nodes());
+  std::iota(vertices.begin(), vertices.end(), GlobalId{0});
+  return vertices;
+}
+
+// Of the logits of one vertex.
+void AppendSoftmax(absl::Span<const float> logits, std::vector<float>* out) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  double total = 0;
+  for (const float logit : logits) total += std::exp(logit - largest);
+  for (const float logit : logits) {
+    out->push_back(static_cast<float>(std::exp(logit - largest) / total));
+  }
+}
+
 }  // namespace
+
+absl::StatusOr<PredictionKind> PredictionKindOf(std::string_view word) {
+  if (word == "classes") return PredictionKind::kClasses;
+  if (word == "probabilities") return PredictionKind::kProbabilities;
+  if (word == "embeddings") return PredictionKind::kEmbeddings;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--what '", std::string(word),
+                   "' is not known; choose from: classes, probabilities, "
+                   "embeddings"));
+}
 
 absl::StatusOr<Predictions> Predict(const InferenceInput& input) {
   const uint64_t num_nodes = input.graph->num_nodes();
   const int64_t num_classes = input.model->options().num_classes;
-  std::vector<GlobalId> vertices(num_nodes);
-  for (size_t v = 0; v < num_nodes; ++v) vertices[v] = static_cast<GlobalId>(v);
+  const std::vector<GlobalId> vertices = AllVertices(input);
   Predictions predictions;
   predictions.classes.resize(num_nodes);
   predictions.probabilities.resize(num_nodes);
@@ -74,20 +104,53 @@ absl::StatusOr<Predictions> Predict(const InferenceInput& input) {
   return predictions;
 }
 
-absl::Status CheckPredictionsPath(const std::filesystem::path& path) {
-  if (path.extension() == ".npy" || path.extension() == ".csv") {
+absl::Status PredictRows(const InferenceInput& input, PredictionKind kind,
+                         const std::filesystem::path& path) {
+  const ModelOptions& model = input.model->options();
+  const bool embeddings = kind == PredictionKind::kEmbeddings;
+  const size_t columns = embeddings ? model.hidden : model.num_classes;
+  const std::vector<GlobalId> vertices = AllVertices(input);
+  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<RowFile> file,
+                        RowFile::Create(path, vertices.size(), columns));
+  FirstError unwritten;
+  InferenceInput checked = input;
+  checked.check = [&] {
+    if (unwritten.any()) return unwritten.status();
+    return input.check ? input.check() : absl::OkStatus();
+  };
+  const auto write = [&](size_t first, int64_t rows, const float* values) {
+    const absl::Span<const float> all(values,
+                                      static_cast<size_t>(rows) * columns);
+    if (embeddings) return unwritten.Note(file->Write(first, all));
+    std::vector<float> probabilities;
+    probabilities.reserve(all.size());
+    for (size_t at = 0; at < all.size(); at += columns) {
+      AppendSoftmax(all.subspan(at, columns), &probabilities);
+    }
+    unwritten.Note(file->Write(first, probabilities));
+  };
+  FGNN_RETURN_IF_ERROR(embeddings ? InferEmbeddings(checked, vertices, write)
+                                  : InferLogits(checked, vertices, write));
+  FGNN_RETURN_IF_ERROR(unwritten.status());
+  return file->Commit();
+}
+
+absl::Status CheckPredictionsPath(const std::filesystem::path& path,
+                                  PredictionKind kind) {
+  const bool classes = kind == PredictionKind::kClasses;
+  if (path.extension() == ".npy" || (classes && path.extension() == ".csv")) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--out ", path.string(),
-                   ": end it in .npy (classes) or .csv (id, name, "
-                   "class, probability)"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--out ", path.string(),
+      classes ? ": end it in .npy (classes) or .csv (id, name, class, "
+                "probability)"
+              : ": end it in .npy; a .csv file holds --what classes alone"));
 }
 
 absl::Status WritePredictions(const std::filesystem::path& path,
                               const Predictions& predictions,
                               const Dataset& dataset) {
-  FGNN_RETURN_IF_ERROR(CheckPredictionsPath(path));
   if (path.extension() == ".csv") {
     return WriteFileAtomically(path, CsvOf(predictions, dataset));
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -12,6 +13,16 @@
 #include "trainer_service/infer/layer_wise.h"
 
 namespace fgnn {
+
+// What is written of every vertex.
+enum class PredictionKind : uint8_t {
+  kClasses,        // And their probabilities, in text.
+  kProbabilities,  // Of every class: f32 [N, C], rows that sum to 1.
+  kEmbeddings,     // What the last layer is given: f32 [N, hidden].
+};
+
+// "classes", "probabilities" or "embeddings"; InvalidArgument otherwise.
+absl::StatusOr<PredictionKind> PredictionKindOf(std::string_view word);
 
 // [N] each.
 struct Predictions {
@@ -24,14 +35,22 @@ absl::StatusOr<Predictions> Predict(const InferenceInput& input);
 
 // Replaces `path`: "*.npy" by the classes, i64 [N]; "*.csv" by lines
 // "id,name,class,probability" with a heading, names empty where the dataset has
-// none. InvalidArgument: another ending; else errors of the file system.
+// none. Errors of the file system.
 absl::Status WritePredictions(const std::filesystem::path& path,
                               const Predictions& predictions,
                               const Dataset& dataset);
 
-// InvalidArgument unless WritePredictions() could write to such a name: to be
+// Infers a row of every vertex, its probabilities or its embedding, and writes
+// them as they come: no more than a chunk of them is in memory. Replaces
+// `path`, a .npy file. Errors of InferLogits(), InferEmbeddings() and of the
+// file system.
+absl::Status PredictRows(const InferenceInput& input, PredictionKind kind,
+                         const std::filesystem::path& path);
+
+// InvalidArgument unless what is predicted can be written to such a name: to be
 // asked before the work is done.
-absl::Status CheckPredictionsPath(const std::filesystem::path& path);
+absl::Status CheckPredictionsPath(const std::filesystem::path& path,
+                                  PredictionKind kind);
 
 }  // namespace fgnn
 

@@ -74,10 +74,12 @@ int main(int argc, char** argv) {
   app.add_option("--name", options.name, "Its name, e.g. trainer.0");
   app.add_option("--device", options.device, "Its cores, e.g. cpu:0-3");
   app.add_option("--state-dir", options.state_dir, "The service's folder");
-  CLI::App* sub = app.add_subcommand("predict", "Classes of all vertices");
+  CLI::App* sub = app.add_subcommand("predict", "Of all vertices");
   sub->add_option("--run", predict.run, "A run's folder");
   sub->add_option("--checkpoint", predict.checkpoint, "Instead of its best");
   sub->add_option("--dataset", predict.dataset, "A dataset folder")->required();
+  sub->add_option("--what", predict.what,
+                  "classes, probabilities or embeddings");
   sub->add_option("--out", predict.out, "FILE.npy or FILE.csv")->required();
   sub->add_option("--device", predict.device, "Cores; all if not given");
   sub->add_flag("--json", json, "Print one JSON document");

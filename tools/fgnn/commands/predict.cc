@@ -17,6 +17,7 @@ namespace {
 struct PredictFlags {
   std::string run;
   std::string dataset;
+  std::string what = "classes";
   std::string out;
   std::string checkpoint;
 };
@@ -27,8 +28,8 @@ absl::Status Predict(const PredictFlags& flags, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(const std::filesystem::path trainer,
                         FindProgram("fgnn-trainer"));
   std::vector<std::string> args = {"predict",   "--run",       run.string(),
-                                   "--dataset", flags.dataset, "--out",
-                                   flags.out};
+                                   "--dataset", flags.dataset, "--what",
+                                   flags.what,  "--out",       flags.out};
   if (!flags.checkpoint.empty()) {
     args.insert(args.end(), {"--checkpoint", flags.checkpoint});
   }
@@ -40,8 +41,10 @@ absl::Status Predict(const PredictFlags& flags, const CommandContext& context) {
 }  // namespace
 
 void AddPredictCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* predict = app.add_subcommand(
-      "predict", "Classes of all vertices of a dataset, by a trained model");
+  CLI::App* predict =
+      app.add_subcommand("predict",
+                         "Classes, probabilities or embeddings of all vertices "
+                         "of a dataset, by a trained model");
   const auto flags = std::make_shared<PredictFlags>();
   predict->add_option("RUN", flags->run, "Run folder, or job id")
       ->required()
@@ -49,7 +52,16 @@ void AddPredictCommand(CLI::App& app, CommandContext& context) {
   predict->add_option("--dataset", flags->dataset, "Dataset folder")
       ->required()
       ->type_name("DIR");
-  predict->add_option("--out", flags->out, "File to write")
+  predict
+      ->add_option("--what", flags->what,
+                   "classes; probabilities, f32 [vertices, classes]; or "
+                   "embeddings, what the last layer is given, f32 [vertices, "
+                   "hidden]")
+      ->check(CLI::IsMember({"classes", "probabilities", "embeddings"}))
+      ->capture_default_str();
+  predict
+      ->add_option("--out", flags->out,
+                   "File to write: .npy, or .csv for classes with names")
       ->required()
       ->type_name("FILE");
   predict
