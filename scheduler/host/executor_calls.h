@@ -66,14 +66,21 @@ struct SplitScore {
   uint64_t num_vertices = 0;
   uint64_t num_correct = 0;
   double loss = 0;
+  double macro_f1 = 0;  // Over classes among labels or predictions.
+  std::optional<double> roc_auc = std::nullopt;  // Of two classes alone.
+
+  // Share of correct vertices, of which there are some.
+  double accuracy() const {
+    return static_cast<double>(num_correct) / static_cast<double>(num_vertices);
+  }
 };
 
 struct Evaluation {
   std::vector<SplitScore> scores;
   double seconds = 0;
 
-  // Share of correct vertices; nullopt: the split is empty or was not asked.
-  std::optional<double> AccuracyOf(const std::string& split) const;
+  // nullopt: the split is empty or was not asked.
+  std::optional<SplitScore> ScoreOf(const std::string& split) const;
 };
 
 struct SaveCheckpointCall {

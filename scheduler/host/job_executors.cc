@@ -47,12 +47,9 @@ std::optional<uint32_t> OverflowBlockOf(const std::string& name,
 
 }  // namespace
 
-std::optional<double> Evaluation::AccuracyOf(const std::string& split) const {
+std::optional<SplitScore> Evaluation::ScoreOf(const std::string& split) const {
   for (const SplitScore& score : scores) {
-    if (score.split == split && score.num_vertices > 0) {
-      return static_cast<double>(score.num_correct) /
-             static_cast<double>(score.num_vertices);
-    }
+    if (score.split == split && score.num_vertices > 0) return score;
   }
   return std::nullopt;
 }

@@ -16,6 +16,11 @@ constexpr Stage kStages[] = {
     {"wait", &StageSeconds::wait},     {"extract", &StageSeconds::extract},
     {"train", &StageSeconds::train},   {"sync", &StageSeconds::sync}};
 
+nlohmann::ordered_json OrNull(const std::optional<double>& value) {
+  if (!value.has_value()) return nullptr;
+  return *value;
+}
+
 }  // namespace
 
 void EpochSum::Add(const BatchRecord& record) {
@@ -79,22 +84,22 @@ std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum) {
   for (const auto& [name, member] : kStages) {
     seconds[name] = sum.stages().*member;
   }
-  nlohmann::ordered_json line = {{"epoch", facts.epoch},
-                                 {"loss", sum.loss()},
-                                 {"valid_accuracy", nullptr},
-                                 {"seconds", facts.seconds},
-                                 {"batches", sum.batches()},
-                                 {"edges", sum.edges()},
-                                 {"input_nodes", sum.input_nodes()},
-                                 {"cache_hit_rate", sum.cache_hit_rate()},
-                                 {"samplers", facts.samplers},
-                                 {"trainers", facts.trainers},
-                                 {"switches", facts.switches},
-                                 {"stages", seconds},
-                                 {"evaluate_seconds", facts.evaluate_seconds}};
-  if (facts.valid_accuracy.has_value()) {
-    line["valid_accuracy"] = *facts.valid_accuracy;
-  }
+  nlohmann::ordered_json line = {
+      {"epoch", facts.epoch},
+      {"loss", sum.loss()},
+      {"valid_accuracy", OrNull(facts.valid_accuracy)},
+      {"valid_macro_f1", OrNull(facts.valid_macro_f1)},
+      {"valid_roc_auc", OrNull(facts.valid_roc_auc)},
+      {"seconds", facts.seconds},
+      {"batches", sum.batches()},
+      {"edges", sum.edges()},
+      {"input_nodes", sum.input_nodes()},
+      {"cache_hit_rate", sum.cache_hit_rate()},
+      {"samplers", facts.samplers},
+      {"trainers", facts.trainers},
+      {"switches", facts.switches},
+      {"stages", seconds},
+      {"evaluate_seconds", facts.evaluate_seconds}};
   return line.dump() + "\n";
 }
 

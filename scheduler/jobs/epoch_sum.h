@@ -52,6 +52,8 @@ struct EpochFacts {
   // checkpoint. The next epoch is sampled ahead meanwhile.
   double seconds = 0;
   std::optional<double> valid_accuracy = std::nullopt;
+  std::optional<double> valid_macro_f1 = std::nullopt;
+  std::optional<double> valid_roc_auc = std::nullopt;  // Of two classes alone.
   double evaluate_seconds = 0;
   uint32_t samplers = 0;
   uint32_t trainers = 0;

@@ -15,7 +15,7 @@
 
 namespace fgnn {
 
-// How far a job is. Accuracies and times that are not known are negative.
+// How far a job is. Scores and times that are not known are negative.
 struct JobProgress {
   std::string phase;  // "validating data", "epoch 3", "testing", …
   uint32_t epochs = 0;
@@ -28,6 +28,8 @@ struct JobProgress {
   double seconds_left = -1;
   double valid_accuracy = -1;  // Of the last validated epoch.
   double test_accuracy = -1;
+  double test_macro_f1 = -1;
+  double test_roc_auc = -1;
   uint32_t restarts = 0;
   std::vector<ExecutorView> executors;
 };

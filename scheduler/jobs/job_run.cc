@@ -127,7 +127,6 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
                                                segment_.batches_per_epoch);
   EpochFacts facts = {.epoch = epoch,
                       .seconds = 0,
-                      .valid_accuracy = std::nullopt,
                       .evaluate_seconds = 0,
                       .samplers = spec_.samplers,
                       .trainers = spec_.trainers,
@@ -213,7 +212,7 @@ void JobRun::ShowProgress() {
     progress.restarts = environment_.host->restarts();
     progress.executors = environment_.host->Executors();
     progress.valid_accuracy = valid_accuracy_.value_or(-1);
-    progress.test_accuracy = test_accuracy_.value_or(-1);
+    ShowTest(progress);
     if (next_seq_ > first_seq_) {
       const uint64_t left = progress.batches_expected - next_seq_;
       progress.seconds_left = since_training_.Seconds() *
@@ -231,7 +230,11 @@ absl::Status JobRun::Validate(uint32_t epoch, EpochFacts& facts) {
   EnterPhase(absl::StrCat("evaluating epoch ", epoch + 1));
   FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation,
                         executors_.Evaluate("", {"valid"}));
-  facts.valid_accuracy = evaluation.AccuracyOf("valid");
+  if (const auto score = evaluation.ScoreOf("valid"); score.has_value()) {
+    facts.valid_accuracy = score->accuracy();
+    facts.valid_macro_f1 = score->macro_f1;
+    facts.valid_roc_auc = score->roc_auc;
+  }
   facts.evaluate_seconds = evaluation.seconds;
   valid_accuracy_ = facts.valid_accuracy;
   return absl::OkStatus();
@@ -313,12 +316,29 @@ absl::Status JobRun::Test() {
       best_epoch_.has_value() ? folder_->BestCheckpoint().string() : "";
   FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation,
                         executors_.Evaluate(checkpoint, {"test"}));
-  test_accuracy_ = evaluation.AccuracyOf("test");
+  test_ = evaluation.ScoreOf("test");
   environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
-    progress.test_accuracy = test_accuracy_.value_or(-1);
+    ShowTest(progress);
     progress.seconds_left = 0;
   });
   return absl::OkStatus();
+}
+
+void JobRun::ShowTest(JobProgress& progress) const {
+  if (!test_.has_value()) return;
+  progress.test_accuracy = test_->accuracy();
+  progress.test_macro_f1 = test_->macro_f1;
+  progress.test_roc_auc = test_->roc_auc.value_or(-1);
+}
+
+// As the line of the best epoch has it.
+std::optional<double> JobRun::BestMacroF1() const {
+  if (!best_epoch_.has_value()) return std::nullopt;
+  const absl::StatusOr<RunFolder::WrittenEpochs> written =
+      folder_->ReadMetrics();
+  return written.ok() && *best_epoch_ < written->valid_macro_f1s.size()
+             ? written->valid_macro_f1s[*best_epoch_]
+             : std::nullopt;
 }
 
 absl::Status JobRun::WriteSummary(JobState state,
@@ -334,7 +354,12 @@ absl::Status JobRun::WriteSummary(JobState state,
        .batches_committed = next_seq_,
        .batches_expected = segment_.batches_per_epoch * segment_.epochs,
        .valid_accuracy = best_valid_accuracy_,
-       .test_accuracy = test_accuracy_,
+       .valid_macro_f1 = BestMacroF1(),
+       .test_accuracy =
+           test_.has_value() ? std::optional(test_->accuracy()) : std::nullopt,
+       .test_macro_f1 =
+           test_.has_value() ? std::optional(test_->macro_f1) : std::nullopt,
+       .test_roc_auc = test_.has_value() ? test_->roc_auc : std::nullopt,
        .best_epoch = best_epoch_,
        .switches = 0,
        .restarts = environment_.host->restarts(),

@@ -93,7 +93,9 @@ class JobRun {
   void EndPreparation();
   absl::StatusOr<std::string> State() const;
   void ShowProgress();
+  void ShowTest(JobProgress& progress) const;
   std::optional<std::string> WhyStopped() const;
+  std::optional<double> BestMacroF1() const;
   // Nothing is left to train.
   bool IsOver() const;
   bool IsDue(uint32_t every, uint32_t epoch) const;
@@ -119,7 +121,7 @@ class JobRun {
   std::optional<double> valid_accuracy_;       // Of the last validated epoch.
   std::optional<double> best_valid_accuracy_;  // Its checkpoint is kept.
   std::optional<uint32_t> best_epoch_;
-  std::optional<double> test_accuracy_;
+  std::optional<SplitScore> test_;
   // Of each epoch that is done, for the plateau schedule; nullopt: not
   // validated.
   std::vector<std::optional<double>> valid_accuracies_;

@@ -23,6 +23,8 @@ std::string ProgressToJson(const JobProgress& progress) {
                         {"loss", progress.loss},
                         {"valid_accuracy", progress.valid_accuracy},
                         {"test_accuracy", progress.test_accuracy},
+                        {"test_macro_f1", progress.test_macro_f1},
+                        {"test_roc_auc", progress.test_roc_auc},
                         {"restarts", progress.restarts}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -44,6 +46,8 @@ JobProgress ProgressFromJson(const std::string& text) {
   Read(json, "loss", progress.loss);
   Read(json, "valid_accuracy", progress.valid_accuracy);
   Read(json, "test_accuracy", progress.test_accuracy);
+  Read(json, "test_macro_f1", progress.test_macro_f1);
+  Read(json, "test_roc_auc", progress.test_roc_auc);
   Read(json, "restarts", progress.restarts);
   return progress;
 }

@@ -27,6 +27,10 @@ absl::Status ErrorOf(const std::error_code& error, const fs::path& path) {
   return ErrnoToStatus(error.value(), path.string());
 }
 
+std::optional<double> NumberOrNone(const nlohmann::json& value) {
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
 absl::Status Append(const fs::path& path, std::string_view text) {
   if (text.empty()) return absl::OkStatus();
   const UniqueFd fd(
@@ -174,13 +178,14 @@ absl::StatusOr<RunFolder::WrittenEpochs> RunFolder::ReadMetrics() const {
                               : nlohmann::json();
     };
     const nlohmann::json accuracy = at("valid_accuracy");
-    if (at("epoch") != epoch || !(accuracy.is_null() || accuracy.is_number())) {
+    const nlohmann::json macro_f1 = at("valid_macro_f1");
+    if (at("epoch") != epoch || !(accuracy.is_null() || accuracy.is_number()) ||
+        !(macro_f1.is_null() || macro_f1.is_number())) {
       return absl::DataLossError(absl::StrCat(path.string(), ":", epoch + 1,
                                               " is not of epoch ", epoch));
     }
-    written.valid_accuracies.push_back(
-        accuracy.is_null() ? std::nullopt
-                           : std::optional(accuracy.get<double>()));
+    written.valid_accuracies.push_back(NumberOrNone(accuracy));
+    written.valid_macro_f1s.push_back(NumberOrNone(macro_f1));
     written.bytes = end + 1;
   }
   return written;
@@ -241,7 +246,10 @@ absl::Status RunFolder::WriteSummary(const RunSummary& summary) const {
       {"batches_committed", summary.batches_committed},
       {"batches_expected", summary.batches_expected},
       {"valid_accuracy", OrNull(summary.valid_accuracy)},
+      {"valid_macro_f1", OrNull(summary.valid_macro_f1)},
       {"test_accuracy", OrNull(summary.test_accuracy)},
+      {"test_macro_f1", OrNull(summary.test_macro_f1)},
+      {"test_roc_auc", OrNull(summary.test_roc_auc)},
       {"best_epoch", OrNull(summary.best_epoch)},
       {"switches", summary.switches},
       {"restarts", summary.restarts},

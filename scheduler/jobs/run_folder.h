@@ -40,8 +40,12 @@ struct RunSummary {
   std::vector<std::pair<std::string, double>> preparation = {};
   uint64_t batches_committed = 0;
   uint64_t batches_expected = 0;
-  std::optional<double> valid_accuracy = std::nullopt;  // Of the best epoch.
+  // Of the best epoch.
+  std::optional<double> valid_accuracy = std::nullopt;
+  std::optional<double> valid_macro_f1 = std::nullopt;
   std::optional<double> test_accuracy = std::nullopt;
+  std::optional<double> test_macro_f1 = std::nullopt;
+  std::optional<double> test_roc_auc = std::nullopt;  // Of two classes alone.
   std::optional<uint32_t> best_epoch = std::nullopt;  // From 0.
   uint32_t switches = 0;
   uint32_t restarts = 0;
@@ -81,6 +85,7 @@ class RunFolder {
   struct WrittenEpochs {
     // Of each epoch in metrics.jsonl; nullopt: it was not validated.
     std::vector<std::optional<double>> valid_accuracies;
+    std::vector<std::optional<double>> valid_macro_f1s;
     uint64_t bytes = 0;  // Of those lines.
   };
   // DataLoss: a line that AppendMetrics() did not write.

@@ -206,7 +206,9 @@ absl::StatusOr<Evaluation> GrpcExecutorCalls::Evaluate(
     evaluation.scores.push_back({.split = score.split(),
                                  .num_vertices = score.num_vertices(),
                                  .num_correct = score.num_correct(),
-                                 .loss = score.loss()});
+                                 .loss = score.loss(),
+                                 .macro_f1 = score.macro_f1()});
+    if (score.has_roc_auc()) evaluation.scores.back().roc_auc = score.roc_auc();
   }
   return evaluation;
 }

@@ -25,6 +25,8 @@ void ToMessage(const JobProgress& progress, v1::JobProgress* message) {
   message->set_seconds_left(progress.seconds_left);
   message->set_valid_accuracy(progress.valid_accuracy);
   message->set_test_accuracy(progress.test_accuracy);
+  message->set_test_macro_f1(progress.test_macro_f1);
+  message->set_test_roc_auc(progress.test_roc_auc);
   message->set_restarts(progress.restarts);
   for (const ExecutorView& executor : progress.executors) {
     fgnn::ToMessage(executor, message->add_executors());

@@ -31,6 +31,8 @@ class RunTest(harness.ServiceTest):
         self.assertEqual(summary['restarts'], 0)
         # Labels can be learnt; a guess is right in a quarter.
         self.assertGreater(summary['test_accuracy'], 0.5)
+        self.assertGreater(summary['test_macro_f1'], 0.4)
+        self.assertIsNone(summary['test_roc_auc'])  # Of two classes alone.
         epochs = [json.loads(line) for line in
                   (run_dir / 'metrics.jsonl').read_text().splitlines()]
         self.assertEqual([epoch['epoch'] for epoch in epochs], [0, 1, 2])
@@ -43,9 +45,13 @@ class RunTest(harness.ServiceTest):
         self.assertIn('fanouts', (run_dir / 'job.yaml').read_text())
 
         self.assertIn('epoch 3/3', run.stdout)
-        for stage in ('sample', 'id_map', 'extract', 'train', 'sync'):
+        self.assertEqual(max(epochs, key=lambda epoch: epoch[
+            'valid_accuracy'])['valid_macro_f1'], summary['valid_macro_f1'])
+        for stage in ('sample', 'id_map', 'extract', 'train', 'sync',
+                      'evaluate'):
             self.assertRegex(run.stdout, rf'(?m)^{stage} +[0-9.]+ +[0-9.]+ %$')
         self.assertIn('test accuracy', run.stdout)
+        self.assertIn('test macro-F1', run.stdout)
         self.assertIn(str(run_dir), run.stdout)
 
     def test_other_kinds_of_model_learn_and_predict(self):

@@ -39,20 +39,25 @@ absl::StatusOr<std::vector<EpochMetrics>> EpochMetricsReader::ReadNew() {
 std::vector<StageTime> SumStages(const std::vector<EpochMetrics>& epochs) {
   std::vector<StageTime> stages;
   double total = 0;
+  const auto add = [&](const std::string& name, const EpochMetrics& seconds) {
+    if (!seconds.is_number()) return;
+    auto sum =
+        std::find_if(stages.begin(), stages.end(),
+                     [&](const StageTime& s) { return s.stage == name; });
+    if (sum == stages.end()) {
+      sum = stages.insert(stages.end(), StageTime{name, 0, 0});
+    }
+    sum->seconds += seconds.get<double>();
+    total += seconds.get<double>();
+  };
   for (const EpochMetrics& epoch : epochs) {
     const auto found = epoch.find("stages");
     if (found == epoch.end() || !found->is_object()) continue;
-    for (const auto& [stage, seconds] : found->items()) {
-      if (!seconds.is_number()) continue;
-      auto sum = std::find_if(
-          stages.begin(), stages.end(),
-          [&name = stage](const StageTime& s) { return s.stage == name; });
-      if (sum == stages.end()) {
-        sum = stages.insert(stages.end(), StageTime{stage, 0, 0});
-      }
-      sum->seconds += seconds.get<double>();
-      total += seconds.get<double>();
-    }
+    for (const auto& [stage, seconds] : found->items()) add(stage, seconds);
+  }
+  for (const EpochMetrics& epoch : epochs) {
+    const auto found = epoch.find("evaluate_seconds");
+    if (found != epoch.end()) add("evaluate", *found);
   }
   for (StageTime& stage : stages) {
     stage.share = total > 0 ? stage.seconds / total : 0;

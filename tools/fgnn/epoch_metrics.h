@@ -39,7 +39,8 @@ struct StageTime {
   double share = 0;    // Of all stages' seconds, in [0, 1].
 };
 
-// In the order in which the lines name the stages.
+// In the order in which the lines name the stages; last the evaluation of the
+// epochs, "evaluate", where they say what it took.
 std::vector<StageTime> SumStages(const std::vector<EpochMetrics>& epochs);
 
 // The stage table, for people. Empty if no line names a stage.

@@ -76,11 +76,8 @@ void PrintSummary(const v1::Job& job, const std::vector<StageTime>& stages) {
       FormatCount(progress.batches_committed()),
       FormatCount(progress.batches_expected()), progress.restarts());
   if (!stages.empty()) std::cout << "\n" << StageTableText(stages) << "\n";
-  if (progress.test_accuracy() >= 0) {
-    std::cout << "test accuracy  " << FormatShare(progress.test_accuracy())
-              << "\n";
-  }
-  std::cout << "results        " << job.run_dir() << std::endl;
+  std::cout << TestScoresText(progress) << "results         " << job.run_dir()
+            << std::endl;
 }
 
 }  // namespace

@@ -29,6 +29,10 @@ std::string ExecutorTable(
   return table.ToString();
 }
 
+void AppendLine(const char* name, const std::string& value, std::string* text) {
+  absl::StrAppendFormat(text, "%-15s %s\n", name, value);
+}
+
 }  // namespace
 
 std::string StateName(v1::JobState state) {
@@ -100,11 +104,24 @@ std::string FormatShare(double share) {
   return share < 0 ? "-" : absl::StrFormat("%.2f %%", 100 * share);
 }
 
+std::string TestScoresText(const v1::JobProgress& progress) {
+  std::string text;
+  if (progress.test_accuracy() < 0) return text;
+  AppendLine("test accuracy", FormatShare(progress.test_accuracy()), &text);
+  AppendLine("test macro-F1", absl::StrFormat("%.4f", progress.test_macro_f1()),
+             &text);
+  if (progress.test_roc_auc() >= 0) {
+    AppendLine("test ROC-AUC", absl::StrFormat("%.4f", progress.test_roc_auc()),
+               &text);
+  }
+  return text;
+}
+
 std::string JobText(const v1::Job& job, int64_t now_ms) {
   const v1::JobProgress& progress = job.progress();
   std::string text;
   const auto line = [&text](const char* name, const std::string& value) {
-    absl::StrAppendFormat(&text, "%-15s %s\n", name, value);
+    AppendLine(name, value, &text);
   };
   line("job", job.job_id());
   line("state", HasEnded(job.state()) || progress.phase().empty()
@@ -124,7 +141,7 @@ std::string JobText(const v1::Job& job, int64_t now_ms) {
                     FormatCount(progress.batches_expected())));
   line("loss", absl::StrFormat("%.4f", progress.loss()));
   line("valid accuracy", FormatShare(progress.valid_accuracy()));
-  line("test accuracy", FormatShare(progress.test_accuracy()));
+  text += TestScoresText(progress);
   line("restarts", absl::StrCat(progress.restarts()));
   if (progress.executors_size() > 0) {
     text += "\n" + ExecutorTable(progress.executors());

@@ -29,6 +29,10 @@ std::string FormatTime(int64_t unix_ms);
 // "76.52 %"; "-" for a negative share.
 std::string FormatShare(double share);
 
+// How a finished job did on the test split, a line each, "" before that; names
+// are as wide as in JobText().
+std::string TestScoresText(const v1::JobProgress& progress);
+
 // What `fgnn show`, `fgnn jobs` and `fgnn status` print.
 std::string JobText(const v1::Job& job, int64_t now_ms);
 std::string JobListText(const v1::ListJobsResponse& jobs, int64_t now_ms);

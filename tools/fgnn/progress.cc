@@ -100,6 +100,9 @@ std::string EpochLine(const EpochMetrics& epoch, uint32_t num_epochs) {
   if (number("valid_accuracy") >= 0) {
     line += "  valid " + FormatShare(number("valid_accuracy"));
   }
+  if (number("valid_macro_f1") >= 0) {
+    line += absl::StrFormat("  F1 %.4f", number("valid_macro_f1"));
+  }
   if (number("seconds") >= 0) line += "  " + FormatSeconds(number("seconds"));
   return line;
 }

@@ -44,7 +44,8 @@ absl::StatusOr<EvaluationAnswer> EvaluateSplits(
   EvaluationAnswer answer;
   for (size_t i = 0; i < splits.size(); ++i) {
     answer.splits.push_back({splits[i], scores[i].num_vertices,
-                             scores[i].num_correct, scores[i].loss});
+                             scores[i].num_correct, scores[i].loss,
+                             scores[i].macro_f1, scores[i].roc_auc});
   }
   answer.seconds = stopwatch.Seconds();
   return answer;

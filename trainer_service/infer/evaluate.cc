@@ -6,16 +6,22 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "trainer_service/infer/scores.h"
 
 namespace fgnn {
 namespace {
 
-struct VertexScore {
-  float loss = 0;
-  bool correct = false;
+// [vertices] each, those of one split after those of the other.
+struct VertexScores {
+  std::vector<int64_t> labels;
+  std::vector<int64_t> predictions;
+  std::vector<float> losses;
+  // How much larger the logit of class 1 is than that of class 0.
+  std::vector<float> margins;
 };
 
-VertexScore ScoreOf(const float* logits, int64_t num_classes, int64_t label) {
+void Score(const float* logits, int64_t num_classes, size_t i,
+           VertexScores& scores) {
   const int64_t best = std::max_element(logits, logits + num_classes) - logits;
   double total = 0;
   for (int64_t c = 0; c < num_classes; ++c) {
@@ -23,8 +29,30 @@ VertexScore ScoreOf(const float* logits, int64_t num_classes, int64_t label) {
                       static_cast<double>(logits[best]));
   }
   const double loss = std::log(total) + static_cast<double>(logits[best]) -
-                      static_cast<double>(logits[label]);
-  return {static_cast<float>(loss), best == label};
+                      static_cast<double>(logits[scores.labels[i]]);
+  scores.losses[i] = static_cast<float>(loss);
+  scores.predictions[i] = best;
+  if (num_classes == 2) scores.margins[i] = logits[1] - logits[0];
+}
+
+SplitAccuracy SumUp(const VertexScores& scores, size_t first, size_t size,
+                    int64_t num_classes) {
+  const auto labels = absl::MakeConstSpan(scores.labels).subspan(first, size);
+  const auto predictions =
+      absl::MakeConstSpan(scores.predictions).subspan(first, size);
+  SplitAccuracy sum;
+  sum.num_vertices = size;
+  for (size_t i = 0; i < size; ++i) {
+    sum.num_correct += predictions[i] == labels[i] ? 1 : 0;
+    sum.loss += static_cast<double>(scores.losses[first + i]);
+  }
+  if (size > 0) sum.loss /= static_cast<double>(size);
+  sum.macro_f1 = MacroF1(labels, predictions, num_classes);
+  if (num_classes == 2) {
+    sum.roc_auc = RocAuc(
+        labels, absl::MakeConstSpan(scores.margins).subspan(first, size));
+  }
+  return sum;
 }
 
 absl::StatusOr<std::vector<GlobalId>> LabelledVertices(
@@ -58,26 +86,23 @@ absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
   const int64_t num_classes = input.model->options().num_classes;
   FGNN_ASSIGN_OR_RETURN(const std::vector<GlobalId> vertices,
                         LabelledVertices(splits, labels, num_classes));
-  std::vector<VertexScore> scores(vertices.size());
+  VertexScores scores;
+  for (const GlobalId v : vertices) scores.labels.push_back(labels[v]);
+  scores.predictions.resize(vertices.size());
+  scores.losses.resize(vertices.size());
+  if (num_classes == 2) scores.margins.resize(vertices.size());
   FGNN_RETURN_IF_ERROR(InferLogits(
       input, vertices, [&](size_t first, int64_t rows, const float* logits) {
         for (int64_t r = 0; r < rows; ++r) {
-          const size_t i = first + static_cast<size_t>(r);
-          scores[i] = ScoreOf(logits + r * num_classes, num_classes,
-                              labels[vertices[i]]);
+          Score(logits + r * num_classes, num_classes,
+                first + static_cast<size_t>(r), scores);
         }
       }));
   std::vector<SplitAccuracy> sums;
-  size_t next = 0;
+  size_t first = 0;
   for (const absl::Span<const int64_t> split : splits) {
-    SplitAccuracy sum;
-    sum.num_vertices = split.size();
-    for (size_t i = 0; i < split.size(); ++i, ++next) {
-      sum.num_correct += scores[next].correct ? 1 : 0;
-      sum.loss += static_cast<double>(scores[next].loss);
-    }
-    if (!split.empty()) sum.loss /= static_cast<double>(split.size());
-    sums.push_back(sum);
+    sums.push_back(SumUp(scores, first, split.size(), num_classes));
+    first += split.size();
   }
   return sums;
 }

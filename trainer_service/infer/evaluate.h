@@ -1,8 +1,9 @@
-// Accuracy and loss of a model on splits of a dataset.
+// Scores of a model on splits of a dataset.
 #ifndef FGNN_TRAINER_SERVICE_INFER_EVALUATE_H_
 #define FGNN_TRAINER_SERVICE_INFER_EVALUATE_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,7 +15,10 @@ namespace fgnn {
 struct SplitAccuracy {
   uint64_t num_vertices = 0;
   uint64_t num_correct = 0;
-  double loss = 0;  // Mean cross-entropy; 0 of an empty split.
+  double loss = 0;      // Mean cross-entropy; 0 of an empty split.
+  double macro_f1 = 0;  // See MacroF1(); 0 of an empty split.
+  // See RocAuc(); of a model of two classes alone.
+  std::optional<double> roc_auc;
 };
 
 // One score per split, all from one inference. labels [N]; splits of global

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,8 @@ struct EvaluationAnswer {
     uint64_t num_vertices = 0;
     uint64_t num_correct = 0;
     double loss = 0;
+    double macro_f1 = 0;
+    std::optional<double> roc_auc;
   };
   std::vector<Split> splits;
   double seconds = 0;

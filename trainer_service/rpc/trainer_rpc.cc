@@ -71,6 +71,8 @@ class TrainerRpc::Impl final : public v1::TrainerService::Service {
         score->set_num_vertices(split.num_vertices);
         score->set_num_correct(split.num_correct);
         score->set_loss(split.loss);
+        score->set_macro_f1(split.macro_f1);
+        if (split.roc_auc.has_value()) score->set_roc_auc(*split.roc_auc);
       }
       response->set_seconds(answer.seconds);
       return absl::OkStatus();

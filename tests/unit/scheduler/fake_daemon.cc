@@ -106,6 +106,8 @@ class FakeDaemon final : public ExecutorHandler,
       score->set_split(split);
       score->set_num_vertices(4);
       score->set_num_correct(3);
+      score->set_macro_f1(0.5);
+      score->set_roc_auc(0.25);
     }
     return grpc::Status::OK;
   }

@@ -16,6 +16,8 @@ TEST_F(ServiceTest, AJobRunsFromItsSubmissionToItsSummary) {
   ASSERT_EQ(job.state(), v1::JOB_STATE_COMPLETED) << job.error_message();
   EXPECT_EQ(job.progress().batches_committed(), 60U);
   EXPECT_EQ(job.progress().test_accuracy(), 0.75);
+  EXPECT_EQ(job.progress().test_macro_f1(), 0.5);
+  EXPECT_EQ(job.progress().test_roc_auc(), 0.25);
   EXPECT_EQ(ReadRun(job, "checkpoints/epoch-0003.safetensors"), "60");
   const auto summary = nlohmann::json::parse(ReadRun(job, "summary.json"));
   EXPECT_EQ(summary["state"], "completed");

@@ -43,8 +43,9 @@ TEST(EpochSumTest, AMetricsLineHasTheFieldsOfTheDesign) {
   EXPECT_EQ(line.find('\n'), line.size() - 1);
   const auto json = nlohmann::json::parse(line);
   for (const char* key :
-       {"epoch", "loss", "valid_accuracy", "seconds", "batches", "edges",
-        "input_nodes", "cache_hit_rate", "samplers", "trainers", "switches"}) {
+       {"epoch", "loss", "valid_accuracy", "valid_macro_f1", "valid_roc_auc",
+        "seconds", "batches", "edges", "input_nodes", "cache_hit_rate",
+        "samplers", "trainers", "switches"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
   for (const char* stage : {"sample", "id_map", "mark", "copy", "wait",
@@ -53,6 +54,7 @@ TEST(EpochSumTest, AMetricsLineHasTheFieldsOfTheDesign) {
   }
   EXPECT_EQ(json["epoch"], 2);
   EXPECT_TRUE(json["valid_accuracy"].is_null());
+  EXPECT_TRUE(json["valid_roc_auc"].is_null());
   EXPECT_EQ(json["stages"]["sample"], 0.5);
 }
 

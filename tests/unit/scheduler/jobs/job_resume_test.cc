@@ -143,6 +143,7 @@ TEST_F(JobResumeTest, TheBestEpochIsKnownAfterwards) {
   ASSERT_EQ(Resume().state, JobState::kCompleted);
   EXPECT_EQ(Summary()["best_epoch"], 0);
   EXPECT_EQ(Summary()["valid_accuracy"], 1.0);
+  EXPECT_EQ(Summary()["valid_macro_f1"], 0.5);
   EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "5");
 }
 

@@ -141,7 +141,9 @@ class ScriptedCalls final : public ExecutorCalls {
     return Evaluation{.scores = {{.split = call.splits.at(0),
                                   .num_vertices = 4,
                                   .num_correct = *correct,
-                                  .loss = 0}},
+                                  .loss = 0,
+                                  .macro_f1 = double(*correct) / 8,
+                                  .roc_auc = double(*correct) / 16}},
                       .seconds = 0.5};
   }
   absl::Status SaveCheckpoint(const std::string& socket,

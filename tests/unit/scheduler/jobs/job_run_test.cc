@@ -32,6 +32,10 @@ TEST_F(JobRunTest, EveryBatchOfEveryEpochIsTrainedOnceAndRecorded) {
   for (size_t epoch = 0; epoch < 4; ++epoch) {
     EXPECT_EQ(metrics[epoch]["valid_accuracy"],
               0.25 * static_cast<double>(epoch + 1));
+    EXPECT_EQ(metrics[epoch]["valid_macro_f1"],
+              0.125 * static_cast<double>(epoch + 1));
+    EXPECT_EQ(metrics[epoch]["valid_roc_auc"],
+              0.0625 * static_cast<double>(epoch + 1));
     EXPECT_EQ(metrics[epoch]["evaluate_seconds"], 0.5);
   }
   // Losses of the batches are 1, 1/2, 1/3, …
@@ -53,6 +57,8 @@ TEST_F(JobRunTest, EveryBatchOfEveryEpochIsTrainedOnceAndRecorded) {
                                   "starting daemons", "validating data"));
   EXPECT_GT(summary["peak_bytes"], 0);
   EXPECT_EQ(job.progress.test_accuracy, 0.75);
+  EXPECT_EQ(job.progress.test_macro_f1, 0.375);
+  EXPECT_EQ(job.progress.test_roc_auc, 0.1875);
   EXPECT_EQ(job.progress.batches_committed, 20U);
 }
 
@@ -215,7 +221,10 @@ TEST_F(JobRunTest, TheBestEpochIsKeptAndTested) {
   EXPECT_TRUE(HasCheckpoint("epoch-0004"));
   EXPECT_EQ(Summary()["best_epoch"], 1);
   EXPECT_EQ(Summary()["valid_accuracy"], 0.75);
+  EXPECT_EQ(Summary()["valid_macro_f1"], 0.375);
   EXPECT_EQ(Summary()["test_accuracy"], 1.0);
+  EXPECT_EQ(Summary()["test_macro_f1"], 0.5);
+  EXPECT_EQ(Summary()["test_roc_auc"], 0.25);
 }
 
 TEST_F(JobRunTest, TheBestEpochIsSavedEvenBetweenCheckpoints) {
@@ -241,8 +250,10 @@ TEST_F(JobRunTest, WithoutEvaluationNothingIsEvaluated) {
   spec_.training.evaluate_every = 0;
   ASSERT_EQ(Run().state, JobState::kCompleted);
   EXPECT_TRUE(calls_.evaluated.empty());
-  EXPECT_TRUE(Summary()["valid_accuracy"].is_null());
-  EXPECT_TRUE(Summary()["best_epoch"].is_null());
+  for (const char* score : {"valid_accuracy", "valid_macro_f1", "test_macro_f1",
+                            "test_roc_auc", "best_epoch"}) {
+    EXPECT_TRUE(Summary()[score].is_null()) << score;
+  }
   EXPECT_FALSE(HasCheckpoint("best"));
 }
 

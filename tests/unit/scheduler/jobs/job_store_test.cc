@@ -65,6 +65,7 @@ TEST_F(JobStoreTest, AnEndedJobKeepsItsErrorAndProgress) {
   job.finished_ms = 2'000;
   job.error = absl::ResourceExhaustedError("needs 2, has 1");
   job.progress.test_accuracy = 0.25;
+  job.progress.test_macro_f1 = 0.125;
   job.progress.batches_committed = uint64_t{1} << 40;
   FGNN_ASSERT_OK(store.Update(job));
 
@@ -77,6 +78,8 @@ TEST_F(JobStoreTest, AnEndedJobKeepsItsErrorAndProgress) {
               StatusIs(absl::StatusCode::kResourceExhausted, "needs 2, has 1"));
   EXPECT_EQ(jobs[0].finished_ms, 2'000);
   EXPECT_EQ(jobs[0].progress.test_accuracy, 0.25);
+  EXPECT_EQ(jobs[0].progress.test_macro_f1, 0.125);
+  EXPECT_EQ(jobs[0].progress.test_roc_auc, -1);
   EXPECT_EQ(jobs[0].progress.valid_accuracy, -1);
   EXPECT_EQ(jobs[0].progress.batches_committed, uint64_t{1} << 40);
 }

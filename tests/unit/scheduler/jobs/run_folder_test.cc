@@ -54,7 +54,8 @@ TEST(RunFolderTest, ReadsItsMetricsBack) {
   const RunFolder folder = RunFolder::Keep(temp.path());
   EXPECT_THAT(folder.ReadMetrics()->valid_accuracies, testing::IsEmpty());
   const std::string whole =
-      MetricsLine({.epoch = 0, .valid_accuracy = 0.25}, {}) +
+      MetricsLine({.epoch = 0, .valid_accuracy = 0.25, .valid_macro_f1 = 0.5},
+                  {}) +
       MetricsLine({.epoch = 1}, {});
   // The last line was cut off by a full disk.
   FGNN_ASSERT_OK(folder.AppendMetrics(whole + "{\"epoch\": 2"));
@@ -62,9 +63,12 @@ TEST(RunFolderTest, ReadsItsMetricsBack) {
                             folder.ReadMetrics());
   EXPECT_THAT(written.valid_accuracies,
               ElementsAre(std::optional(0.25), std::nullopt));
+  EXPECT_THAT(written.valid_macro_f1s,
+              ElementsAre(std::optional(0.5), std::nullopt));
   EXPECT_EQ(written.bytes, whole.size());
   for (const char* damage : {"{\"epoch\": 3}\n", "[]\n", "torn\n",
-                             "{\"epoch\": 2, \"valid_accuracy\": \"x\"}\n"}) {
+                             "{\"epoch\": 2, \"valid_accuracy\": \"x\"}\n",
+                             "{\"epoch\": 2, \"valid_macro_f1\": []}\n"}) {
     Write(temp / "metrics.jsonl", whole + damage);
     EXPECT_THAT(folder.ReadMetrics(), StatusIs(absl::StatusCode::kDataLoss,
                                                HasSubstr("metrics.jsonl:3")))
@@ -162,7 +166,8 @@ TEST(RunFolderTest, TheSummaryHasTheFieldsOfTheDesign) {
             (std::set<std::string>{
                 "job_id", "state", "epochs", "seconds", "preparation_seconds",
                 "batches_committed", "batches_expected", "valid_accuracy",
-                "test_accuracy", "best_epoch", "switches", "restarts",
+                "valid_macro_f1", "test_accuracy", "test_macro_f1",
+                "test_roc_auc", "best_epoch", "switches", "restarts",
                 "peak_bytes", "seed", "stopped_early"}));
   EXPECT_EQ(json["state"], "completed");
   EXPECT_EQ(json["preparation_seconds"]["measuring"], 0.25);

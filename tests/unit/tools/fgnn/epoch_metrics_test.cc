@@ -71,6 +71,17 @@ TEST(StageTableTest, SumsEpochsAndKeepsTheOrderOfStages) {
             "sync      1.000  12.5 %\n");
 }
 
+TEST(StageTableTest, EvaluationComesLast) {
+  const auto stages = SumStages(
+      {EpochMetrics::parse(R"({"stages":{"train":1},"evaluate_seconds":2})"),
+       EpochMetrics::parse(R"({"stages":{"sync":1},"evaluate_seconds":4})")});
+  EXPECT_EQ(StageTableText(stages),
+            "stage     seconds   share\n"
+            "train       1.000  12.5 %\n"
+            "sync        1.000  12.5 %\n"
+            "evaluate    6.000  75.0 %\n");
+}
+
 TEST(StageTableTest, IsEmptyWithoutStages) {
   EXPECT_EQ(StageTableText(SumStages({})), "");
 }

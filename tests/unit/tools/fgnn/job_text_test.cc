@@ -65,5 +65,19 @@ TEST(JobTextTest, ShowsPhaseErrorAndMissingAccuracy) {
   EXPECT_THAT(text, HasSubstr("76.52 %"));
 }
 
+TEST(TestScoresTextTest, ShowsWhatThereIs) {
+  v1::JobProgress progress;
+  progress.set_test_accuracy(-1);
+  EXPECT_EQ(TestScoresText(progress), "");
+  progress.set_test_accuracy(0.75);
+  progress.set_test_macro_f1(0.5);
+  progress.set_test_roc_auc(-1);
+  EXPECT_EQ(TestScoresText(progress),
+            "test accuracy   75.00 %\n"
+            "test macro-F1   0.5000\n");
+  progress.set_test_roc_auc(0.8125);
+  EXPECT_THAT(TestScoresText(progress), HasSubstr("test ROC-AUC    0.8125\n"));
+}
+
 }  // namespace
 }  // namespace fgnn

@@ -80,9 +80,9 @@ TEST(ProgressLineTest, CountersThatDisagreeStayInRange) {
 TEST(EpochLineTest, CountsFromOneAndLeavesOutWhatWasNotMeasured) {
   EXPECT_EQ(EpochLine(EpochMetrics::parse(
                           R"({"epoch":2,"loss":0.5,"valid_accuracy":0.7612,
-                              "seconds":4.1})"),
+                              "valid_macro_f1":0.5,"seconds":4.1})"),
                       10),
-            "epoch 3/10  loss 0.5000  valid 76.12 %  4.1 s");
+            "epoch 3/10  loss 0.5000  valid 76.12 %  F1 0.5000  4.1 s");
   EXPECT_EQ(EpochLine(EpochMetrics::parse(
                           R"({"epoch":0,"loss":1.5,"valid_accuracy":null})"),
                       3),

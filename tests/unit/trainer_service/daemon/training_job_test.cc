@@ -122,6 +122,7 @@ TEST_F(TrainingJobTest, TrainsEvaluatesAndSavesAnEpochAtATime) {
   EXPECT_EQ(answer.splits[1].num_vertices, 60U);
   EXPECT_LE(answer.splits[1].num_correct, 60U);
   EXPECT_GT(answer.splits[0].loss, 0);
+  EXPECT_GT(answer.splits[1].macro_f1, 0);
 
   const fs::path path = folder_ / "epoch-0001.safetensors";
   FGNN_ASSERT_OK_AND_ASSIGN(

@@ -1,0 +1,58 @@
+#include "trainer_service/infer/scores.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+namespace fgnn {
+
+double MacroF1(absl::Span<const int64_t> labels,
+               absl::Span<const int64_t> predictions, int64_t num_classes) {
+  struct Counts {
+    uint64_t right = 0;
+    uint64_t named = 0;  // By labels, and by predictions.
+  };
+  std::vector<Counts> classes(static_cast<size_t>(num_classes));
+  for (size_t i = 0; i < labels.size(); ++i) {
+    Counts& wanted = classes[static_cast<size_t>(labels[i])];
+    wanted.right += labels[i] == predictions[i] ? 1 : 0;
+    ++wanted.named;
+    ++classes[static_cast<size_t>(predictions[i])].named;
+  }
+  double sum = 0;
+  uint64_t count = 0;
+  for (const Counts& one : classes) {
+    if (one.named == 0) continue;
+    sum += static_cast<double>(2 * one.right) / static_cast<double>(one.named);
+    ++count;
+  }
+  return count == 0 ? 0 : sum / static_cast<double>(count);
+}
+
+std::optional<double> RocAuc(absl::Span<const int64_t> labels,
+                             absl::Span<const float> scores) {
+  std::vector<size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return scores[a] < scores[b]; });
+  // Ranks from 1, those of a tie being their mean; doubled, to stay whole.
+  uint64_t positives = 0;
+  uint64_t doubled_ranks = 0;  // Of the positives.
+  for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    uint64_t tied_positives = 0;
+    while (end < order.size() && scores[order[end]] == scores[order[begin]]) {
+      tied_positives += labels[order[end]] == 1 ? 1 : 0;
+      ++end;
+    }
+    positives += tied_positives;
+    doubled_ranks += tied_positives * (begin + 1 + end);
+  }
+  const uint64_t negatives = order.size() - positives;
+  if (positives == 0 || negatives == 0) return std::nullopt;
+  const uint64_t doubled_wins = doubled_ranks - positives * (positives + 1);
+  return static_cast<double>(doubled_wins) / 2 /
+         (static_cast<double>(positives) * static_cast<double>(negatives));
+}
+
+}  // namespace fgnn

@@ -1,0 +1,26 @@
+// How well predictions fit labels, beside their accuracy.
+#ifndef FGNN_TRAINER_SERVICE_INFER_SCORES_H_
+#define FGNN_TRAINER_SERVICE_INFER_SCORES_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/types/span.h"
+
+namespace fgnn {
+
+// The mean of the classes' F1, 2 TP / (2 TP + FP + FN), over those classes that
+// some label or some prediction names; 0 where there is none. Both [n], in
+// [0, num_classes).
+double MacroF1(absl::Span<const int64_t> labels,
+               absl::Span<const int64_t> predictions, int64_t num_classes);
+
+// The area under the ROC curve: how often a vertex of class 1 scores higher
+// than one of class 0, ties counting half; exact. Both [n], labels 0 or 1,
+// scores finite. nullopt: one of the classes is missing.
+std::optional<double> RocAuc(absl::Span<const int64_t> labels,
+                             absl::Span<const float> scores);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_INFER_SCORES_H_
