@@ -55,12 +55,15 @@ class RunTest(harness.ServiceTest):
         self.assertIn(str(run_dir), run.stdout)
 
     def test_other_kinds_of_model_learn_and_predict(self):
-        for kind, parameter in (('gcn', 'convs.1.lin.weight'),
-                                ('gin', 'convs.1.nn.2.weight')):
-            run_dir = self.service.run({'model.kind': kind,
-                                        'training.epochs': 3})
+        for model, parameter in (
+                ({'model.kind': 'gcn'}, 'convs.1.lin.weight'),
+                ({'model.kind': 'gin'}, 'convs.1.nn.2.weight'),
+                ({'model.aggregator': 'pool'}, 'convs.1.lin.bias'),
+                ({'model.kind': 'pinsage', 'sampling.kind': 'random_walk'},
+                 'convs.1.lin.weight')):
+            run_dir = self.service.run({**model, 'training.epochs': 3})
             summary = json.loads((run_dir / 'summary.json').read_text())
-            self.assertGreater(summary['test_accuracy'], 0.5, kind)
+            self.assertGreater(summary['test_accuracy'], 0.5, model)
             self.assertIn(parameter, harness.last_weights(run_dir))
             out = run_dir / 'predictions.csv'
             self.service.fgnn('predict', str(run_dir), '--dataset',
