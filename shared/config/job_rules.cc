@@ -49,6 +49,13 @@ absl::Status CheckModel(const v1::JobSpec& spec) {
       only_for(model.aggregator() != "mean", "aggregator", "graphsage"));
   FGNN_RETURN_IF_ERROR(
       only_for(model.attention_dropout() > 0, "attention_dropout", "gat"));
+  if (spec.training().precision() == "bf16" &&
+      (model.kind() != "graphsage" || model.aggregator() != "mean")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "training.precision is bf16, but model.kind ", model.kind(),
+        " with model.aggregator ", model.aggregator(),
+        " trains in f32; use f32, or graphsage with mean"));
+  }
   if (model.normalization() != "none" && model.layers() == 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model.normalization is ", model.normalization(),

@@ -58,6 +58,7 @@ class RunTest(harness.ServiceTest):
         for model, parameter in (
                 ({'model.kind': 'gcn'}, 'convs.1.lin.weight'),
                 ({'model.kind': 'gin'}, 'convs.1.nn.2.weight'),
+                ({'model.kind': 'gat'}, 'convs.1.att_src'),
                 ({'model.aggregator': 'pool'}, 'convs.1.lin.bias'),
                 ({'model.kind': 'pinsage', 'sampling.kind': 'random_walk'},
                  'convs.1.lin.weight')):

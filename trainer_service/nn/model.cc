@@ -17,10 +17,12 @@ absl::Status OutOfRange(const char* field, double value, const char* range) {
 
 absl::Status ValidateKind(const ModelOptions& options) {
   if (options.kind != "graphsage" && options.kind != "gcn" &&
-      options.kind != "gin" && options.kind != "pinsage") {
+      options.kind != "gin" && options.kind != "gat" &&
+      options.kind != "pinsage") {
     return absl::InvalidArgumentError(absl::StrCat(
         "model.kind '", options.kind,
-        "' is not known; there are 'graphsage', 'gcn', 'gin', 'pinsage'"));
+        "' is not known; there are 'graphsage', 'gcn', 'gin', 'gat', "
+        "'pinsage'"));
   }
   if (options.aggregator != "mean" && options.aggregator != "pool") {
     return absl::InvalidArgumentError(
@@ -38,6 +40,21 @@ absl::Status ValidateKind(const ModelOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status ValidateAttention(const ModelOptions& options) {
+  if (options.heads < 1 || options.heads > kMostHeads) {
+    return OutOfRange("heads", options.heads, "[1, 256]");
+  }
+  if (options.hidden % options.heads != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.hidden is ", options.hidden, ", which model.heads ",
+        options.heads, " does not divide; each head makes as many columns"));
+  }
+  if (!(options.attention_dropout >= 0 && options.attention_dropout < 1)) {
+    return OutOfRange("attention_dropout", options.attention_dropout, "[0, 1)");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 uint64_t ParameterInfo::size() const {
@@ -49,8 +66,9 @@ uint64_t ParameterInfo::size() const {
 // Names as PyTorch Geometric has them. SAGEConv: lin_l is for neighbours, lin_r
 // for the vertex itself, and lin, with project=True, makes messages; PinSAGE
 // has the same. GCNConv: lin is for both. GINConv: nn is Sequential(Linear,
-// ReLU, Linear). Linear, and lin of SAGEConv, start as torch.nn.Linear does,
-// the others by Glorot and Bengio's uniform distribution. norms as
+// ReLU, Linear). GATConv: att_src and att_dst make scores of sources and of
+// destinations. Linear, and lin of SAGEConv, start as torch.nn.Linear does, the
+// others by Glorot and Bengio's uniform distribution. norms as
 // torch.nn.BatchNorm1d and LayerNorm have them.
 std::vector<ParameterInfo> ParametersOf(const ModelOptions& options) {
   std::vector<ParameterInfo> parameters;
@@ -58,7 +76,7 @@ std::vector<ParameterInfo> ParametersOf(const ModelOptions& options) {
   std::string prefix;
   const auto add = [&](const char* name, std::vector<uint64_t> shape,
                        double bound) {
-    const bool decay = shape.size() == 2;
+    const bool decay = shape.size() > 1;
     ParameterInfo parameter;
     parameter.name = absl::StrCat(prefix, name);
     parameter.shape = std::move(shape);
@@ -84,6 +102,14 @@ std::vector<ParameterInfo> ParametersOf(const ModelOptions& options) {
       add("nn.0.bias", {out}, of_in);
       add("nn.2.weight", {out, out}, of_out);
       add("nn.2.bias", {out}, of_out);
+    } else if (options.kind == "gat") {
+      const uint64_t heads = options.layer_heads(layer);
+      const double of_head =
+          std::sqrt(6.0 / static_cast<double>(heads + out / heads));
+      add("lin.weight", {out, in}, glorot);
+      add("att_src", {1, heads, out / heads}, of_head);
+      add("att_dst", {1, heads, out / heads}, of_head);
+      add("bias", {out}, 0);
     } else {
       if (options.transforms_messages()) {
         add("lin.weight", {in, in}, of_in);
@@ -162,6 +188,7 @@ absl::Status ValidateOptions(const ModelOptions& options) {
         "model.kind pinsage scales its layers' rows to length 1 and has no "
         "model.normalization or residual; leave them out");
   }
+  if (options.kind == "gat") return ValidateAttention(options);
   return absl::OkStatus();
 }
 

@@ -32,7 +32,7 @@ struct ModelOptions {
   double dropout = 0;                  // Of hidden activations, [0, 1).
   double input_dropout = 0;            // Of features, [0, 1).
   std::string aggregator = "mean";     // Of GraphSAGE: or "pool".
-  uint32_t heads = 8;                  // Of GAT; divides `hidden`.
+  uint32_t heads = 8;                  // Of GAT, [1, 256]; divides hidden.
   double attention_dropout = 0;        // Of GAT, [0, 1).
   std::string normalization = "none";  // Of hidden layers: "batch", "layer".
   bool residual = false;  // Layers between hidden ones add their inputs.
@@ -59,7 +59,13 @@ struct ModelOptions {
   uint64_t output_width(uint32_t layer) const {
     return layer + 1 == layers ? num_classes : hidden;
   }
+  // Of GAT; they divide the output_width(). The last layer has one.
+  uint32_t layer_heads(uint32_t layer) const {
+    return layer + 1 == layers ? 1 : heads;
+  }
 };
+
+inline constexpr uint32_t kMostHeads = 256;
 
 // InvalidArgument naming the field that is out of range.
 absl::Status ValidateOptions(const ModelOptions& options);

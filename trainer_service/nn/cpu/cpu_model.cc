@@ -140,6 +140,12 @@ class LayeredModel final : public Model {
                                            layer, Purpose::kDropout));
   }
 
+  // Hops beyond those of the layers' inputs and outputs.
+  PhiloxKey KeyOf(uint32_t layer, const TrainingBatch& batch) const {
+    return MakePhiloxKey(batch.seed, batch.epoch, batch.batch,
+                         uint32_t{kMaxHops} + 1 + layer, Purpose::kDropout);
+  }
+
   bool CanReadStoredRows(const TaskView& task) const {
     return !(options().input_dropout > 0) &&
            layers_[0]->TakesStoredRows(BlockOf(0, task));
@@ -196,6 +202,7 @@ class LayeredModel final : public Model {
     std::array<const Number*, kMaxHops> inputs = {};
     std::array<LayerOutput<Number>, kMaxHops> outputs = {};
     for (uint32_t layer = 0; layer < num_layers; ++layer) {
+      input.key = KeyOf(layer, batch);
       const BlockView& block = BlockOf(layer, *batch.task);
       const Dropout dropout = DropoutInto(layer + 1, batch);
       if (layer > 0) inputs[layer] = input.dense;

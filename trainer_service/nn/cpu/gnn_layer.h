@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "shared/base/philox.h"
 #include "shared/minibatch/task.h"
 #include "trainer_service/nn/cpu/dropout.h"
 #include "trainer_service/nn/cpu/product_order.h"
@@ -23,6 +24,9 @@ template <typename Number>
 struct LayerInput {
   const Number* dense = nullptr;
   const StoredRows* stored = nullptr;  // Where dense is null.
+  // What the layer draws from, beside the dropout of its output: of the batch
+  // and the layer.
+  PhiloxKey key = {0, 0};
 };
 
 // What a layer makes, [D, out]; its own, valid until its next Forward().

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "trainer_service/nn/cpu/gat_layer.h"
 #include "trainer_service/nn/cpu/gcn_layer.h"
 #include "trainer_service/nn/cpu/gin_layer.h"
 #include "trainer_service/nn/cpu/pooled_layer.h"
@@ -68,6 +69,25 @@ std::unique_ptr<GnnLayer<float>> MakeGinLayer(const Model& model,
   return std::make_unique<GinLayer>(shape, order, team);
 }
 
+std::unique_ptr<GnnLayer<float>> MakeGatLayer(const Model& model,
+                                              uint32_t layer,
+                                              ThreadTeam* team) {
+  const ModelOptions& options = model.options();
+  GatLayerOptions shape;
+  shape.in = static_cast<int64_t>(options.input_width(layer));
+  shape.shape.heads = options.layer_heads(layer);
+  shape.shape.columns =
+      static_cast<int64_t>(options.output_width(layer)) / shape.shape.heads;
+  shape.weight_offset = model.parameters()[4 * layer].offset;
+  shape.source_offset = model.parameters()[4 * layer + 1].offset;
+  shape.destination_offset = model.parameters()[4 * layer + 2].offset;
+  shape.bias_offset = model.parameters()[4 * layer + 3].offset;
+  shape.attention_dropout = options.attention_dropout;
+  shape.first = layer == 0;
+  shape.last = EndsPlainly(options, layer);
+  return std::make_unique<GatLayer>(shape, team);
+}
+
 // Each makes messages of all sources, so there is no order to choose.
 std::unique_ptr<GnnLayer<float>> MakePooledLayer(const Model& model,
                                                  uint32_t layer,
@@ -99,6 +119,7 @@ std::unique_ptr<GnnLayer<float>> MakeLayer<float>(const Model& model,
   const ModelOptions& options = model.options();
   if (options.kind == "gcn") return MakeGcnLayer(model, layer, order, team);
   if (options.kind == "gin") return MakeGinLayer(model, layer, order, team);
+  if (options.kind == "gat") return MakeGatLayer(model, layer, team);
   if (options.transforms_messages()) {
     return MakePooledLayer(model, layer, team);
   }

@@ -171,9 +171,16 @@ void TransposedBlock::Build(const BlockView& block) {
     inverse_degrees_[d] =
         begin == end ? 0.0F : 1.0F / static_cast<float>(end - begin);
     for (uint32_t e = begin; e < end; ++e) {
-      indices_[indptr_[size_t{block.indices[e]} + 1]++] = d;
+      const uint32_t entry = indptr_[size_t{block.indices[e]} + 1]++;
+      indices_[entry] = d;
+      if (edges_ != nullptr) edges_[entry] = e;
     }
   }
+}
+
+void TransposedBlock::BuildWithEdges(const BlockView& block) {
+  edges_ = edges_buffer_.Words(block.indices.size());
+  Build(block);
 }
 
 }  // namespace fgnn

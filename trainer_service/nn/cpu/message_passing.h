@@ -45,8 +45,12 @@ class TransposedBlock {
  public:
   // Rebuilds it, on the calling thread. May throw std::bad_alloc.
   void Build(const BlockView& block);
+  // The same, and edges().
+  void BuildWithEdges(const BlockView& block);
 
   RowLists lists() const { return {indptr_, indices_}; }
+  // [num_edges] The edge of the block that each entry of lists() is.
+  const uint32_t* edges() const { return edges_; }
   // [num_destinations] 1 / number of neighbours; 0 where there is none.
   const float* inverse_degrees() const { return inverse_degrees_; }
 
@@ -54,8 +58,10 @@ class TransposedBlock {
   AlignedBuffer indptr_buffer_;
   AlignedBuffer indices_buffer_;
   AlignedBuffer inverse_degrees_buffer_;
+  AlignedBuffer edges_buffer_;
   uint32_t* indptr_ = nullptr;
   uint32_t* indices_ = nullptr;
+  uint32_t* edges_ = nullptr;
   float* inverse_degrees_ = nullptr;
 };
 

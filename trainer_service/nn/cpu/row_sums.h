@@ -33,13 +33,12 @@ class RowSums {
   absl::Status OfRows(const Factor& a, absl::Span<float> out);
   // The sum of the products of a's and b's elements, of one shape.
   absl::StatusOr<float> OfElementProducts(const Factor& a, const Factor& b);
-
- private:
   // Calls add(row, sum) for every row in [0, rows); the sums [columns] of each
   // chunk start at zero. Adds them up to out [columns].
   using AddFromRow = absl::FunctionRef<void(int64_t row, float* sum)>;
   absl::Status OverChunks(int64_t rows, AddFromRow add, absl::Span<float> out);
 
+ private:
   ThreadTeam* const team_;
   std::vector<PackedFactor> blocks_;  // Of each worker: ProductOverRows().
   AlignedBuffer partials_buffer_;

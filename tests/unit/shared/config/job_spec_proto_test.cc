@@ -219,6 +219,11 @@ TEST(MakeEffectiveTest, RefusesKeysThatTheModelDoesNotKnow) {
       AllOf(HasSubstr("model.normalization is batch"), HasSubstr("one layer")));
   EXPECT_THAT(ErrorIn("model: {kind: pinsage, normalization: batch}"),
               HasSubstr("model.kind pinsage"));
+  for (const std::string model : {"kind: gcn", "aggregator: pool"}) {
+    EXPECT_THAT(
+        ErrorIn("model: {" + model + "}\ntraining: {precision: bf16}"),
+        AllOf(HasSubstr("training.precision is bf16"), HasSubstr("use f32")));
+  }
   EXPECT_THAT(
       ErrorIn("model: {residual: true}"),
       AllOf(HasSubstr("model.residual is true"), HasSubstr("of 2 layers")));

@@ -236,6 +236,47 @@ class World {
     return sum;
   }
 
+  // As the paper has it, head by head.
+  std::vector<double> ReferenceAttention(uint32_t layer, const Rows& x,
+                                         size_t v) {
+    const size_t heads = options_.layer_heads(layer);
+    const size_t columns = options_.output_width(layer) / heads;
+    const auto message_of = [&](size_t u) {
+      std::vector<double> message(heads * columns);
+      AddProduct(Parameter(layer, 0), x[u], message);
+      return message;
+    };
+    const auto score_of = [&](const std::vector<double>& message, size_t h,
+                              size_t parameter) {
+      double score = 0;
+      for (size_t c = h * columns; c < (h + 1) * columns; ++c) {
+        score += double{Parameter(layer, parameter)[c]} * message[c];
+      }
+      return score;
+    };
+    std::vector<std::vector<double>> messages = {message_of(v)};
+    for (int64_t e = indptr_[v]; e < indptr_[v + 1]; ++e) {
+      messages.push_back(message_of(indices_[static_cast<size_t>(e)]));
+    }
+    std::vector<double> z(heads * columns);
+    for (size_t h = 0; h < heads; ++h) {
+      double total = 0;
+      for (const std::vector<double>& message : messages) {
+        const double score =
+            score_of(message, h, 1) + score_of(messages[0], h, 2);
+        const double weight = std::exp(score > 0 ? score : 0.2 * score);
+        total += weight;
+        for (size_t c = h * columns; c < (h + 1) * columns; ++c) {
+          z[c] += weight * message[c];
+        }
+      }
+      for (size_t c = h * columns; c < (h + 1) * columns; ++c) z[c] /= total;
+    }
+    const float* const bias = Parameter(layer, 3);
+    for (size_t c = 0; c < z.size(); ++c) z[c] += double{bias[c]};
+    return z;
+  }
+
   std::vector<double> ReferenceVertex(uint32_t layer, const Rows& x, size_t v) {
     const auto biased = [&](size_t index) {
       const float* bias = Parameter(layer, index);
@@ -257,6 +298,7 @@ class World {
       AddProduct(Parameter(layer, 3), x[v], z);
       return z;
     }
+    if (options_.kind == "gat") return ReferenceAttention(layer, x, v);
     const bool gcn = options_.kind == "gcn";
     std::vector<double> mean = SumAround(x, v, gcn ? 1 : 0);
     const double count = gcn ? degree + 1 : std::max(degree, 1.0);
@@ -340,11 +382,12 @@ std::vector<Shape> Shapes() {
 std::vector<Shape> AllShapes() {
   std::vector<Shape> all;
   for (const std::string kind :
-       {"graphsage", "gcn", "gin", "pool", "pinsage"}) {
+       {"graphsage", "gcn", "gin", "gat", "pool", "pinsage"}) {
     for (Shape shape : Shapes()) {
       shape.name = kind + shape.name;
       shape.model.kind = kind == "pool" ? "graphsage" : kind;
       if (kind == "pool") shape.model.aggregator = "pool";
+      shape.model.heads = shape.model.hidden % 8 == 0 ? 8 : 3;
       const bool norm = shape.model.normalization != "none";
       if (kind == "pinsage" && (norm || shape.model.residual)) continue;
       all.push_back(shape);

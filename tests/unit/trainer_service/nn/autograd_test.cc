@@ -5,12 +5,14 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -81,6 +83,60 @@ torch::Tensor PooledLayer(const ModelOptions& options, const BlockView& block,
          torch::mm(own, parameters[3].t()) + parameters[4];
 }
 
+// What a flat array of ones becomes.
+torch::Tensor Mask(double rate, PhiloxKey key, at::IntArrayRef shape) {
+  torch::Tensor mask = torch::ones(shape, torch::kFloat32);
+  ApplyDropout(Dropout::Of(rate, key), 0, mask.numel(), mask.data_ptr<float>());
+  return mask.to(torch::kFloat64);
+}
+
+PhiloxKey KeyOf(const TrainingBatch& batch, uint32_t hop) {
+  return MakePhiloxKey(batch.seed, batch.epoch, batch.batch, hop,
+                       Purpose::kDropout);
+}
+
+// Sources and destinations of edges, [E] each: a vertex's to itself comes
+// before its neighbours'.
+std::pair<torch::Tensor, torch::Tensor> EdgesWithLoops(const BlockView& block) {
+  std::vector<int64_t> sources;
+  std::vector<int64_t> destinations;
+  for (uint32_t d = 0; d < block.num_destinations; ++d) {
+    sources.push_back(d);
+    sources.insert(sources.end(), block.indices.begin() + block.indptr[d],
+                   block.indices.begin() + block.indptr[d + 1]);
+    destinations.resize(sources.size(), d);
+  }
+  return {torch::tensor(sources), torch::tensor(destinations)};
+}
+
+// As the paper has it: f64 holds the exponentials of scores this small.
+torch::Tensor GatLayer(const BlockView& block, const torch::Tensor& x,
+                       double dropout, PhiloxKey key,
+                       const std::vector<torch::Tensor>& parameters) {
+  const auto [sources, destinations] = EdgesWithLoops(block);
+  const int64_t heads = parameters[1].size(1);
+  const int64_t columns = parameters[1].size(2);
+  const torch::Tensor messages =
+      torch::mm(x, parameters[0].t()).view({-1, heads, columns});
+  const torch::Tensor scores = torch::leaky_relu(
+      (messages * parameters[1]).sum(2).index_select(0, sources) +
+          (messages * parameters[2]).sum(2).index_select(0, destinations),
+      0.2);
+  const torch::Tensor exponentials = torch::exp(scores);  // [E, H]
+  const auto sum_of = [&](const torch::Tensor& edges) {
+    std::vector<int64_t> shape = edges.sizes().vec();
+    shape[0] = block.num_destinations;
+    return torch::zeros(shape, torch::kFloat64)
+        .index_add(0, destinations, edges);
+  };
+  const torch::Tensor alpha =
+      exponentials / sum_of(exponentials).index_select(0, destinations) *
+      Mask(dropout, key, scores.sizes());
+  return sum_of(alpha.unsqueeze(2) * messages.index_select(0, sources))
+             .flatten(1) +
+         parameters[3];
+}
+
 // z [D, out] of x [S, in]; the parameters of one layer in their order.
 torch::Tensor Layer(const ModelOptions& options, const BlockView& block,
                     const torch::Tensor& x,
@@ -113,17 +169,6 @@ torch::Tensor Activation(const std::string& kind, const torch::Tensor& z) {
   if (kind != "pinsage") return rows;
   return torch::nn::functional::normalize(
       rows, torch::nn::functional::NormalizeFuncOptions().dim(1));
-}
-
-// What a flat array of ones becomes.
-torch::Tensor Mask(double rate, const TrainingBatch& batch, uint32_t layer,
-                   at::IntArrayRef shape) {
-  torch::Tensor mask = torch::ones(shape, torch::kFloat32);
-  ApplyDropout(
-      Dropout::Of(rate, MakePhiloxKey(batch.seed, batch.epoch, batch.batch,
-                                      layer, Purpose::kDropout)),
-      0, mask.numel(), mask.data_ptr<float>());
-  return mask.to(torch::kFloat64);
 }
 
 // norm(z) by the parameters of norms.<layer>; what it measures of a batch
@@ -176,22 +221,26 @@ Reference ByAutograd(const Model& model, const std::vector<float>& weights,
                        {static_cast<int64_t>(random.task().input_nodes.size()),
                         static_cast<int64_t>(options.input_columns)})
           .to(torch::kFloat64);
-  x = x * Mask(options.input_dropout, batch, 0, x.sizes());
+  x = x * Mask(options.input_dropout, KeyOf(batch, 0), x.sizes());
   const size_t per_layer = of_convs / options.layers;
   for (uint32_t layer = 0; layer < options.layers; ++layer) {
     const BlockView& block = random.task().hops[options.layers - 1 - layer];
     const auto first =
         parameters.begin() + static_cast<ptrdiff_t>(layer * per_layer);
     const torch::Tensor own = x.slice(0, 0, block.num_destinations);
-    x = Layer(options, block, x,
-              {first, first + static_cast<ptrdiff_t>(per_layer)});
+    const std::vector<torch::Tensor> of_layer(
+        first, first + static_cast<ptrdiff_t>(per_layer));
+    x = options.kind == "gat"
+            ? GatLayer(block, x, options.attention_dropout,
+                       KeyOf(batch, uint32_t{kMaxHops} + 1 + layer), of_layer)
+            : Layer(options, block, x, of_layer);
     if (options.normalizes(layer)) {
       x = Normalize(options.normalization, layer, x, &by_name);
     }
     if (options.adds_inputs(layer)) x = x + own;
     if (layer + 1 < options.layers) {
       x = Activation(options.kind, x) *
-          Mask(options.dropout, batch, layer + 1, x.sizes());
+          Mask(options.dropout, KeyOf(batch, layer + 1), x.sizes());
     }
   }
   const torch::Tensor labels = torch::tensor(random.labels());
@@ -275,6 +324,8 @@ class AutogradTest : public testing::TestWithParam<Parameters> {
     options.model.kind = kind == "pool" ? "graphsage" : kind;
     if (kind == "pool") options.model.aggregator = "pool";
     options.model.precision = precision;
+    if (options.model.hidden % options.model.heads != 0)
+      options.model.heads = 1;
     RandomBatch batch(options);
     ThreadTeam team(2);
     FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
@@ -360,6 +411,32 @@ INSTANTIATE_TEST_SUITE_P(
     ShapesOfPinsage, AutogradTest,
     testing::Combine(testing::Values("pinsage"),
                      testing::ValuesIn(CasesWithoutNorm()),
+                     testing::Values(ProductOrder::kCheapest)),
+    NameOfCase);
+
+// Attention has one order of its products, and shapes of its own.
+std::vector<Case> AttentionCases() {
+  std::vector<Case> cases = Cases();
+  cases.push_back(MakeCase("ThreeHeads", 3, 20, 33, 5));
+  cases.back().options.model.heads = 3;
+  cases.push_back(MakeCase("HeadsOfOneColumn", 2, 20, 11, 5));
+  cases.back().options.model.heads = 11;
+  cases.push_back(MakeCase("EightHeads", 2, 40, 64, 7));
+  cases.push_back(MakeCase("AttentionDropout", 3, 20, 72, 13));
+  cases.back().options.model.dropout = 0.5;
+  cases.back().options.model.attention_dropout = 0.6;
+  cases.push_back(MakeCase("AttentionDropoutOfManyRows", 2, 30, 24, 5));
+  cases.back().options.model.heads = 3;
+  cases.back().options.model.attention_dropout = 0.3;
+  cases.back().options.num_seeds = 700;
+  cases.back().options.largest_degree = 12;
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    AttentionShapes, AutogradTest,
+    testing::Combine(testing::Values("gat"),
+                     testing::ValuesIn(AttentionCases()),
                      testing::Values(ProductOrder::kCheapest)),
     NameOfCase);
 

@@ -26,6 +26,7 @@ ModelOptions SmallModel() {
   options.num_classes = 5;
   options.dropout = 0.4;
   options.input_dropout = 0.2;
+  options.attention_dropout = 0.3;
   return options;
 }
 
@@ -232,6 +233,7 @@ INSTANTIATE_TEST_SUITE_P(
         KindAndPrecision{"graphsage", Precision::kBfloat16},
         KindAndPrecision{"gcn", Precision::kFloat32},
         KindAndPrecision{"gin", Precision::kFloat32},
+        KindAndPrecision{"gat", Precision::kFloat32},
         KindAndPrecision{"graphsage", Precision::kFloat32, "pool"},
         KindAndPrecision{"pinsage", Precision::kFloat32},
         KindAndPrecision{"graphsage", Precision::kFloat32, "mean", "batch"},
@@ -380,7 +382,7 @@ TEST(ModelTest, RefusesOptionsOutOfRange) {
     return StatusIs(absl::StatusCode::kInvalidArgument,
                     testing::HasSubstr(part));
   };
-  EXPECT_THAT(make([](ModelOptions& o) { o.kind = "gat"; }), invalid("gat"));
+  EXPECT_THAT(make([](ModelOptions& o) { o.kind = "gatt"; }), invalid("gatt"));
   EXPECT_THAT(make([](ModelOptions& o) { o.aggregator = "lstm"; }),
               invalid("model.aggregator 'lstm'"));
   EXPECT_THAT(make([](ModelOptions& o) { o.layers = 0; }), invalid("layers"));
@@ -439,7 +441,7 @@ TEST(ModelTest, RefusesBfloat16WhereAKindDoesNotTrainInIt) {
   ThreadTeam team(1);
   ModelOptions options = SmallModel();
   options.precision = Precision::kBfloat16;
-  for (const std::string kind : {"gcn", "gin", "pinsage"}) {
+  for (const std::string kind : {"gcn", "gin", "gat", "pinsage"}) {
     options.kind = kind;
     EXPECT_THAT(
         MakeCpuModel(options, &team).status(),
