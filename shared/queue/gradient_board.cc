@@ -24,7 +24,7 @@ StepPlace StepOf(const SegmentOptions& options, BatchSeq seq) {
   const uint64_t batch = seq % options.batches_per_epoch;
   StepPlace place = BatchesOf(options, epoch * options.steps_per_epoch() +
                                            batch / options.batches_per_step);
-  place.place = static_cast<uint32_t>(batch % options.batches_per_step);
+  place.place += static_cast<uint32_t>(batch % options.batches_per_step);
   return place;
 }
 
@@ -33,11 +33,13 @@ StepPlace BatchesOf(const SegmentOptions& options, uint64_t step) {
   const uint64_t step_of_epoch = step % options.steps_per_epoch();
   const BatchSeq epoch_begin = epoch * options.batches_per_epoch;
   const BatchSeq first = epoch_begin + step_of_epoch * options.batches_per_step;
-  return {.step = step,
-          .place = 0,
-          .first_batch = first,
-          .last_batch = std::min(first + options.batches_per_step,
-                                 epoch_begin + options.batches_per_epoch)};
+  return {
+      .step = step,
+      .place = static_cast<uint32_t>(step % (uint64_t{options.staleness} + 1) *
+                                     options.batches_per_step),
+      .first_batch = first,
+      .last_batch = std::min(first + options.batches_per_step,
+                             epoch_begin + options.batches_per_epoch)};
 }
 
 GradientBoard::GradientBoard(Segment* segment, OwnerIndex owner)
@@ -64,25 +66,36 @@ absl::Span<float> GradientBoard::gradient(BatchSeq seq) {
   return segment_->regions().gradient(StepOf(segment_->options(), seq).place);
 }
 
-std::optional<StepPlace> GradientBoard::OpenStep() const {
+std::optional<OpenSteps> GradientBoard::FindOpenSteps() const {
   const SegmentOptions& options = segment_->options();
-  const std::optional<uint64_t> step = version();
-  if (!step.has_value() || *step >= training_limit() ||
-      *step >= options.steps_per_epoch() * options.epochs) {
-    return std::nullopt;
-  }
-  return BatchesOf(options, *step);
+  const std::optional<uint64_t> first = version();
+  const uint64_t limit =
+      std::min(training_limit(), options.steps_per_epoch() * options.epochs);
+  if (!first.has_value() || *first >= limit) return std::nullopt;
+  // Not beyond the epoch: its records would be those of batches that are not
+  // committed yet.
+  const uint64_t epoch_end =
+      (*first / options.steps_per_epoch() + 1) * options.steps_per_epoch();
+  const uint64_t end =
+      std::min({*first + options.staleness + 1, epoch_end, limit});
+  return OpenSteps{*first, end, BatchesOf(options, end - 1).last_batch};
 }
 
 absl::Status GradientBoard::MarkDone(BatchSeq seq, BatchRecord record) {
   const StepPlace place = StepOf(segment_->options(), seq);
-  const std::optional<StepPlace> open = OpenStep();
-  if (!open.has_value() || open->step != place.step) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("batch ", seq, " belongs to step ", place.step, ", but ",
-                     open.has_value() ? absl::StrCat("step ", open->step)
-                                      : std::string("no step"),
-                     " is open"));
+  const std::optional<OpenSteps> open = FindOpenSteps();
+  if (!open.has_value() || place.step < open->first ||
+      place.step >= open->end) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "batch ", seq, " belongs to step ", place.step, ", but ",
+        open.has_value() ? absl::StrCat("those open are ", open->first, " to ",
+                                        open->end - 1)
+                         : std::string("no step is open")));
+  }
+  if (record.staleness > segment_->options().staleness) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "batch ", seq, " was trained with weights ", record.staleness,
+        " versions old, ", segment_->options().staleness, " are allowed"));
   }
   if (IsDone(seq)) return absl::OkStatus();
   record.seq_plus_one = seq + 1;
@@ -107,7 +120,8 @@ bool GradientBoard::IsDone(BatchSeq seq) const {
 bool GradientBoard::AllDone(uint64_t step) const {
   const StepPlace batches = BatchesOf(segment_->options(), step);
   for (BatchSeq seq = batches.first_batch; seq < batches.last_batch; ++seq) {
-    const auto place = static_cast<uint32_t>(seq - batches.first_batch);
+    const uint32_t place =
+        batches.place + static_cast<uint32_t>(seq - batches.first_batch);
     if (segment_->regions().done_word(place).load(std::memory_order_acquire) !=
         seq + 1) {
       return false;
@@ -121,8 +135,8 @@ std::optional<StepLease> GradientBoard::TryLease() {
   const BoardWord word = LoadBoardWord(*segment_);
   BoardWord leased = {BoardState::kLeasedEmpty, owner_, 0};
   if (word.state == BoardState::kOpen) {
-    const std::optional<StepPlace> open = OpenStep();
-    if (!open.has_value() || open->step != word.generation ||
+    const std::optional<OpenSteps> open = FindOpenSteps();
+    if (!open.has_value() || open->first != word.generation ||
         !AllDone(word.generation)) {
       return std::nullopt;
     }

@@ -5,9 +5,17 @@
 // (StepOf). A trainer computes (weights of version t, task) -> gradient, writes
 // it to the batch's place on the board and marks the place done. Whoever finds
 // all places of step t done may lease the step: it sums the gradients in batch
-// order, makes the optimizer step into the other buffer and publishes version
+// order, makes the optimizer step into another buffer and publishes version
 // t + 1, which is the commit of step t. If it dies on the way, version t and
 // all gradients are still there and another one leases the step again.
+//
+// Bounded staleness (stale synchronous parallel; Ho et al., NIPS 2013): with s
+// of SegmentOptions above 0, trainers may work on steps [t, t + s] while t is
+// the newest version, each batch with the newest weights that are there. Steps
+// are still made one after the other. So who holds a batch of step u that is
+// not done has weights of a version in [u - s, u], and no later version than u
+// is published or written meanwhile: s + 1 buffers of weights are enough, and
+// the committed steps remain the whole ledger.
 //
 // One 64-bit word says where the job stands, `version:48 | owner:13 | state:3`:
 //
@@ -33,13 +41,20 @@ namespace fgnn {
 // Where a batch stands among the steps of its job.
 struct StepPlace {
   uint64_t step;         // t, over all epochs.
-  uint32_t place;        // On the board, in [0, batches of this step).
+  uint32_t place;        // On the board, in [0, W * (s + 1)).
   BatchSeq first_batch;  // The step's batches are [first_batch, last_batch).
   BatchSeq last_batch;
 };
 StepPlace StepOf(const SegmentOptions& options, BatchSeq seq);
 // The batches [first, last) of step t, as StepPlace of its first one.
 StepPlace BatchesOf(const SegmentOptions& options, uint64_t step);
+
+// The steps that trainers may work on, [first, end): never empty, of one epoch.
+struct OpenSteps {
+  uint64_t first;  // The newest version.
+  uint64_t end;
+  BatchSeq last_batch;  // Their batches are below it.
+};
 
 // What is known of one trained batch. Kept per batch of the epoch in the
 // segment, so that an epoch's metrics and digests are exact whoever died.
@@ -57,7 +72,7 @@ struct BatchRecord {
   float wait = 0, extract = 0, train = 0, sync = 0;
   uint16_t sampler = 0;  // Owner indices.
   uint16_t trainer = 0;
-  uint32_t reserved = 0;
+  uint32_t staleness = 0;  // Its step, less the version it was trained with.
 };
 
 class GradientBoard;
@@ -106,28 +121,30 @@ class GradientBoard {
   // the initial weights are there.
   std::optional<uint64_t> version() const;
 
-  // The weights of `version`, [P]. Valid while that version is the newest or
-  // the one before it: a trainer that holds a batch of step t may read version
-  // t until it has marked the batch done.
+  // The weights of `version`, [P]. Valid while that version is the newest, and
+  // for a trainer that took it as the newest one for a batch that it holds,
+  // until it has marked the batch done.
   absl::Span<const float> weights(uint64_t version) const;
   absl::Span<const float> optimizer_state(uint64_t version) const;
 
   // Where the gradient of batch `seq` is to be written, [P]. The caller holds
-  // the batch's ReadSlot and seq belongs to the open step.
+  // the batch's ReadSlot and seq belongs to an open step.
   absl::Span<float> gradient(BatchSeq seq);
   // The gradient is complete. `record.seq_plus_one` is filled in. OK without a
   // change if seq is done already (its reader died before it could release the
-  // slot). FailedPrecondition if seq is not of the open step: the step of the
-  // newest version, once OpenForTraining() has let it in.
+  // slot). FailedPrecondition if seq is not of the open steps, or if
+  // `record.staleness` is beyond s.
   absl::Status MarkDone(BatchSeq seq, BatchRecord record);
   // Whether the gradient is on the board or its step committed: then nothing
   // is left to do with the batch but to release its slot.
   bool IsDone(BatchSeq seq) const;
-  // The step that trainers may work on; nullopt where there is none (yet).
-  std::optional<StepPlace> OpenStep() const;
+  // Up to s steps behind that of the newest version, to the end of its epoch,
+  // as far as OpenForTraining() has let them in; nullopt where there is none
+  // (yet).
+  std::optional<OpenSteps> FindOpenSteps() const;
 
-  // Leases the initial weights if there are none, or the open step if all its
-  // gradients are there; nullopt if neither is so or another has the lease.
+  // Leases the initial weights if there are none, or the first open step if all
+  // its gradients are there; nullopt if neither is so or another has the lease.
   std::optional<StepLease> TryLease();
 
   // Waits until the version is at least `version` (or initial weights are

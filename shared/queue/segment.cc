@@ -30,6 +30,7 @@ namespace bip = boost::interprocess;
 
 constexpr uint32_t kMaxSlots = 4096;
 constexpr uint32_t kMaxBatchesPerStep = 1024;
+constexpr uint32_t kMaxStaleness = 1024;
 constexpr uint32_t kMaxOptimizerFloats = 16;
 constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 42;
 constexpr uint64_t kMaxParameters = uint64_t{1} << 38;
@@ -82,7 +83,9 @@ SegmentHeader HeaderOf(const SegmentOptions& options) {
       .num_slots = options.num_slots,
       .num_overflow_blocks = options.num_overflow_blocks,
       .batches_per_step = options.batches_per_step,
-      .optimizer_floats_per_parameter = options.optimizer_floats_per_parameter};
+      .optimizer_floats_per_parameter = options.optimizer_floats_per_parameter,
+      .staleness = options.staleness,
+      .reserved = 0};
   header.header_crc = HeaderCrc(header);
   return header;
 }
@@ -97,6 +100,7 @@ SegmentOptions OptionsOf(const SegmentHeader& header) {
       .batches_per_epoch = header.batches_per_epoch,
       .epochs = header.epochs,
       .batches_per_step = header.batches_per_step,
+      .staleness = header.staleness,
       .num_parameters = header.num_parameters,
       .optimizer_floats_per_parameter = header.optimizer_floats_per_parameter,
       .first_version = header.first_version,
@@ -218,6 +222,8 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
                  (kGenerationLimit - 1) / options.batches_per_epoch));
   FGNN_RETURN_IF_ERROR(CheckRange("batches_per_step", options.batches_per_step,
                                   1, kMaxBatchesPerStep));
+  FGNN_RETURN_IF_ERROR(
+      CheckRange("staleness", options.staleness, 0, kMaxStaleness));
   FGNN_RETURN_IF_ERROR(
       CheckRange("num_parameters", options.num_parameters, 0, kMaxParameters));
   FGNN_RETURN_IF_ERROR(CheckRange("first_version", options.first_version, 0,

@@ -32,6 +32,7 @@ struct SegmentOptions {
   uint64_t batches_per_epoch = 0;    // >= 1.
   uint64_t epochs = 0;               // >= 1.
   uint32_t batches_per_step = 1;     // W, [1, 1024].
+  uint32_t staleness = 0;            // s, [0, 1024]; see gradient_board.h.
   uint64_t num_parameters = 0;       // Floats of all weights, P.
   // Floats of optimizer state per weight: 2 for Adam.
   uint32_t optimizer_floats_per_parameter = 2;

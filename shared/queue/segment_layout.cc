@@ -1,5 +1,6 @@
 #include "shared/queue/segment_layout.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "shared/queue/gradient_board.h"
@@ -50,18 +51,21 @@ SegmentLayout SegmentLayout::Of(const SegmentOptions& options) {
                                 options.optimizer_floats_per_parameter),
                        sizeof(float)),
               kLineBytes);
+  const uint64_t open_steps = uint64_t{options.staleness} + 1;
+  layout.board_places = options.batches_per_step * open_steps;
+  layout.weight_versions = std::max<uint64_t>(open_steps, 2);
   Allocator regions;
   layout.control = regions.Take(1, sizeof(ControlWords));
   layout.slot_words = regions.Take(options.num_slots, sizeof(uint64_t));
   layout.slot_places = regions.Take(options.num_slots, sizeof(uint64_t));
   layout.overflow_words =
       regions.Take(options.num_overflow_blocks, sizeof(uint64_t));
-  layout.done_words = regions.Take(options.batches_per_step, sizeof(uint64_t));
+  layout.done_words = regions.Take(layout.board_places, sizeof(uint64_t));
   layout.records = regions.Take(options.batches_per_epoch, sizeof(BatchRecord));
-  layout.weights = regions.Take(2, layout.weights_stride, kPageBytes);
+  layout.weights =
+      regions.Take(layout.weight_versions, layout.weights_stride, kPageBytes);
   layout.optimizer_state = regions.Take(2, layout.optimizer_stride);
-  layout.gradients =
-      regions.Take(options.batches_per_step, layout.weights_stride);
+  layout.gradients = regions.Take(layout.board_places, layout.weights_stride);
   layout.slots =
       regions.Take(options.num_slots, layout.slot_stride, kPageBytes);
   layout.overflow = regions.Take(options.num_overflow_blocks,

@@ -20,7 +20,7 @@
 namespace fgnn {
 
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
-inline constexpr uint32_t kSegmentLayoutVersion = 5;
+inline constexpr uint32_t kSegmentLayoutVersion = 6;
 
 // Written once, before the descriptor is handed to anyone.
 struct SegmentHeader {
@@ -41,8 +41,10 @@ struct SegmentHeader {
   uint32_t num_overflow_blocks;
   uint32_t batches_per_step;
   uint32_t optimizer_floats_per_parameter;
+  uint32_t staleness;
+  uint32_t reserved;
 };
-static_assert(sizeof(SegmentHeader) == 112);
+static_assert(sizeof(SegmentHeader) == 120);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);
 
 // The words that are not per slot. Those that different processes write often
@@ -67,14 +69,17 @@ struct SegmentLayout {
   uint64_t slot_words = 0;       // u64 [num_slots].
   uint64_t slot_places = 0;      // u64 [num_slots], see slot_table.h.
   uint64_t overflow_words = 0;   // u64 [num_overflow_blocks].
-  uint64_t done_words = 0;       // u64 [batches_per_step]: seq + 1.
+  uint64_t done_words = 0;       // u64 [places of the board]: seq + 1.
   uint64_t records = 0;          // BatchRecord [batches_per_epoch].
-  uint64_t weights = 0;          // f32 [2][P], each 64-byte aligned.
+  uint64_t weights = 0;          // f32 [versions][P], each 64-byte aligned.
   uint64_t optimizer_state = 0;  // f32 [2][P * k].
-  uint64_t gradients = 0;        // f32 [batches_per_step][P].
+  uint64_t gradients = 0;        // f32 [places of the board][P].
   uint64_t slots = 0;            // Blocks [num_slots].
   uint64_t overflow = 0;         // Blocks [num_overflow_blocks].
   uint64_t total_bytes = 0;
+
+  uint64_t board_places = 0;     // W (s + 1): the batches of all open steps.
+  uint64_t weight_versions = 0;  // That are kept: s + 1, or the last two.
 
   // Distances between neighbours.
   uint64_t slot_stride = 0;
@@ -120,18 +125,19 @@ struct Segment::Regions {
 
   // `place` is on the board: see StepPlace.
   SharedWord done_word(uint32_t place) const {
-    return Word(layout_.done_words, place % options_.batches_per_step);
+    return Word(layout_.done_words, place % layout_.board_places);
   }
   absl::Span<float> gradient(uint32_t place) const {
-    return {At<float>(layout_.gradients + place % options_.batches_per_step *
-                                              layout_.weights_stride),
+    return {At<float>(layout_.gradients +
+                      place % layout_.board_places * layout_.weights_stride),
             static_cast<size_t>(options_.num_parameters)};
   }
   // The first of the words of batch `seq`'s BatchRecord.
   uint64_t* record_words(BatchSeq seq) const;
 
   absl::Span<float> weights(uint64_t version) const {
-    return {At<float>(layout_.weights + version % 2 * layout_.weights_stride),
+    return {At<float>(layout_.weights + version % layout_.weight_versions *
+                                            layout_.weights_stride),
             static_cast<size_t>(options_.num_parameters)};
   }
   absl::Span<float> optimizer_state(uint64_t version) const {

@@ -29,7 +29,7 @@ constexpr int kCannotTrace = 77;
 
 using Memory = std::vector<std::byte>;
 
-SegmentOptions TinyOptions() {
+SegmentOptions TinyOptions(uint32_t staleness) {
   SegmentOptions options = SmallOptions();
   options.num_slots = 3;
   options.num_overflow_blocks = 1;
@@ -37,6 +37,7 @@ SegmentOptions TinyOptions() {
   options.batches_per_epoch = 5;
   options.epochs = 2;
   options.batches_per_step = 2;
+  options.staleness = staleness;
   options.num_parameters = 3;
   options.optimizer_floats_per_parameter = 1;
   return options;
@@ -48,8 +49,10 @@ absl::Span<std::byte> MemoryOf(const Segment& segment) {
           static_cast<size_t>(segment.total_bytes())};
 }
 
-class QueueCrashPointsTest : public testing::Test {
+// The parameter is the staleness that the job allows.
+class QueueCrashPointsTest : public testing::TestWithParam<uint32_t> {
  protected:
+  static SegmentOptions Options() { return TinyOptions(GetParam()); }
   void SetUp() override {
     scheduler_.OpenForSampling(10);
     board_.OpenForTraining(100);
@@ -88,8 +91,8 @@ class QueueCrashPointsTest : public testing::Test {
     const std::vector<Memory> states = StatesDuring(body);
     if (!can_trace_) GTEST_SKIP() << "this machine does not allow ptrace";
     ASSERT_GT(states.size(), 2U);
-    const std::unique_ptr<Segment> replay = MakeSegment(TinyOptions());
-    std::vector<uint64_t> generations(TinyOptions().num_slots, 0);
+    const std::unique_ptr<Segment> replay = MakeSegment(Options());
+    std::vector<uint64_t> generations(Options().num_slots, 0);
     for (size_t i = 0; i < states.size(); ++i) {
       SCOPED_TRACE(absl::StrCat("state ", i, " of ", states.size()));
       std::memcpy(MemoryOf(*replay).data(), states[i].data(), states[i].size());
@@ -128,14 +131,14 @@ class QueueCrashPointsTest : public testing::Test {
   }
   void Train(int turns) {
     for (int i = 0; i < turns; ++i) {
-      if (!TrainerTurn(&trainer_, &trainer_board_, TinyOptions()).ok()) {
+      if (!TrainerTurn(&trainer_, &trainer_board_, Options()).ok()) {
         ::abort();
       }
     }
   }
 
   bool can_trace_ = true;
-  std::unique_ptr<Segment> segment_ = MakeSegment(TinyOptions());
+  std::unique_ptr<Segment> segment_ = MakeSegment(Options());
   GlobalQueue scheduler_{segment_.get(), kNoOwner};
   GradientBoard board_{segment_.get(), kNoOwner};
   GlobalQueue sampler_{segment_.get(), kSampler, 0};
@@ -143,11 +146,11 @@ class QueueCrashPointsTest : public testing::Test {
   GradientBoard trainer_board_{segment_.get(), kTrainer};
 };
 
-TEST_F(QueueCrashPointsTest, ASamplerPublishes) {
+TEST_P(QueueCrashPointsTest, ASamplerPublishes) {
   ExpectRecoveryDuring([this] { Sample(3); });  // The second one overflows.
 }
 
-TEST_F(QueueCrashPointsTest, ASamplerGivesBack) {
+TEST_P(QueueCrashPointsTest, ASamplerGivesBack) {
   ExpectRecoveryDuring([this] {
     { auto slot = sampler_.TryClaimForWriting(); }
     auto slot = sampler_.TryClaimForWriting();
@@ -155,7 +158,7 @@ TEST_F(QueueCrashPointsTest, ASamplerGivesBack) {
   });
 }
 
-TEST_F(QueueCrashPointsTest, ASamplerRetracts) {
+TEST_P(QueueCrashPointsTest, ASamplerRetracts) {
   auto first = sampler_.TryClaimForWriting();
   ASSERT_TRUE(first.ok() && first->has_value());
   Sample(1);  // Batch 1, in the overflow block.
@@ -169,13 +172,13 @@ TEST_F(QueueCrashPointsTest, ASamplerRetracts) {
   });
 }
 
-TEST_F(QueueCrashPointsTest, ATrainerTrains) {
+TEST_P(QueueCrashPointsTest, ATrainerTrains) {
   Sample(3);
   // The initial weights, two batches, a step, half of the next.
   ExpectRecoveryDuring([this] { Train(5); });
 }
 
-TEST_F(QueueCrashPointsTest, ATrainerGivesBackAndRejects) {
+TEST_P(QueueCrashPointsTest, ATrainerGivesBackAndRejects) {
   Sample(3);
   ExpectRecoveryDuring([this] {
     { const auto lease = trainer_board_.TryLease(); }
@@ -188,7 +191,7 @@ TEST_F(QueueCrashPointsTest, ATrainerGivesBackAndRejects) {
 }
 
 // I10: the reaper dies while it reaps.
-TEST_F(QueueCrashPointsTest, AReaperReaps) {
+TEST_P(QueueCrashPointsTest, AReaperReaps) {
   Train(1);
   Sample(3);
   Train(2);
@@ -207,12 +210,15 @@ TEST_F(QueueCrashPointsTest, AReaperReaps) {
   });
 }
 
-TEST_F(QueueCrashPointsTest, AReaperReapsAnOverflowingSampler) {
+TEST_P(QueueCrashPointsTest, AReaperReapsAnOverflowingSampler) {
   auto writing = sampler_.TryClaimForWriting();
   ASSERT_TRUE(writing.ok() && writing->has_value());
   ASSERT_THAT((*writing)->SwitchToOverflow(NoWait()), IsOk());
   ExpectRecoveryDuring([this] { scheduler_.ReclaimSlotsOf(kSampler); });
 }
+
+INSTANTIATE_TEST_SUITE_P(Staleness, QueueCrashPointsTest,
+                         testing::Values(0, 1));
 
 }  // namespace
 }  // namespace fgnn

@@ -17,8 +17,14 @@ constexpr OwnerIndex kTrainer = 2;
 constexpr OwnerIndex kNextSampler = 11;
 constexpr OwnerIndex kNextTrainer = 12;
 
-class QueueDeathTest : public testing::Test {
+// The parameter is the staleness that the job allows.
+class QueueDeathTest : public testing::TestWithParam<uint32_t> {
  protected:
+  static SegmentOptions Options() {
+    SegmentOptions options = SmallOptions();
+    options.staleness = GetParam();
+    return options;
+  }
   void SetUp() override {
     scheduler_.OpenForSampling(30);
     board_.OpenForTraining(100);
@@ -56,7 +62,7 @@ class QueueDeathTest : public testing::Test {
     if (!condition) ::_exit(1);
   }
 
-  std::unique_ptr<Segment> segment_ = MakeSegment(SmallOptions());
+  std::unique_ptr<Segment> segment_ = MakeSegment(Options());
   GlobalQueue scheduler_{segment_.get(), kNoOwner};
   GradientBoard board_{segment_.get(), kNoOwner};
   GlobalQueue sampler_{segment_.get(), kSampler, 0};
@@ -64,7 +70,7 @@ class QueueDeathTest : public testing::Test {
   GradientBoard trainer_board_{segment_.get(), kTrainer};
 };
 
-TEST_F(QueueDeathTest, SamplerWithAClaimedSlot) {
+TEST_P(QueueDeathTest, SamplerWithAClaimedSlot) {
   KillAfter([this] {
     static auto slot = sampler_.TryClaimForWriting();
     Check(slot.ok() && slot->has_value());
@@ -74,7 +80,7 @@ TEST_F(QueueDeathTest, SamplerWithAClaimedSlot) {
   ReclaimAndFinish(1);
 }
 
-TEST_F(QueueDeathTest, SamplerWithAllSlots) {
+TEST_P(QueueDeathTest, SamplerWithAllSlots) {
   KillAfter([this] {
     static std::vector<WriteSlot> slots;
     for (int i = 0; i < 4; ++i) {
@@ -86,7 +92,7 @@ TEST_F(QueueDeathTest, SamplerWithAllSlots) {
   ReclaimAndFinish(4);
 }
 
-TEST_F(QueueDeathTest, SamplerInItsOverflowBlock) {
+TEST_P(QueueDeathTest, SamplerInItsOverflowBlock) {
   KillAfter([this] {
     static auto slot = sampler_.TryClaimForWriting();
     Check(slot.ok() && slot->has_value() &&
@@ -96,7 +102,7 @@ TEST_F(QueueDeathTest, SamplerInItsOverflowBlock) {
   ReclaimAndFinish(1);
 }
 
-TEST_F(QueueDeathTest, SamplerThatFoundItsOverflowBlockInUse) {
+TEST_P(QueueDeathTest, SamplerThatFoundItsOverflowBlockInUse) {
   FillQueue(2);  // Batch 1 lies in overflow block 0.
   KillAfter([this] {
     static auto slot = sampler_.TryClaimForWriting();
@@ -106,7 +112,7 @@ TEST_F(QueueDeathTest, SamplerThatFoundItsOverflowBlockInUse) {
   ReclaimAndFinish(1);
 }
 
-TEST_F(QueueDeathTest, SamplerWhoseTasksAreReady) {
+TEST_P(QueueDeathTest, SamplerWhoseTasksAreReady) {
   KillAfter([this] {
     for (int i = 0; i < 4; ++i) Check(SamplerTurn(&sampler_, NoWait()).ok());
   });
@@ -114,7 +120,7 @@ TEST_F(QueueDeathTest, SamplerWhoseTasksAreReady) {
   ReclaimAndFinish(0);  // Its work is not lost.
 }
 
-TEST_F(QueueDeathTest, TrainerWithAClaimedSlot) {
+TEST_P(QueueDeathTest, TrainerWithAClaimedSlot) {
   FillQueue(1);
   KillAfter([this] {
     static auto slot = trainer_.TryClaimForReading(0, 30);
@@ -124,7 +130,7 @@ TEST_F(QueueDeathTest, TrainerWithAClaimedSlot) {
   ReclaimAndFinish(1);
 }
 
-TEST_F(QueueDeathTest, TrainerThatReadsAnOverflowBlock) {
+TEST_P(QueueDeathTest, TrainerThatReadsAnOverflowBlock) {
   FillQueue(2);
   KillAfter([this] {
     static auto slot = trainer_.TryClaimForReading(1, 2);
@@ -138,7 +144,7 @@ TEST_F(QueueDeathTest, TrainerThatReadsAnOverflowBlock) {
   ReclaimAndFinish(0);
 }
 
-TEST_F(QueueDeathTest, TrainerWithHalfAGradient) {
+TEST_P(QueueDeathTest, TrainerWithHalfAGradient) {
   FillQueue(1);
   KillAfter([this] {
     static std::optional<StepLease> lease = trainer_board_.TryLease();
@@ -151,7 +157,7 @@ TEST_F(QueueDeathTest, TrainerWithHalfAGradient) {
   ReclaimAndFinish(1);
 }
 
-TEST_F(QueueDeathTest, TrainerBetweenItsGradientAndTheRelease) {
+TEST_P(QueueDeathTest, TrainerBetweenItsGradientAndTheRelease) {
   FillQueue(1);
   KillAfter([this] {
     static std::optional<StepLease> lease = trainer_board_.TryLease();
@@ -168,7 +174,7 @@ TEST_F(QueueDeathTest, TrainerBetweenItsGradientAndTheRelease) {
   ReclaimAndFinish(1);
 }
 
-TEST_F(QueueDeathTest, TrainerWithTheInitialWeights) {
+TEST_P(QueueDeathTest, TrainerWithTheInitialWeights) {
   KillAfter([this] {
     static std::optional<StepLease> lease = trainer_board_.TryLease();
     Check(lease.has_value());
@@ -178,7 +184,7 @@ TEST_F(QueueDeathTest, TrainerWithTheInitialWeights) {
   ReclaimAndFinish(0);
 }
 
-TEST_F(QueueDeathTest, TrainerInTheMiddleOfAStep) {
+TEST_P(QueueDeathTest, TrainerInTheMiddleOfAStep) {
   KillAfter([this] {
     static std::optional<StepLease> lease;
     for (int turns = 0; turns < 50; ++turns) {
@@ -189,7 +195,7 @@ TEST_F(QueueDeathTest, TrainerInTheMiddleOfAStep) {
       }
       if (lease.has_value()) Check(MakeExactStep(*std::move(lease)).ok());
       Check(SamplerTurn(&sampler_, NoWait()).ok());
-      Check(TrainerTurn(&trainer_, &trainer_board_, SmallOptions()).ok());
+      Check(TrainerTurn(&trainer_, &trainer_board_, Options()).ok());
       // TrainerTurn() makes the step itself once all three are there.
       if (trainer_board_.IsDone(0) && trainer_board_.IsDone(1)) {
         Check(SamplerTurn(&sampler_, NoWait()).ok());
@@ -209,7 +215,39 @@ TEST_F(QueueDeathTest, TrainerInTheMiddleOfAStep) {
   ReclaimAndFinish(0);
 }
 
-TEST_F(QueueDeathTest, EveryoneInTheMiddleOfAWait) {
+// Weights may be older than the step that waits for its batch.
+TEST_P(QueueDeathTest, TrainerWithABatchOfTheLastOpenStep) {
+  const uint64_t step = GetParam();
+  const BatchSeq seq = BatchesOf(Options(), step).first_batch;
+  KillAfter([this, seq] {
+    static std::optional<ReadSlot> slot;
+    for (int turns = 0; turns < 50; ++turns) {
+      // First the initial weights.
+      Check(TrainerTurn(&trainer_, &trainer_board_, Options()).ok());
+      Check(SamplerTurn(&sampler_, NoWait()).ok());
+      auto claimed = trainer_.TryClaimForReading(seq, seq + 1);
+      Check(claimed.ok());
+      if (!claimed->has_value()) continue;
+      slot = *std::move(claimed);
+      trainer_board_.gradient(seq)[0] = 12345;
+      return;
+    }
+    Check(false);
+  });
+  EXPECT_EQ(board_.version().value_or(step) < step, step > 0);
+  // All steps before it are made without it, and no other.
+  GradientBoard next_board(segment_.get(), kNextTrainer);
+  GlobalQueue next(segment_.get(), kNextTrainer);
+  for (int turns = 0; turns < 50; ++turns) {
+    ASSERT_THAT(SamplerTurn(&sampler_, NoWait()), IsOk());
+    ASSERT_THAT(TrainerTurn(&next, &next_board, Options()), IsOk());
+  }
+  EXPECT_EQ(board_.version(), step);
+  EXPECT_FALSE(board_.IsDone(seq));
+  ReclaimAndFinish(1);
+}
+
+TEST_P(QueueDeathTest, EveryoneInTheMiddleOfAWait) {
   Reports reports;
   Child sampler = Child::Start([&] {
     static auto all = [this] {
@@ -232,6 +270,8 @@ TEST_F(QueueDeathTest, EveryoneInTheMiddleOfAWait) {
   trainer.Kill();
   ReclaimAndFinish(4);
 }
+
+INSTANTIATE_TEST_SUITE_P(Staleness, QueueDeathTest, testing::Values(0, 2));
 
 }  // namespace
 }  // namespace fgnn

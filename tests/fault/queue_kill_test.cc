@@ -64,11 +64,13 @@ void RunTrainer(Segment* segment, OwnerIndex owner, const Report& report) {
   }
 }
 
-class QueueKillTest : public testing::Test {
+// The parameter is the staleness that the job allows.
+class QueueKillTest : public testing::TestWithParam<uint32_t> {
  protected:
   SegmentOptions Options() const {
     SegmentOptions options = SmallOptions();
     options.num_slots = 5;
+    options.staleness = GetParam();
     options.batches_per_epoch = kBatchesPerEpoch;
     options.epochs = num_kills_ * kBatchesPerKill / kBatchesPerEpoch + 1;
     return options;
@@ -100,7 +102,7 @@ class QueueKillTest : public testing::Test {
   Reports reports_;
 };
 
-TEST_F(QueueKillTest, EveryBatchCountsOnceWhoeverDies) {
+TEST_P(QueueKillTest, EveryBatchCountsOnceWhoeverDies) {
   std::cout << "FGNN_TEST_SEED=" << seed_ << " FGNN_TEST_KILLS=" << num_kills_
             << std::endl;
   GlobalQueue scheduler(segment_.get(), kNoOwner);
@@ -133,6 +135,8 @@ TEST_F(QueueKillTest, EveryBatchCountsOnceWhoeverDies) {
   FinishAlone(segment_.get(), 11, 12, /*overflow_block=*/0);
   ExpectExactResult(segment_.get());
 }
+
+INSTANTIATE_TEST_SUITE_P(Staleness, QueueKillTest, testing::Values(0, 2));
 
 }  // namespace
 }  // namespace fgnn

@@ -46,10 +46,11 @@ uint64_t BatchSource::turns() const {
   return turns_.load(std::memory_order_relaxed) + ahead_team_.tasks_begun();
 }
 
-absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next(
-    uint64_t version) {
+absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next() {
+  const std::optional<OpenSteps> open = board_.FindOpenSteps();
+  if (!open.has_value()) return std::nullopt;
   FGNN_RETURN_IF_ERROR(workplace_->CacheAsPlanned(segment_->cache_plan()));
-  const BatchSeq end = BatchesOf(plan_, version).last_batch;
+  const BatchSeq end = open->last_batch;
   {
     std::unique_lock lock(mutex_);
     const auto find = [&] {
@@ -67,7 +68,7 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next(
       return std::nullopt;
     }
     FGNN_RETURN_IF_ERROR(failure_);
-    kept_.erase(kept_.begin(), kept_.lower_bound(version));
+    kept_.erase(kept_.begin(), kept_.lower_bound(open->first));
     if (const auto first = find(); first != waiting_.end()) {
       ExtractedBatch batch = std::move(*first);
       waiting_.erase(first);
@@ -214,21 +215,21 @@ absl::Status BatchSource::LoopAhead() {
   return absl::OkStatus();
 }
 
-// Of the open step, or of the one after it.
+// Of the open steps, or of the one after them.
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
-  const std::optional<uint64_t> version = board_.version();
-  if (!version.has_value()) return std::nullopt;
-  for (uint64_t step = *version;
-       step < std::min(*version + 2, board_.training_limit()); ++step) {
+  const std::optional<OpenSteps> open = board_.FindOpenSteps();
+  if (!open.has_value()) return std::nullopt;
+  for (uint64_t step = open->first;
+       step < std::min(open->end + 1, board_.training_limit()); ++step) {
     if (!MayKeepMore(step)) continue;
-    if (step > *version && step == overflowing_step_) continue;
+    if (step >= open->end && step == overflowing_step_) continue;
     const StepPlace batches = BatchesOf(plan_, step);
     FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
                           Claim(batches.first_batch, batches.last_batch));
     if (!batch.has_value()) continue;
-    // An overflow block that was held until the next step could be the one that
-    // a batch of the open step waits for.
-    if (step > *version && batch->slot.in_overflow()) {
+    // An overflow block that was held until its step opens could be the one
+    // that a batch of an open step waits for.
+    if (step >= open->end && batch->slot.in_overflow()) {
       overflowing_step_ = step;
       return std::nullopt;
     }

@@ -57,11 +57,11 @@ class BatchSource {
   BatchSource(const BatchSource&) = delete;
   BatchSource& operator=(const BatchSource&) = delete;
 
-  // A batch of the open step, `version`; nullopt: there is none now. Waits for
-  // one that is being extracted, 100 ms at most.
+  // A batch of the open steps; nullopt: there is none now. Waits for one that
+  // is being extracted, 100 ms at most.
   // Cancelled: the job was stopped. DataLoss: a batch arrives damaged again and
   // again. Else the feature store's errors.
-  absl::StatusOr<std::optional<ExtractedBatch>> Next(uint64_t version);
+  absl::StatusOr<std::optional<ExtractedBatch>> Next();
   // A batch's memory, to be used again.
   void GiveBack(AlignedBuffer memory);
 

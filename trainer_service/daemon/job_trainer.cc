@@ -70,10 +70,7 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
     sync_seconds_ += since_last_.Restart();
     return true;
   }
-  const std::optional<uint64_t> version = board_.version();
-  if (!version.has_value() || *version >= board_.training_limit()) return false;
-  FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
-                        source_.Next(*version));
+  FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, source_.Next());
   if (!batch.has_value()) return false;
   // The time in which this trainer had nothing to train; what was extracted
   // here, and not ahead, is none of it.
@@ -153,7 +150,10 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
   batch.seed = seed_;
   batch.epoch = seq / batches_per_epoch_;
   batch.batch = seq % batches_per_epoch_;
-  const uint64_t version = StepOf(segment_->options(), seq).step;
+  // The newest one: until this batch is done, its own step cannot be made.
+  const uint64_t step = StepOf(segment_->options(), seq).step;
+  const uint64_t version = board_.version().value_or(step);
+  record->staleness = static_cast<uint32_t>(step - version);
   FGNN_ASSIGN_OR_RETURN(
       const BatchResult result,
       workplace_->model().Gradient(board_.weights(version), batch,

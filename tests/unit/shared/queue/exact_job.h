@@ -72,7 +72,7 @@ inline absl::StatusOr<Turn> TrainerTurn(GlobalQueue* queue,
     return Turn::kDone;
   }
   if (board->version() == LastVersion(options)) return Turn::kFinished;
-  const std::optional<StepPlace> open = board->OpenStep();
+  const std::optional<OpenSteps> open = board->FindOpenSteps();
   if (!open.has_value()) return Turn::kNothingToDo;
   FGNN_ASSIGN_OR_RETURN(auto slot,
                         queue->TryClaimForReading(0, open->last_batch));

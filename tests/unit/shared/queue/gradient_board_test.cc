@@ -61,6 +61,15 @@ TEST(StepPlaceTest, StepsDivideEveryEpochWithoutRest) {
 // 10 batches per epoch in steps of 3, 3, 3 and 1.
 class GradientBoardTest : public testing::Test {
  protected:
+  explicit GradientBoardTest(uint32_t staleness = 0) {
+    SegmentOptions options = SmallOptions();
+    options.staleness = staleness;
+    segment_ = MakeSegment(options);
+    scheduler_ = GradientBoard(segment_.get(), kNoOwner);
+    board_ = GradientBoard(segment_.get(), kTrainer);
+    other_ = GradientBoard(segment_.get(), kOther);
+  }
+
   void PublishInitialWeights() {
     std::optional<StepLease> lease = board_.TryLease();
     ASSERT_TRUE(lease.has_value());
@@ -93,15 +102,15 @@ class GradientBoardTest : public testing::Test {
     ASSERT_THAT(std::move(*lease).Publish(), IsOk());
   }
 
-  std::unique_ptr<Segment> segment_ = MakeSegment(SmallOptions());
-  GradientBoard scheduler_{segment_.get(), kNoOwner};
-  GradientBoard board_{segment_.get(), kTrainer};
-  GradientBoard other_{segment_.get(), kOther};
+  std::unique_ptr<Segment> segment_;
+  GradientBoard scheduler_{nullptr, kNoOwner};
+  GradientBoard board_{nullptr, kTrainer};
+  GradientBoard other_{nullptr, kOther};
 };
 
 TEST_F(GradientBoardTest, InitialWeightsAreMadeOnce) {
   EXPECT_FALSE(board_.version().has_value());
-  EXPECT_FALSE(board_.OpenStep().has_value());
+  EXPECT_FALSE(board_.FindOpenSteps().has_value());
   EXPECT_FALSE(scheduler_.TryLease().has_value());
   {
     const std::optional<StepLease> abandoned = board_.TryLease();
@@ -122,12 +131,15 @@ TEST_F(GradientBoardTest, AWholeJobIsSummedInStepsOfTheirBatches) {
   PublishInitialWeights();
   scheduler_.OpenForTraining(100);
   for (uint64_t step = 0; step < 12; ++step) {
-    const std::optional<StepPlace> open = board_.OpenStep();
-    ASSERT_TRUE(open.has_value());
-    EXPECT_EQ(open->step, step);
-    EXPECT_EQ(open->last_batch - open->first_batch, step % 4 == 3 ? 1U : 3U);
+    const std::optional<OpenSteps> steps = board_.FindOpenSteps();
+    ASSERT_TRUE(steps.has_value());
+    EXPECT_EQ(steps->first, step);
+    EXPECT_EQ(steps->end, step + 1);
+    const StepPlace open = BatchesOf(segment_->options(), step);
+    EXPECT_EQ(steps->last_batch, open.last_batch);
+    EXPECT_EQ(open.last_batch - open.first_batch, step % 4 == 3 ? 1U : 3U);
     // In any order.
-    for (BatchSeq seq = open->last_batch; seq-- > open->first_batch;) {
+    for (BatchSeq seq = open.last_batch; seq-- > open.first_batch;) {
       EXPECT_FALSE(board_.TryLease().has_value());
       EXPECT_FALSE(board_.IsDone(seq));
       Finish(seq);
@@ -135,10 +147,10 @@ TEST_F(GradientBoardTest, AWholeJobIsSummedInStepsOfTheirBatches) {
     }
     MakeStep();
     EXPECT_EQ(other_.version(), step + 1);
-    EXPECT_TRUE(other_.IsDone(open->first_batch));
-    EXPECT_FALSE(other_.IsDone(open->last_batch));
+    EXPECT_TRUE(other_.IsDone(open.first_batch));
+    EXPECT_FALSE(other_.IsDone(open.last_batch));
   }
-  EXPECT_FALSE(board_.OpenStep().has_value());
+  EXPECT_FALSE(board_.FindOpenSteps().has_value());
   EXPECT_FALSE(board_.TryLease().has_value());
   EXPECT_EQ(board_.weights(12)[7], 100 + 29 * 30 / 2);
 }
@@ -170,11 +182,11 @@ TEST_F(GradientBoardTest, StepsOpenAtTheGateAlone) {
   scheduler_.OpenForTraining(1);
   scheduler_.OpenForTraining(0);  // Never lowers.
   EXPECT_EQ(board_.training_limit(), 1U);
-  EXPECT_THAT(board_.MarkDone(3, {}),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("step 0")));
+  EXPECT_THAT(board_.MarkDone(3, {}), StatusIs(StatusCode::kFailedPrecondition,
+                                               HasSubstr("open are 0 to 0")));
   for (const BatchSeq seq : {0, 1, 2}) Finish(seq);
   MakeStep();
-  EXPECT_FALSE(board_.OpenStep().has_value());
+  EXPECT_FALSE(board_.FindOpenSteps().has_value());
   EXPECT_THAT(board_.MarkDone(3, {}),
               StatusIs(StatusCode::kFailedPrecondition));
   // Of a committed step: the gradient would overwrite a later batch's.
@@ -209,7 +221,7 @@ TEST_F(GradientBoardTest, RecordsStayUntilTheNextEpochsBatch) {
   scheduler_.OpenForTraining(100);
   for (BatchSeq seq = 0; seq < 10; ++seq) {
     Finish(seq);
-    if (board_.OpenStep()->last_batch == seq + 1) MakeStep();
+    if (board_.FindOpenSteps()->last_batch == seq + 1) MakeStep();
   }
   Finish(10);
   EXPECT_FALSE(board_.record(0).has_value());
@@ -259,6 +271,89 @@ TEST_F(GradientBoardTest, AnAbandonedLeaseIsTakenAgain) {
     EXPECT_FALSE(board_.TryLease().has_value());
   }
   MakeStep();
+}
+
+// The same job with weights that may be two versions old.
+class StaleBoardTest : public GradientBoardTest {
+ protected:
+  StaleBoardTest() : GradientBoardTest(/*staleness=*/2) {
+    PublishInitialWeights();
+  }
+  // The first and the last step that are open.
+  std::pair<uint64_t, uint64_t> Open() {
+    const std::optional<OpenSteps> open = board_.FindOpenSteps();
+    return open.has_value() ? std::pair(open->first, open->end - 1)
+                            : std::pair(~uint64_t{0}, ~uint64_t{0});
+  }
+};
+
+TEST_F(StaleBoardTest, AsManyStepsAreOpenAsWeightsMayBeOld) {
+  scheduler_.OpenForTraining(2);
+  EXPECT_EQ(Open(), std::pair(uint64_t{0}, uint64_t{1}));
+  scheduler_.OpenForTraining(100);
+  EXPECT_EQ(Open(), std::pair(uint64_t{0}, uint64_t{2}));
+  EXPECT_EQ(board_.FindOpenSteps()->last_batch, 9U);
+  EXPECT_THAT(board_.MarkDone(9, {}),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr("batch 9 belongs to step 3, but those open "
+                                 "are 0 to 2")));
+  for (const BatchSeq seq : {0, 1, 2}) Finish(seq);
+  MakeStep();
+  // Four steps an epoch: none of the next one before the last of this.
+  EXPECT_EQ(Open(), std::pair(uint64_t{1}, uint64_t{3}));
+  for (const BatchSeq seq : {3, 4, 5}) Finish(seq);
+  MakeStep();
+  EXPECT_EQ(Open(), std::pair(uint64_t{2}, uint64_t{3}));
+}
+
+TEST_F(StaleBoardTest, StepsAreMadeInOrderWhateverIsDoneFirst) {
+  scheduler_.OpenForTraining(100);
+  for (BatchSeq seq = 8; seq > 0; --seq) {
+    Finish(seq);
+    EXPECT_FALSE(board_.TryLease().has_value());
+  }
+  Finish(0);
+  for (uint64_t step = 0; step < 3; ++step) {
+    std::optional<StepLease> lease = other_.TryLease();
+    ASSERT_TRUE(lease.has_value());
+    ASSERT_EQ(lease->gradients().size(), 3U);
+    for (uint64_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(lease->gradients()[i][0], static_cast<float>(step * 3 + i));
+      EXPECT_EQ(lease->num_seeds()[i], step * 3 + i + 1);
+    }
+    lease.reset();
+    MakeStep();
+    EXPECT_EQ(board_.weights(step + 1)[0],
+              board_.weights(step)[0] + static_cast<float>(9 * step + 3));
+  }
+  EXPECT_FALSE(board_.TryLease().has_value());
+}
+
+TEST_F(StaleBoardTest, WeightsStayAsLongAsABatchMayNeedThem) {
+  scheduler_.OpenForTraining(100);
+  // Batch 6, of step 2, is trained with version 0 all the while.
+  for (const BatchSeq seq : {0, 1, 2, 3, 4, 5, 7, 8}) {
+    Finish(seq);
+    if (seq == 2 || seq == 5) MakeStep();
+  }
+  EXPECT_EQ(board_.version(), 2U);
+  EXPECT_FALSE(board_.TryLease().has_value());
+  EXPECT_EQ(board_.weights(0)[32], 100);
+  EXPECT_EQ(board_.weights(1)[32], 103);
+  EXPECT_EQ(board_.weights(2)[32], 115);
+  BatchRecord record;
+  record.num_seeds = 7;
+  record.staleness = 3;
+  EXPECT_THAT(board_.MarkDone(6, record),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr("3 versions old, 2 are allowed")));
+  EXPECT_FALSE(board_.IsDone(6));
+  record.staleness = 2;
+  Fill(board_.gradient(6), 6);
+  ASSERT_THAT(board_.MarkDone(6, record), IsOk());
+  EXPECT_EQ(scheduler_.record(6)->staleness, 2U);
+  MakeStep();
+  EXPECT_EQ(board_.weights(3)[32], 136);
 }
 
 TEST_F(GradientBoardTest, EveryChangeIsAnnounced) {

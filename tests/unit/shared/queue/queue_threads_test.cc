@@ -61,6 +61,7 @@ struct Crowd {
   int num_samplers;
   int num_trainers;
   uint32_t batches_per_step;
+  uint32_t staleness;
 };
 
 class QueueThreadsTest : public testing::TestWithParam<Crowd> {};
@@ -72,6 +73,7 @@ TEST_P(QueueThreadsTest, EveryBatchCountsOnce) {
   options.batches_per_epoch = 1000;
   options.epochs = 3;
   options.batches_per_step = crowd.batches_per_step;
+  options.staleness = crowd.staleness;
   const std::unique_ptr<Segment> segment = MakeSegment(options);
   GlobalQueue scheduler(segment.get(), kNoOwner);
   GradientBoard board(segment.get(), kNoOwner);
@@ -102,10 +104,12 @@ TEST_P(QueueThreadsTest, EveryBatchCountsOnce) {
   ExpectExactResult(segment.get());
 }
 
-INSTANTIATE_TEST_SUITE_P(Crowds, QueueThreadsTest,
-                         testing::Values(Crowd{1, 1, 1, 1}, Crowd{3, 1, 1, 2},
-                                         Crowd{3, 4, 1, 2}, Crowd{7, 1, 4, 3},
-                                         Crowd{16, 4, 4, 8}));
+INSTANTIATE_TEST_SUITE_P(
+    Crowds, QueueThreadsTest,
+    testing::Values(Crowd{1, 1, 1, 1, 0}, Crowd{3, 1, 1, 2, 0},
+                    Crowd{3, 4, 1, 2, 0}, Crowd{7, 1, 4, 3, 0},
+                    Crowd{16, 4, 4, 8, 0}, Crowd{1, 1, 2, 1, 1},
+                    Crowd{5, 2, 4, 1, 3}, Crowd{16, 4, 4, 3, 2}));
 
 TEST(QueueWaitTest, AReleaseWakesAWaitingSampler) {
   SegmentOptions options = SmallOptions();

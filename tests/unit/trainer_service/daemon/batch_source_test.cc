@@ -65,7 +65,7 @@ class BatchSourceTest : public testing::Test {
     std::vector<ExtractedBatch> batches;
     const Deadline deadline = DeadlineIn(std::chrono::seconds(60));
     while (batches.size() < 3 && MonotonicClock::now() < deadline) {
-      auto batch = source.Next(0);
+      auto batch = source.Next();
       EXPECT_THAT(batch, IsOk());
       if (!batch.ok()) break;
       if (batch->has_value()) batches.push_back(**std::move(batch));
@@ -142,7 +142,7 @@ TEST_F(BatchSourceTest, WorksAheadIntoTheNextStepAndGivesBackWhatItKept) {
       FGNN_ASSERT_OK(std::move(batch.slot).Release());
     }
     FGNN_ASSERT_OK_AND_ASSIGN(const std::optional<ExtractedBatch> none,
-                              source->Next(0));
+                              source->Next());
     EXPECT_FALSE(none.has_value());
   }
   EXPECT_EQ(scheduler_queue_->Counts().reading, 0U);
@@ -193,7 +193,7 @@ TEST_F(BatchSourceTest, SaysWhenTheJobWasStopped) {
   absl::Status status;
   const Deadline deadline = DeadlineIn(std::chrono::seconds(60));
   while (status.ok() && MonotonicClock::now() < deadline) {
-    status = source->Next(0).status();
+    status = source->Next().status();
   }
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled));
 }
