@@ -4,21 +4,26 @@
  * which sizes and mutants there are. */
 #define BATCHES_PER_EPOCH 3
 #define BATCHES 6
-#define BATCHES_PER_STEP 2 /* The second step of an epoch has one batch. */
-#define STEPS_PER_EPOCH 2
-#define LAST_VERSION 4
+#define STEPS_PER_EPOCH \
+  ((BATCHES_PER_EPOCH + BATCHES_PER_STEP - 1) / BATCHES_PER_STEP)
+#define LAST_VERSION (2 * STEPS_PER_EPOCH)
 #define LAST_OWNER 2 /* Two trainers. */
 #define THREADS_OF(owner) 1
 #define NONE 255
 
-#define PLACE_OF(seq) ((seq) % BATCHES_PER_EPOCH % BATCHES_PER_STEP)
+/* With BATCHES_PER_STEP 2, the second step of an epoch has one batch. */
+#define PLACES (BATCHES_PER_STEP * (STALENESS + 1))
+#define PLACE_OF(seq)                                        \
+  (STEP_OF(seq) % (STALENESS + 1) * BATCHES_PER_STEP +       \
+   (seq) % BATCHES_PER_EPOCH % BATCHES_PER_STEP)
 #define STEP_OF(seq)                                   \
   ((seq) / BATCHES_PER_EPOCH * STEPS_PER_EPOCH +       \
    (seq) % BATCHES_PER_EPOCH / BATCHES_PER_STEP)
 #define FIRST_OF(step)                                        \
   ((step) / STEPS_PER_EPOCH * BATCHES_PER_EPOCH +             \
    (step) % STEPS_PER_EPOCH * BATCHES_PER_STEP)
-#define IS_FULL(step) ((step) % STEPS_PER_EPOCH == 0)
+#define IS_FULL(step) \
+  (BATCHES_PER_STEP == 2 && (step) % STEPS_PER_EPOCH == 0)
 #define LAST_OF(step) (FIRST_OF(step) + 1 + IS_FULL(step))
 #define BITS_OF(step) ((1 << LAST_OF(step)) - (1 << FIRST_OF(step)))
 
@@ -46,18 +51,23 @@ byte reader[BATCHES];
 
 /* seq + 1 of what is there; whose half-written thing it is; 0: nothing. */
 #define HALF_WRITTEN(thread) (16 + (thread))
-byte gradient[BATCHES_PER_STEP];
-byte done[BATCHES_PER_STEP];
+byte gradient[PLACES];
+byte done[PLACES];
 byte record[BATCHES_PER_EPOCH];
 #define RECORD_OF(seq) record[(seq) % BATCHES_PER_EPOCH]
 
 /* Version v of the weights is the set of all batches before step v. */
 #define HALF 128
-byte weights[2];
+#if STALENESS < 2 || defined(MUTANT_TOO_FEW_WEIGHTS)
+#define VERSIONS 2
+#else
+#define VERSIONS (STALENESS + 1)
+#endif
+byte weights[VERSIONS];
 #ifdef MUTANT_STEP_IN_PLACE
 #define WEIGHTS(version) weights[0]
 #else
-#define WEIGHTS(version) weights[(version) % 2]
+#define WEIGHTS(version) weights[(version) % VERSIONS]
 #endif
 #define ALL_BEFORE(step) ((1 << FIRST_OF(step)) - 1)
 
@@ -84,24 +94,30 @@ byte weights[2];
 #define IS_DONE(seq)                            \
   (STEP_OF(seq) < VERSION(board_word) ||        \
    done[PLACE_OF(seq)] == (seq) + 1)
-#define IS_OPEN(step)                           \
-  (HAS_WEIGHTS(board_word) && VERSION(board_word) == (step) && \
-   (step) < training_limit)
-#define ALL_DONE(step)                          \
-  (done[0] == FIRST_OF(step) + 1 &&             \
-   (!IS_FULL(step) || done[1] == FIRST_OF(step) + 2))
+/* GradientBoard::FindOpenSteps(). */
+#define OPEN_END (VERSION(board_word) + STALENESS + 1)
+#define EPOCH_END \
+  ((VERSION(board_word) / STEPS_PER_EPOCH + 1) * STEPS_PER_EPOCH)
+#define IS_OPEN(step)                                          \
+  (HAS_WEIGHTS(board_word) && VERSION(board_word) <= (step) && \
+   (step) < OPEN_END && (step) < EPOCH_END && (step) < training_limit)
+#define ALL_DONE(step)                                         \
+  (done[PLACE_OF(FIRST_OF(step))] == FIRST_OF(step) + 1 &&     \
+   (!IS_FULL(step) ||                                          \
+    done[PLACE_OF(FIRST_OF(step) + 1)] == FIRST_OF(step) + 2))
 #define MAY_LEASE                                            \
   (board_word == WORD(EMPTY, 0, 0) ||                        \
    (STATE(board_word) == OPEN && IS_OPEN(VERSION(board_word)) && \
     ALL_DONE(VERSION(board_word))))
 
-/* GlobalQueue::TryClaimForReading() up to the end of the open step. */
+/* GlobalQueue::TryClaimForReading() up to the end of the open steps. */
 #ifdef MUTANT_READ_AHEAD
-#define END BATCHES
+#define OFFERS(seq) (reader[seq] == READY)
 #else
-#define END LAST_OF(VERSION(board_word))
+#define OFFERS(seq)         \
+  (reader[seq] == READY &&  \
+   (STEP_OF(seq) < VERSION(board_word) || IS_OPEN(STEP_OF(seq))))
 #endif
-#define OFFERS(seq) (reader[seq] == READY && (seq) < END)
 #define MAY_READ                                                          \
   (HAS_WEIGHTS(board_word) && VERSION(board_word) < training_limit &&     \
    (OFFERS(0) || OFFERS(1) || OFFERS(2) || OFFERS(3) || OFFERS(4) ||      \
@@ -111,7 +127,7 @@ byte weights[2];
    (OFFERS(4) -> 4 : 5)))))
 
 #define NEW_VERSION (STATE(leased) == EMPTY -> 0 : VERSION(leased) + 1)
-#define FORGET seq = NONE; leased = NONE; sum = 0
+#define FORGET seq = NONE; version = 0; leased = NONE; sum = 0
 #ifdef NO_TIMEOUT
 #define LEFT atomic { FORGET; goto attach }
 #define LAST_STEP skip
@@ -128,21 +144,21 @@ byte weights[2];
 
 /* While a gradient is computed, and while a step is made, what they are made
  * from must stay. */
-#define EXPECT_WEIGHTS_OF(step) \
-  assert(WEIGHTS(step) == ALL_BEFORE(step))
+#define EXPECT_WEIGHTS_OF(version) \
+  assert(WEIGHTS(version) == ALL_BEFORE(version))
 inline expect_gradients_of(step) {
-  assert(gradient[0] == FIRST_OF(step) + 1);
+  assert(gradient[PLACE_OF(FIRST_OF(step))] == FIRST_OF(step) + 1);
   assert(RECORD_OF(FIRST_OF(step)) == FIRST_OF(step) + 1);
   if
   :: IS_FULL(step) ->
-     assert(gradient[1] == FIRST_OF(step) + 2);
+     assert(gradient[PLACE_OF(FIRST_OF(step) + 1)] == FIRST_OF(step) + 2);
      assert(RECORD_OF(FIRST_OF(step) + 1) == FIRST_OF(step) + 2)
   :: else
   fi
 }
 
 proctype Trainer(byte me) {
-  byte seq = NONE, sum;
+  byte seq = NONE, version, sum;
   byte leased = NONE; /* The word before the lease. */
 attach:
   {
@@ -188,13 +204,17 @@ claim_for_reading:
     d_step { RECORD_OF(seq) = seq + 1; done[PLACE_OF(seq)] = seq + 1 };
 #endif
     d_step { /* The trainer computes the gradient. */
-      EXPECT_WEIGHTS_OF(STEP_OF(seq));
+      version = VERSION(board_word); /* The newest one. */
+      assert(version <= STEP_OF(seq));
+      assert(STEP_OF(seq) - version <= STALENESS);
+      EXPECT_WEIGHTS_OF(version);
       gradient[PLACE_OF(seq)] = HALF_WRITTEN(me)
     };
     if
     :: d_step {
          assert(gradient[PLACE_OF(seq)] == HALF_WRITTEN(me));
-         EXPECT_WEIGHTS_OF(STEP_OF(seq));
+         EXPECT_WEIGHTS_OF(version);
+         version = 0;
          gradient[PLACE_OF(seq)] = seq + 1
        }
     :: atomic { changes_of_mind > 0 -> changes_of_mind--; goto give_back }
