@@ -1,5 +1,7 @@
 #include "scheduler/jobs/epoch_sum.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 
@@ -29,6 +31,8 @@ void EpochSum::Add(const BatchRecord& record) {
   edges_ += record.num_edges;
   input_nodes_ += record.num_input_nodes;
   cache_hits_ += record.num_cache_hits;
+  staleness_ += record.staleness;
+  staleness_max_ = std::max(staleness_max_, record.staleness);
   loss_sum_ += double{record.loss} * record.num_seeds;
   stages_.sample += double{record.sample};
   stages_.id_map += double{record.id_map};
@@ -50,11 +54,18 @@ double EpochSum::cache_hit_rate() const {
                                  static_cast<double>(input_nodes_);
 }
 
+double EpochSum::staleness_mean() const {
+  return batches_ == 0
+             ? 0
+             : static_cast<double>(staleness_) / static_cast<double>(batches_);
+}
+
 std::string EpochSum::ToJson() const {
   nlohmann::ordered_json json = {
       {"batches", batches_},       {"seeds", seeds_},
       {"edges", edges_},           {"input_nodes", input_nodes_},
-      {"cache_hits", cache_hits_}, {"loss_sum", loss_sum_}};
+      {"cache_hits", cache_hits_}, {"loss_sum", loss_sum_},
+      {"staleness", staleness_},   {"staleness_max", staleness_max_}};
   for (const auto& [name, member] : kStages) json[name] = stages_.*member;
   return json.dump();
 }
@@ -74,6 +85,8 @@ absl::StatusOr<EpochSum> EpochSum::FromJson(const std::string& text) {
   read("input_nodes", sum.input_nodes_);
   read("cache_hits", sum.cache_hits_);
   read("loss_sum", sum.loss_sum_);
+  read("staleness", sum.staleness_);
+  read("staleness_max", sum.staleness_max_);
   for (const auto& [name, member] : kStages) read(name, sum.stages_.*member);
   if (complete) return sum;
   return absl::DataLossError("the sums of an epoch are incomplete");
@@ -98,6 +111,8 @@ std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum) {
       {"samplers", facts.samplers},
       {"trainers", facts.trainers},
       {"switches", facts.switches},
+      {"staleness_max", sum.staleness_max()},
+      {"staleness_mean", sum.staleness_mean()},
       {"stages", seconds},
       {"evaluate_seconds", facts.evaluate_seconds}};
   return line.dump() + "\n";

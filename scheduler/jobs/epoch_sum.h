@@ -28,6 +28,10 @@ class EpochSum {
   double loss() const;
   // Share of input nodes found in a cache; 0 without any.
   double cache_hit_rate() const;
+  // Versions that a batch's weights were older than those it changed: the most
+  // of all batches, and their mean; 0 without any.
+  uint32_t staleness_max() const { return staleness_max_; }
+  double staleness_mean() const;
   const StageSeconds& stages() const { return stages_; }
 
   // What a checkpoint within an epoch keeps, and the same back, to the bit.
@@ -41,6 +45,8 @@ class EpochSum {
   uint64_t edges_ = 0;
   uint64_t input_nodes_ = 0;
   uint64_t cache_hits_ = 0;
+  uint64_t staleness_ = 0;
+  uint32_t staleness_max_ = 0;
   double loss_sum_ = 0;
   StageSeconds stages_;
 };

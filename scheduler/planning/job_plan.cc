@@ -32,12 +32,13 @@ uint64_t AddCapped(uint64_t a, uint64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-// Enough that no executor waits for a slot while another holds its own: two
-// steps' batches, and one in each hand of everybody.
+// Enough that no executor waits for a slot while another holds its own: the
+// batches of the open steps and of the next, and one in each hand of everybody.
 uint32_t WantedSlots(const JobSpec& spec, uint64_t batches_per_epoch) {
   if (spec.queue_slots > 0) return spec.queue_slots;
   const uint32_t sampler_threads = std::max<uint32_t>(spec.sampling.threads, 1);
-  const uint64_t hands = uint64_t{2} * spec.training.batches_per_step +
+  const uint64_t hands = (uint64_t{spec.training.most_staleness()} + 2) *
+                             spec.training.batches_per_step +
                          uint64_t{spec.samplers} * sampler_threads +
                          uint64_t{2} * spec.trainers;
   const uint64_t wanted = std::max<uint64_t>(hands, kUsualSlots);
@@ -99,6 +100,7 @@ SegmentOptions PlanSegment(const PlanInput& input, uint64_t cache_rows) {
       BatchesPerEpoch(input.dataset.num_train, spec.sampling.batch_size);
   segment.epochs = spec.training.epochs;
   segment.batches_per_step = spec.training.batches_per_step;
+  segment.staleness = spec.training.most_staleness();
   segment.num_parameters = input.training.num_parameters;
   segment.optimizer_floats_per_parameter =
       input.training.optimizer_floats_per_parameter;
@@ -267,6 +269,7 @@ absl::Status Refuse(const JobPlan& plan, uint64_t have_bytes, bool by_limit) {
       FormatBytes(have_bytes), by_limit ? " allowed" : " available",
       "; lower sampling.batch_size, sampling.fanouts, model.hidden",
       plan.segment.cache_rows > 0 ? " or cache.capacity" : "",
+      plan.segment.staleness > 0 ? " or training.staleness" : "",
       by_limit ? ", or raise limits.memory" : ""));
 }
 

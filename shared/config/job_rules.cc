@@ -212,6 +212,13 @@ absl::Status CheckTraining(const v1::TrainingSpec& training) {
         ", but training.optimizer is ", training.optimizer(),
         ", which has moments of its own; leave it out, or use sgd"));
   }
+  if (training.sync() != "bounded_staleness" && training.staleness() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.staleness is ", training.staleness(),
+                     ", but training.sync is ", training.sync(),
+                     ", whose weights are never old; leave it out, or use "
+                     "bounded_staleness"));
+  }
   if (training.patience() > 0 && training.evaluate_every() == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "training.patience is ", training.patience(),

@@ -62,6 +62,11 @@ struct TrainingSpec {
   uint32_t checkpoint_steps = 0;  // 0: only at ends of epochs.
   uint32_t keep_checkpoints = 2;
   uint32_t threads = 0;
+
+  // Versions that the weights of a batch may be older than those it changes.
+  uint32_t most_staleness() const {
+    return sync == "bounded_staleness" ? staleness : 0;
+  }
 };
 
 struct CacheSpec {

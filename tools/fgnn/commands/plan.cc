@@ -114,6 +114,7 @@ nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
           {"slots", segment.num_slots},
           {"batches_per_epoch", segment.batches_per_epoch},
           {"batches_per_step", segment.batches_per_step},
+          {"staleness", segment.staleness},
           {"parameters", segment.num_parameters},
           {"cache_rows", segment.cache_rows},
           {"seconds_per_sampled_batch", input.sampling.seconds_per_batch},

@@ -58,6 +58,19 @@ TEST(EpochSumTest, AMetricsLineHasTheFieldsOfTheDesign) {
   EXPECT_EQ(json["stages"]["sample"], 0.5);
 }
 
+TEST(EpochSumTest, SaysHowOldTheWeightsOfBatchesWere) {
+  EpochSum sum;
+  EXPECT_EQ(sum.staleness_mean(), 0);
+  for (const uint32_t staleness : {0U, 3U, 1U, 0U}) {
+    BatchRecord record = SomeRecord(0, 3, 1.0F);
+    record.staleness = staleness;
+    sum.Add(record);
+  }
+  const auto json = nlohmann::json::parse(MetricsLine({}, sum));
+  EXPECT_EQ(json["staleness_max"], 3);
+  EXPECT_EQ(json["staleness_mean"], 1.0);
+}
+
 TEST(EpochSumTest, ADigestLineNamesTheBatchAndItsCrc) {
   EXPECT_EQ(DigestLine(SomeRecord(12, 1, 0)), "12 0000beef\n");
 }

@@ -20,6 +20,7 @@ RunState SomeState() {
   record.num_input_nodes = 1000;
   record.num_cache_hits = 10;
   record.loss = 0.1F;
+  record.staleness = 3;
   record.sample = 1.0F / 3;
   record.sync = 1e-7F;
   state.sum.Add(record);

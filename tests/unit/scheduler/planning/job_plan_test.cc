@@ -92,6 +92,24 @@ TEST(PlanJobTest, MoreExecutorsHaveMoreSlotsButNeverMoreThanTwoEpochs) {
   EXPECT_EQ(small.segment.num_slots, 6U);
 }
 
+TEST(PlanJobTest, StaleStepsHaveSlotsAndPlacesOnTheBoard) {
+  PlanInput input = SomeInput();
+  input.spec.training.batches_per_step = 4;
+  input.spec.training.sync = "steps";
+  input.spec.training.staleness = 5;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan steps, PlanJob(input));
+  EXPECT_EQ(steps.segment.staleness, 0U);
+  input.spec.training.sync = "bounded_staleness";
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan stale, PlanJob(input));
+  EXPECT_EQ(stale.segment.staleness, 5U);
+  EXPECT_EQ(stale.segment.num_slots, steps.segment.num_slots + 5 * 4);
+  EXPECT_EQ(stale.total_bytes, steps.total_bytes + SegmentBytes(stale.segment) -
+                                   SegmentBytes(steps.segment));
+  input.available_bytes = kMiB;
+  EXPECT_THAT(PlanJob(input), StatusIs(absl::StatusCode::kResourceExhausted,
+                                       HasSubstr("training.staleness")));
+}
+
 TEST(PlanJobTest, SlotsThatWereAskedForAreTaken) {
   PlanInput input = SomeInput();
   input.spec.queue_slots = 33;

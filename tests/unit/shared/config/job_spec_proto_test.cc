@@ -232,6 +232,12 @@ TEST(MakeEffectiveTest, RefusesKeysThatTheModelDoesNotKnow) {
       AllOf(HasSubstr("model.hidden is 20"), HasSubstr("model.heads 8")));
 }
 
+TEST(MakeEffectiveTest, RefusesABoundOfWeightsThatAreNeverOld) {
+  EXPECT_THAT(ErrorIn("training: {staleness: 3}"),
+              AllOf(HasSubstr("training.staleness is 3"),
+                    HasSubstr("training.sync is steps")));
+}
+
 TEST(FromProtoTest, TakesOverHowStepsAreMade) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const v1::JobSpec written,
