@@ -235,6 +235,31 @@ class BenchTest(harness.ServiceTest):
         self.assertEqual(failed.returncode, 2)
         self.assertIn("'lru' is no cache policy", failed.stderr)
 
+    def test_epoch(self):
+        words = ('bench', 'epoch', '--dataset', str(self.service.dataset),
+                 '--hidden', '8', '--fanouts', '3,2', '--batch-size', '50',
+                 '--batches', '20', '--devices', 'cpu:0')
+        report = json.loads(self.service.fgnn(*words, '--json').stdout)
+        self.assertEqual(report['model'], 'graphsage')
+        self.assertEqual(report['fanouts'], [3, 2])
+        # 600 seeds are 12 batches, so that two epochs count.
+        self.assertEqual((report['batches'], report['epochs']), (12, 2))
+        self.assertAlmostEqual(report['milliseconds_per_batch'],
+                               1e3 * report['seconds'] / 12)
+        self.assertGreater(report['stages']['train'], 0)
+        self.assertRegex(self.service.fgnn(*words).stdout, 'ms a batch')
+        self.assert_nothing_left()
+
+    def test_epoch_refuses_what_a_job_refuses(self):
+        for words, named in ((('--hidden', '0'), 'model.hidden'),
+                             (('--layers', '2'), 'model.layers'),
+                             (('--model', 'gct'), 'gcn')):
+            answer = self.service.fgnn(
+                'bench', 'epoch', '--dataset', str(self.service.dataset),
+                *words, check=False)
+            self.assertEqual(answer.returncode, 2)
+            self.assertIn(named, answer.stderr)
+
     def test_tables_for_people(self):
         self.assertIn('(optimum)', self.cache())
         for words, says in ((('sample', '--baseline', 'two-step'),

@@ -253,6 +253,7 @@ void AddBenchGroup(CLI::App& app, CommandContext& context) {
   });
   AddBenchExtract(*bench, context);
   AddCacheCommand(*bench, context);
+  AddBenchEpoch(*bench, context);
 }
 
 }  // namespace fgnn

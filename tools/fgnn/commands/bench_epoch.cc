@@ -1,0 +1,135 @@
+// bench epoch: training through the whole service.
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "shared/base/status.h"
+#include "shared/config/job_spec_proto.h"
+#include "shared/device/device.h"
+#include "shared/graph/dataset.h"
+#include "shared/minibatch/batches_per_epoch.h"
+#include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/epoch_report.h"
+#include "tools/fgnn/interrupt.h"
+#include "tools/fgnn/own_service.h"
+#include "tools/fgnn/print_report.h"
+
+namespace fgnn {
+namespace {
+
+constexpr int kInterruptedExitCode = 130;
+constexpr uint32_t kMostBatches = 1000000;
+
+struct EpochFlags {
+  std::string dataset;
+  std::string model = "graphsage";
+  std::optional<uint32_t> layers;
+  uint32_t hidden = 256;
+  std::vector<int32_t> fanouts = {15, 10, 5};
+  uint32_t batch_size = 1024;
+  uint32_t batches = 100;
+  std::string precision = "f32";
+  std::vector<std::string> devices;
+};
+
+// A job that only trains: no validation, and one checkpoint, at its end.
+absl::StatusOr<v1::JobSpec> JobOf(const EpochFlags& flags) {
+  std::error_code error;
+  const std::filesystem::path folder =
+      std::filesystem::absolute(flags.dataset, error);
+  if (error) return ErrnoToStatus(error.value(), "--dataset");
+  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
+                        Dataset::Open(folder, Validation::kShapes));
+  v1::JobSpec spec;
+  spec.set_dataset(folder.lexically_normal().string());
+  spec.mutable_model()->set_kind(flags.model);
+  spec.mutable_model()->set_layers(
+      flags.layers.value_or(static_cast<uint32_t>(flags.fanouts.size())));
+  spec.mutable_model()->set_hidden(flags.hidden);
+  spec.mutable_sampling()->mutable_fanouts()->Add(flags.fanouts.begin(),
+                                                  flags.fanouts.end());
+  spec.mutable_sampling()->set_batch_size(flags.batch_size);
+  spec.mutable_devices()->Add(flags.devices.begin(), flags.devices.end());
+  v1::TrainingSpec& training = *spec.mutable_training();
+  training.set_precision(flags.precision);
+  training.set_evaluate_every(0);
+  training.set_checkpoint_every(0);
+  FGNN_ASSIGN_OR_RETURN(spec, MakeEffective(spec, {AllCoresDevice()}));
+  const uint64_t batches =
+      BatchesPerEpoch(dataset.train().size(), flags.batch_size);
+  if (batches == 0) {
+    return absl::InvalidArgumentError(
+        flags.dataset + ": this dataset has no vertices to train on");
+  }
+  // The first epoch warms up: caches fill, and buffers grow.
+  spec.mutable_training()->set_epochs(
+      static_cast<uint32_t>(1 + (flags.batches + batches - 1) / batches));
+  return spec;
+}
+
+void BenchEpoch(const EpochFlags& flags, CommandContext& context) {
+  Interrupt interrupt;  // Before gRPC starts threads.
+  const absl::StatusOr<v1::JobSpec> spec = JobOf(flags);
+  if (!spec.ok()) {
+    context.status = spec.status();
+    return;
+  }
+  absl::StatusOr<std::vector<EpochMetrics>> epochs =
+      RunInOwnService(*spec, interrupt);
+  if (interrupt.raised()) {
+    context.exit_code = kInterruptedExitCode;
+    return;
+  }
+  if (!epochs.ok()) {
+    context.status = epochs.status();
+    return;
+  }
+  epochs->erase(epochs->begin());
+  PrintReport(EpochReport{*spec, *std::move(epochs)}, context);
+}
+
+void AddFlags(CLI::App& app, EpochFlags& flags) {
+  app.add_option("--dataset", flags.dataset, "Dataset folder")
+      ->required()
+      ->type_name("DIR");
+  app.add_option("--model", flags.model, "Kind of model")
+      ->capture_default_str();
+  app.add_option("--layers", flags.layers, "Layers; one per fanout");
+  app.add_option("--hidden", flags.hidden, "Width of the hidden layers")
+      ->capture_default_str();
+  app.add_option("--fanouts", flags.fanouts,
+                 "Edges per vertex and hop, next to the seeds first; -1: all")
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->default_str("15,10,5");
+  app.add_option("--batch-size", flags.batch_size, "Seeds of a batch")
+      ->check(CLI::Range(uint32_t{1}, UINT32_MAX))
+      ->capture_default_str();
+  app.add_option("--batches", flags.batches,
+                 "Batches that count, at least: whole epochs after the first")
+      ->check(CLI::Range(uint32_t{1}, kMostBatches))
+      ->capture_default_str();
+  app.add_option("--precision", flags.precision, "f32 or bf16")
+      ->capture_default_str();
+  app.add_option("--devices", flags.devices,
+                 "Where executors run, e.g. cpu:0-1; default: all cores");
+}
+
+}  // namespace
+
+void AddBenchEpoch(CLI::App& bench, CommandContext& context) {
+  CLI::App* app = bench.add_subcommand(
+      "epoch",
+      "Milliseconds a trained batch, through a whole service of its own");
+  // Shared with the callback, which lives as long as the app.
+  auto flags = std::make_shared<EpochFlags>();
+  AddFlags(*app, *flags);
+  app->callback([flags, &context] { BenchEpoch(*flags, context); });
+}
+
+}  // namespace fgnn
