@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "trainer_service/compute/target_clones.h"
+#include "trainer_service/nn/cpu/dropout_kernels.h"
 
 namespace fgnn {
 namespace {
@@ -61,6 +62,37 @@ inline __attribute__((always_inline)) void DropInTiles(const Dropout& dropout,
   }
 }
 
+FGNN_TARGET_CLONES
+void DropPortably(const Dropout& dropout, bool relu, int64_t first,
+                  int64_t count, float* values) {
+  if (relu) {
+    DropInTiles<true>(dropout, first, count, values);
+  } else {
+    DropInTiles<false>(dropout, first, count, values);
+  }
+}
+
+void Drop(const Dropout& dropout, bool relu, int64_t first, int64_t count,
+          float* values) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) {
+    const int64_t in_tiles = count / kDropoutTile * kDropoutTile;
+    DropTilesAvx512(dropout, relu, first, in_tiles, values);
+    first += in_tiles;
+    count -= in_tiles;
+    values += in_tiles;
+  }
+#endif
+  DropPortably(dropout, relu, first, count, values);
+}
+
+FGNN_TARGET_CLONES
+void Relu(int64_t count, float* values) {
+  for (int64_t i = 0; i < count; ++i) {
+    values[i] = values[i] < 0 ? 0.0F : values[i];
+  }
+}
+
 template <typename Number>
 inline __attribute__((always_inline)) void ScaleWhereActive(
     float scale, const Number* activations, int64_t count, float* gradient) {
@@ -81,22 +113,17 @@ Dropout Dropout::Of(double rate, PhiloxKey key) {
   return dropout;
 }
 
-FGNN_TARGET_CLONES
 void ApplyDropout(const Dropout& dropout, int64_t first, int64_t count,
                   float* values) {
-  if (!dropout.active()) return;
-  DropInTiles<false>(dropout, first, count, values);
+  if (dropout.active()) Drop(dropout, /*relu=*/false, first, count, values);
 }
 
-FGNN_TARGET_CLONES
 void ApplyReluAndDropout(const Dropout& dropout, int64_t first, int64_t count,
                          float* values) {
   if (dropout.active()) {
-    DropInTiles<true>(dropout, first, count, values);
-    return;
-  }
-  for (int64_t i = 0; i < count; ++i) {
-    values[i] = values[i] < 0 ? 0.0F : values[i];
+    Drop(dropout, /*relu=*/true, first, count, values);
+  } else {
+    Relu(count, values);
   }
 }
 

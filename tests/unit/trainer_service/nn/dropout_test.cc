@@ -42,6 +42,23 @@ TEST(DropoutTest, EqualsItsDefinitionAlsoBeyondTheFirstCounterWord) {
   }
 }
 
+TEST(DropoutTest, AfterReluEqualsItsDefinition) {
+  const Dropout dropout = Dropout::Of(0.3, kKey);
+  for (const int64_t count : {63, 64, 65, 1000}) {
+    std::vector<float> values;
+    for (int64_t i = 0; i < count; ++i) {
+      values.push_back(i % 3 == 0 ? -1.5F : 1.5F);
+    }
+    ApplyReluAndDropout(dropout, 640, count, values.data());
+    for (int64_t i = 0; i < count; ++i) {
+      const bool zero = i % 3 == 0 || IsDropped(dropout, 640 + i);
+      ASSERT_EQ(values[static_cast<size_t>(i)],
+                zero ? 0.0F : 1.5F * dropout.scale)
+          << i << " of " << count;
+    }
+  }
+}
+
 TEST(DropoutTest, DropsTheAskedShareAndKeepsTheMean) {
   constexpr int64_t kCount = 1 << 20;
   for (const double rate : {0.01, 0.5, 0.9}) {
