@@ -19,11 +19,14 @@ struct ProductKernelsOf {
   int64_t (*packed_numbers)(int64_t rows, int64_t columns);
   // `packed`, at a 64-byte boundary.
   void (*pack)(const FactorOf<Number>& b, Number* packed);
-  // out [a's rows, columns] = or += a * b, of b packed; rows of out lie
-  // `columns` floats apart. Every element is a sum in the order of b's rows. A
-  // transposed a of Bfloat16 is read as PairRows() leaves it.
+  // out [a's rows, columns] = or += a * b, of a as stored and b packed; rows of
+  // out lie `columns` floats apart. Every element is a sum in the order of b's
+  // rows.
   void (*multiply)(const FactorOf<Number>& a, const Number* packed,
                    int64_t columns, Into into, float* out);
+  // to [a's columns, a's rows; of Bfloat16 rounded up to even]: a^T, of a as
+  // stored, with zeros for a missing row.
+  void (*transpose)(const FactorOf<Number>& a, Number* to);
 };
 using ProductKernels = ProductKernelsOf<float>;
 
@@ -46,10 +49,6 @@ inline __attribute__((always_inline)) void InterleaveRows(
     std::memcpy(to + 2 * c, &word, sizeof(word));
   }
 }
-
-// to [rows rounded up to even, columns]: of each two rows of `a`, not
-// transposed, the numbers of a column side by side; zeros for a missing row.
-void PairRows(const FactorOf<Bfloat16>& a, Bfloat16* to);
 
 // Of each; called only where SupportedProductKernels() has them.
 extern const ProductKernels kProductsAvx512;

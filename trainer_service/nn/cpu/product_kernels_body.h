@@ -1,14 +1,6 @@
 // The kernel, for any width of register. A tile of rows times a panel of
 // columns stays in registers while it is summed: each load of b serves kRows
 // rows, each broadcast of a serves up to three registers.
-//
-// What is broadcast and what a lane of b holds is a word of 32 bits: one float,
-// or two bfloat16 that follow one another in the order of the sum.
-//
-// Packed: panels of columns, in each of them row after row, or of bfloat16 pair
-// of rows after pair of rows, as PairRows() has them. A panel is two registers
-// wide; the last is as wide as what is left, up to three, with zeros behind the
-// last column.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_PRODUCT_KERNELS_BODY_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_PRODUCT_KERNELS_BODY_H_
 
@@ -18,12 +10,18 @@
 #include <type_traits>
 
 #include "trainer_service/nn/cpu/product_kernels.h"
+#include "trainer_service/nn/cpu/product_panels.h"
+#include "trainer_service/nn/cpu/product_skipping_body.h"
 
 namespace fgnn {
 
 // Vec: Number; Register, kWidth floats; kRows of a tile; Zero, Load and Store
-// of sums; LoadPacked of kWidth words; MulAdd(x, b, sum) = x * b + sum with the
-// word x broadcast, for each number of it.
+// of sums, LoadFirst and StoreFirst of FirstLanes(count) of them; LoadPacked of
+// kWidth words; MulAdd(x, b, sum) = x * b + sum with the word x broadcast, for
+// each number of it; NotZero, a bit for each of kWidth words, and IsZero of
+// one; kMostToMultiply, the share of words up to which skipping the others
+// pays; TransposeTile(from, from_stride, to, to_stride) of kWidth words by
+// kWidth, or none.
 template <typename Vec>
 class ProductBody {
  public:
@@ -37,7 +35,7 @@ class ProductBody {
     const int64_t rows = b.transposed ? b.columns : b.rows;
     const int64_t columns = b.transposed ? b.rows : b.columns;
     for (int64_t first = 0; first < columns;) {
-      const int64_t width = PanelVectors(columns - first) * kWidth;
+      const int64_t width = P::PanelVectors(columns - first) * kWidth;
       const int64_t filled = std::min(width, columns - first);
       for (int64_t row = 0; row < rows; row += kPerWord) {
         PackWords(b, row, first, filled, packed);
@@ -52,48 +50,54 @@ class ProductBody {
   static void Multiply(const FactorOf<Number>& a, const Number* packed,
                        int64_t columns, Into into, float* out) {
     const Operands of = {.a = a.data,
-                         .a_stride = a.columns,
-                         .inner = a.transposed ? a.rows : a.columns,
+                         .rows = a.rows,
+                         .inner = a.columns,
                          .packed = packed,
                          .columns = columns,
                          .adds = into == Into::kAdd,
                          .out = out};
-    const int64_t rows = a.transposed ? a.columns : a.rows;
-    if (a.transposed) {
-      Rows<true>(of, rows);
+    if (SkippingBody<Vec>::Pays(of)) {
+      SkippingBody<Vec>::Multiply(of);
     } else {
-      Rows<false>(of, rows);
+      Rows(of);
+    }
+  }
+
+  // to [a's columns, a's rows, for whole words]: a^T, zeros behind its rows.
+  static void Transpose(const FactorOf<Number>& a, Number* to) {
+    const int64_t stride = Words(a.rows) * kPerWord;
+    int64_t rows = 0;
+    int64_t columns = 0;
+    if constexpr (requires { &Vec::TransposeTile; }) {
+      constexpr int64_t kTileRows = kWidth * kPerWord;
+      rows = a.rows / kTileRows * kTileRows;
+      columns = a.columns / kWidth * kWidth;
+      for (int64_t r = 0; r < rows; r += kTileRows) {
+        for (int64_t c = 0; c < columns; c += kWidth) {
+          Vec::TransposeTile(a.data + r * a.columns + c, a.columns,
+                             to + c * stride + r, stride);
+        }
+      }
+    }
+    for (int64_t c = 0; c < a.columns; ++c) {
+      Number* const row = to + c * stride;
+      for (int64_t r = c < columns ? rows : 0; r < a.rows; ++r) {
+        row[r] = a.data[r * a.columns + c];
+      }
+      std::fill(row + a.rows, row + stride, Number{});
     }
   }
 
  private:
+  using P = Panels<Vec>;
   using Register = typename Vec::Register;
-  using Word =
-      std::conditional_t<std::is_same_v<Number, float>, float, uint32_t>;
-  static constexpr int64_t kPerWord = sizeof(Word) / sizeof(Number);
-  static constexpr int64_t kWidth = Vec::kWidth;
-  static constexpr int kMostVectors = 3;
+  using Word = typename P::Word;
+  using Operands = ProductOperands<Number>;
+  static constexpr int64_t kPerWord = P::kPerWord;
+  static constexpr int64_t kWidth = P::kWidth;
 
-  struct Operands {
-    const Number* a;
-    int64_t a_stride;
-    int64_t inner;
-    const Number* packed;
-    int64_t columns;
-    bool adds;
-    float* out;
-  };
-
-  static int64_t Words(int64_t numbers) {
-    return (numbers + kPerWord - 1) / kPerWord;
-  }
-  static int64_t Vectors(int64_t columns) {
-    return (columns + kWidth - 1) / kWidth;
-  }
-  static int64_t PanelVectors(int64_t columns) {
-    const int64_t left = Vectors(columns);
-    return left <= kMostVectors ? left : 2;
-  }
+  static int64_t Words(int64_t numbers) { return P::Words(numbers); }
+  static int64_t Vectors(int64_t columns) { return P::Vectors(columns); }
 
   // Of `filled` columns from `first` on, the words that begin with `row`.
   static void PackWords(const FactorOf<Number>& b, int64_t row, int64_t first,
@@ -113,95 +117,95 @@ class ProductBody {
         std::copy_n(from + c * column_stride, kPerWord, to + c * kPerWord);
       }
     } else {
-      if constexpr (kPerWord == 1) {
-        std::copy_n(from, filled, to);
-      } else {
-        InterleaveRows(from, from + row_stride, filled, to);
+      // By whole registers, whose copies need no loop.
+      int64_t c = 0;
+      for (; c + kWidth <= filled; c += kWidth) {
+        PackRow(from + c, row_stride, kWidth, to + c * kPerWord);
       }
+      PackRow(from + c, row_stride, filled - c, to + c * kPerWord);
     }
   }
 
-  template <bool kTransposed>
-  static void Rows(const Operands& of, int64_t rows) {
+  static inline __attribute__((always_inline)) void PackRow(const Number* from,
+                                                            int64_t row_stride,
+                                                            int64_t columns,
+                                                            Number* to) {
+    if constexpr (kPerWord == 1) {
+      std::copy_n(from, columns, to);
+    } else {
+      InterleaveRows(from, from + row_stride, columns, to);
+    }
+  }
+
+  static void Rows(const Operands& of) {
     int64_t row = 0;
-    for (; row + Vec::kRows <= rows; row += Vec::kRows) {
-      Panels<kTransposed, Vec::kRows>(of, row);
+    for (; row + Vec::kRows <= of.rows; row += Vec::kRows) {
+      AllPanels<Vec::kRows>(of, row);
     }
-    for (; row + 2 <= rows; row += 2) Panels<kTransposed, 2>(of, row);
-    if (row < rows) Panels<kTransposed, 1>(of, row);
+    for (; row + 2 <= of.rows; row += 2) AllPanels<2>(of, row);
+    if (row < of.rows) AllPanels<1>(of, row);
   }
 
-  template <bool kTransposed, int kRows>
-  static void Panels(const Operands& of, int64_t row) {
-    const Number* const a = of.a + row * (kTransposed ? kPerWord : of.a_stride);
+  template <int kRows>
+  static void AllPanels(const Operands& of, int64_t row) {
+    const Number* const a = of.a + row * of.inner;
     for (int64_t first = 0; first < of.columns;) {
-      const int64_t vectors = PanelVectors(of.columns - first);
+      const int64_t vectors = P::PanelVectors(of.columns - first);
       const Number* const panel =
           of.packed + first * Words(of.inner) * kPerWord;
       float* const out = of.out + row * of.columns + first;
+      const int64_t left = of.columns - first;
       switch (vectors) {
         case 1:
-          Panel<kTransposed, kRows, 1>(of, a, panel, of.columns - first, out);
+          Tile<kRows, 1>(of, a, panel, left, out);
           break;
         case 2:
-          Panel<kTransposed, kRows, 2>(of, a, panel, of.columns - first, out);
+          Tile<kRows, 2>(of, a, panel, left, out);
           break;
         default:
-          Panel<kTransposed, kRows, 3>(of, a, panel, of.columns - first, out);
+          Tile<kRows, 3>(of, a, panel, left, out);
       }
       first += vectors * kWidth;
     }
   }
 
-  // Where the panel is wider than what is left of out's rows, beside them.
-  template <bool kTransposed, int kRows, int kVectors>
-  static void Panel(const Operands& of, const Number* a, const Number* panel,
-                    int64_t left, float* out) {
-    constexpr int64_t kPanel = kVectors * kWidth;
-    if (left >= kPanel) {
-      Tile<kTransposed, kRows, kVectors>(of, a, panel, out, of.columns);
-      return;
-    }
-    alignas(64) float beside[kRows * kPanel] = {};
-    for (int i = 0; of.adds && i < kRows; ++i) {
-      std::copy_n(out + i * of.columns, left, beside + i * kPanel);
-    }
-    Tile<kTransposed, kRows, kVectors>(of, a, panel, beside, kPanel);
-    for (int i = 0; i < kRows; ++i) {
-      std::copy_n(beside + i * kPanel, left, out + i * of.columns);
-    }
-  }
-
-  template <bool kTransposed, int kRows, int kVectors>
+  // `left`: columns from the panel's first one on.
+  template <int kRows, int kVectors>
   static void Tile(const Operands& of, const Number* a, const Number* panel,
-                   float* out, int64_t out_stride) {
+                   int64_t left, float* out) {
+    constexpr int kLast = kVectors - 1;
+    const auto last = Vec::FirstLanes(std::min(left - kLast * kWidth, kWidth));
     Register sums[kRows][kVectors];
     for (int i = 0; i < kRows; ++i) {
       for (int j = 0; j < kVectors; ++j) {
-        sums[i][j] = of.adds ? Vec::Load(out + i * out_stride + j * kWidth)
-                             : Vec::Zero();
+        sums[i][j] = Vec::Zero();
+        if (!of.adds) continue;
+        const float* const from = out + i * of.columns + j * kWidth;
+        sums[i][j] = j == kLast ? Vec::LoadFirst(from, last) : Vec::Load(from);
       }
     }
-    // Only the last number of a row has none to make a word with: pairs of rows
-    // are filled up.
-    const int64_t words = kTransposed ? Words(of.inner) : of.inner / kPerWord;
+    const int64_t words = of.inner / kPerWord;
     for (int64_t k = 0; k < words; ++k) {
       AddWords<kRows, kVectors>(
-          panel + k * kVectors * kWidth * kPerWord, sums, [=](int i) {
-            return WordAt(kTransposed ? a + (k * of.a_stride + i) * kPerWord
-                                      : a + i * of.a_stride + k * kPerWord);
-          });
+          panel + k * kVectors * kWidth * kPerWord, sums,
+          [=](int i) { return P::WordAt(a + i * of.inner + k * kPerWord); });
     }
-    if (!kTransposed && words < Words(of.inner)) {
+    // The last number of a row may have none to make a word with.
+    if (words < Words(of.inner)) {
       AddWords<kRows, kVectors>(
           panel + words * kVectors * kWidth * kPerWord, sums, [=](int i) {
-            Number word[kPerWord] = {a[i * of.a_stride + words * kPerWord]};
-            return WordAt(word);
+            Number word[kPerWord] = {a[i * of.inner + words * kPerWord]};
+            return P::WordAt(word);
           });
     }
     for (int i = 0; i < kRows; ++i) {
       for (int j = 0; j < kVectors; ++j) {
-        Vec::Store(out + i * out_stride + j * kWidth, sums[i][j]);
+        float* const to = out + i * of.columns + j * kWidth;
+        if (j == kLast) {
+          Vec::StoreFirst(to, last, sums[i][j]);
+        } else {
+          Vec::Store(to, sums[i][j]);
+        }
       }
     }
   }
@@ -221,13 +225,6 @@ class ProductBody {
       }
     }
   }
-
-  // Pairs need not lie at a boundary of words.
-  static Word WordAt(const Number* numbers) {
-    Word word;
-    std::memcpy(&word, numbers, sizeof(word));
-    return word;
-  }
 };
 
 template <typename Vec>
@@ -235,7 +232,8 @@ constexpr ProductKernelsOf<typename Vec::Number> ProductsOf(const char* name) {
   return {.name = name,
           .packed_numbers = ProductBody<Vec>::PackedNumbers,
           .pack = ProductBody<Vec>::Pack,
-          .multiply = ProductBody<Vec>::Multiply};
+          .multiply = ProductBody<Vec>::Multiply,
+          .transpose = ProductBody<Vec>::Transpose};
 }
 
 }  // namespace fgnn

@@ -33,10 +33,8 @@ void Multiply(const Factor& a, const float* packed, int64_t columns, Into into,
   thread_local const bool single_threaded = (at::set_num_threads(1), true);
   static_cast<void>(single_threaded);
   const at::NoGradGuard no_grad;
-  const int64_t rows = a.transposed ? a.columns : a.rows;
-  const int64_t inner = a.transposed ? a.rows : a.columns;
-  const at::Tensor b = View({packed, inner, columns});
-  at::Tensor result = at::from_blob(out, {rows, columns}, at::kFloat);
+  const at::Tensor b = View({packed, a.columns, columns});
+  at::Tensor result = at::from_blob(out, {a.rows, columns}, at::kFloat);
   if (into == Into::kOverwrite) {
     at::mm_out(result, View(a), b);
   } else {
@@ -44,12 +42,17 @@ void Multiply(const Factor& a, const float* packed, int64_t columns, Into into,
   }
 }
 
+void Transpose(const Factor& a, float* to) {
+  at::from_blob(to, {a.columns, a.rows}, at::kFloat).copy_(View(a.T()));
+}
+
 }  // namespace
 
 const ProductKernels kProductsLibtorch = {.name = "libtorch",
                                           .packed_numbers = PackedNumbers,
                                           .pack = Pack,
-                                          .multiply = Multiply};
+                                          .multiply = Multiply,
+                                          .transpose = Transpose};
 
 std::string ProductsLibrary() {
   return std::string("libtorch ") + TORCH_VERSION;

@@ -8,6 +8,7 @@ struct PortablePairs {
   using Number = Bfloat16;
   static constexpr int64_t kWidth = 4;
   static constexpr int kRows = 2;
+  static constexpr double kMostToMultiply = 0.3;
   struct Register {
     float lanes[kWidth];
   };
@@ -20,6 +21,25 @@ struct PortablePairs {
     Register sums;
     std::copy_n(from, kWidth, sums.lanes);
     return sums;
+  }
+  static int64_t FirstLanes(int64_t count) { return count; }
+  static Register LoadFirst(const float* from, int64_t count) {
+    Register sums = {};
+    std::copy_n(from, count, sums.lanes);
+    return sums;
+  }
+  static void StoreFirst(float* to, int64_t count, const Register& a) {
+    std::copy_n(a.lanes, count, to);
+  }
+  static bool IsZero(uint32_t pair) { return (pair & 0x7fff7fffu) == 0; }
+  static uint32_t NotZero(const Bfloat16* pairs) {
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < kWidth; ++i) {
+      uint32_t pair = 0;
+      std::memcpy(&pair, pairs + 2 * i, sizeof(pair));
+      bits |= (IsZero(pair) ? 0u : 1u) << i;
+    }
+    return bits;
   }
   static Packed LoadPacked(const Bfloat16* from) {
     Packed pairs;

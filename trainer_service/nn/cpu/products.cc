@@ -4,15 +4,15 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "trainer_service/compute/target_clones.h"
 #include "trainer_service/nn/cpu/product_kernels.h"
 
 namespace fgnn {
 namespace {
 
-// Rows of the packed factor stay in the second-level cache while all tiles of
-// the result pass by. Even, for PairRows().
-constexpr int64_t kRowsPerBlock = 256;
+// Of both factors; what is packed and what is transposed of them stays in the
+// second-level cache while all tiles of the result pass by.
+template <typename Number>
+constexpr int64_t kRowsPerBlock = 256 / static_cast<int64_t>(sizeof(Number));
 
 }  // namespace
 
@@ -45,21 +45,6 @@ SupportedProductKernels<Bfloat16>() {
   return supported;
 }
 
-FGNN_TARGET_CLONES
-void PairRows(const FactorOf<Bfloat16>& a, Bfloat16* to) {
-  const Bfloat16* from = a.data;
-  for (int64_t row = 0; row + 2 <= a.rows; row += 2) {
-    InterleaveRows(from, from + a.columns, a.columns, to);
-    from += 2 * a.columns;
-    to += 2 * a.columns;
-  }
-  if (a.rows % 2 == 0) return;
-  for (int64_t c = 0; c < a.columns; ++c) {
-    to[2 * c] = from[c];
-    to[2 * c + 1] = {0};
-  }
-}
-
 template <typename Number>
 PackedFactorOf<Number>::PackedFactorOf()
     : PackedFactorOf(*SupportedProductKernels<Number>().front()) {}
@@ -83,15 +68,12 @@ void PackedFactorOf<Number>::Multiply(const FactorOf<Number>& a, Into into,
 template <typename Number>
 void PackedFactorOf<Number>::MultiplyTransposed(const FactorOf<Number>& a,
                                                 Into into, float* out) {
-  FactorOf<Number> left = a.T();
-  if constexpr (std::is_same_v<Number, Bfloat16>) {
-    const int64_t count = (a.rows + 1) / 2 * 2 * a.columns;
-    auto* const pairs = static_cast<Bfloat16*>(
-        left_buffer_.Reserve(static_cast<size_t>(count) * sizeof(Bfloat16)));
-    PairRows(a, pairs);
-    left.data = pairs;
-  }
-  Multiply(left, into, out);
+  constexpr bool kInPairs = std::is_same_v<Number, Bfloat16>;
+  const int64_t rows = kInPairs ? (a.rows + 1) / 2 * 2 : a.rows;
+  auto* const left = static_cast<Number*>(left_buffer_.Reserve(
+      static_cast<size_t>(rows * a.columns) * sizeof(Number)));
+  kernels_->transpose(a, left);
+  Multiply({left, a.columns, rows}, into, out);
 }
 
 template <typename Number>
@@ -100,7 +82,7 @@ void ProductOverRows(const FactorOf<Number>& a, const FactorOf<Number>& b,
   Into into = Into::kOverwrite;
   int64_t first = 0;
   do {
-    const int64_t rows = std::min(kRowsPerBlock, a.rows - first);
+    const int64_t rows = std::min(kRowsPerBlock<Number>, a.rows - first);
     block->Pack({b.data + first * b.columns, rows, b.columns});
     block->MultiplyTransposed({a.data + first * a.columns, rows, a.columns},
                               into, out);

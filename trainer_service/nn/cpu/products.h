@@ -41,12 +41,12 @@ class PackedFactorOf {
   // Copies b. std::bad_alloc.
   void Pack(const FactorOf<Number>& b);
 
-  // out [a's rows, columns()] = or += a * b. `out` does not overlap a, which is
-  // transposed only where it is of floats.
+  // out [a's rows, columns()] = or += a * b, of a as stored. `out` does not
+  // overlap a. Where many of a's numbers are zeros, they are passed over.
   void Multiply(const FactorOf<Number>& a, Into into, float* out) const;
 
-  // out [a's columns, columns()] = or += a^T * b, of a as stored; may copy a.
-  // std::bad_alloc.
+  // out [a's columns, columns()] = or += a^T * b, of a as stored, which is
+  // copied. std::bad_alloc.
   void MultiplyTransposed(const FactorOf<Number>& a, Into into, float* out);
 
   int64_t columns() const { return columns_; }

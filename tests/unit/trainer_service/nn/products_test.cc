@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -82,7 +83,7 @@ TEST(ProductsTest, MultipliesMatricesOfAnySize) {
             const auto b_values = RandomFloats(inner * columns, 2);
             const Factor a = transposed % 2 == 0
                                  ? Factor{a_values.data(), rows, inner}
-                                 : Factor{a_values.data(), inner, rows}.T();
+                                 : Factor{a_values.data(), inner, rows};
             const Factor b = transposed / 2 == 0
                                  ? Factor{b_values.data(), inner, columns}
                                  : Factor{b_values.data(), columns, inner}.T();
@@ -97,14 +98,18 @@ TEST(ProductsTest, MultipliesMatricesOfAnySize) {
             for (const Into into : {Into::kOverwrite, Into::kAdd}) {
               std::vector<float> out = before;
               out.resize(before.size() + kGuard, 7);
-              packed.Multiply(a, into, out.data());
+              if (transposed % 2 == 0) {
+                packed.Multiply(a, into, out.data());
+              } else {
+                packed.MultiplyTransposed(a, into, out.data());
+              }
               // Nothing is written behind the last row.
               EXPECT_THAT(std::vector<float>(out.end() - kGuard, out.end()),
                           testing::Each(7));
               out.resize(before.size());
-              ExpectProduct(
-                  kernels, out,
-                  Expected(a, b, into == Into::kAdd ? before : zeros));
+              ExpectProduct(kernels, out,
+                            Expected(transposed % 2 == 0 ? a : a.T(), b,
+                                     into == Into::kAdd ? before : zeros));
             }
           }
         }
@@ -128,6 +133,54 @@ TEST(ProductsTest, SumsOverRowsInTheirOrder) {
         std::vector<float> out(zeros.size(), 3);
         ProductOverRows(a, b, &block, out.data());
         ExpectProduct(kernels, out, Expected(a.T(), b, zeros));
+      }
+    }
+  }
+}
+
+// Keeps one in five, in clusters: a row of a tile may have none or many.
+template <typename Number>
+void Thin(std::vector<Number>* values) {
+  std::mt19937 generator(8);
+  for (size_t i = 0; i < values->size(); i += 3) {
+    if (generator() % 5 == 0) continue;
+    for (size_t j = i; j < std::min(i + 3, values->size()); ++j) {
+      (*values)[j] = Number{};
+    }
+  }
+}
+
+// Rows past a block of them, words of one block, of several and of a part, and
+// every kind of group of panels.
+TEST(ProductsTest, PassesOverZerosWithTheSameBits) {
+  constexpr size_t kGuard = 64;
+  for (const ProductKernels* const kernels : SupportedProductKernels()) {
+    PackedFactor packed(*kernels);
+    for (const auto& [rows, inner] :
+         {std::pair<int64_t, int64_t>{1, 64}, {9, 150}, {258, 33}}) {
+      for (const int64_t columns : {25, 64, 70, 100, 128, 137, 160}) {
+        SCOPED_TRACE(testing::Message() << kernels->name << " [" << rows << ", "
+                                        << inner << "], " << columns);
+        auto a_values = RandomFloats(rows * inner, 1);
+        Thin(&a_values);
+        const auto b_values = RandomFloats(inner * columns, 2);
+        const Factor a = {a_values.data(), rows, inner};
+        const Factor b = {b_values.data(), inner, columns};
+        packed.Pack(b);
+        const auto before = RandomFloats(rows * columns, 3);
+        for (const Into into : {Into::kOverwrite, Into::kAdd}) {
+          std::vector<float> out = before;
+          out.resize(before.size() + kGuard, 7);
+          packed.Multiply(a, into, out.data());
+          EXPECT_THAT(std::vector<float>(out.end() - kGuard, out.end()),
+                      testing::Each(7));
+          out.resize(before.size());
+          ExpectProduct(
+              *kernels, out,
+              Expected(a, b,
+                       into == Into::kAdd ? before
+                                          : std::vector<float>(before.size())));
+        }
       }
     }
   }
@@ -213,6 +266,29 @@ TEST(Bfloat16ProductsTest, MultipliesMatricesOfAnySize) {
             }
           }
         }
+      }
+    }
+  }
+}
+
+TEST(Bfloat16ProductsTest, PassesOverZeros) {
+  for (const auto* const kernels : SupportedProductKernels<Bfloat16>()) {
+    PackedFactorOf<Bfloat16> packed(*kernels);
+    for (const auto& [rows, inner] :
+         {std::pair<int64_t, int64_t>{1, 128}, {9, 300}, {258, 66}, {3, 129}}) {
+      for (const int64_t columns : {25, 64, 100, 128, 137, 160}) {
+        auto a_values = RandomIntegers(rows * inner, 1);
+        Thin(&a_values);
+        const auto b_values = RandomIntegers(inner * columns, 2);
+        const FactorOf<Bfloat16> a = {a_values.data(), rows, inner};
+        const FactorOf<Bfloat16> b = {b_values.data(), inner, columns};
+        packed.Pack(b);
+        const std::vector<float> before(static_cast<size_t>(rows * columns), 3);
+        std::vector<float> out = before;
+        packed.Multiply(a, Into::kAdd, out.data());
+        ASSERT_EQ(out, Expected(a, b, before))
+            << kernels->name << " [" << rows << ", " << inner << "], "
+            << columns;
       }
     }
   }
