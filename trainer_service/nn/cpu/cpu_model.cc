@@ -13,6 +13,7 @@
 #include "shared/base/status.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/widen.h"
+#include "trainer_service/nn/check_batch.h"
 #include "trainer_service/nn/cpu/cross_entropy.h"
 #include "trainer_service/nn/cpu/dropout.h"
 #include "trainer_service/nn/cpu/gnn_layer.h"
@@ -29,52 +30,6 @@ constexpr int64_t kFloatsPerDropoutTask = 65536;
 // bytes of each column are read for every source before it does (fgnn bench
 // extract --edges-per-row).
 constexpr uint64_t kMostBytesInPlace = 6;
-
-absl::Status CheckFeatures(const ModelOptions& options,
-                           const TrainingBatch& batch) {
-  const size_t nodes = batch.task->input_nodes.size();
-  const size_t floats = batch.features.size();
-  const size_t rows = batch.stored_rows.rows.size();
-  if (floats == nodes * options.input_columns && rows == 0) {
-    return absl::OkStatus();
-  }
-  if (floats == 0 && rows == nodes) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("batch ", batch.task->seq, " has ", nodes,
-                   " input nodes of ", options.input_columns, " columns; got ",
-                   floats, " features and ", rows, " stored rows"));
-}
-
-absl::Status CheckBatch(const ModelOptions& options, uint64_t num_parameters,
-                        absl::Span<const float> weights,
-                        const TrainingBatch& batch,
-                        absl::Span<float> gradient) {
-  const TaskView& task = *batch.task;
-  if (weights.size() != num_parameters || gradient.size() != num_parameters) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the model has ", num_parameters, " parameters; got ", weights.size(),
-        " weights and room for ", gradient.size(), " gradients"));
-  }
-  if (task.num_hops != static_cast<int>(options.layers)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("batch ", task.seq, " has ", task.num_hops,
-                     " hops; the model has ", options.layers, " layers"));
-  }
-  FGNN_RETURN_IF_ERROR(CheckFeatures(options, batch));
-  if (task.num_seeds == 0 || batch.labels.size() != task.num_seeds) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("batch ", task.seq, " has ", task.num_seeds, " seeds and ",
-                     batch.labels.size(), " labels"));
-  }
-  for (const int64_t label : batch.labels) {
-    if (label < 0 || label >= int64_t{options.num_classes}) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("batch ", task.seq, " has a seed with label ", label,
-                       "; labels are in [0, ", options.num_classes, ")"));
-    }
-  }
-  return absl::OkStatus();
-}
 
 // Layers that take one block each, the loss of the last one's outputs. Number:
 // see GnnLayer.
@@ -96,8 +51,7 @@ class LayeredModel final : public Model {
   absl::StatusOr<BatchResult> Gradient(absl::Span<const float> weights,
                                        const TrainingBatch& batch,
                                        absl::Span<float> gradient) override {
-    FGNN_RETURN_IF_ERROR(
-        CheckBatch(options(), num_parameters(), weights, batch, gradient));
+    FGNN_RETURN_IF_ERROR(CheckBatch(*this, weights, batch, gradient));
     if (batch.features.empty() && !CanReadStoredRows(*batch.task)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "batch ", batch.task->seq,

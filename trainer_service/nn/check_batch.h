@@ -1,0 +1,18 @@
+// What every model asks of a batch before it reads it.
+#ifndef FGNN_TRAINER_SERVICE_NN_CHECK_BATCH_H_
+#define FGNN_TRAINER_SERVICE_NN_CHECK_BATCH_H_
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "trainer_service/nn/model.h"
+
+namespace fgnn {
+
+// InvalidArgument with sizes, where hops, features, labels, weights or the room
+// for the gradient are not as many as the model's, or a label is no class.
+absl::Status CheckBatch(const Model& model, absl::Span<const float> weights,
+                        const TrainingBatch& batch, absl::Span<float> gradient);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CHECK_BATCH_H_
