@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <variant>
 #include <vector>
 
@@ -104,7 +105,7 @@ ArrayWidths WidthsOf(const InferenceInput& input) {
   for (uint32_t layer = 0; layer < options.layers; ++layer) {
     if (NeedsMessageArray(input, layer)) {
       widths.messages =
-          std::max(widths.messages, input.model->MessageWidth(layer));
+          std::max(widths.messages, input.model->message_width(layer));
     }
   }
   widths.hidden = options.layers > 1 ? options.hidden : 0;
@@ -175,9 +176,20 @@ class LayerWise {
     FGNN_RETURN_IF_ERROR(
         input_.team->Run(num_chunks, [&](int64_t chunk, int worker) {
           if (input_.check && !stopped.any()) stopped.Note(input_.check());
-          if (!stopped.any()) stopped.Note(task(chunk, worker));
+          if (!stopped.any())
+            stopped.Note(WithoutThrowing(task, chunk, worker));
         }));
     return stopped.status();
+  }
+
+  // What a layer of the user's throws is no failure of ours.
+  static absl::Status WithoutThrowing(ChunkTask task, int64_t chunk,
+                                      int worker) {
+    try {
+      return task(chunk, worker);
+    } catch (const std::runtime_error& thrown) {
+      return absl::InvalidArgumentError(thrown.what());
+    }
   }
 
   // Rows of the layer's input, [nodes.size(), input_width].
@@ -191,7 +203,7 @@ class LayerWise {
     return absl::OkStatus();
   }
 
-  // Makes messages_source_ [N, MessageWidth] hold the messages of `sources`.
+  // Makes messages_source_ [N, message_width] hold the messages of `sources`.
   absl::Status PrepareMessages(uint32_t layer,
                                absl::Span<const GlobalId> sources) {
     if (!NeedsMessageArray(input_, layer)) {
@@ -200,7 +212,7 @@ class LayerWise {
     }
     messages_source_ = messages_;
     const uint64_t in = model_.options().input_width(layer);
-    const uint64_t width = model_.MessageWidth(layer);
+    const uint64_t width = model_.message_width(layer);
     const size_t num_chunks =
         (sources.size() + kRowsPerChunk - 1) / kRowsPerChunk;
     return RunChunks(
@@ -239,7 +251,7 @@ class LayerWise {
                            size_t first, Scratch& scratch) {
     const uint64_t in = model_.options().input_width(layer);
     const uint64_t out = model_.options().output_width(layer);
-    const uint64_t width = model_.MessageWidth(layer);
+    const uint64_t width = model_.aggregate_width(layer);
     const auto rows = static_cast<int64_t>(nodes.size());
     float* aggregates = scratch.aggregates.Floats(nodes.size() * width);
     layer_->Aggregate(ListsOf(nodes, scratch), 0, rows, messages_source_,
@@ -324,17 +336,19 @@ uint64_t InferenceBytes(const InferenceInput& input) {
   uint64_t rows_out = 0;
   for (uint32_t layer = 0; layer < options.layers; ++layer) {
     rows_in = std::max(rows_in, options.input_width(layer));
-    rows_made = std::max(rows_made, input.model->MessageWidth(layer));
+    rows_made = std::max({rows_made, input.model->message_width(layer),
+                          input.model->aggregate_width(layer)});
     // Messages too are made there.
     rows_out = std::max(rows_out, options.output_width(layer));
     if (input.model->SendsProducts(layer)) {
-      rows_out = std::max(rows_out, input.model->MessageWidth(layer));
+      rows_out = std::max(rows_out, input.model->message_width(layer));
     }
   }
   const uint64_t per_thread =
       (kRowsPerChunk * (rows_in + rows_made + rows_out) +
        std::min(kEdgesPerChunk, input.graph->num_edges())) *
-      sizeof(float);
+          sizeof(float) +
+      input.model->inference_working_bytes();
   // Each layer's sources, and those that are asked for.
   const uint64_t lists = (options.layers + 1) * num_nodes * sizeof(GlobalId);
   return WidthsOf(input).Bytes(num_nodes) + lists +

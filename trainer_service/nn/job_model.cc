@@ -35,6 +35,8 @@ absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
   options.normalization = spec.model.normalization;
   options.residual = spec.model.residual;
   options.label_smoothing = spec.training.label_smoothing;
+  options.plugin = spec.model.plugin;
+  options.file = spec.model.file;
   options.precision = spec.training.precision == "bf16" ? Precision::kBfloat16
                                                         : Precision::kFloat32;
   options.input_columns = dataset.features().columns;

@@ -18,11 +18,11 @@ absl::Status OutOfRange(const char* field, double value, const char* range) {
 absl::Status ValidateKind(const ModelOptions& options) {
   if (options.kind != "graphsage" && options.kind != "gcn" &&
       options.kind != "gin" && options.kind != "gat" &&
-      options.kind != "pinsage") {
+      options.kind != "pinsage" && !options.is_users()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model.kind '", options.kind,
         "' is not known; there are 'graphsage', 'gcn', 'gin', 'gat', "
-        "'pinsage'"));
+        "'pinsage', 'plugin', 'torchscript'"));
   }
   if (options.aggregator != "mean" && options.aggregator != "pool") {
     return absl::InvalidArgumentError(
@@ -193,9 +193,12 @@ absl::Status ValidateOptions(const ModelOptions& options) {
 }
 
 Model::Model(const ModelOptions& options)
-    : options_(options), parameters_(ParametersOf(options)) {}
+    : Model(options, ParametersOf(options)) {}
 
-uint64_t Model::MessageWidth(uint32_t layer) const {
+Model::Model(const ModelOptions& options, std::vector<ParameterInfo> parameters)
+    : options_(options), parameters_(std::move(parameters)) {}
+
+uint64_t Model::message_width(uint32_t layer) const {
   return SendsProducts(layer) && !options_.transforms_messages()
              ? options_.output_width(layer)
              : options_.input_width(layer);

@@ -24,7 +24,9 @@ enum class Precision : uint8_t { kFloat32, kBfloat16 };
 // Everything that makes a model what it is; stored in every checkpoint, but for
 // `precision` and `label_smoothing`, with others of which it may be trained on.
 struct ModelOptions {
-  std::string kind = "graphsage";      // Or "gcn", "gin", "gat", "pinsage".
+  // Or "gcn", "gin", "gat", "pinsage"; or one of the user's: "plugin",
+  // "torchscript".
+  std::string kind = "graphsage";
   uint32_t layers = 2;                 // [1, kMaxHops]; each takes one hop.
   uint32_t hidden = 256;               // Columns of the hidden layers.
   uint64_t input_columns = 0;          // F, columns of the features.
@@ -36,6 +38,8 @@ struct ModelOptions {
   double attention_dropout = 0;        // Of GAT, [0, 1).
   std::string normalization = "none";  // Of hidden layers: "batch", "layer".
   bool residual = false;  // Layers between hidden ones add their inputs.
+  std::string plugin;     // Name of a "plugin".
+  std::string file;       // Absolute path of a "torchscript".
   // All but GraphSAGE of means: this one alone.
   Precision precision = Precision::kFloat32;
 
@@ -63,6 +67,8 @@ struct ModelOptions {
   uint32_t layer_heads(uint32_t layer) const {
     return layer + 1 == layers ? 1 : heads;
   }
+  // Whether only the user's code knows its parameters.
+  bool is_users() const { return kind == "plugin" || kind == "torchscript"; }
 };
 
 inline constexpr uint32_t kMostHeads = 256;
@@ -88,7 +94,8 @@ struct ParameterInfo {
   uint64_t size() const;
 };
 
-// The parameters of a model of valid options, in the order of their offsets.
+// The parameters of a model of valid options that is not the user's, in the
+// order of their offsets.
 std::vector<ParameterInfo> ParametersOf(const ModelOptions& options);
 uint64_t NumParameters(const ModelOptions& options);  // P
 
@@ -127,16 +134,17 @@ struct BatchResult {
 };
 
 // A layer with its weights, ready for many rows: see Model::Inference(). May be
-// called from several threads at once.
+// called from several threads at once. One of the user's may throw
+// std::runtime_error with one line.
 class LayerInference {
  public:
   virtual ~LayerInference() = default;
 
-  // inputs [rows, input_width] -> messages [rows, MessageWidth()]. Only where
+  // inputs [rows, input_width] -> messages [rows, message_width()]. Only where
   // the layer SendsProducts().
   virtual void Messages(const float* inputs, int64_t rows,
                         float* messages) const = 0;
-  // out [last - first, message columns]: of each list in [first, last), what
+  // out [last - first, aggregate_width]: of each list in [first, last), what
   // the layer makes of the messages that it names, and of the vertex's own.
   virtual void Aggregate(const RowLists& lists, int64_t first, int64_t last,
                          const float* messages, float* out) const = 0;
@@ -160,8 +168,9 @@ class Model {
     return parameters_.back().offset + parameters_.back().size();
   }
 
-  // Fills weights [P] from the job's seed; equal on every machine.
-  void Initialize(uint64_t seed, absl::Span<float> weights) const;
+  // Fills weights [P] from the job's seed; equal on every machine. A model of
+  // the user's may have had its values, or that seed, when it was made.
+  virtual void Initialize(uint64_t seed, absl::Span<float> weights) const;
 
   // Whether a batch's features are better given to Gradient() as rows that a
   // store of this type has, than copied first: a pure function of the model's
@@ -187,10 +196,24 @@ class Model {
   virtual bool SendsProducts(uint32_t layer) const = 0;
   // Columns of the messages of layer `layer`: its input_width where they are
   // inputs or what a layer of their own makes of them, else its output_width.
-  uint64_t MessageWidth(uint32_t layer) const;
+  uint64_t message_width(uint32_t layer) const;
+  // Columns of what the layer aggregates to: those of its messages, or as many
+  // as it says.
+  virtual uint64_t aggregate_width(uint32_t layer) const {
+    return message_width(layer);
+  }
   // The functions of a layer. Borrows the weights. std::bad_alloc.
   virtual std::unique_ptr<const LayerInference> Inference(
       uint32_t layer, absl::Span<const float> weights) const = 0;
+
+  // Memory that calls take beside the model's buffers and give back: the
+  // largest Gradient() so far, and LayerInference on each thread.
+  virtual uint64_t gradient_working_bytes() const { return 0; }
+  virtual uint64_t inference_working_bytes() const { return 0; }
+
+ protected:
+  // Of parameters that its kind does not tell; at least one.
+  Model(const ModelOptions& options, std::vector<ParameterInfo> parameters);
 
  private:
   const ModelOptions options_;
