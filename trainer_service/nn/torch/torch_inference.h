@@ -1,0 +1,48 @@
+// A layer of a user's model over whole neighbourhoods.
+#ifndef FGNN_TRAINER_SERVICE_NN_TORCH_TORCH_INFERENCE_H_
+#define FGNN_TRAINER_SERVICE_NN_TORCH_TORCH_INFERENCE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "trainer_service/nn/model.h"
+#include "trainer_service/nn/torch/user_layers.h"
+
+namespace fgnn {
+
+// Of a layer's parameters, in their order.
+void CopyToParameters(absl::Span<const float> weights,
+                      absl::Span<const at::Tensor> parameters);
+
+// u32 as libtorch's i64.
+at::Tensor IndexTensor(absl::Span<const uint32_t> numbers);
+
+struct LayerShape {
+  int64_t in = 0;
+  int64_t out = 0;
+  std::string name;  // For errors.
+};
+
+// InvalidArgument unless it is f32 [rows, shape.out].
+absl::Status CheckOutput(const at::Tensor& output, int64_t rows,
+                         const LayerShape& shape);
+
+// Takes over `layer`, which has its weights. Its functions throw
+// std::runtime_error with one line where the layer does, or makes something
+// else than `shape` says.
+std::unique_ptr<const LayerInference> MakeTorchInference(
+    std::unique_ptr<UserLayer> layer, const LayerShape& shape);
+
+// The most memory that Aggregate() of such a layer takes on a thread, where no
+// vertex has very many neighbours: measured, with a copy of these sizes.
+uint64_t MeasureInferenceBytes(std::unique_ptr<UserLayer> layer,
+                               const LayerShape& shape);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_TORCH_TORCH_INFERENCE_H_

@@ -1,0 +1,323 @@
+#include "trainer_service/nn/torch/torch_model.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/from_blob.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/philox.h"
+#include "shared/base/status.h"
+#include "shared/plugin/plugin_library.h"
+#include "trainer_service/nn/check_batch.h"
+#include "trainer_service/nn/made_up_batch.h"
+#include "trainer_service/nn/torch/torch_call.h"
+#include "trainer_service/nn/torch/torch_inference.h"
+#include "trainer_service/nn/torch/user_layers.h"
+
+namespace fgnn {
+namespace {
+
+LayerShape ShapeOf(const ModelOptions& options, uint32_t layer) {
+  return {.in = static_cast<int64_t>(options.input_width(layer)),
+          .out = static_cast<int64_t>(options.output_width(layer)),
+          .name = absl::StrCat("layer ", layer, " of ", NameOf(options))};
+}
+
+// Layers, and the tensors of all of their parameters in the order of infos.
+struct TrainedLayers {
+  std::vector<std::unique_ptr<UserLayer>> layers;
+  std::vector<at::Tensor> tensors;
+  std::vector<ParameterInfo> infos;
+  std::vector<float> first_weights;  // [P]
+};
+
+absl::Status AddParameters(const ModelOptions& options, uint32_t layer,
+                           TrainedLayers* trained) {
+  const std::string name = ShapeOf(options, layer).name;
+  const UserLayer& of = *trained->layers[layer];
+  if (const auto buffers = of.BufferNames(); !buffers.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " has the buffer ", buffers.front(),
+        ", which no trainer would share; make it a parameter (without a "
+        "gradient, if it is a constant), or normalise without statistics"));
+  }
+  const at::NoGradGuard no_grad;
+  for (const auto& [its_name, tensor] : of.Parameters()) {
+    if (tensor.scalar_type() != at::kFloat || !tensor.device().is_cpu()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " has the parameter ", its_name, " of type ",
+                       c10::toString(tensor.scalar_type()), " on ",
+                       tensor.device().str(), "; make it Float on cpu"));
+    }
+    ParameterInfo info;
+    info.name = absl::StrCat("layers.", layer, ".", its_name);
+    info.shape.assign(tensor.sizes().begin(), tensor.sizes().end());
+    info.offset = trained->first_weights.size();
+    info.decay = tensor.dim() >= 2 && tensor.requires_grad();
+    trained->infos.push_back(std::move(info));
+    const at::Tensor values = tensor.contiguous();
+    const float* const data = values.const_data_ptr<float>();
+    trained->first_weights.insert(trained->first_weights.end(), data,
+                                  data + values.numel());
+    trained->tensors.push_back(tensor);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TrainedLayers> MakeLayers(const ModelOptions& options,
+                                         const UserLayers& source,
+                                         uint64_t seed) {
+  TrainedLayers trained;
+  const SeededGenerator generator(seed);
+  for (uint32_t layer = 0; layer < options.layers; ++layer) {
+    FGNN_RETURN_IF_ERROR(CallTorch(
+        absl::StrCat("the constructor of ", ShapeOf(options, layer).name), [&] {
+          trained.layers.push_back(source.MakeLayer(layer));
+          trained.layers.back()->Train(true);
+        }));
+    FGNN_RETURN_IF_ERROR(AddParameters(options, layer, &trained));
+  }
+  if (!trained.first_weights.empty()) return trained;
+  return absl::InvalidArgumentError(
+      absl::StrCat(NameOf(options), " has no parameters to train"));
+}
+
+uint64_t SeedOf(const TrainingBatch& batch) {
+  const PhiloxKey key =
+      MakePhiloxKey(batch.seed, batch.epoch, batch.batch, 0, Purpose::kDropout);
+  return uint64_t{key.word1} << 32 | key.word0;
+}
+
+class TorchModel final : public Model {
+ public:
+  TorchModel(const ModelOptions& options, std::unique_ptr<UserLayers> source,
+             TrainedLayers trained)
+      : Model(options, std::move(trained.infos)),
+        source_(std::move(source)),
+        layers_(std::move(trained.layers)),
+        tensors_(std::move(trained.tensors)),
+        first_weights_(std::move(trained.first_weights)) {}
+
+  void Initialize(uint64_t /*seed*/, absl::Span<float> weights) const override {
+    std::copy(first_weights_.begin(), first_weights_.end(), weights.begin());
+  }
+
+  bool TakesStoredRows(const TaskView& /*task*/,
+                       FeatureType /*type*/) const override {
+    return false;
+  }
+
+  absl::StatusOr<BatchResult> Gradient(absl::Span<const float> weights,
+                                       const TrainingBatch& batch,
+                                       absl::Span<float> gradient) override {
+    FGNN_RETURN_IF_ERROR(CheckBatch(*this, weights, batch, gradient));
+    const SeededGenerator generator(SeedOf(batch));
+    const TorchMemory memory;
+    absl::StatusOr<BatchResult> result;
+    FGNN_RETURN_IF_ERROR(CallTorch(NameOf(options()), [&] {
+      CopyToParameters(weights, tensors_);
+      result = ForwardAndBackward(batch, gradient);
+    }));
+    most_bytes_ = std::max(most_bytes_, memory.most_bytes());
+    return result;
+  }
+
+  // Outputs of a layer between hidden ones go where its inputs were, so that
+  // these are copied.
+  bool SendsProducts(uint32_t layer) const override {
+    return layer > 0 && layer + 1 < options().layers;
+  }
+  uint64_t aggregate_width(uint32_t layer) const override {
+    return options().output_width(layer);
+  }
+
+  std::unique_ptr<const LayerInference> Inference(
+      uint32_t layer, absl::Span<const float> weights) const override {
+    return MakeTorchInference(CopyOf(layer, weights),
+                              ShapeOf(options(), layer));
+  }
+
+  uint64_t gradient_working_bytes() const override { return most_bytes_; }
+  uint64_t inference_working_bytes() const override {
+    uint64_t most = 0;
+    for (uint32_t layer = 0; layer < options().layers; ++layer) {
+      most = std::max(most, MeasureInferenceBytes(CopyOf(layer, first_weights_),
+                                                  ShapeOf(options(), layer)));
+    }
+    return most;
+  }
+
+ private:
+  // One of its own, so that several threads may ask.
+  std::unique_ptr<UserLayer> CopyOf(uint32_t layer,
+                                    absl::Span<const float> weights) const {
+    const SeededGenerator generator(0);
+    std::unique_ptr<UserLayer> copy = source_->MakeLayer(layer);
+    size_t before = 0;
+    for (uint32_t l = 0; l < layer; ++l) {
+      before += layers_[l]->Parameters().size();
+    }
+    std::vector<at::Tensor> tensors;
+    for (const auto& [name, tensor] : copy->Parameters()) {
+      tensors.push_back(tensor);
+    }
+    if (!tensors.empty()) {
+      CopyToParameters(weights.subspan(parameters()[before].offset), tensors);
+    }
+    return copy;
+  }
+
+  absl::StatusOr<BatchResult> ForwardAndBackward(const TrainingBatch& batch,
+                                                 absl::Span<float> gradient) {
+    const TaskView& task = *batch.task;
+    at::Tensor x =
+        at::from_blob(batch.features.data(),
+                      {static_cast<int64_t>(task.input_nodes.size()),
+                       static_cast<int64_t>(options().input_columns)},
+                      at::kFloat);
+    for (uint32_t layer = 0; layer < options().layers; ++layer) {
+      // Layer l takes hop L - 1 - l: the last hop's sources have features.
+      const BlockView& block = task.hops[options().layers - 1 - layer];
+      const LayerShape shape = ShapeOf(options(), layer);
+      FGNN_RETURN_IF_ERROR(CallTorch(shape.name, [&] {
+        x = layers_[layer]->Forward(x, IndexTensor(block.indptr),
+                                    IndexTensor(block.indices));
+      }));
+      FGNN_RETURN_IF_ERROR(CheckOutput(x, block.num_destinations, shape));
+    }
+    return Backward(x, batch, gradient);
+  }
+
+  // From the logits.
+  absl::StatusOr<BatchResult> Backward(const at::Tensor& logits,
+                                       const TrainingBatch& batch,
+                                       absl::Span<float> gradient) {
+    const at::Tensor labels =
+        at::from_blob(const_cast<int64_t*>(batch.labels.data()),
+                      {static_cast<int64_t>(batch.labels.size())}, at::kLong);
+    const at::Tensor loss = at::cross_entropy_loss(logits, labels);
+    if (!loss.requires_grad()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the logits of ", NameOf(options()),
+                       " depend on no parameter that asks for a gradient"));
+    }
+    std::vector<at::Tensor> asked;
+    for (const at::Tensor& tensor : tensors_) {
+      if (tensor.requires_grad()) asked.push_back(tensor);
+    }
+    const std::vector<at::Tensor> gradients = torch::autograd::grad(
+        {loss}, asked, /*grad_outputs=*/{}, /*retain_graph=*/std::nullopt,
+        /*create_graph=*/false, /*allow_unused=*/true);
+    CopyGradients(gradients, gradient);
+    BatchResult result;
+    result.loss = loss.item<float>();
+    result.num_correct = static_cast<uint32_t>(
+        logits.argmax(1).eq(labels).sum().item<int64_t>());
+    return result;
+  }
+
+  // 0 of parameters that ask for none, or that the loss does not depend on.
+  void CopyGradients(const std::vector<at::Tensor>& gradients,
+                     absl::Span<float> gradient) const {
+    std::fill(gradient.begin(), gradient.end(), 0.0F);
+    auto next = gradients.begin();
+    for (size_t p = 0; p < tensors_.size(); ++p) {
+      if (!tensors_[p].requires_grad()) continue;
+      const at::Tensor& its = *next++;
+      if (!its.defined()) continue;
+      at::from_blob(gradient.data() + parameters()[p].offset,
+                    tensors_[p].sizes(), at::kFloat)
+          .copy_(its);
+    }
+  }
+
+  const std::unique_ptr<UserLayers> source_;  // Outlives what it made.
+  const std::vector<std::unique_ptr<UserLayer>> layers_;
+  const std::vector<at::Tensor> tensors_;
+  const std::vector<float> first_weights_;
+  uint64_t most_bytes_ = 0;
+};
+
+// Whole neighbourhoods: the second vertex is the first one's, and has none.
+absl::Status TryInference(const Model& model, absl::Span<const float> weights) {
+  const ModelOptions& options = model.options();
+  const uint32_t indptr[] = {0, 1, 1};
+  const uint32_t indices[] = {1};
+  try {
+    for (uint32_t layer = 0; layer < options.layers; ++layer) {
+      const std::vector<float> inputs(2 * options.input_width(layer), 0.5F);
+      std::vector<float> outputs(2 * options.output_width(layer));
+      model.Inference(layer, weights)
+          ->Aggregate({.indptr = indptr, .indices = indices}, 0, 2,
+                      inputs.data(), outputs.data());
+    }
+    return absl::OkStatus();
+  } catch (const std::runtime_error& thrown) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("in evaluation, ", thrown.what()));
+  }
+}
+
+// A batch of which one destination has no edge, forwards and backwards, and
+// evaluation.
+absl::Status TryOut(Model& model) {
+  const ModelOptions& options = model.options();
+  std::vector<HopSize> hops;
+  for (uint64_t hop = 0; hop < options.layers; ++hop) {
+    const uint64_t destinations = 3 + hop;
+    hops.push_back({destinations, destinations + 1, destinations - 1});
+  }
+  const uint64_t num_sources = hops.back().num_sources;
+  FGNN_ASSIGN_OR_RETURN(const auto made_up,
+                        MadeUpBatch::Make(hops, num_sources));
+  std::vector<float> features(num_sources * options.input_columns);
+  for (size_t i = 0; i < features.size(); ++i) {
+    features[i] = static_cast<float>(i % 7) / 7;
+  }
+  TrainingBatch batch;
+  batch.task = &made_up->task();
+  batch.labels = made_up->labels();
+  batch.features = absl::MakeSpan(features);
+  std::vector<float> weights(model.num_parameters());
+  std::vector<float> gradient(weights.size());
+  model.Initialize(0, absl::MakeSpan(weights));
+  absl::Status fits =
+      model.Gradient(weights, batch, absl::MakeSpan(gradient)).status();
+  if (fits.ok()) fits = TryInference(model, weights);
+  return Annotate(fits, absl::StrCat("on a dataset of ", options.input_columns,
+                                     " feature columns and ",
+                                     options.num_classes, " classes"));
+}
+
+}  // namespace
+
+std::filesystem::path CodeOf(const ModelOptions& options,
+                             const std::filesystem::path& plugins) {
+  return options.kind == "plugin"
+             ? PathOf({.folder = plugins, .name = options.plugin, .field = ""})
+             : std::filesystem::path(options.file);
+}
+
+absl::StatusOr<std::unique_ptr<Model>> MakeTorchModel(
+    const ModelOptions& options, const std::filesystem::path& plugins,
+    uint64_t seed) {
+  FGNN_RETURN_IF_ERROR(ValidateOptions(options));
+  absl::StatusOr<std::unique_ptr<UserLayers>> source =
+      options.kind == "plugin" ? OpenModelPlugin(options, plugins)
+                               : OpenTorchScript(options);
+  if (!source.ok()) return source.status();
+  FGNN_ASSIGN_OR_RETURN(TrainedLayers trained,
+                        MakeLayers(options, **source, seed));
+  auto model = std::make_unique<TorchModel>(options, *std::move(source),
+                                            std::move(trained));
+  FGNN_RETURN_IF_ERROR(TryOut(*model));
+  return model;
+}
+
+}  // namespace fgnn
