@@ -8,7 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "shared/base/status.h"
 #include "trainer_service/checkpoint/safetensors.h"
 
@@ -17,6 +19,7 @@ namespace {
 
 constexpr uint64_t kFormatVersion = 2;
 constexpr char kFormat[] = "fgnn-checkpoint";
+constexpr char kOptimizerPrefix[] = "optimizer.";
 constexpr const char* kMomentPrefixes[] = {"optimizer.m.", "optimizer.v."};
 constexpr const char* kMomentumPrefix[] = {"optimizer.momentum."};
 
@@ -65,6 +68,36 @@ Metadata MetadataOf(const CheckpointInfo& info) {
           {"model.attention_dropout", TextOf(model.attention_dropout)},
           {"model.normalization", model.normalization},
           {"model.residual", model.residual ? "1" : "0"}};
+}
+
+void AddUsersCode(const CheckpointInfo& info, Metadata* metadata) {
+  if (!info.model.is_users()) return;
+  (*metadata)["model.plugin"] = info.model.plugin;
+  (*metadata)["model.file"] = info.model.file;
+  (*metadata)["model.code_crc32c"] = absl::StrCat(info.code_crc32c);
+}
+
+std::vector<ParameterInfo> ParametersOf(const CheckpointInfo& info) {
+  return info.model.is_users() ? info.parameters : ParametersOf(info.model);
+}
+
+uint64_t NumFloats(const std::vector<ParameterInfo>& parameters) {
+  uint64_t sum = 0;
+  for (const ParameterInfo& parameter : parameters) sum += parameter.size();
+  return sum;
+}
+
+// Those of a user's model are what is no optimizer's.
+std::vector<ParameterInfo> ParametersIn(const SafetensorsFile& file) {
+  std::vector<ParameterInfo> parameters;
+  uint64_t offset = 0;
+  for (const Tensor& tensor : file.tensors()) {
+    if (absl::StartsWith(tensor.name, kOptimizerPrefix)) continue;
+    parameters.push_back(
+        {.name = tensor.name, .shape = tensor.shape, .offset = offset});
+    offset += tensor.values.size();
+  }
+  return parameters;
 }
 
 // Reads metadata field by field; remembers the first one that is wrong.
@@ -135,6 +168,11 @@ absl::StatusOr<CheckpointInfo> InfoOf(const Metadata& metadata) {
     info.model.normalization = reader.Text("model.normalization");
     info.model.residual = reader.As<uint32_t>("model.residual") != 0;
   }
+  if (info.model.is_users()) {
+    info.model.plugin = reader.Text("model.plugin");
+    info.model.file = reader.Text("model.file");
+    info.code_crc32c = reader.As<uint32_t>("model.code_crc32c");
+  }
   FGNN_RETURN_IF_ERROR(reader.status());
   FGNN_RETURN_IF_ERROR(ValidateOptions(info.model));
   return info;
@@ -161,9 +199,14 @@ absl::Status CopyTensors(const SafetensorsFile& file,
 absl::StatusOr<Checkpoint> Decode(const SafetensorsFile& file) {
   Checkpoint checkpoint;
   FGNN_ASSIGN_OR_RETURN(checkpoint.info, InfoOf(file.metadata()));
-  const std::vector<ParameterInfo> parameters =
-      ParametersOf(checkpoint.info.model);
-  const uint64_t num_parameters = NumParameters(checkpoint.info.model);
+  if (checkpoint.info.model.is_users()) {
+    checkpoint.info.parameters = ParametersIn(file);
+  }
+  const std::vector<ParameterInfo> parameters = ParametersOf(checkpoint.info);
+  const uint64_t num_parameters = NumFloats(parameters);
+  if (num_parameters == 0) {
+    return absl::InvalidArgumentError("it holds no parameters");
+  }
   // Before anything of that size is allocated.
   uint64_t num_floats = 0;
   for (const Tensor& tensor : file.tensors()) {
@@ -200,7 +243,8 @@ absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
         "checkpoint ", path.string(), ": run_state has ", info.run_state.size(),
         " bytes, at most ", kMaxRunStateBytes));
   }
-  const uint64_t num_parameters = NumParameters(info.model);
+  const std::vector<ParameterInfo> parameters = ParametersOf(info);
+  const uint64_t num_parameters = NumFloats(parameters);
   const auto prefixes =
       StatePrefixes(tensors.optimizer_state.size() / num_parameters);
   if (tensors.weights.size() != num_parameters || !prefixes.has_value() ||
@@ -211,7 +255,6 @@ absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
         " floats of optimizer state; the model has ", num_parameters,
         " parameters"));
   }
-  const std::vector<ParameterInfo> parameters = ParametersOf(info.model);
   std::vector<Tensor> list;
   const auto add = [&](const std::string& prefix,
                        absl::Span<const float> floats) {
@@ -225,7 +268,9 @@ absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
     add((*prefixes)[i],
         tensors.optimizer_state.subspan(i * num_parameters, num_parameters));
   }
-  return WriteSafetensors(path, MetadataOf(info), list);
+  Metadata metadata = MetadataOf(info);
+  AddUsersCode(info, &metadata);
+  return WriteSafetensors(path, metadata, list);
 }
 
 absl::StatusOr<Checkpoint> ReadCheckpoint(const std::filesystem::path& path) {
@@ -237,6 +282,25 @@ absl::StatusOr<Checkpoint> ReadCheckpoint(const std::filesystem::path& path) {
                     absl::StrCat("checkpoint ", path.string()));
   }
   return checkpoint;
+}
+
+absl::Status CheckParameters(const CheckpointInfo& info,
+                             absl::Span<const ParameterInfo> parameters) {
+  if (!info.model.is_users()) return absl::OkStatus();
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    const ParameterInfo& wanted = parameters[p];
+    if (p < info.parameters.size() && info.parameters[p].name == wanted.name &&
+        info.parameters[p].shape == wanted.shape) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "it has no ", wanted.name, " [", absl::StrJoin(wanted.shape, ", "),
+        "] where the model has it: the user's code is that of another model"));
+  }
+  if (info.parameters.size() == parameters.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("it has ", info.parameters.size(),
+                   " parameters, the user's model ", parameters.size()));
 }
 
 }  // namespace fgnn

@@ -24,6 +24,10 @@ struct CheckpointInfo {
   uint64_t version = 0;  // Committed steps: the ledger.
   uint32_t epoch = 0;    // Epochs completed.
   uint64_t seed = 0;     // The job's.
+  // Of a model of the user's, whose options do not tell: names, shapes and
+  // offsets; and the CRC32C of the code that it was trained with.
+  std::vector<ParameterInfo> parameters;
+  uint32_t code_crc32c = 0;
   // What the scheduler has to know to go on; opaque here. At most
   // kMaxRunStateBytes.
   std::string run_state;
@@ -53,6 +57,11 @@ absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
 // not a checkpoint of ours, or of a later version of the program. NotFound,
 // PermissionDenied.
 absl::StatusOr<Checkpoint> ReadCheckpoint(const std::filesystem::path& path);
+
+// InvalidArgument with the first parameter whose name or shape is another in a
+// checkpoint of a user's model than in `parameters`.
+absl::Status CheckParameters(const CheckpointInfo& info,
+                             absl::Span<const ParameterInfo> parameters);
 
 }  // namespace fgnn
 

@@ -104,6 +104,32 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
 }
 
+// A user's model is what its parameters are.
+TEST_F(CheckpointTest, ReadsBackAUsersModelByItsTensors) {
+  info_.model.kind = "plugin";
+  info_.model.plugin = "sage";
+  info_.code_crc32c = 4294967295U;
+  info_.parameters = {{.name = "layers.0.z", .shape = {2, 3}, .offset = 0},
+                      {.name = "layers.1.a", .shape = {}, .offset = 6}};
+  weights_ = RandomFloats(7, 1);
+  state_ = RandomFloats(14, 2);
+  Write();
+  FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path_));
+  EXPECT_EQ(read.weights, weights_);
+  EXPECT_EQ(read.optimizer_state, state_);
+  EXPECT_EQ(read.info.model.plugin, "sage");
+  EXPECT_EQ(read.info.code_crc32c, info_.code_crc32c);
+  EXPECT_THAT(CheckParameters(read.info, info_.parameters), IsOk());
+  info_.parameters[1].shape = {1};
+  EXPECT_THAT(CheckParameters(read.info, info_.parameters),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("no layers.1.a [1]")));
+  info_.parameters.pop_back();
+  EXPECT_THAT(CheckParameters(read.info, info_.parameters),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("2 parameters, the user's model 1")));
+}
+
 TEST_F(CheckpointTest, KeepsTheStateOfEveryOptimizer) {
   const size_t parameters = weights_.size();
   for (const size_t floats : {0, 1, 2}) {
