@@ -41,7 +41,8 @@ absl::StatusOr<std::string> AsJson(const v1::ProfileTrainingRequest& request) {
 }  // namespace
 
 absl::StatusOr<TrainingProfile> AskForTrainingProfile(
-    const std::filesystem::path& trainer, const v1::JobSpec& spec,
+    const std::filesystem::path& trainer,
+    const std::filesystem::path& state_dir, const v1::JobSpec& spec,
     const std::vector<HopSize>& hops, const std::string& device) {
   v1::ProfileTrainingRequest request;
   *request.mutable_spec() = spec;
@@ -49,7 +50,9 @@ absl::StatusOr<TrainingProfile> AskForTrainingProfile(
   FGNN_ASSIGN_OR_RETURN(const std::string json, AsJson(request));
   FGNN_ASSIGN_OR_RETURN(
       const ProgramOutput ran,
-      RunProgram(trainer, {"profile", "--device", device, "--request", json},
+      RunProgram(trainer,
+                 {"--state-dir", state_dir.string(), "profile", "--device",
+                  device, "--request", json},
                  DeadlineIn(kLongestProfile)));
   const std::string line = LastLine(ran.output);
   if (ran.exit_code == kRefused) {

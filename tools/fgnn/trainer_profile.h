@@ -14,11 +14,13 @@
 namespace fgnn {
 
 // Runs `trainer`, which is fgnn-trainer, for an effective spec, batches of
-// these sizes and the device that it is to use. A spec that it refuses is an
+// these sizes and the device that it is to use; the user's plugins are in
+// `state_dir`. A spec that it refuses is an
 // InvalidArgument with its words; Internal: it ended otherwise, with its last
 // line. Errors of RunProgram().
 absl::StatusOr<TrainingProfile> AskForTrainingProfile(
-    const std::filesystem::path& trainer, const v1::JobSpec& spec,
+    const std::filesystem::path& trainer,
+    const std::filesystem::path& state_dir, const v1::JobSpec& spec,
     const std::vector<HopSize>& hops, const std::string& device);
 
 }  // namespace fgnn

@@ -14,6 +14,7 @@
 #include "shared/device/device.h"
 #include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/daemon/training_job.h"
 #include "trainer_service/daemon/workplace.h"
 #include "trainer_service/infer/predict.h"
 
@@ -84,7 +85,11 @@ absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
   FGNN_ASSIGN_OR_RETURN(
       const std::unique_ptr<Workplace> workplace,
       Workplace::OpenForModel(options.dataset, checkpoint.info.model,
-                              static_cast<int>(device.cores.size())));
+                              static_cast<int>(device.cores.size()),
+                              options.plugins));
+  FGNN_RETURN_IF_ERROR(
+      Annotate(CheckCode(checkpoint.info, *workplace),
+               absl::StrCat("checkpoint ", summary.checkpoint.string())));
   AlignedBuffer weights;
   const size_t num_weights = checkpoint.weights.size();
   std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),

@@ -17,6 +17,7 @@ struct PredictOptions {
   std::string what = "classes";      // See PredictionKindOf().
   std::filesystem::path out;         // *.npy; of classes, *.csv too.
   std::string device;                // Empty: all cores.
+  std::filesystem::path plugins;     // The folder of the user's libraries.
 };
 
 struct PredictSummary {

@@ -20,7 +20,9 @@ absl::StatusOr<std::unique_ptr<TrainerDaemon>> TrainerDaemon::Start(
 
 TrainerDaemon::TrainerDaemon(const ExecutorDaemonOptions& options,
                              const SignalWaiter* stop)
-    : rpc_(this), executor_(options, "trainer", this, stop) {}
+    : plugins_(options.state_dir / "plugins"),
+      rpc_(this),
+      executor_(options, "trainer", this, stop) {}
 
 absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
     const ExecutorJobStart& start) {
@@ -29,7 +31,8 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
       executor_.NumThreads(attachment.spec.training.threads);
   FGNN_ASSIGN_OR_RETURN(
       std::unique_ptr<Workplace> workplace,
-      Workplace::OpenForJob(attachment.spec, static_cast<int>(num_threads)));
+      Workplace::OpenForJob(attachment.spec, static_cast<int>(num_threads),
+                            plugins_));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
   FGNN_RETURN_IF_ERROR(workplace->CacheAsPlanned(segment->cache_plan()));
   TrainingJobOptions options;
@@ -45,7 +48,8 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
 absl::StatusOr<TrainingNeeds> TrainerDaemon::ProfileTraining(
     const JobSpec& spec, const std::vector<HopSize>& hops) {
   const uint32_t num_threads = executor_.NumThreads(spec.training.threads);
-  return fgnn::ProfileTraining(spec, hops, static_cast<int>(num_threads));
+  return fgnn::ProfileTraining(spec, hops, static_cast<int>(num_threads),
+                               plugins_);
 }
 
 absl::StatusOr<EvaluationAnswer> TrainerDaemon::Evaluate(

@@ -54,6 +54,7 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
       const std::string& job_id,
       absl::FunctionRef<absl::StatusOr<Answer>(TrainingJob&)> command);
 
+  const std::filesystem::path plugins_;  // Of the service's state folder.
   TrainerRpc rpc_;
   ExecutorDaemon executor_;  // Last: it calls the above.
 };

@@ -26,6 +26,18 @@ bool SameModel(const ModelOptions& a, const ModelOptions& b) {
 
 }  // namespace
 
+absl::Status CheckCode(const CheckpointInfo& info, const Workplace& workplace) {
+  FGNN_RETURN_IF_ERROR(CheckParameters(info, workplace.model().parameters()));
+  if (info.code_crc32c != workplace.code_crc32c()) {
+    const ModelOptions& model = workplace.model().options();
+    LogWarning("the weights were trained with other code than {} is now",
+               model.plugin.empty()
+                   ? absl::StrCat("model.file ", model.file)
+                   : absl::StrCat("model.plugin '", model.plugin, "'"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<EvaluationAnswer> EvaluateSplits(
     Workplace& workplace, absl::Span<const float> weights,
     const std::vector<std::string>& splits,
@@ -168,6 +180,8 @@ absl::StatusOr<SaveAnswer> TrainingJob::SaveCheckpoint(
   CheckpointInfo info;
   info.job_id = options_.job_id;
   info.model = workplace_->model().options();
+  info.parameters = workplace_->model().parameters();
+  info.code_crc32c = workplace_->code_crc32c();
   info.version = snapshot.version;
   info.epoch = query.epoch;
   info.seed = options_.spec.training.seed;
@@ -184,6 +198,8 @@ absl::StatusOr<Checkpoint> TrainingJob::ReadOfThisModel(
     const std::filesystem::path& path) const {
   FGNN_ASSIGN_OR_RETURN(Checkpoint checkpoint, ReadCheckpoint(path));
   if (SameModel(checkpoint.info.model, workplace_->model().options())) {
+    FGNN_RETURN_IF_ERROR(Annotate(CheckCode(checkpoint.info, *workplace_),
+                                  absl::StrCat("checkpoint ", path.string())));
     return checkpoint;
   }
   return absl::InvalidArgumentError(

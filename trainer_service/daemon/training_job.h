@@ -82,6 +82,11 @@ class TrainingJob : public ExecutorJob {
   Thread thread_;  // Last: it uses the above.
 };
 
+// Whether a checkpoint's weights are of the workplace's model, which has its
+// options. InvalidArgument: the user's code has other parameters. Where it is
+// other code of the same ones, the log says so.
+absl::Status CheckCode(const CheckpointInfo& info, const Workplace& workplace);
+
 // Accuracy on splits of the workplace's dataset. weights [P], at a 64-byte
 // boundary for the same bits each time.
 absl::StatusOr<EvaluationAnswer> EvaluateSplits(

@@ -87,11 +87,12 @@ absl::StatusOr<double> TrainTwice(const JobSpec& spec, Workplace& workplace,
 
 absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
                                       absl::Span<const HopSize> hops,
-                                      int num_threads) {
+                                      int num_threads,
+                                      const std::filesystem::path& plugins) {
   TrainingNeeds needs;
   FGNN_ASSIGN_OR_RETURN(needs.program_bytes, AnonymousMemoryBytes());
   FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<Workplace> workplace,
-                        Workplace::OpenForJob(spec, num_threads));
+                        Workplace::OpenForJob(spec, num_threads, plugins));
   const uint64_t parameters = workplace->model().num_parameters();
   const uint32_t state_floats =
       StateFloatsPerParameter(OptimizerOf(spec.training));
@@ -116,8 +117,9 @@ absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
                         TrainTwice(spec, *workplace, own, features));
   FGNN_ASSIGN_OR_RETURN(const uint64_t bytes, AnonymousMemoryBytes());
   const uint64_t before = needs.program_bytes + own.bytes();
-  needs.step_bytes =
-      bytes - std::min(bytes, before) + (BatchesHeld(spec) - 1) * feature_bytes;
+  needs.step_bytes = bytes - std::min(bytes, before) +
+                     workplace->model().gradient_working_bytes() +
+                     (BatchesHeld(spec) - 1) * feature_bytes;
   needs.num_parameters = parameters;
   needs.optimizer_floats_per_parameter = state_floats;
   needs.checkpoint_bytes = parameters * (1 + state_floats) * sizeof(float);
@@ -131,11 +133,11 @@ absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
 
 }  // namespace
 
-absl::StatusOr<TrainingNeeds> ProfileTraining(const JobSpec& spec,
-                                              absl::Span<const HopSize> hops,
-                                              int num_threads) {
+absl::StatusOr<TrainingNeeds> ProfileTraining(
+    const JobSpec& spec, absl::Span<const HopSize> hops, int num_threads,
+    const std::filesystem::path& plugins) {
   try {
-    return Measure(spec, hops, num_threads);
+    return Measure(spec, hops, num_threads, plugins);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         "memory: there is none left for one training step; lower "
@@ -143,8 +145,9 @@ absl::StatusOr<TrainingNeeds> ProfileTraining(const JobSpec& spec,
   }
 }
 
-absl::StatusOr<std::string> RunProfileCommand(const std::string& request,
-                                              const std::string& device_name) {
+absl::StatusOr<std::string> RunProfileCommand(
+    const std::string& request, const std::string& device_name,
+    const std::filesystem::path& plugins) {
   FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(device_name));
   FGNN_RETURN_IF_ERROR(PinThisThread(device));
   return AnswerProfileRequest(request, [&](const JobSpec& spec,
@@ -152,7 +155,7 @@ absl::StatusOr<std::string> RunProfileCommand(const std::string& request,
     const uint32_t num_threads =
         spec.training.threads > 0 ? spec.training.threads
                                   : static_cast<uint32_t>(device.cores.size());
-    return ProfileTraining(spec, hops, static_cast<int>(num_threads));
+    return ProfileTraining(spec, hops, static_cast<int>(num_threads), plugins);
   });
 }
 

@@ -2,6 +2,7 @@
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_TRAINING_PROFILE_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_TRAINING_PROFILE_H_
 
+#include <filesystem>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,14 +21,16 @@ namespace fgnn {
 // gradient, optimizer) is more than limits.memory or the machine has; then
 // nothing of that size was allocated. InvalidArgument: the hops are no
 // batch's. Else errors of Workplace::OpenForJob() and Model::Gradient().
-absl::StatusOr<TrainingNeeds> ProfileTraining(const JobSpec& spec,
-                                              absl::Span<const HopSize> hops,
-                                              int num_threads);
+absl::StatusOr<TrainingNeeds> ProfileTraining(
+    const JobSpec& spec, absl::Span<const HopSize> hops, int num_threads,
+    const std::filesystem::path& plugins = {});
 
 // "fgnn-trainer profile": a ProfileTrainingRequest as JSON, answered on this
 // device ("cpu:0-3") with the response as JSON. Pins the calling thread.
-absl::StatusOr<std::string> RunProfileCommand(const std::string& request,
-                                              const std::string& device);
+// `plugins`: see Workplace.
+absl::StatusOr<std::string> RunProfileCommand(
+    const std::string& request, const std::string& device,
+    const std::filesystem::path& plugins = {});
 
 }  // namespace fgnn
 

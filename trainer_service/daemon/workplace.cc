@@ -4,6 +4,8 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "shared/base/crc32c.h"
+#include "shared/base/file.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/device/memory.h"
@@ -12,6 +14,7 @@
 #include "trainer_service/features/cpu/disk_feature_store.h"
 #include "trainer_service/features/cpu/mapped_feature_store.h"
 #include "trainer_service/nn/cpu/cpu_model.h"
+#include "trainer_service/nn/torch/torch_model.h"
 
 namespace fgnn {
 
@@ -40,8 +43,23 @@ absl::StatusOr<std::unique_ptr<FeatureStore>> OpenFeatureStore(
   return std::unique_ptr<FeatureStore>(*std::move(opened));
 }
 
+absl::Status Workplace::MakeModel(const ModelOptions& options,
+                                  const std::filesystem::path& plugins,
+                                  uint64_t seed) {
+  if (!options.is_users()) {
+    FGNN_ASSIGN_OR_RETURN(model_, MakeCpuModel(options, &team_));
+    return absl::OkStatus();
+  }
+  FGNN_ASSIGN_OR_RETURN(model_, MakeTorchModel(options, plugins, seed));
+  FGNN_ASSIGN_OR_RETURN(const MappedFile code,
+                        MappedFile::Open(CodeOf(options, plugins)));
+  code_crc32c_ = ExtendCrc32c(0, code.bytes().data(), code.bytes().size());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Workplace>> Workplace::OpenForJob(
-    const JobSpec& spec, int num_threads) {
+    const JobSpec& spec, int num_threads,
+    const std::filesystem::path& plugins) {
   FGNN_ASSIGN_OR_RETURN(Dataset dataset,
                         Dataset::Open(spec.dataset, Validation::kShapes));
   FGNN_ASSIGN_OR_RETURN(const ModelOptions options,
@@ -50,14 +68,14 @@ absl::StatusOr<std::unique_ptr<Workplace>> Workplace::OpenForJob(
                         OpenFeatureStore(dataset, spec.features.store));
   std::unique_ptr<Workplace> workplace = absl::WrapUnique(
       new Workplace(std::move(dataset), std::move(features), num_threads));
-  FGNN_ASSIGN_OR_RETURN(workplace->model_,
-                        MakeCpuModel(options, &workplace->team_));
+  FGNN_RETURN_IF_ERROR(
+      workplace->MakeModel(options, plugins, spec.training.seed));
   return workplace;
 }
 
 absl::StatusOr<std::unique_ptr<Workplace>> Workplace::OpenForModel(
     const std::filesystem::path& dataset_folder, const ModelOptions& options,
-    int num_threads) {
+    int num_threads, const std::filesystem::path& plugins) {
   // Nobody has looked at this folder before.
   FGNN_ASSIGN_OR_RETURN(Dataset dataset,
                         Dataset::Open(dataset_folder, Validation::kStructure));
@@ -71,8 +89,7 @@ absl::StatusOr<std::unique_ptr<Workplace>> Workplace::OpenForModel(
       MakeMappedFeatureStore(dataset.features());
   std::unique_ptr<Workplace> workplace = absl::WrapUnique(
       new Workplace(std::move(dataset), std::move(features), num_threads));
-  FGNN_ASSIGN_OR_RETURN(workplace->model_,
-                        MakeCpuModel(options, &workplace->team_));
+  FGNN_RETURN_IF_ERROR(workplace->MakeModel(options, plugins, /*seed=*/0));
   return workplace;
 }
 

@@ -38,14 +38,16 @@ struct LoadedCache {
 class Workplace {
  public:
   // Of a job. The dataset was validated by the scheduler; only types and
-  // shapes are looked at. num_threads >= 1. Errors of Dataset::Open(),
-  // ModelOptionsOf() and OpenDiskFeatureStore().
+  // shapes are looked at. num_threads >= 1. `plugins`: the folder of the user's
+  // libraries. Errors of Dataset::Open(), ModelOptionsOf(),
+  // OpenDiskFeatureStore() and MakeTorchModel().
   static absl::StatusOr<std::unique_ptr<Workplace>> OpenForJob(
-      const JobSpec& spec, int num_threads);
+      const JobSpec& spec, int num_threads,
+      const std::filesystem::path& plugins = {});
   // Of a model that is known, on any dataset with features of its width.
   static absl::StatusOr<std::unique_ptr<Workplace>> OpenForModel(
       const std::filesystem::path& dataset_folder, const ModelOptions& options,
-      int num_threads);
+      int num_threads, const std::filesystem::path& plugins = {});
 
   const Dataset& dataset() const { return dataset_; }
   const FeatureStore& features() const { return *features_; }
@@ -55,6 +57,8 @@ class Workplace {
   const ThreadTeam& team() const { return team_; }
   Model& model() { return *model_; }
   const Model& model() const { return *model_; }
+  // CRC32C of the user's code that the model is; 0: it is ours.
+  uint32_t code_crc32c() const { return code_crc32c_; }
 
   // Sees to it that what is planned is cached: the features of the first
   // plan.rows vertices of the saved RankOrder. Where that was lost, as derived/
@@ -74,6 +78,8 @@ class Workplace {
   Workplace(Dataset dataset, std::unique_ptr<FeatureStore> features,
             int num_threads);
   void SetCache(LoadedCache cache);
+  absl::Status MakeModel(const ModelOptions& options,
+                         const std::filesystem::path& plugins, uint64_t seed);
 
   Dataset dataset_;
   std::unique_ptr<FeatureStore> features_;
@@ -81,6 +87,7 @@ class Workplace {
   std::shared_ptr<const LoadedCache> cache_;  // Guarded by cache_mutex_.
   ThreadTeam team_;
   std::unique_ptr<Model> model_;
+  uint32_t code_crc32c_ = 0;
 };
 
 }  // namespace fgnn

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <iostream>
 #include <string>
 
@@ -40,8 +41,9 @@ int Predict(const fgnn::PredictOptions& options, bool json) {
   return 0;
 }
 
-int Profile(const std::string& request, const std::string& device) {
-  const auto answer = fgnn::RunProfileCommand(request, device);
+int Profile(const std::string& request, const std::string& device,
+            const std::filesystem::path& plugins) {
+  const auto answer = fgnn::RunProfileCommand(request, device, plugins);
   if (!answer.ok()) return FailCommand(answer.status());
   std::cout << *answer << "\n";
   return 0;
@@ -94,6 +96,7 @@ int main(int argc, char** argv) {
   }
   if (!sub->parsed() && !profile->parsed()) return RunDaemon(options);
   fgnn::InitLog("fgnn-trainer");
-  if (profile->parsed()) return Profile(request, device);
+  predict.plugins = options.state_dir / "plugins";
+  if (profile->parsed()) return Profile(request, device, predict.plugins);
   return Predict(predict, json);
 }

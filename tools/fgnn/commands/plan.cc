@@ -79,9 +79,9 @@ absl::StatusOr<PlanInput> MeasureJob(const v1::JobSpec& effective,
                         FindProgram("fgnn-trainer"));
   const std::string device =
       PlaceExecutors(input.spec.samplers, 1, input.spec.devices).back().device;
-  FGNN_ASSIGN_OR_RETURN(
-      input.training,
-      AskForTrainingProfile(trainer, effective, input.sampling.hops, device));
+  FGNN_ASSIGN_OR_RETURN(input.training,
+                        AskForTrainingProfile(trainer, state_dir, effective,
+                                              input.sampling.hops, device));
   FGNN_ASSIGN_OR_RETURN(input.available_bytes, AvailableMemoryBytes());
   return input;
 }

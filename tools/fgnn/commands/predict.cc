@@ -27,9 +27,12 @@ absl::Status Predict(const PredictFlags& flags, const CommandContext& context) {
                         FindRunFolder(flags.run, context.state_dir));
   FGNN_ASSIGN_OR_RETURN(const std::filesystem::path trainer,
                         FindProgram("fgnn-trainer"));
-  std::vector<std::string> args = {"predict",   "--run",       run.string(),
-                                   "--dataset", flags.dataset, "--what",
-                                   flags.what,  "--out",       flags.out};
+  std::vector<std::string> args = {"--state-dir", context.state_dir.string(),
+                                   "predict",     "--run",
+                                   run.string(),  "--dataset",
+                                   flags.dataset, "--what",
+                                   flags.what,    "--out",
+                                   flags.out};
   if (!flags.checkpoint.empty()) {
     args.insert(args.end(), {"--checkpoint", flags.checkpoint});
   }

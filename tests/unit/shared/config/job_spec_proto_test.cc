@@ -238,6 +238,37 @@ TEST(MakeEffectiveTest, RefusesABoundOfWeightsThatAreNeverOld) {
                     HasSubstr("training.sync is steps")));
 }
 
+TEST(MakeEffectiveTest, RefusesAModelOfTheUsersThatIsHalfNamed) {
+  EXPECT_THAT(ErrorIn("model: {kind: plugin}"),
+              HasSubstr("model.plugin is missing"));
+  EXPECT_THAT(ErrorIn("model: {kind: torchscript}"),
+              HasSubstr("model.file is missing"));
+  EXPECT_THAT(ErrorIn("model: {plugin: sage}"),
+              AllOf(HasSubstr("model.plugin is 'sage'"),
+                    HasSubstr("model.kind is graphsage; make it plugin")));
+  EXPECT_THAT(ErrorIn("model: {kind: plugin, plugin: sage, file: a.pt}"),
+              HasSubstr("make it torchscript"));
+  EXPECT_THAT(ErrorIn("model: {kind: plugin, plugin: sage, residual: true}"),
+              HasSubstr("model.residual is for the models that FGNN has"));
+  EXPECT_THAT(
+      ErrorIn("model: {kind: torchscript, file: a.pt, input_dropout: 0.1}"),
+      HasSubstr("model.input_dropout is for"));
+}
+
+TEST(ReadJobFileTest, AModelsFileIsRelativeToTheJobFile) {
+  const TempFolder folder;
+  std::ofstream(folder / "job.yaml")
+      << "dataset: graph\nmodel: {kind: torchscript, file: models/a.pt}\n";
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec spec,
+                            ReadJobFile(folder / "job.yaml", {}));
+  EXPECT_EQ(spec.model().file(), (folder / "models/a.pt").string());
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const v1::JobSpec overridden,
+      ReadJobFile(folder / "job.yaml", {"model.file=b.pt"}));
+  EXPECT_EQ(overridden.model().file(),
+            (std::filesystem::current_path() / "b.pt").string());
+}
+
 TEST(FromProtoTest, TakesOverHowStepsAreMade) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const v1::JobSpec written,

@@ -25,7 +25,8 @@ class TrainerProfileTest : public testing::Test {
     std::filesystem::permissions(trainer, std::filesystem::perms::owner_all);
     v1::JobSpec spec;
     spec.set_dataset("/data/graph");
-    return AskForTrainingProfile(trainer, spec, {{4, 9, 5}}, "cpu:0-1");
+    return AskForTrainingProfile(trainer, /*state_dir=*/"state", spec,
+                                 {{4, 9, 5}}, "cpu:0-1");
   }
 
   const TempFolder folder_;
