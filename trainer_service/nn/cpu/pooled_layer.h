@@ -55,6 +55,7 @@ class PooledLayer final : public GnnLayer<float> {
         sums_(team),
         aggregation_(MakeNeighborAggregation(options.aggregator, options.in)) {}
 
+  // The products that come first need copies.
   bool TakesStoredRows(const BlockView&) const override { return false; }
   absl::StatusOr<LayerOutput<float>> Forward(absl::Span<const float> weights,
                                              const BlockView& block,

@@ -164,8 +164,10 @@ class World {
 
   Rows ReferenceLayer(uint32_t layer, const Rows& x) {
     Rows z;
+    const Rows messages =
+        options_.transforms_messages() ? ReferenceMessages(layer, x) : Rows();
     for (size_t v = 0; v < num_nodes_; ++v) {
-      z.push_back(ReferenceVertex(layer, x, v));
+      z.push_back(ReferenceVertex(layer, x, messages, v));
       if (layer + 1 == options_.layers) continue;
       if (options_.normalizes(layer)) Normalize(layer, z.back());
       for (size_t c = 0; c < z.back().size(); ++c) {
@@ -203,23 +205,28 @@ class World {
     for (double& value : row) value /= std::sqrt(squares);
   }
 
-  // Of relu(Q x_u + q) over the neighbours: the largest, or the mean.
-  std::vector<double> AggregateMessages(uint32_t layer, const Rows& x,
-                                        size_t v) {
-    const size_t columns = x[v].size();
-    const bool mean = options_.kind == "pinsage";
-    std::vector<double> aggregate(columns);
-    for (int64_t e = indptr_[v]; e < indptr_[v + 1]; ++e) {
+  // relu(Q x + q) of every vertex.
+  Rows ReferenceMessages(uint32_t layer, const Rows& x) {
+    Rows messages;
+    for (const std::vector<double>& row : x) {
       const float* bias = Parameter(layer, 1);
-      std::vector<double> message(bias, bias + columns);
-      AddProduct(Parameter(layer, 0), x[indices_[static_cast<size_t>(e)]],
-                 message);
-      for (size_t c = 0; c < columns; ++c) {
-        const double value = std::max(message[c], 0.0);
-        aggregate[c] =
-            mean ? aggregate[c] +
-                       value / static_cast<double>(indptr_[v + 1] - indptr_[v])
-                 : std::max(aggregate[c], value);
+      messages.emplace_back(bias, bias + row.size());
+      AddProduct(Parameter(layer, 0), row, messages.back());
+      for (double& value : messages.back()) value = std::max(value, 0.0);
+    }
+    return messages;
+  }
+
+  // Of the neighbours' messages: the largest, or the mean.
+  std::vector<double> AggregateMessages(const Rows& messages, size_t v) const {
+    const auto degree = static_cast<double>(indptr_[v + 1] - indptr_[v]);
+    std::vector<double> aggregate(messages[v].size());
+    for (int64_t e = indptr_[v]; e < indptr_[v + 1]; ++e) {
+      const auto& message = messages[indices_[static_cast<size_t>(e)]];
+      for (size_t c = 0; c < aggregate.size(); ++c) {
+        aggregate[c] = options_.kind == "pinsage"
+                           ? aggregate[c] + message[c] / degree
+                           : std::max(aggregate[c], message[c]);
       }
     }
     return aggregate;
@@ -277,7 +284,8 @@ class World {
     return z;
   }
 
-  std::vector<double> ReferenceVertex(uint32_t layer, const Rows& x, size_t v) {
+  std::vector<double> ReferenceVertex(uint32_t layer, const Rows& x,
+                                      const Rows& messages, size_t v) {
     const auto biased = [&](size_t index) {
       const float* bias = Parameter(layer, index);
       return std::vector<double>(bias, bias + options_.output_width(layer));
@@ -294,7 +302,7 @@ class World {
     }
     if (options_.transforms_messages()) {
       std::vector<double> z = biased(4);
-      AddProduct(Parameter(layer, 2), AggregateMessages(layer, x, v), z);
+      AddProduct(Parameter(layer, 2), AggregateMessages(messages, v), z);
       AddProduct(Parameter(layer, 3), x[v], z);
       return z;
     }

@@ -91,7 +91,8 @@ TEST_F(NeighborAggregationTest, MeanIsWeightedByVisits) {
 
 TEST_F(NeighborAggregationTest, MeanIsPlainWithoutWeights) {
   const auto mean = MakeNeighborAggregation(Aggregator::kWeightedMean, 1);
-  EXPECT_THAT(Forward(*mean, {0, 4, 0, 3, 12}), ElementsAre(testing::FloatEq(6), 0, 8));
+  EXPECT_THAT(Forward(*mean, {0, 4, 0, 3, 12}),
+              ElementsAre(testing::FloatEq(6), 0, 8));
   EXPECT_THAT(Backward(*mean, {3, 2, 4}),
               ElementsAre(0, 2, 0, testing::FloatEq(2), testing::FloatEq(3)));
 }
