@@ -14,8 +14,8 @@ JOB = {'training.batches_per_step': 2, 'training.epochs': 2000,
        # 10,000 steps, of which half warm up.
        'training.schedule': 'cosine', 'training.warmup_steps': 5000,
        'training.clip_norm': 1}
-SAME_METRICS = ('epoch', 'loss', 'valid_accuracy', 'batches', 'edges',
-                'input_nodes')
+SAME_METRICS = ('epoch', 'loss', 'valid_accuracy', 'valid_macro_f1',
+                'batches', 'edges', 'input_nodes')
 
 
 def metrics(run_dir):
@@ -62,7 +62,8 @@ class ResumeTest(harness.ServiceTest):
         summary = json.loads((run_dir / 'summary.json').read_text())
         whole = json.loads((expected / 'summary.json').read_text())
         for key in ('state', 'epochs', 'batches_committed', 'batches_expected',
-                    'valid_accuracy', 'test_accuracy', 'best_epoch', 'seed'):
+                    'valid_accuracy', 'valid_macro_f1', 'test_accuracy',
+                    'test_macro_f1', 'best_epoch', 'seed'):
             self.assertEqual(summary[key], whole[key], key)
 
     def test_everything_is_killed_three_times(self):
