@@ -1,89 +1,126 @@
 #include "trainer_service/nn/cpu/gat_inference.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 
-#include "trainer_service/compute/gather_rows.h"
 #include "trainer_service/compute/target_clones.h"
 #include "trainer_service/nn/cpu/dropout.h"
 #include "trainer_service/nn/cpu/edge_softmax.h"
+#include "trainer_service/nn/cpu/exp_of_negative.h"
 #include "trainer_service/nn/cpu/products.h"
 #include "trainer_service/nn/cpu/row_kernels.h"
 
 namespace fgnn {
 namespace {
 
-// The softmax of one vertex while its edges pass by: the weights so far are
-// relative to the largest score so far, of each head.
-struct RunningSoftmax {
-  float largest[kMostHeads];
-  float total[kMostHeads];
-};
-
-// A score [C] of one head comes; returns the weight of its message. The sum
-// [C] of those before is made smaller where the score is the new largest.
-inline __attribute__((always_inline)) float WeightOfNext(
-    float score, int64_t columns, float* largest, float* total, float* sum) {
-  float weight = 1;
-  if (score <= *largest) {
-    weight = std::exp(score - *largest);
-  } else {
-    const float factor = std::exp(*largest - score);
-    *largest = score;
-    *total *= factor;
-    for (int64_t c = 0; c < columns; ++c) sum[c] *= factor;
-  }
-  *total += weight;
-  return weight;
-}
+// Entries whose scores are made before their messages are added: rows of both
+// stay in the cache meanwhile.
+constexpr uint32_t kEntriesAtOnce = 16;
 
 struct Vectors {
   const float* source;       // a_src [H * C]
   const float* destination;  // a_dst [H * C]
 };
 
+// The softmax of one vertex while its entries pass by: sums so far, each weight
+// relative to the largest score so far, by head.
+struct RunningSoftmax {
+  HeadShape shape;
+  float* sum = nullptr;  // [H * C], of messages times weights.
+  float own_scores[kMostHeads];
+  float largest[kMostHeads];
+  float total[kMostHeads];  // Of weights.
+  float scores[kEntriesAtOnce * kMostHeads];
+
+  // The vertex itself is the first entry, of weight 1.
+  inline __attribute__((always_inline)) void Start(const Vectors& vectors,
+                                                   const float* own_row) {
+    HeadProducts(shape, vectors.destination, own_row, own_scores);
+    HeadProducts(shape, vectors.source, own_row, largest);
+    for (int64_t h = 0; h < shape.heads; ++h) {
+      largest[h] = LeakyRelu(largest[h] + own_scores[h]);
+    }
+    std::fill_n(total, shape.heads, 1.0F);
+    std::copy_n(own_row, shape.width(), sum);
+  }
+
+  // Makes what came before smaller where one of `scores` [count, H] is the new
+  // largest, and weights of the scores.
+  inline __attribute__((always_inline)) void MakeWeights(uint32_t count) {
+    float before[kMostHeads];
+    std::copy_n(largest, shape.heads, before);
+    for (uint32_t k = 0; k < count; ++k) {
+      for (int64_t h = 0; h < shape.heads; ++h) {
+        float& score = scores[k * shape.heads + h];
+        score = LeakyRelu(score + own_scores[h]);
+        largest[h] = largest[h] < score ? score : largest[h];
+      }
+    }
+    for (int64_t h = 0; h < shape.heads; ++h) {
+      const float factor = ExpOfNegative(before[h] - largest[h]);
+      total[h] *= factor;
+      float* const of_head = sum + h * shape.columns;
+      for (int64_t c = 0; c < shape.columns; ++c) of_head[c] *= factor;
+    }
+    for (uint32_t k = 0; k < count; ++k) {
+      for (int64_t h = 0; h < shape.heads; ++h) {
+        scores[k * shape.heads + h] -= largest[h];
+      }
+    }
+    for (int64_t i = 0; i < count * shape.heads; ++i) {
+      scores[i] = ExpOfNegative(scores[i]);
+    }
+    for (uint32_t k = 0; k < count; ++k) {
+      for (int64_t h = 0; h < shape.heads; ++h) {
+        total[h] += scores[k * shape.heads + h];
+      }
+    }
+  }
+
+  inline __attribute__((always_inline)) void Finish() {
+    for (int64_t h = 0; h < shape.heads; ++h) {
+      const float scale = 1.0F / total[h];
+      float* const of_head = sum + h * shape.columns;
+      for (int64_t c = 0; c < shape.columns; ++c) of_head[c] *= scale;
+    }
+  }
+};
+
 // out [H * C] = what the layer makes of the messages of list i, less the bias.
 inline __attribute__((always_inline)) void AttendToList(
     const HeadShape& shape, const Vectors& vectors, const RowLists& lists,
-    int64_t i, const float* messages, float* out) {
+    int64_t i, uint32_t end_of_all, const float* messages, float* out) {
   const int64_t width = shape.width();
-  const uint32_t own =
-      lists.own == nullptr ? static_cast<uint32_t>(i) : lists.own[i];
-  const float* const own_row = messages + own * width;
-  float own_scores[kMostHeads];
-  float weights[kMostHeads];
   RunningSoftmax softmax;
-  HeadProducts(shape, vectors.destination, own_row, own_scores);
-  HeadProducts(shape, vectors.source, own_row, softmax.largest);
-  for (int64_t h = 0; h < shape.heads; ++h) {
-    softmax.largest[h] = LeakyRelu(softmax.largest[h] + own_scores[h]);
-  }
-  std::fill_n(softmax.total, shape.heads, 1.0F);
-  std::copy_n(own_row, width, out);
-  for (uint32_t e = lists.indptr[i]; e < lists.indptr[i + 1]; ++e) {
-    const float* const row = messages + lists.indices[e] * width;
-    HeadProducts(shape, vectors.source, row, weights);
-    for (int64_t h = 0; h < shape.heads; ++h) {
-      weights[h] = WeightOfNext(LeakyRelu(weights[h] + own_scores[h]),
-                                shape.columns, &softmax.largest[h],
-                                &softmax.total[h], out + h * shape.columns);
+  softmax.shape = shape;
+  softmax.sum = out;
+  softmax.Start(vectors,
+                messages + width * (lists.own == nullptr ? i : lists.own[i]));
+  const uint32_t end = lists.indptr[i + 1];
+  for (uint32_t first = lists.indptr[i]; first < end; first += kEntriesAtOnce) {
+    const uint32_t count = std::min(kEntriesAtOnce, end - first);
+    for (uint32_t k = 0; k < count; ++k) {
+      PrefetchEntry(lists, first + k, end_of_all, messages, width);
+      HeadProducts(shape, vectors.source,
+                   messages + lists.indices[first + k] * width,
+                   softmax.scores + k * shape.heads);
     }
-    AddScaledHeads(shape, weights, row, out);
+    softmax.MakeWeights(count);
+    for (uint32_t k = 0; k < count; ++k) {
+      AddScaledHeads(shape, softmax.scores + k * shape.heads,
+                     messages + lists.indices[first + k] * width, out);
+    }
   }
-  for (int64_t h = 0; h < shape.heads; ++h) {
-    const float scale = 1.0F / softmax.total[h];
-    float* const of_head = out + h * shape.columns;
-    for (int64_t c = 0; c < shape.columns; ++c) of_head[c] *= scale;
-  }
+  softmax.Finish();
 }
 
 FGNN_TARGET_CLONES
 void AttendToLists(const HeadShape& shape, const Vectors& vectors,
                    const RowLists& lists, int64_t first, int64_t last,
                    const float* messages, float* out) {
+  const uint32_t end_of_all = lists.indptr[last];
   for (int64_t i = first; i < last; ++i) {
-    AttendToList(shape, vectors, lists, i, messages,
+    AttendToList(shape, vectors, lists, i, end_of_all, messages,
                  out + (i - first) * shape.width());
   }
 }

@@ -3,7 +3,11 @@
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_HEAD_KERNELS_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_HEAD_KERNELS_H_
 
+#include <cstddef>
 #include <cstdint>
+
+#include "trainer_service/compute/gather_rows.h"
+#include "trainer_service/nn/model.h"
 
 namespace fgnn {
 
@@ -15,28 +19,31 @@ struct HeadShape {
   int64_t width() const { return heads * columns; }
 };
 
-// Columns that the compiler makes one or two vectors of.
+// Columns side by side: of rows, which begin at any float. By name, for a loop
+// over one sum's columns would have to change the order of its additions.
 inline constexpr int64_t kHeadLanes = 8;
+typedef float HeadLanes __attribute__((vector_size(kHeadLanes * sizeof(float)),
+                                       aligned(alignof(float)), may_alias));
 
 // out [H] = of each head the sum of the products of a's and b's columns.
-inline __attribute__((always_inline)) void HeadProducts(
-    const HeadShape& shape, const float* __restrict a,
-    const float* __restrict b, float* __restrict out) {
+inline __attribute__((always_inline)) void HeadProducts(const HeadShape& shape,
+                                                        const float* a,
+                                                        const float* b,
+                                                        float* out) {
   for (int64_t h = 0; h < shape.heads; ++h) {
-    const float* __restrict of_a = a + h * shape.columns;
-    const float* __restrict of_b = b + h * shape.columns;
-    float sums[kHeadLanes] = {};
+    const float* const of_a = a + h * shape.columns;
+    const float* const of_b = b + h * shape.columns;
+    HeadLanes sums = {};
     int64_t c = 0;
     for (; c + kHeadLanes <= shape.columns; c += kHeadLanes) {
-      for (int64_t l = 0; l < kHeadLanes; ++l) {
-        sums[l] += of_a[c + l] * of_b[c + l];
-      }
+      sums += *reinterpret_cast<const HeadLanes*>(of_a + c) *
+              *reinterpret_cast<const HeadLanes*>(of_b + c);
     }
-    for (int64_t l = 0; c < shape.columns; ++c, ++l) {
-      sums[l] += of_a[c] * of_b[c];
-    }
-    out[h] = ((sums[0] + sums[4]) + (sums[2] + sums[6])) +
-             ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+    float rest = 0;
+    for (; c < shape.columns; ++c) rest += of_a[c] * of_b[c];
+    out[h] = (((sums[0] + sums[4]) + (sums[2] + sums[6])) +
+              ((sums[1] + sums[5]) + (sums[3] + sums[7]))) +
+             rest;
   }
 }
 
@@ -54,6 +61,18 @@ inline __attribute__((always_inline)) void AddScaledHeads(
     }
     for (; c < shape.columns; ++c) to[c] += scale * from[c];
   }
+}
+
+// Rows are named in random order: fetches the one that comes some turns later.
+inline __attribute__((always_inline)) void PrefetchEntry(const RowLists& lists,
+                                                         uint32_t entry,
+                                                         uint32_t end_of_all,
+                                                         const float* x,
+                                                         int64_t width) {
+  if (entry + kPrefetchRows >= end_of_all) return;
+  PrefetchRow(reinterpret_cast<const std::byte*>(
+                  x + lists.indices[entry + kPrefetchRows] * width),
+              static_cast<uint64_t>(width) * sizeof(float));
 }
 
 }  // namespace fgnn

@@ -1,27 +1,10 @@
 #include "trainer_service/nn/cpu/head_sums.h"
 
 #include <algorithm>
-#include <cstddef>
 
-#include "trainer_service/compute/gather_rows.h"
 #include "trainer_service/compute/target_clones.h"
 
 namespace fgnn {
-namespace {
-
-// Rows are named in random order: fetches the one that comes some turns later.
-inline __attribute__((always_inline)) void PrefetchEntry(const RowLists& lists,
-                                                         uint32_t entry,
-                                                         uint32_t end_of_all,
-                                                         const float* x,
-                                                         int64_t width) {
-  if (entry + kPrefetchRows >= end_of_all) return;
-  PrefetchRow(reinterpret_cast<const std::byte*>(
-                  x + lists.indices[entry + kPrefetchRows] * width),
-              static_cast<uint64_t>(width) * sizeof(float));
-}
-
-}  // namespace
 
 FGNN_TARGET_CLONES
 void ProductsOfRows(const HeadShape& shape, const float* vector, const float* x,
