@@ -66,26 +66,29 @@ void PackedFactorOf<Number>::Multiply(const FactorOf<Number>& a, Into into,
 }
 
 template <typename Number>
-void PackedFactorOf<Number>::MultiplyTransposed(const FactorOf<Number>& a,
-                                                Into into, float* out) {
+FactorOf<Number> PackedFactorOf<Number>::Transposed(const FactorOf<Number>& a) {
   constexpr bool kInPairs = std::is_same_v<Number, Bfloat16>;
   const int64_t rows = kInPairs ? (a.rows + 1) / 2 * 2 : a.rows;
-  auto* const left = static_cast<Number*>(left_buffer_.Reserve(
+  auto* const to = static_cast<Number*>(left_buffer_.Reserve(
       static_cast<size_t>(rows * a.columns) * sizeof(Number)));
-  kernels_->transpose(a, left);
-  Multiply({left, a.columns, rows}, into, out);
+  kernels_->transpose(a, to);
+  return {to, a.columns, rows};
 }
 
 template <typename Number>
-void ProductOverRows(const FactorOf<Number>& a, const FactorOf<Number>& b,
-                     PackedFactorOf<Number>* block, float* out) {
+void ProductsOverRows(const FactorOf<Number>& a,
+                      absl::Span<const RightFactor<Number>> factors,
+                      PackedFactorOf<Number>* block) {
   Into into = Into::kOverwrite;
   int64_t first = 0;
   do {
     const int64_t rows = std::min(kRowsPerBlock<Number>, a.rows - first);
-    block->Pack({b.data + first * b.columns, rows, b.columns});
-    block->MultiplyTransposed({a.data + first * a.columns, rows, a.columns},
-                              into, out);
+    const FactorOf<Number> left =
+        block->Transposed({a.data + first * a.columns, rows, a.columns});
+    for (const RightFactor<Number>& b : factors) {
+      block->Pack({b.data + first * b.columns, rows, b.columns});
+      block->Multiply(left, into, b.out);
+    }
     into = Into::kAdd;
     first += rows;
   } while (first < a.rows);
@@ -93,10 +96,11 @@ void ProductOverRows(const FactorOf<Number>& a, const FactorOf<Number>& b,
 
 template class PackedFactorOf<float>;
 template class PackedFactorOf<Bfloat16>;
-template void ProductOverRows(const FactorOf<float>&, const FactorOf<float>&,
-                              PackedFactorOf<float>*, float*);
-template void ProductOverRows(const FactorOf<Bfloat16>&,
-                              const FactorOf<Bfloat16>&,
-                              PackedFactorOf<Bfloat16>*, float*);
+template void ProductsOverRows(const FactorOf<float>&,
+                               absl::Span<const RightFactor<float>>,
+                               PackedFactorOf<float>*);
+template void ProductsOverRows(const FactorOf<Bfloat16>&,
+                               absl::Span<const RightFactor<Bfloat16>>,
+                               PackedFactorOf<Bfloat16>*);
 
 }  // namespace fgnn

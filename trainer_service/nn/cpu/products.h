@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/types/span.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/widen.h"
 
@@ -45,9 +46,10 @@ class PackedFactorOf {
   // overlap a. Where many of a's numbers are zeros, they are passed over.
   void Multiply(const FactorOf<Number>& a, Into into, float* out) const;
 
-  // out [a's columns, columns()] = or += a^T * b, of a as stored, which is
-  // copied. std::bad_alloc.
-  void MultiplyTransposed(const FactorOf<Number>& a, Into into, float* out);
+  // a^T, of a as stored: a copy, valid until the next one. Of Bfloat16, rows
+  // are filled up to an even number by zeros, as those of a packed b are.
+  // std::bad_alloc.
+  FactorOf<Number> Transposed(const FactorOf<Number>& a);
 
   int64_t columns() const { return columns_; }
 
@@ -56,15 +58,32 @@ class PackedFactorOf {
   int64_t columns_ = 0;
   Number* packed_ = nullptr;
   AlignedBuffer buffer_;
-  AlignedBuffer left_buffer_;  // Of MultiplyTransposed().
+  AlignedBuffer left_buffer_;  // Of Transposed().
 };
 using PackedFactor = PackedFactorOf<float>;
 
-// out [a's columns, b's columns] = a^T b, of a and b [rows, ...] as stored: the
-// sum over their rows. What it packs on the way stays in `block`.
+// A factor [rows, columns] without gaps, and where its product goes.
+template <typename Number>
+struct RightFactor {
+  const Number* data = nullptr;
+  int64_t columns = 0;
+  float* out = nullptr;
+};
+
+// out [a's columns, columns] = a^T b of each b, of a and b [rows, ...] as
+// stored: the sum over their rows. What it packs on the way stays in `block`.
+template <typename Number>
+void ProductsOverRows(const FactorOf<Number>& a,
+                      absl::Span<const RightFactor<Number>> factors,
+                      PackedFactorOf<Number>* block);
+
+// The same of one b.
 template <typename Number>
 void ProductOverRows(const FactorOf<Number>& a, const FactorOf<Number>& b,
-                     PackedFactorOf<Number>* block, float* out);
+                     PackedFactorOf<Number>* block, float* out) {
+  const RightFactor<Number> factor = {b.data, b.columns, out};
+  ProductsOverRows<Number>(a, absl::MakeConstSpan(&factor, 1), block);
+}
 
 // The library that processors without AVX2 multiply f32 by, and its version:
 // "libtorch 2.11.0".

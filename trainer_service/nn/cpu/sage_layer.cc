@@ -15,7 +15,7 @@ namespace {
 // second-level cache until the product or the rounding has read them. A
 // multiple of kDropoutTile.
 template <typename Number>
-constexpr int64_t kRowsPerTask = std::is_same_v<Number, float> ? 512 : 128;
+constexpr int64_t kRowsPerTask = std::is_same_v<Number, float> ? 256 : 128;
 static_assert(kRowsPerTask<float> % kDropoutTile == 0);
 static_assert(kRowsPerTask<Bfloat16> % kDropoutTile == 0);
 
@@ -231,42 +231,24 @@ absl::Status SageLayer<Number>::GradientOfWeights(const BlockView& block,
   const int64_t in = options_.in;
   const int64_t out = options_.out;
   const int64_t self_rows = block.num_destinations;
-  // dW_neigh = dz^T means, or (gradient of messages)^T x.
   const int64_t neighbor_rows =
       transforms_first_ ? block.num_sources : block.num_destinations;
-  const Number* left = transforms_first_ ? messages_gradient_ : dz;
-  const Number* right = transforms_first_ ? x_ : messages_;
-  const int64_t self_chunk = RowsPerPartial(self_rows);
-  const int64_t neighbor_chunk = RowsPerPartial(neighbor_rows);
-  const int64_t num_self = NumTasks(self_rows, self_chunk);
-  const int64_t num_neighbor = NumTasks(neighbor_rows, neighbor_chunk);
+  const int64_t num_self = NumTasks(self_rows, RowsPerPartial(self_rows));
+  const int64_t num_neighbor =
+      NumTasks(neighbor_rows, RowsPerPartial(neighbor_rows));
   const int64_t bias_at = RoundUpToLine(in * out);
   const int64_t stride = bias_at + RoundUpToLine(out);
-  float* partials =
+  Partials partials;
+  partials.bias_at = bias_at;
+  partials.stride = stride;
+  partials.self =
       Reserve<float>(partials_buffer_, stride * (num_self + num_neighbor));
-
-  FGNN_RETURN_IF_ERROR(team_->Run(num_self + num_neighbor, [&](int64_t task,
-                                                               int worker) {
-    PackedFactorOf<Number>* const packed =
-        &blocks_[static_cast<size_t>(worker)];
-    float* partial = partials + task * stride;
-    if (task < num_self) {
-      const int64_t first = task * self_chunk;
-      const int64_t rows = std::min(self_chunk, self_rows - first);
-      const FactorOf<Number> dz_rows = {dz + first * out, rows, out};
-      ProductOverRows<Number>(dz_rows, {x_ + first * in, rows, in}, packed,
-                              partial);
-      SumOfRows(dz_rows.data, rows, out, partial + bias_at);
-      return;
-    }
-    const int64_t first = (task - num_self) * neighbor_chunk;
-    const int64_t rows = std::min(neighbor_chunk, neighbor_rows - first);
-    ProductOverRows<Number>({left + first * out, rows, out},
-                            {right + first * in, rows, in}, packed, partial);
-  }));
+  partials.neighbor = partials.self + num_self * stride;
+  FGNN_RETURN_IF_ERROR(
+      PartialGradients(self_rows, neighbor_rows, dz, partials));
 
   SumOfPartials(
-      partials + bias_at, num_self, stride,
+      partials.self + bias_at, num_self, stride,
       gradient.subspan(options_.bias_offset, static_cast<size_t>(out)));
   const int64_t size = in * out;
   const int64_t sums = NumTasks(size, kFloatsPerSumTask);
@@ -276,10 +258,51 @@ absl::Status SageLayer<Number>::GradientOfWeights(const BlockView& block,
     const int64_t count = std::min(kFloatsPerSumTask, size - first);
     const uint64_t offset =
         self ? options_.self_offset : options_.neighbor_offset;
-    SumOfPartials(partials + first + (self ? 0 : num_self * stride),
+    SumOfPartials((self ? partials.self : partials.neighbor) + first,
                   self ? num_self : num_neighbor, stride,
                   gradient.subspan(offset + static_cast<uint64_t>(first),
                                    static_cast<size_t>(count)));
+  });
+}
+
+// dW_self = dz^T x; dW_neigh = dz^T means, in one task with it, which share
+// what is made of dz, or (gradient of messages)^T x.
+template <typename Number>
+absl::Status SageLayer<Number>::PartialGradients(int64_t self_rows,
+                                                 int64_t neighbor_rows,
+                                                 const Number* dz,
+                                                 const Partials& partials) {
+  const int64_t in = options_.in;
+  const int64_t out = options_.out;
+  const int64_t self_chunk = RowsPerPartial(self_rows);
+  const int64_t neighbor_chunk = RowsPerPartial(neighbor_rows);
+  const int64_t num_self = NumTasks(self_rows, self_chunk);
+  const int64_t num_alone =
+      transforms_first_ ? NumTasks(neighbor_rows, neighbor_chunk) : 0;
+  return team_->Run(num_self + num_alone, [&](int64_t task, int worker) {
+    PackedFactorOf<Number>* const packed =
+        &blocks_[static_cast<size_t>(worker)];
+    if (task >= num_self) {
+      const int64_t first = (task - num_self) * neighbor_chunk;
+      const int64_t rows = std::min(neighbor_chunk, neighbor_rows - first);
+      ProductOverRows<Number>(
+          {messages_gradient_ + first * out, rows, out},
+          {x_ + first * in, rows, in}, packed,
+          partials.neighbor + (task - num_self) * partials.stride);
+      return;
+    }
+    const int64_t first = task * self_chunk;
+    const int64_t rows = std::min(self_chunk, self_rows - first);
+    const FactorOf<Number> dz_rows = {dz + first * out, rows, out};
+    float* const self = partials.self + task * partials.stride;
+    SumOfRows(dz_rows.data, rows, out, self + partials.bias_at);
+    const RightFactor<Number> factors[] = {
+        {x_ + first * in, in, self},
+        {messages_ + first * in, in,
+         partials.neighbor + task * partials.stride}};
+    ProductsOverRows<Number>(
+        dz_rows, absl::MakeConstSpan(factors, transforms_first_ ? 1 : 2),
+        packed);
   });
 }
 

@@ -71,6 +71,16 @@ class SageLayer final : public GnnLayer<Number> {
   void ForwardRows(const BlockView& block, int64_t first, int64_t last,
                    const Dropout& dropout, int worker);
   absl::Status GradientOfMessages(const BlockView& block, const Number* dz);
+  // Sums over chunks of rows, `stride` floats apart: of the weight [out, in],
+  // and of the bias behind that of the own rows.
+  struct Partials {
+    float* self = nullptr;
+    float* neighbor = nullptr;
+    int64_t bias_at = 0;
+    int64_t stride = 0;
+  };
+  absl::Status PartialGradients(int64_t self_rows, int64_t neighbor_rows,
+                                const Number* dz, const Partials& partials);
   absl::Status GradientOfWeights(const BlockView& block, const Number* dz,
                                  absl::Span<float> gradient);
   absl::Status GradientOfInput(const BlockView& block, const Number* dz,
