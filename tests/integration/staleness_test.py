@@ -1,0 +1,59 @@
+"""With weights that may be old, each batch still counts once, whoever dies."""
+
+import json
+import os
+import signal
+
+import harness
+
+STALENESS = 3
+# Seconds of work in 20,000 batches, with checkpoints within epochs.
+JOB = {'training.batches_per_step': 2, 'training.epochs': 2000,
+       'training.checkpoint_every': 300, 'training.checkpoint_steps': 497,
+       'training.evaluate_every': 0, 'samplers': 2, 'trainers': 3,
+       'limits.restarts': 20}
+STALE = {**JOB, 'training.sync': 'bounded_staleness',
+         'training.staleness': STALENESS}
+
+
+class StalenessTest(harness.ServiceTest):
+
+    def wait_for(self, job, batches):
+        self.service.follow(
+            job, lambda p: p.get('batches_committed', 0) > batches)
+
+    def test_batches_are_those_of_synchronous_steps_whoever_dies(self):
+        run_dir = self.service.folder / 'stale'
+        self.service.fgnn('up')
+        job = self.service.json(
+            'submit', *self.service.job_words(STALE), '--run-dir',
+            str(run_dir), '--digest')['job_id']
+        for batches in (1000, 3000):
+            self.wait_for(job, batches)
+            for pid, name in self.service.processes().items():
+                if name == 'fgnn-trainer':
+                    os.kill(pid, signal.SIGKILL)
+        self.wait_for(job, 5000)
+        self.service.kill_all()
+        # From a checkpoint: what was trained since then is trained again.
+        self.service.fgnn('resume', str(run_dir))
+        summary = json.loads((run_dir / 'summary.json').read_text())
+        self.assertEqual(summary['state'], 'completed')
+        self.assertEqual(summary['batches_committed'],
+                         summary['batches_expected'])
+        expected = self.service.run(JOB, '--digest')
+        self.assertEqual((run_dir / 'batches.crc').read_bytes(),
+                         (expected / 'batches.crc').read_bytes())
+        lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
+        epochs = [json.loads(line) for line in lines]
+        self.assertEqual([epoch['epoch'] for epoch in epochs],
+                         list(range(JOB['training.epochs'])))
+        for epoch in epochs:
+            self.assertEqual(epoch['batches'], 10)
+            self.assertLessEqual(epoch['staleness_mean'],
+                                 epoch['staleness_max'])
+            self.assertLessEqual(epoch['staleness_max'], STALENESS)
+
+
+if __name__ == '__main__':
+    harness.main()
