@@ -83,7 +83,14 @@ class StaleTrainersTest : public testing::Test {
     batches_of_[record.staleness].fetch_add(1);
   }
 
-  // `slot`: a batch that it has already.
+  // To the end of the job, or until one of the others fails. `slot`: a batch
+  // that it has already.
+  void Work(OwnerIndex owner, GlobalQueue* queue,
+            std::optional<ReadSlot> slot) {
+    Train(owner, queue, std::move(slot));
+    if (HasFailure()) queue->Stop();
+  }
+
   void Train(OwnerIndex owner, GlobalQueue* queue,
              std::optional<ReadSlot> slot) {
     GradientBoard board(segment_.get(), owner);
@@ -114,6 +121,7 @@ class StaleTrainersTest : public testing::Test {
       ASSERT_THAT(std::move(*slot).Publish(), IsOk());
     }
   }
+
   std::unique_ptr<Segment> segment_ = MakeSegment(Options());
   const Deadline deadline_ = DeadlineIn(std::chrono::seconds(240));
   std::atomic<uint64_t> batches_of_[kStaleness + 1] = {};  // By staleness.
@@ -130,13 +138,12 @@ TEST_F(StaleTrainersTest, NoWeightsAreOlderThanAllowedHoweverSlowATrainerIs) {
   FGNN_ASSERT_OK_AND_ASSIGN(auto first, queue.TryClaimForReading(0, 1));
   std::vector<std::thread> threads;
   threads.emplace_back([this, &sampler] { Sample(&sampler, kSteps - 1); });
-  threads.emplace_back([this, &queue, &first] {
-    Train(kSlowTrainer, &queue, std::move(first));
-  });
+  threads.emplace_back(
+      [this, &queue, &first] { Work(kSlowTrainer, &queue, std::move(first)); });
   for (const OwnerIndex owner : {OwnerIndex{3}, OwnerIndex{4}}) {
     threads.emplace_back([this, owner] {
       GlobalQueue own_queue(segment_.get(), owner);
-      Train(owner, &own_queue, std::nullopt);
+      Work(owner, &own_queue, std::nullopt);
     });
   }
   for (std::thread& thread : threads) thread.join();
