@@ -11,7 +11,8 @@ constexpr char kForward[] = R"(
 def forward(self, x: Tensor, indptr: Tensor, indices: Tensor) -> Tensor:
   means = torch.segment_reduce(x[indices], "mean", offsets=indptr, initial=0)
   own = x[:indptr.size(0) - 1]
-  z = torch.linear(means, self.neighbors, self.bias) + torch.linear(own, self.own)
+  z = torch.linear(means, self.neighbors, self.bias)
+  z = z + torch.linear(own, self.own)
   if self.dropout:
     z = torch.dropout(z, 0.5, self.training)
   if self.throws and not self.training:

@@ -43,6 +43,8 @@ class ThreadTeam {
   uint64_t tasks_begun() const {
     return tasks_begun_.load(std::memory_order_relaxed);
   }
+  // Counts a task of work that the caller does outside of loops. Any thread.
+  void CountTask() { tasks_begun_.fetch_add(1, std::memory_order_relaxed); }
 
   // Runs all tasks, taken in rising order; returns when the last has ended.
   // One caller at a time; tasks must not call it. ResourceExhausted or

@@ -50,7 +50,7 @@ absl::Status Workplace::MakeModel(const ModelOptions& options,
     FGNN_ASSIGN_OR_RETURN(model_, MakeCpuModel(options, &team_));
     return absl::OkStatus();
   }
-  FGNN_ASSIGN_OR_RETURN(model_, MakeTorchModel(options, plugins, seed));
+  FGNN_ASSIGN_OR_RETURN(model_, MakeTorchModel(options, plugins, seed, &team_));
   FGNN_ASSIGN_OR_RETURN(const MappedFile code,
                         MappedFile::Open(CodeOf(options, plugins)));
   code_crc32c_ = ExtendCrc32c(0, code.bytes().data(), code.bytes().size());

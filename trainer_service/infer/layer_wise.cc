@@ -323,6 +323,8 @@ absl::Status Infer(const InferenceInput& input, uint32_t num_layers,
     return absl::ResourceExhaustedError(
         absl::StrCat("out of memory for inference over ", num_nodes,
                      " vertices; use a smaller model.hidden"));
+  } catch (const std::runtime_error& thrown) {
+    return absl::InvalidArgumentError(thrown.what());
   }
 }
 
@@ -344,11 +346,16 @@ uint64_t InferenceBytes(const InferenceInput& input) {
       rows_out = std::max(rows_out, input.model->message_width(layer));
     }
   }
+  uint64_t largest_degree = 0;
+  // Ours sum neighbours where they are.
+  for (GlobalId v = 0; options.is_users() && v < num_nodes; ++v) {
+    largest_degree = std::max(largest_degree, DegreeOf(*input.graph, v));
+  }
   const uint64_t per_thread =
       (kRowsPerChunk * (rows_in + rows_made + rows_out) +
        std::min(kEdgesPerChunk, input.graph->num_edges())) *
           sizeof(float) +
-      input.model->inference_working_bytes();
+      input.model->inference_working_bytes(largest_degree);
   // Each layer's sources, and those that are asked for.
   const uint64_t lists = (options.layers + 1) * num_nodes * sizeof(GlobalId);
   return WidthsOf(input).Bytes(num_nodes) + lists +

@@ -202,14 +202,18 @@ class Model {
   virtual uint64_t aggregate_width(uint32_t layer) const {
     return message_width(layer);
   }
-  // The functions of a layer. Borrows the weights. std::bad_alloc.
+  // The functions of a layer. Borrows the weights. std::bad_alloc; one of the
+  // user's may throw std::runtime_error with one line.
   virtual std::unique_ptr<const LayerInference> Inference(
       uint32_t layer, absl::Span<const float> weights) const = 0;
 
   // Memory that calls take beside the model's buffers and give back: the
-  // largest Gradient() so far, and LayerInference on each thread.
+  // largest Gradient() so far, and LayerInference on each thread, on a graph
+  // of this in-degree at most.
   virtual uint64_t gradient_working_bytes() const { return 0; }
-  virtual uint64_t inference_working_bytes() const { return 0; }
+  virtual uint64_t inference_working_bytes(uint64_t /*largest_degree*/) const {
+    return 0;
+  }
 
  protected:
   // Of parameters that its kind does not tell; at least one.

@@ -5,6 +5,7 @@
 #include <c10/core/Allocator.h>
 #include <c10/util/Exception.h>
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -45,22 +46,27 @@ SeededGenerator::SeededGenerator(uint64_t seed) : lock_(GeneratorMutex()) {
 
 class TorchMemory::Counter : public c10::MemoryReportingInfoBase {
  public:
+  explicit Counter(std::function<void()> on_allocation)
+      : on_allocation_(std::move(on_allocation)) {}
+
   void reportMemoryUsage(void* /*address*/, int64_t bytes, size_t /*allocated*/,
                          size_t /*reserved*/, c10::Device /*device*/) override {
     bytes_ += bytes;
     most_bytes_ = std::max(most_bytes_, bytes_);
+    on_allocation_();
   }
   bool memoryProfilingEnabled() const override { return true; }
 
   int64_t most_bytes() const { return most_bytes_; }
 
  private:
+  const std::function<void()> on_allocation_;
   int64_t bytes_ = 0;
   int64_t most_bytes_ = 0;
 };
 
-TorchMemory::TorchMemory()
-    : counter_(std::make_shared<Counter>()),
+TorchMemory::TorchMemory(std::function<void()> on_allocation)
+    : counter_(std::make_shared<Counter>(std::move(on_allocation))),
       guard_(c10::DebugInfoKind::PROFILER_STATE, counter_) {}
 
 uint64_t TorchMemory::most_bytes() const {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -53,10 +54,11 @@ class SeededGenerator {
   std::lock_guard<std::mutex> lock_;
 };
 
-// Counts what libtorch allocates on this thread while it lives.
+// Counts what libtorch allocates on this thread while it lives, and calls
+// `on_allocation` each time: a sign that the work goes on.
 class TorchMemory {
  public:
-  TorchMemory();
+  explicit TorchMemory(std::function<void()> on_allocation);
 
   uint64_t most_bytes() const;
 

@@ -153,7 +153,8 @@ std::unique_ptr<const LayerInference> MakeTorchInference(
 }
 
 uint64_t MeasureInferenceBytes(std::unique_ptr<UserLayer> layer,
-                               const LayerShape& shape) {
+                               const LayerShape& shape,
+                               uint64_t largest_degree) {
   constexpr auto kSources = static_cast<size_t>(kMostRows + kMostEdges);
   std::vector<uint32_t> indptr;
   std::vector<uint32_t> indices(kMostEdges);
@@ -166,7 +167,7 @@ uint64_t MeasureInferenceBytes(std::unique_ptr<UserLayer> layer,
   const std::vector<float> messages(kSources * shape.in, 0.5F);
   std::vector<float> out(kMostRows * shape.out);
   const TorchInference inference(std::move(layer), shape);
-  const TorchMemory memory;
+  const TorchMemory memory([] {});
   try {
     inference.Aggregate({.indptr = indptr.data(), .indices = indices.data()}, 0,
                         kMostRows, messages.data(), out.data());
@@ -175,7 +176,8 @@ uint64_t MeasureInferenceBytes(std::unique_ptr<UserLayer> layer,
   }
   // What numbers the sources is not libtorch's.
   constexpr uint64_t kBytesPerSource = 32;
-  return memory.most_bytes() + kSources * kBytesPerSource;
+  const uint64_t bytes = memory.most_bytes() + kSources * kBytesPerSource;
+  return bytes * std::max<uint64_t>(largest_degree, kMostEdges) / kMostEdges;
 }
 
 }  // namespace fgnn

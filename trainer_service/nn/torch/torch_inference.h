@@ -38,10 +38,11 @@ absl::Status CheckOutput(const at::Tensor& output, int64_t rows,
 std::unique_ptr<const LayerInference> MakeTorchInference(
     std::unique_ptr<UserLayer> layer, const LayerShape& shape);
 
-// The most memory that Aggregate() of such a layer takes on a thread, where no
-// vertex has very many neighbours: measured, with a copy of these sizes.
+// The most memory that Aggregate() of such a layer takes on a thread: measured
+// for as many edges as one call has, and more where one vertex has more.
 uint64_t MeasureInferenceBytes(std::unique_ptr<UserLayer> layer,
-                               const LayerShape& shape);
+                               const LayerShape& shape,
+                               uint64_t largest_degree);
 
 }  // namespace fgnn
 

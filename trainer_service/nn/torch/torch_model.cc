@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -97,8 +98,9 @@ uint64_t SeedOf(const TrainingBatch& batch) {
 class TorchModel final : public Model {
  public:
   TorchModel(const ModelOptions& options, std::unique_ptr<UserLayers> source,
-             TrainedLayers trained)
+             TrainedLayers trained, ThreadTeam* team)
       : Model(options, std::move(trained.infos)),
+        team_(team),
         source_(std::move(source)),
         layers_(std::move(trained.layers)),
         tensors_(std::move(trained.tensors)),
@@ -118,7 +120,7 @@ class TorchModel final : public Model {
                                        absl::Span<float> gradient) override {
     FGNN_RETURN_IF_ERROR(CheckBatch(*this, weights, batch, gradient));
     const SeededGenerator generator(SeedOf(batch));
-    const TorchMemory memory;
+    const TorchMemory memory([this] { team_->CountTask(); });
     absl::StatusOr<BatchResult> result;
     FGNN_RETURN_IF_ERROR(CallTorch(NameOf(options()), [&] {
       CopyToParameters(weights, tensors_);
@@ -144,32 +146,36 @@ class TorchModel final : public Model {
   }
 
   uint64_t gradient_working_bytes() const override { return most_bytes_; }
-  uint64_t inference_working_bytes() const override {
+  uint64_t inference_working_bytes(uint64_t largest_degree) const override {
     uint64_t most = 0;
     for (uint32_t layer = 0; layer < options().layers; ++layer) {
       most = std::max(most, MeasureInferenceBytes(CopyOf(layer, first_weights_),
-                                                  ShapeOf(options(), layer)));
+                                                  ShapeOf(options(), layer),
+                                                  largest_degree));
     }
     return most;
   }
 
  private:
-  // One of its own, so that several threads may ask.
+  // One of its own, so that several threads may ask. std::runtime_error.
   std::unique_ptr<UserLayer> CopyOf(uint32_t layer,
                                     absl::Span<const float> weights) const {
     const SeededGenerator generator(0);
-    std::unique_ptr<UserLayer> copy = source_->MakeLayer(layer);
-    size_t before = 0;
-    for (uint32_t l = 0; l < layer; ++l) {
-      before += layers_[l]->Parameters().size();
-    }
-    std::vector<at::Tensor> tensors;
-    for (const auto& [name, tensor] : copy->Parameters()) {
-      tensors.push_back(tensor);
-    }
-    if (!tensors.empty()) {
+    std::unique_ptr<UserLayer> copy;
+    const absl::Status made = CallTorch(ShapeOf(options(), layer).name, [&] {
+      copy = source_->MakeLayer(layer);
+      size_t before = 0;
+      for (uint32_t l = 0; l < layer; ++l) {
+        before += layers_[l]->Parameters().size();
+      }
+      std::vector<at::Tensor> tensors;
+      for (const auto& [name, tensor] : copy->Parameters()) {
+        tensors.push_back(tensor);
+      }
+      if (tensors.empty()) return;
       CopyToParameters(weights.subspan(parameters()[before].offset), tensors);
-    }
+    });
+    if (!made.ok()) throw std::runtime_error(std::string(made.message()));
     return copy;
   }
 
@@ -237,6 +243,7 @@ class TorchModel final : public Model {
     }
   }
 
+  ThreadTeam* const team_;
   const std::unique_ptr<UserLayers> source_;  // Outlives what it made.
   const std::vector<std::unique_ptr<UserLayer>> layers_;
   const std::vector<at::Tensor> tensors_;
@@ -306,7 +313,7 @@ std::filesystem::path CodeOf(const ModelOptions& options,
 
 absl::StatusOr<std::unique_ptr<Model>> MakeTorchModel(
     const ModelOptions& options, const std::filesystem::path& plugins,
-    uint64_t seed) {
+    uint64_t seed, ThreadTeam* team) {
   FGNN_RETURN_IF_ERROR(ValidateOptions(options));
   absl::StatusOr<std::unique_ptr<UserLayers>> source =
       options.kind == "plugin" ? OpenModelPlugin(options, plugins)
@@ -315,7 +322,7 @@ absl::StatusOr<std::unique_ptr<Model>> MakeTorchModel(
   FGNN_ASSIGN_OR_RETURN(TrainedLayers trained,
                         MakeLayers(options, **source, seed));
   auto model = std::make_unique<TorchModel>(options, *std::move(source),
-                                            std::move(trained));
+                                            std::move(trained), team);
   FGNN_RETURN_IF_ERROR(TryOut(*model));
   return model;
 }

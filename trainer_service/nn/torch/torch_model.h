@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {
@@ -19,13 +20,14 @@ std::filesystem::path CodeOf(const ModelOptions& options,
 // Makes the model of options.is_users(). A plugin's first weights come from
 // `seed`, a file's are in it. Its code is tried on a tiny batch, so that what
 // does not fit is known before training. Gradients are computed on the calling
-// thread: libtorch's sums would depend on the number of its own.
+// thread: libtorch's sums would depend on the number of its own; `team`, which
+// is borrowed, counts what it does.
 // InvalidArgument: see ValidateOptions; the model is none that can be trained
 // here, or does not fit the dataset, and why. Errors of OpenModelPlugin() and
 // OpenTorchScript().
 absl::StatusOr<std::unique_ptr<Model>> MakeTorchModel(
     const ModelOptions& options, const std::filesystem::path& plugins,
-    uint64_t seed);
+    uint64_t seed, ThreadTeam* team);
 
 }  // namespace fgnn
 

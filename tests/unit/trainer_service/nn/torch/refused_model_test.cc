@@ -37,16 +37,17 @@ class RefusedModelTest : public testing::Test {
   absl::Status Refusal(const std::vector<int64_t>& widths,
                        const std::string& flaw = "") {
     WriteScriptSage(options_.file, widths, flaw);
-    return MakeTorchModel(options_, "", 1).status();
+    return MakeTorchModel(options_, "", 1, &team_).status();
   }
   absl::Status RefusalOfPlugin(const std::string& name) {
     options_.kind = "plugin";
     options_.plugin = name;
-    return MakeTorchModel(options_, TEST_PLUGINS, 1).status();
+    return MakeTorchModel(options_, TEST_PLUGINS, 1, &team_).status();
   }
 
   const TempFolder folder_;
   ModelOptions options_;
+  ThreadTeam team_{2};
 };
 
 template <typename... Words>
@@ -57,13 +58,13 @@ auto Refuses(const Words&... words) {
 }
 
 TEST_F(RefusedModelTest, AFileThatIsMissing) {
-  EXPECT_THAT(MakeTorchModel(options_, "", 1),
+  EXPECT_THAT(MakeTorchModel(options_, "", 1, &team_),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("sage.pt")));
 }
 
 TEST_F(RefusedModelTest, AFileThatIsNoTorchScript) {
   std::ofstream(options_.file) << "text";
-  EXPECT_THAT(MakeTorchModel(options_, "", 1).status(),
+  EXPECT_THAT(MakeTorchModel(options_, "", 1, &team_).status(),
               Refuses("no TorchScript file"));
 }
 
@@ -115,8 +116,9 @@ TEST_F(RefusedModelTest, WhatALayerThrowsInEvaluationEndsIt) {
   EXPECT_THAT(Refusal({5, 6, 4}, "throws"),
               Refuses("in evaluation, layer 0 of", "no evaluation today"));
   WriteScriptSage(options_.file, {5, 6, 4}, "throws_late");
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto model, MakeTorchModel(options_, "", 1));
-  EXPECT_GT(model->inference_working_bytes(), 0U);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto model,
+                            MakeTorchModel(options_, "", 1, &team_));
+  EXPECT_GT(model->inference_working_bytes(0), 0U);
   constexpr uint64_t kNodes = 150;
   const std::vector<int64_t> indptr(kNodes + 1);
   const std::vector<uint32_t> indices;
@@ -130,12 +132,11 @@ TEST_F(RefusedModelTest, WhatALayerThrowsInEvaluationEndsIt) {
       {reinterpret_cast<const std::byte*>(features.data()),
        FeatureType::kFloat32, kNodes, 5});
   const std::vector<float> weights(model->num_parameters());
-  ThreadTeam team(2);
   const InferenceInput input = {.model = model.get(),
                                 .weights = weights,
                                 .graph = &graph,
                                 .features = store.get(),
-                                .team = &team,
+                                .team = &team_,
                                 .check = nullptr};
   EXPECT_THAT(
       InferLogits(input, vertices, [](size_t, int64_t, const float*) {}),
