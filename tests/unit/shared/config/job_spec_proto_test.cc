@@ -255,20 +255,6 @@ TEST(MakeEffectiveTest, RefusesAModelOfTheUsersThatIsHalfNamed) {
       HasSubstr("model.input_dropout is for"));
 }
 
-TEST(ReadJobFileTest, AModelsFileIsRelativeToTheJobFile) {
-  const TempFolder folder;
-  std::ofstream(folder / "job.yaml")
-      << "dataset: graph\nmodel: {kind: torchscript, file: models/a.pt}\n";
-  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec spec,
-                            ReadJobFile(folder / "job.yaml", {}));
-  EXPECT_EQ(spec.model().file(), (folder / "models/a.pt").string());
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const v1::JobSpec overridden,
-      ReadJobFile(folder / "job.yaml", {"model.file=b.pt"}));
-  EXPECT_EQ(overridden.model().file(),
-            (std::filesystem::current_path() / "b.pt").string());
-}
-
 TEST(FromProtoTest, TakesOverHowStepsAreMade) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const v1::JobSpec written,
@@ -471,6 +457,15 @@ TEST_F(ReadJobFileTest, ADatasetGivenByFlagIsRelativeToTheWorkingFolder) {
   FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec spec,
                             Read("dataset: a", {"dataset=b"}));
   EXPECT_EQ(spec.dataset(), (fs::current_path() / "b").string());
+}
+
+TEST_F(ReadJobFileTest, SoIsTheFileOfAModel) {
+  const std::string yaml = "model: {kind: torchscript, file: models/a.pt}";
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec spec, Read(yaml, {}));
+  EXPECT_EQ(spec.model().file(), (folder_ / "models/a.pt").string());
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec overridden,
+                            Read(yaml, {"model.file=b.pt"}));
+  EXPECT_EQ(overridden.model().file(), (fs::current_path() / "b.pt").string());
 }
 
 TEST_F(ReadJobFileTest, AFileInTheWorkingFolderNeedsNoFolderInItsName) {
