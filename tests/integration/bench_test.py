@@ -250,6 +250,22 @@ class BenchTest(harness.ServiceTest):
         self.assertRegex(self.service.fgnn(*words).stdout, 'ms a batch')
         self.assert_nothing_left()
 
+    def test_train(self):
+        words = ('bench', 'train', '--dataset', str(self.service.dataset),
+                 '--hidden', '8', '--fanouts', '3,2', '--batch-size', '50',
+                 '--batches', '7', '--devices', 'cpu:0')
+        report = json.loads(self.service.fgnn(*words, '--json').stdout)
+        self.assertEqual((report['batches'], report['epochs']), (7, 5))
+        self.assertEqual(list(report['stages']),
+                         ['sample', 'extract', 'train', 'sync'])
+        self.assertAlmostEqual(report['milliseconds_per_batch'],
+                               1e3 * report['seconds'] / 7)
+        self.assertRegex(self.service.fgnn(*words).stdout,
+                         'medians of 5 rounds')
+        answer = self.service.fgnn(*words, 'cpu:1', check=False)
+        self.assertEqual(answer.returncode, 2)
+        self.assertIn('--devices', answer.stderr)
+
     def test_epoch_refuses_what_a_job_refuses(self):
         for words, named in ((('--hidden', '0'), 'model.hidden'),
                              (('--layers', '2'), 'model.layers'),

@@ -4,8 +4,8 @@
   peer_models.py --dataset DIR --model KIND CHECKPOINT PROBABILITIES …
 
 Prints how far, at most, the logarithms of the PROBABILITIES that `fgnn predict`
-wrote are from theirs: {"KIND": {"pyg": …, "dgl": …}, …}. Runs in the environment
-of tests/bench/peers, which has torch and both of them.
+wrote are from theirs: {"KIND": {"pyg": …, "dgl": …}, …}. Runs in the
+environment of tests/bench/peers, which has torch and both of them.
 """
 
 import argparse

@@ -88,11 +88,11 @@ std::string ToText(const EpochReport& report) {
       absl::StrJoin(spec.sampling().fanouts(), ", "), "], ",
       FormatCount(spec.sampling().batch_size()), " seeds a batch, on ",
       absl::StrJoin(spec.devices(), " "), "\n",
-      absl::StrFormat("%.2f ms a batch, %s for the %s batches of an epoch: "
-                      "medians of %d epochs after the first\n\n",
-                      medians.milliseconds_per_batch(),
-                      FormatSeconds(medians.seconds),
-                      FormatCount(medians.batches), report.epochs.size()),
+      absl::StrFormat(
+          "%.2f ms a batch, %s for the %s batches of an epoch: "
+          "medians of %d %s\n\n",
+          medians.milliseconds_per_batch(), FormatSeconds(medians.seconds),
+          FormatCount(medians.batches), report.epochs.size(), report.counted),
       StageTableText(medians.stages));
 }
 

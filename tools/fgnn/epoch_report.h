@@ -1,4 +1,5 @@
-// What `fgnn bench epoch` says, for people and for programs.
+// What `fgnn bench epoch` and `fgnn bench train` say, for people and for
+// programs.
 #ifndef FGNN_TOOLS_FGNN_EPOCH_REPORT_H_
 #define FGNN_TOOLS_FGNN_EPOCH_REPORT_H_
 
@@ -14,8 +15,9 @@ namespace fgnn {
 // Of each figure the median over the epochs is said; of two in the middle,
 // their mean.
 struct EpochReport {
-  v1::JobSpec spec;                  // Effective.
-  std::vector<EpochMetrics> epochs;  // That count; at least one.
+  v1::JobSpec spec;                                // Effective.
+  std::vector<EpochMetrics> epochs;                // That count; at least one.
+  std::string counted = "epochs after the first";  // What they are.
 };
 
 nlohmann::ordered_json ToJson(const EpochReport& report);

@@ -29,7 +29,27 @@ std::string LastLine(absl::string_view output) {
                          : output.substr(end_before + 1));
 }
 
-absl::StatusOr<std::string> AsJson(const v1::ProfileTrainingRequest& request) {
+}  // namespace
+
+absl::StatusOr<std::string> AskTrainer(const std::filesystem::path& trainer,
+                                       const std::vector<std::string>& args) {
+  FGNN_ASSIGN_OR_RETURN(const ProgramOutput ran,
+                        RunProgram(trainer, args, DeadlineIn(kLongestProfile)));
+  const std::string line = LastLine(ran.output);
+  if (ran.exit_code == kRefused) {
+    return absl::InvalidArgumentError(absl::StripPrefix(line, "fgnn: "));
+  }
+  if (ran.exit_code == 0) return line;
+  return absl::InternalError(absl::StrCat(trainer.string(), " ", args.front(),
+                                          " ended with ", ran.exit_code, ": ",
+                                          line));
+}
+
+absl::StatusOr<std::string> ProfileRequestJson(
+    const v1::JobSpec& spec, const std::vector<HopSize>& hops) {
+  v1::ProfileTrainingRequest request;
+  *request.mutable_spec() = spec;
+  AddHops(hops, &request);
   std::string json;
   const auto status =
       google::protobuf::util::MessageToJsonString(request, &json);
@@ -38,31 +58,19 @@ absl::StatusOr<std::string> AsJson(const v1::ProfileTrainingRequest& request) {
       absl::StrCat("the job's spec as JSON: ", status.ToString()));
 }
 
-}  // namespace
-
 absl::StatusOr<TrainingProfile> AskForTrainingProfile(
     const std::filesystem::path& trainer,
     const std::filesystem::path& state_dir, const v1::JobSpec& spec,
     const std::vector<HopSize>& hops, const std::string& device) {
-  v1::ProfileTrainingRequest request;
-  *request.mutable_spec() = spec;
-  AddHops(hops, &request);
-  FGNN_ASSIGN_OR_RETURN(const std::string json, AsJson(request));
+  FGNN_ASSIGN_OR_RETURN(const std::string json, ProfileRequestJson(spec, hops));
   FGNN_ASSIGN_OR_RETURN(
-      const ProgramOutput ran,
-      RunProgram(trainer,
-                 {"--state-dir", state_dir.string(), "profile", "--device",
-                  device, "--request", json},
-                 DeadlineIn(kLongestProfile)));
-  const std::string line = LastLine(ran.output);
-  if (ran.exit_code == kRefused) {
-    return absl::InvalidArgumentError(absl::StripPrefix(line, "fgnn: "));
-  }
+      const std::string line,
+      AskTrainer(trainer, {"--state-dir", state_dir.string(), "profile",
+                           "--device", device, "--request", json}));
   v1::ProfileTrainingResponse response;
-  if (ran.exit_code != 0 ||
-      !google::protobuf::util::JsonStringToMessage(line, &response).ok()) {
-    return absl::InternalError(absl::StrCat(
-        trainer.string(), " profile ended with ", ran.exit_code, ": ", line));
+  if (!google::protobuf::util::JsonStringToMessage(line, &response).ok()) {
+    return absl::InternalError(
+        absl::StrCat(trainer.string(), " profile ended with 0: ", line));
   }
   return ProfileOf(response);
 }

@@ -12,6 +12,7 @@
 #include "shared/telemetry/log.h"
 #include "trainer_service/daemon/predict_command.h"
 #include "trainer_service/daemon/trainer_daemon.h"
+#include "trainer_service/daemon/training_bench.h"
 #include "trainer_service/daemon/training_profile.h"
 #include "trainer_service/daemon/version_text.h"
 
@@ -41,12 +42,30 @@ int Predict(const fgnn::PredictOptions& options, bool json) {
   return 0;
 }
 
-int Profile(const std::string& request, const std::string& device,
-            const std::filesystem::path& plugins) {
-  const auto answer = fgnn::RunProfileCommand(request, device, plugins);
+int Print(const absl::StatusOr<std::string>& answer) {
   if (!answer.ok()) return FailCommand(answer.status());
   std::cout << *answer << "\n";
   return 0;
+}
+
+void AddPredictFlags(CLI::App& app, fgnn::PredictOptions& options) {
+  app.add_option("--run", options.run, "A run's folder");
+  app.add_option("--checkpoint", options.checkpoint, "Instead of its best");
+  app.add_option("--dataset", options.dataset, "A dataset folder")->required();
+  app.add_option("--what", options.what,
+                 "classes, probabilities or embeddings");
+  app.add_option("--out", options.out, "FILE.npy or FILE.csv")->required();
+  app.add_option("--device", options.device, "Cores; all if not given");
+}
+
+void AddBenchFlags(CLI::App& app, fgnn::TrainingBenchOptions& options) {
+  app.add_option("--request", options.request,
+                 "ProfileTrainingRequest as JSON, for its spec")
+      ->required();
+  app.add_option("--device", options.device, "Cores")->required();
+  app.add_option("--tasks", options.tasks, "Folder of task-0, task-1, …")
+      ->required();
+  app.add_option("--rounds", options.rounds, "Passes over all tasks");
 }
 
 int RunDaemon(const fgnn::ExecutorDaemonOptions& options) {
@@ -68,6 +87,7 @@ int main(int argc, char** argv) {
   fgnn::ExecutorDaemonOptions options;
   fgnn::PredictOptions predict;
   bool json = false;
+  fgnn::TrainingBenchOptions bench_options;
   std::string request;
   std::string device;
   options.version = FGNN_VERSION;
@@ -77,26 +97,25 @@ int main(int argc, char** argv) {
   app.add_option("--device", options.device, "Its cores, e.g. cpu:0-3");
   app.add_option("--state-dir", options.state_dir, "The service's folder");
   CLI::App* sub = app.add_subcommand("predict", "Of all vertices");
-  sub->add_option("--run", predict.run, "A run's folder");
-  sub->add_option("--checkpoint", predict.checkpoint, "Instead of its best");
-  sub->add_option("--dataset", predict.dataset, "A dataset folder")->required();
-  sub->add_option("--what", predict.what,
-                  "classes, probabilities or embeddings");
-  sub->add_option("--out", predict.out, "FILE.npy or FILE.csv")->required();
-  sub->add_option("--device", predict.device, "Cores; all if not given");
+  AddPredictFlags(*sub, predict);
   sub->add_flag("--json", json, "Print one JSON document");
   CLI::App* profile = app.add_subcommand("profile", "A job's needs, as JSON");
   profile->add_option("--request", request, "ProfileTrainingRequest as JSON")
       ->required();
   profile->add_option("--device", device, "Cores")->required();
+  CLI::App* bench = app.add_subcommand("bench", "Seconds of training, as JSON");
+  AddBenchFlags(*bench, bench_options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  if (!sub->parsed() && !profile->parsed()) return RunDaemon(options);
+  if (app.get_subcommands().empty()) return RunDaemon(options);
   fgnn::InitLog("fgnn-trainer");
   predict.plugins = options.state_dir / "plugins";
-  if (profile->parsed()) return Profile(request, device, predict.plugins);
+  if (profile->parsed()) {
+    return Print(fgnn::RunProfileCommand(request, device, predict.plugins));
+  }
+  if (bench->parsed()) return Print(fgnn::RunBenchCommand(bench_options));
   return Predict(predict, json);
 }

@@ -7,9 +7,9 @@
 #include "trainer_service/rpc/profile_messages.h"
 
 namespace fgnn {
+namespace {
 
-absl::StatusOr<std::string> AnswerProfileRequest(const std::string& request,
-                                                 TrainingProfiler profile) {
+absl::StatusOr<v1::ProfileTrainingRequest> Parse(const std::string& request) {
   v1::ProfileTrainingRequest message;
   const auto parsed =
       google::protobuf::util::JsonStringToMessage(request, &message);
@@ -17,6 +17,21 @@ absl::StatusOr<std::string> AnswerProfileRequest(const std::string& request,
     return absl::InvalidArgumentError(absl::StrCat(
         "--request is no ProfileTrainingRequest: ", parsed.ToString()));
   }
+  return message;
+}
+
+}  // namespace
+
+absl::StatusOr<JobSpec> SpecOfProfileRequest(const std::string& request) {
+  FGNN_ASSIGN_OR_RETURN(const v1::ProfileTrainingRequest message,
+                        Parse(request));
+  return ReadSpec(message.spec());
+}
+
+absl::StatusOr<std::string> AnswerProfileRequest(const std::string& request,
+                                                 TrainingProfiler profile) {
+  FGNN_ASSIGN_OR_RETURN(const v1::ProfileTrainingRequest message,
+                        Parse(request));
   FGNN_ASSIGN_OR_RETURN(const JobSpec spec, ReadSpec(message.spec()));
   FGNN_ASSIGN_OR_RETURN(const TrainingNeeds needs,
                         profile(spec, HopsOf(message)));

@@ -22,6 +22,9 @@ using TrainingProfiler = absl::FunctionRef<absl::StatusOr<TrainingNeeds>(
 absl::StatusOr<std::string> AnswerProfileRequest(const std::string& request,
                                                  TrainingProfiler profile);
 
+// The spec of such a request, effective.
+absl::StatusOr<JobSpec> SpecOfProfileRequest(const std::string& request);
+
 }  // namespace fgnn
 
 #endif  // FGNN_TRAINER_SERVICE_RPC_PROFILE_JSON_H_

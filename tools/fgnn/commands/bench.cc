@@ -253,7 +253,7 @@ void AddBenchGroup(CLI::App& app, CommandContext& context) {
   });
   AddBenchExtract(*bench, context);
   AddCacheCommand(*bench, context);
-  AddBenchEpoch(*bench, context);
+  AddBenchTraining(*bench, context);
 }
 
 }  // namespace fgnn

@@ -20,11 +20,12 @@ void AddPlanCommand(CLI::App& app, CommandContext& context);
 void AddJobCommands(CLI::App& app, CommandContext& context);
 void AddLogsCommand(CLI::App& app, CommandContext& context);
 void AddPredictCommand(CLI::App& app, CommandContext& context);
-// sample, idmap, extract, cache, epoch.
+// sample, idmap, extract, cache, train, epoch.
 void AddBenchGroup(CLI::App& app, CommandContext& context);
 // Of that group.
 void AddBenchExtract(CLI::App& bench, CommandContext& context);
-void AddBenchEpoch(CLI::App& bench, CommandContext& context);
+// train, epoch.
+void AddBenchTraining(CLI::App& bench, CommandContext& context);
 // completion bash.
 void AddCompletionCommand(CLI::App& app, CommandContext& context);
 

@@ -1,4 +1,5 @@
-// bench epoch: training through the whole service.
+// bench epoch: training through the whole service; bench train: without it.
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -8,22 +9,30 @@
 #include <utility>
 #include <vector>
 
+#include "nlohmann/json.hpp"
+#include "sampler_service/job/job_sampling.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
 #include "shared/device/device.h"
 #include "shared/graph/dataset.h"
 #include "shared/minibatch/batches_per_epoch.h"
+#include "tools/bench/sample_bench.h"
+#include "tools/bench/task_files.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/epoch_report.h"
 #include "tools/fgnn/interrupt.h"
 #include "tools/fgnn/own_service.h"
 #include "tools/fgnn/print_report.h"
+#include "tools/fgnn/program.h"
+#include "tools/fgnn/temporary_folder.h"
+#include "tools/fgnn/trainer_profile.h"
 
 namespace fgnn {
 namespace {
 
 constexpr int kInterruptedExitCode = 130;
 constexpr uint32_t kMostBatches = 1000000;
+constexpr uint32_t kTrainRounds = 5;
 
 struct EpochFlags {
   std::string dataset;
@@ -93,6 +102,90 @@ void BenchEpoch(const EpochFlags& flags, CommandContext& context) {
   PrintReport(EpochReport{*spec, *std::move(epochs)}, context);
 }
 
+// Seconds of sampling the batches of each round, by all cores of the device.
+absl::StatusOr<std::vector<double>> SampleRounds(const JobSampling& job,
+                                                 uint32_t batches,
+                                                 uint32_t threads) {
+  SampleBenchOptions options;
+  options.sampling = job.options;
+  options.batches = batches;
+  options.rounds = 1;
+  options.threads = threads;
+  std::vector<double> seconds;
+  for (uint32_t round = 0; round < kTrainRounds; ++round) {
+    FGNN_ASSIGN_OR_RETURN(const SampleBenchResult result,
+                          RunSampleBench(job.input(), options));
+    seconds.push_back(result.fused.seconds);
+  }
+  return seconds;
+}
+
+// Rounds as fgnn-trainer says them, each with its seconds of sampling, in the
+// form of epochs.
+absl::StatusOr<std::vector<EpochMetrics>> AsEpochs(
+    const std::string& rounds, const std::vector<double>& sampling,
+    uint32_t batches) {
+  const auto json = nlohmann::ordered_json::parse(rounds, nullptr,
+                                                  /*allow_exceptions=*/false);
+  if (!json.is_array() || json.size() != sampling.size()) {
+    return absl::InternalError("fgnn-trainer bench said: " + rounds);
+  }
+  std::vector<EpochMetrics> epochs;
+  for (const nlohmann::ordered_json& round : json) {
+    nlohmann::ordered_json stages = {{"sample", sampling[epochs.size()]}};
+    double seconds = sampling[epochs.size()];
+    for (const auto& [stage, taken] : round.items()) {
+      stages[stage] = taken;
+      seconds += taken.get<double>();
+    }
+    epochs.push_back(
+        {{"batches", batches}, {"seconds", seconds}, {"stages", stages}});
+  }
+  return epochs;
+}
+
+// The batches of one epoch at most, one after the other: all cores sample, then
+// all cores train.
+absl::StatusOr<EpochReport> MeasureTraining(const EpochFlags& flags) {
+  FGNN_ASSIGN_OR_RETURN(v1::JobSpec spec, JobOf(flags));
+  if (spec.devices_size() != 1) {
+    return absl::InvalidArgumentError(
+        "--devices: one process trains on one device; name one");
+  }
+  FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(spec.devices(0)));
+  FGNN_RETURN_IF_ERROR(PinThisThread(device));
+  FGNN_ASSIGN_OR_RETURN(const std::filesystem::path trainer,
+                        FindProgram("fgnn-trainer"));
+  const auto threads = static_cast<uint32_t>(device.cores.size());
+  FGNN_ASSIGN_OR_RETURN(
+      const JobSampling job,
+      OpenJobSampling(FromProto(spec), {.num_threads = threads}));
+  const auto batches = static_cast<uint32_t>(
+      std::min<uint64_t>(flags.batches, job.batches_per_epoch()));
+  FGNN_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Make());
+  FGNN_RETURN_IF_ERROR(
+      WriteTaskFiles(job.input(), job.options, batches, folder.path()));
+  FGNN_ASSIGN_OR_RETURN(const std::vector<double> sampling,
+                        SampleRounds(job, batches, threads));
+  FGNN_ASSIGN_OR_RETURN(const std::string request,
+                        ProfileRequestJson(spec, {}));
+  FGNN_ASSIGN_OR_RETURN(
+      const std::string rounds,
+      AskTrainer(
+          trainer,
+          {"bench", "--device", device.name, "--tasks", folder.path().string(),
+           "--rounds", std::to_string(kTrainRounds), "--request", request}));
+  EpochReport report = {std::move(spec), {}, "rounds"};
+  FGNN_ASSIGN_OR_RETURN(report.epochs, AsEpochs(rounds, sampling, batches));
+  return report;
+}
+
+void BenchTrain(const EpochFlags& flags, CommandContext& context) {
+  const absl::StatusOr<EpochReport> report = MeasureTraining(flags);
+  context.status = report.status();
+  if (report.ok()) PrintReport(*report, context);
+}
+
 void AddFlags(CLI::App& app, EpochFlags& flags) {
   app.add_option("--dataset", flags.dataset, "Dataset folder")
       ->required()
@@ -111,7 +204,8 @@ void AddFlags(CLI::App& app, EpochFlags& flags) {
       ->check(CLI::Range(uint32_t{1}, UINT32_MAX))
       ->capture_default_str();
   app.add_option("--batches", flags.batches,
-                 "Batches that count, at least: whole epochs after the first")
+                 "epoch: those that count, at least, in whole epochs after "
+                 "the first; train: those of a round")
       ->check(CLI::Range(uint32_t{1}, kMostBatches))
       ->capture_default_str();
   app.add_option("--precision", flags.precision, "f32 or bf16")
@@ -122,7 +216,15 @@ void AddFlags(CLI::App& app, EpochFlags& flags) {
 
 }  // namespace
 
-void AddBenchEpoch(CLI::App& bench, CommandContext& context) {
+void AddBenchTraining(CLI::App& bench, CommandContext& context) {
+  CLI::App* train = bench.add_subcommand(
+      "train",
+      "Milliseconds a trained batch, sampling included, with neither queue, "
+      "board nor daemons");
+  auto train_flags = std::make_shared<EpochFlags>();
+  AddFlags(*train, *train_flags);
+  train->callback(
+      [train_flags, &context] { BenchTrain(*train_flags, context); });
   CLI::App* app = bench.add_subcommand(
       "epoch",
       "Milliseconds a trained batch, through a whole service of its own");

@@ -1,0 +1,46 @@
+// What training takes in one process: no queue, no board, no daemons.
+#ifndef FGNN_TRAINER_SERVICE_DAEMON_TRAINING_BENCH_H_
+#define FGNN_TRAINER_SERVICE_DAEMON_TRAINING_BENCH_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "shared/config/job_spec.h"
+
+namespace fgnn {
+
+// Seconds of a pass over all batches.
+struct TrainingRound {
+  double extract = 0;
+  double train = 0;
+  double sync = 0;  // The optimizer's steps, one per batch.
+};
+
+// Trains on the batches of `tasks`, a folder of files task-0, task-1, … that
+// hold a task each (job key 0), as the job would on one device, in as many
+// rounds as asked for after one that does not count. num_threads >= 1.
+// NotFound: there is no task-0. DataLoss: a file holds no task.
+// ResourceExhausted: no memory is left. Else errors of Workplace::OpenForJob(),
+// ExtractFeatures() and Model::Gradient().
+absl::StatusOr<std::vector<TrainingRound>> BenchTraining(
+    const JobSpec& spec, const std::filesystem::path& tasks,
+    uint32_t num_rounds, int num_threads);
+
+struct TrainingBenchOptions {
+  std::string request;  // A ProfileTrainingRequest as JSON, for its spec.
+  std::string device;   // "cpu:0-3"
+  std::filesystem::path tasks;
+  uint32_t rounds = 3;
+};
+
+// "fgnn-trainer bench": the rounds as one line of JSON, a list of objects with
+// the fields of TrainingRound. Pins the calling thread.
+absl::StatusOr<std::string> RunBenchCommand(
+    const TrainingBenchOptions& options);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_DAEMON_TRAINING_BENCH_H_
