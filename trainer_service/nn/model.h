@@ -43,14 +43,13 @@ struct ModelOptions {
   // All but GraphSAGE of means: this one alone.
   Precision precision = Precision::kFloat32;
 
+  // Of a label's weight, the share that is spread over all classes, [0, 1).
+  double label_smoothing = 0;
+
   // Whether vertices send what a layer of their own makes of them.
   bool transforms_messages() const {
     return kind == "pinsage" || (kind == "graphsage" && aggregator == "pool");
   }
-
-  // Of a label's weight, the share that is spread over all classes, [0, 1).
-  double label_smoothing = 0;
-
   bool normalizes(uint32_t layer) const {
     return normalization != "none" && layer + 1 < layers;
   }

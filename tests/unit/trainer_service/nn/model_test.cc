@@ -266,8 +266,11 @@ RandomBatchOptions LargeBatch(uint64_t input_columns,
 }
 
 TEST_P(ModelKindTest, GradientsAreBitEqualForAnyThreadsInstanceAndRepetition) {
-  // 19 columns are aggregated first, 331 transformed first.
-  for (const uint64_t columns : {19, 331}) {
+  // 19 columns are aggregated first, 331 transformed first; attention has one
+  // order.
+  std::vector<uint64_t> widths = {19};
+  if (GetParam().kind != "gat") widths.push_back(331);
+  for (const uint64_t columns : widths) {
     SCOPED_TRACE(testing::Message() << columns << " columns");
     const RandomBatchOptions options = LargeBatch(columns, GetParam());
     // These have no order to choose.
