@@ -9,7 +9,8 @@ namespace {
 
 constexpr char kForward[] = R"(
 def forward(self, x: Tensor, indptr: Tensor, indices: Tensor) -> Tensor:
-  means = torch.segment_reduce(x[indices], "mean", offsets=indptr, initial=0)
+  means = torch.embedding_bag(x, indices, indptr, mode=1,
+                              include_last_offset=True)[0]
   own = x[:indptr.size(0) - 1]
   z = torch.linear(means, self.neighbors, self.bias)
   z = z + torch.linear(own, self.own)

@@ -26,15 +26,17 @@ class Sage : public fgnn::ModelLayer {
   torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& indptr,
                         const torch::Tensor& indices) override {
     const auto x = torch::dropout(input, options_.dropout, is_training());
-    const auto means =
-        torch::segment_reduce(x.index_select(0, indices), "mean", {}, {},
-                              indptr, /*axis=*/0, /*unsafe=*/true, 0);
+    const auto means = std::get<0>(torch::embedding_bag(
+        x, indices, indptr, /*scale_grad_by_freq=*/false, /*mode=*/kMean,
+        /*sparse=*/false, /*per_sample_weights=*/{},
+        /*include_last_offset=*/true));
     const auto own = x.slice(0, 0, indptr.size(0) - 1);
     const auto sum = neighbors_(means) + self_(own);
     return options_.last() ? sum : sum.relu();
   }
 
  private:
+  static constexpr int64_t kMean = 1;  // As embedding_bag has it.
   const fgnn::ModelLayerOptions options_;
   torch::nn::Linear neighbors_;
   torch::nn::Linear self_;

@@ -90,21 +90,24 @@ class UsersModelTest : public testing::TestWithParam<std::string> {
 TEST_P(UsersModelTest, HasTheGradientOfOurs) {
   const std::unique_ptr<Model> model = Make(Options());
   const std::unique_ptr<Model> ours = Ours();
-  RandomBatch random({.model = SmallOptions("graphsage")});
   const std::vector<float> weights = FirstWeights(*model);
-  std::vector<float> gradient(weights.size());
-  std::vector<float> our_gradient(weights.size());
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const BatchResult result,
-      model->Gradient(weights, random.batch(), absl::MakeSpan(gradient)));
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const BatchResult expected,
-      ours->Gradient(AsGraphSage(*model, *ours, weights), random.batch(),
-                     absl::MakeSpan(our_gradient)));
-  EXPECT_NEAR(result.loss, expected.loss, kTolerance);
-  EXPECT_EQ(result.num_correct, expected.num_correct);
-  EXPECT_THAT(AsGraphSage(*model, *ours, gradient),
-              Pointwise(FloatNear(kTolerance), our_gradient));
+  for (const uint32_t largest_degree : {4, 0}) {
+    RandomBatch random(
+        {.model = SmallOptions("graphsage"), .largest_degree = largest_degree});
+    std::vector<float> gradient(weights.size());
+    std::vector<float> our_gradient(weights.size());
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const BatchResult result,
+        model->Gradient(weights, random.batch(), absl::MakeSpan(gradient)));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const BatchResult expected,
+        ours->Gradient(AsGraphSage(*model, *ours, weights), random.batch(),
+                       absl::MakeSpan(our_gradient)));
+    EXPECT_NEAR(result.loss, expected.loss, kTolerance);
+    EXPECT_EQ(result.num_correct, expected.num_correct);
+    EXPECT_THAT(AsGraphSage(*model, *ours, gradient),
+                Pointwise(FloatNear(kTolerance), our_gradient));
+  }
 }
 
 TEST_P(UsersModelTest, InfersTheLogitsOfOurs) {
