@@ -13,8 +13,8 @@ namespace {
 
 // [vertices] each, those of one split after those of the other.
 struct VertexScores {
-  std::vector<int64_t> labels;
-  std::vector<int64_t> predictions;
+  std::vector<uint32_t> labels;
+  std::vector<uint32_t> predictions;
   std::vector<float> losses;
   // How much larger the logit of class 1 is than that of class 0.
   std::vector<float> margins;
@@ -31,7 +31,7 @@ void Score(const float* logits, int64_t num_classes, size_t i,
   const double loss = std::log(total) + static_cast<double>(logits[best]) -
                       static_cast<double>(logits[scores.labels[i]]);
   scores.losses[i] = static_cast<float>(loss);
-  scores.predictions[i] = best;
+  scores.predictions[i] = static_cast<uint32_t>(best);
   if (num_classes == 2) scores.margins[i] = logits[1] - logits[0];
 }
 
@@ -47,7 +47,8 @@ SplitAccuracy SumUp(const VertexScores& scores, size_t first, size_t size,
     sum.loss += static_cast<double>(scores.losses[first + i]);
   }
   if (size > 0) sum.loss /= static_cast<double>(size);
-  sum.macro_f1 = MacroF1(labels, predictions, num_classes);
+  sum.macro_f1 =
+      MacroF1(labels, predictions, static_cast<uint32_t>(num_classes));
   if (num_classes == 2) {
     sum.roc_auc = RocAuc(
         labels, absl::MakeConstSpan(scores.margins).subspan(first, size));
@@ -87,7 +88,10 @@ absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
   FGNN_ASSIGN_OR_RETURN(const std::vector<GlobalId> vertices,
                         LabelledVertices(splits, labels, num_classes));
   VertexScores scores;
-  for (const GlobalId v : vertices) scores.labels.push_back(labels[v]);
+  scores.labels.reserve(vertices.size());
+  for (const GlobalId v : vertices) {
+    scores.labels.push_back(static_cast<uint32_t>(labels[v]));
+  }
   scores.predictions.resize(vertices.size());
   scores.losses.resize(vertices.size());
   if (num_classes == 2) scores.margins.resize(vertices.size());

@@ -1,24 +1,25 @@
 #include "trainer_service/infer/scores.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <numeric>
 #include <vector>
 
 namespace fgnn {
 
-double MacroF1(absl::Span<const int64_t> labels,
-               absl::Span<const int64_t> predictions, int64_t num_classes) {
+double MacroF1(absl::Span<const uint32_t> labels,
+               absl::Span<const uint32_t> predictions, uint32_t num_classes) {
   struct Counts {
     uint64_t right = 0;
     uint64_t named = 0;  // By labels, and by predictions.
   };
-  std::vector<Counts> classes(static_cast<size_t>(num_classes));
+  std::vector<Counts> classes(num_classes);
   for (size_t i = 0; i < labels.size(); ++i) {
-    Counts& wanted = classes[static_cast<size_t>(labels[i])];
+    Counts& wanted = classes[labels[i]];
     wanted.right += labels[i] == predictions[i] ? 1 : 0;
     ++wanted.named;
-    ++classes[static_cast<size_t>(predictions[i])].named;
+    ++classes[predictions[i]].named;
   }
   double sum = 0;
   uint64_t count = 0;
@@ -30,12 +31,17 @@ double MacroF1(absl::Span<const int64_t> labels,
   return count == 0 ? 0 : sum / static_cast<double>(count);
 }
 
-std::optional<double> RocAuc(absl::Span<const int64_t> labels,
+std::optional<double> RocAuc(absl::Span<const uint32_t> labels,
                              absl::Span<const float> scores) {
-  std::vector<size_t> order(scores.size());
-  std::iota(order.begin(), order.end(), size_t{0});
+  // No order has a place for it.
+  const bool any_nan =
+      std::any_of(scores.begin(), scores.end(),
+                  [](float score) { return std::isnan(score); });
+  if (any_nan) return std::nullopt;
+  std::vector<uint32_t> order(scores.size());
+  std::iota(order.begin(), order.end(), uint32_t{0});
   std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return scores[a] < scores[b]; });
+            [&](uint32_t a, uint32_t b) { return scores[a] < scores[b]; });
   // Ranks from 1, those of a tie being their mean; doubled, to stay whole.
   uint64_t positives = 0;
   uint64_t doubled_ranks = 0;  // Of the positives.

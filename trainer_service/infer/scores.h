@@ -12,13 +12,13 @@ namespace fgnn {
 // The mean of the classes' F1, 2 TP / (2 TP + FP + FN), over those classes that
 // some label or some prediction names; 0 where there is none. Both [n], in
 // [0, num_classes).
-double MacroF1(absl::Span<const int64_t> labels,
-               absl::Span<const int64_t> predictions, int64_t num_classes);
+double MacroF1(absl::Span<const uint32_t> labels,
+               absl::Span<const uint32_t> predictions, uint32_t num_classes);
 
 // The area under the ROC curve: how often a vertex of class 1 scores higher
-// than one of class 0, ties counting half; exact. Both [n], labels 0 or 1,
-// scores finite. nullopt: one of the classes is missing.
-std::optional<double> RocAuc(absl::Span<const int64_t> labels,
+// than one of class 0, ties counting half; exact. Both [n], n < 2^32, labels 0
+// or 1. nullopt: one of the classes is missing, or a score is no number.
+std::optional<double> RocAuc(absl::Span<const uint32_t> labels,
                              absl::Span<const float> scores);
 
 }  // namespace fgnn

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -16,7 +18,7 @@ namespace fgnn {
 namespace {
 
 // Of every pair of a positive and a negative; ties count half.
-double PairwiseAuc(const std::vector<int64_t>& labels,
+double PairwiseAuc(const std::vector<uint32_t>& labels,
                    const std::vector<float>& scores) {
   double wins = 0;
   double pairs = 0;
@@ -52,10 +54,10 @@ TEST(RocAucTest, IsTheShareOfPairsInOrder) {
 TEST(RocAucTest, CountsTiesAsAPairwiseReferenceDoes) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 20; ++round) {
-    std::vector<int64_t> labels = {0, 1};
+    std::vector<uint32_t> labels = {0, 1};
     std::vector<float> scores = {0, 0};
     for (int i = 0; i < 200; ++i) {
-      labels.push_back(static_cast<int64_t>(random() % 2));
+      labels.push_back(static_cast<uint32_t>(random() % 2));
       scores.push_back(static_cast<float>(random() % 16) - 8);
     }
     EXPECT_DOUBLE_EQ(*RocAuc(labels, scores), PairwiseAuc(labels, scores));
@@ -66,6 +68,12 @@ TEST(RocAucTest, NeedsBothClasses) {
   EXPECT_EQ(RocAuc({1, 1}, {0.F, 1.F}), std::nullopt);
   EXPECT_EQ(RocAuc({0}, {0.F}), std::nullopt);
   EXPECT_EQ(RocAuc({}, {}), std::nullopt);
+}
+
+TEST(RocAucTest, InfiniteScoresAreScoresAndNanIsNone) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(RocAuc({0, 1, 1}, {-kInfinity, 0.F, kInfinity}), 1);
+  EXPECT_EQ(RocAuc({0, 1, 1}, {std::nanf(""), 0.F, 1.F}), std::nullopt);
 }
 
 class EvaluateScoresTest : public testing::Test {
@@ -89,12 +97,12 @@ TEST_F(EvaluateScoresTest, AreThoseOfTheLogitsOfEachSplit) {
   std::vector<int64_t> labels(kNodes);
   for (size_t v = 0; v < kNodes; ++v) labels[v] = v % 3 == 0 ? 1 : 0;
   std::vector<int64_t> split;
-  std::vector<int64_t> wanted;
-  std::vector<int64_t> predicted;
+  std::vector<uint32_t> wanted;
+  std::vector<uint32_t> predicted;
   std::vector<float> margins;
   for (size_t v = kNodes; v-- > 400;) {
     split.push_back(static_cast<int64_t>(v));
-    wanted.push_back(labels[v]);
+    wanted.push_back(static_cast<uint32_t>(labels[v]));
     predicted.push_back(logits[2 * v + 1] > logits[2 * v] ? 1 : 0);
     margins.push_back(logits[2 * v + 1] - logits[2 * v]);
   }
