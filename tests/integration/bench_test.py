@@ -2,7 +2,11 @@
 
 import collections
 import json
+import os
 import re
+import signal
+import subprocess
+import time
 import xml.etree.ElementTree
 import zipfile
 
@@ -249,6 +253,29 @@ class BenchTest(harness.ServiceTest):
         self.assertGreater(report['stages']['train'], 0)
         self.assertRegex(self.service.fgnn(*words).stdout, 'ms a batch')
         self.assert_nothing_left()
+
+    def test_an_interrupted_epoch_leaves_nothing(self):
+        # The service's folder, and all that a test looks for.
+        temporary = self.service.folder / 'tmp'
+        temporary.mkdir()
+        bench = subprocess.Popen(
+            [harness.BIN_DIR / 'fgnn', 'bench', 'epoch', '--dataset',
+             self.service.dataset, '--batches', '999999', '--devices',
+             'cpu:0'], env={**os.environ, 'TMPDIR': str(temporary)},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(bench.kill)
+        own = harness.Service(self.service.folder)
+        deadline = time.monotonic() + harness.COMMAND_SECONDS
+        while not list(temporary.glob('fgnn-*/runs/*/metrics.jsonl')):
+            self.assertLess(time.monotonic(), deadline, 'no epoch ended')
+            self.assertIsNone(bench.poll(), 'the benchmark ended')
+        own.state_dir, = temporary.glob('fgnn-*')
+        self.addCleanup(own.kill_all)
+        bench.send_signal(signal.SIGINT)
+        _, errors = bench.communicate(timeout=harness.COMMAND_SECONDS)
+        self.assertEqual(bench.returncode, 130, errors)
+        self.assertEqual(own.wait_until_gone(), {}, 'processes were left')
+        self.assertEqual(list(temporary.iterdir()), [])
 
     def test_train(self):
         words = ('bench', 'train', '--dataset', str(self.service.dataset),

@@ -31,7 +31,8 @@ namespace fgnn {
 namespace {
 
 constexpr int kInterruptedExitCode = 130;
-constexpr uint32_t kMostBatches = 1000000;
+// An epoch may be one batch, and a job has at most a million epochs.
+constexpr uint32_t kMostBatches = 999999;
 constexpr uint32_t kTrainRounds = 5;
 
 struct EpochFlags {
