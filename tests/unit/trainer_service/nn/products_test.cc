@@ -150,37 +150,44 @@ void Thin(std::vector<Number>* values) {
   }
 }
 
+struct Sizes {
+  int64_t rows;
+  int64_t inner;
+  int64_t columns;
+};
+
 // Rows past a block of them, words of one block, of several and of a part, and
 // every kind of group of panels.
 TEST(ProductsTest, PassesOverZerosWithTheSameBits) {
   constexpr size_t kGuard = 64;
   for (const ProductKernels* const kernels : SupportedProductKernels()) {
     PackedFactor packed(*kernels);
-    for (const auto& [rows, inner] :
-         {std::pair<int64_t, int64_t>{1, 64}, {9, 150}, {258, 33}}) {
-      for (const int64_t columns : {25, 64, 70, 100, 128, 137, 160}) {
-        SCOPED_TRACE(testing::Message() << kernels->name << " [" << rows << ", "
-                                        << inner << "], " << columns);
-        auto a_values = RandomFloats(rows * inner, 1);
-        Thin(&a_values);
-        const auto b_values = RandomFloats(inner * columns, 2);
-        const Factor a = {a_values.data(), rows, inner};
-        const Factor b = {b_values.data(), inner, columns};
-        packed.Pack(b);
-        const auto before = RandomFloats(rows * columns, 3);
-        for (const Into into : {Into::kOverwrite, Into::kAdd}) {
-          std::vector<float> out = before;
-          out.resize(before.size() + kGuard, 7);
-          packed.Multiply(a, into, out.data());
-          EXPECT_THAT(std::vector<float>(out.end() - kGuard, out.end()),
-                      testing::Each(7));
-          out.resize(before.size());
-          ExpectProduct(
-              *kernels, out,
-              Expected(a, b,
-                       into == Into::kAdd ? before
-                                          : std::vector<float>(before.size())));
-        }
+    for (const Sizes& of : {Sizes{1, 64, 100},
+                            {9, 150, 70},
+                            {9, 150, 128},
+                            {9, 150, 137},
+                            {9, 150, 160},
+                            {258, 33, 100}}) {
+      SCOPED_TRACE(testing::Message()
+                   << kernels->name << " [" << of.rows << ", " << of.inner
+                   << "], " << of.columns);
+      auto a_values = RandomFloats(of.rows * of.inner, 1);
+      Thin(&a_values);
+      const auto b_values = RandomFloats(of.inner * of.columns, 2);
+      const Factor a = {a_values.data(), of.rows, of.inner};
+      const Factor b = {b_values.data(), of.inner, of.columns};
+      packed.Pack(b);
+      const auto before = RandomFloats(of.rows * of.columns, 3);
+      for (const Into into : {Into::kOverwrite, Into::kAdd}) {
+        std::vector<float> out = before;
+        out.resize(before.size() + kGuard, 7);
+        packed.Multiply(a, into, out.data());
+        EXPECT_THAT(std::vector<float>(out.end() - kGuard, out.end()),
+                    testing::Each(7));
+        out.resize(before.size());
+        const std::vector<float> zeros(before.size());
+        ExpectProduct(*kernels, out,
+                      Expected(a, b, into == Into::kAdd ? before : zeros));
       }
     }
   }
@@ -274,22 +281,25 @@ TEST(Bfloat16ProductsTest, MultipliesMatricesOfAnySize) {
 TEST(Bfloat16ProductsTest, PassesOverZeros) {
   for (const auto* const kernels : SupportedProductKernels<Bfloat16>()) {
     PackedFactorOf<Bfloat16> packed(*kernels);
-    for (const auto& [rows, inner] :
-         {std::pair<int64_t, int64_t>{1, 128}, {9, 300}, {258, 66}, {3, 129}}) {
-      for (const int64_t columns : {25, 64, 100, 128, 137, 160}) {
-        auto a_values = RandomIntegers(rows * inner, 1);
-        Thin(&a_values);
-        const auto b_values = RandomIntegers(inner * columns, 2);
-        const FactorOf<Bfloat16> a = {a_values.data(), rows, inner};
-        const FactorOf<Bfloat16> b = {b_values.data(), inner, columns};
-        packed.Pack(b);
-        const std::vector<float> before(static_cast<size_t>(rows * columns), 3);
-        std::vector<float> out = before;
-        packed.Multiply(a, Into::kAdd, out.data());
-        ASSERT_EQ(out, Expected(a, b, before))
-            << kernels->name << " [" << rows << ", " << inner << "], "
-            << columns;
-      }
+    for (const Sizes& of : {Sizes{1, 128, 100},
+                            {9, 300, 70},
+                            {9, 300, 137},
+                            {9, 300, 160},
+                            {258, 66, 100},
+                            {3, 129, 100}}) {
+      auto a_values = RandomIntegers(of.rows * of.inner, 1);
+      Thin(&a_values);
+      const auto b_values = RandomIntegers(of.inner * of.columns, 2);
+      const FactorOf<Bfloat16> a = {a_values.data(), of.rows, of.inner};
+      const FactorOf<Bfloat16> b = {b_values.data(), of.inner, of.columns};
+      packed.Pack(b);
+      const std::vector<float> before(static_cast<size_t>(of.rows * of.columns),
+                                      3);
+      std::vector<float> out = before;
+      packed.Multiply(a, Into::kAdd, out.data());
+      ASSERT_EQ(out, Expected(a, b, before))
+          << kernels->name << " [" << of.rows << ", " << of.inner << "], "
+          << of.columns;
     }
   }
 }
