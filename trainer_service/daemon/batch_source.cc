@@ -215,12 +215,15 @@ absl::Status BatchSource::LoopAhead() {
   return absl::OkStatus();
 }
 
-// Of the open steps, or of the one after them.
+// Of the open steps, or of the one after them. Where several are open, a batch
+// that waits here for another one to be trained is best of the last of them:
+// of the first, it could be the one that all others wait for.
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
   const std::optional<OpenSteps> open = board_.FindOpenSteps();
   if (!open.has_value()) return std::nullopt;
-  for (uint64_t step = open->first;
-       step < std::min(open->end + 1, board_.training_limit()); ++step) {
+  const uint64_t end = std::min(open->end + 1, board_.training_limit());
+  for (uint64_t i = 0; i < end - open->first; ++i) {
+    const uint64_t step = plan_.staleness > 0 ? end - 1 - i : open->first + i;
     if (!MayKeepMore(step)) continue;
     if (step >= open->end && step == overflowing_step_) continue;
     const StepPlace batches = BatchesOf(plan_, step);

@@ -26,10 +26,13 @@ class BatchSourceTest : public testing::Test {
  protected:
   void SetUp() override {
     WriteSmallDataset(folder_ / "data");
-    FGNN_ASSERT_OK_AND_ASSIGN(segment_,
-                              Segment::Create(SmallSegmentOptions(kJobId)));
     FGNN_ASSERT_OK_AND_ASSIGN(
         workplace_, Workplace::OpenForJob(SmallJob(folder_ / "data"), 1));
+    StartJob(SmallSegmentOptions(kJobId));
+  }
+
+  void StartJob(const SegmentOptions& options) {
+    FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));
     sampler_.emplace(segment_.get(), kSamplerOwner, 0);
     scheduler_queue_.emplace(segment_.get(), kNoOwner);
     scheduler_queue_->OpenForSampling(14);
@@ -163,6 +166,25 @@ TEST_F(BatchSourceTest, KeepsNoMoreThanItsShareOfAStep) {
     others.push_back(*std::move(slot));
   }
   EXPECT_EQ(others.size(), 3U);
+}
+
+TEST_F(BatchSourceTest, KeepsWhatIsNeededLastWhereWeightsMayBeOld) {
+  SegmentOptions options = SmallSegmentOptions(kJobId);
+  options.num_slots = 7;
+  options.staleness = 1;  // Batches 0 to 5 are open.
+  StartJob(options);
+  Sample(7);
+  const std::unique_ptr<BatchSource> source = Source(1, 3);
+  WaitUntilReading(1);
+  GlobalQueue other(segment_.get(), 3);
+  std::vector<ReadSlot> others;
+  for (BatchSeq seq = 0; seq < 6; ++seq) {
+    FGNN_ASSERT_OK_AND_ASSIGN(std::optional<ReadSlot> slot,
+                              other.TryClaimForReading(0, 7));
+    ASSERT_TRUE(slot.has_value());
+    EXPECT_EQ(slot->seq(), seq);
+    others.push_back(*std::move(slot));
+  }
 }
 
 TEST_F(BatchSourceTest, TakesMoreThanItsShareWhenItHasNothingElseToDo) {
