@@ -13,8 +13,8 @@
 namespace fgnn {
 namespace {
 
-// Entries whose scores are made before their messages are added: rows of both
-// stay in the cache meanwhile.
+// Entries whose weights are made before their messages are added, which stay in
+// the cache meanwhile.
 constexpr uint32_t kEntriesAtOnce = 16;
 
 struct Vectors {
@@ -97,7 +97,7 @@ inline __attribute__((always_inline)) void AttendToList(
   softmax.Start(vectors,
                 messages + width * (lists.own == nullptr ? i : lists.own[i]));
   const uint32_t end = lists.indptr[i + 1];
-  for (uint32_t first = lists.indptr[i]; first < end; first += kEntriesAtOnce) {
+  for (uint32_t first = lists.indptr[i]; first != end;) {
     const uint32_t count = std::min(kEntriesAtOnce, end - first);
     for (uint32_t k = 0; k < count; ++k) {
       PrefetchEntry(lists, first + k, end_of_all, messages, width);
@@ -110,6 +110,7 @@ inline __attribute__((always_inline)) void AttendToList(
       AddScaledHeads(shape, softmax.scores + k * shape.heads,
                      messages + lists.indices[first + k] * width, out);
     }
+    first += count;
   }
   softmax.Finish();
 }
