@@ -246,8 +246,8 @@ absl::Status CheckTraining(const v1::TrainingSpec& training) {
 
 absl::Status CheckRules(v1::JobSpec* spec) {
   FGNN_RETURN_IF_ERROR(CheckHops(*spec));
-  FGNN_RETURN_IF_ERROR(CheckModel(*spec));
   FGNN_RETURN_IF_ERROR(CheckUserModel(spec->model()));
+  FGNN_RETURN_IF_ERROR(CheckModel(*spec));
   FGNN_RETURN_IF_ERROR(CheckAlgorithm(*spec));
   FGNN_RETURN_IF_ERROR(CheckDevices(spec));
   FGNN_RETURN_IF_ERROR(CheckTraining(spec->training()));

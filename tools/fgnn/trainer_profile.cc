@@ -32,9 +32,13 @@ std::string LastLine(absl::string_view output) {
 }  // namespace
 
 absl::StatusOr<std::string> AskTrainer(const std::filesystem::path& trainer,
+                                       const std::filesystem::path& state_dir,
                                        const std::vector<std::string>& args) {
-  FGNN_ASSIGN_OR_RETURN(const ProgramOutput ran,
-                        RunProgram(trainer, args, DeadlineIn(kLongestProfile)));
+  std::vector<std::string> words = {"--state-dir", state_dir.string()};
+  words.insert(words.end(), args.begin(), args.end());
+  FGNN_ASSIGN_OR_RETURN(
+      const ProgramOutput ran,
+      RunProgram(trainer, words, DeadlineIn(kLongestProfile)));
   const std::string line = LastLine(ran.output);
   if (ran.exit_code == kRefused) {
     return absl::InvalidArgumentError(absl::StripPrefix(line, "fgnn: "));
@@ -65,8 +69,8 @@ absl::StatusOr<TrainingProfile> AskForTrainingProfile(
   FGNN_ASSIGN_OR_RETURN(const std::string json, ProfileRequestJson(spec, hops));
   FGNN_ASSIGN_OR_RETURN(
       const std::string line,
-      AskTrainer(trainer, {"--state-dir", state_dir.string(), "profile",
-                           "--device", device, "--request", json}));
+      AskTrainer(trainer, state_dir,
+                 {"profile", "--device", device, "--request", json}));
   v1::ProfileTrainingResponse response;
   if (!google::protobuf::util::JsonStringToMessage(line, &response).ok()) {
     return absl::InternalError(

@@ -13,11 +13,13 @@
 
 namespace fgnn {
 
-// Runs `trainer`, which is fgnn-trainer, with one of its commands, and returns
+// Runs `trainer`, which is fgnn-trainer, with one of its commands and the
+// service's folder, where the user's plugins are, and returns
 // the last line that it prints. What it refuses is an InvalidArgument with its
 // words; Internal: it ended otherwise, with its last line. Errors of
 // RunProgram().
 absl::StatusOr<std::string> AskTrainer(const std::filesystem::path& trainer,
+                                       const std::filesystem::path& state_dir,
                                        const std::vector<std::string>& args);
 
 // A ProfileTrainingRequest for an effective spec and batches of these sizes, as
@@ -26,7 +28,7 @@ absl::StatusOr<std::string> ProfileRequestJson(
     const v1::JobSpec& spec, const std::vector<HopSize>& hops);
 
 // Asks it for the profile of an effective spec, batches of these sizes and the
-// device that it is to use; the user's plugins are in `state_dir`.
+// device that it is to use.
 absl::StatusOr<TrainingProfile> AskForTrainingProfile(
     const std::filesystem::path& trainer,
     const std::filesystem::path& state_dir, const v1::JobSpec& spec,

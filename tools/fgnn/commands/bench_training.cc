@@ -173,7 +173,7 @@ absl::StatusOr<EpochReport> MeasureTraining(const EpochFlags& flags) {
   FGNN_ASSIGN_OR_RETURN(
       const std::string rounds,
       AskTrainer(
-          trainer,
+          trainer, folder.path(),
           {"bench", "--device", device.name, "--tasks", folder.path().string(),
            "--rounds", std::to_string(kTrainRounds), "--request", request}));
   EpochReport report = {std::move(spec), {}, "rounds"};

@@ -207,7 +207,9 @@ class TorchModel final : public Model {
     const at::Tensor labels =
         at::from_blob(const_cast<int64_t*>(batch.labels.data()),
                       {static_cast<int64_t>(batch.labels.size())}, at::kLong);
-    const at::Tensor loss = at::cross_entropy_loss(logits, labels);
+    const at::Tensor loss = at::cross_entropy_loss(
+        logits, labels, /*weight=*/{}, at::Reduction::Mean,
+        /*ignore_index=*/-100, options().label_smoothing);
     if (!loss.requires_grad()) {
       return absl::InvalidArgumentError(
           absl::StrCat("the logits of ", NameOf(options()),

@@ -35,6 +35,7 @@ ModelOptions SmallOptions(const std::string& kind) {
   options.hidden = 6;
   options.input_columns = 5;
   options.num_classes = 4;
+  options.label_smoothing = 0.1;
   return options;
 }
 
