@@ -113,7 +113,9 @@ std::pair<torch::Tensor, torch::Tensor> EdgesWithLoops(const BlockView& block) {
 torch::Tensor GatLayer(const BlockView& block, const torch::Tensor& x,
                        double dropout, PhiloxKey key,
                        const std::vector<torch::Tensor>& parameters) {
-  const auto [sources, destinations] = EdgesWithLoops(block);
+  const std::pair<torch::Tensor, torch::Tensor> edges = EdgesWithLoops(block);
+  const torch::Tensor& sources = edges.first;
+  const torch::Tensor& destinations = edges.second;
   const int64_t heads = parameters[1].size(1);
   const int64_t columns = parameters[1].size(2);
   const torch::Tensor messages =
@@ -123,11 +125,11 @@ torch::Tensor GatLayer(const BlockView& block, const torch::Tensor& x,
           (messages * parameters[2]).sum(2).index_select(0, destinations),
       0.2);
   const torch::Tensor exponentials = torch::exp(scores);  // [E, H]
-  const auto sum_of = [&](const torch::Tensor& edges) {
-    std::vector<int64_t> shape = edges.sizes().vec();
+  const auto sum_of = [&](const torch::Tensor& values) {
+    std::vector<int64_t> shape = values.sizes().vec();
     shape[0] = block.num_destinations;
     return torch::zeros(shape, torch::kFloat64)
-        .index_add(0, destinations, edges);
+        .index_add(0, destinations, values);
   };
   const torch::Tensor alpha =
       exponentials / sum_of(exponentials).index_select(0, destinations) *
