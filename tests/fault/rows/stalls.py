@@ -19,7 +19,7 @@ FAKETIME = '*/faketime/libfaketime.so.1'
 
 def hang(options, chance):
     """found within 6 s, replaced, and the job ends right"""
-    settings = {**JOB, 'training.epochs': 1500, 'model.hidden': 256}
+    settings = {**JOB, 'training.epochs': 3000, 'model.hidden': 256}
     found = []
     with service_in(options) as service:
         expected = service.run(settings, '--digest')
