@@ -109,8 +109,7 @@ class LayeredModel final : public Model {
     const Dropout dropout = DropoutInto(0, batch);
     if (!dropout.active()) return absl::OkStatus();
     const int64_t count = static_cast<int64_t>(batch.features.size());
-    const int64_t num_tasks =
-        (count + kFloatsPerDropoutTask - 1) / kFloatsPerDropoutTask;
+    const int64_t num_tasks = NumTasks(count, kFloatsPerDropoutTask);
     return team_->Run(num_tasks, [&](int64_t task, int) {
       const int64_t first = task * kFloatsPerDropoutTask;
       ApplyDropout(dropout, first,
@@ -199,7 +198,7 @@ class LayeredModel final : public Model {
                                    const LayerOutput<Number>& last) {
     const int64_t num_seeds = batch.task->num_seeds;
     const int64_t num_classes = options().num_classes;
-    const int64_t num_tasks = (num_seeds + kSeedsPerTask - 1) / kSeedsPerTask;
+    const int64_t num_tasks = NumTasks(num_seeds, kSeedsPerTask);
     std::vector<LossSum> sums(static_cast<size_t>(num_tasks));
     FGNN_RETURN_IF_ERROR(team_->Run(num_tasks, [&](int64_t task, int) {
       const int64_t first = task * kSeedsPerTask;

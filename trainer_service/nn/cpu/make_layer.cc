@@ -1,5 +1,6 @@
 #include "trainer_service/nn/cpu/make_layer.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,17 @@ bool EndsPlainly(const ModelOptions& options, uint32_t layer) {
          options.adds_inputs(layer);
 }
 
+// Where a parameter that the model has lies among its P floats.
+uint64_t OffsetOf(const Model& model, const char* part, uint32_t layer,
+                  const char* name) {
+  const std::string full_name = absl::StrCat(part, ".", layer, ".", name);
+  return std::find_if(model.parameters().begin(), model.parameters().end(),
+                      [&](const ParameterInfo& parameter) {
+                        return parameter.name == full_name;
+                      })
+      ->offset;
+}
+
 template <typename Number>
 std::unique_ptr<GnnLayer<Number>> MakeSageLayer(const Model& model,
                                                 uint32_t layer,
@@ -27,9 +39,9 @@ std::unique_ptr<GnnLayer<Number>> MakeSageLayer(const Model& model,
   SageLayerOptions shape;
   shape.in = static_cast<int64_t>(options.input_width(layer));
   shape.out = static_cast<int64_t>(options.output_width(layer));
-  shape.neighbor_offset = model.parameters()[3 * layer].offset;
-  shape.self_offset = model.parameters()[3 * layer + 1].offset;
-  shape.bias_offset = model.parameters()[3 * layer + 2].offset;
+  shape.neighbor_offset = OffsetOf(model, "convs", layer, "lin_l.weight");
+  shape.self_offset = OffsetOf(model, "convs", layer, "lin_r.weight");
+  shape.bias_offset = OffsetOf(model, "convs", layer, "lin_l.bias");
   shape.first = layer == 0;
   shape.last = EndsPlainly(options, layer);
   return std::make_unique<SageLayer<Number>>(shape, order, team);
@@ -43,8 +55,8 @@ std::unique_ptr<GnnLayer<float>> MakeGcnLayer(const Model& model,
   NeighborLinearOptions linear;
   linear.in = static_cast<int64_t>(options.input_width(layer));
   linear.out = static_cast<int64_t>(options.output_width(layer));
-  linear.weight_offset = model.parameters()[2 * layer].offset;
-  linear.bias_offset = model.parameters()[2 * layer + 1].offset;
+  linear.weight_offset = OffsetOf(model, "convs", layer, "lin.weight");
+  linear.bias_offset = OffsetOf(model, "convs", layer, "bias");
   linear.first = layer == 0;
   const bool last = EndsPlainly(options, layer);
   return std::make_unique<GcnLayer>(linear, last, order, team);
@@ -59,12 +71,12 @@ std::unique_ptr<GnnLayer<float>> MakeGinLayer(const Model& model,
   NeighborLinearOptions& linear = shape.first_linear;
   linear.in = static_cast<int64_t>(options.input_width(layer));
   linear.out = static_cast<int64_t>(options.output_width(layer));
-  linear.epsilon_offset = model.parameters()[5 * layer].offset;
-  linear.weight_offset = model.parameters()[5 * layer + 1].offset;
-  linear.bias_offset = model.parameters()[5 * layer + 2].offset;
+  linear.epsilon_offset = OffsetOf(model, "convs", layer, "eps");
+  linear.weight_offset = OffsetOf(model, "convs", layer, "nn.0.weight");
+  linear.bias_offset = OffsetOf(model, "convs", layer, "nn.0.bias");
   linear.first = layer == 0;
-  shape.weight_offset = model.parameters()[5 * layer + 3].offset;
-  shape.bias_offset = model.parameters()[5 * layer + 4].offset;
+  shape.weight_offset = OffsetOf(model, "convs", layer, "nn.2.weight");
+  shape.bias_offset = OffsetOf(model, "convs", layer, "nn.2.bias");
   shape.last = EndsPlainly(options, layer);
   return std::make_unique<GinLayer>(shape, order, team);
 }
@@ -78,10 +90,10 @@ std::unique_ptr<GnnLayer<float>> MakeGatLayer(const Model& model,
   shape.shape.heads = options.layer_heads(layer);
   shape.shape.columns =
       static_cast<int64_t>(options.output_width(layer)) / shape.shape.heads;
-  shape.weight_offset = model.parameters()[4 * layer].offset;
-  shape.source_offset = model.parameters()[4 * layer + 1].offset;
-  shape.destination_offset = model.parameters()[4 * layer + 2].offset;
-  shape.bias_offset = model.parameters()[4 * layer + 3].offset;
+  shape.weight_offset = OffsetOf(model, "convs", layer, "lin.weight");
+  shape.source_offset = OffsetOf(model, "convs", layer, "att_src");
+  shape.destination_offset = OffsetOf(model, "convs", layer, "att_dst");
+  shape.bias_offset = OffsetOf(model, "convs", layer, "bias");
   shape.attention_dropout = options.attention_dropout;
   shape.first = layer == 0;
   shape.last = EndsPlainly(options, layer);
@@ -97,11 +109,11 @@ std::unique_ptr<GnnLayer<float>> MakePooledLayer(const Model& model,
   PooledLayerOptions shape;
   shape.in = static_cast<int64_t>(options.input_width(layer));
   shape.out = static_cast<int64_t>(options.output_width(layer));
-  shape.message_weight_offset = model.parameters()[5 * layer].offset;
-  shape.message_bias_offset = model.parameters()[5 * layer + 1].offset;
-  shape.neighbor_offset = model.parameters()[5 * layer + 2].offset;
-  shape.self_offset = model.parameters()[5 * layer + 3].offset;
-  shape.bias_offset = model.parameters()[5 * layer + 4].offset;
+  shape.message_weight_offset = OffsetOf(model, "convs", layer, "lin.weight");
+  shape.message_bias_offset = OffsetOf(model, "convs", layer, "lin.bias");
+  shape.neighbor_offset = OffsetOf(model, "convs", layer, "lin_l.weight");
+  shape.self_offset = OffsetOf(model, "convs", layer, "lin_r.weight");
+  shape.bias_offset = OffsetOf(model, "convs", layer, "lin_l.bias");
   shape.aggregator = pinsage ? Aggregator::kWeightedMean : Aggregator::kMax;
   shape.unit_rows = pinsage;
   shape.first = layer == 0;
@@ -146,18 +158,11 @@ std::optional<HiddenStageOptions> StageOf(const Model& model, uint32_t layer) {
   stage.normalization = options.normalization == "batch"
                             ? Normalization::kBatch
                             : Normalization::kLayer;
-  const std::string prefix = absl::StrCat("norms.", layer, ".");
-  for (const ParameterInfo& parameter : model.parameters()) {
-    if (parameter.name == prefix + "weight") {
-      stage.scale_offset = parameter.offset;
-    } else if (parameter.name == prefix + "bias") {
-      stage.shift_offset = parameter.offset;
-    } else if (parameter.name == prefix + "running_mean") {
-      stage.mean_offset = parameter.offset;
-    } else if (parameter.name == prefix + "running_var") {
-      stage.variance_offset = parameter.offset;
-    }
-  }
+  stage.scale_offset = OffsetOf(model, "norms", layer, "weight");
+  stage.shift_offset = OffsetOf(model, "norms", layer, "bias");
+  if (stage.normalization == Normalization::kLayer) return stage;
+  stage.mean_offset = OffsetOf(model, "norms", layer, "running_mean");
+  stage.variance_offset = OffsetOf(model, "norms", layer, "running_var");
   return stage;
 }
 
