@@ -1,0 +1,33 @@
+// What is said of a job that is wrong.
+#ifndef FGNN_TESTS_UNIT_SHARED_CONFIG_JOB_ERRORS_H_
+#define FGNN_TESTS_UNIT_SHARED_CONFIG_JOB_ERRORS_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "shared/config/job_spec_proto.h"
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+
+// The message of reading `yaml` and making it effective.
+inline std::string ErrorOf(const std::string& yaml) {
+  absl::StatusOr<v1::JobSpec> spec = ParseJobYaml(yaml, "job.yaml");
+  if (spec.ok()) spec = MakeEffective(*spec, {"cpu:0"});
+  EXPECT_THAT(spec, StatusIs(absl::StatusCode::kInvalidArgument)) << yaml;
+  const std::string message(spec.status().message());
+  EXPECT_THAT(message, testing::Not(testing::HasSubstr("\n")));
+  return message;
+}
+
+// A job that is right but for what `lines` add.
+inline std::string ErrorIn(const std::string& lines) {
+  return ErrorOf("dataset: /d\n" + lines);
+}
+
+}  // namespace fgnn
+
+#endif  // FGNN_TESTS_UNIT_SHARED_CONFIG_JOB_ERRORS_H_
