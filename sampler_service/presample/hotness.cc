@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <new>
 #include <numeric>
+#include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +14,7 @@
 #include "shared/base/hash.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
+#include "shared/device/memory.h"
 
 namespace fgnn {
 namespace {
@@ -27,35 +30,34 @@ uint32_t FallingBits(float value) {
 }
 
 struct Place {
-  uint64_t key;
+  uint32_t key;
   GlobalId vertex;
 };
 
 // By rising keys; equals stay as they are. By digits from the lowest one, but
-// for those that all keys share: counts and degrees have few others.
-void SortByKey(std::vector<Place>& places) {
+// for those that all keys share: counts and degrees have few others. `spare`
+// is as long as `places`.
+void SortByKey(absl::Span<Place>& places, absl::Span<Place>& spare) {
   constexpr int kDigitBits = 11;
   constexpr size_t kRadix = size_t{1} << kDigitBits;
-  constexpr size_t kNumDigits = (64 + kDigitBits - 1) / kDigitBits;
+  constexpr size_t kNumDigits = 3;
   const auto digit_of = [](const Place& place, size_t digit) {
     return place.key >> (digit * kDigitBits) & (kRadix - 1);
   };
-  std::vector<std::array<size_t, kRadix>> begins(kNumDigits);
+  std::array<std::array<uint32_t, kRadix>, kNumDigits> begins = {};
   for (const Place& place : places) {
     for (size_t d = 0; d < kNumDigits; ++d) ++begins[d][digit_of(place, d)];
   }
-  std::vector<Place> sorted(places.size());
   for (size_t d = 0; d < kNumDigits; ++d) {
-    if (std::find(begins[d].begin(), begins[d].end(), places.size()) !=
-        begins[d].end()) {
+    std::array<uint32_t, kRadix>& begin = begins[d];
+    if (std::find(begin.begin(), begin.end(), places.size()) != begin.end()) {
       continue;
     }
-    std::exclusive_scan(begins[d].begin(), begins[d].end(), begins[d].begin(),
-                        size_t{0});
+    std::exclusive_scan(begin.begin(), begin.end(), begin.begin(), 0U);
     for (const Place& place : places) {
-      sorted[begins[d][digit_of(place, d)]++] = place;
+      spare[begin[digit_of(place, d)]++] = place;
     }
-    places.swap(sorted);
+    std::swap(places, spare);
   }
 }
 
@@ -140,12 +142,18 @@ std::vector<float> RandomHotness(uint64_t num_nodes, uint64_t seed) {
 
 std::vector<GlobalId> OrderByHotness(absl::Span<const float> hotness,
                                      absl::Span<const uint32_t> out_degrees) {
-  std::vector<Place> places(hotness.size());
+  const size_t size = hotness.size();
+  // One table, large enough for huge pages sooner than two are.
+  const TableMemory<Place> table = AllocateTable<Place>(2 * size);
+  if (table == nullptr) throw std::bad_alloc();
+  absl::Span<Place> places(table.get(), size);
+  absl::Span<Place> spare(table.get() + size, size);
   for (size_t v = 0; v < places.size(); ++v) {
-    places[v] = {uint64_t{FallingBits(hotness[v])} << 32 | ~out_degrees[v],
-                 static_cast<GlobalId>(v)};
+    places[v] = {~out_degrees[v], static_cast<GlobalId>(v)};
   }
-  SortByKey(places);
+  SortByKey(places, spare);
+  for (Place& place : places) place.key = FallingBits(hotness[place.vertex]);
+  SortByKey(places, spare);
   std::vector<GlobalId> order(places.size());
   std::transform(places.begin(), places.end(), order.begin(),
                  [](const Place& place) { return place.vertex; });

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "sampler_service/sampling/input_node_tally.h"
 #include "sampler_service/sampling/scratch_block.h"
 #include "shared/base/first_error.h"
 #include "shared/base/status.h"
 #include "shared/base/thread.h"
-#include "shared/device/memory.h"
-#include "shared/minibatch/task.h"
 
 namespace fgnn {
 namespace {
@@ -30,11 +29,11 @@ class Counter {
     const uint64_t num_batches = options_.batches.end - options_.batches.begin;
     const uint64_t num_threads = std::clamp<uint64_t>(
         num_batches, 1, std::max(options_.num_threads, 1u));
-    std::vector<TableMemory<uint32_t>> counts(num_threads);
+    std::vector<std::optional<InputNodeTally>> tallies(num_threads);
     FirstError error;
     {
       std::vector<Thread> threads;
-      for (TableMemory<uint32_t>& mine : counts) {
+      for (std::optional<InputNodeTally>& mine : tallies) {
         threads.emplace_back(absl::StrCat("fgnn-count-", threads.size()),
                              [&, this] {
                                error.Note(CountInThread(mine));
@@ -44,27 +43,22 @@ class Counter {
     }
     FGNN_RETURN_IF_ERROR(error.status());
     std::vector<uint32_t> sum(input_.graph.num_nodes());
-    for (const TableMemory<uint32_t>& part : counts) {
-      for (size_t v = 0; v < sum.size(); ++v) sum[v] += part[v];
+    for (const std::optional<InputNodeTally>& part : tallies) {
+      part->AddTo(absl::MakeSpan(sum));
     }
     return sum;
   }
 
  private:
-  absl::Status CountInThread(TableMemory<uint32_t>& counts) {
-    const uint64_t num_nodes = input_.graph.num_nodes();
-    counts = AllocateTable<uint32_t>(num_nodes);
-    if (counts == nullptr) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "no memory to count ", num_nodes, " vertices in another thread"));
-    }
+  absl::Status CountInThread(std::optional<InputNodeTally>& tally) {
+    FGNN_ASSIGN_OR_RETURN(tally,
+                          InputNodeTally::Create(input_.graph.num_nodes()));
     FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<Sampler> sampler,
                           options_.factory(input_, sampling_));
     ScratchBlock block(bound_task_bytes_);
     for (BatchSeq seq = next_++; seq < options_.batches.end; seq = next_++) {
       if (options_.check) FGNN_RETURN_IF_ERROR(options_.check());
-      FGNN_RETURN_IF_ERROR(block.Sample(*sampler, seq).status());
-      for (const uint32_t v : InputNodesOf(block.bytes())) ++counts[v];
+      FGNN_RETURN_IF_ERROR(block.Tally(*sampler, seq, &*tally));
     }
     return absl::OkStatus();
   }
@@ -77,14 +71,6 @@ class Counter {
 };
 
 }  // namespace
-
-absl::Span<const uint32_t> InputNodesOf(absl::Span<const std::byte> block) {
-  TaskHeader header;
-  std::memcpy(&header, block.data(), sizeof(header));
-  return {reinterpret_cast<const uint32_t*>(block.data() +
-                                            header.input_nodes_offset),
-          header.num_input_nodes};
-}
 
 absl::StatusOr<std::vector<uint32_t>> CountInputNodes(
     const SamplerInput& input, const SamplerOptions& sampling,

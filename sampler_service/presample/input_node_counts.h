@@ -22,9 +22,6 @@ struct BatchRange {
   BatchSeq end = 0;
 };
 
-// Of a task that was just sampled into this block: nothing is checked.
-absl::Span<const uint32_t> InputNodesOf(absl::Span<const std::byte> block);
-
 struct CountOptions {
   BatchRange batches;
   // The batches are spread over them. Each takes 4 bytes a vertex beside its

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <variant>
 #include <vector>
 
@@ -171,6 +172,22 @@ uint64_t MaxTaskBytesOf(const CscView& graph, const SamplerOptions& options) {
   }
   return MaxTaskBytes(options.batch_size, fanouts, graph.num_nodes(), max_edges,
                       max_degree, HasWeights(options));
+}
+
+absl::Span<const GlobalId> InputNodesOf(absl::Span<const std::byte> block) {
+  TaskHeader header;
+  std::memcpy(&header, block.data(), sizeof(header));
+  return {reinterpret_cast<const GlobalId*>(block.data() +
+                                            header.input_nodes_offset),
+          header.num_input_nodes};
+}
+
+absl::Status Sampler::Tally(BatchSeq seq, absl::Span<std::byte> block,
+                            InputNodeTally* tally) {
+  FGNN_RETURN_IF_ERROR(Sample(seq, block).status());
+  tally->StartBatch();
+  tally->Add(InputNodesOf(block));
+  return absl::OkStatus();
 }
 
 }  // namespace fgnn

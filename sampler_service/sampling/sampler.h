@@ -38,6 +38,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "sampler_service/sampling/input_node_tally.h"
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
 #include "shared/minibatch/batches_per_epoch.h"
@@ -115,6 +116,9 @@ absl::Status Validate(const SamplerInput& input, const SamplerOptions& options);
 // its part with odds below 1e-20; its batch would end the job.
 uint64_t MaxTaskBytesOf(const CscView& graph, const SamplerOptions& options);
 
+// Of a task that was just sampled into this block: nothing is checked.
+absl::Span<const GlobalId> InputNodesOf(absl::Span<const std::byte> block);
+
 struct SampledTask {
   uint32_t digest = 0;
   uint64_t bytes = 0;  // Of the block that the task takes.
@@ -137,6 +141,12 @@ class Sampler {
   //                    out of range.
   virtual absl::StatusOr<SampledTask> Sample(BatchSeq seq,
                                              absl::Span<std::byte> block) = 0;
+
+  // Counts the input nodes of batch `seq`, and makes no more of it than that
+  // takes. `block` and errors as in Sample(); a batch that fails is not
+  // counted.
+  virtual absl::Status Tally(BatchSeq seq, absl::Span<std::byte> block,
+                             InputNodeTally* tally);
 
   // Marks batches with these from now on. Borrowed. InvalidArgument: of another
   // number of vertices, or no version.

@@ -34,6 +34,17 @@ absl::StatusOr<SampledTask> ScratchBlock::Sample(Sampler& sampler,
   }
 }
 
+absl::Status ScratchBlock::Tally(Sampler& sampler, BatchSeq seq,
+                                 InputNodeTally* tally) {
+  if (size_ == 0) FGNN_RETURN_IF_ERROR(Grow());
+  while (true) {
+    const absl::Status status =
+        sampler.Tally(seq, {memory_.get(), size_}, tally);
+    if (!absl::IsResourceExhausted(status)) return status;
+    FGNN_RETURN_IF_ERROR(Grow());
+  }
+}
+
 absl::Status ScratchBlock::Grow() {
   const uint64_t bytes =
       std::min(std::max(kFirstBytes, 2 * size_), RoundUp(bound_bytes_));

@@ -25,6 +25,9 @@ class ScratchBlock {
   // the sampler's errors.
   absl::StatusOr<SampledTask> Sample(Sampler& sampler, BatchSeq seq);
 
+  // Sampler::Tally() in it, with the same errors.
+  absl::Status Tally(Sampler& sampler, BatchSeq seq, InputNodeTally* tally);
+
   absl::Span<const std::byte> bytes() const { return {memory_.get(), size_}; }
 
  private:

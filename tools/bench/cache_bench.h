@@ -38,7 +38,8 @@ struct CacheBenchOptions {
 
 struct CachePolicyResult {
   std::string policy;
-  double seconds = 0;             // To count or compute, and to sort.
+  double hotness_seconds = 0;     // To count it, or to compute it.
+  double ranking_seconds = 0;     // To sort all vertices by it.
   uint32_t num_epochs = 0;        // That were counted for it.
   std::string estimator;          // auto: see AutoHotness.
   std::vector<double> hit_rates;  // [capacities]
@@ -47,7 +48,7 @@ struct CachePolicyResult {
 
 struct CacheBenchResult {
   double input_nodes = 0;    // Of an epoch: what a cache is asked for.
-  double epoch_seconds = 0;  // To sample and count one.
+  double epoch_seconds = 0;  // To sample one, marked.
   // FGNN's table 2: the share of the accesses to epoch j's hottest tenth of all
   // vertices that epoch i, before it, had among its own hottest tenth too; the
   // mean over pairs. None of a single epoch.

@@ -47,6 +47,9 @@ class SamplerTeam {
     for (uint32_t t = 0; t < options.threads; ++t) {
       FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Sampler> sampler,
                             factory(input, options.sampling));
+      if (!options.marks.ranks.empty()) {
+        FGNN_RETURN_IF_ERROR(sampler->MarkBy(options.marks));
+      }
       FGNN_ASSIGN_OR_RETURN(TaskBlock block,
                             TaskBlock::Create(input, options.sampling));
       team.members_.push_back({std::move(sampler), std::move(block)});

@@ -18,6 +18,7 @@ struct SampleBenchOptions {
   uint32_t batches = 30;  // Of a round, over all threads.
   uint32_t rounds = 5;    // Each of other batches; the fastest counts.
   uint32_t threads = 1;   // Each with a sampler of its own.
+  HotRanks marks;         // Of input nodes, as a job's are; none if empty.
   // Sampled with in turns: "two-step", whose batches have to be the same (see
   // TwoStepSampler), "bare-loop" (BareLoop), or none.
   std::string baseline;

@@ -47,7 +47,8 @@ ordered_json ToJson(const CacheReport& report) {
   ordered_json rows = ordered_json::array();
   for (const CachePolicyResult& policy : result.policies) {
     ordered_json entry = {{"policy", policy.policy},
-                          {"seconds", policy.seconds},
+                          {"hotness_seconds", policy.hotness_seconds},
+                          {"ranking_seconds", policy.ranking_seconds},
                           {"presampled_epochs", policy.num_epochs}};
     if (!policy.estimator.empty()) entry["estimator"] = policy.estimator;
     policies.push_back(std::move(entry));
@@ -84,8 +85,8 @@ std::string ToText(const CacheReport& report) {
     header.push_back(absl::StrCat(capacity * 100, " %"));
     numbers.push_back(numbers.size() + 1);
   }
-  header.insert(header.end(), {"missed", "preparation", "epochs"});
-  for (int i = 0; i < 3; ++i) numbers.push_back(numbers.size() + 1);
+  header.insert(header.end(), {"missed", "hotness", "ranking", "epochs"});
+  for (int i = 0; i < 4; ++i) numbers.push_back(numbers.size() + 1);
   TextTable table(header, numbers);
   for (const CachePolicyResult& policy : result.policies) {
     std::vector<std::string> cells = {NameOf(policy)};
@@ -94,7 +95,8 @@ std::string ToText(const CacheReport& report) {
                         ? ""
                         : FormatBytes(static_cast<uint64_t>(
                               BytesMissed(report, policy.hit_rates.back()))));
-    cells.push_back(absl::StrFormat("%.2f s", policy.seconds));
+    cells.push_back(absl::StrFormat("%.3f s", policy.hotness_seconds));
+    cells.push_back(absl::StrFormat("%.3f s", policy.ranking_seconds));
     cells.push_back(absl::StrCat(policy.num_epochs));
     table.AddRow(std::move(cells));
   }
@@ -109,7 +111,7 @@ std::string ToText(const CacheReport& report) {
                    ", bytes missed in one at the largest capacity\nan epoch: ",
                    FormatCount(static_cast<uint64_t>(result.input_nodes)),
                    " input nodes, sampled in ",
-                   absl::StrFormat("%.2f s", result.epoch_seconds), " by ",
+                   absl::StrFormat("%.3f s", result.epoch_seconds), " by ",
                    report.options.threads,
                    report.options.threads == 1 ? " thread\n\n" : " threads\n\n",
                    table.ToString());

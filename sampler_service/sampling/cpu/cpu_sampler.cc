@@ -52,6 +52,8 @@ class CpuSampler final : public Sampler {
 
   absl::StatusOr<SampledTask> Sample(BatchSeq seq,
                                      absl::Span<std::byte> block) override;
+  absl::Status Tally(BatchSeq seq, absl::Span<std::byte> block,
+                     InputNodeTally* tally) override;
   absl::Status MarkBy(const HotRanks& ranks) override;
   uint64_t workspace_bytes() const override {
     return seeds_.size() * sizeof(GlobalId) + id_map_->workspace_bytes() +
@@ -69,6 +71,9 @@ class CpuSampler final : public Sampler {
   };
 
   absl::Status MapSeeds(BatchPlace place, SampledTask* task);
+  // The new edges' sources, as global ids.
+  absl::StatusOr<absl::Span<uint32_t>> DrawHop(BatchPlace place, uint32_t hop,
+                                               TaskWriter* writer);
   absl::Status SampleHop(BatchPlace place, uint32_t hop, TaskWriter* writer,
                          SampledTask* task);
   absl::Status Mark(TaskWriter* writer);
@@ -102,9 +107,9 @@ absl::Status CpuSampler::MapSeeds(BatchPlace place, SampledTask* task) {
   return absl::OkStatus();
 }
 
-absl::Status CpuSampler::SampleHop(BatchPlace place, uint32_t hop,
-                                   TaskWriter* writer, SampledTask* task) {
-  Stopwatch watch;
+absl::StatusOr<absl::Span<uint32_t>> CpuSampler::DrawHop(BatchPlace place,
+                                                         uint32_t hop,
+                                                         TaskWriter* writer) {
   const absl::Span<const GlobalId> nodes = id_map_->nodes();
   const Kept kept = options_.resample ? Kept{} : kept_;
   const uint64_t first = kept.num_destinations;
@@ -140,12 +145,38 @@ absl::Status CpuSampler::SampleHop(BatchPlace place, uint32_t hop,
       arrays.indptr[i] += kept.num_edges;
     }
   }
-  task->seconds.sample += static_cast<float>(watch.Restart());
-  id_map_->MapInPlace(absl::MakeSpan(arrays.indices + kept.num_edges, drawn));
-  writer->SetNumSources(static_cast<uint32_t>(id_map_->nodes().size()));
   kept_ = {nodes.size(), static_cast<uint32_t>(num_edges), arrays};
-  task->num_edges += num_edges;
+  return absl::MakeSpan(arrays.indices + kept.num_edges, drawn);
+}
+
+absl::Status CpuSampler::SampleHop(BatchPlace place, uint32_t hop,
+                                   TaskWriter* writer, SampledTask* task) {
+  Stopwatch watch;
+  FGNN_ASSIGN_OR_RETURN(const absl::Span<uint32_t> drawn,
+                        DrawHop(place, hop, writer));
+  task->seconds.sample += static_cast<float>(watch.Restart());
+  id_map_->MapInPlace(drawn);
+  writer->SetNumSources(static_cast<uint32_t>(id_map_->nodes().size()));
+  task->num_edges += kept_.num_edges;
   task->seconds.id_map += static_cast<float>(watch.Seconds());
+  return absl::OkStatus();
+}
+
+absl::Status CpuSampler::Tally(BatchSeq seq, absl::Span<std::byte> block,
+                               InputNodeTally* tally) {
+  SampledTask task;
+  const BatchPlace place = epoch_seeds_.PlaceOf(seq);
+  FGNN_RETURN_IF_ERROR(MapSeeds(place, &task));
+  TaskWriter writer(block, options_.job_key, seq, task.num_seeds);
+  const auto last = static_cast<uint32_t>(options_.fanouts.size() - 1);
+  for (uint32_t hop = 0; hop < last; ++hop) {
+    FGNN_RETURN_IF_ERROR(SampleHop(place, hop, &writer, &task));
+  }
+  FGNN_ASSIGN_OR_RETURN(const absl::Span<const uint32_t> drawn,
+                        DrawHop(place, last, &writer));
+  tally->StartBatch();
+  tally->Add(id_map_->nodes());
+  tally->Add(drawn);
   return absl::OkStatus();
 }
 

@@ -80,6 +80,31 @@ INSTANTIATE_TEST_SUITE_P(All, InputNodeCountsTest,
                          testing::ValuesIn(AlgorithmsAndUniform()),
                          [](const auto& test) { return test.param.name; });
 
+// What a back end does that has no way of its own to count.
+TEST_P(InputNodeCountsTest, WholeBatchesAreCountedAlike) {
+  const CscGraph graph = RandomGraph(150, 7);
+  const SamplerCase sampling(graph, RandomJobOf(GetParam(), graph, 7));
+  const BatchRange all = {0, sampling.batches_per_epoch()};
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<Sampler> sampler,
+      NewCpuSampler(sampling.input(), sampling.job().options));
+  FGNN_ASSERT_OK_AND_ASSIGN(InputNodeTally tally, InputNodeTally::Create(150));
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> block(1 << 14);
+  for (BatchSeq seq = all.begin; seq < all.end; ++seq) {
+    ASSERT_THAT(
+        sampler->Sampler::Tally(
+            seq, {block.front().bytes, block.size() * sizeof(Line)}, &tally),
+        IsOk());
+  }
+  std::vector<uint32_t> counts(150);
+  tally.AddTo(absl::MakeSpan(counts));
+  EXPECT_THAT(counts,
+              ElementsAreArray(ReferenceCounts(graph, sampling.job(), all)));
+}
+
 TEST(InputNodeCountsTest, NoBatchesCountNothing) {
   const CscGraph graph = RandomGraph(50, 3);
   const SamplerCase sampling(graph, RandomJob(50, 3));

@@ -1,0 +1,49 @@
+// How often each vertex is among the input nodes of a batch, from ids that may
+// repeat within it: a batch that is made only to be counted needs no id map for
+// its last hop, which has most of its edges.
+#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_INPUT_NODE_TALLY_H_
+#define FGNN_SAMPLER_SERVICE_SAMPLING_INPUT_NODE_TALLY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/base/types.h"
+#include "shared/device/memory.h"
+
+namespace fgnn {
+
+// Takes 4 bytes a vertex, and as many again from 65,536 batches on. Thread-
+// compatible.
+class InputNodeTally {
+ public:
+  // ResourceExhausted: no memory.
+  static absl::StatusOr<InputNodeTally> Create(uint64_t num_nodes);
+
+  void StartBatch();
+  // Counts those that this batch has not had yet; each is below num_nodes.
+  void Add(absl::Span<const GlobalId> nodes);
+
+  // Adds the batches that had each vertex to sum [num_nodes].
+  void AddTo(absl::Span<uint32_t> sum) const;
+
+ private:
+  // Above: the stamp of the last batch that had the vertex. Below: how many
+  // had it since stamps began anew.
+  using Entry = uint32_t;
+
+  InputNodeTally(uint64_t num_nodes, TableMemory<Entry> entries)
+      : num_nodes_(num_nodes), entries_(std::move(entries)) {}
+
+  uint64_t num_nodes_;
+  TableMemory<Entry> entries_;
+  std::vector<uint32_t> before_;  // Counts from before stamps began anew.
+  uint32_t stamp_ = 0;            // The batch's.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_INPUT_NODE_TALLY_H_
