@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "trainer_service/compute/target_clones.h"
+#include "trainer_service/compute/widen_kernels.h"
 
 namespace fgnn {
 namespace {
@@ -17,11 +18,24 @@ void WidenFloat16(const Float16* from, uint64_t count, float* to) {
   for (uint64_t i = 0; i < count; ++i) to[i] = Widen(from[i]);
 }
 
+FGNN_TARGET_CLONES
+void RoundMany(const float* from, int64_t count, Bfloat16* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = RoundToBfloat16(from[i]);
+}
+
 }  // namespace
 
-FGNN_TARGET_CLONES
 void RoundToBfloat16s(const float* from, int64_t count, Bfloat16* to) {
-  for (int64_t i = 0; i < count; ++i) to[i] = RoundToBfloat16(from[i]);
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512bw")) {
+    const int64_t many = count / kRoundedAtOnce * kRoundedAtOnce;
+    RoundManyAvx512(from, many, to);
+    from += many;
+    count -= many;
+    to += many;
+  }
+#endif
+  RoundMany(from, count, to);
 }
 
 void WidenToFloats(FeatureType type, const std::byte* from, uint64_t count,

@@ -10,9 +10,11 @@ namespace fgnn {
 namespace {
 
 constexpr int kLanes = 16;
+constexpr int kWords = 4 * kLanes;  // Of a tile.
+static_assert(2 * kWords == kDropoutTile);
 
 // Philox4x32 of 16 counters in a row, lane by lane, so that the compiler makes
-// vectors of it. words [64] as the tile orders them.
+// vectors of it. words [kWords] as the tile orders them.
 inline __attribute__((always_inline)) void PhiloxTile(uint64_t tile,
                                                       PhiloxKey key,
                                                       uint32_t* words) {
@@ -41,25 +43,66 @@ inline __attribute__((always_inline)) void PhiloxTile(uint64_t tile,
   }
 }
 
+// Of what `value_of(i)` is for i in [0, count).
+template <bool kRelu, typename ValueOf>
+inline __attribute__((always_inline)) void DropTile(const Dropout& dropout,
+                                                    const uint32_t* words,
+                                                    int64_t count,
+                                                    ValueOf value_of,
+                                                    float* to) {
+  const uint32_t threshold = dropout.threshold;
+  const float scale = dropout.scale;
+  for (int64_t i = 0; i < count; ++i) {
+    const float value = value_of(i);
+    const uint32_t half = words[i / 2] >> (16 * (i % 2)) & 0xffffu;
+    // Written so that NaN stays: it is how a run that diverges is noticed.
+    const float scaled = kRelu && value < 0 ? 0.0F : value * scale;
+    to[i] = half < threshold ? 0.0F : scaled;
+  }
+}
+
 template <bool kRelu>
 inline __attribute__((always_inline)) void DropInTiles(const Dropout& dropout,
                                                        int64_t first,
                                                        int64_t count,
                                                        float* values) {
-  const uint32_t threshold = dropout.threshold;
-  const float scale = dropout.scale;
-  alignas(64) uint32_t words[kDropoutTile];
+  alignas(64) uint32_t words[kWords];
   for (int64_t at = 0; at < count; at += kDropoutTile) {
     PhiloxTile(static_cast<uint64_t>((first + at) / kDropoutTile), dropout.key,
                words);
-    float* __restrict tile = values + at;
-    const int64_t size = std::min(kDropoutTile, count - at);
-    for (int64_t i = 0; i < size; ++i) {
-      // Written so that NaN stays: it is how a run that diverges is noticed.
-      const float value = kRelu && tile[i] < 0 ? 0.0F : tile[i] * scale;
-      tile[i] = words[i] < threshold ? 0.0F : value;
-    }
+    float* const tile = values + at;
+    DropTile<kRelu>(
+        dropout, words, std::min(kDropoutTile, count - at),
+        [tile](int64_t i) { return tile[i]; }, tile);
   }
+}
+
+FGNN_TARGET_CLONES
+void FinishPortably(const Dropout& dropout, const RepeatedRow& row,
+                    int64_t first, int64_t count, const float* z, float* to) {
+  alignas(64) uint32_t words[kWords] = {};
+  int64_t column = first % row.columns();
+  for (int64_t at = 0; at < count; at += kDropoutTile) {
+    if (dropout.active()) {
+      PhiloxTile(static_cast<uint64_t>((first + at) / kDropoutTile),
+                 dropout.key, words);
+    }
+    const float* const added = row.floats() + column;
+    DropTile<true>(
+        dropout, words, std::min(kDropoutTile, count - at),
+        [=](int64_t i) { return z[at + i] + added[i]; }, to + at);
+    column = (column + kDropoutTile) % row.columns();
+  }
+}
+
+// The elements, from a tile's first on, that wide registers take.
+int64_t CountInTiles([[maybe_unused]] int64_t count) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512bw")) {
+    return count / kDropoutTile * kDropoutTile;
+  }
+#endif
+  return 0;
 }
 
 FGNN_TARGET_CLONES
@@ -74,16 +117,36 @@ void DropPortably(const Dropout& dropout, bool relu, int64_t first,
 
 void Drop(const Dropout& dropout, bool relu, int64_t first, int64_t count,
           float* values) {
+  const int64_t in_tiles = CountInTiles(count);
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) {
-    const int64_t in_tiles = count / kDropoutTile * kDropoutTile;
-    DropTilesAvx512(dropout, relu, first, in_tiles, values);
-    first += in_tiles;
-    count -= in_tiles;
-    values += in_tiles;
-  }
+  DropTilesAvx512(dropout, relu, first, in_tiles, values);
 #endif
-  DropPortably(dropout, relu, first, count, values);
+  DropPortably(dropout, relu, first + in_tiles, count - in_tiles,
+               values + in_tiles);
+}
+
+void Store(const float* from, int64_t count, float* to) {
+  std::copy_n(from, count, to);
+}
+
+void Store(const float* from, int64_t count, Bfloat16* to) {
+  RoundToBfloat16s(from, count, to);
+}
+
+// Rounded in the registers that made them, or tile by tile.
+template <typename Number>
+void Finish(const Dropout& dropout, const RepeatedRow& row, int64_t first,
+            int64_t count, const float* z, Number* to) {
+  int64_t at = CountInTiles(count);
+#if defined(__x86_64__)
+  if (at > 0) FinishTilesAvx512(dropout, row, first, at, z, to);
+#endif
+  for (; at < count; at += kDropoutTile) {
+    const int64_t size = std::min(kDropoutTile, count - at);
+    float floats[kDropoutTile];
+    FinishPortably(dropout, row, first + at, size, z + at, floats);
+    Store(floats, size, to + at);
+  }
 }
 
 FGNN_TARGET_CLONES
@@ -107,10 +170,19 @@ Dropout Dropout::Of(double rate, PhiloxKey key) {
   Dropout dropout;
   if (!(rate > 0)) return dropout;
   dropout.key = key;
-  dropout.threshold = static_cast<uint32_t>(
-      std::clamp(std::round(rate * 0x1.0p32), 1.0, 0x1.0p32 - 1));
-  dropout.scale = static_cast<float>(1.0 / (1.0 - rate));
+  const double threshold =
+      std::clamp(std::round(rate * 0x1.0p16), 1.0, 0x1.0p16 - 1);
+  dropout.threshold = static_cast<uint32_t>(threshold);
+  dropout.scale = static_cast<float>(0x1.0p16 / (0x1.0p16 - threshold));
   return dropout;
+}
+
+void RepeatedRow::Assign(absl::Span<const float> row) {
+  columns_ = static_cast<int64_t>(row.size());
+  floats_ = buffer_.Floats(row.size() + kDropoutTile);
+  for (size_t i = 0; i < row.size() + kDropoutTile; ++i) {
+    floats_[i] = row[i % row.size()];
+  }
 }
 
 void ApplyDropout(const Dropout& dropout, int64_t first, int64_t count,
@@ -125,6 +197,18 @@ void ApplyReluAndDropout(const Dropout& dropout, int64_t first, int64_t count,
   } else {
     Relu(count, values);
   }
+}
+
+void AddRowReluAndDropout(const Dropout& dropout, const RepeatedRow& row,
+                          int64_t first, int64_t count, const float* z,
+                          float* to) {
+  Finish(dropout, row, first, count, z, to);
+}
+
+void AddRowReluAndDropout(const Dropout& dropout, const RepeatedRow& row,
+                          int64_t first, int64_t count, const float* z,
+                          Bfloat16* to) {
+  Finish(dropout, row, first, count, z, to);
 }
 
 FGNN_TARGET_CLONES

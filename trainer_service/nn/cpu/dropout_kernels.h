@@ -9,9 +9,16 @@
 namespace fgnn {
 
 // ApplyDropout() of whole tiles, `count` a multiple of kDropoutTile, with ReLU
-// before it where `relu`. Only where the processor has AVX-512F.
+// before it where `relu`. These are for processors with AVX-512BW.
 void DropTilesAvx512(const Dropout& dropout, bool relu, int64_t first,
                      int64_t count, float* values);
+
+// AddRowReluAndDropout() of whole tiles.
+void FinishTilesAvx512(const Dropout& dropout, const RepeatedRow& row,
+                       int64_t first, int64_t count, const float* z, float* to);
+void FinishTilesAvx512(const Dropout& dropout, const RepeatedRow& row,
+                       int64_t first, int64_t count, const float* z,
+                       Bfloat16* to);
 
 }  // namespace fgnn
 

@@ -1,6 +1,7 @@
-// Compiled with -mavx512f; called only where the processor has it.
+// Compiled with -mavx512bw; called only where the processor has it.
 #include <immintrin.h>
 
+#include "trainer_service/compute/bfloat16_avx512.h"
 #include "trainer_service/nn/cpu/dropout_kernels.h"
 
 namespace fgnn {
@@ -37,51 +38,113 @@ inline void Round(PhiloxKey key, Counters* c) {
   c->words[3] = p0;
 }
 
-struct Rule {
-  __m512i threshold;
-  __m512 scale;
-  bool relu;
+// The halves of a tile's words, 32 in the order of their elements, four times.
+struct Halves {
+  __m512i of[4];
 };
 
-// 16 values with the words of 8 counters each.
-inline void Drop(const Rule& rule, __m512i low_words, __m512i high_words,
-                 float* values) {
+inline Halves HalvesOf(PhiloxKey key, int64_t first) {
   const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20,
                                          22, 24, 26, 28, 30);
-  const __m512i words = _mm512_permutex2var_epi32(low_words, even, high_words);
-  __mmask16 kept = _mm512_cmpge_epu32_mask(words, rule.threshold);
-  const __m512 value = _mm512_loadu_ps(values);
-  // Not below zero: NaN stays.
-  if (rule.relu) {
+  const uint64_t counter = static_cast<uint64_t>(first) / 8;
+  Counters low = CountersFrom(counter);
+  Counters high = CountersFrom(counter + 8);
+  for (int round = 0; round < 10; ++round) {
+    Round(key, &low);
+    Round(key, &high);
+    key.word0 += 0x9E3779B9u;
+    key.word1 += 0xBB67AE85u;
+  }
+  Halves halves;
+  for (int j = 0; j < 4; ++j) {
+    halves.of[j] = _mm512_permutex2var_epi32(low.words[j], even, high.words[j]);
+  }
+  return halves;
+}
+
+// Zero where it is not kept or, if kRelu, below zero; NaN is not.
+template <bool kRelu>
+inline __m512 Kept(__mmask16 kept, __m512 value, __m512 scale) {
+  if (kRelu) {
     kept =
         _mm512_mask_cmp_ps_mask(kept, value, _mm512_setzero_ps(), _CMP_NLT_UQ);
   }
-  _mm512_storeu_ps(values, _mm512_maskz_mul_ps(kept, value, rule.scale));
+  return _mm512_maskz_mul_ps(kept, value, scale);
+}
+
+inline void Store32(__m512 low, __m512 high, float* to) {
+  _mm512_storeu_ps(to, low);
+  _mm512_storeu_ps(to + 16, high);
+}
+
+inline void Store32(__m512 low, __m512 high, Bfloat16* to) {
+  _mm512_storeu_si512(to, RoundToBfloat16x32(low, high));
+}
+
+// load(i): 16 values from i on, of the tile that begins at `at`.
+template <bool kRelu, typename Load, typename Number>
+inline __attribute__((always_inline)) void DropTile(const Dropout& dropout,
+                                                    int64_t element,
+                                                    const Load& load,
+                                                    Number* to) {
+  const __m512i threshold =
+      _mm512_set1_epi16(static_cast<int16_t>(dropout.threshold));
+  const __m512 scale = _mm512_set1_ps(dropout.scale);
+  Halves halves = {};
+  if (dropout.active()) halves = HalvesOf(dropout.key, element);
+  for (int j = 0; j < 4; ++j) {
+    const __mmask32 kept = _mm512_cmpge_epu16_mask(halves.of[j], threshold);
+    Store32(Kept<kRelu>(static_cast<__mmask16>(kept), load(32 * j), scale),
+            Kept<kRelu>(static_cast<__mmask16>(kept >> 16), load(32 * j + 16),
+                        scale),
+            to + 32 * j);
+  }
+}
+
+template <typename Number>
+void FinishTiles(const Dropout& dropout, const RepeatedRow& row, int64_t first,
+                 int64_t count, const float* z, Number* to) {
+  int64_t column = first % row.columns();
+  for (int64_t at = 0; at < count; at += kDropoutTile) {
+    const float* const values = z + at;
+    const float* const added = row.floats() + column;
+    DropTile<true>(
+        dropout, first + at,
+        [=](int i) {
+          return _mm512_add_ps(_mm512_loadu_ps(values + i),
+                               _mm512_loadu_ps(added + i));
+        },
+        to + at);
+    column += kDropoutTile;
+    if (column >= row.columns()) column %= row.columns();
+  }
 }
 
 }  // namespace
 
 void DropTilesAvx512(const Dropout& dropout, bool relu, int64_t first,
                      int64_t count, float* values) {
-  const Rule rule = {
-      .threshold = _mm512_set1_epi32(static_cast<int>(dropout.threshold)),
-      .scale = _mm512_set1_ps(dropout.scale),
-      .relu = relu};
   for (int64_t at = 0; at < count; at += kDropoutTile) {
-    const uint64_t counter = static_cast<uint64_t>(first + at) / 4;
-    Counters low = CountersFrom(counter);
-    Counters high = CountersFrom(counter + 8);
-    PhiloxKey key = dropout.key;
-    for (int round = 0; round < 10; ++round) {
-      Round(key, &low);
-      Round(key, &high);
-      key.word0 += 0x9E3779B9u;
-      key.word1 += 0xBB67AE85u;
-    }
-    for (int j = 0; j < 4; ++j) {
-      Drop(rule, low.words[j], high.words[j], values + at + 16 * j);
+    float* const tile = values + at;
+    const auto load = [tile](int i) { return _mm512_loadu_ps(tile + i); };
+    if (relu) {
+      DropTile<true>(dropout, first + at, load, tile);
+    } else {
+      DropTile<false>(dropout, first + at, load, tile);
     }
   }
+}
+
+void FinishTilesAvx512(const Dropout& dropout, const RepeatedRow& row,
+                       int64_t first, int64_t count, const float* z,
+                       float* to) {
+  FinishTiles(dropout, row, first, count, z, to);
+}
+
+void FinishTilesAvx512(const Dropout& dropout, const RepeatedRow& row,
+                       int64_t first, int64_t count, const float* z,
+                       Bfloat16* to) {
+  FinishTiles(dropout, row, first, count, z, to);
 }
 
 }  // namespace fgnn

@@ -27,6 +27,10 @@ struct ProductKernelsOf {
   // to [a's columns, a's rows; of Bfloat16 rounded up to even]: a^T, of a as
   // stored, with zeros for a missing row.
   void (*transpose)(const FactorOf<Number>& a, Number* to);
+  // Of both factors of a sum over rows that are multiplied at a time: what is
+  // packed and transposed of them stays in the second-level cache while all
+  // tiles of the result pass by.
+  int64_t rows_per_block;
 };
 using ProductKernels = ProductKernelsOf<float>;
 
@@ -54,6 +58,7 @@ inline __attribute__((always_inline)) void InterleaveRows(
 extern const ProductKernels kProductsAvx512;
 extern const ProductKernels kProductsAvx2;
 extern const ProductKernels kProductsLibtorch;
+extern const ProductKernelsOf<Bfloat16> kBfloat16ProductsAmx;
 extern const ProductKernelsOf<Bfloat16> kBfloat16ProductsAvx512;
 extern const ProductKernelsOf<Bfloat16> kBfloat16ProductsAvx2;
 extern const ProductKernelsOf<Bfloat16> kBfloat16ProductsPortable;

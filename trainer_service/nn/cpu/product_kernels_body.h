@@ -233,7 +233,8 @@ constexpr ProductKernelsOf<typename Vec::Number> ProductsOf(const char* name) {
           .packed_numbers = ProductBody<Vec>::PackedNumbers,
           .pack = ProductBody<Vec>::Pack,
           .multiply = ProductBody<Vec>::Multiply,
-          .transpose = ProductBody<Vec>::Transpose};
+          .transpose = ProductBody<Vec>::Transpose,
+          .rows_per_block = 256 / sizeof(typename Vec::Number)};
 }
 
 }  // namespace fgnn

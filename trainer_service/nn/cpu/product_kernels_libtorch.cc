@@ -52,7 +52,8 @@ const ProductKernels kProductsLibtorch = {.name = "libtorch",
                                           .packed_numbers = PackedNumbers,
                                           .pack = Pack,
                                           .multiply = Multiply,
-                                          .transpose = Transpose};
+                                          .transpose = Transpose,
+                                          .rows_per_block = 64};
 
 std::string ProductsLibrary() {
   return std::string("libtorch ") + TORCH_VERSION;

@@ -1,5 +1,11 @@
 #include "trainer_service/nn/cpu/products.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include <algorithm>
 #include <cstddef>
 #include <type_traits>
@@ -9,10 +15,26 @@
 namespace fgnn {
 namespace {
 
-// Of both factors; what is packed and what is transposed of them stays in the
-// second-level cache while all tiles of the result pass by.
-template <typename Number>
-constexpr int64_t kRowsPerBlock = 256 / static_cast<int64_t>(sizeof(Number));
+#if defined(__x86_64__)
+// Whether the processor multiplies tiles of bfloat16 (AMX), and the kernel lets
+// this process: their registers are large, so it has to be asked once.
+bool MayUseTiles() {
+  static const bool may = [] {
+    constexpr unsigned int kTilesOfBfloat16 = 1u << 22;
+    constexpr unsigned int kTiles = 1u << 24;
+    constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+    constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
+    unsigned int eax = 0;
+    unsigned int ebx = 0;
+    unsigned int ecx = 0;
+    unsigned int edx = 0;
+    return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 &&
+           (edx & kTilesOfBfloat16) != 0 && (edx & kTiles) != 0 &&
+           syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  }();
+  return may;
+}
+#endif
 
 }  // namespace
 
@@ -34,6 +56,9 @@ std::vector<const ProductKernelsOf<Bfloat16>*>
 SupportedProductKernels<Bfloat16>() {
   std::vector<const ProductKernelsOf<Bfloat16>*> supported;
 #if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512bf16") && MayUseTiles()) {
+    supported.push_back(&kBfloat16ProductsAmx);
+  }
   if (__builtin_cpu_supports("avx512bf16")) {
     supported.push_back(&kBfloat16ProductsAvx512);
   }
@@ -66,6 +91,11 @@ void PackedFactorOf<Number>::Multiply(const FactorOf<Number>& a, Into into,
 }
 
 template <typename Number>
+int64_t PackedFactorOf<Number>::rows_per_block() const {
+  return kernels_->rows_per_block;
+}
+
+template <typename Number>
 FactorOf<Number> PackedFactorOf<Number>::Transposed(const FactorOf<Number>& a) {
   constexpr bool kInPairs = std::is_same_v<Number, Bfloat16>;
   const int64_t rows = kInPairs ? (a.rows + 1) / 2 * 2 : a.rows;
@@ -82,7 +112,7 @@ void ProductsOverRows(const FactorOf<Number>& a,
   Into into = Into::kOverwrite;
   int64_t first = 0;
   do {
-    const int64_t rows = std::min(kRowsPerBlock<Number>, a.rows - first);
+    const int64_t rows = std::min(block->rows_per_block(), a.rows - first);
     const FactorOf<Number> left =
         block->Transposed({a.data + first * a.columns, rows, a.columns});
     for (const RightFactor<Number>& b : factors) {

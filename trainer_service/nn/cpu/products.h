@@ -53,6 +53,9 @@ class PackedFactorOf {
 
   int64_t columns() const { return columns_; }
 
+  // Rows of both factors that ProductsOverRows() multiplies at a time.
+  int64_t rows_per_block() const;
+
  private:
   const ProductKernelsOf<Number>* kernels_;
   int64_t columns_ = 0;

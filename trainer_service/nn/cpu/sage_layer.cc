@@ -127,16 +127,17 @@ void SageLayer<Number>::ForwardRows(const BlockView& block, int64_t first,
                                  : InFloats(output_ + first * out, worker);
   if (transforms_first_) {
     MeanOfLists(ListsOf(block), first, last, messages_, out, z);
-    AddRow(bias_.data(), out, rows, z);
   } else {
-    RepeatRow(bias_.data(), out, rows, z);
-    neighbor_forward_.Multiply({messages_ + first * in, rows, in}, Into::kAdd,
-                               z);
+    neighbor_forward_.Multiply({messages_ + first * in, rows, in},
+                               Into::kOverwrite, z);
   }
   self_forward_.Multiply({x_ + first * in, rows, in}, Into::kAdd, z);
-  if (options_.last) return;
-  ApplyReluAndDropout(dropout, first * out, rows * out, z);
-  StoreRows(z, rows * out, output_ + first * out);
+  if (options_.last) {
+    AddRow(bias_.floats(), out, rows, z);
+  } else {
+    AddRowReluAndDropout(dropout, bias_, first * out, rows * out, z,
+                         output_ + first * out);
+  }
 }
 
 template <typename Number>
@@ -151,7 +152,7 @@ absl::StatusOr<LayerOutput<Number>> SageLayer<Number>::Forward(
              &neighbor_backward_);
   PackWeight(weights.data() + options_.self_offset, &self_forward_,
              &self_backward_);
-  bias_ = weights.subspan(options_.bias_offset, static_cast<size_t>(out));
+  bias_.Assign(weights.subspan(options_.bias_offset, static_cast<size_t>(out)));
   const int64_t message_rows =
       transforms_first_ ? block.num_sources : num_destinations;
   x_ = x.dense;

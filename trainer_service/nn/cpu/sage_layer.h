@@ -101,7 +101,7 @@ class SageLayer final : public GnnLayer<Number> {
   PackedFactorOf<Number> self_forward_;
   PackedFactorOf<Number> neighbor_backward_;
   PackedFactorOf<Number> self_backward_;
-  absl::Span<const float> bias_;
+  RepeatedRow bias_;
   // Of each worker: for ProductOverRows(), and for InFloats().
   std::vector<PackedFactorOf<Number>> blocks_;
   std::vector<AlignedBuffer> scratch_;

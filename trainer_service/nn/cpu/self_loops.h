@@ -26,7 +26,7 @@ class SelfLoops {
 };
 
 // Cuts lists into tasks of about as many entries: first lists of each, which
-// are whole tiles of 64 (see kDropoutTile) apart, and the end.
+// are whole kDropoutTile apart, and the end.
 std::vector<int64_t> CutByEntries(const uint32_t* indptr, int64_t num_lists);
 
 }  // namespace fgnn
