@@ -114,19 +114,14 @@ class Product {
     const TileConfig config;
     _tile_loadconfig(&config);
     Barrier();
-    for (int64_t row = 0; row < a_.rows; row += 2 * kTileRows) {
-      CopyLastTiles(row);
+    // Tiles of b are read from the first-level cache by all but the first rows
+    // of a chunk.
+    for (int64_t chunk = 0; chunk < a_.rows; chunk += kChunkRows) {
+      CopyLastTiles(chunk);
+      const int64_t end = std::min(chunk + kChunkRows, a_.rows);
       for (int64_t column = 0; column < columns_; column += 2 * kTileColumns) {
-        const bool rows = row + kTileRows < a_.rows;
-        const bool columns = column + kTileColumns < columns_;
-        if (rows && columns) {
-          Block<true, true>(row, column);
-        } else if (rows) {
-          Block<true, false>(row, column);
-        } else if (columns) {
-          Block<false, true>(row, column);
-        } else {
-          Block<false, false>(row, column);
+        for (int64_t row = chunk; row < end; row += 2 * kTileRows) {
+          OneOrTwo(row, column);
         }
       }
     }
@@ -135,6 +130,8 @@ class Product {
   }
 
  private:
+  static constexpr int64_t kChunkRows = 128;
+
   // Where a tile is copied to that the matrix does not have in full.
   struct alignas(64) Spare {
     std::byte bytes[kTileRows * kTileStride];
@@ -144,6 +141,20 @@ class Product {
     int64_t stride;
   };
 
+  void OneOrTwo(int64_t row, int64_t column) const {
+    const bool rows = row + kTileRows < a_.rows;
+    const bool columns = column + kTileColumns < columns_;
+    if (rows && columns) {
+      Block<true, true>(row, column);
+    } else if (rows) {
+      Block<true, false>(row, column);
+    } else if (columns) {
+      Block<false, true>(row, column);
+    } else {
+      Block<false, false>(row, column);
+    }
+  }
+
   template <bool kTwoRows, bool kTwoColumns>
   void Block(int64_t row, int64_t column) const {
     LoadSums<kTwoRows, kTwoColumns>(row, column);
@@ -151,7 +162,7 @@ class Product {
         packed_ + column / kTileColumns * inner_tiles_ * kTileNumbers;
     for (int64_t tile = 0; tile < inner_tiles_; ++tile) {
       Spare spare;
-      const TilePlace first = PlaceOfA<0>(row, tile, &spare);
+      const TilePlace first = PlaceOfA(row, tile, &spare);
       _tile_loadd(4, first.at, first.stride);
       Barrier();
       _tile_loadd(6, b, kTileStride);
@@ -161,7 +172,7 @@ class Product {
         _tile_dpbf16ps(1, 4, 7);
       }
       if constexpr (kTwoRows) {
-        const TilePlace second = PlaceOfA<1>(row, tile, &spare);
+        const TilePlace second = PlaceOfA(row + kTileRows, tile, &spare);
         _tile_loadd(5, second.at, second.stride);
         Barrier();
         _tile_dpbf16ps(2, 5, 6);
@@ -172,27 +183,26 @@ class Product {
     StoreSums<kTwoRows, kTwoColumns>(row, column);
   }
 
-  // The tile of a that begins `which` tiles below `row`.
-  template <int kWhich>
   TilePlace PlaceOfA(int64_t row, int64_t tile, Spare* spare) const {
     if (tile + 1 == inner_tiles_ && has_copies_) {
-      return {&last_tiles_[kWhich], kTileStride};
+      return {&last_tiles_[row % kChunkRows / kTileRows], kTileStride};
     }
-    const int64_t first = row + kWhich * kTileRows;
-    if (first + kTileRows > a_.rows) {
-      CopyTile(first, tile, spare);
+    if (row + kTileRows > a_.rows) {
+      CopyTile(row, tile, spare);
       return {spare, kTileStride};
     }
-    return {a_.data + first * a_.columns + tile * kTileInner,
+    return {a_.data + row * a_.columns + tile * kTileInner,
             a_.columns * static_cast<int64_t>(sizeof(Bfloat16))};
   }
 
   // Rows that are no multiple of a tile: their ends are copied once for all
   // columns of b.
-  void CopyLastTiles(int64_t row) {
+  void CopyLastTiles(int64_t chunk) {
     if (!has_copies_) return;
-    for (int which = 0; which < 2; ++which) {
-      CopyTile(row + which * kTileRows, inner_tiles_ - 1, &last_tiles_[which]);
+    const int64_t end = std::min(chunk + kChunkRows, a_.rows);
+    for (int64_t row = chunk; row < end; row += kTileRows) {
+      CopyTile(row, inner_tiles_ - 1,
+               &last_tiles_[row % kChunkRows / kTileRows]);
     }
   }
 
@@ -318,10 +328,10 @@ class Product {
   const Bfloat16* const packed_;
   const int64_t columns_;
   const int64_t inner_tiles_;
-  const bool has_copies_;  // last_tiles_, of the two tiles of rows.
+  const bool has_copies_;
   const bool adds_;
   float* const out_;
-  Spare last_tiles_[2];
+  Spare last_tiles_[kChunkRows / kTileRows];  // Of a chunk, if has_copies_.
 };
 
 void Multiply(const FactorOf<Bfloat16>& a, const Bfloat16* packed,
