@@ -25,6 +25,9 @@ enum class Purpose : uint32_t {
   kGenerateDataset = 5,
   kSplit = 6,
   kRandomHotness = 7,
+  kNegatives = 8,
+  kRankedNegatives = 9,
+  kEdgeSplit = 10,
 };
 
 struct PhiloxKey {

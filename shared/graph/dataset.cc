@@ -120,6 +120,29 @@ std::string_view NameOf(FeatureType type) {
   return "bf16";
 }
 
+uint64_t EdgeView::size() const {
+  if (graph_ != nullptr) return graph_->num_edges();
+  return std::visit([](auto ends) { return ends.size() / 2; }, pairs_);
+}
+
+Edge EdgeView::operator[](uint64_t place) const {
+  if (graph_ == nullptr) {
+    return std::visit(
+        [place](auto ends) {
+          return Edge{static_cast<uint64_t>(ends[2 * place]),
+                      static_cast<uint64_t>(ends[2 * place + 1])};
+        },
+        pairs_);
+  }
+  const absl::Span<const EdgeOffset> indptr = graph_->indptr;
+  const auto behind = std::upper_bound(indptr.begin(), indptr.end(),
+                                       static_cast<EdgeOffset>(place));
+  const uint64_t source = std::visit(
+      [place](auto indices) { return static_cast<uint64_t>(indices[place]); },
+      graph_->indices);
+  return {source, static_cast<uint64_t>(behind - indptr.begin()) - 1};
+}
+
 uint64_t MaxInDegree(const CscView& graph) {
   EdgeOffset most = 0;
   for (size_t v = 1; v < graph.indptr.size(); ++v) {
@@ -133,6 +156,7 @@ struct Dataset::Contents {
   absl::Status OpenFeatures();
   absl::Status OpenLabels();
   absl::Status OpenSplit(const char* file, NpyArray* array);
+  absl::Status OpenEdges(const char* file, NpyArray* array);
   absl::Status OpenOptional();
   absl::Status Validate(Validation validation) const;
 
@@ -143,6 +167,12 @@ struct Dataset::Contents {
     if (array.header().shape.empty()) return {};
     return array.As<int64_t>();
   }
+  static EdgeView Edges(const NpyArray& array) {
+    if (array.header().shape.empty()) return EdgeView();
+    return array.header().type == NpyType::kI64
+               ? EdgeView(array.As<int64_t>())
+               : EdgeView(array.As<uint32_t>());
+  }
 
   fs::path folder;
   DatasetMetadata metadata;
@@ -150,6 +180,7 @@ struct Dataset::Contents {
 
   NpyArray indptr_array, indices_array, feature_array, label_array;
   NpyArray train_array, valid_array, test_array, weight_array;
+  NpyArray train_edge_array, valid_edge_array, test_edge_array;
   std::optional<MappedFile> names;
 
   CscView graph;
@@ -239,7 +270,26 @@ absl::Status Dataset::Contents::OpenSplit(const char* file, NpyArray* array) {
   return absl::OkStatus();
 }
 
+absl::Status Dataset::Contents::OpenEdges(const char* file, NpyArray* array) {
+  const fs::path path = folder / file;
+  if (!Exists(path)) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(NpyArray opened, NpyArray::Open(path));
+  const std::vector<uint64_t>& shape = opened.header().shape;
+  if (shape.size() != 2 || shape[1] != 2) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path.string(), ": its shape is (", absl::StrJoin(shape, ", "),
+        "), but a list of edges has (n, 2): a source and a destination each"));
+  }
+  FGNN_RETURN_IF_ERROR(CheckKind(path, opened.header(),
+                                 {{NpyType::kU32, NpyType::kI64}, shape, ""}));
+  *array = std::move(opened);
+  return absl::OkStatus();
+}
+
 absl::Status Dataset::Contents::OpenOptional() {
+  FGNN_RETURN_IF_ERROR(OpenEdges("train_edges.npy", &train_edge_array));
+  FGNN_RETURN_IF_ERROR(OpenEdges("valid_edges.npy", &valid_edge_array));
+  FGNN_RETURN_IF_ERROR(OpenEdges("test_edges.npy", &test_edge_array));
   FGNN_RETURN_IF_ERROR(OpenSplit("train.npy", &train_array));
   FGNN_RETURN_IF_ERROR(OpenSplit("valid.npy", &valid_array));
   FGNN_RETURN_IF_ERROR(OpenSplit("test.npy", &test_array));
@@ -273,6 +323,14 @@ absl::Status Dataset::Contents::Validate(Validation validation) const {
   for (const auto& [file, array] : splits) {
     FGNN_RETURN_IF_ERROR(
         CheckSplit(PathOf(file), Ids(*array), labels, metadata.num_nodes));
+  }
+  const std::pair<const char*, const NpyArray*> edge_splits[] = {
+      {"train_edges.npy", &train_edge_array},
+      {"valid_edges.npy", &valid_edge_array},
+      {"test_edges.npy", &test_edge_array}};
+  for (const auto& [file, array] : edge_splits) {
+    FGNN_RETURN_IF_ERROR(
+        CheckEdges(PathOf(file), Edges(*array), metadata.num_nodes));
   }
   if (names.has_value()) {
     const auto bytes = names->bytes();
@@ -332,6 +390,19 @@ absl::Span<const int64_t> Dataset::valid() const {
 }
 absl::Span<const int64_t> Dataset::test() const {
   return contents_->Ids(contents_->test_array);
+}
+bool Dataset::has_train_edges() const {
+  return !contents_->train_edge_array.header().shape.empty();
+}
+EdgeView Dataset::train_edges() const {
+  return has_train_edges() ? Contents::Edges(contents_->train_edge_array)
+                           : EdgeView(&contents_->graph);
+}
+EdgeView Dataset::valid_edges() const {
+  return Contents::Edges(contents_->valid_edge_array);
+}
+EdgeView Dataset::test_edges() const {
+  return Contents::Edges(contents_->test_edge_array);
 }
 absl::Span<const float> Dataset::edge_weights() const {
   return contents_->weights;

@@ -37,6 +37,33 @@ struct CscView {
   uint64_t num_edges() const { return static_cast<uint64_t>(indptr.back()); }
 };
 
+struct Edge {
+  uint64_t source = 0;
+  uint64_t destination = 0;
+  friend bool operator==(const Edge&, const Edge&) = default;
+};
+
+// Edges by their places: those of a file, or, where none was given, all of a
+// graph's as its CSC has them. Borrowed from a Dataset.
+class EdgeView {
+ public:
+  EdgeView() = default;
+  // [n, 2], (source, destination).
+  explicit EdgeView(absl::Span<const uint32_t> ends) : pairs_(ends) {}
+  explicit EdgeView(absl::Span<const int64_t> ends) : pairs_(ends) {}
+  explicit EdgeView(const CscView* graph) : graph_(graph) {}
+
+  uint64_t size() const;
+  bool empty() const { return size() == 0; }
+  // place in [0, size()). Of a graph in O(log num_nodes). Ends are as they were
+  // read: a negative one is beyond every vertex.
+  Edge operator[](uint64_t place) const;
+
+ private:
+  std::variant<absl::Span<const uint32_t>, absl::Span<const int64_t>> pairs_;
+  const CscView* graph_ = nullptr;
+};
+
 // The largest number of in-neighbours of a vertex: one pass over indptr.
 uint64_t MaxInDegree(const CscView& graph);
 
@@ -107,6 +134,13 @@ class Dataset {
   absl::Span<const int64_t> train() const;
   absl::Span<const int64_t> valid() const;
   absl::Span<const int64_t> test() const;
+  // What link prediction learns from: train_edges.npy or, without that file,
+  // all edges of the graph; and is scored on, empty without their files.
+  EdgeView train_edges() const;
+  EdgeView valid_edges() const;
+  EdgeView test_edges() const;
+  // Whether it has train_edges.npy.
+  bool has_train_edges() const;
   // [num_edges] or empty.
   absl::Span<const float> edge_weights() const;
   // The v-th line of names.txt; empty if there is no such file.

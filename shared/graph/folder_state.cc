@@ -19,10 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<const char*, 10> kFiles = {
-    "metadata.yaml",    "csc_indptr.npy", "indices.npy", "features.npy",
-    "labels.npy",       "train.npy",      "valid.npy",   "test.npy",
-    "edge_weights.npy", "names.txt"};
+constexpr std::array<const char*, 13> kFiles = {
+    "metadata.yaml",    "csc_indptr.npy", "indices.npy",     "features.npy",
+    "labels.npy",       "train.npy",      "valid.npy",       "test.npy",
+    "edge_weights.npy", "names.txt",      "train_edges.npy", "valid_edges.npy",
+    "test_edges.npy"};
 
 }  // namespace
 

@@ -176,6 +176,21 @@ absl::Status CheckSplit(const std::string& file, absl::Span<const int64_t> ids,
   return absl::OkStatus();
 }
 
+absl::Status CheckEdges(const std::string& file, const EdgeView& edges,
+                        uint64_t num_nodes) {
+  for (uint64_t i = 0; i < edges.size(); ++i) {
+    const Edge edge = edges[i];
+    for (const uint64_t end : {edge.source, edge.destination}) {
+      if (end < num_nodes) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          file, ": row ", i, ", column ", end == edge.source ? 0 : 1, " is ",
+          static_cast<int64_t>(end), ", but the graph has ", num_nodes,
+          " vertices", kRebuild));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckFeatures(const std::string& file,
                            const FeatureView& features) {
   size_t place = 0;

@@ -35,6 +35,10 @@ absl::Status CheckLabels(const std::string& file,
 absl::Status CheckSplit(const std::string& file, absl::Span<const int64_t> ids,
                         absl::Span<const int64_t> labels, uint64_t num_nodes);
 
+// Both ends of every edge in [0, num_nodes).
+absl::Status CheckEdges(const std::string& file, const EdgeView& edges,
+                        uint64_t num_nodes);
+
 // Every feature finite.
 absl::Status CheckFeatures(const std::string& file,
                            const FeatureView& features);

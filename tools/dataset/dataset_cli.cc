@@ -16,6 +16,9 @@
 #include "shared/graph/dataset.h"
 #include "tools/dataset/dataset_info.h"
 #include "tools/dataset/generate_cli.h"
+#include "tools/dataset/interrupt_cleanup.h"
+#include "tools/dataset/progress.h"
+#include "tools/dataset/split_edges.h"
 
 namespace fgnn {
 namespace {
@@ -43,6 +46,14 @@ std::vector<std::string> ChecksOf(const Dataset& dataset) {
       ", ", FormatCount(dataset.valid().size()), " and ",
       FormatCount(dataset.test().size()),
       " global ids in range, labelled, once each"));
+  const uint64_t split_edges =
+      dataset.valid_edges().size() + dataset.test_edges().size() +
+      (dataset.has_train_edges() ? dataset.train_edges().size() : 0);
+  if (split_edges > 0) {
+    checks.push_back(absl::StrCat(
+        "train_edges.npy, valid_edges.npy, test_edges.npy: ",
+        FormatCount(split_edges), " edges between vertices in range"));
+  }
   const FeatureView& features = dataset.features();
   if (features.rows > 0) {
     checks.push_back(absl::StrCat("features.npy: ", FormatCount(features.rows),
@@ -82,6 +93,62 @@ absl::Status RunValidate(const std::filesystem::path& folder, bool json) {
   return absl::OkStatus();
 }
 
+absl::Status RunSplitEdges(SplitEdgesOptions options, bool json) {
+  const Stopwatch watch;
+  ProgressPrinter printer(stderr);
+  options.progress = [&printer](std::string_view stage, uint64_t done,
+                                uint64_t total) {
+    printer.Show(stage, done, total);
+  };
+  const absl::StatusOr<SplitEdgesSummary> summary = [&] {
+    InterruptCleanup interrupt;
+    options.interrupt = &interrupt;
+    return SplitEdges(options);
+  }();
+  printer.Clear();
+  if (!summary.ok()) return summary.status();
+  if (!json) {
+    absl::PrintF("made %s: edges train %s, valid %s, test %s, in %s\n",
+                 options.out.string(), FormatCount(summary->num_train),
+                 FormatCount(summary->num_valid),
+                 FormatCount(summary->num_test),
+                 FormatSeconds(watch.Seconds()));
+    return absl::OkStatus();
+  }
+  const nlohmann::ordered_json document = {{"dataset", options.out.string()},
+                                           {"edges",
+                                            {{"train", summary->num_train},
+                                             {"valid", summary->num_valid},
+                                             {"test", summary->num_test}}},
+                                           {"seed", options.seed},
+                                           {"seconds", watch.Seconds()}};
+  absl::PrintF("%s\n", document.dump(2));
+  return absl::OkStatus();
+}
+
+void AddSplitEdges(CLI::App& dataset, const bool& json, absl::Status& status) {
+  // Shared with the callback, which lives as long as the app.
+  auto options = std::make_shared<SplitEdgesOptions>();
+  CLI::App* app = dataset.add_subcommand(
+      "split-edges", "Take edges out of a dataset's graph, to predict them");
+  app->add_option("folder", options->dataset, "The dataset's folder")
+      ->required()
+      ->type_name("DIR");
+  app->add_option("--valid", options->valid,
+                  "Share of the edges that is for validation")
+      ->capture_default_str();
+  app->add_option("--test", options->test,
+                  "Share of the edges that is for the test")
+      ->capture_default_str();
+  app->add_option("--seed", options->seed, "Seed of every random choice")
+      ->capture_default_str();
+  app->add_option("--out", options->out, "The folder to make")
+      ->required()
+      ->type_name("DIR");
+  app->callback(
+      [options, &json, &status] { status = RunSplitEdges(*options, json); });
+}
+
 void AddFolderCommand(CLI::App& dataset, const std::string& name,
                       const std::string& description,
                       absl::Status (*run)(const std::filesystem::path&, bool),
@@ -100,6 +167,7 @@ void AddFolderCommand(CLI::App& dataset, const std::string& name,
 void AddDatasetCommands(CLI::App& dataset, const bool& json,
                         absl::Status& status) {
   AddGenerateCommands(dataset, json, status);
+  AddSplitEdges(dataset, json, status);
   AddFolderCommand(dataset, "info", "What a dataset holds", &RunInfo, json,
                    status);
   AddFolderCommand(dataset, "validate",

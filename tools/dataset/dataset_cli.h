@@ -1,4 +1,4 @@
-// The commands generate, info and validate of `fgnn dataset`.
+// The commands generate, split-edges, info and validate of `fgnn dataset`.
 #ifndef FGNN_TOOLS_DATASET_DATASET_CLI_H_
 #define FGNN_TOOLS_DATASET_DATASET_CLI_H_
 

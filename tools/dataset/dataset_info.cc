@@ -67,6 +67,11 @@ absl::StatusOr<DatasetInfo> ReadDatasetInfo(
   info.num_train = dataset.train().size();
   info.num_valid = dataset.valid().size();
   info.num_test = dataset.test().size();
+  if (dataset.has_train_edges()) {
+    info.num_train_edges = dataset.train_edges().size();
+  }
+  info.num_valid_edges = dataset.valid_edges().size();
+  info.num_test_edges = dataset.test_edges().size();
   info.has_edge_weights = !dataset.edge_weights().empty();
   info.has_names = dataset.has_names();
   info.total_bytes = dataset.total_bytes();
@@ -98,6 +103,16 @@ std::string FormatInfo(const DatasetInfo& info) {
   text += Line("splits", absl::StrCat("train ", FormatCount(info.num_train),
                                       ", valid ", FormatCount(info.num_valid),
                                       ", test ", FormatCount(info.num_test)));
+  if (info.num_train_edges.has_value() || info.num_valid_edges > 0 ||
+      info.num_test_edges > 0) {
+    text += Line("edge split",
+                 absl::StrCat("train ",
+                              info.num_train_edges.has_value()
+                                  ? FormatCount(*info.num_train_edges)
+                                  : "all of the graph",
+                              ", valid ", FormatCount(info.num_valid_edges),
+                              ", test ", FormatCount(info.num_test_edges)));
+  }
   text += Line("names", info.has_names ? "names.txt" : "none");
   text += Line("size", FormatBytes(info.total_bytes));
   return text;
@@ -127,6 +142,10 @@ std::string InfoToJson(const DatasetInfo& info) {
        {{"train", info.num_train},
         {"valid", info.num_valid},
         {"test", info.num_test}}},
+      {"edge_splits",
+       {{"train", info.num_train_edges.value_or(metadata.num_edges)},
+        {"valid", info.num_valid_edges},
+        {"test", info.num_test_edges}}},
       {"bytes", info.total_bytes}};
   return document.dump(2, ' ', false,
                        nlohmann::ordered_json::error_handler_t::replace);

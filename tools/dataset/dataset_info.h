@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,10 @@ struct DatasetInfo {
   uint64_t num_train = 0;
   uint64_t num_valid = 0;
   uint64_t num_test = 0;
+  // Of link prediction. nullopt: all edges of the graph.
+  std::optional<uint64_t> num_train_edges;
+  uint64_t num_valid_edges = 0;
+  uint64_t num_test_edges = 0;
   bool has_edge_weights = false;
   bool has_names = false;
   uint64_t total_bytes = 0;  // Of all arrays.

@@ -76,6 +76,56 @@ TEST_F(DatasetTest, NeedsTopologyAlone) {
   EXPECT_EQ(dataset.NodeName(0), "");
 }
 
+std::vector<Edge> Listed(const EdgeView& edges) {
+  std::vector<Edge> all;
+  for (uint64_t i = 0; i < edges.size(); ++i) all.push_back(edges[i]);
+  return all;
+}
+
+TEST_F(DatasetTest, EveryEdgeIsForTrainingWithoutAFileOfThem) {
+  Write();
+  FGNN_ASSERT_OK_AND_ASSIGN(const Dataset dataset,
+                            Dataset::Open(folder(), Validation::kStructure));
+  EXPECT_FALSE(dataset.has_train_edges());
+  EXPECT_THAT(Listed(dataset.train_edges()),
+              ElementsAre(Edge{1, 0}, Edge{2, 0}, Edge{3, 2}, Edge{0, 3},
+                          Edge{1, 3}, Edge{2, 3}));
+  EXPECT_TRUE(dataset.valid_edges().empty());
+  EXPECT_TRUE(dataset.test_edges().empty());
+}
+
+TEST_F(DatasetTest, ReadsEdgesOfBothWidths) {
+  Write();
+  WriteArray<uint32_t>(folder() / "train_edges.npy", NpyType::kU32,
+                       {1, 0, 3, 2}, {2});
+  WriteArray<int64_t>(folder() / "valid_edges.npy", NpyType::kI64, {2, 3}, {2});
+  WriteArray<uint32_t>(folder() / "test_edges.npy", NpyType::kU32, {}, {2});
+  FGNN_ASSERT_OK_AND_ASSIGN(const Dataset dataset,
+                            Dataset::Open(folder(), Validation::kStructure));
+  EXPECT_TRUE(dataset.has_train_edges());
+  EXPECT_THAT(Listed(dataset.train_edges()),
+              ElementsAre(Edge{1, 0}, Edge{3, 2}));
+  EXPECT_THAT(Listed(dataset.valid_edges()), ElementsAre(Edge{2, 3}));
+  EXPECT_TRUE(dataset.test_edges().empty());
+}
+
+TEST_F(DatasetTest, RefusesEdgesThatAreNone) {
+  Write();
+  WriteArray<uint32_t>(folder() / "train_edges.npy", NpyType::kU32,
+                       {1, 0, 3, 4}, {2});
+  ExpectRefused("train_edges.npy", "row 1, column 1 is 4", "4 vertices");
+  WriteArray<int64_t>(folder() / "train_edges.npy", NpyType::kI64, {-1, 0},
+                      {2});
+  ExpectRefused("train_edges.npy", "row 0, column 0 is -1", "4 vertices");
+  fs::remove(folder() / "train_edges.npy");
+  WriteArray<float>(folder() / "valid_edges.npy", NpyType::kF32, {1, 0}, {2});
+  EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr("valid_edges.npy")));
+  WriteArray<uint32_t>(folder() / "valid_edges.npy", NpyType::kU32, {1, 0});
+  EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr("(n, 2)")));
+}
+
 TEST_F(DatasetTest, ReadsSignedAndWideIndices) {
   Write();
   WriteArray<int32_t>(folder() / "indices.npy", NpyType::kI32,
