@@ -3,6 +3,7 @@
 // 64-byte aligned; integers are little endian, fixed width.
 //
 //   TaskHeader
+//   pairs[n][2] u32 (optional)
 //   hop 0: indptr[D0+1] u32 | indices[E0] u32 | weights f32? | edge ids i64?
 //   hop 1: …                                      (hop 0 is next to the seeds)
 //   input_nodes[U] u32 | hot_rank[U] u32 (optional)
@@ -12,6 +13,10 @@
 // the local ids [0, D_h), D_0 = number of seeds; its sources are [0, S_h) with
 // S_h = D_{h+1}; and the sources of the last hop are input_nodes, whose first
 // num_seeds entries are the seeds.
+//
+// Of link prediction, pairs are what is trained on: local ids of seeds,
+// (source, destination). The first num_positives of them are edges, the others,
+// as many for each edge, are negatives.
 #ifndef FGNN_SHARED_MINIBATCH_TASK_H_
 #define FGNN_SHARED_MINIBATCH_TASK_H_
 
@@ -27,7 +32,7 @@
 
 namespace fgnn {
 
-inline constexpr uint32_t kTaskLayoutVersion = 1;
+inline constexpr uint32_t kTaskLayoutVersion = 2;
 inline constexpr uint32_t kTaskMagic = 0x4b53'5446;  // "FTSK"
 inline constexpr int kMaxHops = 8;
 
@@ -61,12 +66,16 @@ struct alignas(64) TaskHeader {
   uint32_t num_seeds;
   uint32_t num_input_nodes;
   uint32_t rank_order_version;  // Which hot ranks were used; 0 = none.
-  uint32_t digest;  // CRC32C of indptr, indices, weights per hop, input nodes.
+  // CRC32C of pairs; indptr, indices, weights per hop; input nodes.
+  uint32_t digest;
   uint32_t ranks_crc;    // CRC32C of edge ids and hot ranks.
   uint32_t header_crc;   // CRC32C of the header with this field zero.
   uint64_t total_bytes;  // Of the whole task, this header included.
   uint64_t input_nodes_offset;
   uint64_t hot_rank_offset;
+  uint64_t pairs_offset;
+  uint32_t num_pairs;
+  uint32_t num_positives;
   SampleSeconds seconds;
   TaskHop hops[kMaxHops];
 };
@@ -91,6 +100,8 @@ struct TaskView {
   uint32_t digest = 0;
   uint32_t rank_order_version = 0;
   SampleSeconds seconds;
+  uint32_t num_positives = 0;        // Of the pairs; 0 without any.
+  absl::Span<const uint32_t> pairs;  // [num_pairs, 2], local ids of seeds.
   int num_hops = 0;
   std::array<BlockView, kMaxHops> hops;    // [num_hops], seed side first.
   absl::Span<const uint32_t> input_nodes;  // Global ids; seeds first.
@@ -99,11 +110,17 @@ struct TaskView {
   absl::Span<const uint32_t> seeds() const {
     return input_nodes.subspan(0, num_seeds);
   }
+  uint32_t num_pairs() const { return static_cast<uint32_t>(pairs.size() / 2); }
+  // What the loss is the mean over: pairs, or seeds where there are none.
+  uint32_t num_examples() const {
+    return pairs.empty() ? num_seeds : num_pairs();
+  }
   uint64_t num_edges() const;
 };
 
 // Checks a block as a stranger's: magic, version, job, every offset and size
-// within the block, all checksums, indptr monotone, indices below num_sources.
+// within the block, all checksums, pairs below num_seeds, indptr monotone,
+// indices below num_sources.
 // The header is copied first, so a peer that writes meanwhile cannot make this
 // process read outside the block. DataLoss with the reason otherwise.
 absl::StatusOr<TaskView> ReadTask(absl::Span<const std::byte> block,
@@ -135,13 +152,17 @@ class TaskWriter {
   TaskWriter(absl::Span<std::byte> block, uint64_t job_key, BatchSeq seq,
              uint32_t num_seeds);
 
+  // Makes room for pairs [num_pairs, 2], before the first hop. num_positives is
+  // at least 1 and divides num_pairs.
+  absl::StatusOr<uint32_t*> AddPairs(uint32_t num_pairs,
+                                     uint32_t num_positives);
   // Makes room for the next hop. num_edges < 2^32.
   absl::StatusOr<HopArrays> AddHop(uint32_t num_destinations,
                                    uint64_t num_edges,
                                    bool with_weights = false);
   // The hop added last has but num_edges edges: the room of the rest is given
-  // back.
-  void TrimHop(uint64_t num_edges);
+  // back. Returns where its weights are then; null without any.
+  float* TrimHop(uint64_t num_edges);
   // Of the hop added last.
   void SetNumSources(uint32_t num_sources);
   // Makes room for the global ids of the last hop's sources.
@@ -161,15 +182,18 @@ class TaskWriter {
   TaskHeader header_ = {};
 };
 
-// Bytes of a task of these sizes, as TaskWriter lays it out.
+// Bytes of a task of these sizes, without pairs, as TaskWriter lays it out.
 // `destinations` and `edges` are per hop.
 uint64_t TaskBytes(absl::Span<const uint64_t> destinations,
                    absl::Span<const uint64_t> edges, uint64_t num_input_nodes,
                    bool with_weights, bool with_ranks);
 
+// Bytes that pairs add to a task.
+uint64_t PairBytes(uint64_t num_pairs);
+
 // The hard bound: bytes that no batch of `batch_size` seeds can exceed, given
 // fanouts (first hop first; -1 is all neighbours), the graph's size and its
-// largest in-degree.
+// largest in-degree; without pairs.
 uint64_t MaxTaskBytes(uint64_t batch_size, absl::Span<const int32_t> fanouts,
                       uint64_t num_nodes, uint64_t num_edges,
                       uint64_t max_degree, bool with_weights);

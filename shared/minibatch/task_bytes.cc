@@ -37,6 +37,11 @@ uint64_t TaskBytes(absl::Span<const uint64_t> destinations,
   return EndAfterInput(end, num_input_nodes, with_ranks);
 }
 
+uint64_t PairBytes(uint64_t num_pairs) {
+  return task_layout::Align(
+      SaturatingMultiply(num_pairs, 2 * sizeof(uint32_t)));
+}
+
 uint64_t MaxTaskBytes(uint64_t batch_size, absl::Span<const int32_t> fanouts,
                       uint64_t num_nodes, uint64_t num_edges,
                       uint64_t max_degree, bool with_weights) {

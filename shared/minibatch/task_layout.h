@@ -51,6 +51,10 @@ inline uint32_t HeaderCrc(const TaskHeader& header) {
 // `base`: what a batch is (TaskHeader::digest), and the rest.
 inline uint32_t Digest(const TaskHeader& header, const std::byte* base) {
   uint32_t crc = 0;
+  if (header.pairs_offset != 0) {
+    crc = ExtendCrc32c(crc, base + header.pairs_offset,
+                       size_t{header.num_pairs} * 2 * sizeof(uint32_t));
+  }
   for (uint32_t h = 0; h < header.num_hops; ++h) {
     const TaskHop& hop = header.hops[h];
     crc = ExtendCrc32c(crc, base + hop.indptr_offset,

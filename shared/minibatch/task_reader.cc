@@ -63,6 +63,10 @@ class PlaceChecker {
 
 absl::Status CheckPlaces(const TaskHeader& header) {
   PlaceChecker places(header.total_bytes);
+  if (!places.AcceptOptional(header.pairs_offset, header.num_pairs,
+                             2 * sizeof(uint32_t))) {
+    return Damaged(header, "pairs are not in their place");
+  }
   for (uint32_t h = 0; h < header.num_hops; ++h) {
     const TaskHop& hop = header.hops[h];
     if (!places.Accept(hop.indptr_offset, uint64_t{hop.num_destinations} + 1,
@@ -87,6 +91,15 @@ absl::Status CheckPlaces(const TaskHeader& header) {
 
 // The numbering of the vertices: see task.h.
 absl::Status CheckCounts(const TaskHeader& header) {
+  const bool counts_fit =
+      header.pairs_offset == 0
+          ? header.num_pairs == 0 && header.num_positives == 0
+          : header.num_pairs > 0 && header.num_positives > 0 &&
+                header.num_pairs % header.num_positives == 0;
+  if (!counts_fit) {
+    return Damaged(header, header.num_positives, " edges among ",
+                   header.num_pairs, " pairs");
+  }
   uint32_t expected_destinations = header.num_seeds;
   for (uint32_t h = 0; h < header.num_hops; ++h) {
     const TaskHop& hop = header.hops[h];
@@ -159,6 +172,9 @@ TaskView ViewOf(const TaskHeader& header, const std::byte* base) {
   view.digest = header.digest;
   view.rank_order_version = header.rank_order_version;
   view.seconds = header.seconds;
+  view.num_positives = header.num_positives;
+  view.pairs = ArrayAt<uint32_t>(base, header.pairs_offset,
+                                 uint64_t{header.num_pairs} * 2);
   view.num_hops = static_cast<int>(header.num_hops);
   for (uint32_t h = 0; h < header.num_hops; ++h) {
     const TaskHop& hop = header.hops[h];
@@ -200,6 +216,10 @@ absl::StatusOr<TaskView> ReadTask(absl::Span<const std::byte> block,
     return Damaged(header, "arrays do not match their checksums");
   }
   const TaskView view = ViewOf(header, base);
+  if (!AllBelow(view.pairs, header.num_seeds)) {
+    return Damaged(header, "pairs reach beyond its ", header.num_seeds,
+                   " seeds");
+  }
   for (uint32_t h = 0; h < header.num_hops; ++h) {
     FGNN_RETURN_IF_ERROR(CheckHop(header, h, view.hops[h]));
   }

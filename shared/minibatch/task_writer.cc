@@ -38,6 +38,21 @@ absl::StatusOr<uint64_t> TaskWriter::Reserve(uint64_t bytes) {
   return offset;
 }
 
+absl::StatusOr<uint32_t*> TaskWriter::AddPairs(uint32_t num_pairs,
+                                               uint32_t num_positives) {
+  assert(num_positives > 0 && num_pairs % num_positives == 0);
+  if (header_.num_hops != 0 || header_.pairs_offset != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("task of batch ", header_.seq,
+                     " takes its pairs once, before its hops"));
+  }
+  FGNN_ASSIGN_OR_RETURN(header_.pairs_offset,
+                        Reserve(uint64_t{num_pairs} * 2 * sizeof(uint32_t)));
+  header_.num_pairs = num_pairs;
+  header_.num_positives = num_positives;
+  return reinterpret_cast<uint32_t*>(block_.data() + header_.pairs_offset);
+}
+
 absl::StatusOr<TaskWriter::HopArrays> TaskWriter::AddHop(
     uint32_t num_destinations, uint64_t num_edges, bool with_weights) {
   if (header_.num_hops == kMaxHops || header_.input_nodes_offset != 0) {
@@ -72,14 +87,20 @@ absl::StatusOr<TaskWriter::HopArrays> TaskWriter::AddHop(
                        : nullptr};
 }
 
-void TaskWriter::TrimHop(uint64_t num_edges) {
+float* TaskWriter::TrimHop(uint64_t num_edges) {
   assert(header_.num_hops > 0);
   TaskHop& hop = header_.hops[header_.num_hops - 1];
   assert(num_edges <= hop.num_edges);
   hop.num_edges = num_edges;
-  header_.total_bytes = hop.weights_offset != 0
-                            ? hop.weights_offset + num_edges * sizeof(float)
-                            : hop.indices_offset + num_edges * sizeof(uint32_t);
+  header_.total_bytes = hop.indices_offset + num_edges * sizeof(uint32_t);
+  if (hop.weights_offset == 0) return nullptr;
+  // Each array stands directly behind the one before it.
+  const uint64_t offset = task_layout::Align(header_.total_bytes);
+  std::memmove(block_.data() + offset, block_.data() + hop.weights_offset,
+               num_edges * sizeof(float));
+  hop.weights_offset = offset;
+  header_.total_bytes = offset + num_edges * sizeof(float);
+  return reinterpret_cast<float*>(block_.data() + offset);
 }
 
 void TaskWriter::SetNumSources(uint32_t num_sources) {

@@ -61,7 +61,7 @@ struct OpenSteps {
 struct BatchRecord {
   uint64_t seq_plus_one = 0;  // 0: nothing recorded yet. Written last.
   uint32_t digest = 0;
-  uint32_t num_seeds = 0;
+  uint32_t num_seeds = 0;  // What it weighs; of link prediction, its pairs.
   uint64_t num_edges = 0;
   uint32_t num_input_nodes = 0;
   uint32_t num_cache_hits = 0;

@@ -69,6 +69,8 @@ struct TaskContent {
   uint32_t rank_version = 0;  // 0: no hot ranks.
   std::vector<HopContent> hops;
   std::vector<uint32_t> input_nodes, hot_rank;
+  uint32_t num_positives = 0;
+  std::vector<uint32_t> pairs;  // [n, 2]
 
   uint64_t Bytes() const {
     std::vector<uint64_t> destinations, edges;
@@ -77,7 +79,8 @@ struct TaskContent {
       edges.push_back(hop.indices.size());
     }
     return TaskBytes(destinations, edges, input_nodes.size(), with_weights,
-                     rank_version != 0);
+                     rank_version != 0) +
+           PairBytes(pairs.size() / 2);
   }
 };
 
@@ -120,6 +123,15 @@ inline TaskContent RandomTask(uint64_t seed) {
       task.hot_rank.push_back(static_cast<uint32_t>(random.Next64()));
     }
   }
+  // From a stream of their own.
+  TestRandom pair_random(seed + 5000);
+  if (task.num_seeds == 0 || pair_random.Below(2) == 0) return task;
+  task.num_positives = 1 + static_cast<uint32_t>(pair_random.Below(5));
+  const uint64_t num_pairs = task.num_positives * (1 + pair_random.Below(4));
+  for (uint64_t end = 0; end < 2 * num_pairs; ++end) {
+    task.pairs.push_back(
+        static_cast<uint32_t>(pair_random.Below(task.num_seeds)));
+  }
   return task;
 }
 
@@ -127,6 +139,12 @@ inline TaskContent RandomTask(uint64_t seed) {
 inline absl::StatusOr<uint32_t> WriteTask(const TaskContent& task,
                                           absl::Span<std::byte> block) {
   TaskWriter writer(block, kTestJob, task.seq, task.num_seeds);
+  if (!task.pairs.empty()) {
+    const auto pairs = writer.AddPairs(
+        static_cast<uint32_t>(task.pairs.size() / 2), task.num_positives);
+    if (!pairs.ok()) return pairs.status();
+    std::copy(task.pairs.begin(), task.pairs.end(), *pairs);
+  }
   for (const HopContent& hop : task.hops) {
     const auto arrays =
         writer.AddHop(static_cast<uint32_t>(hop.indptr.size() - 1),
@@ -163,6 +181,10 @@ inline void ExpectShows(const TaskView& view, const TaskContent& task) {
   EXPECT_EQ(view.part, 0U);
   EXPECT_EQ(view.num_seeds, task.num_seeds);
   EXPECT_EQ(view.rank_order_version, task.rank_version);
+  EXPECT_EQ(view.num_positives, task.num_positives);
+  EXPECT_EQ(Copy(view.pairs), task.pairs);
+  EXPECT_EQ(view.num_examples(),
+            task.pairs.empty() ? task.num_seeds : task.pairs.size() / 2);
   ASSERT_EQ(static_cast<size_t>(view.num_hops), task.hops.size());
   uint64_t edges = 0;
   for (size_t h = 0; h < task.hops.size(); ++h) {

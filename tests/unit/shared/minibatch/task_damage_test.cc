@@ -50,12 +50,14 @@ struct Written {
   Block block;
 };
 
-// A task that has everything: several hops with edges, weights, hot ranks.
+// A task that has everything: pairs, several hops with edges, weights, hot
+// ranks.
 uint64_t SeedOfAFullTask() {
   for (uint64_t seed = 0;; ++seed) {
     const TaskContent task = RandomTask(seed);
     if (task.hops.size() >= 3 && task.with_weights && task.rank_version != 0 &&
-        task.num_seeds >= 3 && task.hops[0].indices.size() >= 3) {
+        task.num_seeds >= 3 && !task.pairs.empty() &&
+        task.hops[0].indices.size() >= 3) {
       return seed;
     }
   }
@@ -167,11 +169,14 @@ TEST(TaskDamageTest, SignedArraysThatLieAreRefused) {
   };
   uint32_t* indptr = written.Words(hop.indptr_offset);
   uint32_t* indices = written.Words(hop.indices_offset);
+  uint32_t* pairs = written.Words(good.pairs_offset);
   for (const Lie& lie : std::vector<Lie>{
            {"indptr", indptr, 1},
            {"indptr", indptr + 1, indptr[2] + 1},
            {"indptr", indptr + hop.num_destinations,
             static_cast<uint32_t>(hop.num_edges + 1)},
+           {"pairs", pairs, good.num_seeds},
+           {"pairs", pairs + 2 * good.num_pairs - 1, ~uint32_t{0}},
            {"indices", indices, hop.num_sources},
            {"indices", indices + hop.num_edges - 1, ~uint32_t{0}}}) {
     const uint32_t before = std::exchange(*lie.where, lie.value);
@@ -195,6 +200,11 @@ TEST(TaskDamageTest, CountsThatDoNotFitEachOtherAreRefused) {
            [](TaskHeader* h) { h->hops[1].num_destinations -= 1; },
            [](TaskHeader* h) { h->num_input_nodes -= 1; },
            [](TaskHeader* h) { h->num_hops -= 1; },
+           [](TaskHeader* h) { h->num_pairs += 1; },
+           [](TaskHeader* h) { h->num_positives = 0; },
+           [](TaskHeader* h) { h->num_positives = h->num_pairs + 1; },
+           [](TaskHeader* h) { h->pairs_offset = 0; },
+           [](TaskHeader* h) { h->pairs_offset += 64; },
            [](TaskHeader* h) { h->rank_order_version = 0; },
            [](TaskHeader* h) { h->job_key += 1; },
            [](TaskHeader* h) { h->layout_version += 1; },

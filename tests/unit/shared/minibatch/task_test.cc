@@ -134,5 +134,29 @@ TEST(TaskTest, InputNodesAreComparedWithTheDataset) {
   EXPECT_THAT(CheckInputNodes(view, 99), StatusIs(StatusCode::kDataLoss));
 }
 
+TEST(TaskTest, DigestCoversPairs) {
+  TaskContent task = RandomTask(8);
+  task.num_seeds = std::max(task.num_seeds, 2U);
+  task.num_positives = 1;
+  task.pairs = {0, 1, 0, 0};
+  Block block(task.Bytes());
+  FGNN_ASSERT_OK_AND_ASSIGN(const uint32_t digest,
+                            WriteTask(task, block.span()));
+  task.pairs.back() = 1;
+  FGNN_ASSERT_OK_AND_ASSIGN(const uint32_t other,
+                            WriteTask(task, block.span()));
+  EXPECT_NE(other, digest);
+}
+
+TEST(TaskTest, PairsComeOnceAndBeforeTheHops) {
+  Block block(1 << 12);
+  TaskWriter writer(block.span(), kTestJob, /*seq=*/0, /*num_seeds=*/2);
+  FGNN_ASSERT_OK(writer.AddPairs(2, 1));
+  EXPECT_THAT(writer.AddPairs(2, 1), StatusIs(StatusCode::kFailedPrecondition));
+  TaskWriter late(block.span(), kTestJob, /*seq=*/0, /*num_seeds=*/2);
+  FGNN_ASSERT_OK(late.AddHop(2, 0));
+  EXPECT_THAT(late.AddPairs(2, 1), StatusIs(StatusCode::kFailedPrecondition));
+}
+
 }  // namespace
 }  // namespace fgnn
