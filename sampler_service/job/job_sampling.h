@@ -29,10 +29,11 @@ struct JobSampling {
             .train = dataset.train(),
             .weights = weights.get(),
             .plugin = plugin.get(),
-            .edge_weights = dataset.edge_weights()};
+            .edge_weights = dataset.edge_weights(),
+            .train_edges = dataset.train_edges()};
   }
   uint64_t batches_per_epoch() const {
-    return BatchesPerEpoch(dataset.train().size(), options.batch_size);
+    return BatchesPerEpoch(NumExamples(input(), options), options.batch_size);
   }
 };
 

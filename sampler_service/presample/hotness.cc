@@ -68,6 +68,10 @@ std::string LawOf(const HotnessSource& source) {
       NameOf(options.algorithm), " [", absl::StrJoin(options.fanouts, ","),
       "] replace ", options.replace, " resample ", options.resample, " batch ",
       options.batch_size);
+  if (options.negatives > 0) {
+    absl::StrAppend(&law, " negatives ", options.negatives, " exclude ",
+                    options.exclude_seed_edges);
+  }
   switch (options.algorithm) {
     case SamplingAlgorithm::kUniform:
     case SamplingAlgorithm::kLabor:

@@ -124,7 +124,7 @@ absl::StatusOr<SamplingMeasurement> ProfileSampling(
   FGNN_RETURN_IF_ERROR(Validate(input, sampling));
   const uint64_t num_batches = std::min<uint64_t>(
       std::max(options.num_batches, 1u),
-      BatchesPerEpoch(input.train.size(), sampling.batch_size));
+      BatchesPerEpoch(NumExamples(input, sampling), sampling.batch_size));
   std::vector<ThreadProfile> profiles(std::max(options.num_threads, 1u));
   const uint64_t bound = MaxTaskBytesOf(input.graph, sampling);
   FGNN_ASSIGN_OR_RETURN(const uint64_t bytes_before, AnonymousMemoryBytes());

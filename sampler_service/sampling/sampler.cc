@@ -126,12 +126,25 @@ absl::Status Validate(const SamplerInput& input,
                      graph.indptr.back(), "; expected 0 to ", num_indices,
                      ", the number of indices"));
   }
+  if (options.negatives > 0) {
+    if (MaxSeedsOf(options) > UINT32_MAX / 2) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("sampling.batch_size is ", options.batch_size,
+                       " and training.negatives ", options.negatives,
+                       ": a batch would have ", MaxSeedsOf(options),
+                       " end points; lower one of them"));
+    }
+    if (input.train_edges.empty()) {
+      return absl::InvalidArgumentError(
+          "there is no training edge; give train_edges.npy at least one");
+    }
+  }
   if (input.train.size() > UINT32_MAX) {
     return absl::InvalidArgumentError(
         absl::StrCat("train.npy holds ", input.train.size(),
                      " ids, more than vertices; ", "remove the repeated ids"));
   }
-  if (input.train.empty()) {
+  if (options.negatives == 0 && input.train.empty()) {
     return absl::InvalidArgumentError(
         "train set is empty; give train.npy at least one vertex");
   }
@@ -170,8 +183,15 @@ uint64_t MaxTaskBytesOf(const CscView& graph, const SamplerOptions& options) {
     }
     max_edges = UINT64_MAX;
   }
-  return MaxTaskBytes(options.batch_size, fanouts, graph.num_nodes(), max_edges,
-                      max_degree, HasWeights(options));
+  const uint64_t pairs =
+      options.negatives > 0
+          ? options.batch_size * (uint64_t{options.negatives} + 1)
+          : 0;
+  const uint64_t bytes =
+      MaxTaskBytes(MaxSeedsOf(options), fanouts, graph.num_nodes(), max_edges,
+                   max_degree, HasWeights(options));
+  return bytes > UINT64_MAX - PairBytes(pairs) ? UINT64_MAX
+                                               : bytes + PairBytes(pairs);
 }
 
 absl::Span<const GlobalId> InputNodesOf(absl::Span<const std::byte> block) {

@@ -24,6 +24,13 @@
 //     permutation(b * B) … of KeyedPermutation(|train|,
 //     MakePhiloxKey(seed, e, 0, 0, kSeedPermutation)); the epoch's last batch
 //     has the rest.
+//   Link prediction. Batch b holds the P training edges at those places of the
+//     permutation of all of them, then K negatives of each: the source again,
+//     and a vertex drawn uniformly from all, draw j of the i-th edge being
+//     PhiloxHalves(MakePhiloxKey(seed, e, b, 0, kNegatives), i, 0).Get(j). Its
+//     seeds are the ends of these pairs in order of first appearance. With
+//     `exclude_seed_edges` its hops leave out, once they are drawn, every edge
+//     that joins the ends of one of the P, in either direction.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_SAMPLER_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_SAMPLER_H_
 
@@ -74,9 +81,12 @@ struct SamplerOptions {
   bool replace = false;          // kUniform, kWeighted: draws may repeat.
   bool resample = true;          // Vertices are drawn again in each hop.
   WalkOptions walks = {};        // kRandomWalk.
-  uint32_t batch_size = 1024;    // Seeds of a batch, >= 1.
-  uint64_t seed = 1;             // Of the job.
-  uint64_t job_key = 0;          // Written into every task.
+  uint32_t batch_size = 1024;    // Seeds of a batch, or edges, >= 1.
+  // Of link prediction, K of each edge; 0: seeds are the train vertices.
+  uint32_t negatives = 0;
+  bool exclude_seed_edges = true;  // Of link prediction.
+  uint64_t seed = 1;               // Of the job.
+  uint64_t job_key = 0;            // Written into every task.
 };
 
 inline constexpr int32_t kMaxFanout = 65535;
@@ -93,7 +103,22 @@ struct SamplerInput {
   // kPlugin only.
   const LoadedPlugin* plugin = nullptr;
   absl::Span<const float> edge_weights = {};  // [num_edges] or empty.
+  // Of link prediction; at least one.
+  EdgeView train_edges = {};
 };
+
+// What an epoch goes through: train vertices, or training edges.
+inline uint64_t NumExamples(const SamplerInput& input,
+                            const SamplerOptions& options) {
+  return options.negatives > 0 ? input.train_edges.size() : input.train.size();
+}
+
+// Seeds that no batch exceeds.
+inline uint64_t MaxSeedsOf(const SamplerOptions& options) {
+  return options.negatives > 0
+             ? options.batch_size * (uint64_t{options.negatives} + 2)
+             : options.batch_size;
+}
 
 // What input nodes are marked with: [num_nodes], or empty: they are not.
 struct HotRanks {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ using AdjacencyLists = std::vector<std::vector<uint32_t>>;
 
 struct Job {
   std::vector<int64_t> train;
+  std::vector<uint32_t> train_edges;  // [n, 2], of link prediction.
   SamplerOptions options;
   // kWeighted: as the graph's adjacency lists, one after the other.
   std::vector<AliasCell> cells;
@@ -39,6 +41,8 @@ struct Hop {
 
 struct Batch {
   uint32_t num_seeds = 0;
+  uint32_t num_positives = 0;
+  std::vector<uint32_t> pairs;  // [n, 2], local ids.
   std::vector<Hop> hops;
   std::vector<uint32_t> input_nodes;
 };
@@ -194,7 +198,9 @@ inline Neighbors NeighborsOf(PhiloxKey key, const AdjacencyLists& graph,
 inline Batch SampleBatch(const AdjacencyLists& graph, const Job& job,
                          uint64_t seq) {
   const SamplerOptions& options = job.options;
-  const uint64_t num_train = job.train.size();
+  const bool links = options.negatives > 0;
+  const uint64_t num_train =
+      links ? job.train_edges.size() / 2 : job.train.size();
   const uint64_t per_epoch =
       (num_train + options.batch_size - 1) / options.batch_size;
   const uint64_t epoch = seq / per_epoch;
@@ -210,11 +216,39 @@ inline Batch SampleBatch(const AdjacencyLists& graph, const Job& job,
   const KeyedPermutation permutation(
       num_train,
       MakePhiloxKey(options.seed, epoch, 0, 0, Purpose::kSeedPermutation));
+  std::vector<std::pair<uint32_t, uint32_t>> positives;
   for (uint64_t i = batch * options.batch_size;
        i < std::min((batch + 1) * options.batch_size, num_train); ++i) {
-    local_id(static_cast<uint32_t>(job.train[permutation(i)]));
-    ++result.num_seeds;
+    const uint64_t place = permutation(i);
+    if (links) {
+      positives.emplace_back(job.train_edges[2 * place],
+                             job.train_edges[2 * place + 1]);
+    } else {
+      local_id(static_cast<uint32_t>(job.train[place]));
+    }
   }
+  // Edges, then negatives; the ends that no edge of a hop may join.
+  std::vector<std::pair<uint32_t, uint32_t>> pairs = positives;
+  const PhiloxKey negatives_key =
+      MakePhiloxKey(options.seed, epoch, batch, 0, Purpose::kNegatives);
+  std::set<std::pair<uint32_t, uint32_t>> left_out;
+  for (size_t i = 0; i < positives.size(); ++i) {
+    for (uint32_t j = 0; j < options.negatives; ++j) {
+      pairs.emplace_back(
+          positives[i].first,
+          UniformBelow(Draw(negatives_key, static_cast<uint32_t>(i), j, 0),
+                       graph.size()));
+    }
+    if (!options.exclude_seed_edges) continue;
+    left_out.insert(positives[i]);
+    left_out.emplace(positives[i].second, positives[i].first);
+  }
+  for (const auto& pair : pairs) {
+    result.pairs.push_back(local_id(pair.first));
+    result.pairs.push_back(local_id(pair.second));
+  }
+  result.num_positives = static_cast<uint32_t>(positives.size());
+  result.num_seeds = static_cast<uint32_t>(result.input_nodes.size());
   std::map<uint32_t, Neighbors> kept;  // Without resampling.
   for (uint32_t h = 0; h < options.fanouts.size(); ++h) {
     const PhiloxKey key =
@@ -224,7 +258,14 @@ inline Batch SampleBatch(const AdjacencyLists& graph, const Job& job,
     hop.indptr.push_back(0);
     for (const uint32_t v : destinations) {
       if (options.resample || kept.count(v) == 0) {
-        kept[v] = NeighborsOf(key, graph, job, v, options.fanouts[h]);
+        const Neighbors drawn =
+            NeighborsOf(key, graph, job, v, options.fanouts[h]);
+        Neighbors& left = kept[v] = {};
+        for (size_t e = 0; e < drawn.sources.size(); ++e) {
+          if (left_out.count({drawn.sources[e], v}) > 0) continue;
+          left.sources.push_back(drawn.sources[e]);
+          if (!drawn.weights.empty()) left.weights.push_back(drawn.weights[e]);
+        }
       }
       for (const uint32_t u : kept[v].sources)
         hop.indices.push_back(local_id(u));

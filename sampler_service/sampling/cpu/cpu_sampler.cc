@@ -1,6 +1,7 @@
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -9,9 +10,11 @@
 #include "sampler_service/sampling/cpu/hop_sampler.h"
 #include "sampler_service/sampling/cpu/labor_hops.h"
 #include "sampler_service/sampling/cpu/plugin_hops.h"
+#include "sampler_service/sampling/cpu/seed_edge_filter.h"
 #include "sampler_service/sampling/cpu/uniform_hops.h"
 #include "sampler_service/sampling/cpu/walk_hops.h"
 #include "sampler_service/sampling/cpu/weighted_hops.h"
+#include "sampler_service/sampling/epoch_edges.h"
 #include "sampler_service/sampling/epoch_seeds.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
@@ -26,7 +29,7 @@ constexpr size_t kPrefetchedRanks = 64;
 uint64_t MaxNodesAfter(size_t num_hops, const CscView& graph,
                        const SamplerOptions& options) {
   const uint64_t num_nodes = graph.num_nodes();
-  uint64_t most = std::min<uint64_t>(options.batch_size, num_nodes);
+  uint64_t most = std::min<uint64_t>(MaxSeedsOf(options), num_nodes);
   for (size_t hop = 0; hop < num_hops; ++hop) {
     const int32_t fanout = options.fanouts[hop];
     // Both factors are below 2^32 and 2^16.
@@ -45,10 +48,19 @@ class CpuSampler final : public Sampler {
       : options_(std::move(options)),
         epoch_seeds_(input.train, options_.batch_size, options_.seed,
                      input.graph.num_nodes()),
-        seeds_(std::min<uint64_t>(options_.batch_size, input.train.size())),
         num_nodes_(input.graph.num_nodes()),
         id_map_(std::move(id_map)),
-        hops_(std::move(hops)) {}
+        hops_(std::move(hops)) {
+    const uint64_t examples =
+        std::min<uint64_t>(options_.batch_size, NumExamples(input, options_));
+    if (options_.negatives == 0) {
+      seeds_.resize(examples);
+      return;
+    }
+    epoch_edges_.emplace(input.train_edges, options_, num_nodes_);
+    seeds_.resize(examples * (uint64_t{options_.negatives} + 1) * 2);
+    if (options_.exclude_seed_edges) seed_edges_.emplace(examples);
+  }
 
   absl::StatusOr<SampledTask> Sample(BatchSeq seq,
                                      absl::Span<std::byte> block) override;
@@ -70,17 +82,33 @@ class CpuSampler final : public Sampler {
     TaskWriter::HopArrays arrays = {};
   };
 
+  BatchPlace PlaceOf(BatchSeq seq) const {
+    return epoch_edges_.has_value() ? epoch_edges_->PlaceOf(seq)
+                                    : epoch_seeds_.PlaceOf(seq);
+  }
   absl::Status MapSeeds(BatchPlace place, SampledTask* task);
+  absl::Status MapPairs(BatchPlace place, SampledTask* task);
+  // The batch's seeds, and pairs if it has them.
+  absl::StatusOr<TaskWriter> Begin(BatchSeq seq, absl::Span<std::byte> block,
+                                   SampledTask* task);
   // The new edges' sources, as global ids.
   absl::StatusOr<absl::Span<uint32_t>> DrawHop(BatchPlace place, uint32_t hop,
                                                TaskWriter* writer);
   absl::Status SampleHop(BatchPlace place, uint32_t hop, TaskWriter* writer,
                          SampledTask* task);
   absl::Status Mark(TaskWriter* writer);
+  size_t NumPairs() const {
+    return size_t{num_positives_} * (size_t{options_.negatives} + 1);
+  }
 
   SamplerOptions options_;
   EpochSeeds epoch_seeds_;
+  // Of link prediction, and then: the batch's edges, to be left out.
+  std::optional<EpochEdges> epoch_edges_;
+  std::optional<SeedEdgeFilter> seed_edges_;
+  // Of a batch; or the ends of its pairs, as local ids once they are mapped.
   std::vector<GlobalId> seeds_;
+  uint32_t num_positives_ = 0;  // Of the batch's pairs.
   const uint64_t num_nodes_;
   HotRanks hot_ranks_;
   std::unique_ptr<IdMap> id_map_;
@@ -107,6 +135,24 @@ absl::Status CpuSampler::MapSeeds(BatchPlace place, SampledTask* task) {
   return absl::OkStatus();
 }
 
+absl::Status CpuSampler::MapPairs(BatchPlace place, SampledTask* task) {
+  Stopwatch watch;
+  FGNN_ASSIGN_OR_RETURN(num_positives_,
+                        epoch_edges_->Draw(place, seeds_.data()));
+  task->seconds.sample += static_cast<float>(watch.Restart());
+  id_map_->StartBatch();
+  id_map_->MapInPlace(absl::MakeSpan(seeds_.data(), 2 * NumPairs()));
+  task->num_seeds = static_cast<uint32_t>(id_map_->nodes().size());
+  if (seed_edges_.has_value()) {
+    seed_edges_->StartBatch({seeds_.data(), size_t{num_positives_} * 2},
+                            id_map_->nodes());
+  }
+  hops_->StartBatch();
+  kept_ = {};
+  task->seconds.id_map += static_cast<float>(watch.Seconds());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<absl::Span<uint32_t>> CpuSampler::DrawHop(BatchPlace place,
                                                          uint32_t hop,
                                                          TaskWriter* writer) {
@@ -125,16 +171,22 @@ absl::StatusOr<absl::Span<uint32_t>> CpuSampler::DrawHop(BatchPlace place,
         arrays.weights == nullptr ? nullptr : arrays.weights + kept.num_edges};
   };
   FGNN_ASSIGN_OR_RETURN(
-      const uint64_t drawn,
-      hops_->Sample(
-          {.key = MakePhiloxKey(options_.seed, place.epoch, place.batch, hop,
-                                Purpose::kNeighbors),
-           .fanout = options_.fanouts[hop],
-           .nodes = nodes,
-           .first = first},
-          make_room));
+      uint64_t drawn, hops_->Sample({.key = MakePhiloxKey(
+                                         options_.seed, place.epoch,
+                                         place.batch, hop, Purpose::kNeighbors),
+                                     .fanout = options_.fanouts[hop],
+                                     .nodes = nodes,
+                                     .first = first},
+                                    make_room));
+  if (seed_edges_.has_value()) {
+    drawn = seed_edges_->Filter(
+        {.first = first, .end = nodes.size()},
+        {arrays.indptr + first, arrays.indices + kept.num_edges,
+         arrays.weights == nullptr ? nullptr
+                                   : arrays.weights + kept.num_edges});
+  }
   const uint64_t num_edges = kept.num_edges + drawn;
-  writer->TrimHop(num_edges);
+  arrays.weights = writer->TrimHop(num_edges);
   if (first > 0) {
     std::copy_n(kept.arrays.indptr, first, arrays.indptr);
     std::copy_n(kept.arrays.indices, kept.num_edges, arrays.indices);
@@ -165,9 +217,8 @@ absl::Status CpuSampler::SampleHop(BatchPlace place, uint32_t hop,
 absl::Status CpuSampler::Tally(BatchSeq seq, absl::Span<std::byte> block,
                                InputNodeTally* tally) {
   SampledTask task;
-  const BatchPlace place = epoch_seeds_.PlaceOf(seq);
-  FGNN_RETURN_IF_ERROR(MapSeeds(place, &task));
-  TaskWriter writer(block, options_.job_key, seq, task.num_seeds);
+  const BatchPlace place = PlaceOf(seq);
+  FGNN_ASSIGN_OR_RETURN(TaskWriter writer, Begin(seq, block, &task));
   const auto last = static_cast<uint32_t>(options_.fanouts.size() - 1);
   for (uint32_t hop = 0; hop < last; ++hop) {
     FGNN_RETURN_IF_ERROR(SampleHop(place, hop, &writer, &task));
@@ -207,12 +258,27 @@ absl::Status CpuSampler::Mark(TaskWriter* writer) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<TaskWriter> CpuSampler::Begin(BatchSeq seq,
+                                             absl::Span<std::byte> block,
+                                             SampledTask* task) {
+  const BatchPlace place = PlaceOf(seq);
+  FGNN_RETURN_IF_ERROR(epoch_edges_.has_value() ? MapPairs(place, task)
+                                                : MapSeeds(place, task));
+  TaskWriter writer(block, options_.job_key, seq, task->num_seeds);
+  if (epoch_edges_.has_value()) {
+    FGNN_ASSIGN_OR_RETURN(
+        uint32_t* const pairs,
+        writer.AddPairs(static_cast<uint32_t>(NumPairs()), num_positives_));
+    std::copy_n(seeds_.data(), 2 * NumPairs(), pairs);
+  }
+  return writer;
+}
+
 absl::StatusOr<SampledTask> CpuSampler::Sample(BatchSeq seq,
                                                absl::Span<std::byte> block) {
   SampledTask task;
-  const BatchPlace place = epoch_seeds_.PlaceOf(seq);
-  FGNN_RETURN_IF_ERROR(MapSeeds(place, &task));
-  TaskWriter writer(block, options_.job_key, seq, task.num_seeds);
+  const BatchPlace place = PlaceOf(seq);
+  FGNN_ASSIGN_OR_RETURN(TaskWriter writer, Begin(seq, block, &task));
   for (uint32_t hop = 0; hop < options_.fanouts.size(); ++hop) {
     FGNN_RETURN_IF_ERROR(SampleHop(place, hop, &writer, &task));
   }

@@ -68,11 +68,15 @@ class SamplerCase {
   }
 
   SamplerInput input() const {
-    return {view_, job_.train, tables_.has_value() ? &*tables_ : nullptr};
+    return {.graph = view_,
+            .train = job_.train,
+            .weights = tables_.has_value() ? &*tables_ : nullptr,
+            .train_edges = EdgeView(absl::MakeConstSpan(job_.train_edges))};
   }
   const reference::Job& job() const { return job_; }
   uint64_t batches_per_epoch() const {
-    return BatchesPerEpoch(job_.train.size(), job_.options.batch_size);
+    return BatchesPerEpoch(NumExamples(input(), job_.options),
+                           job_.options.batch_size);
   }
   absl::Span<std::byte> block() { return block_->span(); }
 
@@ -100,6 +104,8 @@ class SamplerCase {
     const reference::Batch batch =
         reference::SampleBatch(graph_.lists(), job_, seq);
     EXPECT_EQ(task.num_seeds, batch.num_seeds);
+    EXPECT_EQ(task.num_positives, batch.num_positives);
+    EXPECT_THAT(task.pairs, testing::ElementsAreArray(batch.pairs));
     EXPECT_THAT(task.input_nodes, testing::ElementsAreArray(batch.input_nodes));
     ASSERT_EQ(static_cast<size_t>(task.num_hops), batch.hops.size());
     for (size_t h = 0; h < batch.hops.size(); ++h) {
