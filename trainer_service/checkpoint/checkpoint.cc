@@ -17,7 +17,8 @@
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kFormatVersion = 2;
+constexpr uint64_t kFormatVersion = 3;
+constexpr char kLinkPrediction[] = "link_prediction";
 constexpr char kFormat[] = "fgnn-checkpoint";
 constexpr char kOptimizerPrefix[] = "optimizer.";
 constexpr const char* kMomentPrefixes[] = {"optimizer.m.", "optimizer.v."};
@@ -49,25 +50,27 @@ std::string TextOf(double value) {
 
 Metadata MetadataOf(const CheckpointInfo& info) {
   const ModelOptions& model = info.model;
-  return {{"format", kFormat},
-          {"format_version", absl::StrCat(kFormatVersion)},
-          {"job_id", info.job_id},
-          {"version", absl::StrCat(info.version)},
-          {"epoch", absl::StrCat(info.epoch)},
-          {"seed", absl::StrCat(info.seed)},
-          {"run_state", info.run_state},
-          {"model.kind", model.kind},
-          {"model.layers", absl::StrCat(model.layers)},
-          {"model.hidden", absl::StrCat(model.hidden)},
-          {"model.input_columns", absl::StrCat(model.input_columns)},
-          {"model.num_classes", absl::StrCat(model.num_classes)},
-          {"model.dropout", TextOf(model.dropout)},
-          {"model.input_dropout", TextOf(model.input_dropout)},
-          {"model.aggregator", model.aggregator},
-          {"model.heads", absl::StrCat(model.heads)},
-          {"model.attention_dropout", TextOf(model.attention_dropout)},
-          {"model.normalization", model.normalization},
-          {"model.residual", model.residual ? "1" : "0"}};
+  return {
+      {"format", kFormat},
+      {"format_version", absl::StrCat(kFormatVersion)},
+      {"job_id", info.job_id},
+      {"version", absl::StrCat(info.version)},
+      {"epoch", absl::StrCat(info.epoch)},
+      {"seed", absl::StrCat(info.seed)},
+      {"run_state", info.run_state},
+      {"task", model.predicts_links ? kLinkPrediction : "node_classification"},
+      {"model.kind", model.kind},
+      {"model.layers", absl::StrCat(model.layers)},
+      {"model.hidden", absl::StrCat(model.hidden)},
+      {"model.input_columns", absl::StrCat(model.input_columns)},
+      {"model.num_classes", absl::StrCat(model.num_classes)},
+      {"model.dropout", TextOf(model.dropout)},
+      {"model.input_dropout", TextOf(model.input_dropout)},
+      {"model.aggregator", model.aggregator},
+      {"model.heads", absl::StrCat(model.heads)},
+      {"model.attention_dropout", TextOf(model.attention_dropout)},
+      {"model.normalization", model.normalization},
+      {"model.residual", model.residual ? "1" : "0"}};
 }
 
 void AddUsersCode(const CheckpointInfo& info, Metadata* metadata) {
@@ -167,6 +170,9 @@ absl::StatusOr<CheckpointInfo> InfoOf(const Metadata& metadata) {
     info.model.attention_dropout = reader.As<double>("model.attention_dropout");
     info.model.normalization = reader.Text("model.normalization");
     info.model.residual = reader.As<uint32_t>("model.residual") != 0;
+  }
+  if (format_version >= 3) {
+    info.model.predicts_links = reader.Text("task") == kLinkPrediction;
   }
   if (info.model.is_users()) {
     info.model.plugin = reader.Text("model.plugin");

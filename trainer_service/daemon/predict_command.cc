@@ -82,6 +82,7 @@ absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
   }
   FGNN_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
                         ReadCheckpoint(summary.checkpoint));
+  FGNN_RETURN_IF_ERROR(CheckPrediction(checkpoint.info.model, kind));
   FGNN_ASSIGN_OR_RETURN(
       const std::unique_ptr<Workplace> workplace,
       Workplace::OpenForModel(options.dataset, checkpoint.info.model,

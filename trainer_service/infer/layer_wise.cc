@@ -372,6 +372,9 @@ absl::Status InferEmbeddings(const InferenceInput& input,
                              absl::Span<const GlobalId> vertices,
                              RowsConsumer consume) {
   const uint32_t layers = input.model->options().layers;
+  if (input.model->options().predicts_links) {
+    return Infer(input, layers, vertices, consume);
+  }
   if (layers == 1) {
     return absl::InvalidArgumentError(
         "a model of one layer has no embeddings: its layer is given features");

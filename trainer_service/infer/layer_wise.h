@@ -56,9 +56,10 @@ absl::Status InferLogits(const InferenceInput& input,
                          absl::Span<const GlobalId> vertices,
                          RowsConsumer consume);
 
-// Computes the embeddings of `vertices`, what the last layer is given of them:
-// `hidden` columns. Otherwise as InferLogits(). InvalidArgument also: the model
-// has one layer, which is given features.
+// Computes the embeddings of `vertices`, `hidden` columns: what the last layer
+// makes of them where links are predicted, else what it is given. Otherwise as
+// InferLogits(). InvalidArgument also: the model has one layer, which is given
+// features.
 absl::Status InferEmbeddings(const InferenceInput& input,
                              absl::Span<const GlobalId> vertices,
                              RowsConsumer consume);

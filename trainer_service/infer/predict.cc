@@ -135,6 +135,16 @@ absl::Status PredictRows(const InferenceInput& input, PredictionKind kind,
   return file->Commit();
 }
 
+absl::Status CheckPrediction(const ModelOptions& model, PredictionKind kind) {
+  if (!model.predicts_links || kind == PredictionKind::kEmbeddings) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--what ", kind == PredictionKind::kClasses ? "classes" : "probabilities",
+      ": the model was trained for link_prediction and knows no classes; use "
+      "--what embeddings, whose dot products score edges"));
+}
+
 absl::Status CheckPredictionsPath(const std::filesystem::path& path,
                                   PredictionKind kind) {
   const bool classes = kind == PredictionKind::kClasses;

@@ -18,7 +18,7 @@ namespace fgnn {
 enum class PredictionKind : uint8_t {
   kClasses,        // And their probabilities, in text.
   kProbabilities,  // Of every class: f32 [N, C], rows that sum to 1.
-  kEmbeddings,     // What the last layer is given: f32 [N, hidden].
+  kEmbeddings,     // See InferEmbeddings(): f32 [N, hidden].
 };
 
 // "classes", "probabilities" or "embeddings"; InvalidArgument otherwise.
@@ -46,6 +46,10 @@ absl::Status WritePredictions(const std::filesystem::path& path,
 // file system.
 absl::Status PredictRows(const InferenceInput& input, PredictionKind kind,
                          const std::filesystem::path& path);
+
+// InvalidArgument, with the way out: the model predicts links and has no
+// classes.
+absl::Status CheckPrediction(const ModelOptions& model, PredictionKind kind);
 
 // InvalidArgument unless what is predicted can be written to such a name: to be
 // asked before the work is done.

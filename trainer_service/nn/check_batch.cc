@@ -43,6 +43,13 @@ absl::Status CheckBatch(const Model& model, absl::Span<const float> weights,
                      " hops; the model has ", options.layers, " layers"));
   }
   FGNN_RETURN_IF_ERROR(CheckFeatures(options, batch));
+  if (options.predicts_links == task.pairs.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch ", task.seq, " has ", task.num_pairs(),
+                     " pairs; the model predicts ",
+                     options.predicts_links ? "links" : "classes of vertices"));
+  }
+  if (options.predicts_links && batch.labels.empty()) return absl::OkStatus();
   if (task.num_seeds == 0 || batch.labels.size() != task.num_seeds) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch ", task.seq, " has ", task.num_seeds, " seeds and ",

@@ -8,8 +8,9 @@
 
 namespace fgnn {
 
-// InvalidArgument with sizes, where hops, features, labels, weights or the room
-// for the gradient are not as many as the model's, or a label is no class.
+// InvalidArgument with sizes, where hops, features, pairs, labels, weights or
+// the room for the gradient are not as many as the model's, or a label is no
+// class.
 absl::Status CheckBatch(const Model& model, absl::Span<const float> weights,
                         const TrainingBatch& batch, absl::Span<float> gradient);
 

@@ -48,14 +48,15 @@ absl::Status CheckHops(absl::Span<const HopSize> hops, uint64_t num_nodes) {
 }
 
 absl::StatusOr<std::unique_ptr<MadeUpBatch>> MadeUpBatch::Make(
-    absl::Span<const HopSize> hops, uint64_t num_nodes) {
+    absl::Span<const HopSize> hops, uint64_t num_nodes, uint64_t num_pairs) {
   if (absl::Status status = CheckHops(hops, num_nodes); !status.ok()) {
     return status;
   }
-  return absl::WrapUnique(new MadeUpBatch(hops, num_nodes));
+  return absl::WrapUnique(new MadeUpBatch(hops, num_nodes, num_pairs));
 }
 
-MadeUpBatch::MadeUpBatch(absl::Span<const HopSize> hops, uint64_t num_nodes) {
+MadeUpBatch::MadeUpBatch(absl::Span<const HopSize> hops, uint64_t num_nodes,
+                         uint64_t num_pairs) {
   for (size_t h = 0; h < hops.size(); ++h) {
     const HopSize& hop = hops[h];
     std::vector<uint32_t>& indptr = indptr_.emplace_back();
@@ -76,14 +77,21 @@ MadeUpBatch::MadeUpBatch(absl::Span<const HopSize> hops, uint64_t num_nodes) {
   }
   input_nodes_ = DrawNumbers(hops.back().num_sources, num_nodes,
                              static_cast<uint32_t>(hops.size()));
-  labels_.resize(hops.front().num_destinations);
-  task_.num_seeds = static_cast<uint32_t>(labels_.size());
+  task_.num_seeds = static_cast<uint32_t>(hops.front().num_destinations);
+  if (num_pairs == 0) {
+    labels_.resize(task_.num_seeds);
+  } else {
+    pairs_ = DrawNumbers(2 * num_pairs, task_.num_seeds,
+                         static_cast<uint32_t>(hops.size()) + 1);
+    task_.pairs = pairs_;
+    task_.num_positives = 1;
+  }
   task_.num_hops = static_cast<int>(hops.size());
   task_.input_nodes = input_nodes_;
 }
 
 uint64_t MadeUpBatch::bytes() const {
-  uint64_t words = input_nodes_.size();
+  uint64_t words = input_nodes_.size() + pairs_.size();
   for (size_t h = 0; h < indptr_.size(); ++h) {
     words += indptr_[h].size() + indices_[h].size();
   }

@@ -21,30 +21,36 @@ namespace fgnn {
 absl::Status CheckHops(absl::Span<const HopSize> hops, uint64_t num_nodes);
 
 // Neighbours and input nodes are drawn at random, the same ones each time;
-// edges are spread evenly over the destinations; all labels are 0.
+// edges are spread evenly over the destinations; all labels are 0. Pairs are
+// drawn too, the first of them being an edge.
 // Thread-compatible.
 class MadeUpBatch {
  public:
   // `hops`: first hop first. Input nodes are global ids below `num_nodes`.
   // Errors of CheckHops().
+  // With pairs it has no labels.
   static absl::StatusOr<std::unique_ptr<MadeUpBatch>> Make(
-      absl::Span<const HopSize> hops, uint64_t num_nodes);
+      absl::Span<const HopSize> hops, uint64_t num_nodes,
+      uint64_t num_pairs = 0);
   MadeUpBatch(const MadeUpBatch&) = delete;
   MadeUpBatch& operator=(const MadeUpBatch&) = delete;
 
   // Borrowed from this.
   const TaskView& task() const { return task_; }
-  absl::Span<const int64_t> labels() const { return labels_; }  // [num_seeds]
+  // [num_seeds] or empty.
+  absl::Span<const int64_t> labels() const { return labels_; }
 
   // Of the arrays behind the task, which a job has in its segment, and labels.
   uint64_t bytes() const;
 
  private:
-  MadeUpBatch(absl::Span<const HopSize> hops, uint64_t num_nodes);
+  MadeUpBatch(absl::Span<const HopSize> hops, uint64_t num_nodes,
+              uint64_t num_pairs);
 
   std::vector<std::vector<uint32_t>> indptr_;
   std::vector<std::vector<uint32_t>> indices_;
   std::vector<uint32_t> input_nodes_;
+  std::vector<uint32_t> pairs_;
   std::vector<int64_t> labels_;
   TaskView task_;
 };

@@ -159,7 +159,14 @@ absl::Status ValidateOptions(const ModelOptions& options) {
         absl::StrCat("the dataset has ", options.input_columns,
                      " feature columns; a model needs 1 to ", kMostColumns));
   }
-  if (options.num_classes < 1 || options.num_classes > kMostColumns) {
+  if (options.predicts_links && options.kind != "graphsage") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.task is link_prediction, which model.kind ",
+                     options.kind, " does not learn; use graphsage"));
+  }
+  const bool has_classes =
+      options.num_classes >= 1 && options.num_classes <= kMostColumns;
+  if (!options.predicts_links && !has_classes) {
     return absl::InvalidArgumentError(
         absl::StrCat("the dataset has ", options.num_classes,
                      " classes; a model needs 1 to ", kMostColumns));

@@ -27,10 +27,12 @@ struct ModelOptions {
   // Or "gcn", "gin", "gat", "pinsage"; or one of the user's: "plugin",
   // "torchscript".
   std::string kind = "graphsage";
-  uint32_t layers = 2;                 // [1, kMaxHops]; each takes one hop.
-  uint32_t hidden = 256;               // Columns of the hidden layers.
-  uint64_t input_columns = 0;          // F, columns of the features.
-  uint32_t num_classes = 0;            // C, columns of the last layer.
+  uint32_t layers = 2;         // [1, kMaxHops]; each takes one hop.
+  uint32_t hidden = 256;       // Columns of the hidden layers.
+  uint64_t input_columns = 0;  // F, columns of the features.
+  uint32_t num_classes = 0;    // C, columns of the last layer; 0 for links.
+  // The last layer makes embeddings, `hidden` columns; GraphSAGE alone.
+  bool predicts_links = false;
   double dropout = 0;                  // Of hidden activations, [0, 1).
   double input_dropout = 0;            // Of features, [0, 1).
   std::string aggregator = "mean";     // Of GraphSAGE: or "pool".
@@ -60,7 +62,7 @@ struct ModelOptions {
     return layer == 0 ? input_columns : hidden;
   }
   uint64_t output_width(uint32_t layer) const {
-    return layer + 1 == layers ? num_classes : hidden;
+    return layer + 1 == layers && !predicts_links ? num_classes : hidden;
   }
   // Of GAT; they divide the output_width(). The last layer has one.
   uint32_t layer_heads(uint32_t layer) const {
@@ -120,7 +122,8 @@ struct TrainingBatch {
   // Model::TakesStoredRows(). The other one is empty.
   absl::Span<float> features;
   StoredRows stored_rows;
-  absl::Span<const int64_t> labels;  // [num_seeds], of the seeds in order.
+  // [num_seeds], of the seeds in order; none where links are predicted.
+  absl::Span<const int64_t> labels;
   // What dropout is drawn from: the job's seed, and the batch's place.
   uint64_t seed = 0;
   uint64_t epoch = 0;
@@ -128,8 +131,9 @@ struct TrainingBatch {
 };
 
 struct BatchResult {
-  double loss = 0;  // Mean cross-entropy over the seeds; may be NaN.
-  uint32_t num_correct = 0;
+  // Mean cross-entropy over the seeds, or the task's pairs; may be NaN.
+  double loss = 0;
+  uint32_t num_correct = 0;  // Of them.
 };
 
 // A layer with its weights, ready for many rows: see Model::Inference(). May be
@@ -177,7 +181,7 @@ class Model {
   virtual bool TakesStoredRows(const TaskView& task,
                                FeatureType type) const = 0;
 
-  // Writes the gradient [P] of the mean loss over the seeds. The same arguments
+  // Writes the gradient [P] of the mean loss. The same arguments
   // give the same bits, whatever the number of threads, and so do stored rows
   // and their copies.
   // InvalidArgument: the batch does not fit the model. ResourceExhausted.

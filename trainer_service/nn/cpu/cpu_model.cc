@@ -19,6 +19,7 @@
 #include "trainer_service/nn/cpu/gnn_layer.h"
 #include "trainer_service/nn/cpu/hidden_stage.h"
 #include "trainer_service/nn/cpu/make_layer.h"
+#include "trainer_service/nn/cpu/pair_loss.h"
 #include "trainer_service/nn/cpu/row_kernels.h"
 
 namespace fgnn {
@@ -38,7 +39,7 @@ class LayeredModel final : public Model {
  public:
   LayeredModel(const ModelOptions& options, ThreadTeam* team,
                ProductOrder order)
-      : Model(options), team_(team) {
+      : Model(options), team_(team), pair_loss_(team) {
     for (uint32_t layer = 0; layer < options.layers; ++layer) {
       layers_.push_back(MakeLayer<Number>(*this, layer, order, team));
       const auto stage = StageOf(*this, layer);
@@ -170,7 +171,9 @@ class LayeredModel final : public Model {
                                                inputs[layer], dropout));
     }
     FGNN_ASSIGN_OR_RETURN(const BatchResult result,
-                          Loss(batch, outputs[num_layers - 1]));
+                          options().predicts_links
+                              ? LossOfPairs(batch, outputs[num_layers - 1])
+                              : Loss(batch, outputs[num_layers - 1]));
     Number* dh = outputs[num_layers - 1].rows;
     for (uint32_t layer = num_layers; layer-- > 0;) {
       const float input_scale = DropoutInto(layer, batch).scale;
@@ -219,7 +222,28 @@ class LayeredModel final : public Model {
     return result;
   }
 
+  absl::StatusOr<BatchResult> LossOfPairs(const TrainingBatch& batch,
+                                          const LayerOutput<Number>& last) {
+    const int64_t num_seeds = batch.task->num_seeds;
+    const auto columns = static_cast<int64_t>(options().hidden);
+    FGNN_ASSIGN_OR_RETURN(
+        const BatchResult result,
+        pair_loss_.Compute(*batch.task, last.logits, columns));
+    FGNN_RETURN_IF_ERROR(
+        team_->Run(NumTasks(num_seeds, kSeedsPerTask), [&](int64_t task, int) {
+          const int64_t first = task * kSeedsPerTask * columns;
+          const int64_t count =
+              std::min(kSeedsPerTask * columns, num_seeds * columns - first);
+          // The layer's own rows, which nobody reads any more.
+          std::copy_n(pair_loss_.gradient() + first, count,
+                      last.logits + first);
+          StoreRows(last.logits + first, count, last.rows + first);
+        }));
+    return result;
+  }
+
   ThreadTeam* const team_;
+  PairLoss pair_loss_;  // Of link prediction.
   AlignedBuffer row_buffer_;
   StoredRows dense_rows_;  // Of InputOf().
   std::vector<std::unique_ptr<GnnLayer<Number>>> layers_;

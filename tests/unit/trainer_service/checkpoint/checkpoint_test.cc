@@ -104,6 +104,18 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
 }
 
+TEST_F(CheckpointTest, SaysThatItsModelPredictsLinks) {
+  info_.model.predicts_links = true;
+  info_.model.num_classes = 0;
+  weights_ = RandomFloats(NumParameters(info_.model), 1);
+  state_ = RandomFloats(2 * weights_.size(), 2);
+  Write();
+  FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path_));
+  EXPECT_TRUE(read.info.model.predicts_links);
+  EXPECT_EQ(read.weights, weights_);
+  EXPECT_THAT(Bytes(), testing::HasSubstr("link_prediction"));
+}
+
 // A user's model is what its parameters are.
 TEST_F(CheckpointTest, ReadsBackAUsersModelByItsTensors) {
   info_.model.kind = "plugin";
@@ -267,7 +279,7 @@ TEST_F(ForgedTest, RefusesMetadataThatDoesNotFitItsTensors) {
   FGNN_ASSERT_OK(ReadForged(metadata, tensors));
   const std::vector<std::pair<std::string, std::string>> changes = {
       {"format", "other"},
-      {"format_version", "3"},
+      {"format_version", "4"},
       {"format_version", "x"},
       {"model.hidden", "7"},
       {"model.hidden", "65536"},

@@ -36,8 +36,10 @@ inline std::vector<float> RandomFeatures() {
 // with its first weights.
 class SmallGraph {
  public:
-  SmallGraph(uint32_t layers, uint32_t classes, std::vector<float> features)
-      : team_(3),
+  // No classes: it predicts links.
+  SmallGraph(uint32_t layers, uint32_t classes, std::vector<float> features,
+             int threads = 3)
+      : team_(threads),
         features_(std::move(features)),
         model_(*MakeCpuModel(Options(layers, classes), &team_)) {
     for (uint32_t v = 0; v < kNodes; ++v) {
@@ -91,6 +93,7 @@ class SmallGraph {
     options.hidden = kHidden;
     options.input_columns = features_.size() / kNodes;
     options.num_classes = classes;
+    options.predicts_links = classes == 0;
     return options;
   }
 

@@ -196,6 +196,36 @@ torch::Tensor Normalize(const std::string& normalization, uint32_t layer,
          parameters->at(prefix + "bias");
 }
 
+struct Loss {
+  torch::Tensor mean;
+  int64_t num_correct = 0;
+};
+
+// x [seeds, classes]
+Loss LossOfSeeds(const RandomBatch& random, const torch::Tensor& x,
+                 double label_smoothing) {
+  const torch::Tensor labels = torch::tensor(random.labels());
+  return {torch::nn::functional::cross_entropy(
+              x, labels,
+              torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(
+                  label_smoothing)),
+          (x.argmax(1) == labels).sum().item<int64_t>()};
+}
+
+// x [seeds, hidden]
+Loss LossOfPairs(const TaskView& task, const torch::Tensor& x) {
+  const std::vector<int64_t> ends(task.pairs.begin(), task.pairs.end());
+  const torch::Tensor pairs = torch::tensor(ends).view({-1, 2});
+  const torch::Tensor logits = (x.index_select(0, pairs.select(1, 0)) *
+                                x.index_select(0, pairs.select(1, 1)))
+                                   .sum(1);
+  const torch::Tensor is_edge =
+      torch::arange(logits.size(0)) < int64_t{task.num_positives};
+  return {torch::nn::functional::binary_cross_entropy_with_logits(
+              logits, is_edge.to(torch::kFloat64)),
+          ((logits > 0) == is_edge).sum().item<int64_t>()};
+}
+
 struct Reference {
   double loss = 0;
   int64_t num_correct = 0;
@@ -245,18 +275,15 @@ Reference ByAutograd(const Model& model, const std::vector<float>& weights,
           Mask(options.dropout, KeyOf(batch, layer + 1), x.sizes());
     }
   }
-  const torch::Tensor labels = torch::tensor(random.labels());
-  torch::Tensor loss = torch::nn::functional::cross_entropy(
-      x, labels,
-      torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(
-          options.label_smoothing));
-  loss.backward();
+  const Loss loss = options.predicts_links
+                        ? LossOfPairs(random.task(), x)
+                        : LossOfSeeds(random, x, options.label_smoothing);
+  loss.mean.backward();
   std::vector<torch::Tensor> gradients;
   for (const torch::Tensor& parameter : parameters) {
     gradients.push_back(parameter.grad().flatten());
   }
-  return {loss.item<double>(), (x.argmax(1) == labels).sum().item<int64_t>(),
-          torch::cat(gradients)};
+  return {loss.mean.item<double>(), loss.num_correct, torch::cat(gradients)};
 }
 
 struct Case {
@@ -309,6 +336,29 @@ std::vector<Case> Cases() {
   cases.back().options.largest_degree = 12;
   cases.push_back(MakeCase("EdgeWeights", 3, 20, 33, 5));
   cases.back().options.edge_weights = true;
+  return cases;
+}
+
+// Of a model that predicts links, whose embeddings have `hidden` columns.
+std::vector<Case> LinkCases() {
+  std::vector<Case> cases;
+  const auto add = [&](std::string name, uint32_t layers, uint32_t hidden,
+                       uint32_t num_positives, uint32_t num_pairs) {
+    cases.push_back(MakeCase(std::move(name), layers, 12, hidden, 0));
+    cases.back().options.model.predicts_links = true;
+    cases.back().options.num_positives = num_positives;
+    cases.back().options.num_pairs = num_pairs;
+  };
+  add("LinksOfOneLayer", 1, 8, 3, 6);
+  add("Links", 2, 17, 5, 15);
+  add("OnlyEdges", 2, 9, 6, 6);
+  add("LinksDropout", 3, 20, 4, 20);
+  cases.back().options.model.dropout = 0.4;
+  add("ManyLinks", 2, 33, 600, 1800);
+  cases.back().options.num_seeds = 700;
+  add("LinksNormResidual", 3, 21, 5, 20);
+  cases.back().options.model.normalization = "layer";
+  cases.back().options.model.residual = true;
   return cases;
 }
 
@@ -446,6 +496,20 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Bfloat16AutogradTest,
                          testing::Combine(testing::Values("graphsage"),
                                           testing::ValuesIn(Cases()), Orders()),
                          NameOfCase);
+
+INSTANTIATE_TEST_SUITE_P(
+    Links, AutogradTest,
+    testing::Combine(testing::Values("graphsage", "pool"),
+                     testing::ValuesIn(LinkCases()),
+                     testing::Values(ProductOrder::kCheapest)),
+    NameOfCase);
+
+INSTANTIATE_TEST_SUITE_P(
+    Links, Bfloat16AutogradTest,
+    testing::Combine(testing::Values("graphsage"),
+                     testing::ValuesIn(LinkCases()),
+                     testing::Values(ProductOrder::kCheapest)),
+    NameOfCase);
 
 }  // namespace
 }  // namespace fgnn

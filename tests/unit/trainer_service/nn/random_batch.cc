@@ -44,7 +44,14 @@ RandomBatch::RandomBatch(const RandomBatchOptions& options) {
   std::normal_distribution<float> normal;
   features_.resize(num_destinations * options.model.input_columns);
   for (float& feature : features_) feature = normal(random);
-  for (uint32_t s = 0; s < options.num_seeds; ++s) {
+  for (uint32_t end = 0; end < 2 * options.num_pairs; ++end) {
+    pairs_.push_back(static_cast<uint32_t>(random() % options.num_seeds));
+  }
+  task_.pairs = pairs_;
+  task_.num_positives = options.num_positives;
+  const uint32_t num_labels =
+      options.model.predicts_links ? 0 : options.num_seeds;
+  for (uint32_t s = 0; s < num_labels; ++s) {
     labels_.push_back(
         static_cast<int64_t>(random() % options.model.num_classes));
   }

@@ -20,6 +20,9 @@ struct RandomBatchOptions {
   double growth = 1.7;
   // Edges have numbers of visits; every fifth destination's are all 0.
   bool edge_weights = false;
+  // Of a model that predicts links; then there are no labels.
+  uint32_t num_pairs = 0;
+  uint32_t num_positives = 0;
   uint64_t seed = 1;
 };
 
@@ -43,6 +46,7 @@ class RandomBatch {
   std::vector<uint32_t> input_nodes_;
   std::vector<float> features_;
   std::vector<int64_t> labels_;
+  std::vector<uint32_t> pairs_;
   AlignedBuffer given_features_;
   TaskView task_;
 };

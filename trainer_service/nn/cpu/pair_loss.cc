@@ -1,0 +1,104 @@
+#include "trainer_service/nn/cpu/pair_loss.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "shared/base/status.h"
+#include "trainer_service/compute/dot_product.h"
+#include "trainer_service/compute/target_clones.h"
+
+namespace fgnn {
+namespace {
+
+constexpr int64_t kPairsPerTask = 512;
+constexpr int64_t kRowsPerTask = 64;
+
+FGNN_TARGET_CLONES
+void AddScaled(float scale, const float* __restrict from, int64_t count,
+               float* __restrict to) {
+  for (int64_t i = 0; i < count; ++i) to[i] += scale * from[i];
+}
+
+}  // namespace
+
+absl::StatusOr<BatchResult> PairLoss::Compute(const TaskView& task,
+                                              const float* rows,
+                                              int64_t columns) {
+  ListPairs(task);
+  FGNN_ASSIGN_OR_RETURN(const BatchResult result,
+                        ScorePairs(task, rows, columns));
+  FGNN_RETURN_IF_ERROR(AddUp(task, rows, columns));
+  return result;
+}
+
+void PairLoss::ListPairs(const TaskView& task) {
+  begins_ = begin_buffer_.Words(size_t{task.num_seeds} + 2);
+  ends_ = end_buffer_.Words(task.pairs.size());
+  // Counts stand two places on, then begins one place on, so that they are in
+  // their places once all ends are.
+  std::fill_n(begins_, size_t{task.num_seeds} + 2, 0);
+  for (const uint32_t seed : task.pairs) ++begins_[seed + 2];
+  for (size_t s = 2; s < size_t{task.num_seeds} + 2; ++s) {
+    begins_[s] += begins_[s - 1];
+  }
+  for (size_t end = 0; end < task.pairs.size(); ++end) {
+    ends_[begins_[task.pairs[end] + 1]++] = static_cast<uint32_t>(end);
+  }
+}
+
+absl::StatusOr<BatchResult> PairLoss::ScorePairs(const TaskView& task,
+                                                 const float* rows,
+                                                 int64_t columns) {
+  const int64_t num_pairs = task.num_pairs();
+  const int64_t num_tasks = NumTasks(num_pairs, kPairsPerTask);
+  slopes_ = slope_buffer_.Floats(task.num_pairs());
+  std::vector<BatchResult> sums(static_cast<size_t>(num_tasks));
+  FGNN_RETURN_IF_ERROR(team_->Run(num_tasks, [&](int64_t index, int) {
+    BatchResult& sum = sums[static_cast<size_t>(index)];
+    const int64_t last = std::min(num_pairs, (index + 1) * kPairsPerTask);
+    for (int64_t p = index * kPairsPerTask; p < last; ++p) {
+      const uint32_t* const pair = task.pairs.data() + 2 * p;
+      const double logit = DotProduct(rows + pair[0] * columns,
+                                      rows + pair[1] * columns, columns);
+      const bool is_edge = p < int64_t{task.num_positives};
+      // Of what the logit says against the truth, so that no exponential
+      // overflows.
+      const double against = is_edge ? -logit : logit;
+      const double decay = std::exp(-std::abs(logit));
+      sum.loss += std::max(against, 0.0) + std::log1p(decay);
+      sum.num_correct += (logit > 0) == is_edge ? 1U : 0U;
+      const double share = against >= 0 ? 1 / (1 + decay) : decay / (1 + decay);
+      slopes_[p] = static_cast<float>((is_edge ? -share : share) /
+                                      static_cast<double>(num_pairs));
+    }
+  }));
+  BatchResult result;
+  for (const BatchResult& sum : sums) {
+    result.loss += sum.loss;
+    result.num_correct += sum.num_correct;
+  }
+  result.loss /= static_cast<double>(num_pairs);
+  return result;
+}
+
+absl::Status PairLoss::AddUp(const TaskView& task, const float* rows,
+                             int64_t columns) {
+  const int64_t num_seeds = task.num_seeds;
+  gradient_ =
+      gradient_buffer_.Floats(task.num_seeds * static_cast<size_t>(columns));
+  return team_->Run(NumTasks(num_seeds, kRowsPerTask), [&](int64_t index, int) {
+    const int64_t last = std::min(num_seeds, (index + 1) * kRowsPerTask);
+    for (int64_t s = index * kRowsPerTask; s < last; ++s) {
+      float* const row = gradient_ + s * columns;
+      std::fill_n(row, columns, 0.0F);
+      for (uint32_t i = begins_[s]; i < begins_[s + 1]; ++i) {
+        const uint32_t end = ends_[i];
+        const uint32_t other = task.pairs[end ^ 1U];
+        AddScaled(slopes_[end / 2], rows + other * columns, columns, row);
+      }
+    }
+  });
+}
+
+}  // namespace fgnn
