@@ -49,6 +49,10 @@ absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
   options.algorithm = algorithm;
   options.fanouts = sampling.fanouts;
   options.batch_size = sampling.batch_size;
+  if (spec.training.predicts_links()) {
+    options.negatives = spec.training.negatives;
+    options.exclude_seed_edges = spec.training.exclude_seed_edges;
+  }
   options.seed = spec.training.seed;
   options.job_key = wanted.job_key;
   options.replace = sampling.replace;

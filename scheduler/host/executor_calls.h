@@ -63,16 +63,21 @@ struct EvaluateCall {
 
 struct SplitScore {
   std::string split;
-  uint64_t num_vertices = 0;
+  uint64_t num_vertices = 0;  // Of link prediction: edges.
   uint64_t num_correct = 0;
   double loss = 0;
   double macro_f1 = 0;  // Over classes among labels or predictions.
-  std::optional<double> roc_auc = std::nullopt;  // Of two classes alone.
+  std::optional<double> roc_auc = std::nullopt;  // Of two classes, or links.
+  // Of link prediction alone; see RankEdges() of the trainer.
+  std::optional<double> mean_rank = std::nullopt;
+  std::optional<double> mrr = std::nullopt;
 
   // Share of correct vertices, of which there are some.
   double accuracy() const {
     return static_cast<double>(num_correct) / static_cast<double>(num_vertices);
   }
+  // What is higher in a better epoch.
+  double score() const { return mrr.has_value() ? *mrr : accuracy(); }
 };
 
 struct Evaluation {

@@ -19,9 +19,11 @@ std::optional<std::string> WhyStopEarly(const TrainingSpec& training,
     return std::nullopt;
   }
   return absl::StrCat("training.patience is ", training.patience,
-                      " and the validation accuracy of epoch ", best,
-                      " was not surpassed in the ", validated - best,
-                      " epochs after it");
+                      training.predicts_links()
+                          ? " and the validation MRR"
+                          : " and the validation accuracy",
+                      " of epoch ", best, " was not surpassed in the ",
+                      validated - best, " epochs after it");
 }
 
 }  // namespace fgnn

@@ -97,24 +97,28 @@ std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum) {
   for (const auto& [name, member] : kStages) {
     seconds[name] = sum.stages().*member;
   }
-  nlohmann::ordered_json line = {
-      {"epoch", facts.epoch},
-      {"loss", sum.loss()},
-      {"valid_accuracy", OrNull(facts.valid_accuracy)},
-      {"valid_macro_f1", OrNull(facts.valid_macro_f1)},
-      {"valid_roc_auc", OrNull(facts.valid_roc_auc)},
-      {"seconds", facts.seconds},
-      {"batches", sum.batches()},
-      {"edges", sum.edges()},
-      {"input_nodes", sum.input_nodes()},
-      {"cache_hit_rate", sum.cache_hit_rate()},
-      {"samplers", facts.samplers},
-      {"trainers", facts.trainers},
-      {"switches", facts.switches},
-      {"staleness_max", sum.staleness_max()},
-      {"staleness_mean", sum.staleness_mean()},
-      {"stages", seconds},
-      {"evaluate_seconds", facts.evaluate_seconds}};
+  nlohmann::ordered_json line = {{"epoch", facts.epoch}, {"loss", sum.loss()}};
+  if (facts.predicts_links) {
+    line["valid_mean_rank"] = OrNull(facts.valid_mean_rank);
+    line["valid_mrr"] = OrNull(facts.valid_mrr);
+  } else {
+    line["valid_accuracy"] = OrNull(facts.valid_accuracy);
+    line["valid_macro_f1"] = OrNull(facts.valid_macro_f1);
+  }
+  line["valid_roc_auc"] = OrNull(facts.valid_roc_auc);
+  line.update(
+      nlohmann::ordered_json{{"seconds", facts.seconds},
+                             {"batches", sum.batches()},
+                             {"edges", sum.edges()},
+                             {"input_nodes", sum.input_nodes()},
+                             {"cache_hit_rate", sum.cache_hit_rate()},
+                             {"samplers", facts.samplers},
+                             {"trainers", facts.trainers},
+                             {"switches", facts.switches},
+                             {"staleness_max", sum.staleness_max()},
+                             {"staleness_mean", sum.staleness_mean()},
+                             {"stages", seconds},
+                             {"evaluate_seconds", facts.evaluate_seconds}});
   return line.dump() + "\n";
 }
 

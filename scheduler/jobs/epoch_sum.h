@@ -24,7 +24,7 @@ class EpochSum {
   uint64_t batches() const { return batches_; }
   uint64_t edges() const { return edges_; }
   uint64_t input_nodes() const { return input_nodes_; }
-  // Mean over the seeds so far; 0 without any.
+  // Mean over the seeds, or pairs, so far; 0 without any.
   double loss() const;
   // Share of input nodes found in a cache; 0 without any.
   double cache_hit_rate() const;
@@ -57,13 +57,22 @@ struct EpochFacts {
   // From the opening of the epoch to its last commit: neither evaluation nor
   // checkpoint. The next epoch is sampled ahead meanwhile.
   double seconds = 0;
+  bool predicts_links = false;  // Then it has MRR, mean rank and ROC-AUC.
   std::optional<double> valid_accuracy = std::nullopt;
   std::optional<double> valid_macro_f1 = std::nullopt;
-  std::optional<double> valid_roc_auc = std::nullopt;  // Of two classes alone.
+  // Of two classes, or links.
+  std::optional<double> valid_roc_auc = std::nullopt;
+  std::optional<double> valid_mrr = std::nullopt;
+  std::optional<double> valid_mean_rank = std::nullopt;
   double evaluate_seconds = 0;
   uint32_t samplers = 0;
   uint32_t trainers = 0;
   uint32_t switches = 0;
+
+  // What is higher in a better epoch.
+  std::optional<double> valid_score() const {
+    return predicts_links ? valid_mrr : valid_accuracy;
+  }
 };
 
 // A line of metrics.jsonl, with its newline. Fields that are not known are

@@ -30,6 +30,10 @@ struct JobProgress {
   double test_accuracy = -1;
   double test_macro_f1 = -1;
   double test_roc_auc = -1;
+  // Of link prediction; 0: not known.
+  double valid_mrr = 0;
+  double test_mrr = 0;
+  double test_mean_rank = 0;
   uint32_t restarts = 0;
   std::vector<ExecutorView> executors;
 };

@@ -1,19 +1,16 @@
 #include "scheduler/jobs/job_dataset.h"
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/graph/dataset.h"
 
 namespace fgnn {
+namespace {
 
-absl::StatusOr<DatasetFacts> LookAtDataset(const std::string& folder) {
-  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
-                        Dataset::Open(folder, Validation::kShapes));
-  if (dataset.features().rows == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        folder, ": features.npy is missing; training needs features"));
-  }
+absl::Status CheckVertices(const Dataset& dataset, const std::string& folder) {
   if (dataset.labels().empty() || dataset.num_classes() == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         folder,
@@ -26,14 +23,40 @@ absl::StatusOr<DatasetFacts> LookAtDataset(const std::string& folder) {
                      ": train.npy names no vertex; training needs at "
                      "least one"));
   }
-  return DatasetFacts{.shape = ShapeOf(dataset),
-                      .has_valid = !dataset.valid().empty(),
-                      .has_test = !dataset.test().empty()};
+  return absl::OkStatus();
 }
 
-absl::StatusOr<DatasetFacts> ValidateDataset(const std::string& folder) {
-  FGNN_RETURN_IF_ERROR(ValidateOnce(folder));
-  return LookAtDataset(folder);
+absl::Status CheckEdges(const Dataset& dataset, const std::string& folder) {
+  if (!dataset.train_edges().empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      folder,
+      dataset.has_train_edges() ? ": train_edges.npy names" : ": its graph has",
+      " no edge; link_prediction needs at least one"));
+}
+
+}  // namespace
+
+absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec) {
+  const std::string& folder = spec.dataset;
+  const bool links = spec.training.predicts_links();
+  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
+                        Dataset::Open(folder, Validation::kShapes));
+  if (dataset.features().rows == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder, ": features.npy is missing; training needs features"));
+  }
+  FGNN_RETURN_IF_ERROR(links ? CheckEdges(dataset, folder)
+                             : CheckVertices(dataset, folder));
+  return DatasetFacts{.shape = ShapeOf(dataset, spec.training),
+                      .has_valid = links ? !dataset.valid_edges().empty()
+                                         : !dataset.valid().empty(),
+                      .has_test = links ? !dataset.test_edges().empty()
+                                        : !dataset.test().empty()};
+}
+
+absl::StatusOr<DatasetFacts> ValidateDataset(const JobSpec& spec) {
+  FGNN_RETURN_IF_ERROR(ValidateOnce(spec.dataset));
+  return LookAtDataset(spec);
 }
 
 }  // namespace fgnn

@@ -2,10 +2,9 @@
 #ifndef FGNN_SCHEDULER_JOBS_JOB_DATASET_H_
 #define FGNN_SCHEDULER_JOBS_JOB_DATASET_H_
 
-#include <string>
-
 #include "absl/status/statusor.h"
 #include "scheduler/planning/job_plan.h"
+#include "shared/config/job_spec.h"
 
 namespace fgnn {
 
@@ -15,13 +14,14 @@ struct DatasetFacts {
   bool has_test = false;
 };
 
-// Opens the folder by its shapes alone and checks that it can be trained on:
-// InvalidArgument if it lacks features, labels or train vertices; else the
-// errors of Dataset::Open(). Quick: for a job that is submitted.
-absl::StatusOr<DatasetFacts> LookAtDataset(const std::string& folder);
+// Opens the job's dataset by its shapes alone and checks that it can be trained
+// on: InvalidArgument if it lacks features, or labels or train vertices, or, of
+// link prediction, edges; else the errors of Dataset::Open(). Quick: for a job
+// that is submitted.
+absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec);
 
 // And validates every value, once per state of the folder.
-absl::StatusOr<DatasetFacts> ValidateDataset(const std::string& folder);
+absl::StatusOr<DatasetFacts> ValidateDataset(const JobSpec& spec);
 
 }  // namespace fgnn
 

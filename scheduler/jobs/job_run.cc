@@ -127,6 +127,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
                                                segment_.batches_per_epoch);
   EpochFacts facts = {.epoch = epoch,
                       .seconds = 0,
+                      .predicts_links = spec_.training.predicts_links(),
                       .evaluate_seconds = 0,
                       .samplers = spec_.samplers,
                       .trainers = spec_.trainers,
@@ -148,12 +149,13 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   }
   // Training is closed until the next epoch is opened.
   FGNN_RETURN_IF_ERROR(Validate(epoch, facts));
-  const bool is_best = facts.valid_accuracy.has_value() &&
-                       (!best_valid_accuracy_.has_value() ||
-                        *facts.valid_accuracy > *best_valid_accuracy_);
+  const std::optional<double> valid_score = facts.valid_score();
+  const bool is_best =
+      valid_score.has_value() && (!best_valid_accuracy_.has_value() ||
+                                  *valid_score > *best_valid_accuracy_);
   FGNN_RETURN_IF_ERROR(folder_->AppendMetrics(MetricsLine(facts, sum_)));
   ShowProgress();
-  valid_accuracies_.push_back(facts.valid_accuracy);
+  valid_accuracies_.push_back(valid_score);
   sum_ = EpochSum();
   epochs_done_ = epoch + 1;
   environment_.table->ForgetInterruptions(job_.id);
@@ -211,7 +213,11 @@ void JobRun::ShowProgress() {
     progress.edges_per_second = edges_.PerSecond();
     progress.restarts = environment_.host->restarts();
     progress.executors = environment_.host->Executors();
-    progress.valid_accuracy = valid_accuracy_.value_or(-1);
+    if (spec_.training.predicts_links()) {
+      progress.valid_mrr = valid_accuracy_.value_or(0);
+    } else {
+      progress.valid_accuracy = valid_accuracy_.value_or(-1);
+    }
     ShowTest(progress);
     if (next_seq_ > first_seq_) {
       const uint64_t left = progress.batches_expected - next_seq_;
@@ -231,12 +237,16 @@ absl::Status JobRun::Validate(uint32_t epoch, EpochFacts& facts) {
   FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation,
                         executors_.Evaluate("", {"valid"}));
   if (const auto score = evaluation.ScoreOf("valid"); score.has_value()) {
-    facts.valid_accuracy = score->accuracy();
-    facts.valid_macro_f1 = score->macro_f1;
+    if (!facts.predicts_links) {
+      facts.valid_accuracy = score->accuracy();
+      facts.valid_macro_f1 = score->macro_f1;
+    }
     facts.valid_roc_auc = score->roc_auc;
+    facts.valid_mrr = score->mrr;
+    facts.valid_mean_rank = score->mean_rank;
   }
   facts.evaluate_seconds = evaluation.seconds;
-  valid_accuracy_ = facts.valid_accuracy;
+  valid_accuracy_ = facts.valid_score();
   return absl::OkStatus();
 }
 
@@ -326,8 +336,13 @@ absl::Status JobRun::Test() {
 
 void JobRun::ShowTest(JobProgress& progress) const {
   if (!test_.has_value()) return;
-  progress.test_accuracy = test_->accuracy();
-  progress.test_macro_f1 = test_->macro_f1;
+  if (test_->mrr.has_value()) {
+    progress.test_mrr = *test_->mrr;
+    progress.test_mean_rank = test_->mean_rank.value_or(0);
+  } else {
+    progress.test_accuracy = test_->accuracy();
+    progress.test_macro_f1 = test_->macro_f1;
+  }
   progress.test_roc_auc = test_->roc_auc.value_or(-1);
 }
 
@@ -360,6 +375,10 @@ absl::Status JobRun::WriteSummary(JobState state,
        .test_macro_f1 =
            test_.has_value() ? std::optional(test_->macro_f1) : std::nullopt,
        .test_roc_auc = test_.has_value() ? test_->roc_auc : std::nullopt,
+       .predicts_links = spec_.training.predicts_links(),
+       .valid_mrr = best_valid_accuracy_,
+       .test_mrr = test_.has_value() ? test_->mrr : std::nullopt,
+       .test_mean_rank = test_.has_value() ? test_->mean_rank : std::nullopt,
        .best_epoch = best_epoch_,
        .switches = 0,
        .restarts = environment_.host->restarts(),

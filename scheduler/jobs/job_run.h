@@ -118,6 +118,7 @@ class JobRun {
   uint64_t next_seq_ = 0;  // All before it are recorded.
   EpochSum sum_;           // Of the recorded batches of the open epoch.
   uint32_t epochs_done_ = 0;
+  // Accuracies; of link prediction, MRRs.
   std::optional<double> valid_accuracy_;       // Of the last validated epoch.
   std::optional<double> best_valid_accuracy_;  // Its checkpoint is kept.
   std::optional<uint32_t> best_epoch_;

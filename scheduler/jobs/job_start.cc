@@ -46,7 +46,7 @@ absl::Status JobRun::Prepare() {
   EnterPreparation("validating data");
   // The daemons start up while the data is validated.
   FGNN_RETURN_IF_ERROR(executors_.Start());
-  FGNN_ASSIGN_OR_RETURN(dataset_, ValidateDataset(spec_.dataset));
+  FGNN_ASSIGN_OR_RETURN(dataset_, ValidateDataset(spec_));
   EnterPreparation("starting daemons");
   FGNN_RETURN_IF_ERROR(executors_.WaitUntilRegistered());
   EnterPreparation("measuring");
@@ -91,7 +91,7 @@ absl::StatusOr<bool> JobRun::TakeOver() {
   ShowSize();
   LogInfo("job {}: taken over at step {}", job_.id,
           board().version().value_or(0));
-  FGNN_ASSIGN_OR_RETURN(dataset_, ValidateDataset(spec_.dataset));
+  FGNN_ASSIGN_OR_RETURN(dataset_, ValidateDataset(spec_));
   FGNN_RETURN_IF_ERROR(FinishStop());
   return true;
 }

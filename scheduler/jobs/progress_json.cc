@@ -25,6 +25,9 @@ std::string ProgressToJson(const JobProgress& progress) {
                         {"test_accuracy", progress.test_accuracy},
                         {"test_macro_f1", progress.test_macro_f1},
                         {"test_roc_auc", progress.test_roc_auc},
+                        {"valid_mrr", progress.valid_mrr},
+                        {"test_mrr", progress.test_mrr},
+                        {"test_mean_rank", progress.test_mean_rank},
                         {"restarts", progress.restarts}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -48,6 +51,9 @@ JobProgress ProgressFromJson(const std::string& text) {
   Read(json, "test_accuracy", progress.test_accuracy);
   Read(json, "test_macro_f1", progress.test_macro_f1);
   Read(json, "test_roc_auc", progress.test_roc_auc);
+  Read(json, "valid_mrr", progress.valid_mrr);
+  Read(json, "test_mrr", progress.test_mrr);
+  Read(json, "test_mean_rank", progress.test_mean_rank);
   Read(json, "restarts", progress.restarts);
   return progress;
 }

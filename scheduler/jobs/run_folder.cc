@@ -177,7 +177,8 @@ absl::StatusOr<RunFolder::WrittenEpochs> RunFolder::ReadMetrics() const {
       return line.is_object() ? line.value(name, nlohmann::json())
                               : nlohmann::json();
     };
-    const nlohmann::json accuracy = at("valid_accuracy");
+    const nlohmann::json mrr = at("valid_mrr");
+    const nlohmann::json accuracy = mrr.is_null() ? at("valid_accuracy") : mrr;
     const nlohmann::json macro_f1 = at("valid_macro_f1");
     if (at("epoch") != epoch || !(accuracy.is_null() || accuracy.is_number()) ||
         !(macro_f1.is_null() || macro_f1.is_number())) {
@@ -244,17 +245,24 @@ absl::Status RunFolder::WriteSummary(const RunSummary& summary) const {
       {"seconds", summary.seconds},
       {"preparation_seconds", preparation},
       {"batches_committed", summary.batches_committed},
-      {"batches_expected", summary.batches_expected},
-      {"valid_accuracy", OrNull(summary.valid_accuracy)},
-      {"valid_macro_f1", OrNull(summary.valid_macro_f1)},
-      {"test_accuracy", OrNull(summary.test_accuracy)},
-      {"test_macro_f1", OrNull(summary.test_macro_f1)},
-      {"test_roc_auc", OrNull(summary.test_roc_auc)},
-      {"best_epoch", OrNull(summary.best_epoch)},
-      {"switches", summary.switches},
-      {"restarts", summary.restarts},
-      {"peak_bytes", summary.peak_bytes},
-      {"seed", summary.seed}};
+      {"batches_expected", summary.batches_expected}};
+  if (summary.predicts_links) {
+    json["valid_mrr"] = OrNull(summary.valid_mrr);
+    json["test_mean_rank"] = OrNull(summary.test_mean_rank);
+    json["test_mrr"] = OrNull(summary.test_mrr);
+  } else {
+    json["valid_accuracy"] = OrNull(summary.valid_accuracy);
+    json["valid_macro_f1"] = OrNull(summary.valid_macro_f1);
+    json["test_accuracy"] = OrNull(summary.test_accuracy);
+    json["test_macro_f1"] = OrNull(summary.test_macro_f1);
+  }
+  json.update(
+      nlohmann::ordered_json{{"test_roc_auc", OrNull(summary.test_roc_auc)},
+                             {"best_epoch", OrNull(summary.best_epoch)},
+                             {"switches", summary.switches},
+                             {"restarts", summary.restarts},
+                             {"peak_bytes", summary.peak_bytes},
+                             {"seed", summary.seed}});
   if (!summary.error.empty()) json["error"] = summary.error;
   return WriteFileAtomically(
       path_ / "summary.json",

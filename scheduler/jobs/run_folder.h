@@ -45,7 +45,12 @@ struct RunSummary {
   std::optional<double> valid_macro_f1 = std::nullopt;
   std::optional<double> test_accuracy = std::nullopt;
   std::optional<double> test_macro_f1 = std::nullopt;
-  std::optional<double> test_roc_auc = std::nullopt;  // Of two classes alone.
+  std::optional<double> test_roc_auc = std::nullopt;  // Of two classes, links.
+  // Of link prediction, instead of accuracies and F1.
+  bool predicts_links = false;
+  std::optional<double> valid_mrr = std::nullopt;
+  std::optional<double> test_mrr = std::nullopt;
+  std::optional<double> test_mean_rank = std::nullopt;
   std::optional<uint32_t> best_epoch = std::nullopt;  // From 0.
   uint32_t switches = 0;
   uint32_t restarts = 0;
@@ -83,7 +88,8 @@ class RunFolder {
   absl::Status AppendDigests(std::string_view lines) const;
 
   struct WrittenEpochs {
-    // Of each epoch in metrics.jsonl; nullopt: it was not validated.
+    // Of each epoch in metrics.jsonl; nullopt: it was not validated. Of link
+    // prediction, MRRs.
     std::vector<std::optional<double>> valid_accuracies;
     std::vector<std::optional<double>> valid_macro_f1s;
     uint64_t bytes = 0;  // Of those lines.

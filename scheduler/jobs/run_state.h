@@ -16,7 +16,8 @@ struct RunState {
   uint64_t batches_per_epoch = 0;  // The seqs below count in these.
   uint64_t next_seq = 0;           // All before it are committed.
   EpochSum sum;                    // Of the open epoch's committed batches.
-  std::optional<double> valid_accuracy;  // Of the last validated epoch.
+  // Of the last validated epoch; of link prediction, MRRs.
+  std::optional<double> valid_accuracy;
   std::optional<double> best_valid_accuracy;
   std::optional<uint32_t> best_epoch;
   // Lengths of metrics.jsonl and batches.crc: what lies behind is of batches

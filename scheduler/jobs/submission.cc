@@ -18,16 +18,19 @@ absl::Status CheckResumption(const JobSpec& spec) {
   for (const std::string& device : spec.devices) {
     FGNN_RETURN_IF_ERROR(Annotate(ParseDevice(device).status(), "devices"));
   }
-  FGNN_ASSIGN_OR_RETURN(const DatasetFacts facts, LookAtDataset(spec.dataset));
+  FGNN_ASSIGN_OR_RETURN(const DatasetFacts facts, LookAtDataset(spec));
+  const char* const valid = spec.training.predicts_links()
+                                ? " has no valid_edges.npy"
+                                : " has no valid.npy";
   if (spec.training.patience > 0 && !facts.has_valid) {
     return absl::InvalidArgumentError(absl::StrCat(
         "training.patience is ", spec.training.patience, ", but ", spec.dataset,
-        " has no valid.npy to validate epochs with; leave it out"));
+        valid, " to validate epochs with; leave it out"));
   }
   if (spec.training.schedule == "plateau" && !facts.has_valid) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "training.schedule is plateau, but ", spec.dataset,
-        " has no valid.npy to validate epochs with; use another schedule"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.schedule is plateau, but ", spec.dataset, valid,
+                     " to validate epochs with; use another schedule"));
   }
   return absl::OkStatus();
 }

@@ -290,12 +290,13 @@ JobPlan WithCache(const PlanInput& input, const JobPlan& plan,
 
 }  // namespace
 
-DatasetShape ShapeOf(const Dataset& dataset) {
+DatasetShape ShapeOf(const Dataset& dataset, const TrainingSpec& training) {
   const CscView& graph = dataset.graph();
   const uint64_t index_bytes = std::visit(
       [](auto indices) { return sizeof(*indices.data()); }, graph.indices);
   return {.num_nodes = dataset.num_nodes(),
-          .num_train = dataset.train().size(),
+          .num_train = training.predicts_links() ? dataset.train_edges().size()
+                                                 : dataset.train().size(),
           .topology_bytes = graph.indptr.size() * sizeof(*graph.indptr.data()) +
                             dataset.num_edges() * index_bytes,
           .feature_row_bytes = dataset.features().row_bytes()};

@@ -54,12 +54,12 @@ struct TrainingProfile {
 // What the plan needs to know of the dataset.
 struct DatasetShape {
   uint64_t num_nodes = 0;
-  uint64_t num_train = 0;
+  uint64_t num_train = 0;  // Vertices, or edges of link prediction.
   uint64_t topology_bytes = 0;
   uint64_t feature_row_bytes = 0;  // As they are stored.
 };
 
-DatasetShape ShapeOf(const Dataset& dataset);
+DatasetShape ShapeOf(const Dataset& dataset, const TrainingSpec& training);
 
 struct PlanInput {
   uint64_t job_key = 0;

@@ -208,7 +208,10 @@ absl::StatusOr<Evaluation> GrpcExecutorCalls::Evaluate(
                                  .num_correct = score.num_correct(),
                                  .loss = score.loss(),
                                  .macro_f1 = score.macro_f1()});
-    if (score.has_roc_auc()) evaluation.scores.back().roc_auc = score.roc_auc();
+    SplitScore& added = evaluation.scores.back();
+    if (score.has_roc_auc()) added.roc_auc = score.roc_auc();
+    if (score.has_mean_rank()) added.mean_rank = score.mean_rank();
+    if (score.has_mrr()) added.mrr = score.mrr();
   }
   return evaluation;
 }

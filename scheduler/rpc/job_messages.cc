@@ -27,6 +27,9 @@ void ToMessage(const JobProgress& progress, v1::JobProgress* message) {
   message->set_test_accuracy(progress.test_accuracy);
   message->set_test_macro_f1(progress.test_macro_f1);
   message->set_test_roc_auc(progress.test_roc_auc);
+  message->set_valid_mrr(progress.valid_mrr);
+  message->set_test_mrr(progress.test_mrr);
+  message->set_test_mean_rank(progress.test_mean_rank);
   message->set_restarts(progress.restarts);
   for (const ExecutorView& executor : progress.executors) {
     fgnn::ToMessage(executor, message->add_executors());

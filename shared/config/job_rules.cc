@@ -242,6 +242,49 @@ absl::Status CheckTraining(const v1::TrainingSpec& training) {
   return absl::OkStatus();
 }
 
+// What only link prediction knows, and what it does not.
+absl::Status CheckTask(const v1::JobSpec& spec) {
+  const v1::TrainingSpec& training = spec.training();
+  if (training.task() != "link_prediction") {
+    const char* const of_links = training.negatives() != 1 ? "negatives"
+                                 : !training.exclude_seed_edges()
+                                     ? "exclude_seed_edges"
+                                     : nullptr;
+    if (of_links == nullptr) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "training.", of_links, " is for link_prediction, but training.task is ",
+        training.task(), "; leave it out"));
+  }
+  if (spec.model().kind() != "graphsage") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.task is link_prediction, which model.kind ",
+                     spec.model().kind(), " does not learn; use graphsage"));
+  }
+  if (training.label_smoothing() > 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.label_smoothing is ", training.label_smoothing(),
+                     ", but link_prediction has no labels; leave it out"));
+  }
+  const std::string& policy = spec.cache().policy();
+  if (policy == "vip" || policy == "auto" || policy == "plugin") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cache.policy ", policy,
+        " ranks by train.npy, but training.task is link_prediction; use presc, "
+        "or another that counts"));
+  }
+  constexpr uint64_t kMostSeeds = uint64_t{1} << 24;
+  const uint64_t seeds = uint64_t{spec.sampling().batch_size()} *
+                         (uint64_t{training.negatives()} + 2);
+  if (seeds > kMostSeeds) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sampling.batch_size is ", spec.sampling().batch_size(),
+                     " and training.negatives ", training.negatives(),
+                     ", so that a batch has ", seeds, " end points; at most ",
+                     kMostSeeds, " are sampled for, lower one of them"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckRules(v1::JobSpec* spec) {
@@ -251,6 +294,7 @@ absl::Status CheckRules(v1::JobSpec* spec) {
   FGNN_RETURN_IF_ERROR(CheckAlgorithm(*spec));
   FGNN_RETURN_IF_ERROR(CheckDevices(spec));
   FGNN_RETURN_IF_ERROR(CheckTraining(spec->training()));
+  FGNN_RETURN_IF_ERROR(CheckTask(*spec));
   FGNN_RETURN_IF_ERROR(CheckCache(*spec));
   return MemoryLimit(*spec).status();
 }

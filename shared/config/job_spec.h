@@ -42,8 +42,11 @@ struct SamplingSpec {
 
 struct TrainingSpec {
   uint32_t epochs = 10;
-  std::string optimizer;  // "adam", "adamw", "sgd"
-  double momentum = 0;    // Of "sgd".
+  std::string task = "node_classification";  // Or "link_prediction".
+  uint32_t negatives = 1;                    // Of "link_prediction".
+  bool exclude_seed_edges = true;            // Of "link_prediction".
+  std::string optimizer;                     // "adam", "adamw", "sgd"
+  double momentum = 0;                       // Of "sgd".
   double learning_rate = 0.003;
   std::string schedule = "constant";  // "cosine", "plateau"
   uint32_t plateau_epochs = 5;        // Of "plateau".
@@ -63,6 +66,7 @@ struct TrainingSpec {
   uint32_t keep_checkpoints = 2;
   uint32_t threads = 0;
 
+  bool predicts_links() const { return task == "link_prediction"; }
   // Versions that the weights of a batch may be older than those it changes.
   uint32_t most_staleness() const {
     return sync == "bounded_staleness" ? staleness : 0;

@@ -182,6 +182,9 @@ JobSpec FromProto(const v1::JobSpec& from) {
       from.sampling().plugin()};
   const v1::TrainingSpec& training = from.training();
   to.training = {.epochs = training.epochs(),
+                 .task = training.task(),
+                 .negatives = training.negatives(),
+                 .exclude_seed_edges = training.exclude_seed_edges(),
                  .optimizer = training.optimizer(),
                  .momentum = training.momentum(),
                  .learning_rate = training.learning_rate(),

@@ -46,12 +46,18 @@ nlohmann::ordered_json SummaryOf(const v1::Job& job) {
                                                  /*allow_exceptions=*/false);
     if (summary.is_object()) return summary;
   }
-  return {{"job_id", job.job_id()},
-          {"state", StateName(job.state())},
-          {"seconds", SecondsOfJob(job, job.finished_ms())},
-          {"batches_committed", job.progress().batches_committed()},
-          {"batches_expected", job.progress().batches_expected()},
-          {"test_accuracy", job.progress().test_accuracy()}};
+  nlohmann::ordered_json summary = {
+      {"job_id", job.job_id()},
+      {"state", StateName(job.state())},
+      {"seconds", SecondsOfJob(job, job.finished_ms())},
+      {"batches_committed", job.progress().batches_committed()},
+      {"batches_expected", job.progress().batches_expected()}};
+  if (job.progress().test_mrr() > 0) {
+    summary["test_mrr"] = job.progress().test_mrr();
+  } else {
+    summary["test_accuracy"] = job.progress().test_accuracy();
+  }
+  return summary;
 }
 
 void PrintJsonSummary(const v1::Job& job,

@@ -33,6 +33,14 @@ void AppendLine(const char* name, const std::string& value, std::string* text) {
   absl::StrAppendFormat(text, "%-15s %s\n", name, value);
 }
 
+std::string FormatMrr(double mrr) {
+  return mrr > 0 ? absl::StrFormat("%.4f", mrr) : "-";
+}
+
+bool PredictsLinks(const v1::Job& job) {
+  return job.spec().training().task() == "link_prediction";
+}
+
 }  // namespace
 
 std::string StateName(v1::JobState state) {
@@ -106,10 +114,17 @@ std::string FormatShare(double share) {
 
 std::string TestScoresText(const v1::JobProgress& progress) {
   std::string text;
-  if (progress.test_accuracy() < 0) return text;
-  AppendLine("test accuracy", FormatShare(progress.test_accuracy()), &text);
-  AppendLine("test macro-F1", absl::StrFormat("%.4f", progress.test_macro_f1()),
-             &text);
+  if (progress.test_mrr() > 0) {
+    AppendLine("test MRR", FormatMrr(progress.test_mrr()), &text);
+    AppendLine("test mean rank",
+               absl::StrFormat("%.2f", progress.test_mean_rank()), &text);
+  } else if (progress.test_accuracy() >= 0) {
+    AppendLine("test accuracy", FormatShare(progress.test_accuracy()), &text);
+    AppendLine("test macro-F1",
+               absl::StrFormat("%.4f", progress.test_macro_f1()), &text);
+  } else {
+    return text;
+  }
   if (progress.test_roc_auc() >= 0) {
     AppendLine("test ROC-AUC", absl::StrFormat("%.4f", progress.test_roc_auc()),
                &text);
@@ -140,7 +155,11 @@ std::string JobText(const v1::Job& job, int64_t now_ms) {
        absl::StrCat(FormatCount(progress.batches_committed()), " of ",
                     FormatCount(progress.batches_expected())));
   line("loss", absl::StrFormat("%.4f", progress.loss()));
-  line("valid accuracy", FormatShare(progress.valid_accuracy()));
+  if (PredictsLinks(job)) {
+    line("valid MRR", FormatMrr(progress.valid_mrr()));
+  } else {
+    line("valid accuracy", FormatShare(progress.valid_accuracy()));
+  }
   text += TestScoresText(progress);
   line("restarts", absl::StrCat(progress.restarts()));
   if (progress.executors_size() > 0) {
@@ -156,12 +175,16 @@ std::string JobListText(const v1::ListJobsResponse& jobs, int64_t now_ms) {
                   {4, 5, 6});
   for (const v1::Job& job : jobs.jobs()) {
     const v1::JobProgress& progress = job.progress();
-    table.AddRow({job.job_id(), StateName(job.state()),
-                  FormatTime(job.submitted_ms()),
-                  FormatSeconds(SecondsOfJob(job, now_ms)),
-                  absl::StrCat(progress.epochs_done(), "/", progress.epochs()),
-                  FormatShare(progress.valid_accuracy()),
-                  FormatShare(progress.test_accuracy()), job.run_dir()});
+    const auto score = [&job](double mrr, double accuracy) {
+      return PredictsLinks(job) ? "MRR " + FormatMrr(mrr)
+                                : FormatShare(accuracy);
+    };
+    table.AddRow(
+        {job.job_id(), StateName(job.state()), FormatTime(job.submitted_ms()),
+         FormatSeconds(SecondsOfJob(job, now_ms)),
+         absl::StrCat(progress.epochs_done(), "/", progress.epochs()),
+         score(progress.valid_mrr(), progress.valid_accuracy()),
+         score(progress.test_mrr(), progress.test_accuracy()), job.run_dir()});
   }
   return table.ToString();
 }

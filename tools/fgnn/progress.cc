@@ -100,6 +100,10 @@ std::string EpochLine(const EpochMetrics& epoch, uint32_t num_epochs) {
   if (number("valid_accuracy") >= 0) {
     line += "  valid " + FormatShare(number("valid_accuracy"));
   }
+  if (number("valid_mrr") >= 0) {
+    line += absl::StrFormat("  valid MRR %.4f  mean rank %.2f",
+                            number("valid_mrr"), number("valid_mean_rank"));
+  }
   if (number("valid_macro_f1") >= 0) {
     line += absl::StrFormat("  F1 %.4f", number("valid_macro_f1"));
   }

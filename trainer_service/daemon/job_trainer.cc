@@ -114,7 +114,7 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.sampler = batch.slot.sampler();
   record.trainer = owner_;
   record.digest = task.digest;
-  record.num_seeds = task.num_seeds;
+  record.num_seeds = task.num_examples();
   record.num_edges = task.num_edges();
   record.num_input_nodes = static_cast<uint32_t>(task.input_nodes.size());
   record.num_cache_hits = static_cast<uint32_t>(batch.features.num_cache_hits);
@@ -127,7 +127,9 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.extract = Seconds(batch.seconds);
   const absl::Span<const int64_t> labels = workplace_->dataset().labels();
   labels_.clear();
-  for (const GlobalId seed : task.seeds()) labels_.push_back(labels[seed]);
+  if (!workplace_->model().options().predicts_links) {
+    for (const GlobalId seed : task.seeds()) labels_.push_back(labels[seed]);
+  }
   FGNN_RETURN_IF_ERROR(ComputeGradient(batch, &record));
   record.train = Seconds(since_last_.Restart());
   FGNN_RETURN_IF_ERROR(board_.MarkDone(task.seq, record));

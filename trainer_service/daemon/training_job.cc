@@ -12,6 +12,7 @@
 #include "shared/telemetry/log.h"
 #include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/infer/evaluate.h"
+#include "trainer_service/infer/rank_edges.h"
 
 namespace fgnn {
 namespace {
@@ -21,7 +22,34 @@ constexpr std::chrono::milliseconds kLongestWait{100};
 // Their weights mean the same.
 bool SameModel(const ModelOptions& a, const ModelOptions& b) {
   return a.kind == b.kind && a.layers == b.layers && a.hidden == b.hidden &&
-         a.input_columns == b.input_columns && a.num_classes == b.num_classes;
+         a.input_columns == b.input_columns && a.num_classes == b.num_classes &&
+         a.predicts_links == b.predicts_links;
+}
+
+absl::StatusOr<EvaluationAnswer> RankSplits(
+    Workplace& workplace, absl::Span<const float> weights,
+    const std::vector<std::string>& splits,
+    std::function<absl::Status()> check) {
+  const Stopwatch stopwatch;
+  std::vector<EdgeView> edges;
+  for (const std::string& name : splits) {
+    FGNN_ASSIGN_OR_RETURN(const EdgeView split, workplace.EdgesOf(name));
+    edges.push_back(split);
+  }
+  FGNN_ASSIGN_OR_RETURN(
+      const std::vector<EdgeRanking> rankings,
+      RankEdges(workplace.ForInference(weights, std::move(check)), edges));
+  EvaluationAnswer answer;
+  for (size_t i = 0; i < splits.size(); ++i) {
+    EvaluationAnswer::Split& split = answer.splits.emplace_back();
+    split.name = splits[i];
+    split.num_vertices = rankings[i].num_edges;
+    split.roc_auc = rankings[i].roc_auc;
+    split.mean_rank = rankings[i].mean_rank;
+    split.mrr = rankings[i].mrr;
+  }
+  answer.seconds = stopwatch.Seconds();
+  return answer;
 }
 
 }  // namespace
@@ -42,6 +70,9 @@ absl::StatusOr<EvaluationAnswer> EvaluateSplits(
     Workplace& workplace, absl::Span<const float> weights,
     const std::vector<std::string>& splits,
     std::function<absl::Status()> check) {
+  if (workplace.model().options().predicts_links) {
+    return RankSplits(workplace, weights, splits, std::move(check));
+  }
   const Stopwatch stopwatch;
   std::vector<absl::Span<const int64_t>> vertices;
   for (const std::string& name : splits) {

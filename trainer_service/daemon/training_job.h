@@ -87,8 +87,8 @@ class TrainingJob : public ExecutorJob {
 // other code of the same ones, the log says so.
 absl::Status CheckCode(const CheckpointInfo& info, const Workplace& workplace);
 
-// Accuracy on splits of the workplace's dataset. weights [P], at a 64-byte
-// boundary for the same bits each time.
+// Accuracy on splits of the workplace's dataset, or ranks of their edges.
+// weights [P], at a 64-byte boundary for the same bits each time.
 absl::StatusOr<EvaluationAnswer> EvaluateSplits(
     Workplace& workplace, absl::Span<const float> weights,
     const std::vector<std::string>& splits,

@@ -15,6 +15,7 @@
 #include "shared/device/memory.h"
 #include "trainer_service/daemon/batch_features.h"
 #include "trainer_service/daemon/workplace.h"
+#include "trainer_service/infer/rank_edges.h"
 #include "trainer_service/nn/made_up_batch.h"
 #include "trainer_service/rpc/profile_json.h"
 #include "trainer_service/sync/optimizer.h"
@@ -85,6 +86,18 @@ absl::StatusOr<double> TrainTwice(const JobSpec& spec, Workplace& workplace,
   return watch.Seconds();
 }
 
+// Of the largest batch.
+uint64_t PairsOf(const JobSpec& spec, const Dataset& dataset) {
+  if (!spec.training.predicts_links()) return 0;
+  const uint64_t edges = std::min<uint64_t>(spec.sampling.batch_size,
+                                            dataset.train_edges().size());
+  return edges * (uint64_t{spec.training.negatives} + 1);
+}
+
+uint64_t LargestSplit(const Dataset& dataset) {
+  return std::max(dataset.valid_edges().size(), dataset.test_edges().size());
+}
+
 absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
                                       absl::Span<const HopSize> hops,
                                       int num_threads,
@@ -105,7 +118,9 @@ absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
       CheckLeast(spec, hops.back().num_sources * sizeof(const std::byte*),
                  parameter_bytes));
   StepTensors own;
-  FGNN_ASSIGN_OR_RETURN(own.batch, MadeUpBatch::Make(hops, num_nodes));
+  FGNN_ASSIGN_OR_RETURN(
+      own.batch,
+      MadeUpBatch::Make(hops, num_nodes, PairsOf(spec, workplace->dataset())));
   const uint64_t feature_bytes = FeatureBytes(*workplace, own.batch->task());
   FGNN_RETURN_IF_ERROR(CheckLeast(spec, feature_bytes, parameter_bytes));
   own.weights.resize(parameters);
@@ -124,9 +139,13 @@ absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
   needs.optimizer_floats_per_parameter = state_floats;
   needs.checkpoint_bytes = parameters * (1 + state_floats) * sizeof(float);
   if (spec.training.evaluate_every > 0) {
+    const InferenceInput inference =
+        workplace->ForInference(own.weights, nullptr);
     needs.evaluation_bytes =
-        parameters * sizeof(float) +
-        InferenceBytes(workplace->ForInference(own.weights, nullptr));
+        parameters * sizeof(float) + InferenceBytes(inference) +
+        (spec.training.predicts_links()
+             ? RankingBytes(inference, LargestSplit(workplace->dataset()))
+             : 0);
   }
   return needs;
 }

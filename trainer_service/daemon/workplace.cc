@@ -26,6 +26,11 @@ Workplace::Workplace(Dataset dataset, std::unique_ptr<FeatureStore> features,
           LoadedCache{.plan = {}, .cache = FeatureCache(features_.get())})),
       team_(num_threads) {}
 
+absl::Status UnknownSplit(const std::string& name) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "split '", name, "' is not known; there are train, valid and test"));
+}
+
 // By features.store of the job.
 absl::StatusOr<std::unique_ptr<FeatureStore>> OpenFeatureStore(
     const Dataset& dataset, const std::string& store) {
@@ -139,13 +144,19 @@ InferenceInput Workplace::ForInference(absl::Span<const float> weights,
   return input;
 }
 
+absl::StatusOr<EdgeView> Workplace::EdgesOf(const std::string& name) const {
+  if (name == "train") return dataset_.train_edges();
+  if (name == "valid") return dataset_.valid_edges();
+  if (name == "test") return dataset_.test_edges();
+  return UnknownSplit(name);
+}
+
 absl::StatusOr<absl::Span<const int64_t>> Workplace::SplitOf(
     const std::string& name) const {
   if (name == "train") return dataset_.train();
   if (name == "valid") return dataset_.valid();
   if (name == "test") return dataset_.test();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "split '", name, "' is not known; there are train, valid and test"));
+  return UnknownSplit(name);
 }
 
 }  // namespace fgnn

@@ -73,6 +73,8 @@ class Workplace {
   // The global ids of "train", "valid" or "test"; InvalidArgument otherwise.
   absl::StatusOr<absl::Span<const int64_t>> SplitOf(
       const std::string& name) const;
+  // The edges of "train", "valid" or "test"; InvalidArgument otherwise.
+  absl::StatusOr<EdgeView> EdgesOf(const std::string& name) const;
 
  private:
   Workplace(Dataset dataset, std::unique_ptr<FeatureStore> features,

@@ -14,7 +14,8 @@ absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
     return absl::InvalidArgumentError(absl::StrCat(
         "dataset ", folder, " has no features.npy; a model needs features"));
   }
-  if (dataset.labels().empty()) {
+  const bool links = spec.training.predicts_links();
+  if (!links && dataset.labels().empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "dataset ", folder, " has no labels.npy; training needs labels"));
   }
@@ -40,7 +41,8 @@ absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
   options.precision = spec.training.precision == "bf16" ? Precision::kBfloat16
                                                         : Precision::kFloat32;
   options.input_columns = dataset.features().columns;
-  options.num_classes = dataset.num_classes();
+  options.predicts_links = links;
+  options.num_classes = links ? 0 : dataset.num_classes();
   FGNN_RETURN_IF_ERROR(ValidateOptions(options));
   return options;
 }

@@ -49,11 +49,14 @@ struct EvaluationQuery {
 struct EvaluationAnswer {
   struct Split {
     std::string name;
-    uint64_t num_vertices = 0;
+    uint64_t num_vertices = 0;  // Of link prediction: edges.
     uint64_t num_correct = 0;
     double loss = 0;
     double macro_f1 = 0;
     std::optional<double> roc_auc;
+    std::optional<double> mean_rank =
+        std::nullopt;  // Of link prediction alone.
+    std::optional<double> mrr = std::nullopt;
   };
   std::vector<Split> splits;
   double seconds = 0;

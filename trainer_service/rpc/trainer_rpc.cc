@@ -73,6 +73,10 @@ class TrainerRpc::Impl final : public v1::TrainerService::Service {
         score->set_loss(split.loss);
         score->set_macro_f1(split.macro_f1);
         if (split.roc_auc.has_value()) score->set_roc_auc(*split.roc_auc);
+        if (split.mean_rank.has_value()) {
+          score->set_mean_rank(*split.mean_rank);
+        }
+        if (split.mrr.has_value()) score->set_mrr(*split.mrr);
       }
       response->set_seconds(answer.seconds);
       return absl::OkStatus();

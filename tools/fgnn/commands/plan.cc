@@ -50,7 +50,7 @@ absl::StatusOr<SamplingProfile> MeasureSampling(
       const JobSampling job,
       OpenJobSampling(spec, {.num_threads = num_threads,
                              .plugins = state_dir / "plugins"}));
-  *dataset = ShapeOf(job.dataset);
+  *dataset = ShapeOf(job.dataset, spec.training);
   FGNN_ASSIGN_OR_RETURN(const SamplingMeasurement sampling,
                         ProfileSampling(job.input(), job.options,
                                         {.num_batches = kProfiledBatches,

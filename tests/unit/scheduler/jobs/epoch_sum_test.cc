@@ -34,6 +34,20 @@ TEST(EpochSumTest, TheLossIsTheMeanOverSeedsNotOverBatches) {
   EXPECT_EQ(sum.edges(), 200U);
 }
 
+TEST(EpochSumTest, AMetricsLineOfLinkPredictionHasRanksInsteadOfAccuracy) {
+  const auto json = nlohmann::json::parse(MetricsLine({.epoch = 1,
+                                                       .predicts_links = true,
+                                                       .valid_roc_auc = 0.75,
+                                                       .valid_mrr = 0.5,
+                                                       .valid_mean_rank = 3},
+                                                      EpochSum()));
+  EXPECT_EQ(json["valid_mrr"], 0.5);
+  EXPECT_EQ(json["valid_mean_rank"], 3);
+  EXPECT_EQ(json["valid_roc_auc"], 0.75);
+  EXPECT_FALSE(json.contains("valid_accuracy"));
+  EXPECT_FALSE(json.contains("valid_macro_f1"));
+}
+
 TEST(EpochSumTest, AMetricsLineHasTheFieldsOfTheDesign) {
   EpochSum sum;
   sum.Add(SomeRecord(0, 4, 1.5F));

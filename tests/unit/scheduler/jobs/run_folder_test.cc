@@ -76,6 +76,19 @@ TEST(RunFolderTest, ReadsItsMetricsBack) {
   }
 }
 
+TEST(RunFolderTest, OfLinkPredictionItReadsTheRanks) {
+  const TempFolder temp;
+  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
+                            RunFolder::Create(temp / "run", "job"));
+  FGNN_ASSERT_OK(folder.AppendMetrics(
+      MetricsLine({.epoch = 0, .predicts_links = true, .valid_mrr = 0.25}, {}) +
+      MetricsLine({.epoch = 1, .predicts_links = true}, {})));
+  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder::WrittenEpochs written,
+                            folder.ReadMetrics());
+  EXPECT_THAT(written.valid_accuracies,
+              ElementsAre(std::optional(0.25), std::nullopt));
+}
+
 TEST(RunFolderTest, IsMadeWithItsParentsAndItsJob) {
   const TempFolder temp;
   FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,

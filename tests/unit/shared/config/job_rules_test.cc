@@ -111,5 +111,34 @@ TEST(JobRulesTest, NamesTheFieldThatIsMissingOrWrong) {
               HasSubstr("devices: cpu:0-1 and cpu:1 share core 1"));
 }
 
+TEST(JobRulesTest, RefusesKeysOfLinkPredictionElsewhere) {
+  EXPECT_THAT(ErrorIn("training: {negatives: 2}"),
+              AllOf(HasSubstr("training.negatives is for link_prediction"),
+                    HasSubstr("training.task is node_classification")));
+  EXPECT_THAT(ErrorIn("training: {exclude_seed_edges: false}"),
+              HasSubstr("training.exclude_seed_edges is for link_prediction"));
+}
+
+TEST(JobRulesTest, RefusesWhatLinkPredictionDoesNotKnow) {
+  EXPECT_THAT(ErrorIn("model: {kind: gcn}\ntraining: {task: link_prediction}"),
+              AllOf(HasSubstr("model.kind gcn"), HasSubstr("use graphsage")));
+  EXPECT_THAT(
+      ErrorIn("training: {task: link_prediction, label_smoothing: 0.1}"),
+      HasSubstr("training.label_smoothing is 0.1"));
+  for (const std::string policy : {"vip", "auto"}) {
+    EXPECT_THAT(
+        ErrorIn("training: {task: link_prediction}\ncache: {policy: " + policy +
+                "}"),
+        AllOf(HasSubstr("cache.policy " + policy), HasSubstr("use presc")));
+  }
+  EXPECT_THAT(
+      ErrorIn("training: {task: link_prediction, negatives: 1024}\n"
+              "sampling: {batch_size: 16384}"),
+      AllOf(HasSubstr("sampling.batch_size is 16384"),
+            HasSubstr("training.negatives 1024"), HasSubstr("16777216")));
+  EXPECT_THAT(ErrorIn("training: {task: link_prediction, negatives: 1025}"),
+              HasSubstr("training.negatives"));
+}
+
 }  // namespace
 }  // namespace fgnn

@@ -79,5 +79,28 @@ TEST(TestScoresTextTest, ShowsWhatThereIs) {
   EXPECT_THAT(TestScoresText(progress), HasSubstr("test ROC-AUC    0.8125\n"));
 }
 
+TEST(JobTextTest, LinkPredictionHasRanksInsteadOfAccuracy) {
+  v1::Job job = JobIn(v1::JOB_STATE_COMPLETED);
+  job.mutable_spec()->mutable_training()->set_task("link_prediction");
+  v1::JobProgress& progress = *job.mutable_progress();
+  progress.set_valid_accuracy(-1);
+  progress.set_test_accuracy(-1);
+  progress.set_test_roc_auc(-1);
+  EXPECT_THAT(JobText(job, 0), HasSubstr("valid MRR       -\n"));
+  progress.set_valid_mrr(0.25);
+  progress.set_test_mrr(0.5);
+  progress.set_test_mean_rank(3.125);
+  progress.set_test_roc_auc(0.875);
+  const std::string text = JobText(job, 0);
+  EXPECT_THAT(text, HasSubstr("valid MRR       0.2500\n"
+                              "test MRR        0.5000\n"
+                              "test mean rank  3.12\n"
+                              "test ROC-AUC    0.8750\n"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("accuracy")));
+  v1::ListJobsResponse jobs;
+  *jobs.add_jobs() = job;
+  EXPECT_THAT(JobListText(jobs, 0), HasSubstr("MRR 0.5000"));
+}
+
 }  // namespace
 }  // namespace fgnn

@@ -87,6 +87,11 @@ TEST(EpochLineTest, CountsFromOneAndLeavesOutWhatWasNotMeasured) {
                           R"({"epoch":0,"loss":1.5,"valid_accuracy":null})"),
                       3),
             "epoch 1/3  loss 1.5000");
+  EXPECT_EQ(EpochLine(EpochMetrics::parse(
+                          R"({"epoch":0,"loss":0.5,"valid_mean_rank":12.5,
+                              "valid_mrr":0.3,"seconds":4.1})"),
+                      3),
+            "epoch 1/3  loss 0.5000  valid MRR 0.3000  mean rank 12.50  4.1 s");
 }
 
 TEST(ProgressReporterTest, OnATerminalTheBarIsWipedBeforeAnEpochsLine) {

@@ -43,8 +43,9 @@ class JobTrainerTest : public testing::Test {
   }
 
   void StartOver() {
-    FGNN_ASSERT_OK_AND_ASSIGN(segment_,
-                              Segment::Create(SmallSegmentOptions(kJobId)));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        segment_, Segment::Create(links_ ? SmallLinkSegmentOptions(kJobId)
+                                         : SmallSegmentOptions(kJobId)));
     scheduler_queue_.emplace(segment_.get(), kNoOwner);
     scheduler_board_.emplace(segment_.get(), kNoOwner);
     sampler_.emplace(segment_.get(), kSamplerOwner, 0);
@@ -53,7 +54,8 @@ class JobTrainerTest : public testing::Test {
   }
 
   Trainer MakeTrainer(OwnerIndex owner, int threads = 1, uint32_t ahead = 0) {
-    JobSpec spec = SmallJob(folder_ / "data");
+    JobSpec spec =
+        links_ ? SmallLinkJob(folder_ / "data") : SmallJob(folder_ / "data");
     spec.features.ahead = ahead;
     spec.training.precision = precision_;
     Trainer made;
@@ -70,7 +72,8 @@ class JobTrainerTest : public testing::Test {
 
   uint64_t job_key() const { return segment_->options().job_key; }
   bool Sample() {
-    return SampleNext(&*sampler_, job_key(), order_ ? &*order_ : nullptr);
+    return SampleNext(&*sampler_, job_key(), order_ ? &*order_ : nullptr,
+                      links_);
   }
 
   // Works and samples in turns until there is nothing left to do.
@@ -115,6 +118,7 @@ class JobTrainerTest : public testing::Test {
   std::optional<GlobalQueue> sampler_;
   std::optional<RankOrder> order_;  // What tasks are marked by.
   std::string precision_ = "f32";
+  bool links_ = false;  // Predict links.
 };
 
 // Until the job's last step is published.
@@ -176,15 +180,18 @@ TEST_F(JobTrainerTest, ACacheChangesWhereFeaturesComeFromAndNothingElse) {
   EXPECT_EQ(late.workplace->cache()->cache.capacity(), 0U);
 }
 
+// And a job of link prediction.
 class JobPrecisionTest : public JobTrainerTest,
                          public testing::WithParamInterface<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Precisions, JobPrecisionTest,
-                         testing::Values("f32", "bf16"),
+                         testing::Values("f32", "bf16", "links"),
                          [](const auto& test) { return test.param; });
 
 TEST_P(JobPrecisionTest, WeightsAreBitIdenticalForOneTwoAndThreeTrainers) {
-  precision_ = GetParam();
+  const std::string kind = GetParam();
+  links_ = kind == "links";
+  precision_ = links_ ? "f32" : kind;
   const std::vector<float> expected = Expected();
   for (const int num_trainers : {2, 3, 3, 2}) {
     SCOPED_TRACE(num_trainers);

@@ -111,12 +111,34 @@ SegmentOptions SmallSegmentOptions(const std::string& job_id) {
   return options;
 }
 
+JobSpec SmallLinkJob(const std::filesystem::path& dataset) {
+  JobSpec spec = SmallJob(dataset);
+  spec.training.task = "link_prediction";
+  spec.training.negatives = 2;
+  return spec;
+}
+
+SegmentOptions SmallLinkSegmentOptions(const std::string& job_id) {
+  SegmentOptions options = SmallSegmentOptions(job_id);
+  options.num_parameters = 2 * 16 * kColumns + 16 + 2 * 16 * 16 + 16;
+  return options;
+}
+
 absl::Status WriteMadeUpTask(absl::Span<std::byte> block, uint64_t job_key,
-                             BatchSeq seq, const RankOrder* order) {
+                             BatchSeq seq, const RankOrder* order, bool links) {
   std::mt19937_64 random(1000 + seq);
   // The last batch of an epoch is smaller.
   uint32_t num_destinations = seq % 7 == 6 ? 3 : 8;
   TaskWriter writer(block, job_key, seq, num_destinations);
+  if (links) {
+    constexpr uint32_t kEdges = 3;
+    constexpr uint32_t kPairs = 3 * kEdges;
+    FGNN_ASSIGN_OR_RETURN(uint32_t* const pairs,
+                          writer.AddPairs(kPairs, kEdges));
+    for (uint32_t end = 0; end < 2 * kPairs; ++end) {
+      pairs[end] = static_cast<uint32_t>(random() % num_destinations);
+    }
+  }
   for (int hop = 0; hop < 2; ++hop) {
     const uint32_t num_sources = num_destinations * 2;
     const uint64_t num_edges = uint64_t{num_destinations} * 2;
@@ -151,11 +173,13 @@ absl::Status WriteMadeUpTask(absl::Span<std::byte> block, uint64_t job_key,
   return absl::OkStatus();
 }
 
-bool SampleNext(GlobalQueue* queue, uint64_t job_key, const RankOrder* order) {
+bool SampleNext(GlobalQueue* queue, uint64_t job_key, const RankOrder* order,
+                bool links) {
   absl::StatusOr<std::optional<WriteSlot>> slot = queue->TryClaimForWriting();
   if (!slot.ok() || !slot->has_value()) return false;
   const BatchSeq seq = (*slot)->seq();
-  EXPECT_THAT(WriteMadeUpTask((*slot)->block(), job_key, seq, order), IsOk());
+  EXPECT_THAT(WriteMadeUpTask((*slot)->block(), job_key, seq, order, links),
+              IsOk());
   EXPECT_THAT((**std::move(slot)).Publish(), IsOk());
   return true;
 }

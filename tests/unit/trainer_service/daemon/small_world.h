@@ -28,14 +28,20 @@ void WriteSmallDataset(const std::filesystem::path& folder,
 JobSpec SmallJob(const std::filesystem::path& dataset);
 SegmentOptions SmallSegmentOptions(const std::string& job_id);
 
+// The same job with link prediction: each batch has three edges and two
+// negatives of each.
+JobSpec SmallLinkJob(const std::filesystem::path& dataset);
+SegmentOptions SmallLinkSegmentOptions(const std::string& job_id);
+
 // Fills a block with batch `seq`: random, but always the same for its seq.
 // Marked by `order`, if there is one.
 absl::Status WriteMadeUpTask(absl::Span<std::byte> block, uint64_t job_key,
-                             BatchSeq seq, const RankOrder* order = nullptr);
+                             BatchSeq seq, const RankOrder* order = nullptr,
+                             bool links = false);
 
 // Claims, fills and publishes the next slot. False if none is free now.
 bool SampleNext(GlobalQueue* queue, uint64_t job_key,
-                const RankOrder* order = nullptr);
+                const RankOrder* order = nullptr, bool links = false);
 
 }  // namespace fgnn
 

@@ -1,0 +1,134 @@
+"""Link prediction, from the split of a graph's edges to embeddings."""
+
+import json
+
+import harness
+from npy_array import Array, values
+
+
+class LinkTest(harness.ServiceTest):
+
+    # Edges stay within twenty blocks; a vertex's own features say little.
+    graph = ('--nodes', '2000', '--features', '16', '--classes', '20',
+             '--average-degree', '20', '--homophily', '1',
+             '--feature-noise', '2', '--seed', '7')
+    job = {'training.task': 'link_prediction', 'training.epochs': 4,
+           'training.learning_rate': 0.01, 'model.dropout': 0,
+           'sampling.batch_size': 512}
+
+    def setUp(self):
+        super().setUp()
+        self.whole = self.service.dataset
+        self.service.dataset = self.service.folder / 'split'
+        self.service.fgnn('dataset', 'split-edges', str(self.whole),
+                          '--valid', '0.05', '--test', '0.1', '--seed', '3',
+                          '--out', str(self.service.dataset))
+
+    def summary(self, run_dir):
+        return json.loads((run_dir / 'summary.json').read_text())
+
+    def assert_refused(self, *names, settings):
+        run = self.service.fgnn('run', *self.service.job_words(settings),
+                                check=False)
+        self.assertEqual(run.returncode, 2, run.stdout + run.stderr)
+        self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
+        for name in names:
+            self.assertIn(str(name), run.stderr)
+        self.assert_nothing_left()
+
+    def test_embeddings_learn_which_vertices_are_joined(self):
+        untrained = self.summary(self.service.run(
+            {**self.job, 'training.epochs': 1,
+             'training.learning_rate': 1e-12}))
+        run_dir = self.service.folder / 'run'
+        run = self.service.fgnn('run', *self.service.job_words(self.job),
+                                '--run-dir', str(run_dir))
+        trained = self.summary(run_dir)
+        self.assertGreater(trained['test_mrr'], 1.5 * untrained['test_mrr'])
+        self.assertLess(trained['test_mean_rank'],
+                        0.7 * untrained['test_mean_rank'])
+        self.assertGreater(trained['test_roc_auc'], 0.8)
+        self.assertNotIn('test_accuracy', trained)
+        epochs = [json.loads(line) for line in
+                  (run_dir / 'metrics.jsonl').read_text().splitlines()]
+        self.assertEqual(len(epochs), 4)
+        self.assertEqual(trained['valid_mrr'],
+                         max(epoch['valid_mrr'] for epoch in epochs))
+        for epoch in epochs:
+            self.assertGreaterEqual(epoch['valid_mean_rank'], 1)
+            self.assertNotIn('valid_accuracy', epoch)
+        self.assertIn('valid MRR', run.stdout)
+        self.assertIn('test MRR', run.stdout)
+        self.assertNotIn('accuracy', run.stdout)
+
+        out = run_dir / 'rows.npy'
+        self.service.fgnn('predict', str(run_dir), '--dataset',
+                          str(self.service.dataset), '--what', 'embeddings',
+                          '--out', str(out))
+        self.assertEqual(Array(out).header['shape'], (2000, 16))
+        for what in ('classes', 'probabilities'):
+            refused = self.service.fgnn(
+                'predict', str(run_dir), '--dataset',
+                str(self.service.dataset), '--what', what, '--out', str(out),
+                check=False)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn('--what embeddings', refused.stderr)
+
+    def test_neither_trainers_nor_samplers_change_a_bit(self):
+        fields = {**self.job, 'training.epochs': 1,
+                  'training.batches_per_step': 3}
+        alone = self.service.run(fields, '--digest')
+        many = self.service.run({**fields, 'samplers': 2, 'trainers': 3},
+                                '--digest')
+        self.assertEqual((alone / 'batches.crc').read_text(),
+                         (many / 'batches.crc').read_text())
+        self.assertEqual(harness.last_weights(alone),
+                         harness.last_weights(many))
+
+    def test_no_label_is_needed(self):
+        for name in ('labels.npy', 'train.npy', 'valid.npy', 'test.npy'):
+            (self.service.dataset / name).unlink()
+        metadata = self.service.dataset / 'metadata.yaml'
+        metadata.write_text(metadata.read_text().replace(
+            'num_classes: 20', 'num_classes: 0'))
+        summary = self.summary(self.service.run(
+            {**self.job, 'training.epochs': 1}))
+        self.assertEqual(summary['state'], 'completed')
+
+    def test_bad_input_is_named(self):
+        links = self.job
+        self.assert_refused('training.negatives', 'link_prediction',
+                            settings={'training.negatives': 3})
+        self.assert_refused('model.kind gcn', 'graphsage',
+                            settings={**links, 'model.kind': 'gcn'})
+        self.assert_refused('training.label_smoothing',
+                            settings={**links,
+                                      'training.label_smoothing': 0.1})
+        edges = self.service.dataset / 'train_edges.npy'
+        Array(edges).put(5, 2000)
+        self.assert_refused(edges, 'row 2, column 1 is 2000', settings=links)
+        edges.unlink()
+        (self.service.dataset / 'valid_edges.npy').unlink()
+        self.assert_refused('training.patience', 'valid_edges.npy',
+                            settings={**links, 'training.patience': 2})
+
+    def test_edges_are_split_once(self):
+        ends = [values((self.service.dataset / f'{name}_edges.npy').read_bytes())
+                for name in ('train', 'valid', 'test')]
+        edges = len(values((self.whole / 'indices.npy').read_bytes()))
+        self.assertEqual(sum(map(len, ends)), 2 * edges)
+        for share, part in zip((0.85, 0.05, 0.1), ends):
+            self.assertAlmostEqual(len(part) / 2 / edges, share, delta=0.02)
+        for words in ((str(self.service.dataset), '--out', 'x'),
+                      (str(self.whole), '--valid', '1', '--out', 'x'),
+                      (str(self.whole), '--valid', '0.5', '--test', '0.5',
+                       '--out', 'x')):
+            refused = self.service.fgnn('dataset', 'split-edges', *words,
+                                        check=False,
+                                        cwd=self.service.folder)
+            self.assertEqual(refused.returncode, 2, refused.stderr)
+            self.assertEqual(len(refused.stderr.splitlines()), 1)
+
+
+if __name__ == '__main__':
+    harness.main()
