@@ -1,4 +1,5 @@
 // Byte 0 chooses a file of a sound dataset; the rest replaces it.
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -13,9 +14,9 @@ namespace fgnn {
 namespace {
 
 constexpr const char* kFiles[] = {
-    "metadata.yaml", "csc_indptr.npy",  "indices.npy", "features.npy",
-    "labels.npy",    "train.npy",       "valid.npy",   "test.npy",
-    "names.txt",     "edge_weights.npy"};
+    "metadata.yaml", "csc_indptr.npy",   "indices.npy",     "features.npy",
+    "labels.npy",    "train.npy",        "valid.npy",       "test.npy",
+    "names.txt",     "edge_weights.npy", "train_edges.npy", "valid_edges.npy"};
 
 void Write(const std::filesystem::path& path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
@@ -40,6 +41,13 @@ void ReadAll(const Dataset& dataset) {
   for (const auto& split : {dataset.train(), dataset.valid(), dataset.test()}) {
     for (const int64_t v : split) {
       Require(dataset.labels()[static_cast<size_t>(v)] >= 0, "no label");
+    }
+  }
+  for (const EdgeView& edges : {dataset.train_edges(), dataset.valid_edges()}) {
+    for (uint64_t i = 0; i < edges.size(); ++i) {
+      const Edge edge = edges[i];
+      Require(std::max(edge.source, edge.destination) < dataset.num_nodes(),
+              "an end out of range");
     }
   }
   for (const int64_t label : dataset.labels()) {

@@ -39,13 +39,17 @@ std::string ReadAll(const fs::path& path) {
 
 void MakeDatasets(const Corpus& corpus) {
   const TempFolder temp;
-  WriteRing(temp / "ring", {});
+  WriteRing(temp / "ring", {.with_edge_splits = true});
   const char* const files[] = {"metadata.yaml", "csc_indptr.npy", "indices.npy",
                                "features.npy",  "labels.npy",     "train.npy"};
   for (size_t i = 0; i < std::size(files); ++i) {
     corpus.Add(files[i],
                static_cast<char>(i) + ReadAll(temp / "ring" / files[i]));
   }
+  // Its place in the list of dataset_fuzz.cc.
+  constexpr char kValidEdges = 11;
+  corpus.Add("valid_edges.npy",
+             kValidEdges + ReadAll(temp / "ring" / "valid_edges.npy"));
 }
 
 void MakeCheckpoints(const Corpus& corpus) {

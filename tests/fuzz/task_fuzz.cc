@@ -29,7 +29,8 @@ bool Fits(const TaskHeader& header, size_t bytes) {
       return false;
     }
   }
-  return inside(header.input_nodes_offset, header.num_input_nodes, 4) &&
+  return inside(header.pairs_offset, header.num_pairs, 8) &&
+         inside(header.input_nodes_offset, header.num_input_nodes, 4) &&
          inside(header.hot_rank_offset, header.num_input_nodes, 4);
 }
 
@@ -71,6 +72,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         sum += hop.indices[e];
       }
     }
+  }
+  for (const uint32_t end : task->pairs) {
+    Require(end < task->num_seeds, "an end out of range");
   }
   for (const uint32_t node : task->input_nodes) sum += node;
   for (const uint32_t seed : task->seeds()) sum += seed;

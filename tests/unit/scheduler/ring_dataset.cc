@@ -60,6 +60,12 @@ void WriteRing(const fs::path& folder, const RingOptions& options) {
   WriteArray(folder / "valid.npy", NpyType::kI64,
              Range(train, options.with_valid ? 4 : 0));
   WriteArray(folder / "test.npy", NpyType::kI64, Range(train + 4, 4));
+  if (options.with_edge_splits) {
+    const std::vector<uint32_t> first = {1, 0};
+    const std::vector<uint32_t> second = {2, 1};
+    WriteArray(folder / "valid_edges.npy", NpyType::kU32, first, {2});
+    WriteArray(folder / "test_edges.npy", NpyType::kU32, second, {2});
+  }
   DatasetMetadata metadata;
   metadata.name = "ring";
   metadata.num_nodes = static_cast<uint64_t>(n);

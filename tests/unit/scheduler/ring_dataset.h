@@ -12,6 +12,7 @@ struct RingOptions {
   int64_t num_train = 20;  // The first ones; then 4 to validate, 4 to test.
   bool nan_feature = false;
   bool with_valid = true;
+  bool with_edge_splits = false;  // An edge to validate, another to test.
 };
 
 // Throws std::runtime_error where the folder cannot be written.

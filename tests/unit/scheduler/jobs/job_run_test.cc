@@ -227,6 +227,39 @@ TEST_F(JobRunTest, TheBestEpochIsKeptAndTested) {
   EXPECT_EQ(Summary()["test_roc_auc"], 0.25);
 }
 
+TEST_F(JobRunTest, OfLinkPredictionTheBestEpochHasTheHighestMrr) {
+  WriteRing(temp_ / "links", {.with_edge_splits = true});
+  spec_.dataset = (temp_ / "links").string();
+  spec_.training.task = "link_prediction";
+  // Its 40 edges make as many batches as the 20 train vertices do.
+  spec_.sampling.batch_size *= 2;
+  calls_.predicts_links = true;
+  calls_.evaluations = {1, 3, 3, 2, 4};
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted);
+  EXPECT_EQ(Summary()["best_epoch"], 1);
+  EXPECT_EQ(Summary()["valid_mrr"], 0.375);
+  EXPECT_EQ(Summary()["test_mrr"], 0.5);
+  EXPECT_EQ(Summary()["test_mean_rank"], 4);
+  EXPECT_FALSE(Summary().contains("test_accuracy"));
+  EXPECT_EQ(Metrics()[0]["valid_mrr"], 0.125);
+  EXPECT_EQ(Metrics()[0]["valid_mean_rank"], 7);
+  EXPECT_EQ(job.progress.valid_mrr, 0.25);
+  EXPECT_EQ(job.progress.test_mrr, 0.5);
+  EXPECT_EQ(job.progress.test_mean_rank, 4);
+  EXPECT_LT(job.progress.test_accuracy, 0);
+}
+
+TEST_F(JobRunTest, LinkPredictionNeedsEdgesAndNoLabels) {
+  spec_.training.task = "link_prediction";
+  fs::remove(temp_ / "ring" / "train.npy");
+  EXPECT_THAT(CheckSubmission(spec_, ""), IsOk());
+  spec_.training.patience = 2;
+  EXPECT_THAT(CheckSubmission(spec_, ""),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("valid_edges.npy")));
+}
+
 TEST_F(JobRunTest, TheBestEpochIsSavedEvenBetweenCheckpoints) {
   spec_.training.checkpoint_every = 0;
   calls_.evaluations = {4, 1, 1, 1, 2};

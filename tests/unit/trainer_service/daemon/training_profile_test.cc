@@ -119,6 +119,22 @@ TEST_F(TrainingProfileTest, EvaluationIsOfTheWholeGraphOrNone) {
   EXPECT_EQ(without.evaluation_bytes, 0U);
 }
 
+TEST_F(TrainingProfileTest, LinkPredictionIsMeasuredWithItsPairsAndRanks) {
+  WriteSmallDataset(folder_ / "data");
+  const std::vector<HopSize> hops = {{24, 60, 60}, {60, 100, 90}};
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const TrainingNeeds vertices,
+      ProfileTraining(SmallJob(folder_ / "data"), hops, 1));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const TrainingNeeds links,
+      ProfileTraining(SmallLinkJob(folder_ / "data"), hops, 1));
+  EXPECT_EQ(links.num_parameters,
+            SmallLinkSegmentOptions("job").num_parameters);
+  // The embeddings of all vertices.
+  EXPECT_GE(links.evaluation_bytes,
+            vertices.evaluation_bytes + kSmallNodes * 16 * sizeof(float));
+}
+
 TEST_F(TrainingProfileTest, WhatCannotFitIsRefusedBeforeItIsMade) {
   WriteSmallDataset(folder_ / "data");
   JobSpec spec = SmallJob(folder_ / "data");
