@@ -76,8 +76,6 @@ struct SplitScore {
   double accuracy() const {
     return static_cast<double>(num_correct) / static_cast<double>(num_vertices);
   }
-  // What is higher in a better epoch.
-  double score() const { return mrr.has_value() ? *mrr : accuracy(); }
 };
 
 struct Evaluation {

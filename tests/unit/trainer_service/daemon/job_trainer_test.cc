@@ -220,6 +220,10 @@ TEST_P(JobPrecisionTest, WeightsAreBitIdenticalForOneTwoAndThreeTrainers) {
     }
     EXPECT_EQ(batches, kBatches);
     EXPECT_EQ(scheduler_queue_->Counts().free, segment_->options().num_slots);
+    const auto last = scheduler_board_->record(kBatches - 1);
+    ASSERT_TRUE(last.has_value());
+    // What a batch weighs: its pairs, or its seeds.
+    EXPECT_EQ(last->num_seeds, links_ ? 9U : 3U);
   }
 }
 
