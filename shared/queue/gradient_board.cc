@@ -4,8 +4,8 @@
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/futex.h"
 #include "shared/queue/board_word.h"
-#include "shared/queue/futex.h"
 #include "shared/queue/record_words.h"
 #include "shared/queue/segment_layout.h"
 

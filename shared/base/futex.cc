@@ -1,4 +1,4 @@
-#include "shared/queue/futex.h"
+#include "shared/base/futex.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -25,11 +25,11 @@ uint32_t ReadCounter(const uint32_t* counter) {
 
 void WaitOn(const uint32_t* counter, uint32_t seen, Deadline deadline) {
   const auto left = std::min<MonotonicClock::duration>(
-      deadline - MonotonicClock::now(), kLongestWait);
+      deadline - MonotonicClock::now(), kLongestFutexWait);
   const auto nanoseconds =
       std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
   if (nanoseconds <= 0) return;
-  // Less than a second: see kLongestWait.
+  // Less than a second: see kLongestFutexWait.
   const timespec timeout = {.tv_sec = 0, .tv_nsec = nanoseconds};
   // Every way out means the same to the caller: look again. Not the private
   // flavour, since other processes wake this one.
