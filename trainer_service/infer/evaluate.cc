@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/infer/scores.h"
 
 namespace fgnn {
@@ -14,11 +15,22 @@ namespace {
 // [vertices] each, those of one split after those of the other.
 struct VertexScores {
   std::vector<uint32_t> labels;
-  std::vector<uint32_t> predictions;
-  std::vector<float> losses;
-  // How much larger the logit of class 1 is than that of class 0.
-  std::vector<float> margins;
+  // Written by whoever infers a vertex.
+  absl::Span<uint32_t> predictions;
+  absl::Span<float> losses;
+  // How much larger the logit of class 1 is than that of class 0; empty unless
+  // there are two classes.
+  absl::Span<float> margins;
 };
+
+// Memory of `count` words, this process's own or shared. Errors of Reserve().
+absl::StatusOr<void*> ReserveWords(const InferenceInput& input, size_t count,
+                                   AlignedBuffer& own) {
+  if (input.shared == nullptr) return own.Words(count);
+  FGNN_ASSIGN_OR_RETURN(const absl::Span<std::byte> bytes,
+                        input.shared->Reserve(count * sizeof(uint32_t)));
+  return bytes.data();
+}
 
 void Score(const float* logits, int64_t num_classes, size_t i,
            VertexScores& scores) {
@@ -38,8 +50,8 @@ void Score(const float* logits, int64_t num_classes, size_t i,
 SplitAccuracy SumUp(const VertexScores& scores, size_t first, size_t size,
                     int64_t num_classes) {
   const auto labels = absl::MakeConstSpan(scores.labels).subspan(first, size);
-  const auto predictions =
-      absl::MakeConstSpan(scores.predictions).subspan(first, size);
+  const absl::Span<const uint32_t> predictions =
+      scores.predictions.subspan(first, size);
   SplitAccuracy sum;
   sum.num_vertices = size;
   for (size_t i = 0; i < size; ++i) {
@@ -50,8 +62,7 @@ SplitAccuracy SumUp(const VertexScores& scores, size_t first, size_t size,
   sum.macro_f1 =
       MacroF1(labels, predictions, static_cast<uint32_t>(num_classes));
   if (num_classes == 2) {
-    sum.roc_auc = RocAuc(
-        labels, absl::MakeConstSpan(scores.margins).subspan(first, size));
+    sum.roc_auc = RocAuc(labels, scores.margins.subspan(first, size));
   }
   return sum;
 }
@@ -92,9 +103,18 @@ absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
   for (const GlobalId v : vertices) {
     scores.labels.push_back(static_cast<uint32_t>(labels[v]));
   }
-  scores.predictions.resize(vertices.size());
-  scores.losses.resize(vertices.size());
-  if (num_classes == 2) scores.margins.resize(vertices.size());
+  AlignedBuffer own[3];
+  FGNN_ASSIGN_OR_RETURN(void* const predictions,
+                        ReserveWords(input, vertices.size(), own[0]));
+  scores.predictions = {static_cast<uint32_t*>(predictions), vertices.size()};
+  FGNN_ASSIGN_OR_RETURN(void* const losses,
+                        ReserveWords(input, vertices.size(), own[1]));
+  scores.losses = {static_cast<float*>(losses), vertices.size()};
+  if (num_classes == 2) {
+    FGNN_ASSIGN_OR_RETURN(void* const margins,
+                          ReserveWords(input, vertices.size(), own[2]));
+    scores.margins = {static_cast<float*>(margins), vertices.size()};
+  }
   FGNN_RETURN_IF_ERROR(InferLogits(
       input, vertices, [&](size_t first, int64_t rows, const float* logits) {
         for (int64_t r = 0; r < rows; ++r) {

@@ -22,8 +22,8 @@ struct SplitAccuracy {
 };
 
 // One score per split, all from one inference. labels [N]; splits of global
-// ids. Errors of InferLogits(); InvalidArgument: a vertex has no label that
-// the model knows.
+// ids. The processes of a shared inference all return the same. Errors of
+// InferLogits(); InvalidArgument: a vertex has no label that the model knows.
 absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
     const InferenceInput& input, absl::Span<const int64_t> labels,
     const std::vector<absl::Span<const int64_t>>& splits);

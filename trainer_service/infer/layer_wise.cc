@@ -1,9 +1,11 @@
 #include "trainer_service/infer/layer_wise.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <variant>
 #include <vector>
@@ -41,23 +43,12 @@ void ForEachNeighbor(const CscView& graph, GlobalId v, const Visit& visit) {
       graph.indices);
 }
 
-std::vector<GlobalId> MarkedNodes(const std::vector<uint8_t>& marks) {
+std::vector<GlobalId> MarkedNodes(absl::Span<const uint8_t> marks) {
   std::vector<GlobalId> nodes;
   for (size_t v = 0; v < marks.size(); ++v) {
     if (marks[v] != 0) nodes.push_back(static_cast<GlobalId>(v));
   }
   return nodes;
-}
-
-// The vertices whose input to a layer is needed for its `destinations`.
-std::vector<GlobalId> SourcesOf(const CscView& graph,
-                                absl::Span<const GlobalId> destinations) {
-  std::vector<uint8_t> marks(graph.num_nodes(), 0);
-  for (const GlobalId v : destinations) {
-    marks[v] = 1;
-    ForEachNeighbor(graph, v, [&marks](GlobalId u) { marks[u] = 1; });
-  }
-  return MarkedNodes(marks);
 }
 
 // Starts of chunks of vertices, and the end: few enough rows and edges each.
@@ -132,7 +123,7 @@ class LayerWise {
       const absl::Span<const GlobalId> above =
           layer + 1 == num_layers_ ? vertices
                                    : absl::MakeConstSpan(sources[layer + 1]);
-      sources[layer] = SourcesOf(*input_.graph, above);
+      FGNN_ASSIGN_OR_RETURN(sources[layer], SourcesOf(above));
     }
     for (uint32_t layer = 0; layer < num_layers_; ++layer) {
       layer_ = model_.Inference(layer, input_.weights);
@@ -156,7 +147,9 @@ class LayerWise {
 
   absl::Status ReserveArrays() {
     const ArrayWidths widths = WidthsOf(input_);
-    const uint64_t need = widths.Bytes(num_nodes_);
+    uint64_t need = widths.Bytes(num_nodes_);
+    // Whoever came first has asked for it.
+    if (input_.shared != nullptr) need = input_.shared->Growth(need);
     const absl::StatusOr<uint64_t> have = AvailableMemoryBytes();
     if (have.ok() && need > *have) {
       return absl::ResourceExhaustedError(absl::StrCat(
@@ -164,22 +157,83 @@ class LayerWise {
           FormatBytes(need), ", have ", FormatBytes(*have),
           "; set training.evaluate_every to 0 or use a smaller model.hidden"));
     }
-    messages_ = messages_buffer_.Floats(num_nodes_ * widths.messages);
-    hidden_ = hidden_buffer_.Floats(num_nodes_ * widths.hidden);
+    FGNN_ASSIGN_OR_RETURN(messages_, ReserveFloats(num_nodes_ * widths.messages,
+                                                   messages_buffer_));
+    FGNN_ASSIGN_OR_RETURN(
+        hidden_, ReserveFloats(num_nodes_ * widths.hidden, hidden_buffer_));
     return absl::OkStatus();
   }
 
-  // Runs task(chunk, worker), until the caller wants no more.
+  // The vertices whose input to a layer is needed for its `destinations`.
+  absl::StatusOr<std::vector<GlobalId>> SourcesOf(
+      absl::Span<const GlobalId> destinations) {
+    uint8_t* marks = nullptr;
+    if (input_.shared == nullptr) {
+      marks = static_cast<uint8_t*>(marks_buffer_.Reserve(num_nodes_));
+      std::fill_n(marks, num_nodes_, uint8_t{0});
+    } else {
+      FGNN_ASSIGN_OR_RETURN(const absl::Span<std::byte> bytes,
+                            input_.shared->Reserve(num_nodes_));
+      marks = reinterpret_cast<uint8_t*>(bytes.data());
+    }
+    // Of several threads that mark a vertex none minds the others.
+    const auto mark = [marks](GlobalId v) {
+      std::atomic_ref<uint8_t>(marks[v]).store(1, std::memory_order_relaxed);
+    };
+    FGNN_ASSIGN_OR_RETURN(const std::vector<size_t> starts,
+                          CutIntoChunks(*input_.graph, destinations));
+    FGNN_RETURN_IF_ERROR(
+        RunChunks(static_cast<int64_t>(starts.size()) - 1,
+                  [&](int64_t chunk, int /*worker*/) {
+                    for (size_t i = starts[static_cast<size_t>(chunk)];
+                         i < starts[static_cast<size_t>(chunk) + 1]; ++i) {
+                      mark(destinations[i]);
+                      ForEachNeighbor(*input_.graph, destinations[i], mark);
+                    }
+                    return absl::OkStatus();
+                  }));
+    return MarkedNodes({marks, num_nodes_});
+  }
+
+  absl::StatusOr<float*> ReserveFloats(uint64_t count, AlignedBuffer& own) {
+    if (input_.shared == nullptr) return own.Floats(count);
+    FGNN_ASSIGN_OR_RETURN(const absl::Span<std::byte> bytes,
+                          input_.shared->Reserve(count * sizeof(float)));
+    return reinterpret_cast<float*>(bytes.data());
+  }
+
+  // Runs task(chunk, worker), until the caller wants no more. Where others
+  // share the chunks, those that come to this process; returns when all are
+  // done.
   using ChunkTask = absl::FunctionRef<absl::Status(int64_t chunk, int worker)>;
   absl::Status RunChunks(int64_t num_chunks, ChunkTask task) {
+    const uint32_t loop = num_loops_++;
     FirstError stopped;
     FGNN_RETURN_IF_ERROR(
         input_.team->Run(num_chunks, [&](int64_t chunk, int worker) {
           if (input_.check && !stopped.any()) stopped.Note(input_.check());
-          if (!stopped.any())
-            stopped.Note(WithoutThrowing(task, chunk, worker));
+          if (stopped.any()) return;
+          stopped.Note(input_.shared == nullptr
+                           ? WithoutThrowing(task, chunk, worker)
+                           : RunSharedChunk(loop, num_chunks, task, worker));
         }));
-    return stopped.status();
+    FGNN_RETURN_IF_ERROR(stopped.status());
+    if (input_.shared == nullptr) return absl::OkStatus();
+    return input_.shared->WaitForLoop(loop, num_chunks, [this] {
+      // Who waits for others hangs no more than they do.
+      input_.team->CountTask();
+      return input_.check ? input_.check() : absl::OkStatus();
+    });
+  }
+
+  absl::Status RunSharedChunk(uint32_t loop, int64_t num_chunks, ChunkTask task,
+                              int worker) {
+    const std::optional<int64_t> chunk =
+        input_.shared->TakeChunk(loop, num_chunks);
+    if (!chunk.has_value()) return absl::OkStatus();
+    FGNN_RETURN_IF_ERROR(WithoutThrowing(task, *chunk, worker));
+    input_.shared->ChunkDone(loop, num_chunks);
+    return absl::OkStatus();
   }
 
   // What a layer of the user's throws is no failure of ours.
@@ -295,8 +349,10 @@ class LayerWise {
   const uint32_t num_layers_;
   const uint64_t num_nodes_;
   const RowsConsumer consume_;
+  uint32_t num_loops_ = 0;                       // Begun so far.
   std::unique_ptr<const LayerInference> layer_;  // The one under way.
   std::vector<Scratch> scratch_;
+  AlignedBuffer marks_buffer_;
   AlignedBuffer messages_buffer_;
   AlignedBuffer hidden_buffer_;
   float* messages_ = nullptr;               // [N, message width]
@@ -330,6 +386,13 @@ absl::Status Infer(const InferenceInput& input, uint32_t num_layers,
 
 }  // namespace
 
+uint64_t InferenceArrayBytes(const InferenceInput& input) {
+  const uint64_t num_nodes = input.graph->num_nodes();
+  // And a mark for each layer.
+  return WidthsOf(input).Bytes(num_nodes) +
+         input.model->options().layers * num_nodes;
+}
+
 uint64_t InferenceBytes(const InferenceInput& input) {
   const ModelOptions& options = input.model->options();
   const uint64_t num_nodes = input.graph->num_nodes();
@@ -358,7 +421,7 @@ uint64_t InferenceBytes(const InferenceInput& input) {
       input.model->inference_working_bytes(largest_degree);
   // Each layer's sources, and those that are asked for.
   const uint64_t lists = (options.layers + 1) * num_nodes * sizeof(GlobalId);
-  return WidthsOf(input).Bytes(num_nodes) + lists +
+  return InferenceArrayBytes(input) + lists +
          static_cast<uint64_t>(input.team->size()) * per_thread;
 }
 

@@ -1,0 +1,134 @@
+#include "trainer_service/infer/shared_inference.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "shared/base/clock.h"
+#include "shared/base/futex.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+
+namespace fgnn {
+namespace {
+
+// Of every machine that this runs on; a multiple of it is as good.
+constexpr uint64_t kPageBytes = 4096;
+
+uint64_t InPages(uint64_t bytes) {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+}  // namespace
+
+// Zeros at first. Only counters: whatever a peer writes here, nobody leaves an
+// array by it.
+struct SharedInference::Header {
+  struct alignas(64) Loop {
+    uint64_t taken;
+    uint64_t done;
+  };
+  alignas(64) uint32_t changes;  // A futex: rises when a loop ends.
+  Loop loops[kMostLoops];
+};
+
+absl::StatusOr<std::unique_ptr<SharedInference>> SharedInference::Open(
+    UniqueFd memory) {
+  static_assert(sizeof(Header) <= kPageBytes);
+  const int seals = ::fcntl(memory.get(), F_GET_SEALS);
+  if (seals < 0) return ErrnoToStatus(errno, "look at shared memory");
+  if ((seals & F_SEAL_SHRINK) == 0) {
+    // Touching a page that is gone would kill this process.
+    return absl::InvalidArgumentError(
+        "memory for a shared inference is not sealed against shrinking");
+  }
+  auto inference = absl::WrapUnique(new SharedInference(std::move(memory)));
+  FGNN_ASSIGN_OR_RETURN(const absl::Span<std::byte> page,
+                        inference->Reserve(sizeof(Header)));
+  inference->header_ = reinterpret_cast<Header*>(page.data());
+  return inference;
+}
+
+SharedInference::~SharedInference() {
+  for (const absl::Span<std::byte> array : mapped_) {
+    ::munmap(array.data(), array.size());
+  }
+}
+
+uint64_t SharedInference::FileBytes() const {
+  struct stat status = {};
+  return ::fstat(memory_.get(), &status) == 0
+             ? static_cast<uint64_t>(status.st_size)
+             : 0;
+}
+
+uint64_t SharedInference::Growth(uint64_t bytes) const {
+  const uint64_t end = reserved_bytes_ + InPages(bytes);
+  return end - std::min(end, std::max(FileBytes(), reserved_bytes_));
+}
+
+absl::StatusOr<absl::Span<std::byte>> SharedInference::Reserve(uint64_t bytes) {
+  if (bytes == 0) return absl::Span<std::byte>();
+  const uint64_t size = InPages(bytes);
+  const uint64_t end = reserved_bytes_ + size;
+  const std::string what =
+      absl::StrCat("reserve ", FormatBytes(bytes), " of shared memory");
+  // Sealed: where another process is further, this one cannot take it back.
+  if (::ftruncate(memory_.get(), static_cast<off_t>(end)) != 0 &&
+      (errno != EPERM || FileBytes() < end)) {
+    return ErrnoToStatus(errno, what);
+  }
+  void* const address =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(),
+             static_cast<off_t>(reserved_bytes_));
+  if (address == MAP_FAILED) return ErrnoToStatus(errno, what);
+  mapped_.emplace_back(static_cast<std::byte*>(address), size);
+  reserved_bytes_ = end;
+  return mapped_.back().subspan(0, bytes);
+}
+
+std::optional<int64_t> SharedInference::TakeChunk(uint32_t loop,
+                                                  int64_t num_chunks) {
+  std::atomic_ref<uint64_t> taken(header_->loops[loop].taken);
+  // Looked at first, so that late comers do not count it up for ever.
+  if (taken.load(std::memory_order_relaxed) >=
+      static_cast<uint64_t>(num_chunks)) {
+    return std::nullopt;
+  }
+  const uint64_t chunk = taken.fetch_add(1, std::memory_order_relaxed);
+  if (chunk >= static_cast<uint64_t>(num_chunks)) return std::nullopt;
+  return static_cast<int64_t>(chunk);
+}
+
+void SharedInference::ChunkDone(uint32_t loop, int64_t num_chunks) {
+  std::atomic_ref<uint64_t> done(header_->loops[loop].done);
+  // What was written before is seen by whoever reads the last of these numbers.
+  if (done.fetch_add(1, std::memory_order_acq_rel) + 1 ==
+      static_cast<uint64_t>(num_chunks)) {
+    AnnounceOn(&header_->changes);
+  }
+}
+
+absl::Status SharedInference::WaitForLoop(
+    uint32_t loop, int64_t num_chunks,
+    const std::function<absl::Status()>& check) {
+  std::atomic_ref<uint64_t> done(header_->loops[loop].done);
+  while (true) {
+    const uint32_t seen = ReadCounter(&header_->changes);
+    if (done.load(std::memory_order_acquire) >=
+        static_cast<uint64_t>(num_chunks)) {
+      return absl::OkStatus();
+    }
+    FGNN_RETURN_IF_ERROR(check());
+    WaitOn(&header_->changes, seen, DeadlineIn(kLongestFutexWait));
+  }
+}
+
+}  // namespace fgnn
