@@ -103,6 +103,11 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
                                           const std::string& job_id) {
                  return host->SegmentFor(peer, job_id);
                },
+           .give_scratch =
+               [host = parts->host.get()](pid_t peer, const std::string& job_id,
+                                          uint64_t number) {
+                 return host->ScratchFor(peer, job_id, number);
+               },
            .take_back =
                [host = parts->host.get()](const std::string& job_id,
                                           UniqueFd segment) {

@@ -123,6 +123,13 @@ absl::StatusOr<int> DaemonHost::SegmentFor(pid_t peer,
   return table_.SegmentFor(peer, job_id);
 }
 
+absl::StatusOr<UniqueFd> DaemonHost::ScratchFor(pid_t peer,
+                                                const std::string& job_id,
+                                                uint64_t number) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return table_.ScratchFor(peer, job_id, number);
+}
+
 absl::Status DaemonHost::TakeBack(const std::string& job_id, UniqueFd segment) {
   const auto& interrupted = options_.interrupted_jobs;
   if (!options_.expect_survivors ||

@@ -83,6 +83,10 @@ class DaemonHost {
   // The descriptor of the running job's segment, for a daemon that was or is
   // being attached to it. PermissionDenied, NotFound.
   absl::StatusOr<int> SegmentFor(pid_t peer, const std::string& job_id) const;
+  // Memory that this job's trainers share, to one of them; see
+  // JobSegment::Scratch(). Errors also as those of SegmentFor().
+  absl::StatusOr<UniqueFd> ScratchFor(pid_t peer, const std::string& job_id,
+                                      uint64_t number) const;
   // The segment of an interrupted job, from one of its daemons; kept for
   // ReturnedSegment(). NotFound: no such job goes on.
   absl::Status TakeBack(const std::string& job_id, UniqueFd segment);

@@ -269,6 +269,13 @@ absl::StatusOr<int> DaemonTable::SegmentFor(pid_t peer,
       "process ", peer, " is no daemon that job ", job_id, " is attached to"));
 }
 
+absl::StatusOr<UniqueFd> DaemonTable::ScratchFor(pid_t peer,
+                                                 const std::string& job_id,
+                                                 uint64_t number) const {
+  FGNN_RETURN_IF_ERROR(SegmentFor(peer, job_id).status());
+  return segment_->Scratch(number);
+}
+
 std::vector<DaemonAddress> DaemonTable::FindAll(ExecutorRole role,
                                                 bool attached) const {
   std::vector<DaemonAddress> found;

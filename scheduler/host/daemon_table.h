@@ -136,6 +136,8 @@ class DaemonTable {
   // attached to it. Gives back what all others held; returns the slots of it.
   uint32_t TakeOverSegment(JobSegment* segment);
   absl::StatusOr<int> SegmentFor(pid_t peer, const std::string& job_id) const;
+  absl::StatusOr<UniqueFd> ScratchFor(pid_t peer, const std::string& job_id,
+                                      uint64_t number) const;
   std::vector<DaemonAddress> FindAll(ExecutorRole role, bool attached) const;
   std::vector<std::string> Attachable() const;
   absl::StatusOr<AttachTicket> BeginAttach(const std::string& name);

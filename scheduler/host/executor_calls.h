@@ -59,6 +59,9 @@ struct EvaluateCall {
   std::string spec_bytes;
   std::string checkpoint;           // Empty: the newest weights.
   std::vector<std::string> splits;  // "train", "valid", "test"
+  // Of JobSegment::OpenScratch(), where several trainers evaluate together; 0:
+  // one alone.
+  uint64_t scratch = 0;
 };
 
 struct SplitScore {
@@ -80,7 +83,7 @@ struct SplitScore {
 
 struct Evaluation {
   std::vector<SplitScore> scores;
-  double seconds = 0;
+  double seconds = 0;  // Summed over the trainers.
 
   // nullopt: the split is empty or was not asked.
   std::optional<SplitScore> ScoreOf(const std::string& split) const;

@@ -1,6 +1,7 @@
 #include "scheduler/host/job_executors.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -8,7 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "shared/base/notification.h"
 #include "shared/base/status.h"
+#include "shared/base/thread.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -157,12 +160,12 @@ absl::Status JobExecutors::Attach(const std::string& name) {
   return Annotate(status, name);
 }
 
-absl::StatusOr<DaemonAddress> JobExecutors::WaitForAny(ExecutorRole role,
-                                                       bool attached) {
+absl::StatusOr<std::vector<DaemonAddress>> JobExecutors::WaitForSome(
+    ExecutorRole role, bool attached) {
   while (true) {
     FGNN_RETURN_IF_ERROR(Tick());
     std::vector<DaemonAddress> found = host_->Find(role, attached);
-    if (!found.empty()) return std::move(found.front());
+    if (!found.empty()) return found;
     host_->WaitUntilRegistered(DeadlineIn(kTick));
   }
 }
@@ -173,24 +176,59 @@ Result JobExecutors::CallAny(
     const std::function<Result(const DaemonAddress&)>& call) {
   pid_t unreachable = 0;  // It lived on after the call before.
   for (int lost = 0;; ++lost) {
-    absl::StatusOr<DaemonAddress> daemon = WaitForAny(role, attached);
-    if (!daemon.ok()) return daemon.status();
-    Result result = call(*daemon);
+    FGNN_ASSIGN_OR_RETURN(const std::vector<DaemonAddress> daemons,
+                          WaitForSome(role, attached));
+    Result result = call(daemons.front());
     if (StatusOf(result).ok()) return result;
-    if (!IsLost(StatusOf(result)) || lost >= kMaxLostCalls) {
-      FGNN_RETURN_IF_ERROR(MayGoOn());
-      return Annotate(StatusOf(result), daemon->name);
-    }
-    LogWarning("{} was lost on the way: {}; trying again", daemon->name,
-               MessageOf(StatusOf(result)));
-    // Usually it died. One that lives and cannot be reached twice is of no use:
-    // its socket may have been removed.
-    if (host_->WaitUntilGone(*daemon, DeadlineIn(seconds(1)))) continue;
-    if (daemon->pid == unreachable) {
-      host_->Kill(*daemon, "cannot be reached");
-    }
-    unreachable = daemon->pid;
+    FGNN_RETURN_IF_ERROR(
+        AfterLoss(daemons.front(), StatusOf(result), lost, &unreachable));
   }
+}
+
+absl::Status JobExecutors::AfterLoss(const DaemonAddress& daemon,
+                                     const absl::Status& status, int lost,
+                                     pid_t* unreachable) {
+  if (!IsLost(status) || lost >= kMaxLostCalls) {
+    FGNN_RETURN_IF_ERROR(MayGoOn());
+    return Annotate(status, daemon.name);
+  }
+  LogWarning("{} was lost on the way: {}; trying again", daemon.name,
+             MessageOf(status));
+  // Usually it died. One that lives and cannot be reached twice is of no use:
+  // its socket may have been removed.
+  if (host_->WaitUntilGone(daemon, DeadlineIn(seconds(1)))) {
+    return absl::OkStatus();
+  }
+  if (daemon.pid == *unreachable) host_->Kill(daemon, "cannot be reached");
+  *unreachable = daemon.pid;
+  return absl::OkStatus();
+}
+
+absl::Status JobExecutors::CallTogether(
+    size_t count, const std::function<void(size_t, const KeepGoing&)>& call,
+    const KeepGoing& goes_on) {
+  absl::Status stopped;
+  std::atomic<bool> is_over = false;
+  const KeepGoing keep_going = [&is_over]() -> absl::Status {
+    if (!is_over) return absl::OkStatus();
+    return absl::CancelledError("the job does not go on");
+  };
+  // All there are before a thread looks at one.
+  std::vector<Notification> done(count);
+  std::vector<Thread> threads;
+  for (size_t i = 0; i < count; ++i) {
+    threads.emplace_back("fgnn-call", [&, i] {
+      call(i, keep_going);
+      done[i].Notify();
+    });
+  }
+  for (Notification& notification : done) {
+    while (!notification.WaitUntil(DeadlineIn(kTick))) {
+      stopped.Update(goes_on());
+      if (!stopped.ok()) is_over = true;
+    }
+  }
+  return stopped;
 }
 
 // For job_ranking.cc.
@@ -227,21 +265,6 @@ absl::Status JobExecutors::OpenSegment(const SegmentOptions& options) {
   FGNN_ASSIGN_OR_RETURN(segment_, JobSegment::Create(job_.job_id, options));
   host_->OpenSegment(segment_.get());
   return Tick();
-}
-
-absl::StatusOr<Evaluation> JobExecutors::Evaluate(
-    const std::string& checkpoint, const std::vector<std::string>& splits) {
-  const EvaluateCall request = {.job_id = job_.job_id,
-                                .spec_bytes = job_.spec_bytes,
-                                .checkpoint = checkpoint,
-                                .splits = splits};
-  return CallAny<absl::StatusOr<Evaluation>>(
-      ExecutorRole::kTrainer, /*attached=*/true,
-      [&](const DaemonAddress& trainer) {
-        return calls_->Evaluate(
-            trainer.socket, request,
-            {.timeout = kLongCall, .keep_going = [this] { return Tick(); }});
-      });
 }
 
 absl::Status JobExecutors::SaveCheckpoint(const std::filesystem::path& path,

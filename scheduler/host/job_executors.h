@@ -74,12 +74,16 @@ class JobExecutors {
   // Makes the segment and attaches all daemons to it.
   absl::Status OpenSegment(const SegmentOptions& options);
   JobSegment& segment() { return *segment_; }  // Only once it is open.
+  // Of memory that trainers share for an evaluation that is under way.
+  uint64_t scratch_bytes() const {
+    return segment_ == nullptr ? 0 : segment_->scratch_bytes();
+  }
 
   // Attaches daemons that came back; OK while the job may go on.
   absl::Status Tick();
 
-  // By any trainer. Training is closed while the segment's newest weights
-  // (an empty `checkpoint`) are evaluated.
+  // By all trainers that are attached, together. Training is closed while the
+  // segment's newest weights (an empty `checkpoint`) are evaluated.
   absl::StatusOr<Evaluation> Evaluate(const std::string& checkpoint,
                                       const std::vector<std::string>& splits);
   // Of weights that are still the newest: `version`.
@@ -105,7 +109,28 @@ class JobExecutors {
   template <typename Result>
   Result CallAny(ExecutorRole role, bool attached,
                  const std::function<Result(const DaemonAddress&)>& call);
-  absl::StatusOr<DaemonAddress> WaitForAny(ExecutorRole role, bool attached);
+  // One or more of the role.
+  absl::StatusOr<std::vector<DaemonAddress>> WaitForSome(ExecutorRole role,
+                                                         bool attached);
+  // After a call to `daemon`, the one behind `lost` that were lost, did not end
+  // well: OK if it may be made again. `unreachable`: of whom that was so the
+  // last time, though it lived on; kept between the calls.
+  absl::Status AfterLoss(const DaemonAddress& daemon,
+                         const absl::Status& status, int lost,
+                         pid_t* unreachable);
+  // Runs call(i, keep_going) for each i of `count`, all at once, each on a
+  // thread; returns when all have. Meanwhile `goes_on` is asked on this one: an
+  // error of it is the result, and keep_going ends the calls.
+  static absl::Status CallTogether(
+      size_t count,
+      const std::function<void(size_t i, const KeepGoing& keep_going)>& call,
+      const KeepGoing& goes_on);
+  absl::StatusOr<Evaluation> EvaluateAlone(const DaemonAddress& trainer,
+                                           const EvaluateCall& call);
+  // Not OK: `failed` is the trainer that was the first to fail.
+  absl::StatusOr<Evaluation> EvaluateTogether(
+      const std::vector<DaemonAddress>& trainers, EvaluateCall call,
+      size_t* failed);
   absl::StatusOr<RankedVertices> RankBy(
       const std::vector<std::filesystem::path>& counts, bool attached);
   // One file per sampler.

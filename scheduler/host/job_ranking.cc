@@ -1,7 +1,5 @@
 // JobExecutors: who counts and ranks the vertices that trainers cache.
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -9,16 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/host/job_executors.h"
-#include "shared/base/notification.h"
 #include "shared/base/status.h"
-#include "shared/base/thread.h"
 
 namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::chrono::milliseconds kTick{100};
 
 // Where samplers write their counts to; gone with this.
 class CountFiles {
@@ -107,31 +101,14 @@ absl::Status JobExecutors::CountInputNodes(
       host_->Find(ExecutorRole::kSampler, /*attached=*/false);
   std::vector<absl::Status> counted(files.size(),
                                     absl::UnavailableError("not begun"));
-  std::atomic<bool> is_over = false;
-  // All there are before a thread looks at one.
-  std::vector<Notification> done(std::min(files.size(), samplers.size()));
-  absl::Status goes_on;
-  {
-    std::vector<Thread> threads;
-    for (size_t part = 0; part < done.size(); ++part) {
-      threads.emplace_back("fgnn-count", [&, part] {
+  FGNN_RETURN_IF_ERROR(CallTogether(
+      std::min(files.size(), samplers.size()),
+      [&](size_t part, const KeepGoing& keep_going) {
         counted[part] = calls_->CountInputNodes(
             samplers[part].socket, call_of(part),
-            {.timeout = kLongCall, .keep_going = [&is_over]() -> absl::Status {
-               if (!is_over) return absl::OkStatus();
-               return absl::CancelledError("the job does not go on");
-             }});
-        done[part].Notify();
-      });
-    }
-    for (Notification& notification : done) {
-      while (!notification.WaitUntil(DeadlineIn(kTick))) {
-        goes_on.Update(MayGoOn());
-        if (!goes_on.ok()) is_over = true;
-      }
-    }
-  }
-  FGNN_RETURN_IF_ERROR(goes_on);
+            {.timeout = kLongCall, .keep_going = keep_going});
+      },
+      [this] { return MayGoOn(); }));
   for (size_t part = 0; part < files.size(); ++part) {
     if (counted[part].ok()) continue;
     if (!IsLost(counted[part])) return counted[part];

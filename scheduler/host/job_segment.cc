@@ -1,6 +1,11 @@
 #include "scheduler/host/job_segment.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -37,6 +42,43 @@ JobSegment::JobSegment(std::string job_id, std::unique_ptr<Segment> segment)
       segment_(std::move(segment)),
       queue_(segment_.get(), kNoOwner),
       board_(segment_.get(), kNoOwner) {}
+
+absl::StatusOr<uint64_t> JobSegment::OpenScratch() {
+  UniqueFd scratch(
+      ::memfd_create("fgnn-scratch", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  // Nobody can take pages away from those who have it mapped.
+  if (!scratch.valid() ||
+      ::fcntl(scratch.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+    return ErrnoToStatus(errno, "make shared memory for an evaluation");
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  scratch_ = std::move(scratch);
+  return ++scratch_number_;
+}
+
+void JobSegment::CloseScratch() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  scratch_.Reset();
+}
+
+absl::StatusOr<UniqueFd> JobSegment::Scratch(uint64_t number) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!scratch_.valid() || number != scratch_number_) {
+    return absl::NotFoundError(absl::StrCat("shared memory ", number,
+                                            " of job ", job_id_, " is closed"));
+  }
+  UniqueFd copy = Duplicate(scratch_.get());
+  if (!copy.valid()) return ErrnoToStatus(errno, "hand over shared memory");
+  return copy;
+}
+
+uint64_t JobSegment::scratch_bytes() const {
+  constexpr uint64_t kBlockBytes = 512;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  struct stat status = {};
+  if (!scratch_.valid() || ::fstat(scratch_.get(), &status) != 0) return 0;
+  return static_cast<uint64_t>(status.st_blocks) * kBlockBytes;
+}
 
 absl::StatusOr<OwnerIndex> JobSegment::TakeOwner() {
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -41,6 +41,18 @@ class JobSegment {
   void SetCachePlan(const CachePlan& plan) { segment_->SetCachePlan(plan); }
   void SetRateFactor(double factor) { segment_->SetRateFactor(factor); }
 
+  // Memory that the job's trainers share for one evaluation: a memfd that can
+  // only grow, empty at first. There is one at a time. Returns its number, from
+  // 1, which no other one of this job gets: who comes too late for the one
+  // before does not get into this one.
+  absl::StatusOr<uint64_t> OpenScratch();
+  // Whoever has it mapped keeps it.
+  void CloseScratch();
+  // NotFound: it is closed by now.
+  absl::StatusOr<UniqueFd> Scratch(uint64_t number) const;
+  // Pages that have been touched. 0: there is none.
+  uint64_t scratch_bytes() const;
+
   // An index that no living process has. Goes round, so that a number comes
   // back as late as can be. ResourceExhausted: all kMaxOwners are taken.
   absl::StatusOr<OwnerIndex> TakeOwner();
@@ -67,7 +79,9 @@ class JobSegment {
   const std::unique_ptr<Segment> segment_;
   GlobalQueue queue_;
   GradientBoard board_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  UniqueFd scratch_;                   // Guarded by mutex_.
+  uint64_t scratch_number_ = 0;        // Of the last one. Guarded by mutex_.
   std::bitset<kMaxOwners + 1> taken_;  // Guarded by mutex_.
   std::map<BatchSeq, int> crashes_;    // Of who held it. Guarded by mutex_.
   OwnerIndex last_ = kNoOwner;         // Guarded by mutex_.

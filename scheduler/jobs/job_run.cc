@@ -78,7 +78,8 @@ void JobRun::MeasureMemory() {
   const DaemonHost::MemoryUse use = environment_.host->MeasureMemory();
   peak_bytes_ = std::max(peak_bytes_, use.resident_bytes);
   epoch_peak_bytes_ =
-      std::max(epoch_peak_bytes_, use.anonymous_bytes + SegmentBytes(segment_));
+      std::max(epoch_peak_bytes_, use.anonymous_bytes + SegmentBytes(segment_) +
+                                      executors_.scratch_bytes());
 }
 
 void JobRun::EnterPhase(const std::string& phase) {

@@ -161,18 +161,23 @@ void AddPerDevice(const PlanInput& input, const PerExecutor& what,
   }
 }
 
-// Between two steps one trainer evaluates, or writes a checkpoint.
+// Between two steps all trainers evaluate, with arrays that they share, or one
+// writes a checkpoint.
 void AddCommands(const PlanInput& input, std::vector<MemoryItem>* items) {
   const TrainingProfile& training = input.training;
-  const bool evaluates = training.evaluation_bytes > training.checkpoint_bytes;
-  const uint64_t bytes =
-      std::max(training.evaluation_bytes, training.checkpoint_bytes);
+  const uint64_t evaluation =
+      AddCapped(training.evaluation_shared_bytes,
+                MultiplyCapped(input.spec.trainers, training.evaluation_bytes));
+  const uint64_t bytes = std::max(evaluation, training.checkpoint_bytes);
   if (bytes == 0) return;
+  const bool evaluates = evaluation > training.checkpoint_bytes;
   const std::vector<ExecutorPlacement> trainer =
       PlaceExecutors(input.spec.samplers, 1, input.spec.devices);
   items->push_back({.name = evaluates ? "evaluation" : "a checkpoint",
                     .holder = "trainer",
-                    .device = trainer.back().device,
+                    .device = evaluates && input.spec.trainers > 1
+                                  ? ""  // Of them all.
+                                  : trainer.back().device,
                     .bytes = bytes});
 }
 

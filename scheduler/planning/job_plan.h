@@ -46,9 +46,11 @@ struct TrainingProfile {
   // for its model, threads and batches.
   uint64_t program_bytes = 0;
   uint64_t step_bytes = 0;
-  // Of one of them, beside that. 0: the job evaluates nothing.
+  // Beside that, of an evaluation: of each of them, and of what they share. 0:
+  // the job evaluates nothing.
   uint64_t evaluation_bytes = 0;
-  uint64_t checkpoint_bytes = 0;
+  uint64_t evaluation_shared_bytes = 0;
+  uint64_t checkpoint_bytes = 0;  // Of one of them.
 };
 
 // What the plan needs to know of the dataset.

@@ -196,6 +196,7 @@ absl::StatusOr<Evaluation> GrpcExecutorCalls::Evaluate(
   FGNN_RETURN_IF_ERROR(ParseSpec(call.spec_bytes, request.mutable_spec()));
   request.set_checkpoint(call.checkpoint);
   for (const std::string& split : call.splits) request.add_splits(split);
+  request.set_scratch(call.scratch);
   v1::EvaluateResponse response;
   FGNN_RETURN_IF_ERROR(Call<v1::TrainerService>(
       socket, patience, &v1::TrainerService::Stub::AsyncEvaluate, request,

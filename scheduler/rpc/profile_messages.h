@@ -29,6 +29,7 @@ inline TrainingProfile ProfileOf(const v1::ProfileTrainingResponse& response) {
           .program_bytes = response.program_bytes(),
           .step_bytes = response.step_bytes(),
           .evaluation_bytes = response.evaluation_bytes(),
+          .evaluation_shared_bytes = response.evaluation_shared_bytes(),
           .checkpoint_bytes = response.checkpoint_bytes()};
 }
 

@@ -28,6 +28,7 @@ namespace {
 
 constexpr size_t kMaxPacketBytes = 4096;
 constexpr absl::string_view kRequestWord = "segment";
+constexpr absl::string_view kScratchWord = "scratch";
 constexpr absl::string_view kReturnWord = "return";
 constexpr absl::string_view kDoneWord = "ok";
 constexpr absl::string_view kErrorWord = "error";
@@ -186,6 +187,8 @@ struct DescriptorServer::State {
   // Answers what the connection asks, or what is wrong with it.
   void Serve(int connection);
   absl::Status Answer(int connection);
+  // `words`: number and job id.
+  absl::StatusOr<UniqueFd> ScratchFor(pid_t peer, const std::string& words);
 
   SocketName name;
   UniqueFd listener;
@@ -259,6 +262,10 @@ absl::Status DescriptorServer::State::Answer(int connection) {
     FGNN_ASSIGN_OR_RETURN(const int fd, handlers.give(peer.pid, job_id));
     return SendPacket(connection, kDoneWord, fd, what);
   }
+  if (word == kScratchWord && handlers.give_scratch) {
+    FGNN_ASSIGN_OR_RETURN(const UniqueFd fd, ScratchFor(peer.pid, job_id));
+    return SendPacket(connection, kDoneWord, fd.get(), what);
+  }
   if (word == kReturnWord && !job_id.empty() && request->fd.valid() &&
       handlers.take_back) {
     FGNN_RETURN_IF_ERROR(handlers.take_back(job_id, std::move(request->fd)));
@@ -267,6 +274,18 @@ absl::Status DescriptorServer::State::Answer(int connection) {
   return absl::InvalidArgumentError(absl::StrCat(
       what,
       ": neither 'segment JOB_ID' nor 'return JOB_ID' with a descriptor"));
+}
+
+absl::StatusOr<UniqueFd> DescriptorServer::State::ScratchFor(
+    pid_t peer, const std::string& words) {
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(words, absl::MaxSplits(' ', 1));
+  uint64_t number = 0;
+  if (parts.second.empty() || !absl::SimpleAtoi(parts.first, &number)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "request on ", name.path().string(), ": not 'scratch NUMBER JOB_ID'"));
+  }
+  return handlers.give_scratch(peer, parts.second, number);
 }
 
 DescriptorServer::DescriptorServer(std::unique_ptr<State> state)
@@ -348,19 +367,34 @@ absl::StatusOr<Packet> Exchange(const std::filesystem::path& socket_path,
   return ReceivePacket(socket.get(), deadline, what);
 }
 
+absl::StatusOr<UniqueFd> RequestDescriptor(
+    const std::filesystem::path& socket_path, const std::string& request,
+    Deadline deadline, const std::string& what) {
+  FGNN_ASSIGN_OR_RETURN(
+      Packet reply, Exchange(socket_path, request, /*fd=*/-1, deadline, what));
+  if (reply.text == kDoneWord && reply.fd.valid()) return std::move(reply.fd);
+  return ParseError(reply.text, what);
+}
+
 }  // namespace
 
 absl::StatusOr<UniqueFd> RequestSegment(
     const std::filesystem::path& socket_path, const std::string& job_id,
     Deadline deadline) {
-  const std::string what = absl::StrCat("ask ", socket_path.string(),
-                                        " for the segment of job ", job_id);
-  FGNN_ASSIGN_OR_RETURN(
-      Packet reply,
-      Exchange(socket_path, absl::StrCat(kRequestWord, " ", job_id),
-               /*fd=*/-1, deadline, what));
-  if (reply.text == kDoneWord && reply.fd.valid()) return std::move(reply.fd);
-  return ParseError(reply.text, what);
+  return RequestDescriptor(socket_path, absl::StrCat(kRequestWord, " ", job_id),
+                           deadline,
+                           absl::StrCat("ask ", socket_path.string(),
+                                        " for the segment of job ", job_id));
+}
+
+absl::StatusOr<UniqueFd> RequestScratch(
+    const std::filesystem::path& socket_path, const std::string& job_id,
+    uint64_t number, Deadline deadline) {
+  return RequestDescriptor(
+      socket_path, absl::StrCat(kScratchWord, " ", number, " ", job_id),
+      deadline,
+      absl::StrCat("ask ", socket_path.string(), " for shared memory ", number,
+                   " of job ", job_id));
 }
 
 absl::Status ReturnSegment(const std::filesystem::path& socket_path,

@@ -1,10 +1,14 @@
 // Hands over the descriptor of a job's segment, which gRPC cannot carry: to a
 // daemon that is being attached, and back to a scheduler that was restarted.
+// And that of memory that its trainers share for one evaluation.
 //
 // A SOCK_SEQPACKET Unix socket; one request and one reply a connection:
 //
 //   daemon -> scheduler   "segment <job id>"
 //   scheduler -> daemon   "ok" with the descriptor (SCM_RIGHTS)
+//
+//   daemon -> scheduler   "scratch <number> <job id>"
+//   scheduler -> daemon   "ok" with the descriptor
 //
 //   daemon -> scheduler   "return <job id>" with the descriptor
 //   scheduler -> daemon   "ok"
@@ -18,6 +22,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -34,6 +39,10 @@ struct DescriptorHandlers {
   // The descriptor to be sent, borrowed until the next call, or why not.
   std::function<absl::StatusOr<int>(pid_t peer, const std::string& job_id)>
       give;
+  // The shared memory of that number, or why not. Empty: there is none.
+  std::function<absl::StatusOr<UniqueFd>(pid_t peer, const std::string& job_id,
+                                         uint64_t number)>
+      give_scratch = nullptr;
   // One that is returned. Empty: none is taken.
   std::function<absl::Status(const std::string& job_id, UniqueFd fd)>
       take_back = nullptr;
@@ -61,6 +70,12 @@ class DescriptorServer {
 absl::StatusOr<UniqueFd> RequestSegment(
     const std::filesystem::path& socket_path, const std::string& job_id,
     Deadline deadline);
+
+// Asks for the memory of that number that trainers of a job share. Errors as
+// those of RequestSegment().
+absl::StatusOr<UniqueFd> RequestScratch(
+    const std::filesystem::path& socket_path, const std::string& job_id,
+    uint64_t number, Deadline deadline);
 
 // Gives `fd`, the segment of a job that an earlier scheduler made, to the one
 // that listens now. Errors as those of RequestSegment().

@@ -94,6 +94,12 @@ absl::Status ExecutorDaemon::WithJob(
   return use(*job);
 }
 
+absl::StatusOr<UniqueFd> ExecutorDaemon::RequestScratch(
+    const std::string& job_id, uint64_t number) {
+  FGNN_ASSIGN_OR_RETURN(HostSession* const session, Session());
+  return session->RequestScratch(job_id, number, DeadlineIn(kSegmentPatience));
+}
+
 absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
   if (const std::string current = CurrentJobId(); !current.empty()) {
     if (current == attachment.job_id) return absl::OkStatus();

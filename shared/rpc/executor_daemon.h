@@ -93,6 +93,10 @@ class ExecutorDaemon : private ExecutorHandler {
   absl::Status WithJob(const std::string& job_id,
                        absl::FunctionRef<absl::Status(ExecutorJob&)> use);
 
+  // See HostSession.
+  absl::StatusOr<UniqueFd> RequestScratch(const std::string& job_id,
+                                          uint64_t number);
+
   const std::string& name() const { return options_.name; }
 
   // `wanted` by a job, or one per core of the device where that is 0. After

@@ -289,6 +289,13 @@ absl::StatusOr<UniqueFd> HostSession::RequestSegment(const std::string& job_id,
                               job_id, deadline);
 }
 
+absl::StatusOr<UniqueFd> HostSession::RequestScratch(const std::string& job_id,
+                                                     uint64_t number,
+                                                     Deadline deadline) const {
+  return fgnn::RequestScratch(HostSocketPath(impl_->options().state_dir),
+                              job_id, number, deadline);
+}
+
 void HostSession::ReportFailure(const std::string& job_id,
                                 const absl::Status& failure) {
   impl_->ReportFailure(job_id, failure);

@@ -87,6 +87,11 @@ class HostSession {
   absl::StatusOr<UniqueFd> RequestSegment(const std::string& job_id,
                                           Deadline deadline) const;
 
+  // Memory that the job's trainers share for one evaluation, by its number.
+  absl::StatusOr<UniqueFd> RequestScratch(const std::string& job_id,
+                                          uint64_t number,
+                                          Deadline deadline) const;
+
   // The job cannot go on here: said at once, and again with every heartbeat
   // until ClearFailure() or another job's failure. The first failure of a job
   // stands: those after it are its consequences.

@@ -4,6 +4,7 @@
 
 #include "absl/memory/memory.h"
 #include "shared/base/status.h"
+#include "shared/base/unique_fd.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/daemon/training_profile.h"
@@ -54,8 +55,13 @@ absl::StatusOr<TrainingNeeds> TrainerDaemon::ProfileTraining(
 
 absl::StatusOr<EvaluationAnswer> TrainerDaemon::Evaluate(
     const EvaluationQuery& query, const CallLimits& limits) {
+  UniqueFd scratch;
+  if (query.scratch != 0) {
+    FGNN_ASSIGN_OR_RETURN(
+        scratch, executor_.RequestScratch(query.job_id, query.scratch));
+  }
   return WithJob<EvaluationAnswer>(query.job_id, [&](TrainingJob& job) {
-    return job.Evaluate(query, limits);
+    return job.Evaluate(query, limits, std::move(scratch));
   });
 }
 

@@ -27,18 +27,16 @@ bool SameModel(const ModelOptions& a, const ModelOptions& b) {
 }
 
 absl::StatusOr<EvaluationAnswer> RankSplits(
-    Workplace& workplace, absl::Span<const float> weights,
-    const std::vector<std::string>& splits,
-    std::function<absl::Status()> check) {
+    const Workplace& workplace, const InferenceInput& input,
+    const std::vector<std::string>& splits) {
   const Stopwatch stopwatch;
   std::vector<EdgeView> edges;
   for (const std::string& name : splits) {
     FGNN_ASSIGN_OR_RETURN(const EdgeView split, workplace.EdgesOf(name));
     edges.push_back(split);
   }
-  FGNN_ASSIGN_OR_RETURN(
-      const std::vector<EdgeRanking> rankings,
-      RankEdges(workplace.ForInference(weights, std::move(check)), edges));
+  FGNN_ASSIGN_OR_RETURN(const std::vector<EdgeRanking> rankings,
+                        RankEdges(input, edges));
   EvaluationAnswer answer;
   for (size_t i = 0; i < splits.size(); ++i) {
     EvaluationAnswer::Split& split = answer.splits.emplace_back();
@@ -67,11 +65,10 @@ absl::Status CheckCode(const CheckpointInfo& info, const Workplace& workplace) {
 }
 
 absl::StatusOr<EvaluationAnswer> EvaluateSplits(
-    Workplace& workplace, absl::Span<const float> weights,
-    const std::vector<std::string>& splits,
-    std::function<absl::Status()> check) {
-  if (workplace.model().options().predicts_links) {
-    return RankSplits(workplace, weights, splits, std::move(check));
+    const Workplace& workplace, const InferenceInput& input,
+    const std::vector<std::string>& splits) {
+  if (input.model->options().predicts_links) {
+    return RankSplits(workplace, input, splits);
   }
   const Stopwatch stopwatch;
   std::vector<absl::Span<const int64_t>> vertices;
@@ -82,8 +79,7 @@ absl::StatusOr<EvaluationAnswer> EvaluateSplits(
   }
   FGNN_ASSIGN_OR_RETURN(
       const std::vector<SplitAccuracy> scores,
-      Evaluate(workplace.ForInference(weights, std::move(check)),
-               workplace.dataset().labels(), vertices));
+      Evaluate(input, workplace.dataset().labels(), vertices));
   EvaluationAnswer answer;
   for (size_t i = 0; i < splits.size(); ++i) {
     answer.splits.push_back({splits[i], scores[i].num_vertices,
@@ -171,7 +167,7 @@ std::function<absl::Status()> TrainingJob::CheckOf(
 }
 
 absl::StatusOr<EvaluationAnswer> TrainingJob::Evaluate(
-    const EvaluationQuery& query, const CallLimits& limits) {
+    const EvaluationQuery& query, const CallLimits& limits, UniqueFd scratch) {
   const std::function<absl::Status()> check = CheckOf(limits);
   FGNN_ASSIGN_OR_RETURN(const WorkTurns::Turn turn,
                         turns_.TakeForCommand(limits.deadline, check));
@@ -185,8 +181,14 @@ absl::StatusOr<EvaluationAnswer> TrainingJob::Evaluate(
     std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),
               weights.weights.Floats(weights.num_weights));
   }
+  std::unique_ptr<SharedInference> shared;
+  if (scratch.valid()) {
+    FGNN_ASSIGN_OR_RETURN(shared, SharedInference::Open(std::move(scratch)));
+  }
+  InferenceInput input = workplace_->ForInference(weights.weight_span(), check);
+  input.shared = shared.get();
   absl::StatusOr<EvaluationAnswer> answer =
-      EvaluateSplits(*workplace_, weights.weight_span(), query.splits, check);
+      EvaluateSplits(*workplace_, input, query.splits);
   trainer_.ForgetWait();
   return answer;
 }

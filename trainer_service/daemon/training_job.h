@@ -15,6 +15,7 @@
 #include "shared/base/notification.h"
 #include "shared/base/thread.h"
 #include "shared/base/types.h"
+#include "shared/base/unique_fd.h"
 #include "shared/config/job_spec.h"
 #include "shared/queue/segment.h"
 #include "shared/rpc/executor_daemon.h"
@@ -48,8 +49,10 @@ class TrainingJob : public ExecutorJob {
   TrainingJob& operator=(const TrainingJob&) = delete;
 
   // See TrainerCalls. On the caller's thread, between two pieces of work.
+  // `scratch`: what the query's number stands for; none: alone.
   absl::StatusOr<EvaluationAnswer> Evaluate(const EvaluationQuery& query,
-                                            const CallLimits& limits);
+                                            const CallLimits& limits,
+                                            UniqueFd scratch = UniqueFd());
   absl::StatusOr<SaveAnswer> SaveCheckpoint(const SaveQuery& query,
                                             const CallLimits& limits);
   absl::Status LoadCheckpoint(const std::filesystem::path& path,
@@ -88,11 +91,11 @@ class TrainingJob : public ExecutorJob {
 absl::Status CheckCode(const CheckpointInfo& info, const Workplace& workplace);
 
 // Accuracy on splits of the workplace's dataset, or ranks of their edges.
-// weights [P], at a 64-byte boundary for the same bits each time.
+// `input`: of that workplace, its weights at a 64-byte boundary for the same
+// bits each time.
 absl::StatusOr<EvaluationAnswer> EvaluateSplits(
-    Workplace& workplace, absl::Span<const float> weights,
-    const std::vector<std::string>& splits,
-    std::function<absl::Status()> check);
+    const Workplace& workplace, const InferenceInput& input,
+    const std::vector<std::string>& splits);
 
 }  // namespace fgnn
 

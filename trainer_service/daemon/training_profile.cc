@@ -139,13 +139,16 @@ absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
   needs.optimizer_floats_per_parameter = state_floats;
   needs.checkpoint_bytes = parameters * (1 + state_floats) * sizeof(float);
   if (spec.training.evaluate_every > 0) {
-    const InferenceInput inference =
-        workplace->ForInference(own.weights, nullptr);
-    needs.evaluation_bytes =
-        parameters * sizeof(float) + InferenceBytes(inference) +
-        (spec.training.predicts_links()
-             ? RankingBytes(inference, LargestSplit(workplace->dataset()))
-             : 0);
+    const InferenceInput input = workplace->ForInference(own.weights, nullptr);
+    needs.evaluation_shared_bytes = InferenceArrayBytes(input);
+    needs.evaluation_bytes = parameters * sizeof(float) +
+                             InferenceBytes(input) -
+                             needs.evaluation_shared_bytes;
+    if (spec.training.predicts_links()) {
+      needs.evaluation_shared_bytes += EmbeddingBytes(input);
+      needs.evaluation_bytes +=
+          RankingBytes(input, LargestSplit(workplace->dataset()));
+    }
   }
   return needs;
 }

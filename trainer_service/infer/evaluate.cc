@@ -23,15 +23,6 @@ struct VertexScores {
   absl::Span<float> margins;
 };
 
-// Memory of `count` words, this process's own or shared. Errors of Reserve().
-absl::StatusOr<void*> ReserveWords(const InferenceInput& input, size_t count,
-                                   AlignedBuffer& own) {
-  if (input.shared == nullptr) return own.Words(count);
-  FGNN_ASSIGN_OR_RETURN(const absl::Span<std::byte> bytes,
-                        input.shared->Reserve(count * sizeof(uint32_t)));
-  return bytes.data();
-}
-
 void Score(const float* logits, int64_t num_classes, size_t i,
            VertexScores& scores) {
   const int64_t best = std::max_element(logits, logits + num_classes) - logits;
@@ -105,14 +96,14 @@ absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
   }
   AlignedBuffer own[3];
   FGNN_ASSIGN_OR_RETURN(void* const predictions,
-                        ReserveWords(input, vertices.size(), own[0]));
+                        ReserveWords(input.shared, vertices.size(), &own[0]));
   scores.predictions = {static_cast<uint32_t*>(predictions), vertices.size()};
   FGNN_ASSIGN_OR_RETURN(void* const losses,
-                        ReserveWords(input, vertices.size(), own[1]));
+                        ReserveWords(input.shared, vertices.size(), &own[1]));
   scores.losses = {static_cast<float*>(losses), vertices.size()};
   if (num_classes == 2) {
     FGNN_ASSIGN_OR_RETURN(void* const margins,
-                          ReserveWords(input, vertices.size(), own[2]));
+                          ReserveWords(input.shared, vertices.size(), &own[2]));
     scores.margins = {static_cast<float*>(margins), vertices.size()};
   }
   FGNN_RETURN_IF_ERROR(InferLogits(

@@ -116,7 +116,7 @@ class Ranker {
 };
 
 absl::Status CheckMemory(const InferenceInput& input, uint64_t num_edges) {
-  const uint64_t need = RankingBytes(input, num_edges);
+  const uint64_t need = EmbeddingBytes(input) + RankingBytes(input, num_edges);
   const absl::StatusOr<uint64_t> have = AvailableMemoryBytes();
   if (!have.ok() || need <= *have) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -132,8 +132,10 @@ absl::StatusOr<std::vector<EdgeRanking>> RankWithEmbeddings(
   const uint64_t columns = input.model->options().hidden;
   std::vector<GlobalId> vertices(num_nodes);
   std::iota(vertices.begin(), vertices.end(), GlobalId{0});
-  AlignedBuffer buffer;
-  float* const embeddings = buffer.Floats(num_nodes * columns);
+  AlignedBuffer own;
+  FGNN_ASSIGN_OR_RETURN(void* const memory,
+                        ReserveWords(input.shared, num_nodes * columns, &own));
+  auto* const embeddings = static_cast<float*>(memory);
   FGNN_RETURN_IF_ERROR(InferEmbeddings(
       input, vertices, [&](size_t first, int64_t rows, const float* values) {
         std::copy_n(values, static_cast<size_t>(rows) * columns,
@@ -159,10 +161,13 @@ void DrawRankedNegatives(uint64_t place, uint64_t num_nodes,
   }
 }
 
+uint64_t EmbeddingBytes(const InferenceInput& input) {
+  return input.graph->num_nodes() * input.model->options().hidden *
+         sizeof(float);
+}
+
 uint64_t RankingBytes(const InferenceInput& input, uint64_t num_edges) {
-  const uint64_t num_nodes = input.graph->num_nodes();
-  return num_nodes * (input.model->options().hidden * sizeof(float) +
-                      sizeof(GlobalId)) +
+  return input.graph->num_nodes() * sizeof(GlobalId) +
          num_edges * kScoreBytesPerEdge;
 }
 

@@ -37,13 +37,17 @@ struct EdgeRanking {
 
 // Of each split, from the embeddings of all vertices, which are computed once.
 // An edge's score is the dot product of its ends' embeddings. The same bits for
-// any number of threads. Errors of InferEmbeddings(); InvalidArgument: an end
+// any number of threads; the processes of a shared inference rank all edges
+// each. Errors of InferEmbeddings(); InvalidArgument: an end
 // is not in the graph. ResourceExhausted: embeddings or scores do not fit into
 // memory.
 absl::StatusOr<std::vector<EdgeRanking>> RankEdges(
     const InferenceInput& input, absl::Span<const EdgeView> splits);
 
-// Bytes that RankEdges() takes beside InferenceBytes(), for a split of so many
+// Bytes of all embeddings that RankEdges() ranks by, in memory that the
+// processes of a shared inference share.
+uint64_t EmbeddingBytes(const InferenceInput& input);
+// Bytes that it takes beside these and InferenceBytes(), for a split of so many
 // edges.
 uint64_t RankingBytes(const InferenceInput& input, uint64_t num_edges);
 

@@ -26,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/base/unique_fd.h"
+#include "trainer_service/compute/aligned_buffer.h"
 
 namespace fgnn {
 
@@ -68,6 +69,11 @@ class SharedInference {
   uint64_t reserved_bytes_ = 0;
   Header* header_ = nullptr;
 };
+
+// Memory of `count` words, reserved in `shared`, or the caller's own where that
+// is null. Errors of Reserve().
+absl::StatusOr<void*> ReserveWords(SharedInference* shared, size_t count,
+                                   AlignedBuffer* own);
 
 }  // namespace fgnn
 

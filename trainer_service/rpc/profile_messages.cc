@@ -28,6 +28,7 @@ v1::ProfileTrainingResponse ToProto(const TrainingNeeds& needs) {
   response.set_program_bytes(needs.program_bytes);
   response.set_step_bytes(needs.step_bytes);
   response.set_evaluation_bytes(needs.evaluation_bytes);
+  response.set_evaluation_shared_bytes(needs.evaluation_shared_bytes);
   response.set_checkpoint_bytes(needs.checkpoint_bytes);
   return response;
 }

@@ -32,10 +32,13 @@ struct CallLimits {
 struct TrainingNeeds {
   uint64_t num_parameters = 0;
   uint32_t optimizer_floats_per_parameter = 0;
-  double seconds_per_batch = 0;   // Tt, without the extraction of features.
-  uint64_t program_bytes = 0;     // Before the job's model was made.
-  uint64_t step_bytes = 0;        // Model, threads, features of batches.
-  uint64_t evaluation_bytes = 0;  // Beside that; 0: the job has none.
+  double seconds_per_batch = 0;  // Tt, without the extraction of features.
+  uint64_t program_bytes = 0;    // Before the job's model was made.
+  uint64_t step_bytes = 0;       // Model, threads, features of batches.
+  // Beside that, of an evaluation: of each trainer, and of what they share. 0:
+  // the job has none.
+  uint64_t evaluation_bytes = 0;
+  uint64_t evaluation_shared_bytes = 0;
   uint64_t checkpoint_bytes = 0;  // Beside that, to write or read one.
 };
 
@@ -44,6 +47,7 @@ struct EvaluationQuery {
   JobSpec spec;
   std::filesystem::path checkpoint;  // Empty: the segment's newest weights.
   std::vector<std::string> splits;   // "train", "valid", "test".
+  uint64_t scratch = 0;              // See the proto.
 };
 
 struct EvaluationAnswer {

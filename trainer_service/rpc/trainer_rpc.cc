@@ -62,6 +62,7 @@ class TrainerRpc::Impl final : public v1::TrainerService::Service {
       query.job_id = request->job_id();
       query.checkpoint = request->checkpoint();
       query.splits.assign(request->splits().begin(), request->splits().end());
+      query.scratch = request->scratch();
       FGNN_ASSIGN_OR_RETURN(query.spec, ReadSpec(request->spec()));
       FGNN_ASSIGN_OR_RETURN(const EvaluationAnswer answer,
                             calls_->Evaluate(query, LimitsOf(*context)));

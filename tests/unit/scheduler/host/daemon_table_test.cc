@@ -137,6 +137,9 @@ TEST_F(DaemonTableTest, LeadsADaemonThroughItsStates) {
   EXPECT_THAT(table_.Attachable(), ElementsAre("sampler.0"));
   EXPECT_THAT(table_.SegmentFor(daemon.process->pid(), "job"),
               StatusIs(absl::StatusCode::kPermissionDenied));
+  const uint64_t scratch = segment_->OpenScratch().value();
+  EXPECT_THAT(table_.ScratchFor(daemon.process->pid(), "job", scratch),
+              StatusIs(absl::StatusCode::kPermissionDenied));
 
   FGNN_ASSERT_OK_AND_ASSIGN(const AttachTicket ticket,
                             table_.BeginAttach("sampler.0"));
@@ -144,6 +147,9 @@ TEST_F(DaemonTableTest, LeadsADaemonThroughItsStates) {
   EXPECT_THAT(table_.Attachable(), IsEmpty());
   EXPECT_EQ(table_.SegmentFor(ticket.daemon.pid, "job").value(),
             segment_->fd());
+  EXPECT_THAT(table_.ScratchFor(ticket.daemon.pid, "job", scratch), IsOk());
+  EXPECT_THAT(table_.ScratchFor(ticket.daemon.pid, "job", scratch + 1),
+              StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(table_.FindAll(ExecutorRole::kSampler, /*attached=*/true),
               IsEmpty());
   table_.EndAttach(ticket);

@@ -49,6 +49,30 @@ TEST(JobSegmentTest, AnIndexComesBackAsLateAsCanBe) {
   EXPECT_NE(segment->TakeOwner().value(), first);
 }
 
+TEST(JobSegmentTest, SharedMemoryIsOfOneEvaluationAndCannotShrink) {
+  const auto segment = SomeSegment();
+  EXPECT_EQ(segment->scratch_bytes(), 0U);
+  FGNN_ASSERT_OK_AND_ASSIGN(const uint64_t first, segment->OpenScratch());
+  EXPECT_GT(first, 0U);
+  FGNN_ASSERT_OK_AND_ASSIGN(const UniqueFd one, segment->Scratch(first));
+  ASSERT_EQ(::ftruncate(one.get(), 100'000), 0);
+  EXPECT_EQ(segment->scratch_bytes(), 0U);  // Nobody has touched a page.
+  ASSERT_EQ(::pwrite(one.get(), "x", 1, 50'000), 1);
+  EXPECT_EQ(segment->scratch_bytes(), 4096U);
+  EXPECT_NE(::ftruncate(one.get(), 50'000), 0);
+  EXPECT_THAT(segment->Scratch(first + 1),
+              StatusIs(absl::StatusCode::kNotFound));
+
+  FGNN_ASSERT_OK_AND_ASSIGN(const uint64_t second, segment->OpenScratch());
+  EXPECT_GT(second, first);
+  EXPECT_EQ(segment->scratch_bytes(), 0U);
+  EXPECT_THAT(segment->Scratch(first), StatusIs(absl::StatusCode::kNotFound,
+                                                testing::HasSubstr("closed")));
+  FGNN_ASSERT_OK(segment->Scratch(second).status());
+  segment->CloseScratch();
+  EXPECT_THAT(segment->Scratch(second), StatusIs(absl::StatusCode::kNotFound));
+}
+
 TEST(JobSegmentTest, WhatTheDeadHeldIsFreeAgain) {
   const auto segment = SomeSegment();
   const OwnerIndex owner = segment->TakeOwner().value();

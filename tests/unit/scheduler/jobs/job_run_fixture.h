@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "scheduler/jobs/job_runner.h"
 #include "shared/base/file.h"
 #include "shared/base/hash.h"
+#include "shared/base/notification.h"
 #include "shared/queue/segment_layout.h"
 #include "shared/telemetry/process.h"
 #include "tests/fakes/status_matchers.h"
@@ -120,9 +122,14 @@ class ScriptedCalls final : public ExecutorCalls {
                            .optimizer_floats_per_parameter = 0,
                            .step_bytes = *training};
   }
-  absl::StatusOr<Evaluation> Evaluate(const std::string& /*socket*/,
+  absl::StatusOr<Evaluation> Evaluate(const std::string& socket,
                                       const EvaluateCall& call,
                                       const Patience& patience) override {
+    if (call.scratch != 0) return EvaluateTogether(socket, call, patience);
+    return EvaluateAlone(call, patience);
+  }
+  absl::StatusOr<Evaluation> EvaluateAlone(const EvaluateCall& call,
+                                           const Patience& patience) {
     evaluated.push_back(
         absl::StrCat(call.splits.at(0), " of ",
                      call.checkpoint.empty()
@@ -152,6 +159,27 @@ class ScriptedCalls final : public ExecutorCalls {
                                   .macro_f1 = double(*correct) / 8,
                                   .roc_auc = double(*correct) / 16}},
                       .seconds = 0.5};
+  }
+  // The first of them takes the answer for all. Where it is an error, the
+  // others wait, as for its part, until they are told to end.
+  absl::StatusOr<Evaluation> EvaluateTogether(const std::string& socket,
+                                              const EvaluateCall& call,
+                                              const Patience& patience) {
+    Shared* mine = nullptr;
+    bool is_first = false;
+    {
+      const std::lock_guard<std::mutex> lock(shared_mutex);
+      mine = &shared[call.scratch];
+      is_first = mine->trainers.empty();
+      mine->trainers.push_back(socket);
+      if (is_first) mine->answer = EvaluateAlone(call, {});
+    }
+    if (is_first || mine->answer.ok()) return mine->answer;
+    while (true) {
+      const absl::Status go_on = patience.keep_going();
+      if (!go_on.ok()) return go_on;
+      never.WaitUntil(DeadlineIn(std::chrono::milliseconds(5)));
+    }
   }
   absl::Status SaveCheckpoint(const std::string& socket,
                               const SaveCheckpointCall& call,
@@ -197,6 +225,13 @@ class ScriptedCalls final : public ExecutorCalls {
   std::function<void(const fs::path&)> on_save;
   // What happened.
   std::vector<std::string> evaluated;
+  struct Shared {
+    std::vector<std::string> trainers;
+    absl::StatusOr<Evaluation> answer;
+  };
+  std::mutex shared_mutex;            // Trainers evaluate at once.
+  std::map<uint64_t, Shared> shared;  // By the number of the memory.
+  Notification never;
   std::vector<std::string> loaded;
   std::map<fs::path, CheckpointProfile> checkpoints;  // Those that are sound.
   uint32_t profiled_batches = 0;

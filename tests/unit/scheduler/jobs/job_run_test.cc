@@ -345,6 +345,38 @@ TEST_F(JobRunTest, SeveralTrainersMakeTheSameWeights) {
   EXPECT_EQ(Metrics()[0]["trainers"], 2);
 }
 
+TEST_F(JobRunTest, AllTrainersEvaluateTogether) {
+  spec_.trainers = 2;
+  spec_.training.epochs = 1;
+  calls_.evaluations = {2, 3};
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  ASSERT_EQ(calls_.shared.size(), 2U);  // The epoch, and the test.
+  for (const auto& [number, evaluation] : calls_.shared) {
+    EXPECT_THAT(evaluation.trainers,
+                testing::UnorderedElementsAre("trainer.0", "trainer.1"));
+  }
+  EXPECT_EQ(Metrics()[0]["valid_accuracy"], 0.5);
+  EXPECT_EQ(Metrics()[0]["evaluate_seconds"], 1.0);  // Half a second each.
+  EXPECT_EQ(Summary()["test_accuracy"], 0.75);
+}
+
+TEST_F(JobRunTest, ATrainerThatIsLostDoesNotLeaveTheOthersWaiting) {
+  spec_.trainers = 2;
+  spec_.training.epochs = 1;
+  calls_.evaluations = {absl::UnavailableError("socket closed"), 2, 3};
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  // Made anew in other memory, which nobody of the first attempt has.
+  EXPECT_EQ(calls_.shared.size(), 3U);
+  EXPECT_EQ(Metrics()[0]["valid_accuracy"], 0.5);
+}
+
+TEST_F(JobRunTest, WhatOneTrainerCannotEvaluateFailsTheJobAsItSaid) {
+  spec_.trainers = 2;
+  calls_.evaluations = {absl::DataLossError("features.npy: torn")};
+  EXPECT_THAT(Run().error, StatusIs(absl::StatusCode::kDataLoss,
+                                    HasSubstr("features.npy: torn")));
+}
+
 TEST_F(JobRunTest, AJobThatDoesNotFitIsRefusedAndLeavesNothing) {
   spec_.limits.memory_bytes = 64 * kMiB;
   calls_.training = 65 * kMiB;

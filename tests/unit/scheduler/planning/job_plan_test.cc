@@ -110,6 +110,21 @@ TEST(PlanJobTest, StaleStepsHaveSlotsAndPlacesOnTheBoard) {
                                        HasSubstr("training.staleness")));
 }
 
+TEST(PlanJobTest, WhatTrainersShareInAnEvaluationIsThereOnce) {
+  PlanInput input = SomeInput();
+  input.training.evaluation_shared_bytes = 500 * kMiB;
+  const auto evaluation_of = [&input](uint32_t trainers) -> uint64_t {
+    input.spec.trainers = trainers;
+    const JobPlan plan = PlanJob(input).value();
+    for (const MemoryItem& item : plan.memory) {
+      if (item.name == "evaluation") return item.bytes;
+    }
+    return 0;
+  };
+  EXPECT_EQ(evaluation_of(1), 530 * kMiB);
+  EXPECT_EQ(evaluation_of(3), 590 * kMiB);
+}
+
 TEST(PlanJobTest, SlotsThatWereAskedForAreTaken) {
   PlanInput input = SomeInput();
   input.spec.queue_slots = 33;
@@ -218,8 +233,8 @@ TEST(PlanJobTest, EveryDaemonCountsWithItsProgramOnItsDevice) {
   EXPECT_THAT(plan.memory[1], IsItem("1 sampler", "sampler", "cpu:0", 10));
   EXPECT_THAT(plan.memory[2], IsItem("2 trainers", "trainer", "cpu:1", 200));
   EXPECT_THAT(plan.memory[3], IsItem("2 trainers", "trainer", "cpu:0", 200));
-  EXPECT_THAT(plan.memory[4], IsItem("evaluation", "trainer", "cpu:1", 30));
-  EXPECT_EQ(plan.total_bytes, plan.memory[0].bytes + 440 * kMiB);
+  EXPECT_THAT(plan.memory[4], IsItem("evaluation", "trainer", "", 120));
+  EXPECT_EQ(plan.total_bytes, plan.memory[0].bytes + 530 * kMiB);
   EXPECT_THAT(DescribeMemory(plan),
               HasSubstr("2 trainers on cpu:1 200.0 MiB + 2 trainers on cpu:0"));
 }

@@ -99,6 +99,37 @@ TEST_F(DescriptorServerTest, HandsOverTheVeryFile) {
   EXPECT_EQ(last_peer_, ::getpid());
 }
 
+TEST_F(DescriptorServerTest, HandsOverSharedMemoryByItsNumber) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const auto server,
+      DescriptorServer::Start(
+          path_,
+          {.give = nullptr,
+           .give_scratch = [this](pid_t peer, const std::string& job_id,
+                                  uint64_t number) -> absl::StatusOr<UniqueFd> {
+             last_peer_ = peer;
+             if (job_id == "a job" && number == 7) {
+               return Duplicate(segment_.get());
+             }
+             return absl::NotFoundError("closed");
+           }}));
+  FGNN_ASSERT_OK_AND_ASSIGN(const UniqueFd fd,
+                            RequestScratch(path_, "a job", 7, Soon()));
+  struct stat ours;
+  struct stat theirs;
+  ASSERT_EQ(::fstat(segment_.get(), &ours), 0);
+  ASSERT_EQ(::fstat(fd.get(), &theirs), 0);
+  EXPECT_EQ(ours.st_ino, theirs.st_ino);
+  EXPECT_EQ(last_peer_, ::getpid());
+  EXPECT_THAT(RequestScratch(path_, "a job", 6, Soon()),
+              StatusIs(absl::StatusCode::kNotFound, "closed"));
+  for (const std::string packet :
+       {"scratch", "scratch ", "scratch 7", "scratch 7 ", "scratch x a job",
+        "scratch -1 a job"}) {
+    EXPECT_THAT(SendRaw(packet), HasSubstr("error 3 ")) << packet;
+  }
+}
+
 TEST_F(DescriptorServerTest, TheSocketIsForUserAndGroupAloneAndGoesAway) {
   {
     FGNN_ASSERT_OK_AND_ASSIGN(const auto server, Start());
@@ -236,7 +267,7 @@ TEST_F(DescriptorServerTest, PassesTheHandlersErrorOn) {
 TEST_F(DescriptorServerTest, AnswersNonsenseAndLives) {
   FGNN_ASSERT_OK_AND_ASSIGN(const auto server, Start());
   for (const std::string packet :
-       {"x", "segment", "segment ", "give job-1", " "}) {
+       {"x", "segment", "segment ", "give job-1", "scratch 1 job-1", " "}) {
     EXPECT_THAT(SendRaw(packet), HasSubstr("error 3 ")) << packet;
   }
   EXPECT_THAT(SendRaw(std::string(10'000, 'x')), HasSubstr("too long"));

@@ -1,8 +1,11 @@
 // The daemon over its sockets, with a fake scheduler.
 #include "trainer_service/daemon/trainer_daemon.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -45,9 +48,17 @@ class TrainerDaemonTest : public testing::Test {
             HostSocketPath(state_dir()),
             {.give = [this](pid_t,
                             const std::string& job_id) -> absl::StatusOr<int> {
-              if (job_id == kJobId) return segment_->fd();
-              return absl::NotFoundError("no such job");
-            }}));
+               if (job_id == kJobId) return segment_->fd();
+               return absl::NotFoundError("no such job");
+             },
+             .give_scratch = [this](
+                                 pid_t, const std::string& job_id,
+                                 uint64_t number) -> absl::StatusOr<UniqueFd> {
+               if (job_id == kJobId && number == 3) {
+                 return Duplicate(scratch_.get());
+               }
+               return absl::NotFoundError("closed");
+             }}));
     ExecutorDaemonOptions options;
     options.name = "trainer.0";
     options.device = AllCoresDevice();
@@ -103,11 +114,12 @@ class TrainerDaemonTest : public testing::Test {
                 &response);
   }
 
-  absl::StatusOr<v1::EvaluateResponse> Evaluate() {
+  absl::StatusOr<v1::EvaluateResponse> Evaluate(uint64_t scratch = 0) {
     v1::EvaluateRequest request;
     request.set_job_id(kJobId);
     *request.mutable_spec() = Spec();
     request.add_splits("valid");
+    request.set_scratch(scratch);
     v1::EvaluateResponse response;
     const absl::Status status = Call(
         *trainer_, &v1::TrainerService::Stub::Evaluate, request, &response);
@@ -118,6 +130,7 @@ class TrainerDaemonTest : public testing::Test {
   const SignalWaiter stop_{SIGUSR1};
   TempFolder folder_;
   std::unique_ptr<Segment> segment_;
+  UniqueFd scratch_;
   FakeHostService host_{1};
   std::unique_ptr<RpcServer> scheduler_;
   std::unique_ptr<DescriptorServer> descriptors_;
@@ -145,7 +158,8 @@ TEST_F(TrainerDaemonTest, RegistersAndProfilesTrainingWithoutAJob) {
   EXPECT_EQ(response.optimizer_floats_per_parameter(), 2U);
   EXPECT_GT(response.seconds_per_batch(), 0);
   EXPECT_GT(response.program_bytes(), 0U);
-  EXPECT_GT(response.evaluation_bytes(), response.checkpoint_bytes());
+  EXPECT_GT(response.evaluation_bytes() + response.evaluation_shared_bytes(),
+            response.checkpoint_bytes());
   request.mutable_spec()->set_dataset((folder_ / "none").string());
   EXPECT_THAT(Call(*trainer_, &v1::TrainerService::Stub::ProfileTraining,
                    request, &response),
@@ -182,6 +196,14 @@ TEST_F(TrainerDaemonTest, AttachesTrainsEvaluatesSavesAndDetaches) {
   EXPECT_EQ(scores.scores(0).num_vertices(), 30U);
   EXPECT_EQ(scores.scores(0).macro_f1() > 0,
             scores.scores(0).num_correct() > 0);
+  EXPECT_THAT(Evaluate(/*scratch=*/2),
+              StatusIs(absl::StatusCode::kNotFound, "closed"));
+  scratch_.Reset(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::fcntl(scratch_.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::EvaluateResponse shared,
+                            Evaluate(/*scratch=*/3));
+  EXPECT_EQ(shared.scores(0).loss(), scores.scores(0).loss());
+  EXPECT_GT(::lseek(scratch_.get(), 0, SEEK_END), 4096) << "no arrays in it";
 
   v1::SaveCheckpointRequest save;
   save.set_job_id(kJobId);
