@@ -1,0 +1,303 @@
+// Trainers in processes of their own that exchange gradients over gloo: the
+// same weights as the gradient board makes, and no hang when one is gone.
+#include "trainer_service/sync/gloo_exchange.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/file.h"
+#include "shared/base/status.h"
+#include "shared/queue/gradient_board.h"
+#include "shared/queue/segment.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+#include "tests/fault/child_process.h"
+#include "tests/unit/trainer_service/nn/random_batch.h"
+#include "trainer_service/compute/thread_team.h"
+#include "trainer_service/nn/cpu/cpu_model.h"
+#include "trainer_service/sync/optimizer_step.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+constexpr uint32_t kMembers = 2;
+constexpr uint32_t kBatchesPerStep = 4;
+constexpr uint64_t kBatchesPerEpoch = 7;  // Its last step has three.
+constexpr uint64_t kEpochs = 2;
+constexpr uint64_t kSeed = 11;
+// Nobody in these tests takes so long.
+constexpr milliseconds kPatient{60'000};
+
+SegmentOptions OptionsFor(uint64_t num_parameters) {
+  SegmentOptions options;
+  options.job_key = 1;
+  options.num_slots = 1;
+  options.slot_bytes = 4096;
+  options.batches_per_epoch = kBatchesPerEpoch;
+  options.epochs = kEpochs;
+  options.batches_per_step = kBatchesPerStep;
+  options.num_parameters = num_parameters;
+  return options;
+}
+
+// A model, and the gradients of a job's batches.
+class Training {
+ public:
+  Training() : team_(1) {
+    options_.layers = 2;
+    options_.hidden = 16;
+    options_.input_columns = 12;
+    options_.num_classes = 5;
+    options_.dropout = 0.5;
+    model_ = *MakeCpuModel(options_, &team_);
+    optimizer_.num_steps =
+        kEpochs * OptionsFor(num_parameters()).steps_per_epoch();
+  }
+
+  uint64_t num_parameters() const { return model_->num_parameters(); }
+  uint64_t num_steps() const { return optimizer_.num_steps; }
+  const Model& model() const { return *model_; }
+  const OptimizerOptions& optimizer() const { return optimizer_; }
+  ThreadTeam& team() { return team_; }
+
+  // The seeds of the batch, whose gradient is written.
+  uint32_t Gradient(absl::Span<const float> weights, BatchSeq seq,
+                    absl::Span<float> gradient) {
+    const auto num_seeds = static_cast<uint32_t>(9 + seq % 5);
+    RandomBatch batch(
+        {.model = options_, .num_seeds = num_seeds, .seed = seq + 100});
+    TrainingBatch given = batch.batch();
+    given.seed = kSeed;
+    given.batch = seq;
+    const auto result = model_->Gradient(weights, given, gradient);
+    EXPECT_THAT(result, IsOk());
+    return num_seeds;
+  }
+
+ private:
+  ModelOptions options_;
+  OptimizerOptions optimizer_;
+  ThreadTeam team_;
+  std::unique_ptr<Model> model_;
+};
+
+// Weights, then the optimizer's state.
+std::vector<float> TrainOnTheBoard() {
+  Training training;
+  const auto segment =
+      Segment::Create(OptionsFor(training.num_parameters())).value();
+  GradientBoard board(segment.get(), /*owner=*/1);
+  const auto lease = [&] {
+    std::optional<StepLease> step = board.TryLease();
+    ASSERT_TRUE(step.has_value());
+    FGNN_ASSERT_OK(FulfilLease(*std::move(step), training.model(), kSeed,
+                               training.optimizer(), training.team()));
+  };
+  board.OpenForTraining(training.num_steps());
+  lease();
+  for (uint64_t step = 0; step < training.num_steps(); ++step) {
+    const StepPlace place = BatchesOf(segment->options(), step);
+    for (BatchSeq seq = place.first_batch; seq < place.last_batch; ++seq) {
+      BatchRecord record;
+      record.num_seeds =
+          training.Gradient(board.weights(step), seq, board.gradient(seq));
+      EXPECT_THAT(board.MarkDone(seq, record), IsOk());
+    }
+    lease();
+  }
+  const auto weights = board.weights(training.num_steps());
+  std::vector<float> all(weights.begin(), weights.end());
+  const auto state = board.optimizer_state(training.num_steps());
+  all.insert(all.end(), state.begin(), state.end());
+  return all;
+}
+
+// What a trainer of the group is at the beginning of a step.
+struct Trained {
+  std::vector<float> weights;
+  std::vector<float> state;
+};
+
+// One step with the gradients of all members.
+absl::Status MakeStep(Training& training, uint64_t step, uint32_t rank,
+                      GlooExchange& exchange, Trained& trained) {
+  const StepPlace place =
+      BatchesOf(OptionsFor(training.num_parameters()), step);
+  const uint64_t share = kBatchesPerStep / kMembers;
+  std::vector<std::vector<float>> gradients;
+  StepGradients own;
+  for (BatchSeq seq = place.first_batch + rank * share;
+       seq < std::min(place.first_batch + (rank + 1) * share, place.last_batch);
+       ++seq) {
+    gradients.emplace_back(training.num_parameters());
+    own.num_seeds.push_back(training.Gradient(
+        trained.weights, seq, absl::MakeSpan(gradients.back())));
+  }
+  for (const auto& gradient : gradients) own.gradients.push_back(gradient);
+  FGNN_ASSIGN_OR_RETURN(const StepGradients all, exchange.AllGather(own));
+  if (all.gradients.size() != place.last_batch - place.first_batch) {
+    return absl::InternalError(
+        absl::StrCat(all.gradients.size(), " gradients in step ", step));
+  }
+  Trained next = trained;
+  StepTensors tensors;
+  tensors.step_number = step + 1;
+  tensors.old_weights = trained.weights;
+  tensors.old_optimizer_state = trained.state;
+  tensors.new_weights = absl::MakeSpan(next.weights);
+  tensors.new_optimizer_state = absl::MakeSpan(next.state);
+  tensors.gradients = all.gradients;
+  tensors.num_seeds = all.num_seeds;
+  FGNN_RETURN_IF_ERROR(MakeOptimizerStep(training.model().parameters(),
+                                         training.optimizer(), tensors,
+                                         training.team()));
+  trained = std::move(next);
+  return absl::OkStatus();
+}
+
+Trained FirstWeights(const Training& training) {
+  Trained first;
+  first.weights.resize(training.num_parameters());
+  training.model().Initialize(kSeed, absl::MakeSpan(first.weights));
+  first.state.resize(training.num_parameters() *
+                     StateFloatsPerParameter(training.optimizer()));
+  return first;
+}
+
+class GlooExchangeTest : public testing::Test {
+ protected:
+  absl::StatusOr<std::unique_ptr<GlooExchange>> Join(
+      uint32_t rank, uint64_t num_parameters, milliseconds timeout) const {
+    ExchangeOptions options;
+    options.meeting_file = folder_ / "meeting";
+    options.rank = rank;
+    options.num_members = kMembers;
+    options.address = "127.0.0.1";
+    options.timeout = timeout;
+    options.num_parameters = num_parameters;
+    options.batches_per_member = kBatchesPerStep / kMembers;
+    return GlooExchange::Join(options);
+  }
+
+  fs::path OutcomeOf(uint32_t rank) const {
+    return folder_ / absl::StrCat("outcome-", rank);
+  }
+
+  // Of a child: trains the steps, writes weights and state, or the error.
+  void Train(uint32_t rank, milliseconds timeout) const {
+    Training training;
+    Trained trained = FirstWeights(training);
+    std::ofstream outcome(OutcomeOf(rank), std::ios::binary);
+    const auto exchange = Join(rank, training.num_parameters(), timeout);
+    absl::Status status = exchange.status();
+    for (uint64_t step = 0; status.ok() && step < training.num_steps();
+         ++step) {
+      status = MakeStep(training, step, rank, **exchange, trained);
+    }
+    if (!status.ok()) {
+      outcome << status.ToString();
+      return;
+    }
+    const auto write = [&outcome](const std::vector<float>& values) {
+      outcome.write(reinterpret_cast<const char*>(values.data()),
+                    static_cast<std::streamsize>(values.size() * 4));
+    };
+    write(trained.weights);
+    write(trained.state);
+  }
+
+  // Of a child: makes one step with the others, then reports.
+  void TrainOneStep(uint32_t rank, const Report& report) const {
+    Training training;
+    Trained trained = FirstWeights(training);
+    const auto exchange = Join(rank, training.num_parameters(), kPatient);
+    if (exchange.ok() &&
+        MakeStep(training, 0, rank, **exchange, trained).ok()) {
+      report();
+    }
+    WaitToBeKilled();
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(GlooExchangeTest, MakesTheWeightsThatTheBoardMakes) {
+  std::vector<Child> children;
+  for (uint32_t rank = 0; rank < kMembers; ++rank) {
+    children.push_back(Child::Start([&] { Train(rank, kPatient); }));
+  }
+  for (Child& child : children) EXPECT_EQ(child.Join(), 0);
+  const std::vector<float> expected = TrainOnTheBoard();
+  for (uint32_t rank = 0; rank < kMembers; ++rank) {
+    FGNN_ASSERT_OK_AND_ASSIGN(const std::string outcome,
+                              ReadSmallFile(OutcomeOf(rank)));
+    ASSERT_EQ(outcome.size(), expected.size() * sizeof(float)) << outcome;
+    EXPECT_EQ(std::memcmp(outcome.data(), expected.data(), outcome.size()), 0)
+        << "the weights of rank " << rank << " are not those of the board";
+  }
+}
+
+TEST_F(GlooExchangeTest, APeerThatIsKilledIsAnErrorAndNoHang) {
+  Reports reports;
+  Child survivor = Child::Start([&] { Train(0, kPatient); });
+  Child victim = Child::Start([&] { TrainOneStep(1, reports.report()); });
+  ASSERT_TRUE(reports.Await(1));
+  victim.Kill();
+  EXPECT_EQ(survivor.Join(), 0);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::string outcome,
+                            ReadSmallFile(OutcomeOf(0)));
+  EXPECT_THAT(outcome, testing::StartsWith("UNAVAILABLE"));
+  EXPECT_THAT(outcome, HasSubstr("trainer 0 of 2"));
+}
+
+TEST_F(GlooExchangeTest, APeerThatSaysNothingIsWaitedForUntilTheDeadline) {
+  const Reports reports;
+  // It lives on with its connections.
+  Child silent = Child::Start([&] { TrainOneStep(1, reports.report()); });
+  Child waiting = Child::Start([&] { Train(0, milliseconds(2'000)); });
+  EXPECT_EQ(waiting.Join(), 0);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::string outcome,
+                            ReadSmallFile(OutcomeOf(0)));
+  EXPECT_THAT(outcome, testing::StartsWith("DEADLINE_EXCEEDED"));
+  EXPECT_THAT(outcome, HasSubstr("within 2000 ms"));
+}
+
+TEST_F(GlooExchangeTest, AMemberThatNeverComesIsWaitedForUntilTheDeadline) {
+  Child alone = Child::Start([&] { Train(0, milliseconds(500)); });
+  EXPECT_EQ(alone.Join(), 0);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::string outcome,
+                            ReadSmallFile(OutcomeOf(0)));
+  EXPECT_THAT(outcome, testing::StartsWith("DEADLINE_EXCEEDED"));
+  EXPECT_THAT(outcome, HasSubstr("cannot join"));
+}
+
+// In this process alone, after all that fork.
+TEST_F(GlooExchangeTest, RefusesWhatDoesNotFit) {
+  EXPECT_THAT(
+      Join(/*rank=*/2, 10, kPatient),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("rank 2 of 2")));
+  EXPECT_THAT(
+      Join(0, /*num_parameters=*/0, kPatient),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("0 parameters")));
+}
+
+}  // namespace
+}  // namespace fgnn
