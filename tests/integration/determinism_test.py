@@ -1,9 +1,21 @@
 """Who works, and how many, changes no batch and no weight."""
 
+import json
+
 import harness
 from npy_array import Array, write_array
 
 JOB = {'training.batches_per_step': 2, 'training.epochs': 2}
+
+
+def outcome_of(run_dir):
+    """Weights, digests of the batches, and what training and evaluation said."""
+    lines = [json.loads(line) for line in
+             (run_dir / 'metrics.jsonl').read_text().splitlines()]
+    said = [(line['loss'], line['valid_accuracy'], line['valid_macro_f1'])
+            for line in lines]
+    return (harness.last_weights(run_dir),
+            (run_dir / 'batches.crc').read_text(), said)
 
 
 class DeterminismTest(harness.ServiceTest):
@@ -66,6 +78,26 @@ class DeterminismTest(harness.ServiceTest):
                     weights[name] == tensor,
                     f'{name} differs with {samplers} samplers and '
                     f'{trainers} trainers')
+
+    def test_five_runs_with_one_thread_and_with_four_are_one_run(self):
+        # Batches of some thousand vertices: loops of several tasks.
+        job = {**JOB, 'model.hidden': 64, 'sampling.fanouts': '[10, 10]',
+               'sampling.batch_size': 256}
+        runs = [(threads, self.service.run(
+                    {**job, 'sampling.threads': threads,
+                     'training.threads': threads}, '--digest'))
+                for threads in (1, 4) * 5]
+        for threads in (1, 4):
+            self.assertIn(f'training with {threads} threads', self.logs())
+        expected = outcome_of(runs[0][1])
+        for threads, run_dir in runs[1:]:
+            self.assertTrue(outcome_of(run_dir) == expected,
+                            f'another run with {threads} threads')
+
+    def logs(self):
+        return ''.join(
+            path.read_text() for path in
+            (self.service.state_dir / 'logs').glob('trainer.*'))
 
     def test_the_number_of_batches_of_a_step_does(self):
         one = harness.last_weights(self.service.run(
