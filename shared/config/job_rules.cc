@@ -49,13 +49,6 @@ absl::Status CheckModel(const v1::JobSpec& spec) {
       only_for(model.aggregator() != "mean", "aggregator", "graphsage"));
   FGNN_RETURN_IF_ERROR(
       only_for(model.attention_dropout() > 0, "attention_dropout", "gat"));
-  if (spec.training().precision() == "bf16" &&
-      (model.kind() != "graphsage" || model.aggregator() != "mean")) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "training.precision is bf16, but model.kind ", model.kind(),
-        " with model.aggregator ", model.aggregator(),
-        " trains in f32; use f32, or graphsage with mean"));
-  }
   if (model.normalization() != "none" && model.layers() == 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model.normalization is ", model.normalization(),
@@ -81,7 +74,8 @@ absl::Status CheckModel(const v1::JobSpec& spec) {
 }
 
 // A model of the user's own, and what only ours know.
-absl::Status CheckUserModel(const v1::ModelSpec& model) {
+absl::Status CheckUserModel(const v1::JobSpec& spec) {
+  const v1::ModelSpec& model = spec.model();
   const auto only_with = [&](const std::string& value, const char* field,
                              const char* kind, const char* what) {
     if ((model.kind() == kind) != value.empty()) return absl::OkStatus();
@@ -98,6 +92,11 @@ absl::Status CheckUserModel(const v1::ModelSpec& model) {
       only_with(model.file(), "file", "torchscript", "the TorchScript file"));
   const bool is_script = model.kind() == "torchscript";
   if (!is_script && model.kind() != "plugin") return absl::OkStatus();
+  if (spec.training().precision() == "bf16") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.precision is bf16, but model.kind ",
+                     model.kind(), " trains in f32; use f32"));
+  }
   const char* const ours = model.normalization() != "none" ? "normalization"
                            : model.residual()              ? "residual"
                            : is_script && model.input_dropout() > 0
@@ -289,7 +288,7 @@ absl::Status CheckTask(const v1::JobSpec& spec) {
 
 absl::Status CheckRules(v1::JobSpec* spec) {
   FGNN_RETURN_IF_ERROR(CheckHops(*spec));
-  FGNN_RETURN_IF_ERROR(CheckUserModel(spec->model()));
+  FGNN_RETURN_IF_ERROR(CheckUserModel(*spec));
   FGNN_RETURN_IF_ERROR(CheckModel(*spec));
   FGNN_RETURN_IF_ERROR(CheckAlgorithm(*spec));
   FGNN_RETURN_IF_ERROR(CheckDevices(spec));

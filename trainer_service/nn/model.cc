@@ -29,13 +29,10 @@ absl::Status ValidateKind(const ModelOptions& options) {
         absl::StrCat("model.aggregator '", options.aggregator,
                      "' is not known; there are 'mean', 'pool'"));
   }
-  if (options.precision != Precision::kFloat32 &&
-      (options.kind != "graphsage" || options.transforms_messages())) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model.kind ", options.kind,
-        options.kind == "graphsage" ? " with model.aggregator pool" : "",
-        " trains in f32; use training.precision: f32, or model.kind: graphsage "
-        "with model.aggregator: mean"));
+  if (options.precision != Precision::kFloat32 && options.is_users()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.kind ", options.kind,
+                     " trains in f32; use training.precision: f32"));
   }
   return absl::OkStatus();
 }

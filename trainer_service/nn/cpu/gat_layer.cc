@@ -11,19 +11,18 @@
 namespace fgnn {
 namespace {
 
-// Rows of a task that reads rows side by side, a product's.
-constexpr int64_t kRowsPerTask = 512;
 constexpr int64_t kFloatsPerDropoutTask = 65536;
 static_assert(kFloatsPerDropoutTask % kDropoutTile == 0);
 
 }  // namespace
 
-absl::StatusOr<LayerOutput<float>> GatLayer::Forward(
+template <typename Number>
+absl::StatusOr<LayerOutput<Number>> GatLayer<Number>::Forward(
     absl::Span<const float> weights, const BlockView& block,
-    const LayerInput<float>& x, const Dropout& dropout) {
+    const LayerInput<Number>& x, const Dropout& dropout) {
   FGNN_ASSIGN_OR_RETURN(block_, self_loops_.Add(block));
   destinations_ = CutByEntries(block_.indptr.data(), block_.num_destinations);
-  x_ = x.dense;
+  x_.Start(x, block_.num_sources);
   source_vector_ = weights.data() + options_.source_offset;
   destination_vector_ = weights.data() + options_.destination_offset;
   attention_dropout_ = Dropout::Of(options_.attention_dropout, x.key);
@@ -32,41 +31,48 @@ absl::StatusOr<LayerOutput<float>> GatLayer::Forward(
   return SumMessages(weights.data() + options_.bias_offset, dropout);
 }
 
-absl::Status GatLayer::Transform(const float* weight) {
+template <typename Number>
+absl::Status GatLayer<Number>::Transform(const float* weight) {
   const HeadShape& shape = options_.shape;
+  const int64_t width = shape.width();
   const int64_t num_sources = block_.num_sources;
   const int64_t num_destinations = block_.num_destinations;
-  const Factor factor = {weight, shape.width(), options_.in};
+  const FactorOf<Number> factor =
+      AsNumbers<Number>({weight, width, options_.in}, weight_buffer_);
   forward_.Pack(factor.T());
   if (!options_.first) backward_.Pack(factor);
-  messages_ =
-      messages_buffer_.Floats(static_cast<size_t>(num_sources * shape.width()));
+  messages_ = ReserveNumbers<Number>(messages_buffer_, num_sources * width);
   source_scores_ = source_scores_buffer_.Floats(
       static_cast<size_t>(num_sources * shape.heads));
   destination_scores_ = destination_scores_buffer_.Floats(
       static_cast<size_t>(num_destinations * shape.heads));
-  return team_->Run(
-      NumTasks(num_sources, kRowsPerTask), [&](int64_t task, int) {
-        const int64_t first = task * kRowsPerTask;
-        const int64_t last = std::min(first + kRowsPerTask, num_sources);
-        float* const rows = messages_ + first * shape.width();
-        forward_.Multiply({x_ + first * options_.in, last - first, options_.in},
-                          Into::kOverwrite, rows);
-        ProductsOfRows(shape, source_vector_, rows, last - first,
-                       source_scores_ + first * shape.heads);
-        if (first >= num_destinations) return;
-        ProductsOfRows(shape, destination_vector_, rows,
-                       std::min(last, num_destinations) - first,
-                       destination_scores_ + first * shape.heads);
-      });
+  return team_->Run(NumRowTasks<Number>(num_sources), [&](int64_t task,
+                                                          int worker) {
+    const int64_t first = task * kRowsPerTask<Number>;
+    const int64_t last = std::min(first + kRowsPerTask<Number>, num_sources);
+    const int64_t count = (last - first) * width;
+    Number* const to = messages_ + first * width;
+    float* const rows = floats_.Of(to, count, worker);
+    x_.Copy(first, last, worker);
+    forward_.Multiply({x_.From(first), last - first, options_.in},
+                      Into::kOverwrite, rows);
+    StoreRows(rows, count, to);
+    ProductsOfRows(shape, source_vector_, rows, last - first,
+                   source_scores_ + first * shape.heads);
+    if (first >= num_destinations) return;
+    ProductsOfRows(shape, destination_vector_, rows,
+                   std::min(last, num_destinations) - first,
+                   destination_scores_ + first * shape.heads);
+  });
 }
 
-absl::Status GatLayer::Attend() {
+template <typename Number>
+absl::Status GatLayer<Number>::Attend() {
   const size_t size =
       block_.indices.size() * static_cast<size_t>(options_.shape.heads);
   alpha_ = alpha_buffer_.Floats(size);
   FGNN_RETURN_IF_ERROR(
-      ForLists(destinations_, [&](int64_t first, int64_t last) {
+      ForLists(destinations_, [&](int64_t first, int64_t last, int) {
         EdgeSoftmax(scores(), ListsOf(block_), first, last, alpha_);
       }));
   kept_ = alpha_;
@@ -75,27 +81,27 @@ absl::Status GatLayer::Attend() {
   return DropEntries(alpha_, kept_);
 }
 
-absl::StatusOr<LayerOutput<float>> GatLayer::SumMessages(
+template <typename Number>
+absl::StatusOr<LayerOutput<Number>> GatLayer<Number>::SumMessages(
     const float* bias, const Dropout& dropout) {
   const HeadShape& shape = options_.shape;
-  const int64_t width = shape.width();
-  float* const z = output_buffer_.Floats(
-      static_cast<size_t>(block_.num_destinations * width));
-  FGNN_RETURN_IF_ERROR(ForLists(destinations_, [&](int64_t first,
-                                                   int64_t last) {
-    float* const rows = z + first * width;
-    RepeatRow(bias, width, last - first, rows);
-    AddWeightedSums(shape, ListsOf(block_), nullptr, first, last, kept_,
-                    messages_, rows);
-    if (options_.last) return;
-    ApplyReluAndDropout(dropout, first * width, (last - first) * width, rows);
-  }));
-  return LayerOutput<float>{z, z};
+  const LayerOutput<Number> output = output_.Reserve(block_.num_destinations);
+  FGNN_RETURN_IF_ERROR(
+      ForLists(destinations_, [&](int64_t first, int64_t last, int worker) {
+        float* const z = output_.Floats(first, last, worker);
+        RepeatRow(bias, shape.width(), last - first, z);
+        AddWeightedSums(shape, ListsOf(block_), nullptr, first, last, kept_,
+                        messages_, z);
+        output_.Finish(dropout, first, last, z);
+      }));
+  return output;
 }
 
-absl::StatusOr<float*> GatLayer::Backward(const BlockView& /*block*/,
-                                          const float* dz, float input_scale,
-                                          absl::Span<float> gradient) {
+template <typename Number>
+absl::StatusOr<Number*> GatLayer<Number>::Backward(const BlockView& /*block*/,
+                                                   const Number* dz,
+                                                   float input_scale,
+                                                   absl::Span<float> gradient) {
   FGNN_RETURN_IF_ERROR(GradientOfScores(dz));
   FGNN_RETURN_IF_ERROR(GradientOfMessages(dz));
   FGNN_RETURN_IF_ERROR(GradientOfParameters(dz, gradient));
@@ -105,7 +111,8 @@ absl::StatusOr<float*> GatLayer::Backward(const BlockView& /*block*/,
 }
 
 // d alpha_uv = dz_v . m_u, then back through the softmax.
-absl::Status GatLayer::GradientOfScores(const float* dz) {
+template <typename Number>
+absl::Status GatLayer<Number>::GradientOfScores(const Number* dz) {
   const HeadShape& shape = options_.shape;
   const RowLists lists = ListsOf(block_);
   entry_gradient_ = entry_gradient_buffer_.Floats(
@@ -113,14 +120,14 @@ absl::Status GatLayer::GradientOfScores(const float* dz) {
   destination_gradient_ = destination_gradient_buffer_.Floats(
       static_cast<size_t>(block_.num_destinations * shape.heads));
   FGNN_RETURN_IF_ERROR(
-      ForLists(destinations_, [&](int64_t first, int64_t last) {
+      ForLists(destinations_, [&](int64_t first, int64_t last, int) {
         ProductsOfEntries(shape, lists, first, last, dz, messages_,
                           entry_gradient_);
       }));
   if (attention_dropout_.active()) {
     FGNN_RETURN_IF_ERROR(DropEntries(entry_gradient_, entry_gradient_));
   }
-  return ForLists(destinations_, [&](int64_t first, int64_t last) {
+  return ForLists(destinations_, [&](int64_t first, int64_t last, int) {
     GradientOfEdgeSoftmax(scores(), lists, first, last, alpha_, entry_gradient_,
                           destination_gradient_);
   });
@@ -128,7 +135,8 @@ absl::Status GatLayer::GradientOfScores(const float* dz) {
 
 // A message is in the sums of those that its vertex is a neighbour of, and in
 // its scores.
-absl::Status GatLayer::GradientOfMessages(const float* dz) {
+template <typename Number>
+absl::Status GatLayer<Number>::GradientOfMessages(const Number* dz) {
   const HeadShape& shape = options_.shape;
   const int64_t width = shape.width();
   const int64_t num_sources = block_.num_sources;
@@ -137,27 +145,33 @@ absl::Status GatLayer::GradientOfMessages(const float* dz) {
   const RowLists lists = transposed_.lists();
   source_gradient_ = source_gradient_buffer_.Floats(
       static_cast<size_t>(num_sources * shape.heads));
-  messages_gradient_ = messages_gradient_buffer_.Floats(
-      static_cast<size_t>(num_sources * width));
-  return ForLists(CutByEntries(lists.indptr, num_sources), [&](int64_t first,
-                                                               int64_t last) {
-    float* const rows = messages_gradient_ + first * width;
-    float* const scores = source_gradient_ + first * shape.heads;
-    SumsOfPlaces(shape.heads, lists, transposed_.edges(), first, last,
-                 entry_gradient_, scores);
-    std::fill_n(rows, (last - first) * width, 0.0F);
-    AddWeightedSums(shape, lists, transposed_.edges(), first, last, kept_, dz,
-                    rows);
-    AddScaledRow(shape, scores, last - first, source_vector_, rows);
-    if (first >= num_destinations) return;
-    AddScaledRow(shape, destination_gradient_ + first * shape.heads,
-                 std::min(last, num_destinations) - first, destination_vector_,
-                 rows);
-  });
+  messages_gradient_ =
+      ReserveNumbers<Number>(messages_gradient_buffer_, num_sources * width);
+  return ForLists(
+      CutByEntries(lists.indptr, num_sources),
+      [&](int64_t first, int64_t last, int worker) {
+        const int64_t count = (last - first) * width;
+        Number* const to = messages_gradient_ + first * width;
+        float* const rows = floats_.Of(to, count, worker);
+        float* const scores = source_gradient_ + first * shape.heads;
+        SumsOfPlaces(shape.heads, lists, transposed_.edges(), first, last,
+                     entry_gradient_, scores);
+        std::fill_n(rows, count, 0.0F);
+        AddWeightedSums(shape, lists, transposed_.edges(), first, last, kept_,
+                        dz, rows);
+        AddScaledRow(shape, scores, last - first, source_vector_, rows);
+        if (first < num_destinations) {
+          AddScaledRow(shape, destination_gradient_ + first * shape.heads,
+                       std::min(last, num_destinations) - first,
+                       destination_vector_, rows);
+        }
+        StoreRows(rows, count, to);
+      });
 }
 
-absl::Status GatLayer::GradientOfParameters(const float* dz,
-                                            absl::Span<float> gradient) {
+template <typename Number>
+absl::Status GatLayer<Number>::GradientOfParameters(
+    const Number* dz, absl::Span<float> gradient) {
   const HeadShape& shape = options_.shape;
   const int64_t width = shape.width();
   const int64_t num_sources = block_.num_sources;
@@ -165,18 +179,19 @@ absl::Status GatLayer::GradientOfParameters(const float* dz,
   const auto part = [&](uint64_t offset, int64_t size) {
     return gradient.subspan(offset, static_cast<size_t>(size));
   };
-  FGNN_RETURN_IF_ERROR(sums_.OfProducts(
-      {messages_gradient_, num_sources, width}, {x_, num_sources, options_.in},
-      part(options_.weight_offset, width * options_.in)));
+  FGNN_RETURN_IF_ERROR(
+      sums_.OfProducts({messages_gradient_, num_sources, width},
+                       {x_.From(0), num_sources, options_.in},
+                       part(options_.weight_offset, width * options_.in)));
   FGNN_RETURN_IF_ERROR(sums_.OfRows({dz, num_destinations, width},
                                     part(options_.bias_offset, width)));
   const auto of_scores = [&](const float* scores, int64_t rows,
                              uint64_t offset) {
     return sums_.OverChunks(
         rows,
-        [&](int64_t row, float* sum) {
-          AddSumOfScaledRows(shape, scores + row * shape.heads,
-                             messages_ + row * width, 1, sum);
+        [&](int64_t first, int64_t count, float* sum) {
+          AddSumOfScaledRows(shape, scores + first * shape.heads,
+                             messages_ + first * width, count, sum);
         },
         part(offset, width));
   };
@@ -186,24 +201,28 @@ absl::Status GatLayer::GradientOfParameters(const float* dz,
                    options_.destination_offset);
 }
 
-absl::Status GatLayer::GradientOfInput(float input_scale) {
+template <typename Number>
+absl::Status GatLayer<Number>::GradientOfInput(float input_scale) {
   const int64_t in = options_.in;
   const int64_t width = options_.shape.width();
   const int64_t num_sources = block_.num_sources;
   input_gradient_ =
-      input_gradient_buffer_.Floats(static_cast<size_t>(num_sources * in));
-  return team_->Run(
-      NumTasks(num_sources, kRowsPerTask), [&](int64_t task, int) {
-        const int64_t first = task * kRowsPerTask;
-        const int64_t rows = std::min(kRowsPerTask, num_sources - first);
-        float* const to = input_gradient_ + first * in;
-        backward_.Multiply({messages_gradient_ + first * width, rows, width},
-                           Into::kOverwrite, to);
-        GradientOfReluAndDropout(input_scale, x_ + first * in, rows * in, to);
-      });
+      ReserveNumbers<Number>(input_gradient_buffer_, num_sources * in);
+  return team_->Run(NumRowTasks<Number>(num_sources), [&](int64_t task,
+                                                          int worker) {
+    const int64_t first = task * kRowsPerTask<Number>;
+    const int64_t rows = std::min(kRowsPerTask<Number>, num_sources - first);
+    Number* const to = input_gradient_ + first * in;
+    float* const floats = floats_.Of(to, rows * in, worker);
+    backward_.Multiply({messages_gradient_ + first * width, rows, width},
+                       Into::kOverwrite, floats);
+    GradientOfReluAndDropout(input_scale, x_.From(first), rows * in, floats);
+    StoreRows(floats, rows * in, to);
+  });
 }
 
-absl::Status GatLayer::DropEntries(const float* from, float* to) {
+template <typename Number>
+absl::Status GatLayer<Number>::DropEntries(const float* from, float* to) {
   const int64_t size =
       static_cast<int64_t>(block_.indices.size()) * options_.shape.heads;
   return team_->Run(
@@ -215,13 +234,21 @@ absl::Status GatLayer::DropEntries(const float* from, float* to) {
       });
 }
 
-absl::Status GatLayer::ForLists(const std::vector<int64_t>& starts,
-                                ListTask task) {
-  return team_->Run(static_cast<int64_t>(starts.size()) - 1,
-                    [&](int64_t i, int) {
-                      const auto at = static_cast<size_t>(i);
-                      task(starts[at], starts[at + 1]);
-                    });
+template <typename Number>
+absl::Status GatLayer<Number>::ForLists(const std::vector<int64_t>& starts,
+                                        ListTask task) {
+  return team_->Run(
+      static_cast<int64_t>(starts.size()) - 1, [&](int64_t i, int worker) {
+        const auto at = static_cast<size_t>(i);
+        const int64_t end = starts[at + 1];
+        for (int64_t first = starts[at]; first < end;
+             first += kRowsPerTask<Number>) {
+          task(first, std::min(first + kRowsPerTask<Number>, end), worker);
+        }
+      });
 }
+
+template class GatLayer<float>;
+template class GatLayer<Bfloat16>;
 
 }  // namespace fgnn

@@ -26,6 +26,7 @@
 #include "trainer_service/nn/cpu/edge_softmax.h"
 #include "trainer_service/nn/cpu/gat_inference.h"
 #include "trainer_service/nn/cpu/gnn_layer.h"
+#include "trainer_service/nn/cpu/layer_rows.h"
 #include "trainer_service/nn/cpu/message_passing.h"
 #include "trainer_service/nn/cpu/products.h"
 #include "trainer_service/nn/cpu/row_sums.h"
@@ -34,20 +35,27 @@
 namespace fgnn {
 
 // Borrows the team. H heads of C columns, out = H * C; E entries: the edges of
-// the block and one from each destination to itself.
-class GatLayer final : public GnnLayer<float> {
+// the block and one from each destination to itself. Number: see GnnLayer;
+// messages are kept in it too, scores and alpha in f32.
+template <typename Number>
+class GatLayer final : public GnnLayer<Number> {
  public:
   GatLayer(const GatLayerOptions& options, ThreadTeam* team)
-      : options_(options), team_(team), sums_(team) {}
+      : options_(options),
+        team_(team),
+        sums_(team),
+        x_(options.in, *team),
+        floats_(*team),
+        output_(options.shape.width(), options.last, *team) {}
 
   bool TakesStoredRows(const BlockView&) const override { return false; }
-  absl::StatusOr<LayerOutput<float>> Forward(absl::Span<const float> weights,
-                                             const BlockView& block,
-                                             const LayerInput<float>& x,
-                                             const Dropout& dropout) override;
-  absl::StatusOr<float*> Backward(const BlockView& block, const float* dz,
-                                  float input_scale,
-                                  absl::Span<float> gradient) override;
+  absl::StatusOr<LayerOutput<Number>> Forward(absl::Span<const float> weights,
+                                              const BlockView& block,
+                                              const LayerInput<Number>& x,
+                                              const Dropout& dropout) override;
+  absl::StatusOr<Number*> Backward(const BlockView& block, const Number* dz,
+                                   float input_scale,
+                                   absl::Span<float> gradient) override;
   bool SendsProducts() const override { return true; }
   std::unique_ptr<const LayerInference> Inference(
       absl::Span<const float> weights) const override {
@@ -58,17 +66,19 @@ class GatLayer final : public GnnLayer<float> {
   // Forwards, in this order: messages_ and their scores; alpha_ and kept_; z.
   absl::Status Transform(const float* weight);
   absl::Status Attend();
-  absl::StatusOr<LayerOutput<float>> SumMessages(const float* bias,
-                                                 const Dropout& dropout);
+  absl::StatusOr<LayerOutput<Number>> SumMessages(const float* bias,
+                                                  const Dropout& dropout);
   // Backwards.
-  absl::Status GradientOfScores(const float* dz);
-  absl::Status GradientOfMessages(const float* dz);
-  absl::Status GradientOfParameters(const float* dz,
+  absl::Status GradientOfScores(const Number* dz);
+  absl::Status GradientOfMessages(const Number* dz);
+  absl::Status GradientOfParameters(const Number* dz,
                                     absl::Span<float> gradient);
   absl::Status GradientOfInput(float input_scale);
 
-  // Calls task(first, last) for the lists of each task.
-  using ListTask = absl::FunctionRef<void(int64_t first, int64_t last)>;
+  // Calls task(first, last, worker) for the lists of each task, at most
+  // kRowsPerTask of them at a time.
+  using ListTask =
+      absl::FunctionRef<void(int64_t first, int64_t last, int worker)>;
   absl::Status ForLists(const std::vector<int64_t>& starts, ListTask task);
   // to [E, H] = `from` with attention_dropout_; they may be one.
   absl::Status DropEntries(const float* from, float* to);
@@ -78,20 +88,20 @@ class GatLayer final : public GnnLayer<float> {
 
   const GatLayerOptions options_;
   ThreadTeam* const team_;
-  RowSums sums_;
+  RowSums<Number> sums_;
   SelfLoops self_loops_;
   TransposedBlock transposed_;
 
   // Of the last Forward().
   BlockView block_;                    // With self-loops.
   std::vector<int64_t> destinations_;  // Starts of tasks.
-  const float* x_ = nullptr;
+  InputRows<Number> x_;
   const float* source_vector_ = nullptr;       // a_src
   const float* destination_vector_ = nullptr;  // a_dst
   Dropout attention_dropout_;
-  PackedFactor forward_;
-  PackedFactor backward_;
-  float* messages_ = nullptr;            // [S, out]
+  PackedFactorOf<Number> forward_;
+  PackedFactorOf<Number> backward_;
+  Number* messages_ = nullptr;           // [S, out]
   float* source_scores_ = nullptr;       // [S, H]
   float* destination_scores_ = nullptr;  // [D, H]
   float* alpha_ = nullptr;               // [E, H]
@@ -101,15 +111,17 @@ class GatLayer final : public GnnLayer<float> {
   float* entry_gradient_ = nullptr;        // [E, H], of the scores.
   float* destination_gradient_ = nullptr;  // [D, H]
   float* source_gradient_ = nullptr;       // [S, H]
-  float* messages_gradient_ = nullptr;     // [S, out]
-  float* input_gradient_ = nullptr;        // [S, in]
+  Number* messages_gradient_ = nullptr;    // [S, out]
+  Number* input_gradient_ = nullptr;       // [S, in]
 
+  FloatRows<Number> floats_;
+  OutputRows<Number> output_;
+  AlignedBuffer weight_buffer_;
   AlignedBuffer messages_buffer_;
   AlignedBuffer source_scores_buffer_;
   AlignedBuffer destination_scores_buffer_;
   AlignedBuffer alpha_buffer_;
   AlignedBuffer kept_buffer_;
-  AlignedBuffer output_buffer_;
   AlignedBuffer entry_gradient_buffer_;
   AlignedBuffer destination_gradient_buffer_;
   AlignedBuffer source_gradient_buffer_;

@@ -1,7 +1,6 @@
 #include "trainer_service/nn/cpu/gcn_layer.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 
 #include "shared/base/status.h"
@@ -12,11 +11,9 @@ namespace {
 
 class GcnInference final : public LayerInference {
  public:
-  GcnInference(const NeighborLinear& linear, bool last,
+  GcnInference(const NeighborLinearOptions& options, bool last,
                absl::Span<const float> weights)
-      : last_(last),
-        out_(linear.options().out),
-        linear_(linear.options(), linear.SendsProducts(), weights) {}
+      : last_(last), out_(options.out), linear_(options, weights) {}
 
   void Messages(const float* x, int64_t rows, float* messages) const override {
     linear_.Messages(x, rows, messages);
@@ -40,29 +37,32 @@ class GcnInference final : public LayerInference {
 
 }  // namespace
 
-absl::StatusOr<LayerOutput<float>> GcnLayer::Forward(
+template <typename Number>
+absl::StatusOr<LayerOutput<Number>> GcnLayer<Number>::Forward(
     absl::Span<const float> weights, const BlockView& block,
-    const LayerInput<float>& x, const Dropout& dropout) {
+    const LayerInput<Number>& x, const Dropout& dropout) {
   FGNN_RETURN_IF_ERROR(linear_.Start(weights, block, x));
   const int64_t num_destinations = block.num_destinations;
-  const int64_t out = linear_.options().out;
-  float* const z =
-      output_buffer_.Floats(static_cast<size_t>(num_destinations * out));
-  FGNN_RETURN_IF_ERROR(
-      team_->Run(NumRowTasks(num_destinations), [&](int64_t task, int) {
-        const int64_t first = task * kRowsPerTask;
-        const int64_t last = std::min(first + kRowsPerTask, num_destinations);
-        linear_.ForwardRows(block, first, last, z + first * out);
-        if (last_) return;
-        ApplyReluAndDropout(dropout, first * out, (last - first) * out,
-                            z + first * out);
+  const LayerOutput<Number> output = output_.Reserve(num_destinations);
+  FGNN_RETURN_IF_ERROR(team_->Run(
+      NumRowTasks<Number>(num_destinations), [&](int64_t task, int worker) {
+        const int64_t first = task * kRowsPerTask<Number>;
+        const int64_t last =
+            std::min(first + kRowsPerTask<Number>, num_destinations);
+        float* const z = output_.Floats(first, last, worker);
+        linear_.ForwardRows(block, first, last, worker, z);
+        output_.Finish(dropout, first, last, z);
       }));
-  return LayerOutput<float>{z, z};
+  return output;
 }
 
-std::unique_ptr<const LayerInference> GcnLayer::Inference(
+template <typename Number>
+std::unique_ptr<const LayerInference> GcnLayer<Number>::Inference(
     absl::Span<const float> weights) const {
-  return std::make_unique<GcnInference>(linear_, last_, weights);
+  return std::make_unique<GcnInference>(linear_.options(), last_, weights);
 }
+
+template class GcnLayer<float>;
+template class GcnLayer<Bfloat16>;
 
 }  // namespace fgnn

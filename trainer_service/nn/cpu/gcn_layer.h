@@ -15,42 +15,48 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/cpu/gnn_layer.h"
+#include "trainer_service/nn/cpu/layer_rows.h"
 #include "trainer_service/nn/cpu/neighbor_linear.h"
 
 namespace fgnn {
 
-// Borrows the team.
-class GcnLayer final : public GnnLayer<float> {
+// Borrows the team. Number: see GnnLayer; what is summed is kept in it too.
+template <typename Number>
+class GcnLayer final : public GnnLayer<Number> {
  public:
   // last: no ReLU and dropout after it.
   GcnLayer(const NeighborLinearOptions& options, bool last, ProductOrder order,
            ThreadTeam* team)
-      : last_(last), team_(team), linear_(options, order, team) {}
+      : last_(last),
+        team_(team),
+        linear_(options, order, team),
+        output_(options.out, last, *team) {}
 
   bool TakesStoredRows(const BlockView& block) const override {
     return linear_.TakesStoredRows(block);
   }
-  absl::StatusOr<LayerOutput<float>> Forward(absl::Span<const float> weights,
-                                             const BlockView& block,
-                                             const LayerInput<float>& x,
-                                             const Dropout& dropout) override;
-  absl::StatusOr<float*> Backward(const BlockView& block, const float* dz,
-                                  float input_scale,
-                                  absl::Span<float> gradient) override {
+  absl::StatusOr<LayerOutput<Number>> Forward(absl::Span<const float> weights,
+                                              const BlockView& block,
+                                              const LayerInput<Number>& x,
+                                              const Dropout& dropout) override;
+  absl::StatusOr<Number*> Backward(const BlockView& block, const Number* dz,
+                                   float input_scale,
+                                   absl::Span<float> gradient) override {
     return linear_.Backward(block, dz, input_scale, gradient);
   }
-  bool SendsProducts() const override { return linear_.SendsProducts(); }
+  bool SendsProducts() const override {
+    return fgnn::SendsProducts(linear_.options());
+  }
   std::unique_ptr<const LayerInference> Inference(
       absl::Span<const float> weights) const override;
 
  private:
   const bool last_;
   ThreadTeam* const team_;
-  NeighborLinear linear_;
-  AlignedBuffer output_buffer_;
+  NeighborLinear<Number> linear_;
+  OutputRows<Number> output_;
 };
 
 }  // namespace fgnn

@@ -18,10 +18,9 @@ Factor SecondWeight(const GinLayerOptions& options,
 
 class GinInference final : public LayerInference {
  public:
-  GinInference(const GinLayerOptions& options, bool sends_products,
-               absl::Span<const float> weights)
+  GinInference(const GinLayerOptions& options, absl::Span<const float> weights)
       : options_(options),
-        linear_(options.first_linear, sends_products, weights),
+        linear_(options.first_linear, weights),
         bias_(weights.data() + options.bias_offset) {
     weight_.Pack(SecondWeight(options, weights).T());
   }
@@ -61,41 +60,46 @@ class GinInference final : public LayerInference {
 
 }  // namespace
 
-absl::StatusOr<LayerOutput<float>> GinLayer::Forward(
+template <typename Number>
+absl::StatusOr<LayerOutput<Number>> GinLayer<Number>::Forward(
     absl::Span<const float> weights, const BlockView& block,
-    const LayerInput<float>& x, const Dropout& dropout) {
+    const LayerInput<Number>& x, const Dropout& dropout) {
   FGNN_RETURN_IF_ERROR(linear_.Start(weights, block, x));
-  const Factor weight = SecondWeight(options_, weights);
+  const FactorOf<Number> weight =
+      AsNumbers<Number>(SecondWeight(options_, weights), weight_buffer_);
   forward_.Pack(weight.T());
   backward_.Pack(weight);
   const float* const bias = weights.data() + options_.bias_offset;
   const int64_t num_rows = block.num_destinations;
   const int64_t out = options_.first_linear.out;
-  hidden_ = hidden_buffer_.Floats(static_cast<size_t>(num_rows * out));
-  float* const z = output_buffer_.Floats(static_cast<size_t>(num_rows * out));
+  hidden_ = ReserveNumbers<Number>(hidden_buffer_, num_rows * out);
+  const LayerOutput<Number> output = output_.Reserve(num_rows);
   FGNN_RETURN_IF_ERROR(
-      team_->Run(NumRowTasks(num_rows), [&](int64_t task, int) {
-        const int64_t first = task * kRowsPerTask;
-        const int64_t last = std::min(first + kRowsPerTask, num_rows);
-        const int64_t size = (last - first) * out;
-        float* const hidden = hidden_ + first * out;
-        linear_.ForwardRows(block, first, last, hidden);
-        ApplyReluAndDropout(Dropout(), 0, size, hidden);
-        forward_.Multiply({hidden, last - first, out}, Into::kOverwrite,
-                          z + first * out);
-        AddRow(bias, out, last - first, z + first * out);
-        if (options_.last) return;
-        ApplyReluAndDropout(dropout, first * out, size, z + first * out);
+      team_->Run(NumRowTasks<Number>(num_rows), [&](int64_t task, int worker) {
+        const int64_t first = task * kRowsPerTask<Number>;
+        const int64_t last = std::min(first + kRowsPerTask<Number>, num_rows);
+        const int64_t count = (last - first) * out;
+        Number* const hidden = hidden_ + first * out;
+        float* const between = floats_.Of(hidden, count, worker);
+        linear_.ForwardRows(block, first, last, worker, between);
+        ApplyReluAndDropout(Dropout(), 0, count, between);
+        StoreRows(between, count, hidden);
+        float* const z = output_.Floats(first, last, worker);
+        forward_.Multiply({hidden, last - first, out}, Into::kOverwrite, z);
+        AddRow(bias, out, last - first, z);
+        output_.Finish(dropout, first, last, z);
       }));
-  return LayerOutput<float>{z, z};
+  return output;
 }
 
-absl::StatusOr<float*> GinLayer::Backward(const BlockView& block,
-                                          const float* dz, float input_scale,
-                                          absl::Span<float> gradient) {
+template <typename Number>
+absl::StatusOr<Number*> GinLayer<Number>::Backward(const BlockView& block,
+                                                   const Number* dz,
+                                                   float input_scale,
+                                                   absl::Span<float> gradient) {
   const int64_t num_rows = block.num_destinations;
   const int64_t out = options_.first_linear.out;
-  const Factor dz_rows = {dz, num_rows, out};
+  const FactorOf<Number> dz_rows = {dz, num_rows, out};
   FGNN_RETURN_IF_ERROR(
       sums_.OfProducts(dz_rows, {hidden_, num_rows, out},
                        gradient.subspan(options_.weight_offset,
@@ -103,22 +107,30 @@ absl::StatusOr<float*> GinLayer::Backward(const BlockView& block,
   FGNN_RETURN_IF_ERROR(sums_.OfRows(
       dz_rows,
       gradient.subspan(options_.bias_offset, static_cast<size_t>(out))));
-  float* const hidden_gradient =
-      hidden_gradient_buffer_.Floats(static_cast<size_t>(num_rows * out));
+  auto* const hidden_gradient =
+      ReserveNumbers<Number>(hidden_gradient_buffer_, num_rows * out);
   FGNN_RETURN_IF_ERROR(
-      team_->Run(NumRowTasks(num_rows), [&](int64_t task, int) {
-        const int64_t first = task * kRowsPerTask;
-        const int64_t rows = std::min(kRowsPerTask, num_rows - first);
-        float* const to = hidden_gradient + first * out;
-        backward_.Multiply({dz + first * out, rows, out}, Into::kOverwrite, to);
-        GradientOfReluAndDropout(1, hidden_ + first * out, rows * out, to);
+      team_->Run(NumRowTasks<Number>(num_rows), [&](int64_t task, int worker) {
+        const int64_t first = task * kRowsPerTask<Number>;
+        const int64_t rows = std::min(kRowsPerTask<Number>, num_rows - first);
+        const int64_t count = rows * out;
+        Number* const to = hidden_gradient + first * out;
+        float* const floats = floats_.Of(to, count, worker);
+        backward_.Multiply({dz + first * out, rows, out}, Into::kOverwrite,
+                           floats);
+        GradientOfReluAndDropout(1, hidden_ + first * out, count, floats);
+        StoreRows(floats, count, to);
       }));
   return linear_.Backward(block, hidden_gradient, input_scale, gradient);
 }
 
-std::unique_ptr<const LayerInference> GinLayer::Inference(
+template <typename Number>
+std::unique_ptr<const LayerInference> GinLayer<Number>::Inference(
     absl::Span<const float> weights) const {
-  return std::make_unique<GinInference>(options_, SendsProducts(), weights);
+  return std::make_unique<GinInference>(options_, weights);
 }
+
+template class GinLayer<float>;
+template class GinLayer<Bfloat16>;
 
 }  // namespace fgnn

@@ -18,6 +18,7 @@
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/cpu/gnn_layer.h"
+#include "trainer_service/nn/cpu/layer_rows.h"
 #include "trainer_service/nn/cpu/neighbor_linear.h"
 #include "trainer_service/nn/cpu/products.h"
 #include "trainer_service/nn/cpu/row_sums.h"
@@ -33,43 +34,51 @@ struct GinLayerOptions {
   bool last = false;  // No ReLU and dropout after it.
 };
 
-// Borrows the team.
-class GinLayer final : public GnnLayer<float> {
+// Borrows the team. Number: see GnnLayer; what is between the two linear maps
+// is kept in it too.
+template <typename Number>
+class GinLayer final : public GnnLayer<Number> {
  public:
   GinLayer(const GinLayerOptions& options, ProductOrder order, ThreadTeam* team)
       : options_(options),
         team_(team),
         linear_(options.first_linear, order, team),
-        sums_(team) {}
+        sums_(team),
+        floats_(*team),
+        output_(options.first_linear.out, options.last, *team) {}
 
   bool TakesStoredRows(const BlockView& block) const override {
     return linear_.TakesStoredRows(block);
   }
-  absl::StatusOr<LayerOutput<float>> Forward(absl::Span<const float> weights,
-                                             const BlockView& block,
-                                             const LayerInput<float>& x,
-                                             const Dropout& dropout) override;
-  absl::StatusOr<float*> Backward(const BlockView& block, const float* dz,
-                                  float input_scale,
-                                  absl::Span<float> gradient) override;
-  bool SendsProducts() const override { return linear_.SendsProducts(); }
+  absl::StatusOr<LayerOutput<Number>> Forward(absl::Span<const float> weights,
+                                              const BlockView& block,
+                                              const LayerInput<Number>& x,
+                                              const Dropout& dropout) override;
+  absl::StatusOr<Number*> Backward(const BlockView& block, const Number* dz,
+                                   float input_scale,
+                                   absl::Span<float> gradient) override;
+  bool SendsProducts() const override {
+    return fgnn::SendsProducts(options_.first_linear);
+  }
   std::unique_ptr<const LayerInference> Inference(
       absl::Span<const float> weights) const override;
 
  private:
   const GinLayerOptions options_;
   ThreadTeam* const team_;
-  NeighborLinear linear_;
-  RowSums sums_;
+  NeighborLinear<Number> linear_;
+  RowSums<Number> sums_;
 
   // Of the last Forward().
-  PackedFactor forward_;
-  PackedFactor backward_;
-  float* hidden_ = nullptr;  // [D, out], after the ReLU between the two.
+  PackedFactorOf<Number> forward_;
+  PackedFactorOf<Number> backward_;
+  Number* hidden_ = nullptr;  // [D, out], after the ReLU between the two.
 
+  FloatRows<Number> floats_;
+  OutputRows<Number> output_;
+  AlignedBuffer weight_buffer_;
   AlignedBuffer hidden_buffer_;
   AlignedBuffer hidden_gradient_buffer_;
-  AlignedBuffer output_buffer_;
 };
 
 }  // namespace fgnn

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "trainer_service/compute/gather_rows.h"
+#include "trainer_service/compute/widen.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {
@@ -25,22 +26,36 @@ inline constexpr int64_t kHeadLanes = 8;
 typedef float HeadLanes __attribute__((vector_size(kHeadLanes * sizeof(float)),
                                        aligned(alignof(float)), may_alias));
 
+// Through an address: how such a vector is returned depends on the processor.
+inline __attribute__((always_inline)) void ReadLanes(const float* from,
+                                                     HeadLanes* lanes) {
+  *lanes = *reinterpret_cast<const HeadLanes*>(from);
+}
+inline __attribute__((always_inline)) void ReadLanes(const Bfloat16* from,
+                                                     HeadLanes* lanes) {
+  for (int64_t l = 0; l < kHeadLanes; ++l) (*lanes)[l] = Widen(from[l]);
+}
+
 // out [H] = of each head the sum of the products of a's and b's columns.
+template <typename Number>
 inline __attribute__((always_inline)) void HeadProducts(const HeadShape& shape,
-                                                        const float* a,
-                                                        const float* b,
+                                                        const Number* a,
+                                                        const Number* b,
                                                         float* out) {
   for (int64_t h = 0; h < shape.heads; ++h) {
-    const float* const of_a = a + h * shape.columns;
-    const float* const of_b = b + h * shape.columns;
+    const Number* const of_a = a + h * shape.columns;
+    const Number* const of_b = b + h * shape.columns;
     HeadLanes sums = {};
     int64_t c = 0;
     for (; c + kHeadLanes <= shape.columns; c += kHeadLanes) {
-      sums += *reinterpret_cast<const HeadLanes*>(of_a + c) *
-              *reinterpret_cast<const HeadLanes*>(of_b + c);
+      HeadLanes lanes_of_a;
+      HeadLanes lanes_of_b;
+      ReadLanes(of_a + c, &lanes_of_a);
+      ReadLanes(of_b + c, &lanes_of_b);
+      sums += lanes_of_a * lanes_of_b;
     }
     float rest = 0;
-    for (; c < shape.columns; ++c) rest += of_a[c] * of_b[c];
+    for (; c < shape.columns; ++c) rest += Widen(of_a[c]) * Widen(of_b[c]);
     out[h] = (((sums[0] + sums[4]) + (sums[2] + sums[6])) +
               ((sums[1] + sums[5]) + (sums[3] + sums[7]))) +
              rest;
@@ -48,31 +63,35 @@ inline __attribute__((always_inline)) void HeadProducts(const HeadShape& shape,
 }
 
 // out [H * C] += scales[h] * row, in each head.
+template <typename Number>
 inline __attribute__((always_inline)) void AddScaledHeads(
     const HeadShape& shape, const float* __restrict scales,
-    const float* __restrict row, float* __restrict out) {
+    const Number* __restrict row, float* __restrict out) {
   for (int64_t h = 0; h < shape.heads; ++h) {
     const float scale = scales[h];
-    const float* __restrict from = row + h * shape.columns;
+    const Number* __restrict from = row + h * shape.columns;
     float* __restrict to = out + h * shape.columns;
     int64_t c = 0;
     for (; c + kHeadLanes <= shape.columns; c += kHeadLanes) {
-      for (int64_t l = 0; l < kHeadLanes; ++l) to[c + l] += scale * from[c + l];
+      for (int64_t l = 0; l < kHeadLanes; ++l) {
+        to[c + l] += scale * Widen(from[c + l]);
+      }
     }
-    for (; c < shape.columns; ++c) to[c] += scale * from[c];
+    for (; c < shape.columns; ++c) to[c] += scale * Widen(from[c]);
   }
 }
 
 // Rows are named in random order: fetches the one that comes some turns later.
+template <typename Number>
 inline __attribute__((always_inline)) void PrefetchEntry(const RowLists& lists,
                                                          uint32_t entry,
                                                          uint32_t end_of_all,
-                                                         const float* x,
+                                                         const Number* x,
                                                          int64_t width) {
   if (entry + kPrefetchRows >= end_of_all) return;
   PrefetchRow(reinterpret_cast<const std::byte*>(
                   x + lists.indices[entry + kPrefetchRows] * width),
-              static_cast<uint64_t>(width) * sizeof(float));
+              static_cast<uint64_t>(width) * sizeof(Number));
 }
 
 }  // namespace fgnn

@@ -5,6 +5,52 @@
 #include "trainer_service/compute/target_clones.h"
 
 namespace fgnn {
+namespace {
+
+template <typename Number>
+inline __attribute__((always_inline)) void AddSumOfRows(const HeadShape& shape,
+                                                        const float* scales,
+                                                        const Number* x,
+                                                        int64_t rows,
+                                                        float* out) {
+  for (int64_t r = 0; r < rows; ++r) {
+    AddScaledHeads(shape, scales + r * shape.heads, x + r * shape.width(), out);
+  }
+}
+
+template <typename Number>
+inline __attribute__((always_inline)) void ProductsOfRowPairs(
+    const HeadShape& shape, const RowLists& lists, int64_t first, int64_t last,
+    const Number* y, const Number* x, float* out) {
+  const int64_t width = shape.width();
+  const uint32_t end_of_all = lists.indptr[last];
+  for (int64_t i = first; i < last; ++i) {
+    for (uint32_t e = lists.indptr[i]; e < lists.indptr[i + 1]; ++e) {
+      PrefetchEntry(lists, e, end_of_all, x, width);
+      HeadProducts(shape, y + i * width, x + lists.indices[e] * width,
+                   out + e * shape.heads);
+    }
+  }
+}
+
+template <typename Number>
+inline __attribute__((always_inline)) void AddWeightedRows(
+    const HeadShape& shape, const RowLists& lists, const uint32_t* places,
+    int64_t first, int64_t last, const float* weights, const Number* x,
+    float* out) {
+  const int64_t width = shape.width();
+  const uint32_t end_of_all = lists.indptr[last];
+  for (int64_t i = first; i < last; ++i) {
+    for (uint32_t e = lists.indptr[i]; e < lists.indptr[i + 1]; ++e) {
+      PrefetchEntry(lists, e, end_of_all, x, width);
+      const uint32_t place = places == nullptr ? e : places[e];
+      AddScaledHeads(shape, weights + place * shape.heads,
+                     x + lists.indices[e] * width, out + (i - first) * width);
+    }
+  }
+}
+
+}  // namespace
 
 FGNN_TARGET_CLONES
 void ProductsOfRows(const HeadShape& shape, const float* vector, const float* x,
@@ -26,40 +72,41 @@ void AddScaledRow(const HeadShape& shape, const float* scales, int64_t rows,
 FGNN_TARGET_CLONES
 void AddSumOfScaledRows(const HeadShape& shape, const float* scales,
                         const float* x, int64_t rows, float* out) {
-  for (int64_t r = 0; r < rows; ++r) {
-    AddScaledHeads(shape, scales + r * shape.heads, x + r * shape.width(), out);
-  }
+  AddSumOfRows(shape, scales, x, rows, out);
+}
+
+FGNN_TARGET_CLONES
+void AddSumOfScaledRows(const HeadShape& shape, const float* scales,
+                        const Bfloat16* x, int64_t rows, float* out) {
+  AddSumOfRows(shape, scales, x, rows, out);
 }
 
 FGNN_TARGET_CLONES
 void ProductsOfEntries(const HeadShape& shape, const RowLists& lists,
                        int64_t first, int64_t last, const float* y,
                        const float* x, float* out) {
-  const int64_t width = shape.width();
-  const uint32_t end_of_all = lists.indptr[last];
-  for (int64_t i = first; i < last; ++i) {
-    for (uint32_t e = lists.indptr[i]; e < lists.indptr[i + 1]; ++e) {
-      PrefetchEntry(lists, e, end_of_all, x, width);
-      HeadProducts(shape, y + i * width, x + lists.indices[e] * width,
-                   out + e * shape.heads);
-    }
-  }
+  ProductsOfRowPairs(shape, lists, first, last, y, x, out);
+}
+
+FGNN_TARGET_CLONES
+void ProductsOfEntries(const HeadShape& shape, const RowLists& lists,
+                       int64_t first, int64_t last, const Bfloat16* y,
+                       const Bfloat16* x, float* out) {
+  ProductsOfRowPairs(shape, lists, first, last, y, x, out);
 }
 
 FGNN_TARGET_CLONES
 void AddWeightedSums(const HeadShape& shape, const RowLists& lists,
                      const uint32_t* places, int64_t first, int64_t last,
                      const float* weights, const float* x, float* out) {
-  const int64_t width = shape.width();
-  const uint32_t end_of_all = lists.indptr[last];
-  for (int64_t i = first; i < last; ++i) {
-    for (uint32_t e = lists.indptr[i]; e < lists.indptr[i + 1]; ++e) {
-      PrefetchEntry(lists, e, end_of_all, x, width);
-      const uint32_t place = places == nullptr ? e : places[e];
-      AddScaledHeads(shape, weights + place * shape.heads,
-                     x + lists.indices[e] * width, out + (i - first) * width);
-    }
-  }
+  AddWeightedRows(shape, lists, places, first, last, weights, x, out);
+}
+
+FGNN_TARGET_CLONES
+void AddWeightedSums(const HeadShape& shape, const RowLists& lists,
+                     const uint32_t* places, int64_t first, int64_t last,
+                     const float* weights, const Bfloat16* x, float* out) {
+  AddWeightedRows(shape, lists, places, first, last, weights, x, out);
 }
 
 FGNN_TARGET_CLONES

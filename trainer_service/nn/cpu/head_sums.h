@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "trainer_service/compute/widen.h"
 #include "trainer_service/nn/cpu/head_kernels.h"
 #include "trainer_service/nn/model.h"
 
@@ -25,12 +26,17 @@ void AddScaledRow(const HeadShape& shape, const float* scales, int64_t rows,
                   const float* row, float* out);
 void AddSumOfScaledRows(const HeadShape& shape, const float* scales,
                         const float* x, int64_t rows, float* out);
+void AddSumOfScaledRows(const HeadShape& shape, const float* scales,
+                        const Bfloat16* x, int64_t rows, float* out);
 
 // out [entries, H] = of list i, entry j and each head the product of y_i and
 // x_j, [H * C] both.
 void ProductsOfEntries(const HeadShape& shape, const RowLists& lists,
                        int64_t first, int64_t last, const float* y,
                        const float* x, float* out);
+void ProductsOfEntries(const HeadShape& shape, const RowLists& lists,
+                       int64_t first, int64_t last, const Bfloat16* y,
+                       const Bfloat16* x, float* out);
 
 // out [last - first, H * C] += for each list the sum over its entries j of
 // weights [entries, H], head by head, times x_j [H * C]. The weights of entry e
@@ -38,6 +44,9 @@ void ProductsOfEntries(const HeadShape& shape, const RowLists& lists,
 void AddWeightedSums(const HeadShape& shape, const RowLists& lists,
                      const uint32_t* places, int64_t first, int64_t last,
                      const float* weights, const float* x, float* out);
+void AddWeightedSums(const HeadShape& shape, const RowLists& lists,
+                     const uint32_t* places, int64_t first, int64_t last,
+                     const float* weights, const Bfloat16* x, float* out);
 
 // out [last - first, H] = for each list the sum of values [places, H].
 void SumsOfPlaces(int64_t heads, const RowLists& lists, const uint32_t* places,

@@ -47,10 +47,11 @@ std::unique_ptr<GnnLayer<Number>> MakeSageLayer(const Model& model,
   return std::make_unique<SageLayer<Number>>(shape, order, team);
 }
 
-std::unique_ptr<GnnLayer<float>> MakeGcnLayer(const Model& model,
-                                              uint32_t layer,
-                                              ProductOrder order,
-                                              ThreadTeam* team) {
+template <typename Number>
+std::unique_ptr<GnnLayer<Number>> MakeGcnLayer(const Model& model,
+                                               uint32_t layer,
+                                               ProductOrder order,
+                                               ThreadTeam* team) {
   const ModelOptions& options = model.options();
   NeighborLinearOptions linear;
   linear.in = static_cast<int64_t>(options.input_width(layer));
@@ -59,13 +60,14 @@ std::unique_ptr<GnnLayer<float>> MakeGcnLayer(const Model& model,
   linear.bias_offset = OffsetOf(model, "convs", layer, "bias");
   linear.first = layer == 0;
   const bool last = EndsPlainly(options, layer);
-  return std::make_unique<GcnLayer>(linear, last, order, team);
+  return std::make_unique<GcnLayer<Number>>(linear, last, order, team);
 }
 
-std::unique_ptr<GnnLayer<float>> MakeGinLayer(const Model& model,
-                                              uint32_t layer,
-                                              ProductOrder order,
-                                              ThreadTeam* team) {
+template <typename Number>
+std::unique_ptr<GnnLayer<Number>> MakeGinLayer(const Model& model,
+                                               uint32_t layer,
+                                               ProductOrder order,
+                                               ThreadTeam* team) {
   const ModelOptions& options = model.options();
   GinLayerOptions shape;
   NeighborLinearOptions& linear = shape.first_linear;
@@ -78,12 +80,13 @@ std::unique_ptr<GnnLayer<float>> MakeGinLayer(const Model& model,
   shape.weight_offset = OffsetOf(model, "convs", layer, "nn.2.weight");
   shape.bias_offset = OffsetOf(model, "convs", layer, "nn.2.bias");
   shape.last = EndsPlainly(options, layer);
-  return std::make_unique<GinLayer>(shape, order, team);
+  return std::make_unique<GinLayer<Number>>(shape, order, team);
 }
 
-std::unique_ptr<GnnLayer<float>> MakeGatLayer(const Model& model,
-                                              uint32_t layer,
-                                              ThreadTeam* team) {
+template <typename Number>
+std::unique_ptr<GnnLayer<Number>> MakeGatLayer(const Model& model,
+                                               uint32_t layer,
+                                               ThreadTeam* team) {
   const ModelOptions& options = model.options();
   GatLayerOptions shape;
   shape.in = static_cast<int64_t>(options.input_width(layer));
@@ -97,13 +100,14 @@ std::unique_ptr<GnnLayer<float>> MakeGatLayer(const Model& model,
   shape.attention_dropout = options.attention_dropout;
   shape.first = layer == 0;
   shape.last = EndsPlainly(options, layer);
-  return std::make_unique<GatLayer>(shape, team);
+  return std::make_unique<GatLayer<Number>>(shape, team);
 }
 
 // Each makes messages of all sources, so there is no order to choose.
-std::unique_ptr<GnnLayer<float>> MakePooledLayer(const Model& model,
-                                                 uint32_t layer,
-                                                 ThreadTeam* team) {
+template <typename Number>
+std::unique_ptr<GnnLayer<Number>> MakePooledLayer(const Model& model,
+                                                  uint32_t layer,
+                                                  ThreadTeam* team) {
   const ModelOptions& options = model.options();
   const bool pinsage = options.kind == "pinsage";
   PooledLayerOptions shape;
@@ -118,33 +122,34 @@ std::unique_ptr<GnnLayer<float>> MakePooledLayer(const Model& model,
   shape.unit_rows = pinsage;
   shape.first = layer == 0;
   shape.last = EndsPlainly(options, layer);
-  return std::make_unique<PooledLayer>(shape, team);
+  return std::make_unique<PooledLayer<Number>>(shape, team);
 }
 
 }  // namespace
 
-template <>
-std::unique_ptr<GnnLayer<float>> MakeLayer<float>(const Model& model,
-                                                  uint32_t layer,
-                                                  ProductOrder order,
-                                                  ThreadTeam* team) {
+template <typename Number>
+std::unique_ptr<GnnLayer<Number>> MakeLayer(const Model& model, uint32_t layer,
+                                            ProductOrder order,
+                                            ThreadTeam* team) {
   const ModelOptions& options = model.options();
-  if (options.kind == "gcn") return MakeGcnLayer(model, layer, order, team);
-  if (options.kind == "gin") return MakeGinLayer(model, layer, order, team);
-  if (options.kind == "gat") return MakeGatLayer(model, layer, team);
-  if (options.transforms_messages()) {
-    return MakePooledLayer(model, layer, team);
+  if (options.kind == "gcn") {
+    return MakeGcnLayer<Number>(model, layer, order, team);
   }
-  return MakeSageLayer<float>(model, layer, order, team);
+  if (options.kind == "gin") {
+    return MakeGinLayer<Number>(model, layer, order, team);
+  }
+  if (options.kind == "gat") return MakeGatLayer<Number>(model, layer, team);
+  if (options.transforms_messages()) {
+    return MakePooledLayer<Number>(model, layer, team);
+  }
+  return MakeSageLayer<Number>(model, layer, order, team);
 }
 
-template <>
-std::unique_ptr<GnnLayer<Bfloat16>> MakeLayer<Bfloat16>(const Model& model,
-                                                        uint32_t layer,
-                                                        ProductOrder order,
-                                                        ThreadTeam* team) {
-  return MakeSageLayer<Bfloat16>(model, layer, order, team);
-}
+template std::unique_ptr<GnnLayer<float>> MakeLayer(const Model&, uint32_t,
+                                                    ProductOrder, ThreadTeam*);
+template std::unique_ptr<GnnLayer<Bfloat16>> MakeLayer(const Model&, uint32_t,
+                                                       ProductOrder,
+                                                       ThreadTeam*);
 
 std::optional<HiddenStageOptions> StageOf(const Model& model, uint32_t layer) {
   const ModelOptions& options = model.options();

@@ -15,8 +15,7 @@
 
 namespace fgnn {
 
-// Of valid options; of Bfloat16, those of a kind that trains in it. Borrows the
-// team.
+// Of valid options. Borrows the team. Number: see GnnLayer.
 template <typename Number>
 std::unique_ptr<GnnLayer<Number>> MakeLayer(const Model& model, uint32_t layer,
                                             ProductOrder order,

@@ -6,6 +6,7 @@
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/gather_rows.h"
 #include "trainer_service/compute/target_clones.h"
+#include "trainer_service/compute/widen.h"
 #include "trainer_service/nn/cpu/message_passing.h"
 
 namespace fgnn {
@@ -44,11 +45,10 @@ void MaxOfLists(const RowLists& lists, int64_t first, int64_t last,
   }
 }
 
-// winners [last - first, columns]: the sources whose messages they are.
-FGNN_TARGET_CLONES
-void MaxAndWinnersOfLists(const RowLists& lists, int64_t first, int64_t last,
-                          const float* x, int64_t columns, float* out,
-                          uint32_t* winners) {
+template <typename Number>
+inline __attribute__((always_inline)) void MaxAndWinnersOfRows(
+    const RowLists& lists, int64_t first, int64_t last, const Number* x,
+    int64_t columns, float* out, uint32_t* winners) {
   for (int64_t i = first; i < last; ++i) {
     float* __restrict to = out + (i - first) * columns;
     uint32_t* __restrict winner = winners + (i - first) * columns;
@@ -57,22 +57,36 @@ void MaxAndWinnersOfLists(const RowLists& lists, int64_t first, int64_t last,
     for (uint32_t e = lists.indptr[i]; e < lists.indptr[i + 1]; ++e) {
       PrefetchAhead(lists, e, lists.indptr[last], x, columns);
       const uint32_t source = lists.indices[e];
-      const float* __restrict from = x + source * columns;
+      const Number* __restrict from = x + source * columns;
       for (int64_t c = 0; c < columns; ++c) {
-        const bool wins = Beats(from[c], to[c]);
-        to[c] = wins ? from[c] : to[c];
+        const float message = Widen(from[c]);
+        const bool wins = Beats(message, to[c]);
+        to[c] = wins ? message : to[c];
         winner[c] = wins ? source : winner[c];
       }
     }
   }
 }
 
-// out [last - first, columns] = for each source the sum of what it has won:
-// of the rows of x, those of the destinations that it is a neighbour of.
+// winners [last - first, columns]: the sources whose messages they are.
 FGNN_TARGET_CLONES
-void SumOfWins(const RowLists& transposed, int64_t first, int64_t last,
-               const float* x, const uint32_t* winners, int64_t columns,
-               float* out) {
+void MaxAndWinnersOfLists(const RowLists& lists, int64_t first, int64_t last,
+                          const float* x, int64_t columns, float* out,
+                          uint32_t* winners) {
+  MaxAndWinnersOfRows(lists, first, last, x, columns, out, winners);
+}
+
+FGNN_TARGET_CLONES
+void MaxAndWinnersOfLists(const RowLists& lists, int64_t first, int64_t last,
+                          const Bfloat16* x, int64_t columns, float* out,
+                          uint32_t* winners) {
+  MaxAndWinnersOfRows(lists, first, last, x, columns, out, winners);
+}
+
+template <typename Number>
+inline __attribute__((always_inline)) void SumOfWonRows(
+    const RowLists& transposed, int64_t first, int64_t last, const Number* x,
+    const uint32_t* winners, int64_t columns, float* out) {
   for (int64_t i = first; i < last; ++i) {
     float* __restrict to = out + (i - first) * columns;
     std::fill_n(to, columns, 0.0F);
@@ -84,11 +98,43 @@ void SumOfWins(const RowLists& transposed, int64_t first, int64_t last,
       const uint32_t row = transposed.indices[e];
       // A neighbour drawn twice has won once.
       if (e > begin && row == transposed.indices[e - 1]) continue;
-      const float* __restrict from = x + row * columns;
+      const Number* __restrict from = x + row * columns;
       const uint32_t* __restrict winner = winners + row * columns;
       for (int64_t c = 0; c < columns; ++c) {
-        to[c] += winner[c] == source ? from[c] : 0.0F;
+        to[c] += winner[c] == source ? Widen(from[c]) : 0.0F;
       }
+    }
+  }
+}
+
+// out [last - first, columns] = for each source the sum of what it has won:
+// of the rows of x, those of the destinations that it is a neighbour of.
+FGNN_TARGET_CLONES
+void SumOfWins(const RowLists& transposed, int64_t first, int64_t last,
+               const float* x, const uint32_t* winners, int64_t columns,
+               float* out) {
+  SumOfWonRows(transposed, first, last, x, winners, columns, out);
+}
+
+FGNN_TARGET_CLONES
+void SumOfWins(const RowLists& transposed, int64_t first, int64_t last,
+               const Bfloat16* x, const uint32_t* winners, int64_t columns,
+               float* out) {
+  SumOfWonRows(transposed, first, last, x, winners, columns, out);
+}
+
+template <typename Number>
+inline __attribute__((always_inline)) void ScaledSumOfRows(
+    const RowLists& lists, int64_t first, int64_t last,
+    const float* edge_scales, const Number* x, int64_t columns, float* out) {
+  for (int64_t i = first; i < last; ++i) {
+    float* __restrict to = out + (i - first) * columns;
+    std::fill_n(to, columns, 0.0F);
+    for (uint32_t e = lists.indptr[i]; e < lists.indptr[i + 1]; ++e) {
+      PrefetchAhead(lists, e, lists.indptr[last], x, columns);
+      const float scale = edge_scales[e];
+      const Number* __restrict from = x + lists.indices[e] * columns;
+      for (int64_t c = 0; c < columns; ++c) to[c] += scale * Widen(from[c]);
     }
   }
 }
@@ -99,19 +145,18 @@ FGNN_TARGET_CLONES
 void ScaledSumOfLists(const RowLists& lists, int64_t first, int64_t last,
                       const float* edge_scales, const float* x, int64_t columns,
                       float* out) {
-  for (int64_t i = first; i < last; ++i) {
-    float* __restrict to = out + (i - first) * columns;
-    std::fill_n(to, columns, 0.0F);
-    for (uint32_t e = lists.indptr[i]; e < lists.indptr[i + 1]; ++e) {
-      PrefetchAhead(lists, e, lists.indptr[last], x, columns);
-      const float scale = edge_scales[e];
-      const float* __restrict from = x + lists.indices[e] * columns;
-      for (int64_t c = 0; c < columns; ++c) to[c] += scale * from[c];
-    }
-  }
+  ScaledSumOfRows(lists, first, last, edge_scales, x, columns, out);
 }
 
-class MaxAggregation final : public NeighborAggregation {
+FGNN_TARGET_CLONES
+void ScaledSumOfLists(const RowLists& lists, int64_t first, int64_t last,
+                      const float* edge_scales, const Bfloat16* x,
+                      int64_t columns, float* out) {
+  ScaledSumOfRows(lists, first, last, edge_scales, x, columns, out);
+}
+
+template <typename Number>
+class MaxAggregation final : public NeighborAggregation<Number> {
  public:
   explicit MaxAggregation(int64_t columns) : columns_(columns) {}
 
@@ -120,7 +165,7 @@ class MaxAggregation final : public NeighborAggregation {
                                      static_cast<size_t>(columns_));
   }
   void ForwardRows(const BlockView& block, int64_t first, int64_t last,
-                   const float* messages, float* out) override {
+                   const Number* messages, float* out) override {
     MaxAndWinnersOfLists(ListsOf(block), first, last, messages, columns_, out,
                          winners_ + first * columns_);
   }
@@ -128,14 +173,10 @@ class MaxAggregation final : public NeighborAggregation {
     transposed_.Build(block);
   }
   void BackwardRows(int64_t first, int64_t last,
-                    const float* aggregates_gradient,
+                    const Number* aggregates_gradient,
                     float* out) const override {
     SumOfWins(transposed_.lists(), first, last, aggregates_gradient, winners_,
               columns_, out);
-  }
-  void OfLists(const RowLists& lists, int64_t first, int64_t last,
-               const float* messages, float* out) const override {
-    MaxOfLists(lists, first, last, messages, columns_, out);
   }
 
  private:
@@ -145,7 +186,8 @@ class MaxAggregation final : public NeighborAggregation {
   TransposedBlock transposed_;
 };
 
-class WeightedMeanAggregation final : public NeighborAggregation {
+template <typename Number>
+class WeightedMeanAggregation final : public NeighborAggregation<Number> {
  public:
   explicit WeightedMeanAggregation(int64_t columns) : columns_(columns) {}
 
@@ -153,7 +195,7 @@ class WeightedMeanAggregation final : public NeighborAggregation {
     scales_ = scales_buffer_.Floats(block.indices.size());
   }
   void ForwardRows(const BlockView& block, int64_t first, int64_t last,
-                   const float* messages, float* out) override {
+                   const Number* messages, float* out) override {
     for (int64_t d = first; d < last; ++d) {
       ScaleEdges(block, block.indptr[d], block.indptr[d + 1]);
     }
@@ -172,14 +214,10 @@ class WeightedMeanAggregation final : public NeighborAggregation {
     }
   }
   void BackwardRows(int64_t first, int64_t last,
-                    const float* aggregates_gradient,
+                    const Number* aggregates_gradient,
                     float* out) const override {
     ScaledSumOfLists(transposed_.lists(), first, last, transposed_scales_,
                      aggregates_gradient, columns_, out);
-  }
-  void OfLists(const RowLists& lists, int64_t first, int64_t last,
-               const float* messages, float* out) const override {
-    MeanOfLists(lists, first, last, messages, columns_, out);
   }
 
  private:
@@ -208,12 +246,28 @@ class WeightedMeanAggregation final : public NeighborAggregation {
 
 }  // namespace
 
-std::unique_ptr<NeighborAggregation> MakeNeighborAggregation(
+template <typename Number>
+std::unique_ptr<NeighborAggregation<Number>> MakeNeighborAggregation(
     Aggregator aggregator, int64_t columns) {
   if (aggregator == Aggregator::kMax) {
-    return std::make_unique<MaxAggregation>(columns);
+    return std::make_unique<MaxAggregation<Number>>(columns);
   }
-  return std::make_unique<WeightedMeanAggregation>(columns);
+  return std::make_unique<WeightedMeanAggregation<Number>>(columns);
+}
+
+template std::unique_ptr<NeighborAggregation<float>> MakeNeighborAggregation(
+    Aggregator, int64_t);
+template std::unique_ptr<NeighborAggregation<Bfloat16>> MakeNeighborAggregation(
+    Aggregator, int64_t);
+
+void AggregateLists(Aggregator aggregator, const RowLists& lists, int64_t first,
+                    int64_t last, const float* messages, int64_t columns,
+                    float* out) {
+  if (aggregator == Aggregator::kMax) {
+    MaxOfLists(lists, first, last, messages, columns, out);
+  } else {
+    MeanOfLists(lists, first, last, messages, columns, out);
+  }
 }
 
 }  // namespace fgnn

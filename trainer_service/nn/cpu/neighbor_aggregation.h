@@ -26,8 +26,10 @@ enum class Aggregator : uint8_t {
 };
 
 // Forwards, then backwards, over one block after the other; keeps what the
-// backward pass needs. What is done by rows may be done by several threads for
-// parts that do not overlap. May throw std::bad_alloc.
+// backward pass needs. Messages and gradients are float or Bfloat16. What is
+// done by rows may be done by several threads for parts that do not overlap.
+// May throw std::bad_alloc.
+template <typename Number>
 class NeighborAggregation {
  public:
   virtual ~NeighborAggregation() = default;
@@ -37,24 +39,26 @@ class NeighborAggregation {
   // out [last - first, columns] of the destinations in [first, last), of
   // messages [S, columns].
   virtual void ForwardRows(const BlockView& block, int64_t first, int64_t last,
-                           const float* messages, float* out) = 0;
+                           const Number* messages, float* out) = 0;
 
   // What comes before BackwardRows() of the block last started, on one thread.
   virtual void StartBackward(const BlockView& block) = 0;
   // out [last - first, columns]: the gradient of the messages of the sources in
   // [first, last), of that of the aggregates [D, columns].
   virtual void BackwardRows(int64_t first, int64_t last,
-                            const float* aggregates_gradient,
+                            const Number* aggregates_gradient,
                             float* out) const = 0;
-
-  // Inference, over lists of whole neighbourhoods, whose edges have no weights:
-  // the mean is plain. out [last - first, columns].
-  virtual void OfLists(const RowLists& lists, int64_t first, int64_t last,
-                       const float* messages, float* out) const = 0;
 };
 
-std::unique_ptr<NeighborAggregation> MakeNeighborAggregation(
+template <typename Number>
+std::unique_ptr<NeighborAggregation<Number>> MakeNeighborAggregation(
     Aggregator aggregator, int64_t columns);
+
+// Inference, over lists of whole neighbourhoods, whose edges have no weights:
+// the mean is plain. out [last - first, columns].
+void AggregateLists(Aggregator aggregator, const RowLists& lists, int64_t first,
+                    int64_t last, const float* messages, int64_t columns,
+                    float* out);
 
 }  // namespace fgnn
 

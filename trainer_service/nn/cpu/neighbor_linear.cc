@@ -9,9 +9,22 @@
 namespace fgnn {
 namespace {
 
+template <typename Number>
+inline __attribute__((always_inline)) void AddScaledOf(float scale,
+                                                       const Number* row,
+                                                       int64_t columns,
+                                                       float* out) {
+  for (int64_t c = 0; c < columns; ++c) out[c] += scale * Widen(row[c]);
+}
+
 FGNN_TARGET_CLONES
 void AddScaled(float scale, const float* row, int64_t columns, float* out) {
-  for (int64_t c = 0; c < columns; ++c) out[c] += scale * row[c];
+  AddScaledOf(scale, row, columns, out);
+}
+
+FGNN_TARGET_CLONES
+void AddScaled(float scale, const Bfloat16* row, int64_t columns, float* out) {
+  AddScaledOf(scale, row, columns, out);
 }
 
 Factor WeightOf(const NeighborLinearOptions& options,
@@ -27,63 +40,81 @@ NeighborhoodWeights SumWeightsOf(const NeighborLinearOptions& options,
 
 }  // namespace
 
-bool NeighborLinear::TransformsFirst(const BlockView& block) const {
+template <typename Number>
+bool NeighborLinear<Number>::TransformsFirst(const BlockView& block) const {
   return fgnn::TransformsFirst(
       order_, {.in = options_.in, .out = options_.out, .first = options_.first},
       block,
       static_cast<double>(block.indices.size()) + block.num_destinations);
 }
 
-absl::Status NeighborLinear::Start(absl::Span<const float> weights,
-                                   const BlockView& block,
-                                   const LayerInput<float>& x) {
-  const int64_t in = options_.in;
+template <typename Number>
+absl::Status NeighborLinear<Number>::Start(absl::Span<const float> weights,
+                                           const BlockView& block,
+                                           const LayerInput<Number>& x) {
   const int64_t out = options_.out;
   const int64_t num_sources = block.num_sources;
+  const int64_t num_destinations = block.num_destinations;
   transforms_first_ = TransformsFirst(block);
   x_ = x;
+  rows_.Start(x, transforms_first_         ? num_sources
+                 : options_.epsilon_offset ? num_destinations
+                                           : 0);
   sum_weights_ = SumWeightsOf(options_, weights);
-  const Factor weight = WeightOf(options_, weights);
+  const FactorOf<Number> weight =
+      AsNumbers<Number>(WeightOf(options_, weights), weight_buffer_);
   forward_.Pack(weight.T());
   if (!options_.first || options_.epsilon_offset) backward_.Pack(weight);
   bias_ = weights.subspan(options_.bias_offset, static_cast<size_t>(out));
-  messages_ = messages_buffer_.Floats(static_cast<size_t>(
-      transforms_first_ ? num_sources * out : block.num_destinations * in));
+  messages_ = ReserveNumbers<Number>(
+      messages_buffer_,
+      transforms_first_ ? num_sources * out : num_destinations * options_.in);
   if (!transforms_first_) return absl::OkStatus();
-  return team_->Run(NumRowTasks(num_sources), [&](int64_t task, int) {
-    const int64_t first = task * kRowsPerTask;
-    const int64_t rows = std::min(kRowsPerTask, num_sources - first);
-    forward_.Multiply({x_.dense + first * in, rows, in}, Into::kOverwrite,
-                      messages_ + first * out);
+  return team_->Run(NumRowTasks<Number>(num_sources), [&](int64_t task,
+                                                          int worker) {
+    const int64_t first = task * kRowsPerTask<Number>;
+    const int64_t last = std::min(first + kRowsPerTask<Number>, num_sources);
+    const int64_t count = (last - first) * out;
+    Number* const to = messages_ + first * out;
+    float* const products = floats_.Of(to, count, worker);
+    rows_.Copy(first, last, worker);
+    forward_.Multiply({rows_.From(first), last - first, options_.in},
+                      Into::kOverwrite, products);
+    StoreRows(products, count, to);
   });
 }
 
-void NeighborLinear::ForwardRows(const BlockView& block, int64_t first,
-                                 int64_t last, float* y) {
+template <typename Number>
+void NeighborLinear<Number>::ForwardRows(const BlockView& block, int64_t first,
+                                         int64_t last, int worker, float* y) {
   const int64_t in = options_.in;
   const int64_t out = options_.out;
   const RowLists lists = ListsOf(block);
   if (transforms_first_) {
     SumNeighborhoods(sum_weights_, lists, first, last, messages_, out, y);
   } else {
-    float* sums = messages_ + first * in;
+    const int64_t count = (last - first) * in;
+    Number* const kept = messages_ + first * in;
+    float* const sums = floats_.Of(kept, count, worker);
     if (x_.dense != nullptr) {
       SumNeighborhoods(sum_weights_, lists, first, last, x_.dense, in, sums);
     } else {
       SumNeighborhoods(sum_weights_, lists, first, last, *x_.stored, in, sums);
     }
-    forward_.Multiply({sums, last - first, in}, Into::kOverwrite, y);
+    StoreRows(sums, count, kept);
+    if (options_.epsilon_offset) rows_.Copy(first, last, worker);
+    forward_.Multiply({kept, last - first, in}, Into::kOverwrite, y);
   }
   AddRow(bias_.data(), out, last - first, y);
 }
 
-absl::StatusOr<float*> NeighborLinear::Backward(const BlockView& block,
-                                                const float* dy,
-                                                float input_scale,
-                                                absl::Span<float> gradient) {
+template <typename Number>
+absl::StatusOr<Number*> NeighborLinear<Number>::Backward(
+    const BlockView& block, const Number* dy, float input_scale,
+    absl::Span<float> gradient) {
   const int64_t in = options_.in;
   const int64_t out = options_.out;
-  const Factor dy_rows = {dy, block.num_destinations, out};
+  const FactorOf<Number> dy_rows = {dy, block.num_destinations, out};
   if (ReachesSources() || options_.epsilon_offset) {
     FGNN_RETURN_IF_ERROR(GradientOfMessages(block, dy));
   }
@@ -91,9 +122,9 @@ absl::StatusOr<float*> NeighborLinear::Backward(const BlockView& block,
   const absl::Span<float> weight_gradient =
       gradient.subspan(options_.weight_offset, static_cast<size_t>(in * out));
   if (transforms_first_) {
-    FGNN_RETURN_IF_ERROR(
-        sums_.OfProducts({messages_gradient_, block.num_sources, out},
-                         {x_.dense, block.num_sources, in}, weight_gradient));
+    FGNN_RETURN_IF_ERROR(sums_.OfProducts(
+        {messages_gradient_, block.num_sources, out},
+        {rows_.From(0), block.num_sources, in}, weight_gradient));
   } else {
     FGNN_RETURN_IF_ERROR(sums_.OfProducts(
         dy_rows, {messages_, block.num_destinations, in}, weight_gradient));
@@ -110,10 +141,12 @@ absl::StatusOr<float*> NeighborLinear::Backward(const BlockView& block,
   return input_gradient_;
 }
 
-void NeighborLinear::GradientOfSummands(const BlockView& block,
-                                        const float* sums_gradient,
-                                        int64_t columns, int64_t first,
-                                        int64_t last, float* rows) const {
+template <typename Number>
+void NeighborLinear<Number>::GradientOfSummands(const BlockView& block,
+                                                const Number* sums_gradient,
+                                                int64_t columns, int64_t first,
+                                                int64_t last,
+                                                float* rows) const {
   std::fill_n(rows, (last - first) * columns, 0.0F);
   const int64_t own = std::min<int64_t>(last, block.num_destinations);
   for (int64_t v = first; v < own; ++v) {
@@ -126,8 +159,9 @@ void NeighborLinear::GradientOfSummands(const BlockView& block,
 
 // Transform first: [S, out], the dy of the sums that a source is in.
 // Aggregate first: [D, in], dy W.
-absl::Status NeighborLinear::GradientOfMessages(const BlockView& block,
-                                                const float* dy) {
+template <typename Number>
+absl::Status NeighborLinear<Number>::GradientOfMessages(const BlockView& block,
+                                                        const Number* dy) {
   if (ReachesSources()) {
     transposed_.Build(block);
     scales_ = scales_buffer_.Floats(block.num_destinations);
@@ -139,60 +173,70 @@ absl::Status NeighborLinear::GradientOfMessages(const BlockView& block,
   const int64_t num_rows =
       transforms_first_ ? block.num_sources : block.num_destinations;
   messages_gradient_ =
-      messages_gradient_buffer_.Floats(static_cast<size_t>(num_rows * columns));
-  return team_->Run(NumRowTasks(num_rows), [&](int64_t task, int) {
-    const int64_t first = task * kRowsPerTask;
-    const int64_t last = std::min(first + kRowsPerTask, num_rows);
-    float* rows = messages_gradient_ + first * columns;
-    if (transforms_first_) {
-      GradientOfSummands(block, dy, columns, first, last, rows);
-    } else {
-      backward_.Multiply(
-          {dy + first * options_.out, last - first, options_.out},
-          Into::kOverwrite, rows);
-    }
-  });
+      ReserveNumbers<Number>(messages_gradient_buffer_, num_rows * columns);
+  return team_->Run(
+      NumRowTasks<Number>(num_rows), [&](int64_t task, int worker) {
+        const int64_t first = task * kRowsPerTask<Number>;
+        const int64_t last = std::min(first + kRowsPerTask<Number>, num_rows);
+        const int64_t count = (last - first) * columns;
+        Number* const to = messages_gradient_ + first * columns;
+        float* const rows = floats_.Of(to, count, worker);
+        if (transforms_first_) {
+          GradientOfSummands(block, dy, columns, first, last, rows);
+        } else {
+          backward_.Multiply(
+              {dy + first * options_.out, last - first, options_.out},
+              Into::kOverwrite, rows);
+        }
+        StoreRows(rows, count, to);
+      });
 }
 
 // The sum over v of dy_v . W x_v, or of W^T dy_v . x_v.
-absl::StatusOr<float> NeighborLinear::GradientOfEpsilon(const BlockView& block,
-                                                        const float* dy) {
+template <typename Number>
+absl::StatusOr<float> NeighborLinear<Number>::GradientOfEpsilon(
+    const BlockView& block, const Number* dy) {
   const int64_t rows = block.num_destinations;
   if (transforms_first_) {
     return sums_.OfElementProducts({dy, rows, options_.out},
                                    {messages_, rows, options_.out});
   }
   return sums_.OfElementProducts({messages_gradient_, rows, options_.in},
-                                 {x_.dense, rows, options_.in});
+                                 {rows_.From(0), rows, options_.in});
 }
 
-absl::Status NeighborLinear::GradientOfInput(const BlockView& block,
-                                             float input_scale) {
+template <typename Number>
+absl::Status NeighborLinear<Number>::GradientOfInput(const BlockView& block,
+                                                     float input_scale) {
   const int64_t in = options_.in;
   const int64_t out = options_.out;
   const int64_t num_sources = block.num_sources;
   input_gradient_ =
-      input_gradient_buffer_.Floats(static_cast<size_t>(num_sources * in));
-  return team_->Run(NumRowTasks(num_sources), [&](int64_t task, int) {
-    const int64_t first = task * kRowsPerTask;
-    const int64_t last = std::min(first + kRowsPerTask, num_sources);
-    float* rows = input_gradient_ + first * in;
+      ReserveNumbers<Number>(input_gradient_buffer_, num_sources * in);
+  return team_->Run(NumRowTasks<Number>(num_sources), [&](int64_t task,
+                                                          int worker) {
+    const int64_t first = task * kRowsPerTask<Number>;
+    const int64_t last = std::min(first + kRowsPerTask<Number>, num_sources);
+    const int64_t count = (last - first) * in;
+    Number* const to = input_gradient_ + first * in;
+    float* const rows = floats_.Of(to, count, worker);
     if (transforms_first_) {
       backward_.Multiply({messages_gradient_ + first * out, last - first, out},
                          Into::kOverwrite, rows);
     } else {
       GradientOfSummands(block, messages_gradient_, in, first, last, rows);
     }
-    GradientOfReluAndDropout(input_scale, x_.dense + first * in,
-                             (last - first) * in, rows);
+    GradientOfReluAndDropout(input_scale, rows_.From(first), count, rows);
+    StoreRows(rows, count, to);
   });
 }
 
+template class NeighborLinear<float>;
+template class NeighborLinear<Bfloat16>;
+
 NeighborLinearInference::NeighborLinearInference(
-    const NeighborLinearOptions& options, bool sends_products,
-    absl::Span<const float> weights)
+    const NeighborLinearOptions& options, absl::Span<const float> weights)
     : options_(options),
-      sends_products_(sends_products),
       sum_weights_(SumWeightsOf(options, weights)),
       bias_(weights.data() + options.bias_offset) {
   weight_.Pack(WeightOf(options, weights).T());
@@ -212,7 +256,7 @@ void NeighborLinearInference::Aggregate(const RowLists& lists, int64_t first,
 
 void NeighborLinearInference::Update(const float* aggregates, int64_t rows,
                                      float* y) const {
-  if (sends_products_) {
+  if (SendsProducts(options_)) {
     std::copy_n(aggregates, rows * options_.out, y);
   } else {
     weight_.Multiply({aggregates, rows, options_.in}, Into::kOverwrite, y);

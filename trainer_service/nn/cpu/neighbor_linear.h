@@ -17,22 +17,14 @@
 #include "shared/minibatch/task.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/thread_team.h"
-#include "trainer_service/nn/cpu/dropout.h"
 #include "trainer_service/nn/cpu/gnn_layer.h"
+#include "trainer_service/nn/cpu/layer_rows.h"
 #include "trainer_service/nn/cpu/message_passing.h"
 #include "trainer_service/nn/cpu/neighborhood_sums.h"
 #include "trainer_service/nn/cpu/products.h"
 #include "trainer_service/nn/cpu/row_sums.h"
 
 namespace fgnn {
-
-// Rows of one task of a layer: what is summed for them stays in the
-// second-level cache until the product has read it. A multiple of kDropoutTile.
-inline constexpr int64_t kRowsPerTask = 512;
-static_assert(kRowsPerTask % kDropoutTile == 0);
-inline int64_t NumRowTasks(int64_t rows) {
-  return NumTasks(rows, kRowsPerTask);
-}
 
 // What is fixed for its life.
 struct NeighborLinearOptions {
@@ -46,45 +38,54 @@ struct NeighborLinearOptions {
   bool first = false;  // Its input is features, whose gradient nobody needs.
 };
 
-// Part of a layer. Keeps what its backward pass needs. Not thread-safe; borrows
-// the team. May throw std::bad_alloc.
+// Whether inference aggregates products: where these are the narrower.
+inline bool SendsProducts(const NeighborLinearOptions& options) {
+  return options.out <= options.in;
+}
+
+// Part of a layer; Number: see GnnLayer. Keeps what its backward pass needs.
+// Not thread-safe; borrows the team. May throw std::bad_alloc.
+template <typename Number>
 class NeighborLinear {
  public:
   NeighborLinear(const NeighborLinearOptions& options, ProductOrder order,
                  ThreadTeam* team)
-      : options_(options), order_(order), team_(team), sums_(team) {}
+      : options_(options),
+        order_(order),
+        team_(team),
+        sums_(team),
+        rows_(options.in, *team),
+        floats_(*team) {}
 
-  // As GnnLayer has it: a first layer, where it aggregates first. The gradient
-  // of eps needs copies.
+  // As GnnLayer has it: a first layer, where it aggregates first.
   bool TakesStoredRows(const BlockView& block) const {
-    return options_.first && !options_.epsilon_offset &&
-           !TransformsFirst(block);
+    return options_.first && !TransformsFirst(block);
   }
-  bool SendsProducts() const { return options_.out <= options_.in; }
   const NeighborLinearOptions& options() const { return options_; }
 
-  // What comes before ForwardRows() of a block. Borrows weights [P] and x.
+  // What comes before ForwardRows() of a block. Borrows weights [P] and what x
+  // points to.
   absl::Status Start(absl::Span<const float> weights, const BlockView& block,
-                     const LayerInput<float>& x);
-  // y [last - first, out] of the destinations in [first, last). Several threads
-  // may work on parts that do not overlap.
+                     const LayerInput<Number>& x);
+  // y [last - first, out] of the destinations in [first, last), at most
+  // kRowsPerTask. Several workers may do parts that do not overlap.
   void ForwardRows(const BlockView& block, int64_t first, int64_t last,
-                   float* y);
+                   int worker, float* y);
   // dy [D, out], to the gradients of the parameters and of x: see
   // GnnLayer::Backward(). The block is that of the last Start().
-  absl::StatusOr<float*> Backward(const BlockView& block, const float* dy,
-                                  float input_scale,
-                                  absl::Span<float> gradient);
+  absl::StatusOr<Number*> Backward(const BlockView& block, const Number* dy,
+                                   float input_scale,
+                                   absl::Span<float> gradient);
 
  private:
   bool TransformsFirst(const BlockView& block) const;
-  absl::Status GradientOfMessages(const BlockView& block, const float* dy);
+  absl::Status GradientOfMessages(const BlockView& block, const Number* dy);
   absl::Status GradientOfInput(const BlockView& block, float input_scale);
   absl::StatusOr<float> GradientOfEpsilon(const BlockView& block,
-                                          const float* dy);
+                                          const Number* dy);
   // rows [last - first, columns] of sources = the gradient of what is summed,
   // of that of the sums [D, columns].
-  void GradientOfSummands(const BlockView& block, const float* sums_gradient,
+  void GradientOfSummands(const BlockView& block, const Number* sums_gradient,
                           int64_t columns, int64_t first, int64_t last,
                           float* rows) const;
   // Whether the gradient goes on from sums to sources.
@@ -93,22 +94,27 @@ class NeighborLinear {
   const NeighborLinearOptions options_;
   const ProductOrder order_;
   ThreadTeam* const team_;
-  RowSums sums_;
+  RowSums<Number> sums_;
 
   // Of the last Start().
   bool transforms_first_ = false;
-  LayerInput<float> x_;
+  LayerInput<Number> x_;
+  // Of x, where it transforms first or is not first, or, of the first D, where
+  // eps needs them.
+  InputRows<Number> rows_;
   NeighborhoodWeights sum_weights_;
   absl::Span<const float> bias_;
-  PackedFactor forward_;
-  PackedFactor backward_;
+  PackedFactorOf<Number> forward_;
+  PackedFactorOf<Number> backward_;
   // Aggregate first: sums s [D, in], and the gradient of them.
   // Transform first: products of x [S, out], and the gradient of them.
-  float* messages_ = nullptr;
-  float* messages_gradient_ = nullptr;
-  float* input_gradient_ = nullptr;  // [S, in]
-  float* scales_ = nullptr;          // [D] of each sum
+  Number* messages_ = nullptr;
+  Number* messages_gradient_ = nullptr;
+  Number* input_gradient_ = nullptr;  // [S, in]
+  float* scales_ = nullptr;           // [D] of each sum
 
+  FloatRows<Number> floats_;
+  AlignedBuffer weight_buffer_;
   AlignedBuffer messages_buffer_;
   AlignedBuffer messages_gradient_buffer_;
   AlignedBuffer input_gradient_buffer_;
@@ -121,20 +127,19 @@ class NeighborLinear {
 class NeighborLinearInference {
  public:
   NeighborLinearInference(const NeighborLinearOptions& options,
-                          bool sends_products, absl::Span<const float> weights);
+                          absl::Span<const float> weights);
 
   void Messages(const float* x, int64_t rows, float* messages) const;
   void Aggregate(const RowLists& lists, int64_t first, int64_t last,
                  const float* messages, float* out) const;
   int64_t message_columns() const {
-    return sends_products_ ? options_.out : options_.in;
+    return SendsProducts(options_) ? options_.out : options_.in;
   }
   // aggregates -> y [rows, out].
   void Update(const float* aggregates, int64_t rows, float* y) const;
 
  private:
   const NeighborLinearOptions options_;
-  const bool sends_products_;
   const NeighborhoodWeights sum_weights_;
   const float* const bias_;
   PackedFactor weight_;

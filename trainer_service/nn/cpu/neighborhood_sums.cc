@@ -6,7 +6,6 @@
 
 #include "trainer_service/compute/gather_rows.h"
 #include "trainer_service/compute/target_clones.h"
-#include "trainer_service/compute/widen.h"
 
 namespace fgnn {
 namespace {
@@ -77,6 +76,15 @@ void SumOfBfloat16(const NeighborhoodWeights& weights, const RowLists& lists,
 FGNN_TARGET_CLONES
 void SumNeighborhoods(const NeighborhoodWeights& weights, const RowLists& lists,
                       int64_t first, int64_t last, const float* x,
+                      int64_t columns, float* out) {
+  SumOfRows(
+      weights, lists, first, last, [=](uint32_t i) { return x + i * columns; },
+      columns, out);
+}
+
+FGNN_TARGET_CLONES
+void SumNeighborhoods(const NeighborhoodWeights& weights, const RowLists& lists,
+                      int64_t first, int64_t last, const Bfloat16* x,
                       int64_t columns, float* out) {
   SumOfRows(
       weights, lists, first, last, [=](uint32_t i) { return x + i * columns; },

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "trainer_service/compute/widen.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {
@@ -24,6 +25,9 @@ struct NeighborhoodWeights {
 // and one that is the own row too, beside it).
 void SumNeighborhoods(const NeighborhoodWeights& weights, const RowLists& lists,
                       int64_t first, int64_t last, const float* x,
+                      int64_t columns, float* out);
+void SumNeighborhoods(const NeighborhoodWeights& weights, const RowLists& lists,
+                      int64_t first, int64_t last, const Bfloat16* x,
                       int64_t columns, float* out);
 
 // The same of rows as a store has them, widened on the way: the bits that the

@@ -23,6 +23,7 @@
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/cpu/gnn_layer.h"
+#include "trainer_service/nn/cpu/layer_rows.h"
 #include "trainer_service/nn/cpu/neighbor_aggregation.h"
 #include "trainer_service/nn/cpu/products.h"
 #include "trainer_service/nn/cpu/row_sums.h"
@@ -46,70 +47,79 @@ struct PooledLayerOptions {
   bool last = false;   // No ReLU, scaling and dropout after it.
 };
 
-// Borrows the team.
-class PooledLayer final : public GnnLayer<float> {
+// Borrows the team. Number: see GnnLayer; messages and aggregates are kept in
+// it too.
+template <typename Number>
+class PooledLayer final : public GnnLayer<Number> {
  public:
   PooledLayer(const PooledLayerOptions& options, ThreadTeam* team)
       : options_(options),
         team_(team),
         sums_(team),
-        aggregation_(MakeNeighborAggregation(options.aggregator, options.in)) {}
+        aggregation_(
+            MakeNeighborAggregation<Number>(options.aggregator, options.in)),
+        x_(options.in, *team),
+        floats_(*team),
+        output_(options.out, options.last, *team) {}
 
   // The products that come first need copies.
   bool TakesStoredRows(const BlockView&) const override { return false; }
-  absl::StatusOr<LayerOutput<float>> Forward(absl::Span<const float> weights,
-                                             const BlockView& block,
-                                             const LayerInput<float>& x,
-                                             const Dropout& dropout) override;
-  absl::StatusOr<float*> Backward(const BlockView& block, const float* dz,
-                                  float input_scale,
-                                  absl::Span<float> gradient) override;
+  absl::StatusOr<LayerOutput<Number>> Forward(absl::Span<const float> weights,
+                                              const BlockView& block,
+                                              const LayerInput<Number>& x,
+                                              const Dropout& dropout) override;
+  absl::StatusOr<Number*> Backward(const BlockView& block, const Number* dz,
+                                   float input_scale,
+                                   absl::Span<float> gradient) override;
   bool SendsProducts() const override { return true; }
   std::unique_ptr<const LayerInference> Inference(
       absl::Span<const float> weights) const override;
 
  private:
   bool scales_rows() const { return options_.unit_rows && !options_.last; }
+  void PackWeights(absl::Span<const float> weights);
   absl::Status MakeMessages(const BlockView& block);
   void ForwardRows(const BlockView& block, int64_t first, int64_t last,
-                   const Dropout& dropout);
+                   const Dropout& dropout, int worker);
   // From the gradient of the rows that the layer made to that of z.
-  absl::StatusOr<const float*> GradientOfScaling(int64_t rows, const float* dy);
-  absl::Status GradientOfMessages(const BlockView& block, const float* dz);
-  absl::Status GradientOfWeights(const BlockView& block, const float* dz,
+  absl::StatusOr<const Number*> GradientOfScaling(int64_t rows,
+                                                  const Number* dy);
+  absl::Status GradientOfMessages(const BlockView& block, const Number* dz);
+  absl::Status GradientOfWeights(const BlockView& block, const Number* dz,
                                  absl::Span<float> gradient);
-  absl::Status GradientOfInput(const BlockView& block, const float* dz,
+  absl::Status GradientOfInput(const BlockView& block, const Number* dz,
                                float input_scale);
 
   const PooledLayerOptions options_;
   ThreadTeam* const team_;
-  RowSums sums_;
-  const std::unique_ptr<NeighborAggregation> aggregation_;
+  RowSums<Number> sums_;
+  const std::unique_ptr<NeighborAggregation<Number>> aggregation_;
 
   // Of the last Forward().
-  const float* x_ = nullptr;
+  InputRows<Number> x_;
   const float* message_bias_ = nullptr;
   const float* bias_ = nullptr;
-  PackedFactor message_forward_;
-  PackedFactor message_backward_;
-  PackedFactor neighbor_forward_;
-  PackedFactor neighbor_backward_;
-  PackedFactor self_forward_;
-  PackedFactor self_backward_;
-  float* messages_ = nullptr;             // [S, in]
-  float* messages_gradient_ = nullptr;    // [S, in] before their ReLU
-  float* aggregates_ = nullptr;           // [D, in]
-  float* aggregates_gradient_ = nullptr;  // [D, in]
-  float* output_ = nullptr;               // [D, out]
-  float* unit_rows_ = nullptr;            // [D, out] before dropout
-  float* inverse_lengths_ = nullptr;      // [D] of them
-  float* input_gradient_ = nullptr;       // [S, in]
+  PackedFactorOf<Number> message_forward_;
+  PackedFactorOf<Number> message_backward_;
+  PackedFactorOf<Number> neighbor_forward_;
+  PackedFactorOf<Number> neighbor_backward_;
+  PackedFactorOf<Number> self_forward_;
+  PackedFactorOf<Number> self_backward_;
+  Number* messages_ = nullptr;             // [S, in]
+  Number* messages_gradient_ = nullptr;    // [S, in] before their ReLU
+  Number* aggregates_ = nullptr;           // [D, in]
+  Number* aggregates_gradient_ = nullptr;  // [D, in]
+  Number* unit_rows_ = nullptr;            // [D, out] before dropout
+  float* inverse_lengths_ = nullptr;       // [D] of them
+  Number* input_gradient_ = nullptr;       // [S, in]
 
+  FloatRows<Number> floats_;
+  OutputRows<Number> output_;
+  AlignedBuffer weight_buffer_;
   AlignedBuffer messages_buffer_;
   AlignedBuffer messages_gradient_buffer_;
   AlignedBuffer aggregates_buffer_;
   AlignedBuffer aggregates_gradient_buffer_;
-  AlignedBuffer output_buffer_;
   AlignedBuffer unit_rows_buffer_;
   AlignedBuffer inverse_lengths_buffer_;
   AlignedBuffer unit_gradient_buffer_;

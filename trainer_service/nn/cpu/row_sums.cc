@@ -11,15 +11,38 @@
 namespace fgnn {
 namespace {
 
+template <typename Number>
+inline __attribute__((always_inline)) void AddProductsOf(const Number* x,
+                                                         const Number* y,
+                                                         int64_t rows,
+                                                         int64_t columns,
+                                                         float* out) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      out[c] += Widen(x[r * columns + c]) * Widen(y[r * columns + c]);
+    }
+  }
+}
+
+// out [columns] += the products of x's and y's elements [rows, columns].
 FGNN_TARGET_CLONES
-void AddProducts(const float* x, const float* y, int64_t count, float* out) {
-  for (int64_t i = 0; i < count; ++i) out[i] += x[i] * y[i];
+void AddProducts(const float* x, const float* y, int64_t rows, int64_t columns,
+                 float* out) {
+  AddProductsOf(x, y, rows, columns, out);
+}
+
+FGNN_TARGET_CLONES
+void AddProducts(const Bfloat16* x, const Bfloat16* y, int64_t rows,
+                 int64_t columns, float* out) {
+  AddProductsOf(x, y, rows, columns, out);
 }
 
 }  // namespace
 
-absl::Status RowSums::OfProducts(const Factor& a, const Factor& b,
-                                 absl::Span<float> out) {
+template <typename Number>
+absl::Status RowSums<Number>::OfProducts(const FactorOf<Number>& a,
+                                         const FactorOf<Number>& b,
+                                         absl::Span<float> out) {
   const int64_t chunk = RowsPerPartial(a.rows);
   const int64_t num_chunks = NumTasks(a.rows, chunk);
   const int64_t size = a.columns * b.columns;
@@ -29,10 +52,10 @@ absl::Status RowSums::OfProducts(const Factor& a, const Factor& b,
   FGNN_RETURN_IF_ERROR(team_->Run(num_chunks, [&](int64_t task, int worker) {
     const int64_t first = task * chunk;
     const int64_t rows = std::min(chunk, a.rows - first);
-    ProductOverRows({a.data + first * a.columns, rows, a.columns},
-                    {b.data + first * b.columns, rows, b.columns},
-                    &blocks_[static_cast<size_t>(worker)],
-                    partials + task * stride);
+    ProductOverRows<Number>({a.data + first * a.columns, rows, a.columns},
+                            {b.data + first * b.columns, rows, b.columns},
+                            &blocks_[static_cast<size_t>(worker)],
+                            partials + task * stride);
   }));
   return team_->Run(NumTasks(size, kFloatsPerSumTask), [&](int64_t task, int) {
     const int64_t first = task * kFloatsPerSumTask;
@@ -42,8 +65,9 @@ absl::Status RowSums::OfProducts(const Factor& a, const Factor& b,
   });
 }
 
-absl::Status RowSums::OverChunks(int64_t rows, AddFromRow add,
-                                 absl::Span<float> out) {
+template <typename Number>
+absl::Status RowSums<Number>::OverChunks(int64_t rows, AddRows add,
+                                         absl::Span<float> out) {
   const int64_t columns = static_cast<int64_t>(out.size());
   const int64_t chunk = RowsPerPartial(rows);
   const int64_t num_chunks = NumTasks(rows, chunk);
@@ -54,34 +78,40 @@ absl::Status RowSums::OverChunks(int64_t rows, AddFromRow add,
     const int64_t first = task * chunk;
     float* const sum = partials + task * stride;
     std::fill_n(sum, columns, 0.0F);
-    for (int64_t r = first; r < std::min(first + chunk, rows); ++r) add(r, sum);
+    add(first, std::min(chunk, rows - first), sum);
   }));
   SumOfPartials(partials, num_chunks, stride, out);
   return absl::OkStatus();
 }
 
-absl::Status RowSums::OfRows(const Factor& a, absl::Span<float> out) {
+template <typename Number>
+absl::Status RowSums<Number>::OfRows(const FactorOf<Number>& a,
+                                     absl::Span<float> out) {
   return OverChunks(
       a.rows,
-      [&a](int64_t row, float* sum) {
-        AddRow(a.data + row * a.columns, a.columns, 1, sum);
+      [&a](int64_t first, int64_t count, float* sum) {
+        SumOfRows(a.data + first * a.columns, count, a.columns, sum);
       },
       out);
 }
 
-absl::StatusOr<float> RowSums::OfElementProducts(const Factor& a,
-                                                 const Factor& b) {
+template <typename Number>
+absl::StatusOr<float> RowSums<Number>::OfElementProducts(
+    const FactorOf<Number>& a, const FactorOf<Number>& b) {
   const auto columns = static_cast<size_t>(a.columns);
   const absl::Span<float> sums =
       absl::MakeSpan(column_sums_buffer_.Floats(columns), columns);
   FGNN_RETURN_IF_ERROR(OverChunks(
       a.rows,
-      [&a, &b](int64_t row, float* sum) {
-        AddProducts(a.data + row * a.columns, b.data + row * b.columns,
-                    a.columns, sum);
+      [&a, &b](int64_t first, int64_t count, float* sum) {
+        AddProducts(a.data + first * a.columns, b.data + first * b.columns,
+                    count, a.columns, sum);
       },
       sums));
   return std::accumulate(sums.begin(), sums.end(), 0.0F);
 }
+
+template class RowSums<float>;
+template class RowSums<Bfloat16>;
 
 }  // namespace fgnn

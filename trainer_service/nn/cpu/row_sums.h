@@ -18,8 +18,9 @@
 
 namespace fgnn {
 
-// All sums are over at least one row. Borrows the team; keeps its buffers. Not
-// thread-safe. May throw std::bad_alloc.
+// All sums are in f32, over at least one row of floats or of Bfloat16. Borrows
+// the team; keeps its buffers. Not thread-safe. May throw std::bad_alloc.
+template <typename Number>
 class RowSums {
  public:
   explicit RowSums(ThreadTeam* team)
@@ -27,20 +28,23 @@ class RowSums {
 
   // out [a's columns, b's columns] = a^T b, of a and b as stored, with as many
   // rows each.
-  absl::Status OfProducts(const Factor& a, const Factor& b,
+  absl::Status OfProducts(const FactorOf<Number>& a, const FactorOf<Number>& b,
                           absl::Span<float> out);
   // out [a's columns] = the sum of a's rows, as stored.
-  absl::Status OfRows(const Factor& a, absl::Span<float> out);
+  absl::Status OfRows(const FactorOf<Number>& a, absl::Span<float> out);
   // The sum of the products of a's and b's elements, of one shape.
-  absl::StatusOr<float> OfElementProducts(const Factor& a, const Factor& b);
-  // Calls add(row, sum) for every row in [0, rows); the sums [columns] of each
-  // chunk start at zero. Adds them up to out [columns].
-  using AddFromRow = absl::FunctionRef<void(int64_t row, float* sum)>;
-  absl::Status OverChunks(int64_t rows, AddFromRow add, absl::Span<float> out);
+  absl::StatusOr<float> OfElementProducts(const FactorOf<Number>& a,
+                                          const FactorOf<Number>& b);
+  // Calls add(first, count, sum) for chunks of all rows in [0, rows); the sums
+  // [columns] of each start at zero. Adds them up to out [columns].
+  using AddRows =
+      absl::FunctionRef<void(int64_t first, int64_t count, float* sum)>;
+  absl::Status OverChunks(int64_t rows, AddRows add, absl::Span<float> out);
 
  private:
   ThreadTeam* const team_;
-  std::vector<PackedFactor> blocks_;  // Of each worker: ProductOverRows().
+  // Of each worker: ProductOverRows().
+  std::vector<PackedFactorOf<Number>> blocks_;
   AlignedBuffer partials_buffer_;
   AlignedBuffer column_sums_buffer_;
 };

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "trainer_service/compute/widen.h"
+
 namespace fgnn {
 
 // Divides each row of x [rows, columns] by its length; a row shorter than
@@ -18,6 +20,9 @@ void ScaleToUnitLength(int64_t rows, int64_t columns, float* x,
 void GradientOfUnitLength(const float* unit, const float* inverse_lengths,
                           const float* gradient, int64_t rows, int64_t columns,
                           float* out);
+void GradientOfUnitLength(const Bfloat16* unit, const float* inverse_lengths,
+                          const Bfloat16* gradient, int64_t rows,
+                          int64_t columns, float* out);
 
 }  // namespace fgnn
 

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "shared/config/job_spec_proto.h"
+#include "tests/fakes/status_matchers.h"
 #include "tests/unit/shared/config/job_errors.h"
 
 namespace fgnn {
@@ -40,11 +42,6 @@ TEST(JobRulesTest, RefusesKeysThatTheModelDoesNotKnow) {
       AllOf(HasSubstr("model.normalization is batch"), HasSubstr("one layer")));
   EXPECT_THAT(ErrorIn("model: {kind: pinsage, normalization: batch}"),
               HasSubstr("model.kind pinsage"));
-  for (const std::string model : {"kind: gcn", "aggregator: pool"}) {
-    EXPECT_THAT(
-        ErrorIn("model: {" + model + "}\ntraining: {precision: bf16}"),
-        AllOf(HasSubstr("training.precision is bf16"), HasSubstr("use f32")));
-  }
   EXPECT_THAT(
       ErrorIn("model: {residual: true}"),
       AllOf(HasSubstr("model.residual is true"), HasSubstr("of 2 layers")));
@@ -74,6 +71,22 @@ TEST(JobRulesTest, RefusesAModelOfTheUsersThatIsHalfNamed) {
   EXPECT_THAT(
       ErrorIn("model: {kind: torchscript, file: a.pt, input_dropout: 0.1}"),
       HasSubstr("model.input_dropout is for"));
+  EXPECT_THAT(ErrorIn("model: {kind: plugin, plugin: sage}\n"
+                      "training: {precision: bf16}"),
+              AllOf(HasSubstr("training.precision is bf16"),
+                    HasSubstr("model.kind plugin trains in f32; use f32")));
+}
+
+TEST(JobRulesTest, EveryModelThatIsOursTrainsInBfloat16) {
+  for (const std::string model :
+       {"kind: graphsage", "aggregator: pool", "kind: gcn", "kind: gin",
+        "kind: gat", "kind: pinsage"}) {
+    const auto spec = ParseJobYaml(
+        "dataset: /d\nmodel: {" + model + "}\ntraining: {precision: bf16}",
+        "job.yaml");
+    FGNN_ASSERT_OK(spec);
+    EXPECT_THAT(MakeEffective(*spec, {"cpu:0"}), IsOk()) << model;
+  }
 }
 
 TEST(JobRulesTest, NamesTheFieldThatIsMissingOrWrong) {

@@ -105,6 +105,36 @@ TEST_F(TrainingProfileTest, FeaturesThatAreReadInPlaceAreNot) {
   EXPECT_LT(needs.step_bytes, kWideNodes * kWideColumns * sizeof(float));
 }
 
+// Activations and their gradients, which are most of this step, are half as
+// large.
+TEST_F(TrainingProfileTest, Bfloat16OfEveryKindTakesLess) {
+  RmatOptions options;
+  options.common.out = folder_ / "narrow";
+  options.common.feature_columns = 4;
+  options.common.num_classes = 3;
+  options.scale = 12;
+  options.edge_factor = 2;
+  FGNN_ASSERT_OK(GenerateRmat(options));
+  JobSpec spec = SmallJob(options.common.out);
+  spec.model.hidden = 512;
+  const std::vector<HopSize> hops = {{8, 3000, 4000}, {3000, kWideNodes, 5000}};
+  for (const std::string kind : {"graphsage", "gcn", "gin", "gat", "pinsage"}) {
+    spec.model.kind = kind;
+    spec.training.precision = "f32";
+    FGNN_ASSERT_OK_AND_ASSIGN(const TrainingNeeds exact,
+                              ProfileTraining(spec, hops, 1));
+    spec.training.precision = "bf16";
+    FGNN_ASSERT_OK_AND_ASSIGN(const TrainingNeeds rounding,
+                              ProfileTraining(spec, hops, 1));
+    // What a hidden layer makes.
+    const uint64_t numbers = 3000 * 512;
+    EXPECT_GE(exact.step_bytes, numbers * sizeof(float)) << kind;
+    EXPECT_GE(rounding.step_bytes, numbers * sizeof(uint16_t)) << kind;
+    EXPECT_LT(rounding.step_bytes, exact.step_bytes * 3 / 4) << kind;
+    EXPECT_EQ(rounding.checkpoint_bytes, exact.checkpoint_bytes) << kind;
+  }
+}
+
 TEST_F(TrainingProfileTest, EvaluationIsOfTheWholeGraphOrNone) {
   JobSpec spec = WideJob();
   spec.model.hidden = 256;

@@ -370,9 +370,10 @@ class AutogradTest : public testing::TestWithParam<Parameters> {
   static void SetUpTestSuite() { torch::set_num_threads(1); }
 
   // Fills the members below.
-  void RunBothIn(Precision precision) {
+  void RunBothIn(Precision precision, uint64_t seed = 1) {
     const auto& [kind, shape, order] = GetParam();
     RandomBatchOptions options = shape.options;
+    options.seed = seed;
     options.model.kind = kind == "pool" ? "graphsage" : kind;
     if (kind == "pool") options.model.aggregator = "pool";
     options.model.precision = precision;
@@ -411,15 +412,32 @@ TEST_P(AutogradTest, GradientEqualsThatOfAutograd) {
 class Bfloat16AutogradTest : public AutogradTest {};
 
 // bfloat16 has 8 bits: every number that is kept is off by up to 2^-9 of it,
-// and a large logit by as much as several hundredths of a probability.
+// and a large logit by as much as several hundredths of a probability. Of a few
+// seeds' gradient a tenth may hang on one number being above zero or not, so it
+// is most of five batches that must be close. Attention takes exponentials of
+// scores: what these are off by is a part of its weights.
 TEST_P(Bfloat16AutogradTest, GradientIsCloseToThatOfAutograd) {
-  RunBothIn(Precision::kBfloat16);
-  EXPECT_NEAR(result.loss, reference.loss, 0.01 * reference.loss + 1e-6);
-  const torch::Tensor found =
-      torch::from_blob(gradient.data(), {static_cast<int64_t>(gradient.size())})
-          .to(torch::kFloat64);
-  const double difference = (found - reference.gradient).norm().item<double>();
-  EXPECT_LE(difference, 0.05 * reference.gradient.norm().item<double>() + 1e-6);
+  const double allowed = std::get<0>(GetParam()) == "gat" ? 0.15 : 0.05;
+  // As parts of what is allowed.
+  std::vector<double> of_losses;
+  std::vector<double> of_gradients;
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    RunBothIn(Precision::kBfloat16, seed);
+    if (HasFatalFailure()) return;
+    of_losses.push_back(std::abs(result.loss - reference.loss) /
+                        (0.01 * reference.loss + 1e-6));
+    const torch::Tensor found =
+        torch::from_blob(gradient.data(),
+                         {static_cast<int64_t>(gradient.size())})
+            .to(torch::kFloat64);
+    of_gradients.push_back(
+        (found - reference.gradient).norm().item<double>() /
+        (allowed * reference.gradient.norm().item<double>() + 1e-6));
+  }
+  std::sort(of_losses.begin(), of_losses.end());
+  std::sort(of_gradients.begin(), of_gradients.end());
+  EXPECT_LE(of_losses[2], 1);
+  EXPECT_LE(of_gradients[2], 1);
 }
 
 std::string NameOfCase(const testing::TestParamInfo<Parameters>& instance) {
@@ -430,24 +448,27 @@ std::string NameOfCase(const testing::TestParamInfo<Parameters>& instance) {
                                                         : "TransformFirst");
 }
 
-auto Orders() {
-  return testing::Values(ProductOrder::kAggregateFirst,
-                         ProductOrder::kTransformFirst,
-                         ProductOrder::kCheapest);
+// GraphSAGE of means, GCN and GIN have an order to choose.
+auto WithOrders() {
+  return testing::Combine(
+      testing::Values("graphsage", "gcn", "gin"), testing::ValuesIn(Cases()),
+      testing::Values(ProductOrder::kAggregateFirst,
+                      ProductOrder::kTransformFirst, ProductOrder::kCheapest));
 }
-
-INSTANTIATE_TEST_SUITE_P(Shapes, AutogradTest,
-                         testing::Combine(testing::Values("graphsage", "gcn",
-                                                          "gin"),
-                                          testing::ValuesIn(Cases()), Orders()),
+INSTANTIATE_TEST_SUITE_P(Shapes, AutogradTest, WithOrders(), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Shapes, Bfloat16AutogradTest, WithOrders(),
                          NameOfCase);
 
-// Their messages are made of all sources, whatever the order.
-INSTANTIATE_TEST_SUITE_P(
-    ShapesOfMessages, AutogradTest,
-    testing::Combine(testing::Values("pool"), testing::ValuesIn(Cases()),
-                     testing::Values(ProductOrder::kCheapest)),
-    NameOfCase);
+// The others make messages of all sources, whatever the order.
+auto OfMessages(const std::string& kind, std::vector<Case> cases) {
+  return testing::Combine(testing::Values(kind),
+                          testing::ValuesIn(std::move(cases)),
+                          testing::Values(ProductOrder::kCheapest));
+}
+INSTANTIATE_TEST_SUITE_P(ShapesOfMessages, AutogradTest,
+                         OfMessages("pool", Cases()), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(ShapesOfMessages, Bfloat16AutogradTest,
+                         OfMessages("pool", Cases()), NameOfCase);
 
 // It has rows of length 1 instead.
 std::vector<Case> CasesWithoutNorm() {
@@ -458,15 +479,12 @@ std::vector<Case> CasesWithoutNorm() {
   });
   return cases;
 }
+INSTANTIATE_TEST_SUITE_P(ShapesOfPinsage, AutogradTest,
+                         OfMessages("pinsage", CasesWithoutNorm()), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(ShapesOfPinsage, Bfloat16AutogradTest,
+                         OfMessages("pinsage", CasesWithoutNorm()), NameOfCase);
 
-INSTANTIATE_TEST_SUITE_P(
-    ShapesOfPinsage, AutogradTest,
-    testing::Combine(testing::Values("pinsage"),
-                     testing::ValuesIn(CasesWithoutNorm()),
-                     testing::Values(ProductOrder::kCheapest)),
-    NameOfCase);
-
-// Attention has one order of its products, and shapes of its own.
+// Attention has shapes of its own.
 std::vector<Case> AttentionCases() {
   std::vector<Case> cases = Cases();
   cases.push_back(MakeCase("ThreeHeads", 3, 20, 33, 5));
@@ -484,18 +502,10 @@ std::vector<Case> AttentionCases() {
   cases.back().options.largest_degree = 12;
   return cases;
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    AttentionShapes, AutogradTest,
-    testing::Combine(testing::Values("gat"),
-                     testing::ValuesIn(AttentionCases()),
-                     testing::Values(ProductOrder::kCheapest)),
-    NameOfCase);
-
-INSTANTIATE_TEST_SUITE_P(Shapes, Bfloat16AutogradTest,
-                         testing::Combine(testing::Values("graphsage"),
-                                          testing::ValuesIn(Cases()), Orders()),
-                         NameOfCase);
+INSTANTIATE_TEST_SUITE_P(AttentionShapes, AutogradTest,
+                         OfMessages("gat", AttentionCases()), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(AttentionShapes, Bfloat16AutogradTest,
+                         OfMessages("gat", AttentionCases()), NameOfCase);
 
 INSTANTIATE_TEST_SUITE_P(
     Links, AutogradTest,

@@ -106,7 +106,12 @@ TEST_P(StoredRowsTest, GradientsHaveTheBitsOfThoseOfCopies) {
       {"graphsage", Precision::kBfloat16, 19},
       {"gcn", Precision::kFloat32, 1},
       {"gcn", Precision::kFloat32, 19},
-      {"gcn", Precision::kFloat32, 64}};
+      {"gcn", Precision::kFloat32, 64},
+      {"gcn", Precision::kBfloat16, 19},
+      // The gradient of eps needs the destinations' own rows.
+      {"gin", Precision::kFloat32, 1},
+      {"gin", Precision::kFloat32, 19},
+      {"gin", Precision::kBfloat16, 19}};
   for (const auto& [kind, precision, columns] : cases) {
     RandomBatchOptions options = SmallBatch();
     options.model.kind = kind;

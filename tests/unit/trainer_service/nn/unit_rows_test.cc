@@ -84,5 +84,32 @@ TEST(UnitRowsTest, GradientIsThatOfTheQuotient) {
   }
 }
 
+TEST(UnitRowsTest, GradientOfBfloat16IsThatOfTheSameNumbers) {
+  constexpr int64_t kRows = 3;
+  constexpr int64_t kColumns = 37;
+  std::vector<float> unit = RandomRows(kRows, kColumns, 5);
+  std::vector<float> gradient = RandomRows(kRows, kColumns, 6);
+  const auto round = [](std::vector<float>* rows) {
+    std::vector<Bfloat16> rounded;
+    for (float& number : *rows) {
+      rounded.push_back(RoundToBfloat16(number));
+      number = Widen(rounded.back());
+    }
+    return rounded;
+  };
+  const std::vector<Bfloat16> rounded_unit = round(&unit);
+  const std::vector<Bfloat16> rounded_gradient = round(&gradient);
+  const std::vector<float> inverse_lengths = {0.5, 3, 0};
+  std::vector<float> expected(kRows * kColumns);
+  std::vector<float> found(kRows * kColumns);
+  GradientOfUnitLength(unit.data(), inverse_lengths.data(), gradient.data(),
+                       kRows, kColumns, expected.data());
+  GradientOfUnitLength(rounded_unit.data(), inverse_lengths.data(),
+                       rounded_gradient.data(), kRows, kColumns, found.data());
+  for (size_t i = 0; i < found.size(); ++i) {
+    EXPECT_FLOAT_EQ(found[i], expected[i]) << i;
+  }
+}
+
 }  // namespace
 }  // namespace fgnn
