@@ -334,6 +334,10 @@ std::vector<Case> Cases() {
   cases.push_back(MakeCase("ManyRows", 2, 30, 16, 5));
   cases.back().options.num_seeds = 1100;
   cases.back().options.largest_degree = 12;
+  // Several tasks, each of which drops numbers of its own.
+  cases.push_back(MakeCase("DropoutOfManyRows", 2, 12, 16, 5));
+  cases.back().options.num_seeds = 500;
+  cases.back().options.model.dropout = 0.5;
   cases.push_back(MakeCase("EdgeWeights", 3, 20, 33, 5));
   cases.back().options.edge_weights = true;
   return cases;
@@ -383,7 +387,7 @@ class AutogradTest : public testing::TestWithParam<Parameters> {
     ThreadTeam team(2);
     FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
                               MakeCpuModel(options.model, &team, order));
-    const std::vector<float> weights = RandomWeights(*model, 9);
+    const std::vector<float> weights = RandomWeights(*model, 8 + seed);
     gradient.assign(model->num_parameters(), 1e30F);
     FGNN_ASSERT_OK_AND_ASSIGN(
         result,
@@ -413,11 +417,9 @@ class Bfloat16AutogradTest : public AutogradTest {};
 
 // bfloat16 has 8 bits: every number that is kept is off by up to 2^-9 of it,
 // and a large logit by as much as several hundredths of a probability. Of a few
-// seeds' gradient a tenth may hang on one number being above zero or not, so it
-// is most of five batches that must be close. Attention takes exponentials of
-// scores: what these are off by is a part of its weights.
+// seeds' gradient a tenth may hang on one number being above zero or not: of
+// five batches and weights one must be close, and most not far.
 TEST_P(Bfloat16AutogradTest, GradientIsCloseToThatOfAutograd) {
-  const double allowed = std::get<0>(GetParam()) == "gat" ? 0.15 : 0.05;
   // As parts of what is allowed.
   std::vector<double> of_losses;
   std::vector<double> of_gradients;
@@ -432,12 +434,13 @@ TEST_P(Bfloat16AutogradTest, GradientIsCloseToThatOfAutograd) {
             .to(torch::kFloat64);
     of_gradients.push_back(
         (found - reference.gradient).norm().item<double>() /
-        (allowed * reference.gradient.norm().item<double>() + 1e-6));
+        (0.05 * reference.gradient.norm().item<double>() + 1e-6));
   }
   std::sort(of_losses.begin(), of_losses.end());
   std::sort(of_gradients.begin(), of_gradients.end());
   EXPECT_LE(of_losses[2], 1);
-  EXPECT_LE(of_gradients[2], 1);
+  EXPECT_LE(of_gradients[0], 1);
+  EXPECT_LE(of_gradients[2], 2);
 }
 
 std::string NameOfCase(const testing::TestParamInfo<Parameters>& instance) {
