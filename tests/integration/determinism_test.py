@@ -79,10 +79,23 @@ class DeterminismTest(harness.ServiceTest):
                     f'{name} differs with {samplers} samplers and '
                     f'{trainers} trainers')
 
+    def test_the_number_of_batches_of_a_step_does(self):
+        one = harness.last_weights(self.service.run(
+            {**JOB, 'training.batches_per_step': 1}))
+        two = harness.last_weights(self.service.run(JOB))
+        self.assertTrue(any(one[name] != two[name] for name in two),
+                        'the comparison above could not fail')
+
+
+class ThreadsTest(harness.ServiceTest):
+
+    # Batches of some thousand vertices: sums of several parts.
+    graph = ('--nodes', '8000', '--features', '16', '--classes', '4',
+             '--train-fraction', '0.3', '--seed', '7')
+
     def test_five_runs_with_one_thread_and_with_four_are_one_run(self):
-        # Batches of some thousand vertices: loops of several tasks.
         job = {**JOB, 'model.hidden': 64, 'sampling.fanouts': '[10, 10]',
-               'sampling.batch_size': 256}
+               'sampling.batch_size': 512}
         runs = [(threads, self.service.run(
                     {**job, 'sampling.threads': threads,
                      'training.threads': threads}, '--digest'))
@@ -98,13 +111,6 @@ class DeterminismTest(harness.ServiceTest):
         return ''.join(
             path.read_text() for path in
             (self.service.state_dir / 'logs').glob('trainer.*'))
-
-    def test_the_number_of_batches_of_a_step_does(self):
-        one = harness.last_weights(self.service.run(
-            {**JOB, 'training.batches_per_step': 1}))
-        two = harness.last_weights(self.service.run(JOB))
-        self.assertTrue(any(one[name] != two[name] for name in two),
-                        'the comparison above could not fail')
 
 
 if __name__ == '__main__':
