@@ -292,7 +292,8 @@ void PlainTorchTest::ExpectWeightsOfTorch(const Trained& trained) {
     moved += std::pow(expected[i] - double{trained.first_weights[i]}, 2);
   }
   RecordProperty("relative_error", absl::StrCat(std::sqrt(squares / moved)));
-  EXPECT_LT(std::sqrt(squares / moved), 1e-4);
+  // A sum near zero may end on the other side of a ReLU.
+  EXPECT_LT(std::sqrt(squares / moved), 1e-3);
 }
 
 TEST_F(PlainTorchTest, StepsAreThoseOfOneProgramForOneTwoAndThreeTrainers) {
