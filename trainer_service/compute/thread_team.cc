@@ -69,6 +69,8 @@ void ThreadTeam::Work(int worker) {
       if (stop_) return;
       seen = loop_;
       task = task_;
+      if (task == nullptr) continue;  // It was over before this one woke up.
+      ++working_;
     }
     TakeTasks(*task, worker);
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -85,13 +87,15 @@ absl::Status ThreadTeam::Run(int64_t num_tasks, Task task) {
     // One task needs no help.
     if (num_tasks > 1 && !threads_.empty()) {
       task_ = &task;
-      working_ = static_cast<int>(threads_.size());
       ++loop_;
       called_.notify_all();
     }
   }
   TakeTasks(task, /*worker=*/0);
   std::unique_lock<std::mutex> lock(mutex_);
+  // Nothing is left to take: whoever has not woken up yet, because other
+  // threads have its core, is not waited for.
+  task_ = nullptr;
   while (!done_.wait_until(lock, DeadlineIn(kLongestWait),
                            [this] { return working_ == 0; })) {
   }

@@ -62,8 +62,8 @@ class ThreadTeam {
   // The following are guarded by mutex_.
   uint64_t loop_ = 0;  // Rises with every Run().
   bool stop_ = false;
-  int working_ = 0;
-  const Task* task_ = nullptr;
+  int working_ = 0;             // Workers in the loop, the caller aside.
+  const Task* task_ = nullptr;  // Of the loop that may still be joined.
   absl::Status failure_;
 
   std::atomic<int64_t> next_task_ = 0;
