@@ -42,6 +42,8 @@ class TrainerDaemonTest : public testing::Test {
     FGNN_ASSERT_OK_AND_ASSIGN(
         scheduler_,
         RpcServer::Start(SchedulerSocketPath(state_dir()), {&host_}));
+    scratch_.Reset(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    ASSERT_EQ(::fcntl(scratch_.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
     FGNN_ASSERT_OK_AND_ASSIGN(
         descriptors_,
         DescriptorServer::Start(
@@ -198,8 +200,6 @@ TEST_F(TrainerDaemonTest, AttachesTrainsEvaluatesSavesAndDetaches) {
             scores.scores(0).num_correct() > 0);
   EXPECT_THAT(Evaluate(/*scratch=*/2),
               StatusIs(absl::StatusCode::kNotFound, "closed"));
-  scratch_.Reset(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ASSERT_EQ(::fcntl(scratch_.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
   FGNN_ASSERT_OK_AND_ASSIGN(const v1::EvaluateResponse shared,
                             Evaluate(/*scratch=*/3));
   EXPECT_EQ(shared.scores(0).loss(), scores.scores(0).loss());
