@@ -80,6 +80,7 @@ uint64_t AttachedJob::turns() const {
 }
 
 void AttachedJob::Run(Worker& worker) {
+  WaitForTurnsOnTheCore();
   const absl::Status status = Loop(worker);
   if (!status.ok() && !absl::IsCancelled(status)) {
     LogError("job {} cannot go on here: {}", options_.job_id,

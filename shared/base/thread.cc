@@ -1,6 +1,7 @@
 #include "shared/base/thread.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <utility>
 
@@ -25,6 +26,11 @@ Thread::~Thread() { Join(); }
 
 void Thread::Join() {
   if (thread_.joinable()) thread_.join();
+}
+
+void WaitForTurnsOnTheCore() {
+  const sched_param parameters = {};
+  pthread_setschedparam(pthread_self(), SCHED_BATCH, &parameters);
 }
 
 }  // namespace fgnn

@@ -27,6 +27,12 @@ class Thread {
   std::thread thread_;
 };
 
+// From now on the calling thread, when it wakes up, waits for its turn where
+// another one has the core, instead of interrupting it: for work ahead of whom
+// it is for. It keeps its share of the core. Threads that it makes inherit
+// this. A kernel that refuses costs time, and nothing else.
+void WaitForTurnsOnTheCore();
+
 }  // namespace fgnn
 
 #endif  // FGNN_SHARED_BASE_THREAD_H_

@@ -156,6 +156,7 @@ absl::Status BatchSource::Extract(ThreadTeam& team, ExtractedBatch* batch) {
 }
 
 void BatchSource::WorkAhead() {
+  WaitForTurnsOnTheCore();
   absl::Status status;
   try {
     status = LoopAhead();
