@@ -19,6 +19,15 @@
 namespace fgnn {
 namespace {
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+constexpr bool kSanitized =
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kSanitized = false;
+#endif
+
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kColumns = 100;
 constexpr uint32_t kHidden = 128;
@@ -26,9 +35,9 @@ constexpr uint32_t kHidden = 128;
 class InferenceMemoryTest : public testing::Test {
  protected:
   void SetUp() override {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-    GTEST_SKIP() << "sanitizers keep memory of their own, which is measured";
-#endif
+    if (kSanitized) {
+      GTEST_SKIP() << "sanitizers keep memory of their own, which is measured";
+    }
     RmatOptions options;
     options.common.out = folder_ / "graph";
     options.common.feature_columns = kColumns;
