@@ -30,7 +30,7 @@ ExecutorsOfJob ExecutorsFor(const Job& job, const JobSpec& spec) {
   return {
       .job_id = job.id,
       .spec_bytes = job.spec_bytes,
-      .placements = PlaceExecutors(spec.samplers, spec.trainers, spec.devices),
+      .placements = PlaceExecutors(spec.num_samplers(), spec.num_trainers(), spec.devices),
       .restarts = spec.limits.restarts};
 }
 
@@ -130,8 +130,8 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
                       .seconds = 0,
                       .predicts_links = spec_.training.predicts_links(),
                       .evaluate_seconds = 0,
-                      .samplers = spec_.samplers,
-                      .trainers = spec_.trainers,
+                      .samplers = spec_.num_samplers(),
+                      .trainers = spec_.num_trainers(),
                       .switches = 0};
   edges_.Restart(MonotonicClock::now());
   executors_.segment().SetRateFactor(

@@ -227,7 +227,7 @@ absl::Status JobRun::AdaptCache() {
       .rows = plan.rows,
       .most_rows = spec_.cache.capacity.has_value() ? segment_.cache_rows
                                                     : dataset_.shape.num_nodes,
-      .row_bytes = dataset_.shape.feature_row_bytes * spec_.trainers,
+      .row_bytes = dataset_.shape.feature_row_bytes * spec_.num_trainers(),
       .peak_bytes = peak,
       .have_bytes = std::min(spec_.limits.memory_bytes.value_or(UINT64_MAX),
                              available + peak)};

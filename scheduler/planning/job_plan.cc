@@ -39,8 +39,8 @@ uint32_t WantedSlots(const JobSpec& spec, uint64_t batches_per_epoch) {
   const uint32_t sampler_threads = std::max<uint32_t>(spec.sampling.threads, 1);
   const uint64_t hands = (uint64_t{spec.training.most_staleness()} + 2) *
                              spec.training.batches_per_step +
-                         uint64_t{spec.samplers} * sampler_threads +
-                         uint64_t{2} * spec.trainers;
+                         uint64_t{spec.num_samplers()} * sampler_threads +
+                         uint64_t{2} * spec.num_trainers();
   const uint64_t wanted = std::max<uint64_t>(hands, kUsualSlots);
   // Two epochs are open at once, so that no more tasks are ever in the queue.
   return static_cast<uint32_t>(std::min<uint64_t>(
@@ -77,7 +77,7 @@ uint64_t AutoCacheRows(const PlanInput& input, uint64_t left_bytes) {
   // The kernel's own needs and what no plan knows.
   const uint64_t usable = left_bytes - left_bytes / 8;
   return std::min(dataset.num_nodes,
-                  usable / dataset.feature_row_bytes / input.spec.trainers);
+                  usable / dataset.feature_row_bytes / input.spec.num_trainers());
 }
 
 absl::Status CheckWarmup(const TrainingSpec& training,
@@ -118,7 +118,7 @@ SegmentOptions PlanSegment(const PlanInput& input, uint64_t cache_rows) {
   const uint64_t bound = std::max(sampling.bound_task_bytes, measured);
   segment.slot_bytes = std::min(AddCapped(measured, measured / 4), bound);
   if (segment.slot_bytes < bound) {
-    segment.num_overflow_blocks = spec.samplers;
+    segment.num_overflow_blocks = spec.num_samplers();
     segment.overflow_bytes = bound;
   }
   return segment;
@@ -141,7 +141,7 @@ void AddPerDevice(const PlanInput& input, const PerExecutor& what,
                   std::vector<MemoryItem>* items) {
   std::vector<std::pair<std::string, uint32_t>> counts;
   for (const ExecutorPlacement& placement : PlaceExecutors(
-           input.spec.samplers, input.spec.trainers, input.spec.devices)) {
+           input.spec.num_samplers(), input.spec.num_trainers(), input.spec.devices)) {
     if (placement.role != what.role) continue;
     const auto found = std::find_if(
         counts.begin(), counts.end(),
@@ -167,15 +167,15 @@ void AddCommands(const PlanInput& input, std::vector<MemoryItem>* items) {
   const TrainingProfile& training = input.training;
   const uint64_t evaluation =
       AddCapped(training.evaluation_shared_bytes,
-                MultiplyCapped(input.spec.trainers, training.evaluation_bytes));
+                MultiplyCapped(input.spec.num_trainers(), training.evaluation_bytes));
   const uint64_t bytes = std::max(evaluation, training.checkpoint_bytes);
   if (bytes == 0) return;
   const bool evaluates = evaluation > training.checkpoint_bytes;
   const std::vector<ExecutorPlacement> trainer =
-      PlaceExecutors(input.spec.samplers, 1, input.spec.devices);
+      PlaceExecutors(input.spec.num_samplers(), 1, input.spec.devices);
   items->push_back({.name = evaluates ? "evaluation" : "a checkpoint",
                     .holder = "trainer",
-                    .device = evaluates && input.spec.trainers > 1
+                    .device = evaluates && input.spec.num_trainers() > 1
                                   ? ""  // Of them all.
                                   : trainer.back().device,
                     .bytes = bytes});
@@ -188,15 +188,15 @@ void AddRanking(const PlanInput& input, JobPlan* plan) {
   const uint64_t nodes = input.dataset.num_nodes;
   // Each thread of a sampler counts, and one sampler sorts.
   const uint64_t counts =
-      MultiplyCapped(MultiplyCapped(input.spec.samplers, sampling.num_threads),
+      MultiplyCapped(MultiplyCapped(input.spec.num_samplers(), sampling.num_threads),
                      MultiplyCapped(nodes, sizeof(uint32_t)));
   const uint64_t ranking = std::max(
       AddCapped(counts,
-                MultiplyCapped(input.spec.samplers, sampling.workspace_bytes)),
+                MultiplyCapped(input.spec.num_samplers(), sampling.workspace_bytes)),
       MultiplyCapped(nodes, kBytesToRankAVertex));
   const uint64_t programs = AddCapped(
-      MultiplyCapped(input.spec.samplers, sampling.program_bytes),
-      MultiplyCapped(input.spec.trainers, input.training.program_bytes));
+      MultiplyCapped(input.spec.num_samplers(), sampling.program_bytes),
+      MultiplyCapped(input.spec.num_trainers(), input.training.program_bytes));
   const uint64_t bytes = AddCapped(programs, ranking);
   if (bytes <= plan->total_bytes) return;
   plan->memory.push_back({.name = "ranking the vertices, beyond that",
@@ -264,7 +264,7 @@ JobPlan PlanWith(const PlanInput& input, const SegmentOptions& segment) {
 // The fewest slots with which every executor still finds one.
 uint32_t FewestSlots(const PlanInput& input, uint32_t wanted) {
   if (input.spec.queue_slots > 0) return wanted;
-  return std::min<uint32_t>(wanted, input.spec.samplers + input.spec.trainers);
+  return std::min<uint32_t>(wanted, input.spec.num_samplers() + input.spec.num_trainers());
 }
 
 absl::Status Refuse(const JobPlan& plan, uint64_t have_bytes, bool by_limit) {

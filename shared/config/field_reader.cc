@@ -72,8 +72,10 @@ absl::Status CheckNumber(const FieldDescriptor& field, const std::string& path,
   double max = 0;
   Bounds(field, &min, &max);
   if (value >= min && value <= max) return absl::OkStatus();
+  const std::string& zero_word = DocOf(field).zero_word();
   return absl::InvalidArgumentError(absl::StrCat(
-      path, ": ", shown, " is out of range; give ", Range(min, max)));
+      path, ": ", shown, " is out of range; give ", Range(min, max),
+      zero_word.empty() ? "" : absl::StrCat(", or ", zero_word)));
 }
 
 absl::Status CheckChoice(const FieldDescriptor& field, const std::string& path,
@@ -131,9 +133,10 @@ absl::StatusOr<double> ParseDouble(const FieldDescriptor& field,
 
 // Parses `text` as the field's type, checks it, and sets or adds it.
 absl::Status StoreScalar(const FieldDescriptor& field, const std::string& path,
-                         const std::string& text, Message* message) {
+                         std::string text, Message* message) {
   const Reflection& reflection = *message->GetReflection();
   const bool add = field.is_repeated();
+  if (!text.empty() && text == DocOf(field).zero_word()) text = "0";
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT32: {
       FGNN_ASSIGN_OR_RETURN(const int32_t value,

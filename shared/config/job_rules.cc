@@ -176,6 +176,50 @@ absl::Status CheckDevices(v1::JobSpec* spec) {
   return absl::OkStatus();
 }
 
+// What "auto" stands for, and fields that the executors do not know.
+absl::Status CheckExecutors(v1::JobSpec* spec) {
+  const uint32_t devices = static_cast<uint32_t>(spec->devices_size());
+  if (spec->executors() == kAuto) {
+    spec->set_executors(devices == 1 || spec->trainers() > 0 ? "together"
+                                                             : "factored");
+  }
+  const std::string& executors = spec->executors();
+  if (executors == "together") {
+    if (!spec->switching()) {
+      return absl::InvalidArgumentError(
+          "switching is false, but with executors together samplers and "
+          "trainers work at once; leave it out, or use factored");
+    }
+    if (spec->samplers() == 0) spec->set_samplers(1);
+    if (spec->trainers() == 0) spec->set_trainers(1);
+    return absl::OkStatus();
+  }
+  if (spec->trainers() > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "trainers is ", spec->trainers(), ", but executors is ", executors,
+        ", where each device has one; leave it out, or use together"));
+  }
+  if (executors == "time_sharing") {
+    if (spec->samplers() == 0 && spec->switching()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        spec->samplers() > 0 ? "samplers" : "switching",
+        " is for factored, but executors is time_sharing, where every device "
+        "samples and trains; leave it out"));
+  }
+  if (spec->samplers() > devices) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "samplers is ", spec->samplers(), ", but there are ", devices,
+        " devices; name more, or use executors: together"));
+  }
+  if (!spec->switching() && (devices == 1 || spec->samplers() == devices)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "switching is false, but with ", devices,
+        devices == 1 ? " device" : " devices", " nobody is left to train; ",
+        "leave it out, name more devices, or fewer samplers"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckCache(const v1::JobSpec& spec) {
   const v1::CacheSpec& cache = spec.cache();
   const std::string& text = cache.capacity();
@@ -292,10 +336,17 @@ absl::Status CheckRules(v1::JobSpec* spec) {
   FGNN_RETURN_IF_ERROR(CheckModel(*spec));
   FGNN_RETURN_IF_ERROR(CheckAlgorithm(*spec));
   FGNN_RETURN_IF_ERROR(CheckDevices(spec));
+  FGNN_RETURN_IF_ERROR(CheckExecutors(spec));
   FGNN_RETURN_IF_ERROR(CheckTraining(spec->training()));
   FGNN_RETURN_IF_ERROR(CheckTask(*spec));
   FGNN_RETURN_IF_ERROR(CheckCache(*spec));
   return MemoryLimit(*spec).status();
+}
+
+uint32_t DevicesThatTrain(const v1::JobSpec& spec) {
+  const uint32_t devices = static_cast<uint32_t>(spec.devices_size());
+  const bool is_fixed = spec.executors() == "factored" && !spec.switching();
+  return is_fixed ? devices - spec.samplers() : devices;
 }
 
 absl::StatusOr<std::optional<uint64_t>> MemoryLimit(const v1::JobSpec& spec) {

@@ -21,6 +21,9 @@ absl::StatusOr<std::optional<uint64_t>> MemoryLimit(const v1::JobSpec& spec);
 // cache.capacity, a share; nullopt: "auto", or no number.
 std::optional<double> CapacityOf(const v1::CacheSpec& cache);
 
+// Devices of a job with complete fields that may train at the same time.
+uint32_t DevicesThatTrain(const v1::JobSpec& spec);
+
 }  // namespace fgnn
 
 #endif  // FGNN_SHARED_CONFIG_JOB_RULES_H_

@@ -96,12 +96,26 @@ struct JobSpec {
   SamplingSpec sampling;
   TrainingSpec training;
   CacheSpec cache;
-  std::vector<std::string> devices;  // Effective, so never empty.
+  std::vector<std::string> devices;    // Effective, so never empty.
+  std::string executors = "together";  // "factored", "time_sharing"
+  // Of "factored": devices that sample, 0: as planned. Of "together":
+  // executors.
   uint32_t samplers = 1;
-  uint32_t trainers = 1;
+  uint32_t trainers = 1;     // Of "together".
+  bool switching = true;     // Of "factored".
   uint32_t queue_slots = 0;  // 0: planned.
   LimitsSpec limits;
   FeaturesSpec features;
+
+  // A device has a sampler and a trainer, one of which works at a time.
+  bool takes_turns() const { return executors != "together"; }
+  // Daemons of the job.
+  uint32_t num_samplers() const {
+    return takes_turns() ? static_cast<uint32_t>(devices.size()) : samplers;
+  }
+  uint32_t num_trainers() const {
+    return takes_turns() ? static_cast<uint32_t>(devices.size()) : trainers;
+  }
 };
 
 }  // namespace fgnn

@@ -116,8 +116,7 @@ absl::Status Complete(const std::vector<std::string>& default_devices,
         "dataset: '", spec->dataset(), "' is not an absolute path"));
   }
   if (spec->training().batches_per_step() == 0) {
-    spec->mutable_training()->set_batches_per_step(
-        static_cast<uint32_t>(spec->devices_size()));
+    spec->mutable_training()->set_batches_per_step(DevicesThatTrain(*spec));
   }
   return absl::OkStatus();
 }
@@ -208,8 +207,11 @@ JobSpec FromProto(const v1::JobSpec& from) {
   to.cache = {from.cache().policy(), CapacityOf(from.cache()),
               from.cache().epochs(), from.cache().plugin()};
   to.devices = {from.devices().begin(), from.devices().end()};
+  // Jobs of releases that knew nothing else name their executors.
+  to.executors = from.executors().empty() ? "together" : from.executors();
   to.samplers = from.samplers();
   to.trainers = from.trainers();
+  to.switching = from.switching();
   to.queue_slots = from.queue().slots();
   // An effective spec has been through MakeEffective(), so this is a number.
   to.limits.memory_bytes = MemoryLimit(from).value_or(std::nullopt);

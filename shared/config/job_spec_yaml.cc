@@ -62,10 +62,14 @@ std::string ValueOf(const FieldDescriptor& field, const Message& message,
       return absl::StrCat(
           repeated ? reflection.GetRepeatedInt32(message, &field, index)
                    : reflection.GetInt32(message, &field));
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return absl::StrCat(
+    case FieldDescriptor::CPPTYPE_UINT32: {
+      const uint32_t value =
           repeated ? reflection.GetRepeatedUInt32(message, &field, index)
-                   : reflection.GetUInt32(message, &field));
+                   : reflection.GetUInt32(message, &field);
+      const std::string& zero_word = DocOf(field).zero_word();
+      if (value == 0 && !zero_word.empty()) return zero_word;
+      return absl::StrCat(value);
+    }
     case FieldDescriptor::CPPTYPE_UINT64:
       return absl::StrCat(
           repeated ? reflection.GetRepeatedUInt64(message, &field, index)

@@ -53,7 +53,7 @@ JobTrainer::JobTrainer(const JobSpec& spec, Workplace* workplace,
       board_(segment, owner),
       source_({.owner = owner,
                .ahead = spec.features.ahead,
-               .num_trainers = std::max(spec.trainers, 1u)},
+               .num_trainers = std::max(spec.num_trainers(), 1u)},
               workplace, segment) {}
 
 absl::StatusOr<bool> JobTrainer::DoNext() {

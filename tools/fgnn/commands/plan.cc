@@ -78,7 +78,7 @@ absl::StatusOr<PlanInput> MeasureJob(const v1::JobSpec& effective,
   FGNN_ASSIGN_OR_RETURN(const std::filesystem::path trainer,
                         FindProgram("fgnn-trainer"));
   const std::string device =
-      PlaceExecutors(input.spec.samplers, 1, input.spec.devices).back().device;
+      PlaceExecutors(input.spec.num_samplers(), 1, input.spec.devices).back().device;
   FGNN_ASSIGN_OR_RETURN(input.training,
                         AskForTrainingProfile(trainer, state_dir, effective,
                                               input.sampling.hops, device));
@@ -109,8 +109,8 @@ nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
           {"total_bytes", plan.total_bytes},
           {"mapped", ToJson(plan.mapped)},
           {"available_bytes", HaveBytes(input)},
-          {"samplers", input.spec.samplers},
-          {"trainers", input.spec.trainers},
+          {"samplers", input.spec.num_samplers()},
+          {"trainers", input.spec.num_trainers()},
           {"slots", segment.num_slots},
           {"batches_per_epoch", segment.batches_per_epoch},
           {"batches_per_step", segment.batches_per_step},

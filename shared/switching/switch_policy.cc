@@ -1,0 +1,63 @@
+#include "shared/switching/switch_policy.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace fgnn {
+namespace {
+
+// Whether a sampling device is to sample. It goes on until nothing is left or
+// the queue is full; having trained meanwhile, it comes back once half of the
+// queue is free or trainers are about to run out of tasks, so that caches and
+// threads do not change hands at every batch. Alone it trains until there is
+// nothing to train.
+bool IsSamplingDue(const SwitchSnapshot& snapshot) {
+  if (snapshot.free_batches == 0) return false;
+  if (snapshot.last != DeviceWork::kTrain) return true;
+  if (snapshot.num_trainers == 0) return snapshot.trainable_batches == 0;
+  return snapshot.free_batches >= std::max(1u, snapshot.num_slots / 2) ||
+         snapshot.queued_batches <= snapshot.num_trainers;
+}
+
+DeviceWork TrainIfAny(const SwitchSnapshot& snapshot) {
+  return snapshot.trainable_batches > 0 ? DeviceWork::kTrain
+                                        : DeviceWork::kNothing;
+}
+
+}  // namespace
+
+double SwitchProfit(const SwitchSnapshot& snapshot) {
+  if (snapshot.num_trainers == 0) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const double standby_seconds = snapshot.standby_seconds > 0
+                                     ? snapshot.standby_seconds
+                                     : snapshot.train_seconds;
+  return static_cast<double>(snapshot.batches_left) * snapshot.train_seconds /
+             snapshot.num_trainers -
+         standby_seconds;
+}
+
+DeviceWork NextWork(const SwitchSnapshot& snapshot) {
+  switch (snapshot.plan) {
+    case DevicePlan::kTrain:
+      return TrainIfAny(snapshot);
+    case DevicePlan::kTimeShare: {
+      const bool trains_first = snapshot.last == DeviceWork::kSample;
+      if (trains_first && snapshot.trainable_batches > 0) {
+        return DeviceWork::kTrain;
+      }
+      return snapshot.free_batches > 0 ? DeviceWork::kSample
+                                       : TrainIfAny(snapshot);
+    }
+    case DevicePlan::kSample:
+      break;
+  }
+  if (IsSamplingDue(snapshot)) return DeviceWork::kSample;
+  if (!snapshot.switching || SwitchProfit(snapshot) <= 0) {
+    return DeviceWork::kNothing;
+  }
+  return TrainIfAny(snapshot);
+}
+
+}  // namespace fgnn
