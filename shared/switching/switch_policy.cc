@@ -9,14 +9,16 @@ namespace {
 // Whether a sampling device is to sample. It goes on until nothing is left or
 // the queue is full; having trained meanwhile, it comes back once half of the
 // queue is free or trainers are about to run out of tasks, so that caches and
-// threads do not change hands at every batch. Alone it trains until there is
-// nothing to train.
+// threads do not change hands at every batch; and if everybody waits for a
+// batch that was sampled and then lost. Alone it trains until there is nothing
+// to train.
 bool IsSamplingDue(const SwitchSnapshot& snapshot) {
   if (snapshot.free_batches == 0) return false;
   if (snapshot.last != DeviceWork::kTrain) return true;
   if (snapshot.num_trainers == 0) return snapshot.trainable_batches == 0;
   return snapshot.free_batches >= std::max(1u, snapshot.num_slots / 2) ||
-         snapshot.queued_batches <= snapshot.num_trainers;
+         snapshot.queued_batches <= snapshot.num_trainers ||
+         (snapshot.missing_batches > 0 && snapshot.trainable_batches == 0);
 }
 
 DeviceWork TrainIfAny(const SwitchSnapshot& snapshot) {

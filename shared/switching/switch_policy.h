@@ -29,6 +29,8 @@ struct SwitchSnapshot {
   uint32_t queued_batches = 0;  // Ready tasks.
   // Those of them that a trainer could take now: of open steps.
   uint32_t trainable_batches = 0;
+  // Free ones of open steps: trainers wait for them.
+  uint32_t missing_batches = 0;
   // Mr: batches of the epoch that no trainer has taken.
   uint64_t batches_left = 0;
 
