@@ -155,6 +155,16 @@ std::optional<StepLease> GradientBoard::TryLease() {
       this, initial ? segment_->options().first_version : word.generation + 1);
 }
 
+bool GradientBoard::IsStepDue() const {
+  const BoardWord word = LoadBoardWord(*segment_);
+  if (word.state == BoardState::kEmpty) {
+    return segment_->options().first_version == 0;
+  }
+  const std::optional<OpenSteps> open = FindOpenSteps();
+  return word.state == BoardState::kOpen && open.has_value() &&
+         open->first == word.generation && AllDone(word.generation);
+}
+
 bool GradientBoard::EndLease(uint64_t new_version, bool publish) {
   const BoardWord leased =
       new_version == segment_->options().first_version

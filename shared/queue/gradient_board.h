@@ -146,6 +146,9 @@ class GradientBoard {
   // Leases the initial weights if there are none, or the first open step if all
   // its gradients are there; nullopt if neither is so or another has the lease.
   std::optional<StepLease> TryLease();
+  // Whether a trainer finds something to lease without being given weights: not
+  // so where a job goes on from a checkpoint that nobody has loaded yet.
+  bool IsStepDue() const;
 
   // Waits until the version is at least `version` (or initial weights are
   // there). False at the deadline; Cancelled when the job was stopped.

@@ -32,6 +32,7 @@ constexpr uint32_t kMaxSlots = 4096;
 constexpr uint32_t kMaxBatchesPerStep = 1024;
 constexpr uint32_t kMaxStaleness = 1024;
 constexpr uint32_t kMaxOptimizerFloats = 16;
+constexpr uint32_t kMaxDevices = 64;
 constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 42;
 constexpr uint64_t kMaxParameters = uint64_t{1} << 38;
 constexpr uint64_t kAllocationBytes = uint64_t{256} << 20;
@@ -85,6 +86,8 @@ SegmentHeader HeaderOf(const SegmentOptions& options) {
       .batches_per_step = options.batches_per_step,
       .optimizer_floats_per_parameter = options.optimizer_floats_per_parameter,
       .staleness = options.staleness,
+      .num_devices = options.num_devices,
+      .switching = options.switching,
       .reserved = 0};
   header.header_crc = HeaderCrc(header);
   return header;
@@ -105,7 +108,9 @@ SegmentOptions OptionsOf(const SegmentHeader& header) {
       .optimizer_floats_per_parameter = header.optimizer_floats_per_parameter,
       .first_version = header.first_version,
       .rank_order_key = header.rank_order_key,
-      .cache_rows = header.cache_rows};
+      .cache_rows = header.cache_rows,
+      .num_devices = header.num_devices,
+      .switching = header.switching};
 }
 
 // Past a cgroup's limit the kernel kills instead of failing, so ask first.
@@ -230,6 +235,9 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
                                   options.steps_per_epoch() * options.epochs));
   FGNN_RETURN_IF_ERROR(
       CheckRange("cache_rows", options.cache_rows, 0, UINT32_MAX));
+  FGNN_RETURN_IF_ERROR(
+      CheckRange("num_devices", options.num_devices, 0, kMaxDevices));
+  FGNN_RETURN_IF_ERROR(CheckRange("switching", options.switching, 0, 1));
   return CheckRange("optimizer_floats_per_parameter",
                     options.optimizer_floats_per_parameter, 0,
                     kMaxOptimizerFloats);

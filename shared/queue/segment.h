@@ -42,6 +42,10 @@ struct SegmentOptions {
   // The first CachePlan.
   uint64_t rank_order_key = 0;
   uint64_t cache_rows = 0;
+  // Devices that take turns, [0, 64]; see device_table.h. 0: whoever is
+  // attached works.
+  uint32_t num_devices = 0;
+  uint32_t switching = 0;  // Not 0: their standby trainers may wake.
 
   // Steps never span epochs: the last step of an epoch has fewer batches where
   // W does not divide them.

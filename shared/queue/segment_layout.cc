@@ -56,6 +56,7 @@ SegmentLayout SegmentLayout::Of(const SegmentOptions& options) {
   layout.weight_versions = std::max<uint64_t>(open_steps, 2);
   Allocator regions;
   layout.control = regions.Take(1, sizeof(ControlWords));
+  layout.devices = regions.Take(options.num_devices, sizeof(DeviceWords));
   layout.slot_words = regions.Take(options.num_slots, sizeof(uint64_t));
   layout.slot_places = regions.Take(options.num_slots, sizeof(uint64_t));
   layout.overflow_words =

@@ -20,7 +20,7 @@
 namespace fgnn {
 
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
-inline constexpr uint32_t kSegmentLayoutVersion = 6;
+inline constexpr uint32_t kSegmentLayoutVersion = 7;
 
 // Written once, before the descriptor is handed to anyone.
 struct SegmentHeader {
@@ -42,9 +42,11 @@ struct SegmentHeader {
   uint32_t batches_per_step;
   uint32_t optimizer_floats_per_parameter;
   uint32_t staleness;
+  uint32_t num_devices;
+  uint32_t switching;
   uint32_t reserved;
 };
-static_assert(sizeof(SegmentHeader) == 120);
+static_assert(sizeof(SegmentHeader) == 128);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);
 
 // The words that are not per slot. Those that different processes write often
@@ -63,9 +65,22 @@ struct ControlWords {
 };
 static_assert(std::is_trivially_copyable_v<ControlWords>);
 
+// Of a device that takes turns; see device_table.h. The daemons of a device
+// look at the first line before each fetch.
+struct DeviceWords {
+  alignas(64) uint64_t turn;
+  uint64_t plan;
+  alignas(64) uint64_t sample_seconds;  // The bits of a double each.
+  uint64_t train_seconds;
+  uint64_t standby_seconds;
+};
+static_assert(sizeof(DeviceWords) == 128);
+static_assert(std::is_trivially_copyable_v<DeviceWords>);
+
 // Offsets from the segment's start, in bytes. See README.md.
 struct SegmentLayout {
   uint64_t control = 0;
+  uint64_t devices = 0;          // DeviceWords [num_devices].
   uint64_t slot_words = 0;       // u64 [num_slots].
   uint64_t slot_places = 0;      // u64 [num_slots], see slot_table.h.
   uint64_t overflow_words = 0;   // u64 [num_overflow_blocks].
@@ -99,9 +114,17 @@ struct Segment::Regions {
 
   ControlWords& control() const { return *At<ControlWords>(layout_.control); }
 
+  // Only for a segment with devices.
+  DeviceWords& device(uint32_t index) const {
+    return *At<DeviceWords>(layout_.devices +
+                            index % options_.num_devices * sizeof(DeviceWords));
+  }
+
   // Of the slot in which batch `seq` lives.
   SharedWord slot_word(BatchSeq seq) const {
-    return Word(layout_.slot_words, seq % options_.num_slots);
+    // Spares the division to whoever goes over all slots by their index.
+    return Word(layout_.slot_words,
+                seq < options_.num_slots ? seq : seq % options_.num_slots);
   }
   SharedWord slot_place(BatchSeq seq) const {
     return Word(layout_.slot_places, seq % options_.num_slots);

@@ -1,0 +1,308 @@
+#include "shared/queue/device_table.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <optional>
+
+#include "shared/base/futex.h"
+#include "shared/queue/global_queue.h"
+#include "shared/queue/gradient_board.h"
+#include "shared/queue/segment_layout.h"
+#include "shared/queue/slot_table.h"
+#include "shared/queue/slot_word.h"
+
+namespace fgnn {
+namespace {
+
+// A turn: who does what, and beside it what the device did last and how often
+// it woke, which outlive the turn.
+using TurnWord = OwnedWord<DeviceWork>;
+constexpr int kLastBits = 2;
+constexpr uint64_t kLastMask = (1 << kLastBits) - 1;
+
+// A new value's share of a moving average.
+constexpr double kShareOfNew = 0.125;
+
+bool IsWork(DeviceWork work) {
+  return work == DeviceWork::kSample || work == DeviceWork::kTrain;
+}
+
+bool IsHeld(TurnWord turn) {
+  return turn.owner != kNoOwner && turn.owner <= kMaxOwners &&
+         IsWork(turn.state);
+}
+
+DeviceWork LastOf(TurnWord turn) {
+  const auto last = static_cast<DeviceWork>(turn.generation & kLastMask);
+  return IsWork(last) ? last : DeviceWork::kNothing;
+}
+
+uint64_t WakesOf(TurnWord turn) { return turn.generation >> kLastBits; }
+
+TurnWord Nobody(TurnWord turn, DeviceWork last) {
+  return {DeviceWork::kNothing, kNoOwner,
+          (WakesOf(turn) << kLastBits) | static_cast<uint64_t>(last)};
+}
+
+SharedWord TurnWordOf(const Segment& segment, uint32_t device) {
+  return SharedWord(segment.regions().device(device).turn);
+}
+
+TurnWord LoadTurn(const Segment& segment, uint32_t device) {
+  return TurnWord::Unpack(
+      TurnWordOf(segment, device).load(std::memory_order_acquire));
+}
+
+bool MoveTurn(const Segment& segment, uint32_t device, TurnWord from,
+              TurnWord to) {
+  uint64_t expected = from.Pack();
+  return TurnWordOf(segment, device)
+      .compare_exchange_strong(expected, to.Pack(), std::memory_order_acq_rel,
+                               std::memory_order_relaxed);
+}
+
+double LoadSeconds(uint64_t& word) {
+  const auto seconds =
+      std::bit_cast<double>(SharedWord(word).load(std::memory_order_relaxed));
+  return std::isfinite(seconds) && seconds > 0 ? seconds : 0;
+}
+
+void StoreSeconds(uint64_t& word, double seconds) {
+  SharedWord(word).store(std::bit_cast<uint64_t>(seconds),
+                         std::memory_order_relaxed);
+}
+
+// One writer at a time.
+void Average(uint64_t& word, double seconds) {
+  if (!std::isfinite(seconds) || seconds <= 0) return;
+  const double before = LoadSeconds(word);
+  StoreSeconds(
+      word, before == 0 ? seconds : before + kShareOfNew * (seconds - before));
+}
+
+// Batches [begin, end) of the epoch that is open for training, and where its
+// open steps end; empty if none is.
+struct OpenEpoch {
+  BatchSeq begin = 0;
+  BatchSeq end = 0;
+  BatchSeq steps_end = 0;
+};
+
+OpenEpoch OpenEpochOf(const GradientBoard& board,
+                      const SegmentOptions& options) {
+  const std::optional<OpenSteps> open = board.FindOpenSteps();
+  if (!open.has_value()) return {};
+  const BatchSeq begin =
+      open->first / options.steps_per_epoch() * options.batches_per_epoch;
+  return {begin, begin + options.batches_per_epoch, open->last_batch};
+}
+
+// How many of first, first + stride, … below `last` are in the epoch.
+uint64_t CountInEpoch(BatchSeq first, BatchSeq last, uint64_t stride,
+                      const OpenEpoch& epoch) {
+  const auto below = [first, stride](BatchSeq end) {
+    return end <= first ? 0 : (end - first + stride - 1) / stride;
+  };
+  const BatchSeq end = std::min(last, epoch.end);
+  return end <= epoch.begin ? 0 : below(end) - below(epoch.begin);
+}
+
+// Fills in what the snapshot says of slots: those from the oldest batch that
+// is not released (see SlotTable::FindLowest()) to the limit.
+void LookAtSlots(const Segment& segment, BatchSeq limit, const OpenEpoch& epoch,
+                 SwitchSnapshot* snapshot) {
+  const SlotTable slots(segment);
+  const uint32_t num_slots = segment.options().num_slots;
+  limit = std::min(limit, slots.end_of_job());
+  const BatchSeq oldest =
+      std::min(SharedWord(segment.regions().control().oldest_seq)
+                   .load(std::memory_order_relaxed),
+               slots.end_of_job());
+  uint64_t taken = CountInEpoch(0, oldest, 1, epoch);
+  uint64_t generation = oldest / num_slots;
+  auto slot = static_cast<uint32_t>(oldest % num_slots);
+  for (BatchSeq seq = oldest; seq < std::min(limit, oldest + num_slots);
+       ++seq) {
+    const SlotWord word = slots.Load(slot);
+    const BatchSeq now = slots.SeqIn(slot, word);
+    if (now > seq) taken += CountInEpoch(seq, now, num_slots, epoch);
+    if (word.generation >= generation && now < limit) {
+      const bool is_open = now < epoch.steps_end;
+      const bool is_nobodys = word.owner == kNoOwner;
+      if (word.state == SlotState::kFree && is_nobodys) {
+        ++snapshot->free_batches;
+        snapshot->missing_batches += is_open ? 1 : 0;
+      } else if (word.state == SlotState::kReady && is_nobodys) {
+        ++snapshot->queued_batches;
+        snapshot->trainable_batches += is_open ? 1 : 0;
+      } else if (word.state == SlotState::kReading) {
+        taken += now >= epoch.begin && now < epoch.end ? 1 : 0;
+      }
+    }
+    if (++slot == num_slots) {
+      slot = 0;
+      ++generation;
+    }
+  }
+  const uint64_t all = epoch.end - epoch.begin;
+  snapshot->batches_left = all - std::min(all, taken);
+}
+
+double Mean(double sum, uint32_t count) { return count > 0 ? sum / count : 0; }
+
+}  // namespace
+
+DeviceTable::DeviceTable(Segment* segment, OwnerIndex owner)
+    : segment_(segment), owner_(owner) {}
+
+uint32_t DeviceTable::num_devices() const {
+  return segment_->options().num_devices;
+}
+
+void DeviceTable::SetPlan(uint32_t device, DevicePlan plan) {
+  if (num_devices() == 0) return;
+  SharedWord(segment_->regions().device(device).plan)
+      .store(static_cast<uint64_t>(plan), std::memory_order_release);
+  Announce();
+}
+
+DevicePlan DeviceTable::plan(uint32_t device) const {
+  if (num_devices() == 0) return DevicePlan::kSample;
+  const uint64_t plan = SharedWord(segment_->regions().device(device).plan)
+                            .load(std::memory_order_acquire);
+  return plan <= static_cast<uint64_t>(DevicePlan::kTimeShare)
+             ? static_cast<DevicePlan>(plan)
+             : DevicePlan::kSample;
+}
+
+void DeviceTable::SetTimes(uint32_t device, const DeviceTimes& times) {
+  if (num_devices() == 0) return;
+  DeviceWords& words = segment_->regions().device(device);
+  StoreSeconds(words.sample_seconds, times.sample);
+  StoreSeconds(words.train_seconds, times.train);
+  StoreSeconds(words.standby_seconds, times.standby);
+}
+
+DeviceTimes DeviceTable::times(uint32_t device) const {
+  if (num_devices() == 0) return {};
+  DeviceWords& words = segment_->regions().device(device);
+  return {.sample = LoadSeconds(words.sample_seconds),
+          .train = LoadSeconds(words.train_seconds),
+          .standby = LoadSeconds(words.standby_seconds)};
+}
+
+void DeviceTable::AddSampleTime(uint32_t device, double seconds) {
+  if (num_devices() == 0) return;
+  Average(segment_->regions().device(device).sample_seconds, seconds);
+}
+
+void DeviceTable::AddTrainTime(uint32_t device, double seconds) {
+  if (num_devices() == 0) return;
+  DeviceWords& words = segment_->regions().device(device);
+  Average(plan(device) == DevicePlan::kSample ? words.standby_seconds
+                                              : words.train_seconds,
+          seconds);
+}
+
+bool DeviceTable::TryTakeTurn(uint32_t device, DeviceWork work) {
+  if (num_devices() == 0 || owner_ == kNoOwner || !IsWork(work)) return false;
+  const TurnWord now = LoadTurn(*segment_, device);
+  if (IsHeld(now)) return false;
+  const DeviceWork last = LastOf(now);
+  const bool wakes = work == DeviceWork::kTrain && last != DeviceWork::kTrain &&
+                     plan(device) == DevicePlan::kSample;
+  const uint64_t num_wakes = WakesOf(now) + (wakes ? 1 : 0);
+  return MoveTurn(
+      *segment_, device, now,
+      {work, owner_, (num_wakes << kLastBits) | static_cast<uint64_t>(last)});
+}
+
+void DeviceTable::EndTurn(uint32_t device, DeviceWork last_done) {
+  if (num_devices() == 0) return;
+  const TurnWord now = LoadTurn(*segment_, device);
+  if (!IsHeld(now) || now.owner != owner_) return;
+  const DeviceWork last = IsWork(last_done) ? last_done : LastOf(now);
+  if (MoveTurn(*segment_, device, now, Nobody(now, last))) Announce();
+}
+
+DeviceWork DeviceTable::working(uint32_t device) const {
+  if (num_devices() == 0) return DeviceWork::kNothing;
+  const TurnWord turn = LoadTurn(*segment_, device);
+  return IsHeld(turn) ? turn.state : DeviceWork::kNothing;
+}
+
+uint64_t DeviceTable::wakes(uint32_t device) const {
+  return num_devices() == 0 ? 0 : WakesOf(LoadTurn(*segment_, device));
+}
+
+bool DeviceTable::ReclaimTurnsOf(OwnerIndex dead_owner) {
+  if (num_devices() == 0 || dead_owner == kNoOwner) return false;
+  bool reclaimed = false;
+  for (uint32_t device = 0; device < num_devices(); ++device) {
+    const TurnWord turn = LoadTurn(*segment_, device);
+    if (!IsHeld(turn) || turn.owner != dead_owner) continue;
+    reclaimed |= MoveTurn(*segment_, device, turn, Nobody(turn, LastOf(turn)));
+  }
+  // Even if there was nothing: an earlier reaper may have died before this.
+  Announce();
+  return reclaimed;
+}
+
+SwitchSnapshot DeviceTable::Snapshot(uint32_t device) const {
+  const SegmentOptions& options = segment_->options();
+  SwitchSnapshot snapshot;
+  snapshot.plan = plan(device);
+  snapshot.switching = options.switching != 0;
+  snapshot.num_slots = options.num_slots;
+  snapshot.standby_seconds = times(device).standby;
+  if (num_devices() > 0) snapshot.last = LastOf(LoadTurn(*segment_, device));
+
+  const GradientBoard board(segment_, kNoOwner);
+  LookAtSlots(*segment_, GlobalQueue(segment_, kNoOwner).sampling_limit(),
+              OpenEpochOf(board, options), &snapshot);
+  // Who has the turn may make the step; the device need have no batch for it.
+  if (board.IsStepDue()) ++snapshot.trainable_batches;
+
+  double planned_sum = 0;
+  double other_sum = 0;
+  uint32_t num_planned = 0;
+  uint32_t num_others = 0;
+  for (uint32_t i = 0; i < num_devices(); ++i) {
+    const bool is_planned = plan(i) == DevicePlan::kTrain;
+    if (is_planned) ++snapshot.num_trainers;
+    const DeviceTimes known = times(i);
+    const double seconds = known.train > 0 ? known.train : known.standby;
+    if (seconds == 0) continue;
+    (is_planned ? planned_sum : other_sum) += seconds;
+    ++(is_planned ? num_planned : num_others);
+  }
+  snapshot.train_seconds = num_planned > 0 ? Mean(planned_sum, num_planned)
+                                           : Mean(other_sum, num_others);
+  return snapshot;
+}
+
+uint32_t DeviceTable::NumTraining() const {
+  const bool nothing_to_sample =
+      !SlotTable(*segment_)
+           .FindLowest(SlotState::kFree, 0,
+                       GlobalQueue(segment_, kNoOwner).sampling_limit())
+           .has_value();
+  const bool switching = segment_->options().switching != 0;
+  uint32_t training = 0;
+  for (uint32_t i = 0; i < num_devices(); ++i) {
+    const bool trains = plan(i) != DevicePlan::kSample ||
+                        working(i) == DeviceWork::kTrain ||
+                        (switching && nothing_to_sample);
+    if (trains) ++training;
+  }
+  return std::max(training, 1u);
+}
+
+void DeviceTable::Announce() {
+  AnnounceOn(&segment_->regions().control().changes);
+  AnnounceOn(&segment_->regions().control().frees);
+}
+
+}  // namespace fgnn
