@@ -33,6 +33,7 @@ struct AttachCall {
   OwnerIndex owner = kNoOwner;
   std::optional<uint32_t> overflow_block;
   uint64_t scheduler_generation = 0;
+  uint32_t device = 0;  // Of the job's; where they take turns.
 };
 
 // Part of the batches that are sampled to rank the vertices.

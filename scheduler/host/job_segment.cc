@@ -41,7 +41,8 @@ JobSegment::JobSegment(std::string job_id, std::unique_ptr<Segment> segment)
     : job_id_(std::move(job_id)),
       segment_(std::move(segment)),
       queue_(segment_.get(), kNoOwner),
-      board_(segment_.get(), kNoOwner) {}
+      board_(segment_.get(), kNoOwner),
+      devices_(segment_.get(), kNoOwner) {}
 
 absl::StatusOr<uint64_t> JobSegment::OpenScratch() {
   UniqueFd scratch(
@@ -109,6 +110,8 @@ JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner, bool crashed) {
     }
   }
   reclaimed.lease = board_.ReclaimLeaseOf(owner);
+  // Last: whoever takes the turn then finds what the dead one held.
+  devices_.ReclaimTurnsOf(owner);
   ReleaseOwner(owner);
   return reclaimed;
 }

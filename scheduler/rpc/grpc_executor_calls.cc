@@ -82,6 +82,7 @@ absl::Status GrpcExecutorCalls::Attach(const std::string& socket,
                                  ? static_cast<int32_t>(*call.overflow_block)
                                  : -1);
   request.set_scheduler_generation(call.scheduler_generation);
+  request.set_device(call.device);
   v1::AttachJobResponse response;
   return Call<v1::ExecutorService>(socket, patience,
                                    &v1::ExecutorService::Stub::AsyncAttachJob,

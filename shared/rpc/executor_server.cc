@@ -18,6 +18,7 @@ absl::StatusOr<JobAttachment> ReadAttachment(
   attachment.job_id = request.job_id();
   attachment.owner = static_cast<OwnerIndex>(request.owner());
   attachment.scheduler_generation = request.scheduler_generation();
+  attachment.device = request.device();
   if (attachment.job_id.empty()) {
     return absl::InvalidArgumentError("attach: job_id is empty");
   }

@@ -28,6 +28,7 @@ struct JobAttachment {
   OwnerIndex owner = kNoOwner;
   std::optional<uint32_t> overflow_block;  // Samplers: theirs.
   uint64_t scheduler_generation = 0;
+  uint32_t device = 0;  // Of the job's; means nothing where all are at work.
 };
 
 // What a daemon does when the scheduler asks. Called on threads of the server,
