@@ -1,0 +1,382 @@
+#include "shared/queue/device_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "shared/base/futex.h"
+#include "shared/queue/segment_layout.h"
+#include "shared/queue/slot_table.h"
+#include "tests/unit/shared/queue/exact_job.h"
+
+namespace fgnn {
+namespace {
+
+constexpr OwnerIndex kSampler = 1;
+constexpr OwnerIndex kTrainer = 2;
+
+SegmentOptions WithDevices(uint32_t num_devices) {
+  SegmentOptions options = SmallOptions();
+  options.num_devices = num_devices;
+  options.switching = 1;
+  return options;
+}
+
+class DeviceTableTest : public testing::Test {
+ protected:
+  void UseSegment(const SegmentOptions& options) {
+    segment_ = MakeSegment(options);
+    scheduler_.emplace(segment_.get(), kNoOwner);
+    sampler_.emplace(segment_.get(), kSampler);
+    trainer_.emplace(segment_.get(), kTrainer);
+  }
+  void SetUp() override { UseSegment(WithDevices(3)); }
+
+  DeviceWork LastOf(uint32_t device) {
+    return scheduler_->Snapshot(device).last;
+  }
+
+  std::unique_ptr<Segment> segment_;
+  std::optional<DeviceTable> scheduler_;
+  std::optional<DeviceTable> sampler_;
+  std::optional<DeviceTable> trainer_;
+};
+
+TEST_F(DeviceTableTest, OneOfTwoHoldsADevicesTurn) {
+  EXPECT_EQ(scheduler_->working(1), DeviceWork::kNothing);
+  EXPECT_TRUE(sampler_->TryTakeTurn(1, DeviceWork::kSample));
+  EXPECT_EQ(scheduler_->working(1), DeviceWork::kSample);
+  EXPECT_FALSE(trainer_->TryTakeTurn(1, DeviceWork::kTrain));
+  EXPECT_FALSE(sampler_->TryTakeTurn(1, DeviceWork::kSample));
+  // Other devices are none of it.
+  EXPECT_TRUE(trainer_->TryTakeTurn(2, DeviceWork::kTrain));
+  EXPECT_EQ(scheduler_->working(0), DeviceWork::kNothing);
+  // Nobody ends another one's turn.
+  trainer_->EndTurn(1, DeviceWork::kTrain);
+  EXPECT_EQ(scheduler_->working(1), DeviceWork::kSample);
+  sampler_->EndTurn(1, DeviceWork::kSample);
+  EXPECT_EQ(LastOf(1), DeviceWork::kSample);
+  EXPECT_TRUE(trainer_->TryTakeTurn(1, DeviceWork::kTrain));
+  EXPECT_EQ(LastOf(1), DeviceWork::kSample);
+  trainer_->EndTurn(1, DeviceWork::kTrain);
+  EXPECT_EQ(LastOf(1), DeviceWork::kTrain);
+  // Nothing was done.
+  EXPECT_TRUE(sampler_->TryTakeTurn(1, DeviceWork::kSample));
+  sampler_->EndTurn(1, DeviceWork::kNothing);
+  EXPECT_EQ(LastOf(1), DeviceWork::kTrain);
+  // The scheduler takes none, and nobody takes one for nothing.
+  EXPECT_FALSE(scheduler_->TryTakeTurn(0, DeviceWork::kSample));
+  EXPECT_FALSE(sampler_->TryTakeTurn(0, DeviceWork::kNothing));
+}
+
+TEST_F(DeviceTableTest, NeverBothAtOnce) {
+  constexpr int kTurns = 2000;
+  std::atomic<int> at_work = 0;
+  std::atomic<int> most = 0;
+  const auto work = [&](DeviceTable& table, DeviceWork what) {
+    for (int i = 0; i < kTurns;) {
+      if (!table.TryTakeTurn(0, what)) {
+        std::this_thread::yield();
+        continue;
+      }
+      most = std::max(most.load(), ++at_work);
+      --at_work;
+      table.EndTurn(0, what);
+      ++i;
+    }
+  };
+  std::thread other([&] { work(*trainer_, DeviceWork::kTrain); });
+  work(*sampler_, DeviceWork::kSample);
+  other.join();
+  EXPECT_EQ(most, 1);
+  EXPECT_GE(scheduler_->wakes(0), 1U);
+  EXPECT_LE(scheduler_->wakes(0), kTurns);
+}
+
+TEST_F(DeviceTableTest, CountsHowOftenASamplingDeviceWentOverToTraining) {
+  const auto train = [this](uint32_t device) {
+    EXPECT_TRUE(trainer_->TryTakeTurn(device, DeviceWork::kTrain));
+    trainer_->EndTurn(device, DeviceWork::kTrain);
+  };
+  const auto sample = [this](uint32_t device) {
+    EXPECT_TRUE(sampler_->TryTakeTurn(device, DeviceWork::kSample));
+    sampler_->EndTurn(device, DeviceWork::kSample);
+  };
+  train(0);
+  train(0);  // Went on.
+  EXPECT_EQ(scheduler_->wakes(0), 1U);
+  sample(0);
+  train(0);
+  EXPECT_EQ(scheduler_->wakes(0), 2U);
+  EXPECT_EQ(scheduler_->wakes(1), 0U);
+  for (const DevicePlan plan : {DevicePlan::kTrain, DevicePlan::kTimeShare}) {
+    scheduler_->SetPlan(1, plan);
+    sample(1);
+    train(1);
+  }
+  EXPECT_EQ(scheduler_->wakes(1), 0U);
+}
+
+TEST_F(DeviceTableTest, TheReaperEndsTheTurnsOfTheDead) {
+  EXPECT_TRUE(trainer_->TryTakeTurn(0, DeviceWork::kTrain));
+  trainer_->EndTurn(0, DeviceWork::kTrain);
+  EXPECT_TRUE(sampler_->TryTakeTurn(0, DeviceWork::kSample));
+  EXPECT_TRUE(sampler_->TryTakeTurn(2, DeviceWork::kSample));
+  EXPECT_TRUE(trainer_->TryTakeTurn(1, DeviceWork::kTrain));
+  EXPECT_FALSE(scheduler_->ReclaimTurnsOf(kNoOwner));
+  EXPECT_TRUE(scheduler_->ReclaimTurnsOf(kSampler));
+  EXPECT_EQ(scheduler_->working(0), DeviceWork::kNothing);
+  EXPECT_EQ(scheduler_->working(2), DeviceWork::kNothing);
+  EXPECT_EQ(scheduler_->working(1), DeviceWork::kTrain);
+  EXPECT_EQ(LastOf(0), DeviceWork::kTrain);
+  EXPECT_FALSE(scheduler_->ReclaimTurnsOf(kSampler));
+  // One that was declared dead ends nobody's turn.
+  EXPECT_TRUE(trainer_->TryTakeTurn(0, DeviceWork::kTrain));
+  sampler_->EndTurn(0, DeviceWork::kSample);
+  EXPECT_EQ(scheduler_->working(0), DeviceWork::kTrain);
+}
+
+TEST_F(DeviceTableTest, EndsOfTurnsAndPlansAreAnnounced) {
+  const ControlWords& control = segment_->regions().control();
+  const auto counters = [&] {
+    return std::pair(ReadCounter(&control.changes),
+                     ReadCounter(&control.frees));
+  };
+  const auto expect_announced = [&](const auto& step) {
+    const auto before = counters();
+    step();
+    EXPECT_NE(counters().first, before.first);
+    EXPECT_NE(counters().second, before.second);
+  };
+  expect_announced([&] { scheduler_->SetPlan(0, DevicePlan::kTrain); });
+  ASSERT_TRUE(sampler_->TryTakeTurn(0, DeviceWork::kSample));
+  expect_announced([&] { sampler_->EndTurn(0, DeviceWork::kSample); });
+  // Even if there is nothing: an earlier reaper may have died.
+  expect_announced([&] { scheduler_->ReclaimTurnsOf(kSampler); });
+}
+
+TEST_F(DeviceTableTest, PlansAndTimes) {
+  EXPECT_EQ(scheduler_->num_devices(), 3U);
+  EXPECT_EQ(sampler_->plan(1), DevicePlan::kSample);
+  scheduler_->SetPlan(1, DevicePlan::kTrain);
+  EXPECT_EQ(sampler_->plan(1), DevicePlan::kTrain);
+  EXPECT_EQ(sampler_->plan(0), DevicePlan::kSample);
+
+  EXPECT_EQ(sampler_->times(0).sample, 0);
+  sampler_->AddSampleTime(0, 0.5);  // The first value is the average.
+  EXPECT_EQ(scheduler_->times(0).sample, 0.5);
+  scheduler_->SetTimes(1, {.sample = 1, .train = 2, .standby = 4});
+  sampler_->AddSampleTime(1, 1.8);
+  EXPECT_DOUBLE_EQ(scheduler_->times(1).sample, 1.1);
+  trainer_->AddTrainTime(1, 2.8);  // It is planned to.
+  EXPECT_DOUBLE_EQ(scheduler_->times(1).train, 2.1);
+  scheduler_->SetPlan(1, DevicePlan::kSample);
+  trainer_->AddTrainTime(1, 4.8);
+  EXPECT_DOUBLE_EQ(scheduler_->times(1).standby, 4.1);
+  EXPECT_DOUBLE_EQ(scheduler_->times(1).train, 2.1);
+  for (const double nonsense :
+       {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(),
+        std::numeric_limits<double>::infinity()}) {
+    sampler_->AddSampleTime(1, nonsense);
+    EXPECT_DOUBLE_EQ(scheduler_->times(1).sample, 1.1);
+  }
+}
+
+TEST_F(DeviceTableTest, TheSnapshotHasTheTimesOfTheOthers) {
+  scheduler_->SetTimes(0, {.sample = 1, .train = 9, .standby = 7});
+  EXPECT_EQ(scheduler_->Snapshot(0).num_trainers, 0U);
+  EXPECT_EQ(scheduler_->Snapshot(0).train_seconds, 9);
+  EXPECT_EQ(scheduler_->Snapshot(0).standby_seconds, 7);
+  scheduler_->SetPlan(1, DevicePlan::kTrain);
+  scheduler_->SetPlan(2, DevicePlan::kTrain);
+  EXPECT_EQ(scheduler_->Snapshot(0).num_trainers, 2U);
+  EXPECT_EQ(scheduler_->Snapshot(0).train_seconds, 9);  // Better than nothing.
+  scheduler_->SetTimes(1, {.sample = 1, .train = 2, .standby = 0});
+  EXPECT_EQ(scheduler_->Snapshot(0).train_seconds, 2);
+  scheduler_->SetTimes(2, {.sample = 1, .train = 4, .standby = 0});
+  EXPECT_EQ(scheduler_->Snapshot(0).train_seconds, 3);
+  EXPECT_TRUE(scheduler_->Snapshot(0).switching);
+  EXPECT_EQ(scheduler_->Snapshot(1).plan, DevicePlan::kTrain);
+}
+
+TEST_F(DeviceTableTest, ThoseThatTrainShareAStep) {
+  GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(30);
+  scheduler_->SetPlan(2, DevicePlan::kTrain);
+  EXPECT_EQ(scheduler_->NumTraining(), 1U);
+  ASSERT_TRUE(trainer_->TryTakeTurn(0, DeviceWork::kTrain));
+  EXPECT_EQ(scheduler_->NumTraining(), 2U);
+  // Nothing is left to sample: anyone may wake.
+  GlobalQueue queue(segment_.get(), kSampler);
+  for (BatchSeq seq = 0; seq < 4; ++seq) ProduceNext(&queue, seq);
+  EXPECT_EQ(scheduler_->NumTraining(), 3U);
+}
+
+TEST_F(DeviceTableTest, ASegmentWithoutDevicesHasNothingToTake) {
+  UseSegment(SmallOptions());
+  EXPECT_EQ(scheduler_->num_devices(), 0U);
+  scheduler_->SetPlan(0, DevicePlan::kTrain);
+  scheduler_->SetTimes(0, {1, 1, 1});
+  trainer_->AddTrainTime(0, 1);
+  EXPECT_FALSE(trainer_->TryTakeTurn(0, DeviceWork::kTrain));
+  trainer_->EndTurn(0, DeviceWork::kTrain);
+  EXPECT_EQ(trainer_->working(0), DeviceWork::kNothing);
+  EXPECT_EQ(trainer_->times(0).train, 0);
+  EXPECT_FALSE(scheduler_->ReclaimTurnsOf(kTrainer));
+  EXPECT_EQ(trainer_->Snapshot(0).num_trainers, 0U);
+  EXPECT_EQ(trainer_->NumTraining(), 1U);
+}
+
+// A step all of whose gradients are there is work for a trainer; so are the
+// first weights, unless a checkpoint has them.
+TEST_F(DeviceTableTest, AStepThatIsDueIsTrainable) {
+  GlobalQueue queue(segment_.get(), kTrainer);
+  GradientBoard board(segment_.get(), kTrainer);
+  GradientBoard scheduler(segment_.get(), kNoOwner);
+  queue.OpenForSampling(30);
+  scheduler.OpenForTraining(100);
+  EXPECT_EQ(scheduler_->Snapshot(0).trainable_batches, 1U);
+  {
+    const std::optional<StepLease> lease = board.TryLease();
+    EXPECT_EQ(scheduler_->Snapshot(0).trainable_batches, 0U);  // Somebody's.
+  }
+  FGNN_ASSERT_OK(MakeExactStep(*board.TryLease()));
+  EXPECT_EQ(scheduler_->Snapshot(0).trainable_batches, 0U);
+  for (BatchSeq seq = 0; seq < 3; ++seq) {
+    ProduceNext(&queue, seq);
+    EXPECT_EQ(scheduler_->Snapshot(0).trainable_batches, 1U);
+    FGNN_ASSERT_OK_AND_ASSIGN(const Turn turn,
+                              TrainerTurn(&queue, &board, segment_->options()));
+    EXPECT_EQ(turn, Turn::kDone);
+  }
+  EXPECT_EQ(scheduler_->Snapshot(0).queued_batches, 0U);
+  EXPECT_EQ(scheduler_->Snapshot(0).trainable_batches, 1U);
+  EXPECT_EQ(scheduler_->Snapshot(0).batches_left, 7U);
+
+  SegmentOptions resumed = WithDevices(1);
+  resumed.first_version = 2;
+  UseSegment(resumed);
+  EXPECT_EQ(scheduler_->Snapshot(0).trainable_batches, 0U);
+}
+
+// What the snapshot says of slots, by looking at each batch of the job.
+SwitchSnapshot CountPlainly(const Segment& segment, BatchSeq limit) {
+  const SlotTable slots(segment);
+  const GradientBoard board(const_cast<Segment*>(&segment), kNoOwner);
+  const SegmentOptions& options = segment.options();
+  const std::optional<OpenSteps> open = board.FindOpenSteps();
+  SwitchSnapshot counted;
+  for (BatchSeq seq = 0; seq < slots.end_of_job(); ++seq) {
+    const SlotWord word = slots.Load(seq);
+    const bool is_here = word.generation == slots.GenerationOf(seq);
+    const bool is_gone = word.generation > slots.GenerationOf(seq);
+    const bool is_open = open.has_value() && seq < open->last_batch;
+    if (is_here && seq < limit && word.owner == kNoOwner) {
+      counted.free_batches += word.state == SlotState::kFree ? 1 : 0;
+      counted.missing_batches +=
+          word.state == SlotState::kFree && is_open ? 1 : 0;
+      counted.queued_batches += word.state == SlotState::kReady ? 1 : 0;
+      counted.trainable_batches +=
+          word.state == SlotState::kReady && is_open ? 1 : 0;
+    }
+    const bool in_epoch =
+        open.has_value() && seq / options.batches_per_epoch ==
+                                open->first / options.steps_per_epoch();
+    const bool is_taken =
+        is_gone || (is_here && word.state == SlotState::kReading);
+    counted.batches_left += in_epoch && !is_taken ? 1 : 0;
+  }
+  return counted;
+}
+
+TEST_F(DeviceTableTest, TheSnapshotCountsAsAPlainLookDoes) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    const auto below = [&random](uint64_t n) { return random() % n; };
+    SegmentOptions options = WithDevices(2);
+    options.num_slots = static_cast<uint32_t>(1 + below(9));
+    options.slot_bytes = 1024;
+    options.num_overflow_blocks = 0;
+    options.batches_per_epoch = 1 + below(12);
+    options.batches_per_step = static_cast<uint32_t>(1 + below(5));
+    options.staleness = static_cast<uint32_t>(below(3));
+    options.num_parameters = 1;
+    UseSegment(options);
+    const BatchSeq limit = below(options.batches_per_epoch * 3 + 1);
+    GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(limit);
+    const Segment::Regions& regions = segment_->regions();
+    const uint64_t version = below(options.steps_per_epoch() * 3 + 1);
+    SharedWord(regions.control().board_word)
+        .store((version << 16) | 2);  // Open.
+    GradientBoard(segment_.get(), kNoOwner)
+        .OpenForTraining(below(options.steps_per_epoch() * 3 + 2));
+    // Released below `oldest`, and here and there beyond; FREE from the limit
+    // on.
+    const BatchSeq oldest = below(limit + 1);
+    regions.control().oldest_seq = oldest;
+    for (BatchSeq seq = oldest; seq < oldest + options.num_slots; ++seq) {
+      BatchSeq now = seq;
+      while (now < limit && below(2) == 0) now += options.num_slots;
+      const auto state =
+          now < limit ? static_cast<SlotState>(below(4)) : SlotState::kFree;
+      const bool is_owned =
+          state == SlotState::kWriting || state == SlotState::kReading;
+      regions.slot_word(seq).store(SlotWord{
+          state, is_owned ? kSampler : kNoOwner, now / options.num_slots}
+                                       .Pack());
+    }
+    const SwitchSnapshot found = scheduler_->Snapshot(0);
+    const SwitchSnapshot expected = CountPlainly(*segment_, limit);
+    EXPECT_EQ(found.free_batches, expected.free_batches);
+    EXPECT_EQ(found.missing_batches, expected.missing_batches);
+    EXPECT_EQ(found.queued_batches, expected.queued_batches);
+    EXPECT_EQ(found.trainable_batches, expected.trainable_batches);
+    EXPECT_EQ(found.batches_left, expected.batches_left);
+  }
+}
+
+TEST_F(DeviceTableTest, NonsenseInTheWordsLeadsNowhere) {
+  std::mt19937_64 random(7);
+  GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(30);
+  const Segment::Regions& regions = segment_->regions();
+  for (int round = 0; round < 500; ++round) {
+    for (uint32_t device = 0; device < 3; ++device) {
+      DeviceWords words;
+      for (uint64_t* word : {&words.turn, &words.plan, &words.sample_seconds,
+                             &words.train_seconds, &words.standby_seconds}) {
+        *word = random() >> (random() % 64);
+      }
+      regions.device(device) = words;
+    }
+    for (BatchSeq slot = 0; slot < 4; ++slot) {
+      regions.slot_word(slot).store(random() >> (random() % 64));
+    }
+    regions.control().oldest_seq = random() >> (random() % 64);
+    regions.control().board_word = random() >> (random() % 64);
+    const auto device = static_cast<uint32_t>(random());  // Of 3.
+    const SwitchSnapshot snapshot = scheduler_->Snapshot(device);
+    EXPECT_LE(snapshot.free_batches + snapshot.queued_batches, 4U);
+    EXPECT_LE(snapshot.batches_left, 10U);
+    EXPECT_GE(snapshot.train_seconds, 0);
+    EXPECT_LE(static_cast<int>(snapshot.plan), 2);
+    EXPECT_LE(static_cast<int>(snapshot.last), 2);
+    NextWork(snapshot);
+    scheduler_->ReclaimTurnsOf(static_cast<OwnerIndex>(random()));
+    if (sampler_->TryTakeTurn(device, DeviceWork::kSample)) {
+      EXPECT_EQ(scheduler_->working(device), DeviceWork::kSample);
+      sampler_->EndTurn(device, DeviceWork::kSample);
+      EXPECT_EQ(scheduler_->working(device), DeviceWork::kNothing);
+    }
+    trainer_->AddTrainTime(device, 1);
+    EXPECT_GE(scheduler_->NumTraining(), 1U);
+  }
+}
+
+}  // namespace
+}  // namespace fgnn
