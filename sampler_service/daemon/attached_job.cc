@@ -25,6 +25,12 @@ absl::StatusOr<std::unique_ptr<AttachedJob>> AttachedJob::Start(
         " batches an epoch, but its dataset makes ",
         sampling.batches_per_epoch(), "; was the dataset changed?"));
   }
+  const uint32_t num_devices = segment->options().num_devices;
+  if (num_devices > 0 && options.device >= num_devices) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("device ", options.device, " is none of the ", num_devices,
+                     " of job ", options.job_id));
+  }
   std::unique_ptr<AttachedJob> job = absl::WrapUnique(new AttachedJob(
       std::move(options), std::move(sampling), std::move(segment)));
   for (uint32_t i = 0; i < job->options_.num_threads; ++i) {
@@ -53,7 +59,12 @@ AttachedJob::AttachedJob(AttachedJobOptions options, JobSampling sampling,
     : options_(std::move(options)),
       sampling_(std::move(sampling)),
       segment_(std::move(segment)),
-      queue_(segment_.get(), options_.owner, options_.overflow_block) {}
+      queue_(segment_.get(), options_.owner, options_.overflow_block) {
+  if (segment_->options().num_devices > 0) {
+    turn_.emplace(segment_.get(), options_.owner, options_.device,
+                  options_.num_threads);
+  }
+}
 
 AttachedJob::~AttachedJob() {
   Stop();
@@ -88,6 +99,7 @@ void AttachedJob::Run(Worker& worker) {
     options_.on_failure(status);
     Stop();
   }
+  if (turn_.has_value()) turn_->Leave();
   // Until it is detached this daemon belongs to the job, and its heart beats.
   while (!stopped_.WaitUntil(DeadlineIn(kLongestWait))) {
     worker.turns.fetch_add(1, std::memory_order_relaxed);
@@ -97,6 +109,10 @@ void AttachedJob::Run(Worker& worker) {
 absl::Status AttachedJob::Loop(Worker& worker) {
   while (!stopping_) {
     worker.turns.fetch_add(1, std::memory_order_relaxed);
+    if (turn_.has_value()) {
+      FGNN_RETURN_IF_ERROR(SampleInTurn(worker));
+      continue;
+    }
     FGNN_ASSIGN_OR_RETURN(std::optional<WriteSlot> slot,
                           queue_.ClaimForWriting(DeadlineIn(kLongestWait)));
     if (!slot.has_value()) continue;
@@ -107,6 +123,31 @@ absl::Status AttachedJob::Loop(Worker& worker) {
     }
   }
   return absl::OkStatus();
+}
+
+// At most one batch, and only while this device is to sample.
+absl::Status AttachedJob::SampleInTurn(Worker& worker) {
+  const uint32_t seen = queue_.frees();
+  std::optional<SamplingTurn::Share> share = turn_->Join();
+  if (!share.has_value()) {
+    return queue_.WaitForFree(seen, DeadlineIn(kLongestWait));
+  }
+  FGNN_ASSIGN_OR_RETURN(std::optional<WriteSlot> slot,
+                        queue_.TryClaimForWriting());
+  if (!slot.has_value()) return absl::OkStatus();  // Others were faster.
+  const BatchSeq seq = slot->seq();
+  const absl::Status status = SampleInto(worker, *std::move(slot));
+  if (status.ok()) {
+    share->Made();
+    return absl::OkStatus();
+  }
+  if (!absl::IsDeadlineExceeded(status)) {
+    return Annotate(status, absl::StrCat("batch ", seq));
+  }
+  // The overflow block holds a task that this device may have to train first.
+  share->Yield();
+  share.reset();
+  return queue_.WaitForFree(queue_.frees(), DeadlineIn(kLongestWait));
 }
 
 // Where the order was lost, as derived/ may be emptied at any time, the log
@@ -153,6 +194,8 @@ absl::Status AttachedJob::SampleInto(Worker& worker, WriteSlot slot) {
 }
 
 absl::Status AttachedJob::SwitchToOverflow(Worker& worker, WriteSlot& slot) {
+  // A device that waits in its turn keeps itself from training.
+  if (turn_.has_value()) return slot.SwitchToOverflow(MonotonicClock::now());
   while (!stopping_) {
     worker.turns.fetch_add(1, std::memory_order_relaxed);
     const absl::Status status = slot.SwitchToOverflow(DeadlineIn(kLongestWait));

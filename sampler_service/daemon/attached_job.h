@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "sampler_service/daemon/sampling_turn.h"
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/job/online_counts.h"
 #include "sampler_service/sampling/sampler.h"
@@ -33,6 +34,7 @@ struct AttachedJobOptions {
   OwnerIndex owner = kNoOwner;
   std::optional<uint32_t> overflow_block;
   uint32_t num_threads = 1;
+  uint32_t device = 0;  // This one, of a job whose devices take turns.
   // Batches below it are counted for WriteCounts().
   uint64_t counted_batches = 0;
   // Called on a work loop's thread when the job cannot go on here.
@@ -43,7 +45,8 @@ struct AttachedJobOptions {
 // or this is destroyed. Thread-safe.
 class AttachedJob : public ExecutorJob {
  public:
-  // InvalidArgument: the segment was planned for another number of batches.
+  // InvalidArgument: the segment was planned for another number of batches, or
+  // without this device.
   // ResourceExhausted: no memory for the samplers' workspaces.
   static absl::StatusOr<std::unique_ptr<AttachedJob>> Start(
       AttachedJobOptions options, JobSampling sampling,
@@ -79,6 +82,7 @@ class AttachedJob : public ExecutorJob {
               std::unique_ptr<Segment> segment);
   void Run(Worker& worker);
   absl::Status Loop(Worker& worker);
+  absl::Status SampleInTurn(Worker& worker);
   absl::Status SampleInto(Worker& worker, WriteSlot slot);
   absl::Status MarkAsPlanned(Worker& worker);
   HotRanks RanksOf(uint64_t rank_order_key);
@@ -95,6 +99,7 @@ class AttachedJob : public ExecutorJob {
   std::mutex marks_mutex_;
   uint64_t rank_order_key_ = 0;          // Guarded by marks_mutex_.
   std::optional<RankOrder> rank_order_;  // Of that key; set once.
+  std::optional<SamplingTurn> turn_;     // If devices take turns.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Thread> threads_;  // Last: they use the above.
 };

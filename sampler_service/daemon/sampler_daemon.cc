@@ -44,6 +44,7 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
   options.owner = attachment.owner;
   options.overflow_block = attachment.overflow_block;
   options.num_threads = num_threads;
+  options.device = attachment.device;
   if (segment->cache_plan().rank_order_key == 0) {
     options.counted_batches = OnlineBatches(attachment.spec, sampling);
   }

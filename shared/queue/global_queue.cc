@@ -159,6 +159,16 @@ absl::Status GlobalQueue::TakeOverflowBlock(BatchSeq seq, Deadline deadline) {
   }
 }
 
+uint32_t GlobalQueue::frees() const {
+  return ReadCounter(&segment_->regions().control().frees);
+}
+
+absl::Status GlobalQueue::WaitForFree(uint32_t seen, Deadline deadline) const {
+  if (!stopped()) WaitOn(&segment_->regions().control().frees, seen, deadline);
+  return stopped() ? absl::CancelledError("the job was stopped")
+                   : absl::OkStatus();
+}
+
 SlotCounts GlobalQueue::Counts() const {
   const SlotTable slots(*segment_);
   SlotCounts counts;

@@ -143,6 +143,14 @@ class GlobalQueue {
   absl::StatusOr<std::optional<ReadSlot>> TryClaimForReading(BatchSeq first,
                                                              BatchSeq last);
 
+  // For who looks whether to claim at all. What to pass to WaitForFree(): read
+  // it before the look.
+  uint32_t frees() const;
+  // Waits until a slot became free since `seen`, the sampling limit moved, a
+  // device's turn ended, 100 ms or the deadline passed: look again. Cancelled
+  // once the job was stopped.
+  absl::Status WaitForFree(uint32_t seen, Deadline deadline) const;
+
   SlotCounts Counts() const;
 
   // Scheduler only: samplers may claim every seq below `limit`. Never lowers.

@@ -1,0 +1,82 @@
+#include "sampler_service/daemon/sampling_turn.h"
+
+#include <algorithm>
+
+namespace fgnn {
+
+SamplingTurn::SamplingTurn(Segment* segment, OwnerIndex owner, uint32_t device,
+                           uint32_t num_threads)
+    : table_(segment, owner),
+      device_(device),
+      num_threads_(std::max(num_threads, 1u)) {}
+
+SamplingTurn::~SamplingTurn() { Leave(); }
+
+std::optional<SamplingTurn::Share> SamplingTurn::Join() {
+  const std::lock_guard lock(mutex_);
+  if (ending_ || has_left_) return std::nullopt;
+  SwitchSnapshot snapshot = table_.Snapshot(device_);
+  if (made_ > 0) snapshot.last = DeviceWork::kSample;
+  if (NextWork(snapshot) != DeviceWork::kSample) {
+    ending_ = true;
+    EndIfIdle();
+    return std::nullopt;
+  }
+  if (!held_) {
+    if (!table_.TryTakeTurn(device_, DeviceWork::kSample)) return std::nullopt;
+    held_ = true;
+    watch_.Restart();
+  }
+  ++under_way_;
+  return Share(this);
+}
+
+void SamplingTurn::Leave() {
+  const std::lock_guard lock(mutex_);
+  has_left_ = true;
+  ending_ = true;
+  EndIfIdle();
+}
+
+void SamplingTurn::End(bool made, bool yields) {
+  const std::lock_guard lock(mutex_);
+  --under_way_;
+  if (made) {
+    ++made_;
+    ++batches_;
+    CountTime();
+  }
+  if (yields) {
+    ending_ = true;
+    yields_ = true;
+  }
+  EndIfIdle();
+}
+
+void SamplingTurn::EndIfIdle() {
+  if (!ending_ || under_way_ > 0) return;
+  ending_ = false;
+  if (!held_) return;
+  held_ = false;
+  seconds_ = batches_ > 0 ? seconds_ + watch_.Seconds() : 0;
+  // Having yielded, it comes back as if it had trained: not before there is
+  // nothing to train. Who shares time comes back after a batch anyway.
+  const bool trains_first =
+      yields_ && table_.plan(device_) != DevicePlan::kTimeShare;
+  const bool has_sampled = made_ > 0 || yields_;
+  made_ = 0;
+  yields_ = false;
+  table_.EndTurn(device_, trains_first  ? DeviceWork::kTrain
+                          : has_sampled ? DeviceWork::kSample
+                                        : DeviceWork::kNothing);
+}
+
+// Once for as many batches as there are threads: they end about together.
+void SamplingTurn::CountTime() {
+  if (batches_ < num_threads_) return;
+  table_.AddSampleTime(device_, (seconds_ + watch_.Restart()) / batches_);
+  seconds_ = 0;
+  batches_ = 0;
+}
+
+}  // namespace fgnn
