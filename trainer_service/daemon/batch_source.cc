@@ -27,7 +27,8 @@ BatchSource::BatchSource(const BatchSourceOptions& options,
       segment_(segment),
       plan_(segment->options()),
       queue_(segment, options.owner),
-      board_(segment, options.owner) {
+      board_(segment, options.owner),
+      limit_(options.limit) {
   if (options_.ahead > 0) {
     thread_.emplace("fgnn-extract", [this] { WorkAhead(); });
   }
@@ -50,40 +51,82 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next() {
   const std::optional<OpenSteps> open = board_.FindOpenSteps();
   if (!open.has_value()) return std::nullopt;
   FGNN_RETURN_IF_ERROR(workplace_->CacheAsPlanned(segment_->cache_plan()));
-  const BatchSeq end = open->last_batch;
-  {
-    std::unique_lock lock(mutex_);
-    const auto find = [&] {
-      return std::find_if(waiting_.begin(), waiting_.end(),
-                          [end](const ExtractedBatch& batch) {
-                            return batch.slot.seq() < end;
-                          });
-    };
-    const auto is_settled = [&] {
-      const bool is_under_way =
-          is_claiming_ || (extracting_.has_value() && *extracting_ < end);
-      return !is_under_way || !failure_.ok() || find() != waiting_.end();
-    };
-    if (!changed_.wait_until(lock, DeadlineIn(kLongestWait), is_settled)) {
-      return std::nullopt;
-    }
-    FGNN_RETURN_IF_ERROR(failure_);
-    kept_.erase(kept_.begin(), kept_.lower_bound(open->first));
-    if (const auto first = find(); first != waiting_.end()) {
-      ExtractedBatch batch = std::move(*first);
-      waiting_.erase(first);
-      lock.unlock();
-      changed_.notify_all();
-      return batch;
-    }
-  }
+  bool is_settled = false;
+  FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
+                        TakeWaiting(*open, &is_settled));
+  if (batch.has_value() || !is_settled) return batch;
   // From the first batch on: a slot whose trainer died between marking it done
   // and freeing it may belong to a step that is long committed.
-  FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, Claim(0, end));
+  FGNN_ASSIGN_OR_RETURN(batch, Claim(0, open->last_batch));
   if (batch.has_value()) {
     FGNN_RETURN_IF_ERROR(Extract(workplace_->team(), &*batch));
   }
   return batch;
+}
+
+// `is_settled`: whether none of the open steps is still being extracted.
+absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::TakeWaiting(
+    const OpenSteps& open, bool* is_settled) {
+  const BatchSeq end = open.last_batch;
+  std::unique_lock lock(mutex_);
+  const auto find = [&] {
+    return std::find_if(
+        waiting_.begin(), waiting_.end(),
+        [end](const ExtractedBatch& batch) { return batch.slot.seq() < end; });
+  };
+  const auto has_settled = [&] {
+    const bool is_under_way =
+        is_claiming_ || (extracting_.has_value() && *extracting_ < end);
+    return !is_under_way || !failure_.ok() || find() != waiting_.end();
+  };
+  *is_settled =
+      changed_.wait_until(lock, DeadlineIn(kLongestWait), has_settled);
+  if (!*is_settled) return std::nullopt;
+  FGNN_RETURN_IF_ERROR(failure_);
+  kept_.erase(kept_.begin(), kept_.lower_bound(open.first));
+  const auto first = find();
+  if (first == waiting_.end()) return std::nullopt;
+  ExtractedBatch batch = std::move(*first);
+  waiting_.erase(first);
+  lock.unlock();
+  changed_.notify_all();
+  return batch;
+}
+
+void BatchSource::LimitAhead(AheadLimit limit) {
+  {
+    const std::lock_guard lock(mutex_);
+    const bool same = limit.batches == limit_.batches;
+    limit_ = limit;
+    if (same) return;
+  }
+  changed_.notify_all();
+}
+
+absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::NextAhead() {
+  {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_until(lock, DeadlineIn(kLongestWait),
+                             [this] { return !IsUnderWay(); })) {
+      return std::nullopt;
+    }
+  }
+  const std::optional<OpenSteps> open = board_.FindOpenSteps();
+  if (!open.has_value()) return std::nullopt;
+  bool is_settled = false;
+  return TakeWaiting(*open, &is_settled);
+}
+
+bool BatchSource::GiveBackAhead() {
+  std::deque<ExtractedBatch> given_back;
+  const std::lock_guard lock(mutex_);
+  if (IsUnderWay()) return false;
+  given_back.swap(waiting_);
+  kept_.clear();
+  for (ExtractedBatch& batch : given_back) {
+    spare_.push_back(std::move(batch.features.memory));
+  }
+  return true;
 }
 
 void BatchSource::GiveBack(AlignedBuffer memory) {
@@ -185,10 +228,12 @@ absl::Status BatchSource::LoopAhead() {
     turns_.fetch_add(1, std::memory_order_relaxed);
     {
       std::unique_lock lock(mutex_);
-      const bool has_room = changed_.wait_until(
-          lock, DeadlineIn(kLongestWait),
-          [this] { return stopping_ || waiting_.size() < options_.ahead; });
-      if (!has_room || stopping_) continue;
+      const bool may_claim =
+          changed_.wait_until(lock, DeadlineIn(kLongestWait), [this] {
+            return stopping_ || (waiting_.size() < options_.ahead &&
+                                 limit_.batches != AheadLimit::kNothing);
+          });
+      if (!may_claim || stopping_) continue;
       is_claiming_ = true;
     }
     const uint32_t seen = board_.changes();
@@ -216,13 +261,19 @@ absl::Status BatchSource::LoopAhead() {
   return absl::OkStatus();
 }
 
-// Of the open steps, or of the one after them. Where several are open, a batch
-// that waits here for another one to be trained is best of the last of them:
-// of the first, it could be the one that all others wait for.
+// Of the open steps, or of the one after them if that may be. Where several are
+// open, a batch that waits here for another one to be trained is best of the
+// last of them: of the first, it could be the one that all others wait for.
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
   const std::optional<OpenSteps> open = board_.FindOpenSteps();
   if (!open.has_value()) return std::nullopt;
-  const uint64_t end = std::min(open->end + 1, board_.training_limit());
+  uint64_t end = open->end;
+  {
+    const std::lock_guard lock(mutex_);
+    if (limit_.batches == AheadLimit::kNextStep) {
+      end = std::min(end + 1, board_.training_limit());
+    }
+  }
   for (uint64_t i = 0; i < end - open->first; ++i) {
     const uint64_t step = plan_.staleness > 0 ? end - 1 - i : open->first + i;
     if (!MayKeepMore(step)) continue;
@@ -245,9 +296,9 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
 }
 
 bool BatchSource::MayKeepMore(uint64_t step) {
-  const uint64_t share = (plan_.batches_per_step + options_.num_trainers - 1) /
-                         options_.num_trainers;
   const std::lock_guard lock(mutex_);
+  const uint64_t share =
+      (plan_.batches_per_step + limit_.num_trainers - 1) / limit_.num_trainers;
   const auto kept = kept_.find(step);
   return kept == kept_.end() || kept->second < share;
 }

@@ -37,16 +37,23 @@ struct ExtractedBatch {
   bool was_ahead = false;  // Extracted while something else was done.
 };
 
-struct BatchSourceOptions {
-  OwnerIndex owner = kNoOwner;
-  uint32_t ahead = 0;  // Batches that wait, extracted, at most.
-  // Of the job. This one keeps no more than its share of a step's batches
+// Which batches may be claimed before they are asked for.
+struct AheadLimit {
+  enum Batches { kNothing, kOpenSteps, kNextStep };
+  Batches batches = kNextStep;  // Up to the step after those that are open.
+  // That train now. This one keeps no more than its share of a step's batches
   // waiting, so that no other is left without.
   uint32_t num_trainers = 1;
 };
 
-// Next() and GiveBack(): one caller at a time. A thread of its own works ahead,
-// if it may.
+struct BatchSourceOptions {
+  OwnerIndex owner = kNoOwner;
+  uint32_t ahead = 0;  // Batches that wait, extracted, at most.
+  AheadLimit limit;    // At first.
+};
+
+// Next…(), LimitAhead() and GiveBack…(): one caller at a time. A thread of its
+// own works ahead, if it may.
 class BatchSource {
  public:
   // Borrows all. What is cached follows the segment's plan.
@@ -62,6 +69,17 @@ class BatchSource {
   // Cancelled: the job was stopped. DataLoss: a batch arrives damaged again and
   // again. Else the feature store's errors.
   absl::StatusOr<std::optional<ExtractedBatch>> Next();
+
+  // Nothing beyond the limit is claimed ahead from now on; one batch may be
+  // under way.
+  void LimitAhead(AheadLimit limit);
+  // Where nothing may be claimed ahead: a batch of the open steps that waits
+  // extracted; nullopt: there is none. As Next() else.
+  absl::StatusOr<std::optional<ExtractedBatch>> NextAhead();
+  // There too: batches that wait go back to the queue. False: one is being
+  // extracted.
+  bool GiveBackAhead();
+
   // A batch's memory, to be used again.
   void GiveBack(AlignedBuffer memory);
 
@@ -70,6 +88,8 @@ class BatchSource {
   uint64_t turns() const;
 
  private:
+  absl::StatusOr<std::optional<ExtractedBatch>> TakeWaiting(
+      const OpenSteps& open, bool* is_settled);
   absl::StatusOr<std::optional<ExtractedBatch>> Claim(BatchSeq first,
                                                       BatchSeq last);
   absl::StatusOr<std::optional<ExtractedBatch>> Check(ReadSlot slot);
@@ -79,6 +99,8 @@ class BatchSource {
   absl::Status LoopAhead();
   absl::StatusOr<std::optional<ExtractedBatch>> ClaimAhead();
   bool MayKeepMore(uint64_t step);
+  // Whether anything is claimed or extracted ahead now. With mutex_ held.
+  bool IsUnderWay() const { return is_claiming_ || extracting_.has_value(); }
 
   const BatchSourceOptions options_;
   const uint64_t job_key_;
@@ -95,6 +117,7 @@ class BatchSource {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // The following are guarded by mutex_.
+  AheadLimit limit_;
   std::deque<ExtractedBatch> waiting_;
   // Of the thread that works ahead: it looks for a batch, it extracts one.
   bool is_claiming_ = false;

@@ -42,7 +42,7 @@ absl::Status JobTrainer::CheckSegment(const Segment& segment,
 }
 
 JobTrainer::JobTrainer(const JobSpec& spec, Workplace* workplace,
-                       Segment* segment, OwnerIndex owner)
+                       Segment* segment, OwnerIndex owner, uint32_t device)
     : owner_(owner),
       job_key_(segment->options().job_key),
       seed_(spec.training.seed),
@@ -51,10 +51,15 @@ JobTrainer::JobTrainer(const JobSpec& spec, Workplace* workplace,
       workplace_(workplace),
       segment_(segment),
       board_(segment, owner),
-      source_({.owner = owner,
-               .ahead = spec.features.ahead,
-               .num_trainers = std::max(spec.num_trainers(), 1u)},
-              workplace, segment) {}
+      source_(
+          {.owner = owner,
+           .ahead = spec.features.ahead,
+           .limit = {segment->options().num_devices > 0 ? AheadLimit::kNothing
+                                                        : AheadLimit::kNextStep,
+                     std::max(spec.num_trainers(), 1u)}},
+          workplace, segment) {
+  if (segment->options().num_devices > 0) turn_.emplace(segment, owner, device);
+}
 
 absl::StatusOr<bool> JobTrainer::DoNext() {
   wait_seconds_ += since_last_.Restart();
@@ -62,21 +67,57 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
   const bool waits_for_checkpoint =
       segment_->options().first_version > 0 && !board_.version().has_value();
   if (waits_for_checkpoint) return false;
-  if (std::optional<StepLease> lease = board_.TryLease(); lease.has_value()) {
-    OptimizerOptions optimizer = optimizer_;
-    optimizer.learning_rate *= segment_->rate_factor();
-    FGNN_RETURN_IF_ERROR(FulfilLease(*std::move(lease), workplace_->model(),
-                                     seed_, optimizer, workplace_->team()));
-    sync_seconds_ += since_last_.Restart();
+  if (turn_.has_value() && !turn_->held()) {
+    if (!turn_->Take()) return false;
+    wait_seconds_ = 0;  // The device may have sampled.
+  }
+  FGNN_ASSIGN_OR_RETURN(const bool stepped, MakeStep());
+  if (stepped) return true;
+  FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, Fetch());
+  if (batch.has_value()) {
+    // The time in which this trainer had nothing to train; what was extracted
+    // here, and not ahead, is none of it.
+    fetch_seconds_ = since_last_.Restart();
+    wait_seconds_ +=
+        std::max(0.0, fetch_seconds_ - (batch->was_ahead ? 0 : batch->seconds));
+    FGNN_RETURN_IF_ERROR(Train(*std::move(batch)));
     return true;
   }
-  FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, source_.Next());
-  if (!batch.has_value()) return false;
-  // The time in which this trainer had nothing to train; what was extracted
-  // here, and not ahead, is none of it.
-  wait_seconds_ += std::max(
-      0.0, since_last_.Restart() - (batch->was_ahead ? 0 : batch->seconds));
-  FGNN_RETURN_IF_ERROR(Train(*std::move(batch)));
+  return turn_.has_value() && !turn_goes_on_ && !EndTurn();
+}
+
+// The first weights too.
+absl::StatusOr<bool> JobTrainer::MakeStep() {
+  std::optional<StepLease> lease = board_.TryLease();
+  if (!lease.has_value()) return false;
+  OptimizerOptions optimizer = optimizer_;
+  optimizer.learning_rate *= segment_->rate_factor();
+  FGNN_RETURN_IF_ERROR(FulfilLease(*std::move(lease), workplace_->model(),
+                                   seed_, optimizer, workplace_->team()));
+  sync_seconds_ += since_last_.Restart();
+  return true;
+}
+
+// Where the device is to do something else, only of what was claimed before.
+absl::StatusOr<std::optional<ExtractedBatch>> JobTrainer::Fetch() {
+  if (!turn_.has_value()) return source_.Next();
+  turn_goes_on_ = turn_->GoesOn();
+  if (turn_goes_on_) {
+    source_.LimitAhead(turn_->ahead());
+    FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, source_.Next());
+    if (batch.has_value()) return batch;
+    turn_goes_on_ = turn_->GoesOn();  // Others were faster.
+  }
+  if (turn_goes_on_) return std::nullopt;
+  source_.LimitAhead({.batches = AheadLimit::kNothing});
+  return source_.NextAhead();
+}
+
+bool JobTrainer::EndTurn() {
+  if (!turn_.has_value()) return true;
+  source_.LimitAhead({.batches = AheadLimit::kNothing});
+  if (!source_.GiveBackAhead()) return false;
+  turn_->End();
   return true;
 }
 
@@ -136,6 +177,9 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   batches_.fetch_add(1, std::memory_order_relaxed);
   const absl::Status released = std::move(batch.slot).Release();
   source_.GiveBack(std::move(batch.features.memory));
+  if (turn_.has_value()) {
+    turn_->Trained(fetch_seconds_ + double{record.sync} + double{record.train});
+  }
   sync_seconds_ += since_last_.Restart();
   return released;
 }

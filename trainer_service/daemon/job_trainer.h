@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "shared/queue/segment.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/daemon/batch_source.h"
+#include "trainer_service/daemon/device_turn.h"
 #include "trainer_service/daemon/workplace.h"
 #include "trainer_service/sync/optimizer.h"
 
@@ -35,15 +37,21 @@ class JobTrainer {
   static absl::Status CheckSegment(const Segment& segment, const Model& model,
                                    const TrainingSpec& training);
 
-  // Borrows all. CheckSegment() was OK.
+  // Borrows all. CheckSegment() was OK. `device`: where devices take turns,
+  // that of the trainer; below their number.
   JobTrainer(const JobSpec& spec, Workplace* workplace, Segment* segment,
-             OwnerIndex owner);
+             OwnerIndex owner, uint32_t device = 0);
 
-  // Does the next piece of work; false if there is none now.
+  // Does the next piece of work; false if there is none now, or another one
+  // works on the device.
   // Cancelled: the job was stopped. Aborted: the loss is not finite, naming
   // epoch and batch. DataLoss: a batch arrives damaged again and again.
   // Anything else: this trainer cannot go on with the job.
   absl::StatusOr<bool> DoNext();
+
+  // Where devices take turns: ends this one's, what waits extracted goes back.
+  // False: a batch is being extracted; ask again.
+  bool EndTurn();
 
   // A version of the weights that was committed in an earlier life of the job.
   struct FirstWeights {
@@ -88,6 +96,8 @@ class JobTrainer {
   uint64_t batches() const { return batches_.load(std::memory_order_relaxed); }
 
  private:
+  absl::StatusOr<bool> MakeStep();
+  absl::StatusOr<std::optional<ExtractedBatch>> Fetch();
   absl::Status Train(ExtractedBatch batch);
   absl::Status ComputeGradient(const ExtractedBatch& batch,
                                BatchRecord* record);
@@ -100,12 +110,16 @@ class JobTrainer {
   Workplace* const workplace_;
   Segment* const segment_;
   GradientBoard board_;
+  // If devices take turns. Before the source: what waits there goes back first.
+  std::optional<DeviceTurn> turn_;
+  bool turn_goes_on_ = true;
   BatchSource source_;
 
   std::vector<int64_t> labels_;
-  Stopwatch since_last_;     // The end of the last piece of work.
-  double sync_seconds_ = 0;  // Of steps since the last batch.
-  double wait_seconds_ = 0;  // Since the last batch.
+  Stopwatch since_last_;      // The end of the last piece of work.
+  double sync_seconds_ = 0;   // Of steps since the last batch.
+  double wait_seconds_ = 0;   // Since the last batch.
+  double fetch_seconds_ = 0;  // Until the batch was there with its features.
   std::atomic<uint64_t> batches_ = 0;
 };
 

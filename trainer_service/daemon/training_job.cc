@@ -95,6 +95,12 @@ absl::StatusOr<std::unique_ptr<TrainingJob>> TrainingJob::Start(
     std::unique_ptr<Segment> segment) {
   FGNN_RETURN_IF_ERROR(JobTrainer::CheckSegment(*segment, workplace->model(),
                                                 options.spec.training));
+  const uint32_t num_devices = segment->options().num_devices;
+  if (num_devices > 0 && options.device >= num_devices) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("device ", options.device, " is none of the ", num_devices,
+                     " of job ", options.job_id));
+  }
   std::unique_ptr<TrainingJob> job = absl::WrapUnique(new TrainingJob(
       std::move(options), std::move(workplace), std::move(segment)));
   job->thread_ = Thread("fgnn-work", [raw = job.get()] { raw->Run(); });
@@ -107,8 +113,8 @@ TrainingJob::TrainingJob(TrainingJobOptions options,
     : options_(std::move(options)),
       workplace_(std::move(workplace)),
       segment_(std::move(segment)),
-      trainer_(options_.spec, workplace_.get(), segment_.get(),
-               options_.owner) {}
+      trainer_(options_.spec, workplace_.get(), segment_.get(), options_.owner,
+               options_.device) {}
 
 TrainingJob::~TrainingJob() { Stop(); }
 
@@ -133,7 +139,9 @@ void TrainingJob::Run() {
     options_.on_failure(status);
   }
   // Until it is detached this daemon belongs to the job, and its heart beats.
+  bool has_left = trainer_.EndTurn();
   while (!stopped_.WaitUntil(DeadlineIn(kLongestWait))) {
+    if (!has_left) has_left = trainer_.EndTurn();
     loop_turns_.fetch_add(1, std::memory_order_relaxed);
   }
 }

@@ -31,6 +31,7 @@ struct TrainingJobOptions {
   std::string job_id;
   JobSpec spec;
   OwnerIndex owner = kNoOwner;
+  uint32_t device = 0;  // This one, of a job whose devices take turns.
   // Called once, on the work loop's thread, when the job cannot go on here.
   std::function<void(const absl::Status&)> on_failure;
 };
@@ -39,7 +40,8 @@ struct TrainingJobOptions {
 // job is stopped, fails here, or this is destroyed. Thread-safe.
 class TrainingJob : public ExecutorJob {
  public:
-  // InvalidArgument: the segment was planned for another model.
+  // InvalidArgument: the segment was planned for another model, or without this
+  // device.
   static absl::StatusOr<std::unique_ptr<TrainingJob>> Start(
       TrainingJobOptions options, std::unique_ptr<Workplace> workplace,
       std::unique_ptr<Segment> segment);

@@ -59,8 +59,9 @@ class BatchSourceTest : public testing::Test {
   }
   std::unique_ptr<BatchSource> Source(uint32_t ahead, uint32_t num_trainers) {
     return std::make_unique<BatchSource>(
-        BatchSourceOptions{
-            .owner = kTrainer, .ahead = ahead, .num_trainers = num_trainers},
+        BatchSourceOptions{.owner = kTrainer,
+                           .ahead = ahead,
+                           .limit = {.num_trainers = num_trainers}},
         workplace_.get(), segment_.get());
   }
   // Three batches of the open step.

@@ -1,0 +1,53 @@
+#include "trainer_service/daemon/device_turn.h"
+
+#include <utility>
+
+#include "shared/switching/switch_policy.h"
+
+namespace fgnn {
+
+DeviceTurn::DeviceTurn(Segment* segment, OwnerIndex owner, uint32_t device)
+    : table_(segment, owner), device_(device) {}
+
+bool DeviceTurn::Take() {
+  held_ = table_.working(device_) == DeviceWork::kNothing &&
+          NextWork(table_.Snapshot(device_)) == DeviceWork::kTrain &&
+          table_.TryTakeTurn(device_, DeviceWork::kTrain);
+  is_fresh_ = held_;
+  return held_;
+}
+
+bool DeviceTurn::GoesOn() {
+  if (std::exchange(is_fresh_, false)) return true;
+  SwitchSnapshot snapshot = table_.Snapshot(device_);
+  if (trained_) snapshot.last = DeviceWork::kTrain;
+  return snapshot.plan == DevicePlan::kTrain ||
+         NextWork(snapshot) == DeviceWork::kTrain;
+}
+
+AheadLimit DeviceTurn::ahead() const {
+  const uint32_t sharers = table_.NumTraining();
+  switch (table_.plan(device_)) {
+    case DevicePlan::kTrain:
+      return {AheadLimit::kNextStep, sharers};
+    case DevicePlan::kSample:
+      return {AheadLimit::kOpenSteps, sharers};
+    case DevicePlan::kTimeShare:  // A batch at a time.
+      break;
+  }
+  return {AheadLimit::kNothing, sharers};
+}
+
+void DeviceTurn::Trained(double seconds) {
+  trained_ = true;
+  table_.AddTrainTime(device_, seconds);
+}
+
+void DeviceTurn::End() {
+  if (!std::exchange(held_, false)) return;
+  table_.EndTurn(device_, std::exchange(trained_, false)
+                              ? DeviceWork::kTrain
+                              : DeviceWork::kNothing);
+}
+
+}  // namespace fgnn
