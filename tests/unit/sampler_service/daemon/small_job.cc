@@ -91,8 +91,8 @@ JobSpec SmallJob::spec() const {
   return spec;
 }
 
-std::unique_ptr<Segment> SmallJob::MakeSegment(Slots slots,
-                                               uint32_t num_slots) const {
+std::unique_ptr<Segment> SmallJob::MakeSegment(Slots slots, uint32_t num_slots,
+                                               uint32_t num_devices) const {
   SegmentOptions options;
   options.job_key = job_key_;
   options.num_slots = num_slots;
@@ -104,6 +104,8 @@ std::unique_ptr<Segment> SmallJob::MakeSegment(Slots slots,
   options.batches_per_epoch = batches_per_epoch_;
   options.epochs = 2;
   options.num_parameters = 1;
+  options.num_devices = num_devices;
+  options.switching = 1;
   auto segment = Segment::Create(options);
   EXPECT_THAT(segment, IsOk());
   return std::move(segment).value();

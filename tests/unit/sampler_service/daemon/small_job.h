@@ -32,7 +32,8 @@ class SmallJob {
 
   // Room for every task in a slot, or for the median one.
   enum class Slots { kRoomy, kTight };
-  std::unique_ptr<Segment> MakeSegment(Slots slots, uint32_t num_slots) const;
+  std::unique_ptr<Segment> MakeSegment(Slots slots, uint32_t num_slots,
+                                       uint32_t num_devices = 0) const;
   // Another mapping of it.
   std::unique_ptr<Segment> Attach(const Segment& segment) const;
 

@@ -1,0 +1,174 @@
+// A sampler of a device that takes turns; the test is the device's trainer.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "sampler_service/daemon/attached_job.h"
+#include "shared/base/status.h"
+#include "shared/minibatch/task.h"
+#include "shared/queue/device_table.h"
+#include "shared/queue/gradient_board.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/unit/sampler_service/daemon/small_job.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::chrono::seconds kPatience{60};
+constexpr OwnerIndex kSampler = 1;
+constexpr OwnerIndex kTrainer = 9;
+
+class SamplerTurnsTest : public testing::Test {
+ protected:
+  // The sampler of the first of `num_devices` devices.
+  absl::StatusOr<std::unique_ptr<AttachedJob>> Start(SmallJob::Slots slots,
+                                                     uint32_t num_devices,
+                                                     DevicePlan plan,
+                                                     uint32_t device = 0) {
+    segment_ = job_.MakeSegment(slots, /*num_slots=*/4, num_devices);
+    DeviceTable(segment_.get(), kNoOwner).SetPlan(0, plan);
+    AttachedJobOptions options;
+    options.job_id = job_.job_id();
+    options.owner = kSampler;
+    options.overflow_block = 0;
+    options.num_threads = 3;
+    options.device = device;
+    options.on_failure = [this](const absl::Status&) { failed_.Notify(); };
+    FGNN_ASSIGN_OR_RETURN(
+        JobSampling sampling,
+        OpenJobSampling(job_.spec(), {.job_key = job_.job_key()}));
+    std::unique_ptr<Segment> mapped = job_.Attach(*segment_);
+    mapped_ = mapped.get();
+    return AttachedJob::Start(std::move(options), std::move(sampling),
+                              std::move(mapped));
+  }
+
+  // Trains a batch, or makes a step, without looking at what was sampled.
+  void TrainNext(GlobalQueue& queue, GradientBoard& board,
+                 std::vector<uint32_t>* digests) {
+    EXPECT_EQ(queue.Counts().writing, 0U) << "both work on the device";
+    if (std::optional<StepLease> lease = board.TryLease()) {
+      EXPECT_THAT((*std::move(lease)).Publish(), IsOk());
+      return;
+    }
+    const std::optional<OpenSteps> open = board.FindOpenSteps();
+    if (!open.has_value()) return;
+    FGNN_ASSERT_OK_AND_ASSIGN(std::optional<ReadSlot> slot,
+                              queue.TryClaimForReading(0, open->last_batch));
+    if (!slot.has_value()) return;
+    FGNN_ASSERT_OK_AND_ASSIGN(const TaskView task,
+                              ReadTask(slot->block(), job_.job_key()));
+    EXPECT_EQ(task.seq, digests->size());
+    digests->push_back(task.digest);
+    FGNN_ASSERT_OK(board.MarkDone(task.seq, {}));
+    FGNN_ASSERT_OK((*std::move(slot)).Release());
+  }
+
+  // The whole job, whenever the device is to train.
+  std::vector<uint32_t> TrainAll() {
+    // Through the sampler's mapping: ThreadSanitizer knows addresses, not
+    // pages.
+    GlobalQueue queue(mapped_, kTrainer);
+    GradientBoard board(mapped_, kTrainer);
+    DeviceTable table(mapped_, kTrainer);
+    const uint64_t end = job_.num_batches();  // Of one batch are the steps.
+    queue.OpenForSampling(end);
+    board.OpenForTraining(end);
+    std::vector<uint32_t> digests;
+    const Deadline deadline = DeadlineIn(kPatience);
+    while (board.version().value_or(0) < end) {
+      if (MonotonicClock::now() >= deadline) {
+        ADD_FAILURE() << "the device does not train";
+        break;
+      }
+      const uint32_t seen = board.changes();
+      SwitchSnapshot snapshot = table.Snapshot(0);
+      if (NextWork(snapshot) != DeviceWork::kTrain ||
+          !table.TryTakeTurn(0, DeviceWork::kTrain)) {
+        EXPECT_THAT(board.WaitForChange(seen, deadline), IsOk());
+        continue;
+      }
+      while (NextWork(snapshot) == DeviceWork::kTrain) {
+        TrainNext(queue, board, &digests);
+        snapshot = table.Snapshot(0);
+        snapshot.last = DeviceWork::kTrain;
+      }
+      table.EndTurn(0, DeviceWork::kTrain);
+    }
+    return digests;
+  }
+
+  SmallJob job_;
+  Notification failed_;
+  std::unique_ptr<Segment> segment_;
+  Segment* mapped_ = nullptr;  // The sampler's.
+};
+
+TEST_F(SamplerTurnsTest, MakesEveryBatchWhileItsDeviceDoesNotTrain) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      auto sampler, Start(SmallJob::Slots::kRoomy, 1, DevicePlan::kSample));
+  EXPECT_EQ(TrainAll(), job_.digests());
+  EXPECT_EQ(sampler->batches(), job_.num_batches());
+  const DeviceTable table(segment_.get(), kNoOwner);
+  EXPECT_GT(table.times(0).sample, 0);
+  sampler.reset();
+  EXPECT_EQ(table.working(0), DeviceWork::kNothing);
+}
+
+// Its overflow block is in use until this very device has trained.
+TEST_F(SamplerTurnsTest, LetsItsDeviceTrainWhatItsOverflowBlockHolds) {
+  for (const DevicePlan plan : {DevicePlan::kSample, DevicePlan::kTimeShare}) {
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler,
+                              Start(SmallJob::Slots::kTight, 1, plan));
+    EXPECT_EQ(TrainAll(), job_.digests());
+  }
+}
+
+TEST_F(SamplerTurnsTest, SamplesNothingOnADeviceThatIsPlannedToTrain) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler, Start(SmallJob::Slots::kRoomy,
+                                                      2, DevicePlan::kTrain));
+  GlobalQueue queue(segment_.get(), kTrainer);
+  DeviceTable table(segment_.get(), kNoOwner);
+  queue.OpenForSampling(job_.num_batches());
+  const uint64_t before = sampler->turns();
+  const Deadline deadline = DeadlineIn(kPatience);
+  while (sampler->turns() < before + 3 && MonotonicClock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(queue.Counts().free, 4U);
+  table.SetPlan(0, DevicePlan::kSample);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto slot,
+                            queue.ClaimForReading(3, 4, DeadlineIn(kPatience)));
+  EXPECT_TRUE(slot.has_value());
+}
+
+TEST_F(SamplerTurnsTest, KeepsNoTurnWhenItCannotGoOn) {
+  job_.DamageIndices();
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler, Start(SmallJob::Slots::kRoomy,
+                                                      1, DevicePlan::kSample));
+  DeviceTable table(segment_.get(), kTrainer);
+  GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(job_.num_batches());
+  ASSERT_TRUE(failed_.WaitUntil(DeadlineIn(kPatience)));
+  const Deadline deadline = DeadlineIn(kPatience);
+  while (!table.TryTakeTurn(0, DeviceWork::kTrain)) {
+    ASSERT_LT(MonotonicClock::now(), deadline);
+    std::this_thread::yield();
+  }
+}
+
+TEST_F(SamplerTurnsTest, RefusesADeviceThatTheJobDoesNotHave) {
+  EXPECT_THAT(
+      Start(SmallJob::Slots::kRoomy, 2, DevicePlan::kSample, /*device=*/2)
+          .status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               testing::HasSubstr("device 2 is none of the 2")));
+}
+
+}  // namespace
+}  // namespace fgnn
