@@ -79,6 +79,7 @@ class ExecutorServerTest : public testing::Test {
 TEST_F(ExecutorServerTest, TranslatesAnAttachment) {
   FGNN_ASSERT_OK(Attach());
   request_.set_overflow_block(2);
+  request_.set_device(1);
   FGNN_ASSERT_OK(Attach());
   ASSERT_THAT(handler_.attachments, SizeIs(2));
   const JobAttachment& first = handler_.attachments[0];
@@ -88,7 +89,9 @@ TEST_F(ExecutorServerTest, TranslatesAnAttachment) {
   EXPECT_EQ(first.scheduler_generation, 5U);
   EXPECT_EQ(first.spec.dataset, "/data/packages");
   EXPECT_THAT(first.spec.sampling.fanouts, ElementsAre(10, 10));
+  EXPECT_EQ(first.device, 0U);
   EXPECT_EQ(handler_.attachments[1].overflow_block, 2U);
+  EXPECT_EQ(handler_.attachments[1].device, 1U);
 }
 
 TEST_F(ExecutorServerTest, PassesTheHandlersErrorOn) {
