@@ -49,6 +49,16 @@ class SamplerTurnsTest : public testing::Test {
                               std::move(mapped));
   }
 
+  // Every thread has looked for work at least once meanwhile.
+  static void WaitForThreeTurns(const AttachedJob& sampler) {
+    const uint64_t before = sampler.turns();
+    const Deadline deadline = DeadlineIn(kPatience);
+    while (sampler.turns() < before + 3) {
+      ASSERT_LT(MonotonicClock::now(), deadline);
+      std::this_thread::yield();
+    }
+  }
+
   // Trains a batch, or makes a step, without looking at what was sampled.
   void TrainNext(GlobalQueue& queue, GradientBoard& board,
                  std::vector<uint32_t>* digests) {
@@ -136,13 +146,24 @@ TEST_F(SamplerTurnsTest, SamplesNothingOnADeviceThatIsPlannedToTrain) {
   GlobalQueue queue(segment_.get(), kTrainer);
   DeviceTable table(segment_.get(), kNoOwner);
   queue.OpenForSampling(job_.num_batches());
-  const uint64_t before = sampler->turns();
-  const Deadline deadline = DeadlineIn(kPatience);
-  while (sampler->turns() < before + 3 && MonotonicClock::now() < deadline) {
-    std::this_thread::yield();
-  }
+  WaitForThreeTurns(*sampler);
   EXPECT_EQ(queue.Counts().free, 4U);
   table.SetPlan(0, DevicePlan::kSample);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto slot,
+                            queue.ClaimForReading(3, 4, DeadlineIn(kPatience)));
+  EXPECT_TRUE(slot.has_value());
+}
+
+TEST_F(SamplerTurnsTest, SamplesNothingWhileItsDeviceTrains) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler, Start(SmallJob::Slots::kRoomy,
+                                                      1, DevicePlan::kSample));
+  GlobalQueue queue(segment_.get(), kTrainer);
+  DeviceTable table(segment_.get(), kTrainer);
+  ASSERT_TRUE(table.TryTakeTurn(0, DeviceWork::kTrain));
+  queue.OpenForSampling(job_.num_batches());
+  WaitForThreeTurns(*sampler);
+  EXPECT_EQ(queue.Counts().free, 4U);
+  table.EndTurn(0, DeviceWork::kNothing);
   FGNN_ASSERT_OK_AND_ASSIGN(const auto slot,
                             queue.ClaimForReading(3, 4, DeadlineIn(kPatience)));
   EXPECT_TRUE(slot.has_value());

@@ -76,16 +76,17 @@ TEST_F(DeviceTableTest, OneOfTwoHoldsADevicesTurn) {
 }
 
 TEST_F(DeviceTableTest, NeverBothAtOnce) {
-  constexpr int kTurns = 2000;
+  constexpr int kTurns = 20'000;
+  constexpr int kLooks = 20;
   std::atomic<int> at_work = 0;
   std::atomic<int> most = 0;
   const auto work = [&](DeviceTable& table, DeviceWork what) {
     for (int i = 0; i < kTurns;) {
-      if (!table.TryTakeTurn(0, what)) {
-        std::this_thread::yield();
-        continue;
+      if (!table.TryTakeTurn(0, what)) continue;
+      ++at_work;
+      for (int look = 0; look < kLooks; ++look) {
+        most = std::max(most.load(), at_work.load());
       }
-      most = std::max(most.load(), ++at_work);
       --at_work;
       table.EndTurn(0, what);
       ++i;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -288,6 +289,61 @@ TEST_F(TrainingTurnsTest, PlansMayChangeAtAnyMoment) {
   }
   EXPECT_EQ(trained, kBatches);
   EXPECT_EQ(Finish(), expected);
+}
+
+TEST_F(TrainingTurnsTest, DoesNothingWhileItsDeviceSamples) {
+  StartJob(Layout{"", {kT}});
+  DeviceTable sampling(segment_.get(), SamplerOf(0));
+  GlobalQueue sampler(segment_.get(), SamplerOf(0));
+  ASSERT_TRUE(sampling.TryTakeTurn(0, DeviceWork::kSample));
+  queue_->OpenForSampling(7);
+  board_->OpenForTraining(3);
+  while (SampleNext(&sampler, segment_->options().job_key)) {
+  }
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto trainer, Attach(0));
+  const uint64_t before = trainer->turns();
+  const Deadline deadline = DeadlineIn(std::chrono::seconds(120));
+  while (trainer->turns() < before + 3) {
+    ASSERT_LT(MonotonicClock::now(), deadline);
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(queue_->Counts().ready, 5U);
+  EXPECT_EQ(board_->version(), std::nullopt);
+  sampling.EndTurn(0, DeviceWork::kSample);
+  WaitForVersion(1);
+}
+
+// Extracted ahead, of a step that waits for a batch of somebody else's.
+TEST_F(TrainingTurnsTest, GivesBackWhatItKeptWhenItsDeviceIsToSample) {
+  StartJob(Layout{"", {kT, kT}});
+  GlobalQueue sampler(segment_.get(), SamplerOf(0));
+  GlobalQueue other(segment_.get(), TrainerOf(1));
+  queue_->OpenForSampling(7);
+  while (SampleNext(&sampler, segment_->options().job_key)) {
+  }
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto held, other.TryClaimForReading(0, 1));
+  board_->OpenForTraining(3);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto trainer, Attach(0));
+  const Deadline deadline = DeadlineIn(std::chrono::seconds(120));
+  const auto wait_until = [&](const auto& condition) {
+    for (;;) {
+      const uint32_t seen = board_->changes();
+      if (condition()) return;
+      ASSERT_LT(MonotonicClock::now(), deadline);
+      FGNN_ASSERT_OK(board_->WaitForChange(
+          seen, DeadlineIn(std::chrono::milliseconds(10))));
+    }
+  };
+  // Of the next step it keeps its share.
+  ASSERT_NO_FATAL_FAILURE(wait_until([&] {
+    return trainer->batches() == 2 && queue_->Counts().reading == 3;
+  }));
+  EXPECT_EQ(table_->working(0), DeviceWork::kTrain);
+  table_->SetPlan(0, kS);
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until([&] { return table_->working(0) == DeviceWork::kNothing; }));
+  EXPECT_EQ(queue_->Counts().reading, 1U);
+  EXPECT_EQ(queue_->Counts().ready, 2U);
 }
 
 // It had the device's turn, and the first weights to make.
