@@ -8,16 +8,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "scheduler/planning/simulator.h"
 #include "shared/switching/switch_policy.h"
 
 namespace fgnn {
-
-// Seconds of a batch on one device.
-struct DeviceCost {
-  double sample = 0;   // Ts, above 0.
-  double train = 0;    // Tt, above 0.
-  double standby = 0;  // Tt', of its standby trainer. 0: as `train`.
-};
 
 struct AllocationInput {
   std::vector<DeviceCost> devices;  // 1 to 64.

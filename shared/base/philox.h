@@ -28,6 +28,7 @@ enum class Purpose : uint32_t {
   kNegatives = 8,
   kRankedNegatives = 9,
   kEdgeSplit = 10,
+  kSimulation = 11,
 };
 
 struct PhiloxKey {

@@ -1,0 +1,165 @@
+#include "scheduler/planning/allocation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+// One epoch that neither fills the queue nor ends the job.
+constexpr uint32_t kEpochs = 3;
+// A longer epoch is that many batches, and in proportion.
+constexpr uint64_t kEnoughBatches = 4096;
+// Epochs that differ by less are equal.
+constexpr double kTie = 1e-3;
+constexpr double kLeastGain = 0.05;  // Of an epoch.
+
+struct Mean {
+  double sample = 0;
+  double train = 0;
+};
+
+Mean MeanOf(const std::vector<DeviceCost>& devices) {
+  Mean mean;
+  for (const DeviceCost& cost : devices) {
+    mean.sample += cost.sample / static_cast<double>(devices.size());
+    mean.train += cost.train / static_cast<double>(devices.size());
+  }
+  return mean;
+}
+
+bool IsAllowed(const AllocationInput& input, uint32_t num_samplers) {
+  const uint32_t num_devices = static_cast<uint32_t>(input.devices.size());
+  const uint32_t num_trainers = num_devices - num_samplers;
+  if (num_trainers == 0 && !input.switching) return false;
+  if (input.samplers.has_value()) return num_samplers == *input.samplers;
+  return num_samplers <= input.most_samplers.value_or(num_devices) &&
+         num_trainers <= input.most_trainers.value_or(num_devices);
+}
+
+absl::Status CheckSamplers(const AllocationInput& input) {
+  const size_t num_devices = input.devices.size();
+  if (!input.switching && num_devices == 1) {
+    return absl::InvalidArgumentError(
+        "one device alone cannot sample and train without switching; let it "
+        "switch, or add a device");
+  }
+  if (!input.samplers.has_value()) return absl::OkStatus();
+  const size_t most = input.switching ? num_devices : num_devices - 1;
+  if (*input.samplers >= 1 && *input.samplers <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "samplers is ", *input.samplers, ", must be 1 to ", most, " of ",
+      num_devices, num_devices == 1 ? " device" : " devices",
+      input.switching ? "" : " without switching"));
+}
+
+}  // namespace
+
+uint32_t PaperSamplers(double ts, double tt, uint32_t devices) {
+  // The product may be above a whole number by rounding alone.
+  const double share = ts / (ts + tt) * devices;
+  return std::clamp(static_cast<uint32_t>(std::ceil(share - 1e-9)), 1U,
+                    devices);
+}
+
+std::vector<DevicePlan> PlansFor(const std::vector<DeviceCost>& devices,
+                                 uint32_t num_samplers) {
+  std::vector<size_t> order(devices.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return devices[a].sample * devices[b].train <
+           devices[b].sample * devices[a].train;
+  });
+  std::vector<DevicePlan> plans(devices.size(), DevicePlan::kTrain);
+  for (size_t i = 0; i < std::min<size_t>(num_samplers, order.size()); ++i) {
+    plans[order[i]] = DevicePlan::kSample;
+  }
+  return plans;
+}
+
+absl::StatusOr<double> PredictEpochSeconds(
+    const AllocationInput& input, const std::vector<DevicePlan>& plans) {
+  if (plans.size() != input.devices.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("plans are ", plans.size(), ", but devices ",
+                     input.devices.size(), "; give one for each"));
+  }
+  SimulationOptions options;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    options.devices.push_back({plans[i], input.devices[i]});
+  }
+  const uint64_t batches =
+      std::min(input.batches_per_epoch,
+               std::max<uint64_t>(kEnoughBatches, input.num_slots));
+  options.batches_per_epoch = batches;
+  options.epochs = kEpochs;
+  options.batches_per_step = input.batches_per_step;
+  options.num_slots = input.num_slots;
+  options.staleness = input.staleness;
+  options.switching = input.switching;
+  options.spread = input.spread;
+  options.seed = input.seed;
+  options.switch_seconds = input.switch_seconds;
+  options.step_seconds = input.step_seconds;
+  FGNN_ASSIGN_OR_RETURN(const Simulation simulation, Simulate(options));
+  return simulation.steady_seconds *
+         static_cast<double>(input.batches_per_epoch) /
+         static_cast<double>(batches);
+}
+
+absl::StatusOr<Allocation> Allocate(const AllocationInput& input) {
+  FGNN_RETURN_IF_ERROR(CheckSamplers(input));
+  const uint32_t num_devices = static_cast<uint32_t>(input.devices.size());
+  Allocation allocation;
+  for (uint32_t n = 1; n <= num_devices; ++n) {
+    if (!IsAllowed(input, n)) continue;
+    FGNN_ASSIGN_OR_RETURN(
+        const double seconds,
+        PredictEpochSeconds(input, PlansFor(input.devices, n)));
+    allocation.candidates.push_back({n, seconds});
+  }
+  if (num_devices == 0) {
+    return absl::InvalidArgumentError("devices are 0, must be 1 or more");
+  }
+  if (allocation.candidates.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "of ", num_devices, " devices at most ",
+        input.most_samplers.value_or(num_devices), " can sample and ",
+        input.most_trainers.value_or(num_devices),
+        " train for lack of memory, which leaves no plan; shrink the batches "
+        "or the caches, or take fewer devices"));
+  }
+  const Mean mean = MeanOf(input.devices);
+  allocation.paper_samplers =
+      PaperSamplers(mean.sample, mean.train, num_devices);
+  double shortest = allocation.candidates.front().epoch_seconds;
+  for (const AllocationCandidate& candidate : allocation.candidates) {
+    shortest = std::min(shortest, candidate.epoch_seconds);
+    if (candidate.num_samplers == allocation.paper_samplers) {
+      allocation.paper_epoch_seconds = candidate.epoch_seconds;
+    }
+  }
+  const auto best =
+      std::find_if(allocation.candidates.begin(), allocation.candidates.end(),
+                   [&](const AllocationCandidate& candidate) {
+                     return candidate.epoch_seconds <= shortest * (1 + kTie);
+                   });
+  allocation.num_samplers = best->num_samplers;
+  allocation.epoch_seconds = best->epoch_seconds;
+  allocation.plans = PlansFor(input.devices, best->num_samplers);
+  return allocation;
+}
+
+bool ShouldReplan(const ReplanInput& input) {
+  const double gain = input.current_epoch_seconds - input.best_epoch_seconds;
+  return gain >= kLeastGain * input.current_epoch_seconds && gain > 0 &&
+         gain * static_cast<double>(input.epochs_left) > input.change_seconds;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,81 @@
+// The queue and the steps of a simulated job: which batches may be sampled or
+// trained now, by the rules of shared/queue. No time passes here.
+#ifndef FGNN_SCHEDULER_PLANNING_SIMULATED_QUEUE_H_
+#define FGNN_SCHEDULER_PLANNING_SIMULATED_QUEUE_H_
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include "scheduler/planning/simulator.h"
+#include "shared/base/types.h"
+
+namespace fgnn {
+
+class SimulatedQueue {
+ public:
+  // Opens the first epoch. Of the options, the counts alone matter.
+  explicit SimulatedQueue(const SimulationOptions& options);
+
+  // See SwitchSnapshot.
+  uint32_t free_batches() const { return static_cast<uint32_t>(free_.size()); }
+  uint32_t queued_batches() const {
+    return static_cast<uint32_t>(ready_.size());
+  }
+  uint32_t trainable_batches() const { return trainable_; }
+  uint32_t missing_batches() const { return missing_; }
+  uint64_t batches_left() const { return batches_left_; }
+
+  uint32_t epoch() const { return epoch_; }
+  bool is_over() const { return version_ == left_of_step_.size(); }
+
+  // The lowest batch in a free slot; there is one.
+  BatchSeq ClaimForWriting();
+  void Publish(BatchSeq seq);
+  // The lowest ready batch, of an open step; there is one.
+  BatchSeq ClaimForReading();
+  // Its gradient is there: the slot serves the batch a round later.
+  void Release(BatchSeq seq);
+
+  // Whether the gradients of the next step are all there.
+  bool IsStepDue() const { return !is_over() && left_of_step_[version_] == 0; }
+  // Makes that step; true if it was its epoch's last. Then the next one opens.
+  bool Commit();
+
+ private:
+  using LowestFirst =
+      std::priority_queue<BatchSeq, std::vector<BatchSeq>, std::greater<>>;
+
+  static BatchSeq Pop(LowestFirst& queue);
+  BatchSeq FirstBatchOf(uint64_t step) const;
+  uint64_t StepOf(BatchSeq seq) const;
+  void Free(BatchSeq seq);
+  void OpenEpoch();
+  void OpenSteps();
+
+  const uint64_t batches_per_epoch_;
+  const uint64_t batches_per_step_;
+  const uint64_t steps_per_epoch_;
+  const uint64_t num_batches_;
+  const uint64_t staleness_;
+  const uint64_t num_slots_;
+
+  uint32_t epoch_ = 0;
+  uint64_t version_ = 0;  // Steps made.
+  BatchSeq sampling_limit_ = 0;
+  BatchSeq open_end_ = 0;  // Batches of open steps are below it.
+  uint64_t batches_left_ = 0;
+  uint32_t trainable_ = 0;
+  uint32_t missing_ = 0;
+  LowestFirst free_;      // In free slots, of opened epochs.
+  LowestFirst unopened_;  // In free slots, of later ones.
+  LowestFirst ready_;
+  std::vector<bool> is_free_;  // Of each batch: is in free_.
+  std::vector<bool> is_ready_;
+  std::vector<uint32_t> left_of_step_;  // Batches not done.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_PLANNING_SIMULATED_QUEUE_H_

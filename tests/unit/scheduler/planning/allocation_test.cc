@@ -1,0 +1,170 @@
+#include "scheduler/planning/allocation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace fgnn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+AllocationInput Alike(uint32_t num_devices, double ts, double tt) {
+  AllocationInput input;
+  input.devices.assign(num_devices, {.sample = ts, .train = tt});
+  input.batches_per_epoch = 100;
+  input.batches_per_step = num_devices;
+  input.num_slots = 4 * num_devices;
+  return input;
+}
+
+TEST(PaperSamplersTest, IsTheCeilingOfTheShare) {
+  EXPECT_EQ(PaperSamplers(1, 5, 8), 2U);  // 8 / 6.
+  EXPECT_EQ(PaperSamplers(1, 7, 8), 1U);  // 8 / 8, and no more.
+  EXPECT_EQ(PaperSamplers(0.1, 0.3, 8), 2U);
+  EXPECT_EQ(PaperSamplers(1, 1000, 8), 1U);
+  EXPECT_EQ(PaperSamplers(1000, 1, 8), 8U);
+  // GCN and PinSAGE on papers: table 5, with 2 and 1 samplers in table 4.
+  EXPECT_EQ(PaperSamplers(0.96, 0.61 + 3.81, 8), 2U);
+  EXPECT_EQ(PaperSamplers(0.61, 0.41 + 5.97, 8), 1U);
+}
+
+TEST(AllocateTest, IsNeverWorseThanAnyOtherNumber) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 60; ++i) {
+    SCOPED_TRACE(i);
+    const uint32_t num_devices = 2 + random() % 7;
+    AllocationInput input = Alike(num_devices, 0.001 * (1 + random() % 30),
+                                  0.001 * (1 + random() % 90));
+    input.switching = i % 2 == 0;
+    input.staleness = i % 3;
+    input.spread = 0.1 * (i % 4);
+    const absl::StatusOr<Allocation> found = Allocate(input);
+    ASSERT_TRUE(found.ok()) << found.status();
+    const uint32_t most = input.switching ? num_devices : num_devices - 1;
+    ASSERT_EQ(found->candidates.size(), most);
+    for (uint32_t n = 1; n <= most; ++n) {
+      const absl::StatusOr<double> seconds =
+          PredictEpochSeconds(input, PlansFor(input.devices, n));
+      ASSERT_TRUE(seconds.ok()) << seconds.status();
+      EXPECT_LE(found->epoch_seconds, *seconds * 1.001);
+      // Of two equal ones it is the one with fewer samplers.
+      if (n < found->num_samplers) {
+        EXPECT_GT(*seconds, found->epoch_seconds);
+      }
+      if (n == found->paper_samplers) {
+        EXPECT_EQ(found->paper_epoch_seconds, *seconds);
+      }
+    }
+    EXPECT_EQ(std::count(found->plans.begin(), found->plans.end(),
+                         DevicePlan::kSample),
+              found->num_samplers);
+  }
+}
+
+TEST(AllocateTest, WithoutSwitchingTheSlowerSideGetsTheDevices) {
+  AllocationInput input = Alike(4, 0.01, 0.03);
+  input.switching = false;
+  input.batches_per_step = 3;
+  EXPECT_EQ(Allocate(input)->num_samplers, 1U);
+  EXPECT_NEAR(Allocate(input)->epoch_seconds, 1.0, 0.05);
+  input = Alike(4, 0.03, 0.01);
+  input.switching = false;
+  EXPECT_EQ(Allocate(input)->num_samplers, 3U);
+}
+
+TEST(AllocateTest, DevicesSampleThatAreBestAtIt) {
+  AllocationInput input = Alike(3, 0.01, 0.05);
+  input.devices[1].sample = 0.002;
+  EXPECT_THAT(
+      PlansFor(input.devices, 1),
+      ElementsAre(DevicePlan::kTrain, DevicePlan::kSample, DevicePlan::kTrain));
+  input.switching = false;
+  EXPECT_EQ(Allocate(input)->plans, PlansFor(input.devices, 1));
+  EXPECT_THAT(PlansFor(input.devices, 2),
+              ElementsAre(DevicePlan::kSample, DevicePlan::kSample,
+                          DevicePlan::kTrain));
+}
+
+TEST(AllocateTest, StaysWithinMemoryAndWithWhatWasAskedFor) {
+  AllocationInput input = Alike(4, 0.01, 0.03);
+  input.most_samplers = 3;
+  input.most_trainers = 2;
+  const absl::StatusOr<Allocation> some = Allocate(input);
+  ASSERT_TRUE(some.ok()) << some.status();
+  ASSERT_EQ(some->candidates.size(), 2U);
+  EXPECT_EQ(some->candidates[0].num_samplers, 2U);
+  EXPECT_EQ(some->candidates[1].num_samplers, 3U);
+  EXPECT_EQ(some->paper_samplers, 1U);
+  EXPECT_EQ(some->paper_epoch_seconds, 0);  // Memory forbids it.
+
+  input.most_samplers = 1;
+  const absl::Status none = Allocate(input).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(none)) << none;
+  EXPECT_THAT(std::string(none.message()), HasSubstr("memory"));
+
+  input = Alike(4, 0.01, 0.03);
+  input.samplers = 3;
+  EXPECT_EQ(Allocate(input)->num_samplers, 3U);
+  EXPECT_EQ(Allocate(input)->candidates.size(), 1U);
+}
+
+TEST(AllocateTest, ALongEpochIsPredictedFromAShorterOne) {
+  AllocationInput input = Alike(2, 0.01, 0.03);
+  input.switching = false;
+  input.batches_per_step = 1;
+  input.batches_per_epoch = 1'000'000'000;
+  EXPECT_NEAR(Allocate(input)->epoch_seconds, 3e7, 1);
+}
+
+TEST(AllocateTest, WrongNumbersAreRefusedByName) {
+  const auto why = [](const AllocationInput& input) {
+    const absl::Status status = Allocate(input).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    return std::string(status.message());
+  };
+  AllocationInput input = Alike(2, 0.01, 0.03);
+  input.samplers = 3;
+  EXPECT_THAT(why(input), HasSubstr("samplers is 3, must be 1 to 2"));
+  input.samplers = 2;
+  input.switching = false;
+  EXPECT_THAT(why(input), HasSubstr("1 to 1 of 2 devices without switching"));
+  input = Alike(1, 0.01, 0.03);
+  input.switching = false;
+  EXPECT_THAT(why(input), HasSubstr("one device alone"));
+  input = Alike(2, 0.01, 0.03);
+  input.devices[1].sample = -1;
+  EXPECT_THAT(why(input), HasSubstr("devices[1].sample is -1"));
+  input.devices.clear();
+  EXPECT_THAT(why(input), HasSubstr("devices are 0"));
+}
+
+TEST(ShouldReplanTest, TheGainMustExceedTheCostAndATwentieth) {
+  const ReplanInput good = {.current_epoch_seconds = 10,
+                            .best_epoch_seconds = 9,
+                            .epochs_left = 3,
+                            .change_seconds = 2.9};
+  EXPECT_TRUE(ShouldReplan(good));
+  ReplanInput input = good;
+  input.change_seconds = 3;
+  EXPECT_FALSE(ShouldReplan(input));
+  input = good;
+  input.epochs_left = 0;
+  input.change_seconds = 0;
+  EXPECT_FALSE(ShouldReplan(input));
+  input = good;
+  input.best_epoch_seconds = 9.6;
+  input.epochs_left = 1000;
+  EXPECT_FALSE(ShouldReplan(input));
+  input.best_epoch_seconds = 9.4;
+  EXPECT_TRUE(ShouldReplan(input));
+  input.best_epoch_seconds = 11;
+  EXPECT_FALSE(ShouldReplan(input));
+}
+
+}  // namespace
+}  // namespace fgnn
