@@ -12,10 +12,12 @@
 namespace fgnn {
 namespace {
 
-// One epoch that neither fills the queue nor ends the job.
-constexpr uint32_t kEpochs = 3;
 // A longer epoch is that many batches, and in proportion.
 constexpr uint64_t kEnoughBatches = 4096;
+// What a queue is filled with at first matters little beside so many.
+constexpr uint64_t kManyBatches = 1000;
+constexpr uint64_t kLeastEpochs = 3;
+constexpr uint64_t kMostEpochs = 20;
 // Epochs that differ by less are equal.
 constexpr double kTie = 1e-3;
 constexpr double kLeastGain = 0.05;  // Of an epoch.
@@ -32,6 +34,12 @@ Mean MeanOf(const std::vector<DeviceCost>& devices) {
     mean.train += cost.train / static_cast<double>(devices.size());
   }
   return mean;
+}
+
+uint32_t EpochsToSimulate(const AllocationInput& input) {
+  const uint64_t batches = std::max<uint64_t>(input.batches_per_epoch, 1);
+  return static_cast<uint32_t>(
+      std::clamp(kManyBatches / batches, kLeastEpochs, kMostEpochs));
 }
 
 bool IsAllowed(const AllocationInput& input, uint32_t num_samplers) {
@@ -83,23 +91,19 @@ std::vector<DevicePlan> PlansFor(const std::vector<DeviceCost>& devices,
   return plans;
 }
 
-absl::StatusOr<double> PredictEpochSeconds(
-    const AllocationInput& input, const std::vector<DevicePlan>& plans) {
-  if (plans.size() != input.devices.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("plans are ", plans.size(), ", but devices ",
-                     input.devices.size(), "; give one for each"));
-  }
+SimulationOptions SimulationOf(const AllocationInput& input,
+                               const std::vector<DevicePlan>& plans) {
   SimulationOptions options;
+  uint32_t training = 0;
   for (size_t i = 0; i < plans.size(); ++i) {
     options.devices.push_back({plans[i], input.devices[i]});
+    if (plans[i] != DevicePlan::kSample || input.switching) ++training;
   }
-  const uint64_t batches =
-      std::min(input.batches_per_epoch,
-               std::max<uint64_t>(kEnoughBatches, input.num_slots));
-  options.batches_per_epoch = batches;
-  options.epochs = kEpochs;
-  options.batches_per_step = input.batches_per_step;
+  options.batches_per_epoch = input.batches_per_epoch;
+  options.epochs = input.epochs > 0 ? input.epochs : EpochsToSimulate(input);
+  options.batches_per_step = input.batches_per_step > 0
+                                 ? input.batches_per_step
+                                 : std::max(training, 1U);
   options.num_slots = input.num_slots;
   options.staleness = input.staleness;
   options.switching = input.switching;
@@ -107,10 +111,24 @@ absl::StatusOr<double> PredictEpochSeconds(
   options.seed = input.seed;
   options.switch_seconds = input.switch_seconds;
   options.step_seconds = input.step_seconds;
+  return options;
+}
+
+absl::StatusOr<double> PredictEpochSeconds(
+    const AllocationInput& input, const std::vector<DevicePlan>& plans) {
+  if (plans.size() != input.devices.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("plans are ", plans.size(), ", but devices ",
+                     input.devices.size(), "; give one for each"));
+  }
+  SimulationOptions options = SimulationOf(input, plans);
+  options.batches_per_epoch =
+      std::min(input.batches_per_epoch,
+               std::max<uint64_t>(kEnoughBatches, input.num_slots));
   FGNN_ASSIGN_OR_RETURN(const Simulation simulation, Simulate(options));
-  return simulation.steady_seconds *
+  return simulation.mean_seconds *
          static_cast<double>(input.batches_per_epoch) /
-         static_cast<double>(batches);
+         static_cast<double>(options.batches_per_epoch);
 }
 
 absl::StatusOr<Allocation> Allocate(const AllocationInput& input) {

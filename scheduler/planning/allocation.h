@@ -15,13 +15,14 @@ namespace fgnn {
 
 struct AllocationInput {
   std::vector<DeviceCost> devices;  // 1 to 64.
-  uint64_t batches_per_epoch = 0;   // At least 1, as the two below.
-  uint32_t batches_per_step = 1;    // W
-  uint32_t num_slots = 8;           // S, of the queue.
+  uint64_t batches_per_epoch = 0;   // At least 1.
+  uint32_t batches_per_step = 0;    // W; 0: as many as devices train.
+  uint32_t num_slots = 8;           // S, of the queue; at least 1.
   uint32_t staleness = 0;           // s: steps opened beyond the next one.
   bool switching = true;            // Sampling devices have standby trainers.
-  double spread = 0;  // Standard deviation of a batch's time over its mean.
-  uint64_t seed = 1;  // Of the spread.
+  double spread = 0;    // Standard deviation of a batch's time over its mean.
+  uint32_t epochs = 0;  // Simulated, their mean counts. 0: enough of them.
+  uint64_t seed = 1;    // Of the spread.
   double switch_seconds = 0;  // Of a device that takes up the other work.
   double step_seconds = 0;    // Of a step, once its gradients are there.
   // Fixes the number, 1 to that of the devices (less one without switching).
@@ -40,7 +41,7 @@ struct AllocationCandidate {
 struct Allocation {
   std::vector<DevicePlan> plans;  // As the devices.
   uint32_t num_samplers = 0;
-  double epoch_seconds = 0;  // Once the queue has filled; predicted.
+  double epoch_seconds = 0;  // Predicted.
   // What the paper's formula says of the means over the devices, and the epoch
   // with it; 0 seconds where memory or `switching` forbid that number.
   uint32_t paper_samplers = 0;
@@ -62,6 +63,11 @@ absl::StatusOr<Allocation> Allocate(const AllocationInput& input);
 // them.
 std::vector<DevicePlan> PlansFor(const std::vector<DeviceCost>& devices,
                                  uint32_t num_samplers);
+
+// What simulates given plans, one per device: all but the timeline. Of the
+// batches of an epoch, all.
+SimulationOptions SimulationOf(const AllocationInput& input,
+                               const std::vector<DevicePlan>& plans);
 
 // The epoch of given plans, one per device: what a plan is compared by.
 // InvalidArgument: names the field; nobody samples, or nobody trains.

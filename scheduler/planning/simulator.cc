@@ -262,8 +262,12 @@ class Job {
     (device.work == DeviceWork::kSample ? use.sample_seconds
                                         : use.train_seconds) += seconds;
     if (!options_.keep_timeline) return;
-    simulation_.timeline.push_back(
-        {i, device.work, device.seq, ToSeconds(begin), ToSeconds(device.end)});
+    simulation_.timeline.push_back({.device = i,
+                                    .work = device.work,
+                                    .seq = device.seq,
+                                    .makes_step = device.makes_step,
+                                    .begin_seconds = ToSeconds(begin),
+                                    .end_seconds = ToSeconds(device.end)});
   }
 
   absl::Status EndNextWork() {
@@ -326,14 +330,8 @@ class Job {
   }
 
   Simulation Finish() {
-    const std::vector<double>& epochs = simulation_.epoch_seconds;
     simulation_.total_seconds = ToSeconds(now_);
-    simulation_.steady_seconds = epochs.back();
-    if (epochs.size() > 2) {
-      simulation_.steady_seconds =
-          (simulation_.total_seconds - epochs.front() - epochs.back()) /
-          static_cast<double>(epochs.size() - 2);
-    }
+    simulation_.mean_seconds = simulation_.total_seconds / options_.epochs;
     std::stable_sort(simulation_.timeline.begin(), simulation_.timeline.end(),
                      [](const WorkInterval& a, const WorkInterval& b) {
                        return a.end_seconds < b.end_seconds;

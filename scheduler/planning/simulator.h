@@ -58,6 +58,7 @@ struct WorkInterval {
   uint32_t device = 0;
   DeviceWork work = DeviceWork::kNothing;
   BatchSeq seq = 0;
+  bool makes_step = false;   // With that batch's gradient, for one.
   double begin_seconds = 0;  // Since the job's start.
   double end_seconds = 0;
 };
@@ -67,10 +68,9 @@ struct Simulation {
   // empty queue; each, but for the last, has the next one's batches sampled
   // meanwhile.
   std::vector<double> epoch_seconds;
-  // Mean of the epochs between the first and the last; the last if there are
-  // none.
-  double steady_seconds = 0;
   double total_seconds = 0;
+  double mean_seconds =
+      0;  // Of an epoch. One may have been sampled in another.
   std::vector<DeviceUse> devices;
   std::vector<WorkInterval> timeline;  // In the order of their ends.
 };

@@ -26,9 +26,22 @@ uint64_t BytesOfUnit(std::string unit) {
   return bytes;
 }
 
-}  // namespace
+// 0 if unknown.
+double SecondsOfUnit(std::string_view unit) {
+  if (unit == "us") return 1e-6;
+  if (unit == "ms") return 1e-3;
+  if (unit == "s") return 1;
+  if (unit == "min") return 60;
+  return unit == "h" ? 3600 : 0;
+}
 
-absl::StatusOr<uint64_t> ParseBytes(std::string_view text) {
+// "1.5 GiB": the number as it is written, and the unit.
+struct Quantity {
+  std::string number;
+  std::string unit;
+};
+
+Quantity Split(std::string_view text) {
   size_t end = 0;
   while (end < text.size() &&
          (std::isdigit(text[end]) != 0 || text[end] == '.')) {
@@ -36,16 +49,35 @@ absl::StatusOr<uint64_t> ParseBytes(std::string_view text) {
   }
   size_t unit_at = end;
   while (unit_at < text.size() && text[unit_at] == ' ') ++unit_at;
+  return {std::string(text.substr(0, end)), std::string(text.substr(unit_at))};
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> ParseBytes(std::string_view text) {
+  const Quantity quantity = Split(text);
   double number = 0;
-  const uint64_t unit = BytesOfUnit(std::string(text.substr(unit_at)));
-  if (!absl::SimpleAtod(std::string(text.substr(0, end)), &number) ||
-      unit == 0 || number * static_cast<double>(unit) > 0x1.0p63) {
+  const uint64_t unit = BytesOfUnit(quantity.unit);
+  if (!absl::SimpleAtod(quantity.number, &number) || unit == 0 ||
+      number * static_cast<double>(unit) > 0x1.0p63) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", std::string(text),
                      "' is not a size in bytes; write e.g. 512MiB or 2GiB"));
   }
   return static_cast<uint64_t>(
       std::llround(number * static_cast<double>(unit)));
+}
+
+absl::StatusOr<double> ParseSeconds(std::string_view text) {
+  const Quantity quantity = Split(text);
+  double number = 0;
+  const double unit = SecondsOfUnit(quantity.unit);
+  if (!absl::SimpleAtod(quantity.number, &number) || unit == 0 ||
+      !std::isfinite(number)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", std::string(text), "' is not a time; write e.g. 10ms or 1.5s"));
+  }
+  return number * unit;
 }
 
 std::string FormatBytes(uint64_t bytes) {

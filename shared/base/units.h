@@ -14,6 +14,10 @@ namespace fgnn {
 // InvalidArgument otherwise, naming the text.
 absl::StatusOr<uint64_t> ParseBytes(std::string_view text);
 
+// "10ms", "1.5 s", "200us", "2min", "1h", in seconds; 0 or more.
+// InvalidArgument otherwise, naming the text.
+absl::StatusOr<double> ParseSeconds(std::string_view text);
+
 // "1.5 GiB", "312 KiB", "17 B".
 std::string FormatBytes(uint64_t bytes);
 

@@ -29,6 +29,7 @@ std::unique_ptr<CLI::App> MakeCommandLine(CommandContext& context) {
   AddRunCommand(*app, context);
   AddResumeCommand(*app, context);
   AddPlanCommand(*app, context);
+  AddSimulateCommand(*app, context);
   AddDatasetGroup(*app, context);
   AddServiceCommands(*app, context);
   AddJobCommands(*app, context);

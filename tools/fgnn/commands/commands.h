@@ -16,6 +16,7 @@ void AddServiceCommands(CLI::App& app, CommandContext& context);
 void AddRunCommand(CLI::App& app, CommandContext& context);
 void AddResumeCommand(CLI::App& app, CommandContext& context);
 void AddPlanCommand(CLI::App& app, CommandContext& context);
+void AddSimulateCommand(CLI::App& app, CommandContext& context);
 // submit, jobs, show, watch, cancel.
 void AddJobCommands(CLI::App& app, CommandContext& context);
 void AddLogsCommand(CLI::App& app, CommandContext& context);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -118,7 +119,7 @@ TEST(AllocateTest, ALongEpochIsPredictedFromAShorterOne) {
   input.switching = false;
   input.batches_per_step = 1;
   input.batches_per_epoch = 1'000'000'000;
-  EXPECT_NEAR(Allocate(input)->epoch_seconds, 3e7, 1);
+  EXPECT_NEAR(Allocate(input)->epoch_seconds, 3e7, 1e3);
 }
 
 TEST(AllocateTest, WrongNumbersAreRefusedByName) {

@@ -44,6 +44,29 @@ TEST(ParseBytesTest, RefusesWhatIsNotASizeAndQuotesIt) {
   }
 }
 
+TEST(ParseSecondsTest, ReadsNumberAndUnit) {
+  const auto seconds = [](const std::string& text) {
+    const absl::StatusOr<double> parsed = ParseSeconds(text);
+    EXPECT_THAT(parsed, IsOk()) << text;
+    return parsed.value_or(-1);
+  };
+  EXPECT_DOUBLE_EQ(seconds("200us"), 2e-4);
+  EXPECT_DOUBLE_EQ(seconds("10ms"), 0.01);
+  EXPECT_DOUBLE_EQ(seconds("1.5 s"), 1.5);
+  EXPECT_DOUBLE_EQ(seconds("2min"), 120);
+  EXPECT_DOUBLE_EQ(seconds("1h"), 3600);
+  EXPECT_EQ(seconds("0ms"), 0);
+}
+
+TEST(ParseSecondsTest, RefusesWhatIsNotATimeAndQuotesIt) {
+  for (const std::string text : {"", "10", "ms", "-1s", "1e3s", "1.2.3s",
+                                 "10 apples", "10MS", "nan s"}) {
+    EXPECT_THAT(ParseSeconds(text), StatusIs(absl::StatusCode::kInvalidArgument,
+                                             HasSubstr("'" + text + "'")))
+        << text;
+  }
+}
+
 TEST(FormatBytesTest, WritesThreeDigitsOrSo) {
   EXPECT_EQ(FormatBytes(0), "0 B");
   EXPECT_EQ(FormatBytes(1023), "1023 B");

@@ -1,0 +1,266 @@
+// simulate: plans and epochs for given times of a batch; nothing is started.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "shared/base/file.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/print_report.h"
+#include "tools/fgnn/simulate_report.h"
+
+namespace fgnn {
+namespace {
+
+constexpr uint64_t kMostBatches = 1'000'000;  // Of all epochs.
+constexpr uint32_t kMostEpochs = 10'000;
+constexpr double kMostSpread = 10;
+
+struct SimulateFlags {
+  std::vector<std::string> ts;
+  std::vector<std::string> tt;
+  std::vector<std::string> tt_standby;
+  std::optional<uint32_t> devices;
+  std::string samplers = "auto";
+  uint64_t batches = 100;
+  std::optional<uint32_t> batches_per_step;
+  std::optional<uint32_t> slots;
+  uint32_t staleness = 0;
+  double spread = 0;
+  uint32_t epochs = 3;
+  std::string switch_time = "0ms";
+  std::string step_time = "0ms";
+  bool switching = true;
+  bool time_sharing = false;
+  uint64_t seed = 1;
+  std::string trace;
+};
+
+absl::StatusOr<double> SecondsOf(const char* flag, const std::string& text,
+                                 bool may_be_zero) {
+  const absl::StatusOr<double> seconds = ParseSeconds(text);
+  if (!seconds.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": ", seconds.status().message()));
+  }
+  if (*seconds == 0 && !may_be_zero) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": '", text, "' must be above 0"));
+  }
+  return *seconds;
+}
+
+// One for all devices, or one for each. An empty list is of zeros.
+absl::StatusOr<std::vector<double>> ListOf(
+    const char* flag, const std::vector<std::string>& words,
+    uint32_t num_devices) {
+  std::vector<double> list;
+  for (const std::string& word : words) {
+    FGNN_ASSIGN_OR_RETURN(const double seconds, SecondsOf(flag, word, false));
+    list.push_back(seconds);
+  }
+  if (list.size() < 2) {
+    return std::vector<double>(num_devices, list.empty() ? 0 : list.front());
+  }
+  if (list.size() == num_devices) return list;
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " has ", list.size(), " times, but there are ",
+                   num_devices, " devices; give one, or one for each"));
+}
+
+absl::StatusOr<std::vector<DeviceCost>> DevicesOf(const SimulateFlags& flags) {
+  const size_t longest =
+      std::max({flags.ts.size(), flags.tt.size(), flags.tt_standby.size()});
+  const uint32_t num_devices =
+      flags.devices.value_or(static_cast<uint32_t>(longest));
+  if (num_devices == 0 || num_devices > kMostSimulatedDevices) {
+    return absl::InvalidArgumentError(absl::StrCat("--devices is ", num_devices,
+                                                   ", must be 1 to ",
+                                                   kMostSimulatedDevices));
+  }
+  FGNN_ASSIGN_OR_RETURN(const std::vector<double> ts,
+                        ListOf("--ts", flags.ts, num_devices));
+  FGNN_ASSIGN_OR_RETURN(const std::vector<double> tt,
+                        ListOf("--tt", flags.tt, num_devices));
+  FGNN_ASSIGN_OR_RETURN(const std::vector<double> standby,
+                        ListOf("--tt-standby", flags.tt_standby, num_devices));
+  std::vector<DeviceCost> devices;
+  for (uint32_t i = 0; i < num_devices; ++i) {
+    devices.push_back({ts[i], tt[i], standby[i]});
+  }
+  return devices;
+}
+
+// nullopt: the planner's.
+absl::StatusOr<std::optional<uint32_t>> SamplersOf(const SimulateFlags& flags,
+                                                   size_t num_devices) {
+  if (flags.samplers == "auto") return std::nullopt;
+  if (flags.time_sharing) {
+    return absl::InvalidArgumentError(
+        "--samplers and --time-sharing exclude each other: with time sharing "
+        "every device samples; leave one out");
+  }
+  const size_t most = flags.switching ? num_devices : num_devices - 1;
+  uint32_t samplers = 0;
+  if (!absl::SimpleAtoi(flags.samplers, &samplers) || samplers == 0 ||
+      samplers > most) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--samplers is '", flags.samplers, "', must be auto or 1 to ", most));
+  }
+  return std::optional<uint32_t>(samplers);
+}
+
+absl::StatusOr<AllocationInput> InputOf(const SimulateFlags& flags) {
+  AllocationInput input;
+  FGNN_ASSIGN_OR_RETURN(input.devices, DevicesOf(flags));
+  const uint32_t num_devices = static_cast<uint32_t>(input.devices.size());
+  if (!flags.switching && num_devices == 1) {
+    return absl::InvalidArgumentError(
+        "--no-switching: one device alone has to switch; leave it out, or give "
+        "--devices 2");
+  }
+  if (flags.batches > kMostBatches / flags.epochs) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--batches is ", flags.batches, " in each of ", flags.epochs,
+        " epochs; at most ", kMostBatches, " in all are simulated"));
+  }
+  input.batches_per_epoch = flags.batches;
+  input.batches_per_step = flags.batches_per_step.value_or(0);
+  input.num_slots = flags.slots.value_or(8 * num_devices);
+  input.staleness = flags.staleness;
+  input.switching = flags.switching;
+  input.spread = flags.spread;
+  input.epochs = flags.epochs;
+  input.seed = flags.seed;
+  FGNN_ASSIGN_OR_RETURN(input.switch_seconds,
+                        SecondsOf("--switch-time", flags.switch_time, true));
+  FGNN_ASSIGN_OR_RETURN(input.step_seconds,
+                        SecondsOf("--step-time", flags.step_time, true));
+  return input;
+}
+
+absl::StatusOr<SimulateReport> MakeReport(const SimulateFlags& flags) {
+  SimulateReport report;
+  FGNN_ASSIGN_OR_RETURN(report.input, InputOf(flags));
+  const AllocationInput& input = report.input;
+  FGNN_ASSIGN_OR_RETURN(const std::optional<uint32_t> samplers,
+                        SamplersOf(flags, input.devices.size()));
+  FGNN_ASSIGN_OR_RETURN(report.allocation, Allocate(input));
+  const std::vector<DevicePlan> sharing(input.devices.size(),
+                                        DevicePlan::kTimeShare);
+  const auto plans_of = [&](uint32_t n) {
+    return n == 0 ? sharing : PlansFor(input.devices, n);
+  };
+  std::vector<uint32_t> numbers;
+  for (const AllocationCandidate& candidate : report.allocation.candidates) {
+    numbers.push_back(candidate.num_samplers);
+  }
+  numbers.push_back(0);
+  for (const uint32_t n : numbers) {
+    FGNN_ASSIGN_OR_RETURN(Simulation simulation,
+                          Simulate(SimulationOf(input, plans_of(n))));
+    report.plans.push_back({n, std::move(simulation)});
+  }
+  report.chosen.num_samplers =
+      flags.time_sharing ? 0
+                         : samplers.value_or(report.allocation.num_samplers);
+  report.options = SimulationOf(input, plans_of(report.chosen.num_samplers));
+  report.options.keep_timeline = !flags.trace.empty();
+  FGNN_ASSIGN_OR_RETURN(report.chosen.simulation, Simulate(report.options));
+  return report;
+}
+
+absl::Status RunSimulate(const SimulateFlags& flags,
+                         const CommandContext& context) {
+  FGNN_ASSIGN_OR_RETURN(const SimulateReport report, MakeReport(flags));
+  if (!flags.trace.empty()) {
+    FGNN_RETURN_IF_ERROR(
+        Annotate(WriteFileAtomically(flags.trace, ToTrace(report)), "--trace"));
+  }
+  PrintReport(report, context);
+  return absl::OkStatus();
+}
+
+void AddTimes(CLI::App& app, SimulateFlags& flags) {
+  const auto add = [&app](const char* name, std::vector<std::string>& list,
+                          const char* help) {
+    return app.add_option(name, list, help)->delimiter(',')->type_name("TIMES");
+  };
+  add("--ts", flags.ts,
+      "Ts: a batch is sampled in, e.g. 10ms; one for all devices, or one for "
+      "each: 10ms,12ms")
+      ->required();
+  add("--tt", flags.tt, "Tt: a batch is trained in")->required();
+  add("--tt-standby", flags.tt_standby,
+      "Tt': by a standby trainer of a device that samples; default: as --tt");
+  app.add_option("--switch-time", flags.switch_time,
+                 "Of a device that takes up the other work")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app.add_option("--step-time", flags.step_time,
+                 "Of a step, once its gradients are there")
+      ->type_name("TIME")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddSimulateCommand(CLI::App& app, CommandContext& context) {
+  CLI::App* simulate = app.add_subcommand(
+      "simulate", "Plans and predicted epochs for given times of a batch");
+  const auto flags = std::make_shared<SimulateFlags>();
+  AddTimes(*simulate, *flags);
+  const CLI::Range positive(uint32_t{1}, UINT32_MAX);
+  simulate->add_option("--devices", flags->devices,
+                       "Default: as many as times are given");
+  simulate
+      ->add_option("--samplers", flags->samplers,
+                   "auto: the planner's number, or one")
+      ->type_name("auto|N")
+      ->capture_default_str();
+  simulate->add_option("--batches", flags->batches, "Of an epoch")
+      ->check(CLI::Range(uint64_t{1}, kMostBatches))
+      ->capture_default_str();
+  simulate
+      ->add_option("--batches-per-step", flags->batches_per_step,
+                   "Default: as many as devices train")
+      ->check(positive);
+  simulate
+      ->add_option("--slots", flags->slots,
+                   "Of the queue; default: 8 for each device")
+      ->check(positive);
+  simulate
+      ->add_option("--staleness", flags->staleness,
+                   "Steps that trainers may be ahead")
+      ->capture_default_str();
+  simulate
+      ->add_option("--spread", flags->spread,
+                   "Of a batch's times: standard deviation over mean")
+      ->check(CLI::Range(0.0, kMostSpread))
+      ->capture_default_str();
+  simulate
+      ->add_option("--epochs", flags->epochs,
+                   "Simulated; an epoch is their mean")
+      ->check(CLI::Range(uint32_t{1}, kMostEpochs))
+      ->capture_default_str();
+  simulate->add_flag("!--no-switching", flags->switching,
+                     "Devices that sample never train");
+  simulate->add_flag("--time-sharing", flags->time_sharing,
+                     "Every device samples and trains in turn");
+  simulate->add_option("--seed", flags->seed, "Of the spread")
+      ->capture_default_str();
+  simulate
+      ->add_option("--trace", flags->trace,
+                   "Also write the timeline of the plan, as a Chrome trace")
+      ->type_name("FILE");
+  simulate->callback(
+      [flags, &context] { context.status = RunSimulate(*flags, context); });
+}
+
+}  // namespace fgnn
