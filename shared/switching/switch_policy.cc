@@ -56,10 +56,11 @@ DeviceWork NextWork(const SwitchSnapshot& snapshot) {
       break;
   }
   if (IsSamplingDue(snapshot)) return DeviceWork::kSample;
-  if (!snapshot.switching || SwitchProfit(snapshot) <= 0) {
-    return DeviceWork::kNothing;
+  if (snapshot.switching && SwitchProfit(snapshot) > 0) {
+    return TrainIfAny(snapshot);
   }
-  return TrainIfAny(snapshot);
+  // Training does not pay any more in this epoch: rather sample for the next.
+  return snapshot.free_batches > 0 ? DeviceWork::kSample : DeviceWork::kNothing;
 }
 
 }  // namespace fgnn

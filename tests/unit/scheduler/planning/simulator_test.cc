@@ -125,6 +125,22 @@ TEST(SimulatorTest, ASlowStandbyTrainerStaysAsleepWhenLittleIsLeft) {
   EXPECT_NEAR(simulation.epoch_seconds[1], 20 * 0.05, kExact);
 }
 
+// Near an epoch's end nothing is left that a standby trainer had a profit of.
+TEST(SimulatorTest, NoDeviceIdlesWhileABatchMayBeSampled) {
+  SwitchSnapshot snapshot;
+  snapshot.last = DeviceWork::kTrain;
+  snapshot.num_slots = 16;
+  snapshot.free_batches = 3;
+  snapshot.queued_batches = 13;
+  snapshot.trainable_batches = 1;
+  snapshot.batches_left = 1;
+  snapshot.num_trainers = 1;
+  snapshot.train_seconds = 0.05;
+  EXPECT_EQ(NextWork(snapshot), DeviceWork::kSample);
+  snapshot.free_batches = 0;
+  EXPECT_EQ(NextWork(snapshot), DeviceWork::kNothing);
+}
+
 TEST(SimulatorTest, ASeedMakesTheSameTimesForEveryPlan) {
   SimulationOptions options = OneSamplerOneTrainer();
   options.spread = 0.2;
