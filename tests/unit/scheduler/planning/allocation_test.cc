@@ -24,9 +24,9 @@ AllocationInput Alike(uint32_t num_devices, double ts, double tt) {
 }
 
 TEST(PaperSamplersTest, IsTheCeilingOfTheShare) {
-  EXPECT_EQ(PaperSamplers(1, 5, 8), 2U);  // 8 / 6.
-  EXPECT_EQ(PaperSamplers(1, 7, 8), 1U);  // 8 / 8, and no more.
-  EXPECT_EQ(PaperSamplers(0.1, 0.3, 8), 2U);
+  EXPECT_EQ(PaperSamplers(1, 5, 8), 2U);          // 8 / 6.
+  EXPECT_EQ(PaperSamplers(1, 7, 8), 1U);          // 8 / 8, and no more.
+  EXPECT_EQ(PaperSamplers(0.029, 0.087, 4), 1U);  // Though doubles say more.
   EXPECT_EQ(PaperSamplers(1, 1000, 8), 1U);
   EXPECT_EQ(PaperSamplers(1000, 1, 8), 8U);
   // GCN and PinSAGE on papers: table 5, with 2 and 1 samplers in table 4.

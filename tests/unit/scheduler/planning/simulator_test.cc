@@ -58,6 +58,9 @@ TEST(SimulatorTest, OneDeviceAloneTakesTheSumOfItsStages) {
     EXPECT_NEAR(Of(options).total_seconds, 60 * 0.06, kExact) << slots;
   }
   options.num_slots = 4;
+  options.devices[0].cost.standby = 0.08;  // It is its trainer that works.
+  EXPECT_NEAR(Of(options).total_seconds, 60 * 0.09, kExact);
+  options.devices[0].cost.standby = 0;
   options.step_seconds = 0.002;
   options.batches_per_step = 2;
   EXPECT_NEAR(Of(options).total_seconds, 60 * 0.06 + 30 * 0.002, kExact);
