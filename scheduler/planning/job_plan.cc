@@ -20,6 +20,11 @@ constexpr uint64_t kTaskArrayPadding = 64;
 // Out-degree, hotness, and what is sorted by them, from one array into another.
 constexpr uint64_t kBytesToRankAVertex = 4 + 4 + 2 * 16;
 constexpr uint32_t kUsualSlots = 8;
+// Of a device that takes turns, so that it does not change roles at each batch.
+constexpr uint32_t kSlotsPerTurn = 4;
+// The share of memory that the queue of one device alone, which samples an
+// epoch and then trains it, may take.
+constexpr uint64_t kQueueShare = 8;
 constexpr uint32_t kMaxSlots = 4096;
 
 uint64_t MultiplyCapped(uint64_t a, uint64_t b) {
@@ -41,7 +46,10 @@ uint32_t WantedSlots(const JobSpec& spec, uint64_t batches_per_epoch) {
                              spec.training.batches_per_step +
                          uint64_t{spec.num_samplers()} * sampler_threads +
                          uint64_t{2} * spec.num_trainers();
-  const uint64_t wanted = std::max<uint64_t>(hands, kUsualSlots);
+  uint64_t wanted = std::max<uint64_t>(hands, kUsualSlots);
+  if (spec.takes_turns()) {
+    wanted = std::max(wanted, kSlotsPerTurn * uint64_t{spec.devices.size()});
+  }
   // Two epochs are open at once, so that no more tasks are ever in the queue.
   return static_cast<uint32_t>(std::min<uint64_t>(
       {wanted, std::max<uint64_t>(2 * batches_per_epoch, 1), kMaxSlots}));
@@ -76,8 +84,8 @@ uint64_t AutoCacheRows(const PlanInput& input, uint64_t left_bytes) {
   }
   // The kernel's own needs and what no plan knows.
   const uint64_t usable = left_bytes - left_bytes / 8;
-  return std::min(dataset.num_nodes,
-                  usable / dataset.feature_row_bytes / input.spec.num_trainers());
+  return std::min(dataset.num_nodes, usable / dataset.feature_row_bytes /
+                                         input.spec.num_trainers());
 }
 
 absl::Status CheckWarmup(const TrainingSpec& training,
@@ -89,6 +97,11 @@ absl::Status CheckWarmup(const TrainingSpec& training,
       steps,
       " steps, so that training.learning_rate would never be reached; "
       "lower it, or raise training.epochs"));
+}
+
+uint64_t HaveBytes(const PlanInput& input) {
+  return std::min(input.spec.limits.memory_bytes.value_or(UINT64_MAX),
+                  input.available_bytes);
 }
 
 SegmentOptions PlanSegment(const PlanInput& input, uint64_t cache_rows) {
@@ -104,6 +117,10 @@ SegmentOptions PlanSegment(const PlanInput& input, uint64_t cache_rows) {
   segment.num_parameters = input.training.num_parameters;
   segment.optimizer_floats_per_parameter =
       input.training.optimizer_floats_per_parameter;
+  if (spec.takes_turns()) {
+    segment.num_devices = static_cast<uint32_t>(spec.devices.size());
+    segment.switching = spec.switching ? 1 : 0;
+  }
   segment.num_slots = WantedSlots(spec, segment.batches_per_epoch);
   segment.cache_rows = cache_rows;
   // Tasks were measured without hot ranks.
@@ -120,6 +137,13 @@ SegmentOptions PlanSegment(const PlanInput& input, uint64_t cache_rows) {
   if (segment.slot_bytes < bound) {
     segment.num_overflow_blocks = spec.num_samplers();
     segment.overflow_bytes = bound;
+  }
+  if (segment.num_devices == 1 && spec.queue_slots == 0) {
+    const uint64_t room = HaveBytes(input) / kQueueShare / segment.slot_bytes;
+    const uint64_t epoch =
+        std::min<uint64_t>(segment.batches_per_epoch, kMaxSlots);
+    segment.num_slots = static_cast<uint32_t>(
+        std::max<uint64_t>(segment.num_slots, std::min(room, epoch)));
   }
   return segment;
 }
@@ -140,8 +164,9 @@ struct PerExecutor {
 void AddPerDevice(const PlanInput& input, const PerExecutor& what,
                   std::vector<MemoryItem>* items) {
   std::vector<std::pair<std::string, uint32_t>> counts;
-  for (const ExecutorPlacement& placement : PlaceExecutors(
-           input.spec.num_samplers(), input.spec.num_trainers(), input.spec.devices)) {
+  for (const ExecutorPlacement& placement :
+       PlaceExecutors(input.spec.num_samplers(), input.spec.num_trainers(),
+                      input.spec.devices)) {
     if (placement.role != what.role) continue;
     const auto found = std::find_if(
         counts.begin(), counts.end(),
@@ -165,9 +190,9 @@ void AddPerDevice(const PlanInput& input, const PerExecutor& what,
 // writes a checkpoint.
 void AddCommands(const PlanInput& input, std::vector<MemoryItem>* items) {
   const TrainingProfile& training = input.training;
-  const uint64_t evaluation =
-      AddCapped(training.evaluation_shared_bytes,
-                MultiplyCapped(input.spec.num_trainers(), training.evaluation_bytes));
+  const uint64_t evaluation = AddCapped(
+      training.evaluation_shared_bytes,
+      MultiplyCapped(input.spec.num_trainers(), training.evaluation_bytes));
   const uint64_t bytes = std::max(evaluation, training.checkpoint_bytes);
   if (bytes == 0) return;
   const bool evaluates = evaluation > training.checkpoint_bytes;
@@ -187,13 +212,13 @@ void AddRanking(const PlanInput& input, JobPlan* plan) {
   const SamplingProfile& sampling = input.sampling;
   const uint64_t nodes = input.dataset.num_nodes;
   // Each thread of a sampler counts, and one sampler sorts.
-  const uint64_t counts =
-      MultiplyCapped(MultiplyCapped(input.spec.num_samplers(), sampling.num_threads),
-                     MultiplyCapped(nodes, sizeof(uint32_t)));
-  const uint64_t ranking = std::max(
-      AddCapped(counts,
-                MultiplyCapped(input.spec.num_samplers(), sampling.workspace_bytes)),
-      MultiplyCapped(nodes, kBytesToRankAVertex));
+  const uint64_t counts = MultiplyCapped(
+      MultiplyCapped(input.spec.num_samplers(), sampling.num_threads),
+      MultiplyCapped(nodes, sizeof(uint32_t)));
+  const uint64_t ranking =
+      std::max(AddCapped(counts, MultiplyCapped(input.spec.num_samplers(),
+                                                sampling.workspace_bytes)),
+               MultiplyCapped(nodes, kBytesToRankAVertex));
   const uint64_t programs = AddCapped(
       MultiplyCapped(input.spec.num_samplers(), sampling.program_bytes),
       MultiplyCapped(input.spec.num_trainers(), input.training.program_bytes));
@@ -264,7 +289,8 @@ JobPlan PlanWith(const PlanInput& input, const SegmentOptions& segment) {
 // The fewest slots with which every executor still finds one.
 uint32_t FewestSlots(const PlanInput& input, uint32_t wanted) {
   if (input.spec.queue_slots > 0) return wanted;
-  return std::min<uint32_t>(wanted, input.spec.num_samplers() + input.spec.num_trainers());
+  return std::min<uint32_t>(
+      wanted, input.spec.num_samplers() + input.spec.num_trainers());
 }
 
 absl::Status Refuse(const JobPlan& plan, uint64_t have_bytes, bool by_limit) {
@@ -313,7 +339,7 @@ absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
   FGNN_RETURN_IF_ERROR(CheckWarmup(input.spec.training, segment));
   const std::optional<uint64_t> limit = input.spec.limits.memory_bytes;
   const bool by_limit = limit.has_value() && *limit < input.available_bytes;
-  const uint64_t have_bytes = by_limit ? *limit : input.available_bytes;
+  const uint64_t have_bytes = HaveBytes(input);
   const uint32_t fewest = FewestSlots(input, segment.num_slots);
   while (true) {
     JobPlan plan = PlanWith(input, segment);

@@ -1,6 +1,7 @@
 #include "scheduler/planning/placement.h"
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
@@ -49,6 +50,17 @@ std::vector<ExecutorPlacement> PairPerDevice(
     placements.push_back(Place(ExecutorRole::kTrainer, i, devices[i]));
   }
   return placements;
+}
+
+std::optional<uint32_t> NumberOf(std::string_view executor_name) {
+  const size_t dot = executor_name.find('.');
+  uint32_t number = 0;
+  if (dot == std::string_view::npos ||
+      !ParseRole(executor_name.substr(0, dot)).ok() ||
+      !absl::SimpleAtoi(std::string(executor_name.substr(dot + 1)), &number)) {
+    return std::nullopt;
+  }
+  return number;
 }
 
 std::vector<std::string> SplitDeviceList(std::string_view text) {

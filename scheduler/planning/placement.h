@@ -3,6 +3,7 @@
 #define FGNN_SCHEDULER_PLANNING_PLACEMENT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,10 @@ std::vector<ExecutorPlacement> PlaceExecutors(
 // A sampler and a trainer for every device: what a service keeps ready.
 std::vector<ExecutorPlacement> PairPerDevice(
     const std::vector<std::string>& devices);
+
+// 3 of "sampler.3", which in a job whose devices take turns is the number of
+// its device. nullopt: no name that is given here.
+std::optional<uint32_t> NumberOf(std::string_view executor_name);
 
 // "cpu:0-1,cpu:2" as two names, "cpu:0,2-3" as one: a piece without a colon
 // goes on the list of cores before it.

@@ -207,9 +207,10 @@ absl::Status CheckExecutors(v1::JobSpec* spec) {
         "samples and trains; leave it out"));
   }
   if (spec->samplers() > devices) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "samplers is ", spec->samplers(), ", but there are ", devices,
-        " devices; name more, or use executors: together"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("samplers is ", spec->samplers(), ", but the job has ",
+                     devices, devices == 1 ? " device; " : " devices; ",
+                     "name more, or use executors: together"));
   }
   if (!spec->switching() && (devices == 1 || spec->samplers() == devices)) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -92,6 +92,40 @@ TEST(PlanJobTest, MoreExecutorsHaveMoreSlotsButNeverMoreThanTwoEpochs) {
   EXPECT_EQ(small.segment.num_slots, 6U);
 }
 
+TEST(PlanJobTest, ADeviceThatTakesTurnsHasBothDaemonsAndSlotsForAWhile) {
+  PlanInput input = SomeInput();
+  input.spec.devices = {"cpu:0", "cpu:1", "cpu:2"};
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan together, PlanJob(input));
+  EXPECT_EQ(together.segment.num_devices, 0U);
+  input.spec.executors = "factored";
+  input.spec.samplers = 1;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));
+  EXPECT_EQ(plan.segment.num_devices, 3U);
+  EXPECT_EQ(plan.segment.switching, 1U);
+  EXPECT_EQ(plan.segment.num_overflow_blocks, 3U);
+  EXPECT_GE(plan.segment.num_slots, 12U);
+  EXPECT_THAT(plan.memory[1], IsItem("1 sampler", "sampler", "cpu:0", 10));
+  EXPECT_THAT(plan.memory[3], IsItem("1 sampler", "sampler", "cpu:2", 10));
+  EXPECT_THAT(plan.memory[6], IsItem("1 trainer", "trainer", "cpu:2", 100));
+  input.spec.switching = false;
+  EXPECT_EQ(PlanJob(input)->segment.switching, 0U);
+}
+
+TEST(PlanJobTest, ADeviceAloneQueuesAnEpochWhereAnEighthOfMemoryHoldsIt) {
+  PlanInput input = SomeInput();
+  input.spec.executors = "factored";
+  EXPECT_EQ(PlanJob(input)->segment.num_slots, 100U);
+  input.available_bytes = 512 * kMiB;  // Slots have 1.25 MiB.
+  EXPECT_EQ(PlanJob(input)->segment.num_slots, 51U);
+  input.spec.limits.memory_bytes = 256 * kMiB;
+  EXPECT_EQ(PlanJob(input)->segment.num_slots, 25U);
+  input.spec.queue_slots = 4;
+  EXPECT_EQ(PlanJob(input)->segment.num_slots, 4U);
+  input.spec.queue_slots = 0;
+  input.spec.executors = "together";
+  EXPECT_EQ(PlanJob(input)->segment.num_slots, 8U);
+}
+
 TEST(PlanJobTest, StaleStepsHaveSlotsAndPlacesOnTheBoard) {
   PlanInput input = SomeInput();
   input.spec.training.batches_per_step = 4;

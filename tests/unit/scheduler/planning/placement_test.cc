@@ -58,5 +58,14 @@ TEST(ParseRoleTest, NamesTheWordThatIsNone) {
                                             HasSubstr("driver")));
 }
 
+TEST(NumberOfTest, IsTheLastWordOfAnExecutorsName) {
+  EXPECT_EQ(NumberOf("sampler.0"), 0U);
+  EXPECT_EQ(NumberOf("trainer.12"), 12U);
+  for (const char* name : {"", "sampler", "sampler.", "sampler.x", "other.1",
+                           "sampler.-1", "sampler.1.2"}) {
+    EXPECT_EQ(NumberOf(name), std::nullopt) << name;
+  }
+}
+
 }  // namespace
 }  // namespace fgnn

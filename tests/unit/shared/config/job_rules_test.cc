@@ -89,6 +89,79 @@ TEST(JobRulesTest, EveryModelThatIsOursTrainsInBfloat16) {
   }
 }
 
+// The effective spec of a job that is right but for what `lines` add.
+JobSpec EffectiveOf(const std::string& lines) {
+  absl::StatusOr<v1::JobSpec> spec =
+      ParseJobYaml("dataset: /d\n" + lines, "job.yaml");
+  if (spec.ok()) spec = MakeEffective(*spec, {"cpu:0"});
+  EXPECT_THAT(spec, IsOk()) << lines;
+  return spec.ok() ? FromProto(*spec) : JobSpec();
+}
+
+TEST(JobRulesTest, SeveralDevicesHaveOneRoleAtATimeUnlessTrainersAreNamed) {
+  EXPECT_EQ(EffectiveOf("").executors, "together");
+  EXPECT_EQ(EffectiveOf("samplers: 3").executors, "together");
+  const JobSpec two = EffectiveOf("devices: [cpu:0, cpu:1]");
+  EXPECT_EQ(two.executors, "factored");
+  EXPECT_TRUE(two.switching);
+  EXPECT_EQ(two.samplers, 0U);
+  EXPECT_EQ(two.num_samplers(), 2U);
+  EXPECT_EQ(two.num_trainers(), 2U);
+  const JobSpec named = EffectiveOf("devices: [cpu:0, cpu:1]\ntrainers: 3");
+  EXPECT_EQ(named.executors, "together");
+  EXPECT_EQ(named.num_samplers(), 1U);
+  EXPECT_EQ(named.num_trainers(), 3U);
+  const JobSpec alone = EffectiveOf("executors: factored");
+  EXPECT_TRUE(alone.takes_turns());
+  EXPECT_EQ(alone.num_trainers(), 1U);
+}
+
+TEST(JobRulesTest, AStepHasABatchForEachDeviceThatMayTrain) {
+  const auto batches_per_step = [](const std::string& lines) {
+    return EffectiveOf("devices: [cpu:0, cpu:1, cpu:2]\n" + lines)
+        .training.batches_per_step;
+  };
+  EXPECT_EQ(batches_per_step(""), 3U);
+  EXPECT_EQ(batches_per_step("samplers: 2"), 3U);
+  EXPECT_EQ(batches_per_step("samplers: 2\nswitching: false"), 1U);
+  EXPECT_EQ(batches_per_step("switching: false"), 3U);  // Samplers are planned.
+  EXPECT_EQ(batches_per_step("executors: time_sharing"), 3U);
+  EXPECT_EQ(batches_per_step("executors: together"), 3U);
+  EXPECT_EQ(batches_per_step("training: {batches_per_step: 5}"), 5U);
+}
+
+TEST(JobRulesTest, RefusesWhatTheExecutorsDoNotKnow) {
+  EXPECT_THAT(ErrorIn("switching: false"),
+              AllOf(HasSubstr("switching is false"), HasSubstr("together")));
+  EXPECT_THAT(ErrorIn("executors: factored\ntrainers: 2"),
+              AllOf(HasSubstr("trainers is 2"), HasSubstr("is factored")));
+  EXPECT_THAT(ErrorIn("executors: time_sharing\ntrainers: 1"),
+              HasSubstr("is time_sharing"));
+  EXPECT_THAT(ErrorIn("executors: time_sharing\nsamplers: 1"),
+              HasSubstr("samplers is for factored"));
+  EXPECT_THAT(ErrorIn("executors: time_sharing\nswitching: false"),
+              HasSubstr("switching is for factored"));
+  EXPECT_THAT(ErrorIn("executors: factored\nsamplers: 2"),
+              AllOf(HasSubstr("samplers is 2"), HasSubstr("1 device;")));
+  EXPECT_THAT(ErrorIn("executors: factored\nswitching: false"),
+              HasSubstr("nobody is left to train"));
+  EXPECT_THAT(ErrorIn("devices: [cpu:0, cpu:1]\nsamplers: 2\nswitching: false"),
+              HasSubstr("nobody is left to train"));
+  EXPECT_THAT(ErrorIn("executors: shared"),
+              AllOf(HasSubstr("executors: 'shared'"),
+                    HasSubstr("factored, time_sharing, together")));
+}
+
+TEST(JobRulesTest, AutoStandsForZero) {
+  const std::string devices = "devices: [cpu:0, cpu:1]\n";
+  EXPECT_EQ(EffectiveOf(devices + "samplers: auto").samplers, 0U);
+  EXPECT_EQ(EffectiveOf(devices + "samplers: 0").samplers, 0U);
+  EXPECT_THAT(ErrorIn("samplers: many"), HasSubstr("samplers: 'many'"));
+  EXPECT_THAT(ErrorIn("samplers: 65"), HasSubstr("0 to 64, or auto"));
+  EXPECT_THAT(ErrorIn("training: {epochs: auto}"),
+              HasSubstr("training.epochs: 'auto'"));
+}
+
 TEST(JobRulesTest, NamesTheFieldThatIsMissingOrWrong) {
   EXPECT_THAT(ErrorOf("samplers: 1"), HasSubstr("dataset is missing"));
   EXPECT_THAT(ErrorOf("dataset: ''"), HasSubstr("dataset"));

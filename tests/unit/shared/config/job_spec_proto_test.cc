@@ -217,6 +217,27 @@ TEST(FromProtoTest, TakesOverHowStepsAreMade) {
   EXPECT_EQ(training.staleness, 7U);
 }
 
+// Releases that knew nothing else wrote no `executors`.
+TEST(FromProtoTest, AnEffectiveSpecWithoutExecutorsHasThemTogether) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const v1::JobSpec written,
+      ParseJobYaml("dataset: /d\nsamplers: 1\ntrainers: 2\n"
+                   "devices: [cpu:0, cpu:1]\n",
+                   "job"));
+  FGNN_ASSERT_OK_AND_ASSIGN(v1::JobSpec effective,
+                            MakeEffective(written, {"cpu:0"}));
+  effective.clear_executors();
+  effective.clear_switching();
+  const JobSpec spec = FromProto(effective);
+  EXPECT_FALSE(spec.takes_turns());
+  EXPECT_EQ(spec.num_samplers(), 1U);
+  EXPECT_EQ(spec.num_trainers(), 2U);
+  // The same of a job.yaml of theirs, which is made effective again.
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec again,
+                            MakeEffective(effective, {"cpu:0"}));
+  EXPECT_EQ(again.executors(), "together");
+}
+
 TEST(MakeEffectiveTest, LeavesNoFieldUnset) {
   v1::JobSpec written;
   written.set_dataset("/d");
@@ -295,6 +316,22 @@ TEST(ToYamlTest, RoundTrips) {
       EXPECT_TRUE(MessageDifferencer::Equals(spec, back));
     }
   }
+}
+
+TEST(ToYamlTest, SaysAutoForWhatIsPlanned) {
+  v1::JobSpec written;
+  written.set_dataset("/d");
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec spec,
+                            MakeEffective(written, {"cpu:0", "cpu:1"}));
+  const std::string yaml = ToYaml(spec, /*with_help=*/false);
+  EXPECT_THAT(yaml, AllOf(HasSubstr("samplers: auto\n"),
+                          HasSubstr("trainers: auto\n")));
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec back, ParseJobYaml(yaml, "job"));
+  EXPECT_TRUE(MessageDifferencer::Equals(spec, back));
+  written.set_samplers(2);
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec fixed,
+                            MakeEffective(written, {"cpu:0", "cpu:1"}));
+  EXPECT_THAT(ToYaml(fixed, /*with_help=*/false), HasSubstr("samplers: 2\n"));
 }
 
 TEST(ToYamlTest, RoundTripsNumbersExactly) {
