@@ -117,6 +117,18 @@ std::vector<ExecutorView> DaemonHost::Executors() const {
   return table_.Views();
 }
 
+std::string DaemonHost::RunningJob() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return table_.open_job();
+}
+
+absl::Status DaemonHost::SwitchDevice(const std::string& job_id,
+                                      const std::string& device,
+                                      std::optional<DevicePlan> plan) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return table_.SwitchDevice(job_id, device, plan);
+}
+
 absl::StatusOr<int> DaemonHost::SegmentFor(pid_t peer,
                                            const std::string& job_id) const {
   const std::lock_guard<std::mutex> lock(mutex_);

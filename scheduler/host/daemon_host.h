@@ -80,6 +80,14 @@ class DaemonHost {
   // NotFound: not registered.
   absl::Status Heartbeat(const DaemonHeartbeat& heartbeat);
   std::vector<ExecutorView> Executors() const;
+  // The job that daemons work on, empty: none.
+  std::string RunningJob() const;
+  // By hand: what one of its devices does from now on; nullopt: as planned.
+  // FailedPrecondition: the job does not run, its devices do not change roles,
+  // or nobody would be left to sample, or to train. NotFound: no such device.
+  absl::Status SwitchDevice(const std::string& job_id,
+                            const std::string& device,
+                            std::optional<DevicePlan> plan);
   // The descriptor of the running job's segment, for a daemon that was or is
   // being attached to it. PermissionDenied, NotFound.
   absl::StatusOr<int> SegmentFor(pid_t peer, const std::string& job_id) const;

@@ -45,7 +45,7 @@ std::vector<ExecutorView> DaemonTable::Views() const {
       view.pid = daemon.process->pid();
       view.resident_bytes = daemon.resident_bytes;
       view.state = !daemon.registered         ? DaemonState::kStarting
-                   : daemon.owner != kNoOwner ? DaemonState::kWorking
+                   : daemon.owner != kNoOwner ? StateAttached(daemon)
                                               : DaemonState::kIdle;
     }
     views.push_back(std::move(view));
@@ -248,6 +248,7 @@ uint32_t DaemonTable::TakeOverSegment(JobSegment* segment) {
     }
     daemon.attached = true;
     living.push_back(daemon.owner);
+    segment->devices().SetDeviceOf(daemon.owner, NumberOf(name).value_or(0));
   }
   return segment->ReclaimAllBut(living);
 }
@@ -308,7 +309,9 @@ absl::StatusOr<AttachTicket> DaemonTable::BeginAttach(const std::string& name) {
   Daemon& daemon = place->second;
   FGNN_ASSIGN_OR_RETURN(daemon.owner, segment_->TakeOwner());
   daemon.job_id = segment_->job_id();
-  return AttachTicket{daemon.address(), daemon.owner};
+  const uint32_t device = NumberOf(name).value_or(0);
+  segment_->devices().SetDeviceOf(daemon.owner, device);
+  return AttachTicket{daemon.address(), daemon.owner, device};
 }
 
 void DaemonTable::EndAttach(const AttachTicket& ticket) {

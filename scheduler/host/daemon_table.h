@@ -55,6 +55,7 @@ struct DaemonAddress {
 struct AttachTicket {
   DaemonAddress daemon;
   OwnerIndex owner = kNoOwner;
+  uint32_t device = 0;  // Among the job's; where they take turns.
 };
 
 struct Daemon {
@@ -145,9 +146,18 @@ class DaemonTable {
   // All that hold an owner index.
   std::vector<DaemonAddress> Attached() const;
   void EndDetach(const DaemonAddress& address);
+  // The job whose segment is open; empty: none.
+  std::string open_job() const;
+  absl::Status SwitchDevice(const std::string& job_id,
+                            const std::string& device,
+                            std::optional<DevicePlan> plan);
 
  private:
   absl::Status Adopt(const DaemonRegistration& registration, Deadline now);
+  // The names of the open job's devices, where they take turns; in order.
+  std::vector<std::string> DeviceNames() const;
+  // Attached, what the daemon does: it may be another one's turn.
+  DaemonState StateAttached(const Daemon& daemon) const;
   // Where a survivor runs and as what.
   static absl::Status Place(Daemon& daemon,
                             const DaemonRegistration& registration);

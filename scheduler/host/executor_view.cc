@@ -10,6 +10,8 @@ std::string_view NameOf(DaemonState state) {
       return "idle";
     case DaemonState::kWorking:
       return "working";
+    case DaemonState::kStandby:
+      return "standby";
     case DaemonState::kDead:
       return "dead";
   }

@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "shared/base/notification.h"
@@ -38,11 +37,9 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& status_or) {
 // sampler.3 owns overflow block 3, whoever is sampler.3.
 std::optional<uint32_t> OverflowBlockOf(const std::string& name,
                                         const SegmentOptions& options) {
-  constexpr std::string_view kPrefix = "sampler.";
-  uint32_t number = 0;
-  if (name.rfind(kPrefix, 0) != 0 ||
-      !absl::SimpleAtoi(name.substr(kPrefix.size()), &number) ||
-      number >= options.num_overflow_blocks) {
+  const std::optional<uint32_t> number = NumberOf(name);
+  if (name.rfind("sampler.", 0) != 0 || !number.has_value() ||
+      *number >= options.num_overflow_blocks) {
     return std::nullopt;
   }
   return number;
@@ -142,7 +139,8 @@ absl::Status JobExecutors::Attach(const std::string& name) {
        .spec_bytes = job_.spec_bytes,
        .owner = ticket->owner,
        .overflow_block = OverflowBlockOf(name, segment_->options()),
-       .scheduler_generation = host_->options().generation},
+       .scheduler_generation = host_->options().generation,
+       .device = ticket->device},
       {.timeout = kAttachTimeout, .keep_going = [this] { return MayGoOn(); }});
   if (status.ok()) {
     host_->EndAttach(*ticket);

@@ -42,7 +42,7 @@ JobSegment::JobSegment(std::string job_id, std::unique_ptr<Segment> segment)
       segment_(std::move(segment)),
       queue_(segment_.get(), kNoOwner),
       board_(segment_.get(), kNoOwner),
-      devices_(segment_.get(), kNoOwner) {}
+      devices_(segment_.get()) {}
 
 absl::StatusOr<uint64_t> JobSegment::OpenScratch() {
   UniqueFd scratch(
@@ -111,7 +111,7 @@ JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner, bool crashed) {
   }
   reclaimed.lease = board_.ReclaimLeaseOf(owner);
   // Last: whoever takes the turn then finds what the dead one held.
-  devices_.ReclaimTurnsOf(owner);
+  devices_.table().ReclaimTurnsOf(owner);
   ReleaseOwner(owner);
   return reclaimed;
 }

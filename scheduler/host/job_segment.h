@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "scheduler/host/job_devices.h"
 #include "shared/base/types.h"
 #include "shared/base/unique_fd.h"
-#include "shared/queue/device_table.h"
 #include "shared/queue/global_queue.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment.h"
@@ -38,7 +38,7 @@ class JobSegment {
   const SegmentOptions& options() const { return segment_->options(); }
   GlobalQueue& queue() { return queue_; }
   GradientBoard& board() { return board_; }
-  DeviceTable& devices() { return devices_; }
+  JobDevices& devices() { return devices_; }
   CachePlan cache_plan() const { return segment_->cache_plan(); }
   void SetCachePlan(const CachePlan& plan) { segment_->SetCachePlan(plan); }
   void SetRateFactor(double factor) { segment_->SetRateFactor(factor); }
@@ -81,7 +81,7 @@ class JobSegment {
   const std::unique_ptr<Segment> segment_;
   GlobalQueue queue_;
   GradientBoard board_;
-  DeviceTable devices_;
+  JobDevices devices_;
   mutable std::mutex mutex_;
   UniqueFd scratch_;                   // Guarded by mutex_.
   uint64_t scratch_number_ = 0;        // Of the last one. Guarded by mutex_.

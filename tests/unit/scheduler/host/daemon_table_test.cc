@@ -122,6 +122,74 @@ TEST_F(DaemonTableTest, SurvivorsStayAttachedToAJobThatIsTakenOver) {
   EXPECT_THAT(table_.Attachable(), ElementsAre("sampler.0", "trainer.0"));
 }
 
+TEST_F(DaemonTableTest, OfADevicesDaemonsOneWorksAndTheOtherStandsBy) {
+  SegmentOptions options = segment_->options();
+  options.num_devices = 2;
+  options.switching = 1;
+  FGNN_ASSERT_OK_AND_ASSIGN(segment_, JobSegment::Create("job", options));
+  const ExecutorPlacement sampler{"sampler.1", ExecutorRole::kSampler, "cpu:1"};
+  const ExecutorPlacement trainer{"trainer.1", ExecutorRole::kTrainer, "cpu:1"};
+  FGNN_ASSERT_OK(table_.Want({kSampler, kTrainer, sampler, trainer}, 3, now_));
+  table_.SetSegment(segment_.get());
+  for (const char* name : {"sampler.1", "trainer.1"}) {
+    FGNN_ASSERT_OK(Register(Start(name)));
+    FGNN_ASSERT_OK_AND_ASSIGN(const AttachTicket ticket,
+                              table_.BeginAttach(name));
+    EXPECT_EQ(ticket.device, 1U);
+    EXPECT_EQ(segment_->devices().DeviceOf(ticket.owner), 1U);
+  }
+  const auto state_of = [&](const std::string& name) {
+    for (const ExecutorView& view : table_.Views()) {
+      if (view.placement.name == name) return view.state;
+    }
+    return DaemonState::kDead;
+  };
+  EXPECT_EQ(state_of("sampler.1"), DaemonState::kStandby);
+  const OwnerIndex owner = table_.daemons().at("trainer.1").owner;
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const auto mapped,
+      Segment::Attach(UniqueFd(::dup(segment_->fd())), options.job_key));
+  ASSERT_TRUE(
+      DeviceTable(mapped.get(), owner).TryTakeTurn(1, DeviceWork::kTrain));
+  EXPECT_EQ(state_of("trainer.1"), DaemonState::kWorking);
+  EXPECT_EQ(state_of("sampler.1"), DaemonState::kStandby);
+  End(table_.daemons().at("trainer.1"));
+  EXPECT_EQ(segment_->devices().table().working(1), DeviceWork::kNothing);
+}
+
+TEST_F(DaemonTableTest, SwitchesDevicesOfTheOpenJobThatTakeTurns) {
+  FGNN_ASSERT_OK(table_.Want({kSampler, kTrainer}, 3, now_));
+  const auto switch_it = [&](const std::string& job,
+                             const std::string& device) {
+    return table_.SwitchDevice(job, device, DevicePlan::kSample);
+  };
+  EXPECT_THAT(switch_it("job", "cpu:0"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("does not run")));
+  table_.SetSegment(segment_.get());
+  EXPECT_THAT(
+      switch_it("job", "cpu:0"),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("together")));
+  SegmentOptions options = segment_->options();
+  options.num_devices = 1;
+  options.switching = 1;
+  FGNN_ASSERT_OK_AND_ASSIGN(segment_, JobSegment::Create("job", options));
+  table_.SetSegment(segment_.get());
+  EXPECT_EQ(table_.open_job(), "job");
+  EXPECT_THAT(switch_it("other", "cpu:0"),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(
+      switch_it("job", "cpu:1"),
+      StatusIs(absl::StatusCode::kNotFound,
+               HasSubstr("'cpu:1' is not one of job job; it has cpu:0")));
+  EXPECT_THAT(switch_it("job", "cpu:0"), IsOk());
+  segment_->devices().SetPlans({DevicePlan::kTimeShare});
+  EXPECT_THAT(table_.SwitchDevice("job", "cpu:0", std::nullopt), IsOk());
+  EXPECT_THAT(switch_it("job", "cpu:0"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("time_sharing")));
+}
+
 TEST_F(DaemonTableTest, LeadsADaemonThroughItsStates) {
   FGNN_ASSERT_OK(table_.Want({kSampler}, /*restarts=*/3, now_));
   EXPECT_TRUE(table_.daemons().at("sampler.0").restart_at.has_value());

@@ -1,0 +1,76 @@
+// Of DaemonTable: the devices of the open job, where they take turns.
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "scheduler/host/daemon_table.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+
+DaemonState DaemonTable::StateAttached(const Daemon& daemon) const {
+  if (segment_ == nullptr || segment_->job_id() != daemon.job_id) {
+    return DaemonState::kWorking;
+  }
+  const JobDevices& devices = segment_->devices();
+  const uint32_t device = NumberOf(daemon.placement.name).value_or(0);
+  if (device >= devices.size()) return DaemonState::kWorking;
+  const DeviceWork own = daemon.placement.role == ExecutorRole::kSampler
+                             ? DeviceWork::kSample
+                             : DeviceWork::kTrain;
+  return devices.table().working(device) == own ? DaemonState::kWorking
+                                                : DaemonState::kStandby;
+}
+
+std::string DaemonTable::open_job() const {
+  return segment_ == nullptr ? "" : segment_->job_id();
+}
+
+std::vector<std::string> DaemonTable::DeviceNames() const {
+  std::vector<std::string> names(segment_->devices().size());
+  for (const auto& [name, daemon] : daemons_) {
+    const uint32_t device = NumberOf(name).value_or(UINT32_MAX);
+    if (daemon.wanted && device < names.size()) {
+      names[device] = daemon.placement.device;
+    }
+  }
+  return names;
+}
+
+absl::Status DaemonTable::SwitchDevice(const std::string& job_id,
+                                       const std::string& device,
+                                       std::optional<DevicePlan> plan) {
+  if (segment_ == nullptr || segment_->job_id() != job_id) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", job_id, " does not run"));
+  }
+  JobDevices& devices = segment_->devices();
+  if (devices.size() == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", job_id,
+                     " has its executors together: they all work at once; "
+                     "submit it with executors: factored"));
+  }
+  const std::vector<std::string> names = DeviceNames();
+  const auto found = std::find(names.begin(), names.end(), device);
+  if (found == names.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("device '", device, "' is not one of job ", job_id,
+                     "; it has ", absl::StrJoin(names, ", ")));
+  }
+  const auto index = static_cast<uint32_t>(found - names.begin());
+  if (devices.table().plan(index) == DevicePlan::kTimeShare) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", job_id,
+                     " is time_sharing: each device samples and trains in "
+                     "turn; submit it with executors: factored"));
+  }
+  FGNN_RETURN_IF_ERROR(Annotate(devices.Switch(index, plan), device));
+  LogInfo("job {}: {} is switched to {} by hand", job_id, device,
+          plan.has_value() ? WordOf(*plan) : "what is planned");
+  return absl::OkStatus();
+}
+
+}  // namespace fgnn

@@ -1,0 +1,110 @@
+#include "scheduler/host/job_devices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using enum DevicePlan;
+
+std::unique_ptr<Segment> SomeSegment(uint32_t num_devices, bool switching) {
+  SegmentOptions options;
+  options.num_slots = 4;
+  options.slot_bytes = 4096;
+  options.batches_per_epoch = 4;
+  options.epochs = 1;
+  options.num_parameters = 1;
+  options.num_devices = num_devices;
+  options.switching = switching ? 1 : 0;
+  return Segment::Create(options).value();
+}
+
+TEST(JobDevicesTest, DaemonsReadWhatIsPlanned) {
+  const auto segment = SomeSegment(3, /*switching=*/true);
+  JobDevices devices(segment.get());
+  devices.SetPlans({kTrain, kSample, kTrain});
+  const DeviceTable daemon(segment.get(), 5);
+  EXPECT_EQ(daemon.plan(0), kTrain);
+  EXPECT_EQ(daemon.plan(1), kSample);
+  EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample, kTrain));
+}
+
+TEST(JobDevicesTest, ADeviceKeepsTheRoleOfAHandUntilItIsGivenBack) {
+  const auto segment = SomeSegment(3, /*switching=*/true);
+  JobDevices devices(segment.get());
+  devices.SetPlans({kSample, kTrain, kTrain});
+  ASSERT_THAT(devices.Switch(1, kSample), IsOk());
+  EXPECT_TRUE(devices.IsByHand(1));
+  EXPECT_THAT(devices.plans(), ElementsAre(kSample, kSample, kTrain));
+  devices.SetPlans({kTrain, kTrain, kSample});
+  EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample, kSample));
+  ASSERT_THAT(devices.Switch(1, std::nullopt), IsOk());
+  EXPECT_FALSE(devices.IsByHand(1));
+  EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kTrain, kSample));
+}
+
+TEST(JobDevicesTest, SomebodyAlwaysSamplesAndTrains) {
+  const auto segment = SomeSegment(2, /*switching=*/false);
+  JobDevices devices(segment.get());
+  devices.SetPlans({kSample, kTrain});
+  EXPECT_THAT(devices.Switch(0, kTrain),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("last device that samples")));
+  EXPECT_THAT(devices.Switch(1, kSample),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("last device that trains")));
+  EXPECT_THAT(devices.Switch(2, kSample),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(devices.plans(), ElementsAre(kSample, kTrain));
+  EXPECT_FALSE(devices.IsByHand(0));
+
+  // Standby trainers train where they may.
+  const auto other = SomeSegment(2, /*switching=*/true);
+  JobDevices switching(other.get());
+  switching.SetPlans({kSample, kTrain});
+  EXPECT_THAT(switching.Switch(1, kSample), IsOk());
+  EXPECT_THAT(switching.Switch(0, kTrain), IsOk());
+  EXPECT_THAT(switching.Switch(1, kTrain),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST(JobDevicesTest, APlanThatAHandLeavesNobodyToSampleInGoesBefore) {
+  const auto segment = SomeSegment(2, /*switching=*/true);
+  JobDevices devices(segment.get());
+  devices.SetPlans({kSample, kSample});
+  ASSERT_THAT(devices.Switch(1, kTrain), IsOk());
+  devices.SetPlans({kTrain, kSample});
+  EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample));
+  EXPECT_FALSE(devices.IsByHand(1));
+}
+
+TEST(JobDevicesTest, ASegmentThatIsTakenOverHasItsPlans) {
+  const auto segment = SomeSegment(2, /*switching=*/true);
+  JobDevices(segment.get()).SetPlans({kTrain, kSample});
+  JobDevices devices(segment.get());
+  EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample));
+  ASSERT_THAT(devices.Switch(0, kSample), IsOk());
+  ASSERT_THAT(devices.Switch(0, std::nullopt), IsOk());
+  EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample));
+}
+
+TEST(JobDevicesTest, KnowsWhoseBatchesAreWhose) {
+  const auto segment = SomeSegment(2, /*switching=*/true);
+  JobDevices devices(segment.get());
+  devices.SetDeviceOf(7, 1);
+  devices.SetDeviceOf(8, 2);  // There is none.
+  EXPECT_EQ(devices.DeviceOf(7), 1U);
+  EXPECT_EQ(devices.DeviceOf(8), std::nullopt);
+  devices.SetDeviceOf(7, 0);
+  EXPECT_EQ(devices.DeviceOf(7), 0U);
+}
+
+}  // namespace
+}  // namespace fgnn
