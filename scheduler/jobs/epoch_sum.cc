@@ -23,6 +23,22 @@ nlohmann::ordered_json OrNull(const std::optional<double>& value) {
   return *value;
 }
 
+nlohmann::ordered_json DevicesToJson(const std::vector<DeviceFacts>& devices) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const DeviceFacts& device : devices) {
+    json.push_back({{"device", device.device},
+                    {"plan", device.plan},
+                    {"sample_ms", device.sample_ms},
+                    {"sample_deviation_ms", device.sample_deviation_ms},
+                    {"train_ms", device.train_ms},
+                    {"train_deviation_ms", device.train_deviation_ms},
+                    {"standby_ms", device.standby_ms},
+                    {"sampled", device.sampled},
+                    {"trained", device.trained}});
+  }
+  return json;
+}
+
 }  // namespace
 
 void EpochSum::Add(const BatchRecord& record) {
@@ -119,6 +135,7 @@ std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum) {
                              {"staleness_mean", sum.staleness_mean()},
                              {"stages", seconds},
                              {"evaluate_seconds", facts.evaluate_seconds}});
+  if (!facts.devices.empty()) line["devices"] = DevicesToJson(facts.devices);
   return line.dump() + "\n";
 }
 

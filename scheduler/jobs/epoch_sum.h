@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "shared/queue/gradient_board.h"
@@ -51,6 +52,21 @@ class EpochSum {
   StageSeconds stages_;
 };
 
+// A device of a job where they take turns, in one epoch. Times of a batch, as
+// the device makes them; deviations are those of the stages that a thread works
+// at. 0: not known.
+struct DeviceFacts {
+  std::string device;
+  std::string plan;      // "sampler", "trainer", "time_sharing"; when it began.
+  double sample_ms = 0;  // Ts
+  double sample_deviation_ms = 0;
+  double train_ms = 0;  // Tt
+  double train_deviation_ms = 0;
+  double standby_ms = 0;  // Tt'
+  uint64_t sampled = 0;   // Batches.
+  uint64_t trained = 0;
+};
+
 // What else a line of metrics.jsonl says.
 struct EpochFacts {
   uint32_t epoch = 0;  // From 0.
@@ -65,9 +81,11 @@ struct EpochFacts {
   std::optional<double> valid_mrr = std::nullopt;
   std::optional<double> valid_mean_rank = std::nullopt;
   double evaluate_seconds = 0;
+  // Executors; where devices take turns, those that are planned as such.
   uint32_t samplers = 0;
   uint32_t trainers = 0;
-  uint32_t switches = 0;
+  uint32_t switches = 0;                  // Times that a standby trainer woke.
+  std::vector<DeviceFacts> devices = {};  // Where they take turns.
 
   // What is higher in a better epoch.
   std::optional<double> valid_score() const {

@@ -36,6 +36,7 @@ struct JobProgress {
   double test_mean_rank = 0;
   uint32_t restarts = 0;
   std::vector<ExecutorView> executors;
+  std::vector<DeviceView> devices;  // Where they take turns.
 };
 
 struct Job {

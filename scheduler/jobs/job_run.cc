@@ -27,11 +27,11 @@ constexpr milliseconds kMemoryLook{1'000};
 constexpr int kMemoryLookShare = 50;
 
 ExecutorsOfJob ExecutorsFor(const Job& job, const JobSpec& spec) {
-  return {
-      .job_id = job.id,
-      .spec_bytes = job.spec_bytes,
-      .placements = PlaceExecutors(spec.num_samplers(), spec.num_trainers(), spec.devices),
-      .restarts = spec.limits.restarts};
+  return {.job_id = job.id,
+          .spec_bytes = job.spec_bytes,
+          .placements = PlaceExecutors(spec.num_samplers(), spec.num_trainers(),
+                                       spec.devices),
+          .restarts = spec.limits.restarts};
 }
 
 }  // namespace
@@ -43,6 +43,7 @@ JobRun::JobRun(Job job, DecodedSpec decoded, const JobEnvironment& environment)
       environment_(environment),
       executors_(environment.host, environment.calls, ExecutorsFor(job_, spec_),
                  [this] { return KeepGoing(); }),
+      planner_(job_.id, spec_, environment.host->options().state_dir),
       next_memory_look_(MonotonicClock::now()) {}
 
 absl::Status JobRun::Run() {
@@ -133,6 +134,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
                       .samplers = spec_.num_samplers(),
                       .trainers = spec_.num_trainers(),
                       .switches = 0};
+  planner_.BeginEpoch(&facts);
   edges_.Restart(MonotonicClock::now());
   executors_.segment().SetRateFactor(
       PlateauFactor(spec_.training, valid_accuracies_));
@@ -148,6 +150,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
       FGNN_RETURN_IF_ERROR(CheckpointWithin(epoch, version));
     }
   }
+  planner_.EndEpoch(&facts);
   // Training is closed until the next epoch is opened.
   FGNN_RETURN_IF_ERROR(Validate(epoch, facts));
   const std::optional<double> valid_score = facts.valid_score();
@@ -161,6 +164,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   epochs_done_ = epoch + 1;
   environment_.table->ForgetInterruptions(job_.id);
   FGNN_RETURN_IF_ERROR(Checkpoint(epoch, is_best));
+  planner_.Replan(segment_.epochs - epochs_done_);
   FGNN_RETURN_IF_ERROR(RankByOnlineCounts());
   return AdaptCache();
 }
@@ -200,6 +204,7 @@ absl::Status JobRun::RecordBatches(uint64_t last_seq) {
           " is committed, but the gradient board has no record of it"));
     }
     sum_.Add(*record);
+    planner_.Add(*record);
     if (job_.digest) digests += DigestLine(*record);
   }
   edges_.Add(sum_.edges() - edges_before, MonotonicClock::now());
@@ -214,6 +219,7 @@ void JobRun::ShowProgress() {
     progress.edges_per_second = edges_.PerSecond();
     progress.restarts = environment_.host->restarts();
     progress.executors = environment_.host->Executors();
+    progress.devices = planner_.Views();
     if (spec_.training.predicts_links()) {
       progress.valid_mrr = valid_accuracy_.value_or(0);
     } else {
@@ -381,7 +387,7 @@ absl::Status JobRun::WriteSummary(JobState state,
        .test_mrr = test_.has_value() ? test_->mrr : std::nullopt,
        .test_mean_rank = test_.has_value() ? test_->mean_rank : std::nullopt,
        .best_epoch = best_epoch_,
-       .switches = 0,
+       .switches = planner_.switches(),
        .restarts = environment_.host->restarts(),
        .peak_bytes = peak_bytes_,
        .seed = spec_.training.seed,

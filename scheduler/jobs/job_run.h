@@ -23,6 +23,7 @@
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/host/executor_calls.h"
 #include "scheduler/host/job_executors.h"
+#include "scheduler/jobs/device_planner.h"
 #include "scheduler/jobs/epoch_sum.h"
 #include "scheduler/jobs/job.h"
 #include "scheduler/jobs/job_dataset.h"
@@ -106,6 +107,7 @@ class JobRun {
   const JobSpec& spec_;
   const JobEnvironment environment_;
   JobExecutors executors_;
+  DevicePlanner planner_;
   const Stopwatch since_start_;
 
   std::vector<std::pair<std::string, double>> preparation_;  // Seconds.

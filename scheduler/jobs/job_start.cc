@@ -56,6 +56,7 @@ absl::Status JobRun::Prepare() {
   FGNN_RETURN_IF_ERROR(RankVertices());
   EnterPreparation("attaching daemons");
   FGNN_RETURN_IF_ERROR(executors_.OpenSegment(segment_));
+  planner_.Begin(&executors_.segment());
   if (segment_.first_version > 0) {
     EnterPreparation(
         absl::StrCat("loading ", resumed_from_.filename().string()));
@@ -88,6 +89,7 @@ absl::StatusOr<bool> JobRun::TakeOver() {
       static_cast<uint32_t>(state->next_seq / segment_.batches_per_epoch);
   FGNN_RETURN_IF_ERROR(SetState(*state));
   FGNN_RETURN_IF_ERROR(executors_.TakeOver());
+  planner_.TakeOver(&executors_.segment());
   ShowSize();
   LogInfo("job {}: taken over at step {}", job_.id,
           board().version().value_or(0));
@@ -171,6 +173,8 @@ absl::StatusOr<SegmentOptions> JobRun::Plan(const DatasetFacts& dataset) {
                             std::min<uint64_t>(batches, kProfiledBatches))));
   FGNN_ASSIGN_OR_RETURN(input.training,
                         executors_.ProfileTraining(input.sampling.hops));
+  planner_.SetProfile(input.sampling.seconds_per_batch,
+                      input.training.seconds_per_batch);
   FGNN_ASSIGN_OR_RETURN(input.available_bytes, AvailableMemoryBytes());
   FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
   LogInfo("job {}: {} batches an epoch, W = {}, {} parameters; memory {}: {}",

@@ -72,6 +72,29 @@ TEST(EpochSumTest, AMetricsLineHasTheFieldsOfTheDesign) {
   EXPECT_EQ(json["stages"]["sample"], 0.5);
 }
 
+TEST(EpochSumTest, AMetricsLineOfDevicesThatTakeTurnsHasThemAll) {
+  EpochFacts facts;
+  facts.devices = {{.device = "cpu:0",
+                    .plan = "sampler",
+                    .sample_ms = 1.5,
+                    .sample_deviation_ms = 0.25,
+                    .train_ms = 0,
+                    .train_deviation_ms = 0,
+                    .standby_ms = 8,
+                    .sampled = 20,
+                    .trained = 3}};
+  const auto json = nlohmann::json::parse(MetricsLine(facts, EpochSum()));
+  ASSERT_EQ(json["devices"].size(), 1U);
+  const nlohmann::json& device = json["devices"][0];
+  EXPECT_EQ(device["device"], "cpu:0");
+  EXPECT_EQ(device["plan"], "sampler");
+  EXPECT_EQ(device["sample_ms"], 1.5);
+  EXPECT_EQ(device["sample_deviation_ms"], 0.25);
+  EXPECT_EQ(device["standby_ms"], 8);
+  EXPECT_EQ(device["sampled"], 20);
+  EXPECT_EQ(device["trained"], 3);
+}
+
 TEST(EpochSumTest, SaysHowOldTheWeightsOfBatchesWere) {
   EpochSum sum;
   EXPECT_EQ(sum.staleness_mean(), 0);

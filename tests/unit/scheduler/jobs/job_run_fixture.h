@@ -56,6 +56,7 @@ class ScriptedCalls final : public ExecutorCalls {
         Segment::Attach(UniqueFd(::dup(*segment)), HashString(call.job_id));
     if (!plan.ok()) return plan.status();
     plans[socket] = (*plan)->options();
+    devices[socket] = call.device;
     return daemons_.at(socket)->Attach(UniqueFd(::dup(*segment)), call.job_id,
                                        call.owner);
   }
@@ -237,6 +238,7 @@ class ScriptedCalls final : public ExecutorCalls {
   uint32_t profiled_batches = 0;
   std::vector<HopSize> profiled_hops;
   std::map<std::string, SegmentOptions> plans;  // As daemons attached to them.
+  std::map<std::string, uint32_t> devices;      // The same.
   bool order_is_saved = false;
   std::vector<RankCall> ranked;
   std::vector<fs::path> written;  // By WriteCounts().

@@ -17,6 +17,27 @@ using testing::HasSubstr;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
+TEST_F(JobRunTest, ADeviceThatTakesTurnsHasAPlanAndIsInTheMetrics) {
+  spec_.executors = "factored";
+  spec_.samplers = 0;
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  ExpectEveryBatchOnce();
+  EXPECT_EQ(calls_.plans.size(), 2U);
+  EXPECT_EQ(calls_.plans.at("trainer.0").num_devices, 1U);
+  EXPECT_EQ(calls_.plans.at("trainer.0").switching, 1U);
+  EXPECT_EQ(calls_.devices.at("trainer.0"), 0U);
+  for (const nlohmann::json& epoch : Metrics()) {
+    EXPECT_EQ(epoch["samplers"], 1);
+    EXPECT_EQ(epoch["trainers"], 0);
+    EXPECT_EQ(epoch["devices"].size(), 1U);
+    EXPECT_EQ(epoch["devices"][0]["device"], "cpu:0");
+    EXPECT_EQ(epoch["devices"][0]["plan"], "sampler");
+  }
+  ASSERT_EQ(job.progress.devices.size(), 0U) << "it has ended";
+}
+
 TEST_F(JobRunTest, EveryBatchOfEveryEpochIsTrainedOnceAndRecorded) {
   calls_.evaluations = {1, 2, 3, 4, 3};
   const Job job = Run();

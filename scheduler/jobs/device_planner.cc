@@ -1,0 +1,341 @@
+#include "scheduler/jobs/device_planner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/device/device.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+// A spread of fewer batches says little.
+constexpr uint64_t kFewBatches = 8;
+
+double CoresOf(const std::string& device) {
+  const absl::StatusOr<Device> parsed = ParseDeviceName(device);
+  return parsed.ok() ? static_cast<double>(parsed->cores.size()) : 1;
+}
+
+// Fills in what is not known with the mean of what is; false: nothing is.
+bool FillIn(std::vector<DeviceCost>* costs, double DeviceCost::*member) {
+  double sum = 0;
+  int known = 0;
+  for (const DeviceCost& cost : *costs) {
+    sum += cost.*member;
+    known += cost.*member > 0 ? 1 : 0;
+  }
+  for (DeviceCost& cost : *costs) {
+    if (cost.*member <= 0 && known > 0) cost.*member = sum / known;
+  }
+  return known > 0;
+}
+
+// What a device has not worked at takes it what was expected at `first`, as
+// much more as it took those that have.
+void Calibrate(const std::vector<DeviceCost>& first, double DeviceCost::*member,
+               std::vector<DeviceCost>* now) {
+  double took = 0;
+  double expected = 0;
+  for (size_t i = 0; i < first.size(); ++i) {
+    if ((*now)[i].*member == first[i].*member || first[i].*member <= 0) {
+      continue;
+    }
+    took += (*now)[i].*member;
+    expected += first[i].*member;
+  }
+  if (took <= 0) return;
+  for (size_t i = 0; i < first.size(); ++i) {
+    if ((*now)[i].*member == first[i].*member) {
+      (*now)[i].*member *= took / expected;
+    }
+  }
+}
+
+uint32_t CountOf(const std::vector<DevicePlan>& plans, DevicePlan role) {
+  return static_cast<uint32_t>(
+      std::count_if(plans.begin(), plans.end(), [&](DevicePlan plan) {
+        return plan == role || plan == DevicePlan::kTimeShare;
+      }));
+}
+
+}  // namespace
+
+void DevicePlanner::Moments::Add(double seconds) {
+  ++count;
+  sum += seconds;
+  squares += seconds * seconds;
+}
+
+double DevicePlanner::Moments::mean() const {
+  return count == 0 ? 0 : sum / static_cast<double>(count);
+}
+
+double DevicePlanner::Moments::deviation() const {
+  if (count < 2) return 0;
+  const double variance = (squares - sum * mean()) / double(count - 1);
+  return std::sqrt(std::max(variance, 0.0));
+}
+
+DevicePlanner::DevicePlanner(std::string job_id, const JobSpec& spec,
+                             const std::filesystem::path& state_dir)
+    : job_id_(std::move(job_id)), spec_(spec), file_(spec, state_dir) {}
+
+void DevicePlanner::SetProfile(double sample_seconds, double train_seconds) {
+  if (!spec_.takes_turns()) return;
+  times_ = file_.Read().value_or(MeasuredTimes());
+  times_.devices.resize(spec_.devices.size());
+  const double cores = CoresOf(spec_.devices.front());
+  for (size_t i = 0; i < spec_.devices.size(); ++i) {
+    const double slower = cores / CoresOf(spec_.devices[i]);
+    DeviceCost& cost = times_.devices[i];
+    if (cost.sample <= 0) {
+      cost.sample =
+          sample_seconds * (spec_.sampling.threads == 0 ? slower : 1.0);
+    }
+    if (cost.train <= 0) {
+      cost.train = train_seconds * (spec_.training.threads == 0 ? slower : 1.0);
+    }
+  }
+}
+
+void DevicePlanner::Begin(JobSegment* segment) {
+  TakeOver(segment);
+  if (segment_ == nullptr) return;
+  for (uint32_t i = 0; i < devices().size() && i < times_.devices.size(); ++i) {
+    const DeviceCost& cost = times_.devices[i];
+    devices().table().SetTimes(
+        i,
+        {.sample = cost.sample, .train = cost.train, .standby = cost.standby});
+  }
+  first_ = times_.devices;
+  devices().SetPlans(FirstPlans());
+}
+
+void DevicePlanner::TakeOver(JobSegment* segment) {
+  if (!spec_.takes_turns() || segment->devices().size() == 0) return;
+  segment_ = segment;
+  done_.assign(devices().size(), Done());
+  since_begin_.Restart();
+  if (times_.devices.empty()) {
+    times_ = file_.Read().value_or(MeasuredTimes());
+    times_.devices.resize(devices().size());
+  }
+}
+
+AllocationInput DevicePlanner::Input() const {
+  const SegmentOptions& options = segment_->options();
+  AllocationInput input;
+  input.batches_per_epoch = options.batches_per_epoch;
+  input.batches_per_step = options.batches_per_step;
+  input.num_slots = options.num_slots;
+  input.staleness = options.staleness;
+  input.switching = spec_.switching;
+  input.spread = times_.spread;
+  input.seed = spec_.training.seed;
+  if (spec_.samplers > 0) input.samplers = spec_.samplers;
+  return input;
+}
+
+bool DevicePlanner::Costs(std::vector<DeviceCost>* costs) const {
+  *costs = times_.devices;
+  const bool samples = FillIn(costs, &DeviceCost::sample);
+  return FillIn(costs, &DeviceCost::train) && samples;
+}
+
+std::vector<DevicePlan> DevicePlanner::FirstPlans() const {
+  if (spec_.executors == "time_sharing") {
+    LogInfo("job {}: each of {} devices samples and trains in turn", job_id_,
+            devices().size());
+    return std::vector<DevicePlan>(devices().size(), DevicePlan::kTimeShare);
+  }
+  AllocationInput input = Input();
+  absl::StatusOr<Allocation> best =
+      absl::FailedPreconditionError("nothing was measured");
+  if (Costs(&input.devices)) best = Allocate(input);
+  if (best.ok()) {
+    LogInfo(
+        "job {}: {} of {} devices sample, {:.2f} s an epoch expected; by the "
+        "paper's formula {}, {:.2f} s",
+        job_id_, best->num_samplers, devices().size(), best->epoch_seconds,
+        best->paper_samplers, best->paper_epoch_seconds);
+    return best->plans;
+  }
+  LogWarning("job {}: devices cannot be planned: {}", job_id_,
+             MessageOf(best.status()));
+  std::vector<DevicePlan> plans(devices().size(), DevicePlan::kTrain);
+  std::fill_n(plans.begin(), std::max(spec_.samplers, 1u), DevicePlan::kSample);
+  return plans;
+}
+
+void DevicePlanner::Add(const BatchRecord& record) {
+  if (segment_ == nullptr) return;
+  const DeviceTable& table = devices().table();
+  if (const auto device = devices().DeviceOf(record.sampler)) {
+    Done& done = done_[*device];
+    ++done.sampled;
+    done.sample.Add(double{record.sample} + double{record.id_map} +
+                    double{record.mark} + double{record.copy});
+    done.busy_seconds += table.times(*device).sample;
+  }
+  if (const auto device = devices().DeviceOf(record.trainer)) {
+    Done& done = done_[*device];
+    ++done.trained;
+    done.train.Add(double{record.train});
+    const DeviceTimes times = table.times(*device);
+    const bool is_standby = table.plan(*device) == DevicePlan::kSample;
+    done.busy_seconds +=
+        is_standby && times.standby > 0 ? times.standby : times.train;
+  }
+}
+
+uint64_t DevicePlanner::Wakes() const {
+  uint64_t wakes = 0;
+  for (uint32_t i = 0; i < devices().size(); ++i) {
+    wakes += devices().table().wakes(i);
+  }
+  return wakes;
+}
+
+void DevicePlanner::BeginEpoch(EpochFacts* facts) {
+  if (segment_ == nullptr) return;
+  const std::vector<DevicePlan> plans = devices().plans();
+  facts->samplers = CountOf(plans, DevicePlan::kSample);
+  facts->trainers = CountOf(plans, DevicePlan::kTrain);
+  for (uint32_t i = 0; i < devices().size(); ++i) {
+    facts->devices.push_back(
+        {.device = spec_.devices[i], .plan = std::string(WordOf(plans[i]))});
+  }
+  wakes_before_ = Wakes();
+}
+
+void DevicePlanner::LookAtTimes() {
+  for (uint32_t i = 0; i < devices().size(); ++i) {
+    const DeviceTimes times = devices().table().times(i);
+    times_.devices[i] = {
+        .sample = times.sample, .train = times.train, .standby = times.standby};
+    // The widest of the devices that have done enough.
+    const auto widest = [](const Moments& of, double before) {
+      if (of.count < kFewBatches || of.mean() <= 0) return before;
+      return std::max(before, of.deviation() / of.mean());
+    };
+    if (i == 0) times_.spread = 0;
+    times_.spread = widest(done_[i].sample, times_.spread);
+    times_.spread = widest(done_[i].train, times_.spread);
+  }
+  if (first_.empty()) return;  // Taken over: it is not known what was first.
+  std::vector<DeviceCost>& now = times_.devices;
+  bool has_trainer = false;
+  for (size_t i = 0; i < now.size(); ++i) {
+    has_trainer = has_trainer || now[i].train != first_[i].train;
+  }
+  // Else standby trainers alone say what training takes.
+  for (size_t i = 0; i < now.size() && !has_trainer; ++i) {
+    if (now[i].standby > 0) now[i].train = now[i].standby;
+  }
+  Calibrate(first_, &DeviceCost::sample, &now);
+  Calibrate(first_, &DeviceCost::train, &now);
+}
+
+// What the first epoch of a new plan took beyond what it was expected to.
+void DevicePlanner::LookAtChange(double epoch_seconds) {
+  epoch_seconds_ = epoch_seconds;
+  if (expected_seconds_ <= 0) return;
+  times_.change_seconds = std::max(epoch_seconds - expected_seconds_, 0.0);
+  LogInfo("job {}: the new plan's first epoch took {:.3f} s, {:.3f} s expected",
+          job_id_, epoch_seconds, expected_seconds_);
+  expected_seconds_ = 0;
+}
+
+void DevicePlanner::EndEpoch(EpochFacts* facts) {
+  if (segment_ == nullptr) return;
+  LookAtTimes();
+  facts->switches = static_cast<uint32_t>(Wakes() - wakes_before_);
+  switches_ += facts->switches;
+  for (uint32_t i = 0; i < devices().size(); ++i) {
+    const DeviceCost& cost = times_.devices[i];
+    Done& done = done_[i];
+    DeviceFacts& device = facts->devices[i];
+    device.sample_ms = cost.sample * 1e3;
+    device.sample_deviation_ms = done.sample.deviation() * 1e3;
+    device.train_ms = cost.train * 1e3;
+    device.train_deviation_ms = done.train.deviation() * 1e3;
+    device.standby_ms = cost.standby * 1e3;
+    device.sampled = done.sample.count;
+    device.trained = done.train.count;
+    done.sample = done.train = Moments();
+  }
+  LookAtChange(facts->seconds);
+  if (const absl::Status kept = file_.Write(times_); !kept.ok()) {
+    LogWarning("job {}: its devices' times are not kept: {}", job_id_,
+               MessageOf(kept));
+  }
+}
+
+void DevicePlanner::Replan(uint64_t epochs_left) {
+  if (segment_ == nullptr || epochs_left == 0 ||
+      spec_.executors != "factored") {
+    return;
+  }
+  AllocationInput input = Input();
+  if (!Costs(&input.devices)) return;
+  const std::vector<DevicePlan> plans = devices().plans();
+  const absl::StatusOr<Allocation> best = Allocate(input);
+  const absl::StatusOr<double> now = PredictEpochSeconds(input, plans);
+  if (!best.ok() || !now.ok()) {
+    LogWarning("job {}: devices cannot be planned: {}", job_id_,
+               MessageOf(best.ok() ? now.status() : best.status()));
+    return;
+  }
+  if (best->plans == plans) return;
+  // A batch of each, where no change has been measured.
+  double change = times_.change_seconds;
+  for (const DeviceCost& cost : input.devices) {
+    if (times_.change_seconds <= 0) {
+      change = std::max(change, cost.sample + cost.train);
+    }
+  }
+  if (!ShouldReplan({.current_epoch_seconds = *now,
+                     .best_epoch_seconds = best->epoch_seconds,
+                     .epochs_left = epochs_left,
+                     .change_seconds = change})) {
+    return;
+  }
+  devices().SetPlans(best->plans);
+  if (devices().plans() == plans) return;  // All are held by hand.
+  // The simulator leaves out what it does not know, of both plans alike.
+  expected_seconds_ = epoch_seconds_ * best->epoch_seconds / *now;
+  LogInfo(
+      "job {}: {} of {} devices sample from now on, {} before: {:.2f} s an "
+      "epoch expected instead of {:.2f} s; by the paper's formula {}",
+      job_id_, best->num_samplers, devices().size(),
+      CountOf(plans, DevicePlan::kSample), expected_seconds_, epoch_seconds_,
+      best->paper_samplers);
+}
+
+std::vector<DeviceView> DevicePlanner::Views() const {
+  std::vector<DeviceView> views;
+  if (segment_ == nullptr) return views;
+  const DeviceTable& table = devices().table();
+  const double seconds = since_begin_.Seconds();
+  for (uint32_t i = 0; i < devices().size(); ++i) {
+    views.push_back(
+        {.device = spec_.devices[i],
+         .plan = table.plan(i),
+         .by_hand = devices().IsByHand(i),
+         .works = table.working(i),
+         .times = table.times(i),
+         .sampled = done_[i].sampled,
+         .trained = done_[i].trained,
+         .wakes = table.wakes(i),
+         .busy =
+             std::min(done_[i].busy_seconds / std::max(seconds, 1e-9), 1.0)});
+  }
+  return views;
+}
+
+}  // namespace fgnn
