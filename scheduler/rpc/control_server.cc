@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "scheduler/rpc/device_service.h"
 #include "scheduler/rpc/host_service.h"
 #include "scheduler/rpc/job_service.h"
 #include "shared/base/status.h"
@@ -12,7 +13,10 @@ namespace fgnn {
 
 struct ControlServer::Parts {
   Parts(ServiceFacts facts, JobTable* table, DaemonHost* host)
-      : jobs(std::move(facts), table, host), daemons(host) {}
+      : devices(facts.devices, table, host),
+        jobs(std::move(facts), table, host),
+        daemons(host) {}
+  DeviceServiceAdapter devices;
   JobServiceAdapter jobs;
   HostServiceAdapter daemons;
   std::unique_ptr<RpcServer> server;  // Last: it borrows the others.
@@ -27,8 +31,9 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
     ServiceFacts facts, JobTable* table, DaemonHost* host) {
   const std::filesystem::path socket = SchedulerSocketPath(facts.state_dir);
   auto parts = std::make_unique<Parts>(std::move(facts), table, host);
-  FGNN_ASSIGN_OR_RETURN(
-      parts->server, RpcServer::Start(socket, {&parts->jobs, &parts->daemons}));
+  FGNN_ASSIGN_OR_RETURN(parts->server,
+                        RpcServer::Start(socket, {&parts->jobs, &parts->devices,
+                                                  &parts->daemons}));
   return std::unique_ptr<ControlServer>(new ControlServer(std::move(parts)));
 }
 

@@ -33,6 +33,7 @@ std::unique_ptr<CLI::App> MakeCommandLine(CommandContext& context) {
   AddDatasetGroup(*app, context);
   AddServiceCommands(*app, context);
   AddJobCommands(*app, context);
+  AddDeviceCommands(*app, context);
   AddLogsCommand(*app, context);
   AddPredictCommand(*app, context);
   AddBenchGroup(*app, context);

@@ -36,8 +36,8 @@ absl::StatusOr<ServiceClient> ServiceClient::Connect(
   }
   std::filesystem::path socket_path = SchedulerSocketPath(state_dir);
   FGNN_ASSIGN_OR_RETURN(const auto channel, MakeChannel(socket_path));
-  ServiceClient client(std::move(socket_path),
-                       v1::JobService::NewStub(channel));
+  ServiceClient client(std::move(socket_path), v1::JobService::NewStub(channel),
+                       v1::DeviceService::NewStub(channel));
   FGNN_RETURN_IF_ERROR(client.CheckThatItAnswers(state_dir));
   return client;
 }
@@ -112,6 +112,25 @@ absl::Status ServiceClient::Shutdown() {
   SetDeadline(context, kActionTimeout);
   v1::ShutdownResponse response;
   return FromGrpc(stub_->Shutdown(&context, {}, &response));
+}
+
+absl::StatusOr<v1::ListDevicesResponse> ServiceClient::ListDevices() {
+  grpc::ClientContext context;
+  SetDeadline(context, kQueryTimeout);
+  v1::ListDevicesResponse devices;
+  FGNN_RETURN_IF_ERROR(
+      FromGrpc(device_stub_->ListDevices(&context, {}, &devices)));
+  return devices;
+}
+
+absl::StatusOr<v1::Device> ServiceClient::SwitchDevice(
+    const v1::SwitchDeviceRequest& request) {
+  grpc::ClientContext context;
+  SetDeadline(context, kQueryTimeout);
+  v1::Device device;
+  FGNN_RETURN_IF_ERROR(
+      FromGrpc(device_stub_->SwitchDevice(&context, request, &device)));
+  return device;
 }
 
 absl::StatusOr<v1::Job> ServiceClient::Watch(

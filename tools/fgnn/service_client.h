@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "fgnn/v1/device_service.grpc.pb.h"
 #include "fgnn/v1/job_service.grpc.pb.h"
 #include "tools/fgnn/interrupt.h"
 
@@ -33,6 +34,9 @@ class ServiceClient {
   // Returns once nothing of the job is left running.
   absl::StatusOr<v1::Job> Cancel(const std::string& job_id);
   absl::Status Shutdown();
+  absl::StatusOr<v1::ListDevicesResponse> ListDevices();
+  absl::StatusOr<v1::Device> SwitchDevice(
+      const v1::SwitchDeviceRequest& request);
 
   // Calls `on_change` with the job now and whenever it has changed, until it
   // has ended, and returns it as it was last. Cancelled: Ctrl-C came.
@@ -43,13 +47,17 @@ class ServiceClient {
 
  private:
   ServiceClient(std::filesystem::path socket_path,
-                std::unique_ptr<v1::JobService::Stub> stub)
-      : socket_path_(std::move(socket_path)), stub_(std::move(stub)) {}
+                std::unique_ptr<v1::JobService::Stub> stub,
+                std::unique_ptr<v1::DeviceService::Stub> device_stub)
+      : socket_path_(std::move(socket_path)),
+        stub_(std::move(stub)),
+        device_stub_(std::move(device_stub)) {}
 
   absl::Status CheckThatItAnswers(const std::filesystem::path& state_dir);
 
   std::filesystem::path socket_path_;
   std::unique_ptr<v1::JobService::Stub> stub_;
+  std::unique_ptr<v1::DeviceService::Stub> device_stub_;
 };
 
 }  // namespace fgnn

@@ -19,6 +19,8 @@ void AddPlanCommand(CLI::App& app, CommandContext& context);
 void AddSimulateCommand(CLI::App& app, CommandContext& context);
 // submit, jobs, show, watch, cancel.
 void AddJobCommands(CLI::App& app, CommandContext& context);
+// devices, switch.
+void AddDeviceCommands(CLI::App& app, CommandContext& context);
 void AddLogsCommand(CLI::App& app, CommandContext& context);
 void AddPredictCommand(CLI::App& app, CommandContext& context);
 // sample, idmap, extract, cache, train, epoch.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "nlohmann/json.hpp"
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/sampling/profile.h"
+#include "scheduler/planning/allocation.h"
 #include "scheduler/planning/job_plan.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/status.h"
@@ -78,7 +80,9 @@ absl::StatusOr<PlanInput> MeasureJob(const v1::JobSpec& effective,
   FGNN_ASSIGN_OR_RETURN(const std::filesystem::path trainer,
                         FindProgram("fgnn-trainer"));
   const std::string device =
-      PlaceExecutors(input.spec.num_samplers(), 1, input.spec.devices).back().device;
+      PlaceExecutors(input.spec.num_samplers(), 1, input.spec.devices)
+          .back()
+          .device;
   FGNN_ASSIGN_OR_RETURN(input.training,
                         AskForTrainingProfile(trainer, state_dir, effective,
                                               input.sampling.hops, device));
@@ -101,6 +105,47 @@ nlohmann::ordered_json ToJson(const std::vector<MemoryItem>& items) {
                      {"bytes", item.bytes}});
   }
   return array;
+}
+
+// Of devices that sample or train, if the job has such: all as the one that was
+// measured.
+absl::StatusOr<std::optional<Allocation>> Allot(const PlanInput& input,
+                                                const JobPlan& plan) {
+  if (input.spec.executors != "factored" ||
+      input.sampling.seconds_per_batch <= 0 ||
+      input.training.seconds_per_batch <= 0) {
+    return std::nullopt;
+  }
+  AllocationInput allocation;
+  DeviceCost cost;
+  cost.sample = input.sampling.seconds_per_batch;
+  cost.train = input.training.seconds_per_batch;
+  allocation.devices.assign(input.spec.devices.size(), cost);
+  allocation.batches_per_epoch = plan.segment.batches_per_epoch;
+  allocation.batches_per_step = plan.segment.batches_per_step;
+  allocation.num_slots = plan.segment.num_slots;
+  allocation.staleness = plan.segment.staleness;
+  allocation.switching = input.spec.switching;
+  if (input.spec.samplers > 0) allocation.samplers = input.spec.samplers;
+  return Allocate(allocation);
+}
+
+nlohmann::ordered_json ToJson(const Allocation& allocation) {
+  return {{"samplers", allocation.num_samplers},
+          {"epoch_seconds", allocation.epoch_seconds},
+          {"paper_samplers", allocation.paper_samplers},
+          {"paper_epoch_seconds", allocation.paper_epoch_seconds}};
+}
+
+std::string ToText(const Allocation& allocation) {
+  return absl::StrFormat(
+      "%u of %u devices sample: %.2f s an epoch expected; by the paper's "
+      "formula %u%s\n",
+      allocation.num_samplers, allocation.plans.size(),
+      allocation.epoch_seconds, allocation.paper_samplers,
+      allocation.paper_epoch_seconds > 0
+          ? absl::StrFormat(", %.2f s", allocation.paper_epoch_seconds)
+          : "");
 }
 
 nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
@@ -161,10 +206,15 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(const PlanInput input,
                         MeasureJob(effective, context.state_dir));
   FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
+  FGNN_ASSIGN_OR_RETURN(const std::optional<Allocation> allocation,
+                        Allot(input, plan));
   if (context.json) {
-    std::cout << ToJson(input, plan).dump(2) << "\n";
+    nlohmann::ordered_json json = ToJson(input, plan);
+    if (allocation.has_value()) json["allocation"] = ToJson(*allocation);
+    std::cout << json.dump(2) << "\n";
   } else {
-    std::cout << ToText(input, plan);
+    std::cout << ToText(input, plan)
+              << (allocation.has_value() ? ToText(*allocation) : "");
   }
   return absl::OkStatus();
 }

@@ -1,0 +1,131 @@
+#include "scheduler/rpc/device_service.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/device/device.h"
+#include "shared/rpc/server.h"
+
+namespace fgnn {
+namespace {
+
+v1::Device Named(const std::string& name) {
+  v1::Device device;
+  device.set_name(name);
+  const absl::StatusOr<Device> parsed = ParseDeviceName(name);
+  if (!parsed.ok()) return device;
+  for (const int core : parsed->cores) {
+    device.add_cores(static_cast<uint32_t>(core));
+  }
+  return device;
+}
+
+v1::Device ToMessage(const DeviceView& view, const std::string& job_id) {
+  v1::Device device = Named(view.device);
+  device.set_job_id(job_id);
+  device.set_plan(std::string(WordOf(view.plan)));
+  device.set_by_hand(view.by_hand);
+  device.set_works(std::string(WordOf(view.works)));
+  device.set_sample_ms(view.times.sample * 1e3);
+  device.set_train_ms(view.times.train * 1e3);
+  device.set_standby_ms(view.times.standby * 1e3);
+  device.set_sampled(view.sampled);
+  device.set_trained(view.trained);
+  device.set_wakes(view.wakes);
+  device.set_busy(view.busy);
+  return device;
+}
+
+// nullopt: "auto", as planned.
+absl::StatusOr<std::optional<DevicePlan>> ParsePlan(const std::string& role) {
+  if (role == "auto") return std::nullopt;
+  for (const DevicePlan plan : {DevicePlan::kSample, DevicePlan::kTrain}) {
+    if (role == WordOf(plan)) return plan;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("role is '", role, "', must be sampler, trainer or auto"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<v1::Device>> DeviceServiceAdapter::DevicesOf(
+    const std::string& job_id) {
+  FGNN_ASSIGN_OR_RETURN(const JobVersion found, table_->Get(job_id));
+  const JobProgress& progress = found.job.progress;
+  std::vector<v1::Device> devices;
+  for (const DeviceView& view : progress.devices) {
+    devices.push_back(ToMessage(view, found.job.id));
+  }
+  if (!devices.empty()) return devices;
+  for (const ExecutorView& executor : progress.executors) {
+    const std::string& name = executor.placement.device;
+    const bool is_there = std::any_of(
+        devices.begin(), devices.end(),
+        [&](const v1::Device& device) { return device.name() == name; });
+    if (is_there || executor.job_id != found.job.id) continue;
+    devices.push_back(Named(name));
+    devices.back().set_job_id(found.job.id);
+    devices.back().set_plan("together");
+  }
+  return devices;
+}
+
+grpc::Status DeviceServiceAdapter::ListDevices(
+    grpc::ServerContext* context, const v1::ListDevicesRequest* /*request*/,
+    v1::ListDevicesResponse* response) {
+  return ServeCall(*context, [&]() -> absl::Status {
+    const std::string running = host_->RunningJob();
+    std::vector<v1::Device> devices;
+    if (!running.empty()) {
+      FGNN_ASSIGN_OR_RETURN(devices, DevicesOf(running));
+    }
+    for (const std::string& name : devices_) {
+      const bool is_there = std::any_of(
+          devices.begin(), devices.end(),
+          [&](const v1::Device& device) { return device.name() == name; });
+      if (!is_there) devices.push_back(Named(name));
+    }
+    for (v1::Device& device : devices) {
+      *response->add_devices() = std::move(device);
+    }
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status DeviceServiceAdapter::SwitchDevice(
+    grpc::ServerContext* context, const v1::SwitchDeviceRequest* request,
+    v1::Device* response) {
+  return ServeCall(*context, [&] { return Switch(*request, response); });
+}
+
+absl::Status DeviceServiceAdapter::Switch(
+    const v1::SwitchDeviceRequest& request, v1::Device* response) {
+  FGNN_ASSIGN_OR_RETURN(const auto plan, ParsePlan(request.role()));
+  std::string job_id = host_->RunningJob();
+  if (!request.job_id().empty()) {
+    FGNN_ASSIGN_OR_RETURN(const JobVersion found,
+                          table_->Get(request.job_id()));
+    job_id = found.job.id;
+  } else if (job_id.empty()) {
+    return absl::FailedPreconditionError("no job runs");
+  }
+  // As jobs have them: "cpu:00" is cpu:0.
+  const absl::StatusOr<Device> parsed = ParseDeviceName(request.device());
+  const std::string name = parsed.ok() ? parsed->name : request.device();
+  FGNN_RETURN_IF_ERROR(host_->SwitchDevice(job_id, name, plan));
+  *response = Named(name);
+  response->set_job_id(job_id);
+  FGNN_ASSIGN_OR_RETURN(const std::vector<v1::Device> devices,
+                        DevicesOf(job_id));
+  for (const v1::Device& device : devices) {
+    if (device.name() == name) *response = device;
+  }
+  // What the job's thread has shown last may be of before.
+  response->set_by_hand(plan.has_value());
+  if (plan.has_value()) response->set_plan(std::string(WordOf(*plan)));
+  return absl::OkStatus();
+}
+
+}  // namespace fgnn

@@ -1,0 +1,45 @@
+// DeviceService: which device does what, and by hand.
+#ifndef FGNN_SCHEDULER_RPC_DEVICE_SERVICE_H_
+#define FGNN_SCHEDULER_RPC_DEVICE_SERVICE_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "fgnn/v1/device_service.grpc.pb.h"
+#include "scheduler/host/daemon_host.h"
+#include "scheduler/jobs/job_table.h"
+
+namespace fgnn {
+
+// Thread-safe.
+class DeviceServiceAdapter final : public v1::DeviceService::Service {
+ public:
+  // `devices`: the service's. Borrows `table` and `host`.
+  DeviceServiceAdapter(std::vector<std::string> devices, JobTable* table,
+                       DaemonHost* host)
+      : devices_(std::move(devices)), table_(table), host_(host) {}
+
+  grpc::Status ListDevices(grpc::ServerContext* context,
+                           const v1::ListDevicesRequest* request,
+                           v1::ListDevicesResponse* response) override;
+  grpc::Status SwitchDevice(grpc::ServerContext* context,
+                            const v1::SwitchDeviceRequest* request,
+                            v1::Device* response) override;
+
+ private:
+  absl::Status Switch(const v1::SwitchDeviceRequest& request,
+                      v1::Device* response);
+  // Of a job that may have ended meanwhile.
+  absl::StatusOr<std::vector<v1::Device>> DevicesOf(const std::string& job_id);
+
+  const std::vector<std::string> devices_;
+  JobTable* const table_;
+  DaemonHost* const host_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_RPC_DEVICE_SERVICE_H_
