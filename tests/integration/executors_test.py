@@ -1,0 +1,161 @@
+"""What devices do, in turn or at once, by plan or by hand, changes no batch and
+no weight."""
+
+import json
+import os
+import signal
+
+import harness
+
+TWO = '[cpu:0, cpu:1]'
+JOB = {'devices': TWO, 'training.batches_per_step': 2,
+       'training.evaluate_every': 0}
+WAYS = {
+    'factored': {},
+    'two that sample': {'samplers': 2},
+    'without switching': {'samplers': 1, 'switching': 'false'},
+    'time sharing': {'executors': 'time_sharing'},
+    'one device with a short queue': {
+        'devices': '[cpu:0]', 'executors': 'factored', 'queue.slots': 4},
+    'one device with an epoch in its queue': {
+        'devices': '[cpu:0]', 'executors': 'factored'},
+}
+
+
+def metrics_of(run_dir):
+    return [json.loads(line) for line in
+            (run_dir / 'metrics.jsonl').read_text().splitlines()]
+
+
+class ExecutorsTest(harness.ServiceTest):
+
+    def assert_same_run(self, run_dir, expected, what):
+        self.assertEqual((run_dir / 'batches.crc').read_text(),
+                         (expected / 'batches.crc').read_text(), what)
+        self.assertTrue(
+            harness.last_weights(run_dir) == harness.last_weights(expected),
+            f'{what}: the weights differ')
+
+    def test_every_way_is_the_same_run(self):
+        self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
+        expected = self.service.run({**JOB, 'executors': 'together'},
+                                    '--digest')
+        self.assertNotIn('devices', metrics_of(expected)[0])
+        for what, way in WAYS.items():
+            run_dir = self.service.run({**JOB, **way}, '--digest')
+            self.assert_same_run(run_dir, expected, what)
+            for epoch in metrics_of(run_dir):
+                devices = epoch['devices']
+                for done in ('sampled', 'trained'):
+                    self.assertEqual(sum(d[done] for d in devices), 10,
+                                     (what, done, epoch))
+                plans = [device['plan'] for device in devices]
+                if 'samplers' in way:
+                    self.assertEqual(plans.count('sampler'), way['samplers'])
+                    self.assertEqual(epoch['samplers'], way['samplers'])
+                if what == 'time sharing':
+                    self.assertEqual(plans, ['time_sharing'] * 2)
+                elif way.get('switching') == 'false':
+                    self.assertEqual(
+                        [(d['sampled'], d['trained']) for d in
+                         sorted(devices, key=lambda d: d['plan'])],
+                        [(10, 0), (0, 10)], epoch)
+                    self.assertEqual(epoch['switches'], 0)
+        # What was measured is there for the next run of the same job.
+        self.assertTrue(list(
+            (self.service.dataset / 'derived').glob('times-*.json')))
+
+    def test_kills_and_hands_change_no_weight(self):
+        settings = {**JOB, 'training.epochs': 600, 'limits.restarts': 20,
+                    'training.checkpoint_every': 0,
+                    'training.checkpoint_steps': 150, 'samplers': 1}
+        run_dir = self.service.folder / 'disturbed'
+        self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
+        job = self.service.json(
+            'submit', *self.service.job_words(settings), '--digest',
+            '--run-dir', str(run_dir))['job_id']
+        # From the second checkpoint or a later one it goes on.
+        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 700)
+        self.service.kill_all()
+        self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
+        goal = 0
+        for program, device, role in (
+                ('fgnn-sampler', 'cpu:0', 'sampler'),
+                ('fgnn-trainer', 'cpu:1', 'sampler'),
+                (None, 'cpu:0', 'trainer'), ('fgnn-sampler', 'cpu:0', 'auto'),
+                ('fgnn-trainer', 'cpu:1', 'auto')):
+            progress = self.service.follow(
+                job, lambda p: p.get('batches_committed', 0) > goal)
+            goal = progress['batches_committed'] + 200
+            answer = self.service.json('switch', device, role)
+            self.assertEqual(answer['job_id'], job)
+            self.assertEqual(answer['by_hand'], role != 'auto')
+            if program is not None:
+                victim = min(pid for pid, name in
+                             self.service.processes().items()
+                             if name == program)
+                os.kill(victim, signal.SIGKILL)
+        self.service.fgnn('watch', job)
+        summary = json.loads((run_dir / 'summary.json').read_text())
+        self.assertEqual(summary['batches_committed'], 6000)
+        self.assertEqual(summary['restarts'], 4)
+        expected = self.service.run(
+            {**settings, 'executors': 'together'}, '--digest')
+        self.assert_same_run(run_dir, expected, 'disturbed')
+        self.service.fgnn('down')
+        self.assert_nothing_left()
+
+    def test_says_who_does_what_and_refuses_wrong_uses(self):
+        self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
+        idle = self.service.json('devices')['devices']
+        self.assertEqual([(d['name'], d['cores'], d.get('job_id', ''))
+                          for d in idle],
+                         [('cpu:0', [0], ''), ('cpu:1', [1], '')])
+        self.refused(['switch', 'cpu:0', 'trainer'], 'no job runs')
+        job = self.service.json('submit', *self.service.job_words(
+            {**JOB, **harness.ENDLESS, 'samplers': 1}))['job_id']
+        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 100)
+        devices = self.service.json('devices')['devices']
+        self.assertEqual(sorted(d['plan'] for d in devices),
+                         ['sampler', 'trainer'])
+        sampler, = [d for d in devices if d['plan'] == 'sampler']
+        self.assertGreater(sampler['sample_ms'], 0)
+        self.assertGreater(sampler['sampled'], 0)
+        self.assertIn('cpu:1', self.service.fgnn('devices').stdout)
+        states = {e['state'] for e in
+                  self.service.json('status')['executors']}
+        self.assertLessEqual(states, {'working', 'standby'})
+        # By hand, since the plan may change at each epoch's end.
+        for device, role in (('cpu:0', 'sampler'), ('cpu:1', 'sampler'),
+                             ('cpu:0', 'trainer')):
+            self.service.fgnn('switch', device, role)
+        self.refused(['switch', 'cpu:1', 'trainer'],
+                     'last device that samples')
+        self.refused(['switch', 'cpu:9', 'trainer'], "'cpu:9'", 'cpu:0, cpu:1')
+        self.refused(['switch', 'cpu:0', 'trainer', '--job', 'nothing'],
+                     'nothing')
+        self.refused(['switch', 'cpu:0', 'painter'], 'painter', code=2)
+        self.refused(['switch', 'cpu:0'], 'ROLE', code=2)
+        self.service.fgnn('cancel', job)
+        self.refused(['switch', 'cpu:0', 'trainer', '--job', job],
+                     'does not run')
+        job = self.service.json('submit', *self.service.job_words(
+            {**JOB, **harness.ENDLESS, 'executors': 'together'}))['job_id']
+        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        self.refused(['switch', 'cpu:0', 'trainer'], 'together')
+        self.assertEqual({d['plan'] for d in
+                          self.service.json('devices')['devices']},
+                         {'together'})
+        self.service.fgnn('down')
+        self.assert_nothing_left()
+
+    def refused(self, words, *said, code=None):
+        answer = self.service.fgnn(*words, check=False)
+        self.assertIn(answer.returncode, (1, 2) if code is None else (code,),
+                      answer.stderr)
+        for word in said:
+            self.assertIn(word, answer.stderr)
+
+
+if __name__ == '__main__':
+    harness.main()
