@@ -26,7 +26,9 @@ namespace {
 // Batches whose features a trainer holds at once; see BatchSource, which keeps
 // no more than a trainer's share of the open steps and of the next.
 uint64_t BatchesHeld(const JobSpec& spec) {
-  const uint64_t trainers = std::max(spec.num_trainers(), 1u);
+  // Of devices that take turns one alone may train.
+  const uint64_t trainers =
+      spec.takes_turns() ? 1 : std::max(spec.num_trainers(), 1u);
   const uint64_t share =
       (spec.training.batches_per_step + trainers - 1) / trainers;
   const uint64_t steps = uint64_t{spec.training.most_staleness()} + 2;
