@@ -159,6 +159,21 @@ class TrainingTurnsTest : public testing::Test {
     board_->OpenForTraining(kSteps);
     WaitForVersion(kSteps);
   }
+  // Who does a batch counts it a moment after others may go on.
+  static void WaitUntilCounted(
+      const std::vector<std::unique_ptr<TrainingJob>>& trainers,
+      const std::vector<std::unique_ptr<TurnSampler>>& samplers) {
+    const Deadline deadline = DeadlineIn(std::chrono::seconds(120));
+    const auto sum = [](const auto& jobs) {
+      uint64_t batches = 0;
+      for (const auto& job : jobs) batches += job->batches();
+      return batches;
+    };
+    while (sum(trainers) < kBatches || sum(samplers) < kBatches) {
+      ASSERT_LT(MonotonicClock::now(), deadline);
+      std::this_thread::yield();
+    }
+  }
   // Weights and optimizer state; the slots of all batches are free again.
   std::vector<float> Finish() {
     EXPECT_EQ(queue_->Counts().free, segment_->options().num_slots);
@@ -230,6 +245,7 @@ TEST_P(TurnLayoutsTest, EndsInTheWeightsOfAJobWithoutTurns) {
       samplers.push_back(std::make_unique<TurnSampler>(Map(), device));
     }
     ASSERT_NO_FATAL_FAILURE(RunBothEpochs());
+    WaitUntilCounted(trainers, samplers);
     for (uint32_t device = 0; device < layout.plans.size(); ++device) {
       SCOPED_TRACE(device);
       EXPECT_EQ(samplers[device]->clashes(), 0U);
@@ -282,6 +298,7 @@ TEST_F(TrainingTurnsTest, PlansMayChangeAtAnyMoment) {
       FGNN_ASSERT_OK(board_->WaitForChange(
           board_->changes(), DeadlineIn(std::chrono::milliseconds(10))));
     }
+    WaitUntilCounted(trainers, samplers);
     for (uint32_t device = 0; device < 2; ++device) {
       EXPECT_EQ(samplers[device]->clashes(), 0U);
       trained += trainers[device]->batches();
