@@ -1,5 +1,7 @@
 #include "scheduler/daemon/scheduler_daemon.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "scheduler/rpc/spec_codec.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "shared/base/user_name.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
 #include "shared/rpc/descriptors.h"
@@ -120,6 +123,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
                             .started_ms = UnixMilliseconds(),
                             .devices = devices,
                             .exits_when_idle = options.exit_when_idle,
+                            .user = UserName(::geteuid()),
                             .shut_down = [stop] { stop->RequestStop(); }},
                            parts->table.get(), parts->host.get()));
   // A service that ends when idle starts daemons only for its jobs.
@@ -139,7 +143,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
 
 bool SchedulerDaemon::IsIdle() const {
   const JobTable::Counts counts = parts_->table->counts();
-  if (counts.queued > 0 || counts.running > 0) return false;
+  if (counts.queued + counts.paused + counts.running > 0) return false;
   const auto idle_for = MonotonicClock::now() - counts.last_change;
   if (!counts.any_submitted) return idle_for >= kIdleWithoutJobs;
   return counts.ended_unseen == 0 || idle_for >= kLingerForClients;

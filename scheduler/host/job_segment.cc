@@ -44,6 +44,28 @@ JobSegment::JobSegment(std::string job_id, std::unique_ptr<Segment> segment)
       board_(segment_.get(), kNoOwner),
       devices_(segment_.get()) {}
 
+std::optional<uint64_t> JobSegment::HoldVersion() {
+  if (!holder_.has_value()) {
+    const absl::StatusOr<OwnerIndex> owner = TakeOwner();
+    if (!owner.ok()) return std::nullopt;
+    holder_index_ = *owner;
+    holder_.emplace(segment_.get(), *owner);
+  }
+  held_ = holder_->HoldVersion();
+  if (!held_.has_value()) {
+    LetVersionGo();
+    return std::nullopt;
+  }
+  return held_->new_version() - 1;
+}
+
+void JobSegment::LetVersionGo() {
+  held_.reset();
+  if (!holder_.has_value()) return;
+  holder_.reset();
+  ReleaseOwner(holder_index_);
+}
+
 absl::StatusOr<uint64_t> JobSegment::OpenScratch() {
   UniqueFd scratch(
       ::memfd_create("fgnn-scratch", MFD_CLOEXEC | MFD_ALLOW_SEALING));

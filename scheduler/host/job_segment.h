@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,13 @@ class JobSegment {
   CachePlan cache_plan() const { return segment_->cache_plan(); }
   void SetCachePlan(const CachePlan& plan) { segment_->SetCachePlan(plan); }
   void SetRateFactor(double factor) { segment_->SetRateFactor(factor); }
+
+  // Sees to it that the newest version of the weights, which it returns, stays
+  // the newest until LetVersionGo(): trainers wait meanwhile. nullopt: a
+  // trainer makes a step just now, there are no weights yet, or all owner
+  // indices are taken. For the job's thread alone.
+  std::optional<uint64_t> HoldVersion();
+  void LetVersionGo();
 
   // Memory that the job's trainers share for one evaluation: a memfd that can
   // only grow, empty at first. There is one at a time. Returns its number, from
@@ -82,6 +90,10 @@ class JobSegment {
   GlobalQueue queue_;
   GradientBoard board_;
   JobDevices devices_;
+  // Of HoldVersion(); no process but this one has that index.
+  OwnerIndex holder_index_ = kNoOwner;
+  std::optional<GradientBoard> holder_;
+  std::optional<StepLease> held_;
   mutable std::mutex mutex_;
   UniqueFd scratch_;                   // Guarded by mutex_.
   uint64_t scratch_number_ = 0;        // Of the last one. Guarded by mutex_.

@@ -47,6 +47,18 @@ struct Job {
   std::string run_dir;  // Absolute.
   std::string client_key;
   bool digest = false;
+  std::string dataset;  // As the spec has it; for people who search.
+  // Whose it is, as the client said; empty: nobody's.
+  std::string user;
+  std::string name;                 // For people.
+  int32_t priority = 0;             // Higher ones go first.
+  std::vector<std::string> after;   // Ids of jobs that have to complete before.
+  uint32_t retries = 0;             // Starts again after so many failures.
+  uint32_t attempts = 0;            // Starts that failed so far.
+  uint32_t time_limit_seconds = 0;  // Of run_seconds; 0: none.
+  uint32_t preemptions = 0;         // Times that it gave way to another job.
+  double run_seconds = 0;           // That it has had devices, all starts.
+  std::string waiting_for;          // Why it does not run. Not on disk.
   // Goes on from the newest sound checkpoint of run_dir, if there is one.
   bool resume = false;
   // How often the service ended while it ran, since its last whole epoch.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,8 +19,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kTick{100};
-// Checkpoints that fail in a row before the job does.
-constexpr int kLostCheckpoints = 3;
 constexpr milliseconds kMemoryLook{1'000};
 // The share of time that looking at memory may cost.
 constexpr int kMemoryLookShare = 50;
@@ -46,9 +43,10 @@ JobRun::JobRun(Job job, DecodedSpec decoded, const JobEnvironment& environment)
       planner_(job_.id, spec_, environment.host->options().state_dir),
       next_memory_look_(MonotonicClock::now()) {}
 
-absl::Status JobRun::Run() {
+absl::Status JobRun::RunToEnd() {
   const absl::Status prepared = Prepare();
   EndPreparation();
+  may_stop_anywhere_ = false;
   FGNN_RETURN_IF_ERROR(prepared);
   environment_.table->MarkRunning(job_.id);
   since_training_.Restart();
@@ -57,7 +55,15 @@ absl::Status JobRun::Run() {
   if (const auto why = WhyStopped(); why.has_value()) {
     LogInfo("job {}: stops early: {}", job_.id, *why);
   }
+  may_stop_anywhere_ = true;  // Its last checkpoint is written.
   return Test();
+}
+
+absl::Status JobRun::Run() {
+  const absl::Status status = RunToEnd();
+  // What else went wrong, or right, meanwhile stands.
+  if (!absl::IsAborted(status)) let_go_ = LetGo::kNo;
+  return status;
 }
 
 absl::Status JobRun::KeepGoing() {
@@ -72,7 +78,12 @@ absl::Status JobRun::KeepGoing() {
                              std::chrono::duration<double>(cost.Seconds() *
                                                            kMemoryLookShare)));
   }
-  return environment_.table->CancelCause(job_.id);
+  FGNN_RETURN_IF_ERROR(environment_.table->CancelCause(job_.id));
+  if (!may_stop_anywhere_) return absl::OkStatus();
+  const LetGo why = environment_.table->ShouldLetGo(job_.id);
+  if (why == LetGo::kNo) return absl::OkStatus();
+  let_go_ = why;
+  return absl::AbortedError("it lets go of its devices");
 }
 
 void JobRun::MeasureMemory() {
@@ -166,7 +177,8 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   FGNN_RETURN_IF_ERROR(Checkpoint(epoch, is_best));
   planner_.Replan(segment_.epochs - epochs_done_);
   FGNN_RETURN_IF_ERROR(RankByOnlineCounts());
-  return AdaptCache();
+  FGNN_RETURN_IF_ERROR(AdaptCache());
+  return IsOver() ? absl::OkStatus() : LetGoIfAsked();
 }
 
 uint64_t JobRun::NextStop(uint64_t version, uint64_t epoch_end) const {
@@ -188,6 +200,7 @@ absl::Status JobRun::WaitForVersion(uint64_t version) {
     ShowProgress();
     if (done) return absl::OkStatus();
     FGNN_RETURN_IF_ERROR(executors_.Tick());
+    FGNN_RETURN_IF_ERROR(LetGoIfAsked());
   }
 }
 
@@ -255,73 +268,6 @@ absl::Status JobRun::Validate(uint32_t epoch, EpochFacts& facts) {
   facts.evaluate_seconds = evaluation.seconds;
   valid_accuracy_ = facts.valid_score();
   return absl::OkStatus();
-}
-
-absl::Status JobRun::CheckpointWithin(uint32_t epoch, uint64_t version) {
-  EnterPhase(absl::StrCat("saving step ", version));
-  bool saved = false;
-  FGNN_RETURN_IF_ERROR(
-      SaveTolerantly(folder_->StepCheckpoint(epoch, version), epoch, saved));
-  if (saved) {
-    FGNN_RETURN_IF_ERROR(
-        folder_->PruneCheckpoints(spec_.training.keep_checkpoints));
-  }
-  EnterPhase(absl::StrCat("epoch ", epoch + 1));
-  return absl::OkStatus();
-}
-
-absl::Status JobRun::Checkpoint(uint32_t epoch, bool is_best) {
-  const auto best_before = std::pair(best_valid_accuracy_, best_epoch_);
-  if (is_best) {
-    best_valid_accuracy_ = valid_accuracy_;
-    best_epoch_ = epoch;
-  }
-  const bool is_last = IsOver();
-  const uint64_t steps = spec_.training.checkpoint_steps;
-  const bool is_due =
-      is_last || IsDue(spec_.training.checkpoint_every, epoch) ||
-      (steps > 0 && (epoch + 1) * segment_.steps_per_epoch() % steps == 0);
-  if (!is_due && !is_best) return absl::OkStatus();
-  EnterPhase(absl::StrCat("saving epoch ", epoch + 1));
-  const std::filesystem::path path =
-      is_due ? folder_->EpochCheckpoint(epoch + 1) : folder_->BestCheckpoint();
-  bool saved = false;
-  FGNN_RETURN_IF_ERROR(SaveTolerantly(path, epoch + 1, saved));
-  if (!saved) std::tie(best_valid_accuracy_, best_epoch_) = best_before;
-  if (saved && is_due) {
-    if (is_best) FGNN_RETURN_IF_ERROR(folder_->MakeBest(path));
-    FGNN_RETURN_IF_ERROR(
-        folder_->PruneCheckpoints(spec_.training.keep_checkpoints));
-  }
-  if (is_last && !saved) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the last checkpoint could not be written to ",
-        folder_->path().string(), "; see the log of the trainers"));
-  }
-  return absl::OkStatus();
-}
-
-// A full disk must not cost the work of hours: training goes on, and the next
-// checkpoint is tried.
-absl::Status JobRun::SaveTolerantly(const std::filesystem::path& path,
-                                    uint32_t epochs_done, bool& saved) {
-  FGNN_ASSIGN_OR_RETURN(const std::string state, State());
-  // Training is closed, so they stay the newest.
-  const uint64_t version = board().version().value_or(0);
-  const absl::Status status =
-      executors_.SaveCheckpoint(path, version, epochs_done, state);
-  saved = status.ok();
-  if (saved) {
-    checkpoints_lost_ = 0;
-    return absl::OkStatus();
-  }
-  FGNN_RETURN_IF_ERROR(executors_.Tick());  // Cancelled, or beyond repair.
-  ++checkpoints_lost_;
-  LogError("job {}: checkpoint {}: {}", job_.id, path.string(),
-           MessageOf(status));
-  const bool is_last = epochs_done == spec_.training.epochs;
-  if (checkpoints_lost_ < kLostCheckpoints && !is_last) return absl::OkStatus();
-  return Annotate(status, path.string());
 }
 
 absl::Status JobRun::Test() {

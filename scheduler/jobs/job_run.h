@@ -50,14 +50,25 @@ class JobRun {
   JobRun& operator=(const JobRun&) = delete;
 
   // Runs the job; returns why it did not get to its end. Cancelled jobs return
-  // what JobTable::Cancel() was told.
+  // what JobTable::Cancel() was told, those that let go of their devices
+  // Aborted.
   absl::Status Run();
+  // Why the job let go of its devices before its end; it goes on from its
+  // folder. kNo: it did not.
+  LetGo let_go() const { return let_go_; }
   // Nothing of the job is left in memory or in the daemons once this returns.
   void Release() { executors_.Release(); }
   // If the run has a folder by now.
   absl::Status WriteSummary(JobState state, const absl::Status& error) const;
 
  private:
+  absl::Status RunToEnd();
+  // Aborted, with let_go_ set, once the job is to let go of its devices and a
+  // checkpoint of a step that is the last one is written. Else OK: the job goes
+  // on. Between two steps, or behind an epoch.
+  absl::Status LetGoIfAsked();
+  absl::Status SaveHeld(uint64_t version);
+  absl::StatusOr<std::optional<uint64_t>> HoldVersion();
   absl::Status Prepare();
   // Whether the job's daemons were still there to go on with.
   absl::StatusOr<bool> TakeOver();
@@ -129,6 +140,11 @@ class JobRun {
   // validated.
   std::vector<std::optional<double>> valid_accuracies_;
   int checkpoints_lost_ = 0;  // In a row.
+  // Of the newest checkpoint that the job can go on from, if it has one.
+  std::optional<uint64_t> saved_version_;
+  LetGo let_go_ = LetGo::kNo;
+  // Nothing would be lost but what it does just now.
+  bool may_stop_anywhere_ = false;
 
   // Of a job that is resumed: where it goes on.
   std::filesystem::path resumed_from_;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec.h"
@@ -47,19 +48,31 @@ void JobRunner::RunOne(const Job& job) {
   }
   JobRun run(job, *std::move(decoded), options_.environment);
   absl::Status status = run.Run();
+  // What the job comes to is told once nothing of it is left.
+  run.Release();
+  if (!table.closed()) KeepDaemons();
   const bool cancelled = !table.CancelCause(job.id).ok();
+  if (!status.ok() && !cancelled) {
+    if (run.let_go() == LetGo::kTimeIsUp) {
+      status = absl::DeadlineExceededError(absl::StrCat(
+          "it had devices for its time limit of ", job.time_limit_seconds,
+          " s; what it has got to is in ", job.run_dir));
+    } else if (run.let_go() != LetGo::kNo) {
+      table.Park(job.id, run.let_go());
+      return;
+    } else if (table.TryAgain(job.id, status)) {
+      return;
+    }
+  }
   JobState state = status.ok() ? JobState::kCompleted
                    : cancelled ? JobState::kCancelled
                                : JobState::kFailed;
-  // The end is told once nothing of the job is left.
-  run.Release();
   const absl::Status written = run.WriteSummary(state, status);
   if (!written.ok()) LogError("job {}: {}", job.id, MessageOf(written));
   if (!written.ok() && status.ok()) {
     state = JobState::kFailed;
     status = written;
   }
-  if (!table.closed()) KeepDaemons();
   LogInfo("job {}: {}{}{}", job.id, NameOf(state), status.ok() ? "" : ": ",
           MessageOf(status));
   table.End(job.id, state, status);

@@ -43,6 +43,7 @@ absl::Status JobRun::Prepare() {
     FGNN_ASSIGN_OR_RETURN(const bool taken_over, TakeOver());
     if (taken_over) return absl::OkStatus();
   }
+  may_stop_anywhere_ = true;  // What it goes on from is in its folder.
   EnterPreparation("validating data");
   // The daemons start up while the data is validated.
   FGNN_RETURN_IF_ERROR(executors_.Start());
@@ -134,6 +135,7 @@ absl::Status JobRun::OpenFolder() {
 
 absl::Status JobRun::GoOnFrom(const ResumePoint& point) {
   segment_.first_version = point.version;
+  saved_version_ = point.version;
   resumed_from_ = point.checkpoint;
   epochs_done_ =
       static_cast<uint32_t>(point.version / segment_.steps_per_epoch());

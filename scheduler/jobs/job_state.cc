@@ -8,22 +8,24 @@ bool IsFinal(JobState state) {
 }
 
 bool CanGo(JobState from, JobState to) {
+  using S = JobState;
   switch (from) {
-    case JobState::kQueued:
-      // A queued job whose spec cannot be read any more fails at once.
-      return to == JobState::kPreparing || to == JobState::kCancelled ||
-             to == JobState::kFailed;
-    case JobState::kPreparing:
-      return to == JobState::kRunning || to == JobState::kCancelling ||
-             to == JobState::kFailed || to == JobState::kCancelled;
-    case JobState::kRunning:
-      return to == JobState::kCompleted || to == JobState::kCancelling ||
-             to == JobState::kFailed || to == JobState::kCancelled;
-    case JobState::kCancelling:
+    case S::kQueued:
+      return to == S::kPreparing || to == S::kPaused || to == S::kCancelled ||
+             to == S::kFailed;
+    case S::kPaused:
+      return to == S::kQueued || to == S::kCancelled || to == S::kFailed;
+    case S::kPreparing:
+      return to == S::kRunning || to == S::kCancelling || to == S::kFailed ||
+             to == S::kCancelled || to == S::kQueued || to == S::kPaused;
+    case S::kRunning:
+      return to == S::kCompleted || to == S::kCancelling || to == S::kFailed ||
+             to == S::kCancelled || to == S::kQueued || to == S::kPaused;
+    case S::kCancelling:
       return IsFinal(to);
-    case JobState::kCompleted:
-    case JobState::kFailed:
-    case JobState::kCancelled:
+    case S::kCompleted:
+    case S::kFailed:
+    case S::kCancelled:
       return false;
   }
   return false;
@@ -45,13 +47,15 @@ std::string_view NameOf(JobState state) {
       return "failed";
     case JobState::kCancelled:
       return "cancelled";
+    case JobState::kPaused:
+      return "paused";
   }
   return "unknown";
 }
 
 std::optional<JobState> ParseJobState(int64_t number) {
   if (number < static_cast<int64_t>(JobState::kQueued) ||
-      number > static_cast<int64_t>(JobState::kCancelled)) {
+      number > static_cast<int64_t>(JobState::kPaused)) {
     return std::nullopt;
   }
   return static_cast<JobState>(number);

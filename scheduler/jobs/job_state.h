@@ -1,13 +1,20 @@
 // The states of a job and the ways between them. Pure.
 //
+//   PAUSED ◀──────┬────────────┐
+//     ▲ │         │            │
+//     │ ▼         │            │
 //   QUEUED ──▶ PREPARING ──▶ RUNNING ──▶ COMPLETED
-//      │           │  │         │  │
-//      │           │  └─▶ FAILED ◀─┤
-//      │           ▼            ▼  │
-//      │        CANCELLING ◀───────┘
-//      ▼           ▼
-//      CANCELLED ◀─┘   (CANCELLING may end in FAILED or COMPLETED too: what
-//                       happened first stands)
+//     ││ ▲        │ │ │        │ │ │
+//     ││ └────────┴─┼─┼────────┘ │ │   (it gave way, or is tried again)
+//     ││            │ └─▶ FAILED ◀─┤
+//     ││            ▼            ▼ │
+//     ││         CANCELLING ◀──────┘
+//     ▼▼            ▼
+//      CANCELLED ◀──┘   (CANCELLING may end in FAILED or COMPLETED too: what
+//                        happened first stands)
+//
+// PAUSED and QUEUED may end in CANCELLED and in FAILED (what they wait for
+// failed, or the spec cannot be read any more).
 #ifndef FGNN_SCHEDULER_JOBS_JOB_STATE_H_
 #define FGNN_SCHEDULER_JOBS_JOB_STATE_H_
 
@@ -26,6 +33,7 @@ enum class JobState : uint8_t {
   kCompleted = 5,
   kFailed = 6,
   kCancelled = 7,
+  kPaused = 8,
 };
 
 // Completed, failed or cancelled.

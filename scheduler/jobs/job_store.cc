@@ -5,65 +5,50 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "scheduler/jobs/job_schema.h"
 #include "scheduler/jobs/progress_json.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
 namespace {
 
-constexpr int kSchemaVersion = 2;
-
-constexpr char kSchema[] = R"sql(
-CREATE TABLE IF NOT EXISTS jobs (
-  number INTEGER PRIMARY KEY AUTOINCREMENT,
-  id TEXT NOT NULL UNIQUE,
-  state INTEGER NOT NULL,
-  spec BLOB NOT NULL,
-  run_dir TEXT NOT NULL,
-  client_key TEXT UNIQUE,
-  digest INTEGER NOT NULL,
-  submitted_ms INTEGER NOT NULL,
-  started_ms INTEGER NOT NULL,
-  finished_ms INTEGER NOT NULL,
-  error_code INTEGER NOT NULL,
-  error_message TEXT NOT NULL,
-  progress TEXT NOT NULL,
-  resume INTEGER NOT NULL,
-  interruptions INTEGER NOT NULL
-);
-CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state);
-CREATE TABLE IF NOT EXISTS service (
-  one INTEGER PRIMARY KEY CHECK (one = 1),
-  generation INTEGER NOT NULL
-);
-INSERT OR IGNORE INTO service VALUES (1, 0);
-)sql";
-
-constexpr char kSchema1To2[] = R"sql(
-ALTER TABLE jobs ADD COLUMN resume INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN interruptions INTEGER NOT NULL DEFAULT 0;
-)sql";
-
+// In the order of Statement::BindJob() and JobStore::ReadAll().
 constexpr char kColumns[] =
     "id, state, spec, run_dir, client_key, digest, submitted_ms, started_ms, "
-    "finished_ms, error_code, error_message, progress, resume, interruptions";
+    "finished_ms, error_code, error_message, progress, resume, interruptions, "
+    "dataset, user, name, priority, after, retries, attempts, "
+    "time_limit_seconds, preemptions, run_seconds";
+
+// No byte of UTF-8 is greater.
+constexpr char kBehindAllText[] = "\xff";
 
 }  // namespace
 
-// A prepared statement; columns and parameters are counted from 0.
+// A prepared statement, kept for the next time; columns and parameters are
+// counted from 0. Two at once are of different text.
 class JobStore::Statement {
  public:
   static absl::StatusOr<Statement> Prepare(JobStore& store,
                                            const std::string& sql) {
-    sqlite3_stmt* statement = nullptr;
-    const int code = sqlite3_prepare_v2(store.database_.get(), sql.c_str(), -1,
-                                        &statement, nullptr);
-    if (code != SQLITE_OK) return store.ErrorOf(code, "prepare a statement");
-    return Statement(statement);
+    auto& kept = store.prepared_[sql];
+    if (kept == nullptr) {
+      sqlite3_stmt* statement = nullptr;
+      const int code =
+          sqlite3_prepare_v3(store.database_.get(), sql.c_str(), -1,
+                             SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+      if (code != SQLITE_OK) return store.ErrorOf(code, "prepare a statement");
+      kept.reset(statement);
+    }
+    return Statement(kept.get());
   }
 
   void Bind(int64_t value) {
     sqlite3_bind_int64(statement_.get(), ++bound_, value);
+  }
+  void Bind(double value) {
+    sqlite3_bind_double(statement_.get(), ++bound_, value);
   }
   void Bind(const std::string& text) {
     sqlite3_bind_text(statement_.get(), ++bound_, text.data(),
@@ -80,6 +65,9 @@ class JobStore::Statement {
   int64_t Integer(int column) const {
     return sqlite3_column_int64(statement_.get(), column);
   }
+  double Real(int column) const {
+    return sqlite3_column_double(statement_.get(), column);
+  }
   std::string Text(int column) const {
     const void* bytes = sqlite3_column_blob(statement_.get(), column);
     const int size = sqlite3_column_bytes(statement_.get(), column);
@@ -89,15 +77,20 @@ class JobStore::Statement {
   }
 
  private:
-  struct Finalize {
+  struct Reset {
     void operator()(sqlite3_stmt* statement) const {
-      sqlite3_finalize(statement);
+      sqlite3_reset(statement);
+      sqlite3_clear_bindings(statement);
     }
   };
   explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
-  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  std::unique_ptr<sqlite3_stmt, Reset> statement_;
   int bound_ = 0;
 };
+
+void JobStore::Finalize::operator()(sqlite3_stmt* statement) const {
+  sqlite3_finalize(statement);
+}
 
 void JobStore::Close::operator()(sqlite3* database) const {
   sqlite3_close_v2(database);
@@ -156,6 +149,7 @@ absl::Status JobStore::CreateTables() {
   }
   FGNN_RETURN_IF_ERROR(Execute("BEGIN"));
   if (version == 1) FGNN_RETURN_IF_ERROR(Execute(kSchema1To2));
+  if (version == 1 || version == 2) FGNN_RETURN_IF_ERROR(Execute(kSchema2To3));
   FGNN_RETURN_IF_ERROR(Execute(kSchema));
   FGNN_RETURN_IF_ERROR(
       Execute(absl::StrCat("PRAGMA user_version = ", kSchemaVersion).c_str()));
@@ -193,9 +187,10 @@ absl::StatusOr<uint64_t> JobStore::NextGeneration() {
 absl::Status JobStore::Insert(const Job& job) {
   FGNN_ASSIGN_OR_RETURN(
       Statement statement,
-      Statement::Prepare(*this, absl::StrCat("INSERT INTO jobs (", kColumns,
-                                             ") VALUES (?, ?, ?, ?, ?, ?, ?, "
-                                             "?, ?, ?, ?, ?, ?, ?)")));
+      Statement::Prepare(
+          *this, absl::StrCat("INSERT INTO jobs (", kColumns,
+                              ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                              "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
   statement.Bind(job.id);
   statement.Bind(static_cast<int64_t>(job.state));
   statement.BindBlob(job.spec_bytes);
@@ -214,6 +209,16 @@ absl::Status JobStore::Insert(const Job& job) {
   statement.Bind(ProgressToJson(job.progress));
   statement.Bind(int64_t{job.resume});
   statement.Bind(int64_t{job.interruptions});
+  statement.Bind(job.dataset);
+  statement.Bind(job.user);
+  statement.Bind(job.name);
+  statement.Bind(int64_t{job.priority});
+  statement.Bind(absl::StrJoin(job.after, " "));
+  statement.Bind(int64_t{job.retries});
+  statement.Bind(int64_t{job.attempts});
+  statement.Bind(int64_t{job.time_limit_seconds});
+  statement.Bind(int64_t{job.preemptions});
+  statement.Bind(job.run_seconds);
   const int code = statement.Step();
   return code == SQLITE_DONE ? absl::OkStatus() : ErrorOf(code, "add a job");
 }
@@ -225,7 +230,8 @@ absl::Status JobStore::Update(const Job& job) {
           *this,
           "UPDATE jobs SET state = ?, started_ms = ?, finished_ms = ?, "
           "error_code = ?, error_message = ?, progress = ?, resume = ?, "
-          "interruptions = ? WHERE id = ?"));
+          "interruptions = ?, attempts = ?, preemptions = ?, run_seconds = ? "
+          "WHERE id = ?"));
   statement.Bind(static_cast<int64_t>(job.state));
   statement.Bind(job.started_ms);
   statement.Bind(job.finished_ms);
@@ -234,6 +240,9 @@ absl::Status JobStore::Update(const Job& job) {
   statement.Bind(ProgressToJson(job.progress));
   statement.Bind(int64_t{job.resume});
   statement.Bind(int64_t{job.interruptions});
+  statement.Bind(int64_t{job.attempts});
+  statement.Bind(int64_t{job.preemptions});
+  statement.Bind(job.run_seconds);
   statement.Bind(job.id);
   if (const int code = statement.Step(); code != SQLITE_DONE) {
     return ErrorOf(code, "change a job");
@@ -268,6 +277,16 @@ absl::StatusOr<std::vector<Job>> JobStore::ReadAll(Statement& statement) {
     job.progress = ProgressFromJson(statement.Text(11));
     job.resume = statement.Integer(12) != 0;
     job.interruptions = static_cast<uint32_t>(statement.Integer(13));
+    job.dataset = statement.Text(14);
+    job.user = statement.Text(15);
+    job.name = statement.Text(16);
+    job.priority = static_cast<int32_t>(statement.Integer(17));
+    job.after = absl::StrSplit(statement.Text(18), ' ', absl::SkipEmpty());
+    job.retries = static_cast<uint32_t>(statement.Integer(19));
+    job.attempts = static_cast<uint32_t>(statement.Integer(20));
+    job.time_limit_seconds = static_cast<uint32_t>(statement.Integer(21));
+    job.preemptions = static_cast<uint32_t>(statement.Integer(22));
+    job.run_seconds = statement.Real(23);
     jobs.push_back(std::move(job));
   }
   if (code != SQLITE_DONE) return ErrorOf(code, "read jobs");
@@ -278,12 +297,12 @@ absl::StatusOr<std::vector<Job>> JobStore::FindByPrefix(
     const std::string& prefix, uint32_t limit) {
   FGNN_ASSIGN_OR_RETURN(
       Statement statement,
-      Statement::Prepare(
-          *this, absl::StrCat("SELECT ", kColumns,
-                              " FROM jobs WHERE substr(id, 1, length(?)) = ? "
-                              "ORDER BY number LIMIT ?")));
+      Statement::Prepare(*this,
+                         absl::StrCat("SELECT ", kColumns,
+                                      " FROM jobs WHERE id >= ? AND id < ? "
+                                      "ORDER BY number LIMIT ?")));
   statement.Bind(prefix);
-  statement.Bind(prefix);
+  statement.Bind(prefix + kBehindAllText);
   statement.Bind(int64_t{limit});
   return ReadAll(statement);
 }
@@ -301,13 +320,33 @@ absl::StatusOr<std::optional<Job>> JobStore::FindByClientKey(
   return std::optional<Job>(std::move(jobs.front()));
 }
 
-absl::StatusOr<std::vector<Job>> JobStore::Newest(uint32_t limit) {
+absl::StatusOr<std::vector<Job>> JobStore::Find(const JobFilter& filter,
+                                                uint32_t limit) {
+  std::string where = " WHERE 1";
+  // A set, so that statements are of few texts.
+  int64_t states = 0;
+  for (const JobState state : filter.states) {
+    states |= int64_t{1} << static_cast<int>(state);
+  }
+  if (states != 0) where += " AND (? >> state) & 1";
+  if (!filter.user.empty()) where += " AND user = ?";
+  if (!filter.search.empty()) {
+    where +=
+        " AND instr(lower(id || '\n' || name || '\n' || dataset || '\n' || "
+        "run_dir || '\n' || error_message), lower(?))";
+  }
+  if (!filter.before_id.empty()) {
+    where += " AND number < (SELECT number FROM jobs WHERE id = ?)";
+  }
   FGNN_ASSIGN_OR_RETURN(
       Statement statement,
       Statement::Prepare(*this,
-                         absl::StrCat("SELECT ", kColumns,
-                                      " FROM jobs ORDER BY number DESC LIMIT "
-                                      "?")));
+                         absl::StrCat("SELECT ", kColumns, " FROM jobs", where,
+                                      " ORDER BY number DESC LIMIT ?")));
+  if (states != 0) statement.Bind(states);
+  if (!filter.user.empty()) statement.Bind(filter.user);
+  if (!filter.search.empty()) statement.Bind(filter.search);
+  if (!filter.before_id.empty()) statement.Bind(filter.before_id);
   statement.Bind(int64_t{limit});
   return ReadAll(statement);
 }
@@ -316,10 +355,29 @@ absl::StatusOr<std::vector<Job>> JobStore::Unfinished() {
   FGNN_ASSIGN_OR_RETURN(
       Statement statement,
       Statement::Prepare(
-          *this, absl::StrCat("SELECT ", kColumns, " FROM jobs WHERE state < ",
-                              static_cast<int>(JobState::kCompleted),
-                              " ORDER BY number")));
+          *this, absl::StrCat(
+                     "SELECT ", kColumns, " FROM jobs WHERE state < ",
+                     static_cast<int>(JobState::kCompleted), " OR state = ",
+                     static_cast<int>(JobState::kPaused), " ORDER BY number")));
   return ReadAll(statement);
+}
+
+absl::StatusOr<std::vector<JobUse>> JobStore::UseSince(int64_t since_ms) {
+  FGNN_ASSIGN_OR_RETURN(
+      Statement statement,
+      Statement::Prepare(*this,
+                         "SELECT user, run_seconds, finished_ms FROM jobs "
+                         "WHERE run_seconds > 0 AND (finished_ms = 0 OR "
+                         "finished_ms >= ?)"));
+  statement.Bind(since_ms);
+  std::vector<JobUse> uses;
+  int code = statement.Step();
+  for (; code == SQLITE_ROW; code = statement.Step()) {
+    uses.push_back(
+        {statement.Text(0), statement.Real(1), statement.Integer(2)});
+  }
+  if (code != SQLITE_DONE) return ErrorOf(code, "read what users have had");
+  return uses;
 }
 
 }  // namespace fgnn

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,23 @@ struct sqlite3;
 struct sqlite3_stmt;
 
 namespace fgnn {
+
+// Which jobs are looked for. What is empty does not matter.
+struct JobFilter {
+  std::vector<JobState> states = {};
+  std::string user = {};
+  // In the id, the name, the dataset, the run folder or the error; ASCII
+  // letters of any case.
+  std::string search = {};
+  std::string before_id = {};  // Submitted before this job.
+};
+
+// What a user's job has had of the devices.
+struct JobUse {
+  std::string user;
+  double run_seconds = 0;
+  int64_t until_ms = 0;  // Unix milliseconds of its end; 0: it has not ended.
+};
 
 // Not thread-safe: its owner holds a lock. One process at a time: the service's
 // lock sees to that. Executors of a job's progress are not kept.
@@ -42,13 +60,20 @@ class JobStore {
                                                 uint32_t limit);
   absl::StatusOr<std::optional<Job>> FindByClientKey(const std::string& key);
   // Newest first.
-  absl::StatusOr<std::vector<Job>> Newest(uint32_t limit);
+  absl::StatusOr<std::vector<Job>> Find(const JobFilter& filter,
+                                        uint32_t limit);
   // Those that have not ended, in the order of their submission.
   absl::StatusOr<std::vector<Job>> Unfinished();
+  // Of all jobs that have had devices and have not ended before this moment
+  // (Unix milliseconds).
+  absl::StatusOr<std::vector<JobUse>> UseSince(int64_t since_ms);
 
  private:
   struct Close {
     void operator()(sqlite3* database) const;
+  };
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
   };
   class Statement;
 
@@ -59,6 +84,8 @@ class JobStore {
   absl::Status ErrorOf(int code, const char* doing) const;
 
   std::unique_ptr<sqlite3, Close> database_;
+  // Statements that were used before, by their text.
+  std::map<std::string, std::unique_ptr<sqlite3_stmt, Finalize>> prepared_;
 };
 
 }  // namespace fgnn

@@ -1,94 +1,23 @@
+// What clients ask of the jobs.
 #include "scheduler/jobs/job_table.h"
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
-#include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
 
 constexpr uint32_t kMaxListed = 10'000;
-constexpr size_t kMaxUnseen = 10'000;
 constexpr int kIdAttempts = 64;
-// A job may be what takes the service down: after so many interruptions in a
-// row it waits before it is started again, longer each time, so that others go
-// on and somebody can cancel it. It is not failed: a service that is killed
-// again and again must not cost a job.
-constexpr uint32_t kFreeInterruptions = 5;
-constexpr std::chrono::seconds kLongestHold{60};
-
-std::chrono::seconds HoldAfter(uint32_t interruptions) {
-  if (interruptions <= kFreeInterruptions) return std::chrono::seconds(0);
-  const uint32_t doublings =
-      std::min<uint32_t>(interruptions - kFreeInterruptions - 1, 10);
-  return std::min(std::chrono::seconds(1 << doublings), kLongestHold);
-}
 
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<JobTable>> JobTable::Open(
-    JobStore store, std::filesystem::path state_dir, size_t max_queued) {
-  std::unique_ptr<JobTable> table(
-      new JobTable(std::move(store), std::move(state_dir), max_queued));
-  FGNN_RETURN_IF_ERROR(table->RecoverJobs());
-  return table;
-}
-
-JobTable::JobTable(JobStore store, std::filesystem::path state_dir,
-                   size_t max_queued)
-    : state_dir_(std::move(state_dir)),
-      max_queued_(max_queued),
-      store_(std::move(store)),
-      last_change_(MonotonicClock::now()) {}
-
-absl::Status JobTable::RecoverJobs() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  FGNN_ASSIGN_OR_RETURN(std::vector<Job> jobs, store_.Unfinished());
-  for (Job& job : jobs) {
-    if (job.state != JobState::kQueued) {
-      interrupted_.push_back(job.id);
-      FGNN_RETURN_IF_ERROR(RecoverInterruptedLocked(job));
-      resumes_interrupted_ |= job.state == JobState::kQueued;
-    }
-    if (job.state != JobState::kQueued) continue;
-    // Those that ran are the oldest, so that they come first again.
-    queue_.push_back(job.id);
-    const std::string id = job.id;
-    Active& active = active_[id];
-    active.job = std::move(job);
-    active.held_until = DeadlineIn(HoldAfter(active.job.interruptions));
-    any_submitted_ = true;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status JobTable::RecoverInterruptedLocked(Job& job) {
-  ++job.interruptions;
-  if (job.state == JobState::kCancelling) {
-    job.state = JobState::kCancelled;
-    job.error =
-        absl::CancelledError("cancelled; the service ended before the job had");
-    job.finished_ms = UnixMilliseconds();
-    LogWarning("job {}: {}", job.id, MessageOf(job.error));
-  } else {
-    job.state = JobState::kQueued;
-    job.resume = true;
-    job.progress.phase = "queued";
-    LogWarning(
-        "job {}: the service ended while it ran, {} times by now; it "
-        "goes on in {} s",
-        job.id, job.interruptions, HoldAfter(job.interruptions).count());
-  }
-  return store_.Update(job);
-}
 
 absl::StatusOr<std::optional<Job>> JobTable::FindSameRequestLocked(
     const JobRequest& request) {
@@ -101,13 +30,18 @@ absl::StatusOr<std::optional<Job>> JobTable::FindSameRequestLocked(
           ? job->run_dir == RunDirPath(state_dir_, job->id).string()
           : job->run_dir == request.run_dir;
   if (job->spec_bytes != request.spec_bytes || job->digest != request.digest ||
-      !same_folder) {
+      job->user != request.user || job->name != request.name ||
+      job->priority != request.priority || job->retries != request.retries ||
+      job->time_limit_seconds != request.time_limit_seconds ||
+      job->after.size() != request.after.size() || !same_folder) {
     return absl::AlreadyExistsError(
         absl::StrCat("client key '", request.client_key, "' names job ",
                      job->id, ", which is another one; use a new key"));
   }
   const auto active = active_.find(job->id);
-  if (active != active_.end()) return std::optional<Job>(active->second.job);
+  if (active != active_.end()) {
+    return std::optional<Job>(DescribeLocked(active->second));
+  }
   return job;
 }
 
@@ -120,7 +54,8 @@ absl::StatusOr<std::optional<Job>> JobTable::FindSubmitted(
 absl::StatusOr<std::string> JobTable::NewIdLocked(int64_t now_ms) {
   // The only use of the clock as a source of chance: an id is not part of what
   // a job computes.
-  uint64_t salt = HashString(absl::StrCat(now_ms, ".", ::getpid()));
+  uint64_t salt =
+      HashString(absl::StrCat(now_ms, ".", ::getpid(), ".", ++ids_made_));
   for (int attempt = 0; attempt < kIdAttempts; ++attempt) {
     const std::string id = MakeJobId(now_ms, salt);
     FGNN_ASSIGN_OR_RETURN(const std::vector<Job> taken,
@@ -130,6 +65,41 @@ absl::StatusOr<std::string> JobTable::NewIdLocked(int64_t now_ms) {
   }
   return absl::ResourceExhaustedError(
       "no free job id in this second; submit again");
+}
+
+// Those of `after` that have yet to complete; makes whole ids of prefixes.
+absl::StatusOr<std::set<std::string>> JobTable::FindUnmetLocked(
+    std::vector<std::string>& after) {
+  std::set<std::string> unmet;
+  for (std::string& name : after) {
+    if (active_.contains(name)) {
+      unmet.insert(name);
+      continue;
+    }
+    const absl::StatusOr<Job> job = FindOneLocked(name);
+    FGNN_RETURN_IF_ERROR(Annotate(job.status(), "after"));
+    name = job->id;
+    if (job->state == JobState::kFailed || job->state == JobState::kCancelled) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("job ", job->id, ", which it is to run after, ",
+                       job->state == JobState::kFailed ? "" : "was ",
+                       std::string(NameOf(job->state))));
+    }
+    if (job->state != JobState::kCompleted) unmet.insert(job->id);
+  }
+  return unmet;
+}
+
+JobTable::Active& JobTable::AddLocked(Job job) {
+  Active& active = active_[job.id];
+  active.job = std::move(job);
+  active.number = next_number_++;
+  active.change = ++changes_;
+  if (active.job.state == JobState::kQueued) {
+    queue_.emplace(active.number, active.job.id);
+  }
+  OrderChangedLocked();
+  return active;
 }
 
 absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
@@ -145,12 +115,16 @@ absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
   if (closed_) {
     return absl::UnavailableError("the service is ending; start it again");
   }
-  if (queue_.size() >= max_queued_) {
+  const size_t waiting = active_.size() - (running_.empty() ? 0 : 1);
+  if (waiting >= max_queued_) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(queue_.size(), " jobs wait, at most ", max_queued_,
+        absl::StrCat(waiting, " jobs wait, at most ", max_queued_,
                      " can; wait or cancel some"));
   }
   Job job;
+  job.after = request.after;
+  FGNN_ASSIGN_OR_RETURN(std::set<std::string> unmet,
+                        FindUnmetLocked(job.after));
   job.submitted_ms = UnixMilliseconds();
   FGNN_ASSIGN_OR_RETURN(job.id, NewIdLocked(job.submitted_ms));
   job.spec_bytes = request.spec_bytes;
@@ -160,27 +134,29 @@ absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
   job.client_key = request.client_key;
   job.digest = request.digest;
   job.resume = request.resume;
+  job.dataset = request.dataset;
+  job.user = request.user;
+  job.name = request.name;
+  job.priority = request.priority;
+  job.retries = request.retries;
+  job.time_limit_seconds = request.time_limit_seconds;
   job.progress.phase = "queued";
   job.progress.epochs = request.epochs;
   FGNN_RETURN_IF_ERROR(store_.Insert(job));
-  Active& active = active_[job.id];
-  active.job = job;
-  queue_.push_back(job.id);
+  AddLocked(job).unmet = std::move(unmet);
   any_submitted_ = true;
   last_change_ = MonotonicClock::now();
   changed_.notify_all();
   return job;
 }
 
-absl::StatusOr<JobVersion> JobTable::Get(const std::string& id_or_prefix) {
+// From memory while it has not ended; the store knows it as it was saved last.
+absl::StatusOr<Job> JobTable::FindOneLocked(const std::string& id_or_prefix) {
   if (id_or_prefix.empty()) {
     return absl::InvalidArgumentError("job_id is empty");
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
   const auto exact = active_.find(id_or_prefix);
-  if (exact != active_.end()) {
-    return JobVersion{exact->second.job, exact->second.change};
-  }
+  if (exact != active_.end()) return DescribeLocked(exact->second);
   FGNN_ASSIGN_OR_RETURN(std::vector<Job> found,
                         store_.FindByPrefix(id_or_prefix, 2));
   if (found.empty()) {
@@ -193,42 +169,65 @@ absl::StatusOr<JobVersion> JobTable::Get(const std::string& id_or_prefix) {
                      "'; write more of the id"));
   }
   const auto active = active_.find(found.front().id);
-  if (active != active_.end()) {
-    return JobVersion{active->second.job, active->second.change};
-  }
-  return JobVersion{std::move(found.front()), UINT64_MAX};
+  if (active != active_.end()) return DescribeLocked(active->second);
+  return std::move(found.front());
 }
 
-absl::StatusOr<std::vector<Job>> JobTable::List(uint32_t limit) {
+absl::StatusOr<JobVersion> JobTable::Get(const std::string& id_or_prefix) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  FGNN_ASSIGN_OR_RETURN(Job job, FindOneLocked(id_or_prefix));
+  uint64_t change = UINT64_MAX;
+  if (const auto active = active_.find(job.id); active != active_.end()) {
+    // Why a queued job waits is news of it, too.
+    change = job.state == JobState::kQueued
+                 ? std::max(active->second.change, order_change_)
+                 : active->second.change;
+  }
+  return JobVersion{std::move(job), change};
+}
+
+absl::StatusOr<std::vector<Job>> JobTable::List(const JobFilter& filter,
+                                                uint32_t limit) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  JobFilter found = filter;
+  if (!filter.before_id.empty()) {
+    FGNN_ASSIGN_OR_RETURN(const Job before, FindOneLocked(filter.before_id));
+    found.before_id = before.id;
+  }
   FGNN_ASSIGN_OR_RETURN(std::vector<Job> jobs,
-                        store_.Newest(std::min(limit, kMaxListed)));
+                        store_.Find(found, std::min(limit, kMaxListed)));
   for (Job& job : jobs) {
     const auto active = active_.find(job.id);
-    if (active != active_.end()) job = active->second.job;
+    if (active != active_.end()) job = DescribeLocked(active->second);
   }
   return jobs;
 }
 
+absl::Status JobTable::CheckHasNotEndedLocked(const std::string& id) {
+  if (active_.contains(id)) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(const std::vector<Job> found,
+                        store_.FindByPrefix(id, 1));
+  if (found.empty()) {
+    return absl::NotFoundError(absl::StrCat("no job '", id, "'"));
+  }
+  const JobState state = found.front().state;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "job ", id, " has already ", state == JobState::kCancelled ? "been " : "",
+      std::string(NameOf(state))));
+}
+
 absl::Status JobTable::Cancel(const std::string& id, const absl::Status& why) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto place = active_.find(id);
-  if (place == active_.end()) {
-    FGNN_ASSIGN_OR_RETURN(const std::vector<Job> found,
-                          store_.FindByPrefix(id, 1));
-    if (found.empty()) {
-      return absl::NotFoundError(absl::StrCat("no job '", id, "'"));
-    }
-    if (found.front().state == JobState::kCancelled) return absl::OkStatus();
-    return absl::FailedPreconditionError(absl::StrCat(
-        "job ", id, " has already ",
-        found.front().state == JobState::kFailed ? "failed" : "completed"));
+  if (absl::Status ended = CheckHasNotEndedLocked(id); !ended.ok()) {
+    const absl::StatusOr<Job> job = FindOneLocked(id);
+    const bool is_so = job.ok() && job->state == JobState::kCancelled;
+    return is_so ? absl::OkStatus() : ended;
   }
-  Active& active = place->second;
-  if (active.job.state == JobState::kQueued) {
-    EndLocked(id, JobState::kCancelled, why);
-  } else {
+  Active& active = active_.at(id);
+  if (id == running_) {
     CancelLocked(active, why);
+  } else {
+    EndLocked(id, JobState::kCancelled, why);
   }
   return absl::OkStatus();
 }
@@ -236,23 +235,81 @@ absl::Status JobTable::Cancel(const std::string& id, const absl::Status& why) {
 void JobTable::CancelLocked(Active& active, const absl::Status& why) {
   if (!active.cancel.ok()) return;
   active.cancel = why;
+  OrderChangedLocked();
   GoLocked(active, JobState::kCancelling);
 }
 
 void JobTable::CancelRunning(const absl::Status& why) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (auto& [id, active] : active_) {
-    if (active.job.state != JobState::kQueued) CancelLocked(active, why);
+  if (!running_.empty()) CancelLocked(active_.at(running_), why);
+}
+
+absl::Status JobTable::Pause(const std::string& id) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  FGNN_RETURN_IF_ERROR(CheckHasNotEndedLocked(id));
+  Active& active = active_.at(id);
+  if (active.job.state == JobState::kPaused) return absl::OkStatus();
+  if (active.job.state == JobState::kCancelling) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", id, " is being cancelled"));
   }
+  if (id == running_) {
+    active.pause = true;
+    active.not_paused = absl::OkStatus();
+    OrderChangedLocked();
+    return absl::OkStatus();
+  }
+  Job paused = active.job;
+  paused.state = JobState::kPaused;
+  paused.progress.phase = "paused";
+  FGNN_RETURN_IF_ERROR(store_.Update(paused));
+  active.job.progress.phase = paused.progress.phase;
+  EnqueueLocked(active, JobState::kPaused);
+  return absl::OkStatus();
+}
+
+std::optional<absl::Status> JobTable::PauseAnswer(const std::string& id) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (absl::Status ended = CheckHasNotEndedLocked(id); !ended.ok()) {
+    return ended;
+  }
+  const Active& active = active_.at(id);
+  if (active.pause) return std::nullopt;
+  return active.not_paused;
+}
+
+absl::Status JobTable::Continue(const std::string& id) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  FGNN_RETURN_IF_ERROR(CheckHasNotEndedLocked(id));
+  Active& active = active_.at(id);
+  if (active.pause) {
+    active.pause = false;
+    OrderChangedLocked();
+    changed_.notify_all();
+  }
+  if (active.job.state != JobState::kPaused) return absl::OkStatus();
+  if (closed_) {
+    return absl::UnavailableError("the service is ending; start it again");
+  }
+  Job queued = active.job;
+  queued.state = JobState::kQueued;
+  queued.progress.phase = "queued";
+  FGNN_RETURN_IF_ERROR(store_.Update(queued));
+  active.job.progress.phase = queued.progress.phase;
+  EnqueueLocked(active, JobState::kQueued);
+  return absl::OkStatus();
 }
 
 bool JobTable::WaitForChange(const std::string& id, uint64_t seen,
                              bool only_end, Deadline deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
   return changed_.wait_until(lock, deadline, [&] {
-    const auto active = active_.find(id);
-    return active == active_.end() ||
-           (!only_end && active->second.change > seen);
+    const auto place = active_.find(id);
+    if (place == active_.end()) return true;
+    if (only_end) return false;
+    const Active& active = place->second;
+    return active.change > seen ||
+           (active.job.state == JobState::kQueued && order_change_ > seen);
   });
 }
 
@@ -264,116 +321,12 @@ void JobTable::MarkSeen(const std::string& id) {
 JobTable::Counts JobTable::counts() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return {.queued = static_cast<uint32_t>(queue_.size()),
-          .running = static_cast<uint32_t>(active_.size() - queue_.size()),
+          .paused = static_cast<uint32_t>(active_.size() - queue_.size() -
+                                          (running_.empty() ? 0 : 1)),
+          .running = running_.empty() ? 0U : 1U,
           .any_submitted = any_submitted_,
           .ended_unseen = static_cast<uint32_t>(unseen_.size()),
           .last_change = last_change_};
-}
-
-std::optional<Job> JobTable::StartNext(Deadline deadline) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  std::vector<std::string>::iterator next;
-  while (true) {
-    const Deadline now = MonotonicClock::now();
-    next = std::find_if(queue_.begin(), queue_.end(), [&](const auto& id) {
-      return active_.at(id).held_until <= now;
-    });
-    if (closed_) return std::nullopt;
-    if (next != queue_.end()) break;
-    if (now >= deadline) return std::nullopt;
-    Deadline until = deadline;
-    for (const std::string& id : queue_) {
-      until = std::min(until, active_.at(id).held_until);
-    }
-    changed_.wait_until(lock, until);
-  }
-  Active& active = active_.at(*next);
-  queue_.erase(next);
-  active.job.started_ms = UnixMilliseconds();
-  active.job.progress.phase = "preparing";
-  GoLocked(active, JobState::kPreparing);
-  return active.job;
-}
-
-// Our own steps alone come here, so a wrong one is a bug; the job's fate is
-// still what happened.
-void JobTable::GoLocked(Active& active, JobState state) {
-  if (!CanGo(active.job.state, state)) {
-    LogError("job {}: no way from {} to {}", active.job.id,
-             NameOf(active.job.state), NameOf(state));
-    return;
-  }
-  active.job.state = state;
-  ++active.change;
-  last_change_ = MonotonicClock::now();
-  SaveLocked(active.job);
-  changed_.notify_all();
-}
-
-// The job goes on if its state cannot be written: it is in memory, and after a
-// restart it counts as interrupted, which is the safe side.
-void JobTable::SaveLocked(const Job& job) {
-  const absl::Status saved = store_.Update(job);
-  if (!saved.ok()) LogError("job {}: {}", job.id, MessageOf(saved));
-}
-
-void JobTable::ForgetInterruptions(const std::string& id) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto active = active_.find(id);
-  if (active == active_.end() || active->second.job.interruptions == 0) return;
-  active->second.job.interruptions = 0;
-  SaveLocked(active->second.job);
-}
-
-void JobTable::MarkRunning(const std::string& id) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto active = active_.find(id);
-  // Somebody may have cancelled it meanwhile: then it stays CANCELLING.
-  if (active == active_.end() ||
-      active->second.job.state != JobState::kPreparing) {
-    return;
-  }
-  GoLocked(active->second, JobState::kRunning);
-}
-
-void JobTable::UpdateProgress(const std::string& id,
-                              const std::function<void(JobProgress&)>& update) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto active = active_.find(id);
-  if (active == active_.end()) return;
-  update(active->second.job.progress);
-  ++active->second.change;
-  changed_.notify_all();
-}
-
-absl::Status JobTable::CancelCause(const std::string& id) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto active = active_.find(id);
-  return active == active_.end() ? absl::OkStatus() : active->second.cancel;
-}
-
-void JobTable::End(const std::string& id, JobState state,
-                   const absl::Status& error) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  EndLocked(id, state, error);
-}
-
-void JobTable::EndLocked(const std::string& id, JobState state,
-                         const absl::Status& error) {
-  const auto place = active_.find(id);
-  if (place == active_.end()) return;
-  queue_.erase(std::remove(queue_.begin(), queue_.end(), id), queue_.end());
-  Job& job = place->second.job;
-  job.error = error;
-  job.finished_ms = UnixMilliseconds();
-  job.progress.executors.clear();
-  job.progress.seconds_left = 0;
-  job.progress.edges_per_second = 0;
-  job.progress.phase = std::string(NameOf(state));
-  GoLocked(place->second, state);
-  active_.erase(place);
-  if (unseen_.size() < kMaxUnseen) unseen_.insert(id);
-  changed_.notify_all();
 }
 
 void JobTable::Close() {

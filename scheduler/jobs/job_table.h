@@ -18,26 +18,43 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scheduler/jobs/job.h"
+#include "scheduler/jobs/job_order.h"
 #include "scheduler/jobs/job_store.h"
+#include "scheduler/jobs/user_shares.h"
 #include "shared/base/clock.h"
 
 namespace fgnn {
 
-inline constexpr size_t kMaxQueuedJobs = 1000;
+inline constexpr size_t kMaxQueuedJobs = 10'000;
 
 struct JobRequest {
-  std::string spec_bytes;  // Effective.
-  std::string run_dir;     // Absolute; empty: <state dir>/runs/<job id>.
-  std::string client_key;  // Empty: none.
+  std::string spec_bytes = {};  // Effective.
+  std::string run_dir = {};     // Absolute; empty: <state dir>/runs/<job id>.
+  std::string client_key = {};  // Empty: none.
   bool digest = false;
   bool resume = false;  // Go on from a checkpoint of run_dir.
   uint32_t epochs = 0;
+  std::string dataset = {};
+  std::string user = {};  // Empty: nobody's.
+  std::string name = {};
+  int32_t priority = 0;
+  std::vector<std::string> after = {};  // Ids, or unique prefixes of them.
+  uint32_t retries = 0;
+  uint32_t time_limit_seconds = 0;  // 0: none.
 };
 
 // A job and the number of its last change.
 struct JobVersion {
   Job job;
   uint64_t change = 0;
+};
+
+// Why the job that runs is to let go of its devices at a batch boundary.
+enum class LetGo : uint8_t {
+  kNo,
+  kPause,     // Somebody asked for it.
+  kGiveWay,   // To a job of higher priority.
+  kTimeIsUp,  // Its time limit.
 };
 
 // Thread-safe.
@@ -60,18 +77,30 @@ class JobTable {
   // key and the same request, or the one that goes on in `run_dir` already, if
   // that is what is asked for. AlreadyExists: the key was used for another
   // request. ResourceExhausted: too many wait. Unavailable: the service
-  // is ending.
+  // is ending. NotFound, FailedPrecondition: what it is to run after is not
+  // there, or has failed.
   absl::StatusOr<Job> Submit(const JobRequest& request);
   // The first part of it: what an earlier call with this client key made.
   absl::StatusOr<std::optional<Job>> FindSubmitted(const JobRequest& request);
   // By id or a unique prefix of it. NotFound, InvalidArgument (not unique).
   absl::StatusOr<JobVersion> Get(const std::string& id_or_prefix);
   // Newest first.
-  absl::StatusOr<std::vector<Job>> List(uint32_t limit);
+  absl::StatusOr<std::vector<Job>> List(const JobFilter& filter,
+                                        uint32_t limit);
   // Asks for the end of a job. A queued one ends at once, others when their
   // thread has seen to it: see WaitForChange(). FailedPrecondition: it
   // completed or failed already. OK if it was cancelled.
   absl::Status Cancel(const std::string& id, const absl::Status& why);
+  // Asks a job to let go of its devices until Continue(). One that is queued is
+  // PAUSED at once, and on disk; of one that runs, PauseAnswer() tells.
+  // FailedPrecondition: it has ended or is about to.
+  absl::Status Pause(const std::string& id);
+  // OK once the job is PAUSED or somebody has had it go on meanwhile; why it
+  // could not be paused; nullopt: not yet.
+  std::optional<absl::Status> PauseAnswer(const std::string& id);
+  // Queues a paused job again, on disk once this returns; OK if it is not
+  // paused. FailedPrecondition: it has ended.
+  absl::Status Continue(const std::string& id);
   // Waits until the job has changed since `seen`, but with `only_end` until it
   // has ended. False at the deadline. `id` is a whole id.
   bool WaitForChange(const std::string& id, uint64_t seen, bool only_end,
@@ -81,6 +110,7 @@ class JobTable {
 
   struct Counts {
     uint32_t queued = 0;
+    uint32_t paused = 0;
     uint32_t running = 0;
     bool any_submitted = false;  // Since the service started.
     uint32_t ended_unseen = 0;   // Ended since, and no client knows yet.
@@ -89,7 +119,7 @@ class JobTable {
   Counts counts() const;
 
   // ---- For the thread that runs jobs.
-  // The oldest queued job that is not held back, now PREPARING. nullopt at the
+  // The job that goes first by job_order.h, now PREPARING. nullopt at the
   // deadline.
   std::optional<Job> StartNext(Deadline deadline);
   void MarkRunning(const std::string& id);
@@ -100,10 +130,21 @@ class JobTable {
   // OK, or why the job is to end now.
   absl::Status CancelCause(const std::string& id) const;
   void End(const std::string& id, JobState state, const absl::Status& error);
+  // Whether the job is to let go of its devices.
+  LetGo ShouldLetGo(const std::string& id);
+  // It cannot: its checkpoint could not be written. It goes on.
+  void KeepOn(const std::string& id, const absl::Status& why);
+  // Nothing of it is left on its devices, and its run folder has what it goes
+  // on from: PAUSED or QUEUED now, or CANCELLED where that came first. `why` is
+  // kPause or kGiveWay.
+  void Park(const std::string& id, LetGo why);
+  // After a start that failed: whether it is queued again, to go on from its
+  // newest checkpoint. Counts the attempt in any case.
+  bool TryAgain(const std::string& id, const absl::Status& error);
 
   // No job is taken or started any more.
   void Close();
-  // The same, if no job is queued or running. Whether it did.
+  // The same, if no job is queued, paused or running. Whether it did.
   bool CloseIfEmpty();
   bool closed() const;
   // As Cancel() of the job that runs, if one does.
@@ -112,21 +153,44 @@ class JobTable {
  private:
   struct Active {
     Job job;
+    uint64_t number = 0;  // Order of submission.
     uint64_t change = 1;
     absl::Status cancel;                    // Why, once somebody asked.
     Deadline held_until = Deadline::min();  // Not started before.
+    bool was_interrupted = false;           // And has not started since.
+    std::set<std::string> unmet;            // Of job.after: not COMPLETED yet.
+    size_t place = 0;                       // In the order's waits.
+    // Of the job that has the devices:
+    std::optional<Stopwatch> uncharged;  // Since this its seconds are to count.
+    bool pause = false;                  // Somebody asked for it.
+    absl::Status not_paused;             // Why it could not be.
   };
 
   JobTable(JobStore store, std::filesystem::path state_dir, size_t max_queued);
   absl::Status RecoverJobs();
   absl::Status RecoverInterruptedLocked(Job& job);
+  absl::Status RecoverDependenciesLocked();
+  absl::Status RecoverSharesLocked();
   absl::StatusOr<std::optional<Job>> FindSameRequestLocked(
       const JobRequest& request);
   absl::StatusOr<std::string> NewIdLocked(int64_t now_ms);
+  absl::StatusOr<Job> FindOneLocked(const std::string& id_or_prefix);
+  absl::StatusOr<std::set<std::string>> FindUnmetLocked(
+      std::vector<std::string>& after);
+  absl::Status CheckHasNotEndedLocked(const std::string& id);
+  Active& AddLocked(Job job);
+  Job DescribeLocked(const Active& active);
+  const JobOrder& OrderLocked();
+  void OrderChangedLocked();
+  void ChargeLocked(Active& active);
+  void EnqueueLocked(Active& active, JobState state);
   void GoLocked(Active& active, JobState state);
   void CancelLocked(Active& active, const absl::Status& why);
   void EndLocked(const std::string& id, JobState state,
                  const absl::Status& error);
+  void EndOneLocked(const std::string& id, JobState state,
+                    const absl::Status& error);
+  std::vector<std::string> DependentsLocked(const std::string& id) const;
   void SaveLocked(const Job& job);
 
   const std::filesystem::path state_dir_;
@@ -138,9 +202,18 @@ class JobTable {
   std::condition_variable changed_;
   // The following are guarded by mutex_.
   JobStore store_;
-  std::map<std::string, Active> active_;  // Jobs that have not ended.
-  std::vector<std::string> queue_;        // Their ids, oldest first.
-  std::set<std::string> unseen_;          // Bounded, see EndLocked().
+  std::map<std::string, Active> active_;   // Jobs that have not ended.
+  std::map<uint64_t, std::string> queue_;  // QUEUED, in order of submission.
+  std::string running_;                    // Has the devices; empty: none.
+  uint64_t next_number_ = 1;
+  uint64_t ids_made_ = 0;
+  uint64_t changes_ = 1;           // Counts all changes.
+  uint64_t order_change_ = 1;      // The last one of the order.
+  std::optional<JobOrder> order_;  // nullopt: to be made again.
+  Deadline order_until_;           // Then a job is not held back any more.
+  Deadline stays_until_ = Deadline::min();  // Gives no way before.
+  UserShares shares_;
+  std::set<std::string> unseen_;  // Bounded, see EndLocked().
   bool any_submitted_ = false;
   bool closed_ = false;
   Deadline last_change_;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <system_error>
 #include <vector>
 
@@ -268,6 +269,30 @@ absl::Status RunFolder::WriteSummary(const RunSummary& summary) const {
       path_ / "summary.json",
       json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
           "\n");
+}
+
+absl::StatusOr<std::vector<std::string>> ReadMetricsLines(
+    const fs::path& run_dir, uint32_t first_epoch, size_t enough_bytes) {
+  const fs::path path = run_dir / kMetrics;
+  std::vector<std::string> lines;
+  std::error_code error;
+  if (!fs::exists(path, error) && !error) return lines;
+  std::ifstream file(path);
+  if (error || !file) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(path.string(), " cannot be read"));
+  }
+  size_t bytes = 0;
+  std::string line;
+  // A line without its end is still being written.
+  for (uint32_t epoch = 0;
+       bytes < enough_bytes && std::getline(file, line) && !file.eof();
+       ++epoch) {
+    if (epoch < first_epoch) continue;
+    bytes += line.size();
+    lines.push_back(line);
+  }
+  return lines;
 }
 
 }  // namespace fgnn

@@ -119,6 +119,13 @@ class RunFolder {
   std::filesystem::path path_;
 };
 
+// Whole lines of metrics.jsonl of a run's folder, one an epoch, from this epoch
+// (from 0) on, until they have `enough_bytes` or more. None: it has no such
+// epoch, or no metrics yet.
+absl::StatusOr<std::vector<std::string>> ReadMetricsLines(
+    const std::filesystem::path& run_dir, uint32_t first_epoch,
+    size_t enough_bytes);
+
 }  // namespace fgnn
 
 #endif  // FGNN_SCHEDULER_JOBS_RUN_FOLDER_H_

@@ -10,7 +10,8 @@ namespace {
 
 static_assert(static_cast<int>(JobState::kQueued) == v1::JOB_STATE_QUEUED &&
                   static_cast<int>(JobState::kCancelled) ==
-                      v1::JOB_STATE_CANCELLED,
+                      v1::JOB_STATE_CANCELLED &&
+                  static_cast<int>(JobState::kPaused) == v1::JOB_STATE_PAUSED,
               "JobState has the numbers of fgnn.v1.JobState");
 
 void ToMessage(const JobProgress& progress, v1::JobProgress* message) {
@@ -63,6 +64,16 @@ void ToMessage(const Job& job, v1::Job* message) {
   message->set_error_code(static_cast<int32_t>(job.error.code()));
   message->set_error_message(MessageOf(job.error));
   ToMessage(job.progress, message->mutable_progress());
+  message->set_user(job.user);
+  message->set_name(job.name);
+  message->set_priority(job.priority);
+  for (const std::string& id : job.after) message->add_after(id);
+  message->set_retries(job.retries);
+  message->set_attempts(job.attempts);
+  message->set_time_limit_seconds(job.time_limit_seconds);
+  message->set_waiting_for(job.waiting_for);
+  message->set_preemptions(job.preemptions);
+  message->set_run_seconds(job.run_seconds);
 }
 
 }  // namespace fgnn

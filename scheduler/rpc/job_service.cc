@@ -3,17 +3,17 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "scheduler/jobs/run_folder.h"
 #include "scheduler/jobs/submission.h"
 #include "scheduler/rpc/job_messages.h"
+#include "scheduler/rpc/submit_request.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
-#include "shared/config/job_spec_proto.h"
 #include "shared/rpc/server.h"
 
 namespace fgnn {
@@ -21,30 +21,16 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kMaxClientKeyBytes = 128;
 constexpr uint32_t kUsualListed = 100;
-// A message is at most 1 MiB and a job some KiB.
-constexpr uint32_t kMostListed = 200;
+constexpr uint32_t kMostListed = 1'000;
+// Of a message that holds many things, so that it is below kMaxMessageBytes
+// with one more of them.
+constexpr size_t kUsualMessageBytes = kMaxMessageBytes * 3 / 4;
 // Each holds a thread of the server.
 constexpr int kMaxWatchers = 256;
 constexpr milliseconds kShortestBetweenUpdates{100};
 // How long a handler may not notice that its client went away.
 constexpr milliseconds kLookAtClient{250};
-
-// A run that goes on does so with the spec that its folder holds.
-absl::StatusOr<v1::JobSpec> SpecOf(const v1::SubmitJobRequest& request) {
-  if (!request.resume()) return request.spec();
-  if (request.has_spec()) {
-    return absl::InvalidArgumentError(
-        "spec: a job that is resumed has that of its run_dir; leave it out");
-  }
-  const std::filesystem::path run_dir = request.run_dir();
-  if (!run_dir.is_absolute()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "run_dir '", request.run_dir(), "' is not an absolute path"));
-  }
-  return ReadJobFile(run_dir / "job.yaml", {});
-}
 
 }  // namespace
 
@@ -60,35 +46,25 @@ void JobServiceAdapter::Tell(const Job& job, v1::Job* response) {
 grpc::Status JobServiceAdapter::SubmitJob(grpc::ServerContext* context,
                                           const v1::SubmitJobRequest* request,
                                           v1::SubmitJobResponse* response) {
-  return ServeCall(*context,
-                   [&] { return Submit(*request, response->mutable_job()); });
+  return ServeCall(*context, [&] {
+    return Submit(*context, *request, response->mutable_job());
+  });
 }
 
-absl::Status JobServiceAdapter::Submit(const v1::SubmitJobRequest& request,
+absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
+                                       const v1::SubmitJobRequest& request,
                                        v1::Job* response) {
-  if (request.client_key().size() > kMaxClientKeyBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("client_key has ", request.client_key().size(),
-                     " bytes, at most ", kMaxClientKeyBytes, " are allowed"));
-  }
-  FGNN_ASSIGN_OR_RETURN(const v1::JobSpec asked, SpecOf(request));
-  FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective,
-                        MakeEffective(asked, facts_.devices));
-  JobRequest job_request = {.spec_bytes = effective.SerializeAsString(),
-                            .run_dir = request.run_dir(),
-                            .client_key = request.client_key(),
-                            .digest = request.digest(),
-                            .resume = request.resume(),
-                            .epochs = effective.training().epochs()};
+  FGNN_ASSIGN_OR_RETURN(const std::string user, CallerOf(context));
+  FGNN_ASSIGN_OR_RETURN(const ReadRequest read,
+                        ReadSubmitRequest(request, user, facts_.devices));
   // A call that is repeated must not meet the folder that the first one made.
   FGNN_ASSIGN_OR_RETURN(std::optional<Job> job,
-                        table_->FindSubmitted(job_request));
+                        table_->FindSubmitted(read.request));
   if (!job.has_value()) {
-    const JobSpec spec = FromProto(effective);
     FGNN_RETURN_IF_ERROR(request.resume()
-                             ? CheckResumption(spec)
-                             : CheckSubmission(spec, request.run_dir()));
-    FGNN_ASSIGN_OR_RETURN(job, table_->Submit(job_request));
+                             ? CheckResumption(read.spec)
+                             : CheckSubmission(read.spec, request.run_dir()));
+    FGNN_ASSIGN_OR_RETURN(job, table_->Submit(read.request));
   }
   Tell(*job, response);
   return absl::OkStatus();
@@ -108,14 +84,37 @@ grpc::Status JobServiceAdapter::GetJob(grpc::ServerContext* context,
 grpc::Status JobServiceAdapter::ListJobs(grpc::ServerContext* context,
                                          const v1::ListJobsRequest* request,
                                          v1::ListJobsResponse* response) {
-  return ServeCall(*context, [&]() -> absl::Status {
-    const uint32_t limit =
-        request->limit() == 0 ? kUsualListed : request->limit();
-    FGNN_ASSIGN_OR_RETURN(const std::vector<Job> jobs,
-                          table_->List(std::min(limit, kMostListed)));
-    for (const Job& job : jobs) ToMessage(job, response->add_jobs());
-    return absl::OkStatus();
-  });
+  return ServeCall(*context, [&] { return List(*request, response); });
+}
+
+absl::Status JobServiceAdapter::List(const v1::ListJobsRequest& request,
+                                     v1::ListJobsResponse* response) {
+  const uint32_t limit = request.limit() == 0 ? kUsualListed : request.limit();
+  if (limit > kMostListed) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("limit is ", limit, ", at most ", kMostListed,
+                     "; ask for those behind them with before_job_id"));
+  }
+  JobFilter filter = {.user = request.user(),
+                      .search = request.search(),
+                      .before_id = request.before_job_id()};
+  for (const int number : request.states()) {
+    const std::optional<JobState> state = ParseJobState(number);
+    if (!state.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("states: ", number, " is no state of a job"));
+    }
+    filter.states.push_back(*state);
+  }
+  FGNN_ASSIGN_OR_RETURN(const std::vector<Job> jobs,
+                        table_->List(filter, limit));
+  size_t bytes = 0;
+  for (const Job& job : jobs) {
+    if (bytes > kUsualMessageBytes) break;
+    ToMessage(job, response->add_jobs());
+    bytes += response->jobs().rbegin()->ByteSizeLong();
+  }
+  return absl::OkStatus();
 }
 
 grpc::Status JobServiceAdapter::WatchJob(grpc::ServerContext* context,
@@ -164,8 +163,8 @@ grpc::Status JobServiceAdapter::CancelJob(grpc::ServerContext* context,
 absl::Status JobServiceAdapter::Cancel(grpc::ServerContext& context,
                                        const std::string& job_id,
                                        v1::Job* response) {
-  FGNN_ASSIGN_OR_RETURN(JobVersion found, table_->Get(job_id));
-  const std::string id = found.job.id;
+  FGNN_ASSIGN_OR_RETURN(const Job own, FindOwn(context, job_id));
+  const std::string& id = own.id;
   FGNN_RETURN_IF_ERROR(table_->Cancel(
       id, absl::CancelledError(absl::StrCat("job ", id, " was cancelled"))));
   while (!table_->WaitForChange(id, 0, /*only_end=*/true,
@@ -175,13 +174,84 @@ absl::Status JobServiceAdapter::Cancel(grpc::ServerContext& context,
           absl::StrCat("job ", id, " is being cancelled, but has not ended"));
     }
   }
-  FGNN_ASSIGN_OR_RETURN(found, table_->Get(id));
+  FGNN_ASSIGN_OR_RETURN(const JobVersion found, table_->Get(id));
   if (found.job.state != JobState::kCancelled) {
     return absl::FailedPreconditionError(absl::StrCat(
         "job ", id, " has already ", std::string(NameOf(found.job.state))));
   }
   Tell(found.job, response);
   return absl::OkStatus();
+}
+
+absl::StatusOr<Job> JobServiceAdapter::FindOwn(
+    const grpc::ServerContext& context, const std::string& job_id) {
+  FGNN_ASSIGN_OR_RETURN(const std::string caller, CallerOf(context));
+  FGNN_ASSIGN_OR_RETURN(JobVersion found, table_->Get(job_id));
+  const std::string& owner = found.job.user;
+  if (owner.empty() || caller == owner || caller == "root" ||
+      caller == facts_.user) {
+    return std::move(found.job);
+  }
+  return absl::PermissionDeniedError(
+      absl::StrCat("job ", found.job.id, " is of user ", owner, ", not of ",
+                   caller.empty() ? "a caller without a name" : caller));
+}
+
+grpc::Status JobServiceAdapter::PauseJob(grpc::ServerContext* context,
+                                         const v1::PauseJobRequest* request,
+                                         v1::Job* response) {
+  return ServeCall(
+      *context, [&] { return Pause(*context, request->job_id(), response); });
+}
+
+absl::Status JobServiceAdapter::Pause(grpc::ServerContext& context,
+                                      const std::string& job_id,
+                                      v1::Job* response) {
+  FGNN_ASSIGN_OR_RETURN(const Job own, FindOwn(context, job_id));
+  FGNN_RETURN_IF_ERROR(table_->Pause(own.id));
+  while (true) {
+    FGNN_ASSIGN_OR_RETURN(const JobVersion seen, table_->Get(own.id));
+    const std::optional<absl::Status> answer = table_->PauseAnswer(own.id);
+    if (answer.has_value()) {
+      FGNN_RETURN_IF_ERROR(*answer);
+      FGNN_ASSIGN_OR_RETURN(const JobVersion found, table_->Get(own.id));
+      Tell(found.job, response);
+      return absl::OkStatus();
+    }
+    table_->WaitForChange(own.id, seen.change, /*only_end=*/false,
+                          DeadlineIn(kLookAtClient));
+    if (context.IsCancelled()) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("job ", own.id, " is to pause, but has not yet"));
+    }
+  }
+}
+
+grpc::Status JobServiceAdapter::ContinueJob(
+    grpc::ServerContext* context, const v1::ContinueJobRequest* request,
+    v1::Job* response) {
+  return ServeCall(*context, [&]() -> absl::Status {
+    FGNN_ASSIGN_OR_RETURN(const Job own, FindOwn(*context, request->job_id()));
+    FGNN_RETURN_IF_ERROR(table_->Continue(own.id));
+    FGNN_ASSIGN_OR_RETURN(const JobVersion found, table_->Get(own.id));
+    Tell(found.job, response);
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status JobServiceAdapter::GetMetrics(grpc::ServerContext* context,
+                                           const v1::GetMetricsRequest* request,
+                                           v1::GetMetricsResponse* response) {
+  return ServeCall(*context, [&]() -> absl::Status {
+    FGNN_ASSIGN_OR_RETURN(const JobVersion found,
+                          table_->Get(request->job_id()));
+    FGNN_ASSIGN_OR_RETURN(
+        std::vector<std::string> lines,
+        ReadMetricsLines(found.job.run_dir, request->first_epoch(),
+                         kUsualMessageBytes));
+    for (std::string& line : lines) response->add_lines(std::move(line));
+    return absl::OkStatus();
+  });
 }
 
 grpc::Status JobServiceAdapter::GetService(
@@ -202,6 +272,7 @@ grpc::Status JobServiceAdapter::GetService(
       ToMessage(executor, response->add_executors());
     }
     response->set_jobs_queued(counts.queued);
+    response->set_jobs_paused(counts.paused);
     response->set_jobs_running(counts.running);
     response->set_exits_when_idle(facts_.exits_when_idle);
     return absl::OkStatus();

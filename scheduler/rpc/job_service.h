@@ -33,6 +33,15 @@ class JobServiceAdapter final : public v1::JobService::Service {
   grpc::Status CancelJob(grpc::ServerContext* context,
                          const v1::CancelJobRequest* request,
                          v1::Job* response) override;
+  grpc::Status PauseJob(grpc::ServerContext* context,
+                        const v1::PauseJobRequest* request,
+                        v1::Job* response) override;
+  grpc::Status ContinueJob(grpc::ServerContext* context,
+                           const v1::ContinueJobRequest* request,
+                           v1::Job* response) override;
+  grpc::Status GetMetrics(grpc::ServerContext* context,
+                          const v1::GetMetricsRequest* request,
+                          v1::GetMetricsResponse* response) override;
   grpc::Status GetService(grpc::ServerContext* context,
                           const v1::GetServiceRequest* request,
                           v1::ServiceInfo* response) override;
@@ -41,7 +50,15 @@ class JobServiceAdapter final : public v1::JobService::Service {
                         v1::ShutdownResponse* response) override;
 
  private:
-  absl::Status Submit(const v1::SubmitJobRequest& request, v1::Job* response);
+  absl::Status Submit(const grpc::ServerContext& context,
+                      const v1::SubmitJobRequest& request, v1::Job* response);
+  absl::Status List(const v1::ListJobsRequest& request,
+                    v1::ListJobsResponse* response);
+  // A job that the caller may change. PermissionDenied: it is another user's.
+  absl::StatusOr<Job> FindOwn(const grpc::ServerContext& context,
+                              const std::string& job_id);
+  absl::Status Pause(grpc::ServerContext& context, const std::string& job_id,
+                     v1::Job* response);
   absl::Status Watch(grpc::ServerContext& context, const std::string& job_id,
                      grpc::ServerWriter<v1::Job>& writer);
   absl::Status Cancel(grpc::ServerContext& context, const std::string& job_id,

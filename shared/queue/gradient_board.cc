@@ -165,6 +165,21 @@ bool GradientBoard::IsStepDue() const {
          open->first == word.generation && AllDone(word.generation);
 }
 
+std::optional<StepLease> GradientBoard::HoldVersion() {
+  const BoardWord word = LoadBoardWord(*segment_);
+  if (owner_ == kNoOwner || word.state != BoardState::kOpen) {
+    return std::nullopt;
+  }
+  const BoardWord leased = {BoardState::kLeasedOpen, owner_, word.generation};
+  uint64_t expected = word.Pack();
+  if (!BoardWordOf(*segment_).compare_exchange_strong(
+          expected, leased.Pack(), std::memory_order_acq_rel,
+          std::memory_order_relaxed)) {
+    return std::nullopt;
+  }
+  return StepLease(this, word.generation + 1);
+}
+
 bool GradientBoard::EndLease(uint64_t new_version, bool publish) {
   const BoardWord leased =
       new_version == segment_->options().first_version

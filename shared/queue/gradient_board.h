@@ -150,6 +150,12 @@ class GradientBoard {
   // so where a job goes on from a checkpoint that nobody has loaded yet.
   bool IsStepDue() const;
 
+  // Scheduler only, under an owner index that no daemon has: leases the step
+  // behind the newest version, whether its gradients are there or not, so that
+  // this version stays the newest until the lease is dropped. Never published.
+  // nullopt: there are no weights yet, or another one has the lease.
+  std::optional<StepLease> HoldVersion();
+
   // Waits until the version is at least `version` (or initial weights are
   // there). False at the deadline; Cancelled when the job was stopped.
   absl::StatusOr<bool> WaitForVersion(uint64_t version, Deadline deadline);

@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
@@ -41,6 +43,60 @@ void AddJobRequestFlags(CLI::App& command, JobRequestFlags& flags) {
       ->type_name("DIR");
   command.add_flag("--digest", flags.digest,
                    "Write batches.crc, a line per batch, to compare runs");
+  command
+      .add_option("--name", flags.name, "A name, for 'fgnn jobs' to find it by")
+      ->type_name("TEXT");
+  command
+      .add_option("--priority", flags.priority,
+                  "Higher ones go first and pause lower ones that run; -100 to "
+                  "100, default 0")
+      ->type_name("N");
+  command
+      .add_option("--after", flags.after,
+                  "Jobs that have to complete before, with commas between")
+      ->type_name("JOB")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      .add_option("--retries", flags.retries,
+                  "Start again, from the newest checkpoint, after so many "
+                  "failures that another start may mend")
+      ->type_name("N");
+  command
+      .add_option("--time-limit", flags.time_limit,
+                  "Time with devices after which the job ends, e.g. 30m or 2h; "
+                  "its checkpoint is kept")
+      ->type_name("TIME");
+}
+
+absl::StatusOr<uint32_t> ParseTimeLimit(const std::string& text) {
+  uint64_t unit = 1;
+  std::string number = text;
+  if (!text.empty()) {
+    switch (text.back()) {
+      case 'd':
+        unit = 24 * 3600;
+        break;
+      case 'h':
+        unit = 3600;
+        break;
+      case 'm':
+        unit = 60;
+        break;
+      default:
+        break;
+    }
+    if (unit > 1 || text.back() == 's') number.pop_back();
+  }
+  uint32_t count = 0;
+  const bool is_number = !number.empty() &&
+                         absl::ascii_isdigit(number.front()) &&
+                         absl::SimpleAtoi(number, &count);
+  if (!is_number || count == 0 || count * unit > UINT32_MAX) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--time-limit '", text, "' is no time; write seconds, or 30m, 2h, 1d"));
+  }
+  return static_cast<uint32_t>(count * unit);
 }
 
 absl::StatusOr<v1::SubmitJobRequest> MakeJobRequest(
@@ -61,6 +117,15 @@ absl::StatusOr<v1::SubmitJobRequest> MakeJobRequest(
   }
   request.set_client_key(MakeClientKey());
   request.set_digest(flags.digest);
+  request.set_name(flags.name);
+  request.set_priority(flags.priority);
+  for (const std::string& id : flags.after) request.add_after(id);
+  request.set_retries(flags.retries);
+  if (!flags.time_limit.empty()) {
+    FGNN_ASSIGN_OR_RETURN(const uint32_t seconds,
+                          ParseTimeLimit(flags.time_limit));
+    request.set_time_limit_seconds(seconds);
+  }
   return request;
 }
 

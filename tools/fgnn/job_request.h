@@ -2,6 +2,7 @@
 #ifndef FGNN_TOOLS_FGNN_JOB_REQUEST_H_
 #define FGNN_TOOLS_FGNN_JOB_REQUEST_H_
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -17,10 +18,14 @@ struct JobRequestFlags {
   std::vector<std::string> overrides;  // KEY=VALUE
   std::string run_dir;                 // Empty: the service chooses.
   bool digest = false;
+  std::string name;
+  int32_t priority = 0;
+  std::vector<std::string> after;  // Ids of jobs, or the beginnings of them.
+  uint32_t retries = 0;
+  std::string time_limit;  // "90", "30m", "2h"; empty: none.
 };
 
-// Adds JOB, --set, --run-dir and --digest to a command; `flags` must outlive
-// it.
+// Adds JOB and the flags of a submission to a command; `flags` must outlive it.
 void AddJobRequestFlags(CLI::App& command, JobRequestFlags& flags);
 
 // Reads the job file and checks it as far as that goes without a service, with
@@ -28,6 +33,10 @@ void AddJobRequestFlags(CLI::App& command, JobRequestFlags& flags);
 // or the flag.
 absl::StatusOr<v1::SubmitJobRequest> MakeJobRequest(
     const JobRequestFlags& flags);
+
+// Seconds of "90", "90s", "30m", "2h" or "1d". InvalidArgument: it is none of
+// these, or more than 2^32 - 1 of them.
+absl::StatusOr<uint32_t> ParseTimeLimit(const std::string& text);
 
 // To go on in a run's folder.
 absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -59,9 +60,22 @@ std::string StateName(v1::JobState state) {
       return "failed";
     case v1::JOB_STATE_CANCELLED:
       return "cancelled";
+    case v1::JOB_STATE_PAUSED:
+      return "paused";
     default:
       return "unknown";
   }
+}
+
+absl::StatusOr<v1::JobState> ParseStateName(const std::string& name) {
+  std::vector<std::string> known;
+  for (int number = 1; v1::JobState_IsValid(number); ++number) {
+    const auto state = static_cast<v1::JobState>(number);
+    if (StateName(state) == name) return state;
+    known.push_back(StateName(state));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no job is '", name, "'; states are ", absl::StrJoin(known, ", ")));
 }
 
 bool HasEnded(v1::JobState state) {
@@ -91,6 +105,7 @@ absl::Status StatusOfJob(const v1::Job& job) {
 }
 
 double SecondsOfJob(const v1::Job& job, int64_t now_ms) {
+  if (job.run_seconds() > 0) return job.run_seconds();
   if (job.started_ms() == 0) return 0;
   const int64_t end = job.finished_ms() != 0 ? job.finished_ms() : now_ms;
   return static_cast<double>(std::max<int64_t>(end - job.started_ms(), 0)) /
@@ -143,6 +158,25 @@ std::string JobText(const v1::Job& job, int64_t now_ms) {
                     ? StateName(job.state())
                     : StateName(job.state()) + " (" + progress.phase() + ")");
   if (job.state() == v1::JOB_STATE_FAILED) line("error", job.error_message());
+  if (job.state() != v1::JOB_STATE_FAILED && !job.error_message().empty() &&
+      job.attempts() > 0 && !HasEnded(job.state())) {
+    line("failed before", job.error_message());
+  }
+  if (!job.waiting_for().empty()) line("waiting", job.waiting_for());
+  if (!job.name().empty()) line("name", job.name());
+  line("user", job.user().empty() ? "-" : job.user());
+  line("priority", absl::StrCat(job.priority()));
+  if (job.after_size() > 0) line("after", absl::StrJoin(job.after(), ", "));
+  if (job.retries() > 0 || job.attempts() > 0) {
+    line("failed starts",
+         absl::StrCat(job.attempts(), ", retries ", job.retries()));
+  }
+  if (job.time_limit_seconds() > 0) {
+    line("time limit", FormatSeconds(job.time_limit_seconds()));
+  }
+  if (job.preemptions() > 0) {
+    line("gave way", absl::StrCat(job.preemptions(), " times"));
+  }
   line("dataset", job.spec().dataset());
   line("run folder", job.run_dir());
   line("submitted", FormatTime(job.submitted_ms()));
@@ -170,9 +204,9 @@ std::string JobText(const v1::Job& job, int64_t now_ms) {
 
 std::string JobListText(const v1::ListJobsResponse& jobs, int64_t now_ms) {
   if (jobs.jobs_size() == 0) return "no jobs\n";
-  TextTable table({"job", "state", "submitted", "took", "epochs", "valid",
-                   "test", "run folder"},
-                  {4, 5, 6});
+  TextTable table({"job", "state", "user", "priority", "submitted", "took",
+                   "epochs", "valid", "test", "name", "waiting or run folder"},
+                  {3, 6, 7, 8});
   for (const v1::Job& job : jobs.jobs()) {
     const v1::JobProgress& progress = job.progress();
     const auto score = [&job](double mrr, double accuracy) {
@@ -180,11 +214,15 @@ std::string JobListText(const v1::ListJobsResponse& jobs, int64_t now_ms) {
                                 : FormatShare(accuracy);
     };
     table.AddRow(
-        {job.job_id(), StateName(job.state()), FormatTime(job.submitted_ms()),
+        {job.job_id(), StateName(job.state()),
+         job.user().empty() ? "-" : job.user(), absl::StrCat(job.priority()),
+         FormatTime(job.submitted_ms()),
          FormatSeconds(SecondsOfJob(job, now_ms)),
          absl::StrCat(progress.epochs_done(), "/", progress.epochs()),
          score(progress.valid_mrr(), progress.valid_accuracy()),
-         score(progress.test_mrr(), progress.test_accuracy()), job.run_dir()});
+         score(progress.test_mrr(), progress.test_accuracy()),
+         job.name().empty() ? "-" : job.name(),
+         job.waiting_for().empty() ? job.run_dir() : job.waiting_for()});
   }
   return table.ToString();
 }
@@ -194,11 +232,14 @@ std::string ServiceText(const v1::ServiceInfo& service) {
       "service runs: version %s, pid %d, since %s%s\n"
       "state folder  %s\n"
       "devices       %s\n"
-      "jobs          %d running, %d queued\n",
+      "jobs          %d running, %d queued%s\n",
       service.version(), service.pid(), FormatTime(service.started_ms()),
       service.exits_when_idle() ? ", ends when it has nothing to do" : "",
       service.state_dir(), absl::StrJoin(service.devices(), " "),
-      service.jobs_running(), service.jobs_queued());
+      service.jobs_running(), service.jobs_queued(),
+      service.jobs_paused() == 0
+          ? ""
+          : absl::StrCat(", ", service.jobs_paused(), " paused"));
   if (service.executors_size() > 0) {
     text += "\n" + ExecutorTable(service.executors());
   }

@@ -6,12 +6,15 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "fgnn/v1/job_service.pb.h"
 
 namespace fgnn {
 
 // "running".
 std::string StateName(v1::JobState state);
+// InvalidArgument: no state has this name; the message has those there are.
+absl::StatusOr<v1::JobState> ParseStateName(const std::string& name);
 
 // Completed, failed or cancelled.
 bool HasEnded(v1::JobState state);
@@ -20,7 +23,8 @@ bool HasEnded(v1::JobState state);
 // for a cancelled one; FailedPrecondition for one that has not ended.
 absl::Status StatusOfJob(const v1::Job& job);
 
-// Seconds it ran, up to `now_ms` while it runs; 0 before it started.
+// Seconds it has had devices, over all its starts; 0 before it started.
+// `now_ms` is for a service of an earlier release, which does not tell.
 double SecondsOfJob(const v1::Job& job, int64_t now_ms);
 
 // Local time, "2024-05-01 12:00:00"; "-" for 0.

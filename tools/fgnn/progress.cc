@@ -50,6 +50,7 @@ bool InEpoch(const v1::Job& job) {
 std::string Phase(const v1::Job& job) {
   const std::string state = StateName(job.state());
   const std::string& phase = job.progress().phase();
+  if (!job.waiting_for().empty()) return state + ": " + job.waiting_for();
   if (HasEnded(job.state()) || phase.empty() || phase == state) return state;
   return state + ": " + phase;
 }
@@ -130,7 +131,8 @@ void ProgressReporter::Update(const v1::Job& job, int width) {
     case ProgressStyle::kJson: {
       nlohmann::ordered_json line = {{"type", "progress"},
                                      {"job_id", job.job_id()},
-                                     {"state", StateName(job.state())}};
+                                     {"state", StateName(job.state())},
+                                     {"waiting_for", job.waiting_for()}};
       const nlohmann::ordered_json progress = ToJson(job.progress());
       for (const auto& [key, value] : progress.items()) {
         if (key != "executors") line[key] = value;

@@ -1,11 +1,15 @@
 #include "tools/fgnn/service_client.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "shared/base/user_name.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/status.h"
@@ -23,6 +27,14 @@ constexpr milliseconds kQueryTimeout = seconds(10);
 constexpr milliseconds kActionTimeout = seconds(60);
 constexpr milliseconds kWatchTimeout = seconds(30);
 constexpr seconds kComeBackTimeout{10};
+// As the service has it where a request says nothing.
+constexpr uint32_t kUsualListed = 100;
+constexpr uint32_t kListedAtOnce = 1'000;
+
+void Prepare(grpc::ClientContext& context, milliseconds timeout) {
+  SetDeadline(context, timeout);
+  context.AddMetadata("fgnn-user", UserName(::geteuid()));
+}
 
 }  // namespace
 
@@ -61,7 +73,7 @@ absl::Status ServiceClient::CheckThatItAnswers(
 
 absl::StatusOr<v1::ServiceInfo> ServiceClient::GetService() {
   grpc::ClientContext context;
-  SetDeadline(context, kQueryTimeout);
+  Prepare(context, kQueryTimeout);
   v1::ServiceInfo info;
   FGNN_RETURN_IF_ERROR(FromGrpc(stub_->GetService(&context, {}, &info)));
   return info;
@@ -70,7 +82,7 @@ absl::StatusOr<v1::ServiceInfo> ServiceClient::GetService() {
 absl::StatusOr<v1::Job> ServiceClient::Submit(
     const v1::SubmitJobRequest& request) {
   grpc::ClientContext context;
-  SetDeadline(context, kActionTimeout);
+  Prepare(context, kActionTimeout);
   v1::SubmitJobResponse response;
   FGNN_RETURN_IF_ERROR(
       FromGrpc(stub_->SubmitJob(&context, request, &response)));
@@ -79,7 +91,7 @@ absl::StatusOr<v1::Job> ServiceClient::Submit(
 
 absl::StatusOr<v1::Job> ServiceClient::GetJob(const std::string& job_id) {
   grpc::ClientContext context;
-  SetDeadline(context, kQueryTimeout);
+  Prepare(context, kQueryTimeout);
   v1::GetJobRequest request;
   request.set_job_id(job_id);
   v1::Job job;
@@ -87,19 +99,27 @@ absl::StatusOr<v1::Job> ServiceClient::GetJob(const std::string& job_id) {
   return job;
 }
 
-absl::StatusOr<v1::ListJobsResponse> ServiceClient::ListJobs(uint32_t limit) {
-  grpc::ClientContext context;
-  SetDeadline(context, kQueryTimeout);
-  v1::ListJobsRequest request;
-  request.set_limit(limit);
-  v1::ListJobsResponse jobs;
-  FGNN_RETURN_IF_ERROR(FromGrpc(stub_->ListJobs(&context, request, &jobs)));
-  return jobs;
+absl::StatusOr<v1::ListJobsResponse> ServiceClient::ListJobs(
+    v1::ListJobsRequest request) {
+  const uint32_t wanted = request.limit() == 0 ? kUsualListed : request.limit();
+  v1::ListJobsResponse all;
+  while (static_cast<uint32_t>(all.jobs_size()) < wanted) {
+    grpc::ClientContext context;
+    Prepare(context, kQueryTimeout);
+    request.set_limit(std::min(wanted - static_cast<uint32_t>(all.jobs_size()),
+                               kListedAtOnce));
+    v1::ListJobsResponse some;
+    FGNN_RETURN_IF_ERROR(FromGrpc(stub_->ListJobs(&context, request, &some)));
+    if (some.jobs_size() == 0) break;
+    request.set_before_job_id(some.jobs().rbegin()->job_id());
+    all.MergeFrom(some);
+  }
+  return all;
 }
 
 absl::StatusOr<v1::Job> ServiceClient::Cancel(const std::string& job_id) {
   grpc::ClientContext context;
-  SetDeadline(context, kActionTimeout);
+  Prepare(context, kActionTimeout);
   v1::CancelJobRequest request;
   request.set_job_id(job_id);
   v1::Job job;
@@ -107,9 +127,29 @@ absl::StatusOr<v1::Job> ServiceClient::Cancel(const std::string& job_id) {
   return job;
 }
 
+absl::StatusOr<v1::Job> ServiceClient::Pause(const std::string& job_id) {
+  grpc::ClientContext context;
+  Prepare(context, kActionTimeout);
+  v1::PauseJobRequest request;
+  request.set_job_id(job_id);
+  v1::Job job;
+  FGNN_RETURN_IF_ERROR(FromGrpc(stub_->PauseJob(&context, request, &job)));
+  return job;
+}
+
+absl::StatusOr<v1::Job> ServiceClient::Continue(const std::string& job_id) {
+  grpc::ClientContext context;
+  Prepare(context, kQueryTimeout);
+  v1::ContinueJobRequest request;
+  request.set_job_id(job_id);
+  v1::Job job;
+  FGNN_RETURN_IF_ERROR(FromGrpc(stub_->ContinueJob(&context, request, &job)));
+  return job;
+}
+
 absl::Status ServiceClient::Shutdown() {
   grpc::ClientContext context;
-  SetDeadline(context, kActionTimeout);
+  Prepare(context, kActionTimeout);
   v1::ShutdownResponse response;
   return FromGrpc(stub_->Shutdown(&context, {}, &response));
 }
@@ -141,7 +181,7 @@ absl::StatusOr<v1::Job> ServiceClient::Watch(
   v1::Job job;
   while (true) {
     grpc::ClientContext context;
-    SetDeadline(context, kWatchTimeout);
+    Prepare(context, kWatchTimeout);
     // After a restart of the service the channel comes back with a delay.
     context.set_wait_for_ready(true);
     interrupt.NotifyWith([&context] { context.TryCancel(); });

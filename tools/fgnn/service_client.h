@@ -1,4 +1,5 @@
-// A client of the service of one state folder. Every call has a deadline.
+// A client of the service of one state folder. Every call has a deadline and
+// names the user of this process.
 #ifndef FGNN_TOOLS_FGNN_SERVICE_CLIENT_H_
 #define FGNN_TOOLS_FGNN_SERVICE_CLIENT_H_
 
@@ -30,9 +31,13 @@ class ServiceClient {
   // A retry under the same client_key names the same job.
   absl::StatusOr<v1::Job> Submit(const v1::SubmitJobRequest& request);
   absl::StatusOr<v1::Job> GetJob(const std::string& job_id);
-  absl::StatusOr<v1::ListJobsResponse> ListJobs(uint32_t limit);
+  // As many as request.limit() says, in as many calls as that takes.
+  absl::StatusOr<v1::ListJobsResponse> ListJobs(v1::ListJobsRequest request);
   // Returns once nothing of the job is left running.
   absl::StatusOr<v1::Job> Cancel(const std::string& job_id);
+  // Returns once the job is paused, with a checkpoint of where it is.
+  absl::StatusOr<v1::Job> Pause(const std::string& job_id);
+  absl::StatusOr<v1::Job> Continue(const std::string& job_id);
   absl::Status Shutdown();
   absl::StatusOr<v1::ListDevicesResponse> ListDevices();
   absl::StatusOr<v1::Device> SwitchDevice(

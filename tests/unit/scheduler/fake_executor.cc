@@ -106,10 +106,10 @@ void FakeExecutor::StepIfDue() {
 void FakeExecutor::TrainOne(BatchSeq first, BatchSeq last) {
   auto slot = queue_->ClaimForReading(first, last, DeadlineIn(kTick));
   if (!slot.ok() || !slot->has_value()) return;
-  while (paused_ && !stop_ && !queue_->stopped()) {
+  const BatchSeq seq = (*slot)->seq();
+  while ((paused_ || seq == hold_on_) && !stop_ && !queue_->stopped()) {
     std::this_thread::sleep_for(kTick);
   }
-  const BatchSeq seq = (*slot)->seq();
   const absl::Span<float> gradient = board_->gradient(seq);
   std::fill(gradient.begin(), gradient.end(), 1.0F);
   BatchRecord record;

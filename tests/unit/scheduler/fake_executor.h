@@ -36,6 +36,8 @@ class FakeExecutor {
   void Detach();
   // While paused it claims what comes and then holds it.
   void Pause(bool paused) { paused_ = paused; }
+  // The same, but of this batch alone.
+  void HoldOn(BatchSeq seq) { hold_on_ = seq; }
   // Crashes once it has claimed this batch to sample it.
   void CrashOn(BatchSeq seq) { crash_on_ = seq; }
   // Makes the first weights of a job that is resumed.
@@ -63,6 +65,7 @@ class FakeExecutor {
   mutable std::mutex weights_mutex_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> paused_{false};
+  std::atomic<BatchSeq> hold_on_{UINT64_MAX};
   std::atomic<BatchSeq> crash_on_{UINT64_MAX};
   Thread thread_;
 };

@@ -17,7 +17,7 @@ void AddRunCommand(CLI::App& app, CommandContext& context);
 void AddResumeCommand(CLI::App& app, CommandContext& context);
 void AddPlanCommand(CLI::App& app, CommandContext& context);
 void AddSimulateCommand(CLI::App& app, CommandContext& context);
-// submit, jobs, show, watch, cancel.
+// submit, jobs, show, watch, pause, cancel.
 void AddJobCommands(CLI::App& app, CommandContext& context);
 // devices, switch.
 void AddDeviceCommands(CLI::App& app, CommandContext& context);

@@ -1,10 +1,11 @@
-// submit, jobs, show, watch, cancel.
+// submit, jobs, show, watch, pause, cancel.
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
@@ -43,16 +44,48 @@ absl::Status Submit(const JobRequestFlags& flags,
   return absl::OkStatus();
 }
 
-absl::Status ListJobs(uint32_t limit, const CommandContext& context) {
+struct ListFlags {
+  uint32_t limit = 0;
+  std::vector<std::string> states;
+  std::string user;
+  std::string search;
+};
+
+absl::Status ListJobs(const ListFlags& flags, const CommandContext& context) {
+  v1::ListJobsRequest request;
+  request.set_limit(flags.limit);
+  request.set_user(flags.user);
+  request.set_search(flags.search);
+  for (const std::string& name : flags.states) {
+    FGNN_ASSIGN_OR_RETURN(const v1::JobState state, ParseStateName(name));
+    request.add_states(state);
+  }
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
                         ServiceClient::Connect(context.state_dir));
-  FGNN_ASSIGN_OR_RETURN(const auto jobs, client.ListJobs(limit));
+  FGNN_ASSIGN_OR_RETURN(const auto jobs, client.ListJobs(request));
   if (context.json) {
     PrintJson(ToJson(jobs));
   } else {
     std::cout << JobListText(jobs, NowMs());
   }
   return absl::OkStatus();
+}
+
+void AddListFlags(CLI::App& jobs, ListFlags& flags) {
+  jobs.add_option("--limit", flags.limit, "Most jobs to list; default 100")
+      ->type_name("N");
+  jobs.add_option("--state", flags.states,
+                  "Only jobs in this state, or in one of these with commas "
+                  "between, e.g. queued,running")
+      ->type_name("STATE")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  jobs.add_option("--user", flags.user, "Only jobs of this user")
+      ->type_name("NAME");
+  jobs.add_option("--search", flags.search,
+                  "Only jobs with this text in their id, name, dataset, run "
+                  "folder or error")
+      ->type_name("TEXT");
 }
 
 absl::Status Show(const std::string& job_id, bool spec_only,
@@ -86,10 +119,13 @@ void Watch(const std::string& job_id, CommandContext& context) {
                 context);
 }
 
-absl::Status Cancel(const std::string& job_id, const CommandContext& context) {
+absl::Status Change(
+    const std::string& job_id,
+    absl::StatusOr<v1::Job> (ServiceClient::*change)(const std::string&),
+    const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
                         ServiceClient::Connect(context.state_dir));
-  FGNN_ASSIGN_OR_RETURN(const v1::Job job, client.Cancel(job_id));
+  FGNN_ASSIGN_OR_RETURN(const v1::Job job, (client.*change)(job_id));
   if (context.json) {
     PrintJson(ToJson(job));
   } else {
@@ -122,11 +158,10 @@ void AddJobCommands(CLI::App& app, CommandContext& context) {
       [flags, &context] { context.status = Submit(*flags, context); });
 
   CLI::App* jobs = app.add_subcommand("jobs", "List jobs, newest first");
-  const auto limit = std::make_shared<uint32_t>(0);
-  jobs->add_option("--limit", *limit, "Most jobs to list; default 100")
-      ->type_name("N");
+  const auto list = std::make_shared<ListFlags>();
+  AddListFlags(*jobs, *list);
   jobs->callback(
-      [limit, &context] { context.status = ListJobs(*limit, context); });
+      [list, &context] { context.status = ListJobs(*list, context); });
 
   const auto spec_only = std::make_shared<bool>(false);
   AddJobIdCommand(app, "show", "One job: state, progress, executors",
@@ -138,11 +173,18 @@ void AddJobCommands(CLI::App& app, CommandContext& context) {
   AddJobIdCommand(
       app, "watch", "Follow a job until it ends",
       [&context](const std::string& job_id) { Watch(job_id, context); });
-  AddJobIdCommand(app, "cancel",
-                  "End a job; returns once nothing of it is left",
+  AddJobIdCommand(app, "pause",
+                  "Have a job let go of its devices, with a checkpoint of "
+                  "where it is; 'fgnn resume JOB' goes on with it",
                   [&context](const std::string& job_id) {
-                    context.status = Cancel(job_id, context);
+                    context.status =
+                        Change(job_id, &ServiceClient::Pause, context);
                   });
+  AddJobIdCommand(
+      app, "cancel", "End a job; returns once nothing of it is left",
+      [&context](const std::string& job_id) {
+        context.status = Change(job_id, &ServiceClient::Cancel, context);
+      });
 }
 
 }  // namespace fgnn

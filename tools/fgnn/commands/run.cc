@@ -18,6 +18,7 @@
 #include "tools/fgnn/follow.h"
 #include "tools/fgnn/interrupt.h"
 #include "tools/fgnn/job_request.h"
+#include "tools/fgnn/job_text.h"
 #include "tools/fgnn/program.h"
 #include "tools/fgnn/run_folder.h"
 #include "tools/fgnn/service_client.h"
@@ -72,11 +73,16 @@ absl::StatusOr<std::optional<pid_t>> StartServiceFor(
   return started.status();
 }
 
+// What a service stays for.
+bool HasJobs(const v1::ServiceInfo& info) {
+  return info.jobs_running() + info.jobs_queued() + info.jobs_paused() > 0;
+}
+
 // A service that we started for a job it then refused has nothing to do, unless
 // others have come to it.
 void EndService(ServiceClient& client, pid_t service) {
   const auto info = client.GetService();
-  if (info.ok() && info->jobs_running() + info->jobs_queued() > 0) return;
+  if (info.ok() && HasJobs(*info)) return;
   // It is the refusal that the user wants to read; a service that is gone
   // already answers with an error here.
   (void)client.Shutdown();
@@ -147,10 +153,31 @@ void Follow(const std::function<absl::StatusOr<RunRequest>()>& make,
   if (interrupt.raised() || !submitted->started_service.has_value()) return;
   // Others may have submitted to the service that we started; it is theirs now.
   const auto info = submitted->client.GetService();
-  if (info.ok() && info->jobs_running() + info->jobs_queued() > 0) return;
+  if (info.ok() && HasJobs(*info)) return;
   const absl::Status gone =
       WaitUntilGone(*submitted->started_service, DeadlineIn(kEndTimeout));
   if (context.status.ok()) context.status = gone;
+}
+
+// Goes on with a job of the service that runs, and follows it; false if it
+// knows no such job or the job has ended.
+bool FollowContinued(const std::string& job_id, CommandContext& context) {
+  if (job_id.find('/') != std::string::npos) return false;
+  Interrupt interrupt;  // Before gRPC starts threads.
+  const auto listens = ServiceListens(context.state_dir);
+  if (!listens.ok() || !*listens) return false;
+  auto client = ServiceClient::Connect(context.state_dir);
+  if (!client.ok()) return false;
+  auto job = client->GetJob(job_id);
+  if (!job.ok() || HasEnded(job->state())) return false;
+  job = client->Continue(job->job_id());
+  if (!job.ok()) {
+    context.status = job.status();
+    return true;
+  }
+  AnswerWithJob(FollowJob(context, *client, *job, interrupt), interrupt,
+                context);
+  return true;
 }
 
 }  // namespace
@@ -170,13 +197,14 @@ void AddRunCommand(CLI::App& app, CommandContext& context) {
 void AddResumeCommand(CLI::App& app, CommandContext& context) {
   CLI::App* resume = app.add_subcommand(
       "resume",
-      "Go on with a run that ended early, from its newest checkpoint; follows "
-      "it as 'run' does");
+      "Go on with a job that is paused, or with a run that ended early, from "
+      "its newest checkpoint; follows it as 'run' does");
   const auto run = std::make_shared<std::string>();
   resume->add_option("RUN", *run, "A run's folder or a job's id")
       ->required()
       ->type_name("DIR|JOB");
   resume->callback([run, &context] {
+    if (FollowContinued(*run, context)) return;
     Follow([&] { return RequestToResume(*run, context.state_dir); }, context);
   });
 }

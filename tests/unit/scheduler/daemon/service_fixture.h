@@ -107,6 +107,7 @@ class ServiceTest : public testing::Test {
       const Request& request) {
     grpc::ClientContext context;
     SetDeadline(context, kLong);
+    if (!user_.empty()) context.AddMetadata("fgnn-user", user_);
     Response response;
     const grpc::Status status =
         ((*jobs_).*method)(&context, request, &response);
@@ -194,6 +195,7 @@ class ServiceTest : public testing::Test {
   }
 
   TempFolder temp_;
+  std::string user_;  // Who calls; empty: somebody without a name.
   SchedulerOptions options_;
   std::unique_ptr<SignalWaiter> stop_;
   std::unique_ptr<SchedulerDaemon> daemon_;

@@ -305,7 +305,7 @@ class JobRunTest : public testing::Test {
     table_ = JobTable::Open(JobStore::Open(temp_ / "jobs.sqlite").value(),
                             temp_.path())
                  .value();
-    JobRequest request;
+    JobRequest request = request_;
     request.spec_bytes = "spec";
     request.digest = true;
     request.resume = !resumed_dir.empty();
@@ -325,6 +325,7 @@ class JobRunTest : public testing::Test {
                                                      .yaml = "effective\n"};
                                 },
                             .kept = {}});
+    if (while_it_runs_) while_it_runs_();
     EXPECT_TRUE(table_->WaitForChange(id_, 0, /*only_end=*/true,
                                       DeadlineIn(std::chrono::seconds(60))));
     Job job = table_->Get(id_)->job;
@@ -372,8 +373,24 @@ class JobRunTest : public testing::Test {
     return fs::exists(RunDir() / "checkpoints" / (name + ".safetensors"));
   }
 
+  // Waits until the job, as clients see it, is so.
+  void WaitUntil(const std::string& id,
+                 const std::function<bool(const Job&)>& is_so) {
+    const Deadline deadline = DeadlineIn(std::chrono::seconds(60));
+    while (true) {
+      const JobVersion seen = table_->Get(id).value();
+      if (is_so(seen.job)) return;
+      ASSERT_TRUE(
+          table_->WaitForChange(id, seen.change, /*only_end=*/false, deadline))
+          << NameOf(seen.job.state);
+      ASSERT_FALSE(IsFinal(seen.job.state)) << seen.job.error;
+    }
+  }
+
   TempFolder temp_;
   JobSpec spec_;
+  JobRequest request_;                   // More of what Run() submits.
+  std::function<void()> while_it_runs_;  // On the test's thread.
   ScriptedCalls calls_;
   std::unique_ptr<DaemonHost> host_;
   std::unique_ptr<JobTable> table_;

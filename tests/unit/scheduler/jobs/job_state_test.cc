@@ -12,7 +12,7 @@ namespace {
 constexpr JobState kAll[] = {JobState::kQueued,    JobState::kPreparing,
                              JobState::kRunning,   JobState::kCancelling,
                              JobState::kCompleted, JobState::kFailed,
-                             JobState::kCancelled};
+                             JobState::kCancelled, JobState::kPaused};
 
 TEST(JobStateTest, TheWaysAreThoseOfTheDrawing) {
   using S = JobState;
@@ -23,7 +23,11 @@ TEST(JobStateTest, TheWaysAreThoseOfTheDrawing) {
       {S::kPreparing, S::kCancelled},  {S::kRunning, S::kCompleted},
       {S::kRunning, S::kCancelling},   {S::kRunning, S::kFailed},
       {S::kRunning, S::kCancelled},    {S::kCancelling, S::kCompleted},
-      {S::kCancelling, S::kFailed},    {S::kCancelling, S::kCancelled}};
+      {S::kCancelling, S::kFailed},    {S::kCancelling, S::kCancelled},
+      {S::kQueued, S::kPaused},        {S::kPreparing, S::kPaused},
+      {S::kRunning, S::kPaused},       {S::kPreparing, S::kQueued},
+      {S::kRunning, S::kQueued},       {S::kPaused, S::kQueued},
+      {S::kPaused, S::kCancelled},     {S::kPaused, S::kFailed}};
   for (const S from : kAll) {
     for (const S to : kAll) {
       EXPECT_EQ(CanGo(from, to), ways.contains({from, to}))
@@ -45,7 +49,7 @@ TEST(JobStateTest, NumbersThatAreNoStateAreNone) {
     EXPECT_EQ(ParseJobState(static_cast<int64_t>(state)), state);
   }
   EXPECT_EQ(ParseJobState(0), std::nullopt);
-  EXPECT_EQ(ParseJobState(8), std::nullopt);
+  EXPECT_EQ(ParseJobState(9), std::nullopt);
   EXPECT_EQ(ParseJobState(-1), std::nullopt);
 }
 

@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <fstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -72,7 +74,7 @@ TEST_F(JobStoreTest, AnEndedJobKeepsItsErrorAndProgress) {
   FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> unfinished,
                             store.Unfinished());
   EXPECT_TRUE(unfinished.empty());
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> jobs, store.Newest(10));
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> jobs, store.Find({}, 10));
   ASSERT_EQ(jobs.size(), 1U);
   EXPECT_THAT(jobs[0].error,
               StatusIs(absl::StatusCode::kResourceExhausted, "needs 2, has 1"));
@@ -95,7 +97,7 @@ TEST_F(JobStoreTest, FindsByPrefixAndByClientKey) {
               ElementsAre("2026-a1", "2026-a2"));
   // No pattern: % and _ stand for themselves.
   EXPECT_THAT(IdsOf(store.FindByPrefix("2026-_", 10).value()), ElementsAre());
-  EXPECT_THAT(IdsOf(store.Newest(2).value()),
+  EXPECT_THAT(IdsOf(store.Find({}, 2).value()),
               ElementsAre("2026-b1", "2026-a2"));
   EXPECT_EQ(store.FindByClientKey("key of 2026-b1").value()->id, "2026-b1");
   EXPECT_FALSE(store.FindByClientKey("no such key").value().has_value());
@@ -133,6 +135,132 @@ TEST_F(JobStoreTest, SaysThatAFileIsNoStore) {
 TEST_F(JobStoreTest, ChangingAJobThatIsNotThereIsAnError) {
   EXPECT_THAT(Open().Update(SomeJob("none")),
               StatusIs(absl::StatusCode::kNotFound));
+}
+
+// What release 0.1 (schema 1) and its successors (2) left behind.
+constexpr char kOldTables[] = R"sql(
+CREATE TABLE jobs (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
+  state INTEGER NOT NULL, spec BLOB NOT NULL, run_dir TEXT NOT NULL,
+  client_key TEXT UNIQUE, digest INTEGER NOT NULL,
+  submitted_ms INTEGER NOT NULL, started_ms INTEGER NOT NULL,
+  finished_ms INTEGER NOT NULL, error_code INTEGER NOT NULL,
+  error_message TEXT NOT NULL, progress TEXT NOT NULL%s);
+CREATE INDEX jobs_by_state ON jobs (state);
+CREATE TABLE service (one INTEGER PRIMARY KEY CHECK (one = 1),
+                      generation INTEGER NOT NULL);
+INSERT INTO service VALUES (1, 41);
+INSERT INTO jobs VALUES (1, 'ended', 5, x'01', '/runs/ended', NULL, 1, 1000,
+                         2000, 4500, 0, '', '{"epochs": 3}'%s);
+INSERT INTO jobs VALUES (2, 'queued', 1, x'02', '/runs/queued', 'key', 0, 3000,
+                         0, 0, 0, '', '{}'%s);
+PRAGMA user_version = %d;
+)sql";
+
+TEST_F(JobStoreTest, JournalsOfEarlierReleasesAreRead) {
+  for (const int version : {1, 2}) {
+    SCOPED_TRACE(version);
+    const std::string file =
+        (folder_ / absl::StrCat("of-", version, ".sqlite")).string();
+    const bool old = version == 1;
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
+    const std::string tables = absl::StrFormat(
+        kOldTables,
+        old ? "" : ", resume INTEGER NOT NULL, interruptions INTEGER NOT NULL",
+        old ? "" : ", 1, 0", old ? "" : ", 1, 2", version);
+    char* error = nullptr;
+    ASSERT_EQ(sqlite3_exec(database, tables.c_str(), nullptr, nullptr, &error),
+              SQLITE_OK)
+        << error;
+    sqlite3_close(database);
+
+    for (int start = 0; start < 2; ++start) {  // Also of what it has become.
+      FGNN_ASSERT_OK_AND_ASSIGN(JobStore store, JobStore::Open(file));
+      EXPECT_EQ(store.NextGeneration().value(), 42U + start);
+      FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> jobs,
+                                store.Find({}, 10));
+      ASSERT_THAT(IdsOf(jobs), ElementsAre("queued", "ended"));
+      EXPECT_EQ(jobs[0].client_key, "key");
+      EXPECT_EQ(jobs[0].interruptions, old ? 0U : 2U);
+      EXPECT_EQ(jobs[0].user, "");
+      EXPECT_EQ(jobs[0].priority, 0);
+      EXPECT_EQ(jobs[0].run_seconds, 0);
+      EXPECT_EQ(jobs[1].run_seconds, 2.5);
+      EXPECT_EQ(jobs[1].progress.epochs, 3U);
+      Job more = SomeJob(absl::StrCat("more-", start));
+      more.state = JobState::kCancelled;
+      FGNN_ASSERT_OK(store.Insert(more));
+      sqlite3_open(file.c_str(), &database);
+      sqlite3_exec(database, "DELETE FROM jobs WHERE id LIKE 'more%'", nullptr,
+                   nullptr, nullptr);
+      sqlite3_close(database);
+    }
+  }
+}
+
+TEST_F(JobStoreTest, EveryFieldIsThereAfterReopening) {
+  Job job = SomeJob("one");
+  job.dataset = "/data";
+  job.user = "ann";
+  job.name = "a name";
+  job.priority = -7;
+  job.after = {"a", "b"};
+  job.retries = 3;
+  job.time_limit_seconds = 60;
+  FGNN_ASSERT_OK(Open().Insert(job));
+  job.state = JobState::kPaused;
+  job.attempts = 2;
+  job.preemptions = 4;
+  job.run_seconds = 1.5;
+  FGNN_ASSERT_OK(Open().Update(job));
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> jobs, Open().Unfinished());
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_EQ(jobs[0].state, JobState::kPaused);
+  EXPECT_EQ(jobs[0].dataset, "/data");
+  EXPECT_EQ(jobs[0].user, "ann");
+  EXPECT_EQ(jobs[0].name, "a name");
+  EXPECT_EQ(jobs[0].priority, -7);
+  EXPECT_THAT(jobs[0].after, ElementsAre("a", "b"));
+  EXPECT_EQ(jobs[0].retries, 3U);
+  EXPECT_EQ(jobs[0].time_limit_seconds, 60U);
+  EXPECT_EQ(jobs[0].attempts, 2U);
+  EXPECT_EQ(jobs[0].preemptions, 4U);
+  EXPECT_EQ(jobs[0].run_seconds, 1.5);
+}
+
+TEST_F(JobStoreTest, JobsAreFoundByWhatIsKnownOfThem) {
+  JobStore store = Open();
+  const auto add = [&store](const std::string& id, JobState state,
+                            const std::string& user, const std::string& name) {
+    Job job = SomeJob(id);
+    job.user = user;
+    job.name = name;
+    job.dataset = "/data/Papers";
+    FGNN_ASSERT_OK(store.Insert(job));
+    job.state = state;
+    if (state == JobState::kFailed) job.error = absl::InternalError("it BROKE");
+    FGNN_ASSERT_OK(store.Update(job));
+  };
+  add("one", JobState::kCompleted, "ann", "first try");
+  add("two", JobState::kFailed, "bob", "");
+  add("three", JobState::kQueued, "ann", "100% of it_all");
+  const auto find = [&store](const JobFilter& filter, uint32_t limit = 10) {
+    return IdsOf(store.Find(filter, limit).value());
+  };
+  EXPECT_THAT(find({.user = "ann"}), ElementsAre("three", "one"));
+  EXPECT_THAT(find({.states = {JobState::kFailed, JobState::kQueued}}),
+              ElementsAre("three", "two"));
+  EXPECT_THAT(find({.states = {JobState::kCompleted}, .user = "bob"}),
+              ElementsAre());
+  EXPECT_THAT(find({.search = "broke"}), ElementsAre("two"));
+  EXPECT_THAT(find({.search = "FIRST"}), ElementsAre("one"));
+  EXPECT_THAT(find({.search = "papers"}), ElementsAre("three", "two", "one"));
+  EXPECT_THAT(find({.search = "/runs/tw"}), ElementsAre("two"));
+  // No pattern: % and _ stand for themselves.
+  EXPECT_THAT(find({.search = "%"}), ElementsAre("three"));
+  EXPECT_THAT(find({.before_id = "three"}, 1), ElementsAre("two"));
+  EXPECT_THAT(find({.before_id = "two"}), ElementsAre("one"));
 }
 
 }  // namespace

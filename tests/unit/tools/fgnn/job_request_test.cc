@@ -59,5 +59,33 @@ TEST_F(JobRequestTest, RulesThatSpanFieldsNeedNoService) {
                        AllOf(HasSubstr("layers"), HasSubstr("fanouts"))));
 }
 
+TEST_F(JobRequestTest, SendsWhatTheQueueIsToKnow) {
+  WriteJob("dataset: graph\n");
+  flags_.name = "a name";
+  flags_.priority = -3;
+  flags_.after = {"one", "two"};
+  flags_.retries = 2;
+  flags_.time_limit = "30m";
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto request, MakeJobRequest(flags_));
+  EXPECT_EQ(request.name(), "a name");
+  EXPECT_EQ(request.priority(), -3);
+  EXPECT_THAT(request.after(), testing::ElementsAre("one", "two"));
+  EXPECT_EQ(request.retries(), 2U);
+  EXPECT_EQ(request.time_limit_seconds(), 1800U);
+}
+
+TEST(ParseTimeLimitTest, TakesSecondsAndUnits) {
+  EXPECT_EQ(ParseTimeLimit("90").value(), 90U);
+  EXPECT_EQ(ParseTimeLimit("90s").value(), 90U);
+  EXPECT_EQ(ParseTimeLimit("2h").value(), 7200U);
+  EXPECT_EQ(ParseTimeLimit("1d").value(), 86400U);
+  for (const char* text : {"", "0", "h", "-1", "+1", "2 h", "1w", "50000d"}) {
+    EXPECT_THAT(
+        ParseTimeLimit(text),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--time-limit")))
+        << text;
+  }
+}
+
 }  // namespace
 }  // namespace fgnn

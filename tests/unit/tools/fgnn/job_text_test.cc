@@ -102,5 +102,40 @@ TEST(JobTextTest, LinkPredictionHasRanksInsteadOfAccuracy) {
   EXPECT_THAT(JobListText(jobs, 0), HasSubstr("MRR 0.5000"));
 }
 
+TEST(JobTextTest, SaysWhoseAJobIsAndWhyItWaits) {
+  v1::Job job = JobIn(v1::JOB_STATE_QUEUED);
+  job.set_user("ann");
+  job.set_name("baseline");
+  job.set_priority(-2);
+  job.add_after("4fa0");
+  job.set_waiting_for("waits for job 4fa0");
+  job.set_run_seconds(3);
+  job.set_attempts(1);
+  job.set_retries(2);
+  job.set_error_message("sampler.0 died");
+  v1::ListJobsResponse jobs;
+  *jobs.add_jobs() = job;
+  const std::string list = JobListText(jobs, 0);
+  const std::string text = JobText(job, 0);
+  for (const std::string& shown : {list, text}) {
+    for (const char* word : {"ann", "baseline", "-2", "waits for job 4fa0"}) {
+      EXPECT_THAT(shown, HasSubstr(word));
+    }
+  }
+  EXPECT_THAT(text, HasSubstr("failed before   sampler.0 died\n"));
+  EXPECT_THAT(text, HasSubstr("failed starts   1, retries 2\n"));
+  EXPECT_EQ(SecondsOfJob(job, 0), 3);
+}
+
+TEST(StateNameTest, EveryNameIsReadBack) {
+  for (int number = 1; v1::JobState_IsValid(number); ++number) {
+    const auto state = static_cast<v1::JobState>(number);
+    EXPECT_EQ(ParseStateName(StateName(state)).value(), state);
+  }
+  EXPECT_THAT(ParseStateName("asleep"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("'asleep'"), HasSubstr("paused"))));
+}
+
 }  // namespace
 }  // namespace fgnn

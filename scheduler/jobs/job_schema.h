@@ -1,0 +1,69 @@
+// The tables of the job store, and the ways to them from those of earlier
+// releases. For job_store.cc.
+#ifndef FGNN_SCHEDULER_JOBS_JOB_SCHEMA_H_
+#define FGNN_SCHEDULER_JOBS_JOB_SCHEMA_H_
+
+namespace fgnn {
+
+inline constexpr int kSchemaVersion = 3;
+
+inline constexpr char kSchema[] = R"sql(
+CREATE TABLE IF NOT EXISTS jobs (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  state INTEGER NOT NULL,
+  spec BLOB NOT NULL,
+  run_dir TEXT NOT NULL,
+  client_key TEXT UNIQUE,
+  digest INTEGER NOT NULL,
+  submitted_ms INTEGER NOT NULL,
+  started_ms INTEGER NOT NULL,
+  finished_ms INTEGER NOT NULL,
+  error_code INTEGER NOT NULL,
+  error_message TEXT NOT NULL,
+  progress TEXT NOT NULL,
+  resume INTEGER NOT NULL,
+  interruptions INTEGER NOT NULL,
+  dataset TEXT NOT NULL,
+  user TEXT NOT NULL,
+  name TEXT NOT NULL,
+  priority INTEGER NOT NULL,
+  after TEXT NOT NULL,
+  retries INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  time_limit_seconds INTEGER NOT NULL,
+  preemptions INTEGER NOT NULL,
+  run_seconds REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state);
+CREATE TABLE IF NOT EXISTS service (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  generation INTEGER NOT NULL
+);
+INSERT OR IGNORE INTO service VALUES (1, 0);
+)sql";
+
+inline constexpr char kSchema1To2[] = R"sql(
+ALTER TABLE jobs ADD COLUMN resume INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN interruptions INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+// Their datasets are in specs that this folder cannot read.
+inline constexpr char kSchema2To3[] = R"sql(
+ALTER TABLE jobs ADD COLUMN dataset TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN user TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN after TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN retries INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN time_limit_seconds INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN preemptions INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN run_seconds REAL NOT NULL DEFAULT 0;
+UPDATE jobs SET run_seconds = max(0, finished_ms - started_ms) / 1000.0
+  WHERE started_ms > 0 AND finished_ms > 0;
+)sql";
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_JOBS_JOB_SCHEMA_H_

@@ -1,0 +1,335 @@
+// The jobs as the thread that runs them sees them: who goes next, and where
+// from.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/jobs/job_table.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr size_t kMaxUnseen = 10'000;
+// What a kill of the service may cost a time limit and a share.
+constexpr double kSaveEverySeconds = 10;
+// A start that is over at once counts so much, or a user whose jobs fail at
+// once would go first for ever.
+constexpr double kLeastCharge = 0.1;
+constexpr seconds kLongestHold{60};
+// After a checkpoint that could not be written for one that would go first.
+constexpr seconds kStayAfterFailure{60};
+
+}  // namespace
+
+void JobTable::OrderChangedLocked() {
+  order_.reset();
+  order_change_ = ++changes_;
+}
+
+const JobOrder& JobTable::OrderLocked() {
+  const Deadline now = MonotonicClock::now();
+  if (order_.has_value() && now < order_until_) return *order_;
+  if (order_.has_value()) order_change_ = ++changes_;  // A hold has ended.
+  QueueSnapshot snapshot;
+  order_until_ = Deadline::max();
+  for (const auto& [number, id] : queue_) {
+    const Active& active = active_.at(id);
+    QueuedJob& job = snapshot.queued.emplace_back();
+    job.id = id;
+    job.user = active.job.user;
+    job.priority = active.job.priority;
+    job.number = number;
+    job.was_interrupted = active.was_interrupted;
+    job.after = {active.unmet.begin(), active.unmet.end()};
+    if (active.held_until > now) {
+      job.held_seconds =
+          std::chrono::duration<double>(active.held_until - now).count();
+      order_until_ = std::min(order_until_, active.held_until);
+    }
+  }
+  if (!running_.empty()) {
+    const Active& active = active_.at(running_);
+    snapshot.running =
+        RunningJob{.id = running_,
+                   .priority = active.job.priority,
+                   .can_give_way = active.cancel.ok() && !active.pause &&
+                                   now >= stays_until_};
+    if (stays_until_ > now) order_until_ = std::min(order_until_, stays_until_);
+  }
+  snapshot.user_seconds = shares_.seconds();
+  order_ = OrderJobs(snapshot);
+  for (size_t i = 0; i < order_->waits.size(); ++i) {
+    active_.at(order_->waits[i].id).place = i;
+  }
+  return *order_;
+}
+
+// As clients are told of it.
+Job JobTable::DescribeLocked(const Active& active) {
+  Job job = active.job;
+  if (active.uncharged.has_value()) {
+    job.run_seconds += active.uncharged->Seconds();
+  }
+  if (job.state == JobState::kQueued) {
+    job.waiting_for = OrderLocked().waits[active.place].reason;
+  }
+  return job;
+}
+
+std::optional<Job> JobTable::StartNext(Deadline deadline) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    if (closed_) return std::nullopt;
+    if (OrderLocked().next.has_value()) break;
+    if (MonotonicClock::now() >= deadline) return std::nullopt;
+    changed_.wait_until(lock, std::min(deadline, order_until_));
+  }
+  Active& active = active_.at(*OrderLocked().next);
+  queue_.erase(active.number);
+  running_ = active.job.id;
+  stays_until_ = Deadline::min();
+  active.was_interrupted = false;
+  active.uncharged.emplace();
+  if (active.job.started_ms == 0) active.job.started_ms = UnixMilliseconds();
+  active.job.progress.phase = "preparing";
+  OrderChangedLocked();
+  GoLocked(active, JobState::kPreparing);
+  return active.job;
+}
+
+// The seconds since the last time count from now on.
+void JobTable::ChargeLocked(Active& active) {
+  const double used = active.uncharged->Restart();
+  active.job.run_seconds += used;
+  shares_.Charge(active.job.user, used, UnixMilliseconds());
+  OrderChangedLocked();
+}
+
+LetGo JobTable::ShouldLetGo(const std::string& id) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (id != running_ || closed_) return LetGo::kNo;
+  Active& active = active_.at(id);
+  if (!active.cancel.ok()) return LetGo::kNo;
+  if (active.uncharged->Seconds() >= kSaveEverySeconds) {
+    ChargeLocked(active);
+    SaveLocked(active.job);
+  }
+  if (active.pause) return LetGo::kPause;
+  if (active.job.time_limit_seconds > 0 &&
+      active.job.run_seconds + active.uncharged->Seconds() >=
+          active.job.time_limit_seconds) {
+    return LetGo::kTimeIsUp;
+  }
+  return OrderLocked().takes_devices ? LetGo::kGiveWay : LetGo::kNo;
+}
+
+void JobTable::KeepOn(const std::string& id, const absl::Status& why) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (id != running_) return;
+  Active& active = active_.at(id);
+  if (active.pause) {
+    active.pause = false;
+    active.not_paused = why;
+  }
+  stays_until_ = DeadlineIn(kStayAfterFailure);
+  OrderChangedLocked();
+  changed_.notify_all();
+}
+
+// From the devices, or between the queue and the paused ones.
+void JobTable::EnqueueLocked(Active& active, JobState state) {
+  if (running_ == active.job.id) {
+    active.job.resume = true;
+    active.pause = false;
+    active.job.progress.executors.clear();
+    active.job.progress.edges_per_second = 0;
+    active.job.progress.seconds_left = -1;
+    active.job.progress.phase = std::string(NameOf(state));
+    const double used = active.uncharged->Seconds();
+    ChargeLocked(active);
+    if (used < kLeastCharge) {
+      shares_.Charge(active.job.user, kLeastCharge - used, UnixMilliseconds());
+    }
+    active.uncharged.reset();
+    running_.clear();
+  }
+  if (state == JobState::kQueued) {
+    queue_.emplace(active.number, active.job.id);
+  } else {
+    queue_.erase(active.number);
+  }
+  OrderChangedLocked();
+  GoLocked(active, state);
+}
+
+void JobTable::Park(const std::string& id, LetGo why) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (id != running_) return;
+  Active& active = active_.at(id);
+  if (!active.cancel.ok()) {
+    EndLocked(id, JobState::kCancelled, active.cancel);
+    return;
+  }
+  // Somebody may have had it go on since it began to let go, or asked for the
+  // pause of one that was about to give way.
+  const bool paused = active.pause;
+  if (!paused && why == LetGo::kGiveWay) ++active.job.preemptions;
+  EnqueueLocked(active, paused ? JobState::kPaused : JobState::kQueued);
+}
+
+bool JobTable::TryAgain(const std::string& id, const absl::Status& error) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (id != running_) return false;
+  Active& active = active_.at(id);
+  const bool may_mend = absl::IsUnavailable(error) ||
+                        absl::IsResourceExhausted(error) ||
+                        absl::IsInternal(error) || absl::IsUnknown(error);
+  const uint32_t failed = active.job.attempts++;
+  if (!may_mend || failed >= active.job.retries || !active.cancel.ok() ||
+      closed_) {
+    return false;
+  }
+  const auto hold =
+      std::min(seconds(1 << std::min<uint32_t>(failed, 6)), kLongestHold);
+  LogWarning(
+      "job {}: failed, {} of {} times before it is over; tried again in "
+      "{} s: {}",
+      id, failed + 1, active.job.retries + 1, hold.count(), MessageOf(error));
+  active.job.error = error;
+  active.held_until = DeadlineIn(hold);
+  EnqueueLocked(active, active.pause ? JobState::kPaused : JobState::kQueued);
+  return true;
+}
+
+// Our own steps alone come here, so a wrong one is a bug; the job's fate is
+// still what happened.
+void JobTable::GoLocked(Active& active, JobState state) {
+  if (!CanGo(active.job.state, state)) {
+    LogError("job {}: no way from {} to {}", active.job.id,
+             NameOf(active.job.state), NameOf(state));
+    return;
+  }
+  active.job.state = state;
+  active.change = ++changes_;
+  last_change_ = MonotonicClock::now();
+  SaveLocked(active.job);
+  changed_.notify_all();
+}
+
+// The job goes on if its state cannot be written: it is in memory, and after a
+// restart it counts as interrupted, which is the safe side.
+void JobTable::SaveLocked(const Job& job) {
+  const absl::Status saved = store_.Update(job);
+  if (!saved.ok()) LogError("job {}: {}", job.id, MessageOf(saved));
+}
+
+void JobTable::ForgetInterruptions(const std::string& id) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto active = active_.find(id);
+  if (active == active_.end() || active->second.job.interruptions == 0) return;
+  active->second.job.interruptions = 0;
+  SaveLocked(active->second.job);
+}
+
+void JobTable::MarkRunning(const std::string& id) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto active = active_.find(id);
+  // Somebody may have cancelled it meanwhile: then it stays CANCELLING.
+  if (active == active_.end() ||
+      active->second.job.state != JobState::kPreparing) {
+    return;
+  }
+  GoLocked(active->second, JobState::kRunning);
+}
+
+void JobTable::UpdateProgress(const std::string& id,
+                              const std::function<void(JobProgress&)>& update) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto active = active_.find(id);
+  if (active == active_.end()) return;
+  update(active->second.job.progress);
+  active->second.change = ++changes_;
+  changed_.notify_all();
+}
+
+absl::Status JobTable::CancelCause(const std::string& id) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto active = active_.find(id);
+  return active == active_.end() ? absl::OkStatus() : active->second.cancel;
+}
+
+void JobTable::End(const std::string& id, JobState state,
+                   const absl::Status& error) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  EndLocked(id, state, error);
+}
+
+// And those that were to run after it, where it did not complete.
+void JobTable::EndLocked(const std::string& id, JobState state,
+                         const absl::Status& error) {
+  std::vector<std::string> dependents = DependentsLocked(id);
+  EndOneLocked(id, state, error);
+  if (state == JobState::kCompleted) {
+    for (const std::string& dependent : dependents) {
+      active_.at(dependent).unmet.erase(id);
+    }
+    return;
+  }
+  while (!dependents.empty()) {
+    const std::string ended = std::move(dependents.back());
+    dependents.pop_back();
+    const auto place = active_.find(ended);
+    if (place == active_.end()) continue;
+    for (std::string& more : DependentsLocked(ended)) {
+      dependents.push_back(std::move(more));
+    }
+    EndOneLocked(ended, JobState::kFailed,
+                 absl::FailedPreconditionError(absl::StrCat(
+                     "job ", id, ", which it was to run after, ",
+                     state == JobState::kFailed ? "failed" : "was cancelled")));
+  }
+}
+
+std::vector<std::string> JobTable::DependentsLocked(
+    const std::string& id) const {
+  std::vector<std::string> dependents;
+  for (const auto& [other, active] : active_) {
+    if (active.unmet.contains(id)) dependents.push_back(other);
+  }
+  return dependents;
+}
+
+void JobTable::EndOneLocked(const std::string& id, JobState state,
+                            const absl::Status& error) {
+  const auto place = active_.find(id);
+  if (place == active_.end()) return;
+  Active& active = place->second;
+  Job& job = active.job;
+  if (running_ == id) {
+    const double used = active.uncharged->Seconds();
+    ChargeLocked(active);
+    if (used < kLeastCharge) {
+      shares_.Charge(job.user, kLeastCharge - used, UnixMilliseconds());
+    }
+    running_.clear();
+  }
+  queue_.erase(active.number);
+  job.error = error;
+  job.finished_ms = UnixMilliseconds();
+  job.progress.executors.clear();
+  job.progress.seconds_left = 0;
+  job.progress.edges_per_second = 0;
+  job.progress.phase = std::string(NameOf(state));
+  OrderChangedLocked();
+  GoLocked(active, state);
+  active_.erase(place);
+  if (unseen_.size() < kMaxUnseen) unseen_.insert(id);
+  changed_.notify_all();
+}
+
+}  // namespace fgnn

@@ -1,0 +1,132 @@
+"""Many jobs on one service: who goes first, who gives way, and that a job that
+let go of its devices ends as one that never did."""
+
+import json
+import os
+import signal
+
+import harness
+
+# Some seconds of work in 8,000 batches, without checkpoints of its own.
+JOB = {'training.batches_per_step': 2, 'training.epochs': 800,
+       'training.checkpoint_every': 0, 'training.evaluate_every': 200}
+TINY = {'training.epochs': 1, 'training.evaluate_every': 0}
+SAME_METRICS = ('epoch', 'loss', 'valid_accuracy', 'batches', 'edges')
+
+
+def metrics(run_dir):
+    lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
+    return [[json.loads(line)[key] for key in SAME_METRICS] for line in lines]
+
+
+class JobServiceTest(harness.ServiceTest):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.expected = cls.graphs.run(JOB, '--digest')
+
+    def setUp(self):
+        super().setUp()
+        self.service.fgnn('up')
+
+    def submit(self, settings, *words):
+        return self.service.json('submit', *self.service.job_words(settings),
+                                 *words)['job_id']
+
+    def submit_whole(self, *words):
+        run_dir = self.service.folder / 'run'
+        return run_dir, self.submit(JOB, '--run-dir', str(run_dir), '--digest',
+                                    *words)
+
+    def show(self, job):
+        return self.service.json('show', job)
+
+    def wait_for_batches(self, job, batches):
+        self.service.follow(
+            job, lambda p: p.get('batches_committed', 0) > batches)
+
+    def assert_as_if_nothing_happened(self, run_dir):
+        self.assertEqual((run_dir / 'batches.crc').read_bytes(),
+                         (self.expected / 'batches.crc').read_bytes())
+        self.assertEqual(metrics(run_dir), metrics(self.expected))
+        self.assertTrue(harness.last_weights(run_dir) ==
+                        harness.last_weights(self.expected),
+                        'the weights differ from those of an undisturbed run')
+
+    def test_a_job_that_gave_way_and_was_paused_ends_the_same(self):
+        run_dir, low = self.submit_whole('--name', 'Long One')
+        self.wait_for_batches(low, 500)
+        high = self.submit(TINY, '--priority', '1')
+        self.service.fgnn('watch', high)
+        self.assertEqual(self.show(high)['state'], 'completed')
+        self.assertEqual(self.show(low)['preemptions'], 1)
+        self.wait_for_batches(low, 2000)
+        paused = self.service.json('pause', low)
+        self.assertEqual(paused['state'], 'paused')
+        self.assertLess(paused['progress']['batches_committed'], 8000)
+        self.assertEqual(self.service.segments(), [])
+        listed = self.service.json('jobs', '--state', 'paused', '--search',
+                                   'long one', '--user', paused['user'])
+        self.assertEqual([job['job_id'] for job in listed['jobs']], [low])
+        # It stays paused over a kill, and gives way to nobody meanwhile.
+        scheduler, = (pid for pid, name in self.service.processes().items()
+                      if name == 'fgnn-scheduler')
+        os.kill(scheduler, signal.SIGKILL)
+        self.service.wait_until_gone([scheduler])
+        self.service.fgnn('up')
+        self.assertEqual(self.show(low)['state'], 'paused')
+        self.service.fgnn('resume', low)
+        self.assertEqual(self.show(low)['state'], 'completed')
+        self.assert_as_if_nothing_happened(run_dir)
+
+    def test_a_failed_start_is_made_again_from_the_checkpoint(self):
+        run_dir = self.service.folder / 'run'
+        job = self.submit({**JOB, 'limits.restarts': 0}, '--retries', '1',
+                          '--run-dir', str(run_dir), '--digest')
+        self.wait_for_batches(job, 500)
+        executors = self.show(job)['progress']['executors']
+        os.kill(next(e['pid'] for e in executors if e['role'] == 'sampler'),
+                signal.SIGKILL)
+        self.service.fgnn('watch', job)
+        shown = self.show(job)
+        self.assertEqual((shown['state'], shown['attempts']), ('completed', 1))
+        self.assert_as_if_nothing_happened(run_dir)
+
+    def test_jobs_run_after_those_that_they_name(self):
+        first = self.submit(harness.ENDLESS)
+        second = self.submit(TINY, '--after', first)
+        third = self.submit(TINY, '--after', f'{second},{first}')
+        self.assertEqual(self.show(second)['waiting_for'],
+                         f'waits for job {first}')
+        self.assertIn(f'waits for job {first}',
+                      self.service.fgnn('jobs').stdout)
+        self.service.fgnn('cancel', first)
+        for job in (second, third):
+            watch = self.service.fgnn('watch', job, check=False)
+            self.assertNotEqual(watch.returncode, 0)
+            self.assertIn(f'job {first}, which it was to run after, was '
+                          'cancelled', watch.stderr)
+        unknown = self.service.fgnn(
+            'submit', *self.service.job_words(TINY), '--after', 'nowhere',
+            check=False)
+        self.assertEqual(unknown.returncode, 2)
+        self.assertIn("'nowhere'", unknown.stderr)
+
+    def test_a_time_limit_keeps_the_checkpoint(self):
+        job = self.submit(harness.ENDLESS, '--time-limit', '1s', '--retries',
+                          '3')
+        watch = self.service.fgnn('watch', job, check=False)
+        self.assertEqual(watch.returncode, 1)
+        self.assertIn('time limit of 1 s', watch.stderr)
+        shown = self.show(job)
+        self.assertEqual((shown['state'], shown['attempts']), ('failed', 0))
+        self.assertGreaterEqual(shown['run_seconds'], 1)
+        words = self.service.fgnn('submit', *self.service.job_words(TINY),
+                                  '--time-limit', '2 weeks', check=False)
+        self.assertEqual(words.returncode, 2)
+        self.assertIn('--time-limit', words.stderr)
+
+
+if __name__ == '__main__':
+    harness.main()

@@ -1,0 +1,188 @@
+// Users, pauses and lists of jobs, as clients ask for them.
+#include "tests/unit/scheduler/daemon/service_fixture.h"
+
+namespace fgnn {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ServiceJobsTest : public ServiceTest {
+ protected:
+  absl::StatusOr<v1::Job> Pause(const std::string& id) {
+    v1::PauseJobRequest request;
+    request.set_job_id(id);
+    return Call(&v1::JobService::Stub::PauseJob, request);
+  }
+  absl::StatusOr<v1::Job> Continue(const std::string& id) {
+    v1::ContinueJobRequest request;
+    request.set_job_id(id);
+    return Call(&v1::JobService::Stub::ContinueJob, request);
+  }
+  absl::StatusOr<v1::SubmitJobResponse> SubmitMore(
+      v1::SubmitJobRequest request) {
+    *request.mutable_spec() = Spec();
+    return Call(&v1::JobService::Stub::SubmitJob, request);
+  }
+  absl::StatusOr<std::vector<std::string>> List(
+      const v1::ListJobsRequest& request) {
+    const auto response = Call(&v1::JobService::Stub::ListJobs, request);
+    if (!response.ok()) return response.status();
+    std::vector<std::string> ids;
+    for (const v1::Job& job : response->jobs()) ids.push_back(job.job_id());
+    return ids;
+  }
+};
+
+TEST_F(ServiceJobsTest, AJobIsItsUsersToChange) {
+  Order("hold");
+  StartService();
+  user_ = "ann";
+  const std::string id = Submit(Spec())->job_id();
+  EXPECT_EQ(Get(id)->user(), "ann");
+  for (const char* other : {"bob", ""}) {
+    user_ = other;
+    EXPECT_EQ(Get(id)->user(), "ann");
+    for (const auto& answer : {Pause(id), Continue(id), Cancel(id)}) {
+      EXPECT_THAT(answer, StatusIs(absl::StatusCode::kPermissionDenied,
+                                   AllOf(HasSubstr(id), HasSubstr("ann"))));
+    }
+  }
+  user_ = "ann";
+  EXPECT_EQ(Pause(id)->state(), v1::JOB_STATE_PAUSED);
+  user_ = "root";
+  EXPECT_EQ(Cancel(id)->state(), v1::JOB_STATE_CANCELLED);
+}
+
+TEST_F(ServiceJobsTest, PauseReturnsOnceNothingIsAtWork) {
+  Order("hold");
+  StartService();
+  const std::string id = Submit(Spec())->job_id();
+  WaitForExecutor(id, "trainer.0");
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::Job paused, Pause(id));
+  EXPECT_EQ(paused.state(), v1::JOB_STATE_PAUSED);
+  EXPECT_GT(paused.run_seconds(), 0);
+  const v1::ServiceInfo service = Service();
+  EXPECT_EQ(service.jobs_paused(), 1U);
+  EXPECT_EQ(service.jobs_running() + service.jobs_queued(), 0U);
+  for (const v1::Executor& executor : service.executors()) {
+    EXPECT_EQ(executor.job_id(), "");
+  }
+  EXPECT_EQ(Pause(id)->state(), v1::JOB_STATE_PAUSED);
+  StopService();
+  Order("");
+  StartService();  // It is paused until somebody continues it.
+  EXPECT_EQ(Get(id)->state(), v1::JOB_STATE_PAUSED);
+  FGNN_ASSERT_OK(Continue(id).status());
+  const v1::Job job = Watch(id);
+  ASSERT_EQ(job.state(), v1::JOB_STATE_COMPLETED) << job.error_message();
+  EXPECT_EQ(ReadRun(job, "checkpoints/epoch-0003.safetensors"), "60");
+  for (const auto& answer : {Pause(id), Continue(id), Cancel(id)}) {
+    EXPECT_THAT(answer, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                 HasSubstr("has already completed")));
+  }
+  for (const auto& answer : {Pause("none"), Continue("none")}) {
+    EXPECT_THAT(answer, StatusIs(absl::StatusCode::kNotFound));
+  }
+}
+
+TEST_F(ServiceJobsTest, AnAttachThatHangsIsNoReasonToKeepTheDevices) {
+  Order("mute");  // It stays PREPARING.
+  StartService();
+  const std::string id = Submit(Spec())->job_id();
+  Watch(id, [](const v1::Job& job) {
+    return job.state() == v1::JOB_STATE_PREPARING;
+  });
+  EXPECT_EQ(Pause(id)->state(), v1::JOB_STATE_PAUSED);
+}
+
+TEST_F(ServiceJobsTest, ListsJobsByWhatIsAskedFor) {
+  Order("hold");
+  StartService();
+  v1::SubmitJobRequest request;
+  request.set_name("Baseline");
+  request.set_priority(7);
+  user_ = "ann";
+  const std::string first = SubmitMore(request)->job().job_id();
+  user_ = "bob";
+  const std::string second = SubmitMore({})->job().job_id();
+  WaitForExecutor(first, "trainer.0");
+  v1::ListJobsRequest list;
+  list.set_user("ann");
+  EXPECT_THAT(List(list).value(), ElementsAre(first));
+  list.Clear();
+  list.add_states(v1::JOB_STATE_QUEUED);
+  list.add_states(v1::JOB_STATE_PAUSED);
+  EXPECT_THAT(List(list).value(), ElementsAre(second));
+  list.Clear();
+  list.set_search("baseLINE");
+  EXPECT_THAT(List(list).value(), ElementsAre(first));
+  list.set_search((temp_ / "ring").string());
+  EXPECT_THAT(List(list).value(), ElementsAre(second, first));
+  list.Clear();
+  list.set_limit(1);
+  EXPECT_THAT(List(list).value(), ElementsAre(second));
+  list.set_before_job_id(second);
+  EXPECT_THAT(List(list).value(), ElementsAre(first));
+  list.set_before_job_id(first);
+  EXPECT_THAT(List(list).value(), IsEmpty());
+  list.Clear();
+  list.set_limit(1001);
+  EXPECT_THAT(List(list),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1001")));
+  list.Clear();
+  list.add_states(static_cast<v1::JobState>(99));
+  EXPECT_THAT(List(list),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("99")));
+  EXPECT_EQ(Get(second)->waiting_for(),
+            "next; job " + first + " has the devices");
+}
+
+TEST_F(ServiceJobsTest, WhatCannotBeIsRefusedByName) {
+  StartService();
+  const auto expect_refused = [this](const v1::SubmitJobRequest& request,
+                                     const std::string& word) {
+    EXPECT_THAT(SubmitMore(request).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(word)));
+  };
+  v1::SubmitJobRequest request;
+  request.set_priority(101);
+  expect_refused(request, "priority");
+  request.Clear();
+  request.set_retries(101);
+  expect_refused(request, "retries");
+  request.Clear();
+  request.set_name("two\nlines");
+  expect_refused(request, "name");
+  request.Clear();
+  for (int i = 0; i < 101; ++i) request.add_after("x");
+  expect_refused(request, "after");
+  request.Clear();
+  request.add_after("nowhere");
+  EXPECT_THAT(SubmitMore(request).status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("nowhere")));
+  user_ = std::string(200, 'u');
+  expect_refused({}, "fgnn-user");
+  user_.clear();
+  EXPECT_EQ(Service().jobs_queued() + Service().jobs_running(), 0U);
+}
+
+TEST_F(ServiceJobsTest, TellsTheMetricsOfARun) {
+  StartService();
+  const std::string id = Submit(Spec())->job_id();
+  ASSERT_EQ(Watch(id).state(), v1::JOB_STATE_COMPLETED);
+  v1::GetMetricsRequest request;
+  request.set_job_id(id);
+  request.set_first_epoch(1);
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::GetMetricsResponse metrics,
+                            Call(&v1::JobService::Stub::GetMetrics, request));
+  ASSERT_EQ(metrics.lines_size(), 2);
+  EXPECT_EQ(nlohmann::json::parse(metrics.lines(1))["epoch"], 2);
+  request.set_first_epoch(3);
+  EXPECT_EQ(Call(&v1::JobService::Stub::GetMetrics, request)->lines_size(), 0);
+}
+
+}  // namespace
+}  // namespace fgnn
