@@ -124,7 +124,7 @@ absl::Status JobStore::ErrorOf(int code, const char* doing) const {
 absl::Status JobStore::Execute(const char* sql) {
   const int code =
       sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr);
-  return code == SQLITE_OK ? absl::OkStatus() : ErrorOf(code, "set up");
+  return code == SQLITE_OK ? absl::OkStatus() : ErrorOf(code, "write");
 }
 
 absl::Status JobStore::CreateTables() {
@@ -182,6 +182,18 @@ absl::StatusOr<uint64_t> JobStore::NextGeneration() {
     return ErrorOf(end, "count a start");
   }
   return static_cast<uint64_t>(generation);
+}
+
+absl::Status JobStore::Begin() { return Execute("BEGIN IMMEDIATE"); }
+absl::Status JobStore::Commit() { return Execute("COMMIT"); }
+
+void JobStore::Rollback() {
+  // It may be over: some errors end a transaction.
+  if (InTransaction()) (void)Execute("ROLLBACK");
+}
+
+bool JobStore::InTransaction() const {
+  return sqlite3_get_autocommit(database_.get()) == 0;
 }
 
 absl::Status JobStore::Insert(const Job& job) {

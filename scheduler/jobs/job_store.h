@@ -50,6 +50,13 @@ class JobStore {
   // Adds one to the number of starts and returns it, from 1.
   absl::StatusOr<uint64_t> NextGeneration();
 
+  // What is written between Begin() and Commit() is there as a whole or not at
+  // all, and costs one sync. A Begin() without a Commit() needs a Rollback().
+  absl::Status Begin();
+  absl::Status Commit();
+  void Rollback();
+  bool InTransaction() const;
+
   // AlreadyExists: the id or the client key is there.
   absl::Status Insert(const Job& job);
   // State, times, error and progress of a job that is there.

@@ -166,7 +166,17 @@ class JobTable {
     absl::Status not_paused;             // Why it could not be.
   };
 
+  // A call of Submit() that is under way.
+  struct Submission {
+    const JobRequest* request;
+    std::optional<absl::StatusOr<Job>> job;  // The answer; guarded by mutex_.
+  };
+
   JobTable(JobStore store, std::filesystem::path state_dir, size_t max_queued);
+  void SubmitAllLocked();
+  // Appends the id of a job that is new to `added`.
+  absl::StatusOr<Job> SubmitOneLocked(const JobRequest& request,
+                                      std::vector<std::string>& added);
   absl::Status RecoverJobs();
   absl::Status RecoverInterruptedLocked(Job& job);
   absl::Status RecoverDependenciesLocked();
@@ -197,6 +207,10 @@ class JobTable {
   const size_t max_queued_;
   std::vector<std::string> interrupted_;
   bool resumes_interrupted_ = false;
+
+  // Never held while mutex_ is taken.
+  std::mutex submissions_mutex_;
+  std::vector<Submission*> submissions_;  // As many as calls are under way.
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

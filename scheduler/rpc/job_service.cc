@@ -57,16 +57,19 @@ absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
   FGNN_ASSIGN_OR_RETURN(const std::string user, CallerOf(context));
   FGNN_ASSIGN_OR_RETURN(const ReadRequest read,
                         ReadSubmitRequest(request, user, facts_.devices));
-  // A call that is repeated must not meet the folder that the first one made.
-  FGNN_ASSIGN_OR_RETURN(std::optional<Job> job,
-                        table_->FindSubmitted(read.request));
-  if (!job.has_value()) {
-    FGNN_RETURN_IF_ERROR(request.resume()
-                             ? CheckResumption(read.spec)
-                             : CheckSubmission(read.spec, request.run_dir()));
-    FGNN_ASSIGN_OR_RETURN(job, table_->Submit(read.request));
+  const absl::Status check =
+      request.resume() ? CheckResumption(read.spec)
+                       : CheckSubmission(read.spec, request.run_dir());
+  if (!check.ok()) {
+    // A call that is repeated meets the folder that the first one made.
+    FGNN_ASSIGN_OR_RETURN(const std::optional<Job> same,
+                          table_->FindSubmitted(read.request));
+    if (!same.has_value()) return check;
+    Tell(*same, response);
+    return absl::OkStatus();
   }
-  Tell(*job, response);
+  FGNN_ASSIGN_OR_RETURN(const Job job, table_->Submit(read.request));
+  Tell(job, response);
   return absl::OkStatus();
 }
 

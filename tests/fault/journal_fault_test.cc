@@ -89,7 +89,7 @@ TEST_F(JournalFaultTest, WhatWasSaidStandsWhereverTheSchedulerIsKilled) {
     }
     told.insert(*told_);
     const auto table = Open();
-    const std::vector<Job> jobs = table->List(10).value();
+    const std::vector<Job> jobs = table->List({}, 10).value();
     ASSERT_LE(jobs.size(), 1U) << "killed at stop " << last_stop;
     if (*told_ >= kSubmitted) {
       ASSERT_EQ(jobs.size(), 1U) << "lost at stop " << last_stop;
@@ -108,7 +108,7 @@ TEST_F(JournalFaultTest, WhatWasSaidStandsWhereverTheSchedulerIsKilled) {
     if (!jobs.empty()) {
       ASSERT_EQ(again.id, jobs.front().id);
     }
-    ASSERT_EQ(table->List(10)->size(), 1U);
+    ASSERT_EQ(table->List({}, 10)->size(), 1U);
     if (status != -1) break;  // It came to its end.
     for (const auto& file : fs::directory_iterator(folder_.path())) {
       fs::remove(file.path());

@@ -1,0 +1,192 @@
+// How jobs come into the table.
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/jobs/job_table.h"
+#include "shared/base/hash.h"
+#include "shared/base/status.h"
+#include "shared/config/state_dir.h"
+
+namespace fgnn {
+namespace {
+
+constexpr int kIdAttempts = 64;
+
+}  // namespace
+
+absl::StatusOr<std::optional<Job>> JobTable::FindSameRequestLocked(
+    const JobRequest& request) {
+  if (request.client_key.empty()) return std::nullopt;
+  FGNN_ASSIGN_OR_RETURN(std::optional<Job> job,
+                        store_.FindByClientKey(request.client_key));
+  if (!job.has_value()) return std::nullopt;
+  const bool same_folder =
+      request.run_dir.empty()
+          ? job->run_dir == RunDirPath(state_dir_, job->id).string()
+          : job->run_dir == request.run_dir;
+  if (job->spec_bytes != request.spec_bytes || job->digest != request.digest ||
+      job->user != request.user || job->name != request.name ||
+      job->priority != request.priority || job->retries != request.retries ||
+      job->time_limit_seconds != request.time_limit_seconds ||
+      job->after.size() != request.after.size() || !same_folder) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("client key '", request.client_key, "' names job ",
+                     job->id, ", which is another one; use a new key"));
+  }
+  const auto active = active_.find(job->id);
+  if (active != active_.end()) {
+    return std::optional<Job>(DescribeLocked(active->second));
+  }
+  return job;
+}
+
+absl::StatusOr<std::optional<Job>> JobTable::FindSubmitted(
+    const JobRequest& request) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return FindSameRequestLocked(request);
+}
+
+absl::StatusOr<std::string> JobTable::NewIdLocked(int64_t now_ms) {
+  // The only use of the clock as a source of chance: an id is not part of what
+  // a job computes.
+  uint64_t salt =
+      HashString(absl::StrCat(now_ms, ".", ::getpid(), ".", ++ids_made_));
+  for (int attempt = 0; attempt < kIdAttempts; ++attempt) {
+    const std::string id = MakeJobId(now_ms, salt);
+    FGNN_ASSIGN_OR_RETURN(const std::vector<Job> taken,
+                          store_.FindByPrefix(id, 1));
+    if (taken.empty()) return id;
+    salt = Mix64(salt);
+  }
+  return absl::ResourceExhaustedError(
+      "no free job id in this second; submit again");
+}
+
+// Those of `after` that have yet to complete; makes whole ids of prefixes.
+absl::StatusOr<std::set<std::string>> JobTable::FindUnmetLocked(
+    std::vector<std::string>& after) {
+  std::set<std::string> unmet;
+  for (std::string& name : after) {
+    if (active_.contains(name)) {
+      unmet.insert(name);
+      continue;
+    }
+    const absl::StatusOr<Job> job = FindOneLocked(name);
+    FGNN_RETURN_IF_ERROR(Annotate(job.status(), "after"));
+    name = job->id;
+    if (job->state == JobState::kFailed || job->state == JobState::kCancelled) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("job ", job->id, ", which it is to run after, ",
+                       job->state == JobState::kFailed ? "" : "was ",
+                       std::string(NameOf(job->state))));
+    }
+    if (job->state != JobState::kCompleted) unmet.insert(job->id);
+  }
+  return unmet;
+}
+
+JobTable::Active& JobTable::AddLocked(Job job) {
+  Active& active = active_[job.id];
+  active.job = std::move(job);
+  active.number = next_number_++;
+  active.change = ++changes_;
+  if (active.job.state == JobState::kQueued) {
+    queue_.emplace(active.number, active.job.id);
+  }
+  OrderChangedLocked();
+  return active;
+}
+
+// The first to get the lock takes all that have come by then, so that clients
+// share the one sync that a commit costs. The others find their answers.
+absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
+  Submission mine = {.request = &request, .job = std::nullopt};
+  {
+    const std::lock_guard<std::mutex> lock(submissions_mutex_);
+    submissions_.push_back(&mine);
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!mine.job.has_value()) SubmitAllLocked();
+  return *std::move(mine.job);
+}
+
+void JobTable::SubmitAllLocked() {
+  std::vector<Submission*> all;
+  {
+    const std::lock_guard<std::mutex> lock(submissions_mutex_);
+    all.swap(submissions_);
+  }
+  std::vector<std::string> added;
+  absl::Status stored = store_.Begin();
+  for (Submission* const one : all) {
+    one->job = stored.ok() ? SubmitOneLocked(*one->request, added)
+                           : absl::StatusOr<Job>(stored);
+    // After errors of the disk there may be no transaction any more.
+    if (!store_.InTransaction() && stored.ok()) stored = one->job->status();
+  }
+  if (stored.ok()) stored = store_.Commit();
+  if (stored.ok()) {
+    if (added.empty()) return;
+    any_submitted_ = true;
+    last_change_ = MonotonicClock::now();
+    changed_.notify_all();
+    return;
+  }
+  store_.Rollback();
+  for (const std::string& id : added) {
+    queue_.erase(active_.at(id).number);
+    active_.erase(id);
+  }
+  OrderChangedLocked();
+  for (Submission* const one : all) one->job = stored;
+}
+
+absl::StatusOr<Job> JobTable::SubmitOneLocked(const JobRequest& request,
+                                              std::vector<std::string>& added) {
+  FGNN_ASSIGN_OR_RETURN(std::optional<Job> same,
+                        FindSameRequestLocked(request));
+  if (same.has_value()) return *std::move(same);
+  if (request.resume) {
+    for (const auto& [id, active] : active_) {
+      if (active.job.run_dir == request.run_dir) return active.job;
+    }
+  }
+  if (closed_) {
+    return absl::UnavailableError("the service is ending; start it again");
+  }
+  const size_t waiting = active_.size() - (running_.empty() ? 0 : 1);
+  if (waiting >= max_queued_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(waiting, " jobs wait, at most ", max_queued_,
+                     " can; wait or cancel some"));
+  }
+  Job job;
+  job.after = request.after;
+  FGNN_ASSIGN_OR_RETURN(std::set<std::string> unmet,
+                        FindUnmetLocked(job.after));
+  job.submitted_ms = UnixMilliseconds();
+  FGNN_ASSIGN_OR_RETURN(job.id, NewIdLocked(job.submitted_ms));
+  job.spec_bytes = request.spec_bytes;
+  job.run_dir = request.run_dir.empty()
+                    ? RunDirPath(state_dir_, job.id).string()
+                    : request.run_dir;
+  job.client_key = request.client_key;
+  job.digest = request.digest;
+  job.resume = request.resume;
+  job.dataset = request.dataset;
+  job.user = request.user;
+  job.name = request.name;
+  job.priority = request.priority;
+  job.retries = request.retries;
+  job.time_limit_seconds = request.time_limit_seconds;
+  job.progress.phase = "queued";
+  job.progress.epochs = request.epochs;
+  FGNN_RETURN_IF_ERROR(store_.Insert(job));
+  AddLocked(job).unmet = std::move(unmet);
+  added.push_back(job.id);
+  return job;
+}
+
+}  // namespace fgnn
