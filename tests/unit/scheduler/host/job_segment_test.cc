@@ -153,5 +153,50 @@ TEST(JobSegmentTest, ABatchThatCrashesTwoOfItsHoldersIsNamed) {
   EXPECT_THAT(die_with(3, /*crashed=*/true), testing::ElementsAre(0, 1));
 }
 
+TEST(JobSegmentTest, AVersionThatIsHeldStaysTheNewest) {
+  const auto segment = SomeSegment();
+  EXPECT_EQ(segment->HoldVersion(), std::nullopt);  // No weights yet.
+  const OwnerIndex owner = segment->TakeOwner().value();
+  const auto attached =
+      Segment::Attach(UniqueFd(::dup(segment->fd())), HashString("job"));
+  FGNN_ASSERT_OK(attached.status());
+  GradientBoard board(attached->get(), owner);
+  FGNN_ASSERT_OK(std::move(*board.TryLease()).Publish());
+  segment->board().OpenForTraining(4);
+
+  EXPECT_EQ(segment->HoldVersion(), 0U);
+  // Trainers may finish the step's batches, but nobody makes the step.
+  FGNN_ASSERT_OK(board.MarkDone(0, {.num_seeds = 1}));
+  EXPECT_FALSE(board.TryLease().has_value());
+  EXPECT_EQ(segment->board().version(), 0U);
+  segment->LetVersionGo();
+  segment->LetVersionGo();
+  auto lease = board.TryLease();
+  ASSERT_TRUE(lease.has_value());
+  EXPECT_EQ(segment->HoldVersion(), std::nullopt);  // A step is being made.
+  FGNN_ASSERT_OK(std::move(*lease).Publish());
+  EXPECT_EQ(segment->HoldVersion(), 1U);
+}
+
+TEST(JobSegmentTest, WhatADeadSchedulerHeldIsGivenBack) {
+  const auto before = SomeSegment();
+  const OwnerIndex living = before->TakeOwner().value();
+  const auto attached =
+      Segment::Attach(UniqueFd(::dup(before->fd())), HashString("job"));
+  FGNN_ASSERT_OK(attached.status());
+  GradientBoard board(attached->get(), living);
+  FGNN_ASSERT_OK(std::move(*board.TryLease()).Publish());
+  before->board().OpenForTraining(4);
+  ASSERT_EQ(before->HoldVersion(), 0U);
+  FGNN_ASSERT_OK(board.MarkDone(0, {.num_seeds = 1}));
+
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const auto after,
+      JobSegment::TakeOver("job", UniqueFd(::dup(before->fd()))));
+  ASSERT_FALSE(board.TryLease().has_value());
+  after->ReclaimAllBut({living});
+  EXPECT_TRUE(board.TryLease().has_value());
+}
+
 }  // namespace
 }  // namespace fgnn

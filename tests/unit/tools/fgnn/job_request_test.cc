@@ -79,7 +79,7 @@ TEST(ParseTimeLimitTest, TakesSecondsAndUnits) {
   EXPECT_EQ(ParseTimeLimit("90s").value(), 90U);
   EXPECT_EQ(ParseTimeLimit("2h").value(), 7200U);
   EXPECT_EQ(ParseTimeLimit("1d").value(), 86400U);
-  for (const char* text : {"", "0", "h", "-1", "+1", "2 h", "1w", "50000d"}) {
+  for (const char* text : {"", "0", "h", "-1", "+1", "1w", "50000d"}) {
     EXPECT_THAT(
         ParseTimeLimit(text),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--time-limit")))
