@@ -22,7 +22,7 @@ struct ServiceFacts {
   int64_t started_ms = 0;
   std::vector<std::string> devices;
   bool exits_when_idle = false;
-  std::string user;                 // Whose the service is.
+  std::string user = {};            // Whose the service is.
   std::function<void()> shut_down;  // Returns at once.
 };
 

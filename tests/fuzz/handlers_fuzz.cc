@@ -23,12 +23,12 @@ namespace {
 constexpr const char* kMethods[] = {
     "/fgnn.v1.JobService/SubmitJob",      "/fgnn.v1.JobService/GetJob",
     "/fgnn.v1.JobService/ListJobs",       "/fgnn.v1.JobService/WatchJob",
-    "/fgnn.v1.JobService/PauseJob",       "/fgnn.v1.JobService/ContinueJob",
-    "/fgnn.v1.JobService/GetMetrics",     "/fgnn.v1.JobService/CancelJob",
-    "/fgnn.v1.JobService/GetService",     "/fgnn.v1.JobService/Shutdown",
-    "/fgnn.v1.HostService/Register",      "/fgnn.v1.HostService/Heartbeat",
-    "/fgnn.v1.ExecutorService/AttachJob", "/fgnn.v1.ExecutorService/DetachJob",
-    "/fgnn.v1.ExecutorService/Stop",      "/fgnn.v1.JobService/NoSuchMethod"};
+    "/fgnn.v1.JobService/CancelJob",      "/fgnn.v1.JobService/GetService",
+    "/fgnn.v1.JobService/Shutdown",       "/fgnn.v1.HostService/Register",
+    "/fgnn.v1.HostService/Heartbeat",     "/fgnn.v1.ExecutorService/AttachJob",
+    "/fgnn.v1.ExecutorService/DetachJob", "/fgnn.v1.ExecutorService/Stop",
+    "/fgnn.v1.JobService/NoSuchMethod",   "/fgnn.v1.JobService/PauseJob",
+    "/fgnn.v1.JobService/ContinueJob",    "/fgnn.v1.JobService/GetMetrics"};
 constexpr size_t kFirstOfExecutor = 9;
 constexpr size_t kLastOfExecutor = 11;
 constexpr std::chrono::milliseconds kPatience{200};
