@@ -372,8 +372,7 @@ class JobRunTest : public testing::Test {
   bool HasCheckpoint(const std::string& name) const {
     return fs::exists(RunDir() / "checkpoints" / (name + ".safetensors"));
   }
-
-  // Waits until the job, as clients see it, is so.
+  // Until the job, as clients see it, is so.
   void WaitUntil(const std::string& id,
                  const std::function<bool(const Job&)>& is_so) {
     const Deadline deadline = DeadlineIn(std::chrono::seconds(60));
