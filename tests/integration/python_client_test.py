@@ -1,0 +1,301 @@
+"""The Python client against a service that says what a test wants."""
+
+import io
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+import harness
+import python_package
+
+fgnn = python_package.load()
+if fgnn is not None:
+    import fake_job_service
+    import grpc
+    from fgnn import progress, spec
+    from fgnn.v1 import job_service_pb2 as pb
+
+SPEC = {'dataset': 'graph', 'sampling': {'fanouts': (5, 5)}}
+
+
+class ClientTest(unittest.TestCase):
+
+    def setUp(self):
+        if fgnn is None:
+            self.skipTest(python_package.MISSING)
+        # Sockets have short names.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix='fgnn-', dir='/tmp'))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.serve()
+        self.client = fgnn.Client(self.folder, user='somebody')
+        self.addCleanup(self.client.close)
+
+    def serve(self):
+        self.service = fake_job_service.FakeJobService(self.folder)
+        self.addCleanup(self.service.stop)
+
+    def assert_raises(self, kind, *names):
+        """An error of this class whose message has all of `names`."""
+        return self.assertRaisesRegex(
+            kind, '(?s)' + '.*'.join(map(str, names)))
+
+    def running(self, committed, **fields):
+        return pb.Job(job_id='job-0', state=pb.JOB_STATE_RUNNING,
+                      progress=pb.JobProgress(
+                          epochs=2, batches_per_epoch=10, batches_expected=20,
+                          batches_committed=committed, loss=0.5,
+                          seconds_left=-1, **fields))
+
+
+class CallsTest(ClientTest):
+
+    def test_a_submission_carries_all_that_it_was_given(self):
+        first = self.client.submit(SPEC)
+        job = self.client.submit(
+            SPEC, run_dir='results', name='mine', priority=-3,
+            after=[first, 'other'], retries=2, time_limit=7.6, key='one',
+            overrides={'training.epochs': 3}, digest=True)
+        _, request = self.service.calls[-1]
+        self.assertEqual(
+            request, pb.SubmitJobRequest(
+                spec=request.spec, run_dir=os.path.abspath('results'),
+                name='mine', priority=-3, after=['job-0', 'other'], retries=2,
+                time_limit_seconds=8, client_key='one', digest=True))
+        self.assertEqual(job.spec, {
+            'dataset': os.path.abspath('graph'),
+            'sampling': {'fanouts': [5, 5]}, 'training': {'epochs': 3}})
+        self.assertEqual(job.state, 'queued')
+        self.assertEqual(self.service.metadata[-1]['fgnn-user'], 'somebody')
+
+    def test_a_run_that_ended_is_gone_on_with_in_its_folder(self):
+        self.client.resume(self.folder)
+        (self.folder / 'batches.crc').touch()
+        self.client.resume(self.folder)
+        for (_, request), digest in zip(self.service.calls, (False, True)):
+            self.assertEqual(request, pb.SubmitJobRequest(
+                run_dir=str(self.folder), resume=True, digest=digest,
+                client_key=request.client_key))
+
+    def test_a_submission_that_met_the_end_of_the_service_is_made_again(self):
+        self.service.refuse = [(grpc.StatusCode.UNAVAILABLE, 'ending')]
+        self.client.submit(SPEC)
+        self.client.submit(SPEC)
+        keys = [request.client_key for _, request in self.service.calls]
+        self.assertEqual(keys[0], keys[1])
+        self.assertNotEqual(keys[1], keys[2])
+        self.assertEqual(len(self.service.jobs), 2)
+
+    def test_every_call_has_a_deadline(self):
+        job = self.client.submit(SPEC)
+        self.service.tell(pb.Job(job_id=job.id, state=pb.JOB_STATE_COMPLETED))
+        job.refresh().pause().resume().cancel().wait()
+        list(self.client.jobs())
+        job.metrics()
+        self.client.service()
+        self.assertEqual({method for method, _ in self.service.calls}, {
+            method.name for method in
+            pb.DESCRIPTOR.services_by_name['JobService'].methods
+        } - {'Shutdown'})
+        for seconds in self.service.remaining:
+            self.assertLess(seconds, 3600)
+
+    def test_each_status_has_its_class_and_the_message_of_the_service(self):
+        for code, kind in (
+                ('INVALID_ARGUMENT', fgnn.InvalidJob),
+                ('NOT_FOUND', fgnn.NotFound),
+                ('ALREADY_EXISTS', fgnn.AlreadyExists),
+                ('PERMISSION_DENIED', fgnn.PermissionDenied),
+                ('FAILED_PRECONDITION', fgnn.WrongState),
+                ('RESOURCE_EXHAUSTED', fgnn.OutOfResources),
+                ('DEADLINE_EXCEEDED', fgnn.DeadlineExceeded),
+                ('INTERNAL', fgnn.Error)):
+            with self.subTest(code):
+                self.service.refuse = [
+                    (getattr(grpc.StatusCode, code), f'{code} it is')]
+                with self.assert_raises(kind, f'^{code} it is$') as caught:
+                    self.client.job('job-0')
+                self.assertEqual(caught.exception.code, code)
+
+    def test_no_service_is_told_with_the_folder_and_the_command(self):
+        self.service.stop()
+        with self.assert_raises(fgnn.Unavailable, self.folder, 'fgnn up'):
+            fgnn.Client(self.folder)
+
+    def test_jobs_come_by_pages(self):
+        for i in range(230):
+            self.service.jobs[i] = pb.Job(job_id=f'job-{i:03}')
+        found = [job.id for job in self.client.jobs()]
+        self.assertEqual(found, [f'job-{i:03}' for i in range(229, -1, -1)])
+        self.assertEqual(
+            len(list(self.client.jobs(limit=120, state='failed', user='x',
+                                      search='y'))), 120)
+        _, request = self.service.calls[-1]
+        self.assertEqual(request, pb.ListJobsRequest(
+            limit=20, states=[pb.JOB_STATE_FAILED], user='x', search='y',
+            before_job_id='job-130'))
+        with self.assert_raises(ValueError, 'runing', 'running'):
+            list(self.client.jobs(state=['queued', 'runing']))
+
+    def test_metrics_are_a_table_by_epoch(self):
+        job = self.client.submit(SPEC)
+        self.assertEqual(len(job.metrics()), 0)
+        self.service.metric_lines = [
+            json.dumps({'epoch': i, 'loss': 1.0 / (i + 1), 'valid_mrr': None,
+                        'stages': {'train': i}}) for i in range(5)]
+        table = job.metrics()
+        self.assertEqual(list(table.index), [0, 1, 2, 3, 4])
+        self.assertEqual(table['loss'][3], 0.25)
+        self.assertEqual(list(table['stages.train']), [0, 1, 2, 3, 4])
+
+
+class WatchTest(ClientTest):
+
+    def test_plain_lines_where_there_is_no_terminal(self):
+        job = self.client.submit(SPEC)
+        self.service.metric_lines = [
+            json.dumps({'epoch': i, 'loss': 0.25, 'valid_accuracy': 0.75})
+            for i in range(2)]
+        self.service.tell(
+            pb.Job(job_id='job-0', state=pb.JOB_STATE_QUEUED,
+                   waiting_for='behind job-1'),
+            pb.Job(job_id='job-0', state=pb.JOB_STATE_PREPARING,
+                   progress=pb.JobProgress(phase='validating data')),
+            self.running(3), self.running(12, epochs_done=1),
+            pb.Job(job_id='job-0', state=pb.JOB_STATE_COMPLETED,
+                   progress=pb.JobProgress(epochs=2, epochs_done=2)))
+        out = io.StringIO()
+        states = [(now.state, now.progress.batches_committed)
+                  for now in job.watch(out)]
+        self.assertEqual(states, [('queued', 0), ('preparing', 0), ('running', 3),
+                                  ('running', 12), ('completed', 0)])
+        self.assertEqual(out.getvalue().splitlines(), [
+            'queued: behind job-1', 'preparing: validating data',
+            'epoch 1/2  loss 0.2500  valid accuracy 0.7500',
+            'epoch 2/2  loss 0.2500  valid accuracy 0.7500', 'completed'])
+
+    def test_a_bar_fits_its_line(self):
+        state = fgnn.JobState.RUNNING
+        self.service.tell(self.running(12, epochs_done=1, edges_per_second=2e6))
+        now = next(self.client.job('job-0').watch(progress=False)).progress
+        self.assertIsNone(now.seconds_left)
+        self.assertEqual(
+            progress.bar(state, now, 79),
+            'epoch 2/2 [==================>           ] 2/10  loss 0.5000  '
+            '2.0 M edges/s')
+        self.assertEqual(progress.bar(state, now, 40),
+                         'epoch 2/2 [======>   ] 2/10  loss 0.5000')
+        for width in range(1, 100):
+            self.assertLessEqual(len(progress.bar(state, now, width)), width)
+
+    def test_who_leaves_off_ends_the_stream(self):
+        self.service.tell(self.running(1))
+        for _ in self.client.job('job-0').watch(progress=False):
+            break
+        self.assertTrue(
+            self.service.client_left.wait(fake_job_service.SECONDS))
+
+    def test_it_goes_on_with_a_service_that_was_started_again(self):
+        self.service.tell(self.running(1))
+        watch = self.client.job('job-0').watch(progress=False)
+        self.assertEqual(next(watch).progress.batches_committed, 1)
+        self.service.stop()
+        self.serve()
+        self.service.tell(self.running(2), pb.Job(
+            job_id='job-0', state=pb.JOB_STATE_COMPLETED))
+        self.assertEqual([now.state for now in watch],
+                         ['running', 'completed'])
+
+    def test_a_stream_that_is_never_told_is_an_error(self):
+        job = self.client.job('job-0')
+        self.service.refuse = [(grpc.StatusCode.UNAVAILABLE, 'not now')] * 9
+        with self.assert_raises(fgnn.Unavailable, 'not now'):
+            list(job.watch(progress=False))
+        self.assertLess(len(self.service.calls), 9)
+
+    def test_the_end_of_a_job_that_was_waited_for(self):
+        job = self.client.submit(SPEC)
+        ends = {
+            pb.JOB_STATE_COMPLETED: None,
+            pb.JOB_STATE_FAILED: fgnn.JobFailed,
+            pb.JOB_STATE_CANCELLED: fgnn.JobCancelled}
+        for state, kind in ends.items():
+            self.service.tell(pb.Job(
+                job_id='job-0', state=state, error_message='no memory',
+                error_code=8 if kind is fgnn.JobFailed else 0))
+            if kind is None:
+                self.assertIs(job.wait(), job)
+                self.assertIsNone(job.error)
+            else:
+                with self.assert_raises(kind, 'job-0') as caught:
+                    job.wait()
+        self.assertEqual(caught.exception.code, 'CANCELLED')
+        self.service.tell(pb.Job(
+            job_id='job-0', state=pb.JOB_STATE_FAILED, error_code=8,
+            error_message='no memory'))
+        with self.assert_raises(fgnn.JobFailed, 'job-0', 'no memory') as caught:
+            job.wait()
+        self.assertEqual(caught.exception.code, 'RESOURCE_EXHAUSTED')
+        self.assertEqual(job.error, ('RESOURCE_EXHAUSTED', 'no memory'))
+
+    def test_waiting_has_an_end(self):
+        self.service.tell(self.running(1))
+        with self.assert_raises(TimeoutError, 'job-0', 'running'):
+            self.client.job('job-0').wait(timeout=-1)
+
+
+class SpecTest(ClientTest):
+
+    def test_values_as_yaml_would_spell_them(self):
+        read = spec.from_dict({
+            'dataset': pathlib.Path('/d/../graph'), 'samplers': 'auto',
+            'training': {'seed': 2**64 - 1, 'learning_rate': '1e-3',
+                         'epochs': 1e3}, 'cache': None,
+            'model': {'residual': True, 'file': 'm.pt'}})
+        self.assertEqual(spec.to_dict(read), {
+            'dataset': '/graph', 'samplers': 0, 'cache': {},
+            'training': {'seed': 2**64 - 1, 'learning_rate': 0.001,
+                         'epochs': 1000},
+            'model': {'residual': True, 'file': os.path.abspath('m.pt')}})
+
+    def test_what_is_wrong_is_named_before_any_call(self):
+        for job, *names in (
+                ({'sampling': {'fanout': [5]}}, "'fanout' in sampling",
+                 "'fanouts'"),
+                ({'epochs': 3}, "'epochs'", "'training.epochs'"),
+                ({3: 4}, "unknown key '3'"),
+                ({'sampling': [5]}, 'sampling takes a block of keys'),
+                ({'sampling': {'fanouts': 5}}, 'sampling.fanouts takes a list',
+                 r'\[5\]'),
+                ({'sampling': {'fanouts': [5, 'x']}}, 'sampling.fanouts',
+                 "'x' is not a whole number"),
+                ({'training': {'epochs': 1.5}}, 'training.epochs: 1.5'),
+                ({'training': {'epochs': '1_0'}}, 'training.epochs'),
+                ({'training': {'epochs': -1}}, 'training.epochs: -1',
+                 '1 to 1000000'),
+                ({'training': {'seed': 2**64}}, 'training.seed',
+                 'out of range'),
+                ({'samplers': 65}, 'samplers: 65', '0 to 64, or auto'),
+                ({'training': {'learning_rate': float('nan')}},
+                 'training.learning_rate'),
+                ({'model': {'residual': 1}}, 'model.residual', 'true'),
+                ({'model': {'kind': ['gcn']}}, 'model.kind takes a word',
+                 'a list'),
+                ({'model': {'kind': None}}, 'model.kind has no value')):
+            with self.subTest(job), self.assert_raises(fgnn.InvalidJob, *names):
+                self.client.submit(job)
+        for key, *names in (('training.epoch', "'epochs'"),
+                            ('dataset.x', 'dataset has no keys within')):
+            with self.assert_raises(fgnn.InvalidJob, *names):
+                self.client.submit(SPEC, overrides={key: 1})
+        for options in ({'priority': 'high'}, {'retries': -1},
+                        {'time_limit': 0}, {'name': 3}):
+            with self.assert_raises(fgnn.InvalidJob, ''):
+                self.client.submit(SPEC, **options)
+        self.assertEqual(self.service.calls, [])
+
+
+if __name__ == '__main__':
+    harness.main()

@@ -1,0 +1,22 @@
+"""FGNN from Python: submit jobs to a service, follow them, use what they made.
+
+    import fgnn
+    job = fgnn.Client().submit('job.yaml')
+    job.wait(progress=True)
+    print(job.summary()['test_accuracy'])
+"""
+
+from fgnn.client import Client, ServiceInfo
+from fgnn.errors import (AlreadyExists, DeadlineExceeded, Error, InvalidJob,
+                         JobCancelled, JobFailed, NotFound, OutOfResources,
+                         PermissionDenied, ProgramFailed, Unavailable,
+                         WrongState)
+from fgnn.job import Job, JobError
+from fgnn.states import JobState, Progress
+
+__all__ = [
+    'AlreadyExists', 'Client', 'DeadlineExceeded', 'Error', 'InvalidJob', 'Job',
+    'JobCancelled', 'JobError', 'JobFailed', 'JobState', 'NotFound',
+    'OutOfResources', 'PermissionDenied', 'Progress', 'ProgramFailed',
+    'ServiceInfo', 'Unavailable', 'WrongState',
+]

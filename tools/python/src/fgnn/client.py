@@ -1,0 +1,155 @@
+"""A service of this machine."""
+
+import dataclasses
+import os
+import pathlib
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+from fgnn import errors, spec, state_dir as places
+from fgnn.job import Job, Service
+from fgnn.rpc import Calls
+from fgnn.states import JobState, to_name
+from fgnn.v1 import job_pb2
+from fgnn.v1 import job_service_pb2 as pb
+
+_PAGE = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class ServiceInfo:
+    """What a service says of itself."""
+    version: str
+    pid: int
+    state_dir: pathlib.Path
+    devices: tuple[str, ...]
+    jobs_queued: int
+    jobs_running: int
+
+
+class Client:
+    """The service of a state folder, by default that of the command line:
+    $FGNN_STATE_DIR, else /var/lib/fgnn for root and ~/.local/state/fgnn for
+    others. `user` is who jobs belong to, `program` the command `fgnn`, which
+    predictions and logs are made by. Thread-safe.
+
+    Unavailable: no service runs there. Every call has a deadline, and one that
+    meets the service's end is made again where it is back within ten seconds.
+    """
+
+    def __init__(self, state_dir: str | os.PathLike[str] | None = None, *,
+                 user: str | None = None, program: str = 'fgnn') -> None:
+        folder = (places.default_state_dir() if state_dir is None else
+                  pathlib.Path(state_dir)).absolute()
+        socket = places.socket_path(folder)
+        if not places.listens(socket):
+            raise errors.Unavailable(
+                f"no service runs in {folder}; start one with 'fgnn up', or "
+                'name another state_dir')
+        self._service = Service(
+            Calls(socket, places.user_name() if user is None else user), folder,
+            program)
+
+    def __enter__(self) -> 'Client':
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None,
+                 error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._service.calls.close()
+
+    def submit(self, job: Mapping[str, Any] | str | os.PathLike[str], *,
+               run_dir: str | os.PathLike[str] | None = None,
+               name: str | None = None, priority: int = 0,
+               after: Iterable['Job | str'] = (), retries: int = 0,
+               time_limit: float | None = None, key: str | None = None,
+               overrides: Mapping[str, Any] | None = None,
+               digest: bool = False) -> Job:
+        """Queues a job: a dict as YAML would spell it, or the path of a job
+        file. `overrides` are dotted keys ({'training.epochs': 3}).
+
+        run_dir     folder for the results, new or empty; default: the
+                    service's
+        priority    -100 to 100; higher ones go first
+        after       jobs, or their ids, that must have completed before
+        retries     starts after a failure that another one may mend
+        time_limit  seconds with devices, after which it fails
+        key         the same key and job name the same job, so a program that
+                    does not know whether it submitted may do so again;
+                    default: a new one
+        digest      write batches.crc, to compare runs
+
+        InvalidJob names the field; AlreadyExists: the key was used for another
+        job, or run_dir is not empty.
+        """
+        if isinstance(job, Mapping):
+            read = spec.from_dict(job)
+        else:
+            read = spec.from_file(job)
+        for dotted, value in (overrides or {}).items():
+            spec.override(dotted, value, read)
+        if time_limit is not None and not 0 < time_limit < 2**32:
+            raise errors.InvalidJob(
+                f'time_limit: {time_limit} is out of range; give seconds, or '
+                'None for no limit')
+        request = self._request(
+            read, name=name or '', priority=priority, retries=retries,
+            run_dir='' if run_dir is None else os.path.abspath(run_dir),
+            client_key=uuid.uuid4().hex if key is None else key, digest=digest,
+            after=[a.id if isinstance(a, Job) else a for a in after],
+            time_limit_seconds=0 if time_limit is None else max(
+                1, round(time_limit)))
+        return Job(self._service, self._service.calls.submit(request))
+
+    def resume(self, run: Job | str | os.PathLike[str]) -> Job:
+        """Goes on in the folder of a run that ended early, from its newest
+        checkpoint. The job that does so already, if any."""
+        folder = os.path.realpath(run.run_dir if isinstance(run, Job) else run)
+        request = pb.SubmitJobRequest(
+            run_dir=folder, resume=True, client_key=uuid.uuid4().hex,
+            digest=os.path.exists(os.path.join(folder, 'batches.crc')))
+        return Job(self._service, self._service.calls.submit(request))
+
+    def job(self, job_id: str) -> Job:
+        """By its id, or a unique beginning of one. NotFound."""
+        return Job(self._service, self._service.calls.get(job_id))
+
+    def jobs(self, *, state: JobState | str | Iterable[JobState | str] = (),
+             user: str = '', search: str = '',
+             limit: int | None = None) -> Iterator[Job]:
+        """Newest first, asked for by pages as they are taken. `search` is
+        looked for in ids, names, datasets, run folders and errors."""
+        states = [state] if isinstance(state, str) else list(state)
+        request = pb.ListJobsRequest(
+            states=[to_name(one) for one in states], user=user, search=search)
+        left = limit
+        while left is None or left > 0:
+            request.limit = _PAGE if left is None else min(left, _PAGE)
+            page = self._service.calls.list(request).jobs
+            if not page:
+                return
+            for message in page:
+                yield Job(self._service, message)
+            request.before_job_id = page[-1].job_id
+            left = None if left is None else left - len(page)
+
+    def service(self) -> ServiceInfo:
+        info = self._service.calls.service()
+        return ServiceInfo(
+            version=info.version, pid=info.pid,
+            state_dir=pathlib.Path(info.state_dir), devices=tuple(info.devices),
+            jobs_queued=info.jobs_queued, jobs_running=info.jobs_running)
+
+    @staticmethod
+    def _request(read: job_pb2.JobSpec, **fields: Any) -> pb.SubmitJobRequest:
+        try:
+            return pb.SubmitJobRequest(spec=read, **fields)
+        except (TypeError, ValueError) as error:  # It does not fit its type.
+            raise errors.InvalidJob(
+                f'priority and retries are whole numbers, all else text: '
+                f'{error}') from None

@@ -1,0 +1,97 @@
+"""What can go wrong, one class for each status that a program may act on."""
+
+import grpc
+
+# Numbers of google.rpc.Code, which a failed job carries.
+CODES = {code.value[0]: code.name for code in grpc.StatusCode}
+
+
+class Error(Exception):
+    """`message` is one line that names what is wrong; `code` the name of a
+    status of gRPC, e.g. 'INVALID_ARGUMENT'."""
+
+    code = 'UNKNOWN'
+
+    def __init__(self, message: str, code: str = '') -> None:
+        super().__init__(message)
+        self.message = message
+        if code:
+            self.code = code
+
+
+class InvalidJob(Error):
+    """A field of the job, or of the call, is wrong; the message names it."""
+    code = 'INVALID_ARGUMENT'
+
+
+class NotFound(Error):
+    """No such job, dataset, file or program."""
+    code = 'NOT_FOUND'
+
+
+class AlreadyExists(Error):
+    """The key was used for another job, or the run folder is not empty."""
+    code = 'ALREADY_EXISTS'
+
+
+class PermissionDenied(Error):
+    """The job is another user's, or the service's socket is."""
+    code = 'PERMISSION_DENIED'
+
+
+class WrongState(Error):
+    """The job's state does not allow that."""
+    code = 'FAILED_PRECONDITION'
+
+
+class OutOfResources(Error):
+    """Need and have are in the message, or what the service has too many of."""
+    code = 'RESOURCE_EXHAUSTED'
+
+
+class Unavailable(Error):
+    """No service answers."""
+    code = 'UNAVAILABLE'
+
+
+class DeadlineExceeded(Error):
+    """No answer within the call's time. Whether it was done is not known; all
+    calls may be repeated."""
+    code = 'DEADLINE_EXCEEDED'
+
+
+class ProgramFailed(Error):
+    """The program `fgnn` ended with `exit_code`; the message is its own."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class JobFailed(Error):
+    """The job that was waited for failed; code and message are the job's."""
+
+
+class JobCancelled(Error):
+    """The job that was waited for was cancelled."""
+    code = 'CANCELLED'
+
+
+_BY_CODE: dict[str, type[Error]] = {
+    kind.code: kind for kind in (
+        InvalidJob, NotFound, AlreadyExists, PermissionDenied, WrongState,
+        OutOfResources, Unavailable, DeadlineExceeded)}
+
+
+def code_of(error: grpc.RpcError) -> grpc.StatusCode:
+    if not isinstance(error, grpc.Call):
+        return grpc.StatusCode.UNKNOWN
+    return error.code()
+
+
+def from_rpc(error: grpc.RpcError) -> Error:
+    code = code_of(error).name
+    details = error.details() if isinstance(error, grpc.Call) else None
+    return _BY_CODE.get(code, Error)(
+        details or f'the service answered {code}; client and service have to '
+        'be of one release', code)

@@ -1,0 +1,31 @@
+"""Runs the program `fgnn` for what is no call to the service."""
+
+import pathlib
+import shutil
+import subprocess
+
+from fgnn import errors
+
+
+def run(program: str, state_dir: pathlib.Path, words: list[str],
+        seconds: float) -> str:
+    """Its stdout. NotFound: it is not installed. ProgramFailed: what it said.
+    DeadlineExceeded: it was killed."""
+    found = shutil.which(program)
+    if found is None:
+        raise errors.NotFound(
+            f"no program '{program}'; put the folder of fgnn on the PATH, or "
+            'name it by Client(program=…)')
+    try:
+        result = subprocess.run(
+            [found, '--state-dir', str(state_dir), *words],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors='replace', timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        raise errors.DeadlineExceeded(
+            f"'fgnn {words[0]}' had not ended after {seconds:g} s") from None
+    if result.returncode != 0:
+        said = result.stderr.strip().splitlines() or ['it did not say why']
+        raise errors.ProgramFailed(f'fgnn {words[0]}: {said[-1]}',
+                                   result.returncode)
+    return result.stdout

@@ -1,0 +1,91 @@
+"""A job's states, and how far it is."""
+
+import dataclasses
+import enum
+
+from fgnn.v1 import job_service_pb2 as pb
+
+_PREFIX = 'JOB_STATE_'
+
+
+class JobState(str, enum.Enum):
+    """As the command line spells them."""
+    QUEUED = 'queued'
+    PREPARING = 'preparing'
+    RUNNING = 'running'
+    CANCELLING = 'cancelling'
+    COMPLETED = 'completed'
+    FAILED = 'failed'
+    CANCELLED = 'cancelled'
+    PAUSED = 'paused'
+    UNKNOWN = 'unknown'  # Of a service of a later release.
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    @property
+    def ended(self) -> bool:
+        return self in (JobState.COMPLETED, JobState.FAILED,
+                        JobState.CANCELLED)
+
+
+def from_number(number: int) -> JobState:
+    value = pb.JobState.DESCRIPTOR.values_by_number.get(number)
+    name = value.name.removeprefix(_PREFIX).lower() if value else ''
+    try:
+        return JobState(name)
+    except ValueError:
+        return JobState.UNKNOWN
+
+
+def to_name(state: JobState | str) -> str:
+    """Of fgnn.v1.JobState. ValueError: there is no such state."""
+    known = [str(one) for one in JobState if one is not JobState.UNKNOWN]
+    if str(state) not in known:
+        raise ValueError(
+            f"no state '{state}'; there are {', '.join(known)}")
+    return _PREFIX + str(state).upper()
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """What fgnn.v1.JobProgress says, with None for what is not known."""
+    phase: str
+    epochs: int
+    epochs_done: int
+    batches_per_epoch: int
+    batches_committed: int
+    batches_expected: int
+    loss: float
+    edges_per_second: float
+    seconds_left: float | None
+    valid_accuracy: float | None
+    test_accuracy: float | None
+    test_macro_f1: float | None
+    test_roc_auc: float | None
+    valid_mrr: float | None
+    test_mrr: float | None
+    test_mean_rank: float | None
+    restarts: int
+
+    @property
+    def share(self) -> float:
+        """Of the job's batches that are done, 0 to 1."""
+        if self.batches_expected == 0:
+            return 0.0
+        return min(1.0, self.batches_committed / self.batches_expected)
+
+
+_NEGATIVE_IS_NONE = ('seconds_left', 'valid_accuracy', 'test_accuracy',
+                     'test_macro_f1', 'test_roc_auc')
+_ZERO_IS_NONE = ('valid_mrr', 'test_mrr', 'test_mean_rank')
+
+
+def progress_of(message: pb.JobProgress) -> Progress:
+    values = {field.name: getattr(message, field.name)
+              for field in dataclasses.fields(Progress)}
+    for name in _NEGATIVE_IS_NONE:
+        values[name] = None if values[name] < 0 else values[name]
+    for name in _ZERO_IS_NONE:
+        values[name] = values[name] or None
+    return Progress(**values)
