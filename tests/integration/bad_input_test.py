@@ -1,7 +1,10 @@
 """Bad input is answered with one line that names it, and exit code 2."""
 
 import os
+import re
 import shutil
+import tempfile
+import unittest
 
 import harness
 from npy_array import Array, write_array
@@ -205,6 +208,75 @@ class BadInputTest(harness.ServiceTest):
     def test_a_state_folder_whose_sockets_would_have_too_long_names(self):
         self.service.state_dir = self.service.folder / ('x' * 100)
         self.assert_refused('107')
+
+
+class CommandsTest(unittest.TestCase):
+    """Every command that `fgnn --help` has."""
+
+    def setUp(self):
+        folder = tempfile.mkdtemp(prefix='fgnn-it-', dir='/tmp')
+        self.service = harness.Service(folder)
+        self.addCleanup(shutil.rmtree, folder)
+        self.addCleanup(self.service.kill_all)
+
+    def commands(self, *words):
+        """[(words, the text of its help)] of the commands below."""
+        text = self.service.fgnn(*words, '--help').stdout
+        _, _, below = text.partition('\nSubcommands:\n')
+        names = re.findall(r'^  (\S+)', below, re.M)
+        found = [(words, text)] if words else []
+        for name in names:
+            found += self.commands(*words, name)
+        return found
+
+    def commands_of_a_job(self):
+        """[words], each with a job 'nobody' and what else they require."""
+        found = []
+        for words, text in self.commands():
+            if not re.search(r'^  (JOB|RUN) \S*(ID|JOB|RUN)\S* REQUIRED', text,
+                             re.M):
+                continue
+            flags = re.findall(r'^  (--\S+) \S+ REQUIRED', text, re.M)
+            found.append([*words, 'nobody', *(
+                word for flag in flags for word in (flag, 'x'))])
+        return found
+
+    def assert_answers(self, code, words, *names):
+        """One line on stderr that has all of `names`, nothing on stdout."""
+        with self.subTest(' '.join(words)):
+            run = self.service.fgnn(*words, check=False)
+            self.assertEqual(run.returncode, code, run.stderr)
+            self.assertEqual(run.stdout, '')
+            self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
+            for name in names:
+                self.assertIn(name, run.stderr)
+
+    def test_a_flag_that_nobody_knows(self):
+        commands = self.commands()
+        self.assertGreater(len(commands), 25)
+        for words, _ in commands:
+            self.assert_answers(2, [*words, '--qqqqqqqqqq'], "'--qqqqqqqqqq'",
+                                ' '.join(words) + ' --help')
+
+    def test_a_job_that_is_not_there(self):
+        commands = self.commands_of_a_job()
+        self.assertLessEqual(
+            {'show', 'watch', 'cancel', 'logs', 'resume', 'predict'},
+            {words[0] for words in commands})
+        self.service.fgnn('up')
+        for words in commands:
+            self.assert_answers(2, words, "'nobody'")
+
+    def test_no_service(self):
+        job = self.service.folder / 'job.yaml'
+        job.write_text('dataset: /nowhere\n', encoding='utf-8')
+        # What is left of a job serves these three.
+        ask = [words for words in self.commands_of_a_job()
+               if words[0] not in ('logs', 'resume', 'predict')]
+        for words in (*ask, ['jobs'], ['status'], ['submit', str(job)]):
+            self.assert_answers(1, words, str(self.service.state_dir),
+                                "'fgnn up'")
+        self.assertFalse(self.service.state_dir.exists())
 
 
 if __name__ == '__main__':
