@@ -1,0 +1,222 @@
+// Every call of JobService, asked for what it cannot do. Methods are found in
+// the proto, so that a new one is asked too.
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "shared/rpc/grpc_address.h"
+#include "tests/unit/scheduler/daemon/service_fixture.h"
+
+namespace fgnn {
+namespace {
+
+using absl::StatusCode;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::MessageFactory;
+using google::protobuf::MethodDescriptor;
+using google::protobuf::ServiceDescriptor;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class RefusedCallsTest : public ServiceTest {
+ protected:
+  void SetUp() override {
+    ServiceTest::SetUp();
+    Order("hold");
+    StartService();
+    // What a client of ours would not send.
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxSendMessageSize(-1);
+    stub_ = std::make_unique<grpc::GenericStub>(grpc::CreateCustomChannel(
+        GrpcAddress(SchedulerSocketPath(options_.state_dir)),
+        grpc::InsecureChannelCredentials(), arguments));
+  }
+
+  static std::vector<const MethodDescriptor*> Methods() {
+    const ServiceDescriptor& service =
+        *v1::Job::descriptor()->file()->FindServiceByName("JobService");
+    std::vector<const MethodDescriptor*> methods;
+    for (int i = 0; i < service.method_count(); ++i) {
+      methods.push_back(service.method(i));
+    }
+    return methods;
+  }
+  static const MethodDescriptor& MethodOf(const std::string& name) {
+    for (const MethodDescriptor* method : Methods()) {
+      if (method->name() == name) return *method;
+    }
+    ADD_FAILURE() << "no method " << name;
+    return *Methods().front();
+  }
+  // Those that are about one job.
+  static std::vector<const MethodDescriptor*> MethodsOfAJob() {
+    std::vector<const MethodDescriptor*> methods = Methods();
+    std::erase_if(methods, [](const MethodDescriptor* method) {
+      return method->input_type()->FindFieldByName("job_id") == nullptr;
+    });
+    return methods;
+  }
+
+  static std::unique_ptr<Message> RequestOf(const MethodDescriptor& method) {
+    return std::unique_ptr<Message>(MessageFactory::generated_factory()
+                                        ->GetPrototype(method.input_type())
+                                        ->New());
+  }
+
+  // A stream that is refused looks like a call that is.
+  absl::Status Ask(const MethodDescriptor& method, const Message& request,
+                   std::chrono::milliseconds timeout,
+                   const std::string& user = "") {
+    grpc::ClientContext context;
+    if (timeout.count() > 0) SetDeadline(context, timeout);
+    if (!user.empty()) context.AddMetadata("fgnn-user", user);
+    const grpc::Slice slice(request.SerializeAsString());
+    const grpc::ByteBuffer bytes(&slice, 1);
+    grpc::CompletionQueue queue;
+    const auto call = stub_->PrepareUnaryCall(
+        &context, absl::StrCat("/fgnn.v1.JobService/", method.name()), bytes,
+        &queue);
+    call->StartCall();
+    grpc::ByteBuffer response;
+    grpc::Status status;
+    call->Finish(&response, &status, nullptr);
+    void* tag = nullptr;
+    bool ok = false;
+    const auto deadline = std::chrono::system_clock::now() + kLong;
+    if (queue.AsyncNext(&tag, &ok, deadline) !=
+        grpc::CompletionQueue::GOT_EVENT) {
+      context.TryCancel();
+      queue.Next(&tag, &ok);
+    }
+    queue.Shutdown();
+    while (queue.Next(&tag, &ok)) {
+    }
+    return FromGrpc(status);
+  }
+  absl::Status AskOfJob(const MethodDescriptor& method, const std::string& id,
+                        const std::string& user = "") {
+    const std::unique_ptr<Message> request = RequestOf(method);
+    const FieldDescriptor* field =
+        method.input_type()->FindFieldByName("job_id");
+    request->GetReflection()->SetString(request.get(), field, id);
+    return Ask(method, *request, kLong, user);
+  }
+
+  std::unique_ptr<grpc::GenericStub> stub_;
+};
+
+TEST_F(RefusedCallsTest, WithoutADeadlineOrWithOneBeyondAnHour) {
+  for (const MethodDescriptor* method : Methods()) {
+    SCOPED_TRACE(method->name());
+    for (const int hours : {0, 2}) {  // 0: none.
+      EXPECT_THAT(
+          Ask(*method, *RequestOf(*method), std::chrono::hours(hours)),
+          StatusIs(StatusCode::kInvalidArgument, HasSubstr("deadline")));
+    }
+  }
+  EXPECT_FALSE(ended_);  // Shutdown was among them.
+}
+
+TEST_F(RefusedCallsTest, AMessageOfTenMegabytes) {
+  const std::string large(10'000'000, 'x');
+  for (const MethodDescriptor* method : Methods()) {
+    SCOPED_TRACE(method->name());
+    const std::unique_ptr<Message> request = RequestOf(*method);
+    // In a field that nobody knows, which every message may have.
+    request->GetReflection()
+        ->MutableUnknownFields(request.get())
+        ->AddLengthDelimited(1000, large);
+    EXPECT_THAT(Ask(*method, *request, kLong),
+                StatusIs(StatusCode::kResourceExhausted,
+                         AllOf(HasSubstr("10000"), HasSubstr("1048576"))));
+  }
+  EXPECT_FALSE(ended_);
+}
+
+TEST_F(RefusedCallsTest, AJobThatIsNotThereOrNotOne) {
+  const std::string first = Submit(Spec())->job_id();
+  const std::string second = Submit(Spec())->job_id();
+  const std::string both = first.substr(0, 1);
+  ASSERT_EQ(second.substr(0, 1), both);
+  for (const MethodDescriptor* method : MethodsOfAJob()) {
+    SCOPED_TRACE(method->name());
+    EXPECT_THAT(AskOfJob(*method, ""),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("job_id")));
+    EXPECT_THAT(AskOfJob(*method, "nobody"),
+                StatusIs(StatusCode::kNotFound, HasSubstr("'nobody'")));
+    EXPECT_THAT(AskOfJob(*method, both),
+                StatusIs(StatusCode::kInvalidArgument,
+                         HasSubstr(absl::StrCat("'", both, "'"))));
+  }
+}
+
+TEST_F(RefusedCallsTest, AJobThatHasEnded) {
+  Order("");
+  const std::string id = Submit(Spec())->job_id();
+  ASSERT_EQ(Watch(id).state(), v1::JOB_STATE_COMPLETED);
+  for (const char* method : {"CancelJob", "PauseJob", "ContinueJob"}) {
+    SCOPED_TRACE(method);
+    EXPECT_THAT(AskOfJob(MethodOf(method), id),
+                StatusIs(StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr(id), HasSubstr("completed"))));
+  }
+}
+
+TEST_F(RefusedCallsTest, AJobOfAnotherUser) {
+  v1::SubmitJobRequest request;
+  *request.mutable_spec() = Spec();
+  grpc::ClientContext context;
+  SetDeadline(context, kLong);
+  context.AddMetadata("fgnn-user", "owner");
+  v1::SubmitJobResponse response;
+  ASSERT_TRUE(jobs_->SubmitJob(&context, request, &response).ok());
+  const std::string id = response.job().job_id();
+  for (const char* method : {"CancelJob", "PauseJob", "ContinueJob"}) {
+    SCOPED_TRACE(method);
+    EXPECT_THAT(AskOfJob(MethodOf(method), id, "stranger"),
+                StatusIs(StatusCode::kPermissionDenied,
+                         AllOf(HasSubstr(id), HasSubstr("owner"))));
+  }
+  EXPECT_THAT(AskOfJob(MethodOf("GetJob"), id, "stranger"), IsOk());
+}
+
+TEST_F(RefusedCallsTest, DevicesThatAreNotThere) {
+  v1::JobSpec spec = Spec();
+  spec.add_devices("cpu:1023");
+  EXPECT_THAT(Submit(spec), StatusIs(StatusCode::kInvalidArgument,
+                                     AllOf(HasSubstr("core 1023"),
+                                           HasSubstr(AllCoresDevice()))));
+  spec.set_devices(0, "cpu:4000");
+  EXPECT_THAT(Submit(spec),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("cpu:4000"), HasSubstr("above 1023"))));
+  spec.set_devices(0, "cuda:0");
+  EXPECT_THAT(Submit(spec),
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("cuda:0")));
+  spec.set_devices(0, "tpu");
+  EXPECT_THAT(Submit(spec),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("tpu")));
+}
+
+TEST_F(RefusedCallsTest, ARunFolderThatIsNoneOrNowhere) {
+  EXPECT_THAT(Submit(Spec(), "", "results"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("results")));
+  v1::SubmitJobRequest request;
+  request.set_resume(true);
+  const auto resume = [&](const std::string& run_dir) {
+    request.set_run_dir(run_dir);
+    return Call(&v1::JobService::Stub::SubmitJob, request);
+  };
+  EXPECT_THAT(resume("results"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("results")));
+  EXPECT_THAT(resume((temp_ / "nowhere").string()),
+              StatusIs(StatusCode::kNotFound, HasSubstr("nowhere")));
+  *request.mutable_spec() = Spec();
+  EXPECT_THAT(resume((temp_ / "nowhere").string()),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("spec")));
+}
+
+}  // namespace
+}  // namespace fgnn
