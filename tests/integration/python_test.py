@@ -63,7 +63,7 @@ class PythonTest(harness.ServiceTest):
         self.assertIn('completed', run.stdout)
         self.assertRegex(run.stdout, r'test accuracy 0\.\d+')
         self.assertRegex(run.stdout, r'classes \[')
-        self.assertIn('epoch 3/3', run.stderr)
+        self.assertIn('epoch 20/20', run.stderr)
 
     def test_a_job_file_from_its_submission_to_its_plot(self):
         self.service.fgnn('up')
