@@ -18,11 +18,11 @@ double Bisect(const Function& function) {
   double high = 1;
   while (function(high) < 0) high *= 2;
   double low = 0;
-  for (int step = 0; step < 200; ++step) {
+  while (true) {
     const double middle = (low + high) / 2;
+    if (middle <= low || middle >= high) return low;  // No number between.
     (function(middle) < 0 ? low : high) = middle;
   }
-  return low;
 }
 
 // q of each place of a list. `weights` are those of the list, of kWeighted.
