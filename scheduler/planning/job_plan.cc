@@ -21,7 +21,7 @@ constexpr uint64_t kTaskArrayPadding = 64;
 constexpr uint64_t kBytesToRankAVertex = 4 + 4 + 2 * 16;
 constexpr uint32_t kUsualSlots = 8;
 // Of a device that takes turns, so that it does not change roles at each batch.
-constexpr uint32_t kSlotsPerTurn = 4;
+constexpr uint32_t kSlotsPerTurn = 8;
 // The share of memory that the queue of one device alone, which samples an
 // epoch and then trains it, may take.
 constexpr uint64_t kQueueShare = 8;

@@ -13,7 +13,7 @@ namespace fgnn {
 
 struct ControlServer::Parts {
   Parts(ServiceFacts facts, JobTable* table, DaemonHost* host)
-      : devices(facts.devices, table, host),
+      : devices(facts.devices, facts.user, table, host),
         jobs(std::move(facts), table, host),
         daemons(host) {}
   DeviceServiceAdapter devices;

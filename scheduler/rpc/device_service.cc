@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/rpc/submit_request.h"
 #include "shared/base/status.h"
 #include "shared/device/device.h"
 #include "shared/rpc/server.h"
@@ -97,20 +98,20 @@ grpc::Status DeviceServiceAdapter::ListDevices(
 grpc::Status DeviceServiceAdapter::SwitchDevice(
     grpc::ServerContext* context, const v1::SwitchDeviceRequest* request,
     v1::Device* response) {
-  return ServeCall(*context, [&] { return Switch(*request, response); });
+  return ServeCall(*context,
+                   [&] { return Switch(*context, *request, response); });
 }
 
 absl::Status DeviceServiceAdapter::Switch(
-    const v1::SwitchDeviceRequest& request, v1::Device* response) {
+    const grpc::ServerContext& context, const v1::SwitchDeviceRequest& request,
+    v1::Device* response) {
   FGNN_ASSIGN_OR_RETURN(const auto plan, ParsePlan(request.role()));
-  std::string job_id = host_->RunningJob();
-  if (!request.job_id().empty()) {
-    FGNN_ASSIGN_OR_RETURN(const JobVersion found,
-                          table_->Get(request.job_id()));
-    job_id = found.job.id;
-  } else if (job_id.empty()) {
-    return absl::FailedPreconditionError("no job runs");
-  }
+  const std::string asked =
+      request.job_id().empty() ? host_->RunningJob() : request.job_id();
+  if (asked.empty()) return absl::FailedPreconditionError("no job runs");
+  FGNN_ASSIGN_OR_RETURN(const JobVersion found, table_->Get(asked));
+  FGNN_RETURN_IF_ERROR(CheckMayChange(context, found.job, user_));
+  const std::string& job_id = found.job.id;
   // As jobs have them: "cpu:00" is cpu:0.
   const absl::StatusOr<Device> parsed = ParseDeviceName(request.device());
   const std::string name = parsed.ok() ? parsed->name : request.device();

@@ -17,10 +17,13 @@ namespace fgnn {
 // Thread-safe.
 class DeviceServiceAdapter final : public v1::DeviceService::Service {
  public:
-  // `devices`: the service's. Borrows `table` and `host`.
-  DeviceServiceAdapter(std::vector<std::string> devices, JobTable* table,
-                       DaemonHost* host)
-      : devices_(std::move(devices)), table_(table), host_(host) {}
+  // `devices`: the service's, which is `user`'s. Borrows `table` and `host`.
+  DeviceServiceAdapter(std::vector<std::string> devices, std::string user,
+                       JobTable* table, DaemonHost* host)
+      : devices_(std::move(devices)),
+        user_(std::move(user)),
+        table_(table),
+        host_(host) {}
 
   grpc::Status ListDevices(grpc::ServerContext* context,
                            const v1::ListDevicesRequest* request,
@@ -30,12 +33,14 @@ class DeviceServiceAdapter final : public v1::DeviceService::Service {
                             v1::Device* response) override;
 
  private:
-  absl::Status Switch(const v1::SwitchDeviceRequest& request,
+  absl::Status Switch(const grpc::ServerContext& context,
+                      const v1::SwitchDeviceRequest& request,
                       v1::Device* response);
   // Of a job that may have ended meanwhile.
   absl::StatusOr<std::vector<v1::Device>> DevicesOf(const std::string& job_id);
 
   const std::vector<std::string> devices_;
+  const std::string user_;
   JobTable* const table_;
   DaemonHost* const host_;
 };

@@ -188,16 +188,9 @@ absl::Status JobServiceAdapter::Cancel(grpc::ServerContext& context,
 
 absl::StatusOr<Job> JobServiceAdapter::FindOwn(
     const grpc::ServerContext& context, const std::string& job_id) {
-  FGNN_ASSIGN_OR_RETURN(const std::string caller, CallerOf(context));
   FGNN_ASSIGN_OR_RETURN(JobVersion found, table_->Get(job_id));
-  const std::string& owner = found.job.user;
-  if (owner.empty() || caller == owner || caller == "root" ||
-      caller == facts_.user) {
-    return std::move(found.job);
-  }
-  return absl::PermissionDeniedError(
-      absl::StrCat("job ", found.job.id, " is of user ", owner, ", not of ",
-                   caller.empty() ? "a caller without a name" : caller));
+  FGNN_RETURN_IF_ERROR(CheckMayChange(context, found.job, facts_.user));
+  return std::move(found.job);
 }
 
 grpc::Status JobServiceAdapter::PauseJob(grpc::ServerContext* context,

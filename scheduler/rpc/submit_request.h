@@ -18,6 +18,11 @@ namespace fgnn {
 // InvalidArgument: a name that is none.
 absl::StatusOr<std::string> CallerOf(const grpc::ServerContext& context);
 
+// Whether the caller may change `job`: its user, root, and `service_user`.
+// PermissionDenied: it is another user's.
+absl::Status CheckMayChange(const grpc::ServerContext& context, const Job& job,
+                            const std::string& service_user);
+
 struct ReadRequest {
   JobRequest request;
   JobSpec spec;  // Effective, as request.spec_bytes have it.

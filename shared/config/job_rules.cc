@@ -199,6 +199,13 @@ absl::Status CheckExecutors(v1::JobSpec* spec) {
         "trainers is ", spec->trainers(), ", but executors is ", executors,
         ", where each device has one; leave it out, or use together"));
   }
+  constexpr uint32_t kMostDevices = 64;
+  if (devices > kMostDevices) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "devices lists ", devices, ", but executors is ", executors,
+        ", where at most ", kMostDevices,
+        " take turns; give devices more cores each, or use together"));
+  }
   if (executors == "time_sharing") {
     if (spec->samplers() == 0 && spec->switching()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(

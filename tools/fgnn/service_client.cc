@@ -156,7 +156,7 @@ absl::Status ServiceClient::Shutdown() {
 
 absl::StatusOr<v1::ListDevicesResponse> ServiceClient::ListDevices() {
   grpc::ClientContext context;
-  SetDeadline(context, kQueryTimeout);
+  Prepare(context, kQueryTimeout);
   v1::ListDevicesResponse devices;
   FGNN_RETURN_IF_ERROR(
       FromGrpc(device_stub_->ListDevices(&context, {}, &devices)));
@@ -166,7 +166,7 @@ absl::StatusOr<v1::ListDevicesResponse> ServiceClient::ListDevices() {
 absl::StatusOr<v1::Device> ServiceClient::SwitchDevice(
     const v1::SwitchDeviceRequest& request) {
   grpc::ClientContext context;
-  SetDeadline(context, kQueryTimeout);
+  Prepare(context, kQueryTimeout);
   v1::Device device;
   FGNN_RETURN_IF_ERROR(
       FromGrpc(device_stub_->SwitchDevice(&context, request, &device)));

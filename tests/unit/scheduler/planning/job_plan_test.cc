@@ -103,7 +103,7 @@ TEST(PlanJobTest, ADeviceThatTakesTurnsHasBothDaemonsAndSlotsForAWhile) {
   EXPECT_EQ(plan.segment.num_devices, 3U);
   EXPECT_EQ(plan.segment.switching, 1U);
   EXPECT_EQ(plan.segment.num_overflow_blocks, 3U);
-  EXPECT_GE(plan.segment.num_slots, 12U);
+  EXPECT_GE(plan.segment.num_slots, 24U);
   EXPECT_THAT(plan.memory[1], IsItem("1 sampler", "sampler", "cpu:0", 10));
   EXPECT_THAT(plan.memory[3], IsItem("1 sampler", "sampler", "cpu:2", 10));
   EXPECT_THAT(plan.memory[6], IsItem("1 trainer", "trainer", "cpu:2", 100));

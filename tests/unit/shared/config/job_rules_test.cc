@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "shared/config/job_spec_proto.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/shared/config/job_errors.h"
@@ -147,6 +148,10 @@ TEST(JobRulesTest, RefusesWhatTheExecutorsDoNotKnow) {
               HasSubstr("nobody is left to train"));
   EXPECT_THAT(ErrorIn("devices: [cpu:0, cpu:1]\nsamplers: 2\nswitching: false"),
               HasSubstr("nobody is left to train"));
+  std::string many = "devices: [cpu:0";
+  for (int core = 1; core < 65; ++core) many += absl::StrCat(", cpu:", core);
+  EXPECT_THAT(ErrorIn(many + "]"),
+              AllOf(HasSubstr("devices lists 65"), HasSubstr("at most 64")));
   EXPECT_THAT(ErrorIn("executors: shared"),
               AllOf(HasSubstr("executors: 'shared'"),
                     HasSubstr("factored, time_sharing, together")));
