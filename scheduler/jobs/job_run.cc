@@ -309,6 +309,12 @@ std::optional<double> JobRun::BestMacroF1() const {
              : std::nullopt;
 }
 
+// The host counts for one job at a time.
+void JobRun::Release() {
+  restarts_ = environment_.host->restarts();
+  executors_.Release();
+}
+
 absl::Status JobRun::WriteSummary(JobState state,
                                   const absl::Status& error) const {
   if (!folder_.has_value()) return absl::OkStatus();
@@ -334,7 +340,7 @@ absl::Status JobRun::WriteSummary(JobState state,
        .test_mean_rank = test_.has_value() ? test_->mean_rank : std::nullopt,
        .best_epoch = best_epoch_,
        .switches = planner_.switches(),
-       .restarts = environment_.host->restarts(),
+       .restarts = restarts_,
        .peak_bytes = peak_bytes_,
        .seed = spec_.training.seed,
        .error = MessageOf(error)});

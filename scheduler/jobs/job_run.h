@@ -57,8 +57,8 @@ class JobRun {
   // folder. kNo: it did not.
   LetGo let_go() const { return let_go_; }
   // Nothing of the job is left in memory or in the daemons once this returns.
-  void Release() { executors_.Release(); }
-  // If the run has a folder by now.
+  void Release();
+  // If the run has a folder by now. Behind Release().
   absl::Status WriteSummary(JobState state, const absl::Status& error) const;
 
  private:
@@ -152,6 +152,7 @@ class JobRun {
 
   Stopwatch since_training_;
   RateMeter edges_;
+  uint32_t restarts_ = 0;          // Of daemons, once they are released.
   uint64_t peak_bytes_ = 0;        // Resident.
   uint64_t epoch_peak_bytes_ = 0;  // Anonymous, and the segment.
   Deadline next_memory_look_;
