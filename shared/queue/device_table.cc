@@ -284,17 +284,12 @@ SwitchSnapshot DeviceTable::Snapshot(uint32_t device) const {
 }
 
 uint32_t DeviceTable::NumTraining() const {
-  const bool nothing_to_sample =
-      !SlotTable(*segment_)
-           .FindLowest(SlotState::kFree, 0,
-                       GlobalQueue(segment_, kNoOwner).sampling_limit())
-           .has_value();
   const bool switching = segment_->options().switching != 0;
   uint32_t training = 0;
   for (uint32_t i = 0; i < num_devices(); ++i) {
     const bool trains = plan(i) != DevicePlan::kSample ||
                         working(i) == DeviceWork::kTrain ||
-                        (switching && nothing_to_sample);
+                        (switching && !IsSamplingDue(Snapshot(i)));
     if (trains) ++training;
   }
   return std::max(training, 1u);

@@ -67,8 +67,9 @@ class DeviceTable {
   // look at each slot; nothing is locked meanwhile.
   SwitchSnapshot Snapshot(uint32_t device) const;
 
-  // Devices that train: those that are planned to, and standby trainers that
-  // are awake, or may wake since nothing is left to sample. At least 1.
+  // Devices that share a step's batches: those that are planned to train, and
+  // those whose standby trainer is awake, or waits for one since no sampling is
+  // due. At least 1.
   uint32_t NumTraining() const;
 
  private:

@@ -6,12 +6,18 @@
 namespace fgnn {
 namespace {
 
-// Whether a sampling device is to sample. It goes on until nothing is left or
-// the queue is full; having trained meanwhile, it comes back once half of the
-// queue is free or trainers are about to run out of tasks, so that caches and
-// threads do not change hands at every batch; and if everybody waits for a
-// batch that was sampled and then lost. Alone it trains until there is nothing
-// to train.
+DeviceWork TrainIfAny(const SwitchSnapshot& snapshot) {
+  return snapshot.trainable_batches > 0 ? DeviceWork::kTrain
+                                        : DeviceWork::kNothing;
+}
+
+}  // namespace
+
+// A device goes on until nothing is left or the queue is full; having trained
+// meanwhile, it comes back once half of the queue is free or trainers are about
+// to run out of tasks, so that caches and threads do not change hands at every
+// batch; and if everybody waits for a batch that was sampled and then lost.
+// Alone it trains until there is nothing to train.
 bool IsSamplingDue(const SwitchSnapshot& snapshot) {
   if (snapshot.free_batches == 0) return false;
   if (snapshot.last != DeviceWork::kTrain) return true;
@@ -20,13 +26,6 @@ bool IsSamplingDue(const SwitchSnapshot& snapshot) {
          snapshot.queued_batches <= snapshot.num_trainers ||
          (snapshot.missing_batches > 0 && snapshot.trainable_batches == 0);
 }
-
-DeviceWork TrainIfAny(const SwitchSnapshot& snapshot) {
-  return snapshot.trainable_batches > 0 ? DeviceWork::kTrain
-                                        : DeviceWork::kNothing;
-}
-
-}  // namespace
 
 double SwitchProfit(const SwitchSnapshot& snapshot) {
   if (snapshot.num_trainers == 0) {

@@ -39,6 +39,9 @@ struct SwitchSnapshot {
   double standby_seconds = 0;  // Tt': of a batch, here. 0: as Tt.
 };
 
+// Whether a device that is planned to sample is to, before it trains.
+bool IsSamplingDue(const SwitchSnapshot& snapshot);
+
 // P = Mr * Tt / Nt - Tt', seconds that the epoch ends earlier if this device
 // trains a batch; infinite where nobody else would (Nt = 0).
 double SwitchProfit(const SwitchSnapshot& snapshot);
