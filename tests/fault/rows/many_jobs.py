@@ -5,6 +5,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import tempfile
 
 import harness
 from row import check, pids_of, service_in, wait_for
@@ -66,12 +67,15 @@ def many_jobs(options, chance):
     """none of them lost, none twice; order by priority, and share of users"""
     clients = options.bin.parent / 'tests/submit_clients'
     kills = 0
-    with service_in(options) as service:
+    # A file: nobody reads the answers before the last kill, and a pipe that is
+    # full would hold the clients up.
+    with (service_in(options) as service,
+          tempfile.TemporaryFile('w+', encoding='utf-8') as answers):
         service.fgnn('up')
         submitting = subprocess.Popen(
             [clients, service.state_dir, service.dataset, str(CLIENTS),
              str(options.many), str(chance.randrange(1 << 31))],
-            stdout=subprocess.PIPE, text=True)
+            stdout=answers)
         ended = []
 
         def all_ended():
@@ -91,9 +95,10 @@ def many_jobs(options, chance):
             service.wait_until_gone([scheduler])
             service.fgnn('up')
             kills += 1
-        answers, _ = submitting.communicate(timeout=harness.COMMAND_SECONDS)
+        submitting.wait(timeout=harness.COMMAND_SECONDS)
         check(submitting.returncode == 0, 'a client was not answered')
-        acknowledged = [json.loads(line) for line in answers.splitlines()]
+        answers.seek(0)
+        acknowledged = [json.loads(line) for line in answers]
         wait_for(all_ended, END_SECONDS, lambda: f'{len(ended)} of the jobs')
         jobs = jobs_of(service)
         check({job['job_id'] for job in jobs} ==
