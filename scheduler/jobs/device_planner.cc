@@ -128,16 +128,8 @@ void DevicePlanner::TakeOver(JobSegment* segment) {
 }
 
 AllocationInput DevicePlanner::Input() const {
-  const SegmentOptions& options = segment_->options();
-  AllocationInput input;
-  input.batches_per_epoch = options.batches_per_epoch;
-  input.batches_per_step = options.batches_per_step;
-  input.num_slots = options.num_slots;
-  input.staleness = options.staleness;
-  input.switching = spec_.switching;
+  AllocationInput input = AllocationInputOf(spec_, segment_->options());
   input.spread = times_.spread;
-  input.seed = spec_.training.seed;
-  if (spec_.samplers > 0) input.samplers = spec_.samplers;
   return input;
 }
 

@@ -1,6 +1,7 @@
 // How jobs come into the table.
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,15 @@ namespace fgnn {
 namespace {
 
 constexpr int kIdAttempts = 64;
+
+// Whether `names`, ids or beginnings of ids, are those of `ids`, in order.
+bool NamesAll(const std::vector<std::string>& names,
+              const std::vector<std::string>& ids) {
+  return std::equal(names.begin(), names.end(), ids.begin(), ids.end(),
+                    [](const std::string& name, const std::string& id) {
+                      return id.starts_with(name);
+                    });
+}
 
 }  // namespace
 
@@ -30,7 +40,7 @@ absl::StatusOr<std::optional<Job>> JobTable::FindSameRequestLocked(
       job->user != request.user || job->name != request.name ||
       job->priority != request.priority || job->retries != request.retries ||
       job->time_limit_seconds != request.time_limit_seconds ||
-      job->after.size() != request.after.size() || !same_folder) {
+      !NamesAll(request.after, job->after) || !same_folder) {
     return absl::AlreadyExistsError(
         absl::StrCat("client key '", request.client_key, "' names job ",
                      job->id, ", which is another one; use a new key"));

@@ -69,6 +69,19 @@ absl::Status CheckSamplers(const AllocationInput& input) {
 
 }  // namespace
 
+AllocationInput AllocationInputOf(const JobSpec& spec,
+                                  const SegmentOptions& segment) {
+  AllocationInput input;
+  input.batches_per_epoch = segment.batches_per_epoch;
+  input.batches_per_step = segment.batches_per_step;
+  input.num_slots = segment.num_slots;
+  input.staleness = segment.staleness;
+  input.switching = spec.switching;
+  input.seed = spec.training.seed;
+  if (spec.samplers > 0) input.samplers = spec.samplers;
+  return input;
+}
+
 uint32_t PaperSamplers(double ts, double tt, uint32_t devices) {
   // The product may be above a whole number by rounding alone.
   const double share = ts / (ts + tt) * devices;

@@ -9,6 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "scheduler/planning/simulator.h"
+#include "shared/config/job_spec.h"
+#include "shared/queue/segment.h"
 #include "shared/switching/switch_policy.h"
 
 namespace fgnn {
@@ -48,6 +50,10 @@ struct Allocation {
   double paper_epoch_seconds = 0;
   std::vector<AllocationCandidate> candidates;  // All that were tried.
 };
+
+// What a job and its segment say of it; `devices` are to be filled in.
+AllocationInput AllocationInputOf(const JobSpec& spec,
+                                  const SegmentOptions& segment);
 
 // ceil(Ng / (K + 1)), K = Tt / Ts. Both above 0.
 uint32_t PaperSamplers(double ts, double tt, uint32_t devices);

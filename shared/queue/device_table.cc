@@ -251,13 +251,22 @@ bool DeviceTable::ReclaimTurnsOf(OwnerIndex dead_owner) {
 }
 
 SwitchSnapshot DeviceTable::Snapshot(uint32_t device) const {
+  return SnapshotOf(device, SnapshotOfAll());
+}
+
+SwitchSnapshot DeviceTable::SnapshotOf(uint32_t device,
+                                       SwitchSnapshot of_all) const {
+  of_all.plan = plan(device);
+  of_all.standby_seconds = times(device).standby;
+  if (num_devices() > 0) of_all.last = LastOf(LoadTurn(*segment_, device));
+  return of_all;
+}
+
+SwitchSnapshot DeviceTable::SnapshotOfAll() const {
   const SegmentOptions& options = segment_->options();
   SwitchSnapshot snapshot;
-  snapshot.plan = plan(device);
   snapshot.switching = options.switching != 0;
   snapshot.num_slots = options.num_slots;
-  snapshot.standby_seconds = times(device).standby;
-  if (num_devices() > 0) snapshot.last = LastOf(LoadTurn(*segment_, device));
 
   const GradientBoard board(segment_, kNoOwner);
   LookAtSlots(*segment_, GlobalQueue(segment_, kNoOwner).sampling_limit(),
@@ -284,12 +293,12 @@ SwitchSnapshot DeviceTable::Snapshot(uint32_t device) const {
 }
 
 uint32_t DeviceTable::NumTraining() const {
-  const bool switching = segment_->options().switching != 0;
+  const SwitchSnapshot of_all = SnapshotOfAll();
   uint32_t training = 0;
   for (uint32_t i = 0; i < num_devices(); ++i) {
-    const bool trains = plan(i) != DevicePlan::kSample ||
-                        working(i) == DeviceWork::kTrain ||
-                        (switching && !IsSamplingDue(Snapshot(i)));
+    const bool trains =
+        plan(i) != DevicePlan::kSample || working(i) == DeviceWork::kTrain ||
+        (of_all.switching && !IsSamplingDue(SnapshotOf(i, of_all)));
     if (trains) ++training;
   }
   return std::max(training, 1u);

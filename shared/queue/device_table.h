@@ -73,6 +73,9 @@ class DeviceTable {
   uint32_t NumTraining() const;
 
  private:
+  // What all devices see alike, one look at each slot; and what this one does.
+  SwitchSnapshot SnapshotOfAll() const;
+  SwitchSnapshot SnapshotOf(uint32_t device, SwitchSnapshot of_all) const;
   void Announce();
 
   Segment* segment_;

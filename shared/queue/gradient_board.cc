@@ -130,29 +130,34 @@ bool GradientBoard::AllDone(uint64_t step) const {
   return true;
 }
 
-std::optional<StepLease> GradientBoard::TryLease() {
-  if (owner_ == kNoOwner) return std::nullopt;
-  const BoardWord word = LoadBoardWord(*segment_);
-  BoardWord leased = {BoardState::kLeasedEmpty, owner_, 0};
-  if (word.state == BoardState::kOpen) {
-    const std::optional<OpenSteps> open = FindOpenSteps();
-    if (!open.has_value() || open->first != word.generation ||
-        !AllDone(word.generation)) {
-      return std::nullopt;
-    }
-    leased = {BoardState::kLeasedOpen, owner_, word.generation};
-  } else if (word.state != BoardState::kEmpty) {
-    return std::nullopt;
-  }
-  uint64_t expected = word.Pack();
+bool GradientBoard::CanStepFrom(uint64_t version) const {
+  const std::optional<OpenSteps> open = FindOpenSteps();
+  return open.has_value() && open->first == version && AllDone(version);
+}
+
+std::optional<StepLease> GradientBoard::LeaseFrom(uint64_t packed_word) {
+  const BoardWord word = BoardWord::Unpack(packed_word);
+  const bool initial = word.state == BoardState::kEmpty;
+  const BoardWord leased =
+      initial ? BoardWord{BoardState::kLeasedEmpty, owner_, 0}
+              : BoardWord{BoardState::kLeasedOpen, owner_, word.generation};
   if (!BoardWordOf(*segment_).compare_exchange_strong(
-          expected, leased.Pack(), std::memory_order_acq_rel,
+          packed_word, leased.Pack(), std::memory_order_acq_rel,
           std::memory_order_relaxed)) {
     return std::nullopt;
   }
-  const bool initial = leased.state == BoardState::kLeasedEmpty;
   return StepLease(
       this, initial ? segment_->options().first_version : word.generation + 1);
+}
+
+std::optional<StepLease> GradientBoard::TryLease() {
+  if (owner_ == kNoOwner) return std::nullopt;
+  const BoardWord word = LoadBoardWord(*segment_);
+  const bool due =
+      word.state == BoardState::kEmpty ||
+      (word.state == BoardState::kOpen && CanStepFrom(word.generation));
+  if (!due) return std::nullopt;
+  return LeaseFrom(word.Pack());
 }
 
 bool GradientBoard::IsStepDue() const {
@@ -160,9 +165,7 @@ bool GradientBoard::IsStepDue() const {
   if (word.state == BoardState::kEmpty) {
     return segment_->options().first_version == 0;
   }
-  const std::optional<OpenSteps> open = FindOpenSteps();
-  return word.state == BoardState::kOpen && open.has_value() &&
-         open->first == word.generation && AllDone(word.generation);
+  return word.state == BoardState::kOpen && CanStepFrom(word.generation);
 }
 
 std::optional<StepLease> GradientBoard::HoldVersion() {
@@ -170,14 +173,7 @@ std::optional<StepLease> GradientBoard::HoldVersion() {
   if (owner_ == kNoOwner || word.state != BoardState::kOpen) {
     return std::nullopt;
   }
-  const BoardWord leased = {BoardState::kLeasedOpen, owner_, word.generation};
-  uint64_t expected = word.Pack();
-  if (!BoardWordOf(*segment_).compare_exchange_strong(
-          expected, leased.Pack(), std::memory_order_acq_rel,
-          std::memory_order_relaxed)) {
-    return std::nullopt;
-  }
-  return StepLease(this, word.generation + 1);
+  return LeaseFrom(word.Pack());
 }
 
 bool GradientBoard::EndLease(uint64_t new_version, bool publish) {

@@ -183,6 +183,10 @@ class GradientBoard {
  private:
   friend class StepLease;
   bool AllDone(uint64_t step) const;
+  // Whether the step from `version`, the newest one, may be made.
+  bool CanStepFrom(uint64_t version) const;
+  // Of a board that is empty or open, if its word is still this one.
+  std::optional<StepLease> LeaseFrom(uint64_t packed_word);
   // Ends the lease that makes `new_version`. False if this process has none.
   bool EndLease(uint64_t new_version, bool publish);
   void Announce();

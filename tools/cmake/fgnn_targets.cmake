@@ -12,7 +12,7 @@ function(fgnn_library name)
     target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
     target_link_libraries(${name} PUBLIC ${ARG_DEPS}
                           PRIVATE fgnn_warnings ${ARG_PRIVATE_DEPS})
-    if(FGNN_SANITIZE AND TARGET fgnn_library_headers)
+    if(FGNN_SANITIZE)
       target_compile_options(${name} PRIVATE -pthread)
       target_precompile_headers(${name} REUSE_FROM fgnn_library_headers)
     endif()

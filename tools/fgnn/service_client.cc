@@ -36,6 +36,27 @@ void Prepare(grpc::ClientContext& context, milliseconds timeout) {
   context.AddMetadata("fgnn-user", UserName(::geteuid()));
 }
 
+template <typename Stub, typename Request, typename Response>
+absl::StatusOr<Response> Call(Stub& stub,
+                              grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                           const Request&,
+                                                           Response*),
+                              const Request& request,
+                              milliseconds timeout = kQueryTimeout) {
+  grpc::ClientContext context;
+  Prepare(context, timeout);
+  Response response;
+  FGNN_RETURN_IF_ERROR(FromGrpc((stub.*method)(&context, request, &response)));
+  return response;
+}
+
+template <typename Request>
+Request NameJob(const std::string& job_id) {
+  Request request;
+  request.set_job_id(job_id);
+  return request;
+}
+
 }  // namespace
 
 absl::StatusOr<ServiceClient> ServiceClient::Connect(
@@ -72,31 +93,21 @@ absl::Status ServiceClient::CheckThatItAnswers(
 }
 
 absl::StatusOr<v1::ServiceInfo> ServiceClient::GetService() {
-  grpc::ClientContext context;
-  Prepare(context, kQueryTimeout);
-  v1::ServiceInfo info;
-  FGNN_RETURN_IF_ERROR(FromGrpc(stub_->GetService(&context, {}, &info)));
-  return info;
+  return Call(*stub_, &v1::JobService::Stub::GetService,
+              v1::GetServiceRequest());
 }
 
 absl::StatusOr<v1::Job> ServiceClient::Submit(
     const v1::SubmitJobRequest& request) {
-  grpc::ClientContext context;
-  Prepare(context, kActionTimeout);
-  v1::SubmitJobResponse response;
-  FGNN_RETURN_IF_ERROR(
-      FromGrpc(stub_->SubmitJob(&context, request, &response)));
+  FGNN_ASSIGN_OR_RETURN(
+      v1::SubmitJobResponse response,
+      Call(*stub_, &v1::JobService::Stub::SubmitJob, request, kActionTimeout));
   return std::move(*response.mutable_job());
 }
 
 absl::StatusOr<v1::Job> ServiceClient::GetJob(const std::string& job_id) {
-  grpc::ClientContext context;
-  Prepare(context, kQueryTimeout);
-  v1::GetJobRequest request;
-  request.set_job_id(job_id);
-  v1::Job job;
-  FGNN_RETURN_IF_ERROR(FromGrpc(stub_->GetJob(&context, request, &job)));
-  return job;
+  return Call(*stub_, &v1::JobService::Stub::GetJob,
+              NameJob<v1::GetJobRequest>(job_id));
 }
 
 absl::StatusOr<v1::ListJobsResponse> ServiceClient::ListJobs(
@@ -104,12 +115,11 @@ absl::StatusOr<v1::ListJobsResponse> ServiceClient::ListJobs(
   const uint32_t wanted = request.limit() == 0 ? kUsualListed : request.limit();
   v1::ListJobsResponse all;
   while (static_cast<uint32_t>(all.jobs_size()) < wanted) {
-    grpc::ClientContext context;
-    Prepare(context, kQueryTimeout);
     request.set_limit(std::min(wanted - static_cast<uint32_t>(all.jobs_size()),
                                kListedAtOnce));
-    v1::ListJobsResponse some;
-    FGNN_RETURN_IF_ERROR(FromGrpc(stub_->ListJobs(&context, request, &some)));
+    FGNN_ASSIGN_OR_RETURN(
+        const v1::ListJobsResponse some,
+        Call(*stub_, &v1::JobService::Stub::ListJobs, request));
     if (some.jobs_size() == 0) break;
     request.set_before_job_id(some.jobs().rbegin()->job_id());
     all.MergeFrom(some);
@@ -118,59 +128,34 @@ absl::StatusOr<v1::ListJobsResponse> ServiceClient::ListJobs(
 }
 
 absl::StatusOr<v1::Job> ServiceClient::Cancel(const std::string& job_id) {
-  grpc::ClientContext context;
-  Prepare(context, kActionTimeout);
-  v1::CancelJobRequest request;
-  request.set_job_id(job_id);
-  v1::Job job;
-  FGNN_RETURN_IF_ERROR(FromGrpc(stub_->CancelJob(&context, request, &job)));
-  return job;
+  return Call(*stub_, &v1::JobService::Stub::CancelJob,
+              NameJob<v1::CancelJobRequest>(job_id), kActionTimeout);
 }
 
 absl::StatusOr<v1::Job> ServiceClient::Pause(const std::string& job_id) {
-  grpc::ClientContext context;
-  Prepare(context, kActionTimeout);
-  v1::PauseJobRequest request;
-  request.set_job_id(job_id);
-  v1::Job job;
-  FGNN_RETURN_IF_ERROR(FromGrpc(stub_->PauseJob(&context, request, &job)));
-  return job;
+  return Call(*stub_, &v1::JobService::Stub::PauseJob,
+              NameJob<v1::PauseJobRequest>(job_id), kActionTimeout);
 }
 
 absl::StatusOr<v1::Job> ServiceClient::Continue(const std::string& job_id) {
-  grpc::ClientContext context;
-  Prepare(context, kQueryTimeout);
-  v1::ContinueJobRequest request;
-  request.set_job_id(job_id);
-  v1::Job job;
-  FGNN_RETURN_IF_ERROR(FromGrpc(stub_->ContinueJob(&context, request, &job)));
-  return job;
+  return Call(*stub_, &v1::JobService::Stub::ContinueJob,
+              NameJob<v1::ContinueJobRequest>(job_id));
 }
 
 absl::Status ServiceClient::Shutdown() {
-  grpc::ClientContext context;
-  Prepare(context, kActionTimeout);
-  v1::ShutdownResponse response;
-  return FromGrpc(stub_->Shutdown(&context, {}, &response));
+  return Call(*stub_, &v1::JobService::Stub::Shutdown, v1::ShutdownRequest(),
+              kActionTimeout)
+      .status();
 }
 
 absl::StatusOr<v1::ListDevicesResponse> ServiceClient::ListDevices() {
-  grpc::ClientContext context;
-  Prepare(context, kQueryTimeout);
-  v1::ListDevicesResponse devices;
-  FGNN_RETURN_IF_ERROR(
-      FromGrpc(device_stub_->ListDevices(&context, {}, &devices)));
-  return devices;
+  return Call(*device_stub_, &v1::DeviceService::Stub::ListDevices,
+              v1::ListDevicesRequest());
 }
 
 absl::StatusOr<v1::Device> ServiceClient::SwitchDevice(
     const v1::SwitchDeviceRequest& request) {
-  grpc::ClientContext context;
-  Prepare(context, kQueryTimeout);
-  v1::Device device;
-  FGNN_RETURN_IF_ERROR(
-      FromGrpc(device_stub_->SwitchDevice(&context, request, &device)));
-  return device;
+  return Call(*device_stub_, &v1::DeviceService::Stub::SwitchDevice, request);
 }
 
 absl::StatusOr<v1::Job> ServiceClient::Watch(

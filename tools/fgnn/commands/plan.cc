@@ -116,17 +116,11 @@ absl::StatusOr<std::optional<Allocation>> Allot(const PlanInput& input,
       input.training.seconds_per_batch <= 0) {
     return std::nullopt;
   }
-  AllocationInput allocation;
+  AllocationInput allocation = AllocationInputOf(input.spec, plan.segment);
   DeviceCost cost;
   cost.sample = input.sampling.seconds_per_batch;
   cost.train = input.training.seconds_per_batch;
   allocation.devices.assign(input.spec.devices.size(), cost);
-  allocation.batches_per_epoch = plan.segment.batches_per_epoch;
-  allocation.batches_per_step = plan.segment.batches_per_step;
-  allocation.num_slots = plan.segment.num_slots;
-  allocation.staleness = plan.segment.staleness;
-  allocation.switching = input.spec.switching;
-  if (input.spec.samplers > 0) allocation.samplers = input.spec.samplers;
   return Allocate(allocation);
 }
 

@@ -150,6 +150,18 @@ TEST_F(JobTableTest, TheSameKeyNamesTheSameJobAcrossRestarts) {
       StatusIs(absl::StatusCode::kAlreadyExists));
 }
 
+TEST_F(JobTableTest, TheSameKeyAfterAnotherJobIsAnotherRequest) {
+  const std::string first = Submit();
+  const std::string second = Submit();
+  JobRequest request = RequestOf("spec", "key");
+  request.after = {first};
+  const std::string id = table_->Submit(request)->id;
+  EXPECT_EQ(table_->Submit(request)->id, id);
+  request.after = {second};
+  EXPECT_THAT(table_->Submit(request),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(id)));
+}
+
 TEST_F(JobTableTest, AUniquePrefixNamesAJob) {
   const std::string first = Submit();
   const std::string second = Submit();
