@@ -118,9 +118,12 @@ class ExecutorsTest(harness.ServiceTest):
         devices = self.service.json('devices')['devices']
         self.assertEqual(sorted(d['plan'] for d in devices),
                          ['sampler', 'trainer'])
+        # The planner may have had them change roles: the one that samples now
+        # need not have done so yet.
         sampler, = [d for d in devices if d['plan'] == 'sampler']
         self.assertGreater(sampler['sample_ms'], 0)
-        self.assertGreater(sampler['sampled'], 0)
+        for done in ('sampled', 'trained'):
+            self.assertGreater(sum(d[done] for d in devices), 100)
         self.assertIn('cpu:1', self.service.fgnn('devices').stdout)
         states = {e['state'] for e in
                   self.service.json('status')['executors']}

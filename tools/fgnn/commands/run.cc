@@ -164,8 +164,6 @@ void Follow(const std::function<absl::StatusOr<RunRequest>()>& make,
 bool FollowContinued(const std::string& job_id, CommandContext& context) {
   if (job_id.find('/') != std::string::npos) return false;
   Interrupt interrupt;  // Before gRPC starts threads.
-  const auto listens = ServiceListens(context.state_dir);
-  if (!listens.ok() || !*listens) return false;
   auto client = ServiceClient::Connect(context.state_dir);
   if (!client.ok()) return false;
   auto job = client->GetJob(job_id);

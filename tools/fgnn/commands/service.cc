@@ -61,16 +61,17 @@ absl::Status Up(const std::vector<std::string>& device_names,
   FGNN_ASSIGN_OR_RETURN(const auto devices, CheckDevices(device_names));
   const std::filesystem::path state_dir =
       std::filesystem::absolute(context.state_dir);
-  FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
+  absl::StatusOr<ServiceClient> client = ServiceClient::Connect(state_dir);
   std::string headline = "a service runs already";
-  if (!listens) {
+  // None runs, or it was about to end.
+  if (absl::IsUnavailable(client.status())) {
     FGNN_RETURN_IF_ERROR(
         StartService({state_dir, devices, /*exit_when_idle=*/false}).status());
     headline = "the service runs";
+    client = ServiceClient::Connect(state_dir);
   }
-  FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(state_dir));
-  FGNN_ASSIGN_OR_RETURN(const v1::ServiceInfo info, client.GetService());
+  FGNN_RETURN_IF_ERROR(client.status());
+  FGNN_ASSIGN_OR_RETURN(const v1::ServiceInfo info, client->GetService());
   PrintService(context, absl::StrCat(headline, ", pid ", info.pid()), info);
   return absl::OkStatus();
 }
