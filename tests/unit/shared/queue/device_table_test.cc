@@ -221,9 +221,9 @@ TEST_F(DeviceTableTest, ThoseThatTrainShareAStep) {
   EXPECT_EQ(scheduler_->NumTraining(), 3U);
   // One slot comes free, for which who trains does not go back to sampling.
   trainer_->EndTurn(0, DeviceWork::kTrain);
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      std::optional<ReadSlot> slot,
-      GlobalQueue(segment_.get(), kTrainer).TryClaimForReading(0, 4));
+  GlobalQueue reader(segment_.get(), kTrainer);
+  FGNN_ASSERT_OK_AND_ASSIGN(std::optional<ReadSlot> slot,
+                            reader.TryClaimForReading(0, 4));
   ASSERT_TRUE(slot.has_value());
   FGNN_ASSERT_OK((*std::move(slot)).Reject());
   EXPECT_EQ(scheduler_->NumTraining(), 2U);
