@@ -22,9 +22,9 @@ using testing::HasSubstr;
 
 class RefusedCallsTest : public ServiceTest {
  protected:
-  void SetUp() override {
-    ServiceTest::SetUp();
-    Order("hold");
+  // Daemons read their orders when they start.
+  void Start(const std::string& orders) {
+    Order(orders);
     StartService();
     // What a client of ours would not send.
     grpc::ChannelArguments arguments;
@@ -108,6 +108,7 @@ class RefusedCallsTest : public ServiceTest {
 };
 
 TEST_F(RefusedCallsTest, WithoutADeadlineOrWithOneBeyondAnHour) {
+  Start("hold");
   for (const MethodDescriptor* method : Methods()) {
     SCOPED_TRACE(method->name());
     for (const int hours : {0, 2}) {  // 0: none.
@@ -120,6 +121,7 @@ TEST_F(RefusedCallsTest, WithoutADeadlineOrWithOneBeyondAnHour) {
 }
 
 TEST_F(RefusedCallsTest, AMessageOfTenMegabytes) {
+  Start("hold");
   const std::string large(10'000'000, 'x');
   for (const MethodDescriptor* method : Methods()) {
     SCOPED_TRACE(method->name());
@@ -136,6 +138,7 @@ TEST_F(RefusedCallsTest, AMessageOfTenMegabytes) {
 }
 
 TEST_F(RefusedCallsTest, AJobThatIsNotThereOrNotOne) {
+  Start("hold");
   const std::string first = Submit(Spec())->job_id();
   const std::string second = Submit(Spec())->job_id();
   const std::string both = first.substr(0, 1);
@@ -153,7 +156,7 @@ TEST_F(RefusedCallsTest, AJobThatIsNotThereOrNotOne) {
 }
 
 TEST_F(RefusedCallsTest, AJobThatHasEnded) {
-  Order("");
+  Start("");
   const std::string id = Submit(Spec())->job_id();
   ASSERT_EQ(Watch(id).state(), v1::JOB_STATE_COMPLETED);
   for (const char* method : {"CancelJob", "PauseJob", "ContinueJob"}) {
@@ -165,6 +168,7 @@ TEST_F(RefusedCallsTest, AJobThatHasEnded) {
 }
 
 TEST_F(RefusedCallsTest, AJobOfAnotherUser) {
+  Start("hold");
   v1::SubmitJobRequest request;
   *request.mutable_spec() = Spec();
   grpc::ClientContext context;
@@ -183,6 +187,7 @@ TEST_F(RefusedCallsTest, AJobOfAnotherUser) {
 }
 
 TEST_F(RefusedCallsTest, DevicesThatAreNotThere) {
+  Start("hold");
   v1::JobSpec spec = Spec();
   spec.add_devices("cpu:1023");
   EXPECT_THAT(Submit(spec), StatusIs(StatusCode::kInvalidArgument,
@@ -201,6 +206,7 @@ TEST_F(RefusedCallsTest, DevicesThatAreNotThere) {
 }
 
 TEST_F(RefusedCallsTest, ARunFolderThatIsNoneOrNowhere) {
+  Start("hold");
   EXPECT_THAT(Submit(Spec(), "", "results"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("results")));
   v1::SubmitJobRequest request;
