@@ -129,9 +129,6 @@ absl::Status JobStore::Execute(const char* sql) {
 
 absl::Status JobStore::CreateTables() {
   FGNN_RETURN_IF_ERROR(Execute("PRAGMA journal_mode = WAL"));
-  // Jobs are read rarely; the 2 MiB that SQLite would keep of them look like a
-  // leak for thousands of jobs.
-  FGNN_RETURN_IF_ERROR(Execute("PRAGMA cache_size = -128"));
   // An acknowledged job survives a power cut: every commit is synced.
   FGNN_RETURN_IF_ERROR(Execute("PRAGMA synchronous = FULL"));
   int64_t version = 0;
@@ -156,17 +153,30 @@ absl::Status JobStore::CreateTables() {
   return Execute("COMMIT");
 }
 
-absl::StatusOr<JobStore> JobStore::Open(const std::filesystem::path& path) {
+absl::StatusOr<JobStore> JobStore::OpenFile(const char* path, int flags) {
   sqlite3* database = nullptr;
-  const int code = sqlite3_open_v2(
-      path.c_str(), &database,
-      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-      nullptr);
+  const int code =
+      sqlite3_open_v2(path, &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   JobStore store(database);  // Also where it failed: it is to be closed.
   if (code != SQLITE_OK) return store.ErrorOf(code, "open");
   sqlite3_busy_timeout(database, 2'000);
+  // Jobs are read rarely; the 2 MiB that SQLite would keep of them look like a
+  // leak for thousands of jobs.
+  FGNN_RETURN_IF_ERROR(store.Execute("PRAGMA cache_size = -128"));
+  return store;
+}
+
+absl::StatusOr<JobStore> JobStore::Open(const std::filesystem::path& path) {
+  FGNN_ASSIGN_OR_RETURN(
+      JobStore store,
+      OpenFile(path.c_str(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
   FGNN_RETURN_IF_ERROR(store.CreateTables());
   return store;
+}
+
+absl::StatusOr<JobStore> JobStore::OpenReader() const {
+  return OpenFile(sqlite3_db_filename(database_.get(), "main"),
+                  SQLITE_OPEN_READONLY);
 }
 
 absl::StatusOr<uint64_t> JobStore::NextGeneration() {

@@ -44,6 +44,9 @@ class JobStore {
   // Makes the file where it is missing. DataLoss: it is no job store, or one
   // of a later release.
   static absl::StatusOr<JobStore> Open(const std::filesystem::path& path);
+  // Another one of the same file, for reading alone: beside this one it needs
+  // no lock, and sees what this one has committed.
+  absl::StatusOr<JobStore> OpenReader() const;
   JobStore(JobStore&&) noexcept = default;
   JobStore& operator=(JobStore&&) noexcept = default;
 
@@ -85,6 +88,7 @@ class JobStore {
   class Statement;
 
   explicit JobStore(sqlite3* database) : database_(database) {}
+  static absl::StatusOr<JobStore> OpenFile(const char* path, int flags);
   absl::Status Execute(const char* sql);
   absl::Status CreateTables();
   absl::StatusOr<std::vector<Job>> ReadAll(Statement& statement);

@@ -52,14 +52,18 @@ absl::StatusOr<JobVersion> JobTable::Get(const std::string& id_or_prefix) {
 
 absl::StatusOr<std::vector<Job>> JobTable::List(const JobFilter& filter,
                                                 uint32_t limit) {
-  const std::lock_guard<std::mutex> lock(mutex_);
   JobFilter found = filter;
   if (!filter.before_id.empty()) {
-    FGNN_ASSIGN_OR_RETURN(const Job before, FindOneLocked(filter.before_id));
-    found.before_id = before.id;
+    FGNN_ASSIGN_OR_RETURN(const JobVersion before, Get(filter.before_id));
+    found.before_id = before.job.id;
   }
-  FGNN_ASSIGN_OR_RETURN(std::vector<Job> jobs,
-                        store_.Find(found, std::min(limit, kMaxListed)));
+  std::vector<Job> jobs;
+  {
+    const std::lock_guard<std::mutex> lock(reader_mutex_);
+    FGNN_ASSIGN_OR_RETURN(jobs,
+                          reader_.Find(found, std::min(limit, kMaxListed)));
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
   for (Job& job : jobs) {
     const auto active = active_.find(job.id);
     if (active != active_.end()) job = DescribeLocked(active->second);

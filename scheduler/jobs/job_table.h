@@ -172,7 +172,8 @@ class JobTable {
     std::optional<absl::StatusOr<Job>> job;  // The answer; guarded by mutex_.
   };
 
-  JobTable(JobStore store, std::filesystem::path state_dir, size_t max_queued);
+  JobTable(JobStore store, JobStore reader, std::filesystem::path state_dir,
+           size_t max_queued);
   void SubmitAllLocked();
   // Appends the id of a job that is new to `added`.
   absl::StatusOr<Job> SubmitOneLocked(const JobRequest& request,
@@ -211,6 +212,11 @@ class JobTable {
   // Never held while mutex_ is taken.
   std::mutex submissions_mutex_;
   std::vector<Submission*> submissions_;  // As many as calls are under way.
+
+  // Lists of a thousand jobs keep nobody from submitting. Never held while
+  // mutex_ is taken.
+  std::mutex reader_mutex_;
+  JobStore reader_;  // Guarded by reader_mutex_.
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -31,16 +31,18 @@ std::chrono::seconds HoldAfter(uint32_t interruptions) {
 
 absl::StatusOr<std::unique_ptr<JobTable>> JobTable::Open(
     JobStore store, std::filesystem::path state_dir, size_t max_queued) {
-  std::unique_ptr<JobTable> table(
-      new JobTable(std::move(store), std::move(state_dir), max_queued));
+  FGNN_ASSIGN_OR_RETURN(JobStore reader, store.OpenReader());
+  std::unique_ptr<JobTable> table(new JobTable(
+      std::move(store), std::move(reader), std::move(state_dir), max_queued));
   FGNN_RETURN_IF_ERROR(table->RecoverJobs());
   return table;
 }
 
-JobTable::JobTable(JobStore store, std::filesystem::path state_dir,
-                   size_t max_queued)
+JobTable::JobTable(JobStore store, JobStore reader,
+                   std::filesystem::path state_dir, size_t max_queued)
     : state_dir_(std::move(state_dir)),
       max_queued_(max_queued),
+      reader_(std::move(reader)),
       store_(std::move(store)),
       order_until_(Deadline::max()),
       last_change_(MonotonicClock::now()) {}

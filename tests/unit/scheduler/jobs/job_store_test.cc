@@ -120,6 +120,19 @@ TEST_F(JobStoreTest, RefusesTheSameIdAndTheSameKey) {
   EXPECT_THAT(store.Insert(fourth), IsOk());
 }
 
+TEST_F(JobStoreTest, AReaderSeesWhatWasCommittedAndChangesNothing) {
+  JobStore store = Open();
+  FGNN_ASSERT_OK_AND_ASSIGN(JobStore reader, store.OpenReader());
+  FGNN_ASSERT_OK(store.Insert(SomeJob("one")));
+  EXPECT_THAT(IdsOf(reader.Find({}, 10).value()), ElementsAre("one"));
+  FGNN_ASSERT_OK(store.Begin());
+  FGNN_ASSERT_OK(store.Insert(SomeJob("two")));
+  EXPECT_THAT(IdsOf(reader.Find({}, 10).value()), ElementsAre("one"));
+  FGNN_ASSERT_OK(store.Commit());
+  EXPECT_THAT(IdsOf(reader.Find({}, 10).value()), ElementsAre("two", "one"));
+  EXPECT_FALSE(reader.Insert(SomeJob("three")).ok());
+}
+
 TEST_F(JobStoreTest, GenerationsRiseAcrossStarts) {
   EXPECT_EQ(Open().NextGeneration().value(), 1U);
   EXPECT_EQ(Open().NextGeneration().value(), 2U);
