@@ -248,7 +248,7 @@ uint32_t DaemonTable::TakeOverSegment(JobSegment* segment) {
     }
     daemon.attached = true;
     living.push_back(daemon.owner);
-    segment->devices().SetDeviceOf(daemon.owner, NumberOf(name).value_or(0));
+    segment->devices().SetExecutorOf(daemon.owner, NumberOf(name).value_or(0));
   }
   return segment->ReclaimAllBut(living);
 }
@@ -310,7 +310,7 @@ absl::StatusOr<AttachTicket> DaemonTable::BeginAttach(const std::string& name) {
   FGNN_ASSIGN_OR_RETURN(daemon.owner, segment_->TakeOwner());
   daemon.job_id = segment_->job_id();
   const uint32_t device = NumberOf(name).value_or(0);
-  segment_->devices().SetDeviceOf(daemon.owner, device);
+  segment_->devices().SetExecutorOf(daemon.owner, device);
   return AttachTicket{daemon.address(), daemon.owner, device};
 }
 

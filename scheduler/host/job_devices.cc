@@ -121,16 +121,21 @@ bool JobDevices::IsByHand(uint32_t device) const {
   return device < by_hand_.size() && by_hand_[device].has_value();
 }
 
-void JobDevices::SetDeviceOf(OwnerIndex owner, uint32_t device) {
+void JobDevices::SetExecutorOf(OwnerIndex owner, uint32_t number) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (device < size()) device_of_[owner] = device;
+  executor_of_[owner] = number;
+}
+
+std::optional<uint32_t> JobDevices::ExecutorOf(OwnerIndex owner) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = executor_of_.find(owner);
+  if (found == executor_of_.end()) return std::nullopt;
+  return found->second;
 }
 
 std::optional<uint32_t> JobDevices::DeviceOf(OwnerIndex owner) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = device_of_.find(owner);
-  if (found == device_of_.end()) return std::nullopt;
-  return found->second;
+  const std::optional<uint32_t> number = ExecutorOf(owner);
+  return number.has_value() && *number < size() ? number : std::nullopt;
 }
 
 }  // namespace fgnn

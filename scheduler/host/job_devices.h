@@ -42,8 +42,11 @@ class JobDevices {
   std::vector<DevicePlan> plans() const;  // As they stand in the segment.
   bool IsByHand(uint32_t device) const;
 
-  // Whose batches are whose: owner indices of daemons on a device.
-  void SetDeviceOf(OwnerIndex owner, uint32_t device);
+  // Whose batches are whose: the i of sampler.<i> or trainer.<i>, which had
+  // this owner index last.
+  void SetExecutorOf(OwnerIndex owner, uint32_t number);
+  std::optional<uint32_t> ExecutorOf(OwnerIndex owner) const;
+  // Where they take turns, that is the number of its device.
   std::optional<uint32_t> DeviceOf(OwnerIndex owner) const;
 
  private:
@@ -57,7 +60,7 @@ class JobDevices {
   mutable std::mutex mutex_;
   std::vector<DevicePlan> planned_;                 // Guarded by mutex_.
   std::vector<std::optional<DevicePlan>> by_hand_;  // Guarded by mutex_.
-  std::map<OwnerIndex, uint32_t> device_of_;        // Guarded by mutex_.
+  std::map<OwnerIndex, uint32_t> executor_of_;      // Guarded by mutex_.
 };
 
 }  // namespace fgnn

@@ -257,6 +257,7 @@ void DevicePlanner::EndEpoch(EpochFacts* facts) {
     device.train_ms = cost.train * 1e3;
     device.train_deviation_ms = done.train.deviation() * 1e3;
     device.standby_ms = cost.standby * 1e3;
+    device.wake_ms = devices().table().TakeLongestWake(i) * 1e3;
     device.sampled = done.sample.count;
     device.trained = done.train.count;
     done.sample = done.train = Moments();

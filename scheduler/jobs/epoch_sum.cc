@@ -33,6 +33,7 @@ nlohmann::ordered_json DevicesToJson(const std::vector<DeviceFacts>& devices) {
                     {"train_ms", device.train_ms},
                     {"train_deviation_ms", device.train_deviation_ms},
                     {"standby_ms", device.standby_ms},
+                    {"wake_ms", device.wake_ms},
                     {"sampled", device.sampled},
                     {"trained", device.trained}});
   }

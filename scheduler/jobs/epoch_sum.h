@@ -63,6 +63,7 @@ struct DeviceFacts {
   double train_ms = 0;  // Tt
   double train_deviation_ms = 0;
   double standby_ms = 0;  // Tt'
+  double wake_ms = 0;     // The longest from a decision to train to a batch.
   uint64_t sampled = 0;   // Batches.
   uint64_t trained = 0;
 };

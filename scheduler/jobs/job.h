@@ -47,6 +47,7 @@ struct Job {
   std::string run_dir;  // Absolute.
   std::string client_key;
   bool digest = false;
+  bool trace = false;
   std::string dataset;  // As the spec has it; for people who search.
   // Whose it is, as the client said; empty: nobody's.
   std::string user;

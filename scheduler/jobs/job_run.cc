@@ -162,6 +162,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
     }
   }
   planner_.EndEpoch(&facts);
+  if (timeline_.has_value()) timeline_->EndEpoch(epoch, next_seq_ - 1);
   // Training is closed until the next epoch is opened.
   FGNN_RETURN_IF_ERROR(Validate(epoch, facts));
   const std::optional<double> valid_score = facts.valid_score();
@@ -219,9 +220,18 @@ absl::Status JobRun::RecordBatches(uint64_t last_seq) {
     sum_.Add(*record);
     planner_.Add(*record);
     if (job_.digest) digests += DigestLine(*record);
+    if (timeline_.has_value()) AddToTimeline(*record);
   }
+  if (timeline_.has_value()) FGNN_RETURN_IF_ERROR(timeline_->Write());
   edges_.Add(sum_.edges() - edges_before, MonotonicClock::now());
   return folder_->AppendDigests(digests);
+}
+
+void JobRun::AddToTimeline(const BatchRecord& record) {
+  const JobDevices& devices = executors_.segment().devices();
+  timeline_->Add(record,
+                 {.sampler = devices.ExecutorOf(record.sampler).value_or(0),
+                  .trainer = devices.ExecutorOf(record.trainer).value_or(0)});
 }
 
 void JobRun::ShowProgress() {
@@ -313,6 +323,10 @@ std::optional<double> JobRun::BestMacroF1() const {
 void JobRun::Release() {
   restarts_ = environment_.host->restarts();
   executors_.Release();
+  if (!timeline_.has_value()) return;
+  const absl::Status closed = timeline_->Close();
+  if (!closed.ok()) LogError("job {}: {}", job_.id, MessageOf(closed));
+  timeline_.reset();
 }
 
 absl::Status JobRun::WriteSummary(JobState state,

@@ -31,6 +31,7 @@
 #include "scheduler/jobs/rate_meter.h"
 #include "scheduler/jobs/resume_point.h"
 #include "scheduler/jobs/run_folder.h"
+#include "scheduler/jobs/run_timeline.h"
 #include "shared/base/clock.h"
 
 namespace fgnn {
@@ -87,11 +88,13 @@ class JobRun {
   absl::Status OpenFolder();
   absl::Status GoOnFrom(const ResumePoint& point);
   absl::Status SetState(const RunState& state);
+  absl::Status OpenTimeline();
   absl::Status WaitForFirstWeights();
   absl::Status RunEpoch(uint32_t epoch);
   uint64_t NextStop(uint64_t version, uint64_t epoch_end) const;
   absl::Status WaitForVersion(uint64_t version);
   absl::Status RecordBatches(uint64_t last_seq);
+  void AddToTimeline(const BatchRecord& record);
   absl::Status Validate(uint32_t epoch, EpochFacts& facts);
   absl::Status Checkpoint(uint32_t epoch, bool is_best);
   absl::Status CheckpointWithin(uint32_t epoch, uint64_t version);
@@ -126,6 +129,7 @@ class JobRun {
 
   DatasetFacts dataset_;
   std::optional<RunFolder> folder_;
+  std::optional<RunTimeline> timeline_;  // Where it was asked for.
   SegmentOptions segment_;
 
   uint64_t next_seq_ = 0;  // All before it are recorded.

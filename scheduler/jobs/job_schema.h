@@ -16,6 +16,7 @@ CREATE TABLE IF NOT EXISTS jobs (
   run_dir TEXT NOT NULL,
   client_key TEXT UNIQUE,
   digest INTEGER NOT NULL,
+  trace INTEGER NOT NULL,
   submitted_ms INTEGER NOT NULL,
   started_ms INTEGER NOT NULL,
   finished_ms INTEGER NOT NULL,
@@ -50,6 +51,7 @@ ALTER TABLE jobs ADD COLUMN interruptions INTEGER NOT NULL DEFAULT 0;
 
 // Their datasets are in specs that this folder cannot read.
 inline constexpr char kSchema2To3[] = R"sql(
+ALTER TABLE jobs ADD COLUMN trace INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN dataset TEXT NOT NULL DEFAULT '';
 ALTER TABLE jobs ADD COLUMN user TEXT NOT NULL DEFAULT '';
 ALTER TABLE jobs ADD COLUMN name TEXT NOT NULL DEFAULT '';

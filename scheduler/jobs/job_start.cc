@@ -58,6 +58,7 @@ absl::Status JobRun::Prepare() {
   EnterPreparation("attaching daemons");
   FGNN_RETURN_IF_ERROR(executors_.OpenSegment(segment_));
   planner_.Begin(&executors_.segment());
+  FGNN_RETURN_IF_ERROR(OpenTimeline());
   if (segment_.first_version > 0) {
     EnterPreparation(
         absl::StrCat("loading ", resumed_from_.filename().string()));
@@ -91,6 +92,7 @@ absl::StatusOr<bool> JobRun::TakeOver() {
   FGNN_RETURN_IF_ERROR(SetState(*state));
   FGNN_RETURN_IF_ERROR(executors_.TakeOver());
   planner_.TakeOver(&executors_.segment());
+  FGNN_RETURN_IF_ERROR(OpenTimeline());
   ShowSize();
   LogInfo("job {}: taken over at step {}", job_.id,
           board().version().value_or(0));
@@ -112,6 +114,13 @@ absl::Status JobRun::FinishStop() {
   if (epochs_done_ < version / steps) return absl::OkStatus();
   const uint32_t epoch = epochs_done_ - 1;
   return Checkpoint(epoch, best_epoch_ == epoch);
+}
+
+absl::Status JobRun::OpenTimeline() {
+  if (!job_.trace) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(
+      timeline_, RunTimeline::Open(job_.run_dir, job_.started_ms, next_seq_));
+  return absl::OkStatus();
 }
 
 absl::Status JobRun::OpenFolder() {

@@ -19,7 +19,7 @@ constexpr char kColumns[] =
     "id, state, spec, run_dir, client_key, digest, submitted_ms, started_ms, "
     "finished_ms, error_code, error_message, progress, resume, interruptions, "
     "dataset, user, name, priority, after, retries, attempts, "
-    "time_limit_seconds, preemptions, run_seconds";
+    "time_limit_seconds, preemptions, run_seconds, trace";
 
 // No byte of UTF-8 is greater.
 constexpr char kBehindAllText[] = "\xff";
@@ -212,7 +212,7 @@ absl::Status JobStore::Insert(const Job& job) {
       Statement::Prepare(
           *this, absl::StrCat("INSERT INTO jobs (", kColumns,
                               ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                              "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
+                              "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
   statement.Bind(job.id);
   statement.Bind(static_cast<int64_t>(job.state));
   statement.BindBlob(job.spec_bytes);
@@ -241,6 +241,7 @@ absl::Status JobStore::Insert(const Job& job) {
   statement.Bind(int64_t{job.time_limit_seconds});
   statement.Bind(int64_t{job.preemptions});
   statement.Bind(job.run_seconds);
+  statement.Bind(int64_t{job.trace});
   const int code = statement.Step();
   return code == SQLITE_DONE ? absl::OkStatus() : ErrorOf(code, "add a job");
 }
@@ -309,6 +310,7 @@ absl::StatusOr<std::vector<Job>> JobStore::ReadAll(Statement& statement) {
     job.time_limit_seconds = static_cast<uint32_t>(statement.Integer(21));
     job.preemptions = static_cast<uint32_t>(statement.Integer(22));
     job.run_seconds = statement.Real(23);
+    job.trace = statement.Integer(24) != 0;
     jobs.push_back(std::move(job));
   }
   if (code != SQLITE_DONE) return ErrorOf(code, "read jobs");

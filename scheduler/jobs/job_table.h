@@ -32,6 +32,7 @@ struct JobRequest {
   std::string run_dir = {};     // Absolute; empty: <state dir>/runs/<job id>.
   std::string client_key = {};  // Empty: none.
   bool digest = false;
+  bool trace = false;
   bool resume = false;  // Go on from a checkpoint of run_dir.
   uint32_t epochs = 0;
   std::string dataset = {};

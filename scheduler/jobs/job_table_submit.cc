@@ -37,8 +37,9 @@ absl::StatusOr<std::optional<Job>> JobTable::FindSameRequestLocked(
           ? job->run_dir == RunDirPath(state_dir_, job->id).string()
           : job->run_dir == request.run_dir;
   if (job->spec_bytes != request.spec_bytes || job->digest != request.digest ||
-      job->user != request.user || job->name != request.name ||
-      job->priority != request.priority || job->retries != request.retries ||
+      job->trace != request.trace || job->user != request.user ||
+      job->name != request.name || job->priority != request.priority ||
+      job->retries != request.retries ||
       job->time_limit_seconds != request.time_limit_seconds ||
       !NamesAll(request.after, job->after) || !same_folder) {
     return absl::AlreadyExistsError(
@@ -184,6 +185,7 @@ absl::StatusOr<Job> JobTable::SubmitOneLocked(const JobRequest& request,
                     : request.run_dir;
   job.client_key = request.client_key;
   job.digest = request.digest;
+  job.trace = request.trace;
   job.resume = request.resume;
   job.dataset = request.dataset;
   job.user = request.user;

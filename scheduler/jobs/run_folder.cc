@@ -32,20 +32,6 @@ std::optional<double> NumberOrNone(const nlohmann::json& value) {
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
-absl::Status Append(const fs::path& path, std::string_view text) {
-  if (text.empty()) return absl::OkStatus();
-  const UniqueFd fd(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
-  if (!fd.valid()) return ErrnoToStatus(errno, path.string());
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd.get(), text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoToStatus(errno, path.string());
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return absl::OkStatus();
-}
-
 // The file's length, once it is on disk; 0 where there is none.
 absl::StatusOr<uint64_t> SyncFile(const fs::path& path) {
   const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -155,11 +141,11 @@ fs::path RunFolder::BestCheckpoint() const {
 }
 
 absl::Status RunFolder::AppendMetrics(std::string_view lines) const {
-  return Append(path_ / kMetrics, lines);
+  return AppendToFile(path_ / kMetrics, lines);
 }
 
 absl::Status RunFolder::AppendDigests(std::string_view lines) const {
-  return Append(path_ / kDigests, lines);
+  return AppendToFile(path_ / kDigests, lines);
 }
 
 absl::StatusOr<RunFolder::WrittenEpochs> RunFolder::ReadMetrics() const {

@@ -103,6 +103,7 @@ absl::StatusOr<ReadRequest> ReadSubmitRequest(
                   .run_dir = request.run_dir(),
                   .client_key = request.client_key(),
                   .digest = request.digest(),
+                  .trace = request.trace(),
                   .resume = request.resume(),
                   .epochs = effective.training().epochs(),
                   .dataset = effective.dataset(),

@@ -4,11 +4,20 @@
 #define FGNN_SHARED_BASE_CLOCK_H_
 
 #include <chrono>
+#include <cstdint>
 
 namespace fgnn {
 
 using MonotonicClock = std::chrono::steady_clock;
 using Deadline = MonotonicClock::time_point;
+
+// Since the machine started: the same for all of its processes.
+inline uint64_t MonotonicNanoseconds() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(
+          MonotonicClock::now().time_since_epoch())
+          .count());
+}
 
 inline Deadline DeadlineIn(MonotonicClock::duration duration) {
   return MonotonicClock::now() + duration;

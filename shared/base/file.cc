@@ -107,6 +107,15 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path,
   return SyncFolder(folder.empty() ? "." : folder);
 }
 
+absl::Status AppendToFile(const std::filesystem::path& path,
+                          std::string_view text) {
+  if (text.empty()) return absl::OkStatus();
+  const UniqueFd fd(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
+  if (!fd.valid()) return ErrnoToStatus(errno, path.string());
+  return WriteAll(fd.get(), text, path.string());
+}
+
 absl::StatusOr<MappedFile> MappedFile::Open(const std::filesystem::path& path) {
   struct stat stat {};
   FGNN_ASSIGN_OR_RETURN(const UniqueFd fd, OpenForReading(path, &stat));

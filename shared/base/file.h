@@ -27,6 +27,11 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path,
 absl::Status WriteFileAtomically(const std::filesystem::path& path,
                                  absl::Span<const std::string_view> pieces);
 
+// At the end of the file, which is made if it is not there; on disk when the
+// kernel sees to it.
+absl::Status AppendToFile(const std::filesystem::path& path,
+                          std::string_view text);
+
 // A read-only private mapping of a whole file. Movable; unmapped when
 // destroyed. An empty file maps to an empty span.
 class MappedFile {

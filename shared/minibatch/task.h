@@ -32,7 +32,7 @@
 
 namespace fgnn {
 
-inline constexpr uint32_t kTaskLayoutVersion = 2;
+inline constexpr uint32_t kTaskLayoutVersion = 3;
 inline constexpr uint32_t kTaskMagic = 0x4b53'5446;  // "FTSK"
 inline constexpr int kMaxHops = 8;
 
@@ -77,6 +77,7 @@ struct alignas(64) TaskHeader {
   uint32_t num_pairs;
   uint32_t num_positives;
   SampleSeconds seconds;
+  uint64_t finished_ns;  // MonotonicNanoseconds() when its writer was done.
   TaskHop hops[kMaxHops];
 };
 static_assert(std::is_trivially_copyable_v<TaskHeader>);
@@ -100,6 +101,7 @@ struct TaskView {
   uint32_t digest = 0;
   uint32_t rank_order_version = 0;
   SampleSeconds seconds;
+  uint64_t finished_ns = 0;          // As in TaskHeader.
   uint32_t num_positives = 0;        // Of the pairs; 0 without any.
   absl::Span<const uint32_t> pairs;  // [num_pairs, 2], local ids of seeds.
   int num_hops = 0;

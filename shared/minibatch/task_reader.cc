@@ -172,6 +172,7 @@ TaskView ViewOf(const TaskHeader& header, const std::byte* base) {
   view.digest = header.digest;
   view.rank_order_version = header.rank_order_version;
   view.seconds = header.seconds;
+  view.finished_ns = header.finished_ns;
   view.num_positives = header.num_positives;
   view.pairs = ArrayAt<uint32_t>(base, header.pairs_offset,
                                  uint64_t{header.num_pairs} * 2);

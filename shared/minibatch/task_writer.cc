@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/minibatch/task.h"
 #include "shared/minibatch/task_layout.h"
@@ -141,6 +142,7 @@ uint32_t TaskWriter::Finish(const SampleSeconds& seconds) {
   header_.digest = task_layout::Digest(header_, base);
   header_.ranks_crc = task_layout::RanksCrc(header_, base);
   header_.seconds = seconds;
+  header_.finished_ns = MonotonicNanoseconds();
   header_.header_crc = task_layout::HeaderCrc(header_);
   std::memcpy(block_.data(), &header_, sizeof(header_));
   return header_.digest;

@@ -206,6 +206,20 @@ void DeviceTable::AddTrainTime(uint32_t device, double seconds) {
           seconds);
 }
 
+void DeviceTable::AddWakeTime(uint32_t device, double seconds) {
+  if (num_devices() == 0) return;
+  // Of doubles that are not below 0, greater ones have greater bits.
+  RaiseTo(SharedWord(segment_->regions().device(device).wake_seconds),
+          std::bit_cast<uint64_t>(std::max(seconds, 0.0)));
+}
+
+double DeviceTable::TakeLongestWake(uint32_t device) {
+  if (num_devices() == 0) return 0;
+  uint64_t taken = SharedWord(segment_->regions().device(device).wake_seconds)
+                       .exchange(0, std::memory_order_relaxed);
+  return LoadSeconds(taken);
+}
+
 bool DeviceTable::TryTakeTurn(uint32_t device, DeviceWork work) {
   if (num_devices() == 0 || owner_ == kNoOwner || !IsWork(work)) return false;
   const TurnWord now = LoadTurn(*segment_, device);

@@ -59,6 +59,13 @@ class DeviceTable {
   // Times that the device went over to training though it is planned to sample.
   uint64_t wakes(uint32_t device) const;
 
+  // The device's trainer: from a look by which it went over to training, though
+  // it is planned to sample, to its first batch with features.
+  void AddWakeTime(uint32_t device, double seconds);
+  // The longest since the last call of this; 0: it did not wake. Scheduler
+  // only.
+  double TakeLongestWake(uint32_t device);
+
   // Scheduler only, and only after the kernel has said that every process with
   // this index is dead. Idempotent. True if it held a turn.
   bool ReclaimTurnsOf(OwnerIndex dead_owner);

@@ -72,7 +72,9 @@ struct BatchRecord {
   float wait = 0, extract = 0, train = 0, sync = 0;
   uint16_t sampler = 0;  // Owner indices.
   uint16_t trainer = 0;
-  uint32_t staleness = 0;  // Its step, less the version it was trained with.
+  uint32_t staleness = 0;   // Its step, less the version it was trained with.
+  uint64_t sampled_ns = 0;  // MonotonicNanoseconds() when it was sampled,
+  uint64_t trained_ns = 0;  // and when it was trained.
 };
 
 class GradientBoard;

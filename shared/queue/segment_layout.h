@@ -20,7 +20,7 @@
 namespace fgnn {
 
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
-inline constexpr uint32_t kSegmentLayoutVersion = 7;
+inline constexpr uint32_t kSegmentLayoutVersion = 8;
 
 // Written once, before the descriptor is handed to anyone.
 struct SegmentHeader {
@@ -73,6 +73,7 @@ struct DeviceWords {
   alignas(64) uint64_t sample_seconds;  // The bits of a double each.
   uint64_t train_seconds;
   uint64_t standby_seconds;
+  uint64_t wake_seconds;  // The longest since the scheduler looked.
 };
 static_assert(sizeof(DeviceWords) == 128);
 static_assert(std::is_trivially_copyable_v<DeviceWords>);

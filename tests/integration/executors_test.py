@@ -36,14 +36,37 @@ class ExecutorsTest(harness.ServiceTest):
             harness.last_weights(run_dir) == harness.last_weights(expected),
             f'{what}: the weights differ')
 
+    def assert_one_at_a_time(self, run_dir):
+        """On a device either its sampler works or its trainer."""
+        events = json.loads((run_dir / 'trace.json').read_text())
+        names = {event['tid']: event['args']['name'] for event in events
+                 if event['name'] == 'thread_name'}
+        work = {}
+        for event in events:
+            if event['ph'] != 'X':
+                continue
+            role, device = names[event['tid']].split('.')
+            self.assertEqual(event['cat'] == 'train', role == 'trainer')
+            work.setdefault(device, []).append(
+                (event['ts'], event['ts'] + event['dur']))
+        batches = sum(len(spans) for spans in work.values())
+        self.assertEqual(batches, 2 * len(
+            (run_dir / 'batches.crc').read_text().splitlines()))
+        for spans in work.values():
+            spans.sort()
+            for (_, end), (begin, _) in zip(spans, spans[1:]):
+                # Durations have the seven digits of a float.
+                self.assertLessEqual(end, begin + 1)
+
     def test_every_way_is_the_same_run(self):
         self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
         expected = self.service.run({**JOB, 'executors': 'together'},
                                     '--digest')
         self.assertNotIn('devices', metrics_of(expected)[0])
         for what, way in WAYS.items():
-            run_dir = self.service.run({**JOB, **way}, '--digest')
+            run_dir = self.service.run({**JOB, **way}, '--digest', '--trace')
             self.assert_same_run(run_dir, expected, what)
+            self.assert_one_at_a_time(run_dir)
             for epoch in metrics_of(run_dir):
                 devices = epoch['devices']
                 for done in ('sampled', 'trained'):

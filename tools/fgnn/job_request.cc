@@ -43,6 +43,8 @@ void AddJobRequestFlags(CLI::App& command, JobRequestFlags& flags) {
       ->type_name("DIR");
   command.add_flag("--digest", flags.digest,
                    "Write batches.crc, a line per batch, to compare runs");
+  command.add_flag("--trace", flags.trace,
+                   "Write trace.json: what ran when, for chrome://tracing");
   command
       .add_option("--name", flags.name, "A name, for 'fgnn jobs' to find it by")
       ->type_name("TEXT");
@@ -117,6 +119,7 @@ absl::StatusOr<v1::SubmitJobRequest> MakeJobRequest(
   }
   request.set_client_key(MakeClientKey());
   request.set_digest(flags.digest);
+  request.set_trace(flags.trace);
   request.set_name(flags.name);
   request.set_priority(flags.priority);
   for (const std::string& id : flags.after) request.add_after(id);
@@ -140,6 +143,8 @@ absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
   request.set_client_key(MakeClientKey());
   request.set_resume(true);
   request.set_digest(std::filesystem::exists(absolute / "batches.crc", error));
+  if (error) return ErrnoToStatus(error.value(), run_dir.string());
+  request.set_trace(std::filesystem::exists(absolute / "trace.json", error));
   if (error) return ErrnoToStatus(error.value(), run_dir.string());
   return request;
 }

@@ -18,6 +18,7 @@ struct JobRequestFlags {
   std::vector<std::string> overrides;  // KEY=VALUE
   std::string run_dir;                 // Empty: the service chooses.
   bool digest = false;
+  bool trace = false;
   std::string name;
   int32_t priority = 0;
   std::vector<std::string> after;  // Ids of jobs, or the beginnings of them.

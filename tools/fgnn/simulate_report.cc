@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/fgnn/chrome_trace.h"
+#include "shared/telemetry/chrome_trace.h"
 #include "tools/fgnn/text_table.h"
 
 namespace fgnn {
@@ -215,9 +215,10 @@ std::string ToTrace(const SimulateReport& report) {
   double end = 0;
   for (size_t i = 0; i < report.chosen.simulation.epoch_seconds.size(); ++i) {
     end += report.chosen.simulation.epoch_seconds[i];
-    trace.marks.push_back({absl::StrCat("end of epoch ", i), end});
+    trace.marks.push_back({absl::StrCat("end of epoch ", i), end,
+                           (i + 1) * report.options.batches_per_epoch - 1});
   }
-  return ToJsonText(trace);
+  return ToText(trace);
 }
 
 }  // namespace fgnn

@@ -10,10 +10,15 @@ DeviceTurn::DeviceTurn(Segment* segment, OwnerIndex owner, uint32_t device)
     : table_(segment, owner), device_(device) {}
 
 bool DeviceTurn::Take() {
+  const Stopwatch since_look;
   held_ = table_.working(device_) == DeviceWork::kNothing &&
           NextWork(table_.Snapshot(device_)) == DeviceWork::kTrain &&
           table_.TryTakeTurn(device_, DeviceWork::kTrain);
   is_fresh_ = held_;
+  since_wake_.reset();
+  if (held_ && table_.plan(device_) == DevicePlan::kSample) {
+    since_wake_ = since_look;
+  }
   return held_;
 }
 
@@ -36,6 +41,12 @@ AheadLimit DeviceTurn::ahead() const {
       break;
   }
   return {AheadLimit::kNothing, sharers};
+}
+
+void DeviceTurn::Fetched() {
+  if (!since_wake_.has_value()) return;
+  table_.AddWakeTime(device_, since_wake_->Seconds());
+  since_wake_.reset();
 }
 
 void DeviceTurn::Trained(double seconds) {

@@ -3,7 +3,9 @@
 #define FGNN_TRAINER_SERVICE_DAEMON_DEVICE_TURN_H_
 
 #include <cstdint>
+#include <optional>
 
+#include "shared/base/clock.h"
 #include "shared/base/types.h"
 #include "shared/queue/device_table.h"
 #include "shared/queue/segment.h"
@@ -28,6 +30,8 @@ class DeviceTurn {
   bool GoesOn();
   // How far its trainer may work ahead meanwhile.
   AheadLimit ahead() const;
+  // The next batch is there, with its features.
+  void Fetched();
   // A batch took so many seconds of this device.
   void Trained(double seconds);
   // Nothing happens if it is not held.
@@ -39,6 +43,7 @@ class DeviceTurn {
   bool held_ = false;
   bool is_fresh_ = false;  // Nothing has been fetched since it was taken.
   bool trained_ = false;   // A batch, in this turn.
+  std::optional<Stopwatch> since_wake_;  // Until the first batch is fetched.
 };
 
 }  // namespace fgnn

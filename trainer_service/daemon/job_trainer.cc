@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "trainer_service/sync/optimizer_step.h"
 
@@ -75,6 +76,7 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
   if (stepped) return true;
   FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, Fetch());
   if (batch.has_value()) {
+    if (turn_.has_value()) turn_->Fetched();
     // The time in which this trainer had nothing to train; what was extracted
     // here, and not ahead, is none of it.
     fetch_seconds_ = since_last_.Restart();
@@ -163,6 +165,7 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.id_map = task.seconds.id_map;
   record.mark = task.seconds.mark;
   record.copy = task.seconds.copy;
+  record.sampled_ns = task.finished_ns;
   record.wait = Seconds(std::exchange(wait_seconds_, 0));
   record.sync = Seconds(std::exchange(sync_seconds_, 0));
   record.extract = Seconds(batch.seconds);
@@ -173,6 +176,7 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   }
   FGNN_RETURN_IF_ERROR(ComputeGradient(batch, &record));
   record.train = Seconds(since_last_.Restart());
+  record.trained_ns = MonotonicNanoseconds();
   FGNN_RETURN_IF_ERROR(board_.MarkDone(task.seq, record));
   batches_.fetch_add(1, std::memory_order_relaxed);
   const absl::Status released = std::move(batch.slot).Release();

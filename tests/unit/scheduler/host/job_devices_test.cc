@@ -98,11 +98,13 @@ TEST(JobDevicesTest, ASegmentThatIsTakenOverHasItsPlans) {
 TEST(JobDevicesTest, KnowsWhoseBatchesAreWhose) {
   const auto segment = SomeSegment(2, /*switching=*/true);
   JobDevices devices(segment.get());
-  devices.SetDeviceOf(7, 1);
-  devices.SetDeviceOf(8, 2);  // There is none.
+  devices.SetExecutorOf(7, 1);
+  devices.SetExecutorOf(8, 2);  // There is no such device.
   EXPECT_EQ(devices.DeviceOf(7), 1U);
   EXPECT_EQ(devices.DeviceOf(8), std::nullopt);
-  devices.SetDeviceOf(7, 0);
+  EXPECT_EQ(devices.ExecutorOf(8), 2U);
+  EXPECT_EQ(devices.ExecutorOf(9), std::nullopt);
+  devices.SetExecutorOf(7, 0);
   EXPECT_EQ(devices.DeviceOf(7), 0U);
 }
 

@@ -256,8 +256,8 @@ TEST_F(DevicePlannerTest, CountsWhoDidWhat) {
   const auto planner = NewPlanner();
   planner->SetProfile(0.01, 0.03);
   planner->Begin(segment_.get());
-  segment_->devices().SetDeviceOf(1, 0);
-  segment_->devices().SetDeviceOf(2, 3);
+  segment_->devices().SetExecutorOf(1, 0);
+  segment_->devices().SetExecutorOf(2, 3);
   EpochFacts facts;
   planner->BeginEpoch(&facts);
   for (int i = 0; i < 4; ++i) {

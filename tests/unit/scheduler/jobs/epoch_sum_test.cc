@@ -81,6 +81,7 @@ TEST(EpochSumTest, AMetricsLineOfDevicesThatTakeTurnsHasThemAll) {
                     .train_ms = 0,
                     .train_deviation_ms = 0,
                     .standby_ms = 8,
+                    .wake_ms = 0.5,
                     .sampled = 20,
                     .trained = 3}};
   const auto json = nlohmann::json::parse(MetricsLine(facts, EpochSum()));
@@ -91,6 +92,7 @@ TEST(EpochSumTest, AMetricsLineOfDevicesThatTakeTurnsHasThemAll) {
   EXPECT_EQ(device["sample_ms"], 1.5);
   EXPECT_EQ(device["sample_deviation_ms"], 0.25);
   EXPECT_EQ(device["standby_ms"], 8);
+  EXPECT_EQ(device["wake_ms"], 0.5);
   EXPECT_EQ(device["sampled"], 20);
   EXPECT_EQ(device["trained"], 3);
 }

@@ -25,6 +25,7 @@ Job SomeJob(const std::string& id) {
   job.run_dir = "/runs/" + id;
   job.client_key = "key of " + id;
   job.digest = true;
+  job.trace = true;
   job.submitted_ms = 1'000;
   job.progress.phase = "queued";
   job.progress.epochs = 3;
@@ -56,6 +57,7 @@ TEST_F(JobStoreTest, AJobIsThereAfterReopening) {
   EXPECT_EQ(jobs[0].run_dir, job.run_dir);
   EXPECT_EQ(jobs[0].client_key, job.client_key);
   EXPECT_TRUE(jobs[0].digest);
+  EXPECT_TRUE(jobs[0].trace);
   EXPECT_EQ(jobs[0].progress.epochs, 3U);
 }
 

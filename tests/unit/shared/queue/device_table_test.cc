@@ -209,6 +209,16 @@ TEST_F(DeviceTableTest, TheSnapshotHasTheTimesOfTheOthers) {
   EXPECT_EQ(scheduler_->Snapshot(1).plan, DevicePlan::kTrain);
 }
 
+TEST_F(DeviceTableTest, KeepsTheLongestWakeUntilItIsTaken) {
+  EXPECT_EQ(scheduler_->TakeLongestWake(0), 0);
+  for (const double seconds : {0.002, 0.125, 0.004}) {
+    trainer_->AddWakeTime(0, seconds);
+  }
+  EXPECT_EQ(scheduler_->TakeLongestWake(1), 0);
+  EXPECT_EQ(scheduler_->TakeLongestWake(0), 0.125);
+  EXPECT_EQ(scheduler_->TakeLongestWake(0), 0);
+}
+
 TEST_F(DeviceTableTest, ThoseThatTrainShareAStep) {
   GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(30);
   scheduler_->SetPlan(2, DevicePlan::kTrain);
@@ -235,6 +245,8 @@ TEST_F(DeviceTableTest, ASegmentWithoutDevicesHasNothingToTake) {
   scheduler_->SetPlan(0, DevicePlan::kTrain);
   scheduler_->SetTimes(0, {1, 1, 1});
   trainer_->AddTrainTime(0, 1);
+  trainer_->AddWakeTime(0, 1);
+  EXPECT_EQ(scheduler_->TakeLongestWake(0), 0);
   EXPECT_FALSE(trainer_->TryTakeTurn(0, DeviceWork::kTrain));
   trainer_->EndTurn(0, DeviceWork::kTrain);
   EXPECT_EQ(trainer_->working(0), DeviceWork::kNothing);

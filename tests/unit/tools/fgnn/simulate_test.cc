@@ -96,7 +96,7 @@ TEST(SimulateCommandTest, TheTraceHoldsEveryPieceOfWork) {
   const json trace = json::parse(file);
   std::map<std::string, int> counts;
   std::map<int, double> ends;
-  for (const json& event : trace["traceEvents"]) {
+  for (const json& event : trace) {
     ++counts[event["ph"].get<std::string>()];
     if (event["ph"] != "X") continue;
     ++counts[event["cat"].get<std::string>()];

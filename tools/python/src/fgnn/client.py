@@ -69,7 +69,7 @@ class Client:
                after: Iterable['Job | str'] = (), retries: int = 0,
                time_limit: float | None = None, key: str | None = None,
                overrides: Mapping[str, Any] | None = None,
-               digest: bool = False) -> Job:
+               digest: bool = False, trace: bool = False) -> Job:
         """Queues a job: a dict as YAML would spell it, or the path of a job
         file. `overrides` are dotted keys ({'training.epochs': 3}).
 
@@ -83,6 +83,7 @@ class Client:
                     does not know whether it submitted may do so again;
                     default: a new one
         digest      write batches.crc, to compare runs
+        trace       write trace.json, a timeline for chrome://tracing
 
         InvalidJob names the field; AlreadyExists: the key was used for another
         job, or run_dir is not empty.
@@ -101,6 +102,7 @@ class Client:
             read, name=name or '', priority=priority, retries=retries,
             run_dir='' if run_dir is None else os.path.abspath(run_dir),
             client_key=uuid.uuid4().hex if key is None else key, digest=digest,
+            trace=trace,
             after=[a.id if isinstance(a, Job) else a for a in after],
             time_limit_seconds=0 if time_limit is None else max(
                 1, round(time_limit)))
@@ -112,7 +114,8 @@ class Client:
         folder = os.path.realpath(run.run_dir if isinstance(run, Job) else run)
         request = pb.SubmitJobRequest(
             run_dir=folder, resume=True, client_key=uuid.uuid4().hex,
-            digest=os.path.exists(os.path.join(folder, 'batches.crc')))
+            digest=os.path.exists(os.path.join(folder, 'batches.crc')),
+            trace=os.path.exists(os.path.join(folder, 'trace.json')))
         return Job(self._service, self._service.calls.submit(request))
 
     def job(self, job_id: str) -> Job:

@@ -1,0 +1,157 @@
+#include "scheduler/jobs/run_timeline.h"
+
+#include <chrono>
+#include <fstream>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "nlohmann/json.hpp"
+#include "shared/base/clock.h"
+#include "shared/base/file.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/chrome_trace.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kBegin[] = "[\n";
+constexpr char kBetween[] = ",\n";
+constexpr char kEnd[] = "\n]\n";
+// Of one executor; its threads' spans beyond them overlap in the last one.
+constexpr uint32_t kMostRows = 16;
+
+// Whether this line, of Write(), is whole and stays, if what stays are the
+// batches below `next_seq`.
+bool Stays(const std::string& line, uint64_t next_seq) {
+  const auto event = nlohmann::json::parse(line, nullptr,
+                                           /*allow_exceptions=*/false);
+  if (!event.is_object()) return false;
+  const auto args = event.find("args");
+  if (args == event.end() || !args->is_object()) return false;
+  const auto batch = args->find("batch");
+  return batch == args->end() ||
+         (batch->is_number_unsigned() && *batch < next_seq);
+}
+
+// The bytes of it that stay, without a comma behind them; 0: none.
+absl::StatusOr<uint64_t> FindEnd(const fs::path& path, uint64_t next_seq) {
+  std::error_code error;
+  if (!fs::exists(path, error) && !error) return 0;
+  std::ifstream file(path);
+  std::string line;
+  uint64_t end = 0;
+  uint64_t read = sizeof(kBegin) - 1;
+  if (std::getline(file, line) && line == "[") {
+    while (std::getline(file, line)) {
+      const auto event = std::string(absl::StripSuffix(line, ","));
+      if (!Stays(event, next_seq)) break;
+      end = read + event.size();
+      read += line.size() + 1;
+    }
+  }
+  if (file.bad()) {
+    return absl::DataLossError(absl::StrCat("cannot read ", path.string()));
+  }
+  return end;
+}
+
+double UnixSeconds() {
+  return std::chrono::duration<double>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+double SecondsOf(uint64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) * 1e-9;
+}
+
+}  // namespace
+
+absl::StatusOr<RunTimeline> RunTimeline::Open(const fs::path& run_dir,
+                                              int64_t started_ms,
+                                              uint64_t next_seq) {
+  const double started = static_cast<double>(started_ms) * 1e-3;
+  RunTimeline timeline(
+      run_dir / kTimelineName,
+      SecondsOf(MonotonicNanoseconds()) - (UnixSeconds() - started));
+  FGNN_ASSIGN_OR_RETURN(const uint64_t end, FindEnd(timeline.path_, next_seq));
+  if (end == 0) {
+    FGNN_RETURN_IF_ERROR(WriteFileAtomically(
+        timeline.path_,
+        absl::StrCat(kBegin,
+                     TraceTitle(absl::StrCat("fgnn run ", run_dir.string())))));
+    return timeline;
+  }
+  std::error_code error;
+  fs::resize_file(timeline.path_, end, error);
+  if (error) return ErrnoToStatus(error.value(), timeline.path_.string());
+  return timeline;
+}
+
+void RunTimeline::AddEvent(const std::string& event) {
+  absl::StrAppend(&text_, kBetween, event);
+}
+
+void RunTimeline::AddSpan(const Span& span) {
+  const double end = SecondsOf(span.end_ns) - zero_seconds_;
+  const double begin = end - span.seconds;
+  const uint32_t first =
+      (2 * span.executor + (span.trains ? 1 : 0)) * kMostRows;
+  uint32_t row = first;
+  while (row + 1 < first + kMostRows) {
+    const auto busy = row_ends_.find(row);
+    if (busy == row_ends_.end() || busy->second <= begin) break;
+    ++row;
+  }
+  if (row_ends_.insert_or_assign(row, end).second) {
+    std::string name =
+        absl::StrCat(span.trains ? "trainer." : "sampler.", span.executor);
+    if (row > first) absl::StrAppend(&name, " (", row - first + 1, ")");
+    AddEvent(TraceRow(row, name));
+  }
+  const char* const what = span.trains ? "train" : "sample";
+  AddEvent(ToText(TraceSpan{.row = row,
+                            .name = absl::StrCat(what, " ", span.seq),
+                            .category = what,
+                            .batch = span.seq,
+                            .begin_seconds = begin,
+                            .end_seconds = end}));
+}
+
+void RunTimeline::Add(const BatchRecord& record, Executors executors) {
+  const uint64_t seq = record.seq_plus_one - 1;
+  AddSpan({.trains = false,
+           .executor = executors.sampler,
+           .seq = seq,
+           .end_ns = record.sampled_ns,
+           .seconds = double{record.sample} + double{record.id_map} +
+                      double{record.mark} + double{record.copy}});
+  AddSpan({.trains = true,
+           .executor = executors.trainer,
+           .seq = seq,
+           .end_ns = record.trained_ns,
+           .seconds = double{record.train}});
+}
+
+void RunTimeline::EndEpoch(uint32_t epoch, uint64_t last_seq) {
+  AddEvent(ToText(
+      TraceMark{.name = absl::StrCat("end of epoch ", epoch),
+                .seconds = SecondsOf(MonotonicNanoseconds()) - zero_seconds_,
+                .batch = last_seq}));
+}
+
+absl::Status RunTimeline::Write() {
+  const std::string text = std::exchange(text_, std::string());
+  return AppendToFile(path_, text);
+}
+
+absl::Status RunTimeline::Close() {
+  text_ += kEnd;
+  return Write();
+}
+
+}  // namespace fgnn
