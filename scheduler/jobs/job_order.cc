@@ -52,34 +52,6 @@ std::string NameJobs(const std::vector<std::string>& ids) {
   return text;
 }
 
-std::string ReasonOf(const JobWait& wait, const QueuedJob& job,
-                     const JobOrder& order, const QueueSnapshot& snapshot) {
-  if (!job.after.empty()) {
-    return absl::StrCat("waits for ", NameJobs(job.after));
-  }
-  if (job.held_seconds > 0) {
-    return absl::StrCat("held back after what went wrong, for ",
-                        std::ceil(job.held_seconds), " s more");
-  }
-  const uint32_t ahead =
-      wait.of_higher_priority + wait.of_users_with_less + wait.older;
-  if (ahead > 0) {
-    std::vector<std::string> kinds;
-    const auto add = [&kinds](uint32_t count, const char* what) {
-      if (count > 0) kinds.push_back(absl::StrCat(count, what));
-    };
-    add(wait.of_higher_priority, " of higher priority");
-    add(wait.of_users_with_less, " of users who have had less");
-    add(wait.older, " submitted before");
-    return absl::StrCat("behind ", ahead, ahead == 1 ? " job: " : " jobs: ",
-                        absl::StrJoin(kinds, ", "));
-  }
-  if (!snapshot.running.has_value()) return "starts next";
-  return absl::StrCat(
-      "next; job ", snapshot.running->id,
-      order.takes_devices ? " gives way to it" : " has the devices");
-}
-
 }  // namespace
 
 JobOrder OrderJobs(const QueueSnapshot& snapshot) {
@@ -113,20 +85,48 @@ JobOrder OrderJobs(const QueueSnapshot& snapshot) {
     if (!same_priority) of_priority = 0;
     if (!same_share) of_share = 0;
     JobWait wait;
-    wait.id = job->id;
+    wait.job = static_cast<size_t>(job - snapshot.queued.data());
     wait.ready = IsReady(*job);
     if (wait.ready) {
       wait.of_higher_priority = before - of_priority;
       wait.of_users_with_less = of_priority - of_share;
       wait.older = of_share;
     }
-    wait.reason = ReasonOf(wait, *job, order, snapshot);
-    order.waits.push_back(std::move(wait));
+    order.waits.push_back(wait);
     ++before;
     ++of_priority;
     ++of_share;
   }
   return order;
+}
+
+std::string ReasonOf(const JobWait& wait, const JobOrder& order,
+                     const QueueSnapshot& snapshot) {
+  const QueuedJob& job = snapshot.queued[wait.job];
+  if (!job.after.empty()) {
+    return absl::StrCat("waits for ", NameJobs(job.after));
+  }
+  if (job.held_seconds > 0) {
+    return absl::StrCat("held back after what went wrong, for ",
+                        std::ceil(job.held_seconds), " s more");
+  }
+  const uint32_t ahead =
+      wait.of_higher_priority + wait.of_users_with_less + wait.older;
+  if (ahead > 0) {
+    std::vector<std::string> kinds;
+    const auto add = [&kinds](uint32_t count, const char* what) {
+      if (count > 0) kinds.push_back(absl::StrCat(count, what));
+    };
+    add(wait.of_higher_priority, " of higher priority");
+    add(wait.of_users_with_less, " of users who have had less");
+    add(wait.older, " submitted before");
+    return absl::StrCat("behind ", ahead, ahead == 1 ? " job: " : " jobs: ",
+                        absl::StrJoin(kinds, ", "));
+  }
+  if (!snapshot.running.has_value()) return "starts next";
+  return absl::StrCat(
+      "next; job ", snapshot.running->id,
+      order.takes_devices ? " gives way to it" : " has the devices");
 }
 
 }  // namespace fgnn

@@ -41,16 +41,15 @@ struct QueueSnapshot {
   std::map<std::string, double> user_seconds;  // Had; nothing: 0.
 };
 
-// Why a job that is queued does not run, and where it stands.
+// Where a job that is queued stands.
 struct JobWait {
-  std::string id;
+  size_t job = 0;      // Its place in the snapshot's `queued`.
   bool ready = false;  // Nothing holds it back.
   // Of those that are ready and go before it; interrupted ones count as of
   // higher priority.
   uint32_t of_higher_priority = 0;
   uint32_t of_users_with_less = 0;
   uint32_t older = 0;
-  std::string reason;  // One line.
 };
 
 struct JobOrder {
@@ -62,6 +61,10 @@ struct JobOrder {
 };
 
 JobOrder OrderJobs(const QueueSnapshot& snapshot);
+
+// Why a queued job does not run: one line. `order` is that of the snapshot.
+std::string ReasonOf(const JobWait& wait, const JobOrder& order,
+                     const QueueSnapshot& snapshot);
 
 }  // namespace fgnn
 

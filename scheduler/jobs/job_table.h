@@ -160,7 +160,7 @@ class JobTable {
     Deadline held_until = Deadline::min();  // Not started before.
     bool was_interrupted = false;           // And has not started since.
     std::set<std::string> unmet;            // Of job.after: not COMPLETED yet.
-    size_t place = 0;                       // In the order's waits.
+    size_t queued_at = 0;                   // In the queue's snapshot.
     // Of the job that has the devices:
     std::optional<Stopwatch> uncharged;  // Since this its seconds are to count.
     bool pause = false;                  // Somebody asked for it.
@@ -230,7 +230,9 @@ class JobTable {
   uint64_t ids_made_ = 0;
   uint64_t changes_ = 1;           // Counts all changes.
   uint64_t order_change_ = 1;      // The last one of the order.
+  QueueSnapshot queue_snapshot_;   // What order_ is of.
   std::optional<JobOrder> order_;  // nullopt: to be made again.
+  std::vector<size_t> wait_of_;    // By queued_at: where order_ has its wait.
   Deadline order_until_;           // Then a job is not held back any more.
   Deadline stays_until_ = Deadline::min();  // Gives no way before.
   UserShares shares_;

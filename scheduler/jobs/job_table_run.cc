@@ -35,10 +35,12 @@ const JobOrder& JobTable::OrderLocked() {
   const Deadline now = MonotonicClock::now();
   if (order_.has_value() && now < order_until_) return *order_;
   if (order_.has_value()) order_change_ = ++changes_;  // A hold has ended.
-  QueueSnapshot snapshot;
+  QueueSnapshot& snapshot = queue_snapshot_;
+  snapshot = QueueSnapshot();
   order_until_ = Deadline::max();
   for (const auto& [number, id] : queue_) {
-    const Active& active = active_.at(id);
+    Active& active = active_.at(id);
+    active.queued_at = snapshot.queued.size();
     QueuedJob& job = snapshot.queued.emplace_back();
     job.id = id;
     job.user = active.job.user;
@@ -63,8 +65,9 @@ const JobOrder& JobTable::OrderLocked() {
   }
   snapshot.user_seconds = shares_.seconds();
   order_ = OrderJobs(snapshot);
-  for (size_t i = 0; i < order_->waits.size(); ++i) {
-    active_.at(order_->waits[i].id).place = i;
+  wait_of_.resize(order_->waits.size());
+  for (size_t i = 0; i < wait_of_.size(); ++i) {
+    wait_of_[order_->waits[i].job] = i;
   }
   return *order_;
 }
@@ -76,7 +79,9 @@ Job JobTable::DescribeLocked(const Active& active) {
     job.run_seconds += active.uncharged->Seconds();
   }
   if (job.state == JobState::kQueued) {
-    job.waiting_for = OrderLocked().waits[active.place].reason;
+    const JobOrder& order = OrderLocked();
+    job.waiting_for = ReasonOf(order.waits[wait_of_[active.queued_at]], order,
+                               queue_snapshot_);
   }
   return job;
 }

@@ -111,15 +111,15 @@ TEST(JobOrderTest, EachIsToldHowManyGoBeforeItAndWhy) {
     for (const QueuedJob& job : snapshot.queued) jobs[job.id] = job;
     uint32_t ready_before = 0;
     for (const JobWait& wait : order.waits) {
-      ids.insert(wait.id);
-      EXPECT_NE(wait.reason, "");
+      const QueuedJob& me = snapshot.queued.at(wait.job);
+      ids.insert(me.id);
+      EXPECT_NE(ReasonOf(wait, order, snapshot), "");
       if (!wait.ready) continue;
       EXPECT_EQ(wait.of_higher_priority + wait.of_users_with_less + wait.older,
                 ready_before);
       uint32_t higher = 0;
       for (const auto& [id, job] : jobs) {
         const bool ready = job.after.empty() && job.held_seconds == 0;
-        const QueuedJob& me = jobs.at(wait.id);
         higher += ready && (job.was_interrupted > me.was_interrupted ||
                             (job.was_interrupted == me.was_interrupted &&
                              job.priority > me.priority));
@@ -133,13 +133,17 @@ TEST(JobOrderTest, EachIsToldHowManyGoBeforeItAndWhy) {
 
 TEST(JobOrderTest, TheOrderDoesNotDependOnThatOfTheSnapshot) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
-    QueueSnapshot snapshot = RandomSnapshot(seed);
+    const QueueSnapshot snapshot = RandomSnapshot(seed);
     const JobOrder order = OrderJobs(snapshot);
-    std::reverse(snapshot.queued.begin(), snapshot.queued.end());
-    const JobOrder reversed = OrderJobs(snapshot);
+    QueueSnapshot other = snapshot;
+    std::reverse(other.queued.begin(), other.queued.end());
+    const JobOrder reversed = OrderJobs(other);
     ASSERT_EQ(order.next, reversed.next);
     for (size_t i = 0; i < order.waits.size(); ++i) {
-      ASSERT_EQ(order.waits[i].reason, reversed.waits[i].reason);
+      ASSERT_EQ(snapshot.queued[order.waits[i].job].id,
+                other.queued[reversed.waits[i].job].id);
+      ASSERT_EQ(ReasonOf(order.waits[i], order, snapshot),
+                ReasonOf(reversed.waits[i], reversed, other));
     }
   }
 }
@@ -185,8 +189,9 @@ TEST(JobOrderTest, ReasonsAreInWords) {
       {.id = "d", .user = "u", .number = 4, .after = {"x", "y", "z", "zz"}},
       {.id = "e", .user = "u", .number = 5, .held_seconds = 3.2}};
   std::map<std::string, std::string> reasons;
-  for (const JobWait& wait : OrderJobs(snapshot).waits) {
-    reasons[wait.id] = wait.reason;
+  const JobOrder order = OrderJobs(snapshot);
+  for (const JobWait& wait : order.waits) {
+    reasons[snapshot.queued[wait.job].id] = ReasonOf(wait, order, snapshot);
   }
   EXPECT_EQ(reasons["a"], "next; job r gives way to it");
   EXPECT_EQ(reasons["b"], "behind 1 job: 1 of higher priority");
