@@ -62,14 +62,14 @@ void ReadAll(const Dataset& dataset) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace fgnn;
   if (size == 0) return 0;
-  static const TempFolder* const temp = new TempFolder();
-  static const std::filesystem::path* const folder = [] {
-    auto* path = new std::filesystem::path(*temp / "ring");
-    WriteRing(*path, {});
+  static const TempFolder temp;  // Gone when the program ends.
+  static const std::filesystem::path folder = [] {
+    const std::filesystem::path path = temp / "ring";
+    WriteRing(path, {});
     return path;
   }();
   const std::filesystem::path path =
-      *folder / kFiles[data[0] % std::size(kFiles)];
+      folder / kFiles[data[0] % std::size(kFiles)];
   std::string sound;
   if (std::ifstream file(path, std::ios::binary); file) {
     sound.assign(std::istreambuf_iterator<char>(file), {});
@@ -77,7 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Write(path, {reinterpret_cast<const char*>(data) + 1, size - 1});
   for (const Validation validation :
        {Validation::kEverything, Validation::kShapes}) {
-    const auto dataset = Dataset::Open(*folder, validation);
+    const auto dataset = Dataset::Open(folder, validation);
     if (dataset.ok() && validation == Validation::kEverything)
       ReadAll(*dataset);
   }
