@@ -121,10 +121,15 @@ absl::Status JobTable::Pause(const std::string& id) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", id, " is being cancelled"));
   }
-  if (id == running_) {
+  // The daemons of one that was interrupted may be at work: it is started, and
+  // lets go of them as any that runs.
+  const bool may_have_daemons =
+      active.was_interrupted && running_.empty() && !closed_;
+  if (id == running_ || may_have_daemons) {
     active.pause = true;
     active.not_paused = absl::OkStatus();
     OrderChangedLocked();
+    changed_.notify_all();
     return absl::OkStatus();
   }
   Job paused = active.job;

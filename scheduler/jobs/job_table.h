@@ -93,7 +93,8 @@ class JobTable {
   // completed or failed already. OK if it was cancelled.
   absl::Status Cancel(const std::string& id, const absl::Status& why);
   // Asks a job to let go of its devices until Continue(). One that is queued is
-  // PAUSED at once, and on disk; of one that runs, PauseAnswer() tells.
+  // PAUSED at once, and on disk; of one that runs, or did when the service
+  // before this one ended, PauseAnswer() tells.
   // FailedPrecondition: it has ended or is about to.
   absl::Status Pause(const std::string& id);
   // OK once the job is PAUSED or somebody has had it go on meanwhile; why it
@@ -163,8 +164,9 @@ class JobTable {
     size_t queued_at = 0;                   // In the queue's snapshot.
     // Of the job that has the devices:
     std::optional<Stopwatch> uncharged;  // Since this its seconds are to count.
-    bool pause = false;                  // Somebody asked for it.
-    absl::Status not_paused;             // Why it could not be.
+    // And of one that was interrupted, which may have daemons:
+    bool pause = false;       // Somebody asked for it.
+    absl::Status not_paused;  // Why it could not be.
   };
 
   // A call of Submit() that is under way.

@@ -48,7 +48,7 @@ const JobOrder& JobTable::OrderLocked() {
     job.number = number;
     job.was_interrupted = active.was_interrupted;
     job.after = {active.unmet.begin(), active.unmet.end()};
-    if (active.held_until > now) {
+    if (active.held_until > now && !active.pause) {
       job.held_seconds =
           std::chrono::duration<double>(active.held_until - now).count();
       order_until_ = std::min(order_until_, active.held_until);

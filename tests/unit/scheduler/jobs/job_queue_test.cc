@@ -154,6 +154,23 @@ TEST_F(JobQueueTest, APausedJobWaitsForContinueAlsoAfterARestart) {
   }
 }
 
+TEST_F(JobQueueTest, AnInterruptedJobIsPausedOnceItsDaemonsHaveLetGo) {
+  const std::string id = Submit();
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_EQ(Start(), id);
+    Reopen();
+  }
+  FGNN_ASSERT_OK(table_->Pause(id));
+  EXPECT_EQ(table_->PauseAnswer(id), std::nullopt);
+  // Others would be held back after so many interruptions.
+  ASSERT_TRUE(table_->StartNext(Deadline::min()).has_value());
+  table_->MarkRunning(id);
+  EXPECT_EQ(table_->ShouldLetGo(id), LetGo::kPause);
+  table_->Park(id, LetGo::kPause);
+  EXPECT_EQ(table_->PauseAnswer(id), absl::OkStatus());
+  EXPECT_EQ(StateOf(id), JobState::kPaused);
+}
+
 TEST_F(JobQueueTest, APauseThatIsTakenBackLeavesTheJobQueued) {
   const std::string id = Submit();
   ASSERT_EQ(Start(), id);
