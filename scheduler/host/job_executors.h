@@ -49,7 +49,8 @@ class JobExecutors {
   absl::StatusOr<JobSegment*> FindKeptSegment();
   // Goes on with it and with them, as Start() and OpenSegment() do otherwise.
   absl::Status TakeOver();
-  void DropKeptSegment() { segment_.reset(); }
+  // Has them let go of it instead.
+  void DropKeptSegment() { Release(); }
 
   // Starts the daemons that are missing, without waiting for them.
   absl::Status Start();

@@ -71,8 +71,12 @@ absl::StatusOr<bool> JobRun::TakeOver() {
   FGNN_ASSIGN_OR_RETURN(JobSegment* const kept, executors_.FindKeptSegment());
   if (kept == nullptr) return false;
   folder_ = RunFolder::Keep(job_.run_dir);
+  // A queue that is stopped stays so.
   absl::StatusOr<RunState> state =
-      FindRunningState(kept->options(), kept->board(), *folder_, job_.digest);
+      kept->queue().stopped() ? absl::FailedPreconditionError(
+                                    "its daemons had begun to let go of it")
+                              : FindRunningState(kept->options(), kept->board(),
+                                                 *folder_, job_.digest);
   if (state.ok()) {
     const absl::Status cut =
         folder_->TruncateTo({.metrics_bytes = state->metrics_bytes,

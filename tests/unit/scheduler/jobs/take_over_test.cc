@@ -72,6 +72,21 @@ class TakeOverTest : public JobRunTest {
       EXPECT_THAT(folder_->AppendDigests(DigestLine(record)), IsOk());
     }
   }
+  // Behind the first epoch, whose metrics are `metrics_bytes` long.
+  void WriteCheckpoint(uint64_t metrics_bytes) {
+    const std::string path =
+        (RunDir() / "checkpoints/epoch-0001.safetensors").string();
+    std::ofstream(path) << "5";
+    RunState state;
+    state.batches_per_epoch = 5;
+    state.next_seq = 5;
+    state.metrics_bytes = metrics_bytes;
+    state.digests_bytes = DigestBytes(5);
+    calls_.checkpoints[path] = {.version = 3,
+                                .epochs_done = 1,
+                                .seed = 1,
+                                .run_state = RunStateToJson(state)};
+  }
 
   // The scheduler dies here; the next one runs the job to its end.
   Job GoOn(bool return_segment = true) {
@@ -87,6 +102,9 @@ class TakeOverTest : public JobRunTest {
     table_ = JobTable::Open(JobStore::Open(temp_ / "jobs.sqlite").value(),
                             temp_.path())
                  .value();
+    if (pause_first_) {
+      EXPECT_THAT(table_->Pause(id_), IsOk());
+    }
     return RunToItsEnd();
   }
 
@@ -104,6 +122,7 @@ class TakeOverTest : public JobRunTest {
 
   static constexpr std::pair<const char*, OwnerIndex> kOwners[] = {
       {"sampler.0", 1}, {"trainer.0", 2}, {"trainer.1", 3}};
+  bool pause_first_ = false;  // Before the job is started again.
   std::optional<RunFolder> folder_;
   std::unique_ptr<JobSegment> before_;
 };
@@ -174,20 +193,39 @@ TEST_F(TakeOverTest, MetricsThatDoNotFitTheStepsMeanACheckpoint) {
   WriteMetrics(2);
   WriteDigests(10);
   TrainTo(4);
-  const std::string path =
-      (RunDir() / "checkpoints/epoch-0001.safetensors").string();
-  std::ofstream(path) << "5";
-  RunState state;
-  state.batches_per_epoch = 5;
-  state.next_seq = 5;
-  state.metrics_bytes = fs::file_size(RunDir() / "metrics.jsonl") / 2;
-  state.digests_bytes = DigestBytes(5);
-  calls_.checkpoints[path] = {.version = 3,
-                              .epochs_done = 1,
-                              .seed = 1,
-                              .run_state = RunStateToJson(state)};
+  WriteCheckpoint(fs::file_size(RunDir() / "metrics.jsonl") / 2);
   ExpectWhole(GoOn());
   EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0001.safetensors"));
+}
+
+// The scheduler died while the job let go of its daemons.
+TEST_F(TakeOverTest, AQueueThatIsStoppedMeansTheCheckpoint) {
+  WriteMetrics(1);
+  WriteDigests(7);
+  TrainTo(4);
+  WriteCheckpoint(fs::file_size(RunDir() / "metrics.jsonl"));
+  before_->queue().Stop();
+  ExpectWhole(GoOn());
+  EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0001.safetensors"));
+}
+
+// It is paused before its data is validated, so nobody attaches them again.
+TEST_F(TakeOverTest, DaemonsThatItCannotGoOnWithLetGoAtOnce) {
+  WriteMetrics(1);
+  WriteDigests(7);
+  TrainTo(4);
+  WriteCheckpoint(fs::file_size(RunDir() / "metrics.jsonl"));
+  before_->queue().Stop();
+  pause_first_ = true;
+  while_it_runs_ = [this] {
+    WaitUntil(id_,
+              [](const Job& job) { return job.state == JobState::kPaused; });
+    for (const ExecutorView& executor : host_->Executors()) {
+      EXPECT_EQ(executor.job_id, "") << executor.placement.name;
+    }
+    FGNN_ASSERT_OK(table_->Continue(id_));
+  };
+  ExpectWhole(GoOn());
 }
 
 }  // namespace
