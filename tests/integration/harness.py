@@ -34,6 +34,8 @@ SMALL_JOB = {
     'sampling.batch_size': 64, 'training.epochs': 2, 'training.seed': 3,
     'devices': '[cpu:0]',
 }
+SAME_METRICS = ('epoch', 'loss', 'valid_accuracy', 'valid_macro_f1',
+                'batches', 'edges', 'input_nodes')
 # Goes on until it is cancelled.
 ENDLESS = {'training.epochs': 1000000, 'training.evaluate_every': 0,
            'training.checkpoint_every': 0}
@@ -186,6 +188,13 @@ def tensors(file):
                data[slice(*entry['data_offsets'])])
         for name, entry in header.items() if name != '__metadata__'
     }
+
+
+def metrics_of(run_dir):
+    """What metrics.jsonl says of each epoch and no disturbance may change."""
+    lines = (run_dir / 'metrics.jsonl').read_text(encoding='utf-8')
+    return [[json.loads(line)[key] for key in SAME_METRICS]
+            for line in lines.splitlines()]
 
 
 def last_weights(run_dir):

@@ -1,7 +1,6 @@
 """Many jobs on one service: who goes first, who gives way, and that a job that
 let go of its devices ends as one that never did."""
 
-import json
 import os
 import signal
 
@@ -11,12 +10,6 @@ import harness
 JOB = {'training.batches_per_step': 2, 'training.epochs': 800,
        'training.checkpoint_every': 0, 'training.evaluate_every': 200}
 TINY = {'training.epochs': 1, 'training.evaluate_every': 0}
-SAME_METRICS = ('epoch', 'loss', 'valid_accuracy', 'batches', 'edges')
-
-
-def metrics(run_dir):
-    lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
-    return [[json.loads(line)[key] for key in SAME_METRICS] for line in lines]
 
 
 class JobServiceTest(harness.ServiceTest):
@@ -49,7 +42,8 @@ class JobServiceTest(harness.ServiceTest):
     def assert_as_if_nothing_happened(self, run_dir):
         self.assertEqual((run_dir / 'batches.crc').read_bytes(),
                          (self.expected / 'batches.crc').read_bytes())
-        self.assertEqual(metrics(run_dir), metrics(self.expected))
+        self.assertEqual(harness.metrics_of(run_dir),
+                         harness.metrics_of(self.expected))
         self.assertTrue(harness.last_weights(run_dir) ==
                         harness.last_weights(self.expected),
                         'the weights differ from those of an undisturbed run')

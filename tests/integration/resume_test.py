@@ -14,13 +14,6 @@ JOB = {'training.batches_per_step': 2, 'training.epochs': 2000,
        # 10,000 steps, of which half warm up.
        'training.schedule': 'cosine', 'training.warmup_steps': 5000,
        'training.clip_norm': 1}
-SAME_METRICS = ('epoch', 'loss', 'valid_accuracy', 'valid_macro_f1',
-                'batches', 'edges', 'input_nodes')
-
-
-def metrics(run_dir):
-    lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
-    return [[json.loads(line)[key] for key in SAME_METRICS] for line in lines]
 
 
 class ResumeTest(harness.ServiceTest):
@@ -55,7 +48,8 @@ class ResumeTest(harness.ServiceTest):
         expected = self.expected
         self.assertEqual((run_dir / 'batches.crc').read_bytes(),
                          (expected / 'batches.crc').read_bytes())
-        self.assertEqual(metrics(run_dir), metrics(expected))
+        self.assertEqual(harness.metrics_of(run_dir),
+                         harness.metrics_of(expected))
         self.assertTrue(harness.last_weights(run_dir) ==
                         harness.last_weights(expected),
                         'the weights differ from those of a run without faults')

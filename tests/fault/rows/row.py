@@ -80,9 +80,9 @@ def pids_of(service, program):
                   if name == program)
 
 
-def replace_soon(service, pid, chance):
-    """Kills a scheduler within 50 ms; the pid of the one that follows it."""
-    time.sleep(chance.random() * 0.05)
+def replace_soon(service, pid, chance, seconds=0.05):
+    """Kills a scheduler within `seconds`; the pid of the one after it."""
+    time.sleep(chance.random() * seconds)
     os.kill(pid, signal.SIGKILL)
     service.wait_until_gone([pid])
     return service.json('up')['pid']
@@ -103,5 +103,7 @@ def same_run(run_dir, expected):
           summary_of(run_dir)['batches_expected'], 'batches are missing')
     check((run_dir / 'batches.crc').read_bytes() ==
           (expected / 'batches.crc').read_bytes(), 'the digests differ')
+    check(harness.metrics_of(run_dir) == harness.metrics_of(expected),
+          'the metrics differ')
     check(harness.last_weights(run_dir) == harness.last_weights(expected),
           'the weights differ')
