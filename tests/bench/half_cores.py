@@ -76,7 +76,7 @@ class HalfCoreGroup:
         return set(map(int, text.split()))
 
     def throttled(self):
-        """Of the periods in which anything ran, those that used the quota up."""
+        """The share of the periods that used the quota up."""
         stat = dict(line.split() for line in
                     (self.folder / "cpu.stat").read_text().splitlines())
         return int(stat["nr_throttled"]) / max(int(stat["nr_periods"]), 1)

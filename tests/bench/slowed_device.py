@@ -85,6 +85,11 @@ def epochs_done(line):
     return int(line.get("batches_committed", 0)) / batches if batches else 0
 
 
+def epochs_written(folder):
+    file = folder / "metrics.jsonl"
+    return file.read_text().count("\n") if file.exists() else 0
+
+
 def slow_down(options, name, loops):
     """Has another program use the cores of the device that trains as well, or
     of the last one where all are planned to sample; False: the job has
@@ -110,13 +115,13 @@ def run_slowed(options, name, folder):
     """The run's epochs, the first one left out, as before the one that slowed
     down, that one, and behind it, and the other program's share of the core;
     None: the job ended before."""
-    slow_epoch = options.epochs // 3
+    slow_epoch = max(options.epochs // 3, 1)
     slowed_in = None
     with BusyLoops() as loops:
         for line in progress_of(options, WAYS[name], folder):
             if (slowed_in is None and epochs_done(line) >= slow_epoch + 0.5 and
                     slow_down(options, name, loops)):
-                slowed_in = len(lines_of(folder))
+                slowed_in = epochs_written(folder)
     epochs = lines_of(folder)
     if slowed_in is None or slowed_in + 1 >= len(epochs):
         return None
