@@ -12,7 +12,7 @@ import time
 from executor_runs import (WAY_HEADER, epochs_of, fgnn, print_table, way_row)
 
 MOST_DEVICES = 4
-PERIOD_US = 100_000
+PERIOD_US = 10_000
 QUOTA_US = PERIOD_US // 2
 START_SECONDS = 30
 
