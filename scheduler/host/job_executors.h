@@ -48,9 +48,8 @@ class JobExecutors {
   // them are alive.
   absl::StatusOr<JobSegment*> FindKeptSegment();
   // Goes on with it and with them, as Start() and OpenSegment() do otherwise.
+  // Instead, Release() has them let go of it.
   absl::Status TakeOver();
-  // Has them let go of it instead.
-  void DropKeptSegment() { Release(); }
 
   // Starts the daemons that are missing, without waiting for them.
   absl::Status Start();

@@ -86,7 +86,7 @@ absl::StatusOr<bool> JobRun::TakeOver() {
   if (!state.ok()) {
     LogWarning("job {}: cannot go on where it is: {}", job_.id,
                MessageOf(state.status()));
-    executors_.DropKeptSegment();
+    executors_.Release();
     folder_.reset();
     return false;
   }

@@ -3,6 +3,7 @@
 //   job.yaml                          the effective spec
 //   metrics.jsonl                     a line per epoch
 //   batches.crc                       a line per batch, if asked for
+//   trace.json                        run_timeline.h, if asked for
 //   checkpoints/epoch-0003.safetensors  after three epochs
 //   checkpoints/epoch-0003-step-0000000120.safetensors  within the fourth,
 //   after

@@ -67,6 +67,10 @@ class ExecutorsTest(harness.ServiceTest):
             run_dir = self.service.run({**JOB, **way}, '--digest', '--trace')
             self.assert_same_run(run_dir, expected, what)
             self.assert_one_at_a_time(run_dir)
+            if what.startswith('one device'):  # It wakes to train.
+                self.assertGreater(
+                    max(epoch['devices'][0]['wake_ms']
+                        for epoch in metrics_of(run_dir)), 0, what)
             for epoch in metrics_of(run_dir):
                 devices = epoch['devices']
                 for done in ('sampled', 'trained'):
