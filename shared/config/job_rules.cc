@@ -49,6 +49,8 @@ absl::Status CheckModel(const v1::JobSpec& spec) {
       only_for(model.aggregator() != "mean", "aggregator", "graphsage"));
   FGNN_RETURN_IF_ERROR(
       only_for(model.attention_dropout() > 0, "attention_dropout", "gat"));
+  FGNN_RETURN_IF_ERROR(
+      only_for(model.degree_norm() != "both", "degree_norm", "gcn"));
   if (model.normalization() != "none" && model.layers() == 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model.normalization is ", model.normalization(),

@@ -22,8 +22,9 @@ struct ModelSpec {
   double attention_dropout = 0;        // Of "gat".
   std::string normalization = "none";  // "batch", "layer"
   bool residual = false;
-  std::string plugin = "";  // Of "plugin".
-  std::string file = "";    // Of "torchscript": an absolute path.
+  std::string degree_norm = "both";  // Of "gcn": or "right".
+  std::string plugin = "";           // Of "plugin".
+  std::string file = "";             // Of "torchscript": an absolute path.
 };
 
 struct SamplingSpec {

@@ -165,6 +165,7 @@ JobSpec FromProto(const v1::JobSpec& from) {
               .attention_dropout = model.attention_dropout(),
               .normalization = model.normalization(),
               .residual = model.residual(),
+              .degree_norm = model.degree_norm(),
               .plugin = model.plugin(),
               .file = model.file()};
   to.sampling = {

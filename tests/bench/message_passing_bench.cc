@@ -181,6 +181,11 @@ std::vector<Kernel> KernelsOf(World& world, uint64_t* seen) {
         SumNeighborhoods({.own = 1, .mean = false}, world.lists(), a, b,
                          world.floats(), columns, world.out(a));
       });
+  add("sum by degrees f32", wide + 2 * out, 0,
+      [&world, columns](int64_t a, int64_t b) {
+        SumNeighborhoods({.row_scales = world.scale()}, world.lists(), a, b,
+                         world.floats(), columns, world.out(a));
+      });
   add("scaled sum f32", wide + 2 * out, 0,
       [&world, columns](int64_t a, int64_t b) {
         AddScaledSumOfLists(world.lists(), a, b, world.scale(), world.floats(),

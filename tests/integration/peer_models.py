@@ -25,7 +25,8 @@ DGL_NAMES = {
     'graphsage': {'lin_l.weight': 'fc_neigh.weight',
                   'lin_r.weight': 'fc_self.weight',
                   'lin_l.bias': 'fc_self.bias'},
-    'gcn': {'lin.weight': 'fc_neigh.weight', 'bias': 'bias'},
+    'gcn': {'lin.weight': 'weight', 'bias': 'bias'},
+    'gcn-right': {'lin.weight': 'fc_neigh.weight', 'bias': 'bias'},
     'gin': {'eps': 'eps', 'nn.0.weight': 'apply_func.0.weight',
             'nn.0.bias': 'apply_func.0.bias',
             'nn.2.weight': 'apply_func.2.weight',
@@ -42,15 +43,19 @@ def pyg_layer(kind, columns, out):
     from torch_geometric.nn import GCNConv, GINConv, SAGEConv
     if kind == 'graphsage':
         return SAGEConv(columns, out)
-    if kind == 'gcn':  # The edges' weights make the mean.
+    if kind == 'gcn':
+        return GCNConv(columns, out)
+    if kind == 'gcn-right':  # The edges' weights make the mean.
         return GCNConv(columns, out, normalize=False, add_self_loops=False)
     return GINConv(perceptron(columns, out), train_eps=True)
 
 
 def dgl_layer(kind, columns, out):
-    from dgl.nn import GINConv, SAGEConv
+    from dgl.nn import GINConv, GraphConv, SAGEConv
     if kind == 'gin':
         return GINConv(perceptron(columns, out), 'sum', learn_eps=True)
+    if kind == 'gcn':
+        return GraphConv(columns, out, 'both')
     return SAGEConv(columns, out, 'mean' if kind == 'graphsage' else 'gcn')
 
 
@@ -66,7 +71,8 @@ def weights_of(checkpoint):
 
 def widths_of(kind, weights):
     """Of the input and of every layer's output."""
-    name = {'graphsage': 'lin_l', 'gcn': 'lin', 'gin': 'nn.0'}[kind]
+    name = {'graphsage': 'lin_l', 'gcn': 'lin', 'gcn-right': 'lin',
+            'gin': 'nn.0'}[kind]
     shapes = [weights[f'convs.{i}.{name}.weight'].shape
               for i in range(len(weights))
               if f'convs.{i}.{name}.weight' in weights]
@@ -85,7 +91,7 @@ def by_pyg(kind, widths, weights, edges, x):
     convs = torch.nn.ModuleList(
         pyg_layer(kind, a, b) for a, b in zip(widths, widths[1:]))
     torch.nn.ModuleDict({'convs': convs}).load_state_dict(weights)
-    if kind != 'gcn':
+    if kind != 'gcn-right':
         index = torch.stack((sources, destinations))
         return log_probabilities(
             [lambda h, conv=conv: conv(h, index) for conv in convs], x)
@@ -101,12 +107,16 @@ def by_pyg(kind, widths, weights, edges, x):
 def by_dgl(kind, widths, weights, edges, x):
     import dgl
     graph = dgl.graph(edges, num_nodes=len(x))
+    if kind == 'gcn':
+        graph = dgl.add_self_loop(graph)
     convs = torch.nn.ModuleList(
         dgl_layer(kind, a, b) for a, b in zip(widths, widths[1:]))
     renamed = {}
     for name, tensor in weights.items():
         prefix, layer, rest = name.split('.', 2)
-        renamed[f'{prefix}.{layer}.{DGL_NAMES[kind][rest]}'] = tensor
+        # GraphConv multiplies by its weight from the right.
+        renamed[f'{prefix}.{layer}.{DGL_NAMES[kind][rest]}'] = (
+            tensor.T if kind == 'gcn' and rest == 'lin.weight' else tensor)
     torch.nn.ModuleDict({'convs': convs}).load_state_dict(renamed)
     return log_probabilities(
         [lambda h, conv=conv: conv(graph, h) for conv in convs], x)

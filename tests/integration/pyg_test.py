@@ -12,7 +12,8 @@ sys.path.insert(0, str(HERE.parent / 'bench/peers'))
 import environment  # noqa: E402
 
 PYTHON = environment.HOME / 'bin/python'
-KINDS = ('graphsage', 'gcn', 'gin')
+# gcn-right: of model.degree_norm: right.
+KINDS = ('graphsage', 'gcn', 'gcn-right', 'gin')
 
 
 # Importing them takes seconds; finding them does not.
@@ -35,8 +36,11 @@ class PygTest(harness.ServiceTest):
 
     def words_for(self, kind):
         """Trains a model and predicts with it."""
-        run = self.service.run({'model.kind': kind, 'model.layers': 3,
-                                'sampling.fanouts': '[5, 5, 5]'})
+        settings = {'model.kind': kind.removesuffix('-right'),
+                    'model.layers': 3, 'sampling.fanouts': '[5, 5, 5]'}
+        if kind.endswith('-right'):
+            settings['model.degree_norm'] = 'right'
+        run = self.service.run(settings)
         checkpoint = run / 'checkpoints/best.safetensors'
         probabilities = run / 'probabilities.npy'
         self.service.fgnn('predict', str(run), '--checkpoint', str(checkpoint),

@@ -17,7 +17,7 @@
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kFormatVersion = 3;
+constexpr uint64_t kFormatVersion = 4;
 constexpr char kLinkPrediction[] = "link_prediction";
 constexpr char kFormat[] = "fgnn-checkpoint";
 constexpr char kOptimizerPrefix[] = "optimizer.";
@@ -70,7 +70,8 @@ Metadata MetadataOf(const CheckpointInfo& info) {
       {"model.heads", absl::StrCat(model.heads)},
       {"model.attention_dropout", TextOf(model.attention_dropout)},
       {"model.normalization", model.normalization},
-      {"model.residual", model.residual ? "1" : "0"}};
+      {"model.residual", model.residual ? "1" : "0"},
+      {"model.degree_norm", model.degree_norm}};
 }
 
 void AddUsersCode(const CheckpointInfo& info, Metadata* metadata) {
@@ -174,6 +175,8 @@ absl::StatusOr<CheckpointInfo> InfoOf(const Metadata& metadata) {
   if (format_version >= 3) {
     info.model.predicts_links = reader.Text("task") == kLinkPrediction;
   }
+  info.model.degree_norm =
+      format_version >= 4 ? reader.Text("model.degree_norm") : "right";
   if (info.model.is_users()) {
     info.model.plugin = reader.Text("model.plugin");
     info.model.file = reader.Text("model.file");

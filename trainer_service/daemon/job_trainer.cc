@@ -197,6 +197,7 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
   batch.features = extracted.features.dense;
   batch.stored_rows = extracted.features.stored;
   batch.labels = labels_;
+  batch.indptr = workplace_->dataset().graph().indptr;
   batch.seed = seed_;
   batch.epoch = seq / batches_per_epoch_;
   batch.batch = seq % batches_per_epoch_;

@@ -76,6 +76,7 @@ class Loop {
       batch.features = features_.dense;
       batch.stored_rows = features_.stored;
       batch.labels = tasks[i].labels;
+      batch.indptr = workplace_->dataset().graph().indptr;
       batch.seed = spec_.training.seed;
       batch.epoch = epoch;
       batch.batch = i;

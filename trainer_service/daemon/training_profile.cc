@@ -76,6 +76,7 @@ absl::StatusOr<double> TrainTwice(const JobSpec& spec, Workplace& workplace,
   batch.features = features.dense;
   batch.stored_rows = features.stored;
   batch.labels = own.batch->labels();
+  batch.indptr = workplace.dataset().graph().indptr;
   batch.seed = spec.training.seed;
   Stopwatch watch;
   for (int step = 0; step < 2; ++step) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <new>
@@ -24,6 +25,7 @@ namespace {
 constexpr size_t kRowsPerChunk = 512;
 // A chunk's edges are copied as 32-bit lists.
 constexpr uint64_t kEdgesPerChunk = 1 << 18;
+constexpr uint64_t kDegreesPerChunk = 1 << 16;
 
 uint64_t DegreeOf(const CscView& graph, GlobalId v) {
   return static_cast<uint64_t>(graph.indptr[v + 1] - graph.indptr[v]);
@@ -84,9 +86,10 @@ bool NeedsMessageArray(const InferenceInput& input, uint32_t layer) {
 struct ArrayWidths {
   uint64_t messages = 0;
   uint64_t hidden = 0;
+  uint64_t degree_scales = 0;  // 1 where they are needed.
 
   uint64_t Bytes(uint64_t num_nodes) const {
-    return num_nodes * (messages + hidden) * sizeof(float);
+    return num_nodes * (messages + hidden + degree_scales) * sizeof(float);
   }
 };
 
@@ -100,6 +103,7 @@ ArrayWidths WidthsOf(const InferenceInput& input) {
     }
   }
   widths.hidden = options.layers > 1 ? options.hidden : 0;
+  widths.degree_scales = options.divides_by_degrees() ? 1 : 0;
   return widths;
 }
 
@@ -117,6 +121,7 @@ class LayerWise {
 
   absl::Status Run(absl::Span<const GlobalId> vertices) {
     FGNN_RETURN_IF_ERROR(ReserveArrays());
+    FGNN_RETURN_IF_ERROR(MeasureDegrees());
     // From the last layer down: who is needed.
     std::vector<std::vector<GlobalId>> sources(num_layers_);
     for (uint32_t layer = num_layers_; layer-- > 0;) {
@@ -161,7 +166,26 @@ class LayerWise {
                                                    messages_buffer_));
     FGNN_ASSIGN_OR_RETURN(
         hidden_, ReserveFloats(num_nodes_ * widths.hidden, hidden_buffer_));
+    if (widths.degree_scales == 0) return absl::OkStatus();
+    FGNN_ASSIGN_OR_RETURN(degree_scales_,
+                          ReserveFloats(num_nodes_, degree_scales_buffer_));
     return absl::OkStatus();
+  }
+
+  absl::Status MeasureDegrees() {
+    if (degree_scales_ == nullptr) return absl::OkStatus();
+    const int64_t num_chunks = static_cast<int64_t>(
+        (num_nodes_ + kDegreesPerChunk - 1) / kDegreesPerChunk);
+    return RunChunks(num_chunks, [&](int64_t chunk, int /*worker*/) {
+      const uint64_t first = static_cast<uint64_t>(chunk) * kDegreesPerChunk;
+      const uint64_t last = std::min(first + kDegreesPerChunk, num_nodes_);
+      for (uint64_t v = first; v < last; ++v) {
+        const uint64_t degree =
+            DegreeOf(*input_.graph, static_cast<GlobalId>(v)) + 1;
+        degree_scales_[v] = 1.0F / std::sqrt(static_cast<float>(degree));
+      }
+      return absl::OkStatus();
+    });
   }
 
   // The vertices whose input to a layer is needed for its `destinations`.
@@ -341,7 +365,7 @@ class LayerWise {
     for (const GlobalId v : nodes) {
       ForEachNeighbor(*input_.graph, v, [&next](GlobalId u) { *next++ = u; });
     }
-    return {indptr, indices, nodes.data()};
+    return {indptr, indices, nodes.data(), degree_scales_};
   }
 
   const InferenceInput& input_;
@@ -355,8 +379,10 @@ class LayerWise {
   AlignedBuffer marks_buffer_;
   AlignedBuffer messages_buffer_;
   AlignedBuffer hidden_buffer_;
+  AlignedBuffer degree_scales_buffer_;
   float* messages_ = nullptr;               // [N, message width]
   float* hidden_ = nullptr;                 // [N, hidden]
+  float* degree_scales_ = nullptr;          // [N]; null: not needed.
   const float* messages_source_ = nullptr;  // What the layer aggregates.
 };
 

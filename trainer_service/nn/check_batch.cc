@@ -43,6 +43,15 @@ absl::Status CheckBatch(const Model& model, absl::Span<const float> weights,
                      " hops; the model has ", options.layers, " layers"));
   }
   FGNN_RETURN_IF_ERROR(CheckFeatures(options, batch));
+  if (options.divides_by_degrees()) {
+    for (const uint32_t v : task.input_nodes) {
+      if (size_t{v} + 1 < batch.indptr.size()) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "batch ", task.seq, " has input node ", v, "; the degrees of ",
+          batch.indptr.empty() ? 0 : batch.indptr.size() - 1,
+          " vertices are known"));
+    }
+  }
   if (options.predicts_links == task.pairs.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch ", task.seq, " has ", task.num_pairs(),

@@ -35,6 +35,7 @@ absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
   options.attention_dropout = spec.model.attention_dropout;
   options.normalization = spec.model.normalization;
   options.residual = spec.model.residual;
+  options.degree_norm = spec.model.degree_norm;
   options.label_smoothing = spec.training.label_smoothing;
   options.plugin = spec.model.plugin;
   options.file = spec.model.file;

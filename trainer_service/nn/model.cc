@@ -29,6 +29,11 @@ absl::Status ValidateKind(const ModelOptions& options) {
         absl::StrCat("model.aggregator '", options.aggregator,
                      "' is not known; there are 'mean', 'pool'"));
   }
+  if (options.degree_norm != "both" && options.degree_norm != "right") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.degree_norm '", options.degree_norm,
+                     "' is not known; there are 'both', 'right'"));
+  }
   if (options.precision != Precision::kFloat32 && options.is_users()) {
     return absl::InvalidArgumentError(
         absl::StrCat("model.kind ", options.kind,

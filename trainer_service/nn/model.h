@@ -40,8 +40,9 @@ struct ModelOptions {
   double attention_dropout = 0;        // Of GAT, [0, 1).
   std::string normalization = "none";  // Of hidden layers: "batch", "layer".
   bool residual = false;  // Layers between hidden ones add their inputs.
-  std::string plugin;     // Name of a "plugin".
-  std::string file;       // Absolute path of a "torchscript".
+  std::string degree_norm = "both";  // Of GCN: or "right".
+  std::string plugin;                // Name of a "plugin".
+  std::string file;                  // Absolute path of a "torchscript".
   // All but GraphSAGE of means: this one alone.
   Precision precision = Precision::kFloat32;
 
@@ -67,6 +68,10 @@ struct ModelOptions {
   // Of GAT; they divide the output_width(). The last layer has one.
   uint32_t layer_heads(uint32_t layer) const {
     return layer + 1 == layers ? 1 : heads;
+  }
+  // Whether vertices count by their degrees in the whole graph.
+  bool divides_by_degrees() const {
+    return kind == "gcn" && degree_norm == "both";
   }
   // Whether only the user's code knows its parameters.
   bool is_users() const { return kind == "plugin" || kind == "torchscript"; }
@@ -106,6 +111,9 @@ struct RowLists {
   const uint32_t* indptr = nullptr;
   const uint32_t* indices = nullptr;
   const uint32_t* own = nullptr;
+  // In inference with a model that divides_by_degrees(): of each row
+  // 1 / sqrt(d), d being its in-degree + 1.
+  const float* degree_scales = nullptr;
 };
 
 // Rows of features where a store has them, each at a place of its own.
@@ -124,6 +132,9 @@ struct TrainingBatch {
   StoredRows stored_rows;
   // [num_seeds], of the seeds in order; none where links are predicted.
   absl::Span<const int64_t> labels;
+  // [N + 1] of the whole graph (CscView), whose vertices the input nodes are;
+  // read where the model divides_by_degrees().
+  absl::Span<const EdgeOffset> indptr;
   // What dropout is drawn from: the job's seed, and the batch's place.
   uint64_t seed = 0;
   uint64_t epoch = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <new>
 #include <type_traits>
@@ -27,6 +28,7 @@ namespace {
 
 constexpr int64_t kSeedsPerTask = 128;
 constexpr int64_t kFloatsPerDropoutTask = 65536;
+constexpr int64_t kNodesPerDegreeTask = 4096;
 // Copies lie close together, which pays where rows are read often; so many
 // bytes of each column are read for every source before it does (fgnn bench
 // extract --edges-per-row).
@@ -124,6 +126,27 @@ class LayeredModel final : public Model {
     return task.hops[options().layers - 1 - layer];
   }
 
+  // Of the input nodes, and so, from the first on, of the sources of any hop.
+  absl::StatusOr<SourceDegrees> DegreesOf(const TrainingBatch& batch) {
+    if (!options().divides_by_degrees()) return SourceDegrees();
+    const absl::Span<const uint32_t> nodes = batch.task->input_nodes;
+    const auto num_nodes = static_cast<int64_t>(nodes.size());
+    float* const degrees = degrees_buffer_.Floats(nodes.size());
+    float* const scales = degree_scales_buffer_.Floats(nodes.size());
+    FGNN_RETURN_IF_ERROR(team_->Run(
+        NumTasks(num_nodes, kNodesPerDegreeTask), [&](int64_t task, int) {
+          const int64_t first = task * kNodesPerDegreeTask;
+          const int64_t last = std::min(first + kNodesPerDegreeTask, num_nodes);
+          for (int64_t i = first; i < last; ++i) {
+            const uint32_t v = nodes[static_cast<size_t>(i)];
+            const EdgeOffset in = batch.indptr[v + 1] - batch.indptr[v];
+            degrees[i] = static_cast<float>(in) + 1.0F;
+            scales[i] = 1.0F / std::sqrt(degrees[i]);
+          }
+        }));
+    return SourceDegrees{.degrees = degrees, .scales = scales};
+  }
+
   // Features in f32 that are dense are to a layer of Bfloat16 as rows that a
   // store has: it adds them in f32 and rounds what it keeps.
   LayerInput<Number> InputOf(const TrainingBatch& batch) {
@@ -152,6 +175,7 @@ class LayeredModel final : public Model {
     const uint32_t num_layers = options().layers;
     FGNN_RETURN_IF_ERROR(DropFeatures(batch));
     LayerInput<Number> input = InputOf(batch);
+    FGNN_ASSIGN_OR_RETURN(input.degrees, DegreesOf(batch));
     // Of each layer: what it reads, but for features, and what it makes.
     std::array<const Number*, kMaxHops> inputs = {};
     std::array<LayerOutput<Number>, kMaxHops> outputs = {};
@@ -245,6 +269,8 @@ class LayeredModel final : public Model {
   ThreadTeam* const team_;
   PairLoss pair_loss_;  // Of link prediction.
   AlignedBuffer row_buffer_;
+  AlignedBuffer degrees_buffer_;
+  AlignedBuffer degree_scales_buffer_;
   StoredRows dense_rows_;  // Of InputOf().
   std::vector<std::unique_ptr<GnnLayer<Number>>> layers_;
   // What follows each of them; null where nothing does.

@@ -1,13 +1,13 @@
 // One GCN layer (Kipf and Welling, "Semi-Supervised Classification with Graph
 // Convolutional Networks", section 2), forwards and backwards:
+//   z_v = b + W (x_v / d_v + (d_v - 1) / |N(v)| sum_{u in N(v)} x_u / c_uv)
+// with c_uv = sqrt(d_u d_v), the paper's, DGL's norm "both". d is a vertex's
+// in-degree in the whole graph and 1 for itself, so that the sum over the N(v)
+// that were drawn, uniformly, estimates that over all d_v - 1, and training on
+// samples and inference over whole neighbourhoods obey one law. Or
 //   z_v = b + W mean({x_v} + {x_u: u in N(v)})
-//
-// The paper divides the message of u to v by sqrt(d_u d_v), degrees with the
-// vertex itself; this layer divides it by d_v, DGL's norm "right". In a sampled
-// block d_u, the number of neighbours drawn for u, is not known, for u is not
-// a destination; the mean over those drawn for v estimates the mean over all of
-// them, so that training on samples and inference over whole neighbourhoods
-// obey one law. An edge from v to itself counts beside v.
+// which divides by what was drawn, and v itself: DGL's norm "right". An edge
+// from v to itself counts beside v.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_GCN_LAYER_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_GCN_LAYER_H_
 

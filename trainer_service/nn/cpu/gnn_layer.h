@@ -18,6 +18,12 @@
 
 namespace fgnn {
 
+// Of a block's sources, [S] each; null where the model does not divide by them.
+struct SourceDegrees {
+  const float* degrees = nullptr;  // d: in-degree in the whole graph + 1.
+  const float* scales = nullptr;   // 1 / sqrt(d)
+};
+
 // The rows that a layer reads, [S, in]: dense, or, for a first layer, where a
 // store has them.
 template <typename Number>
@@ -27,6 +33,7 @@ struct LayerInput {
   // What the layer draws from, beside the dropout of its output: of the batch
   // and the layer.
   PhiloxKey key = {0, 0};
+  SourceDegrees degrees;
 };
 
 // What a layer makes, [D, out]; its own, valid until its next Forward().

@@ -58,6 +58,7 @@ std::unique_ptr<GnnLayer<Number>> MakeGcnLayer(const Model& model,
   linear.out = static_cast<int64_t>(options.output_width(layer));
   linear.weight_offset = OffsetOf(model, "convs", layer, "lin.weight");
   linear.bias_offset = OffsetOf(model, "convs", layer, "bias");
+  linear.divides_by_degrees = options.divides_by_degrees();
   linear.first = layer == 0;
   const bool last = EndsPlainly(options, layer);
   return std::make_unique<GcnLayer<Number>>(linear, last, order, team);

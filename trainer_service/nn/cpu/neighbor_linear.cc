@@ -27,6 +27,11 @@ void AddScaled(float scale, const Bfloat16* row, int64_t columns, float* out) {
   AddScaledOf(scale, row, columns, out);
 }
 
+FGNN_TARGET_CLONES
+void Scale(float scale, int64_t columns, float* row) {
+  for (int64_t c = 0; c < columns; ++c) row[c] *= scale;
+}
+
 Factor WeightOf(const NeighborLinearOptions& options,
                 absl::Span<const float> weights) {
   return {weights.data() + options.weight_offset, options.out, options.in};
@@ -61,6 +66,7 @@ absl::Status NeighborLinear<Number>::Start(absl::Span<const float> weights,
                  : options_.epsilon_offset ? num_destinations
                                            : 0);
   sum_weights_ = SumWeightsOf(options_, weights);
+  StartScales(block, x.degrees);
   const FactorOf<Number> weight =
       AsNumbers<Number>(WeightOf(options_, weights), weight_buffer_);
   forward_.Pack(weight.T());
@@ -82,6 +88,28 @@ absl::Status NeighborLinear<Number>::Start(absl::Span<const float> weights,
                       Into::kOverwrite, products);
     StoreRows(products, count, to);
   });
+}
+
+// Where degrees count the forward pass needs them too.
+template <typename Number>
+void NeighborLinear<Number>::StartScales(const BlockView& block,
+                                         const SourceDegrees& degrees) {
+  const int64_t num_destinations = block.num_destinations;
+  scales_ = scales_buffer_.Floats(block.num_destinations);
+  for (int64_t v = 0; v < num_destinations; ++v) {
+    const uint32_t drawn = block.indptr[v + 1] - block.indptr[v];
+    if (!options_.divides_by_degrees) {
+      scales_[v] = sum_weights_.ScaleOf(drawn);
+    } else if (drawn == 0) {
+      scales_[v] = 0;
+    } else {
+      scales_[v] = degrees.scales[v] * (degrees.degrees[v] - 1) /
+                   static_cast<float>(drawn);
+    }
+  }
+  if (!options_.divides_by_degrees) return;
+  sum_weights_.row_scales = degrees.scales;
+  sum_weights_.list_scales = scales_;
 }
 
 template <typename Number>
@@ -149,12 +177,18 @@ void NeighborLinear<Number>::GradientOfSummands(const BlockView& block,
                                                 float* rows) const {
   std::fill_n(rows, (last - first) * columns, 0.0F);
   const int64_t own = std::min<int64_t>(last, block.num_destinations);
+  const float* const row_scales = sum_weights_.row_scales;
   for (int64_t v = first; v < own; ++v) {
-    AddScaled(sum_weights_.own * scales_[v], sums_gradient + v * columns,
-              columns, rows + (v - first) * columns);
+    AddScaled(
+        row_scales == nullptr ? sum_weights_.own * scales_[v] : row_scales[v],
+        sums_gradient + v * columns, columns, rows + (v - first) * columns);
   }
   AddScaledSumOfLists(transposed_.lists(), first, last, scales_, sums_gradient,
                       columns, rows);
+  if (row_scales == nullptr) return;
+  for (int64_t u = first; u < last; ++u) {
+    Scale(row_scales[u], columns, rows + (u - first) * columns);
+  }
 }
 
 // Transform first: [S, out], the dy of the sums that a source is in.
@@ -164,10 +198,6 @@ absl::Status NeighborLinear<Number>::GradientOfMessages(const BlockView& block,
                                                         const Number* dy) {
   if (ReachesSources()) {
     transposed_.Build(block);
-    scales_ = scales_buffer_.Floats(block.num_destinations);
-    for (size_t v = 0; v < block.num_destinations; ++v) {
-      scales_[v] = sum_weights_.ScaleOf(block.indptr[v + 1] - block.indptr[v]);
-    }
   }
   const int64_t columns = transforms_first_ ? options_.out : options_.in;
   const int64_t num_rows =
@@ -250,8 +280,10 @@ void NeighborLinearInference::Messages(const float* x, int64_t rows,
 void NeighborLinearInference::Aggregate(const RowLists& lists, int64_t first,
                                         int64_t last, const float* messages,
                                         float* out) const {
-  SumNeighborhoods(sum_weights_, lists, first, last, messages,
-                   message_columns(), out);
+  NeighborhoodWeights weights = sum_weights_;
+  if (options_.divides_by_degrees) weights.row_scales = lists.degree_scales;
+  SumNeighborhoods(weights, lists, first, last, messages, message_columns(),
+                   out);
 }
 
 void NeighborLinearInference::Update(const float* aggregates, int64_t rows,

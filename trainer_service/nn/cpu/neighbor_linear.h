@@ -2,7 +2,10 @@
 // backwards:
 //   y_v = b + W s_v, where s_v is one of
 //     mean({x_v} + {x_u: u in N(v)})
+//     x_v / d_v + (d_v - 1) / |N(v)| sum_{u in N(v)} x_u / sqrt(d_u d_v)
 //     (1 + eps) x_v + sum_{u in N(v)} x_u
+// d being a vertex's in-degree in the whole graph + 1, and N(v) the neighbours
+// that were drawn for v, which stand for all d_v - 1 of them.
 // S sources and D destinations of a block, `in` and `out` columns.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_NEIGHBOR_LINEAR_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_NEIGHBOR_LINEAR_H_
@@ -35,6 +38,7 @@ struct NeighborLinearOptions {
   uint64_t bias_offset = 0;
   // Sums instead of means: the place of eps, which is learned.
   std::optional<uint64_t> epsilon_offset;
+  bool divides_by_degrees = false;  // The second of the above; without eps.
   bool first = false;  // Its input is features, whose gradient nobody needs.
 };
 
@@ -79,6 +83,7 @@ class NeighborLinear {
 
  private:
   bool TransformsFirst(const BlockView& block) const;
+  void StartScales(const BlockView& block, const SourceDegrees& degrees);
   absl::Status GradientOfMessages(const BlockView& block, const Number* dy);
   absl::Status GradientOfInput(const BlockView& block, float input_scale);
   absl::StatusOr<float> GradientOfEpsilon(const BlockView& block,
@@ -111,7 +116,7 @@ class NeighborLinear {
   Number* messages_ = nullptr;
   Number* messages_gradient_ = nullptr;
   Number* input_gradient_ = nullptr;  // [S, in]
-  float* scales_ = nullptr;           // [D] of each sum
+  float* scales_ = nullptr;           // [D] of each sum of neighbours
 
   FloatRows<Number> floats_;
   AlignedBuffer weight_buffer_;

@@ -11,7 +11,7 @@ namespace fgnn {
 namespace {
 
 // row_of(i) is row i, of numbers that Widen() takes.
-template <typename RowOf>
+template <bool kRowScales, typename RowOf>
 inline __attribute__((always_inline)) void SumOfRows(
     const NeighborhoodWeights& weights, const RowLists& lists, int64_t first,
     int64_t last, RowOf row_of, int64_t columns, float* out) {
@@ -22,21 +22,49 @@ inline __attribute__((always_inline)) void SumOfRows(
     float* __restrict to = out + (i - first) * columns;
     const uint32_t begin = lists.indptr[i];
     const uint32_t end = lists.indptr[i + 1];
-    const Number* __restrict own =
-        row_of(lists.own == nullptr ? static_cast<uint32_t>(i) : lists.own[i]);
-    for (int64_t c = 0; c < columns; ++c) to[c] = weights.own * Widen(own[c]);
+    const uint32_t own_row =
+        lists.own == nullptr ? static_cast<uint32_t>(i) : lists.own[i];
+    const Number* __restrict own = row_of(own_row);
+    float own_weight = weights.own;
+    float list_scale = 1;
+    if constexpr (kRowScales) {
+      const float own_scale = weights.row_scales[own_row];
+      own_weight = own_scale * own_scale;
+      list_scale =
+          weights.list_scales == nullptr ? own_scale : weights.list_scales[i];
+    }
+    for (int64_t c = 0; c < columns; ++c) to[c] = own_weight * Widen(own[c]);
     for (uint32_t e = begin; e < end; ++e) {
       if (e + kPrefetchRows < end_of_all) {
         PrefetchRow(reinterpret_cast<const std::byte*>(
                         row_of(lists.indices[e + kPrefetchRows])),
                     row_bytes);
       }
-      const Number* __restrict from = row_of(lists.indices[e]);
-      for (int64_t c = 0; c < columns; ++c) to[c] += Widen(from[c]);
+      const uint32_t row = lists.indices[e];
+      const Number* __restrict from = row_of(row);
+      if constexpr (kRowScales) {
+        const float scale = list_scale * weights.row_scales[row];
+        for (int64_t c = 0; c < columns; ++c) to[c] += scale * Widen(from[c]);
+      } else {
+        for (int64_t c = 0; c < columns; ++c) to[c] += Widen(from[c]);
+      }
     }
-    const float scale = weights.ScaleOf(end - begin);
-    if (scale == 1.0F) continue;
-    for (int64_t c = 0; c < columns; ++c) to[c] *= scale;
+    if constexpr (!kRowScales) {
+      const float scale = weights.ScaleOf(end - begin);
+      if (scale == 1.0F) continue;
+      for (int64_t c = 0; c < columns; ++c) to[c] *= scale;
+    }
+  }
+}
+
+template <typename RowOf>
+inline __attribute__((always_inline)) void SumNeighborhoodsOf(
+    const NeighborhoodWeights& weights, const RowLists& lists, int64_t first,
+    int64_t last, RowOf row_of, int64_t columns, float* out) {
+  if (weights.row_scales != nullptr) {
+    SumOfRows<true>(weights, lists, first, last, row_of, columns, out);
+  } else {
+    SumOfRows<false>(weights, lists, first, last, row_of, columns, out);
   }
 }
 
@@ -44,7 +72,7 @@ template <typename Number>
 inline __attribute__((always_inline)) void SumOfStoredRows(
     const NeighborhoodWeights& weights, const RowLists& lists, int64_t first,
     int64_t last, const std::byte* const* rows, int64_t columns, float* out) {
-  SumOfRows(
+  SumNeighborhoodsOf(
       weights, lists, first, last,
       [rows](uint32_t i) { return reinterpret_cast<const Number*>(rows[i]); },
       columns, out);
@@ -77,7 +105,7 @@ FGNN_TARGET_CLONES
 void SumNeighborhoods(const NeighborhoodWeights& weights, const RowLists& lists,
                       int64_t first, int64_t last, const float* x,
                       int64_t columns, float* out) {
-  SumOfRows(
+  SumNeighborhoodsOf(
       weights, lists, first, last, [=](uint32_t i) { return x + i * columns; },
       columns, out);
 }
@@ -86,7 +114,7 @@ FGNN_TARGET_CLONES
 void SumNeighborhoods(const NeighborhoodWeights& weights, const RowLists& lists,
                       int64_t first, int64_t last, const Bfloat16* x,
                       int64_t columns, float* out) {
-  SumOfRows(
+  SumNeighborhoodsOf(
       weights, lists, first, last, [=](uint32_t i) { return x + i * columns; },
       columns, out);
 }

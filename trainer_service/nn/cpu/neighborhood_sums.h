@@ -11,10 +11,15 @@ namespace fgnn {
 
 // What a vertex makes of its own row and of those of its neighbours:
 //   scale (own x_v + sum_{u in N(v)} x_u)
+// or, with row scales r and list scales t,
+//   r_v^2 x_v + t_v sum_{u in N(v)} r_u x_u
 struct NeighborhoodWeights {
   float own = 1;
   bool mean = true;  // Scaled by 1 / (number of neighbours + 1), else by 1.
+  const float* row_scales = nullptr;   // One per row of x; null: as above.
+  const float* list_scales = nullptr;  // One per list; null: the own rows'.
 
+  // Without row scales.
   float ScaleOf(uint32_t num_neighbors) const {
     return mean ? 1.0F / (static_cast<float>(num_neighbors) + 1.0F) : 1.0F;
   }

@@ -32,6 +32,9 @@ TEST(JobRulesTest, RefusesAFanoutOfZero) {
 }
 
 TEST(JobRulesTest, RefusesKeysThatTheModelDoesNotKnow) {
+  EXPECT_THAT(ErrorIn("model: {kind: gin, degree_norm: right}"),
+              AllOf(HasSubstr("model.degree_norm is for gcn"),
+                    HasSubstr("model.kind is gin")));
   EXPECT_THAT(ErrorIn("model: {kind: gcn, aggregator: pool}"),
               AllOf(HasSubstr("model.aggregator is for graphsage"),
                     HasSubstr("model.kind is gcn")));

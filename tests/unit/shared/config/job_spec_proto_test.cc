@@ -191,6 +191,7 @@ TEST(FromProtoTest, TakesOverWhatTheModelIs) {
   EXPECT_EQ(model.normalization, "batch");
   EXPECT_TRUE(model.residual);
   EXPECT_EQ(model.aggregator, "mean");
+  EXPECT_EQ(model.degree_norm, "both");
 }
 
 TEST(FromProtoTest, TakesOverHowStepsAreMade) {

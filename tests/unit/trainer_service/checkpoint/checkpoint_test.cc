@@ -38,6 +38,7 @@ CheckpointInfo SmallInfo() {
   info.model.heads = 3;
   info.model.attention_dropout = 0.7;
   info.model.normalization = "layer";
+  info.model.degree_norm = "right";
   info.model.residual = true;
   info.version = 12345678901234;
   info.epoch = 7;
@@ -100,6 +101,7 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.info.model.attention_dropout, info_.model.attention_dropout);
   EXPECT_EQ(read.info.model.normalization, info_.model.normalization);
   EXPECT_EQ(read.info.model.residual, info_.model.residual);
+  EXPECT_EQ(read.info.model.degree_norm, info_.model.degree_norm);
   // Nothing else is left in the folder.
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
 }
@@ -279,7 +281,7 @@ TEST_F(ForgedTest, RefusesMetadataThatDoesNotFitItsTensors) {
   FGNN_ASSERT_OK(ReadForged(metadata, tensors));
   const std::vector<std::pair<std::string, std::string>> changes = {
       {"format", "other"},
-      {"format_version", "4"},
+      {"format_version", "5"},
       {"format_version", "x"},
       {"model.hidden", "7"},
       {"model.hidden", "65536"},
@@ -288,6 +290,7 @@ TEST_F(ForgedTest, RefusesMetadataThatDoesNotFitItsTensors) {
       {"model.input_columns", "16777216"},
       {"model.num_classes", "0"},
       {"model.dropout", "nan"},
+      {"model.degree_norm", "left"},
       {"model.kind", "gat"},
       {"version", "1e5"},
       {"epoch", ""},
@@ -304,6 +307,16 @@ TEST_F(ForgedTest, RefusesMetadataThatDoesNotFitItsTensors) {
                 StatusIs(absl::StatusCode::kInvalidArgument))
         << "without " << key;
   }
+}
+
+// Before version 4 a GCN divided by what was drawn.
+TEST_F(ForgedTest, ReadsHowDegreesCountInEarlierVersions) {
+  auto [metadata, tensors] = Good();
+  metadata["format_version"] = "3";
+  metadata.erase("model.degree_norm");
+  FGNN_ASSERT_OK(ReadForged(metadata, tensors));
+  FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path_));
+  EXPECT_EQ(read.info.model.degree_norm, "right");
 }
 
 TEST_F(ForgedTest, RefusesTensorsOfAnotherModel) {

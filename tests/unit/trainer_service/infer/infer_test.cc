@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -101,13 +102,15 @@ class World {
       block.indptr = indptr;
       block.indices = indices_;
     }
-    const std::vector<uint32_t> nodes(num_nodes_);
+    std::vector<uint32_t> nodes(num_nodes_);
+    std::iota(nodes.begin(), nodes.end(), 0U);
     task.input_nodes = nodes;
     std::vector<float> features = features_;
     TrainingBatch batch;
     batch.task = &task;
     batch.features = absl::MakeSpan(features);
     batch.labels = labels;
+    batch.indptr = indptr_;
     std::vector<float> gradient(model_->num_parameters());
     return model_->Gradient(Input().weights, batch, absl::MakeSpan(gradient));
   }
@@ -307,6 +310,21 @@ class World {
       return z;
     }
     if (options_.kind == "gat") return ReferenceAttention(layer, x, v);
+    if (options_.divides_by_degrees()) {
+      const auto scale_of = [&](size_t u) {
+        return 1 /
+               std::sqrt(static_cast<double>(indptr_[u + 1] - indptr_[u]) + 1);
+      };
+      Rows scaled = x;
+      for (size_t u = 0; u < x.size(); ++u) {
+        for (double& value : scaled[u]) value *= scale_of(u);
+      }
+      std::vector<double> sum = SumAround(scaled, v, 1);
+      for (double& value : sum) value *= scale_of(v);
+      std::vector<double> z = biased(1);
+      AddProduct(Parameter(layer, 0), sum, z);
+      return z;
+    }
     const bool gcn = options_.kind == "gcn";
     std::vector<double> mean = SumAround(x, v, gcn ? 1 : 0);
     const double count = gcn ? degree + 1 : std::max(degree, 1.0);
@@ -390,11 +408,15 @@ std::vector<Shape> Shapes() {
 std::vector<Shape> AllShapes() {
   std::vector<Shape> all;
   for (const std::string kind :
-       {"graphsage", "gcn", "gin", "gat", "pool", "pinsage"}) {
+       {"graphsage", "gcn", "gcn_right", "gin", "gat", "pool", "pinsage"}) {
     for (Shape shape : Shapes()) {
       shape.name = kind + shape.name;
       shape.model.kind = kind == "pool" ? "graphsage" : kind;
       if (kind == "pool") shape.model.aggregator = "pool";
+      if (kind == "gcn_right") {
+        shape.model.kind = "gcn";
+        shape.model.degree_norm = "right";
+      }
       shape.model.heads = shape.model.hidden % 8 == 0 ? 8 : 3;
       const bool norm = shape.model.normalization != "none";
       if (kind == "pinsage" && (norm || shape.model.residual)) continue;

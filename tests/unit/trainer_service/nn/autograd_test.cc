@@ -139,13 +139,32 @@ torch::Tensor GatLayer(const BlockView& block, const torch::Tensor& x,
          parameters[3];
 }
 
-// z [D, out] of x [S, in]; the parameters of one layer in their order.
+// As the paper has it, of degrees d [S, 1]; those that were drawn stand for
+// all neighbours.
+torch::Tensor DegreeNormLayer(const BlockView& block, const torch::Tensor& x,
+                              const torch::Tensor& d,
+                              const std::vector<torch::Tensor>& parameters) {
+  const torch::Tensor own = x.slice(0, 0, block.num_destinations);
+  const torch::Tensor own_d = d.slice(0, 0, block.num_destinations);
+  const torch::Tensor neighbors = NeighborMatrix(block);
+  const torch::Tensor drawn = neighbors.sum(1, /*keepdim=*/true).clamp_min(1);
+  const torch::Tensor sums = torch::mm(neighbors, x / d.sqrt());
+  return torch::mm(own / own_d + (own_d - 1) / drawn * sums / own_d.sqrt(),
+                   parameters[0].t()) +
+         parameters[1];
+}
+
+// z [D, out] of x [S, in] with degrees d [S, 1]; the parameters of one layer in
+// their order.
 torch::Tensor Layer(const ModelOptions& options, const BlockView& block,
-                    const torch::Tensor& x,
+                    const torch::Tensor& x, const torch::Tensor& d,
                     const std::vector<torch::Tensor>& parameters) {
   const std::string& kind = options.kind;
   if (options.transforms_messages()) {
     return PooledLayer(options, block, x, parameters);
+  }
+  if (options.divides_by_degrees()) {
+    return DegreeNormLayer(block, x, d.slice(0, 0, x.size(0)), parameters);
   }
   const torch::Tensor neighbors = NeighborMatrix(block);
   const torch::Tensor degrees = neighbors.sum(1, /*keepdim=*/true);
@@ -254,6 +273,11 @@ Reference ByAutograd(const Model& model, const std::vector<float>& weights,
                         static_cast<int64_t>(options.input_columns)})
           .to(torch::kFloat64);
   x = x * Mask(options.input_dropout, KeyOf(batch, 0), x.sizes());
+  const torch::Tensor degrees =
+      torch::tensor(random.graph_indptr(), torch::kFloat64)
+          .diff()
+          .unsqueeze(1) +
+      1;
   const size_t per_layer = of_convs / options.layers;
   for (uint32_t layer = 0; layer < options.layers; ++layer) {
     const BlockView& block = random.task().hops[options.layers - 1 - layer];
@@ -265,7 +289,7 @@ Reference ByAutograd(const Model& model, const std::vector<float>& weights,
     x = options.kind == "gat"
             ? GatLayer(block, x, options.attention_dropout,
                        KeyOf(batch, uint32_t{kMaxHops} + 1 + layer), of_layer)
-            : Layer(options, block, x, of_layer);
+            : Layer(options, block, x, degrees, of_layer);
     if (options.normalizes(layer)) {
       x = Normalize(options.normalization, layer, x, &by_name);
     }
@@ -380,6 +404,10 @@ class AutogradTest : public testing::TestWithParam<Parameters> {
     options.seed = seed;
     options.model.kind = kind == "pool" ? "graphsage" : kind;
     if (kind == "pool") options.model.aggregator = "pool";
+    if (kind == "gcn_right") {
+      options.model.kind = "gcn";
+      options.model.degree_norm = "right";
+    }
     options.model.precision = precision;
     if (options.model.hidden % options.model.heads != 0)
       options.model.heads = 1;
@@ -454,7 +482,8 @@ std::string NameOfCase(const testing::TestParamInfo<Parameters>& instance) {
 // GraphSAGE of means, GCN and GIN have an order to choose.
 auto WithOrders() {
   return testing::Combine(
-      testing::Values("graphsage", "gcn", "gin"), testing::ValuesIn(Cases()),
+      testing::Values("graphsage", "gcn", "gcn_right", "gin"),
+      testing::ValuesIn(Cases()),
       testing::Values(ProductOrder::kAggregateFirst,
                       ProductOrder::kTransformFirst, ProductOrder::kCheapest));
 }

@@ -397,6 +397,8 @@ TEST(ModelTest, RefusesOptionsOutOfRange) {
   EXPECT_THAT(make([](ModelOptions& o) { o.kind = "gatt"; }), invalid("gatt"));
   EXPECT_THAT(make([](ModelOptions& o) { o.aggregator = "lstm"; }),
               invalid("model.aggregator 'lstm'"));
+  EXPECT_THAT(make([](ModelOptions& o) { o.degree_norm = "left"; }),
+              invalid("model.degree_norm 'left'"));
   EXPECT_THAT(make([](ModelOptions& o) { o.layers = 0; }), invalid("layers"));
   EXPECT_THAT(make([](ModelOptions& o) { o.layers = 9; }), invalid("layers"));
   EXPECT_THAT(make([](ModelOptions& o) { o.hidden = 0; }), invalid("hidden"));

@@ -55,6 +55,11 @@ RandomBatch::RandomBatch(const RandomBatchOptions& options) {
     labels_.push_back(
         static_cast<int64_t>(random() % options.model.num_classes));
   }
+  graph_indptr_ = {0};
+  for (uint32_t v = 0; v < num_destinations; ++v) {
+    graph_indptr_.push_back(graph_indptr_.back() +
+                            static_cast<int64_t>(random() % 20));
+  }
   if (!options.edge_weights) return;
   for (size_t hop = 0; hop < indptr_.size(); ++hop) {
     std::vector<float>& weights = weights_.emplace_back();
@@ -74,6 +79,7 @@ TrainingBatch RandomBatch::batch() {
   std::copy(features_.begin(), features_.end(), features);
   batch.features = absl::MakeSpan(features, features_.size());
   batch.labels = labels_;
+  batch.indptr = graph_indptr_;
   batch.seed = 11;
   batch.epoch = 2;
   batch.batch = 3;

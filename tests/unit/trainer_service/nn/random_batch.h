@@ -38,11 +38,15 @@ class RandomBatch {
   const TaskView& task() const { return task_; }
   const std::vector<float>& features() const { return features_; }
   const std::vector<int64_t>& labels() const { return labels_; }
+  // Of a graph that the batch may have been drawn from, with repeats: degrees
+  // have nothing to do with how many were drawn.
+  const std::vector<int64_t>& graph_indptr() const { return graph_indptr_; }
 
  private:
   std::vector<std::vector<uint32_t>> indptr_;
   std::vector<std::vector<uint32_t>> indices_;
   std::vector<std::vector<float>> weights_;
+  std::vector<int64_t> graph_indptr_;
   std::vector<uint32_t> input_nodes_;
   std::vector<float> features_;
   std::vector<int64_t> labels_;
