@@ -18,18 +18,12 @@
 #include "shared/base/units.h"
 #include "shared/device/memory.h"
 #include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/infer/inference_arrays.h"
 
 namespace fgnn {
 namespace {
 
-constexpr size_t kRowsPerChunk = 512;
-// A chunk's edges are copied as 32-bit lists.
-constexpr uint64_t kEdgesPerChunk = 1 << 18;
 constexpr uint64_t kDegreesPerChunk = 1 << 16;
-
-uint64_t DegreeOf(const CscView& graph, GlobalId v) {
-  return static_cast<uint64_t>(graph.indptr[v + 1] - graph.indptr[v]);
-}
 
 // Calls visit(u) for every in-neighbour u of v.
 template <typename Visit>
@@ -74,37 +68,6 @@ absl::StatusOr<std::vector<size_t>> CutIntoChunks(
   }
   if (!nodes.empty()) starts.push_back(nodes.size());
   return starts;
-}
-
-// Whether the messages of a layer have to be made before they are read.
-bool NeedsMessageArray(const InferenceInput& input, uint32_t layer) {
-  if (input.model->SendsProducts(layer)) return true;
-  return layer == 0 && input.features->AsFloats() == nullptr;
-}
-
-// Columns of the two arrays over all vertices.
-struct ArrayWidths {
-  uint64_t messages = 0;
-  uint64_t hidden = 0;
-  uint64_t degree_scales = 0;  // 1 where they are needed.
-
-  uint64_t Bytes(uint64_t num_nodes) const {
-    return num_nodes * (messages + hidden + degree_scales) * sizeof(float);
-  }
-};
-
-ArrayWidths WidthsOf(const InferenceInput& input) {
-  const ModelOptions& options = input.model->options();
-  ArrayWidths widths;
-  for (uint32_t layer = 0; layer < options.layers; ++layer) {
-    if (NeedsMessageArray(input, layer)) {
-      widths.messages =
-          std::max(widths.messages, input.model->message_width(layer));
-    }
-  }
-  widths.hidden = options.layers > 1 ? options.hidden : 0;
-  widths.degree_scales = options.divides_by_degrees() ? 1 : 0;
-  return widths;
 }
 
 class LayerWise {
@@ -411,45 +374,6 @@ absl::Status Infer(const InferenceInput& input, uint32_t num_layers,
 }
 
 }  // namespace
-
-uint64_t InferenceArrayBytes(const InferenceInput& input) {
-  const uint64_t num_nodes = input.graph->num_nodes();
-  // And a mark for each layer.
-  return WidthsOf(input).Bytes(num_nodes) +
-         input.model->options().layers * num_nodes;
-}
-
-uint64_t InferenceBytes(const InferenceInput& input) {
-  const ModelOptions& options = input.model->options();
-  const uint64_t num_nodes = input.graph->num_nodes();
-  uint64_t rows_in = 0;
-  uint64_t rows_made = 0;
-  uint64_t rows_out = 0;
-  for (uint32_t layer = 0; layer < options.layers; ++layer) {
-    rows_in = std::max(rows_in, options.input_width(layer));
-    rows_made = std::max({rows_made, input.model->message_width(layer),
-                          input.model->aggregate_width(layer)});
-    // Messages too are made there.
-    rows_out = std::max(rows_out, options.output_width(layer));
-    if (input.model->SendsProducts(layer)) {
-      rows_out = std::max(rows_out, input.model->message_width(layer));
-    }
-  }
-  uint64_t largest_degree = 0;
-  // Ours sum neighbours where they are.
-  for (GlobalId v = 0; options.is_users() && v < num_nodes; ++v) {
-    largest_degree = std::max(largest_degree, DegreeOf(*input.graph, v));
-  }
-  const uint64_t per_thread =
-      (kRowsPerChunk * (rows_in + rows_made + rows_out) +
-       std::min(kEdgesPerChunk, input.graph->num_edges())) *
-          sizeof(float) +
-      input.model->inference_working_bytes(largest_degree);
-  // Each layer's sources, and those that are asked for.
-  const uint64_t lists = (options.layers + 1) * num_nodes * sizeof(GlobalId);
-  return InferenceArrayBytes(input) + lists +
-         static_cast<uint64_t>(input.team->size()) * per_thread;
-}
 
 absl::Status InferLogits(const InferenceInput& input,
                          absl::Span<const GlobalId> vertices,
