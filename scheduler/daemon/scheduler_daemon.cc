@@ -80,8 +80,10 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   FGNN_ASSIGN_OR_RETURN(JobStore store,
                         JobStore::Open(JobStorePath(options.state_dir)));
   FGNN_ASSIGN_OR_RETURN(const uint64_t generation, store.NextGeneration());
-  FGNN_ASSIGN_OR_RETURN(parts->table,
-                        JobTable::Open(std::move(store), options.state_dir));
+  FGNN_ASSIGN_OR_RETURN(
+      parts->table,
+      JobTable::Open(std::move(store), options.state_dir,
+                     {.devices = devices, .read_demand = ReadDemand}));
   // Their jobs go on with the daemons that are left.
   const bool expect_survivors = parts->table->resumes_interrupted();
   if (options.spawn_daemons && !expect_survivors) {

@@ -59,7 +59,10 @@ struct Job {
   uint32_t time_limit_seconds = 0;  // Of run_seconds; 0: none.
   uint32_t preemptions = 0;         // Times that it gave way to another job.
   double run_seconds = 0;           // That it has had devices, all starts.
-  std::string waiting_for;          // Why it does not run. Not on disk.
+  double device_seconds = 0;        // Of each device, added up.
+  // That it has, or had at its end; none while it waits.
+  std::vector<std::string> devices;
+  std::string waiting_for;  // Why it does not run. Not on disk.
   // Goes on from the newest sound checkpoint of run_dir, if there is one.
   bool resume = false;
   // How often the service ended while it ran, since its last whole epoch.
@@ -77,9 +80,10 @@ struct DecodedSpec {
   JobSpec spec;
   std::string yaml;  // As job.yaml has it.
 };
-// Given to jobs/ by rpc/. DataLoss for bytes that are no spec.
-using SpecDecoder =
-    std::function<absl::StatusOr<DecodedSpec>(const std::string& spec_bytes)>;
+// Given to jobs/ by rpc/: what a job's spec_bytes say; where the job has been
+// given devices, spec.devices are these, and yaml is what it asked for.
+// DataLoss for bytes that are no spec.
+using SpecDecoder = std::function<absl::StatusOr<DecodedSpec>(const Job& job)>;
 
 // Wall-clock time, for people: jobs' times and ids alone.
 int64_t UnixMilliseconds();

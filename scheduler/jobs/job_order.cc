@@ -1,20 +1,17 @@
 #include "scheduler/jobs/job_order.h"
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "scheduler/jobs/device_ledger.h"
 
 namespace fgnn {
 namespace {
 
-// Jobs that a reason names.
-constexpr size_t kMostNamed = 3;
-
-bool IsReady(const QueuedJob& job) {
-  return job.after.empty() && job.held_seconds <= 0;
+bool IsReady(const QueuedJob& job, const QueueSnapshot& snapshot) {
+  return job.after.empty() && job.held_seconds <= 0 &&
+         CheckCanHave(job.wanted, snapshot.devices).ok();
 }
 
 // Smaller goes first.
@@ -34,25 +31,52 @@ struct Rank {
 
 Rank RankOf(const QueuedJob& job, const QueueSnapshot& snapshot) {
   const auto had = snapshot.user_seconds.find(job.user);
-  return {.waits = !IsReady(job),
+  return {.waits = !IsReady(job, snapshot),
           .is_new = !job.was_interrupted,
           .less_important = -int64_t{job.priority},
           .had_seconds = had == snapshot.user_seconds.end() ? 0.0 : had->second,
           .number = job.number};
 }
 
-// "job A", "jobs A, B and 2 more".
-std::string NameJobs(const std::vector<std::string>& ids) {
-  const size_t named = std::min(ids.size(), kMostNamed);
-  std::string text =
-      absl::StrCat(ids.size() == 1 ? "job " : "jobs ",
-                   absl::StrJoin(ids.begin(), ids.begin() + named, ", "));
-  if (ids.size() > named)
-    absl::StrAppend(&text, " and ", ids.size() - named, " more");
-  return text;
+// Each of `sorted` with how many go before it: in all, of this priority, of
+// this user's share.
+std::vector<JobWait> CountThoseBefore(
+    const std::vector<std::pair<Rank, const QueuedJob*>>& sorted,
+    const QueueSnapshot& snapshot) {
+  std::vector<JobWait> waits;
+  waits.reserve(sorted.size());
+  uint32_t before = 0;
+  uint32_t of_priority = 0;
+  uint32_t of_share = 0;
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    const auto& [rank, job] = sorted[i];
+    const bool same_priority =
+        i > 0 && sorted[i - 1].first.is_new == rank.is_new &&
+        sorted[i - 1].first.less_important == rank.less_important;
+    const bool same_share =
+        same_priority && sorted[i - 1].first.had_seconds == rank.had_seconds;
+    if (!same_priority) of_priority = 0;
+    if (!same_share) of_share = 0;
+    JobWait& wait = waits.emplace_back();
+    wait.job = static_cast<size_t>(job - snapshot.queued.data());
+    wait.ready = !rank.waits;
+    if (wait.ready) {
+      wait.of_higher_priority = before - of_priority;
+      wait.of_users_with_less = of_priority - of_share;
+      wait.older = of_share;
+    }
+    ++before;
+    ++of_priority;
+    ++of_share;
+  }
+  return waits;
 }
 
 }  // namespace
+
+bool JobOrder::gives_way(const std::string& id) const {
+  return std::find(give_way.begin(), give_way.end(), id) != give_way.end();
+}
 
 JobOrder OrderJobs(const QueueSnapshot& snapshot) {
   std::vector<std::pair<Rank, const QueuedJob*>> sorted;
@@ -63,70 +87,28 @@ JobOrder OrderJobs(const QueueSnapshot& snapshot) {
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   JobOrder order;
-  if (!sorted.empty() && IsReady(*sorted.front().second)) {
-    const QueuedJob& next = *sorted.front().second;
-    order.next = next.id;
-    order.takes_devices = snapshot.running.has_value() &&
-                          snapshot.running->can_give_way &&
-                          next.priority > snapshot.running->priority;
-  }
-  // Of those before: how many in all, of this priority, of this user's share.
-  uint32_t before = 0;
-  uint32_t of_priority = 0;
-  uint32_t of_share = 0;
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    const auto& [rank, job] = sorted[i];
-    const bool first = i == 0;
-    const bool same_priority =
-        !first && sorted[i - 1].first.is_new == rank.is_new &&
-        sorted[i - 1].first.less_important == rank.less_important;
-    const bool same_share =
-        same_priority && sorted[i - 1].first.had_seconds == rank.had_seconds;
-    if (!same_priority) of_priority = 0;
-    if (!same_share) of_share = 0;
-    JobWait wait;
-    wait.job = static_cast<size_t>(job - snapshot.queued.data());
-    wait.ready = IsReady(*job);
-    if (wait.ready) {
-      wait.of_higher_priority = before - of_priority;
-      wait.of_users_with_less = of_priority - of_share;
-      wait.older = of_share;
+  order.waits = CountThoseBefore(sorted, snapshot);
+  DeviceLedger ledger(snapshot);
+  for (JobWait& wait : order.waits) {
+    if (!wait.ready) break;  // Nor is any behind it.
+    const QueuedJob& job = snapshot.queued[wait.job];
+    if (const auto devices = ledger.FindStart(job); devices.has_value()) {
+      wait.starts = true;
+      order.starts.push_back({job.id, *devices});
+      ledger.Start(job, *devices);
+      continue;
     }
-    order.waits.push_back(wait);
-    ++before;
-    ++of_priority;
-    ++of_share;
+    if (const auto leave = ledger.FindWhoGivesWay(job); leave.has_value()) {
+      for (const size_t one : *leave) {
+        order.give_way.push_back(snapshot.running[one].id);
+      }
+      ledger.GiveWay(*leave);
+    }
+    const DeviceLedger::Reservation made = ledger.Reserve(job);
+    wait.reserved = made.cores;
+    wait.lends_for = made.lends_for;
   }
   return order;
-}
-
-std::string ReasonOf(const JobWait& wait, const JobOrder& order,
-                     const QueueSnapshot& snapshot) {
-  const QueuedJob& job = snapshot.queued[wait.job];
-  if (!job.after.empty()) {
-    return absl::StrCat("waits for ", NameJobs(job.after));
-  }
-  if (job.held_seconds > 0) {
-    return absl::StrCat("held back after what went wrong, for ",
-                        std::ceil(job.held_seconds), " s more");
-  }
-  const uint32_t ahead =
-      wait.of_higher_priority + wait.of_users_with_less + wait.older;
-  if (ahead > 0) {
-    std::vector<std::string> kinds;
-    const auto add = [&kinds](uint32_t count, const char* what) {
-      if (count > 0) kinds.push_back(absl::StrCat(count, what));
-    };
-    add(wait.of_higher_priority, " of higher priority");
-    add(wait.of_users_with_less, " of users who have had less");
-    add(wait.older, " submitted before");
-    return absl::StrCat("behind ", ahead, ahead == 1 ? " job: " : " jobs: ",
-                        absl::StrJoin(kinds, ", "));
-  }
-  if (!snapshot.running.has_value()) return "starts next";
-  return absl::StrCat(
-      "next; job ", snapshot.running->id,
-      order.takes_devices ? " gives way to it" : " has the devices");
 }
 
 }  // namespace fgnn

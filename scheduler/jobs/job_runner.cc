@@ -41,7 +41,7 @@ void JobRunner::RunJobs() {
 void JobRunner::RunOne(const Job& job) {
   JobTable& table = *options_.environment.table;
   LogInfo("job {}: starts, results in {}", job.id, job.run_dir);
-  absl::StatusOr<DecodedSpec> decoded = options_.decode(job.spec_bytes);
+  absl::StatusOr<DecodedSpec> decoded = options_.decode(job);
   if (!decoded.ok()) {
     table.End(job.id, JobState::kFailed, decoded.status());
     return;

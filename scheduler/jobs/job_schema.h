@@ -5,7 +5,7 @@
 
 namespace fgnn {
 
-inline constexpr int kSchemaVersion = 3;
+inline constexpr int kSchemaVersion = 4;
 
 inline constexpr char kSchema[] = R"sql(
 CREATE TABLE IF NOT EXISTS jobs (
@@ -34,7 +34,9 @@ CREATE TABLE IF NOT EXISTS jobs (
   attempts INTEGER NOT NULL,
   time_limit_seconds INTEGER NOT NULL,
   preemptions INTEGER NOT NULL,
-  run_seconds REAL NOT NULL
+  run_seconds REAL NOT NULL,
+  device_seconds REAL NOT NULL,
+  devices TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state);
 CREATE TABLE IF NOT EXISTS service (
@@ -64,6 +66,13 @@ ALTER TABLE jobs ADD COLUMN preemptions INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN run_seconds REAL NOT NULL DEFAULT 0;
 UPDATE jobs SET run_seconds = max(0, finished_ms - started_ms) / 1000.0
   WHERE started_ms > 0 AND finished_ms > 0;
+)sql";
+
+// Of that release a job had all devices of the service: counted as one.
+inline constexpr char kSchema3To4[] = R"sql(
+ALTER TABLE jobs ADD COLUMN device_seconds REAL NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN devices TEXT NOT NULL DEFAULT '';
+UPDATE jobs SET device_seconds = run_seconds;
 )sql";
 
 }  // namespace fgnn

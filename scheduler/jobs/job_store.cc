@@ -19,7 +19,8 @@ constexpr char kColumns[] =
     "id, state, spec, run_dir, client_key, digest, submitted_ms, started_ms, "
     "finished_ms, error_code, error_message, progress, resume, interruptions, "
     "dataset, user, name, priority, after, retries, attempts, "
-    "time_limit_seconds, preemptions, run_seconds, trace";
+    "time_limit_seconds, preemptions, run_seconds, trace, device_seconds, "
+    "devices";
 
 // No byte of UTF-8 is greater.
 constexpr char kBehindAllText[] = "\xff";
@@ -147,6 +148,7 @@ absl::Status JobStore::CreateTables() {
   FGNN_RETURN_IF_ERROR(Execute("BEGIN"));
   if (version == 1) FGNN_RETURN_IF_ERROR(Execute(kSchema1To2));
   if (version == 1 || version == 2) FGNN_RETURN_IF_ERROR(Execute(kSchema2To3));
+  if (version >= 1 && version <= 3) FGNN_RETURN_IF_ERROR(Execute(kSchema3To4));
   FGNN_RETURN_IF_ERROR(Execute(kSchema));
   FGNN_RETURN_IF_ERROR(
       Execute(absl::StrCat("PRAGMA user_version = ", kSchemaVersion).c_str()));
@@ -212,7 +214,7 @@ absl::Status JobStore::Insert(const Job& job) {
       Statement::Prepare(
           *this, absl::StrCat("INSERT INTO jobs (", kColumns,
                               ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                              "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
+                              "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
   statement.Bind(job.id);
   statement.Bind(static_cast<int64_t>(job.state));
   statement.BindBlob(job.spec_bytes);
@@ -242,6 +244,8 @@ absl::Status JobStore::Insert(const Job& job) {
   statement.Bind(int64_t{job.preemptions});
   statement.Bind(job.run_seconds);
   statement.Bind(int64_t{job.trace});
+  statement.Bind(job.device_seconds);
+  statement.Bind(absl::StrJoin(job.devices, " "));
   const int code = statement.Step();
   return code == SQLITE_DONE ? absl::OkStatus() : ErrorOf(code, "add a job");
 }
@@ -253,8 +257,8 @@ absl::Status JobStore::Update(const Job& job) {
           *this,
           "UPDATE jobs SET state = ?, started_ms = ?, finished_ms = ?, "
           "error_code = ?, error_message = ?, progress = ?, resume = ?, "
-          "interruptions = ?, attempts = ?, preemptions = ?, run_seconds = ? "
-          "WHERE id = ?"));
+          "interruptions = ?, attempts = ?, preemptions = ?, run_seconds = ?, "
+          "device_seconds = ?, devices = ? WHERE id = ?"));
   statement.Bind(static_cast<int64_t>(job.state));
   statement.Bind(job.started_ms);
   statement.Bind(job.finished_ms);
@@ -266,6 +270,8 @@ absl::Status JobStore::Update(const Job& job) {
   statement.Bind(int64_t{job.attempts});
   statement.Bind(int64_t{job.preemptions});
   statement.Bind(job.run_seconds);
+  statement.Bind(job.device_seconds);
+  statement.Bind(absl::StrJoin(job.devices, " "));
   statement.Bind(job.id);
   if (const int code = statement.Step(); code != SQLITE_DONE) {
     return ErrorOf(code, "change a job");
@@ -311,6 +317,8 @@ absl::StatusOr<std::vector<Job>> JobStore::ReadAll(Statement& statement) {
     job.preemptions = static_cast<uint32_t>(statement.Integer(22));
     job.run_seconds = statement.Real(23);
     job.trace = statement.Integer(24) != 0;
+    job.device_seconds = statement.Real(25);
+    job.devices = absl::StrSplit(statement.Text(26), ' ', absl::SkipEmpty());
     jobs.push_back(std::move(job));
   }
   if (code != SQLITE_DONE) return ErrorOf(code, "read jobs");
@@ -390,8 +398,8 @@ absl::StatusOr<std::vector<JobUse>> JobStore::UseSince(int64_t since_ms) {
   FGNN_ASSIGN_OR_RETURN(
       Statement statement,
       Statement::Prepare(*this,
-                         "SELECT user, run_seconds, finished_ms FROM jobs "
-                         "WHERE run_seconds > 0 AND (finished_ms = 0 OR "
+                         "SELECT user, device_seconds, finished_ms FROM jobs "
+                         "WHERE device_seconds > 0 AND (finished_ms = 0 OR "
                          "finished_ms >= ?)"));
   statement.Bind(since_ms);
   std::vector<JobUse> uses;

@@ -33,7 +33,7 @@ struct JobFilter {
 // What a user's job has had of the devices.
 struct JobUse {
   std::string user;
-  double run_seconds = 0;
+  double device_seconds = 0;
   int64_t until_ms = 0;  // Unix milliseconds of its end; 0: it has not ended.
 };
 
@@ -62,7 +62,7 @@ class JobStore {
 
   // AlreadyExists: the id or the client key is there.
   absl::Status Insert(const Job& job);
-  // State, times, error and progress of a job that is there.
+  // State, times, devices, error and progress of a job that is there.
   absl::Status Update(const Job& job);
 
   // All jobs whose id begins so, oldest first, at most `limit`.

@@ -92,7 +92,7 @@ absl::Status JobTable::Cancel(const std::string& id, const absl::Status& why) {
     return is_so ? absl::OkStatus() : ended;
   }
   Active& active = active_.at(id);
-  if (id == running_) {
+  if (active.runs()) {
     CancelLocked(active, why);
   } else {
     EndLocked(id, JobState::kCancelled, why);
@@ -109,7 +109,7 @@ void JobTable::CancelLocked(Active& active, const absl::Status& why) {
 
 void JobTable::CancelRunning(const absl::Status& why) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!running_.empty()) CancelLocked(active_.at(running_), why);
+  for (const std::string& id : running_) CancelLocked(active_.at(id), why);
 }
 
 absl::Status JobTable::Pause(const std::string& id) {
@@ -123,9 +123,8 @@ absl::Status JobTable::Pause(const std::string& id) {
   }
   // The daemons of one that was interrupted may be at work: it is started, and
   // lets go of them as any that runs.
-  const bool may_have_daemons =
-      active.was_interrupted && running_.empty() && !closed_;
-  if (id == running_ || may_have_daemons) {
+  const bool may_have_daemons = MayTakeOverLocked(active) && !closed_;
+  if (active.runs() || may_have_daemons) {
     active.pause = true;
     active.not_paused = absl::OkStatus();
     OrderChangedLocked();
@@ -195,8 +194,8 @@ JobTable::Counts JobTable::counts() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return {.queued = static_cast<uint32_t>(queue_.size()),
           .paused = static_cast<uint32_t>(active_.size() - queue_.size() -
-                                          (running_.empty() ? 0 : 1)),
-          .running = running_.empty() ? 0U : 1U,
+                                          running_.size()),
+          .running = static_cast<uint32_t>(running_.size()),
           .any_submitted = any_submitted_,
           .ended_unseen = static_cast<uint32_t>(unseen_.size()),
           .last_change = last_change_};

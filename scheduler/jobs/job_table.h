@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "scheduler/jobs/device_demand.h"
 #include "scheduler/jobs/job.h"
 #include "scheduler/jobs/job_order.h"
 #include "scheduler/jobs/job_store.h"
@@ -26,6 +27,15 @@
 namespace fgnn {
 
 inline constexpr size_t kMaxQueuedJobs = 10'000;
+
+struct JobTableOptions {
+  size_t max_queued = kMaxQueuedJobs;
+  // Of the service, no two with a core in common. As many jobs, but at least
+  // one, run at once.
+  std::vector<std::string> devices = {};
+  // nullptr: every job has all devices.
+  DemandReader read_demand = nullptr;
+};
 
 struct JobRequest {
   std::string spec_bytes = {};  // Effective.
@@ -50,7 +60,7 @@ struct JobVersion {
   uint64_t change = 0;
 };
 
-// Why the job that runs is to let go of its devices at a batch boundary.
+// Why a job that runs is to let go of its devices at a batch boundary.
 enum class LetGo : uint8_t {
   kNo,
   kPause,     // Somebody asked for it.
@@ -64,9 +74,10 @@ class JobTable {
   // Jobs of `store` that ran when the service ended are queued again, before
   // all others, to go on where they are; held back for a while if that
   // happened often without an epoch between. Queued ones stay queued.
+  // InvalidArgument: devices of the service that are none, or share a core.
   static absl::StatusOr<std::unique_ptr<JobTable>> Open(
       JobStore store, std::filesystem::path state_dir,
-      size_t max_queued = kMaxQueuedJobs);
+      const JobTableOptions& options = {});
 
   // Jobs that Open() found running.
   const std::vector<std::string>& interrupted() const { return interrupted_; }
@@ -79,7 +90,7 @@ class JobTable {
   // that is what is asked for. AlreadyExists: the key was used for another
   // request. ResourceExhausted: too many wait. Unavailable: the service
   // is ending. NotFound, FailedPrecondition: what it is to run after is not
-  // there, or has failed.
+  // there, or has failed. InvalidArgument: more devices than the service has.
   absl::StatusOr<Job> Submit(const JobRequest& request);
   // The first part of it: what an earlier call with this client key made.
   absl::StatusOr<std::optional<Job>> FindSubmitted(const JobRequest& request);
@@ -120,9 +131,10 @@ class JobTable {
   };
   Counts counts() const;
 
-  // ---- For the thread that runs jobs.
-  // The job that goes first by job_order.h, now PREPARING. nullopt at the
-  // deadline.
+  // ---- For those who run jobs.
+  // The first job by job_order.h that may start beside those that run, now
+  // PREPARING, with its `devices`: it has them until Park(), TryAgain() or
+  // End(). nullopt at the deadline.
   std::optional<Job> StartNext(Deadline deadline);
   void MarkRunning(const std::string& id);
   // It came further since the service started.
@@ -149,7 +161,7 @@ class JobTable {
   // The same, if no job is queued, paused or running. Whether it did.
   bool CloseIfEmpty();
   bool closed() const;
-  // As Cancel() of the job that runs, if one does.
+  // As Cancel() of all jobs that run.
   void CancelRunning(const absl::Status& why);
 
  private:
@@ -162,11 +174,19 @@ class JobTable {
     bool was_interrupted = false;           // And has not started since.
     std::set<std::string> unmet;            // Of job.after: not COMPLETED yet.
     size_t queued_at = 0;                   // In the queue's snapshot.
-    // Of the job that has the devices:
+    WantedDevices wanted;
+    // That it has, or had when the service before this one ended.
+    DeviceSet devices;
+    // Of a job that has devices, and runs:
     std::optional<Stopwatch> uncharged;  // Since this its seconds are to count.
+    uint64_t started = 0;                // Order of starts.
+    double prepaid = 0;                  // Seconds of devices charged already.
+    Deadline stays_until = Deadline::min();  // Gives no way before.
     // And of one that was interrupted, which may have daemons:
     bool pause = false;       // Somebody asked for it.
     absl::Status not_paused;  // Why it could not be.
+
+    bool runs() const { return uncharged.has_value(); }
   };
 
   // A call of Submit() that is under way.
@@ -176,7 +196,7 @@ class JobTable {
   };
 
   JobTable(JobStore store, JobStore reader, std::filesystem::path state_dir,
-           size_t max_queued);
+           const JobTableOptions& options, std::vector<ServiceDevice> devices);
   void SubmitAllLocked();
   // Appends the id of a job that is new to `added`.
   absl::StatusOr<Job> SubmitOneLocked(const JobRequest& request,
@@ -192,11 +212,16 @@ class JobTable {
   absl::StatusOr<std::set<std::string>> FindUnmetLocked(
       std::vector<std::string>& after);
   absl::Status CheckHasNotEndedLocked(const std::string& id);
-  Active& AddLocked(Job job);
+  absl::StatusOr<WantedDevices> ReadWanted(const std::string& spec_bytes) const;
+  Active& AddLocked(Job job, WantedDevices wanted);
+  Active* FindRunningLocked(const std::string& id);
+  bool MayTakeOverLocked(const Active& active) const;
   Job DescribeLocked(const Active& active);
   const JobOrder& OrderLocked();
   void OrderChangedLocked();
+  void MakeSnapshotLocked(Deadline now);
   void ChargeLocked(Active& active);
+  void LetGoLocked(Active& active);
   void EnqueueLocked(Active& active, JobState state);
   void GoLocked(Active& active, JobState state);
   void CancelLocked(Active& active, const absl::Status& why);
@@ -209,6 +234,8 @@ class JobTable {
 
   const std::filesystem::path state_dir_;
   const size_t max_queued_;
+  const std::vector<ServiceDevice> devices_;
+  const DemandReader read_demand_;
   std::vector<std::string> interrupted_;
   bool resumes_interrupted_ = false;
 
@@ -227,7 +254,8 @@ class JobTable {
   JobStore store_;
   std::map<std::string, Active> active_;   // Jobs that have not ended.
   std::map<uint64_t, std::string> queue_;  // QUEUED, in order of submission.
-  std::string running_;                    // Has the devices; empty: none.
+  std::set<std::string> running_;          // Have devices.
+  uint64_t starts_ = 0;                    // Counts them.
   uint64_t next_number_ = 1;
   uint64_t ids_made_ = 0;
   uint64_t changes_ = 1;           // Counts all changes.
@@ -236,7 +264,6 @@ class JobTable {
   std::optional<JobOrder> order_;  // nullopt: to be made again.
   std::vector<size_t> wait_of_;    // By queued_at: where order_ has its wait.
   Deadline order_until_;           // Then a job is not held back any more.
-  Deadline stays_until_ = Deadline::min();  // Gives no way before.
   UserShares shares_;
   std::set<std::string> unseen_;  // Bounded, see EndLocked().
   bool any_submitted_ = false;

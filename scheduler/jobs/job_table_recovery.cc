@@ -30,18 +30,27 @@ std::chrono::seconds HoldAfter(uint32_t interruptions) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<JobTable>> JobTable::Open(
-    JobStore store, std::filesystem::path state_dir, size_t max_queued) {
+    JobStore store, std::filesystem::path state_dir,
+    const JobTableOptions& options) {
+  absl::StatusOr<std::vector<ServiceDevice>> devices =
+      MakeServiceDevices(options.devices);
+  if (!devices.ok()) return Annotate(devices.status(), "--devices");
   FGNN_ASSIGN_OR_RETURN(JobStore reader, store.OpenReader());
-  std::unique_ptr<JobTable> table(new JobTable(
-      std::move(store), std::move(reader), std::move(state_dir), max_queued));
+  std::unique_ptr<JobTable> table(
+      new JobTable(std::move(store), std::move(reader), std::move(state_dir),
+                   options, *std::move(devices)));
   FGNN_RETURN_IF_ERROR(table->RecoverJobs());
   return table;
 }
 
 JobTable::JobTable(JobStore store, JobStore reader,
-                   std::filesystem::path state_dir, size_t max_queued)
+                   std::filesystem::path state_dir,
+                   const JobTableOptions& options,
+                   std::vector<ServiceDevice> devices)
     : state_dir_(std::move(state_dir)),
-      max_queued_(max_queued),
+      max_queued_(options.max_queued),
+      devices_(std::move(devices)),
+      read_demand_(options.read_demand),
       reader_(std::move(reader)),
       store_(std::move(store)),
       order_until_(Deadline::max()),
@@ -60,8 +69,19 @@ absl::Status JobTable::RecoverJobs() {
       resumes_interrupted_ |= job.state == JobState::kQueued;
     }
     if (IsFinal(job.state)) continue;
-    Active& active = AddLocked(std::move(job));
+    // One whose spec cannot be read fails when it starts.
+    absl::StatusOr<WantedDevices> wanted = ReadWanted(job.spec_bytes);
+    if (!wanted.ok()) {
+      LogWarning("job {}: {}", job.id, MessageOf(wanted.status()));
+      wanted = Resolve({}, devices_);
+    }
+    FGNN_RETURN_IF_ERROR(wanted.status());
+    absl::StatusOr<DeviceSet> had = MakeDeviceSet(job.devices);
+    FGNN_RETURN_IF_ERROR(
+        Annotate(had.status(), absl::StrCat("job store: job ", job.id)));
+    Active& active = AddLocked(std::move(job), *std::move(wanted));
     active.was_interrupted = was_interrupted;
+    if (was_interrupted) active.devices = *std::move(had);
     active.held_until = DeadlineIn(HoldAfter(active.job.interruptions));
     any_submitted_ = true;
   }
@@ -75,7 +95,7 @@ absl::Status JobTable::RecoverSharesLocked() {
   FGNN_ASSIGN_OR_RETURN(const std::vector<JobUse> uses,
                         store_.UseSince(now_ms - remembered.count()));
   for (const JobUse& use : uses) {
-    shares_.Charge(use.user, use.run_seconds,
+    shares_.Charge(use.user, use.device_seconds,
                    use.until_ms == 0 ? now_ms : use.until_ms);
   }
   return absl::OkStatus();

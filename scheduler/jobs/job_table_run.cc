@@ -1,4 +1,4 @@
-// The jobs as the thread that runs them sees them: who goes next, and where
+// The jobs as those who run them see them: who goes next, and where
 // from.
 #include <algorithm>
 #include <chrono>
@@ -17,12 +17,23 @@ using std::chrono::seconds;
 constexpr size_t kMaxUnseen = 10'000;
 // What a kill of the service may cost a time limit and a share.
 constexpr double kSaveEverySeconds = 10;
-// A start that is over at once counts so much, or a user whose jobs fail at
-// once would go first for ever.
+// A start counts so much of each device at once: a user whose jobs fail at once
+// would go first for ever, and one with many would get all that is free.
 constexpr double kLeastCharge = 0.1;
 constexpr seconds kLongestHold{60};
 // After a checkpoint that could not be written for one that would go first.
 constexpr seconds kStayAfterFailure{60};
+
+// A table without devices counts all that a job has as one.
+double NumDevicesOf(const Job& job) {
+  return static_cast<double>(std::max<size_t>(job.devices.size(), 1));
+}
+
+// That its time limit leaves it, `uncounted` seconds after they were added up.
+double SecondsLeftOf(const Job& job, double uncounted) {
+  if (job.time_limit_seconds == 0) return kNoLimit;
+  return std::max(0.0, job.time_limit_seconds - job.run_seconds - uncounted);
+}
 
 }  // namespace
 
@@ -31,12 +42,11 @@ void JobTable::OrderChangedLocked() {
   order_change_ = ++changes_;
 }
 
-const JobOrder& JobTable::OrderLocked() {
-  const Deadline now = MonotonicClock::now();
-  if (order_.has_value() && now < order_until_) return *order_;
-  if (order_.has_value()) order_change_ = ++changes_;  // A hold has ended.
+void JobTable::MakeSnapshotLocked(Deadline now) {
   QueueSnapshot& snapshot = queue_snapshot_;
   snapshot = QueueSnapshot();
+  snapshot.devices = devices_;
+  snapshot.user_seconds = shares_.seconds();
   order_until_ = Deadline::max();
   for (const auto& [number, id] : queue_) {
     Active& active = active_.at(id);
@@ -53,18 +63,36 @@ const JobOrder& JobTable::OrderLocked() {
           std::chrono::duration<double>(active.held_until - now).count();
       order_until_ = std::min(order_until_, active.held_until);
     }
+    // Its daemons may be at work where it was.
+    if (active.was_interrupted && !active.devices.names.empty()) {
+      job.wanted.named = active.devices;
+    } else {
+      job.wanted = active.wanted;
+    }
+    job.most_seconds = SecondsLeftOf(active.job, 0);
   }
-  if (!running_.empty()) {
-    const Active& active = active_.at(running_);
-    snapshot.running =
-        RunningJob{.id = running_,
-                   .priority = active.job.priority,
-                   .can_give_way = active.cancel.ok() && !active.pause &&
-                                   now >= stays_until_};
-    if (stays_until_ > now) order_until_ = std::min(order_until_, stays_until_);
+  for (const std::string& id : running_) {
+    const Active& active = active_.at(id);
+    RunningJob& job = snapshot.running.emplace_back();
+    job.id = id;
+    job.priority = active.job.priority;
+    job.is_leaving = !active.cancel.ok() || active.pause;
+    job.can_give_way = !job.is_leaving && now >= active.stays_until;
+    job.started = active.started;
+    job.devices = active.devices;
+    job.most_seconds = SecondsLeftOf(active.job, active.uncharged->Seconds());
+    if (active.stays_until > now) {
+      order_until_ = std::min(order_until_, active.stays_until);
+    }
   }
-  snapshot.user_seconds = shares_.seconds();
-  order_ = OrderJobs(snapshot);
+}
+
+const JobOrder& JobTable::OrderLocked() {
+  const Deadline now = MonotonicClock::now();
+  if (order_.has_value() && now < order_until_) return *order_;
+  if (order_.has_value()) order_change_ = ++changes_;  // A hold has ended.
+  MakeSnapshotLocked(now);
+  order_ = OrderJobs(queue_snapshot_);
   wait_of_.resize(order_->waits.size());
   for (size_t i = 0; i < wait_of_.size(); ++i) {
     wait_of_[order_->waits[i].job] = i;
@@ -86,20 +114,31 @@ Job JobTable::DescribeLocked(const Active& active) {
   return job;
 }
 
+// Time limits have come nearer since an order was made, so that what may start
+// by it is looked at again.
 std::optional<Job> JobTable::StartNext(Deadline deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     if (closed_) return std::nullopt;
-    if (OrderLocked().next.has_value()) break;
+    if (!OrderLocked().starts.empty()) {
+      order_.reset();
+      if (!OrderLocked().starts.empty()) break;
+    }
     if (MonotonicClock::now() >= deadline) return std::nullopt;
     changed_.wait_until(lock, std::min(deadline, order_until_));
   }
-  Active& active = active_.at(*OrderLocked().next);
+  const JobStart start = OrderLocked().starts.front();
+  Active& active = active_.at(start.id);
   queue_.erase(active.number);
-  running_ = active.job.id;
-  stays_until_ = Deadline::min();
+  running_.insert(start.id);
+  active.devices = start.devices;
+  active.job.devices = start.devices.names;
+  active.started = ++starts_;
+  active.stays_until = Deadline::min();
   active.was_interrupted = false;
   active.uncharged.emplace();
+  active.prepaid = kLeastCharge * NumDevicesOf(active.job);
+  shares_.Charge(active.job.user, active.prepaid, UnixMilliseconds());
   if (active.job.started_ms == 0) active.job.started_ms = UnixMilliseconds();
   active.job.progress.phase = "preparing";
   OrderChangedLocked();
@@ -110,59 +149,85 @@ std::optional<Job> JobTable::StartNext(Deadline deadline) {
 // The seconds since the last time count from now on.
 void JobTable::ChargeLocked(Active& active) {
   const double used = active.uncharged->Restart();
+  const double of_devices = used * NumDevicesOf(active.job);
   active.job.run_seconds += used;
-  shares_.Charge(active.job.user, used, UnixMilliseconds());
+  active.job.device_seconds += of_devices;
+  const double paid = std::min(active.prepaid, of_devices);
+  active.prepaid -= paid;
+  shares_.Charge(active.job.user, of_devices - paid, UnixMilliseconds());
   OrderChangedLocked();
+}
+
+// Of its devices, which others may have from now on.
+void JobTable::LetGoLocked(Active& active) {
+  ChargeLocked(active);
+  active.uncharged.reset();
+  active.devices = DeviceSet();
+  running_.erase(active.job.id);
+}
+
+// nullptr: it has no devices.
+JobTable::Active* JobTable::FindRunningLocked(const std::string& id) {
+  const auto place = active_.find(id);
+  if (place == active_.end() || !place->second.runs()) return nullptr;
+  return &place->second;
+}
+
+// Whether a job that was interrupted can have its devices before others do.
+bool JobTable::MayTakeOverLocked(const Active& active) const {
+  if (!active.was_interrupted ||
+      running_.size() >= std::max<size_t>(devices_.size(), 1)) {
+    return false;
+  }
+  const CoreSet& cores = active.devices.names.empty()
+                             ? active.wanted.named.cores
+                             : active.devices.cores;
+  return std::none_of(running_.begin(), running_.end(),
+                      [&](const std::string& id) {
+                        return (active_.at(id).devices.cores & cores).any();
+                      });
 }
 
 LetGo JobTable::ShouldLetGo(const std::string& id) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (id != running_ || closed_) return LetGo::kNo;
-  Active& active = active_.at(id);
-  if (!active.cancel.ok()) return LetGo::kNo;
-  if (active.uncharged->Seconds() >= kSaveEverySeconds) {
-    ChargeLocked(active);
-    SaveLocked(active.job);
+  Active* const active = FindRunningLocked(id);
+  if (active == nullptr || closed_ || !active->cancel.ok()) return LetGo::kNo;
+  if (active->uncharged->Seconds() >= kSaveEverySeconds) {
+    ChargeLocked(*active);
+    SaveLocked(active->job);
   }
-  if (active.pause) return LetGo::kPause;
-  if (active.job.time_limit_seconds > 0 &&
-      active.job.run_seconds + active.uncharged->Seconds() >=
-          active.job.time_limit_seconds) {
+  if (active->pause) return LetGo::kPause;
+  if (SecondsLeftOf(active->job, active->uncharged->Seconds()) <= 0) {
     return LetGo::kTimeIsUp;
   }
-  return OrderLocked().takes_devices ? LetGo::kGiveWay : LetGo::kNo;
+  return OrderLocked().gives_way(id) ? LetGo::kGiveWay : LetGo::kNo;
 }
 
 void JobTable::KeepOn(const std::string& id, const absl::Status& why) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (id != running_) return;
-  Active& active = active_.at(id);
-  if (active.pause) {
-    active.pause = false;
-    active.not_paused = why;
+  Active* const active = FindRunningLocked(id);
+  if (active == nullptr) return;
+  if (active->pause) {
+    active->pause = false;
+    active->not_paused = why;
   }
-  stays_until_ = DeadlineIn(kStayAfterFailure);
+  active->stays_until = DeadlineIn(kStayAfterFailure);
   OrderChangedLocked();
   changed_.notify_all();
 }
 
 // From the devices, or between the queue and the paused ones.
 void JobTable::EnqueueLocked(Active& active, JobState state) {
-  if (running_ == active.job.id) {
+  if (active.runs()) {
     active.job.resume = true;
     active.pause = false;
     active.job.progress.executors.clear();
     active.job.progress.edges_per_second = 0;
     active.job.progress.seconds_left = -1;
     active.job.progress.phase = std::string(NameOf(state));
-    const double used = active.uncharged->Seconds();
-    ChargeLocked(active);
-    if (used < kLeastCharge) {
-      shares_.Charge(active.job.user, kLeastCharge - used, UnixMilliseconds());
-    }
-    active.uncharged.reset();
-    running_.clear();
+    LetGoLocked(active);
   }
+  active.job.devices.clear();
   if (state == JobState::kQueued) {
     queue_.emplace(active.number, active.job.id);
   } else {
@@ -174,7 +239,7 @@ void JobTable::EnqueueLocked(Active& active, JobState state) {
 
 void JobTable::Park(const std::string& id, LetGo why) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (id != running_) return;
+  if (FindRunningLocked(id) == nullptr) return;
   Active& active = active_.at(id);
   if (!active.cancel.ok()) {
     EndLocked(id, JobState::kCancelled, active.cancel);
@@ -189,7 +254,7 @@ void JobTable::Park(const std::string& id, LetGo why) {
 
 bool JobTable::TryAgain(const std::string& id, const absl::Status& error) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (id != running_) return false;
+  if (FindRunningLocked(id) == nullptr) return false;
   Active& active = active_.at(id);
   const bool may_mend = absl::IsUnavailable(error) ||
                         absl::IsResourceExhausted(error) ||
@@ -315,14 +380,7 @@ void JobTable::EndOneLocked(const std::string& id, JobState state,
   if (place == active_.end()) return;
   Active& active = place->second;
   Job& job = active.job;
-  if (running_ == id) {
-    const double used = active.uncharged->Seconds();
-    ChargeLocked(active);
-    if (used < kLeastCharge) {
-      shares_.Charge(job.user, kLeastCharge - used, UnixMilliseconds());
-    }
-    running_.clear();
-  }
+  if (active.runs()) LetGoLocked(active);
   queue_.erase(active.number);
   job.error = error;
   job.finished_ms = UnixMilliseconds();

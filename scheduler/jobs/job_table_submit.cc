@@ -98,9 +98,19 @@ absl::StatusOr<std::set<std::string>> JobTable::FindUnmetLocked(
   return unmet;
 }
 
-JobTable::Active& JobTable::AddLocked(Job job) {
+absl::StatusOr<WantedDevices> JobTable::ReadWanted(
+    const std::string& spec_bytes) const {
+  DeviceDemand demand;
+  if (read_demand_ != nullptr) {
+    FGNN_ASSIGN_OR_RETURN(demand, read_demand_(spec_bytes));
+  }
+  return Resolve(demand, devices_);
+}
+
+JobTable::Active& JobTable::AddLocked(Job job, WantedDevices wanted) {
   Active& active = active_[job.id];
   active.job = std::move(job);
+  active.wanted = std::move(wanted);
   active.number = next_number_++;
   active.change = ++changes_;
   if (active.job.state == JobState::kQueued) {
@@ -167,12 +177,14 @@ absl::StatusOr<Job> JobTable::SubmitOneLocked(const JobRequest& request,
   if (closed_) {
     return absl::UnavailableError("the service is ending; start it again");
   }
-  const size_t waiting = active_.size() - (running_.empty() ? 0 : 1);
+  const size_t waiting = active_.size() - running_.size();
   if (waiting >= max_queued_) {
     return absl::ResourceExhaustedError(
         absl::StrCat(waiting, " jobs wait, at most ", max_queued_,
                      " can; wait or cancel some"));
   }
+  FGNN_ASSIGN_OR_RETURN(WantedDevices wanted, ReadWanted(request.spec_bytes));
+  FGNN_RETURN_IF_ERROR(CheckCanHave(wanted, devices_));
   Job job;
   job.after = request.after;
   FGNN_ASSIGN_OR_RETURN(std::set<std::string> unmet,
@@ -196,7 +208,7 @@ absl::StatusOr<Job> JobTable::SubmitOneLocked(const JobRequest& request,
   job.progress.phase = "queued";
   job.progress.epochs = request.epochs;
   FGNN_RETURN_IF_ERROR(store_.Insert(job));
-  AddLocked(job).unmet = std::move(unmet);
+  AddLocked(job, std::move(wanted)).unmet = std::move(unmet);
   added.push_back(job.id);
   return job;
 }

@@ -14,8 +14,8 @@ class UserShares {
  public:
   static constexpr std::chrono::hours kHalfLife{24};
 
-  // `seconds` of devices, until the moment `at_ms`. Moments are Unix
-  // milliseconds: they outlive the service.
+  // `seconds` of devices, each of them counted, until the moment `at_ms`.
+  // Moments are Unix milliseconds: they outlive the service.
   void Charge(const std::string& user, double seconds, int64_t at_ms);
 
   // Of every user who was charged, as it counts now: the order between users

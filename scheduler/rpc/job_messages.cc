@@ -74,6 +74,7 @@ void ToMessage(const Job& job, v1::Job* message) {
   message->set_waiting_for(job.waiting_for);
   message->set_preemptions(job.preemptions);
   message->set_run_seconds(job.run_seconds);
+  for (const std::string& device : job.devices) message->add_devices(device);
 }
 
 }  // namespace fgnn

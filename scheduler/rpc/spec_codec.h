@@ -5,12 +5,16 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "scheduler/jobs/device_demand.h"
 #include "scheduler/jobs/job.h"
 
 namespace fgnn {
 
 // A SpecDecoder (jobs/job.h): of a serialised, effective fgnn.v1.JobSpec.
-absl::StatusOr<DecodedSpec> DecodeSpec(const std::string& spec_bytes);
+absl::StatusOr<DecodedSpec> DecodeSpec(const Job& job);
+
+// A DemandReader (jobs/device_demand.h) of the same bytes.
+absl::StatusOr<DeviceDemand> ReadDemand(const std::string& spec_bytes);
 
 }  // namespace fgnn
 

@@ -207,9 +207,29 @@ absl::Status ReadScalar(const YAML::Node& node, const YamlOrigin& origin,
                              node.IsMap() ? "block of keys" : "list")));
 }
 
+// A block, or the number that its first field is, in the place of a list.
+absl::Status ReadBlockInstead(const YAML::Node& node, const YamlOrigin& origin,
+                              const std::string& path,
+                              const FieldDescriptor& block, Message* message) {
+  const Reflection& reflection = *message->GetReflection();
+  reflection.ClearField(message, &block);
+  Message* const inner = reflection.MutableMessage(message, &block);
+  return node.IsMap() ? ReadMessage(node, origin, path, inner)
+                      : ReadField(node, origin, path,
+                                  *block.message_type()->field(0), inner);
+}
+
 absl::Status ReadList(const YAML::Node& node, const YamlOrigin& origin,
                       const std::string& path, const FieldDescriptor& field,
                       Message* message) {
+  const FieldDescriptor* const block = BlockInsteadOf(field);
+  double number = 0;
+  const bool is_number =
+      node.IsScalar() && absl::SimpleAtod(node.Scalar(), &number);
+  if (block != nullptr && (node.IsMap() || is_number)) {
+    message->GetReflection()->ClearField(message, &field);
+    return ReadBlockInstead(node, origin, path, *block, message);
+  }
   if (!node.IsSequence()) {
     return ErrorAt(node, origin,
                    absl::InvalidArgumentError(absl::StrCat(
@@ -217,6 +237,7 @@ absl::Status ReadList(const YAML::Node& node, const YamlOrigin& origin,
                        node.IsScalar() ? node.Scalar() : "…", "]")));
   }
   message->GetReflection()->ClearField(message, &field);
+  if (block != nullptr) message->GetReflection()->ClearField(message, block);
   for (const YAML::Node& element : node) {
     FGNN_RETURN_IF_ERROR(ReadScalar(element, origin, path, field, message));
   }
@@ -272,7 +293,7 @@ std::string PlaceOf(const std::string& key, const Descriptor& root) {
     const FieldDescriptor& section = *root.field(i);
     if (section.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
         section.message_type()->FindFieldByName(key) != nullptr) {
-      return absl::StrCat(section.name(), ".", key);
+      return absl::StrCat(KeyOf(section), ".", key);
     }
   }
   return "";
@@ -284,9 +305,29 @@ const v1::FieldDoc& DocOf(const FieldDescriptor& field) {
   return field.options().GetExtension(v1::doc);
 }
 
+std::string KeyOf(const FieldDescriptor& field) {
+  const std::string& list = DocOf(field).instead_of();
+  return list.empty() ? field.name() : list;
+}
+
+const FieldDescriptor* FieldOfKey(const Descriptor& message,
+                                  const std::string& key) {
+  const FieldDescriptor* const field = message.FindFieldByName(key);
+  return field == nullptr || KeyOf(*field) == key ? field : nullptr;
+}
+
+const FieldDescriptor* BlockInsteadOf(const FieldDescriptor& list) {
+  const Descriptor& message = *list.containing_type();
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    if (DocOf(field).instead_of() == list.name()) return &field;
+  }
+  return nullptr;
+}
+
 std::string FieldPath(const std::string& prefix, const FieldDescriptor& field) {
-  return prefix.empty() ? field.name()
-                        : absl::StrCat(prefix, ".", field.name());
+  return prefix.empty() ? KeyOf(field)
+                        : absl::StrCat(prefix, ".", KeyOf(field));
 }
 
 std::string FormatDouble(double value) {
@@ -303,7 +344,8 @@ absl::Status UnknownKey(const std::string& key, const std::string& prefix,
                         const Descriptor& message) {
   std::vector<std::string> known;
   for (int i = 0; i < message.field_count(); ++i) {
-    known.push_back(message.field(i)->name());
+    const FieldDescriptor& field = *message.field(i);
+    if (KeyOf(field) == field.name()) known.push_back(field.name());
   }
   std::string meant = prefix.empty() ? PlaceOf(key, message) : "";
   if (meant.empty()) meant = NearestWord(key, known);
@@ -339,8 +381,7 @@ absl::Status ReadMessage(const YAML::Node& node, const YamlOrigin& origin,
   std::set<std::string> seen;
   for (const auto& entry : node) {
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "…";
-    const FieldDescriptor* field =
-        message->GetDescriptor()->FindFieldByName(key);
+    const FieldDescriptor* field = FieldOfKey(*message->GetDescriptor(), key);
     if (field == nullptr) {
       return ErrorAt(entry.first, origin,
                      UnknownKey(key, prefix, *message->GetDescriptor()));
@@ -362,6 +403,9 @@ absl::Status FillDefaults(const std::string& prefix, Message* message) {
   for (int i = 0; i < descriptor.field_count(); ++i) {
     const FieldDescriptor& field = *descriptor.field(i);
     if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      // Where it stands for a list it is there only if it was written.
+      const bool is_instead = !DocOf(field).instead_of().empty();
+      if (is_instead && !reflection.HasField(*message, &field)) continue;
       FGNN_RETURN_IF_ERROR(
           FillDefaults(FieldPath(prefix, field),
                        reflection.MutableMessage(message, &field)));

@@ -22,7 +22,18 @@ struct YamlOrigin {
 
 const v1::FieldDoc& DocOf(const google::protobuf::FieldDescriptor& field);
 
-// `prefix` and the field's name: "sampling.fanouts".
+// Under which key YAML has the field: its name, or that of the list in whose
+// place it may be written (FieldDoc.instead_of).
+std::string KeyOf(const google::protobuf::FieldDescriptor& field);
+// The field of a key; of a list and the block in its place, the list. nullptr:
+// there is none.
+const google::protobuf::FieldDescriptor* FieldOfKey(
+    const google::protobuf::Descriptor& message, const std::string& key);
+// The block that may be written in the place of a list; nullptr: none may.
+const google::protobuf::FieldDescriptor* BlockInsteadOf(
+    const google::protobuf::FieldDescriptor& list);
+
+// `prefix` and the field's key: "sampling.fanouts".
 std::string FieldPath(const std::string& prefix,
                       const google::protobuf::FieldDescriptor& field);
 

@@ -155,8 +155,36 @@ absl::Status CheckAlgorithm(const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
+// How many devices a job has, at least and at most.
+struct DeviceCounts {
+  uint32_t least = 0;
+  uint32_t most = 0;
+};
+DeviceCounts CountDevices(const v1::JobSpec& spec) {
+  if (spec.has_device_request()) {
+    return {spec.device_request().min(), spec.device_request().max()};
+  }
+  const auto devices = static_cast<uint32_t>(spec.devices_size());
+  return {devices, devices};
+}
+
+// What the service has is for the scheduler.
+absl::Status CheckDeviceRequest(v1::JobSpec* spec) {
+  v1::DeviceRequest& request = *spec->mutable_device_request();
+  if (!spec->devices().empty()) {
+    return absl::InvalidArgumentError(
+        "devices: names and a number are given; give one of them");
+  }
+  if (request.max() == 0) request.set_max(request.min());
+  if (request.min() <= request.max()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("devices.min is ", request.min(), ", but devices.max is ",
+                   request.max(), "; give at most as many"));
+}
+
 // Canonical names, no core twice. Which cores there are is for the scheduler.
 absl::Status CheckDevices(v1::JobSpec* spec) {
+  if (spec->has_device_request()) return CheckDeviceRequest(spec);
   std::map<int, std::string> taken;
   for (std::string& name : *spec->mutable_devices()) {
     const absl::StatusOr<Device> device = ParseDeviceName(name);
@@ -180,10 +208,10 @@ absl::Status CheckDevices(v1::JobSpec* spec) {
 
 // What "auto" stands for, and fields that the executors do not know.
 absl::Status CheckExecutors(v1::JobSpec* spec) {
-  const uint32_t devices = static_cast<uint32_t>(spec->devices_size());
+  const auto [devices, most_devices] = CountDevices(*spec);
   if (spec->executors() == kAuto) {
-    spec->set_executors(devices == 1 || spec->trainers() > 0 ? "together"
-                                                             : "factored");
+    spec->set_executors(most_devices == 1 || spec->trainers() > 0 ? "together"
+                                                                  : "factored");
   }
   const std::string& executors = spec->executors();
   if (executors == "together") {
@@ -202,9 +230,9 @@ absl::Status CheckExecutors(v1::JobSpec* spec) {
         ", where each device has one; leave it out, or use together"));
   }
   constexpr uint32_t kMostDevices = 64;
-  if (devices > kMostDevices) {
+  if (most_devices > kMostDevices) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "devices lists ", devices, ", but executors is ", executors,
+        "the job has ", most_devices, " devices, but executors is ", executors,
         ", where at most ", kMostDevices,
         " take turns; give devices more cores each, or use together"));
   }
@@ -354,7 +382,7 @@ absl::Status CheckRules(v1::JobSpec* spec) {
 }
 
 uint32_t DevicesThatTrain(const v1::JobSpec& spec) {
-  const uint32_t devices = static_cast<uint32_t>(spec.devices_size());
+  const uint32_t devices = CountDevices(spec).most;
   const bool is_fixed = spec.executors() == "factored" && !spec.switching();
   return is_fixed ? devices - spec.samplers() : devices;
 }

@@ -21,7 +21,8 @@ absl::StatusOr<std::optional<uint64_t>> MemoryLimit(const v1::JobSpec& spec);
 // cache.capacity, a share; nullopt: "auto", or no number.
 std::optional<double> CapacityOf(const v1::CacheSpec& cache);
 
-// Devices of a job with complete fields that may train at the same time.
+// Devices of a job with complete fields that may train at the same time; the
+// most, where they are asked for by number.
 uint32_t DevicesThatTrain(const v1::JobSpec& spec);
 
 }  // namespace fgnn

@@ -86,6 +86,13 @@ struct FeaturesSpec {
   uint32_t ahead = 1;          // Batches extracted while another is trained.
 };
 
+// Devices of the service by number.
+struct DeviceRequestSpec {
+  std::string kind = "any";  // "cpu"
+  uint32_t min = 1;
+  uint32_t max = 1;
+};
+
 struct LimitsSpec {
   std::optional<uint64_t> memory_bytes;  // nullopt: what the machine has.
   uint32_t restarts = 5;
@@ -97,7 +104,9 @@ struct JobSpec {
   SamplingSpec sampling;
   TrainingSpec training;
   CacheSpec cache;
-  std::vector<std::string> devices;    // Effective, so never empty.
+  // Empty only while device_request is not answered.
+  std::vector<std::string> devices;
+  std::optional<DeviceRequestSpec> device_request;
   std::string executors = "together";  // "factored", "time_sharing"
   // Of "factored": devices that sample, 0: as planned. Of "together":
   // executors.

@@ -49,6 +49,11 @@ absl::StatusOr<Place> FindPlace(const std::string& key, v1::JobSpec* spec) {
     const size_t dot = std::min(key.find('.', begin), key.size());
     const std::string name = key.substr(begin, dot - begin);
     if (place.field != nullptr) {  // Not the last word: go down.
+      const FieldDescriptor* const block = BlockInsteadOf(*place.field);
+      if (block != nullptr) {
+        place.message->GetReflection()->ClearField(place.message, place.field);
+        place.field = block;
+      }
       if (place.field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
         return absl::InvalidArgumentError(absl::StrCat(
             FieldPath(place.prefix, *place.field), " has no keys within"));
@@ -58,7 +63,7 @@ absl::StatusOr<Place> FindPlace(const std::string& key, v1::JobSpec* spec) {
           place.message, place.field);
     }
     const Descriptor& descriptor = *place.message->GetDescriptor();
-    place.field = descriptor.FindFieldByName(name);
+    place.field = FieldOfKey(descriptor, name);
     if (place.field == nullptr) {
       return UnknownKey(name, place.prefix, descriptor);
     }
@@ -103,7 +108,7 @@ absl::Status ApplyOverride(const std::string& text, v1::JobSpec* spec) {
 
 absl::Status Complete(const std::vector<std::string>& default_devices,
                       v1::JobSpec* spec) {
-  if (spec->devices().empty()) {
+  if (spec->devices().empty() && !spec->has_device_request()) {
     spec->mutable_devices()->Add(default_devices.begin(),
                                  default_devices.end());
   }
@@ -208,6 +213,11 @@ JobSpec FromProto(const v1::JobSpec& from) {
   to.cache = {from.cache().policy(), CapacityOf(from.cache()),
               from.cache().epochs(), from.cache().plugin()};
   to.devices = {from.devices().begin(), from.devices().end()};
+  if (from.has_device_request()) {
+    to.device_request = {.kind = from.device_request().kind(),
+                         .min = from.device_request().min(),
+                         .max = from.device_request().max()};
+  }
   // Jobs of releases that knew nothing else name their executors.
   to.executors = from.executors().empty() ? "together" : from.executors();
   to.samplers = from.samplers();

@@ -34,8 +34,9 @@ absl::StatusOr<v1::JobSpec> ParseJobYaml(std::string_view yaml,
 // Fills in what the spec's preset says (shared/config/presets.h), then every
 // default, and checks every range and the rules that span fields (a model has
 // as many layers as there are hops; fanouts not 0; …).
-// `default_devices` fill an empty devices list; batches_per_step 0 becomes the
-// number of devices. Idempotent. InvalidArgument names the field.
+// `default_devices` fill an empty devices list, where none are asked for by
+// number; batches_per_step 0 becomes the number of devices, or the most that
+// are asked for. Idempotent. InvalidArgument names the field.
 absl::StatusOr<v1::JobSpec> MakeEffective(
     v1::JobSpec spec, const std::vector<std::string>& default_devices);
 

@@ -128,7 +128,7 @@ void AppendMessage(const Message& message, const std::string& indent,
                             ? reflection.FieldSize(message, &field) > 0
                             : reflection.HasField(message, &field);
     if (!is_set) continue;
-    absl::StrAppend(yaml, indent, field.name(), ":");
+    absl::StrAppend(yaml, indent, KeyOf(field), ":");
     if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       absl::StrAppend(yaml, "\n");
       AppendMessage(reflection.GetMessage(message, &field), indent + "  ",

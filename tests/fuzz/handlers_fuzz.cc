@@ -47,7 +47,7 @@ struct Servers {
   Servers() {
     const auto& folder = temp.path();
     table = JobTable::Open(JobStore::Open(folder / "jobs.sqlite").value(),
-                           folder, /*max_queued=*/100)
+                           folder, {.max_queued = 100})
                 .value();
     DaemonHostOptions options;
     options.state_dir = folder;

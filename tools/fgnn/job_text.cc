@@ -42,6 +42,16 @@ bool PredictsLinks(const v1::Job& job) {
   return job.spec().training().task() == "link_prediction";
 }
 
+// "cpu:0 cpu:1", "1 to 2 of kind cpu".
+std::string WantedText(const v1::JobSpec& spec) {
+  if (!spec.has_device_request()) return absl::StrJoin(spec.devices(), " ");
+  const v1::DeviceRequest& request = spec.device_request();
+  return absl::StrCat(
+      request.min(),
+      request.max() > request.min() ? absl::StrCat(" to ", request.max()) : "",
+      " of kind ", request.kind());
+}
+
 }  // namespace
 
 std::string StateName(v1::JobState state) {
@@ -177,6 +187,10 @@ std::string JobText(const v1::Job& job, int64_t now_ms) {
   if (job.preemptions() > 0) {
     line("gave way", absl::StrCat(job.preemptions(), " times"));
   }
+  line("wants devices", WantedText(job.spec()));
+  if (job.devices_size() > 0) {
+    line("has devices", absl::StrJoin(job.devices(), " "));
+  }
   line("dataset", job.spec().dataset());
   line("run folder", job.run_dir());
   line("submitted", FormatTime(job.submitted_ms()));
@@ -204,9 +218,10 @@ std::string JobText(const v1::Job& job, int64_t now_ms) {
 
 std::string JobListText(const v1::ListJobsResponse& jobs, int64_t now_ms) {
   if (jobs.jobs_size() == 0) return "no jobs\n";
-  TextTable table({"job", "state", "user", "priority", "submitted", "took",
-                   "epochs", "valid", "test", "name", "waiting or run folder"},
-                  {3, 6, 7, 8});
+  TextTable table(
+      {"job", "state", "user", "priority", "submitted", "took", "epochs",
+       "valid", "test", "devices", "name", "waiting or run folder"},
+      {3, 6, 7, 8});
   for (const v1::Job& job : jobs.jobs()) {
     const v1::JobProgress& progress = job.progress();
     const auto score = [&job](double mrr, double accuracy) {
@@ -221,6 +236,7 @@ std::string JobListText(const v1::ListJobsResponse& jobs, int64_t now_ms) {
          absl::StrCat(progress.epochs_done(), "/", progress.epochs()),
          score(progress.valid_mrr(), progress.valid_accuracy()),
          score(progress.test_mrr(), progress.test_accuracy()),
+         job.devices_size() == 0 ? "-" : absl::StrJoin(job.devices(), " "),
          job.name().empty() ? "-" : job.name(),
          job.waiting_for().empty() ? job.run_dir() : job.waiting_for()});
   }

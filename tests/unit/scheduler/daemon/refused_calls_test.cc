@@ -189,6 +189,17 @@ TEST_F(RefusedCallsTest, AJobOfAnotherUser) {
 TEST_F(RefusedCallsTest, DevicesThatAreNotThere) {
   Start("hold");
   v1::JobSpec spec = Spec();
+  v1::JobSpec many = Spec();
+  many.mutable_device_request()->set_min(2);
+  EXPECT_THAT(
+      Submit(many),
+      StatusIs(StatusCode::kInvalidArgument,
+               "devices: needs 2 devices, the service has 1: " + FirstCore() +
+                   "; ask for fewer or start it with --devices"));
+  many.mutable_device_request()->set_min(1);
+  many.mutable_device_request()->set_kind("tpu");
+  EXPECT_THAT(Submit(many), StatusIs(StatusCode::kInvalidArgument,
+                                     HasSubstr("devices.kind: 'tpu'")));
   spec.add_devices("cpu:1023");
   EXPECT_THAT(Submit(spec), StatusIs(StatusCode::kInvalidArgument,
                                      AllOf(HasSubstr("core 1023"),

@@ -137,7 +137,8 @@ TEST_F(ServiceJobsTest, ListsJobsByWhatIsAskedFor) {
   EXPECT_THAT(List(list),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("99")));
   EXPECT_EQ(Get(second)->waiting_for(),
-            "next; job " + first + " has the devices");
+            absl::StrCat("next; waits for ", FirstCore(), ", which job ", first,
+                         " has"));
 }
 
 TEST_F(ServiceJobsTest, WhatCannotBeIsRefusedByName) {

@@ -5,148 +5,17 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "scheduler/jobs/user_shares.h"
-#include "shared/base/philox.h"
 
 namespace fgnn {
 namespace {
 
 using testing::HasSubstr;
-
-// Numbers in [0, below), drawn from a seed.
-class Chance {
- public:
-  explicit Chance(uint64_t seed) : key_{static_cast<uint32_t>(seed), 8} {}
-  uint32_t Below(uint32_t below) {
-    return Philox4x32({++draws_, 0, 0, 0}, key_).words[0] % below;
-  }
-
- private:
-  const PhiloxKey key_;
-  uint32_t draws_ = 0;
-};
-
-QueueSnapshot RandomSnapshot(uint64_t seed) {
-  Chance chance(seed);
-  QueueSnapshot snapshot;
-  const uint32_t jobs = chance.Below(12);
-  for (uint32_t i = 0; i < jobs; ++i) {
-    QueuedJob& job = snapshot.queued.emplace_back();
-    job.id = absl::StrCat("job", i);
-    job.user = absl::StrCat("user", chance.Below(3));
-    job.priority = static_cast<int32_t>(chance.Below(3)) - 1;
-    job.number = (i * 7) % 12;
-    job.was_interrupted = chance.Below(10) == 0;
-    if (chance.Below(5) == 0) job.after = {"earlier"};
-    if (chance.Below(5) == 0) job.held_seconds = 2.5;
-  }
-  for (int user = 0; user < 2; ++user) {
-    snapshot.user_seconds[absl::StrCat("user", user)] = chance.Below(3);
-  }
-  if (chance.Below(2) == 0) {
-    snapshot.running =
-        RunningJob{"running", static_cast<int32_t>(chance.Below(3)) - 1,
-                   chance.Below(4) != 0};
-  }
-  return snapshot;
-}
-
-double HadBy(const QueueSnapshot& snapshot, const std::string& user) {
-  const auto had = snapshot.user_seconds.find(user);
-  return had == snapshot.user_seconds.end() ? 0 : had->second;
-}
-
-// Whether `a` has to go before `b`, word for word as the header has it.
-bool GoesBefore(const QueuedJob& a, const QueuedJob& b,
-                const QueueSnapshot& snapshot) {
-  if (a.was_interrupted != b.was_interrupted) return a.was_interrupted;
-  if (a.priority != b.priority) return a.priority > b.priority;
-  const double had_a = HadBy(snapshot, a.user);
-  const double had_b = HadBy(snapshot, b.user);
-  if (had_a != had_b) return had_a < had_b;
-  return a.number < b.number;
-}
-
-TEST(JobOrderTest, TheNextOneIsReadyAndNoReadyOneGoesBeforeIt) {
-  int with_next = 0;
-  for (uint64_t seed = 0; seed < 2'000; ++seed) {
-    SCOPED_TRACE(seed);
-    const QueueSnapshot snapshot = RandomSnapshot(seed);
-    const JobOrder order = OrderJobs(snapshot);
-    ASSERT_EQ(order.waits.size(), snapshot.queued.size());
-    const auto is_ready = [](const QueuedJob& job) {
-      return job.after.empty() && job.held_seconds == 0;
-    };
-    const auto next = std::find_if(
-        snapshot.queued.begin(), snapshot.queued.end(),
-        [&](const QueuedJob& job) { return job.id == order.next; });
-    const bool any_ready =
-        std::any_of(snapshot.queued.begin(), snapshot.queued.end(), is_ready);
-    ASSERT_EQ(next != snapshot.queued.end(), any_ready);
-    if (!any_ready) continue;
-    ++with_next;
-    EXPECT_TRUE(is_ready(*next));
-    for (const QueuedJob& other : snapshot.queued) {
-      EXPECT_FALSE(is_ready(other) && GoesBefore(other, *next, snapshot))
-          << other.id << " should go before " << next->id;
-    }
-    EXPECT_EQ(order.takes_devices,
-              snapshot.running.has_value() && snapshot.running->can_give_way &&
-                  next->priority > snapshot.running->priority);
-  }
-  EXPECT_GT(with_next, 1'000);
-}
-
-TEST(JobOrderTest, EachIsToldHowManyGoBeforeItAndWhy) {
-  for (uint64_t seed = 0; seed < 500; ++seed) {
-    SCOPED_TRACE(seed);
-    const QueueSnapshot snapshot = RandomSnapshot(seed);
-    const JobOrder order = OrderJobs(snapshot);
-    std::set<std::string> ids;
-    std::map<std::string, QueuedJob> jobs;
-    for (const QueuedJob& job : snapshot.queued) jobs[job.id] = job;
-    uint32_t ready_before = 0;
-    for (const JobWait& wait : order.waits) {
-      const QueuedJob& me = snapshot.queued.at(wait.job);
-      ids.insert(me.id);
-      EXPECT_NE(ReasonOf(wait, order, snapshot), "");
-      if (!wait.ready) continue;
-      EXPECT_EQ(wait.of_higher_priority + wait.of_users_with_less + wait.older,
-                ready_before);
-      uint32_t higher = 0;
-      for (const auto& [id, job] : jobs) {
-        const bool ready = job.after.empty() && job.held_seconds == 0;
-        higher += ready && (job.was_interrupted > me.was_interrupted ||
-                            (job.was_interrupted == me.was_interrupted &&
-                             job.priority > me.priority));
-      }
-      EXPECT_EQ(wait.of_higher_priority, higher);
-      ++ready_before;
-    }
-    EXPECT_EQ(ids.size(), snapshot.queued.size());
-  }
-}
-
-TEST(JobOrderTest, TheOrderDoesNotDependOnThatOfTheSnapshot) {
-  for (uint64_t seed = 0; seed < 200; ++seed) {
-    const QueueSnapshot snapshot = RandomSnapshot(seed);
-    const JobOrder order = OrderJobs(snapshot);
-    QueueSnapshot other = snapshot;
-    std::reverse(other.queued.begin(), other.queued.end());
-    const JobOrder reversed = OrderJobs(other);
-    ASSERT_EQ(order.next, reversed.next);
-    for (size_t i = 0; i < order.waits.size(); ++i) {
-      ASSERT_EQ(snapshot.queued[order.waits[i].job].id,
-                other.queued[reversed.waits[i].job].id);
-      ASSERT_EQ(ReasonOf(order.waits[i], order, snapshot),
-                ReasonOf(reversed.waits[i], reversed, other));
-    }
-  }
-}
 
 // A user who keeps the queue full cannot keep another one out, and both get
 // the same of the devices though their jobs take different times.
@@ -166,10 +35,10 @@ TEST(JobOrderTest, UsersOfEqualPriorityShareTheDevices) {
   for (int i = 0; i < 100; ++i) submit("few");
   for (int start = 0; start < 140; ++start) {
     snapshot.user_seconds = shares.seconds();
-    const JobOrder order = OrderJobs(snapshot);
-    const auto next = std::find_if(
-        snapshot.queued.begin(), snapshot.queued.end(),
-        [&](const QueuedJob& job) { return job.id == order.next; });
+    const std::string first = OrderJobs(snapshot).starts.front().id;
+    const auto next =
+        std::find_if(snapshot.queued.begin(), snapshot.queued.end(),
+                     [&](const QueuedJob& job) { return job.id == first; });
     ++started[next->user];
     shares.Charge(next->user, seconds_each.at(next->user), 1'000 * start);
     snapshot.queued.erase(next);
@@ -179,26 +48,189 @@ TEST(JobOrderTest, UsersOfEqualPriorityShareTheDevices) {
   EXPECT_NEAR(started["long"], 20, 1);
 }
 
-TEST(JobOrderTest, ReasonsAreInWords) {
-  QueueSnapshot snapshot;
-  snapshot.running = RunningJob{"r", 0};
-  snapshot.queued = {
-      {.id = "a", .user = "u", .priority = 5, .number = 1},
-      {.id = "b", .user = "u", .priority = 0, .number = 2},
-      {.id = "c", .user = "u", .priority = 0, .number = 3},
-      {.id = "d", .user = "u", .number = 4, .after = {"x", "y", "z", "zz"}},
-      {.id = "e", .user = "u", .number = 5, .held_seconds = 3.2}};
-  std::map<std::string, std::string> reasons;
+WantedDevices Named(const std::vector<std::string>& names) {
+  return {.named = MakeDeviceSet(names).value()};
+}
+WantedDevices Number(uint32_t min, uint32_t max = 0,
+                     const std::string& kind = "any") {
+  return {.kind = kind, .min = min, .max = std::max(min, max)};
+}
+QueueSnapshot ServiceOf(const std::vector<std::string>& devices) {
+  return {.devices = MakeServiceDevices(devices).value()};
+}
+RunningJob Running(const std::string& id,
+                   const std::vector<std::string>& devices) {
+  return {.id = id, .devices = MakeDeviceSet(devices).value()};
+}
+
+// "a:cpu:0,cpu:1 b:cpu:2"
+std::string StartsOf(const QueueSnapshot& snapshot) {
+  return absl::StrJoin(OrderJobs(snapshot).starts, " ",
+                       [](std::string* out, const JobStart& start) {
+                         absl::StrAppend(
+                             out, start.id, ":",
+                             absl::StrJoin(start.devices.names, ","));
+                       });
+}
+std::string ReasonOf(const QueueSnapshot& snapshot, const std::string& id) {
   const JobOrder order = OrderJobs(snapshot);
   for (const JobWait& wait : order.waits) {
-    reasons[snapshot.queued[wait.job].id] = ReasonOf(wait, order, snapshot);
+    if (snapshot.queued[wait.job].id == id) {
+      return ReasonOf(wait, order, snapshot);
+    }
   }
-  EXPECT_EQ(reasons["a"], "next; job r gives way to it");
-  EXPECT_EQ(reasons["b"], "behind 1 job: 1 of higher priority");
-  EXPECT_EQ(reasons["c"],
-            "behind 2 jobs: 1 of higher priority, 1 submitted before");
-  EXPECT_EQ(reasons["d"], "waits for jobs x, y, z and 1 more");
-  EXPECT_THAT(reasons["e"], HasSubstr("for 4 s more"));
+  return "not queued";
+}
+
+TEST(JobOrderTest, JobsOnOtherCoresStartBesideEachOther) {
+  QueueSnapshot snapshot = ServiceOf({"cpu:0", "cpu:1", "cpu:2"});
+  snapshot.queued = {{.id = "a", .number = 1, .wanted = Named({"cpu:0-1"})},
+                     {.id = "b", .number = 2, .wanted = Number(1)},
+                     {.id = "c", .number = 3, .wanted = Named({"cpu:1"})},
+                     {.id = "d", .number = 4, .wanted = Named({"cpu:3"})}};
+  EXPECT_EQ(StartsOf(snapshot), "a:cpu:0-1 b:cpu:2 d:cpu:3");
+  EXPECT_EQ(ReasonOf(snapshot, "b"), "starts next");
+  EXPECT_EQ(ReasonOf(snapshot, "c"),
+            "behind 2 jobs: 2 submitted before; waits for cpu:1, which job a "
+            "starts on");
+  // As many at once as the service has devices.
+  snapshot.running = {Running("r", {"cpu:7"})};
+  EXPECT_EQ(StartsOf(snapshot), "a:cpu:0-1 b:cpu:2");
+  EXPECT_EQ(ReasonOf(snapshot, "d"),
+            "behind 3 jobs: 3 submitted before; waits for one of jobs r, "
+            "a, b to end: the service runs 3 at once");
+}
+
+TEST(JobOrderTest, ANumberTakesWhatIsFreeUpToItsMaximum) {
+  QueueSnapshot snapshot = ServiceOf({"cpu:0", "cpu:1", "cpu:2", "cpu:3"});
+  snapshot.running = {Running("r", {"cpu:1"})};
+  snapshot.queued = {{.id = "a", .number = 1, .wanted = Number(1, 9)}};
+  EXPECT_EQ(StartsOf(snapshot), "a:cpu:0,cpu:2,cpu:3");
+  snapshot.queued.front().wanted.max = 2;
+  EXPECT_EQ(StartsOf(snapshot), "a:cpu:0,cpu:2");
+  // What waits before it has reserved cpu:0, so that it starts with less.
+  snapshot.queued = {{.id = "w", .number = 0, .wanted = Named({"cpu:0-1"})},
+                     {.id = "a", .number = 1, .wanted = Number(1, 9)}};
+  EXPECT_EQ(StartsOf(snapshot), "a:cpu:2,cpu:3");
+  snapshot.queued.back().wanted = Number(3);
+  EXPECT_EQ(StartsOf(snapshot), "");
+  EXPECT_EQ(ReasonOf(snapshot, "a"),
+            "behind 1 job: 1 submitted before; waits for 3 devices, 2 are "
+            "free: cpu:0, which is kept for job w; cpu:1, which job r has");
+}
+
+TEST(JobOrderTest, AServiceThatHasLessThanAskedForSaysSo) {
+  QueueSnapshot snapshot = ServiceOf({"cpu:0", "cpu:1"});
+  snapshot.queued = {{.id = "a", .number = 1, .wanted = Number(3, 3, "cpu")},
+                     {.id = "b", .number = 2, .wanted = Named({"cpu:0"})}};
+  EXPECT_EQ(StartsOf(snapshot), "b:cpu:0");  // It reserves nothing.
+  EXPECT_EQ(ReasonOf(snapshot, "a"),
+            "devices: needs 3 devices of kind cpu, the service has 2: cpu:0 "
+            "cpu:1; ask for fewer or start it with --devices");
+}
+
+TEST(JobOrderTest, WhoWaitsIsNotStarvedByThoseBehindIt) {
+  QueueSnapshot snapshot = ServiceOf({"cpu:0", "cpu:1"});
+  snapshot.running = {Running("r", {"cpu:0"})};
+  snapshot.queued = {{.id = "both", .number = 1, .wanted = Number(2)}};
+  for (uint64_t i = 2; i < 100; ++i) {
+    snapshot.queued.push_back(
+        {.id = absl::StrCat(i), .number = i, .wanted = Number(1)});
+  }
+  EXPECT_EQ(StartsOf(snapshot), "");
+  snapshot.running.clear();
+  EXPECT_EQ(StartsOf(snapshot), "both:cpu:0,cpu:1");
+}
+
+TEST(JobOrderTest, AShortJobBorrowsWhatIsReservedIfItsLimitAllowsIt) {
+  QueueSnapshot snapshot = ServiceOf({"cpu:0", "cpu:1"});
+  snapshot.running = {Running("r", {"cpu:0"})};
+  snapshot.queued = {
+      {.id = "both", .number = 1, .wanted = Number(2)},
+      {.id = "s", .number = 2, .wanted = Number(1), .most_seconds = 60}};
+  EXPECT_EQ(StartsOf(snapshot), "");  // The one that runs promises nothing.
+  snapshot.running[0].most_seconds = 60;
+  EXPECT_EQ(StartsOf(snapshot), "s:cpu:1");
+  snapshot.running[0].most_seconds = 59;
+  EXPECT_EQ(StartsOf(snapshot), "");
+  // A second one that waits for the same does not change that.
+  snapshot.running[0].most_seconds = 60;
+  snapshot.queued.insert(snapshot.queued.begin(),
+                         {.id = "first", .wanted = Named({"cpu:0-1"})});
+  EXPECT_EQ(StartsOf(snapshot), "s:cpu:1");
+  // What lets go of its devices does so before its limit.
+  snapshot.running[0].is_leaving = true;
+  EXPECT_EQ(StartsOf(snapshot), "");
+}
+
+TEST(JobOrderTest, TheFewestGiveWayAndOfThoseTheLeastImportantAndYoungest) {
+  QueueSnapshot snapshot = ServiceOf({"cpu:0", "cpu:1", "cpu:2", "cpu:3"});
+  snapshot.running = {Running("one", {"cpu:0"}), Running("two", {"cpu:1-2"}),
+                      Running("old", {"cpu:3"})};
+  snapshot.running[0].priority = -5;
+  snapshot.running[2].priority = -5;
+  snapshot.running[0].started = 3;
+  snapshot.running[1].started = 2;
+  snapshot.running[2].started = 1;
+  const auto leave_for = [&](const WantedDevices& wanted, int32_t priority) {
+    snapshot.queued = {{.id = "w", .priority = priority, .wanted = wanted}};
+    return absl::StrJoin(OrderJobs(snapshot).give_way, " ");
+  };
+  EXPECT_EQ(leave_for(Number(1), 0), "one");
+  EXPECT_EQ(leave_for(Number(2), 1), "two");
+  EXPECT_EQ(leave_for(Number(2), 0), "one old");
+  EXPECT_EQ(leave_for(Number(3), 1), "one two");
+  EXPECT_EQ(leave_for(Number(3), 0), "");  // It would not be enough.
+  EXPECT_EQ(leave_for(Named({"cpu:2-3"}), 1), "old two");
+  EXPECT_EQ(leave_for(Named({"cpu:2-3"}), 0), "");
+  EXPECT_EQ(leave_for(Number(1), -5), "");
+  snapshot.running[0].can_give_way = false;
+  EXPECT_EQ(leave_for(Number(1), 0), "old");
+  EXPECT_EQ(ReasonOf(snapshot, "w"),
+            "next; waits for 1 device, 0 are free: cpu:0, which job one has; "
+            "cpu:1, which job two has; cpu:2, which job two has; and 1 more");
+  // It lets go already: nobody else has to.
+  snapshot.running[0].is_leaving = true;
+  EXPECT_EQ(leave_for(Number(1), 0), "");
+  EXPECT_EQ(leave_for(Named({"cpu:0", "cpu:3"}), 0), "old");
+  EXPECT_EQ(ReasonOf(snapshot, "w"),
+            "next; waits for cpu:0, which job one lets go of; cpu:3, which job "
+            "old lets go of");
+}
+
+TEST(JobOrderTest, TwoThatWaitTakeNotTheSameDeviceTwice) {
+  QueueSnapshot snapshot = ServiceOf({"cpu:0", "cpu:1", "cpu:2"});
+  snapshot.running = {Running("r", {"cpu:0"}),
+                      Running("s", {"cpu:1", "cpu:2"})};
+  snapshot.running[1].started = 1;
+  snapshot.queued = {
+      {.id = "a", .priority = 1, .number = 1, .wanted = Number(1)},
+      {.id = "b", .priority = 1, .number = 2, .wanted = Number(1)},
+      {.id = "c", .priority = 1, .number = 3, .wanted = Number(1)}};
+  // The younger one's two devices are for two of them.
+  EXPECT_THAT(OrderJobs(snapshot).give_way, testing::ElementsAre("s", "r"));
+}
+
+TEST(JobOrderTest, ReasonsAreInWords) {
+  QueueSnapshot snapshot = ServiceOf({"cpu:0"});
+  snapshot.running = {Running("r", {"cpu:0"})};
+  const WantedDevices all = Named({"cpu:0"});
+  snapshot.queued = {
+      {.id = "a", .user = "u", .priority = 5, .number = 1, .wanted = all},
+      {.id = "b", .user = "u", .priority = 0, .number = 2, .wanted = all},
+      {.id = "c", .user = "u", .priority = 0, .number = 3, .wanted = all},
+      {.id = "d", .user = "u", .number = 4, .after = {"x", "y", "z", "zz"}},
+      {.id = "e", .user = "u", .number = 5, .held_seconds = 3.2}};
+  EXPECT_EQ(ReasonOf(snapshot, "a"),
+            "next; waits for cpu:0, which job r lets go of");
+  EXPECT_EQ(ReasonOf(snapshot, "b"),
+            "behind 1 job: 1 of higher priority; waits for cpu:0, which job r "
+            "lets go of");
+  EXPECT_THAT(ReasonOf(snapshot, "c"),
+              HasSubstr("behind 2 jobs: 1 of higher priority, 1 submitted "
+                        "before; "));
+  EXPECT_EQ(ReasonOf(snapshot, "d"), "waits for jobs x, y, z and 1 more");
+  EXPECT_THAT(ReasonOf(snapshot, "e"), HasSubstr("for 4 s more"));
 }
 
 TEST(UserSharesTest, HalfIsForgottenEachDay) {

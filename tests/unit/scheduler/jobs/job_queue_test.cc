@@ -86,7 +86,8 @@ TEST_F(JobQueueTest, TheRunningJobGivesWayToOneOfHigherPriorityAlone) {
   EXPECT_EQ(table_->ShouldLetGo(low), LetGo::kNo);
   const std::string high = Submit({.priority = 1});
   EXPECT_EQ(table_->ShouldLetGo(low), LetGo::kGiveWay);
-  EXPECT_EQ(JobOf(high).waiting_for, "next; job " + low + " gives way to it");
+  EXPECT_EQ(JobOf(high).waiting_for,
+            "next; waits for job " + low + " to let go of its devices");
   table_->Park(low, LetGo::kGiveWay);
   EXPECT_EQ(StateOf(low), JobState::kQueued);
   EXPECT_EQ(JobOf(low).preemptions, 1U);
@@ -327,8 +328,9 @@ TEST_F(JobQueueTest, WatchersOfAQueuedJobHearWhatItWaitsFor) {
   EXPECT_FALSE(table_->WaitForChange(second, seen, false, Deadline::min()));
   ASSERT_EQ(Start(), first);
   EXPECT_TRUE(table_->WaitForChange(second, seen, false, Deadline::min()));
-  EXPECT_EQ(JobOf(second).waiting_for,
-            "next; job " + first + " has the devices");
+  EXPECT_EQ(
+      JobOf(second).waiting_for,
+      "next; waits for job " + first + " to end: the service runs 1 at once");
 }
 
 }  // namespace

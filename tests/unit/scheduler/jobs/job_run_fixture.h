@@ -320,7 +320,7 @@ class JobRunTest : public testing::Test {
                                             .host = host_.get(),
                                             .calls = &calls_},
                             .decode =
-                                [this](const std::string&) {
+                                [this](const Job&) {
                                   return DecodedSpec{.spec = spec_,
                                                      .yaml = "effective\n"};
                                 },

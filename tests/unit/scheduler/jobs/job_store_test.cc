@@ -17,6 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 Job SomeJob(const std::string& id) {
   Job job;
@@ -202,6 +203,8 @@ TEST_F(JobStoreTest, JournalsOfEarlierReleasesAreRead) {
       EXPECT_EQ(jobs[0].priority, 0);
       EXPECT_EQ(jobs[0].run_seconds, 0);
       EXPECT_EQ(jobs[1].run_seconds, 2.5);
+      EXPECT_EQ(jobs[1].device_seconds, 2.5);
+      EXPECT_THAT(jobs[1].devices, IsEmpty());
       EXPECT_EQ(jobs[1].progress.epochs, 3U);
       Job more = SomeJob(absl::StrCat("more-", start));
       more.state = JobState::kCancelled;
@@ -211,6 +214,33 @@ TEST_F(JobStoreTest, JournalsOfEarlierReleasesAreRead) {
                    nullptr, nullptr);
       sqlite3_close(database);
     }
+  }
+}
+
+// Schema 3 is 4 without the last two columns.
+TEST_F(JobStoreTest, TheJournalOfTheReleaseBeforeIsRead) {
+  Job job = SomeJob("ended");
+  job.state = JobState::kCompleted;
+  job.run_seconds = 2.5;
+  FGNN_ASSERT_OK(Open().Insert(job));
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open((folder_ / "jobs.sqlite").c_str(), &database),
+            SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database,
+                         "ALTER TABLE jobs DROP COLUMN device_seconds;"
+                         "ALTER TABLE jobs DROP COLUMN devices;"
+                         "PRAGMA user_version = 3;",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(database);
+  for (int start = 0; start < 2; ++start) {
+    FGNN_ASSERT_OK_AND_ASSIGN(JobStore store,
+                              JobStore::Open(folder_ / "jobs.sqlite"));
+    const std::vector<Job> jobs = store.Find({}, 10).value();
+    ASSERT_THAT(IdsOf(jobs), ElementsAre("ended"));
+    EXPECT_EQ(jobs[0].device_seconds, 2.5);
+    EXPECT_TRUE(jobs[0].trace);
+    EXPECT_THAT(jobs[0].devices, IsEmpty());
   }
 }
 
@@ -228,6 +258,8 @@ TEST_F(JobStoreTest, EveryFieldIsThereAfterReopening) {
   job.attempts = 2;
   job.preemptions = 4;
   job.run_seconds = 1.5;
+  job.device_seconds = 3;
+  job.devices = {"cpu:0-1", "cpu:3"};
   FGNN_ASSERT_OK(Open().Update(job));
   FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> jobs, Open().Unfinished());
   ASSERT_EQ(jobs.size(), 1U);
@@ -242,6 +274,9 @@ TEST_F(JobStoreTest, EveryFieldIsThereAfterReopening) {
   EXPECT_EQ(jobs[0].attempts, 2U);
   EXPECT_EQ(jobs[0].preemptions, 4U);
   EXPECT_EQ(jobs[0].run_seconds, 1.5);
+  EXPECT_EQ(jobs[0].device_seconds, 3);
+  EXPECT_THAT(jobs[0].devices, ElementsAre("cpu:0-1", "cpu:3"));
+  EXPECT_EQ(Open().UseSince(0).value().front().device_seconds, 3);
 }
 
 TEST_F(JobStoreTest, JobsAreFoundByWhatIsKnownOfThem) {

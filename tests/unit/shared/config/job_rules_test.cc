@@ -154,7 +154,7 @@ TEST(JobRulesTest, RefusesWhatTheExecutorsDoNotKnow) {
   std::string many = "devices: [cpu:0";
   for (int core = 1; core < 65; ++core) many += absl::StrCat(", cpu:", core);
   EXPECT_THAT(ErrorIn(many + "]"),
-              AllOf(HasSubstr("devices lists 65"), HasSubstr("at most 64")));
+              AllOf(HasSubstr("65 devices"), HasSubstr("at most 64")));
   EXPECT_THAT(ErrorIn("executors: shared"),
               AllOf(HasSubstr("executors: 'shared'"),
                     HasSubstr("factored, time_sharing, together")));

@@ -249,6 +249,8 @@ TEST(MakeEffectiveTest, LeavesNoFieldUnset) {
   const auto expect_all = [&](const google::protobuf::Descriptor& type,
                               const auto& self) -> void {
     for (int i = 0; i < type.field_count(); ++i) {
+      // Written instead of names.
+      if (type.field(i)->name() == "device_request") continue;
       EXPECT_THAT(yaml, HasSubstr(type.field(i)->name() + ":"));
       if (type.field(i)->message_type() != nullptr) {
         self(*type.field(i)->message_type(), self);
@@ -256,6 +258,88 @@ TEST(MakeEffectiveTest, LeavesNoFieldUnset) {
     }
   };
   expect_all(*v1::JobSpec::descriptor(), expect_all);
+}
+
+absl::StatusOr<v1::JobSpec> EffectiveOf(const std::string& lines) {
+  absl::StatusOr<v1::JobSpec> spec =
+      ParseJobYaml("dataset: /d\n" + lines, "job.yaml");
+  return spec.ok() ? MakeEffective(*spec, {"cpu:0"}) : spec;
+}
+
+TEST(DeviceRequestTest, ANumberOrABlockStandsInThePlaceOfNames) {
+  struct Case {
+    std::string lines;
+    uint32_t min, max;
+    std::string kind;
+  };
+  for (const Case& wanted : std::initializer_list<Case>{
+           {"devices: 2\n", 2, 2, "any"},
+           {"devices: {}\n", 1, 1, "any"},
+           {"devices: {max: 3}\n", 1, 3, "any"},
+           {"devices: {min: 2, kind: cpu}\n", 2, 2, "cpu"},
+           {"devices:\n  kind: any\n  min: 1\n  max: 4\n", 1, 4, "any"}}) {
+    SCOPED_TRACE(wanted.lines);
+    FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec effective,
+                              EffectiveOf(wanted.lines));
+    const JobSpec spec = FromProto(effective);
+    EXPECT_THAT(spec.devices, testing::IsEmpty());
+    ASSERT_TRUE(spec.device_request.has_value());
+    EXPECT_EQ(spec.device_request->min, wanted.min);
+    EXPECT_EQ(spec.device_request->max, wanted.max);
+    EXPECT_EQ(spec.device_request->kind, wanted.kind);
+    // What may be had decides what the job computes, not what it is given.
+    EXPECT_EQ(spec.training.batches_per_step, wanted.max);
+    EXPECT_EQ(spec.executors, wanted.max > 1 ? "factored" : "together");
+    const std::string yaml = ToYaml(effective, /*with_help=*/false);
+    EXPECT_THAT(yaml, AllOf(HasSubstr("\ndevices:\n  min: "),
+                            Not(HasSubstr("device_request"))));
+    FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec back,
+                              ParseJobYaml(yaml, "job"));
+    EXPECT_TRUE(MessageDifferencer::Equals(effective, back));
+    FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec again,
+                              MakeEffective(effective, {"cpu:1"}));
+    EXPECT_TRUE(MessageDifferencer::Equals(effective, again));
+  }
+}
+
+TEST(DeviceRequestTest, OverridesReplaceNamesAndNumbers) {
+  const TempFolder folder;
+  std::ofstream(folder / "job.yaml") << "dataset: /d\ndevices: [cpu:1]\n";
+  const auto read = [&](const std::vector<std::string>& overrides) {
+    return ReadJobFile(folder / "job.yaml", overrides).value();
+  };
+  EXPECT_EQ(read({"devices=2"}).device_request().min(), 2U);
+  EXPECT_EQ(read({"devices=2"}).devices_size(), 0);
+  const v1::JobSpec both = read({"devices={min: 2}", "devices.max=3"});
+  EXPECT_EQ(both.device_request().min(), 2U);
+  EXPECT_EQ(both.device_request().max(), 3U);
+  EXPECT_EQ(read({"devices.kind=cpu"}).devices_size(), 0);
+  EXPECT_FALSE(read({"devices=2", "devices=[cpu:3]"}).has_device_request());
+}
+
+TEST(DeviceRequestTest, NamesWhatIsWrong) {
+  for (const auto& [lines, words] :
+       std::initializer_list<std::pair<std::string, std::string>>{
+           {"devices: 0\n", "devices.min: 0 is out of range; give 1 to 1024"},
+           {"devices: 1.5\n", "devices.min: 1.5 is not a whole number"},
+           {"devices: {kind: tpu}\n", "devices.kind: 'tpu' is not known"},
+           {"devices: {min: 3, max: 2}\n",
+            "devices.min is 3, but devices.max is 2"},
+           {"devices: {least: 3}\n", "unknown key 'least' in devices"},
+           {"device_request: {min: 3}\n", "unknown key 'device_request'"},
+           {"devices: two\n", "devices takes a list; write [two]"},
+           {"devices: 2\nexecutors: factored\nsamplers: 3\n",
+            "samplers is 3, but the job has 2 devices"},
+           {"devices: 65\nexecutors: factored\n", "65 devices"}}) {
+    EXPECT_THAT(EffectiveOf(lines),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(words)))
+        << lines;
+  }
+  v1::JobSpec both = EffectiveOf("devices: 2\n").value();
+  both.add_devices("cpu:0");
+  EXPECT_THAT(MakeEffective(both, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("names and a number")));
 }
 
 TEST(MakeEffectiveTest, KeepsWhatIsWrittenAndIsIdempotent) {

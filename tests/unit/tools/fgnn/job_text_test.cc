@@ -127,6 +127,26 @@ TEST(JobTextTest, SaysWhoseAJobIsAndWhyItWaits) {
   EXPECT_EQ(SecondsOfJob(job, 0), 3);
 }
 
+TEST(JobTextTest, SaysWhichDevicesAJobWantsAndHas) {
+  v1::Job job = JobIn(v1::JOB_STATE_QUEUED);
+  job.mutable_spec()->add_devices("cpu:0-1");
+  job.mutable_spec()->add_devices("cpu:3");
+  EXPECT_THAT(JobText(job, 0), HasSubstr("wants devices   cpu:0-1 cpu:3\n"));
+  EXPECT_THAT(JobText(job, 0), testing::Not(HasSubstr("has devices")));
+  job.mutable_spec()->clear_devices();
+  v1::DeviceRequest& request = *job.mutable_spec()->mutable_device_request();
+  request.set_kind("cpu");
+  request.set_min(1);
+  request.set_max(2);
+  EXPECT_THAT(JobText(job, 0),
+              HasSubstr("wants devices   1 to 2 of kind cpu\n"));
+  job.add_devices("cpu:5");
+  EXPECT_THAT(JobText(job, 0), HasSubstr("has devices     cpu:5\n"));
+  v1::ListJobsResponse jobs;
+  *jobs.add_jobs() = job;
+  EXPECT_THAT(JobListText(jobs, 0), HasSubstr("cpu:5"));
+}
+
 TEST(StateNameTest, EveryNameIsReadBack) {
   for (int number = 1; v1::JobState_IsValid(number); ++number) {
     const auto state = static_cast<v1::JobState>(number);

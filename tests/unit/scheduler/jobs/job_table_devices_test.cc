@@ -1,0 +1,266 @@
+// Several jobs at once in the table of jobs, each with devices of its own, and
+// what a restart of the service makes of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "scheduler/jobs/job_table.h"
+#include "shared/base/clock.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::chrono::seconds kLong{60};
+
+// Specs of these tests are names, "cpu:0 cpu:1", or a number.
+absl::StatusOr<DeviceDemand> ReadDemand(const std::string& spec) {
+  if (spec == "torn") return absl::DataLossError("no spec");
+  DeviceDemand demand;
+  if (absl::SimpleAtoi(spec, &demand.min)) return demand;
+  demand.names = absl::StrSplit(spec, ' ', absl::SkipEmpty());
+  return demand;
+}
+
+class JobTableDevicesTest : public testing::Test {
+ protected:
+  JobTableDevicesTest() { Reopen({"cpu:0", "cpu:1", "cpu:2"}); }
+
+  void Reopen(const std::vector<std::string>& devices) {
+    table_.reset();
+    table_ = JobTable::Open(JobStore::Open(folder_ / "jobs.sqlite").value(),
+                            folder_.path(),
+                            {.devices = devices, .read_demand = ReadDemand})
+                 .value();
+  }
+  std::string Submit(const std::string& spec, JobRequest request = {}) {
+    request.spec_bytes = spec;
+    return table_->Submit(request).value().id;
+  }
+  Job JobOf(const std::string& id) { return table_->Get(id)->job; }
+  // Of the job that starts next.
+  std::vector<std::string> Start(const std::string& id) {
+    const Job job = table_->StartNext(DeadlineIn(kLong)).value();
+    EXPECT_EQ(job.id, id);
+    table_->MarkRunning(job.id);
+    EXPECT_EQ(JobOf(id).devices, job.devices);
+    return job.devices;
+  }
+  bool NothingStarts() {
+    return !table_->StartNext(Deadline::min()).has_value();
+  }
+  void Complete(const std::string& id) {
+    table_->End(id, JobState::kCompleted, absl::OkStatus());
+  }
+
+  TempFolder folder_;
+  std::unique_ptr<JobTable> table_;
+};
+
+TEST_F(JobTableDevicesTest, JobsRunBesideEachOtherOnDevicesOfTheirOwn) {
+  const std::string one = Submit("1");
+  const std::string two = Submit("2");
+  const std::string named = Submit("cpu:1");
+  EXPECT_THAT(Start(one), ElementsAre("cpu:0"));
+  EXPECT_THAT(Start(two), ElementsAre("cpu:1", "cpu:2"));
+  EXPECT_TRUE(NothingStarts());
+  EXPECT_EQ(table_->counts().running, 2U);
+  EXPECT_EQ(table_->counts().queued, 1U);
+  EXPECT_EQ(table_->counts().paused, 0U);
+  EXPECT_THAT(JobOf(named).devices, IsEmpty());
+  EXPECT_EQ(JobOf(named).waiting_for,
+            "next; waits for cpu:1, which job " + two + " has");
+  Complete(one);
+  EXPECT_TRUE(NothingStarts());
+  Complete(two);
+  EXPECT_THAT(Start(named), ElementsAre("cpu:1"));
+  EXPECT_THAT(JobOf(two).devices, ElementsAre("cpu:1", "cpu:2"));
+  EXPECT_EQ(table_->counts().running, 1U);
+}
+
+TEST_F(JobTableDevicesTest, AJobThatEndsLetsAnotherThreadStartTheNext) {
+  const std::string all = Submit("3");
+  const std::string next = Submit("3");
+  Start(all);
+  std::thread starter([&] { Start(next); });
+  Complete(all);
+  starter.join();
+  EXPECT_EQ(JobOf(next).state, JobState::kRunning);
+}
+
+TEST_F(JobTableDevicesTest, MoreThanTheServiceHasIsRefused) {
+  EXPECT_THAT(
+      table_->Submit({.spec_bytes = "4"}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               "devices: needs 4 devices, the service has 3: cpu:0 cpu:1 "
+               "cpu:2; ask for fewer or start it with --devices"));
+  const std::string id = Submit("3");
+  Reopen({"cpu:0"});  // It waits for a service that has them.
+  EXPECT_TRUE(NothingStarts());
+  EXPECT_THAT(JobOf(id).waiting_for, HasSubstr("the service has 1: cpu:0"));
+  const std::string small = Submit("cpu:0");
+  EXPECT_THAT(Start(small), ElementsAre("cpu:0"));
+  EXPECT_THAT(
+      JobTable::Open(JobStore::Open(folder_ / "more.sqlite").value(),
+                     folder_.path(), {.devices = {"cpu:0-1", "cpu:1"}}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--devices")));
+}
+
+TEST_F(JobTableDevicesTest, WhatWasInterruptedHasItsDevicesAgainBeforeOthers) {
+  const std::string first = Submit("cpu:0");
+  const std::string one = Submit("1");
+  const std::string other = Submit("1");
+  Start(first);
+  ASSERT_THAT(Start(one), ElementsAre("cpu:1"));
+  ASSERT_THAT(Start(other), ElementsAre("cpu:2"));
+  Complete(first);
+  const std::string high = Submit("1", {.priority = 9});
+  Reopen({"cpu:0", "cpu:1", "cpu:2"});
+  EXPECT_THAT(table_->interrupted(), ElementsAre(one, other));
+  // One by one, not what comes first by number.
+  EXPECT_THAT(Start(one), ElementsAre("cpu:1"));
+  EXPECT_THAT(Start(other), ElementsAre("cpu:2"));
+  EXPECT_THAT(Start(high), ElementsAre("cpu:0"));
+  // Also where the service has others by now.
+  Reopen({"cpu:4", "cpu:5", "cpu:6"});
+  EXPECT_THAT(Start(high), ElementsAre("cpu:0"));
+  EXPECT_THAT(Start(one), ElementsAre("cpu:1"));
+  // What let go of them goes on where there is room.
+  table_->Park(one, LetGo::kGiveWay);
+  EXPECT_THAT(JobOf(one).devices, IsEmpty());
+  EXPECT_THAT(Start(other), ElementsAre("cpu:2"));
+  EXPECT_THAT(Start(one), ElementsAre("cpu:4"));
+}
+
+TEST_F(JobTableDevicesTest, OneThatWasInterruptedIsPausedByItsOwnStart) {
+  const std::string one = Submit("1");
+  const std::string other = Submit("1");
+  Start(one);
+  Start(other);
+  Reopen({"cpu:0", "cpu:1", "cpu:2"});
+  Start(one);
+  // Its daemons may be at work beside those of the other.
+  FGNN_ASSERT_OK(table_->Pause(other));
+  EXPECT_EQ(table_->PauseAnswer(other), std::nullopt);
+  EXPECT_THAT(Start(other), ElementsAre("cpu:1"));
+  EXPECT_EQ(table_->ShouldLetGo(other), LetGo::kPause);
+  EXPECT_EQ(table_->ShouldLetGo(one), LetGo::kNo);
+  table_->Park(other, LetGo::kPause);
+  EXPECT_EQ(JobOf(other).state, JobState::kPaused);
+  EXPECT_EQ(table_->counts().running, 1U);
+  EXPECT_EQ(table_->counts().paused, 1U);
+}
+
+TEST_F(JobTableDevicesTest, OnlyThoseInTheWayGiveWay) {
+  const std::string low = Submit("cpu:0", {.priority = -2});
+  const std::string lower = Submit("cpu:1", {.priority = -3});
+  Start(low);
+  Start(lower);
+  const std::string high = Submit("cpu:0 cpu:2");
+  EXPECT_EQ(table_->ShouldLetGo(low), LetGo::kGiveWay);
+  EXPECT_EQ(table_->ShouldLetGo(lower), LetGo::kNo);
+  // It keeps on: the other one alone would not be enough.
+  table_->KeepOn(low, absl::ResourceExhaustedError("disk full"));
+  EXPECT_EQ(table_->ShouldLetGo(low), LetGo::kNo);
+  EXPECT_EQ(table_->ShouldLetGo(lower), LetGo::kNo);
+  const std::string any = Submit("1", {.priority = 1});
+  EXPECT_THAT(Start(any), ElementsAre("cpu:2"));
+  const std::string more = Submit("1", {.priority = 1});
+  EXPECT_EQ(table_->ShouldLetGo(lower), LetGo::kGiveWay);
+  table_->Park(lower, LetGo::kGiveWay);
+  EXPECT_EQ(JobOf(lower).preemptions, 1U);
+  EXPECT_THAT(Start(more), ElementsAre("cpu:1"));
+}
+
+TEST_F(JobTableDevicesTest, EachIsPausedCancelledAndTriedAgainByItself) {
+  const std::string one = Submit("1");
+  const std::string two = Submit("1", {.retries = 1});
+  const std::string three = Submit("1");
+  Start(one);
+  Start(two);
+  Start(three);
+  FGNN_ASSERT_OK(table_->Pause(one));
+  EXPECT_EQ(table_->ShouldLetGo(one), LetGo::kPause);
+  EXPECT_EQ(table_->ShouldLetGo(two), LetGo::kNo);
+  table_->Park(one, LetGo::kPause);
+  EXPECT_TRUE(table_->TryAgain(two, absl::UnavailableError("gone")));
+  EXPECT_EQ(JobOf(two).state, JobState::kQueued);
+  FGNN_ASSERT_OK(table_->Cancel(three, absl::CancelledError("by hand")));
+  EXPECT_EQ(JobOf(three).state, JobState::kCancelling);
+  FGNN_ASSERT_OK(table_->Continue(one));
+  EXPECT_THAT(Start(one), ElementsAre("cpu:0"));
+  table_->CancelRunning(absl::CancelledError("the end"));
+  EXPECT_EQ(table_->CancelCause(one), absl::CancelledError("the end"));
+  EXPECT_EQ(table_->CancelCause(three), absl::CancelledError("by hand"));
+  EXPECT_EQ(table_->CancelCause(two), absl::OkStatus());
+  EXPECT_EQ(table_->counts().running, 2U);
+}
+
+TEST_F(JobTableDevicesTest, AShareCountsEachDevice) {
+  const std::string wide = Submit("2", {.user = "wide"});
+  const std::string narrow = Submit("1", {.user = "narrow"});
+  const std::string wide_next = Submit("3", {.user = "wide"});
+  const std::string narrow_next = Submit("3", {.user = "narrow"});
+  Start(wide);
+  Start(narrow);
+  Complete(wide);
+  Complete(narrow);
+  EXPECT_DOUBLE_EQ(JobOf(wide).device_seconds, 2 * JobOf(wide).run_seconds);
+  Start(narrow_next);
+  Complete(narrow_next);
+  Start(wide_next);
+}
+
+// One with many jobs does not get all that is free at once.
+TEST_F(JobTableDevicesTest, UsersStartInTurns) {
+  const std::string first = Submit("1", {.user = "many"});
+  const std::string second = Submit("1", {.user = "many"});
+  const std::string third = Submit("1", {.user = "few"});
+  Start(first);
+  Start(third);
+  Start(second);
+}
+
+TEST_F(JobTableDevicesTest, ATimeLimitLetsAShortJobGoBefore) {
+  const std::string holder = Submit("1", {.time_limit_seconds = 1000});
+  Start(holder);
+  const std::string all = Submit("3");
+  const std::string longer = Submit("1", {.time_limit_seconds = 2000});
+  EXPECT_TRUE(NothingStarts());
+  const std::string shorter = Submit("1", {.time_limit_seconds = 100});
+  EXPECT_THAT(Start(shorter), ElementsAre("cpu:1"));
+  EXPECT_TRUE(NothingStarts());
+  EXPECT_THAT(JobOf(all).waiting_for,
+              HasSubstr("next; waits for 3 devices, 1 is free: cpu:0, which "
+                        "job " +
+                        holder + " has"));
+}
+
+TEST_F(JobTableDevicesTest, ASpecThatCannotBeReadCostsNoOtherJob) {
+  table_.reset();
+  {
+    JobStore store = JobStore::Open(folder_ / "jobs.sqlite").value();
+    Job torn;
+    torn.id = "torn";
+    torn.spec_bytes = "torn";
+    FGNN_ASSERT_OK(store.Insert(torn));
+  }
+  Reopen({"cpu:0", "cpu:1"});
+  EXPECT_THAT(Start("torn"), ElementsAre("cpu:0", "cpu:1"));
+  EXPECT_THAT(table_->Submit({.spec_bytes = "torn"}),
+              StatusIs(absl::StatusCode::kDataLoss));
+}
+
+}  // namespace
+}  // namespace fgnn
