@@ -1,0 +1,122 @@
+// Trainers on one segment, each with views and an owner of its own, as
+// processes would have.
+#ifndef FGNN_TESTS_UNIT_TRAINER_SERVICE_DAEMON_JOB_TRAINER_FIXTURE_H_
+#define FGNN_TESTS_UNIT_TRAINER_SERVICE_DAEMON_JOB_TRAINER_FIXTURE_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+#include "tests/unit/trainer_service/daemon/small_world.h"
+#include "trainer_service/daemon/job_trainer.h"
+
+namespace fgnn {
+
+inline constexpr char kJobId[] = "job";
+inline constexpr uint64_t kSteps =
+    6;  // 2 epochs of 3 steps: 3, 3 and 1 batches.
+inline constexpr BatchSeq kBatches = 14;
+
+// One trainer of the job.
+struct Trainer {
+  std::unique_ptr<Workplace> workplace;
+  std::unique_ptr<JobTrainer> trainer;
+};
+
+class JobTrainerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    WriteSmallDataset(folder_ / "data");
+    StartOver();
+  }
+
+  void StartOver() {
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        segment_, Segment::Create(links_ ? SmallLinkSegmentOptions(kJobId)
+                                         : SmallSegmentOptions(kJobId)));
+    scheduler_queue_.emplace(segment_.get(), kNoOwner);
+    scheduler_board_.emplace(segment_.get(), kNoOwner);
+    sampler_.emplace(segment_.get(), kSamplerOwner, 0);
+    scheduler_queue_->OpenForSampling(kBatches);
+    scheduler_board_->OpenForTraining(kSteps);
+  }
+
+  Trainer MakeTrainer(OwnerIndex owner, int threads = 1, uint32_t ahead = 0) {
+    JobSpec spec =
+        links_ ? SmallLinkJob(folder_ / "data") : SmallJob(folder_ / "data");
+    spec.features.ahead = ahead;
+    spec.training.precision = precision_;
+    Trainer made;
+    auto workplace = Workplace::OpenForJob(spec, threads);
+    EXPECT_THAT(workplace, IsOk());
+    made.workplace = *std::move(workplace);
+    EXPECT_THAT(JobTrainer::CheckSegment(*segment_, made.workplace->model(),
+                                         spec.training),
+                IsOk());
+    made.trainer = std::make_unique<JobTrainer>(spec, made.workplace.get(),
+                                                segment_.get(), owner);
+    return made;
+  }
+
+  uint64_t job_key() const { return segment_->options().job_key; }
+  bool Sample() {
+    return SampleNext(&*sampler_, job_key(), order_ ? &*order_ : nullptr,
+                      links_);
+  }
+
+  // Works and samples in turns until there is nothing left to do.
+  void Drain(JobTrainer& trainer) {
+    for (bool worked = true; worked;) {
+      worked = Sample();
+      FGNN_ASSERT_OK_AND_ASSIGN(const bool trained, trainer.DoNext());
+      worked = worked || trained;
+    }
+  }
+
+  std::vector<float> FinalWeights() {
+    EXPECT_EQ(scheduler_board_->version(), kSteps);
+    const absl::Span<const float> weights = scheduler_board_->weights(kSteps);
+    const absl::Span<const float> state =
+        scheduler_board_->optimizer_state(kSteps);
+    std::vector<float> all(weights.begin(), weights.end());
+    all.insert(all.end(), state.begin(), state.end());
+    return all;
+  }
+
+  // The weights and optimizer state after the job on one trainer.
+  std::vector<float> Expected() {
+    StartOver();
+    const Trainer trainer = MakeTrainer(2);
+    Drain(*trainer.trainer);
+    std::vector<float> weights = FinalWeights();
+    StartOver();
+    return weights;
+  }
+
+  static bool SameBits(const std::vector<float>& a,
+                       const std::vector<float>& b) {
+    return a.size() == b.size() &&
+           std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  }
+
+  TempFolder folder_;
+  std::unique_ptr<Segment> segment_;
+  std::optional<GlobalQueue> scheduler_queue_;
+  std::optional<GradientBoard> scheduler_board_;
+  std::optional<GlobalQueue> sampler_;
+  std::optional<RankOrder> order_;  // What tasks are marked by.
+  std::string precision_ = "f32";
+  bool links_ = false;  // Predict links.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TESTS_UNIT_TRAINER_SERVICE_DAEMON_JOB_TRAINER_FIXTURE_H_
