@@ -116,6 +116,21 @@ std::vector<DevicePlan> JobDevices::plans() const {
   return plans;
 }
 
+void JobDevices::CacheAsPlanned() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (uint32_t device = 0; device < size(); ++device) {
+    table_.SetCachedAs(device, table_.plan(device));
+  }
+}
+
+uint32_t JobDevices::NumStandbyCaches() const {
+  uint32_t count = 0;
+  for (uint32_t device = 0; device < size(); ++device) {
+    count += table_.cached_as(device) == DevicePlan::kSample ? 1 : 0;
+  }
+  return count;
+}
+
 bool JobDevices::IsByHand(uint32_t device) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return device < by_hand_.size() && by_hand_[device].has_value();

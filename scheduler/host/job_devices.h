@@ -40,6 +40,10 @@ class JobDevices {
   // left to sample, or to train.
   absl::Status Switch(uint32_t device, std::optional<DevicePlan> plan);
   std::vector<DevicePlan> plans() const;  // As they stand in the segment.
+  // While training is closed: trainers cache by what is planned now.
+  void CacheAsPlanned();
+  // Devices whose trainers cache as standby trainers.
+  uint32_t NumStandbyCaches() const;
   bool IsByHand(uint32_t device) const;
 
   // Whose batches are whose: the i of sampler.<i> or trainer.<i>, which had

@@ -262,7 +262,7 @@ absl::StatusOr<TrainingProfile> JobExecutors::ProfileTraining(
 absl::Status JobExecutors::OpenSegment(const SegmentOptions& options) {
   FGNN_ASSIGN_OR_RETURN(segment_, JobSegment::Create(job_.job_id, options));
   host_->OpenSegment(segment_.get());
-  return Tick();
+  return absl::OkStatus();
 }
 
 absl::Status JobExecutors::SaveCheckpoint(const std::filesystem::path& path,

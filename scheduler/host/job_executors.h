@@ -47,7 +47,8 @@ class JobExecutors {
   // nullptr: the job then starts as any other. Waits until it is known which of
   // them are alive.
   absl::StatusOr<JobSegment*> FindKeptSegment();
-  // Goes on with it and with them, as Start() and OpenSegment() do otherwise.
+  // Goes on with it and with them, as Start(), OpenSegment() and Tick() do
+  // otherwise.
   // Instead, Release() has them let go of it.
   absl::Status TakeOver();
 
@@ -71,7 +72,7 @@ class JobExecutors {
   absl::StatusOr<uint64_t> RankByOnlineCounts(
       const std::filesystem::path& folder);
 
-  // Makes the segment and attaches all daemons to it.
+  // Makes the segment; the next Tick() attaches all daemons to it.
   absl::Status OpenSegment(const SegmentOptions& options);
   JobSegment& segment() { return *segment_; }  // Only once it is open.
   // Of memory that trainers share for an evaluation that is under way.

@@ -114,6 +114,7 @@ void DevicePlanner::Begin(JobSegment* segment) {
   }
   first_ = times_.devices;
   devices().SetPlans(FirstPlans());
+  devices().CacheAsPlanned();
 }
 
 void DevicePlanner::TakeOver(JobSegment* segment) {
@@ -178,6 +179,8 @@ void DevicePlanner::Add(const BatchRecord& record) {
     Done& done = done_[*device];
     ++done.trained;
     done.train.Add(double{record.train});
+    done.input_nodes += record.num_input_nodes;
+    done.cache_hits += record.num_cache_hits;
     const DeviceTimes times = table.times(*device);
     const bool is_standby = table.plan(*device) == DevicePlan::kSample;
     done.busy_seconds +=
@@ -260,7 +263,12 @@ void DevicePlanner::EndEpoch(EpochFacts* facts) {
     device.wake_ms = devices().table().TakeLongestWake(i) * 1e3;
     device.sampled = done.sample.count;
     device.trained = done.train.count;
+    if (done.input_nodes > 0) {
+      device.cache_hit_rate = static_cast<double>(done.cache_hits) /
+                              static_cast<double>(done.input_nodes);
+    }
     done.sample = done.train = Moments();
+    done.input_nodes = done.cache_hits = 0;
   }
   LookAtChange(facts->seconds);
   if (const absl::Status kept = file_.Write(times_); !kept.ok()) {

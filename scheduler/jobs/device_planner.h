@@ -58,8 +58,10 @@ class DevicePlanner {
     double deviation() const;
   };
   struct Done {
-    Moments sample, train;  // Stages of the open epoch's batches.
-    uint64_t sampled = 0;   // Since Begin().
+    Moments sample, train;     // Stages of the open epoch's batches.
+    uint64_t input_nodes = 0;  // Of those that were trained.
+    uint64_t cache_hits = 0;
+    uint64_t sampled = 0;  // Since Begin().
     uint64_t trained = 0;
     double busy_seconds = 0;
   };

@@ -35,7 +35,8 @@ nlohmann::ordered_json DevicesToJson(const std::vector<DeviceFacts>& devices) {
                     {"standby_ms", device.standby_ms},
                     {"wake_ms", device.wake_ms},
                     {"sampled", device.sampled},
-                    {"trained", device.trained}});
+                    {"trained", device.trained},
+                    {"cache_hit_rate", device.cache_hit_rate}});
   }
   return json;
 }

@@ -66,6 +66,7 @@ struct DeviceFacts {
   double wake_ms = 0;     // The longest from a decision to train to a batch.
   uint64_t sampled = 0;   // Batches.
   uint64_t trained = 0;
+  double cache_hit_rate = 0;  // Of the batches that it trained.
 };
 
 // What else a line of metrics.jsonl says.

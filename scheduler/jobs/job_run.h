@@ -32,6 +32,7 @@
 #include "scheduler/jobs/resume_point.h"
 #include "scheduler/jobs/run_folder.h"
 #include "scheduler/jobs/run_timeline.h"
+#include "scheduler/planning/cache_capacity.h"
 #include "shared/base/clock.h"
 
 namespace fgnn {
@@ -82,6 +83,8 @@ class JobRun {
   absl::Status RankByOnlineCounts();
   // At an epoch's end: the caches' capacity by the memory that it took.
   absl::Status AdaptCache();
+  CacheUse CachesOf(const CachePlan& plan);
+  std::string DescribeCaches(const CacheRows& rows) const;
   void MeasureMemory();
   void LogCache(double ranking_seconds) const;
   void ShowSize();

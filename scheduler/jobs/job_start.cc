@@ -57,7 +57,9 @@ absl::Status JobRun::Prepare() {
   FGNN_RETURN_IF_ERROR(RankVertices());
   EnterPreparation("attaching daemons");
   FGNN_RETURN_IF_ERROR(executors_.OpenSegment(segment_));
+  // Trainers fill their caches when they are attached, by what is planned.
   planner_.Begin(&executors_.segment());
+  FGNN_RETURN_IF_ERROR(executors_.Tick());
   FGNN_RETURN_IF_ERROR(OpenTimeline());
   if (segment_.first_version > 0) {
     EnterPreparation(
@@ -200,7 +202,7 @@ absl::StatusOr<SegmentOptions> JobRun::Plan(const DatasetFacts& dataset) {
 }
 
 absl::Status JobRun::RankVertices() {
-  if (segment_.cache_rows == 0) return absl::OkStatus();
+  if (!segment_.plans_caches()) return absl::OkStatus();
   const Stopwatch watch;
   absl::StatusOr<uint64_t> key = 0;
   if (spec_.cache.policy == kOnlinePolicy) {
@@ -217,7 +219,7 @@ absl::Status JobRun::RankVertices() {
 
 absl::Status JobRun::RankByOnlineCounts() {
   JobSegment& segment = executors_.segment();
-  if (segment_.cache_rows == 0 || segment.cache_plan().rank_order_key != 0 ||
+  if (!segment_.plans_caches() || segment.cache_plan().rank_order_key != 0 ||
       spec_.cache.policy != kOnlinePolicy ||
       epochs_done_ < spec_.cache.epochs || IsOver()) {
     return absl::OkStatus();
@@ -227,8 +229,9 @@ absl::Status JobRun::RankByOnlineCounts() {
   const absl::StatusOr<uint64_t> key =
       executors_.RankByOnlineCounts(job_.run_dir);
   if (!key.ok()) return Annotate(key.status(), "cache.policy");
-  segment.SetCachePlan(
-      {.rank_order_key = *key, .rows = segment.cache_plan().rows});
+  CachePlan plan = segment.cache_plan();
+  plan.rank_order_key = *key;
+  segment.SetCachePlan(plan);
   if (*key != 0) LogCache(watch.Seconds());
   return absl::OkStatus();
 }
@@ -236,33 +239,63 @@ absl::Status JobRun::RankByOnlineCounts() {
 absl::Status JobRun::AdaptCache() {
   JobSegment& segment = executors_.segment();
   const CachePlan plan = segment.cache_plan();
-  if (segment_.cache_rows == 0 || plan.rank_order_key == 0 || IsOver()) {
-    return absl::OkStatus();
-  }
+  if (!segment_.plans_caches() || IsOver()) return absl::OkStatus();
+  CacheUse use = CachesOf(plan);
+  // Caches follow devices that have changed roles.
+  segment.devices().CacheAsPlanned();
+  use.standbys.next_count = segment.devices().NumStandbyCaches();
+  use.trainers.next_count = spec_.num_trainers() - use.standbys.next_count;
+  if (plan.rank_order_key == 0) return absl::OkStatus();
   MeasureMemory();
-  const uint64_t peak = epoch_peak_bytes_;
   FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
-  const CacheUse use = {
-      .rows = plan.rows,
-      .most_rows = spec_.cache.capacity.has_value() ? segment_.cache_rows
-                                                    : dataset_.shape.num_nodes,
-      .row_bytes = dataset_.shape.feature_row_bytes * spec_.num_trainers(),
-      .peak_bytes = peak,
-      .have_bytes = std::min(spec_.limits.memory_bytes.value_or(UINT64_MAX),
-                             available + peak)};
-  const uint64_t rows = AdaptedCacheRows(use);
-  if (rows == plan.rows) return absl::OkStatus();
+  use.peak_bytes = epoch_peak_bytes_;
+  use.have_bytes = std::min(spec_.limits.memory_bytes.value_or(UINT64_MAX),
+                            available + use.peak_bytes);
+  const CacheRows rows = AdaptedCacheRows(use);
+  const CachePlan next = {.rank_order_key = plan.rank_order_key,
+                          .rows = rows.trainer,
+                          .standby_rows = rows.standby};
+  if (next == plan) return absl::OkStatus();
   LogInfo(
-      "job {}: the epoch took {} of {}: each trainer caches {} vertices from "
-      "now on, {} before",
-      job_.id, FormatBytes(peak), FormatBytes(use.have_bytes), rows, plan.rows);
-  segment.SetCachePlan({.rank_order_key = plan.rank_order_key, .rows = rows});
+      "job {}: the epoch took {} of {}: {} from now on, {} vertices before{}",
+      job_.id, FormatBytes(use.peak_bytes), FormatBytes(use.have_bytes),
+      DescribeCaches(rows), plan.rows,
+      spec_.has_standbys() ? absl::StrCat(" and ", plan.standby_rows) : "");
+  segment.SetCachePlan(next);
   return absl::OkStatus();
 }
 
+// Of the epoch that is over.
+CacheUse JobRun::CachesOf(const CachePlan& plan) {
+  const CacheSpec& cache = spec_.cache;
+  CacheUse use;
+  use.row_bytes = dataset_.shape.feature_row_bytes;
+  use.standbys.rows = plan.standby_rows;
+  use.standbys.count = executors_.segment().devices().NumStandbyCaches();
+  use.trainers.rows = plan.rows;
+  use.trainers.count = spec_.num_trainers() - use.standbys.count;
+  use.trainers.most_rows = cache.capacity.has_value()
+                               ? segment_.cache_rows
+                               : dataset_.shape.num_nodes;
+  use.standbys.most_rows = cache.standby_capacity.has_value()
+                               ? segment_.standby_cache_rows
+                               : use.trainers.most_rows;
+  if (!spec_.has_standbys()) use.standbys.most_rows = 0;
+  return use;
+}
+
+std::string JobRun::DescribeCaches(const CacheRows& rows) const {
+  return absl::StrCat(
+      "each trainer caches ", rows.trainer, " vertices",
+      spec_.has_standbys()
+          ? absl::StrCat(", each standby trainer ", rows.standby)
+          : "");
+}
+
 void JobRun::LogCache(double ranking_seconds) const {
-  LogInfo("job {}: each trainer caches {} vertices by {}, ranked in {:.1f} s",
-          job_.id, segment_.cache_rows, spec_.cache.policy, ranking_seconds);
+  LogInfo("job {}: {} by {}, ranked in {:.1f} s", job_.id,
+          DescribeCaches({segment_.cache_rows, segment_.standby_cache_rows}),
+          spec_.cache.policy, ranking_seconds);
 }
 
 void JobRun::ShowSize() {

@@ -3,18 +3,57 @@
 #include <algorithm>
 
 namespace fgnn {
+namespace {
 
-uint64_t AdaptedCacheRows(const CacheUse& use) {
-  if (use.peak_bytes > use.have_bytes) {
-    const uint64_t beyond = use.peak_bytes - use.have_bytes;
-    const uint64_t rows = (beyond + use.row_bytes - 1) / use.row_bytes;
-    return use.rows - std::min(use.rows, rows);
+// Takes away what is `beyond`, as far as there are rows; lowers it by as much.
+uint64_t Fewer(const CacheHolders& holders, uint64_t row_bytes,
+               uint64_t* beyond) {
+  const uint64_t bytes = row_bytes * holders.next_count;
+  if (bytes == 0) return holders.rows;
+  const uint64_t rows = std::min(holders.rows, (*beyond + bytes - 1) / bytes);
+  *beyond -= std::min(*beyond, rows * bytes);
+  return holders.rows - rows;
+}
+
+// Grows into what is `left`, and lowers it by as much.
+uint64_t More(const CacheHolders& holders, uint64_t row_bytes, uint64_t* left) {
+  const uint64_t bytes = row_bytes * holders.next_count;
+  if (bytes == 0) return holders.rows;
+  const uint64_t rows =
+      std::min(holders.most_rows, holders.rows + *left / bytes);
+  if (rows <= holders.rows + holders.rows / 20) return holders.rows;
+  *left -= (rows - holders.rows) * bytes;
+  return rows;
+}
+
+uint64_t NextPeak(const CacheUse& use) {
+  const auto rows = [](const CacheHolders& holders, uint32_t count) {
+    return holders.rows * count;
+  };
+  const uint64_t now = rows(use.trainers, use.trainers.count) +
+                       rows(use.standbys, use.standbys.count);
+  const uint64_t next = rows(use.trainers, use.trainers.next_count) +
+                        rows(use.standbys, use.standbys.next_count);
+  // What falls free is only known to be once it was measured.
+  return use.peak_bytes + (next > now ? (next - now) * use.row_bytes : 0);
+}
+
+}  // namespace
+
+CacheRows AdaptedCacheRows(const CacheUse& use) {
+  const uint64_t peak = NextPeak(use);
+  CacheRows rows;
+  if (peak > use.have_bytes) {
+    uint64_t beyond = peak - use.have_bytes;
+    rows.standby = Fewer(use.standbys, use.row_bytes, &beyond);
+    rows.trainer = Fewer(use.trainers, use.row_bytes, &beyond);
+    return rows;
   }
   const uint64_t usable = use.have_bytes - use.have_bytes / 16;
-  const uint64_t left = usable - std::min(usable, use.peak_bytes);
-  const uint64_t rows =
-      std::min(use.most_rows, use.rows + left / use.row_bytes);
-  return rows > use.rows + use.rows / 20 ? rows : use.rows;
+  uint64_t left = usable - std::min(usable, peak);
+  rows.trainer = More(use.trainers, use.row_bytes, &left);
+  rows.standby = More(use.standbys, use.row_bytes, &left);
+  return rows;
 }
 
 }  // namespace fgnn

@@ -8,7 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "scheduler/planning/placement.h"
+#include "scheduler/planning/cache_capacity.h"
+#include "scheduler/planning/capped.h"
+#include "scheduler/planning/memory_plan.h"
+#include "scheduler/planning/role_range.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/minibatch/task.h"
@@ -17,8 +20,6 @@ namespace fgnn {
 namespace {
 
 constexpr uint64_t kTaskArrayPadding = 64;
-// Out-degree, hotness, and what is sorted by them, from one array into another.
-constexpr uint64_t kBytesToRankAVertex = 4 + 4 + 2 * 16;
 constexpr uint32_t kUsualSlots = 8;
 // Of a device that takes turns, so that it does not change roles at each batch.
 constexpr uint32_t kSlotsPerTurn = 8;
@@ -26,16 +27,6 @@ constexpr uint32_t kSlotsPerTurn = 8;
 // epoch and then trains it, may take.
 constexpr uint64_t kQueueShare = 8;
 constexpr uint32_t kMaxSlots = 4096;
-
-uint64_t MultiplyCapped(uint64_t a, uint64_t b) {
-  uint64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
-uint64_t AddCapped(uint64_t a, uint64_t b) {
-  uint64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
 
 // Enough that no executor waits for a slot while another holds its own: the
 // batches of the open steps and of the next, and one in each hand of everybody.
@@ -55,37 +46,40 @@ uint32_t WantedSlots(const JobSpec& spec, uint64_t batches_per_epoch) {
       {wanted, std::max<uint64_t>(2 * batches_per_epoch, 1), kMaxSlots}));
 }
 
-// Rows that each trainer was told to cache.
-uint64_t CacheRows(const PlanInput& input) {
+// What they were told to cache.
+CacheRows RowsAskedFor(const PlanInput& input) {
   const CacheSpec& cache = input.spec.cache;
-  const double share = cache.policy == "none" ? 0 : cache.capacity.value_or(0);
-  return static_cast<uint64_t>(
-      std::floor(share * static_cast<double>(input.dataset.num_nodes)));
+  if (cache.policy == "none") return {};
+  const auto rows = [&](const std::optional<double>& share) {
+    return static_cast<uint64_t>(std::floor(
+        share.value_or(0) * static_cast<double>(input.dataset.num_nodes)));
+  };
+  return {rows(cache.capacity), rows(cache.standby_capacity)};
 }
 
-uint64_t FeatureBytes(const DatasetShape& dataset) {
-  return MultiplyCapped(dataset.num_nodes, dataset.feature_row_bytes);
-}
-
-bool ReadsFromDisk(const PlanInput& input) {
-  return input.spec.features.store == "disk" ||
-         (input.spec.features.store == "auto" &&
-          FeatureBytes(input.dataset) > input.available_bytes);
-}
-
-// Rows that fit into what the plan leaves, where trainers may take what they
-// like. Mapped features that fit into memory are there already.
-uint64_t AutoCacheRows(const PlanInput& input, uint64_t left_bytes) {
-  const DatasetShape& dataset = input.dataset;
+// Whether standby trainers cache what memory the others leave.
+bool HasAutoStandby(const PlanInput& input) {
   const CacheSpec& cache = input.spec.cache;
-  if (!ReadsFromDisk(input) || cache.capacity.has_value() ||
-      cache.policy == "none" || dataset.feature_row_bytes == 0) {
-    return 0;
-  }
+  return input.spec.has_standbys() && !cache.standby_capacity.has_value() &&
+         cache.policy != "none";
+}
+
+// Rows that fit into what is left, for each of so many trainers.
+uint64_t RowsIn(const PlanInput& input, uint64_t left_bytes,
+                uint32_t num_trainers) {
+  if (num_trainers == 0 || input.dataset.feature_row_bytes == 0) return 0;
   // The kernel's own needs and what no plan knows.
   const uint64_t usable = left_bytes - left_bytes / 8;
-  return std::min(dataset.num_nodes, usable / dataset.feature_row_bytes /
-                                         input.spec.num_trainers());
+  return std::min(input.dataset.num_nodes,
+                  usable / input.dataset.feature_row_bytes / num_trainers);
+}
+
+// Where trainers may take what they like. Mapped features that fit into memory
+// are there already.
+bool HasAutoCache(const PlanInput& input) {
+  const CacheSpec& cache = input.spec.cache;
+  return ReadsFromDisk(input) && !cache.capacity.has_value() &&
+         cache.policy != "none";
 }
 
 absl::Status CheckWarmup(const TrainingSpec& training,
@@ -104,7 +98,7 @@ uint64_t HaveBytes(const PlanInput& input) {
                   input.available_bytes);
 }
 
-SegmentOptions PlanSegment(const PlanInput& input, uint64_t cache_rows) {
+SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows) {
   const JobSpec& spec = input.spec;
   const SamplingProfile& sampling = input.sampling;
   SegmentOptions segment;
@@ -122,13 +116,14 @@ SegmentOptions PlanSegment(const PlanInput& input, uint64_t cache_rows) {
     segment.switching = spec.switching ? 1 : 0;
   }
   segment.num_slots = WantedSlots(spec, segment.batches_per_epoch);
-  segment.cache_rows = cache_rows;
+  segment.cache_rows = rows.trainer;
+  segment.standby_cache_rows = rows.standby;
   // Tasks were measured without hot ranks.
   const uint64_t rank_bytes =
-      segment.cache_rows == 0
-          ? 0
-          : MultiplyCapped(sampling.max_input_nodes, sizeof(uint32_t)) +
-                kTaskArrayPadding;
+      segment.plans_caches()
+          ? MultiplyCapped(sampling.max_input_nodes, sizeof(uint32_t)) +
+                kTaskArrayPadding
+          : 0;
   const uint64_t measured =
       AddCapped(std::max<uint64_t>(sampling.max_task_bytes, sizeof(TaskHeader)),
                 rank_bytes);
@@ -148,144 +143,6 @@ SegmentOptions PlanSegment(const PlanInput& input, uint64_t cache_rows) {
   return segment;
 }
 
-std::string Counted(uint64_t count, const std::string& what) {
-  return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
-}
-
-// What every executor of a role has.
-struct PerExecutor {
-  ExecutorRole role;
-  std::string name;    // "cache"
-  std::string detail;  // " of 9 rows"
-  uint64_t bytes;
-};
-
-// An item for each device that has some, in the order of their placement.
-void AddPerDevice(const PlanInput& input, const PerExecutor& what,
-                  std::vector<MemoryItem>* items) {
-  std::vector<std::pair<std::string, uint32_t>> counts;
-  for (const ExecutorPlacement& placement :
-       PlaceExecutors(input.spec.num_samplers(), input.spec.num_trainers(),
-                      input.spec.devices)) {
-    if (placement.role != what.role) continue;
-    const auto found = std::find_if(
-        counts.begin(), counts.end(),
-        [&](const auto& count) { return count.first == placement.device; });
-    if (found == counts.end()) {
-      counts.emplace_back(placement.device, 1);
-    } else {
-      ++found->second;
-    }
-  }
-  for (const auto& [device, count] : counts) {
-    items->push_back(
-        {.name = absl::StrCat(Counted(count, what.name), what.detail),
-         .holder = std::string(NameOf(what.role)),
-         .device = device,
-         .bytes = MultiplyCapped(count, what.bytes)});
-  }
-}
-
-// Between two steps all trainers evaluate, with arrays that they share, or one
-// writes a checkpoint.
-void AddCommands(const PlanInput& input, std::vector<MemoryItem>* items) {
-  const TrainingProfile& training = input.training;
-  const uint64_t evaluation = AddCapped(
-      training.evaluation_shared_bytes,
-      MultiplyCapped(input.spec.num_trainers(), training.evaluation_bytes));
-  const uint64_t bytes = std::max(evaluation, training.checkpoint_bytes);
-  if (bytes == 0) return;
-  const bool evaluates = evaluation > training.checkpoint_bytes;
-  const std::vector<ExecutorPlacement> trainer =
-      PlaceExecutors(input.spec.num_samplers(), 1, input.spec.devices);
-  items->push_back({.name = evaluates ? "evaluation" : "a checkpoint",
-                    .holder = "trainer",
-                    .device = evaluates && input.spec.num_trainers() > 1
-                                  ? ""  // Of them all.
-                                  : trainer.back().device,
-                    .bytes = bytes});
-}
-
-// Vertices are ranked before there is a segment or a step. Where that takes
-// more than all of training, the rest is an item of its own.
-void AddRanking(const PlanInput& input, JobPlan* plan) {
-  const SamplingProfile& sampling = input.sampling;
-  const uint64_t nodes = input.dataset.num_nodes;
-  // Each thread of a sampler counts, and one sampler sorts.
-  const uint64_t counts = MultiplyCapped(
-      MultiplyCapped(input.spec.num_samplers(), sampling.num_threads),
-      MultiplyCapped(nodes, sizeof(uint32_t)));
-  const uint64_t ranking =
-      std::max(AddCapped(counts, MultiplyCapped(input.spec.num_samplers(),
-                                                sampling.workspace_bytes)),
-               MultiplyCapped(nodes, kBytesToRankAVertex));
-  const uint64_t programs = AddCapped(
-      MultiplyCapped(input.spec.num_samplers(), sampling.program_bytes),
-      MultiplyCapped(input.spec.num_trainers(), input.training.program_bytes));
-  const uint64_t bytes = AddCapped(programs, ranking);
-  if (bytes <= plan->total_bytes) return;
-  plan->memory.push_back({.name = "ranking the vertices, beyond that",
-                          .holder = "sampler",
-                          .device = "",
-                          .bytes = bytes - plan->total_bytes});
-  plan->total_bytes = bytes;
-}
-
-std::vector<MemoryItem> MappedFiles(const PlanInput& input) {
-  std::vector<MemoryItem> mapped = {{.name = "topology",
-                                     .holder = "dataset",
-                                     .device = "",
-                                     .bytes = input.dataset.topology_bytes}};
-  if (!ReadsFromDisk(input)) {
-    mapped.push_back({.name = "features",
-                      .holder = "dataset",
-                      .device = "",
-                      .bytes = FeatureBytes(input.dataset)});
-  }
-  return mapped;
-}
-
-JobPlan PlanWith(const PlanInput& input, const SegmentOptions& segment) {
-  JobPlan plan;
-  plan.segment = segment;
-  plan.memory = {{.name = absl::StrCat(
-                      "queue of ", Counted(segment.num_slots, "slot"), " of ",
-                      FormatBytes(segment.slot_bytes), " with weights"),
-                  .holder = "segment",
-                  .device = "",
-                  .bytes = SegmentBytes(segment)}};
-  AddPerDevice(input,
-               {.role = ExecutorRole::kSampler,
-                .name = "sampler",
-                .detail = "",
-                .bytes = AddCapped(input.sampling.program_bytes,
-                                   input.sampling.workspace_bytes)},
-               &plan.memory);
-  AddPerDevice(input,
-               {.role = ExecutorRole::kTrainer,
-                .name = "trainer",
-                .detail = "",
-                .bytes = AddCapped(input.training.program_bytes,
-                                   input.training.step_bytes)},
-               &plan.memory);
-  if (segment.cache_rows > 0) {
-    AddPerDevice(input,
-                 {.role = ExecutorRole::kTrainer,
-                  .name = "cache",
-                  .detail = absl::StrCat(" of ", segment.cache_rows, " rows"),
-                  .bytes = MultiplyCapped(segment.cache_rows,
-                                          input.dataset.feature_row_bytes)},
-                 &plan.memory);
-  }
-  AddCommands(input, &plan.memory);
-  for (const MemoryItem& item : plan.memory) {
-    plan.total_bytes = AddCapped(plan.total_bytes, item.bytes);
-  }
-  if (segment.cache_rows > 0) AddRanking(input, &plan);
-  plan.mapped = MappedFiles(input);
-  return plan;
-}
-
 // The fewest slots with which every executor still finds one.
 uint32_t FewestSlots(const PlanInput& input, uint32_t wanted) {
   if (input.spec.queue_slots > 0) return wanted;
@@ -299,22 +156,39 @@ absl::Status Refuse(const JobPlan& plan, uint64_t have_bytes, bool by_limit) {
       FormatBytes(plan.total_bytes), " (", DescribeMemory(plan), "), ",
       FormatBytes(have_bytes), by_limit ? " allowed" : " available",
       "; lower sampling.batch_size, sampling.fanouts, model.hidden",
-      plan.segment.cache_rows > 0 ? " or cache.capacity" : "",
+      plan.segment.plans_caches() ? " or cache.capacity" : "",
       plan.segment.staleness > 0 ? " or training.staleness" : "",
       by_limit ? ", or raise limits.memory" : ""));
 }
 
-// The plan, with a cache in what it leaves.
-JobPlan WithCache(const PlanInput& input, const JobPlan& plan,
-                  uint64_t have_bytes) {
-  uint64_t rows = AutoCacheRows(input, have_bytes - plan.total_bytes);
-  while (rows > 0) {
-    SegmentOptions segment = PlanSegment(input, rows);
-    segment.num_slots = plan.segment.num_slots;
-    const JobPlan cached = PlanWith(input, segment);
+JobPlan Cached(const PlanInput& input, const JobPlan& plan,
+               const RoleRange& roles, const CacheRows& rows) {
+  SegmentOptions segment = PlanSegment(input, rows);
+  segment.num_slots = plan.segment.num_slots;
+  return PlanMemory(input, segment, roles);
+}
+
+// The plan, with caches in what it leaves.
+JobPlan WithCaches(const PlanInput& input, const JobPlan& plan,
+                   const RoleRange& roles, uint64_t have_bytes) {
+  const uint64_t left_bytes = have_bytes - plan.total_bytes;
+  const uint32_t all = input.spec.num_trainers();
+  const bool auto_standby = HasAutoStandby(input);
+  CacheRows rows = {plan.segment.cache_rows, plan.segment.standby_cache_rows};
+  if (!HasAutoCache(input)) {
+    if (!auto_standby || !plan.segment.plans_caches()) return plan;
+    rows.standby = std::min(
+        rows.trainer, RowsIn(input, left_bytes, all - roles.most_trainers));
+    return Cached(input, plan, roles, rows);
+  }
+  rows.trainer =
+      RowsIn(input, left_bytes, auto_standby ? all : roles.most_trainers);
+  while (rows.trainer > 0) {
+    if (auto_standby) rows.standby = rows.trainer;
+    const JobPlan cached = Cached(input, plan, roles, rows);
     if (cached.total_bytes <= have_bytes) return cached;
     // Marked tasks are larger.
-    rows -= std::max<uint64_t>(rows / 8, 1);
+    rows.trainer -= std::max<uint64_t>(rows.trainer / 8, 1);
   }
   return plan;
 }
@@ -334,7 +208,8 @@ DatasetShape ShapeOf(const Dataset& dataset, const TrainingSpec& training) {
 }
 
 absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
-  SegmentOptions segment = PlanSegment(input, CacheRows(input));
+  const RoleRange roles = RolesOf(input.spec);
+  SegmentOptions segment = PlanSegment(input, RowsAskedFor(input));
   FGNN_RETURN_IF_ERROR(ValidateOptions(segment));
   FGNN_RETURN_IF_ERROR(CheckWarmup(input.spec.training, segment));
   const std::optional<uint64_t> limit = input.spec.limits.memory_bytes;
@@ -342,9 +217,10 @@ absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
   const uint64_t have_bytes = HaveBytes(input);
   const uint32_t fewest = FewestSlots(input, segment.num_slots);
   while (true) {
-    JobPlan plan = PlanWith(input, segment);
-    if (plan.total_bytes <= have_bytes)
-      return WithCache(input, plan, have_bytes);
+    JobPlan plan = PlanMemory(input, segment, roles);
+    if (plan.total_bytes <= have_bytes) {
+      return WithCaches(input, plan, roles, have_bytes);
+    }
     if (segment.num_slots <= fewest) return Refuse(plan, have_bytes, by_limit);
     --segment.num_slots;
   }

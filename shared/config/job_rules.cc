@@ -258,15 +258,34 @@ absl::Status CheckExecutors(v1::JobSpec* spec) {
   return absl::OkStatus();
 }
 
+absl::Status CheckShare(const char* field, const std::string& text) {
+  const std::optional<double> share = CapacityIn(text);
+  if (text == kAuto || (share.has_value() && *share >= 0 && *share <= 1)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": '", text,
+                   "' is not a share of the vertices; give 0 to 1, or auto"));
+}
+
+absl::Status CheckStandbyCapacity(const v1::JobSpec& spec) {
+  const std::string& text = spec.cache().standby_capacity();
+  FGNN_RETURN_IF_ERROR(CheckShare("cache.standby_capacity", text));
+  if (text == kAuto || (spec.executors() == "factored" && spec.switching())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("cache.standby_capacity is ", text, ", but ",
+                   spec.executors() == "factored"
+                       ? "switching is false"
+                       : absl::StrCat("executors is ", spec.executors()),
+                   ", so that there are no standby trainers; leave it out"));
+}
+
 absl::Status CheckCache(const v1::JobSpec& spec) {
   const v1::CacheSpec& cache = spec.cache();
-  const std::string& text = cache.capacity();
-  const std::optional<double> share = CapacityOf(cache);
-  if (text != kAuto && !(share.has_value() && *share >= 0 && *share <= 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cache.capacity: '", text,
-                     "' is not a share of the vertices; give 0 to 1, or auto"));
-  }
+  FGNN_RETURN_IF_ERROR(CheckShare("cache.capacity", cache.capacity()));
+  FGNN_RETURN_IF_ERROR(CheckStandbyCapacity(spec));
   if ((cache.policy() == "plugin") == cache.plugin().empty()) {
     return absl::InvalidArgumentError(
         cache.plugin().empty()
@@ -402,9 +421,9 @@ absl::StatusOr<std::optional<uint64_t>> MemoryLimit(const v1::JobSpec& spec) {
   return *bytes;
 }
 
-std::optional<double> CapacityOf(const v1::CacheSpec& cache) {
+std::optional<double> CapacityIn(const std::string& text) {
   double share = 0;
-  if (!absl::SimpleAtod(cache.capacity(), &share)) return std::nullopt;
+  if (!absl::SimpleAtod(text, &share)) return std::nullopt;
   return share;
 }
 

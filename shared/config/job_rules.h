@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,8 +19,9 @@ absl::Status CheckRules(v1::JobSpec* spec);
 // limits.memory; nullopt: "auto". InvalidArgument.
 absl::StatusOr<std::optional<uint64_t>> MemoryLimit(const v1::JobSpec& spec);
 
-// cache.capacity, a share; nullopt: "auto", or no number.
-std::optional<double> CapacityOf(const v1::CacheSpec& cache);
+// cache.capacity or cache.standby_capacity, a share; nullopt: "auto", or no
+// number.
+std::optional<double> CapacityIn(const std::string& text);
 
 // Devices of a job with complete fields that may train at the same time; the
 // most, where they are asked for by number.

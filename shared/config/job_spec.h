@@ -77,8 +77,9 @@ struct TrainingSpec {
 struct CacheSpec {
   std::string policy;
   std::optional<double> capacity;  // Share of the vertices; nullopt: "auto".
-  uint32_t epochs = 1;             // That are pre-sampled or counted.
-  std::string plugin = "";         // Of policy "plugin".
+  std::optional<double> standby_capacity = std::nullopt;  // Of "factored".
+  uint32_t epochs = 1;      // That are pre-sampled or counted.
+  std::string plugin = "";  // Of policy "plugin".
 };
 
 struct FeaturesSpec {
@@ -119,6 +120,8 @@ struct JobSpec {
 
   // A device has a sampler and a trainer, one of which works at a time.
   bool takes_turns() const { return executors != "together"; }
+  // Trainers of devices that sample, which train in what time is left.
+  bool has_standbys() const { return executors == "factored" && switching; }
   // Daemons of the job.
   uint32_t num_samplers() const {
     return takes_turns() ? static_cast<uint32_t>(devices.size()) : samplers;

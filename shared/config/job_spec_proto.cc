@@ -210,7 +210,8 @@ JobSpec FromProto(const v1::JobSpec& from) {
                  .checkpoint_steps = training.checkpoint_steps(),
                  .keep_checkpoints = training.keep_checkpoints(),
                  .threads = training.threads()};
-  to.cache = {from.cache().policy(), CapacityOf(from.cache()),
+  to.cache = {from.cache().policy(), CapacityIn(from.cache().capacity()),
+              CapacityIn(from.cache().standby_capacity()),
               from.cache().epochs(), from.cache().plugin()};
   to.devices = {from.devices().begin(), from.devices().end()};
   if (from.has_device_request()) {

@@ -150,6 +150,14 @@ void LookAtSlots(const Segment& segment, BatchSeq limit, const OpenEpoch& epoch,
   snapshot->batches_left = all - std::min(all, taken);
 }
 
+// A word of no plan is as a new one.
+DevicePlan LoadPlan(uint64_t& word) {
+  const uint64_t plan = SharedWord(word).load(std::memory_order_acquire);
+  return plan <= static_cast<uint64_t>(DevicePlan::kTimeShare)
+             ? static_cast<DevicePlan>(plan)
+             : DevicePlan::kSample;
+}
+
 double Mean(double sum, uint32_t count) { return count > 0 ? sum / count : 0; }
 
 }  // namespace
@@ -170,11 +178,26 @@ void DeviceTable::SetPlan(uint32_t device, DevicePlan plan) {
 
 DevicePlan DeviceTable::plan(uint32_t device) const {
   if (num_devices() == 0) return DevicePlan::kSample;
-  const uint64_t plan = SharedWord(segment_->regions().device(device).plan)
-                            .load(std::memory_order_acquire);
-  return plan <= static_cast<uint64_t>(DevicePlan::kTimeShare)
-             ? static_cast<DevicePlan>(plan)
-             : DevicePlan::kSample;
+  return LoadPlan(segment_->regions().device(device).plan);
+}
+
+void DeviceTable::SetCachedAs(uint32_t device, DevicePlan plan) {
+  if (num_devices() == 0) return;
+  SharedWord(segment_->regions().device(device).cached_as)
+      .store(static_cast<uint64_t>(plan), std::memory_order_release);
+  Announce();
+}
+
+DevicePlan DeviceTable::cached_as(uint32_t device) const {
+  if (num_devices() == 0) return DevicePlan::kTrain;
+  return LoadPlan(segment_->regions().device(device).cached_as);
+}
+
+TrainerCache DeviceTable::cache(uint32_t device) const {
+  const CachePlan plan = segment_->cache_plan();
+  const bool is_standby = cached_as(device) == DevicePlan::kSample;
+  return {.rank_order_key = plan.rank_order_key,
+          .rows = is_standby ? plan.standby_rows : plan.rows};
 }
 
 void DeviceTable::SetTimes(uint32_t device, const DeviceTimes& times) {

@@ -40,6 +40,14 @@ class DeviceTable {
   void SetPlan(uint32_t device, DevicePlan plan);
   DevicePlan plan(uint32_t device) const;
 
+  // Scheduler only, while training is closed: what the device's trainer caches
+  // as, of CachePlan: as a standby trainer with kSample. The plan may change in
+  // mid-epoch, caches do not. kSample in a new segment.
+  void SetCachedAs(uint32_t device, DevicePlan plan);
+  DevicePlan cached_as(uint32_t device) const;
+  // What the device's trainer is to cache. Without devices: what all do.
+  TrainerCache cache(uint32_t device) const;
+
   // Scheduler only, before training is opened: as the profiles measured them.
   void SetTimes(uint32_t device, const DeviceTimes& times);
   DeviceTimes times(uint32_t device) const;

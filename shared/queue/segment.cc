@@ -81,6 +81,7 @@ SegmentHeader HeaderOf(const SegmentOptions& options) {
       .first_version = options.first_version,
       .rank_order_key = options.rank_order_key,
       .cache_rows = options.cache_rows,
+      .standby_cache_rows = options.standby_cache_rows,
       .num_slots = options.num_slots,
       .num_overflow_blocks = options.num_overflow_blocks,
       .batches_per_step = options.batches_per_step,
@@ -109,6 +110,7 @@ SegmentOptions OptionsOf(const SegmentHeader& header) {
       .first_version = header.first_version,
       .rank_order_key = header.rank_order_key,
       .cache_rows = header.cache_rows,
+      .standby_cache_rows = header.standby_cache_rows,
       .num_devices = header.num_devices,
       .switching = header.switching};
 }
@@ -235,6 +237,8 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
                                   options.steps_per_epoch() * options.epochs));
   FGNN_RETURN_IF_ERROR(
       CheckRange("cache_rows", options.cache_rows, 0, UINT32_MAX));
+  FGNN_RETURN_IF_ERROR(CheckRange("standby_cache_rows",
+                                  options.standby_cache_rows, 0, UINT32_MAX));
   FGNN_RETURN_IF_ERROR(
       CheckRange("num_devices", options.num_devices, 0, kMaxDevices));
   FGNN_RETURN_IF_ERROR(CheckRange("switching", options.switching, 0, 1));
@@ -275,8 +279,9 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(
   FGNN_ASSIGN_OR_RETURN(UniqueFd fd, AllocateSealed(header));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment,
                         Map(std::move(fd), options));
-  segment->SetCachePlan(
-      {.rank_order_key = options.rank_order_key, .rows = options.cache_rows});
+  segment->SetCachePlan({.rank_order_key = options.rank_order_key,
+                         .rows = options.cache_rows,
+                         .standby_rows = options.standby_cache_rows});
   segment->SetRateFactor(1);
   SlotTable(*segment).FreeAllFrom(
       BatchesOf(options, options.first_version).first_batch);
@@ -308,12 +313,16 @@ CachePlan Segment::cache_plan() const {
       SharedWord(control.rank_order_key).load(std::memory_order_acquire);
   return {
       .rank_order_key = key,
-      .rows = SharedWord(control.cache_rows).load(std::memory_order_relaxed)};
+      .rows = SharedWord(control.cache_rows).load(std::memory_order_relaxed),
+      .standby_rows = SharedWord(control.standby_cache_rows)
+                          .load(std::memory_order_relaxed)};
 }
 
 void Segment::SetCachePlan(const CachePlan& plan) {
   ControlWords& control = regions_->control();
   SharedWord(control.cache_rows).store(plan.rows, std::memory_order_relaxed);
+  SharedWord(control.standby_cache_rows)
+      .store(plan.standby_rows, std::memory_order_relaxed);
   SharedWord(control.rank_order_key)
       .store(plan.rank_order_key, std::memory_order_release);
 }

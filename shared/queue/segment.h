@@ -42,6 +42,7 @@ struct SegmentOptions {
   // The first CachePlan.
   uint64_t rank_order_key = 0;
   uint64_t cache_rows = 0;
+  uint64_t standby_cache_rows = 0;
   // Devices that take turns, [0, 64]; see device_table.h. 0: whoever is
   // attached works.
   uint32_t num_devices = 0;
@@ -52,6 +53,7 @@ struct SegmentOptions {
   uint64_t steps_per_epoch() const {
     return (batches_per_epoch + batches_per_step - 1) / batches_per_step;
   }
+  bool plans_caches() const { return cache_rows > 0 || standby_cache_rows > 0; }
 };
 
 // What is cached from now on. It may change while a job runs: whoever samples
@@ -61,8 +63,18 @@ struct CachePlan {
   // 0: none yet. One that is there stays.
   uint64_t rank_order_key = 0;
   uint64_t rows = 0;  // Of each trainer: hot ranks below it are cached.
+  // Of each standby trainer; see DeviceTable::cache().
+  uint64_t standby_rows = 0;
 
   bool operator==(const CachePlan&) const = default;
+};
+
+// What one trainer caches.
+struct TrainerCache {
+  uint64_t rank_order_key = 0;
+  uint64_t rows = 0;
+
+  bool operator==(const TrainerCache&) const = default;
 };
 
 // InvalidArgument naming the field that is out of range.

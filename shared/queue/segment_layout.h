@@ -20,7 +20,7 @@
 namespace fgnn {
 
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
-inline constexpr uint32_t kSegmentLayoutVersion = 8;
+inline constexpr uint32_t kSegmentLayoutVersion = 9;
 
 // Written once, before the descriptor is handed to anyone.
 struct SegmentHeader {
@@ -37,6 +37,7 @@ struct SegmentHeader {
   uint64_t first_version;
   uint64_t rank_order_key;
   uint64_t cache_rows;
+  uint64_t standby_cache_rows;
   uint32_t num_slots;
   uint32_t num_overflow_blocks;
   uint32_t batches_per_step;
@@ -46,7 +47,7 @@ struct SegmentHeader {
   uint32_t switching;
   uint32_t reserved;
 };
-static_assert(sizeof(SegmentHeader) == 128);
+static_assert(sizeof(SegmentHeader) == 136);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);
 
 // The words that are not per slot. Those that different processes write often
@@ -57,6 +58,7 @@ struct ControlWords {
   uint64_t stopped;                     // Not 0: the job was stopped.
   uint64_t rank_order_key;              // See CachePlan.
   uint64_t cache_rows;
+  uint64_t standby_cache_rows;
   uint64_t rate_factor;             // The bits of a double.
   alignas(64) uint64_t oldest_seq;  // All below are released. A hint.
   alignas(64) uint64_t board_word;  // See gradient_board.h.
@@ -70,6 +72,7 @@ static_assert(std::is_trivially_copyable_v<ControlWords>);
 struct DeviceWords {
   alignas(64) uint64_t turn;
   uint64_t plan;
+  uint64_t cached_as;  // The DevicePlan that its trainer caches by.
   alignas(64) uint64_t sample_seconds;  // The bits of a double each.
   uint64_t train_seconds;
   uint64_t standby_seconds;

@@ -48,6 +48,32 @@ class CacheTest(harness.ServiceTest):
         self.assertEqual(min(rates, key=rates.get), 'random')
         self.assertLess(abs(rates['random'] / 2 - 0.1), 0.05)
 
+    def test_standby_trainers_have_caches_of_their_own(self):
+        self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
+        devices = {'devices': '[cpu:0, cpu:1]'}
+        plain = self.run_cached('none', **devices, executors='together')
+        # Both sample, so that standby trainers train all batches.
+        for standby, lowest, highest in ((0, 0, 0), (0.5, 0.5, 0.99),
+                                         (1, 1, 1), ('auto', 1, 1)):
+            run_dir = self.run_cached(
+                'degree', 1, samplers=2, **devices,
+                **{'cache.standby_capacity': standby})
+            self.assertEqual((run_dir / 'batches.crc').read_bytes(),
+                             (plain / 'batches.crc').read_bytes(), standby)
+            self.assertTrue(harness.last_weights(run_dir) ==
+                            harness.last_weights(plain), standby)
+            for rate in hit_rates(run_dir):
+                self.assertTrue(lowest <= rate <= highest, (standby, rate))
+        # One of them trains: what it has trained was cached.
+        run_dir = self.run_cached('degree', 1, samplers=1, **devices,
+                                  **{'cache.standby_capacity': 0})
+        self.assertTrue(harness.last_weights(run_dir) ==
+                        harness.last_weights(plain))
+        for line in (run_dir / 'metrics.jsonl').read_text().splitlines():
+            for device in json.loads(line)['devices']:
+                trains = device['plan'] == 'trainer' and device['trained'] > 0
+                self.assertEqual(device['cache_hit_rate'], trains, line)
+
     def test_features_from_the_disk_are_the_same(self):
         plain = harness.last_weights(self.run_cached('none'))
         for capacity, rate in ((0, 0), (1, 1)):
@@ -107,6 +133,13 @@ class CacheTest(harness.ServiceTest):
         self.assertGreater(plan['seconds_per_trained_batch'], 0)
         self.assertIn('1 cache of 1000 rows', self.service.fgnn(
             'plan', *words).stdout)
+        by_role = self.service.fgnn(
+            'plan', *words, '--set', 'devices=[cpu:0, cpu:1]', '--set',
+            'cache.standby_capacity=0.1').stdout
+        for words_of_it in ('1 cache of 1000 rows',
+                            '1 standby cache of 200 rows',
+                            'each standby trainer of 200'):
+            self.assertIn(words_of_it, by_role)
         limit = plan['total_bytes'] // 2
         refused = self.service.fgnn('plan', *words, '--set',
                                     f'limits.memory={limit}', check=False)

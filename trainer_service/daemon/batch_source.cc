@@ -28,6 +28,7 @@ BatchSource::BatchSource(const BatchSourceOptions& options,
       plan_(segment->options()),
       queue_(segment, options.owner),
       board_(segment, options.owner),
+      table_(segment, kNoOwner),
       limit_(options.limit) {
   if (options_.ahead > 0) {
     thread_.emplace("fgnn-extract", [this] { WorkAhead(); });
@@ -50,7 +51,8 @@ uint64_t BatchSource::turns() const {
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next() {
   const std::optional<OpenSteps> open = board_.FindOpenSteps();
   if (!open.has_value()) return std::nullopt;
-  FGNN_RETURN_IF_ERROR(workplace_->CacheAsPlanned(segment_->cache_plan()));
+  FGNN_RETURN_IF_ERROR(
+      workplace_->CacheAsPlanned(table_.cache(options_.device)));
   bool is_settled = false;
   FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
                         TakeWaiting(*open, &is_settled));
@@ -127,6 +129,10 @@ bool BatchSource::GiveBackAhead() {
     spare_.push_back(std::move(batch.features.memory));
   }
   return true;
+}
+
+void BatchSource::GiveUpCache() {
+  workplace_->GiveUpMoreThan(table_.cache(options_.device));
 }
 
 void BatchSource::GiveBack(AlignedBuffer memory) {

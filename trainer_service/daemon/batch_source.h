@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "shared/base/thread.h"
 #include "shared/minibatch/task.h"
+#include "shared/queue/device_table.h"
 #include "shared/queue/global_queue.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment.h"
@@ -48,15 +49,16 @@ struct AheadLimit {
 
 struct BatchSourceOptions {
   OwnerIndex owner = kNoOwner;
-  uint32_t ahead = 0;  // Batches that wait, extracted, at most.
-  AheadLimit limit;    // At first.
+  uint32_t device = 0;  // Of those that take turns.
+  uint32_t ahead = 0;   // Batches that wait, extracted, at most.
+  AheadLimit limit;     // At first.
 };
 
 // Next…(), LimitAhead() and GiveBack…(): one caller at a time. A thread of its
 // own works ahead, if it may.
 class BatchSource {
  public:
-  // Borrows all. What is cached follows the segment's plan.
+  // Borrows all. What is cached follows the segment's plan for the device.
   BatchSource(const BatchSourceOptions& options, Workplace* workplace,
               Segment* segment);
   // Batches that wait go back to the queue.
@@ -79,6 +81,9 @@ class BatchSource {
   // There too: batches that wait go back to the queue. False: one is being
   // extracted.
   bool GiveBackAhead();
+
+  // While the device does something else: memory that its cache is to give up.
+  void GiveUpCache();
 
   // A batch's memory, to be used again.
   void GiveBack(AlignedBuffer memory);
@@ -109,6 +114,7 @@ class BatchSource {
   const SegmentOptions& plan_;
   GlobalQueue queue_;
   GradientBoard board_;
+  DeviceTable table_;
   ThreadTeam ahead_team_{1};
   // One whose next batch lies in an overflow block: left until it opens. Of the
   // thread that works ahead.

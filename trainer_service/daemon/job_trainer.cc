@@ -54,6 +54,7 @@ JobTrainer::JobTrainer(const JobSpec& spec, Workplace* workplace,
       board_(segment, owner),
       source_(
           {.owner = owner,
+           .device = device,
            .ahead = spec.features.ahead,
            .limit = {segment->options().num_devices > 0 ? AheadLimit::kNothing
                                                         : AheadLimit::kNextStep,
@@ -69,7 +70,10 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
       segment_->options().first_version > 0 && !board_.version().has_value();
   if (waits_for_checkpoint) return false;
   if (turn_.has_value() && !turn_->held()) {
-    if (!turn_->Take()) return false;
+    if (!turn_->Take()) {
+      source_.GiveUpCache();
+      return false;
+    }
     wait_seconds_ = 0;  // The device may have sampled.
   }
   FGNN_ASSIGN_OR_RETURN(const bool stepped, MakeStep());

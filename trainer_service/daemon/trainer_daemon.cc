@@ -5,6 +5,7 @@
 #include "absl/memory/memory.h"
 #include "shared/base/status.h"
 #include "shared/base/unique_fd.h"
+#include "shared/queue/device_table.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/daemon/training_profile.h"
@@ -35,7 +36,8 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
       Workplace::OpenForJob(attachment.spec, static_cast<int>(num_threads),
                             plugins_));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
-  FGNN_RETURN_IF_ERROR(workplace->CacheAsPlanned(segment->cache_plan()));
+  FGNN_RETURN_IF_ERROR(workplace->CacheAsPlanned(
+      DeviceTable(segment.get(), kNoOwner).cache(attachment.device)));
   TrainingJobOptions options;
   options.job_id = attachment.job_id;
   options.spec = attachment.spec;

@@ -109,7 +109,7 @@ void Workplace::SetCache(LoadedCache cache) {
   cache_ = std::move(next);
 }
 
-absl::Status Workplace::CacheAsPlanned(const CachePlan& plan) {
+absl::Status Workplace::CacheAsPlanned(const TrainerCache& plan) {
   if (cache()->plan == plan) return absl::OkStatus();
   // The cache before it goes first: there may be no room for both.
   SetCache({.plan = plan, .cache = FeatureCache(features_.get())});
@@ -130,6 +130,11 @@ absl::Status Workplace::CacheAsPlanned(const CachePlan& plan) {
             .cache = std::move(loaded),
             .rank_order_version = order->version()});
   return absl::OkStatus();
+}
+
+void Workplace::GiveUpMoreThan(const TrainerCache& plan) {
+  if (cache()->cache.capacity() <= plan.rows) return;
+  SetCache({.plan = {}, .cache = FeatureCache(features_.get())});
 }
 
 InferenceInput Workplace::ForInference(absl::Span<const float> weights,

@@ -27,7 +27,7 @@ namespace fgnn {
 
 // Features that are cached, of features() of a workplace.
 struct LoadedCache {
-  CachePlan plan;  // As it was asked for.
+  TrainerCache plan;  // As it was asked for.
   FeatureCache cache;
   // Of the rank order that the cache is laid out by; 0: nothing is cached.
   uint32_t rank_order_version = 0;
@@ -64,7 +64,10 @@ class Workplace {
   // plan.rows vertices of the saved RankOrder. Where that was lost, as derived/
   // may be emptied at any time, the log says so and nothing is cached. Does
   // nothing if it was so planned before. Errors of FeatureCache::Load().
-  absl::Status CacheAsPlanned(const CachePlan& plan);
+  absl::Status CacheAsPlanned(const TrainerCache& plan);
+  // Of a trainer that does not work now: a cache of more rows than are planned
+  // goes, for others grow into its memory. CacheAsPlanned() fills it again.
+  void GiveUpMoreThan(const TrainerCache& plan);
 
   // Borrows from this and from `weights` [P].
   InferenceInput ForInference(absl::Span<const float> weights,

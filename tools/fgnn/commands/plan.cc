@@ -156,6 +156,7 @@ nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
           {"staleness", segment.staleness},
           {"parameters", segment.num_parameters},
           {"cache_rows", segment.cache_rows},
+          {"standby_cache_rows", segment.standby_cache_rows},
           {"seconds_per_sampled_batch", input.sampling.seconds_per_batch},
           {"seconds_per_trained_batch", input.training.seconds_per_batch}};
 }
@@ -183,11 +184,16 @@ std::string ToText(const PlanInput& input, const JobPlan& plan) {
                       input.training.seconds_per_batch * 1e3,
                       FormatCount(input.sampling.max_input_nodes),
                       kProfiledBatches));
-  if (segment.cache_rows > 0) {
+  if (segment.plans_caches()) {
     absl::StrAppend(&text, "each trainer caches the features of ",
                     FormatCount(segment.cache_rows), " of ",
                     FormatCount(input.dataset.num_nodes), " vertices, by ",
-                    input.spec.cache.policy, "\n");
+                    input.spec.cache.policy,
+                    input.spec.has_standbys()
+                        ? absl::StrCat("; each standby trainer of ",
+                                       FormatCount(segment.standby_cache_rows))
+                        : "",
+                    "\n");
   }
   return text;
 }

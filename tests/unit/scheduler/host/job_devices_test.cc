@@ -95,6 +95,20 @@ TEST(JobDevicesTest, ASegmentThatIsTakenOverHasItsPlans) {
   EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample));
 }
 
+TEST(JobDevicesTest, CachesFollowPlansWhenTheyAreTold) {
+  const auto segment = SomeSegment(3, /*switching=*/true);
+  JobDevices devices(segment.get());
+  devices.SetPlans({kSample, kTrain, kTrain});
+  devices.CacheAsPlanned();
+  EXPECT_EQ(devices.NumStandbyCaches(), 1U);
+  ASSERT_THAT(devices.Switch(1, kSample), IsOk());
+  EXPECT_EQ(devices.NumStandbyCaches(), 1U);
+  EXPECT_EQ(devices.table().cached_as(1), kTrain);
+  devices.CacheAsPlanned();
+  EXPECT_EQ(devices.NumStandbyCaches(), 2U);
+  EXPECT_EQ(devices.table().cached_as(1), kSample);
+}
+
 TEST(JobDevicesTest, KnowsWhoseBatchesAreWhose) {
   const auto segment = SomeSegment(2, /*switching=*/true);
   JobDevices devices(segment.get());

@@ -83,6 +83,7 @@ TEST_F(DevicePlannerTest, PlansByTheProfileAndAgainByWhatIsMeasured) {
   planner->SetProfile(0.01, 0.03);
   planner->Begin(segment_.get());
   EXPECT_EQ(Samplers(), 1U);
+  EXPECT_EQ(segment_->devices().NumStandbyCaches(), 1U);
   Measure(0.03, 0.01);
   const EpochFacts facts = RunEpoch(planner.get(), 3);
   EXPECT_EQ(facts.samplers, 1U);
@@ -266,6 +267,8 @@ TEST_F(DevicePlannerTest, CountsWhoDidWhat) {
     record.trainer = i == 0 ? 9 : 2;  // 9: one that an earlier scheduler knew.
     record.sample = 0.5F;
     record.train = i % 2 == 0 ? 1.0F : 2.0F;
+    record.num_input_nodes = 10;
+    record.num_cache_hits = static_cast<uint32_t>(i);  // 0 to 3.
     planner->Add(record);
   }
   planner->EndEpoch(&facts);
@@ -275,6 +278,8 @@ TEST_F(DevicePlannerTest, CountsWhoDidWhat) {
   EXPECT_EQ(facts.devices[0].sample_deviation_ms, 0);
   EXPECT_EQ(facts.devices[3].trained, 3U);
   EXPECT_NEAR(facts.devices[3].train_deviation_ms, 577.35, 0.01);
+  EXPECT_NEAR(facts.devices[3].cache_hit_rate, 6 / 30.0, 1e-9);
+  EXPECT_EQ(facts.devices[0].cache_hit_rate, 0);
   EXPECT_NEAR(facts.devices[3].train_ms, 30, 1e-6);
   EXPECT_EQ(planner->Views().at(3).trained, 3U);
   // The next epoch counts anew, the job goes on.
@@ -282,6 +287,7 @@ TEST_F(DevicePlannerTest, CountsWhoDidWhat) {
   planner->BeginEpoch(&next);
   planner->EndEpoch(&next);
   EXPECT_EQ(next.devices[3].trained, 0U);
+  EXPECT_EQ(next.devices[3].cache_hit_rate, 0);
   EXPECT_EQ(planner->Views().at(3).trained, 3U);
 }
 

@@ -159,6 +159,23 @@ TEST_F(JobRunTest, ACacheThatMemoryHasNoRoomForShrinks) {
                           CachePlan{77, 0}, CachePlan{77, 0}));
 }
 
+TEST_F(JobRunTest, StandbyTrainersHaveACapacityOfTheirOwn) {
+  spec_.executors = "factored";
+  spec_.samplers = 0;
+  spec_.cache = {.policy = "degree", .capacity = 0.5};
+  spec_.cache.standby_capacity = 0.25;
+  calls_.order_is_saved = true;
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  std::vector<CachePlan> plans;
+  calls_.on_evaluate = [&] {
+    plans.push_back(calls_.daemon("sampler.0").cache_plan());
+  };
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  ExpectEveryBatchOnce();
+  EXPECT_THAT(plans, testing::Each(CachePlan{77, 20, 10}));
+}
+
 TEST_F(JobRunTest, FailsWhereVerticesCannotBeRanked) {
   spec_.cache = {.policy = "presc", .capacity = 0.5};
   calls_.lost_counts = {absl::PermissionDeniedError("derived: no")};

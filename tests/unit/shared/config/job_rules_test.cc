@@ -160,6 +160,19 @@ TEST(JobRulesTest, RefusesWhatTheExecutorsDoNotKnow) {
                     HasSubstr("factored, time_sharing, together")));
 }
 
+TEST(JobRulesTest, OnlyStandbyTrainersHaveAStandbyCapacity) {
+  const std::string cache = "cache: {standby_capacity: 0.5}\n";
+  const std::string devices = "devices: [cpu:0, cpu:1]\n";
+  EXPECT_EQ(EffectiveOf(devices + cache).cache.standby_capacity, 0.5);
+  EXPECT_EQ(EffectiveOf(devices).cache.standby_capacity, std::nullopt);
+  EXPECT_THAT(ErrorIn(cache), AllOf(HasSubstr("standby_capacity is 0.5"),
+                                    HasSubstr("executors is together")));
+  EXPECT_THAT(ErrorIn(devices + cache + "executors: time_sharing"),
+              HasSubstr("executors is time_sharing"));
+  EXPECT_THAT(ErrorIn(devices + cache + "samplers: 1\nswitching: false"),
+              HasSubstr("switching is false"));
+}
+
 TEST(JobRulesTest, AutoStandsForZero) {
   const std::string devices = "devices: [cpu:0, cpu:1]\n";
   EXPECT_EQ(EffectiveOf(devices + "samplers: auto").samplers, 0U);
@@ -180,6 +193,8 @@ TEST(JobRulesTest, NamesTheFieldThatIsMissingOrWrong) {
   EXPECT_THAT(ErrorIn("cache: {capacity: 1.5}"),
               HasSubstr("cache.capacity: '1.5'"));
   EXPECT_THAT(ErrorIn("cache: {capacity: nan}"), HasSubstr("cache.capacity"));
+  EXPECT_THAT(ErrorIn("cache: {standby_capacity: -1}"),
+              HasSubstr("cache.standby_capacity: '-1'"));
   EXPECT_THAT(ErrorIn("cache: {policy: plugin}"),
               HasSubstr("cache.plugin is missing"));
   EXPECT_THAT(ErrorIn("cache: {plugin: mine}"),

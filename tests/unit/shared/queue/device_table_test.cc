@@ -159,10 +159,27 @@ TEST_F(DeviceTableTest, EndsOfTurnsAndPlansAreAnnounced) {
     EXPECT_NE(counters().second, before.second);
   };
   expect_announced([&] { scheduler_->SetPlan(0, DevicePlan::kTrain); });
+  expect_announced([&] { scheduler_->SetCachedAs(0, DevicePlan::kTrain); });
   ASSERT_TRUE(sampler_->TryTakeTurn(0, DeviceWork::kSample));
   expect_announced([&] { sampler_->EndTurn(0, DeviceWork::kSample); });
   // Even if there is nothing: an earlier reaper may have died.
   expect_announced([&] { scheduler_->ReclaimTurnsOf(kSampler); });
+}
+
+TEST_F(DeviceTableTest, TrainersOfDevicesThatSampleHaveACacheOfTheirOwn) {
+  segment_->SetCachePlan({.rank_order_key = 7, .rows = 20, .standby_rows = 5});
+  EXPECT_EQ(trainer_->cache(1), (TrainerCache{7, 5}));
+  scheduler_->SetPlan(1, DevicePlan::kTrain);
+  EXPECT_EQ(trainer_->cache(1), (TrainerCache{7, 5})) << "in mid-epoch";
+  scheduler_->SetCachedAs(1, DevicePlan::kTrain);
+  EXPECT_EQ(trainer_->cache(1), (TrainerCache{7, 20}));
+  EXPECT_EQ(trainer_->cache(0), (TrainerCache{7, 5}));
+  scheduler_->SetCachedAs(0, DevicePlan::kTimeShare);
+  EXPECT_EQ(trainer_->cache(0), (TrainerCache{7, 20}));
+
+  UseSegment(WithDevices(0));
+  segment_->SetCachePlan({.rank_order_key = 7, .rows = 20, .standby_rows = 5});
+  EXPECT_EQ(trainer_->cache(0), (TrainerCache{7, 20}));
 }
 
 TEST_F(DeviceTableTest, PlansAndTimes) {
@@ -372,8 +389,9 @@ TEST_F(DeviceTableTest, NonsenseInTheWordsLeadsNowhere) {
   for (int round = 0; round < 500; ++round) {
     for (uint32_t device = 0; device < 3; ++device) {
       DeviceWords words;
-      for (uint64_t* word : {&words.turn, &words.plan, &words.sample_seconds,
-                             &words.train_seconds, &words.standby_seconds}) {
+      for (uint64_t* word :
+           {&words.turn, &words.plan, &words.cached_as, &words.sample_seconds,
+            &words.train_seconds, &words.standby_seconds}) {
         *word = random() >> (random() % 64);
       }
       regions.device(device) = words;
@@ -390,6 +408,7 @@ TEST_F(DeviceTableTest, NonsenseInTheWordsLeadsNowhere) {
     EXPECT_GE(snapshot.train_seconds, 0);
     EXPECT_LE(static_cast<int>(snapshot.plan), 2);
     EXPECT_LE(static_cast<int>(snapshot.last), 2);
+    EXPECT_LE(static_cast<int>(scheduler_->cached_as(device)), 2);
     NextWork(snapshot);
     scheduler_->ReclaimTurnsOf(static_cast<OwnerIndex>(random()));
     if (sampler_->TryTakeTurn(device, DeviceWork::kSample)) {

@@ -85,14 +85,16 @@ TEST(SegmentTest, AnotherMappingSeesTheSameMemory) {
 TEST(SegmentTest, WhatIsCachedMayChange) {
   SegmentOptions options = SmallOptions();
   options.cache_rows = 10;
+  options.standby_cache_rows = 4;
   const std::unique_ptr<Segment> segment = MakeSegment(options);
   FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Segment> other,
                             Segment::Attach(Duplicate(*segment), kTestJob));
-  EXPECT_EQ(other->cache_plan(), (CachePlan{0, 10}));
-  segment->SetCachePlan({.rank_order_key = 5, .rows = 7});
-  EXPECT_EQ(other->cache_plan(), (CachePlan{5, 7}));
+  EXPECT_EQ(other->cache_plan(), (CachePlan{0, 10, 4}));
+  segment->SetCachePlan({.rank_order_key = 5, .rows = 7, .standby_rows = 9});
+  EXPECT_EQ(other->cache_plan(), (CachePlan{5, 7, 9}));
   // The first plan is the options', and they stay.
   EXPECT_EQ(other->options().cache_rows, 10U);
+  EXPECT_EQ(other->options().standby_cache_rows, 4U);
 }
 
 TEST(SegmentTest, TheRateFactorIsOneUntilItIsSet) {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -132,6 +133,43 @@ TEST_F(BatchSourceTest, CopiesTheSameFeaturesAheadAndOnDemand) {
       EXPECT_THAT(batch.features.stored.rows, testing::IsEmpty());
     }
   }
+}
+
+TEST_F(BatchSourceTest, CachesAsItsDeviceIsToAndGivesUpWhatIsMore) {
+  constexpr uint64_t kKey = 5;
+  std::vector<GlobalId> vertices(kSmallNodes);
+  std::iota(vertices.begin(), vertices.end(), 0);
+  FGNN_ASSERT_OK(RankOrder::Save(workplace_->dataset(), kKey, vertices));
+  SegmentOptions options = SmallSegmentOptions(kJobId);
+  options.num_devices = 2;
+  StartJob(options);
+  segment_->SetCachePlan(
+      {.rank_order_key = kKey, .rows = 40, .standby_rows = 15});
+  DeviceTable table(segment_.get(), kNoOwner);
+  BatchSource source({.owner = kTrainer, .device = 1, .limit = {}},
+                     workplace_.get(), segment_.get());
+  const auto cached = [&] { return workplace_->cache()->cache.capacity(); };
+  const auto rows_at_work = [&] {
+    EXPECT_THAT(source.Next(), IsOk());
+    return cached();
+  };
+  const auto rows_at_rest = [&] {
+    source.GiveUpCache();
+    return cached();
+  };
+  EXPECT_EQ(rows_at_work(), 15U);
+  table.SetPlan(1, DevicePlan::kTrain);  // In mid-epoch.
+  table.SetCachedAs(0, DevicePlan::kTrain);
+  EXPECT_EQ(rows_at_work(), 15U);
+  table.SetCachedAs(1, DevicePlan::kTrain);
+  EXPECT_EQ(rows_at_rest(), 15U);
+  EXPECT_EQ(rows_at_work(), 40U);
+  EXPECT_EQ(rows_at_rest(), 40U);
+  table.SetCachedAs(1, DevicePlan::kSample);
+  EXPECT_EQ(rows_at_rest(), 0U);
+  EXPECT_EQ(rows_at_work(), 15U);
+  table.SetCachedAs(1, DevicePlan::kTimeShare);
+  EXPECT_EQ(rows_at_work(), 40U);
 }
 
 TEST_F(BatchSourceTest, WorksAheadIntoTheNextStepAndGivesBackWhatItKept) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <thread>
@@ -81,6 +82,32 @@ TEST_F(JobTrainerTest, ACacheChangesWhereFeaturesComeFromAndNothingElse) {
   const Trainer late = MakeTrainer(3);
   FGNN_ASSERT_OK(late.workplace->CacheAsPlanned({kKey, kCachedRows}));
   EXPECT_EQ(late.workplace->cache()->cache.capacity(), 0U);
+}
+
+TEST_F(JobTrainerTest, WhoHasNoTurnGivesUpACacheThatIsTooLarge) {
+  constexpr uint64_t kKey = 5;
+  std::vector<GlobalId> vertices(kSmallNodes);
+  std::iota(vertices.begin(), vertices.end(), 0);
+  SegmentOptions options = SmallSegmentOptions(kJobId);
+  options.num_devices = 1;
+  FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));
+  const Trainer made = MakeTrainer(2);
+  FGNN_ASSERT_OK(RankOrder::Save(made.workplace->dataset(), kKey, vertices));
+  FGNN_ASSERT_OK(made.workplace->CacheAsPlanned({kKey, 40}));
+  segment_->SetCachePlan(
+      {.rank_order_key = kKey, .rows = 40, .standby_rows = 15});
+  // The device is to sample, and nobody trains.
+  DeviceTable table(segment_.get(), kNoOwner);
+  table.SetCachedAs(0, DevicePlan::kTrain);
+  const auto rows_after_a_look = [&] {
+    const absl::StatusOr<bool> worked = made.trainer->DoNext();
+    EXPECT_THAT(worked, IsOk());
+    EXPECT_FALSE(worked.value_or(true));
+    return made.workplace->cache()->cache.capacity();
+  };
+  EXPECT_EQ(rows_after_a_look(), 40U);
+  table.SetCachedAs(0, DevicePlan::kSample);
+  EXPECT_EQ(rows_after_a_look(), 0U);
 }
 
 // And a job of link prediction.

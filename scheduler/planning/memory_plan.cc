@@ -1,0 +1,203 @@
+#include "scheduler/planning/memory_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/planning/capped.h"
+#include "scheduler/planning/placement.h"
+#include "shared/base/units.h"
+
+namespace fgnn {
+namespace {
+
+// Out-degree, hotness, and what is sorted by them, from one array into another.
+constexpr uint64_t kBytesToRankAVertex = 4 + 4 + 2 * 16;
+
+uint64_t FeatureBytes(const DatasetShape& dataset) {
+  return MultiplyCapped(dataset.num_nodes, dataset.feature_row_bytes);
+}
+
+std::string Counted(uint64_t count, const std::string& what) {
+  return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
+}
+
+// What every executor of a role has.
+struct PerExecutor {
+  ExecutorRole role;
+  std::string name;    // "cache"
+  std::string detail;  // " of 9 rows"
+  uint64_t bytes;
+};
+
+// An item for each device that has some, in the order of their placement.
+void AddPerDevice(const PlanInput& input, const PerExecutor& what,
+                  std::vector<MemoryItem>* items) {
+  std::vector<std::pair<std::string, uint32_t>> counts;
+  for (const ExecutorPlacement& placement :
+       PlaceExecutors(input.spec.num_samplers(), input.spec.num_trainers(),
+                      input.spec.devices)) {
+    if (placement.role != what.role) continue;
+    const auto found = std::find_if(
+        counts.begin(), counts.end(),
+        [&](const auto& count) { return count.first == placement.device; });
+    if (found == counts.end()) {
+      counts.emplace_back(placement.device, 1);
+    } else {
+      ++found->second;
+    }
+  }
+  for (const auto& [device, count] : counts) {
+    items->push_back(
+        {.name = absl::StrCat(Counted(count, what.name), what.detail),
+         .holder = std::string(NameOf(what.role)),
+         .device = device,
+         .bytes = MultiplyCapped(count, what.bytes)});
+  }
+}
+
+// Of those numbers of trainers, the one whose caches take most.
+uint32_t TrainersThatCacheMost(const RoleRange& roles,
+                               const SegmentOptions& segment) {
+  return segment.cache_rows >= segment.standby_cache_rows
+             ? roles.most_trainers
+             : roles.least_trainers;
+}
+
+// Which devices have standby trainers is planned later, and may change.
+void AddCachesByRole(const PlanInput& input, const SegmentOptions& segment,
+                     const RoleRange& roles, std::vector<MemoryItem>* items) {
+  const uint32_t trainers = TrainersThatCacheMost(roles, segment);
+  const uint32_t standbys = input.spec.num_trainers() - trainers;
+  const auto add = [&](uint32_t count, const char* what, uint64_t rows) {
+    items->push_back(
+        {.name = absl::StrCat(Counted(count, what), " of ", rows, " rows"),
+         .holder = "trainer",
+         .device = "",
+         .bytes = MultiplyCapped(
+             count, MultiplyCapped(rows, input.dataset.feature_row_bytes))});
+  };
+  if (trainers > 0) add(trainers, "cache", segment.cache_rows);
+  if (standbys > 0 && input.spec.switching) {
+    add(standbys, "standby cache", segment.standby_cache_rows);
+  }
+}
+
+void AddCaches(const PlanInput& input, const SegmentOptions& segment,
+               const RoleRange& roles, std::vector<MemoryItem>* items) {
+  if (!segment.plans_caches()) return;
+  if (input.spec.executors == "factored") {
+    AddCachesByRole(input, segment, roles, items);
+    return;
+  }
+  AddPerDevice(input,
+               {.role = ExecutorRole::kTrainer,
+                .name = "cache",
+                .detail = absl::StrCat(" of ", segment.cache_rows, " rows"),
+                .bytes = MultiplyCapped(segment.cache_rows,
+                                        input.dataset.feature_row_bytes)},
+               items);
+}
+
+// Between two steps all trainers evaluate, with arrays that they share, or one
+// writes a checkpoint.
+void AddCommands(const PlanInput& input, std::vector<MemoryItem>* items) {
+  const TrainingProfile& training = input.training;
+  const uint64_t evaluation = AddCapped(
+      training.evaluation_shared_bytes,
+      MultiplyCapped(input.spec.num_trainers(), training.evaluation_bytes));
+  const uint64_t bytes = std::max(evaluation, training.checkpoint_bytes);
+  if (bytes == 0) return;
+  const bool evaluates = evaluation > training.checkpoint_bytes;
+  const std::vector<ExecutorPlacement> trainer =
+      PlaceExecutors(input.spec.num_samplers(), 1, input.spec.devices);
+  items->push_back({.name = evaluates ? "evaluation" : "a checkpoint",
+                    .holder = "trainer",
+                    .device = evaluates && input.spec.num_trainers() > 1
+                                  ? ""  // Of them all.
+                                  : trainer.back().device,
+                    .bytes = bytes});
+}
+
+// Vertices are ranked before there is a segment or a step. Where that takes
+// more than all of training, the rest is an item of its own.
+void AddRanking(const PlanInput& input, JobPlan* plan) {
+  const SamplingProfile& sampling = input.sampling;
+  const uint64_t nodes = input.dataset.num_nodes;
+  // Each thread of a sampler counts, and one sampler sorts.
+  const uint64_t counts = MultiplyCapped(
+      MultiplyCapped(input.spec.num_samplers(), sampling.num_threads),
+      MultiplyCapped(nodes, sizeof(uint32_t)));
+  const uint64_t ranking =
+      std::max(AddCapped(counts, MultiplyCapped(input.spec.num_samplers(),
+                                                sampling.workspace_bytes)),
+               MultiplyCapped(nodes, kBytesToRankAVertex));
+  const uint64_t programs = AddCapped(
+      MultiplyCapped(input.spec.num_samplers(), sampling.program_bytes),
+      MultiplyCapped(input.spec.num_trainers(), input.training.program_bytes));
+  const uint64_t bytes = AddCapped(programs, ranking);
+  if (bytes <= plan->total_bytes) return;
+  plan->memory.push_back({.name = "ranking the vertices, beyond that",
+                          .holder = "sampler",
+                          .device = "",
+                          .bytes = bytes - plan->total_bytes});
+  plan->total_bytes = bytes;
+}
+
+std::vector<MemoryItem> MappedFiles(const PlanInput& input) {
+  std::vector<MemoryItem> mapped = {{.name = "topology",
+                                     .holder = "dataset",
+                                     .device = "",
+                                     .bytes = input.dataset.topology_bytes}};
+  if (!ReadsFromDisk(input)) {
+    mapped.push_back({.name = "features",
+                      .holder = "dataset",
+                      .device = "",
+                      .bytes = FeatureBytes(input.dataset)});
+  }
+  return mapped;
+}
+
+}  // namespace
+
+bool ReadsFromDisk(const PlanInput& input) {
+  return input.spec.features.store == "disk" ||
+         (input.spec.features.store == "auto" &&
+          FeatureBytes(input.dataset) > input.available_bytes);
+}
+
+JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
+                   const RoleRange& roles) {
+  JobPlan plan;
+  plan.segment = segment;
+  plan.memory = {{.name = absl::StrCat(
+                      "queue of ", Counted(segment.num_slots, "slot"), " of ",
+                      FormatBytes(segment.slot_bytes), " with weights"),
+                  .holder = "segment",
+                  .device = "",
+                  .bytes = SegmentBytes(segment)}};
+  AddPerDevice(input,
+               {.role = ExecutorRole::kSampler,
+                .name = "sampler",
+                .detail = "",
+                .bytes = AddCapped(input.sampling.program_bytes,
+                                   input.sampling.workspace_bytes)},
+               &plan.memory);
+  AddPerDevice(input,
+               {.role = ExecutorRole::kTrainer,
+                .name = "trainer",
+                .detail = "",
+                .bytes = AddCapped(input.training.program_bytes,
+                                   input.training.step_bytes)},
+               &plan.memory);
+  AddCaches(input, segment, roles, &plan.memory);
+  AddCommands(input, &plan.memory);
+  for (const MemoryItem& item : plan.memory) {
+    plan.total_bytes = AddCapped(plan.total_bytes, item.bytes);
+  }
+  if (segment.plans_caches()) AddRanking(input, &plan);
+  plan.mapped = MappedFiles(input);
+  return plan;
+}
+
+}  // namespace fgnn
