@@ -160,8 +160,12 @@ std::vector<DevicePlan> DevicePlanner::FirstPlans() const {
   }
   LogWarning("job {}: devices cannot be planned: {}", job_id_,
              MessageOf(best.status()));
+  const uint32_t most_trainers =
+      std::min(segment_->options().most_trainers, devices().size());
+  const uint32_t samplers =
+      std::max({spec_.samplers, devices().size() - most_trainers, 1u});
   std::vector<DevicePlan> plans(devices().size(), DevicePlan::kTrain);
-  std::fill_n(plans.begin(), std::max(spec_.samplers, 1u), DevicePlan::kSample);
+  std::fill_n(plans.begin(), samplers, DevicePlan::kSample);
   return plans;
 }
 

@@ -198,6 +198,10 @@ absl::StatusOr<SegmentOptions> JobRun::Plan(const DatasetFacts& dataset) {
           job_.id, plan.segment.batches_per_epoch,
           plan.segment.batches_per_step, plan.segment.num_parameters,
           FormatBytes(plan.total_bytes), DescribeMemory(plan));
+  if (const std::string limits = DescribeRoleLimits(plan, spec_);
+      !limits.empty()) {
+    LogInfo("job {}: {}", job_.id, limits);
+  }
   return plan.segment;
 }
 

@@ -79,6 +79,8 @@ AllocationInput AllocationInputOf(const JobSpec& spec,
   input.switching = spec.switching;
   input.seed = spec.training.seed;
   if (spec.samplers > 0) input.samplers = spec.samplers;
+  input.most_samplers = segment.most_samplers;
+  input.most_trainers = segment.most_trainers;
   return input;
 }
 

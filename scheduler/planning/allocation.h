@@ -27,7 +27,8 @@ struct AllocationInput {
   uint64_t seed = 1;    // Of the spread.
   double switch_seconds = 0;  // Of a device that takes up the other work.
   double step_seconds = 0;    // Of a step, once its gradients are there.
-  // Fixes the number, 1 to that of the devices (less one without switching).
+  // Fixes the number, 1 to that of the devices (less one without switching),
+  // whatever memory allows.
   std::optional<uint32_t> samplers;
   // Devices that have memory to sample, and to be planned as trainers.
   // Nothing: all of them.

@@ -150,6 +150,14 @@ uint32_t FewestSlots(const PlanInput& input, uint32_t wanted) {
       wanted, input.spec.num_samplers() + input.spec.num_trainers());
 }
 
+// The number of trainers whose caches take least.
+RoleRange CheapestOf(const RoleRange& roles, const SegmentOptions& segment) {
+  const uint32_t trainers = segment.cache_rows >= segment.standby_cache_rows
+                                ? roles.least_trainers
+                                : roles.most_trainers;
+  return {trainers, trainers};
+}
+
 absl::Status Refuse(const JobPlan& plan, uint64_t have_bytes, bool by_limit) {
   return absl::ResourceExhaustedError(absl::StrCat(
       by_limit ? "limits.memory: " : "memory: ", "the job needs ",
@@ -208,7 +216,7 @@ DatasetShape ShapeOf(const Dataset& dataset, const TrainingSpec& training) {
 }
 
 absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
-  const RoleRange roles = RolesOf(input.spec);
+  const RoleRange asked = RolesOf(input.spec);
   SegmentOptions segment = PlanSegment(input, RowsAskedFor(input));
   FGNN_RETURN_IF_ERROR(ValidateOptions(segment));
   FGNN_RETURN_IF_ERROR(CheckWarmup(input.spec.training, segment));
@@ -216,14 +224,42 @@ absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
   const bool by_limit = limit.has_value() && *limit < input.available_bytes;
   const uint64_t have_bytes = HaveBytes(input);
   const uint32_t fewest = FewestSlots(input, segment.num_slots);
-  while (true) {
-    JobPlan plan = PlanMemory(input, segment, roles);
-    if (plan.total_bytes <= have_bytes) {
-      return WithCaches(input, plan, roles, have_bytes);
-    }
-    if (segment.num_slots <= fewest) return Refuse(plan, have_bytes, by_limit);
+  JobPlan plan = PlanMemory(input, segment, asked);
+  while (plan.total_bytes > have_bytes && segment.num_slots > fewest) {
     --segment.num_slots;
+    plan = PlanMemory(input, segment, asked);
   }
+  RoleRange roles = asked;
+  if (plan.total_bytes > have_bytes) {
+    const std::optional<RoleRange> fit =
+        input.spec.executors == "factored"
+            ? RolesThatFit(asked, MemoryByRole(input, segment, have_bytes))
+            : std::nullopt;
+    roles = fit.value_or(CheapestOf(asked, segment));
+    plan = PlanMemory(input, segment, roles);
+    if (plan.total_bytes > have_bytes) {
+      return Refuse(plan, have_bytes, by_limit);
+    }
+  }
+  return WithCaches(input, plan, roles, have_bytes);
+}
+
+std::string DescribeRoleLimits(const JobPlan& plan, const JobSpec& spec) {
+  if (spec.executors != "factored") return "";
+  const RoleRange asked = RolesOf(spec);
+  const uint32_t devices = spec.num_trainers();
+  const auto at_most = [&](uint32_t most, const char* what) {
+    return absl::StrCat("memory allows at most ", most, " of ", devices,
+                        " devices to be planned to ", what);
+  };
+  std::vector<std::string> limits;
+  if (plan.segment.most_samplers < devices - asked.least_trainers) {
+    limits.push_back(at_most(plan.segment.most_samplers, "sample"));
+  }
+  if (plan.segment.most_trainers < asked.most_trainers) {
+    limits.push_back(at_most(plan.segment.most_trainers, "train"));
+  }
+  return absl::StrJoin(limits, ", ");
 }
 
 std::string DescribeMemory(const JobPlan& plan) {

@@ -89,14 +89,19 @@ struct JobPlan {
   std::vector<MemoryItem> mapped;
 };
 
-// ResourceExhausted: the job does not fit into limits.memory or the machine,
-// even with as few slots as it can live with; names need and have per item and
-// the way out, in one line.
+// Where memory is short the queue has fewer slots; if that is not enough, fewer
+// devices may be planned to train, where that is left to the planner.
+// ResourceExhausted: the job does not fit into limits.memory or the machine
+// even so; names need and have per item and the way out, in one line.
 absl::StatusOr<JobPlan> PlanJob(const PlanInput& input);
 
 // "queue of 8 slots 12 MiB + 1 sampler on cpu:0 3 MiB + …", for logs and
 // refusals.
 std::string DescribeMemory(const JobPlan& plan);
+
+// "memory allows at most 2 of 4 devices to be planned to train"; empty: it
+// allows what the job asks for.
+std::string DescribeRoleLimits(const JobPlan& plan, const JobSpec& spec);
 
 }  // namespace fgnn
 

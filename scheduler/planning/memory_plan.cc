@@ -99,16 +99,32 @@ void AddCaches(const PlanInput& input, const SegmentOptions& segment,
                items);
 }
 
+uint64_t SamplerBytes(const PlanInput& input) {
+  return AddCapped(input.sampling.program_bytes,
+                   input.sampling.workspace_bytes);
+}
+
+uint64_t TrainerBytes(const PlanInput& input) {
+  return AddCapped(input.training.program_bytes, input.training.step_bytes);
+}
+
+uint64_t EvaluationBytes(const PlanInput& input) {
+  return AddCapped(input.training.evaluation_shared_bytes,
+                   MultiplyCapped(input.spec.num_trainers(),
+                                  input.training.evaluation_bytes));
+}
+
 // Between two steps all trainers evaluate, with arrays that they share, or one
 // writes a checkpoint.
+uint64_t CommandBytes(const PlanInput& input) {
+  return std::max(EvaluationBytes(input), input.training.checkpoint_bytes);
+}
+
 void AddCommands(const PlanInput& input, std::vector<MemoryItem>* items) {
-  const TrainingProfile& training = input.training;
-  const uint64_t evaluation = AddCapped(
-      training.evaluation_shared_bytes,
-      MultiplyCapped(input.spec.num_trainers(), training.evaluation_bytes));
-  const uint64_t bytes = std::max(evaluation, training.checkpoint_bytes);
+  const uint64_t bytes = CommandBytes(input);
   if (bytes == 0) return;
-  const bool evaluates = evaluation > training.checkpoint_bytes;
+  const bool evaluates =
+      EvaluationBytes(input) > input.training.checkpoint_bytes;
   const std::vector<ExecutorPlacement> trainer =
       PlaceExecutors(input.spec.num_samplers(), 1, input.spec.devices);
   items->push_back({.name = evaluates ? "evaluation" : "a checkpoint",
@@ -170,6 +186,11 @@ JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
                    const RoleRange& roles) {
   JobPlan plan;
   plan.segment = segment;
+  if (input.spec.executors == "factored") {
+    plan.segment.most_samplers =
+        input.spec.num_trainers() - roles.least_trainers;
+    plan.segment.most_trainers = roles.most_trainers;
+  }
   plan.memory = {{.name = absl::StrCat(
                       "queue of ", Counted(segment.num_slots, "slot"), " of ",
                       FormatBytes(segment.slot_bytes), " with weights"),
@@ -180,15 +201,13 @@ JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
                {.role = ExecutorRole::kSampler,
                 .name = "sampler",
                 .detail = "",
-                .bytes = AddCapped(input.sampling.program_bytes,
-                                   input.sampling.workspace_bytes)},
+                .bytes = SamplerBytes(input)},
                &plan.memory);
   AddPerDevice(input,
                {.role = ExecutorRole::kTrainer,
                 .name = "trainer",
                 .detail = "",
-                .bytes = AddCapped(input.training.program_bytes,
-                                   input.training.step_bytes)},
+                .bytes = TrainerBytes(input)},
                &plan.memory);
   AddCaches(input, segment, roles, &plan.memory);
   AddCommands(input, &plan.memory);
@@ -198,6 +217,19 @@ JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
   if (segment.plans_caches()) AddRanking(input, &plan);
   plan.mapped = MappedFiles(input);
   return plan;
+}
+
+RoleMemory MemoryByRole(const PlanInput& input, const SegmentOptions& segment,
+                        uint64_t have_bytes) {
+  const uint64_t daemons = AddCapped(SamplerBytes(input), TrainerBytes(input));
+  const uint64_t row_bytes = input.dataset.feature_row_bytes;
+  return {.num_devices = input.spec.num_trainers(),
+          .sampler_bytes = AddCapped(
+              daemons, MultiplyCapped(segment.standby_cache_rows, row_bytes)),
+          .trainer_bytes =
+              AddCapped(daemons, MultiplyCapped(segment.cache_rows, row_bytes)),
+          .other_bytes = AddCapped(SegmentBytes(segment), CommandBytes(input)),
+          .have_bytes = have_bytes};
 }
 
 }  // namespace fgnn

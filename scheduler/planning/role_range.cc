@@ -1,5 +1,7 @@
 #include "scheduler/planning/role_range.h"
 
+#include "scheduler/planning/capped.h"
+
 namespace fgnn {
 
 RoleRange RolesOf(const JobSpec& spec) {
@@ -9,6 +11,22 @@ RoleRange RolesOf(const JobSpec& spec) {
     return {trainers - spec.samplers, trainers - spec.samplers};
   }
   return {spec.switching ? 0U : 1U, trainers - 1};  // Somebody samples.
+}
+
+std::optional<RoleRange> RolesThatFit(const RoleRange& asked,
+                                      const RoleMemory& memory) {
+  std::optional<RoleRange> fit;
+  for (uint32_t trainers = asked.least_trainers;
+       trainers <= asked.most_trainers; ++trainers) {
+    const uint64_t devices = AddCapped(
+        MultiplyCapped(trainers, memory.trainer_bytes),
+        MultiplyCapped(memory.num_devices - trainers, memory.sampler_bytes));
+    if (AddCapped(devices, memory.other_bytes) > memory.have_bytes) continue;
+    // Every device more of the dearer role takes more: what fits is a range.
+    if (!fit.has_value()) fit = {trainers, trainers};
+    fit->most_trainers = trainers;
+  }
+  return fit;
 }
 
 }  // namespace fgnn

@@ -32,7 +32,6 @@ constexpr uint32_t kMaxSlots = 4096;
 constexpr uint32_t kMaxBatchesPerStep = 1024;
 constexpr uint32_t kMaxStaleness = 1024;
 constexpr uint32_t kMaxOptimizerFloats = 16;
-constexpr uint32_t kMaxDevices = 64;
 constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 42;
 constexpr uint64_t kMaxParameters = uint64_t{1} << 38;
 constexpr uint64_t kAllocationBytes = uint64_t{256} << 20;
@@ -89,6 +88,8 @@ SegmentHeader HeaderOf(const SegmentOptions& options) {
       .staleness = options.staleness,
       .num_devices = options.num_devices,
       .switching = options.switching,
+      .most_samplers = options.most_samplers,
+      .most_trainers = options.most_trainers,
       .reserved = 0};
   header.header_crc = HeaderCrc(header);
   return header;
@@ -112,7 +113,9 @@ SegmentOptions OptionsOf(const SegmentHeader& header) {
       .cache_rows = header.cache_rows,
       .standby_cache_rows = header.standby_cache_rows,
       .num_devices = header.num_devices,
-      .switching = header.switching};
+      .switching = header.switching,
+      .most_samplers = header.most_samplers,
+      .most_trainers = header.most_trainers};
 }
 
 // Past a cgroup's limit the kernel kills instead of failing, so ask first.
@@ -240,8 +243,12 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
   FGNN_RETURN_IF_ERROR(CheckRange("standby_cache_rows",
                                   options.standby_cache_rows, 0, UINT32_MAX));
   FGNN_RETURN_IF_ERROR(
-      CheckRange("num_devices", options.num_devices, 0, kMaxDevices));
+      CheckRange("num_devices", options.num_devices, 0, kMostDevices));
   FGNN_RETURN_IF_ERROR(CheckRange("switching", options.switching, 0, 1));
+  FGNN_RETURN_IF_ERROR(
+      CheckRange("most_samplers", options.most_samplers, 0, kMostDevices));
+  FGNN_RETURN_IF_ERROR(
+      CheckRange("most_trainers", options.most_trainers, 0, kMostDevices));
   return CheckRange("optimizer_floats_per_parameter",
                     options.optimizer_floats_per_parameter, 0,
                     kMaxOptimizerFloats);

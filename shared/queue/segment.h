@@ -22,6 +22,8 @@
 
 namespace fgnn {
 
+inline constexpr uint32_t kMostDevices = 64;  // That take turns.
+
 // What a segment is made for. Fixed for the job's life.
 struct SegmentOptions {
   uint64_t job_key = 0;              // Hash of the job's id.
@@ -47,6 +49,9 @@ struct SegmentOptions {
   // attached works.
   uint32_t num_devices = 0;
   uint32_t switching = 0;  // Not 0: their standby trainers may wake.
+  // Of those, how many have memory to be planned to sample, and to train.
+  uint32_t most_samplers = kMostDevices;
+  uint32_t most_trainers = kMostDevices;
 
   // Steps never span epochs: the last step of an epoch has fewer batches where
   // W does not divide them.

@@ -20,7 +20,7 @@
 namespace fgnn {
 
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
-inline constexpr uint32_t kSegmentLayoutVersion = 9;
+inline constexpr uint32_t kSegmentLayoutVersion = 10;
 
 // Written once, before the descriptor is handed to anyone.
 struct SegmentHeader {
@@ -45,9 +45,11 @@ struct SegmentHeader {
   uint32_t staleness;
   uint32_t num_devices;
   uint32_t switching;
+  uint32_t most_samplers;
+  uint32_t most_trainers;
   uint32_t reserved;
 };
-static_assert(sizeof(SegmentHeader) == 136);
+static_assert(sizeof(SegmentHeader) == 144);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);
 
 // The words that are not per slot. Those that different processes write often

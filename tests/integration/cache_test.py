@@ -133,13 +133,17 @@ class CacheTest(harness.ServiceTest):
         self.assertGreater(plan['seconds_per_trained_batch'], 0)
         self.assertIn('1 cache of 1000 rows', self.service.fgnn(
             'plan', *words).stdout)
-        by_role = self.service.fgnn(
-            'plan', *words, '--set', 'devices=[cpu:0, cpu:1]', '--set',
-            'cache.standby_capacity=0.1').stdout
+        two = [*words, '--set', 'devices=[cpu:0, cpu:1]', '--set',
+               'cache.standby_capacity=0.1']
+        by_role = self.service.fgnn('plan', *two).stdout
+        self.assertNotIn('memory allows', by_role)
         for words_of_it in ('1 cache of 1000 rows',
                             '1 standby cache of 200 rows',
                             'each standby trainer of 200'):
             self.assertIn(words_of_it, by_role)
+        roomy = self.service.json('plan', *two)['allocation']
+        self.assertEqual(
+            (roomy['most_samplers'], roomy['most_trainers']), (2, 1))
         limit = plan['total_bytes'] // 2
         refused = self.service.fgnn('plan', *words, '--set',
                                     f'limits.memory={limit}', check=False)

@@ -112,7 +112,10 @@ std::string FormulaText(const SimulateReport& report) {
       "the paper's formula, ceil(Ng / (K + 1)) with K = Tt / Ts = %.3g: %u",
       RatioOf(report.input), allocation.paper_samplers);
   if (allocation.paper_epoch_seconds == 0) {
-    return absl::StrCat(text, ", which leaves nobody to train\n");
+    const bool is_fixed = !report.input.switching &&
+                          allocation.paper_samplers == allocation.plans.size();
+    return absl::StrCat(text, is_fixed ? ", which leaves nobody to train\n"
+                                       : ", for which there is no memory\n");
   }
   return absl::StrCat(
       text, ", an epoch ",

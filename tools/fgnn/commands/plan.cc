@@ -124,8 +124,11 @@ absl::StatusOr<std::optional<Allocation>> Allot(const PlanInput& input,
   return Allocate(allocation);
 }
 
-nlohmann::ordered_json ToJson(const Allocation& allocation) {
+nlohmann::ordered_json ToJson(const Allocation& allocation,
+                              const SegmentOptions& segment) {
   return {{"samplers", allocation.num_samplers},
+          {"most_samplers", segment.most_samplers},
+          {"most_trainers", segment.most_trainers},
           {"epoch_seconds", allocation.epoch_seconds},
           {"paper_samplers", allocation.paper_samplers},
           {"paper_epoch_seconds", allocation.paper_epoch_seconds}};
@@ -210,11 +213,17 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
                         Allot(input, plan));
   if (context.json) {
     nlohmann::ordered_json json = ToJson(input, plan);
-    if (allocation.has_value()) json["allocation"] = ToJson(*allocation);
+    if (allocation.has_value()) {
+      json["allocation"] = ToJson(*allocation, plan.segment);
+    }
     std::cout << json.dump(2) << "\n";
   } else {
-    std::cout << ToText(input, plan)
-              << (allocation.has_value() ? ToText(*allocation) : "");
+    std::cout << ToText(input, plan);
+    if (allocation.has_value()) {
+      const std::string limits = DescribeRoleLimits(plan, input.spec);
+      std::cout << limits << (limits.empty() ? "" : "\n")
+                << ToText(*allocation);
+    }
   }
   return absl::OkStatus();
 }

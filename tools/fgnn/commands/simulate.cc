@@ -28,6 +28,8 @@ struct SimulateFlags {
   std::vector<std::string> tt_standby;
   std::optional<uint32_t> devices;
   std::string samplers = "auto";
+  std::optional<uint32_t> most_samplers;
+  std::optional<uint32_t> most_trainers;
   uint64_t batches = 100;
   std::optional<uint32_t> batches_per_step;
   std::optional<uint32_t> slots;
@@ -98,8 +100,9 @@ absl::StatusOr<std::vector<DeviceCost>> DevicesOf(const SimulateFlags& flags) {
 }
 
 // nullopt: the planner's.
-absl::StatusOr<std::optional<uint32_t>> SamplersOf(const SimulateFlags& flags,
-                                                   size_t num_devices) {
+absl::StatusOr<std::optional<uint32_t>> SamplersOf(
+    const SimulateFlags& flags, const Allocation& allocation) {
+  const size_t num_devices = allocation.plans.size();
   if (flags.samplers == "auto") return std::nullopt;
   if (flags.time_sharing) {
     return absl::InvalidArgumentError(
@@ -112,6 +115,17 @@ absl::StatusOr<std::optional<uint32_t>> SamplersOf(const SimulateFlags& flags,
       samplers > most) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--samplers is '", flags.samplers, "', must be auto or 1 to ", most));
+  }
+  const bool is_allowed =
+      std::any_of(allocation.candidates.begin(), allocation.candidates.end(),
+                  [&](const auto& candidate) {
+                    return candidate.num_samplers == samplers;
+                  });
+  if (!is_allowed) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--samplers is ", samplers, " of ", num_devices,
+        " devices, which --most-samplers or --most-trainers forbids; leave one "
+        "of them out"));
   }
   return std::optional<uint32_t>(samplers);
 }
@@ -134,6 +148,8 @@ absl::StatusOr<AllocationInput> InputOf(const SimulateFlags& flags) {
   input.batches_per_step = flags.batches_per_step.value_or(0);
   input.num_slots = flags.slots.value_or(8 * num_devices);
   input.staleness = flags.staleness;
+  input.most_samplers = flags.most_samplers;
+  input.most_trainers = flags.most_trainers;
   input.switching = flags.switching;
   input.spread = flags.spread;
   input.epochs = flags.epochs;
@@ -149,9 +165,15 @@ absl::StatusOr<SimulateReport> MakeReport(const SimulateFlags& flags) {
   SimulateReport report;
   FGNN_ASSIGN_OR_RETURN(report.input, InputOf(flags));
   const AllocationInput& input = report.input;
+  absl::StatusOr<Allocation> allocation = Allocate(input);
+  if (absl::IsFailedPrecondition(allocation.status())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--most-samplers and --most-trainers: ",
+                     allocation.status().message()));
+  }
+  FGNN_ASSIGN_OR_RETURN(report.allocation, std::move(allocation));
   FGNN_ASSIGN_OR_RETURN(const std::optional<uint32_t> samplers,
-                        SamplersOf(flags, input.devices.size()));
-  FGNN_ASSIGN_OR_RETURN(report.allocation, Allocate(input));
+                        SamplersOf(flags, report.allocation));
   const std::vector<DevicePlan> sharing(input.devices.size(),
                                         DevicePlan::kTimeShare);
   const auto plans_of = [&](uint32_t n) {
@@ -224,6 +246,13 @@ void AddSimulateCommand(CLI::App& app, CommandContext& context) {
                    "auto: the planner's number, or one")
       ->type_name("auto|N")
       ->capture_default_str();
+  simulate
+      ->add_option("--most-samplers", flags->most_samplers,
+                   "Devices that have memory to sample; default: all")
+      ->check(positive);
+  simulate->add_option("--most-trainers", flags->most_trainers,
+                       "Devices that have memory to be planned to train; 0: "
+                       "standby trainers alone; default: all");
   simulate->add_option("--batches", flags->batches, "Of an epoch")
       ->check(CLI::Range(uint64_t{1}, kMostBatches))
       ->capture_default_str();

@@ -33,8 +33,9 @@ class DevicePlannerTest : public testing::Test {
     NewSegment();
   }
 
-  void NewSegment() {
+  void NewSegment(uint32_t most_trainers = kMostDevices) {
     SegmentOptions options;
+    options.most_trainers = most_trainers;
     options.job_key = HashString("job");
     options.num_slots = 16;
     options.slot_bytes = 4096;
@@ -164,6 +165,30 @@ TEST_F(DevicePlannerTest, WithoutAnyTimesSomebodySamplesAndTrains) {
   RunEpoch(planner.get(), 3);
   planner->Replan(49);
   EXPECT_EQ(Samplers(), 1U);
+}
+
+TEST_F(DevicePlannerTest, NoMoreDevicesTrainThanMemoryAllows) {
+  NewSegment(/*most_trainers=*/2);
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.01, 0.03);
+  planner->Begin(segment_.get());
+  EXPECT_EQ(Samplers(), 2U);
+  RunEpoch(planner.get(), 3);
+  planner->Replan(49);
+  EXPECT_EQ(Samplers(), 2U);
+  // Nor where nothing is known, nor under the next scheduler.
+  spec_.sampling.batch_size = 7;
+  NewSegment(/*most_trainers=*/2);
+  const auto ignorant = NewPlanner();
+  ignorant->SetProfile(0, 0);
+  ignorant->Begin(segment_.get());
+  EXPECT_EQ(Samplers(), 2U);
+  Measure(0.01, 0.03);
+  const auto next = NewPlanner();
+  next->TakeOver(segment_.get());
+  RunEpoch(next.get(), 3);
+  next->Replan(49);
+  EXPECT_EQ(Samplers(), 2U);
 }
 
 TEST_F(DevicePlannerTest, SharedDevicesAreNotPlanned) {

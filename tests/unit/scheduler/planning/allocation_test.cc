@@ -114,6 +114,22 @@ TEST(AllocateTest, StaysWithinMemoryAndWithWhatWasAskedFor) {
   EXPECT_EQ(Allocate(input)->candidates.size(), 1U);
 }
 
+TEST(AllocateTest, LimitsOfMemoryAreThoseOfTheSegment) {
+  JobSpec spec;
+  spec.samplers = 0;
+  SegmentOptions segment;
+  segment.batches_per_epoch = 100;
+  segment.num_slots = 8;
+  segment.most_trainers = 2;
+  AllocationInput input = AllocationInputOf(spec, segment);
+  input.devices = Alike(4, 0.01, 0.05).devices;
+  EXPECT_EQ(Allocate(input)->candidates.front().num_samplers, 2U);
+  EXPECT_EQ(Allocate(input)->candidates.size(), 3U);
+  segment.most_samplers = 3;
+  input.most_samplers = AllocationInputOf(spec, segment).most_samplers;
+  EXPECT_EQ(Allocate(input)->candidates.size(), 2U);
+}
+
 TEST(AllocateTest, ALongEpochIsPredictedFromAShorterOne) {
   AllocationInput input = Alike(2, 0.01, 0.03);
   input.switching = false;

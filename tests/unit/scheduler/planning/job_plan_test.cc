@@ -268,6 +268,58 @@ TEST(PlanJobTest, StandbyTrainersCacheWhatTheOthersLeave) {
               HasSubstr("3 standby caches of 500000 rows"));
 }
 
+TEST(PlanJobTest, LittleMemoryMeansFewerDevicesThatArePlannedToTrain) {
+  constexpr uint64_t kCacheBytes = 250'000 * 200;
+  PlanInput input = FactoredAndCached();
+  input.spec.queue_slots = 8;
+  input.spec.cache.standby_capacity = 0;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan roomy, PlanJob(input));
+  EXPECT_EQ(roomy.segment.most_samplers, 4U);
+  EXPECT_EQ(roomy.segment.most_trainers, 3U);
+  EXPECT_EQ(DescribeRoleLimits(roomy, input.spec), "");
+  input.spec.limits.memory_bytes = roomy.total_bytes - 1;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan two, PlanJob(input));
+  EXPECT_EQ(two.segment.most_trainers, 2U);
+  EXPECT_EQ(two.total_bytes, roomy.total_bytes - kCacheBytes);
+  EXPECT_EQ(DescribeRoleLimits(two, input.spec),
+            "memory allows at most 2 of 4 devices to be planned to train");
+  // Standby trainers share what that leaves.
+  input.spec.cache.standby_capacity = std::nullopt;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan shared, PlanJob(input));
+  EXPECT_EQ(shared.segment.most_trainers, 2U);
+  EXPECT_EQ(shared.segment.standby_cache_rows, 250'000U / 2 * 7 / 8);
+  EXPECT_LE(shared.total_bytes, *input.spec.limits.memory_bytes);
+
+  input.spec.limits.memory_bytes = roomy.total_bytes - 3 * kCacheBytes;
+  EXPECT_EQ(PlanJob(input)->segment.most_trainers, 0U);
+  --*input.spec.limits.memory_bytes;
+  EXPECT_THAT(PlanJob(input),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("limits.memory"),
+                             HasSubstr("4 standby caches of 0 rows"))));
+  // A number that was asked for is not changed.
+  input.spec.limits.memory_bytes = roomy.total_bytes - 1;
+  input.spec.samplers = 1;
+  EXPECT_THAT(PlanJob(input), StatusIs(absl::StatusCode::kResourceExhausted,
+                                       HasSubstr("3 caches of 250000 rows")));
+  input.spec.samplers = 2;
+  EXPECT_THAT(PlanJob(input), IsOk());
+}
+
+TEST(PlanJobTest, LargeStandbyCachesMeanFewerDevicesThatSample) {
+  PlanInput input = FactoredAndCached();
+  input.spec.queue_slots = 8;
+  input.spec.cache.standby_capacity = 0.5;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan roomy, PlanJob(input));
+  EXPECT_EQ(roomy.segment.most_samplers, 4U);
+  input.spec.limits.memory_bytes = roomy.total_bytes - 1;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan three, PlanJob(input));
+  EXPECT_EQ(three.segment.most_samplers, 3U);
+  EXPECT_EQ(three.segment.most_trainers, 3U);
+  EXPECT_EQ(DescribeRoleLimits(three, input.spec),
+            "memory allows at most 3 of 4 devices to be planned to sample");
+}
+
 TEST(PlanJobTest, OnlyDevicesThatSampleAndMayTrainHaveStandbyTrainers) {
   PlanInput input = FactoredAndCached();
   input.spec.switching = false;

@@ -82,6 +82,17 @@ TEST(SegmentTest, AnotherMappingSeesTheSameMemory) {
   EXPECT_TRUE(HoldsTestTask(slot->block(), 0));
 }
 
+TEST(SegmentTest, KeepsHowManyDevicesHaveMemoryForARole) {
+  SegmentOptions options = SmallOptions();
+  options.most_samplers = 3;
+  options.most_trainers = 0;
+  const std::unique_ptr<Segment> segment = MakeSegment(options);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Segment> other,
+                            Segment::Attach(Duplicate(*segment), kTestJob));
+  EXPECT_EQ(other->options().most_samplers, 3U);
+  EXPECT_EQ(other->options().most_trainers, 0U);
+}
+
 TEST(SegmentTest, WhatIsCachedMayChange) {
   SegmentOptions options = SmallOptions();
   options.cache_rows = 10;

@@ -69,6 +69,20 @@ TEST(SimulateCommandTest, TimesAreOfAllDevicesOrOfEach) {
   EXPECT_EQ(report["devices"][1]["plan"], "sample");
 }
 
+TEST(SimulateCommandTest, StaysWithinWhatMemoryAllows) {
+  const json report = Report({"--ts", "10ms", "--tt", "50ms", "--devices", "4",
+                              "--most-samplers", "3", "--most-trainers", "2"});
+  ASSERT_EQ(report["plans"].size(), 2U);
+  EXPECT_EQ(report["plans"][0]["samplers"], 2);
+  EXPECT_EQ(report["plans"][1]["samplers"], 3);
+  EXPECT_EQ(report["formula_samplers"], 1);
+  EXPECT_TRUE(report["formula_epoch_seconds"].is_null());
+  EXPECT_THAT(Simulate({"--ts", "10ms", "--tt", "50ms", "--devices", "4",
+                        "--most-trainers", "0"})
+                  .out,
+              HasSubstr("for which there is no memory"));
+}
+
 TEST(SimulateCommandTest, TimeSharingIsAPlanToo) {
   const json report = Report(
       {"--ts", "10ms", "--tt", "50ms", "--devices", "2", "--time-sharing"});
@@ -144,6 +158,13 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{Good({"--devices", "0"}), "--devices is 0"},
         WrongUse{Good({"--devices", "2", "--samplers", "3"}), "1 to 2"},
         WrongUse{Good({"--devices", "2", "--samplers", "no"}), "--samplers"},
+        WrongUse{
+            Good({"--devices", "3", "--most-trainers", "1", "--samplers", "1"}),
+            "--most-trainers forbids"},
+        WrongUse{Good({"--devices", "3", "--most-trainers", "1",
+                       "--most-samplers", "1"}),
+                 "--most-samplers and --most-trainers"},
+        WrongUse{Good({"--most-samplers", "0"}), "--most-samplers"},
         WrongUse{Good({"--no-switching"}), "--no-switching"},
         WrongUse{Good({"--devices", "2", "--time-sharing", "--samplers", "1"}),
                  "--time-sharing"},
