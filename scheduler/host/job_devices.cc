@@ -34,7 +34,9 @@ JobDevices::JobDevices(Segment* segment)
     : switching_(segment->options().switching != 0), table_(segment, kNoOwner) {
   by_hand_.resize(size());
   for (uint32_t device = 0; device < size(); ++device) {
-    planned_.push_back(table_.plan(device));
+    const std::optional<DevicePlan> released = table_.released(device);
+    planned_.push_back(released.value_or(table_.plan(device)));
+    if (released.has_value()) by_hand_[device] = table_.plan(device);
   }
 }
 
@@ -72,8 +74,13 @@ void JobDevices::WriteLocked(const std::vector<DevicePlan>& plans) {
   for (const bool samples : {true, false}) {
     for (uint32_t device = 0; device < size(); ++device) {
       const bool is_turn = (plans[device] != DevicePlan::kTrain) == samples;
-      if (is_turn && plans[device] != table_.plan(device)) {
-        table_.SetPlan(device, plans[device]);
+      const std::optional<DevicePlan> released =
+          by_hand_[device].has_value()
+              ? std::optional<DevicePlan>(planned_[device])
+              : std::nullopt;
+      if (is_turn && (plans[device] != table_.plan(device) ||
+                      released != table_.released(device))) {
+        table_.SetPlan(device, plans[device], released);
       }
     }
   }

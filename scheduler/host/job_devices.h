@@ -26,7 +26,8 @@ std::string_view WordOf(DeviceWork work);  // "sampling", "training", ""
 // Thread-safe.
 class JobDevices {
  public:
-  // Borrows the segment. Plans are as they stand there.
+  // Borrows the segment. Plans, and who is held by hand, are as they stand
+  // there.
   explicit JobDevices(Segment* segment);
 
   uint32_t size() const { return table_.num_devices(); }  // 0: no turns.

@@ -22,6 +22,10 @@ using TurnWord = OwnedWord<DeviceWork>;
 constexpr int kLastBits = 2;
 constexpr uint64_t kLastMask = (1 << kLastBits) - 1;
 
+// Of the word of a plan: see DeviceWords.
+constexpr int kPlanBits = 8;
+constexpr uint64_t kPlanMask = (1 << kPlanBits) - 1;
+
 // A new value's share of a moving average.
 constexpr double kShareOfNew = 0.125;
 
@@ -150,11 +154,10 @@ void LookAtSlots(const Segment& segment, BatchSeq limit, const OpenEpoch& epoch,
   snapshot->batches_left = all - std::min(all, taken);
 }
 
-// A word of no plan is as a new one.
-DevicePlan LoadPlan(uint64_t& word) {
-  const uint64_t plan = SharedWord(word).load(std::memory_order_acquire);
-  return plan <= static_cast<uint64_t>(DevicePlan::kTimeShare)
-             ? static_cast<DevicePlan>(plan)
+// What is none is as in a new word.
+DevicePlan PlanOf(uint64_t number) {
+  return number <= static_cast<uint64_t>(DevicePlan::kTimeShare)
+             ? static_cast<DevicePlan>(number)
              : DevicePlan::kSample;
 }
 
@@ -169,16 +172,32 @@ uint32_t DeviceTable::num_devices() const {
   return segment_->options().num_devices;
 }
 
-void DeviceTable::SetPlan(uint32_t device, DevicePlan plan) {
+void DeviceTable::SetPlan(uint32_t device, DevicePlan plan,
+                          std::optional<DevicePlan> released) {
   if (num_devices() == 0) return;
+  // One store: whoever comes back finds both, or neither.
+  const uint64_t hand =
+      released.has_value() ? static_cast<uint64_t>(*released) + 1 : 0;
   SharedWord(segment_->regions().device(device).plan)
-      .store(static_cast<uint64_t>(plan), std::memory_order_release);
+      .store(hand << kPlanBits | static_cast<uint64_t>(plan),
+             std::memory_order_release);
   Announce();
 }
 
 DevicePlan DeviceTable::plan(uint32_t device) const {
   if (num_devices() == 0) return DevicePlan::kSample;
-  return LoadPlan(segment_->regions().device(device).plan);
+  const uint64_t word = SharedWord(segment_->regions().device(device).plan)
+                            .load(std::memory_order_acquire);
+  return PlanOf(word & kPlanMask);
+}
+
+std::optional<DevicePlan> DeviceTable::released(uint32_t device) const {
+  if (num_devices() == 0) return std::nullopt;
+  const uint64_t word = SharedWord(segment_->regions().device(device).plan)
+                            .load(std::memory_order_acquire);
+  const uint64_t hand = word >> kPlanBits & kPlanMask;
+  if (hand == 0) return std::nullopt;
+  return PlanOf(hand - 1);
 }
 
 void DeviceTable::SetCachedAs(uint32_t device, DevicePlan plan) {
@@ -190,7 +209,8 @@ void DeviceTable::SetCachedAs(uint32_t device, DevicePlan plan) {
 
 DevicePlan DeviceTable::cached_as(uint32_t device) const {
   if (num_devices() == 0) return DevicePlan::kTrain;
-  return LoadPlan(segment_->regions().device(device).cached_as);
+  return PlanOf(SharedWord(segment_->regions().device(device).cached_as)
+                    .load(std::memory_order_acquire));
 }
 
 TrainerCache DeviceTable::cache(uint32_t device) const {

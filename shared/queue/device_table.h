@@ -12,6 +12,7 @@
 #define FGNN_SHARED_QUEUE_DEVICE_TABLE_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "shared/base/types.h"
 #include "shared/queue/segment.h"
@@ -36,9 +37,13 @@ class DeviceTable {
 
   uint32_t num_devices() const;
 
-  // Scheduler only. Devices look again at once.
-  void SetPlan(uint32_t device, DevicePlan plan);
+  // Scheduler only. Devices look again at once. `released`: of a device that is
+  // held by hand, what it is planned as once the hand lets go, kept here for a
+  // scheduler that comes back.
+  void SetPlan(uint32_t device, DevicePlan plan,
+               std::optional<DevicePlan> released = std::nullopt);
   DevicePlan plan(uint32_t device) const;
+  std::optional<DevicePlan> released(uint32_t device) const;
 
   // Scheduler only, while training is closed: what the device's trainer caches
   // as, of CachePlan: as a standby trainer with kSample. The plan may change in

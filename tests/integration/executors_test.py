@@ -132,6 +132,33 @@ class ExecutorsTest(harness.ServiceTest):
         self.service.fgnn('down')
         self.assert_nothing_left()
 
+    def test_what_a_hand_did_outlives_the_scheduler(self):
+        self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
+        job = self.service.json('submit', *self.service.job_words(
+            {**JOB, **harness.ENDLESS, 'samplers': 1}))['job_id']
+        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        for device in ('cpu:0', 'cpu:1'):
+            self.service.fgnn('switch', device, 'sampler')
+        scheduler, = [pid for pid, name in self.service.processes().items()
+                      if name == 'fgnn-scheduler']
+        os.kill(scheduler, signal.SIGKILL)
+        self.service.wait_until_gone([scheduler])
+        self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
+        goal = self.service.follow(
+            job, lambda p: p.get('batches_committed', 0) > 0)
+        self.service.follow(job, lambda p: p.get('batches_committed', 0) >
+                            goal['batches_committed'] + 100)
+        devices = self.service.json('devices')['devices']
+        self.assertEqual([(d['plan'], d['by_hand']) for d in devices],
+                         [('sampler', True)] * 2)
+        for device in ('cpu:0', 'cpu:1'):
+            self.service.fgnn('switch', device, 'auto')
+        devices = self.service.json('devices')['devices']
+        self.assertEqual(sorted(d['plan'] for d in devices),
+                         ['sampler', 'trainer'])
+        self.service.fgnn('down')
+        self.assert_nothing_left()
+
     def test_says_who_does_what_and_refuses_wrong_uses(self):
         self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
         idle = self.service.json('devices')['devices']

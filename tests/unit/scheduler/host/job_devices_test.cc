@@ -95,6 +95,33 @@ TEST(JobDevicesTest, ASegmentThatIsTakenOverHasItsPlans) {
   EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample));
 }
 
+TEST(JobDevicesTest, WhoComesBackKeepsWhatHandsDid) {
+  const auto segment = SomeSegment(3, /*switching=*/true);
+  {
+    JobDevices before(segment.get());
+    before.SetPlans({kSample, kTrain, kTrain});
+    ASSERT_THAT(before.Switch(1, kSample), IsOk());
+    ASSERT_THAT(before.Switch(2, kTrain), IsOk());  // As it is planned.
+    ASSERT_THAT(before.Switch(0, kTrain), IsOk());
+    ASSERT_THAT(before.Switch(0, std::nullopt), IsOk());
+  }
+  {
+    JobDevices devices(segment.get());
+    EXPECT_THAT(devices.plans(), ElementsAre(kSample, kSample, kTrain));
+    EXPECT_FALSE(devices.IsByHand(0));
+    EXPECT_TRUE(devices.IsByHand(1));
+    EXPECT_TRUE(devices.IsByHand(2));
+    // The planner goes on, and changes what the devices go back to.
+    devices.SetPlans({kSample, kTrain, kSample});
+    EXPECT_THAT(devices.plans(), ElementsAre(kSample, kSample, kTrain));
+  }
+  JobDevices devices(segment.get());
+  ASSERT_THAT(devices.Switch(1, std::nullopt), IsOk());
+  ASSERT_THAT(devices.Switch(2, std::nullopt), IsOk());
+  EXPECT_THAT(devices.plans(), ElementsAre(kSample, kTrain, kSample));
+  EXPECT_FALSE(JobDevices(segment.get()).IsByHand(1));
+}
+
 TEST(JobDevicesTest, CachesFollowPlansWhenTheyAreTold) {
   const auto segment = SomeSegment(3, /*switching=*/true);
   JobDevices devices(segment.get());

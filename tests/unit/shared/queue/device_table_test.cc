@@ -182,6 +182,19 @@ TEST_F(DeviceTableTest, TrainersOfDevicesThatSampleHaveACacheOfTheirOwn) {
   EXPECT_EQ(trainer_->cache(0), (TrainerCache{7, 20}));
 }
 
+TEST_F(DeviceTableTest, KeepsWhatADeviceGoesBackToOnceAHandLetsGo) {
+  EXPECT_EQ(trainer_->released(1), std::nullopt);
+  for (const DevicePlan released :
+       {DevicePlan::kSample, DevicePlan::kTrain, DevicePlan::kTimeShare}) {
+    scheduler_->SetPlan(1, DevicePlan::kTrain, released);
+    EXPECT_EQ(trainer_->plan(1), DevicePlan::kTrain);
+    EXPECT_EQ(trainer_->released(1), released);
+    EXPECT_EQ(trainer_->released(0), std::nullopt);
+  }
+  scheduler_->SetPlan(1, DevicePlan::kTrain);
+  EXPECT_EQ(trainer_->released(1), std::nullopt);
+}
+
 TEST_F(DeviceTableTest, PlansAndTimes) {
   EXPECT_EQ(scheduler_->num_devices(), 3U);
   EXPECT_EQ(sampler_->plan(1), DevicePlan::kSample);
@@ -409,6 +422,9 @@ TEST_F(DeviceTableTest, NonsenseInTheWordsLeadsNowhere) {
     EXPECT_LE(static_cast<int>(snapshot.plan), 2);
     EXPECT_LE(static_cast<int>(snapshot.last), 2);
     EXPECT_LE(static_cast<int>(scheduler_->cached_as(device)), 2);
+    EXPECT_LE(static_cast<int>(
+                  scheduler_->released(device).value_or(DevicePlan::kSample)),
+              2);
     NextWork(snapshot);
     scheduler_->ReclaimTurnsOf(static_cast<OwnerIndex>(random()));
     if (sampler_->TryTakeTurn(device, DeviceWork::kSample)) {
