@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
-#include "shared/device/device.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -15,25 +15,6 @@ namespace {
 
 // A spread of fewer batches says little.
 constexpr uint64_t kFewBatches = 8;
-
-double CoresOf(const std::string& device) {
-  const absl::StatusOr<Device> parsed = ParseDeviceName(device);
-  return parsed.ok() ? static_cast<double>(parsed->cores.size()) : 1;
-}
-
-// Fills in what is not known with the mean of what is; false: nothing is.
-bool FillIn(std::vector<DeviceCost>* costs, double DeviceCost::*member) {
-  double sum = 0;
-  int known = 0;
-  for (const DeviceCost& cost : *costs) {
-    sum += cost.*member;
-    known += cost.*member > 0 ? 1 : 0;
-  }
-  for (DeviceCost& cost : *costs) {
-    if (cost.*member <= 0 && known > 0) cost.*member = sum / known;
-  }
-  return known > 0;
-}
 
 // What a device has not worked at takes it what was expected at `first`, as
 // much more as it took those that have.
@@ -88,19 +69,7 @@ DevicePlanner::DevicePlanner(std::string job_id, const JobSpec& spec,
 void DevicePlanner::SetProfile(double sample_seconds, double train_seconds) {
   if (!spec_.takes_turns()) return;
   times_ = file_.Read().value_or(MeasuredTimes());
-  times_.devices.resize(spec_.devices.size());
-  const double cores = CoresOf(spec_.devices.front());
-  for (size_t i = 0; i < spec_.devices.size(); ++i) {
-    const double slower = cores / CoresOf(spec_.devices[i]);
-    DeviceCost& cost = times_.devices[i];
-    if (cost.sample <= 0) {
-      cost.sample =
-          sample_seconds * (spec_.sampling.threads == 0 ? slower : 1.0);
-    }
-    if (cost.train <= 0) {
-      cost.train = train_seconds * (spec_.training.threads == 0 ? slower : 1.0);
-    }
-  }
+  FillIn(spec_, sample_seconds, train_seconds, &times_);
 }
 
 void DevicePlanner::Begin(JobSegment* segment) {
@@ -134,12 +103,6 @@ AllocationInput DevicePlanner::Input() const {
   return input;
 }
 
-bool DevicePlanner::Costs(std::vector<DeviceCost>* costs) const {
-  *costs = times_.devices;
-  const bool samples = FillIn(costs, &DeviceCost::sample);
-  return FillIn(costs, &DeviceCost::train) && samples;
-}
-
 std::vector<DevicePlan> DevicePlanner::FirstPlans() const {
   if (spec_.executors == "time_sharing") {
     LogInfo("job {}: each of {} devices samples and trains in turn", job_id_,
@@ -149,7 +112,10 @@ std::vector<DevicePlan> DevicePlanner::FirstPlans() const {
   AllocationInput input = Input();
   absl::StatusOr<Allocation> best =
       absl::FailedPreconditionError("nothing was measured");
-  if (Costs(&input.devices)) best = Allocate(input);
+  if (std::optional<std::vector<DeviceCost>> costs = CostsOf(times_)) {
+    input.devices = *std::move(costs);
+    best = Allocate(input);
+  }
   if (best.ok()) {
     LogInfo(
         "job {}: {} of {} devices sample, {:.2f} s an epoch expected; by the "
@@ -287,7 +253,9 @@ void DevicePlanner::Replan(uint64_t epochs_left) {
     return;
   }
   AllocationInput input = Input();
-  if (!Costs(&input.devices)) return;
+  std::optional<std::vector<DeviceCost>> costs = CostsOf(times_);
+  if (!costs.has_value()) return;
+  input.devices = *std::move(costs);
   const std::vector<DevicePlan> plans = devices().plans();
   const absl::StatusOr<Allocation> best = Allocate(input);
   const absl::StatusOr<double> now = PredictEpochSeconds(input, plans);

@@ -10,9 +10,9 @@
 
 #include "scheduler/host/executor_view.h"
 #include "scheduler/host/job_segment.h"
-#include "scheduler/jobs/device_times.h"
 #include "scheduler/jobs/epoch_sum.h"
 #include "scheduler/planning/allocation.h"
+#include "scheduler/times/device_times.h"
 #include "shared/base/clock.h"
 #include "shared/config/job_spec.h"
 #include "shared/queue/gradient_board.h"
@@ -68,9 +68,6 @@ class DevicePlanner {
 
   JobDevices& devices() const { return segment_->devices(); }
   AllocationInput Input() const;
-  // times_, the mean of the other devices where nothing is known. False:
-  // nothing is known of any.
-  bool Costs(std::vector<DeviceCost>* costs) const;
   std::vector<DevicePlan> FirstPlans() const;
   void LookAtTimes();  // What was measured into times_.
   void LookAtChange(double epoch_seconds);

@@ -91,6 +91,23 @@ class ExecutorsTest(harness.ServiceTest):
         # What was measured is there for the next run of the same job.
         self.assertTrue(list(
             (self.service.dataset / 'derived').glob('times-*.json')))
+        words = self.service.job_words(JOB)
+        plan = self.service.json('plan', *words)['allocation']
+        self.assertEqual(plan['times_of'], 'last run')
+        last = metrics_of(self.service.run(JOB))[-1]['devices']
+        # It starts from them, and ends with others.
+        self.assertNotEqual(
+            [device['sample_ms'] for device in plan['devices']],
+            [device['sample_ms'] for device in last])
+        again = self.service.json('plan', *words)['allocation']
+        for planned, device in zip(again['devices'], last):
+            for name in ('sample_ms', 'train_ms', 'standby_ms'):
+                self.assertAlmostEqual(planned[name], device[name], 6)
+        self.assertIn('last run', self.service.fgnn('plan', *words).stdout)
+        other = self.service.json('plan', *words, '--set',
+                                  'sampling.batch_size=32')['allocation']
+        self.assertEqual(other['times_of'], 'profile')
+        self.assertGreater(other['devices'][1]['sample_ms'], 0)
 
     def test_kills_and_hands_change_no_weight(self):
         settings = {**JOB, 'training.epochs': 600, 'limits.restarts': 20,

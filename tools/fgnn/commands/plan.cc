@@ -15,6 +15,7 @@
 #include "scheduler/planning/allocation.h"
 #include "scheduler/planning/job_plan.h"
 #include "scheduler/planning/placement.h"
+#include "scheduler/times/device_times.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/config/job_spec_proto.h"
@@ -107,38 +108,65 @@ nlohmann::ordered_json ToJson(const std::vector<MemoryItem>& items) {
   return array;
 }
 
-// Of devices that sample or train, if the job has such: all as the one that was
-// measured.
-absl::StatusOr<std::optional<Allocation>> Allot(const PlanInput& input,
-                                                const JobPlan& plan) {
-  if (input.spec.executors != "factored" ||
-      input.sampling.seconds_per_batch <= 0 ||
-      input.training.seconds_per_batch <= 0) {
-    return std::nullopt;
-  }
+// What devices are planned to do, and the times that it is planned by.
+struct DevicesPlan {
+  bool has_run = false;  // The times are those of the last run of the job.
+  std::vector<DeviceCost> costs;
+  Allocation allocation;
+};
+
+// Of a job whose devices sample or train, as the service plans it before the
+// first epoch. nullopt: it has none, or nothing is known of a batch.
+absl::StatusOr<std::optional<DevicesPlan>> PlanDevices(
+    const PlanInput& input, const JobPlan& plan,
+    const std::filesystem::path& state_dir) {
+  if (input.spec.executors != "factored") return std::nullopt;
+  std::optional<MeasuredTimes> stored =
+      DeviceTimesFile(input.spec, state_dir).Read();
+  MeasuredTimes times = stored.value_or(MeasuredTimes());
+  FillIn(input.spec, input.sampling.seconds_per_batch,
+         input.training.seconds_per_batch, &times);
+  std::optional<std::vector<DeviceCost>> costs = CostsOf(times);
+  if (!costs.has_value()) return std::nullopt;
   AllocationInput allocation = AllocationInputOf(input.spec, plan.segment);
-  DeviceCost cost;
-  cost.sample = input.sampling.seconds_per_batch;
-  cost.train = input.training.seconds_per_batch;
-  allocation.devices.assign(input.spec.devices.size(), cost);
-  return Allocate(allocation);
+  allocation.devices = *costs;
+  allocation.spread = times.spread;
+  DevicesPlan devices;
+  devices.has_run = stored.has_value();
+  devices.costs = *std::move(costs);
+  FGNN_ASSIGN_OR_RETURN(devices.allocation, Allocate(allocation));
+  return devices;
 }
 
-nlohmann::ordered_json ToJson(const Allocation& allocation,
+nlohmann::ordered_json ToJson(const DevicesPlan& devices,
+                              const PlanInput& input,
                               const SegmentOptions& segment) {
+  const Allocation& allocation = devices.allocation;
+  nlohmann::ordered_json times = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < devices.costs.size(); ++i) {
+    const DeviceCost& cost = devices.costs[i];
+    times.push_back({{"device", input.spec.devices[i]},
+                     {"sample_ms", cost.sample * 1e3},
+                     {"train_ms", cost.train * 1e3},
+                     {"standby_ms", cost.standby * 1e3}});
+  }
   return {{"samplers", allocation.num_samplers},
           {"most_samplers", segment.most_samplers},
           {"most_trainers", segment.most_trainers},
           {"epoch_seconds", allocation.epoch_seconds},
           {"paper_samplers", allocation.paper_samplers},
-          {"paper_epoch_seconds", allocation.paper_epoch_seconds}};
+          {"paper_epoch_seconds", allocation.paper_epoch_seconds},
+          {"times_of", devices.has_run ? "last run" : "profile"},
+          {"devices", times}};
 }
 
-std::string ToText(const Allocation& allocation) {
+std::string ToText(const DevicesPlan& devices) {
+  const Allocation& allocation = devices.allocation;
   return absl::StrFormat(
-      "%u of %u devices sample: %.2f s an epoch expected; by the paper's "
-      "formula %u%s\n",
+      "%u of %u devices sample, by the times %s: %.2f s an epoch expected; by "
+      "the paper's formula %u%s\n",
       allocation.num_samplers, allocation.plans.size(),
+      devices.has_run ? "of the job's last run" : "of this profile",
       allocation.epoch_seconds, allocation.paper_samplers,
       allocation.paper_epoch_seconds > 0
           ? absl::StrFormat(", %.2f s", allocation.paper_epoch_seconds)
@@ -209,20 +237,19 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(const PlanInput input,
                         MeasureJob(effective, context.state_dir));
   FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
-  FGNN_ASSIGN_OR_RETURN(const std::optional<Allocation> allocation,
-                        Allot(input, plan));
+  FGNN_ASSIGN_OR_RETURN(const std::optional<DevicesPlan> devices,
+                        PlanDevices(input, plan, context.state_dir));
   if (context.json) {
     nlohmann::ordered_json json = ToJson(input, plan);
-    if (allocation.has_value()) {
-      json["allocation"] = ToJson(*allocation, plan.segment);
+    if (devices.has_value()) {
+      json["allocation"] = ToJson(*devices, input, plan.segment);
     }
     std::cout << json.dump(2) << "\n";
   } else {
     std::cout << ToText(input, plan);
-    if (allocation.has_value()) {
+    if (devices.has_value()) {
       const std::string limits = DescribeRoleLimits(plan, input.spec);
-      std::cout << limits << (limits.empty() ? "" : "\n")
-                << ToText(*allocation);
+      std::cout << limits << (limits.empty() ? "" : "\n") << ToText(*devices);
     }
   }
   return absl::OkStatus();

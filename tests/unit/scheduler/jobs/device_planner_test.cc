@@ -278,6 +278,26 @@ TEST_F(DevicePlannerTest, AFileOfTimesThatIsWrongIsAsNone) {
   }
 }
 
+TEST_F(DevicePlannerTest, WhatIsNotKnownIsFilledInByCores) {
+  spec_.devices = {"cpu:0-3", "cpu:4", "cpu:5-6"};
+  MeasuredTimes times;
+  times.devices = {{}, {0, 7, 8}, {}};
+  FillIn(spec_, 0.01, 0.03, &times);
+  EXPECT_EQ(times.devices[0].sample, 0.01);
+  EXPECT_EQ(times.devices[1].sample, 0.04);
+  EXPECT_EQ(times.devices[2].train, 0.06);
+  EXPECT_EQ(times.devices[1].train, 7);
+  EXPECT_EQ(times.devices[1].standby, 8);
+
+  times.devices = {{0.01, 0, 0}, {0, 0.04, 0}, {0.03, 0.02, 0}};
+  const auto costs = CostsOf(times);
+  ASSERT_TRUE(costs.has_value());
+  EXPECT_DOUBLE_EQ((*costs)[1].sample, 0.02);
+  EXPECT_DOUBLE_EQ((*costs)[0].train, 0.03);
+  times.devices = {{0.01, 0, 0}, {0.01, 0, 0}};
+  EXPECT_EQ(CostsOf(times), std::nullopt);
+}
+
 TEST_F(DevicePlannerTest, CountsWhoDidWhat) {
   const auto planner = NewPlanner();
   planner->SetProfile(0.01, 0.03);

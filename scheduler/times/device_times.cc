@@ -1,4 +1,4 @@
-#include "scheduler/jobs/device_times.h"
+#include "scheduler/times/device_times.h"
 
 #include <cmath>
 #include <string>
@@ -9,6 +9,7 @@
 #include "nlohmann/json.hpp"
 #include "shared/base/file.h"
 #include "shared/base/hash.h"
+#include "shared/device/device.h"
 
 namespace fgnn {
 namespace {
@@ -64,7 +65,52 @@ double SecondsIn(const nlohmann::json& json, const char* name) {
   return std::isfinite(seconds) && seconds > 0 ? seconds : 0;
 }
 
+double CoresOf(const std::string& device) {
+  const absl::StatusOr<Device> parsed = ParseDeviceName(device);
+  return parsed.ok() ? static_cast<double>(parsed->cores.size()) : 1;
+}
+
+// Fills in what is not known with the mean of what is; false: nothing is.
+bool FillWithMean(std::vector<DeviceCost>* costs, double DeviceCost::*member) {
+  double sum = 0;
+  int known = 0;
+  for (const DeviceCost& cost : *costs) {
+    sum += cost.*member;
+    known += cost.*member > 0 ? 1 : 0;
+  }
+  for (DeviceCost& cost : *costs) {
+    if (cost.*member <= 0 && known > 0) cost.*member = sum / known;
+  }
+  return known > 0;
+}
+
 }  // namespace
+
+void FillIn(const JobSpec& spec, double sample_seconds, double train_seconds,
+            MeasuredTimes* times) {
+  times->devices.resize(spec.devices.size());
+  const double cores = CoresOf(spec.devices.front());
+  for (size_t i = 0; i < spec.devices.size(); ++i) {
+    const double slower = cores / CoresOf(spec.devices[i]);
+    DeviceCost& cost = times->devices[i];
+    if (cost.sample <= 0) {
+      cost.sample =
+          sample_seconds * (spec.sampling.threads == 0 ? slower : 1.0);
+    }
+    if (cost.train <= 0) {
+      cost.train = train_seconds * (spec.training.threads == 0 ? slower : 1.0);
+    }
+  }
+}
+
+std::optional<std::vector<DeviceCost>> CostsOf(const MeasuredTimes& times) {
+  std::vector<DeviceCost> costs = times.devices;
+  const bool samples = FillWithMean(&costs, &DeviceCost::sample);
+  if (!FillWithMean(&costs, &DeviceCost::train) || !samples) {
+    return std::nullopt;
+  }
+  return costs;
+}
 
 DeviceTimesFile::DeviceTimesFile(const JobSpec& spec, const fs::path& state_dir)
     : devices_(spec.devices),
