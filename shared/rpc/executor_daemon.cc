@@ -143,6 +143,7 @@ absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
   job_ = std::move(job);
   job_id_ = attachment.job_id;
   owner_ = attachment.owner;
+  number_ = attachment.device;
   segment_ = std::move(kept);
   return absl::OkStatus();
 }
@@ -219,7 +220,7 @@ absl::StatusOr<std::optional<JobStanding>> ExecutorDaemon::Standing(
   }
   least_generation_ = generation + 1;
   if (job_ == nullptr) return std::nullopt;
-  return JobStanding{job_id_, owner_, Duplicate(segment_.get())};
+  return JobStanding{job_id_, owner_, number_, Duplicate(segment_.get())};
 }
 
 void ExecutorDaemon::ShutDown() {

@@ -131,7 +131,8 @@ class ExecutorDaemon : private ExecutorHandler {
   std::unique_ptr<ExecutorJob> job_;
   std::string job_id_;  // Empty: no job.
   OwnerIndex owner_ = kNoOwner;
-  UniqueFd segment_;  // Of the job, for a scheduler that comes back.
+  uint32_t number_ = 0;  // In the job.
+  UniqueFd segment_;     // Of the job, for a scheduler that comes back.
   bool attaching_ = false;
   bool leaving_ = false;
   uint64_t least_generation_ = 0;  // Of a scheduler that may attach this.

@@ -28,7 +28,9 @@ struct JobAttachment {
   OwnerIndex owner = kNoOwner;
   std::optional<uint32_t> overflow_block;  // Samplers: theirs.
   uint64_t scheduler_generation = 0;
-  uint32_t device = 0;  // Of the job's; means nothing where all are at work.
+  // Its number among the job's of its role; where devices take turns, of its
+  // device.
+  uint32_t device = 0;
 };
 
 // What a daemon does when the scheduler asks. Called on threads of the server,

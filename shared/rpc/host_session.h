@@ -43,7 +43,8 @@ struct WorkReport {
 struct JobStanding {
   std::string job_id;
   OwnerIndex owner = kNoOwner;
-  UniqueFd segment;  // A duplicate of its descriptor.
+  uint32_t number = 0;  // Of this executor in the job.
+  UniqueFd segment;     // A duplicate of its descriptor.
 };
 
 // Thread-safe.

@@ -75,6 +75,7 @@ class ExecutorDaemonTest : public testing::Test, public JobStarter {
     request.mutable_spec()->set_dataset("/nowhere");
     request.mutable_spec()->add_devices("cpu:0");
     request.set_owner(1);
+    request.set_device(3);
     request.set_scheduler_generation(generation);
     v1::AttachJobResponse response;
     return FromGrpc(stub_->AttachJob(&context, request, &response));
@@ -178,6 +179,7 @@ TEST_F(ExecutorDaemonTest, TellsANewSchedulerItsJobAndRefusesTheOldOne) {
   ASSERT_TRUE(next.WaitForRegistrations(1));
   EXPECT_EQ(next.registrations().front().job_id(), "job-1");
   EXPECT_EQ(next.registrations().front().owner(), 1U);
+  EXPECT_EQ(next.registrations().front().number(), 3U);
   FGNN_ASSERT_OK(Detach("job-1"));
   // On its way since before the old one died.
   EXPECT_THAT(Attach("job-2", /*generation=*/1),

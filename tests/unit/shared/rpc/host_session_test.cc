@@ -76,7 +76,7 @@ class HostSessionTest : public testing::Test {
     }
     succeeded_ = generation;
     if (!attached_) return std::nullopt;
-    return JobStanding{"job-1", 5, Duplicate(STDIN_FILENO)};
+    return JobStanding{"job-1", 5, 2, Duplicate(STDIN_FILENO)};
   }
 
   // Waits until the session has asked `count` more times how work goes.
@@ -229,6 +229,7 @@ TEST_F(HostSessionTest, ARestartedSchedulerGetsTheSegmentBeforeTheDaemon) {
   EXPECT_EQ(succeeded_, 4U);
   EXPECT_EQ(after.registrations().front().job_id(), "job-1");
   EXPECT_EQ(after.registrations().front().owner(), 5U);
+  EXPECT_EQ(after.registrations().front().number(), 2U);
 }
 
 TEST_F(HostSessionTest, AFailureIsSaidAtOnceAndUntilItIsCleared) {
