@@ -1,4 +1,5 @@
-// Of DaemonTable: the devices of the open job, where they take turns.
+// Of DaemonTable: the devices of jobs whose segment is open, where they take
+// turns.
 #include <algorithm>
 #include <iterator>
 
@@ -11,29 +12,31 @@
 namespace fgnn {
 
 DaemonState DaemonTable::StateAttached(const Daemon& daemon) const {
-  if (segment_ == nullptr || segment_->job_id() != daemon.job_id) {
-    return DaemonState::kWorking;
-  }
-  const JobDevices& devices = segment_->devices();
-  const uint32_t device = NumberOf(daemon.placement.name).value_or(0);
-  if (device >= devices.size()) return DaemonState::kWorking;
+  JobSegment* const segment = SegmentOf(daemon.job_id);
+  if (segment == nullptr) return DaemonState::kWorking;
+  const JobDevices& devices = segment->devices();
+  if (daemon.number >= devices.size()) return DaemonState::kWorking;
   const DeviceWork own = daemon.placement.role == ExecutorRole::kSampler
                              ? DeviceWork::kSample
                              : DeviceWork::kTrain;
-  return devices.table().working(device) == own ? DaemonState::kWorking
-                                                : DaemonState::kStandby;
+  return devices.table().working(daemon.number) == own ? DaemonState::kWorking
+                                                       : DaemonState::kStandby;
 }
 
-std::string DaemonTable::open_job() const {
-  return segment_ == nullptr ? "" : segment_->job_id();
+std::vector<std::string> DaemonTable::open_jobs() const {
+  std::vector<std::string> open;
+  for (const auto& [id, job] : jobs_) {
+    if (job.segment != nullptr) open.push_back(id);
+  }
+  return open;
 }
 
-std::vector<std::string> DaemonTable::DeviceNames() const {
-  std::vector<std::string> names(segment_->devices().size());
+std::vector<std::string> DaemonTable::DeviceNames(
+    const std::string& job_id) const {
+  std::vector<std::string> names(SegmentOf(job_id)->devices().size());
   for (const auto& [name, daemon] : daemons_) {
-    const uint32_t device = NumberOf(name).value_or(UINT32_MAX);
-    if (daemon.wanted && device < names.size()) {
-      names[device] = daemon.placement.device;
+    if (daemon.wanted_by == job_id && daemon.number < names.size()) {
+      names[daemon.number] = daemon.placement.device;
     }
   }
   return names;
@@ -42,18 +45,19 @@ std::vector<std::string> DaemonTable::DeviceNames() const {
 absl::Status DaemonTable::SwitchDevice(const std::string& job_id,
                                        const std::string& device,
                                        std::optional<DevicePlan> plan) {
-  if (segment_ == nullptr || segment_->job_id() != job_id) {
+  JobSegment* const segment = SegmentOf(job_id);
+  if (segment == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", job_id, " does not run"));
   }
-  JobDevices& devices = segment_->devices();
+  JobDevices& devices = segment->devices();
   if (devices.size() == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", job_id,
                      " has its executors together: they all work at once; "
                      "submit it with executors: factored"));
   }
-  const std::vector<std::string> names = DeviceNames();
+  const std::vector<std::string> names = DeviceNames(job_id);
   const auto found = std::find(names.begin(), names.end(), device);
   if (found == names.end()) {
     return absl::NotFoundError(

@@ -1,6 +1,5 @@
 #include "scheduler/host/daemon_host.h"
 
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -11,17 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "scheduler/host/leftover_daemons.h"
 #include "shared/base/status.h"
+#include "shared/config/job_spec.h"
 #include "shared/queue/segment_layout.h"
 #include "shared/telemetry/log.h"
 #include "shared/telemetry/process.h"
 
 namespace fgnn {
 namespace {
-
-constexpr std::chrono::seconds kDrainTime{5};
-constexpr std::chrono::seconds kTermTime{3};
-// A killed process may be held by the disk for a while.
-constexpr std::chrono::seconds kKillTime{10};
 
 absl::Status CheckVersions(const DaemonRegistration& registration,
                            const std::string& version) {
@@ -99,16 +94,19 @@ absl::Status DaemonHost::Heartbeat(const DaemonHeartbeat& heartbeat) {
   }
   daemon->hang.OnHeartbeat(MonotonicClock::now());
   daemon->batches = heartbeat.batches;
-  if (!heartbeat.failure.ok() && heartbeat.job_id == job_id_) {
-    FailJobLocked(Annotate(heartbeat.failure, heartbeat.name));
+  if (!heartbeat.failure.ok() && heartbeat.job_id == daemon->wanted_by) {
+    FailJobLocked(heartbeat.job_id,
+                  Annotate(heartbeat.failure, heartbeat.name));
   }
   return absl::OkStatus();
 }
 
 // What happens first stands; the rest are its consequences.
-void DaemonHost::FailJobLocked(const absl::Status& why) {
-  if (job_id_.empty() || !failure_.ok()) return;
-  failure_ = why;
+void DaemonHost::FailJobLocked(const std::string& job_id,
+                               const absl::Status& why) {
+  HostedJob* const job = table_.FindJob(job_id);
+  if (job == nullptr || !job->failure.ok()) return;
+  job->failure = why;
   changed_.notify_all();
 }
 
@@ -117,9 +115,15 @@ std::vector<ExecutorView> DaemonHost::Executors() const {
   return table_.Views();
 }
 
-std::string DaemonHost::RunningJob() const {
+std::vector<ExecutorView> DaemonHost::ExecutorsOf(
+    const std::string& job_id) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return table_.open_job();
+  return table_.ViewsOf(job_id);
+}
+
+std::vector<std::string> DaemonHost::RunningJobs() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return table_.open_jobs();
 }
 
 absl::Status DaemonHost::SwitchDevice(const std::string& job_id,
@@ -173,128 +177,101 @@ std::optional<UniqueFd> DaemonHost::ReturnedSegment(const std::string& job_id) {
 absl::Status DaemonHost::Want(const std::string& job_id,
                               const std::vector<ExecutorPlacement>& placements,
                               uint32_t restarts) {
+  return Place(job_id, placements, restarts, /*only_free_devices=*/false);
+}
+
+absl::Status DaemonHost::Keep(
+    const std::vector<ExecutorPlacement>& placements) {
+  return Place("", placements, LimitsSpec().restarts,
+               /*only_free_devices=*/true);
+}
+
+absl::Status DaemonHost::Place(const std::string& job_id,
+                               const std::vector<ExecutorPlacement>& placements,
+                               uint32_t restarts, bool only_free_devices) {
+  const std::lock_guard<std::mutex> placing(placing_mutex_);
+  std::vector<JobExecutor> executors;
   std::vector<DaemonAddress> to_stop;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    job_id_ = job_id;
-    failure_ = absl::OkStatus();
-    job_restarts_ = 0;
-    to_stop = table_.Dismiss(placements);
+    table_.AddJob(job_id, placements);
+    executors = table_.NameFor(job_id, only_free_devices
+                                           ? table_.OnFreeDevices(placements)
+                                           : placements);
+    to_stop = table_.Dismiss(job_id, executors);
   }
   StopAndBury(to_stop);
   const std::lock_guard<std::mutex> lock(mutex_);
   FGNN_RETURN_IF_ERROR(
-      table_.Want(placements, restarts, MonotonicClock::now()));
+      table_.Want(job_id, executors, restarts, MonotonicClock::now()));
   Wake();
   return absl::OkStatus();
 }
 
-void DaemonHost::StopAndBury(const std::vector<DaemonAddress>& daemons) {
-  if (daemons.empty()) return;
-  const Deadline drained = DeadlineIn(kDrainTime);
-  for (const DaemonAddress& daemon : daemons) {
-    absl::Status status = absl::UnavailableError("it has not registered");
-    if (!daemon.socket.empty()) {
-      status = calls_->Stop(
-          daemon.socket,
-          {.timeout = std::chrono::milliseconds(2'000), .keep_going = nullptr});
-    }
-    if (!status.ok()) SignalAll({daemon}, SIGTERM, "cannot be asked to stop");
-  }
-  if (!WaitUntilAllGone(daemons, drained)) {
-    SignalAll(daemons, SIGTERM, "did not stop when asked");
-    if (!WaitUntilAllGone(daemons, DeadlineIn(kTermTime))) {
-      SignalAll(daemons, SIGKILL, "did not end on SIGTERM");
-      if (!WaitUntilAllGone(daemons, DeadlineIn(kKillTime))) {
-        LogError("daemons are left that the kernel does not end");
-      }
-    }
-  }
+void DaemonHost::Leave(const std::string& job_id) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  table_.Forget(daemons);
+  table_.Leave(job_id);
 }
 
-void DaemonHost::SignalAll(const std::vector<DaemonAddress>& daemons,
-                           int signal, const char* why) {
+absl::Status DaemonHost::Failure(const std::string& job_id) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (const DaemonAddress& address : daemons) {
-    const Daemon* daemon = table_.Find(address);
-    if (daemon == nullptr) continue;
-    LogWarning("{} (pid {}) {}: signal {}", address.name, address.pid, why,
-               signal);
-    if (const absl::Status sent = daemon->process->Signal(signal); !sent.ok()) {
-      LogError("{}", MessageOf(sent));
-    }
-  }
+  const HostedJob* const job = table_.FindJob(job_id);
+  return job == nullptr ? absl::OkStatus() : job->failure;
 }
 
-bool DaemonHost::WaitUntilAllGone(const std::vector<DaemonAddress>& daemons,
-                                  Deadline deadline) const {
-  return std::all_of(daemons.begin(), daemons.end(),
-                     [&](const DaemonAddress& daemon) {
-                       return WaitUntilGone(daemon, deadline);
-                     });
-}
-
-bool DaemonHost::WaitUntilGone(const DaemonAddress& daemon,
-                               Deadline deadline) const {
+bool DaemonHost::WaitUntilRegistered(const std::string& job_id,
+                                     Deadline deadline) const {
   std::unique_lock<std::mutex> lock(mutex_);
-  return changed_.wait_until(lock, deadline,
-                             [&] { return table_.Find(daemon) == nullptr; });
+  return changed_.wait_until(
+      lock, deadline, [&] { return table_.Unregistered(job_id).empty(); });
 }
 
-absl::Status DaemonHost::Failure() const {
+std::vector<std::string> DaemonHost::Unregistered(
+    const std::string& job_id) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return failure_;
+  return table_.Unregistered(job_id);
 }
 
-bool DaemonHost::WaitUntilRegistered(Deadline deadline) const {
-  std::unique_lock<std::mutex> lock(mutex_);
-  return changed_.wait_until(lock, deadline,
-                             [&] { return table_.Unregistered().empty(); });
-}
-
-std::vector<std::string> DaemonHost::Unregistered() const {
+uint32_t DaemonHost::restarts(const std::string& job_id) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return table_.Unregistered();
-}
-
-uint32_t DaemonHost::restarts() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return job_restarts_;
+  const HostedJob* const job = table_.FindJob(job_id);
+  return job == nullptr ? 0 : job->restarts;
 }
 
 void DaemonHost::OpenSegment(JobSegment* segment) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  table_.SetSegment(segment);
+  table_.OpenSegment(segment);
 }
 
 void DaemonHost::TakeOverSegment(JobSegment* segment) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const uint32_t slots = table_.TakeOverSegment(segment);
   LogInfo("took over {} daemons of job {}, and {} slots of dead ones",
-          table_.Attached().size(), segment->job_id(), slots);
+          table_.Attached(segment->job_id()).size(), segment->job_id(), slots);
 }
 
-void DaemonHost::CloseSegment() {
+void DaemonHost::CloseSegment(const std::string& job_id) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  table_.SetSegment(nullptr);
+  table_.CloseSegment(job_id);
 }
 
-std::vector<DaemonAddress> DaemonHost::Find(ExecutorRole role,
+std::vector<DaemonAddress> DaemonHost::Find(const std::string& job_id,
+                                            ExecutorRole role,
                                             bool attached) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return table_.FindAll(role, attached);
+  return table_.FindAll(job_id, role, attached);
 }
 
-std::vector<std::string> DaemonHost::Attachable() const {
+std::vector<std::string> DaemonHost::Attachable(
+    const std::string& job_id) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return table_.Attachable();
+  return table_.Attachable(job_id);
 }
 
-absl::StatusOr<AttachTicket> DaemonHost::BeginAttach(const std::string& name) {
+absl::StatusOr<AttachTicket> DaemonHost::BeginAttach(const std::string& job_id,
+                                                     const std::string& name) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return table_.BeginAttach(name);
+  return table_.BeginAttach(job_id, name);
 }
 
 void DaemonHost::EndAttach(const AttachTicket& ticket) {
@@ -302,9 +279,10 @@ void DaemonHost::EndAttach(const AttachTicket& ticket) {
   table_.EndAttach(ticket);
 }
 
-std::vector<DaemonAddress> DaemonHost::AttachedDaemons() const {
+std::vector<DaemonAddress> DaemonHost::AttachedDaemons(
+    const std::string& job_id) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return table_.Attached();
+  return table_.Attached(job_id);
 }
 
 void DaemonHost::EndDetach(const DaemonAddress& daemon) {
@@ -313,22 +291,21 @@ void DaemonHost::EndDetach(const DaemonAddress& daemon) {
   changed_.notify_all();
 }
 
-void DaemonHost::Kill(const DaemonAddress& daemon, const std::string& why) {
-  SignalAll({daemon}, SIGKILL, why.c_str());
-}
-
-bool DaemonHost::WaitUntilDetached(Deadline deadline) const {
+bool DaemonHost::WaitUntilDetached(const std::string& job_id,
+                                   Deadline deadline) const {
   std::unique_lock<std::mutex> lock(mutex_);
   return changed_.wait_until(lock, deadline,
-                             [&] { return table_.Attached().empty(); });
+                             [&] { return table_.Attached(job_id).empty(); });
 }
 
-DaemonHost::MemoryUse DaemonHost::MeasureMemory() {
+DaemonHost::MemoryUse DaemonHost::MeasureMemory(const std::string& job_id) {
   std::vector<DaemonAddress> alive;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [name, daemon] : table_.daemons()) {
-      if (daemon.process.has_value()) alive.push_back(daemon.address());
+      if (daemon.process.has_value() && daemon.wanted_by == job_id) {
+        alive.push_back(daemon.address());
+      }
     }
   }
   MemoryUse use;
@@ -345,15 +322,6 @@ DaemonHost::MemoryUse DaemonHost::MeasureMemory() {
     if (daemon != nullptr) daemon->resident_bytes = memory->resident_bytes;
   }
   return use;
-}
-
-void DaemonHost::StopAll() {
-  std::vector<DaemonAddress> to_stop;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    to_stop = table_.Dismiss({});
-  }
-  StopAndBury(to_stop);
 }
 
 }  // namespace fgnn

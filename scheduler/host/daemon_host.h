@@ -61,7 +61,8 @@ struct DaemonHeartbeat {
   absl::Status failure;  // Why that job cannot go on there.
 };
 
-// Thread-safe. One job at a time.
+// Thread-safe. Each job has daemons of its own; what is asked for a job that
+// has none is answered as for one whose daemons are all gone.
 class DaemonHost {
  public:
   // `calls` is borrowed.
@@ -80,15 +81,17 @@ class DaemonHost {
   // NotFound: not registered.
   absl::Status Heartbeat(const DaemonHeartbeat& heartbeat);
   std::vector<ExecutorView> Executors() const;
-  // The job that daemons work on, empty: none.
-  std::string RunningJob() const;
+  // Those that are the job's.
+  std::vector<ExecutorView> ExecutorsOf(const std::string& job_id) const;
+  // The jobs that daemons work on, by id.
+  std::vector<std::string> RunningJobs() const;
   // By hand: what one of its devices does from now on; nullopt: as planned.
   // FailedPrecondition: the job does not run, its devices do not change roles,
   // or nobody would be left to sample, or to train. NotFound: no such device.
   absl::Status SwitchDevice(const std::string& job_id,
                             const std::string& device,
                             std::optional<DevicePlan> plan);
-  // The descriptor of the running job's segment, for a daemon that was or is
+  // The descriptor of a running job's segment, for a daemon that was or is
   // being attached to it. PermissionDenied, NotFound.
   absl::StatusOr<int> SegmentFor(pid_t peer, const std::string& job_id) const;
   // Memory that this job's trainers share, to one of them; see
@@ -99,22 +102,29 @@ class DaemonHost {
   // ReturnedSegment(). NotFound: no such job goes on.
   absl::Status TakeBack(const std::string& job_id, UniqueFd segment);
 
-  // ---- For the job runner, on its thread.
-  // Makes `placements` the daemons that are wanted: stops all others and those
-  // on another device, starts those that are missing. `restarts`: of each in
-  // ten minutes. Does not wait for them to register. From now on Failure() is
-  // this job's; an empty id: nobody's.
+  // ---- For those that run jobs, each on its thread.
+  // Makes these the job's daemons. `placements` are numbered as if the job were
+  // alone (PlaceExecutors()); names may differ, see executor_names.h. Stops
+  // those that the job had else, and nobody's that are in their way; starts
+  // those that are missing. `restarts`: of each in ten minutes. Does not wait
+  // for them to register, but for others to end. From now on Failure() is that
+  // of this start.
   absl::Status Want(const std::string& job_id,
                     const std::vector<ExecutorPlacement>& placements,
                     uint32_t restarts);
+  // Those that the job has are nobody's from now on.
+  void Leave(const std::string& job_id);
+  // Makes `placements` the daemons that are nobody's, as far as no job has
+  // their devices: stops all others of those, starts those that are missing.
+  absl::Status Keep(const std::vector<ExecutorPlacement>& placements);
   // OK, or why the job cannot go on: a daemon died too often or reported it.
-  absl::Status Failure() const;
-  // True once every wanted daemon is registered. False at the deadline.
-  bool WaitUntilRegistered(Deadline deadline) const;
-  // Wanted daemons that are not registered, "sampler.0 on cpu:0".
-  std::vector<std::string> Unregistered() const;
-  // Restarts since Want() named the job.
-  uint32_t restarts() const;
+  absl::Status Failure(const std::string& job_id) const;
+  // True once every daemon of the job is registered. False at the deadline.
+  bool WaitUntilRegistered(const std::string& job_id, Deadline deadline) const;
+  // Daemons of the job that are not registered, "sampler.0 on cpu:0".
+  std::vector<std::string> Unregistered(const std::string& job_id) const;
+  // Of the job's daemons since Want().
+  uint32_t restarts(const std::string& job_id) const;
 
   // True once every daemon that an earlier scheduler left has registered or
   // ended. False at the deadline.
@@ -122,41 +132,45 @@ class DaemonHost {
   // What TakeBack() was given, once.
   std::optional<UniqueFd> ReturnedSegment(const std::string& job_id);
 
-  // `segment` is borrowed until CloseSegment().
+  // `segment` is borrowed until CloseSegment() of its job, behind Want().
   void OpenSegment(JobSegment* segment);
   // The same of one that was returned; after WaitForSurvivors().
   void TakeOverSegment(JobSegment* segment);
-  void CloseSegment();
+  void CloseSegment(const std::string& job_id);
 
-  // Registered daemons of the role; of the open segment's job if `attached`.
-  std::vector<DaemonAddress> Find(ExecutorRole role, bool attached) const;
-  // The wanted, idle daemons that could be attached now.
-  std::vector<std::string> Attachable() const;
-  // Gives the daemon an owner index. NotFound: it is no longer idle.
-  absl::StatusOr<AttachTicket> BeginAttach(const std::string& name);
+  // Registered daemons of the job that have the role; `attached`: to it.
+  std::vector<DaemonAddress> Find(const std::string& job_id, ExecutorRole role,
+                                  bool attached) const;
+  // Its idle daemons that could be attached now.
+  std::vector<std::string> Attachable(const std::string& job_id) const;
+  // Gives a daemon of the job an owner index. NotFound: it is no longer idle.
+  absl::StatusOr<AttachTicket> BeginAttach(const std::string& job_id,
+                                           const std::string& name);
   // Its AttachJob was answered.
   void EndAttach(const AttachTicket& ticket);
-  // All that BeginAttach() gave an index and that are still alive.
-  std::vector<DaemonAddress> AttachedDaemons() const;
+  // All that BeginAttach() gave an index of the job, or that registered with
+  // one, and that are still alive.
+  std::vector<DaemonAddress> AttachedDaemons(const std::string& job_id) const;
   // Its DetachJob was answered: it holds nothing any more.
   void EndDetach(const DaemonAddress& daemon);
   // SIGKILL, `why` goes to the log. The rest is as for any death.
   void Kill(const DaemonAddress& daemon, const std::string& why);
-  // True once no daemon holds an index. False at the deadline.
-  bool WaitUntilDetached(Deadline deadline) const;
+  // True once no daemon holds an index of the job. False at the deadline.
+  bool WaitUntilDetached(const std::string& job_id, Deadline deadline) const;
   // True once this process is gone.
   bool WaitUntilGone(const DaemonAddress& daemon, Deadline deadline) const;
 
   struct MemoryUse {
-    // Of all daemons and of this process, shared pages counted once.
+    // Of the job's daemons and of this process, shared pages counted once.
     uint64_t resident_bytes = 0;
-    uint64_t anonymous_bytes = 0;  // Of all daemons.
+    uint64_t anonymous_bytes = 0;  // Of the job's daemons.
   };
-  // Costs a walk over their page tables.
-  MemoryUse MeasureMemory();
+  // Of the job; an empty id: of daemons that are nobody's. Costs a walk over
+  // their page tables.
+  MemoryUse MeasureMemory(const std::string& job_id);
 
   // Asks every daemon to drain and exit; SIGTERM after 5 s, SIGKILL after 3
-  // more. Returns once they are gone.
+  // more. Returns once they are gone. When no job runs any more.
   void StopAll();
 
  private:
@@ -171,7 +185,10 @@ class DaemonHost {
   void SetAsideLocked(const Daemon& daemon, const DaemonTable::Burial& burial);
   void CheckHealthLocked(Daemon& daemon, Deadline now);
   void SpawnLocked(Daemon& daemon, Deadline now);
-  void FailJobLocked(const absl::Status& why);
+  void FailJobLocked(const std::string& job_id, const absl::Status& why);
+  absl::Status Place(const std::string& job_id,
+                     const std::vector<ExecutorPlacement>& placements,
+                     uint32_t restarts, bool only_free_devices);
   void Wake() const;
 
   void StopAndBury(const std::vector<DaemonAddress>& daemons);
@@ -184,13 +201,13 @@ class DaemonHost {
   ExecutorCalls* const calls_;
   const UniqueFd wake_;  // An eventfd: the watching thread is to look again.
 
+  // Held while daemons are chosen, others end, and those are started: of two
+  // jobs one does it at a time. Never taken with mutex_ held.
+  std::mutex placing_mutex_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   // The following are guarded by mutex_.
   DaemonTable table_;
-  std::string job_id_;
-  absl::Status failure_;
-  uint32_t job_restarts_ = 0;
   std::map<std::string, UniqueFd> returned_;  // By job.
   bool ending_ = false;
 

@@ -10,16 +10,6 @@
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
-namespace {
-
-bool Contains(const std::vector<ExecutorPlacement>& placements,
-              const ExecutorPlacement& placement) {
-  return std::find(placements.begin(), placements.end(), placement) !=
-         placements.end();
-}
-
-}  // namespace
-
 const Daemon* DaemonTable::Find(const DaemonAddress& address) const {
   const auto found = daemons_.find(address.name);
   if (found == daemons_.end() || !found->second.process.has_value() ||
@@ -33,22 +23,32 @@ Daemon* DaemonTable::Find(const DaemonAddress& address) {
   return const_cast<Daemon*>(std::as_const(*this).Find(address));
 }
 
+ExecutorView DaemonTable::ViewOf(const Daemon& daemon) const {
+  ExecutorView view;
+  view.placement = daemon.placement;
+  view.job_id = daemon.job_id;
+  view.batches = daemon.batches;
+  view.restarts = daemon.restarts;
+  if (!daemon.process.has_value()) return view;
+  view.pid = daemon.process->pid();
+  view.resident_bytes = daemon.resident_bytes;
+  view.state = !daemon.registered         ? DaemonState::kStarting
+               : daemon.owner != kNoOwner ? StateAttached(daemon)
+                                          : DaemonState::kIdle;
+  return view;
+}
+
 std::vector<ExecutorView> DaemonTable::Views() const {
   std::vector<ExecutorView> views;
+  for (const auto& [name, daemon] : daemons_) views.push_back(ViewOf(daemon));
+  return views;
+}
+
+std::vector<ExecutorView> DaemonTable::ViewsOf(
+    const std::string& job_id) const {
+  std::vector<ExecutorView> views;
   for (const auto& [name, daemon] : daemons_) {
-    ExecutorView view;
-    view.placement = daemon.placement;
-    view.job_id = daemon.job_id;
-    view.batches = daemon.batches;
-    view.restarts = daemon.restarts;
-    if (daemon.process.has_value()) {
-      view.pid = daemon.process->pid();
-      view.resident_bytes = daemon.resident_bytes;
-      view.state = !daemon.registered         ? DaemonState::kStarting
-                   : daemon.owner != kNoOwner ? StateAttached(daemon)
-                                              : DaemonState::kIdle;
-    }
-    views.push_back(std::move(view));
+    if (daemon.wanted_by == job_id) views.push_back(ViewOf(daemon));
   }
   return views;
 }
@@ -70,6 +70,7 @@ absl::Status DaemonTable::Register(const DaemonRegistration& registration,
       registration.owner >= 1 && registration.owner <= kMaxOwners) {
     daemon.job_id = registration.job_id;
     daemon.owner = registration.owner;
+    daemon.number = registration.number;
   }
   LogInfo("{} on {} is there, pid {}", registration.name, registration.device,
           registration.pid);
@@ -128,74 +129,19 @@ absl::Status DaemonTable::Adopt(const DaemonRegistration& registration,
   FGNN_ASSIGN_OR_RETURN(
       DaemonProcess process,
       DaemonProcess::Adopt(registration.pid, registration.start_time));
-  const auto [place, is_new] = daemons_.try_emplace(
-      registration.name,
-      ExecutorPlacement{registration.name, role, device.name},
-      LimitsSpec().restarts, hang_, now);
-  Daemon& daemon = place->second;
-  if (!is_new && (daemon.placement.role != role ||
-                  daemon.placement.device != device.name)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        registration.name, " is a ", registration.role, " on ", device.name,
-        ", wanted is a ", std::string(NameOf(daemon.placement.role)), " on ",
-        daemon.placement.device));
-  }
+  Daemon& daemon = TakePlace({registration.name, role, device.name}, now);
   daemon.process = std::move(process);
   daemon.changed = now;
   return absl::OkStatus();
 }
 
-absl::Status DaemonTable::Want(const std::vector<ExecutorPlacement>& placements,
-                               uint32_t restarts, Deadline now) {
-  for (const ExecutorPlacement& placement : placements) {
-    Daemon& daemon =
-        daemons_.try_emplace(placement.name, placement, restarts, hang_, now)
-            .first->second;
-    if (daemon.placement != placement) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          placement.name, " runs on ", daemon.placement.device,
-          ", the job wants it on ", placement.device, "; start it there"));
-    }
-    daemon.wanted = true;
-    daemon.budget = RestartBudget(restarts);
-    if (!daemon.process.has_value() && spawn_) {
-      daemon.restart_at = now;
-    }
-  }
-  return absl::OkStatus();
-}
-
-// Without `spawn` others started the daemons: they are left alone.
-std::vector<DaemonAddress> DaemonTable::Dismiss(
-    const std::vector<ExecutorPlacement>& kept) {
-  std::vector<DaemonAddress> to_stop;
-  for (auto place = daemons_.begin(); place != daemons_.end();) {
-    Daemon& daemon = place->second;
-    if (Contains(kept, daemon.placement)) {
-      ++place;
-      continue;
-    }
-    daemon.wanted = false;
-    daemon.restart_at.reset();
-    if (!daemon.process.has_value()) {
-      place = daemons_.erase(place);
-      continue;
-    }
-    if (spawn_) {
-      daemon.stopping = true;
-      to_stop.push_back(daemon.address());
-    }
-    ++place;
-  }
-  return to_stop;
-}
-
 DaemonTable::Burial DaemonTable::Bury(Daemon& daemon, Deadline now) {
   ProcessEnd end = daemon.process->Reap();
   Burial burial = {.how = std::move(end.how), .poison = {}};
-  if (daemon.owner != kNoOwner && segment_ != nullptr) {
+  JobSegment* const segment = SegmentOf(daemon.job_id);
+  if (daemon.owner != kNoOwner && segment != nullptr) {
     JobSegment::Reclaimed reclaimed =
-        segment_->ReclaimDead(daemon.owner, end.crashed);
+        segment->ReclaimDead(daemon.owner, end.crashed);
     burial.poison = std::move(reclaimed.poison);
     LogInfo("gave back {} slots{} of {} (pid {})", reclaimed.slots,
             reclaimed.lease ? " and the lease of a step" : "",
@@ -220,19 +166,11 @@ void DaemonTable::Forget(const std::vector<DaemonAddress>& daemons) {
   }
 }
 
-std::vector<std::string> DaemonTable::Unregistered() const {
-  std::vector<std::string> names;
-  for (const auto& [name, daemon] : daemons_) {
-    if (!daemon.wanted || daemon.registered) continue;
-    names.push_back(absl::StrCat(name, " on ", daemon.placement.device));
-  }
-  return names;
-}
-
-void DaemonTable::SetSegment(JobSegment* segment) {
-  segment_ = segment;
-  if (segment == nullptr) return;
+void DaemonTable::OpenSegment(JobSegment* segment) {
+  const std::string& job_id = segment->job_id();
+  jobs_[job_id].segment = segment;
   for (auto& [name, daemon] : daemons_) {
+    if (daemon.wanted_by != job_id) continue;
     daemon.owner = kNoOwner;
     daemon.attached = false;
     daemon.job_id.clear();
@@ -240,22 +178,31 @@ void DaemonTable::SetSegment(JobSegment* segment) {
 }
 
 uint32_t DaemonTable::TakeOverSegment(JobSegment* segment) {
-  segment_ = segment;
+  const std::string& job_id = segment->job_id();
+  jobs_[job_id].segment = segment;
   std::vector<OwnerIndex> living;
   for (auto& [name, daemon] : daemons_) {
-    if (daemon.owner == kNoOwner || daemon.job_id != segment->job_id()) {
-      continue;
-    }
+    if (daemon.owner == kNoOwner || daemon.job_id != job_id) continue;
     daemon.attached = true;
     living.push_back(daemon.owner);
-    segment->devices().SetExecutorOf(daemon.owner, NumberOf(name).value_or(0));
+    segment->devices().SetExecutorOf(daemon.owner, daemon.number);
   }
   return segment->ReclaimAllBut(living);
 }
 
+void DaemonTable::CloseSegment(const std::string& job_id) {
+  if (HostedJob* job = FindJob(job_id); job != nullptr) job->segment = nullptr;
+}
+
+JobSegment* DaemonTable::SegmentOf(const std::string& job_id) const {
+  const HostedJob* const job = FindJob(job_id);
+  return job == nullptr ? nullptr : job->segment;
+}
+
 absl::StatusOr<int> DaemonTable::SegmentFor(pid_t peer,
                                             const std::string& job_id) const {
-  if (segment_ == nullptr || segment_->job_id() != job_id) {
+  const JobSegment* const segment = SegmentOf(job_id);
+  if (segment == nullptr) {
     return absl::NotFoundError(
         absl::StrCat("job ", job_id, " has no segment here"));
   }
@@ -263,7 +210,7 @@ absl::StatusOr<int> DaemonTable::SegmentFor(pid_t peer,
     if (daemon.process.has_value() && daemon.process->pid() == peer &&
         daemon.registered && daemon.job_id == job_id &&
         daemon.owner != kNoOwner) {
-      return segment_->fd();
+      return segment->fd();
     }
   }
   return absl::PermissionDeniedError(absl::StrCat(
@@ -274,44 +221,51 @@ absl::StatusOr<UniqueFd> DaemonTable::ScratchFor(pid_t peer,
                                                  const std::string& job_id,
                                                  uint64_t number) const {
   FGNN_RETURN_IF_ERROR(SegmentFor(peer, job_id).status());
-  return segment_->Scratch(number);
+  return SegmentOf(job_id)->Scratch(number);
 }
 
-std::vector<DaemonAddress> DaemonTable::FindAll(ExecutorRole role,
+std::vector<DaemonAddress> DaemonTable::FindAll(const std::string& job_id,
+                                                ExecutorRole role,
                                                 bool attached) const {
   std::vector<DaemonAddress> found;
   for (const auto& [name, daemon] : daemons_) {
-    if (daemon.wanted && daemon.registered && daemon.placement.role == role &&
-        (daemon.attached || !attached)) {
+    if (daemon.wanted_by == job_id && daemon.registered &&
+        daemon.placement.role == role && (daemon.attached || !attached)) {
       found.push_back(daemon.address());
     }
   }
   return found;
 }
 
-std::vector<std::string> DaemonTable::Attachable() const {
+std::vector<std::string> DaemonTable::Attachable(
+    const std::string& job_id) const {
   std::vector<std::string> names;
-  if (segment_ == nullptr) return names;
+  if (SegmentOf(job_id) == nullptr) return names;
   for (const auto& [name, daemon] : daemons_) {
-    if (daemon.wanted && daemon.registered && daemon.owner == kNoOwner) {
+    if (daemon.wanted_by == job_id && daemon.registered &&
+        daemon.owner == kNoOwner) {
       names.push_back(name);
     }
   }
   return names;
 }
 
-absl::StatusOr<AttachTicket> DaemonTable::BeginAttach(const std::string& name) {
+absl::StatusOr<AttachTicket> DaemonTable::BeginAttach(const std::string& job_id,
+                                                      const std::string& name) {
+  JobSegment* const segment = SegmentOf(job_id);
   const auto place = daemons_.find(name);
-  if (segment_ == nullptr || place == daemons_.end() ||
-      !place->second.registered || place->second.owner != kNoOwner) {
-    return absl::NotFoundError(absl::StrCat(name, " is not idle"));
+  if (segment == nullptr || place == daemons_.end() ||
+      place->second.wanted_by != job_id || !place->second.registered ||
+      place->second.owner != kNoOwner) {
+    return absl::NotFoundError(
+        absl::StrCat(name, " is not idle for job ", job_id));
   }
   Daemon& daemon = place->second;
-  FGNN_ASSIGN_OR_RETURN(daemon.owner, segment_->TakeOwner());
-  daemon.job_id = segment_->job_id();
-  const uint32_t device = NumberOf(name).value_or(0);
-  segment_->devices().SetExecutorOf(daemon.owner, device);
-  return AttachTicket{daemon.address(), daemon.owner, device};
+  FGNN_ASSIGN_OR_RETURN(daemon.owner, segment->TakeOwner());
+  daemon.job_id = job_id;
+  segment->devices().SetExecutorOf(daemon.owner, daemon.number);
+  return AttachTicket{daemon.address(), daemon.owner, daemon.placement.role,
+                      daemon.number};
 }
 
 void DaemonTable::EndAttach(const AttachTicket& ticket) {
@@ -321,10 +275,13 @@ void DaemonTable::EndAttach(const AttachTicket& ticket) {
   }
 }
 
-std::vector<DaemonAddress> DaemonTable::Attached() const {
+std::vector<DaemonAddress> DaemonTable::Attached(
+    const std::string& job_id) const {
   std::vector<DaemonAddress> attached;
   for (const auto& [name, daemon] : daemons_) {
-    if (daemon.owner != kNoOwner) attached.push_back(daemon.address());
+    if (daemon.owner != kNoOwner && daemon.job_id == job_id) {
+      attached.push_back(daemon.address());
+    }
   }
   return attached;
 }
@@ -332,7 +289,8 @@ std::vector<DaemonAddress> DaemonTable::Attached() const {
 void DaemonTable::EndDetach(const DaemonAddress& address) {
   Daemon* daemon = Find(address);
   if (daemon == nullptr || daemon->owner == kNoOwner) return;
-  if (segment_ != nullptr) segment_->ReleaseOwner(daemon->owner);
+  JobSegment* const segment = SegmentOf(daemon->job_id);
+  if (segment != nullptr) segment->ReleaseOwner(daemon->owner);
   daemon->owner = kNoOwner;
   daemon->attached = false;
   daemon->job_id.clear();

@@ -1,4 +1,5 @@
-// What is known of each daemon of this host, and what it may do next:
+// What is known of each daemon of this host and of the jobs that have them, and
+// what a daemon may do next:
 //
 //   wanted ──spawn──▶ starting ──Register──▶ idle ──BeginAttach──▶ working
 //      ▲                  │                   │  ◀──EndDetach──        │
@@ -11,6 +12,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scheduler/host/daemon_process.h"
+#include "scheduler/host/executor_names.h"
 #include "scheduler/host/executor_view.h"
 #include "scheduler/host/hang_watch.h"
 #include "scheduler/host/job_segment.h"
@@ -43,6 +46,7 @@ struct DaemonRegistration {
   // started; empty: none.
   std::string job_id = {};
   OwnerIndex owner = kNoOwner;
+  uint32_t number = 0;  // In that job.
 };
 
 // A daemon to call.
@@ -55,7 +59,8 @@ struct DaemonAddress {
 struct AttachTicket {
   DaemonAddress daemon;
   OwnerIndex owner = kNoOwner;
-  uint32_t device = 0;  // Among the job's; where they take turns.
+  ExecutorRole role = ExecutorRole::kSampler;
+  uint32_t number = 0;  // In the job; where they take turns, of the device.
 };
 
 struct Daemon {
@@ -78,6 +83,9 @@ struct Daemon {
   // registered.
   bool survivor = false;
   bool wanted = false;
+  // By this job, to which it belongs; empty: it belongs to nobody.
+  std::string wanted_by;
+  uint32_t number = 0;  // In that job.
   bool stopping = false;
   bool registered = false;
   bool attached = false;  // AttachJob was answered.
@@ -89,6 +97,14 @@ struct Daemon {
   uint64_t batches = 0;
   uint32_t restarts = 0;
   uint64_t resident_bytes = 0;
+};
+
+// A job that has daemons here.
+struct HostedJob {
+  std::vector<std::string> devices;
+  absl::Status failure;           // Why it cannot go on.
+  uint32_t restarts = 0;          // Of its daemons.
+  JobSegment* segment = nullptr;  // Borrowed, while it is open.
 };
 
 // Not thread-safe: DaemonHost's mutex guards it. Calls nobody, never blocks.
@@ -104,6 +120,7 @@ class DaemonTable {
   Daemon* Find(const DaemonAddress& address);
   const Daemon* Find(const DaemonAddress& address) const;
   std::vector<ExecutorView> Views() const;
+  std::vector<ExecutorView> ViewsOf(const std::string& job_id) const;
 
   // ---- Coming and going. Errors as those of DaemonHost::Register().
   absl::Status Register(const DaemonRegistration& registration, Deadline now);
@@ -111,13 +128,6 @@ class DaemonTable {
   void Expect(LeftoverDaemon daemon, Deadline now);
   // Whether one of those has neither registered nor ended.
   bool ExpectsSurvivors() const;
-  // Makes `placements` wanted; what has no process is due to be started.
-  // FailedPrecondition: one runs on another device and is not ours to stop.
-  absl::Status Want(const std::vector<ExecutorPlacement>& placements,
-                    uint32_t restarts, Deadline now);
-  // All others are wanted no more. Returns those that are to be stopped.
-  std::vector<DaemonAddress> Dismiss(
-      const std::vector<ExecutorPlacement>& kept);
   struct Burial {
     std::string how;               // It ended.
     std::vector<BatchSeq> poison;  // As JobSegment::Reclaimed has it.
@@ -126,36 +136,77 @@ class DaemonTable {
   Burial Bury(Daemon& daemon, Deadline now);
   // Drops those that have been buried.
   void Forget(const std::vector<DaemonAddress>& daemons);
-  // Wanted daemons that are not registered, "sampler.0 on cpu:0".
-  std::vector<std::string> Unregistered() const;
 
-  // ---- Attaching to the job whose segment is open; see DaemonHost.
-  // `segment` is borrowed until it is replaced; nullptr closes it. New: nobody
-  // is attached to it.
-  void SetSegment(JobSegment* segment);
-  // One that was taken over: daemons that have registered for its job are
-  // attached to it. Gives back what all others held; returns the slots of it.
+  // ---- Who has whom (daemon_placing.cc).
+  // The job has daemons from now on; again: it starts afresh. An empty id
+  // stands for nobody, whose daemons are kept ready.
+  void AddJob(const std::string& job_id,
+              const std::vector<ExecutorPlacement>& placements);
+  // nullptr: it has none.
+  HostedJob* FindJob(const std::string& job_id);
+  const HostedJob* FindJob(const std::string& job_id) const;
+  // Those of `placements`, which are numbered as if the job were alone, on
+  // devices that no job has and no daemon works on for one that is to come.
+  std::vector<ExecutorPlacement> OnFreeDevices(
+      const std::vector<ExecutorPlacement>& placements) const;
+  std::vector<JobExecutor> NameFor(
+      const std::string& job_id,
+      const std::vector<ExecutorPlacement>& placements) const;
+  // Daemons that are the job's and not among `kept`, and those that are
+  // nobody's and in the way, are wanted no more. Returns those that are to be
+  // stopped.
+  std::vector<DaemonAddress> Dismiss(const std::string& job_id,
+                                     const std::vector<JobExecutor>& kept);
+  std::vector<DaemonAddress> DismissAll();
+  // Makes `executors` the job's; what has no process is due to be started.
+  // FailedPrecondition: one runs elsewhere and is not ours to stop.
+  absl::Status Want(const std::string& job_id,
+                    const std::vector<JobExecutor>& executors,
+                    uint32_t restarts, Deadline now);
+  // Its daemons are nobody's.
+  void Leave(const std::string& job_id);
+  // Daemons of the job that are not registered, "sampler.0 on cpu:0".
+  std::vector<std::string> Unregistered(const std::string& job_id) const;
+
+  // ---- Attaching to a job whose segment is open; see DaemonHost.
+  // `segment` is borrowed until CloseSegment(). New: nobody is attached to it.
+  void OpenSegment(JobSegment* segment);
+  // One that was taken over: daemons of its job that have registered for it
+  // are attached to it. Gives back what all others held; returns the slots.
   uint32_t TakeOverSegment(JobSegment* segment);
+  void CloseSegment(const std::string& job_id);
   absl::StatusOr<int> SegmentFor(pid_t peer, const std::string& job_id) const;
   absl::StatusOr<UniqueFd> ScratchFor(pid_t peer, const std::string& job_id,
                                       uint64_t number) const;
-  std::vector<DaemonAddress> FindAll(ExecutorRole role, bool attached) const;
-  std::vector<std::string> Attachable() const;
-  absl::StatusOr<AttachTicket> BeginAttach(const std::string& name);
+  std::vector<DaemonAddress> FindAll(const std::string& job_id,
+                                     ExecutorRole role, bool attached) const;
+  std::vector<std::string> Attachable(const std::string& job_id) const;
+  absl::StatusOr<AttachTicket> BeginAttach(const std::string& job_id,
+                                           const std::string& name);
   void EndAttach(const AttachTicket& ticket);
-  // All that hold an owner index.
-  std::vector<DaemonAddress> Attached() const;
+  // All that hold an owner index of the job.
+  std::vector<DaemonAddress> Attached(const std::string& job_id) const;
   void EndDetach(const DaemonAddress& address);
-  // The job whose segment is open; empty: none.
-  std::string open_job() const;
+  // The jobs whose segment is open.
+  std::vector<std::string> open_jobs() const;
   absl::Status SwitchDevice(const std::string& job_id,
                             const std::string& device,
                             std::optional<DevicePlan> plan);
 
  private:
   absl::Status Adopt(const DaemonRegistration& registration, Deadline now);
-  // The names of the open job's devices, where they take turns; in order.
-  std::vector<std::string> DeviceNames() const;
+  // Takes the place that a job has for such a daemon, whatever its name there.
+  Daemon& TakePlace(const ExecutorPlacement& placement, Deadline now);
+  JobSegment* SegmentOf(const std::string& job_id) const;
+  // It is attached to a job that has not taken it over.
+  static bool AwaitsItsJob(const Daemon& daemon) {
+    return daemon.wanted_by.empty() && daemon.owner != kNoOwner;
+  }
+  std::vector<DaemonAddress> DismissWhere(
+      const std::function<bool(const Daemon&)>& is_dismissed);
+  // The names of the job's devices, where they take turns; in order.
+  std::vector<std::string> DeviceNames(const std::string& job_id) const;
+  ExecutorView ViewOf(const Daemon& daemon) const;
   // Attached, what the daemon does: it may be another one's turn.
   DaemonState StateAttached(const Daemon& daemon) const;
   // Where a survivor runs and as what.
@@ -165,7 +216,7 @@ class DaemonTable {
   const bool spawn_;
   const HangLimits hang_;
   std::map<std::string, Daemon> daemons_;  // By name.
-  JobSegment* segment_ = nullptr;
+  std::map<std::string, HostedJob> jobs_;  // By id.
 };
 
 }  // namespace fgnn

@@ -105,7 +105,8 @@ void DaemonHost::PlanRestartLocked(Daemon& daemon, const std::string& how,
   if (may_restart) {
     if (options_.spawn) daemon.restart_at = now + daemon.budget.Backoff();
     ++daemon.restarts;
-    ++job_restarts_;
+    HostedJob* const job = table_.FindJob(daemon.wanted_by);
+    if (job != nullptr) ++job->restarts;
     return;
   }
   const fs::path log = LogPath(options_.state_dir, daemon.placement.name);
@@ -116,7 +117,7 @@ void DaemonHost::PlanRestartLocked(Daemon& daemon, const std::string& how,
       kRestartWindow.count(), " minutes, last ", how, "; see ", log.string(),
       last_line.empty() ? "" : ", which ends: ", last_line));
   LogError("{}", MessageOf(why));
-  FailJobLocked(why);
+  FailJobLocked(daemon.wanted_by, why);
 }
 
 // A job is the sum of all its batches, so it cannot go on without one; but it
@@ -131,7 +132,7 @@ void DaemonHost::SetAsideLocked(const Daemon& daemon,
       LogPath(options_.state_dir, daemon.placement.name).string(),
       ", and 'fgnn dataset validate'"));
   LogError("{}", MessageOf(why));
-  FailJobLocked(why);
+  FailJobLocked(daemon.wanted_by, why);
 }
 
 void DaemonHost::CheckHealthLocked(Daemon& daemon, Deadline now) {
@@ -167,7 +168,7 @@ void DaemonHost::SpawnLocked(Daemon& daemon, Deadline now) {
   daemon.changed = now;
   if (!process.ok()) {
     LogError("{}", MessageOf(process.status()));
-    FailJobLocked(Annotate(process.status(), placement.name));
+    FailJobLocked(daemon.wanted_by, Annotate(process.status(), placement.name));
     return;
   }
   LogInfo("started {} on {}, pid {}", placement.name, placement.device,

@@ -33,7 +33,8 @@ struct AttachCall {
   OwnerIndex owner = kNoOwner;
   std::optional<uint32_t> overflow_block;
   uint64_t scheduler_generation = 0;
-  uint32_t device = 0;  // Of the job's; where they take turns.
+  uint32_t device = 0;  // Its number in the job; where they take turns, of the
+                        // device.
 };
 
 // Part of the batches that are sampled to rank the vertices.

@@ -36,7 +36,7 @@ struct ExecutorView {
   uint64_t resident_bytes = 0;
 };
 
-// A device of the running job where they take turns.
+// A device of a running job where they take turns.
 struct DeviceView {
   std::string device;  // "cpu:0-1"
   DevicePlan plan = DevicePlan::kSample;

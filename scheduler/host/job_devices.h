@@ -1,4 +1,4 @@
-// The devices of the running job where they take turns, as their scheduler sees
+// The devices of a running job where they take turns, as their scheduler sees
 // them: what each is planned to do, by the planner or by hand, and who works
 // there. The plan itself stands in the segment (shared/queue/device_table.h),
 // where the daemons read it; they go on with it while the scheduler is away.
@@ -47,7 +47,7 @@ class JobDevices {
   uint32_t NumStandbyCaches() const;
   bool IsByHand(uint32_t device) const;
 
-  // Whose batches are whose: the i of sampler.<i> or trainer.<i>, which had
+  // Whose batches are whose: the number in the job of the executor that had
   // this owner index last.
   void SetExecutorOf(OwnerIndex owner, uint32_t number);
   std::optional<uint32_t> ExecutorOf(OwnerIndex owner) const;

@@ -34,15 +34,14 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& status_or) {
   return status_or.status();
 }
 
-// sampler.3 owns overflow block 3, whoever is sampler.3.
-std::optional<uint32_t> OverflowBlockOf(const std::string& name,
+// The job's sampler 3 owns overflow block 3, whoever that is.
+std::optional<uint32_t> OverflowBlockOf(const AttachTicket& ticket,
                                         const SegmentOptions& options) {
-  const std::optional<uint32_t> number = NumberOf(name);
-  if (name.rfind("sampler.", 0) != 0 || !number.has_value() ||
-      *number >= options.num_overflow_blocks) {
+  if (ticket.role != ExecutorRole::kSampler ||
+      ticket.number >= options.num_overflow_blocks) {
     return std::nullopt;
   }
-  return number;
+  return ticket.number;
 }
 
 }  // namespace
@@ -64,15 +63,23 @@ JobExecutors::JobExecutors(DaemonHost* host, ExecutorCalls* calls,
 
 JobExecutors::~JobExecutors() { Release(); }
 
+absl::Status JobExecutors::WaitForSurvivors() {
+  while (!host_->WaitForSurvivors(DeadlineIn(kTick))) {
+    FGNN_RETURN_IF_ERROR(keep_going_());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status JobExecutors::Start() {
+  // Before that it is not known where they are, and so who is in the way.
+  FGNN_RETURN_IF_ERROR(WaitForSurvivors());
   complete_ = MonotonicClock::now();
+  has_daemons_ = true;
   return host_->Want(job_.job_id, job_.placements, job_.restarts);
 }
 
 absl::StatusOr<JobSegment*> JobExecutors::FindKeptSegment() {
-  while (!host_->WaitForSurvivors(DeadlineIn(kTick))) {
-    FGNN_RETURN_IF_ERROR(keep_going_());
-  }
+  FGNN_RETURN_IF_ERROR(WaitForSurvivors());
   std::optional<UniqueFd> fd = host_->ReturnedSegment(job_.job_id);
   if (!fd.has_value()) return nullptr;
   absl::StatusOr<std::unique_ptr<JobSegment>> segment =
@@ -93,11 +100,11 @@ absl::Status JobExecutors::TakeOver() {
 
 absl::Status JobExecutors::MayGoOn() {
   FGNN_RETURN_IF_ERROR(keep_going_());
-  return host_->Failure();
+  return host_->Failure(job_.job_id);
 }
 
 absl::Status JobExecutors::WaitUntilRegistered() {
-  while (!host_->WaitUntilRegistered(DeadlineIn(kTick))) {
+  while (!host_->WaitUntilRegistered(job_.job_id, DeadlineIn(kTick))) {
     FGNN_RETURN_IF_ERROR(Tick());
   }
   return absl::OkStatus();
@@ -106,7 +113,7 @@ absl::Status JobExecutors::WaitUntilRegistered() {
 absl::Status JobExecutors::Tick() {
   FGNN_RETURN_IF_ERROR(MayGoOn());
   const Deadline now = MonotonicClock::now();
-  const std::vector<std::string> missing = host_->Unregistered();
+  const std::vector<std::string> missing = host_->Unregistered(job_.job_id);
   if (missing.empty()) {
     complete_ = now;
   } else if (now - complete_ >= host_->options().register_within * 2) {
@@ -115,14 +122,15 @@ absl::Status JobExecutors::Tick() {
         std::chrono::duration_cast<seconds>(now - complete_).count(),
         " s; start it, or lower samplers and trainers"));
   }
-  for (const std::string& name : host_->Attachable()) {
+  for (const std::string& name : host_->Attachable(job_.job_id)) {
     FGNN_RETURN_IF_ERROR(Attach(name));
   }
   return absl::OkStatus();
 }
 
 absl::Status JobExecutors::Attach(const std::string& name) {
-  const absl::StatusOr<AttachTicket> ticket = host_->BeginAttach(name);
+  const absl::StatusOr<AttachTicket> ticket =
+      host_->BeginAttach(job_.job_id, name);
   if (absl::IsNotFound(ticket.status())) return absl::OkStatus();
   FGNN_RETURN_IF_ERROR(ticket.status());
   const DaemonAddress& daemon = ticket->daemon;
@@ -138,9 +146,9 @@ absl::Status JobExecutors::Attach(const std::string& name) {
       {.job_id = job_.job_id,
        .spec_bytes = job_.spec_bytes,
        .owner = ticket->owner,
-       .overflow_block = OverflowBlockOf(name, segment_->options()),
+       .overflow_block = OverflowBlockOf(*ticket, segment_->options()),
        .scheduler_generation = host_->options().generation,
-       .device = ticket->device},
+       .device = ticket->number},
       {.timeout = kAttachTimeout, .keep_going = [this] { return MayGoOn(); }});
   if (status.ok()) {
     host_->EndAttach(*ticket);
@@ -162,9 +170,9 @@ absl::StatusOr<std::vector<DaemonAddress>> JobExecutors::WaitForSome(
     ExecutorRole role, bool attached) {
   while (true) {
     FGNN_RETURN_IF_ERROR(Tick());
-    std::vector<DaemonAddress> found = host_->Find(role, attached);
+    std::vector<DaemonAddress> found = host_->Find(job_.job_id, role, attached);
     if (!found.empty()) return found;
-    host_->WaitUntilRegistered(DeadlineIn(kTick));
+    host_->WaitUntilRegistered(job_.job_id, DeadlineIn(kTick));
   }
 }
 
@@ -305,9 +313,14 @@ absl::Status JobExecutors::LoadCheckpoint(const std::filesystem::path& path) {
 }
 
 void JobExecutors::Release() {
-  if (segment_ == nullptr) return;
+  if (segment_ != nullptr) LetGoOfSegment();
+  // Once: the job may have been started again by then.
+  if (std::exchange(has_daemons_, false)) host_->Leave(job_.job_id);
+}
+
+void JobExecutors::LetGoOfSegment() {
   segment_->queue().Stop();
-  for (const DaemonAddress& daemon : host_->AttachedDaemons()) {
+  for (const DaemonAddress& daemon : host_->AttachedDaemons(job_.job_id)) {
     const absl::Status status =
         calls_->Detach(daemon.socket, job_.job_id,
                        {.timeout = kDetachTimeout, .keep_going = nullptr});
@@ -318,10 +331,10 @@ void JobExecutors::Release() {
       host_->Kill(daemon, "did not let go of its job");
     }
   }
-  if (!host_->WaitUntilDetached(DeadlineIn(kKillTimeout))) {
+  if (!host_->WaitUntilDetached(job_.job_id, DeadlineIn(kKillTimeout))) {
     LogError("job {}: a killed daemon has not ended yet", job_.job_id);
   }
-  host_->CloseSegment();
+  host_->CloseSegment(job_.job_id);
   segment_.reset();
 }
 

@@ -52,7 +52,8 @@ class JobExecutors {
   // Instead, Release() has them let go of it.
   absl::Status TakeOver();
 
-  // Starts the daemons that are missing, without waiting for them.
+  // Starts the daemons that are missing, without waiting for them, but for
+  // those of an earlier scheduler, as FindKeptSegment() does.
   absl::Status Start();
   // Unavailable: naming those that did not register in time.
   absl::Status WaitUntilRegistered();
@@ -98,7 +99,7 @@ class JobExecutors {
   absl::Status LoadCheckpoint(const std::filesystem::path& path);
 
   // Stops the queue, detaches everybody (who does not let go is killed),
-  // destroys the segment. Idempotent.
+  // destroys the segment; the daemons are nobody's from then on. Idempotent.
   void Release();
 
  private:
@@ -137,12 +138,15 @@ class JobExecutors {
   // One file per sampler.
   absl::Status CountInputNodes(const std::vector<std::filesystem::path>& files);
   absl::Status MayGoOn();
+  absl::Status WaitForSurvivors();
+  void LetGoOfSegment();
   absl::Status Attach(const std::string& name);
 
   DaemonHost* const host_;
   ExecutorCalls* const calls_;
   const ExecutorsOfJob job_;
   const KeepGoing keep_going_;
+  bool has_daemons_ = false;
   std::unique_ptr<JobSegment> segment_;
   Deadline complete_;  // When all daemons were registered last.
 };

@@ -54,7 +54,9 @@ absl::StatusOr<uint64_t> JobExecutors::RankVertices(const fs::path& folder) {
   FGNN_ASSIGN_OR_RETURN(RankedVertices ranked, RankBy({}, /*attached=*/false));
   if (!ranked.needs_counts) return ranked.rank_order_key;
   const size_t num_parts = std::max<size_t>(
-      host_->Find(ExecutorRole::kSampler, /*attached=*/false).size(), 1);
+      host_->Find(job_.job_id, ExecutorRole::kSampler, /*attached=*/false)
+          .size(),
+      1);
   const CountFiles files(folder, num_parts);
   FGNN_RETURN_IF_ERROR(CountInputNodes(files.paths()));
   FGNN_ASSIGN_OR_RETURN(ranked, RankBy(files.paths(), /*attached=*/false));
@@ -70,7 +72,7 @@ absl::StatusOr<uint64_t> JobExecutors::FindRankOrder() {
 absl::StatusOr<uint64_t> JobExecutors::RankByOnlineCounts(
     const fs::path& folder) {
   const std::vector<DaemonAddress> samplers =
-      host_->Find(ExecutorRole::kSampler, /*attached=*/true);
+      host_->Find(job_.job_id, ExecutorRole::kSampler, /*attached=*/true);
   const CountFiles files(folder, samplers.size());
   std::vector<fs::path> written;
   for (size_t i = 0; i < samplers.size(); ++i) {
@@ -98,7 +100,7 @@ absl::Status JobExecutors::CountInputNodes(
                      .path = files[part]};
   };
   const std::vector<DaemonAddress> samplers =
-      host_->Find(ExecutorRole::kSampler, /*attached=*/false);
+      host_->Find(job_.job_id, ExecutorRole::kSampler, /*attached=*/false);
   std::vector<absl::Status> counted(files.size(),
                                     absl::UnavailableError("not begun"));
   FGNN_RETURN_IF_ERROR(CallTogether(

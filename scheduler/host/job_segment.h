@@ -1,4 +1,4 @@
-// The segment of the running job, as its maker sees it: who holds which owner
+// The segment of a running job, as its maker sees it: who holds which owner
 // index in it, and what is to be done when one dies.
 #ifndef FGNN_SCHEDULER_HOST_JOB_SEGMENT_H_
 #define FGNN_SCHEDULER_HOST_JOB_SEGMENT_H_

@@ -87,7 +87,7 @@ absl::Status JobRun::KeepGoing() {
 }
 
 void JobRun::MeasureMemory() {
-  const DaemonHost::MemoryUse use = environment_.host->MeasureMemory();
+  const DaemonHost::MemoryUse use = environment_.host->MeasureMemory(job_.id);
   peak_bytes_ = std::max(peak_bytes_, use.resident_bytes);
   epoch_peak_bytes_ =
       std::max(epoch_peak_bytes_, use.anonymous_bytes + SegmentBytes(segment_) +
@@ -98,8 +98,8 @@ void JobRun::EnterPhase(const std::string& phase) {
   LogInfo("job {}: {}", job_.id, phase);
   environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
     progress.phase = phase;
-    progress.executors = environment_.host->Executors();
-    progress.restarts = environment_.host->restarts();
+    progress.executors = environment_.host->ExecutorsOf(job_.id);
+    progress.restarts = environment_.host->restarts(job_.id);
     progress.edges_per_second = 0;
   });
 }
@@ -240,8 +240,8 @@ void JobRun::ShowProgress() {
     progress.batches_committed = next_seq_;
     progress.loss = sum_.loss();
     progress.edges_per_second = edges_.PerSecond();
-    progress.restarts = environment_.host->restarts();
-    progress.executors = environment_.host->Executors();
+    progress.restarts = environment_.host->restarts(job_.id);
+    progress.executors = environment_.host->ExecutorsOf(job_.id);
     progress.devices = planner_.Views();
     if (spec_.training.predicts_links()) {
       progress.valid_mrr = valid_accuracy_.value_or(0);
@@ -319,9 +319,9 @@ std::optional<double> JobRun::BestMacroF1() const {
              : std::nullopt;
 }
 
-// The host counts for one job at a time.
+// The host counts while the job has daemons.
 void JobRun::Release() {
-  restarts_ = environment_.host->restarts();
+  restarts_ = std::max(restarts_, environment_.host->restarts(job_.id));
   executors_.Release();
   if (!timeline_.has_value()) return;
   const absl::Status closed = timeline_->Close();

@@ -1,4 +1,4 @@
-// One job from its start to its end, on the thread that runs jobs.
+// One job from its start to its end, on a thread of its own.
 //
 //   Prepare   validate the dataset, start daemons, measure, plan, make the
 //             run's folder, make the segment, attach everybody; a job that
@@ -37,14 +37,15 @@
 
 namespace fgnn {
 
-// What everything that runs a job needs. All borrowed.
+// What everything that runs a job needs, and all that runs of several jobs have
+// in common. All borrowed, and thread-safe.
 struct JobEnvironment {
   JobTable* table = nullptr;
   DaemonHost* host = nullptr;
   ExecutorCalls* calls = nullptr;
 };
 
-// Not thread-safe.
+// Not thread-safe; runs of several jobs may be under way at once.
 class JobRun {
  public:
   JobRun(Job job, DecodedSpec decoded, const JobEnvironment& environment);

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
-#include "shared/config/job_spec.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -20,17 +19,22 @@ constexpr std::chrono::milliseconds kTick{500};
 
 JobRunner::JobRunner(JobRunnerOptions options)
     : options_(std::move(options)),
-      thread_("job-runner", [this] { RunJobs(); }) {}
+      thread_("job-runner", [this] { StartJobs(); }) {}
 
-void JobRunner::RunJobs() {
+void JobRunner::StartJobs() {
   JobTable& table = *options_.environment.table;
   // Daemons of a job that was interrupted are for that job to take over.
   bool kept = !table.resumes_interrupted();
   if (kept) KeepDaemons();
   while (!table.closed()) {
+    running_.clear();  // The table counts on one job at a time.
     const std::optional<Job> job = table.StartNext(DeadlineIn(kTick));
     if (job.has_value()) {
-      RunOne(*job);
+      RunningJob& run = running_.emplace_back();
+      run.thread = Thread("job", [this, &run, job = *job] {
+        RunOne(job);
+        run.has_ended = true;
+      });
     } else if (!kept) {
       KeepDaemons();
     }
@@ -38,7 +42,7 @@ void JobRunner::RunJobs() {
   }
 }
 
-void JobRunner::RunOne(const Job& job) {
+void JobRunner::RunOne(const Job& job) const {
   JobTable& table = *options_.environment.table;
   LogInfo("job {}: starts, results in {}", job.id, job.run_dir);
   absl::StatusOr<DecodedSpec> decoded = options_.decode(job);
@@ -78,10 +82,9 @@ void JobRunner::RunOne(const Job& job) {
   table.End(job.id, state, status);
 }
 
-void JobRunner::KeepDaemons() {
+void JobRunner::KeepDaemons() const {
   if (options_.kept.empty()) return;
-  const absl::Status kept =
-      options_.environment.host->Want("", options_.kept, LimitsSpec().restarts);
+  const absl::Status kept = options_.environment.host->Keep(options_.kept);
   if (!kept.ok()) LogWarning("{}", MessageOf(kept));
 }
 

@@ -1,7 +1,9 @@
-// Runs the jobs of the queue, one after the other, on a thread of its own.
+// Runs the jobs that the table has start, each on a thread of its own.
 #ifndef FGNN_SCHEDULER_JOBS_JOB_RUNNER_H_
 #define FGNN_SCHEDULER_JOBS_JOB_RUNNER_H_
 
+#include <atomic>
+#include <list>
 #include <vector>
 
 #include "scheduler/jobs/job.h"
@@ -13,27 +15,35 @@ namespace fgnn {
 
 struct JobRunnerOptions {
   JobEnvironment environment;
-  SpecDecoder decode;
-  // The daemons that are kept ready between jobs. Empty: those of the job
-  // before, until the service ends.
+  SpecDecoder decode;  // Called on the jobs' threads.
+  // The daemons that are kept ready where no job runs, as PlaceExecutors()
+  // numbers them. Empty: those of the jobs before, until others are in their
+  // way or the service ends.
   std::vector<ExecutorPlacement> kept;
 };
 
 class JobRunner {
  public:
   explicit JobRunner(JobRunnerOptions options);
-  // Waits for the thread: close the table and cancel what runs before.
+  // Waits for the threads: close the table and cancel what runs before.
   ~JobRunner() = default;
   JobRunner(const JobRunner&) = delete;
   JobRunner& operator=(const JobRunner&) = delete;
 
  private:
-  void RunJobs();
-  void RunOne(const Job& job);
-  void KeepDaemons();
+  // As many as the table lets run at once.
+  struct RunningJob {
+    std::atomic<bool> has_ended = false;
+    Thread thread;
+  };
+
+  void StartJobs();
+  void RunOne(const Job& job) const;
+  void KeepDaemons() const;
 
   const JobRunnerOptions options_;
-  Thread thread_;
+  std::list<RunningJob> running_;  // For thread_ alone.
+  Thread thread_;                  // Last: stops before what it uses goes.
 };
 
 }  // namespace fgnn

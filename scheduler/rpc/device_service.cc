@@ -1,7 +1,9 @@
 #include "scheduler/rpc/device_service.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/rpc/submit_request.h"
@@ -77,10 +79,10 @@ grpc::Status DeviceServiceAdapter::ListDevices(
     grpc::ServerContext* context, const v1::ListDevicesRequest* /*request*/,
     v1::ListDevicesResponse* response) {
   return ServeCall(*context, [&]() -> absl::Status {
-    const std::string running = host_->RunningJob();
     std::vector<v1::Device> devices;
-    if (!running.empty()) {
-      FGNN_ASSIGN_OR_RETURN(devices, DevicesOf(running));
+    for (const std::string& running : host_->RunningJobs()) {
+      FGNN_ASSIGN_OR_RETURN(std::vector<v1::Device> more, DevicesOf(running));
+      std::move(more.begin(), more.end(), std::back_inserter(devices));
     }
     for (const std::string& name : devices_) {
       const bool is_there = std::any_of(
@@ -102,19 +104,38 @@ grpc::Status DeviceServiceAdapter::SwitchDevice(
                    [&] { return Switch(*context, *request, response); });
 }
 
+absl::StatusOr<std::string> DeviceServiceAdapter::RunningJobOn(
+    const std::string& device) {
+  const std::vector<std::string> running = host_->RunningJobs();
+  if (running.empty()) return absl::FailedPreconditionError("no job runs");
+  // Of one, it is told which devices it has.
+  if (running.size() == 1) return running.front();
+  for (const std::string& job_id : running) {
+    FGNN_ASSIGN_OR_RETURN(const std::vector<v1::Device> devices,
+                          DevicesOf(job_id));
+    for (const v1::Device& other : devices) {
+      if (other.name() == device) return job_id;
+    }
+  }
+  return absl::NotFoundError(
+      absl::StrCat("no job that runs has the device '", device,
+                   "'; 'fgnn devices' lists those there are"));
+}
+
 absl::Status DeviceServiceAdapter::Switch(
     const grpc::ServerContext& context, const v1::SwitchDeviceRequest& request,
     v1::Device* response) {
   FGNN_ASSIGN_OR_RETURN(const auto plan, ParsePlan(request.role()));
-  const std::string asked =
-      request.job_id().empty() ? host_->RunningJob() : request.job_id();
-  if (asked.empty()) return absl::FailedPreconditionError("no job runs");
-  FGNN_ASSIGN_OR_RETURN(const JobVersion found, table_->Get(asked));
-  FGNN_RETURN_IF_ERROR(CheckMayChange(context, found.job, user_));
-  const std::string& job_id = found.job.id;
   // As jobs have them: "cpu:00" is cpu:0.
   const absl::StatusOr<Device> parsed = ParseDeviceName(request.device());
   const std::string name = parsed.ok() ? parsed->name : request.device();
+  std::string asked = request.job_id();
+  if (asked.empty()) {
+    FGNN_ASSIGN_OR_RETURN(asked, RunningJobOn(name));
+  }
+  FGNN_ASSIGN_OR_RETURN(const JobVersion found, table_->Get(asked));
+  FGNN_RETURN_IF_ERROR(CheckMayChange(context, found.job, user_));
+  const std::string& job_id = found.job.id;
   FGNN_RETURN_IF_ERROR(host_->SwitchDevice(job_id, name, plan));
   *response = Named(name);
   response->set_job_id(job_id);

@@ -36,6 +36,8 @@ class DeviceServiceAdapter final : public v1::DeviceService::Service {
   absl::Status Switch(const grpc::ServerContext& context,
                       const v1::SwitchDeviceRequest& request,
                       v1::Device* response);
+  // The job that has the device; FailedPrecondition: none runs.
+  absl::StatusOr<std::string> RunningJobOn(const std::string& device);
   // Of a job that may have ended meanwhile.
   absl::StatusOr<std::vector<v1::Device>> DevicesOf(const std::string& job_id);
 

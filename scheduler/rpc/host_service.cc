@@ -24,7 +24,8 @@ grpc::Status HostServiceAdapter::Register(grpc::ServerContext* context,
          .segment_layout_version = request->segment_layout_version(),
          .job_id = request->job_id(),
          .owner = static_cast<OwnerIndex>(
-             std::min<uint32_t>(request->owner(), UINT16_MAX))}));
+             std::min<uint32_t>(request->owner(), UINT16_MAX)),
+         .number = request->number()}));
     response->set_scheduler_generation(host_->options().generation);
     response->set_heartbeat_interval_ms(
         static_cast<uint32_t>(host_->options().heartbeat_interval.count()));

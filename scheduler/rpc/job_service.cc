@@ -255,8 +255,8 @@ grpc::Status JobServiceAdapter::GetService(
     v1::ServiceInfo* response) {
   return ServeCall(*context, [&]() -> absl::Status {
     const JobTable::Counts counts = table_->counts();
-    // A job that runs has its daemons measured anyway.
-    if (counts.running == 0) host_->MeasureMemory();
+    // The others are measured as their jobs run.
+    host_->MeasureMemory("");
     response->set_version(facts_.version);
     response->set_pid(::getpid());
     response->set_state_dir(facts_.state_dir);

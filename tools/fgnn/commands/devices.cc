@@ -90,7 +90,7 @@ void AddDeviceCommands(CLI::App& app, CommandContext& context) {
       ->callback([&context] { context.status = ListDevices(context); });
 
   CLI::App* change = app.add_subcommand(
-      "switch", "Have a device of the running job sample or train from now on");
+      "switch", "Have a device of a running job sample or train from now on");
   const auto flags = std::make_shared<SwitchFlags>();
   change->add_option("DEVICE", flags->device, "As 'fgnn devices' names it")
       ->required();
@@ -102,7 +102,8 @@ void AddDeviceCommands(CLI::App& app, CommandContext& context) {
   change
       ->add_option(
           "--job", flags->job_id,
-          "Job id, or the beginning of one; default: the one that runs")
+          "Job id, or the beginning of one; default: the one that has the "
+          "device")
       ->type_name("ID");
   change->callback(
       [flags, &context] { context.status = Switch(*flags, context); });

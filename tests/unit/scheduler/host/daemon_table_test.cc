@@ -43,6 +43,19 @@ class DaemonTableTest : public testing::Test {
     }
   }
 
+  // Makes them the job's, as DaemonHost does. Returns whom it stops.
+  std::vector<DaemonAddress> Place(
+      const std::string& job_id,
+      const std::vector<ExecutorPlacement>& placements) {
+    table_.AddJob(job_id, placements);
+    const std::vector<JobExecutor> executors =
+        table_.NameFor(job_id, placements);
+    const std::vector<DaemonAddress> to_stop =
+        table_.Dismiss(job_id, executors);
+    EXPECT_THAT(table_.Want(job_id, executors, /*restarts=*/3, now_), IsOk());
+    return to_stop;
+  }
+
   // Gives a wanted daemon a process, as DaemonHost does.
   Daemon& Start(const std::string& name) {
     Daemon& daemon = table_.daemons().at(name);
@@ -87,7 +100,8 @@ TEST_F(DaemonTableTest, SurvivorsStayAttachedToAJobThatIsTakenOver) {
   }
   EXPECT_TRUE(table_.ExpectsSurvivors());
   const auto register_as = [&](const ExecutorPlacement& placement,
-                               const std::string& job, OwnerIndex owner) {
+                               const std::string& job, OwnerIndex owner,
+                               uint32_t number) {
     const DaemonProcess& process = *table_.daemons().at(placement.name).process;
     DaemonRegistration registration;
     registration.name = placement.name;
@@ -97,29 +111,30 @@ TEST_F(DaemonTableTest, SurvivorsStayAttachedToAJobThatIsTakenOver) {
     registration.start_time = process.start_time();
     registration.job_id = job;
     registration.owner = owner;
+    registration.number = number;
     return table_.Register(registration, now_);
   };
-  FGNN_ASSERT_OK(register_as(kSampler, "job", 3));
-  FGNN_ASSERT_OK(register_as(kTrainer, "earlier", 4));
+  FGNN_ASSERT_OK(register_as(kSampler, "job", 3, 0));
+  FGNN_ASSERT_OK(register_as(kTrainer, "earlier", 4, 0));
   EXPECT_TRUE(table_.ExpectsSurvivors());
   End(table_.daemons().at("trainer.1"));
   EXPECT_FALSE(table_.ExpectsSurvivors());
 
   // They are where the job wants them: none is stopped, one is to be started.
   const ExecutorPlacement second{"trainer.1", ExecutorRole::kTrainer, "cpu:0"};
-  EXPECT_THAT(table_.Dismiss({kSampler, kTrainer, second}), IsEmpty());
-  FGNN_ASSERT_OK(table_.Want({kSampler, kTrainer, second}, 3, now_));
+  EXPECT_THAT(Place("job", {kSampler, kTrainer, second}), IsEmpty());
   EXPECT_TRUE(table_.daemons().at("trainer.1").restart_at.has_value());
   table_.TakeOverSegment(segment_.get());
-  EXPECT_EQ(table_.FindAll(ExecutorRole::kSampler, /*attached=*/true).size(),
-            1U);
+  EXPECT_EQ(
+      table_.FindAll("job", ExecutorRole::kSampler, /*attached=*/true).size(),
+      1U);
   EXPECT_EQ(table_.daemons().at("sampler.0").owner, 3);
   for (int i = 1; i < kMaxOwners; ++i) {
     ASSERT_NE(segment_->TakeOwner().value(), 3);
   }
   // A new segment of the same job is nobody's.
-  table_.SetSegment(segment_.get());
-  EXPECT_THAT(table_.Attachable(), ElementsAre("sampler.0", "trainer.0"));
+  table_.OpenSegment(segment_.get());
+  EXPECT_THAT(table_.Attachable("job"), ElementsAre("sampler.0", "trainer.0"));
 }
 
 TEST_F(DaemonTableTest, OfADevicesDaemonsOneWorksAndTheOtherStandsBy) {
@@ -129,13 +144,13 @@ TEST_F(DaemonTableTest, OfADevicesDaemonsOneWorksAndTheOtherStandsBy) {
   FGNN_ASSERT_OK_AND_ASSIGN(segment_, JobSegment::Create("job", options));
   const ExecutorPlacement sampler{"sampler.1", ExecutorRole::kSampler, "cpu:1"};
   const ExecutorPlacement trainer{"trainer.1", ExecutorRole::kTrainer, "cpu:1"};
-  FGNN_ASSERT_OK(table_.Want({kSampler, kTrainer, sampler, trainer}, 3, now_));
-  table_.SetSegment(segment_.get());
+  Place("job", {kSampler, kTrainer, sampler, trainer});
+  table_.OpenSegment(segment_.get());
   for (const char* name : {"sampler.1", "trainer.1"}) {
     FGNN_ASSERT_OK(Register(Start(name)));
     FGNN_ASSERT_OK_AND_ASSIGN(const AttachTicket ticket,
-                              table_.BeginAttach(name));
-    EXPECT_EQ(ticket.device, 1U);
+                              table_.BeginAttach("job", name));
+    EXPECT_EQ(ticket.number, 1U);
     EXPECT_EQ(segment_->devices().DeviceOf(ticket.owner), 1U);
   }
   const auto state_of = [&](const std::string& name) {
@@ -158,7 +173,7 @@ TEST_F(DaemonTableTest, OfADevicesDaemonsOneWorksAndTheOtherStandsBy) {
 }
 
 TEST_F(DaemonTableTest, SwitchesDevicesOfTheOpenJobThatTakeTurns) {
-  FGNN_ASSERT_OK(table_.Want({kSampler, kTrainer}, 3, now_));
+  Place("job", {kSampler, kTrainer});
   const auto switch_it = [&](const std::string& job,
                              const std::string& device) {
     return table_.SwitchDevice(job, device, DevicePlan::kSample);
@@ -166,7 +181,7 @@ TEST_F(DaemonTableTest, SwitchesDevicesOfTheOpenJobThatTakeTurns) {
   EXPECT_THAT(switch_it("job", "cpu:0"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("does not run")));
-  table_.SetSegment(segment_.get());
+  table_.OpenSegment(segment_.get());
   EXPECT_THAT(
       switch_it("job", "cpu:0"),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("together")));
@@ -174,8 +189,8 @@ TEST_F(DaemonTableTest, SwitchesDevicesOfTheOpenJobThatTakeTurns) {
   options.num_devices = 1;
   options.switching = 1;
   FGNN_ASSERT_OK_AND_ASSIGN(segment_, JobSegment::Create("job", options));
-  table_.SetSegment(segment_.get());
-  EXPECT_EQ(table_.open_job(), "job");
+  table_.OpenSegment(segment_.get());
+  EXPECT_THAT(table_.open_jobs(), ElementsAre("job"));
   EXPECT_THAT(switch_it("other", "cpu:0"),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(
@@ -191,18 +206,18 @@ TEST_F(DaemonTableTest, SwitchesDevicesOfTheOpenJobThatTakeTurns) {
 }
 
 TEST_F(DaemonTableTest, LeadsADaemonThroughItsStates) {
-  FGNN_ASSERT_OK(table_.Want({kSampler}, /*restarts=*/3, now_));
+  Place("job", {kSampler});
   EXPECT_TRUE(table_.daemons().at("sampler.0").restart_at.has_value());
   Daemon& daemon = Start("sampler.0");
-  EXPECT_THAT(table_.Unregistered(), ElementsAre("sampler.0 on cpu:0"));
+  EXPECT_THAT(table_.Unregistered("job"), ElementsAre("sampler.0 on cpu:0"));
   EXPECT_EQ(table_.Views().front().state, DaemonState::kStarting);
-  table_.SetSegment(segment_.get());
-  EXPECT_THAT(table_.BeginAttach("sampler.0"),
+  table_.OpenSegment(segment_.get());
+  EXPECT_THAT(table_.BeginAttach("job", "sampler.0"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("not idle")));
 
   FGNN_ASSERT_OK(Register(daemon));
-  EXPECT_THAT(table_.Unregistered(), IsEmpty());
-  EXPECT_THAT(table_.Attachable(), ElementsAre("sampler.0"));
+  EXPECT_THAT(table_.Unregistered("job"), IsEmpty());
+  EXPECT_THAT(table_.Attachable("job"), ElementsAre("sampler.0"));
   EXPECT_THAT(table_.SegmentFor(daemon.process->pid(), "job"),
               StatusIs(absl::StatusCode::kPermissionDenied));
   const uint64_t scratch = segment_->OpenScratch().value();
@@ -210,36 +225,37 @@ TEST_F(DaemonTableTest, LeadsADaemonThroughItsStates) {
               StatusIs(absl::StatusCode::kPermissionDenied));
 
   FGNN_ASSERT_OK_AND_ASSIGN(const AttachTicket ticket,
-                            table_.BeginAttach("sampler.0"));
+                            table_.BeginAttach("job", "sampler.0"));
   EXPECT_NE(ticket.owner, kNoOwner);
-  EXPECT_THAT(table_.Attachable(), IsEmpty());
+  EXPECT_THAT(table_.Attachable("job"), IsEmpty());
   EXPECT_EQ(table_.SegmentFor(ticket.daemon.pid, "job").value(),
             segment_->fd());
   EXPECT_THAT(table_.ScratchFor(ticket.daemon.pid, "job", scratch), IsOk());
   EXPECT_THAT(table_.ScratchFor(ticket.daemon.pid, "job", scratch + 1),
               StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(table_.FindAll(ExecutorRole::kSampler, /*attached=*/true),
+  EXPECT_THAT(table_.FindAll("job", ExecutorRole::kSampler, /*attached=*/true),
               IsEmpty());
   table_.EndAttach(ticket);
-  EXPECT_EQ(table_.FindAll(ExecutorRole::kSampler, /*attached=*/true).size(),
-            1U);
+  EXPECT_EQ(
+      table_.FindAll("job", ExecutorRole::kSampler, /*attached=*/true).size(),
+      1U);
   EXPECT_EQ(table_.Views().front().state, DaemonState::kWorking);
 
   table_.EndDetach(ticket.daemon);
-  EXPECT_THAT(table_.Attached(), IsEmpty());
+  EXPECT_THAT(table_.Attached("job"), IsEmpty());
   EXPECT_EQ(table_.Views().front().state, DaemonState::kIdle);
 }
 
 TEST_F(DaemonTableTest, TheDeadHoldNothingAndAnswerToNoAddress) {
-  FGNN_ASSERT_OK(table_.Want({kSampler}, /*restarts=*/3, now_));
+  Place("job", {kSampler});
   Daemon& daemon = Start("sampler.0");
   FGNN_ASSERT_OK(Register(daemon));
-  table_.SetSegment(segment_.get());
+  table_.OpenSegment(segment_.get());
   FGNN_ASSERT_OK_AND_ASSIGN(const AttachTicket ticket,
-                            table_.BeginAttach("sampler.0"));
+                            table_.BeginAttach("job", "sampler.0"));
   EXPECT_EQ(End(daemon), "by signal 9");
   EXPECT_EQ(table_.Find(ticket.daemon), nullptr);
-  EXPECT_THAT(table_.Attached(), IsEmpty());
+  EXPECT_THAT(table_.Attached("job"), IsEmpty());
   EXPECT_EQ(table_.Views().front().state, DaemonState::kDead);
   // An answer that comes too late is nobody's.
   table_.EndAttach(ticket);
@@ -247,9 +263,9 @@ TEST_F(DaemonTableTest, TheDeadHoldNothingAndAnswerToNoAddress) {
 }
 
 TEST_F(DaemonTableTest, DismissesTheLivingAndForgetsTheDead) {
-  FGNN_ASSERT_OK(table_.Want({kSampler, kTrainer}, /*restarts=*/3, now_));
+  Place("job", {kSampler, kTrainer});
   Daemon& sampler = Start("sampler.0");
-  const auto to_stop = table_.Dismiss({});
+  const auto to_stop = table_.Dismiss("job", {});
   ASSERT_EQ(to_stop.size(), 1U);
   EXPECT_EQ(to_stop.front().name, "sampler.0");
   EXPECT_EQ(table_.daemons().count("trainer.0"), 0U);
@@ -261,7 +277,7 @@ TEST_F(DaemonTableTest, DismissesTheLivingAndForgetsTheDead) {
 }
 
 TEST_F(DaemonTableTest, AdoptsOnlyWhereOthersStartTheDaemons) {
-  FGNN_ASSERT_OK(table_.Want({kSampler}, /*restarts=*/3, now_));
+  Place("job", {kSampler});
   const Daemon stranger = [&] {
     Daemon& daemon = Start("sampler.0");
     Daemon other(kTrainer, 0, HangLimits(), now_);
@@ -283,14 +299,15 @@ TEST_F(DaemonTableTest, AdoptsOnlyWhereOthersStartTheDaemons) {
   registration.start_time = stranger.process->start_time();
   FGNN_ASSERT_OK(adopting.Register(registration, now_));
   FGNN_ASSERT_OK(adopting.Register(registration, now_));  // Says so again.
-  EXPECT_THAT(adopting.Want({{"trainer.0", ExecutorRole::kTrainer, "cpu:1"}},
-                            /*restarts=*/3, now_),
+  EXPECT_THAT(adopting.Want(
+                  "job", {{{"trainer.0", ExecutorRole::kTrainer, "cpu:1"}, 0}},
+                  /*restarts=*/3, now_),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("start it there")));
   registration.pid = ::getpid();
   EXPECT_THAT(adopting.Register(registration, now_),
               StatusIs(absl::StatusCode::kAlreadyExists));
-  EXPECT_THAT(adopting.Dismiss({}), IsEmpty());  // Not ours to stop.
+  EXPECT_THAT(adopting.DismissAll(), IsEmpty());  // Not ours to stop.
   EXPECT_EQ(adopting.daemons().count("trainer.0"), 1U);
 }
 

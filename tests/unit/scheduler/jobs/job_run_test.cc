@@ -464,7 +464,7 @@ TEST_F(JobRunTest, CancelledInAnEvaluationItEndsThere) {
   EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kCancelled, "by hand"));
   EXPECT_EQ(Summary()["state"], "cancelled");
   EXPECT_EQ(Summary()["batches_committed"], 5);
-  EXPECT_TRUE(host_->AttachedDaemons().empty());
+  EXPECT_TRUE(host_->AttachedDaemons(id_).empty());
   EXPECT_THAT(host_->SegmentFor(::getpid(), id_),
               StatusIs(absl::StatusCode::kNotFound));
 }
@@ -492,12 +492,16 @@ TEST_F(JobRunTest, WhatADaemonReportsFailsTheJob) {
 }
 
 TEST_F(JobRunTest, ADaemonOnAnotherDeviceIsNotTaken) {
+  DaemonHostOptions options;
+  options.register_within = std::chrono::milliseconds(10);
+  StartHost(options);
+  for (const char* name : {"sampler.0", "trainer.0"}) RegisterHere(name);
   spec_.devices = {"cpu:1"};
   const Job job = Run();
   EXPECT_EQ(job.state, JobState::kFailed);
-  EXPECT_THAT(job.error,
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("runs on cpu:0, the job wants it on cpu:1")));
+  EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kUnavailable,
+                                  HasSubstr("sampler.1 on cpu:1, trainer.1 on "
+                                            "cpu:1 did not register")));
 }
 
 }  // namespace
