@@ -76,6 +76,9 @@ class JobExecutors {
   // Makes the segment; the next Tick() attaches all daemons to it.
   absl::Status OpenSegment(const SegmentOptions& options);
   JobSegment& segment() { return *segment_; }  // Only once it is open.
+  uint64_t segment_bytes() const {
+    return segment_ == nullptr ? 0 : segment_->total_bytes();
+  }
   // Of memory that trainers share for an evaluation that is under way.
   uint64_t scratch_bytes() const {
     return segment_ == nullptr ? 0 : segment_->scratch_bytes();

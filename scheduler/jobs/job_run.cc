@@ -92,6 +92,10 @@ void JobRun::MeasureMemory() {
   epoch_peak_bytes_ =
       std::max(epoch_peak_bytes_, use.anonymous_bytes + SegmentBytes(segment_) +
                                       executors_.scratch_bytes());
+  environment_.memory->SetTaken(
+      job_.id, use.anonymous_bytes -
+                   std::min(use.anonymous_bytes, unplanned_bytes_) +
+                   executors_.segment_bytes() + executors_.scratch_bytes());
 }
 
 void JobRun::EnterPhase(const std::string& phase) {
@@ -323,6 +327,7 @@ std::optional<double> JobRun::BestMacroF1() const {
 void JobRun::Release() {
   restarts_ = std::max(restarts_, environment_.host->restarts(job_.id));
   executors_.Release();
+  environment_.memory->Forget(job_.id);
   if (!timeline_.has_value()) return;
   const absl::Status closed = timeline_->Close();
   if (!closed.ok()) LogError("job {}: {}", job_.id, MessageOf(closed));

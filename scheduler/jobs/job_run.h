@@ -28,6 +28,7 @@
 #include "scheduler/jobs/job.h"
 #include "scheduler/jobs/job_dataset.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/jobs/memory_ledger.h"
 #include "scheduler/jobs/rate_meter.h"
 #include "scheduler/jobs/resume_point.h"
 #include "scheduler/jobs/run_folder.h"
@@ -43,6 +44,7 @@ struct JobEnvironment {
   JobTable* table = nullptr;
   DaemonHost* host = nullptr;
   ExecutorCalls* calls = nullptr;
+  MemoryLedger* memory = nullptr;
 };
 
 // Not thread-safe; runs of several jobs may be under way at once.
@@ -163,6 +165,7 @@ class JobRun {
   uint32_t restarts_ = 0;          // Of daemons, once they are released.
   uint64_t peak_bytes_ = 0;        // Resident.
   uint64_t epoch_peak_bytes_ = 0;  // Anonymous, and the segment.
+  uint64_t unplanned_bytes_ = 0;   // Anonymous, when the job was planned.
   Deadline next_memory_look_;
 };
 

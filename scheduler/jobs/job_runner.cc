@@ -42,7 +42,7 @@ void JobRunner::StartJobs() {
   }
 }
 
-void JobRunner::RunOne(const Job& job) const {
+void JobRunner::RunOne(const Job& job) {
   JobTable& table = *options_.environment.table;
   LogInfo("job {}: starts, results in {}", job.id, job.run_dir);
   absl::StatusOr<DecodedSpec> decoded = options_.decode(job);
@@ -50,7 +50,9 @@ void JobRunner::RunOne(const Job& job) const {
     table.End(job.id, JobState::kFailed, decoded.status());
     return;
   }
-  JobRun run(job, *std::move(decoded), options_.environment);
+  JobEnvironment environment = options_.environment;
+  environment.memory = &memory_;
+  JobRun run(job, *std::move(decoded), environment);
   absl::Status status = run.Run();
   // What the job comes to is told once nothing of it is left.
   run.Release();

@@ -8,14 +8,15 @@
 
 #include "scheduler/jobs/job.h"
 #include "scheduler/jobs/job_run.h"
+#include "scheduler/jobs/memory_ledger.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/thread.h"
 
 namespace fgnn {
 
 struct JobRunnerOptions {
-  JobEnvironment environment;
-  SpecDecoder decode;  // Called on the jobs' threads.
+  JobEnvironment environment;  // Its memory is the runner's.
+  SpecDecoder decode;          // Called on the jobs' threads.
   // The daemons that are kept ready where no job runs, as PlaceExecutors()
   // numbers them. Empty: those of the jobs before, until others are in their
   // way or the service ends.
@@ -38,10 +39,11 @@ class JobRunner {
   };
 
   void StartJobs();
-  void RunOne(const Job& job) const;
+  void RunOne(const Job& job);
   void KeepDaemons() const;
 
   const JobRunnerOptions options_;
+  MemoryLedger memory_;
   std::list<RunningJob> running_;  // For thread_ alone.
   Thread thread_;                  // Last: stops before what it uses goes.
 };

@@ -192,8 +192,23 @@ absl::StatusOr<SegmentOptions> JobRun::Plan(const DatasetFacts& dataset) {
                         executors_.ProfileTraining(input.sampling.hops));
   planner_.SetProfile(input.sampling.seconds_per_batch,
                       input.training.seconds_per_batch);
-  FGNN_ASSIGN_OR_RETURN(input.available_bytes, AvailableMemoryBytes());
-  FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
+  JobPlan plan;
+  FGNN_RETURN_IF_ERROR(environment_.memory->Plan(
+      job_.id, [&](uint64_t of_others) -> absl::StatusOr<uint64_t> {
+        FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
+        input.available_bytes = available - std::min(available, of_others);
+        absl::StatusOr<JobPlan> planned = PlanJob(input);
+        if (!planned.ok() && of_others > 0) {
+          return absl::Status(
+              planned.status().code(),
+              absl::StrCat(planned.status().message(),
+                           "; other jobs that run are still to take ",
+                           FormatBytes(of_others)));
+        }
+        FGNN_ASSIGN_OR_RETURN(plan, std::move(planned));
+        return plan.total_bytes;
+      }));
+  unplanned_bytes_ = environment_.host->MeasureMemory(job_.id).anonymous_bytes;
   LogInfo("job {}: {} batches an epoch, W = {}, {} parameters; memory {}: {}",
           job_.id, plan.segment.batches_per_epoch,
           plan.segment.batches_per_step, plan.segment.num_parameters,
@@ -251,7 +266,8 @@ absl::Status JobRun::AdaptCache() {
   use.trainers.next_count = spec_.num_trainers() - use.standbys.next_count;
   if (plan.rank_order_key == 0) return absl::OkStatus();
   MeasureMemory();
-  FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
+  FGNN_ASSIGN_OR_RETURN(uint64_t available, AvailableMemoryBytes());
+  available -= std::min(available, environment_.memory->OfOthers(job_.id));
   use.peak_bytes = epoch_peak_bytes_;
   use.have_bytes = std::min(spec_.limits.memory_bytes.value_or(UINT64_MAX),
                             available + use.peak_bytes);
