@@ -175,6 +175,15 @@ class BadInputTest(harness.ServiceTest):
             with self.subTest(name):
                 self.assert_refused(name, settings={'devices': f'[{name}]'})
 
+    def test_more_devices_than_there_are(self):
+        have = len(os.sched_getaffinity(0))
+        self.assert_refused(f'needs {have + 1}', f'has {have}', 'ask for fewer',
+                            settings={'devices': have + 1})
+        self.assert_refused('devices.min is 2', 'devices.max is 1',
+                            settings={'devices': '{min: 2, max: 1}'})
+        self.assert_refused('devices.kind', 'tpu',
+                            settings={'devices': '{kind: tpu}'})
+
     def test_settings_that_do_not_fit_an_algorithm(self):
         self.assert_refused('replace', 'labor', settings={
             'sampling.kind': 'labor', 'sampling.replace': 'true'})

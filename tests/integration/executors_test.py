@@ -58,6 +58,34 @@ class ExecutorsTest(harness.ServiceTest):
                 # Durations have the seven digits of a float.
                 self.assertLessEqual(end, begin + 1)
 
+    def test_devices_by_number_are_as_good_as_by_name(self):
+        self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
+        expected = self.service.run(JOB, '--digest')
+        by_number = {**JOB, 'devices': '{kind: cpu, min: 2}'}
+        plan = self.service.fgnn('plan', *self.service.job_words(by_number))
+        self.assertIn('planned for 2 devices, cpu:0 cpu:1', plan.stdout)
+        run_dir = self.service.run(by_number, '--digest')
+        self.assert_same_run(run_dir, expected, 'by number')
+        self.assertIn('devices:\n  min: 2\n  max: 2\n  kind: cpu\n',
+                      (run_dir / 'job.yaml').read_text())
+        listed = self.service.json('jobs')['jobs']
+        self.assertEqual([job['devices'] for job in listed],
+                         [['cpu:0', 'cpu:1']] * 2)
+        # What it may have decides what it computes, not what it is given.
+        job = self.service.json('submit', *self.service.job_words(
+            by_number, devices='{max: 2}', **{
+                'training.epochs': 1,
+                'training.batches_per_step': 0}))['job_id']
+        self.service.fgnn('watch', job)
+        shown = self.service.json('show', job)
+        self.assertEqual(shown['spec']['training']['batches_per_step'], 2)
+        self.assertEqual(shown['devices'], ['cpu:0', 'cpu:1'])
+        refused = self.service.fgnn(
+            'submit', *self.service.job_words(JOB, devices='3'), check=False)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn('needs 3 devices, the service has 2: cpu:0 cpu:1; ask '
+                      'for fewer or start it with --devices', refused.stderr)
+
     def test_every_way_is_the_same_run(self):
         self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
         expected = self.service.run({**JOB, 'executors': 'together'},

@@ -260,6 +260,19 @@ class SpecTest(ClientTest):
                          'epochs': 1000},
             'model': {'residual': True, 'file': os.path.abspath('m.pt')}})
 
+    def test_a_number_or_a_block_in_the_place_of_device_names(self):
+        for devices, wanted in ((2, {'min': 2}), ('3', {'min': 3}), ({}, {}),
+                                ({'kind': 'cpu', 'max': 4},
+                                 {'max': 4, 'kind': 'cpu'}),
+                                (['cpu:0'], ['cpu:0'])):
+            with self.subTest(devices):
+                read = spec.from_dict({'devices': devices})
+                self.assertEqual(spec.to_dict(read), {'devices': wanted})
+                spec.override('devices', ['cpu:1'], read)
+                self.assertEqual(spec.to_dict(read), {'devices': ['cpu:1']})
+                spec.override('devices.max', 5, read)
+                self.assertEqual(spec.to_dict(read), {'devices': {'max': 5}})
+
     def test_what_is_wrong_is_named_before_any_call(self):
         for job, *names in (
                 ({'sampling': {'fanout': [5]}}, "'fanout' in sampling",
@@ -278,6 +291,10 @@ class SpecTest(ClientTest):
                 ({'training': {'seed': 2**64}}, 'training.seed',
                  'out of range'),
                 ({'samplers': 65}, 'samplers: 65', '0 to 64, or auto'),
+                ({'devices': 0}, 'devices.min: 0 is out of range', '1 to 1024'),
+                ({'devices': 'two'}, r'devices takes a list; write \[two\]'),
+                ({'devices': {'least': 1}}, "'least' in devices"),
+                ({'device_request': {}}, "unknown key 'device_request'"),
                 ({'training': {'learning_rate': float('nan')}},
                  'training.learning_rate'),
                 ({'model': {'residual': 1}}, 'model.residual', 'true'),

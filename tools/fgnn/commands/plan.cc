@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/sampling/profile.h"
@@ -24,6 +25,7 @@
 #include "shared/device/memory.h"
 #include "shared/graph/dataset.h"
 #include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/devices_for_job.h"
 #include "tools/fgnn/program.h"
 #include "tools/fgnn/text_table.h"
 #include "tools/fgnn/trainer_profile.h"
@@ -76,6 +78,9 @@ absl::StatusOr<PlanInput> MeasureJob(const v1::JobSpec& effective,
   PlanInput input;
   input.job_key = 1;
   input.spec = FromProto(effective);
+  if (effective.has_device_request()) {
+    FGNN_ASSIGN_OR_RETURN(input.spec.devices, DevicesForJob(effective));
+  }
   FGNN_ASSIGN_OR_RETURN(input.sampling,
                         MeasureSampling(input.spec, state_dir, &input.dataset));
   FGNN_ASSIGN_OR_RETURN(const std::filesystem::path trainer,
@@ -179,6 +184,7 @@ nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
           {"total_bytes", plan.total_bytes},
           {"mapped", ToJson(plan.mapped)},
           {"available_bytes", HaveBytes(input)},
+          {"devices", input.spec.devices},
           {"samplers", input.spec.num_samplers()},
           {"trainers", input.spec.num_trainers()},
           {"slots", segment.num_slots},
@@ -190,6 +196,16 @@ nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
           {"standby_cache_rows", segment.standby_cache_rows},
           {"seconds_per_sampled_batch", input.sampling.seconds_per_batch},
           {"seconds_per_trained_batch", input.training.seconds_per_batch}};
+}
+
+// For how many devices the plan is, of a job that leaves it open.
+std::string DeviceCountText(const JobSpec& spec) {
+  if (!spec.device_request.has_value()) return "";
+  return absl::StrCat("planned for ", spec.devices.size(),
+                      spec.devices.size() == 1 ? " device, " : " devices, ",
+                      absl::StrJoin(spec.devices, " "), ", of ",
+                      spec.device_request->min, " to ",
+                      spec.device_request->max, "\n\n");
 }
 
 std::string ToText(const PlanInput& input, const JobPlan& plan) {
@@ -204,7 +220,8 @@ std::string ToText(const PlanInput& input, const JobPlan& plan) {
                   item.device, FormatBytes(item.bytes)});
   }
   const SegmentOptions& segment = plan.segment;
-  std::string text = table.ToString();
+  std::string text =
+      absl::StrCat(DeviceCountText(input.spec), table.ToString());
   absl::StrAppend(
       &text, "\n", FormatCount(segment.batches_per_epoch),
       " batches an epoch, ", segment.batches_per_step, " a step; ",

@@ -12,9 +12,9 @@
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
 #include "shared/config/state_dir.h"
-#include "shared/device/device.h"
 #include "shared/rpc/channel.h"
 #include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/devices_for_job.h"
 #include "tools/fgnn/follow.h"
 #include "tools/fgnn/interrupt.h"
 #include "tools/fgnn/job_request.h"
@@ -45,23 +45,10 @@ struct RunRequest {
   v1::JobSpec spec;
 };
 
-// What the service is started for: the devices of the job, if this machine has
-// them.
-absl::StatusOr<std::vector<std::string>> DevicesOf(const v1::JobSpec& spec) {
-  std::vector<std::string> devices;
-  for (const std::string& name : spec.devices()) {
-    const absl::StatusOr<Device> device = ParseDevice(name);
-    if (!device.ok()) return Annotate(device.status(), "devices");
-    devices.push_back(device->name);
-  }
-  if (devices.empty()) devices.push_back(AllCoresDevice());
-  return devices;
-}
-
 // The service's pid; nullopt if somebody else has started one meanwhile.
 absl::StatusOr<std::optional<pid_t>> StartServiceFor(
     const std::filesystem::path& state_dir, const v1::JobSpec& spec) {
-  FGNN_ASSIGN_OR_RETURN(std::vector<std::string> devices, DevicesOf(spec));
+  FGNN_ASSIGN_OR_RETURN(std::vector<std::string> devices, DevicesForJob(spec));
   const absl::StatusOr<pid_t> started =
       StartService({state_dir, std::move(devices), /*exit_when_idle=*/true});
   if (started.ok()) return std::optional<pid_t>(*started);

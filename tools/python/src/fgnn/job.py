@@ -83,6 +83,11 @@ class Job:
         return pathlib.Path(self._message.run_dir)
 
     @property
+    def devices(self) -> tuple[str, ...]:
+        """That it has, or had at its end; none while it waits."""
+        return tuple(self._message.devices)
+
+    @property
     def waiting_for(self) -> str:
         """Of a queued job: why it does not run."""
         return self._message.waiting_for

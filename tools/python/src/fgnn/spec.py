@@ -70,15 +70,19 @@ def override(key: str, value: Any, spec: job_pb2.JobSpec) -> None:
     for section in sections:
         field = _find(section, prefix, message)
         prefix = _join(prefix, section)
+        block = _block_instead_of(field)
+        if block is not None:
+            message.ClearField(field.name)
+            field = block
         if field.message_type is None:
             raise errors.InvalidJob(f'{prefix} has no keys within')
-        message = getattr(message, section)
+        message = getattr(message, field.name)
     _read_field(value, '', prefix, _find(name, prefix, message), message)
     _make_paths_absolute(pathlib.Path.cwd(), spec)
 
 
 def to_dict(message: Message) -> dict[str, Any]:
-    """The fields that are set; integers stay such."""
+    """The fields that are set, as YAML would spell them; integers stay such."""
     found: dict[str, Any] = {}
     for field, value in message.ListFields():
         if field.message_type is not None:
@@ -87,7 +91,7 @@ def to_dict(message: Message) -> dict[str, Any]:
             pass
         else:
             value = list(value)
-        found[field.name] = value
+        found[_key_of(field)] = value
     return found
 
 
@@ -120,8 +124,28 @@ def _error(origin: str, value: Any, message: str) -> errors.InvalidJob:
     return errors.InvalidJob(f'{origin}{line}: {message}')
 
 
+def _doc_of(field: _Descriptor) -> options_pb2.FieldDoc:
+    doc: options_pb2.FieldDoc = field.GetOptions().Extensions[options_pb2.doc]
+    return doc
+
+
+def _key_of(field: _Descriptor) -> str:
+    """Its name, or that of the list in whose place it may be written."""
+    return _doc_of(field).instead_of or str(field.name)
+
+
+def _block_instead_of(field: _Descriptor) -> _Descriptor | None:
+    """The block that may be written in the place of a list."""
+    for other in field.containing_type.fields:
+        if _doc_of(other).instead_of == field.name:
+            return other
+    return None
+
+
 def _find(key: object, prefix: str, message: Message) -> _Descriptor:
-    fields: Mapping[str, _Descriptor] = message.DESCRIPTOR.fields_by_name
+    fields: Mapping[str, _Descriptor] = {
+        field.name: field for field in message.DESCRIPTOR.fields
+        if _key_of(field) == field.name}
     name = str(key)
     if name in fields:
         return fields[name]
@@ -137,7 +161,7 @@ def _place_of(key: str, root: _Descriptor) -> str:
     """Where else a key of this name stands: 'training.epochs'."""
     for section in root.fields:
         if section.message_type and key in section.message_type.fields_by_name:
-            return f'{section.name}.{key}'
+            return f'{_key_of(section)}.{key}'
     return ''
 
 
@@ -180,6 +204,14 @@ def _text(value: Any) -> str | None:
     return str(value)  # Numbers, also NumPy's.
 
 
+def _is_number(value: Any) -> bool:
+    try:
+        float(_text(value) or '')
+    except ValueError:
+        return False
+    return True
+
+
 def _read_message(value: Any, origin: str, prefix: str,
                   message: Message) -> None:
     if _is_null(value):
@@ -202,8 +234,20 @@ def _read_message(value: Any, origin: str, prefix: str,
 
 def _read_field(value: Any, origin: str, prefix: str, field: _Descriptor,
                 message: Message) -> None:
-    path = _join(prefix, field.name)
-    if field.message_type is not None:
+    path = _join(prefix, _key_of(field))
+    block = _block_instead_of(field)
+    if block is not None and (_entries(value) is not None or
+                              _is_number(value)):
+        message.ClearField(field.name)
+        message.ClearField(block.name)
+        section = getattr(message, block.name)
+        section.SetInParent()
+        if _is_number(value):
+            _read_field(value, origin, path, block.message_type.fields[0],
+                        section)
+        else:
+            _read_message(value, origin, path, section)
+    elif field.message_type is not None:
         section = getattr(message, field.name)
         section.SetInParent()
         _read_message(value, origin, path, section)
@@ -215,6 +259,8 @@ def _read_field(value: Any, origin: str, prefix: str, field: _Descriptor,
         read = [_read_scalar(element, origin, path, field)
                 for element in elements]
         message.ClearField(field.name)
+        if block is not None:
+            message.ClearField(block.name)
         getattr(message, field.name).extend(read)
     else:
         setattr(message, field.name, _read_scalar(value, origin, path, field))
@@ -240,7 +286,7 @@ def _read_scalar(value: Any, origin: str, path: str,
 
 def _parse(text: str, path: str,
            field: _Descriptor) -> bool | int | float | str:
-    doc = field.GetOptions().Extensions[options_pb2.doc]
+    doc = _doc_of(field)
     if text and text == doc.zero_word:
         text = '0'
     if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
