@@ -38,7 +38,7 @@ class SchedulerDaemon {
   SchedulerDaemon(const SchedulerDaemon&) = delete;
   SchedulerDaemon& operator=(const SchedulerDaemon&) = delete;
 
-  // Until `stop`, or until idle if so asked. Then the job that runs is
+  // Until `stop`, or until idle if so asked. Then the jobs that run are
   // cancelled, queued ones stay for the next start, daemons that were spawned
   // end, sockets go.
   absl::Status ServeUntil(const SignalWaiter& stop);

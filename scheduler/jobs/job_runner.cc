@@ -27,8 +27,9 @@ void JobRunner::StartJobs() {
   bool kept = !table.resumes_interrupted();
   if (kept) KeepDaemons();
   while (!table.closed()) {
-    running_.clear();  // The table counts on one job at a time.
     const std::optional<Job> job = table.StartNext(DeadlineIn(kTick));
+    running_.remove_if(
+        [](const RunningJob& run) { return run.has_ended.load(); });
     if (job.has_value()) {
       RunningJob& run = running_.emplace_back();
       run.thread = Thread("job", [this, &run, job = *job] {

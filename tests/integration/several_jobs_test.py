@@ -1,0 +1,86 @@
+"""Two jobs at once, each on a device of its own: what happens to one, or to the
+scheduler of both, changes no result of either."""
+
+import json
+import os
+import signal
+
+import harness
+
+DEVICES = ('cpu:0', 'cpu:1')
+# Seconds of work in small batches.
+JOB = {'training.batches_per_step': 2, 'training.epochs': 2000,
+       'training.checkpoint_every': 500, 'training.evaluate_every': 500,
+       'limits.restarts': 20}
+
+
+class SeveralJobsTest(harness.ServiceTest):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.expected = cls.graphs.run(JOB, '--digest')
+
+    def start_both(self):
+        """{job: its run folder}, both of which run; the scheduler's pid."""
+        scheduler = self.service.json('up', '--devices', *DEVICES)['pid']
+        jobs = {}
+        for device in DEVICES:
+            run_dir = self.service.folder / device.replace(':', '-')
+            words = self.service.job_words(JOB, devices=f'[{device}]')
+            job = self.service.json('submit', *words, '--run-dir',
+                                    str(run_dir), '--digest')['job_id']
+            jobs[job] = run_dir
+        for job in jobs:
+            self.service.follow(
+                job, lambda p: p.get('batches_committed', 0) > 200)
+        self.assertEqual(self.service.json('status')['jobs_running'], 2)
+        return jobs, scheduler
+
+    def daemons(self, job):
+        """{name: pid} of the job's."""
+        executors = self.service.json('status')['executors']
+        return {executor['name']: executor['pid'] for executor in executors
+                if executor.get('job_id') == job}
+
+    def end_both(self, jobs):
+        for job in jobs:
+            self.service.fgnn('watch', job)
+        self.service.fgnn('down')
+        self.assert_nothing_left()
+        for run_dir in jobs.values():
+            self.assertEqual((run_dir / 'batches.crc').read_bytes(),
+                             (self.expected / 'batches.crc').read_bytes())
+            self.assertEqual(harness.metrics_of(run_dir),
+                             harness.metrics_of(self.expected))
+            self.assertTrue(harness.last_weights(run_dir) ==
+                            harness.last_weights(self.expected),
+                            'the weights differ from those of a run alone')
+
+    def test_a_daemon_of_one_is_killed(self):
+        jobs, _ = self.start_both()
+        first, second = (self.daemons(job) for job in jobs)
+        self.assertEqual((len(first), len(second)), (2, 2))
+        self.assertFalse(set(first) & set(second))
+        for name in sorted(second):
+            os.kill(second[name], signal.SIGKILL)
+        self.end_both(jobs)
+        restarts = [json.loads((run_dir / 'summary.json').read_text())
+                    ['restarts'] for run_dir in jobs.values()]
+        self.assertEqual(restarts, [0, 2])
+
+    def test_both_outlive_their_scheduler(self):
+        jobs, scheduler = self.start_both()
+        before = [self.daemons(job) for job in jobs]
+        os.kill(scheduler, signal.SIGKILL)
+        self.service.wait_until_gone([scheduler])
+        self.service.fgnn('up', '--devices', *DEVICES)
+        for job in jobs:
+            self.service.follow(
+                job, lambda p: p.get('batches_committed', 0) > 1000)
+        self.assertEqual([self.daemons(job) for job in jobs], before)
+        self.end_both(jobs)
+
+
+if __name__ == '__main__':
+    harness.main()
