@@ -8,9 +8,9 @@ import signal
 import harness
 
 DEVICES = ('cpu:0', 'cpu:1')
-# Seconds of work in small batches.
-JOB = {'training.batches_per_step': 2, 'training.epochs': 2000,
-       'training.checkpoint_every': 500, 'training.evaluate_every': 500,
+# Long enough for both to be at work together on a busy machine.
+JOB = {'training.batches_per_step': 2, 'training.epochs': 8000,
+       'training.checkpoint_every': 2000, 'training.evaluate_every': 2000,
        'limits.restarts': 20}
 
 
