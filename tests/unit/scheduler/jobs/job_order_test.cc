@@ -211,6 +211,19 @@ TEST(JobOrderTest, TwoThatWaitTakeNotTheSameDeviceTwice) {
   EXPECT_THAT(OrderJobs(snapshot).give_way, testing::ElementsAre("s", "r"));
 }
 
+// What would come free is kept for somebody else.
+TEST(JobOrderTest, NobodyGivesWayInVain) {
+  QueueSnapshot snapshot = ServiceOf({"cpu:0", "cpu:1"});
+  snapshot.running = {Running("stays", {"cpu:0"}), Running("r", {"cpu:1"})};
+  snapshot.running[0].can_give_way = false;
+  snapshot.queued = {
+      {.id = "both", .priority = 1, .number = 1, .wanted = Named({"cpu:0-1"})},
+      {.id = "one", .priority = 1, .number = 2, .wanted = Number(1)}};
+  EXPECT_THAT(OrderJobs(snapshot).give_way, testing::IsEmpty());
+  snapshot.queued.erase(snapshot.queued.begin());
+  EXPECT_THAT(OrderJobs(snapshot).give_way, testing::ElementsAre("r"));
+}
+
 TEST(JobOrderTest, ReasonsAreInWords) {
   QueueSnapshot snapshot = ServiceOf({"cpu:0"});
   snapshot.running = {Running("r", {"cpu:0"})};
