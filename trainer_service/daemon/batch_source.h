@@ -110,7 +110,6 @@ class BatchSource {
   const BatchSourceOptions options_;
   const uint64_t job_key_;
   Workplace* const workplace_;
-  Segment* const segment_;
   const SegmentOptions& plan_;
   GlobalQueue queue_;
   GradientBoard board_;
