@@ -102,8 +102,12 @@ class Service:
             watch.communicate()
 
     def processes(self):
-        """{pid: program} of the daemons of this state folder."""
-        found = {}
+        """{pid: program} of the daemons of this state folder.
+
+        A child that has not called exec yet has its parent's command line; it
+        is not counted.
+        """
+        found, parents = {}, {}
         for entry in pathlib.Path('/proc').iterdir():
             if not entry.name.isdigit():
                 continue
@@ -112,8 +116,12 @@ class Service:
                 program = os.path.basename(words[0].decode())
                 if (program in DAEMONS and
                         str(self.state_dir).encode() in words):
+                    status = (entry / 'stat').read_text(encoding='utf-8')
+                    parents[int(entry.name)] = int(
+                        status.rpartition(')')[2].split()[1])
                     found[int(entry.name)] = program
-        return found
+        return {pid: program for pid, program in found.items()
+                if found.get(parents[pid]) != program}
 
     def segments(self):
         """Segments of jobs that a daemon of the folder has open or mapped."""
@@ -228,6 +236,14 @@ class ServiceTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.service.folder)
         self.addCleanup(self.service.kill_all)
         shutil.copytree(self.graphs.dataset, self.service.dataset)
+
+    def assert_same_run(self, run_dir, expected):
+        """Digests, metrics and weights are those of another run, bit by bit."""
+        self.assertEqual((run_dir / 'batches.crc').read_bytes(),
+                         (expected / 'batches.crc').read_bytes())
+        self.assertEqual(metrics_of(run_dir), metrics_of(expected))
+        self.assertTrue(last_weights(run_dir) == last_weights(expected),
+                        'the weights differ from those of the other run')
 
     def assert_nothing_left(self):
         self.assertEqual(self.service.wait_until_gone(), {},

@@ -39,15 +39,6 @@ class JobServiceTest(harness.ServiceTest):
         self.service.follow(
             job, lambda p: p.get('batches_committed', 0) > batches)
 
-    def assert_as_if_nothing_happened(self, run_dir):
-        self.assertEqual((run_dir / 'batches.crc').read_bytes(),
-                         (self.expected / 'batches.crc').read_bytes())
-        self.assertEqual(harness.metrics_of(run_dir),
-                         harness.metrics_of(self.expected))
-        self.assertTrue(harness.last_weights(run_dir) ==
-                        harness.last_weights(self.expected),
-                        'the weights differ from those of an undisturbed run')
-
     def test_a_job_that_gave_way_and_was_paused_ends_the_same(self):
         run_dir, low = self.submit_whole('--name', 'Long One')
         self.wait_for_batches(low, 500)
@@ -72,7 +63,7 @@ class JobServiceTest(harness.ServiceTest):
         self.assertEqual(self.show(low)['state'], 'paused')
         self.service.fgnn('resume', low)
         self.assertEqual(self.show(low)['state'], 'completed')
-        self.assert_as_if_nothing_happened(run_dir)
+        self.assert_same_run(run_dir, self.expected)
 
     def test_a_failed_start_is_made_again_from_the_checkpoint(self):
         run_dir = self.service.folder / 'run'
@@ -85,7 +76,7 @@ class JobServiceTest(harness.ServiceTest):
         self.service.fgnn('watch', job)
         shown = self.show(job)
         self.assertEqual((shown['state'], shown['attempts']), ('completed', 1))
-        self.assert_as_if_nothing_happened(run_dir)
+        self.assert_same_run(run_dir, self.expected)
 
     def test_jobs_run_after_those_that_they_name(self):
         first = self.submit(harness.ENDLESS)

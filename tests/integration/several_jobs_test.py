@@ -49,13 +49,7 @@ class SeveralJobsTest(harness.ServiceTest):
         self.service.fgnn('down')
         self.assert_nothing_left()
         for run_dir in jobs.values():
-            self.assertEqual((run_dir / 'batches.crc').read_bytes(),
-                             (self.expected / 'batches.crc').read_bytes())
-            self.assertEqual(harness.metrics_of(run_dir),
-                             harness.metrics_of(self.expected))
-            self.assertTrue(harness.last_weights(run_dir) ==
-                            harness.last_weights(self.expected),
-                            'the weights differ from those of a run alone')
+            self.assert_same_run(run_dir, self.expected)
 
     def test_a_daemon_of_one_is_killed(self):
         jobs, _ = self.start_both()
