@@ -17,11 +17,18 @@ struct LogLine {
 // The time stamp of log lines for Unix milliseconds.
 std::string LogTime(int64_t unix_ms);
 
-// Lines of one file with `from` <= time <= `to`, either empty for no limit. A
-// line without a time (a library's words, a crash) belongs to the one before
-// it.
-std::vector<LogLine> SelectLogLines(std::istream& in, const std::string& from,
-                                    const std::string& to);
+// What to select; what is empty does not limit.
+struct LogSelection {
+  std::string from;  // <= time
+  std::string to;    // >= time
+  std::string job;   // Its whole id.
+};
+
+// Lines of one file. A line without a time (a library's words, a crash) belongs
+// to the one before it. One that names jobs is theirs; another one that of a
+// daemon that is attached to a job, that job's; else everybody's.
+std::vector<LogLine> SelectLogLines(std::istream& in,
+                                    const LogSelection& selection);
 
 // By time; lines of equal time stay in their order.
 void SortByTime(std::vector<LogLine>& lines);

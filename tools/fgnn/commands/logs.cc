@@ -1,4 +1,4 @@
-// logs: what the daemons said while a job ran.
+// logs: what the daemons said of a job while it ran.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -26,24 +26,22 @@ namespace fs = std::filesystem;
 // after it has ended too.
 constexpr int64_t kMarginMs = 1000;
 
-struct Window {
-  std::string from;  // Empty: no limit.
-  std::string to;
-};
-
-// Without a service nobody knows when a job ran: everything is shown then.
-absl::StatusOr<Window> WindowOf(const std::string& job_id,
-                                const fs::path& state_dir) {
+// Without a service nobody knows when a job ran, or its whole id: everything is
+// shown then.
+absl::StatusOr<LogSelection> SelectionFor(const std::string& job_id,
+                                          const fs::path& state_dir) {
   FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
-  if (!listens) return Window{};
+  if (!listens) return LogSelection{};
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
                         ServiceClient::Connect(state_dir));
   FGNN_ASSIGN_OR_RETURN(const v1::Job job, client.GetJob(job_id));
-  Window window;
-  window.from = LogTime(job.submitted_ms() - kMarginMs);
-  if (job.finished_ms() != 0)
-    window.to = LogTime(job.finished_ms() + kMarginMs);
-  return window;
+  LogSelection selection;
+  selection.from = LogTime(job.submitted_ms() - kMarginMs);
+  if (job.finished_ms() != 0) {
+    selection.to = LogTime(job.finished_ms() + kMarginMs);
+  }
+  selection.job = job.job_id();
+  return selection;
 }
 
 std::vector<std::string> DaemonsWithLogs(const fs::path& state_dir) {
@@ -65,15 +63,15 @@ absl::Status PrintLogs(const std::string& job_id, const std::string& daemon,
     return absl::NotFoundError(absl::StrCat(
         "no logs in ", LogPath(context.state_dir, "x").parent_path().string()));
   }
-  FGNN_ASSIGN_OR_RETURN(const Window window,
-                        WindowOf(job_id, context.state_dir));
+  FGNN_ASSIGN_OR_RETURN(const LogSelection selection,
+                        SelectionFor(job_id, context.state_dir));
   bool known = daemon.empty();
   std::vector<LogLine> lines;
   for (const std::string& name : daemons) {
     if (!daemon.empty() && name != daemon) continue;
     known = true;
     std::ifstream in(LogPath(context.state_dir, name));
-    const auto selected = SelectLogLines(in, window.from, window.to);
+    const auto selected = SelectLogLines(in, selection);
     lines.insert(lines.end(), selected.begin(), selected.end());
   }
   if (!known) {
@@ -100,7 +98,7 @@ absl::Status PrintLogs(const std::string& job_id, const std::string& daemon,
 
 void AddLogsCommand(CLI::App& app, CommandContext& context) {
   CLI::App* logs = app.add_subcommand(
-      "logs", "What the scheduler and the daemons said while a job ran");
+      "logs", "What the scheduler and the daemons said of a job while it ran");
   const auto job_id = std::make_shared<std::string>();
   const auto daemon = std::make_shared<std::string>();
   logs->add_option("JOB", *job_id, "Job id, or the beginning of one")

@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
 namespace fgnn {
 namespace {
 
@@ -31,14 +34,60 @@ TEST(LogLinesTest, SelectsByTimeAndKeepsLinesWithoutOneWithTheirNeighbour) {
       "  at line 7\n"
       "2026-01-01T00:00:03.000Z I a: late\n");
   EXPECT_THAT(
-      TextsOf(SelectLogLines(log, "2026-01-01T00:00:01.500Z",
-                             "2026-01-01T00:00:02.500Z")),
+      TextsOf(SelectLogLines(log, {.from = "2026-01-01T00:00:01.500Z",
+                                   .to = "2026-01-01T00:00:02.500Z",
+                                   .job = ""})),
       ElementsAre("2026-01-01T00:00:02.000Z E a: crash", "  at line 7"));
 }
 
 TEST(LogLinesTest, WithoutLimitsSelectsAll) {
   std::istringstream log("no time\n2026-01-01T00:00:01.000Z I a: x\n");
-  EXPECT_EQ(SelectLogLines(log, "", "").size(), 2U);
+  EXPECT_EQ(SelectLogLines(log, {}).size(), 2U);
+}
+
+constexpr char kOurs[] = "20260101-000000-00aa";
+constexpr char kOther[] = "20260101-000000-00bb";
+
+// Lines of "NUMBER: TEXT" with "{ours}" and "{other}" for ids: the numbers of
+// those that are selected.
+std::string SelectedOf(const std::vector<std::string>& lines) {
+  std::string text;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    text += absl::StrCat(
+        "2026-01-01T00:00:01.000Z I a: ",
+        absl::StrReplaceAll(lines[i], {{"{ours}", kOurs}, {"{other}", kOther}}),
+        "\n  more of ", i, "\n");
+  }
+  std::istringstream log(text);
+  std::string selected;
+  for (const LogLine& line :
+       SelectLogLines(log, {.from = "", .to = "", .job = kOurs})) {
+    const size_t more = line.text.find("  more of ");
+    if (more != std::string::npos) selected += line.text.substr(more + 10);
+  }
+  return selected;
+}
+
+TEST(LogLinesTest, LeavesOutLinesThatNameOtherJobsOnly) {
+  EXPECT_EQ(SelectedOf({"job {ours}: starts", "job {other}: starts", "stops",
+                        "job {other} gives way to job {ours}",
+                        "a job 1234 of nobody's"}),
+            "0234");
+}
+
+TEST(LogLinesTest, ADaemonSpeaksOfTheJobThatItIsAttachedTo) {
+  EXPECT_EQ(SelectedOf({"registered with scheduler generation 1",
+                        "attached to job {other} as owner 1", "a warning",
+                        "detached from job {other}", "between",
+                        "attached to job {ours} as owner 2", "an error",
+                        "detached from job {ours}", "after"}),
+            "045678");
+}
+
+TEST(LogLinesTest, ADaemonThatComesBackIsAttachedToNothing) {
+  EXPECT_EQ(SelectedOf({"attached to job {other} as owner 1", "a warning",
+                        "registered with scheduler generation 1", "an error"}),
+            "23");
 }
 
 TEST(LogLinesTest, MergesFilesByTimeAndKeepsTheOrderOfEquals) {
