@@ -158,11 +158,15 @@ DeviceLedger::Reservation DeviceLedger::ChooseToReserve(
 
 DeviceLedger::Reservation DeviceLedger::Reserve(const QueuedJob& job) {
   const Reservation made = ChooseToReserve(job.wanted);
-  reserved_ |= made.cores;
-  ForEachCore(made.cores, [&](size_t core) {
-    lent_for_[core] = std::min(lent_for_[core], made.lends_for);
-  });
+  ReserveCores(made);
   return made;
+}
+
+void DeviceLedger::ReserveCores(const Reservation& reservation) {
+  reserved_ |= reservation.cores;
+  ForEachCore(reservation.cores, [&](size_t core) {
+    lent_for_[core] = std::min(lent_for_[core], reservation.lends_for);
+  });
 }
 
 std::optional<std::vector<size_t>> DeviceLedger::FindWhoGivesWay(
@@ -228,6 +232,36 @@ std::optional<std::vector<size_t>> DeviceLedger::FindWhoGivesWay(
 void DeviceLedger::GiveWay(const std::vector<size_t>& running) {
   for (const size_t one : running) holders_[one].is_leaving = true;
   ++promised_;
+}
+
+std::vector<size_t> DeviceLedger::FindWhoGrows() {
+  std::vector<size_t> candidates;
+  for (size_t i = 0; i < snapshot_.running.size(); ++i) {
+    const RunningJob& job = snapshot_.running[i];
+    if (job.gains_by_more && !holders_[i].is_leaving) candidates.push_back(i);
+  }
+  std::sort(candidates.begin(), candidates.end(), [this](size_t a, size_t b) {
+    return std::make_tuple(-int64_t{holders_[a].priority},
+                           holders_[a].started) <
+           std::make_tuple(-int64_t{holders_[b].priority}, holders_[b].started);
+  });
+  std::vector<size_t> grow;
+  for (const size_t candidate : candidates) {
+    const RunningJob& job = snapshot_.running[candidate];
+    const size_t has = job.devices.names.size();
+    size_t gets = 0;
+    for (const ServiceDevice& device : snapshot_.devices) {
+      if (has + gets >= job.wanted.max) break;
+      if (!job.wanted.fits(device) || !IsFree(device.cores) ||
+          IsReserved(device.cores)) {
+        continue;
+      }
+      ReserveCores({.cores = device.cores});
+      ++gets;
+    }
+    if (gets > 0) grow.push_back(candidate);
+  }
+  return grow;
 }
 
 }  // namespace fgnn

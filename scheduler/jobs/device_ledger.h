@@ -37,6 +37,10 @@ class DeviceLedger {
   // They give way to a job that will run in their place.
   void GiveWay(const std::vector<size_t>& running);
 
+  // Running jobs that get more devices, which nobody else has or has reserved;
+  // reserves these. Once all that start or reserve have done so.
+  std::vector<size_t> FindWhoGrows();
+
  private:
   struct Holder {
     double most_seconds = 0;
@@ -56,6 +60,7 @@ class DeviceLedger {
   // Those who have them, and do not leave.
   std::vector<size_t> HoldersOf(const CoreSet& cores) const;
   Reservation ChooseToReserve(const WantedDevices& wanted) const;
+  void ReserveCores(const Reservation& reservation);
 
   const QueueSnapshot& snapshot_;
   std::vector<Holder> holders_;   // Those that run, then those that start.

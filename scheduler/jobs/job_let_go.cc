@@ -63,7 +63,8 @@ absl::Status JobRun::LetGoIfAsked() {
     EnterPhase(absl::StrCat("epoch ", epochs_done_ + 1));
     return absl::OkStatus();
   }
-  LogInfo("job {}: lets go of its devices at step {}", job_.id, *version);
+  LogInfo("job {}: lets go of its devices at step {}{}", job_.id, *version,
+          why == LetGo::kGrow ? ", to start again with more" : "");
   let_go_ = why;
   return absl::AbortedError("it lets go of its devices");
 }

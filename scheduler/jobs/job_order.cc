@@ -72,11 +72,17 @@ std::vector<JobWait> CountThoseBefore(
   return waits;
 }
 
+bool Has(const std::vector<std::string>& ids, const std::string& id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
 }  // namespace
 
 bool JobOrder::gives_way(const std::string& id) const {
-  return std::find(give_way.begin(), give_way.end(), id) != give_way.end();
+  return Has(give_way, id);
 }
+
+bool JobOrder::grows(const std::string& id) const { return Has(grow, id); }
 
 JobOrder OrderJobs(const QueueSnapshot& snapshot) {
   std::vector<std::pair<Rank, const QueuedJob*>> sorted;
@@ -107,6 +113,9 @@ JobOrder OrderJobs(const QueueSnapshot& snapshot) {
     const DeviceLedger::Reservation made = ledger.Reserve(job);
     wait.reserved = made.cores;
     wait.lends_for = made.lends_for;
+  }
+  for (const size_t one : ledger.FindWhoGrows()) {
+    order.grow.push_back(snapshot.running[one].id);
   }
   return order;
 }

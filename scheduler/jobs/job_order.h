@@ -14,12 +14,18 @@
 // that reservation come free by the time limits of who has them; where one of
 // those has no limit, what is reserved stays so. So the first that waits never
 // starts later for one behind it, if those who run do so for as long as they
-// may; where they end before, it may wait for a short job up to that one's
-// limit. Everybody is the first some day, but for jobs that come and go before.
+// may, those without a limit for longer than all others. Where they end before,
+// it may wait for a short job up to that one's limit, or have started earlier
+// on devices that it had not reserved. Everybody is the first some day, but for
+// jobs that come and go before.
 //
 // A job that cannot start for running ones of lower priority has the fewest of
 // them give way that free its devices; of as many, those of the lowest
 // priority, then the youngest. None, where that would not be enough.
+//
+// Free devices that nobody waits for go to running jobs that asked for a number
+// and have less than its maximum, the most important and oldest first, where
+// that pays for another start.
 #ifndef FGNN_SCHEDULER_JOBS_JOB_ORDER_H_
 #define FGNN_SCHEDULER_JOBS_JOB_ORDER_H_
 
@@ -60,6 +66,8 @@ struct RunningJob {
   uint64_t started = 0;  // Order of starts; of each job another.
   DeviceSet devices = {};
   double most_seconds = kNoLimit;  // That it may run on.
+  WantedDevices wanted = {};
+  bool gains_by_more = false;  // Devices, up to those: it would start again.
 };
 
 struct QueueSnapshot {
@@ -97,8 +105,10 @@ struct JobOrder {
   std::vector<JobWait> waits;    // In the order in which they would go.
   std::vector<JobStart> starts;  // All that may start now, beside each other.
   std::vector<std::string> give_way;  // Running ones that are to.
+  std::vector<std::string> grow;  // Running ones that are to, by a new start.
 
   bool gives_way(const std::string& id) const;
+  bool grows(const std::string& id) const;
 };
 
 JobOrder OrderJobs(const QueueSnapshot& snapshot);

@@ -66,6 +66,7 @@ enum class LetGo : uint8_t {
   kPause,     // Somebody asked for it.
   kGiveWay,   // To a job of higher priority.
   kTimeIsUp,  // Its time limit.
+  kGrow,      // To start again with more devices, which have come free.
 };
 
 // Thread-safe.
@@ -150,7 +151,7 @@ class JobTable {
   void KeepOn(const std::string& id, const absl::Status& why);
   // Nothing of it is left on its devices, and its run folder has what it goes
   // on from: PAUSED or QUEUED now, or CANCELLED where that came first. `why` is
-  // kPause or kGiveWay.
+  // kPause, kGiveWay or kGrow.
   void Park(const std::string& id, LetGo why);
   // After a start that failed: whether it is queued again, to go on from its
   // newest checkpoint. Counts the attempt in any case.
@@ -182,6 +183,9 @@ class JobTable {
     uint64_t started = 0;                // Order of starts.
     double prepaid = 0;                  // Seconds of devices charged already.
     Deadline stays_until = Deadline::min();  // Gives no way before.
+    Deadline began = Deadline::min();        // To be prepared.
+    double start_seconds = kNoLimit;         // From then on until it ran.
+    bool gains_by_more = false;              // As GainsByMore() was last.
     // And of one that was interrupted, which may have daemons:
     bool pause = false;       // Somebody asked for it.
     absl::Status not_paused;  // Why it could not be.
@@ -216,6 +220,7 @@ class JobTable {
   Active& AddLocked(Job job, WantedDevices wanted);
   Active* FindRunningLocked(const std::string& id);
   bool MayTakeOverLocked(const Active& active) const;
+  static bool GainsByMore(const Active& active);
   Job DescribeLocked(const Active& active);
   const JobOrder& OrderLocked();
   void OrderChangedLocked();

@@ -23,6 +23,10 @@ constexpr double kLeastCharge = 0.1;
 constexpr seconds kLongestHold{60};
 // After a checkpoint that could not be written for one that would go first.
 constexpr seconds kStayAfterFailure{60};
+// What one more device has to save, in starts of the job; and the least that a
+// start takes, for one that took over daemons took less.
+constexpr double kStartsToSave = 2;
+constexpr double kLeastStartSeconds = 1;
 
 // A table without devices counts all that a job has as one.
 double NumDevicesOf(const Job& job) {
@@ -81,6 +85,8 @@ void JobTable::MakeSnapshotLocked(Deadline now) {
     job.started = active.started;
     job.devices = active.devices;
     job.most_seconds = SecondsLeftOf(active.job, active.uncharged->Seconds());
+    job.wanted = active.wanted;
+    job.gains_by_more = active.gains_by_more && job.can_give_way;
     if (active.stays_until > now) {
       order_until_ = std::min(order_until_, active.stays_until);
     }
@@ -137,6 +143,9 @@ std::optional<Job> JobTable::StartNext(Deadline deadline) {
   active.stays_until = Deadline::min();
   active.was_interrupted = false;
   active.uncharged.emplace();
+  active.began = MonotonicClock::now();
+  active.start_seconds = kNoLimit;
+  active.gains_by_more = false;
   active.prepaid = kLeastCharge * NumDevicesOf(active.job);
   shares_.Charge(active.job.user, active.prepaid, UnixMilliseconds());
   if (active.job.started_ms == 0) active.job.started_ms = UnixMilliseconds();
@@ -200,7 +209,20 @@ LetGo JobTable::ShouldLetGo(const std::string& id) {
   if (SecondsLeftOf(active->job, active->uncharged->Seconds()) <= 0) {
     return LetGo::kTimeIsUp;
   }
-  return OrderLocked().gives_way(id) ? LetGo::kGiveWay : LetGo::kNo;
+  if (OrderLocked().gives_way(id)) return LetGo::kGiveWay;
+  return OrderLocked().grows(id) ? LetGo::kGrow : LetGo::kNo;
+}
+
+// Whether a start with one device more would pay for itself.
+bool JobTable::GainsByMore(const Active& active) {
+  const auto has = static_cast<double>(active.devices.names.size());
+  if (active.job.state != JobState::kRunning || !active.wanted.by_number() ||
+      has >= active.wanted.max) {
+    return false;
+  }
+  const double saves = active.job.progress.seconds_left / (has + 1);
+  return saves >
+         kStartsToSave * std::max(active.start_seconds, kLeastStartSeconds);
 }
 
 void JobTable::KeepOn(const std::string& id, const absl::Status& why) {
@@ -314,6 +336,10 @@ void JobTable::MarkRunning(const std::string& id) {
       active->second.job.state != JobState::kPreparing) {
     return;
   }
+  active->second.start_seconds =
+      std::chrono::duration<double>(MonotonicClock::now() -
+                                    active->second.began)
+          .count();
   GoLocked(active->second, JobState::kRunning);
 }
 
@@ -323,6 +349,10 @@ void JobTable::UpdateProgress(const std::string& id,
   const auto active = active_.find(id);
   if (active == active_.end()) return;
   update(active->second.job.progress);
+  const bool gains = GainsByMore(active->second);
+  if (gains != std::exchange(active->second.gains_by_more, gains)) {
+    OrderChangedLocked();
+  }
   active->second.change = ++changes_;
   changed_.notify_all();
 }

@@ -65,6 +65,9 @@ QueueSnapshot RandomSnapshot(uint64_t seed) {
     job.started = (i * 7) % 12;
     job.devices = devices;
     if (chance.OneIn(2)) job.most_seconds = 1 + chance.Below(20);
+    job.wanted = RandomWanted(chance, num_devices);
+    job.gains_by_more = job.can_give_way && job.wanted.by_number() &&
+                        job.wanted.max > job.devices.names.size();
   }
   const uint32_t jobs = chance.Below(12);
   for (uint32_t i = 0; i < jobs; ++i) {
@@ -362,6 +365,9 @@ TEST(JobOrderRandomTest, TheFewestGiveWayThatAreEnoughAndElseNone) {
   EXPECT_GT(num_give_way, kCases / 50);
 }
 
+// Seconds; those that may run for ever do so for longer than all that may not.
+constexpr double kBeyondLimits = 1000;
+
 // When each job starts if all that run do so for as long as they may. `lasts`:
 // of those without a limit.
 std::map<std::string, double> StartTimes(
@@ -402,6 +408,43 @@ std::map<std::string, double> StartTimes(
   }
 }
 
+TEST(JobOrderRandomTest, WhoGrowsGetsWhatNobodyElseWantsAndNoneIsLeft) {
+  size_t num_grow = 0;
+  for (uint64_t seed = 0; seed < kCases; ++seed) {
+    SCOPED_TRACE(seed);
+    const QueueSnapshot snapshot = RandomSnapshot(seed);
+    const JobOrder order = OrderJobs(snapshot);
+    CoreSet taken = HeldBy(snapshot.running);
+    for (const JobStart& start : order.starts) taken |= start.devices.cores;
+    for (const JobWait& wait : order.waits) taken |= wait.reserved;
+    // The most important and oldest one first, each as many as it may have.
+    std::vector<const RunningJob*> sorted;
+    for (const RunningJob& job : snapshot.running) sorted.push_back(&job);
+    std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
+      return a->priority != b->priority ? a->priority > b->priority
+                                        : a->started < b->started;
+    });
+    std::vector<std::string> grow;
+    for (const RunningJob* job : sorted) {
+      if (!job->gains_by_more || order.gives_way(job->id)) continue;
+      size_t has = job->devices.names.size();
+      const size_t had = has;
+      for (const ServiceDevice& device : snapshot.devices) {
+        if (has == job->wanted.max || (device.cores & taken).any() ||
+            !job->wanted.fits(device)) {
+          continue;
+        }
+        taken |= device.cores;
+        ++has;
+      }
+      if (has > had) grow.push_back(job->id);
+    }
+    EXPECT_EQ(order.grow, grow);
+    num_grow += grow.size();
+  }
+  EXPECT_GT(num_grow, kCases / 20);
+}
+
 TEST(JobOrderRandomTest, TheFirstThatWaitsStartsNoLaterForThoseBehindIt) {
   size_t num_waited = 0;
   for (uint64_t seed = 0; seed < kCases; ++seed) {
@@ -412,13 +455,13 @@ TEST(JobOrderRandomTest, TheFirstThatWaitsStartsNoLaterForThoseBehindIt) {
     for (RunningJob& job : snapshot.running) {
       job.can_give_way = false;
       job.is_leaving = false;
-      lasts[job.id] = 1 + chance.Below(30);
+      lasts[job.id] = kBeyondLimits + chance.Below(30);
     }
     std::erase_if(snapshot.queued, [&snapshot](const QueuedJob& job) {
       return !IsReady(job, snapshot);
     });
     for (const QueuedJob& job : snapshot.queued) {
-      lasts[job.id] = 1 + chance.Below(30);
+      lasts[job.id] = kBeyondLimits + chance.Below(30);
     }
     const std::map<std::string, double> all = StartTimes(snapshot, lasts);
     ASSERT_EQ(all.size(), snapshot.queued.size());  // Nobody starves.

@@ -15,7 +15,9 @@
 namespace fgnn {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 // A user who keeps the queue full cannot keep another one out, and both get
 // the same of the devices though their jobs take different times.
@@ -256,6 +258,36 @@ TEST(UserSharesTest, HalfIsForgottenEachDay) {
   shares.Charge("new", 1, 5'000 * kDayMs);
   EXPECT_NEAR(shares.seconds().at("new"), 1, 1e-9);
   EXPECT_NEAR(shares.seconds().at("old"), 0, 1e-9);
+}
+
+TEST(JobOrderTest, FreeDevicesThatNobodyWaitsForGoToThoseThatGainByThem) {
+  QueueSnapshot snapshot = ServiceOf({"cpu:0", "cpu:1", "cpu:2", "cpu:3"});
+  RunningJob low = Running("low", {"cpu:0"});
+  low.wanted = Number(1, 3);
+  low.gains_by_more = true;
+  RunningJob high = Running("high", {"cpu:1"});
+  high.priority = 1;
+  high.started = 1;
+  high.wanted = Number(1, 2);
+  high.gains_by_more = true;
+  snapshot.running = {low, high};
+  EXPECT_THAT(OrderJobs(snapshot).grow, ElementsAre("high", "low"));
+  // One is left, and goes to the more important job.
+  snapshot.queued = {{.id = "a", .wanted = Named({"cpu:2"})}};
+  EXPECT_EQ(StartsOf(snapshot), "a:cpu:2");
+  EXPECT_THAT(OrderJobs(snapshot).grow, ElementsAre("high"));
+  EXPECT_TRUE(OrderJobs(snapshot).grows("high"));
+  EXPECT_FALSE(OrderJobs(snapshot).grows("low"));
+  // What is reserved is not free.
+  snapshot.queued = {{.id = "a", .wanted = Named({"cpu:1", "cpu:3"})}};
+  EXPECT_THAT(OrderJobs(snapshot).grow, ElementsAre("high"));
+  snapshot.queued = {{.id = "a", .wanted = Number(4)}};
+  EXPECT_THAT(OrderJobs(snapshot).grow, IsEmpty());
+  // Who leaves does not grow, nor whom another start would not pay.
+  snapshot.queued.clear();
+  snapshot.running[0].is_leaving = true;
+  snapshot.running[1].gains_by_more = false;
+  EXPECT_THAT(OrderJobs(snapshot).grow, IsEmpty());
 }
 
 }  // namespace

@@ -24,11 +24,16 @@ using testing::IsEmpty;
 
 constexpr std::chrono::seconds kLong{60};
 
-// Specs of these tests are names, "cpu:0 cpu:1", or a number.
+// Specs of these tests are names, "cpu:0 cpu:1", a number, or "1 to 2".
 absl::StatusOr<DeviceDemand> ReadDemand(const std::string& spec) {
   if (spec == "torn") return absl::DataLossError("no spec");
   DeviceDemand demand;
   if (absl::SimpleAtoi(spec, &demand.min)) return demand;
+  const std::vector<std::string> range = absl::StrSplit(spec, " to ");
+  if (range.size() == 2 && absl::SimpleAtoi(range[0], &demand.min) &&
+      absl::SimpleAtoi(range[1], &demand.max)) {
+    return demand;
+  }
   demand.names = absl::StrSplit(spec, ' ', absl::SkipEmpty());
   return demand;
 }
@@ -260,6 +265,40 @@ TEST_F(JobTableDevicesTest, ASpecThatCannotBeReadCostsNoOtherJob) {
   EXPECT_THAT(Start("torn"), ElementsAre("cpu:0", "cpu:1"));
   EXPECT_THAT(table_->Submit({.spec_bytes = "torn"}),
               StatusIs(absl::StatusCode::kDataLoss));
+}
+
+// A start took the job nearly nothing, so that seconds are left worth one.
+TEST_F(JobTableDevicesTest, AJobGrowsToDevicesThatComeFreeWhereThatPays) {
+  const std::string grows = Submit("1 to 3");
+  ASSERT_THAT(Start(grows), ElementsAre("cpu:0", "cpu:1", "cpu:2"));
+  const std::string named = Submit("cpu:0", {.priority = 1});
+  const std::string other = Submit("cpu:1 cpu:2", {.priority = 1});
+  table_->Park(grows, LetGo::kGiveWay);
+  Start(named);
+  Start(other);
+  Complete(named);
+  ASSERT_THAT(Start(grows), ElementsAre("cpu:0"));
+  const auto set_seconds_left = [&](double seconds) {
+    table_->UpdateProgress(
+        grows, [&](JobProgress& progress) { progress.seconds_left = seconds; });
+  };
+  set_seconds_left(1000);
+  EXPECT_EQ(table_->ShouldLetGo(grows), LetGo::kNo) << "nothing is free";
+  Complete(other);
+  EXPECT_EQ(table_->ShouldLetGo(grows), LetGo::kGrow);
+  set_seconds_left(1);
+  EXPECT_EQ(table_->ShouldLetGo(grows), LetGo::kNo) << "it is soon over";
+  set_seconds_left(1000);
+  const std::string waits = Submit("3");
+  EXPECT_EQ(table_->ShouldLetGo(grows), LetGo::kNo) << "they are reserved";
+  ASSERT_TRUE(table_->Cancel(waits, absl::CancelledError("")).ok());
+  EXPECT_EQ(table_->ShouldLetGo(grows), LetGo::kGrow);
+  table_->Park(grows, LetGo::kGrow);
+  EXPECT_EQ(JobOf(grows).preemptions, 1U) << "as before";
+  EXPECT_TRUE(JobOf(grows).resume);
+  EXPECT_THAT(Start(grows), ElementsAre("cpu:0", "cpu:1", "cpu:2"));
+  set_seconds_left(1000);
+  EXPECT_EQ(table_->ShouldLetGo(grows), LetGo::kNo) << "it has its most";
 }
 
 }  // namespace
