@@ -58,6 +58,13 @@ class SeveralJobsTest(harness.ServiceTest):
         self.assertFalse(set(first) & set(second))
         for name in sorted(second):
             os.kill(second[name], signal.SIGKILL)
+        for job in jobs:
+            self.service.fgnn('watch', job)
+        for job, daemons, other in zip(jobs, (first, second), reversed(jobs)):
+            log = self.service.fgnn('logs', job).stdout
+            for name in daemons:
+                self.assertIn(f'{name}: attached to job {job}', log)
+            self.assertNotIn(f'job {other}', log)
         self.end_both(jobs)
         restarts = [json.loads((run_dir / 'summary.json').read_text())
                     ['restarts'] for run_dir in jobs.values()]
@@ -74,6 +81,28 @@ class SeveralJobsTest(harness.ServiceTest):
                 job, lambda p: p.get('batches_committed', 0) > 1000)
         self.assertEqual([self.daemons(job) for job in jobs], before)
         self.end_both(jobs)
+
+    def test_a_job_grows_to_a_device_that_comes_free(self):
+        self.service.fgnn('up', '--devices', *DEVICES)
+        other = self.service.json(
+            'submit', *self.service.job_words(harness.ENDLESS,
+                                              devices='[cpu:1]'))['job_id']
+        run_dir = self.service.folder / 'grows'
+        words = self.service.job_words(JOB,
+                                       devices='{kind: cpu, min: 1, max: 2}')
+        job = self.service.json('submit', *words, '--run-dir', str(run_dir),
+                                '--digest')['job_id']
+        self.service.follow(
+            job, lambda p: p.get('batches_committed', 0) > 200)
+        self.assertEqual(self.service.json('show', job)['devices'], ['cpu:0'])
+        self.service.fgnn('cancel', other)
+        self.service.fgnn('watch', job)
+        shown = self.service.json('show', job)
+        self.assertEqual((shown['state'], shown['devices'],
+                          shown.get('preemptions', 0)),
+                         ('completed', list(DEVICES), 0))
+        self.service.fgnn('down')
+        self.assert_same_run(run_dir, self.expected)
 
 
 if __name__ == '__main__':

@@ -15,6 +15,8 @@ CLIENTS = 8
 # uncounted in the journal, and a job that was under way.
 SHARE_SLACK = 2
 END_SECONDS = 3600
+# Between two looks at all jobs, which cost the service that is measured.
+LOOK_SECONDS = 0.5
 
 
 def jobs_of(service):
@@ -87,7 +89,7 @@ def many_jobs(options, chance):
         for kill in range(options.many_kills):
             goal = kill * options.many // max(options.many_kills, 1)
             wait_for(lambda: all_ended() or len(ended) >= goal, END_SECONDS,
-                     f'{goal} jobs')
+                     f'{goal} jobs', LOOK_SECONDS)
             wait_for(lambda: pids_of(service, 'fgnn-scheduler'), 60,
                      'a scheduler')
             scheduler, = pids_of(service, 'fgnn-scheduler')
@@ -99,7 +101,8 @@ def many_jobs(options, chance):
         check(submitting.returncode == 0, 'a client was not answered')
         answers.seek(0)
         acknowledged = [json.loads(line) for line in answers]
-        wait_for(all_ended, END_SECONDS, lambda: f'{len(ended)} of the jobs')
+        wait_for(all_ended, END_SECONDS, lambda: f'{len(ended)} of the jobs',
+                 LOOK_SECONDS)
         jobs = jobs_of(service)
         check({job['job_id'] for job in jobs} ==
               {answer['job'] for answer in acknowledged} and

@@ -10,8 +10,9 @@ import tempfile
 import time
 
 import harness
-from row import (JOB, TINY, check, committed_of, pids_of, replace_soon,
-                 same_run, service_in, submit, summary_of, wait_for)
+from row import (JOB, TINY, check, committed_of, go_on, pids_of,
+                 replace_soon, same_run, service_in, submit, summary_of,
+                 wait_for)
 
 PAUSES_PER_JOB = 10
 DEVICES = ('cpu:0', 'cpu:1')
@@ -61,17 +62,10 @@ class PausedJob:
         check(state == 'paused', f'its pause was answered, but it is {state}')
         check(not segments, f'it is paused, but {segments}')
 
-    def go_on(self):
-        client = self.service.start('resume', self.job)
-        try:  # It would follow the job to its end.
-            wait_for(lambda: self.state() != 'paused', 60, 'going on')
-        finally:
-            client.kill()
-            client.communicate()
-
     def kill_scheduler(self):
         scheduler, = pids_of(self.service, 'fgnn-scheduler')
-        replace_soon(self.service, scheduler, self.chance, WITHIN_SECONDS)
+        replace_soon(self.service, scheduler, self.chance, WITHIN_SECONDS,
+                     DEVICES)
         self.counts['schedulers'] += 1
 
     def kill_daemon(self):
@@ -101,7 +95,7 @@ class PausedJob:
             if self.chance.random() < 0.25:
                 self.kill_scheduler()
                 self.check_paused()
-            self.go_on()
+            go_on(self.service, self.job)
         elif state != 'completed':
             check(may_be_lost and state in GOES_ON,
                   f'it is {state}, its pause: {error.decode()}')

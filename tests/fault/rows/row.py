@@ -62,17 +62,18 @@ def committed_of(run_dir):
     return 0
 
 
-def wait_for(condition, seconds, what):
+def wait_for(condition, seconds, what, every=0.01):
     """Polls: what is waited for is another process's files.
 
-    `what` is words, or a function that finds them in the end.
+    `what` is words, or a function that finds them in the end; `every`: seconds
+    between two looks.
     """
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() >= deadline:
             words = what() if callable(what) else what
             raise Broken(f'{words} took over {seconds} s')
-        time.sleep(0.01)
+        time.sleep(every)
 
 
 def pids_of(service, program):
@@ -80,12 +81,24 @@ def pids_of(service, program):
                   if name == program)
 
 
-def replace_soon(service, pid, chance, seconds=0.05):
+def replace_soon(service, pid, chance, seconds=0.05, devices=()):
     """Kills a scheduler within `seconds`; the pid of the one after it."""
     time.sleep(chance.random() * seconds)
     os.kill(pid, signal.SIGKILL)
     service.wait_until_gone([pid])
-    return service.json('up')['pid']
+    words = ['--devices', *devices] if devices else []
+    return service.json('up', *words)['pid']
+
+
+def go_on(service, job):
+    """Has a paused job go on, without following it to its end."""
+    client = service.start('resume', job)
+    try:
+        wait_for(lambda: service.json('show', job)['state'] != 'paused', 60,
+                 'going on')
+    finally:
+        client.kill()
+        client.communicate()
 
 
 def refused(answer, *words):
