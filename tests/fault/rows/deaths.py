@@ -10,8 +10,9 @@ import subprocess
 import time
 
 import harness
-from row import (JOB, TINY, check, committed_of, pids_of, replace_soon,
-                 same_run, service_in, submit, summary_of, wait_for)
+from row import (JOB, TINY, check, committed_of, end_service, in_any_order,
+                 pids_of, replace_soon, same_run, service_in, submit,
+                 summary_of, wait_for)
 
 KILLS_PER_JOB = 10
 KILLS_PER_QUEUE = 8000  # The test's weights are exact up to there.
@@ -40,10 +41,8 @@ def queue_kills(options, chance):
 def service_kills(options, chance):
     """digest and weights of a run without faults, whoever is killed"""
     settings = {**JOB, 'training.epochs': 1500}
-    victims = ['fgnn-sampler', 'fgnn-trainer', 'fgnn-scheduler'] * (
-        -(-options.kills // 3))
-    del victims[options.kills:]
-    chance.shuffle(victims)
+    victims = in_any_order(('fgnn-sampler', 'fgnn-trainer', 'fgnn-scheduler'),
+                           options.kills, chance)
     kills = dict.fromkeys(victims, 0)
     back, recoveries = [], []
     jobs = 0
@@ -78,9 +77,7 @@ def service_kills(options, chance):
             same_run(run_dir, expected)
             recoveries += recovery_seconds(service, killed)
             shutil.rmtree(run_dir)
-        service.fgnn('down')
-        check(not service.wait_until_gone(), 'processes are left')
-        check(not service.leftovers(), f'left: {service.leftovers()}')
+        end_service(service)
     check(not back or max(back) <= 3, f'it was back after {max(back):.1f} s')
     p99 = sorted(recoveries)[int(len(recoveries) * 0.99)]
     check(p99 <= 0.25 or len(recoveries) < 100,  # Of a few it says nothing.

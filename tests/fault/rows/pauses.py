@@ -10,9 +10,9 @@ import tempfile
 import time
 
 import harness
-from row import (JOB, TINY, check, committed_of, go_on, pids_of,
-                 replace_soon, same_run, service_in, submit, summary_of,
-                 wait_for)
+from row import (JOB, TINY, check, committed_of, end_service, go_on,
+                 in_any_order, pids_of, replace_soon, same_run, service_in,
+                 submit, summary_of, wait_for)
 
 PAUSES_PER_JOB = 10
 DEVICES = ('cpu:0', 'cpu:1')
@@ -120,11 +120,10 @@ class PausedJob:
 
 def pauses(options, chance):
     """no daemon has a paused job; it ends as if left alone, whatever dies"""
-    moments = [PausedJob.pause, PausedJob.pause_and_kill_scheduler,
-               PausedJob.pause_and_kill_daemon, PausedJob.give_way]
-    moments *= -(-options.pauses // len(moments))
-    del moments[options.pauses:]
-    chance.shuffle(moments)
+    moments = in_any_order(
+        (PausedJob.pause, PausedJob.pause_and_kill_scheduler,
+         PausedJob.pause_and_kill_daemon, PausedJob.give_way),
+        options.pauses, chance)
     counts = collections.Counter()
     with service_in(options) as service:
         service.fgnn('up', '--devices', *DEVICES)
@@ -142,9 +141,7 @@ def pauses(options, chance):
             same_run(job.run_dir, expected)
             counts['gave way'] += service.json('show', job.job)['preemptions']
             shutil.rmtree(job.run_dir)
-        service.fgnn('down')
-        check(not service.wait_until_gone(), 'processes are left')
-        check(not service.leftovers(), f'left: {service.leftovers()}')
+        end_service(service)
     return (f'{counts["paused"]} pauses, {counts["lost"]} lost to a kill of '
             f'the scheduler on the way, {counts["gave way"]} times one gave '
             f'way; {counts["schedulers"]} kills of the scheduler, '

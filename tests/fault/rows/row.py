@@ -90,6 +90,19 @@ def replace_soon(service, pid, chance, seconds=0.05, devices=()):
     return service.json('up', *words)['pid']
 
 
+def in_any_order(kinds, count, chance):
+    """`count` of them, as many of each as can be."""
+    faults = (list(kinds) * (-(-count // len(kinds))))[:count]
+    chance.shuffle(faults)
+    return faults
+
+
+def end_service(service):
+    service.fgnn('down')
+    check(not service.wait_until_gone(), 'processes are left')
+    check(not service.leftovers(), f'left: {service.leftovers()}')
+
+
 def go_on(service, job):
     """Has a paused job go on, without following it to its end."""
     client = service.start('resume', job)

@@ -5,8 +5,9 @@ import os
 import shutil
 import signal
 
-from row import (JOB, check, committed_of, go_on, replace_soon, same_run,
-                 service_in, submit, summary_of, wait_for)
+from row import (JOB, check, committed_of, end_service, go_on, in_any_order,
+                 replace_soon, same_run, service_in, submit, summary_of,
+                 wait_for)
 
 DEVICES = ('cpu:0', 'cpu:1')
 SETTINGS = {**{name: value for name, value in JOB.items()
@@ -87,10 +88,9 @@ class Pair:
 
 def several_jobs(options, chance):
     """each ends as if alone, whatever happens to another, or to the service"""
-    faults = [Pair.kill_daemon, Pair.kill_scheduler, Pair.pause_one]
-    faults *= -(-options.several // len(faults))
-    del faults[options.several:]
-    chance.shuffle(faults)
+    faults = in_any_order(
+        (Pair.kill_daemon, Pair.kill_scheduler, Pair.pause_one),
+        options.several, chance)
     counts = collections.Counter()
     with service_in(options) as service:
         service.fgnn('up', '--devices', *DEVICES)
@@ -105,9 +105,7 @@ def several_jobs(options, chance):
                     break
                 faults.pop()(pair)
             pair.end(expected)
-        service.fgnn('down')
-        check(not service.wait_until_gone(), 'processes are left')
-        check(not service.leftovers(), f'left: {service.leftovers()}')
+        end_service(service)
     jobs = counts['pairs'] * len(WAYS)
     return (f'{counts["daemons"]} kills of a daemon of one, '
             f'{counts["schedulers"]} of the scheduler, {counts["paused"]} '

@@ -4,8 +4,8 @@ import os
 import signal
 import time
 
-from row import (JOB, check, committed_of, pids_of, same_run, service_in,
-                 submit, wait_for)
+from row import (JOB, check, committed_of, end_service, pids_of, same_run,
+                 service_in, submit, wait_for)
 from deaths import restart_scheduler
 
 SWITCHES_PER_JOB = 40
@@ -52,9 +52,7 @@ def switches(options, chance):
                     kills += kill(service, job, chance)
             service.fgnn('watch', job)
             same_run(run_dir, expected)
-        service.fgnn('down')
-        check(not service.wait_until_gone(), 'processes are left')
-        check(not service.leftovers(), f'left: {service.leftovers()}')
+        end_service(service)
     return (f'{made} switches of a device by hand, {refused} more that would '
             f'have left nobody to sample, and {kills} kills: same digests and '
             f'weights in {jobs} of {jobs} jobs')
