@@ -17,7 +17,8 @@ namespace fgnn {
 
 // How far a job is. Scores and times that are not known are negative.
 struct JobProgress {
-  std::string phase;  // "validating data", "epoch 3", "testing", …
+  std::string phase;    // "validating data", "epoch 3", "testing", …
+  std::string warning;  // Of its dataset; empty: none.
   uint32_t epochs = 0;
   uint32_t epochs_done = 0;
   uint64_t batches_per_epoch = 0;

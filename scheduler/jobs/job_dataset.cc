@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/graph/dataset.h"
+#include "shared/graph/untrained_classes.h"
 
 namespace fgnn {
 namespace {
@@ -34,13 +35,10 @@ absl::Status CheckEdges(const Dataset& dataset, const std::string& folder) {
       " no edge; link_prediction needs at least one"));
 }
 
-}  // namespace
-
-absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec) {
+absl::StatusOr<DatasetFacts> FactsOf(const Dataset& dataset,
+                                     const JobSpec& spec) {
   const std::string& folder = spec.dataset;
   const bool links = spec.training.predicts_links();
-  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
-                        Dataset::Open(folder, Validation::kShapes));
   if (dataset.features().rows == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         folder, ": features.npy is missing; training needs features"));
@@ -54,9 +52,23 @@ absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec) {
                                         : !dataset.test().empty()};
 }
 
+}  // namespace
+
+absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec) {
+  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
+                        Dataset::Open(spec.dataset, Validation::kShapes));
+  return FactsOf(dataset, spec);
+}
+
 absl::StatusOr<DatasetFacts> ValidateDataset(const JobSpec& spec) {
   FGNN_RETURN_IF_ERROR(ValidateOnce(spec.dataset));
-  return LookAtDataset(spec);
+  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
+                        Dataset::Open(spec.dataset, Validation::kShapes));
+  FGNN_ASSIGN_OR_RETURN(DatasetFacts facts, FactsOf(dataset, spec));
+  if (!spec.training.predicts_links()) {
+    facts.warning = UntrainedClassesWarning(dataset).value_or("");
+  }
+  return facts;
 }
 
 }  // namespace fgnn

@@ -2,6 +2,8 @@
 #ifndef FGNN_SCHEDULER_JOBS_JOB_DATASET_H_
 #define FGNN_SCHEDULER_JOBS_JOB_DATASET_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "scheduler/planning/job_plan.h"
 #include "shared/config/job_spec.h"
@@ -12,6 +14,9 @@ struct DatasetFacts {
   DatasetShape shape;
   bool has_valid = false;
   bool has_test = false;
+  // Of what can be trained with, but perhaps not as meant, one line; empty:
+  // none.
+  std::string warning = {};
 };
 
 // Opens the job's dataset by its shapes alone and checks that it can be trained
@@ -20,7 +25,8 @@ struct DatasetFacts {
 // that is submitted.
 absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec);
 
-// And validates every value, once per state of the folder.
+// And validates every value, once per state of the folder, and looks for what
+// deserves a warning: classes that no train vertex has.
 absl::StatusOr<DatasetFacts> ValidateDataset(const JobSpec& spec);
 
 }  // namespace fgnn

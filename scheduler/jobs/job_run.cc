@@ -362,7 +362,8 @@ absl::Status JobRun::WriteSummary(JobState state,
        .restarts = restarts_,
        .peak_bytes = peak_bytes_,
        .seed = spec_.training.seed,
-       .error = MessageOf(error)});
+       .error = MessageOf(error),
+       .warning = dataset_.warning});
 }
 
 }  // namespace fgnn

@@ -111,6 +111,8 @@ class JobRun {
   void EnterPhase(const std::string& phase);
   // EnterPhase(), and how long it takes stands in the summary.
   void EnterPreparation(const std::string& phase);
+  // Validates it and tells of what deserves a warning.
+  absl::Status OpenDataset();
   void EndPreparation();
   absl::StatusOr<std::string> State() const;
   void ShowProgress();

@@ -37,6 +37,17 @@ void JobRun::EndPreparation() {
   since_phase_.reset();
 }
 
+absl::Status JobRun::OpenDataset() {
+  FGNN_ASSIGN_OR_RETURN(dataset_, ValidateDataset(spec_));
+  if (!dataset_.warning.empty()) {
+    LogWarning("job {}: {}", job_.id, dataset_.warning);
+  }
+  environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
+    progress.warning = dataset_.warning;
+  });
+  return absl::OkStatus();
+}
+
 absl::Status JobRun::Prepare() {
   if (job_.resume) {
     EnterPreparation("looking for its daemons");
@@ -47,7 +58,7 @@ absl::Status JobRun::Prepare() {
   EnterPreparation("validating data");
   // The daemons start up while the data is validated.
   FGNN_RETURN_IF_ERROR(executors_.Start());
-  FGNN_ASSIGN_OR_RETURN(dataset_, ValidateDataset(spec_));
+  FGNN_RETURN_IF_ERROR(OpenDataset());
   EnterPreparation("starting daemons");
   FGNN_RETURN_IF_ERROR(executors_.WaitUntilRegistered());
   EnterPreparation("measuring");
@@ -102,7 +113,7 @@ absl::StatusOr<bool> JobRun::TakeOver() {
   ShowSize();
   LogInfo("job {}: taken over at step {}", job_.id,
           board().version().value_or(0));
-  FGNN_ASSIGN_OR_RETURN(dataset_, ValidateDataset(spec_));
+  FGNN_RETURN_IF_ERROR(OpenDataset());
   FGNN_RETURN_IF_ERROR(FinishStop());
   return true;
 }

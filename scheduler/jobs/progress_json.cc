@@ -11,10 +11,18 @@ void Read(const nlohmann::json& json, const char* key, T& value) {
   if (found != json.end() && found->is_number()) value = found->get<T>();
 }
 
+void ReadText(const nlohmann::json& json, const char* key, std::string& value) {
+  const auto found = json.find(key);
+  if (found != json.end() && found->is_string()) {
+    value = found->get<std::string>();
+  }
+}
+
 }  // namespace
 
 std::string ProgressToJson(const JobProgress& progress) {
   return nlohmann::json{{"phase", progress.phase},
+                        {"warning", progress.warning},
                         {"epochs", progress.epochs},
                         {"epochs_done", progress.epochs_done},
                         {"batches_per_epoch", progress.batches_per_epoch},
@@ -37,10 +45,8 @@ JobProgress ProgressFromJson(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr,
                                           /*allow_exceptions=*/false);
   if (!json.is_object()) return progress;
-  const auto phase = json.find("phase");
-  if (phase != json.end() && phase->is_string()) {
-    progress.phase = phase->get<std::string>();
-  }
+  ReadText(json, "phase", progress.phase);
+  ReadText(json, "warning", progress.warning);
   Read(json, "epochs", progress.epochs);
   Read(json, "epochs_done", progress.epochs_done);
   Read(json, "batches_per_epoch", progress.batches_per_epoch);

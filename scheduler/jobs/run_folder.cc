@@ -251,6 +251,7 @@ absl::Status RunFolder::WriteSummary(const RunSummary& summary) const {
                              {"peak_bytes", summary.peak_bytes},
                              {"seed", summary.seed}});
   if (!summary.error.empty()) json["error"] = summary.error;
+  if (!summary.warning.empty()) json["warning"] = summary.warning;
   return WriteFileAtomically(
       path_ / "summary.json",
       json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +

@@ -57,7 +57,8 @@ struct RunSummary {
   uint32_t restarts = 0;
   uint64_t peak_bytes = 0;
   uint64_t seed = 0;
-  std::string error = {};  // Empty: none.
+  std::string error = {};    // Empty: none.
+  std::string warning = {};  // Of its dataset. Empty: none.
 };
 
 // Not thread-safe.

@@ -32,6 +32,7 @@ void ToMessage(const JobProgress& progress, v1::JobProgress* message) {
   message->set_test_mrr(progress.test_mrr);
   message->set_test_mean_rank(progress.test_mean_rank);
   message->set_restarts(progress.restarts);
+  message->set_warning(progress.warning);
   for (const ExecutorView& executor : progress.executors) {
     fgnn::ToMessage(executor, message->add_executors());
   }

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/graph/dataset.h"
+#include "shared/graph/untrained_classes.h"
 #include "tools/dataset/dataset_info.h"
 #include "tools/dataset/generate_cli.h"
 #include "tools/dataset/interrupt_cleanup.h"
@@ -77,18 +79,21 @@ absl::Status RunValidate(const std::filesystem::path& folder, bool json) {
   FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
                         Dataset::Open(folder, Validation::kEverything));
   const std::vector<std::string> checks = ChecksOf(dataset);
+  const std::optional<std::string> warning = UntrainedClassesWarning(dataset);
   const double seconds = watch.Seconds();
   if (!json) {
-    absl::PrintF("%s\n%s: valid, %s in %s\n", absl::StrJoin(checks, "\n"),
-                 folder.string(), FormatBytes(dataset.total_bytes()),
-                 FormatSeconds(seconds));
+    absl::PrintF("%s\n", absl::StrJoin(checks, "\n"));
+    if (warning.has_value()) absl::PrintF("warning: %s\n", *warning);
+    absl::PrintF("%s: valid, %s in %s\n", folder.string(),
+                 FormatBytes(dataset.total_bytes()), FormatSeconds(seconds));
     return absl::OkStatus();
   }
-  const nlohmann::ordered_json document = {{"dataset", folder.string()},
-                                           {"valid", true},
-                                           {"checked", checks},
-                                           {"bytes", dataset.total_bytes()},
-                                           {"seconds", seconds}};
+  nlohmann::ordered_json document = {{"dataset", folder.string()},
+                                     {"valid", true},
+                                     {"checked", checks},
+                                     {"bytes", dataset.total_bytes()},
+                                     {"seconds", seconds}};
+  if (warning.has_value()) document["warning"] = *warning;
   absl::PrintF("%s\n", document.dump(2));
   return absl::OkStatus();
 }

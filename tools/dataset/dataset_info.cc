@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/graph/untrained_classes.h"
 
 namespace fgnn {
 namespace {
@@ -64,6 +65,8 @@ absl::StatusOr<DatasetInfo> ReadDatasetInfo(
       ++info.label_counts[static_cast<size_t>(label)];
     }
   }
+  info.untrained_classes = FindUntrainedClasses(dataset);
+  info.warning = UntrainedClassesWarning(dataset);
   info.num_train = dataset.train().size();
   info.num_valid = dataset.valid().size();
   info.num_test = dataset.test().size();
@@ -115,6 +118,7 @@ std::string FormatInfo(const DatasetInfo& info) {
   }
   text += Line("names", info.has_names ? "names.txt" : "none");
   text += Line("size", FormatBytes(info.total_bytes));
+  if (info.warning.has_value()) text += Line("warning", *info.warning);
   return text;
 }
 
@@ -138,6 +142,7 @@ std::string InfoToJson(const DatasetInfo& info) {
       {"num_classes", metadata.num_classes},
       {"label_counts", info.label_counts},
       {"unlabelled", info.num_unlabelled},
+      {"untrained_classes", info.untrained_classes},
       {"splits",
        {{"train", info.num_train},
         {"valid", info.num_valid},

@@ -21,7 +21,9 @@ struct DatasetInfo {
   uint64_t max_in_degree = 0;
   uint64_t num_isolated = 0;  // Without in-neighbours.
   uint64_t num_unlabelled = 0;
-  std::vector<uint64_t> label_counts;  // [num_classes]
+  std::vector<uint64_t> label_counts;       // [num_classes]
+  std::vector<uint32_t> untrained_classes;  // Of no train vertex, ascending.
+  std::optional<std::string> warning;       // That there are such; for people.
   uint64_t num_train = 0;
   uint64_t num_valid = 0;
   uint64_t num_test = 0;

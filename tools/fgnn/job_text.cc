@@ -172,6 +172,7 @@ std::string JobText(const v1::Job& job, int64_t now_ms) {
       job.attempts() > 0 && !HasEnded(job.state())) {
     line("failed before", job.error_message());
   }
+  if (!progress.warning().empty()) line("warning", progress.warning());
   if (!job.waiting_for().empty()) line("waiting", job.waiting_for());
   if (!job.name().empty()) line("name", job.name());
   line("user", job.user().empty() ? "-" : job.user());

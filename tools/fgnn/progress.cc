@@ -113,6 +113,12 @@ std::string EpochLine(const EpochMetrics& epoch, uint32_t num_epochs) {
 }
 
 void ProgressReporter::Update(const v1::Job& job, int width) {
+  const std::string& warning = job.progress().warning();
+  if (style_ != ProgressStyle::kJson && warning != last_warning_) {
+    Clear();
+    out_ << "warning: " << warning << std::endl;
+    last_warning_ = warning;
+  }
   switch (style_) {
     case ProgressStyle::kTerminal: {
       // One column is kept: a full line makes some terminals wrap.

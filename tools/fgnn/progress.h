@@ -32,7 +32,8 @@ class ProgressReporter {
   ProgressReporter(ProgressStyle style, std::ostream& out)
       : style_(style), out_(out) {}
 
-  // The job as it is now; `width` of the terminal in columns.
+  // The job as it is now, and its warning once; `width` of the terminal in
+  // columns.
   void Update(const v1::Job& job, int width);
   // A finished epoch, from metrics.jsonl.
   void FinishEpoch(const EpochMetrics& epoch, uint32_t num_epochs);
@@ -42,8 +43,9 @@ class ProgressReporter {
  private:
   ProgressStyle style_;
   std::ostream& out_;
-  std::string bar_;         // On the terminal now.
-  std::string last_phase_;  // Printed last, where there is no bar.
+  std::string bar_;           // On the terminal now.
+  std::string last_phase_;    // Printed last, where there is no bar.
+  std::string last_warning_;  // Printed last; empty: none.
 };
 
 }  // namespace fgnn

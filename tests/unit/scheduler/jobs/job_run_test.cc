@@ -38,6 +38,16 @@ TEST_F(JobRunTest, ADeviceThatTakesTurnsHasAPlanAndIsInTheMetrics) {
   ASSERT_EQ(job.progress.devices.size(), 0U) << "it has ended";
 }
 
+TEST_F(JobRunTest, WarnsOfClassesThatItCannotLearn) {
+  WriteRing(temp_ / "ring of one", {.num_train = 1});
+  spec_.dataset = (temp_ / "ring of one").string();
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_THAT(job.progress.warning, HasSubstr("no vertex of 1 of 2 classes"));
+  EXPECT_EQ(Summary()["warning"], job.progress.warning);
+}
+
 TEST_F(JobRunTest, EveryBatchOfEveryEpochIsTrainedOnceAndRecorded) {
   calls_.evaluations = {1, 2, 3, 4, 3};
   const Job job = Run();

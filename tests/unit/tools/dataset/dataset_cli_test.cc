@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "shared/base/status.h"
+#include "shared/graph/metadata.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -19,6 +20,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 struct Outcome {
   absl::Status status;
@@ -91,6 +93,25 @@ TEST(DatasetCliTest, SpeaksToPeople) {
   EXPECT_THAT(RunDataset({"validate", out}).out,
               AllOf(HasSubstr("features.npy: 500 x 8 bf16, all finite"),
                     HasSubstr(out + ": valid")));
+}
+
+TEST(DatasetCliTest, WarnsOfClassesWithoutATrainVertex) {
+  const TempFolder folder;
+  const std::string out = (folder / "s").string();
+  FGNN_ASSERT_OK(RunDataset(SmallSbm(out)).status);
+  for (const char* command : {"info", "validate"}) {
+    EXPECT_THAT(RunDataset({command, out}).out, Not(HasSubstr("warning")));
+  }
+  DatasetMetadata metadata = ReadMetadata(out).value();
+  ++metadata.num_classes;
+  std::ofstream(folder / "s" / "metadata.yaml") << FormatMetadata(metadata);
+  for (const char* command : {"info", "validate"}) {
+    EXPECT_THAT(RunDataset({command, out}).out,
+                HasSubstr("no vertex of 1 of 5 classes (4)"));
+  }
+  const auto info =
+      nlohmann::json::parse(RunDataset({"info", out}, /*json=*/true).out);
+  EXPECT_EQ(info["untrained_classes"], std::vector<int>{4});
 }
 
 TEST(DatasetCliTest, AnswersABadFolderWithItsPlaceAndCodeTwo) {

@@ -121,6 +121,21 @@ TEST(ProgressReporterTest, ElsewhereWritesALinePerPhaseAndEpoch) {
   EXPECT_EQ(out.str(), "queued\nepoch 3/10  loss 1.0000\n");
 }
 
+TEST(ProgressReporterTest, AWarningIsSaidOnce) {
+  for (const auto style : {ProgressStyle::kPlain, ProgressStyle::kTerminal}) {
+    std::ostringstream out;
+    ProgressReporter reporter(style, out);
+    v1::Job job = RunningJob();
+    reporter.Update(job, 40);
+    job.mutable_progress()->set_warning("no vertex of class 2");
+    reporter.Update(job, 40);
+    reporter.Update(job, 40);
+    const size_t place = out.str().find("warning: no vertex of class 2\n");
+    ASSERT_NE(place, std::string::npos);
+    EXPECT_EQ(out.str().find("warning", place + 1), std::string::npos);
+  }
+}
+
 TEST(ProgressReporterTest, JsonIsOneObjectPerLine) {
   std::ostringstream out;
   ProgressReporter reporter(ProgressStyle::kJson, out);

@@ -56,9 +56,13 @@ class Reporter:
         self._out = out
         self._terminal = out.isatty()
         self._shown = ''
+        self._warning = ''
 
     def update(self, state: JobState, progress: Progress,
                waiting_for: str = '') -> None:
+        if progress.warning != self._warning:
+            self.say(f'warning: {progress.warning}')
+            self._warning = progress.warning
         if self._terminal:
             # One column is kept: a full line makes some terminals wrap.
             width = shutil.get_terminal_size().columns - 1

@@ -67,6 +67,7 @@ class Progress:
     test_mrr: float | None
     test_mean_rank: float | None
     restarts: int
+    warning: str
 
     @property
     def share(self) -> float:
