@@ -22,6 +22,7 @@
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
 #include "shared/rpc/descriptors.h"
+#include "shared/rpc/socket_name.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -46,6 +47,15 @@ absl::StatusOr<std::vector<std::string>> CheckDevices(
     devices.push_back(device->name);
   }
   return devices;
+}
+
+// While nobody starts in the state folder.
+void ClearLeftovers(const std::filesystem::path& state_dir) {
+  StopLeftoverDaemons(state_dir);
+  // A kill may have come before a socket had its name.
+  SocketName::RemoveUnpublished(state_dir);
+  SocketName::RemoveUnpublished(
+      ExecutorSocketPath(state_dir, "x").parent_path());
 }
 
 }  // namespace
@@ -87,7 +97,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   // Their jobs go on with the daemons that are left.
   const bool expect_survivors = parts->table->resumes_interrupted();
   if (options.spawn_daemons && !expect_survivors) {
-    StopLeftoverDaemons(options.state_dir);
+    ClearLeftovers(options.state_dir);
   }
   DaemonHostOptions host_options;
   host_options.state_dir = options.state_dir;
@@ -173,7 +183,7 @@ void SchedulerDaemon::Stop() {
   if (parts_->options.spawn_daemons) {
     parts_->host->StopAll();
     // Those that had to be killed left their sockets.
-    StopLeftoverDaemons(parts_->options.state_dir);
+    ClearLeftovers(parts_->options.state_dir);
   }
   parts_->server->Shutdown(kServerGrace);
   parts_.reset();

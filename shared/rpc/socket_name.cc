@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
@@ -16,6 +17,9 @@ namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr char kFolderPrefix[] = ".s";  // Of the private folder's name.
+constexpr char kSocket[] = "s";         // The socket's name in it.
 
 // Whether a server accepts on the socket, of whatever type, at `path`.
 absl::StatusOr<bool> SomebodyListens(const fs::path& path) {
@@ -40,7 +44,8 @@ absl::StatusOr<bool> SomebodyListens(const fs::path& path) {
 
 // A folder beside `path` that only this user can enter.
 absl::StatusOr<fs::path> MakePrivateFolder(const fs::path& path) {
-  std::string folder = (path.parent_path() / ".sXXXXXX").string();
+  std::string folder =
+      (path.parent_path() / absl::StrCat(kFolderPrefix, "XXXXXX")).string();
   if (::mkdtemp(folder.data()) == nullptr) {
     return ErrnoToStatus(errno, absl::StrCat("make socket ", path.string()));
   }
@@ -79,9 +84,21 @@ absl::StatusOr<SocketName> SocketName::Claim(const fs::path& path) {
     }
   }
   FGNN_ASSIGN_OR_RETURN(const fs::path folder, MakePrivateFolder(path));
-  SocketName name(path, folder / "s");
+  SocketName name(path, folder / kSocket);
   FGNN_RETURN_IF_ERROR(MakeSocketAddress(name.bind_path_).status());
   return name;
+}
+
+void SocketName::RemoveUnpublished(const fs::path& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const fs::path& path = entry.path();
+    if (path.filename().string().starts_with(kFolderPrefix) &&
+        entry.is_directory(error)) {
+      fs::remove(path / kSocket, error);
+      fs::remove(path, error);  // Unless something else is in it.
+    }
+  }
 }
 
 SocketName::SocketName(SocketName&& other) noexcept {

@@ -26,6 +26,9 @@ class SocketName {
   // AlreadyExists: somebody listens there. A dead server's socket is fine;
   // anything else that is there is not (FailedPrecondition).
   static absl::StatusOr<SocketName> Claim(const std::filesystem::path& path);
+  // What servers left in `folder` that were killed between Claim() and
+  // Publish(). When nobody is between the two.
+  static void RemoveUnpublished(const std::filesystem::path& folder);
   SocketName(SocketName&& other) noexcept;
   SocketName& operator=(SocketName&& other) noexcept;
   ~SocketName();

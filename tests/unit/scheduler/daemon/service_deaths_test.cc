@@ -120,6 +120,10 @@ TEST_F(ServiceTest, AnEndedServiceLeavesNoProcessAndNoSocket) {
   Watch(Submit(Spec())->job_id());
   const std::vector<pid_t> pids = DaemonPids();
   EXPECT_EQ(pids.size(), 2U);
+  // Of a daemon that was killed before its socket had its name.
+  const fs::path unpublished = options_.state_dir / "executors" / ".s1a2b3c";
+  fs::create_directory(unpublished);
+  std::ofstream(unpublished / "s").put('s');
   Call(&v1::JobService::Stub::Shutdown, v1::ShutdownRequest()).IgnoreError();
   thread_.Join();
   for (const pid_t pid : pids) {

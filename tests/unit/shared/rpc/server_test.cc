@@ -14,6 +14,7 @@
 
 #include "shared/base/thread.h"
 #include "shared/rpc/channel.h"
+#include "shared/rpc/socket_name.h"
 #include "tests/fakes/fake_host_service.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
@@ -64,6 +65,28 @@ TEST_F(RpcServerTest, LeavesNothingBehind) {
     server->Shutdown(milliseconds(0));
   }
   EXPECT_TRUE(fs::is_empty(folder_.path()));
+}
+
+TEST_F(RpcServerTest, WhatAServerLeftThatWasKilledWhileItStartedIsRemoved) {
+  // Without destructors, as by SIGKILL.
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const absl::StatusOr<SocketName> name = SocketName::Claim(path_);
+    if (!name.ok()) ::_exit(1);
+    std::ofstream(name->bind_path()).put('s');  // In the socket's place.
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  ASSERT_FALSE(fs::is_empty(folder_.path()));
+  const fs::path other = folder_ / ".somebody's";
+  fs::create_directory(other);
+  std::ofstream(other / "file").put('x');
+  SocketName::RemoveUnpublished(folder_.path());
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
+  EXPECT_TRUE(fs::exists(other / "file"));
 }
 
 TEST_F(RpcServerTest, RefusesACallWithoutADeadline) {
