@@ -112,6 +112,7 @@ SimulationOptions SimulationOf(const AllocationInput& input,
   uint32_t training = 0;
   for (size_t i = 0; i < plans.size(); ++i) {
     options.devices.push_back({plans[i], input.devices[i]});
+    if (plans[i] == DevicePlan::kLost) continue;
     if (plans[i] != DevicePlan::kSample || input.switching) ++training;
   }
   options.batches_per_epoch = input.batches_per_epoch;

@@ -50,6 +50,7 @@ absl::Status CheckPlans(const SimulationOptions& options) {
   bool samples = false;
   bool trains = false;
   for (const SimulatedDevice& device : options.devices) {
+    if (device.plan == DevicePlan::kLost) continue;
     samples |= device.plan != DevicePlan::kTrain;
     trains |= device.plan != DevicePlan::kSample || options.switching;
   }

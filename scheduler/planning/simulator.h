@@ -22,7 +22,7 @@ struct DeviceCost {
 };
 
 struct SimulatedDevice {
-  DevicePlan plan = DevicePlan::kSample;
+  DevicePlan plan = DevicePlan::kSample;  // One that is lost does nothing.
   DeviceCost cost;
 };
 

@@ -156,9 +156,29 @@ void LookAtSlots(const Segment& segment, BatchSeq limit, const OpenEpoch& epoch,
 
 // What is none is as in a new word.
 DevicePlan PlanOf(uint64_t number) {
-  return number <= static_cast<uint64_t>(DevicePlan::kTimeShare)
+  return number <= static_cast<uint64_t>(DevicePlan::kLost)
              ? static_cast<DevicePlan>(number)
              : DevicePlan::kSample;
+}
+
+// The same of what a device may be while it is not lost.
+DevicePlan RoleOf(uint64_t number) {
+  const DevicePlan plan = PlanOf(number);
+  return plan == DevicePlan::kLost ? DevicePlan::kSample : plan;
+}
+
+// A device that has no turn to train, in time to share the open steps.
+bool MayTrain(const SwitchSnapshot& snapshot) {
+  switch (snapshot.plan) {
+    case DevicePlan::kTrain:
+    case DevicePlan::kTimeShare:
+      return true;
+    case DevicePlan::kLost:
+      return false;
+    case DevicePlan::kSample:
+      break;
+  }
+  return snapshot.switching && !IsSamplingDue(snapshot);
 }
 
 double Mean(double sum, uint32_t count) { return count > 0 ? sum / count : 0; }
@@ -197,7 +217,7 @@ std::optional<DevicePlan> DeviceTable::released(uint32_t device) const {
                             .load(std::memory_order_acquire);
   const uint64_t hand = word >> kPlanBits & kPlanMask;
   if (hand == 0) return std::nullopt;
-  return PlanOf(hand - 1);
+  return RoleOf(hand - 1);
 }
 
 void DeviceTable::SetCachedAs(uint32_t device, DevicePlan plan) {
@@ -209,7 +229,7 @@ void DeviceTable::SetCachedAs(uint32_t device, DevicePlan plan) {
 
 DevicePlan DeviceTable::cached_as(uint32_t device) const {
   if (num_devices() == 0) return DevicePlan::kTrain;
-  return PlanOf(SharedWord(segment_->regions().device(device).cached_as)
+  return RoleOf(SharedWord(segment_->regions().device(device).cached_as)
                     .load(std::memory_order_acquire));
 }
 
@@ -244,8 +264,10 @@ void DeviceTable::AddSampleTime(uint32_t device, double seconds) {
 void DeviceTable::AddTrainTime(uint32_t device, double seconds) {
   if (num_devices() == 0) return;
   DeviceWords& words = segment_->regions().device(device);
-  Average(plan(device) == DevicePlan::kSample ? words.standby_seconds
-                                              : words.train_seconds,
+  const DevicePlan planned = plan(device);
+  if (planned == DevicePlan::kLost) return;  // As what it was begun?
+  Average(planned == DevicePlan::kSample ? words.standby_seconds
+                                         : words.train_seconds,
           seconds);
 }
 
@@ -336,7 +358,9 @@ SwitchSnapshot DeviceTable::SnapshotOfAll() const {
   uint32_t num_planned = 0;
   uint32_t num_others = 0;
   for (uint32_t i = 0; i < num_devices(); ++i) {
-    const bool is_planned = plan(i) == DevicePlan::kTrain;
+    const DevicePlan planned = plan(i);
+    if (planned == DevicePlan::kLost) continue;
+    const bool is_planned = planned == DevicePlan::kTrain;
     if (is_planned) ++snapshot.num_trainers;
     const DeviceTimes known = times(i);
     const double seconds = known.train > 0 ? known.train : known.standby;
@@ -353,10 +377,9 @@ uint32_t DeviceTable::NumTraining() const {
   const SwitchSnapshot of_all = SnapshotOfAll();
   uint32_t training = 0;
   for (uint32_t i = 0; i < num_devices(); ++i) {
-    const bool trains =
-        plan(i) != DevicePlan::kSample || working(i) == DeviceWork::kTrain ||
-        (of_all.switching && !IsSamplingDue(SnapshotOf(i, of_all)));
-    if (trains) ++training;
+    if (working(i) == DeviceWork::kTrain || MayTrain(SnapshotOf(i, of_all))) {
+      ++training;
+    }
   }
   return std::max(training, 1u);
 }

@@ -38,8 +38,8 @@ class DeviceTable {
   uint32_t num_devices() const;
 
   // Scheduler only. Devices look again at once. `released`: of a device that is
-  // held by hand, what it is planned as once the hand lets go, kept here for a
-  // scheduler that comes back.
+  // held by hand, or lost, what it is planned as once the hand lets go, or once
+  // it is back; kept here for a scheduler that comes back.
   void SetPlan(uint32_t device, DevicePlan plan,
                std::optional<DevicePlan> released = std::nullopt);
   DevicePlan plan(uint32_t device) const;
@@ -57,7 +57,8 @@ class DeviceTable {
   void SetTimes(uint32_t device, const DeviceTimes& times);
   DeviceTimes times(uint32_t device) const;
   // The device's sampler, and its trainer: moving averages go on with it. A
-  // trained batch counts as train or standby as the device is planned.
+  // trained batch counts as train or standby as the device is planned; where it
+  // is lost meanwhile, as neither.
   void AddSampleTime(uint32_t device, double seconds);
   void AddTrainTime(uint32_t device, double seconds);
 
@@ -89,7 +90,7 @@ class DeviceTable {
 
   // Devices that share a step's batches: those that are planned to train, and
   // those whose standby trainer is awake, or waits for one since no sampling is
-  // due. At least 1.
+  // due. Of those that are lost, who trains a last batch. At least 1.
   uint32_t NumTraining() const;
 
  private:

@@ -20,7 +20,7 @@
 namespace fgnn {
 
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
-inline constexpr uint32_t kSegmentLayoutVersion = 11;
+inline constexpr uint32_t kSegmentLayoutVersion = 12;
 
 // Written once, before the descriptor is handed to anyone.
 struct SegmentHeader {
@@ -73,7 +73,7 @@ static_assert(std::is_trivially_copyable_v<ControlWords>);
 // look at the first line before each fetch.
 struct DeviceWords {
   alignas(64) uint64_t turn;
-  uint64_t plan;       // released + 1:8 (0: no hand holds it) | plan:8
+  uint64_t plan;       // released + 1:8 (0: it is as planned) | plan:8
   uint64_t cached_as;  // The DevicePlan that its trainer caches by.
   alignas(64) uint64_t sample_seconds;  // The bits of a double each.
   uint64_t train_seconds;

@@ -51,6 +51,8 @@ DeviceWork NextWork(const SwitchSnapshot& snapshot) {
       return snapshot.free_batches > 0 ? DeviceWork::kSample
                                        : TrainIfAny(snapshot);
     }
+    case DevicePlan::kLost:
+      return DeviceWork::kNothing;
     case DevicePlan::kSample:
       break;
   }

@@ -15,6 +15,7 @@ enum class DevicePlan : uint8_t {
   kSample = 0,  // It trains, as a standby trainer, in what time is left.
   kTrain = 1,
   kTimeShare = 2,  // Samples a batch, trains a batch, in turn.
+  kLost = 3,       // Nothing: the job goes on without it.
 };
 
 // What a device sees of its job before each fetch.

@@ -27,9 +27,10 @@ constexpr uint32_t kDevices = 2;
 constexpr DevicePlan kS = DevicePlan::kSample;
 constexpr DevicePlan kT = DevicePlan::kTrain;
 constexpr DevicePlan kB = DevicePlan::kTimeShare;
+constexpr DevicePlan kL = DevicePlan::kLost;
 // Some device may sample in each.
 constexpr DevicePlan kPlans[][kDevices] = {
-    {kS, kT}, {kT, kS}, {kS, kS}, {kB, kB}, {kT, kB}};
+    {kS, kT}, {kT, kS}, {kS, kS}, {kB, kB}, {kT, kB}, {kL, kS}, {kB, kL}};
 
 uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
   const char* text = std::getenv(variable);

@@ -20,6 +20,8 @@ const char* NameOf(DevicePlan plan) {
       return "train";
     case DevicePlan::kTimeShare:
       break;
+    case DevicePlan::kLost:
+      return "lost";
   }
   return "time_share";
 }

@@ -38,6 +38,7 @@ AheadLimit DeviceTurn::ahead() const {
     case DevicePlan::kSample:
       return {AheadLimit::kOpenSteps, sharers};
     case DevicePlan::kTimeShare:  // A batch at a time.
+    case DevicePlan::kLost:
       break;
   }
   return {AheadLimit::kNothing, sharers};

@@ -302,6 +302,20 @@ TEST(SimulatorTest, WhatCannotBeSimulatedIsRefusedByName) {
   bad = Options({DevicePlan::kSample});
   bad.switching = false;
   EXPECT_THAT(why(bad), HasSubstr("nobody trains"));
+  bad = Options({DevicePlan::kTrain, DevicePlan::kLost});
+  EXPECT_THAT(why(bad), HasSubstr("nobody samples"));
+}
+
+TEST(SimulatorTest, WhoIsLostTakesNoPart) {
+  SimulationOptions options =
+      Options({DevicePlan::kSample, DevicePlan::kLost, DevicePlan::kTrain});
+  options.devices[1].cost.standby = 1000;
+  const SimulationOptions without =
+      Options({DevicePlan::kSample, DevicePlan::kTrain});
+  const Simulation simulation = Simulate(options).value();
+  const Simulation expected = Simulate(without).value();
+  EXPECT_EQ(simulation.epoch_seconds, expected.epoch_seconds);
+  EXPECT_EQ(simulation.devices[1].sampled + simulation.devices[1].trained, 0U);
 }
 
 }  // namespace

@@ -133,6 +133,19 @@ TEST(NextWorkTest, AloneItTrainsUntilNothingIsLeftToTrain) {
   EXPECT_EQ(NextWork(snapshot), DeviceWork::kTrain);
 }
 
+TEST(NextWorkTest, WhoIsLostDoesNothing) {
+  SwitchSnapshot snapshot = Sampling();
+  snapshot.plan = DevicePlan::kLost;
+  for (const uint32_t num_trainers : {0U, 2U}) {
+    for (const DeviceWork last :
+         {DeviceWork::kNothing, DeviceWork::kSample, DeviceWork::kTrain}) {
+      snapshot.num_trainers = num_trainers;
+      snapshot.last = last;
+      EXPECT_EQ(NextWork(snapshot), DeviceWork::kNothing);
+    }
+  }
+}
+
 TEST(NextWorkTest, WhoSharesTimeTakesABatchOfEach) {
   SwitchSnapshot snapshot = Sampling();
   snapshot.plan = DevicePlan::kTimeShare;

@@ -216,6 +216,7 @@ class TrainingTurnsTest : public testing::Test {
 constexpr DevicePlan kS = DevicePlan::kSample;
 constexpr DevicePlan kT = DevicePlan::kTrain;
 constexpr DevicePlan kB = DevicePlan::kTimeShare;
+constexpr DevicePlan kL = DevicePlan::kLost;
 
 class TurnLayoutsTest : public TrainingTurnsTest,
                         public testing::WithParamInterface<Layout> {};
@@ -227,7 +228,8 @@ INSTANTIATE_TEST_SUITE_P(
         Layout{"AloneWithASlot", {kS}, 1, 1}, Layout{"Factored", {kS, kT}},
         Layout{"FactoredWithoutSwitching", {kS, kT}, 0},
         Layout{"AllSample", {kS, kS}, 1, 3}, Layout{"TimeSharing", {kB, kB}},
-        Layout{"AloneInTurn", {kB}}),
+        Layout{"AloneInTurn", {kB}}, Layout{"LeftAlone", {kL, kS}},
+        Layout{"LeftAloneWithoutSwitching", {kB, kL}, 0}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST_P(TurnLayoutsTest, EndsInTheWeightsOfAJobWithoutTurns) {
@@ -249,8 +251,13 @@ TEST_P(TurnLayoutsTest, EndsInTheWeightsOfAJobWithoutTurns) {
     for (uint32_t device = 0; device < layout.plans.size(); ++device) {
       SCOPED_TRACE(device);
       EXPECT_EQ(samplers[device]->clashes(), 0U);
-      if (layout.plans[device] == kT) {
+      if (layout.plans[device] == kT || layout.plans[device] == kL) {
         EXPECT_EQ(samplers[device]->batches(), 0U);
+      }
+      if (layout.plans[device] == kL) {
+        EXPECT_EQ(trainers[device]->batches(), 0U);
+      }
+      if (layout.plans[device] == kT || layout.plans[device] == kB) {
         trained_by_planned += trainers[device]->batches();
       }
       sampled += samplers[device]->batches();
@@ -287,7 +294,8 @@ TEST_F(TrainingTurnsTest, PlansMayChangeAtAnyMoment) {
     board_->OpenForTraining(kSteps);
     // A new plan with each thing that happens; some device always samples.
     const std::vector<std::vector<DevicePlan>> plans = {
-        {kS, kT}, {kT, kS}, {kS, kS}, {kB, kT}, {kB, kB}, {kT, kB}};
+        {kS, kT}, {kT, kS}, {kS, kS}, {kB, kT}, {kB, kB},
+        {kT, kB}, {kL, kS}, {kB, kL}, {kT, kS}, {kS, kL}};
     const Deadline deadline = DeadlineIn(std::chrono::seconds(120));
     for (size_t i = 0; board_->version().value_or(0) < kSteps; ++i) {
       ASSERT_LT(MonotonicClock::now(), deadline);
