@@ -10,6 +10,24 @@
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
+namespace {
+
+absl::Status SharesTimeError(const std::string& job_id,
+                             const std::string& device,
+                             const JobDevices& devices) {
+  const size_t num_lost = devices.lost().size();
+  if (num_lost > 0 && num_lost + 1 == devices.size()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        device, " is the last device of job ", job_id,
+        ": it samples and trains in turn; bring another one back first"));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("job ", job_id,
+                   " is time_sharing: each device samples and trains in "
+                   "turn; submit it with executors: factored"));
+}
+
+}  // namespace
 
 DaemonState DaemonTable::StateAttached(const Daemon& daemon) const {
   JobSegment* const segment = SegmentOf(daemon.job_id);
@@ -42,9 +60,9 @@ std::vector<std::string> DaemonTable::DeviceNames(
   return names;
 }
 
-absl::Status DaemonTable::SwitchDevice(const std::string& job_id,
-                                       const std::string& device,
-                                       std::optional<DevicePlan> plan) {
+absl::StatusOr<DevicePlan> DaemonTable::SwitchDevice(
+    const std::string& job_id, const std::string& device,
+    std::optional<DevicePlan> plan, Deadline now) {
   JobSegment* const segment = SegmentOf(job_id);
   if (segment == nullptr) {
     return absl::FailedPreconditionError(
@@ -65,16 +83,49 @@ absl::Status DaemonTable::SwitchDevice(const std::string& job_id,
                      "; it has ", absl::StrJoin(names, ", ")));
   }
   const auto index = static_cast<uint32_t>(found - names.begin());
-  if (devices.table().plan(index) == DevicePlan::kTimeShare) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("job ", job_id,
-                     " is time_sharing: each device samples and trains in "
-                     "turn; submit it with executors: factored"));
+  const bool was_lost = devices.IsLost(index);
+  if (devices.SharesTime(index) && (plan.has_value() || !was_lost)) {
+    return SharesTimeError(job_id, device, devices);
   }
   FGNN_RETURN_IF_ERROR(Annotate(devices.Switch(index, plan), device));
-  LogInfo("job {}: {} is switched to {} by hand", job_id, device,
-          plan.has_value() ? WordOf(*plan) : "what is planned");
-  return absl::OkStatus();
+  if (was_lost) StartAgain(job_id, index, now);
+  LogInfo("job {}: {} is {} {}{}", job_id, device,
+          was_lost ? "back as" : "switched to",
+          plan.has_value() ? WordOf(*plan) : "what is planned",
+          plan.has_value() || !was_lost ? " by hand" : "");
+  return devices.table().plan(index);
+}
+
+void DaemonTable::StartAgain(const std::string& job_id, uint32_t device,
+                             Deadline now) {
+  for (auto& [name, daemon] : daemons_) {
+    if (!IsOn(daemon, job_id, device)) continue;
+    daemon.budget.Renew();
+    if (spawn_ && !daemon.process.has_value()) daemon.restart_at = now;
+  }
+}
+
+bool DaemonTable::IsLost(const Daemon& daemon) const {
+  JobSegment* const segment = SegmentOf(daemon.wanted_by);
+  return segment != nullptr && segment->devices().IsLost(daemon.number);
+}
+
+std::optional<std::vector<std::string>> DaemonTable::LoseDevice(
+    const Daemon& daemon) {
+  const std::string& job_id = daemon.wanted_by;
+  JobSegment* const segment = SegmentOf(job_id);
+  if (segment == nullptr || !segment->devices().Lose(daemon.number)) {
+    return std::nullopt;
+  }
+  for (auto& [name, other] : daemons_) {
+    if (IsOn(other, job_id, daemon.number)) other.restart_at.reset();
+  }
+  std::vector<std::string> left = DeviceNames(job_id);
+  const std::vector<uint32_t> lost = segment->devices().lost();
+  for (auto device = lost.rbegin(); device != lost.rend(); ++device) {
+    left.erase(left.begin() + *device);
+  }
+  return left;
 }
 
 }  // namespace fgnn

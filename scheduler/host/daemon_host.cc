@@ -126,11 +126,12 @@ std::vector<std::string> DaemonHost::RunningJobs() const {
   return table_.open_jobs();
 }
 
-absl::Status DaemonHost::SwitchDevice(const std::string& job_id,
-                                      const std::string& device,
-                                      std::optional<DevicePlan> plan) {
+absl::StatusOr<DevicePlan> DaemonHost::SwitchDevice(
+    const std::string& job_id, const std::string& device,
+    std::optional<DevicePlan> plan) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return table_.SwitchDevice(job_id, device, plan);
+  Wake();  // There may be daemons to start.
+  return table_.SwitchDevice(job_id, device, plan, MonotonicClock::now());
 }
 
 absl::StatusOr<int> DaemonHost::SegmentFor(pid_t peer,
@@ -176,34 +177,35 @@ std::optional<UniqueFd> DaemonHost::ReturnedSegment(const std::string& job_id) {
 
 absl::Status DaemonHost::Want(const std::string& job_id,
                               const std::vector<ExecutorPlacement>& placements,
-                              uint32_t restarts) {
-  return Place(job_id, placements, restarts, /*only_free_devices=*/false);
+                              uint32_t restarts,
+                              const std::vector<uint32_t>& lost) {
+  return Place(job_id, placements, {.restarts = restarts, .lost = lost});
 }
 
 absl::Status DaemonHost::Keep(
     const std::vector<ExecutorPlacement>& placements) {
-  return Place("", placements, LimitsSpec().restarts,
-               /*only_free_devices=*/true);
+  return Place("", placements,
+               {.restarts = LimitsSpec().restarts, .only_free_devices = true});
 }
 
 absl::Status DaemonHost::Place(const std::string& job_id,
                                const std::vector<ExecutorPlacement>& placements,
-                               uint32_t restarts, bool only_free_devices) {
+                               const Placing& how) {
   const std::lock_guard<std::mutex> placing(placing_mutex_);
   std::vector<JobExecutor> executors;
   std::vector<DaemonAddress> to_stop;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     table_.AddJob(job_id, placements);
-    executors = table_.NameFor(job_id, only_free_devices
+    executors = table_.NameFor(job_id, how.only_free_devices
                                            ? table_.OnFreeDevices(placements)
                                            : placements);
     to_stop = table_.Dismiss(job_id, executors);
   }
   StopAndBury(to_stop);
   const std::lock_guard<std::mutex> lock(mutex_);
-  FGNN_RETURN_IF_ERROR(
-      table_.Want(job_id, executors, restarts, MonotonicClock::now()));
+  FGNN_RETURN_IF_ERROR(table_.Want(job_id, executors, how.restarts, how.lost,
+                                   MonotonicClock::now()));
   Wake();
   return absl::OkStatus();
 }

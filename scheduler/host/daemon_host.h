@@ -85,12 +85,13 @@ class DaemonHost {
   std::vector<ExecutorView> ExecutorsOf(const std::string& job_id) const;
   // The jobs that daemons work on, by id.
   std::vector<std::string> RunningJobs() const;
-  // By hand: what one of its devices does from now on; nullopt: as planned.
+  // By hand: what one of its devices does from now on; nullopt: as planned. One
+  // that is lost is brought back. Returns the plan that is in force then.
   // FailedPrecondition: the job does not run, its devices do not change roles,
   // or nobody would be left to sample, or to train. NotFound: no such device.
-  absl::Status SwitchDevice(const std::string& job_id,
-                            const std::string& device,
-                            std::optional<DevicePlan> plan);
+  absl::StatusOr<DevicePlan> SwitchDevice(const std::string& job_id,
+                                          const std::string& device,
+                                          std::optional<DevicePlan> plan);
   // The descriptor of a running job's segment, for a daemon that was or is
   // being attached to it. PermissionDenied, NotFound.
   absl::StatusOr<int> SegmentFor(pid_t peer, const std::string& job_id) const;
@@ -108,10 +109,11 @@ class DaemonHost {
   // those that the job had else, and nobody's that are in their way; starts
   // those that are missing. `restarts`: of each in ten minutes. Does not wait
   // for them to register, but for others to end. From now on Failure() is that
-  // of this start.
+  // of this start. `lost`: devices of a segment that is to be taken over, by
+  // number, whose daemons are not started.
   absl::Status Want(const std::string& job_id,
                     const std::vector<ExecutorPlacement>& placements,
-                    uint32_t restarts);
+                    uint32_t restarts, const std::vector<uint32_t>& lost = {});
   // Those that the job has are nobody's from now on.
   void Leave(const std::string& job_id);
   // Makes `placements` the daemons that are nobody's, as far as no job has
@@ -119,10 +121,14 @@ class DaemonHost {
   absl::Status Keep(const std::vector<ExecutorPlacement>& placements);
   // OK, or why the job cannot go on: a daemon died too often or reported it.
   absl::Status Failure(const std::string& job_id) const;
-  // True once every daemon of the job is registered. False at the deadline.
+  // True once every daemon of the job is registered, but for those of lost
+  // devices, as in all below. False at the deadline.
   bool WaitUntilRegistered(const std::string& job_id, Deadline deadline) const;
   // Daemons of the job that are not registered, "sampler.0 on cpu:0".
   std::vector<std::string> Unregistered(const std::string& job_id) const;
+  // The job goes on without the devices of those, `why` goes to the log. False:
+  // there is one that it cannot go on without.
+  bool LoseUnregistered(const std::string& job_id, const std::string& why);
   // Of the job's daemons since Want().
   uint32_t restarts(const std::string& job_id) const;
 
@@ -181,14 +187,21 @@ class DaemonHost {
   void WaitForEvent();
   void CheckLocked(Deadline now);
   void BuryLocked(Daemon& daemon, Deadline now);
-  void PlanRestartLocked(Daemon& daemon, const std::string& how, Deadline now);
+  void PlanRestartLocked(Daemon& daemon, const DaemonTable::Burial& burial,
+                         Deadline now);
+  bool LoseDeviceLocked(const Daemon& daemon, const std::string& why);
   void SetAsideLocked(const Daemon& daemon, const DaemonTable::Burial& burial);
   void CheckHealthLocked(Daemon& daemon, Deadline now);
   void SpawnLocked(Daemon& daemon, Deadline now);
   void FailJobLocked(const std::string& job_id, const absl::Status& why);
+  struct Placing {
+    uint32_t restarts = 0;
+    std::vector<uint32_t> lost = {};
+    bool only_free_devices = false;
+  };
   absl::Status Place(const std::string& job_id,
                      const std::vector<ExecutorPlacement>& placements,
-                     uint32_t restarts, bool only_free_devices);
+                     const Placing& how);
   void Wake() const;
 
   void StopAndBury(const std::vector<DaemonAddress>& daemons);

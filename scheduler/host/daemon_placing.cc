@@ -159,7 +159,9 @@ std::vector<DaemonAddress> DaemonTable::DismissWhere(
 
 absl::Status DaemonTable::Want(const std::string& job_id,
                                const std::vector<JobExecutor>& executors,
-                               uint32_t restarts, Deadline now) {
+                               uint32_t restarts,
+                               const std::vector<uint32_t>& lost,
+                               Deadline now) {
   for (const auto& [placement, number] : executors) {
     Daemon& daemon =
         daemons_.try_emplace(placement.name, placement, restarts, hang_, now)
@@ -178,7 +180,9 @@ absl::Status DaemonTable::Want(const std::string& job_id,
       daemon.owner = kNoOwner;
       daemon.job_id.clear();
     }
-    if (!daemon.process.has_value() && spawn_) {
+    const bool is_lost =
+        std::find(lost.begin(), lost.end(), number) != lost.end();
+    if (!daemon.process.has_value() && spawn_ && !is_lost) {
       daemon.restart_at = now;
     }
   }
@@ -201,7 +205,9 @@ std::vector<std::string> DaemonTable::Unregistered(
     const std::string& job_id) const {
   std::vector<std::string> names;
   for (const auto& [name, daemon] : daemons_) {
-    if (daemon.wanted_by != job_id || daemon.registered) continue;
+    if (daemon.wanted_by != job_id || daemon.registered || IsLost(daemon)) {
+      continue;
+    }
     names.push_back(absl::StrCat(name, " on ", daemon.placement.device));
   }
   return names;

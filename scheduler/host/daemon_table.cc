@@ -29,9 +29,11 @@ ExecutorView DaemonTable::ViewOf(const Daemon& daemon) const {
   view.job_id = daemon.job_id;
   view.batches = daemon.batches;
   view.restarts = daemon.restarts;
+  if (IsLost(daemon)) view.state = DaemonState::kLost;
   if (!daemon.process.has_value()) return view;
   view.pid = daemon.process->pid();
   view.resident_bytes = daemon.resident_bytes;
+  if (view.state == DaemonState::kLost) return view;
   view.state = !daemon.registered         ? DaemonState::kStarting
                : daemon.owner != kNoOwner ? StateAttached(daemon)
                                           : DaemonState::kIdle;
@@ -230,7 +232,8 @@ std::vector<DaemonAddress> DaemonTable::FindAll(const std::string& job_id,
   std::vector<DaemonAddress> found;
   for (const auto& [name, daemon] : daemons_) {
     if (daemon.wanted_by == job_id && daemon.registered &&
-        daemon.placement.role == role && (daemon.attached || !attached)) {
+        daemon.placement.role == role && (daemon.attached || !attached) &&
+        !IsLost(daemon)) {
       found.push_back(daemon.address());
     }
   }
@@ -243,7 +246,7 @@ std::vector<std::string> DaemonTable::Attachable(
   if (SegmentOf(job_id) == nullptr) return names;
   for (const auto& [name, daemon] : daemons_) {
     if (daemon.wanted_by == job_id && daemon.registered &&
-        daemon.owner == kNoOwner) {
+        daemon.owner == kNoOwner && !IsLost(daemon)) {
       names.push_back(name);
     }
   }
@@ -256,7 +259,7 @@ absl::StatusOr<AttachTicket> DaemonTable::BeginAttach(const std::string& job_id,
   const auto place = daemons_.find(name);
   if (segment == nullptr || place == daemons_.end() ||
       place->second.wanted_by != job_id || !place->second.registered ||
-      place->second.owner != kNoOwner) {
+      place->second.owner != kNoOwner || IsLost(place->second)) {
     return absl::NotFoundError(
         absl::StrCat(name, " is not idle for job ", job_id));
   }

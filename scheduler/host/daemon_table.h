@@ -158,14 +158,17 @@ class DaemonTable {
   std::vector<DaemonAddress> Dismiss(const std::string& job_id,
                                      const std::vector<JobExecutor>& kept);
   std::vector<DaemonAddress> DismissAll();
-  // Makes `executors` the job's; what has no process is due to be started.
-  // FailedPrecondition: one runs elsewhere and is not ours to stop.
+  // Makes `executors` the job's; what has no process is due to be started, but
+  // for those of the devices that it has `lost`. FailedPrecondition: one runs
+  // elsewhere and is not ours to stop.
   absl::Status Want(const std::string& job_id,
                     const std::vector<JobExecutor>& executors,
-                    uint32_t restarts, Deadline now);
+                    uint32_t restarts, const std::vector<uint32_t>& lost,
+                    Deadline now);
   // Its daemons are nobody's.
   void Leave(const std::string& job_id);
-  // Daemons of the job that are not registered, "sampler.0 on cpu:0".
+  // Daemons of the job that are not registered, "sampler.0 on cpu:0". Nobody
+  // waits for those of lost devices.
   std::vector<std::string> Unregistered(const std::string& job_id) const;
 
   // ---- Attaching to a job whose segment is open; see DaemonHost.
@@ -189,9 +192,18 @@ class DaemonTable {
   void EndDetach(const DaemonAddress& address);
   // The jobs whose segment is open.
   std::vector<std::string> open_jobs() const;
-  absl::Status SwitchDevice(const std::string& job_id,
-                            const std::string& device,
-                            std::optional<DevicePlan> plan);
+  // Returns the plan that is in force then. Daemons of a device that was lost
+  // are due to be started.
+  absl::StatusOr<DevicePlan> SwitchDevice(const std::string& job_id,
+                                          const std::string& device,
+                                          std::optional<DevicePlan> plan,
+                                          Deadline now);
+  // Its job goes on without the daemon's device: neither it nor the other one
+  // there is started again, attached or called. nullopt: the job cannot. Else
+  // the devices that are left.
+  std::optional<std::vector<std::string>> LoseDevice(const Daemon& daemon);
+  // The daemon's job does without its device.
+  bool IsLost(const Daemon& daemon) const;
 
  private:
   absl::Status Adopt(const DaemonRegistration& registration, Deadline now);
@@ -206,7 +218,13 @@ class DaemonTable {
       const std::function<bool(const Daemon&)>& is_dismissed);
   // The names of the job's devices, where they take turns; in order.
   std::vector<std::string> DeviceNames(const std::string& job_id) const;
+  bool IsOn(const Daemon& daemon, const std::string& job_id,
+            uint32_t device) const {
+    return daemon.wanted_by == job_id && daemon.number == device;
+  }
   ExecutorView ViewOf(const Daemon& daemon) const;
+  // The daemons of a device that is back.
+  void StartAgain(const std::string& job_id, uint32_t device, Deadline now);
   // Attached, what the daemon does: it may be another one's turn.
   DaemonState StateAttached(const Daemon& daemon) const;
   // Where a survivor runs and as what.

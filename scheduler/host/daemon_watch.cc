@@ -92,14 +92,16 @@ void DaemonHost::BuryLocked(Daemon& daemon, Deadline now) {
     LogInfo("{} (pid {}) has ended", daemon.placement.name, pid);
   } else {
     LogWarning("{} (pid {}) died {}", daemon.placement.name, pid, burial.how);
-    PlanRestartLocked(daemon, burial.how, now);
     if (!burial.poison.empty()) SetAsideLocked(daemon, burial);
+    // Nobody waits for one whose device is lost.
+    if (!table_.IsLost(daemon)) PlanRestartLocked(daemon, burial, now);
   }
   daemon.stopping = false;
   changed_.notify_all();
 }
 
-void DaemonHost::PlanRestartLocked(Daemon& daemon, const std::string& how,
+void DaemonHost::PlanRestartLocked(Daemon& daemon,
+                                   const DaemonTable::Burial& burial,
                                    Deadline now) {
   const bool may_restart = daemon.budget.RecordDeath(now);
   if (may_restart) {
@@ -114,10 +116,41 @@ void DaemonHost::PlanRestartLocked(Daemon& daemon, const std::string& how,
   const absl::Status why = absl::InternalError(absl::StrCat(
       daemon.placement.name, " died ", daemon.budget.deaths(),
       daemon.budget.deaths() == 1 ? " time" : " times", " in ",
-      kRestartWindow.count(), " minutes, last ", how, "; see ", log.string(),
-      last_line.empty() ? "" : ", which ends: ", last_line));
+      kRestartWindow.count(), " minutes, last ", burial.how, "; see ",
+      log.string(), last_line.empty() ? "" : ", which ends: ", last_line));
+  // A batch that crashes daemons would take the other devices too.
+  if (burial.poison.empty() && LoseDeviceLocked(daemon, MessageOf(why))) return;
   LogError("{}", MessageOf(why));
   FailJobLocked(daemon.wanted_by, why);
+}
+
+bool DaemonHost::LoseUnregistered(const std::string& job_id,
+                                  const std::string& why) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  bool lost_all = true;
+  for (const auto& [name, daemon] : table_.daemons()) {
+    // The other one of the device may have been before it.
+    if (daemon.wanted_by != job_id || daemon.registered ||
+        table_.IsLost(daemon)) {
+      continue;
+    }
+    lost_all = LoseDeviceLocked(daemon, why) && lost_all;
+  }
+  changed_.notify_all();
+  return lost_all;
+}
+
+bool DaemonHost::LoseDeviceLocked(const Daemon& daemon,
+                                  const std::string& why) {
+  const auto left = table_.LoseDevice(daemon);
+  if (!left.has_value()) return false;
+  const std::string& device = daemon.placement.device;
+  LogWarning(
+      "job {}: {} is lost, and the job goes on with {}: {}; once that is "
+      "mended, 'fgnn switch {} auto --job {}' brings it back",
+      daemon.wanted_by, device, absl::StrJoin(*left, ", "), why, device,
+      daemon.wanted_by);
+  return true;
 }
 
 // A job is the sum of all its batches, so it cannot go on without one; but it

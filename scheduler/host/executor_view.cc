@@ -12,6 +12,8 @@ std::string_view NameOf(DaemonState state) {
       return "working";
     case DaemonState::kStandby:
       return "standby";
+    case DaemonState::kLost:
+      return "lost";
     case DaemonState::kDead:
       return "dead";
   }

@@ -21,6 +21,8 @@ enum class DaemonState : uint8_t {
   // Attached, but at work is another one of its device, or nobody: there is
   // nothing to do for it.
   kStandby,
+  // Running or not: its job goes on without its device.
+  kLost,
   kDead,
 };
 

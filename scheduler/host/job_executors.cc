@@ -75,7 +75,11 @@ absl::Status JobExecutors::Start() {
   FGNN_RETURN_IF_ERROR(WaitForSurvivors());
   complete_ = MonotonicClock::now();
   has_daemons_ = true;
-  return host_->Want(job_.job_id, job_.placements, job_.restarts);
+  // A segment that is there by now is one to go on with.
+  const bool goes_on = segment_ != nullptr;
+  return host_->Want(
+      job_.job_id, job_.placements, job_.restarts,
+      goes_on ? segment_->devices().lost() : std::vector<uint32_t>());
 }
 
 absl::StatusOr<JobSegment*> JobExecutors::FindKeptSegment() {
@@ -117,10 +121,13 @@ absl::Status JobExecutors::Tick() {
   if (missing.empty()) {
     complete_ = now;
   } else if (now - complete_ >= host_->options().register_within * 2) {
-    return absl::UnavailableError(absl::StrCat(
+    const std::string why = absl::StrCat(
         absl::StrJoin(missing, ", "), " did not register within ",
-        std::chrono::duration_cast<seconds>(now - complete_).count(),
-        " s; start it, or lower samplers and trainers"));
+        std::chrono::duration_cast<seconds>(now - complete_).count(), " s");
+    if (!host_->LoseUnregistered(job_.job_id, why)) {
+      return absl::UnavailableError(
+          absl::StrCat(why, "; start it, or lower samplers and trainers"));
+    }
   }
   for (const std::string& name : host_->Attachable(job_.job_id)) {
     FGNN_RETURN_IF_ERROR(Attach(name));

@@ -24,6 +24,8 @@ class RestartBudget {
   // How long to wait before the restart: nothing after a first death, then
   // 100 ms, doubling up to 5 s, so that a crash loop does not eat the machine.
   std::chrono::milliseconds Backoff() const;
+  // Forgets all deaths.
+  void Renew() { deaths_.clear(); }
   // Deaths in the window that ended with the last one.
   uint32_t deaths() const { return static_cast<uint32_t>(deaths_.size()); }
 

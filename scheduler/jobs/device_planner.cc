@@ -37,6 +37,23 @@ void Calibrate(const std::vector<DeviceCost>& first, double DeviceCost::*member,
   }
 }
 
+template <typename T>
+std::vector<T> OfThose(const std::vector<uint32_t>& left,
+                       const std::vector<T>& all) {
+  std::vector<T> those;
+  for (const uint32_t i : left) those.push_back(all[i]);
+  return those;
+}
+
+// Of a plan of those that are left, one of all.
+std::vector<DevicePlan> OfAll(size_t num_devices,
+                              const std::vector<uint32_t>& left,
+                              const std::vector<DevicePlan>& plans) {
+  std::vector<DevicePlan> of_all(num_devices, DevicePlan::kLost);
+  for (size_t i = 0; i < left.size(); ++i) of_all[left[i]] = plans[i];
+  return of_all;
+}
+
 uint32_t CountOf(const std::vector<DevicePlan>& plans, DevicePlan role) {
   return static_cast<uint32_t>(
       std::count_if(plans.begin(), plans.end(), [&](DevicePlan plan) {
@@ -90,6 +107,7 @@ void DevicePlanner::TakeOver(JobSegment* segment) {
   if (!spec_.takes_turns() || segment->devices().size() == 0) return;
   segment_ = segment;
   done_.assign(devices().size(), Done());
+  changes_seen_ = devices().num_changes();
   since_begin_.Restart();
   if (times_.devices.empty()) {
     times_ = file_.Read().value_or(MeasuredTimes());
@@ -97,9 +115,26 @@ void DevicePlanner::TakeOver(JobSegment* segment) {
   }
 }
 
-AllocationInput DevicePlanner::Input() const {
+DevicePlanner::Left DevicePlanner::LookWhoIsLeft() const {
+  Left left;
+  for (uint32_t i = 0; i < devices().size(); ++i) {
+    if (!devices().IsLost(i)) left.push_back(i);
+  }
+  return left;
+}
+
+std::optional<AllocationInput> DevicePlanner::InputOf(const Left& left) const {
   AllocationInput input = AllocationInputOf(spec_, segment_->options());
   input.spread = times_.spread;
+  const std::optional<std::vector<DeviceCost>> costs = CostsOf(times_);
+  if (!costs.has_value()) return std::nullopt;
+  input.devices = OfThose(left, *costs);
+  if (input.samplers.has_value()) {
+    // More may have been named than are left.
+    const auto num_left = static_cast<uint32_t>(left.size());
+    const bool may_all = input.switching || num_left == 1;
+    input.samplers = std::min(*input.samplers, num_left - (may_all ? 0 : 1));
+  }
   return input;
 }
 
@@ -109,20 +144,19 @@ std::vector<DevicePlan> DevicePlanner::FirstPlans() const {
             devices().size());
     return std::vector<DevicePlan>(devices().size(), DevicePlan::kTimeShare);
   }
-  AllocationInput input = Input();
   absl::StatusOr<Allocation> best =
       absl::FailedPreconditionError("nothing was measured");
-  if (std::optional<std::vector<DeviceCost>> costs = CostsOf(times_)) {
-    input.devices = *std::move(costs);
-    best = Allocate(input);
+  const Left left = LookWhoIsLeft();
+  if (const std::optional<AllocationInput> input = InputOf(left)) {
+    best = Allocate(*input);
   }
   if (best.ok()) {
     LogInfo(
         "job {}: {} of {} devices sample, {:.2f} s an epoch expected; by the "
         "paper's formula {}, {:.2f} s",
-        job_id_, best->num_samplers, devices().size(), best->epoch_seconds,
+        job_id_, best->num_samplers, best->plans.size(), best->epoch_seconds,
         best->paper_samplers, best->paper_epoch_seconds);
-    return best->plans;
+    return OfAll(devices().size(), left, best->plans);
   }
   LogWarning("job {}: devices cannot be planned: {}", job_id_,
              MessageOf(best.status()));
@@ -231,6 +265,7 @@ void DevicePlanner::EndEpoch(EpochFacts* facts) {
     device.train_deviation_ms = done.train.deviation() * 1e3;
     device.standby_ms = cost.standby * 1e3;
     device.wake_ms = devices().table().TakeLongestWake(i) * 1e3;
+    if (devices().IsLost(i)) device.plan = WordOf(DevicePlan::kLost);
     device.sampled = done.sample.count;
     device.trained = done.train.count;
     if (done.input_nodes > 0) {
@@ -248,26 +283,26 @@ void DevicePlanner::EndEpoch(EpochFacts* facts) {
 }
 
 void DevicePlanner::Replan(uint64_t epochs_left) {
-  if (segment_ == nullptr || epochs_left == 0 ||
-      spec_.executors != "factored") {
-    return;
-  }
-  AllocationInput input = Input();
-  std::optional<std::vector<DeviceCost>> costs = CostsOf(times_);
-  if (!costs.has_value()) return;
-  input.devices = *std::move(costs);
+  if (segment_ == nullptr || epochs_left == 0) return;
+  if (DevicesChanged()) return ReplanIfDevicesChanged();
+  const Left left = LookWhoIsLeft();
+  if (!IsPlanned(left)) return;
+  const std::optional<AllocationInput> input = InputOf(left);
+  if (!input.has_value()) return;
   const std::vector<DevicePlan> plans = devices().plans();
-  const absl::StatusOr<Allocation> best = Allocate(input);
-  const absl::StatusOr<double> now = PredictEpochSeconds(input, plans);
+  const absl::StatusOr<Allocation> best = Allocate(*input);
+  const absl::StatusOr<double> now =
+      PredictEpochSeconds(*input, OfThose(left, plans));
   if (!best.ok() || !now.ok()) {
     LogWarning("job {}: devices cannot be planned: {}", job_id_,
                MessageOf(best.ok() ? now.status() : best.status()));
     return;
   }
-  if (best->plans == plans) return;
+  const std::vector<DevicePlan> better = OfAll(plans.size(), left, best->plans);
+  if (better == plans) return;
   // A batch of each, where no change has been measured.
   double change = times_.change_seconds;
-  for (const DeviceCost& cost : input.devices) {
+  for (const DeviceCost& cost : input->devices) {
     if (times_.change_seconds <= 0) {
       change = std::max(change, cost.sample + cost.train);
     }
@@ -278,16 +313,47 @@ void DevicePlanner::Replan(uint64_t epochs_left) {
                      .change_seconds = change})) {
     return;
   }
-  devices().SetPlans(best->plans);
+  devices().SetPlans(better);
   if (devices().plans() == plans) return;  // All are held by hand.
   // The simulator leaves out what it does not know, of both plans alike.
   expected_seconds_ = epoch_seconds_ * best->epoch_seconds / *now;
   LogInfo(
       "job {}: {} of {} devices sample from now on, {} before: {:.2f} s an "
       "epoch expected instead of {:.2f} s; by the paper's formula {}",
-      job_id_, best->num_samplers, devices().size(),
+      job_id_, best->num_samplers, left.size(),
       CountOf(plans, DevicePlan::kSample), expected_seconds_, epoch_seconds_,
       best->paper_samplers);
+}
+
+// A device alone does what there is to do; see JobDevices::Lose().
+bool DevicePlanner::IsPlanned(const Left& left) const {
+  return spec_.executors == "factored" && left.size() > 1;
+}
+
+bool DevicePlanner::DevicesChanged() const {
+  return segment_ != nullptr && changes_seen_ != devices().num_changes();
+}
+
+void DevicePlanner::ReplanIfDevicesChanged() {
+  if (!DevicesChanged()) return;
+  changes_seen_ = devices().num_changes();
+  // The epoch of the change says nothing of what a new plan costs.
+  expected_seconds_ = 0;
+  const Left left = LookWhoIsLeft();
+  if (!IsPlanned(left)) return;
+  const std::optional<AllocationInput> input = InputOf(left);
+  const absl::StatusOr<Allocation> best =
+      input.has_value() ? Allocate(*input)
+                        : absl::FailedPreconditionError("nothing was measured");
+  if (!best.ok()) {
+    LogWarning("job {}: the devices that are left cannot be planned: {}",
+               job_id_, MessageOf(best.status()));
+    return;
+  }
+  devices().SetPlans(OfAll(devices().size(), left, best->plans));
+  LogInfo(
+      "job {}: {} of {} devices sample from now on, {:.2f} s an epoch expected",
+      job_id_, best->num_samplers, left.size(), best->epoch_seconds);
 }
 
 std::vector<DeviceView> DevicePlanner::Views() const {

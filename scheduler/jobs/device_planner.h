@@ -1,10 +1,12 @@
 // What the devices of a job that takes turns are planned to do: measured,
-// planned before the first epoch, and looked at again after each.
+// planned before the first epoch, and looked at again after each, and at once
+// where one is lost or comes back.
 #ifndef FGNN_SCHEDULER_JOBS_DEVICE_PLANNER_H_
 #define FGNN_SCHEDULER_JOBS_DEVICE_PLANNER_H_
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,9 @@ class DevicePlanner {
   void EndEpoch(EpochFacts* facts);
   // After EndEpoch(): another plan, where that pays.
   void Replan(uint64_t epochs_left);
+  // At any time: another plan, whatever it costs, where the one in force was
+  // made for other devices than the job has by now.
+  void ReplanIfDevicesChanged();
 
   // Times that a standby trainer woke, in the epochs that ended. Also once the
   // segment is gone.
@@ -67,8 +72,15 @@ class DevicePlanner {
   };
 
   JobDevices& devices() const { return segment_->devices(); }
-  AllocationInput Input() const;
+  // Another one may be lost, or back, a moment later: what follows from one
+  // look at who is left is of those.
+  using Left = std::vector<uint32_t>;
+  Left LookWhoIsLeft() const;
+  // nullopt: nothing was measured.
+  std::optional<AllocationInput> InputOf(const Left& left) const;
   std::vector<DevicePlan> FirstPlans() const;
+  bool IsPlanned(const Left& left) const;  // There is something to plan.
+  bool DevicesChanged() const;
   void LookAtTimes();  // What was measured into times_.
   void LookAtChange(double epoch_seconds);
   uint64_t Wakes() const;
@@ -82,6 +94,7 @@ class DevicePlanner {
   std::vector<Done> done_;
   uint64_t wakes_before_ = 0;  // When the epoch was opened.
   uint32_t switches_ = 0;
+  uint64_t changes_seen_ = 0;  // Of devices, by the plan in force.
   Stopwatch since_begin_;
   double epoch_seconds_ = 0;  // Of the last epoch.
   // What the open epoch's new plan was expected to take; 0: it is an old one.

@@ -57,7 +57,7 @@ class EpochSum {
 // at. 0: not known.
 struct DeviceFacts {
   std::string device;
-  std::string plan;      // "sampler", "trainer", "time_sharing"; when it began.
+  std::string plan;      // "sampler", …, when it began; "lost" in the end.
   double sample_ms = 0;  // Ts
   double sample_deviation_ms = 0;
   double train_ms = 0;  // Tt

@@ -202,6 +202,7 @@ absl::Status JobRun::WaitForVersion(uint64_t version) {
           BatchesOf(segment_, std::min<uint64_t>(now, version) - 1);
       FGNN_RETURN_IF_ERROR(RecordBatches(last.last_batch));
     }
+    planner_.ReplanIfDevicesChanged();
     ShowProgress();
     if (done) return absl::OkStatus();
     FGNN_RETURN_IF_ERROR(executors_.Tick());

@@ -136,7 +136,8 @@ absl::Status DeviceServiceAdapter::Switch(
   FGNN_ASSIGN_OR_RETURN(const JobVersion found, table_->Get(asked));
   FGNN_RETURN_IF_ERROR(CheckMayChange(context, found.job, user_));
   const std::string& job_id = found.job.id;
-  FGNN_RETURN_IF_ERROR(host_->SwitchDevice(job_id, name, plan));
+  FGNN_ASSIGN_OR_RETURN(const DevicePlan in_force,
+                        host_->SwitchDevice(job_id, name, plan));
   *response = Named(name);
   response->set_job_id(job_id);
   FGNN_ASSIGN_OR_RETURN(const std::vector<v1::Device> devices,
@@ -146,7 +147,7 @@ absl::Status DeviceServiceAdapter::Switch(
   }
   // What the job's thread has shown last may be of before.
   response->set_by_hand(plan.has_value());
-  if (plan.has_value()) response->set_plan(std::string(WordOf(*plan)));
+  response->set_plan(std::string(WordOf(in_force)));
   return absl::OkStatus();
 }
 

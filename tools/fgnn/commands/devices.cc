@@ -90,7 +90,9 @@ void AddDeviceCommands(CLI::App& app, CommandContext& context) {
       ->callback([&context] { context.status = ListDevices(context); });
 
   CLI::App* change = app.add_subcommand(
-      "switch", "Have a device of a running job sample or train from now on");
+      "switch",
+      "Have a device of a running job sample or train from now on, also one "
+      "that the job has lost");
   const auto flags = std::make_shared<SwitchFlags>();
   change->add_option("DEVICE", flags->device, "As 'fgnn devices' names it")
       ->required();

@@ -52,7 +52,9 @@ class DaemonTableTest : public testing::Test {
         table_.NameFor(job_id, placements);
     const std::vector<DaemonAddress> to_stop =
         table_.Dismiss(job_id, executors);
-    EXPECT_THAT(table_.Want(job_id, executors, /*restarts=*/3, now_), IsOk());
+    EXPECT_THAT(
+        table_.Want(job_id, executors, /*restarts=*/3, /*lost=*/{}, now_),
+        IsOk());
     return to_stop;
   }
 
@@ -176,7 +178,7 @@ TEST_F(DaemonTableTest, SwitchesDevicesOfTheOpenJobThatTakeTurns) {
   Place("job", {kSampler, kTrainer});
   const auto switch_it = [&](const std::string& job,
                              const std::string& device) {
-    return table_.SwitchDevice(job, device, DevicePlan::kSample);
+    return table_.SwitchDevice(job, device, DevicePlan::kSample, now_);
   };
   EXPECT_THAT(switch_it("job", "cpu:0"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -199,10 +201,130 @@ TEST_F(DaemonTableTest, SwitchesDevicesOfTheOpenJobThatTakeTurns) {
                HasSubstr("'cpu:1' is not one of job job; it has cpu:0")));
   EXPECT_THAT(switch_it("job", "cpu:0"), IsOk());
   segment_->devices().SetPlans({DevicePlan::kTimeShare});
-  EXPECT_THAT(table_.SwitchDevice("job", "cpu:0", std::nullopt), IsOk());
+  EXPECT_THAT(table_.SwitchDevice("job", "cpu:0", std::nullopt, now_), IsOk());
   EXPECT_THAT(switch_it("job", "cpu:0"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("time_sharing")));
+}
+
+class LostDeviceTest : public DaemonTableTest {
+ protected:
+  void SetUp() override {
+    SegmentOptions options;
+    options.job_key = HashString("job");
+    options.num_slots = 4;
+    options.slot_bytes = 4096;
+    options.batches_per_epoch = 4;
+    options.epochs = 1;
+    options.num_parameters = 1;
+    options.num_devices = 2;
+    options.switching = 1;
+    FGNN_ASSERT_OK_AND_ASSIGN(segment_, JobSegment::Create("job", options));
+    Place("job", PairPerDevice({"cpu:0", "cpu:1"}));
+    table_.OpenSegment(segment_.get());
+    for (const char* name :
+         {"sampler.0", "trainer.0", "sampler.1", "trainer.1"}) {
+      FGNN_ASSERT_OK(Register(Start(name)));
+      FGNN_ASSERT_OK_AND_ASSIGN(const AttachTicket ticket,
+                                table_.BeginAttach("job", name));
+      table_.EndAttach(ticket);
+    }
+    segment_->devices().SetPlans({DevicePlan::kSample, DevicePlan::kTrain});
+  }
+  Daemon& daemon(const std::string& name) { return table_.daemons().at(name); }
+  std::vector<std::string> NamesOf(ExecutorRole role) {
+    std::vector<std::string> names;
+    for (const DaemonAddress& found : table_.FindAll("job", role, true)) {
+      names.push_back(found.name);
+    }
+    return names;
+  }
+};
+
+TEST_F(LostDeviceTest, NobodyWaitsForItsDaemonsOrCallsThem) {
+  End(daemon("sampler.0"));
+  daemon("sampler.0").restart_at = now_;
+  EXPECT_THAT(table_.Unregistered("job"), ElementsAre("sampler.0 on cpu:0"));
+  EXPECT_THAT(table_.LoseDevice(daemon("sampler.0")).value(),
+              ElementsAre("cpu:1"));
+  EXPECT_TRUE(table_.IsLost(daemon("sampler.0")));
+  EXPECT_TRUE(table_.IsLost(daemon("trainer.0")));
+  EXPECT_FALSE(table_.IsLost(daemon("trainer.1")));
+  EXPECT_FALSE(daemon("sampler.0").restart_at.has_value());
+  EXPECT_THAT(table_.Unregistered("job"), IsEmpty());
+  EXPECT_THAT(NamesOf(ExecutorRole::kTrainer), ElementsAre("trainer.1"));
+  EXPECT_THAT(NamesOf(ExecutorRole::kSampler), ElementsAre("sampler.1"));
+  std::vector<std::string> lost;
+  for (const ExecutorView& view : table_.ViewsOf("job")) {
+    if (NameOf(view.state) == "lost") lost.push_back(view.placement.name);
+  }
+  EXPECT_THAT(lost, ElementsAre("sampler.0", "trainer.0"));
+  // The other one is left alone, and let go of with the rest.
+  EXPECT_EQ(table_.Attached("job").size(), 3U);
+  // One that a service manager starts again waits for the device.
+  FGNN_ASSERT_OK(Register(Start("sampler.0")));
+  EXPECT_THAT(table_.Attachable("job"), IsEmpty());
+  EXPECT_THAT(table_.BeginAttach("job", "sampler.0"),
+              StatusIs(absl::StatusCode::kNotFound));
+  // The job has to have a device.
+  End(daemon("trainer.1"));
+  EXPECT_EQ(table_.LoseDevice(daemon("trainer.1")), std::nullopt);
+  EXPECT_FALSE(table_.IsLost(daemon("trainer.1")));
+}
+
+TEST_F(LostDeviceTest, SwitchingItBringsItBack) {
+  for (int i = 0; i < 5; ++i) {
+    daemon("sampler.0").budget.RecordDeath(now_);
+  }
+  End(daemon("sampler.0"));
+  ASSERT_TRUE(table_.LoseDevice(daemon("sampler.0")).has_value());
+  End(daemon("trainer.0"));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const DevicePlan plan,
+      table_.SwitchDevice("job", "cpu:0", DevicePlan::kTrain, now_));
+  EXPECT_EQ(plan, DevicePlan::kTrain);
+  for (const char* name : {"sampler.0", "trainer.0"}) {
+    EXPECT_TRUE(daemon(name).restart_at.has_value());
+    EXPECT_EQ(daemon(name).budget.deaths(), 0U);
+  }
+  EXPECT_FALSE(daemon("trainer.1").restart_at.has_value());
+  EXPECT_EQ(table_.Unregistered("job").size(), 2U);
+  FGNN_ASSERT_OK(Register(Start("sampler.0")));
+  EXPECT_THAT(table_.Attachable("job"), ElementsAre("sampler.0"));
+}
+
+TEST_F(LostDeviceTest, OneThatSharesTimeComesBackToThat) {
+  segment_->devices().SetPlans(
+      {DevicePlan::kTimeShare, DevicePlan::kTimeShare});
+  ASSERT_TRUE(table_.LoseDevice(daemon("trainer.0")).has_value());
+  EXPECT_THAT(table_.SwitchDevice("job", "cpu:0", DevicePlan::kTrain, now_),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(table_.SwitchDevice("job", "cpu:1", DevicePlan::kTrain, now_),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("cpu:1 is the last device")));
+  EXPECT_EQ(table_.SwitchDevice("job", "cpu:0", std::nullopt, now_).value(),
+            DevicePlan::kTimeShare);
+}
+
+TEST_F(LostDeviceTest, WhoTakesTheJobOverStartsNoneOfItsDaemons) {
+  End(daemon("sampler.0"));
+  End(daemon("trainer.0"));
+  End(daemon("sampler.1"));
+  ASSERT_TRUE(segment_->devices().Lose(0));
+  const auto executors =
+      table_.NameFor("job", PairPerDevice({"cpu:0", "cpu:1"}));
+  FGNN_ASSERT_OK(table_.Want("job", executors, /*restarts=*/3,
+                             segment_->devices().lost(), now_));
+  EXPECT_FALSE(daemon("sampler.0").restart_at.has_value());
+  EXPECT_FALSE(daemon("trainer.0").restart_at.has_value());
+  EXPECT_TRUE(daemon("sampler.1").restart_at.has_value());
+}
+
+TEST_F(DaemonTableTest, WhereExecutorsWorkTogetherNoDeviceIsLost) {
+  Place("job", {kSampler, kTrainer});
+  EXPECT_EQ(table_.LoseDevice(table_.daemons().at("sampler.0")), std::nullopt);
+  table_.OpenSegment(segment_.get());
+  EXPECT_EQ(table_.LoseDevice(table_.daemons().at("sampler.0")), std::nullopt);
 }
 
 TEST_F(DaemonTableTest, LeadsADaemonThroughItsStates) {
@@ -301,7 +423,7 @@ TEST_F(DaemonTableTest, AdoptsOnlyWhereOthersStartTheDaemons) {
   FGNN_ASSERT_OK(adopting.Register(registration, now_));  // Says so again.
   EXPECT_THAT(adopting.Want(
                   "job", {{{"trainer.0", ExecutorRole::kTrainer, "cpu:1"}, 0}},
-                  /*restarts=*/3, now_),
+                  /*restarts=*/3, /*lost=*/{}, now_),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("start it there")));
   registration.pid = ::getpid();

@@ -122,6 +122,125 @@ TEST(JobDevicesTest, WhoComesBackKeepsWhatHandsDid) {
   EXPECT_FALSE(JobDevices(segment.get()).IsByHand(1));
 }
 
+TEST(JobDevicesTest, TheOthersDoWhatALostDeviceDid) {
+  const auto segment = SomeSegment(3, /*switching=*/true);
+  JobDevices devices(segment.get());
+  devices.SetPlans({kSample, kTrain, kTrain});
+  ASSERT_TRUE(devices.Lose(0));
+  EXPECT_THAT(devices.plans(), ElementsAre(kLost, kSample, kTrain));
+  EXPECT_TRUE(devices.IsLost(0));
+  EXPECT_FALSE(devices.IsByHand(1));
+  EXPECT_EQ(devices.num_changes(), 1U);
+  // Once more is nothing more. A plan is of those that are left.
+  EXPECT_TRUE(devices.Lose(0));
+  EXPECT_EQ(devices.num_changes(), 1U);
+  devices.SetPlans({kSample, kTrain, kSample});
+  EXPECT_THAT(devices.plans(), ElementsAre(kLost, kTrain, kSample));
+  ASSERT_TRUE(devices.Lose(2));
+  EXPECT_THAT(devices.plans(), ElementsAre(kLost, kSample, kLost));
+  EXPECT_THAT(devices.lost(), ElementsAre(0, 2));
+  // Without the last one there is no job.
+  EXPECT_FALSE(devices.Lose(1));
+  EXPECT_THAT(devices.plans(), ElementsAre(kLost, kSample, kLost));
+  EXPECT_FALSE(devices.Lose(3));
+  EXPECT_FALSE(JobDevices(SomeSegment(0, true).get()).Lose(0));
+}
+
+TEST(JobDevicesTest, ALastDeviceThatDoesNotSwitchSamplesAndTrains) {
+  const auto segment = SomeSegment(3, /*switching=*/false);
+  JobDevices devices(segment.get());
+  devices.SetPlans({kSample, kTrain, kTrain});
+  ASSERT_TRUE(devices.Lose(1));
+  ASSERT_TRUE(devices.Lose(0));
+  EXPECT_THAT(devices.plans(), ElementsAre(kLost, kLost, kTimeShare));
+  EXPECT_TRUE(devices.SharesTime(2));
+  EXPECT_FALSE(devices.SharesTime(0));
+  EXPECT_THAT(devices.Switch(2, kSample),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(devices.plans(), ElementsAre(kLost, kLost, kTimeShare));
+  // Back, it does what it did, and the others what they did.
+  ASSERT_THAT(devices.Switch(0, std::nullopt), IsOk());
+  EXPECT_THAT(devices.plans(), ElementsAre(kSample, kLost, kTrain));
+
+  devices.SetPlans({kSample, kTrain, kSample});
+  ASSERT_TRUE(devices.Lose(2));
+  devices.SetPlans({kSample, kLost, kLost});
+  ASSERT_THAT(devices.Switch(1, std::nullopt), IsOk());
+  EXPECT_THAT(devices.plans(), ElementsAre(kSample, kTrain, kLost));
+}
+
+TEST(JobDevicesTest, HandsLetGoWhereALostDeviceNeedsThem) {
+  const auto segment = SomeSegment(3, /*switching=*/true);
+  JobDevices devices(segment.get());
+  devices.SetPlans({kSample, kSample, kTrain});
+  ASSERT_THAT(devices.Switch(1, kTrain), IsOk());
+  ASSERT_THAT(devices.Switch(2, kTrain), IsOk());
+  ASSERT_TRUE(devices.Lose(0));
+  EXPECT_THAT(devices.plans(), ElementsAre(kLost, kSample, kTrain));
+  EXPECT_FALSE(devices.IsByHand(1));
+  // A hand that is in nobody's way stays, but for one on the device itself.
+  ASSERT_THAT(devices.Switch(2, kSample), IsOk());
+  ASSERT_TRUE(devices.Lose(1));
+  EXPECT_THAT(devices.plans(), ElementsAre(kLost, kLost, kSample));
+  EXPECT_TRUE(devices.IsByHand(2));
+  EXPECT_THAT(devices.Switch(2, kTrain),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("last device that samples")));
+}
+
+TEST(JobDevicesTest, ALostDeviceComesBackByHand) {
+  const auto segment = SomeSegment(2, /*switching=*/true);
+  JobDevices devices(segment.get());
+  devices.SetPlans({kSample, kTrain});
+  ASSERT_TRUE(devices.Lose(0));
+  EXPECT_THAT(devices.plans(), ElementsAre(kLost, kSample));
+  // As a trainer: the other one goes on sampling.
+  ASSERT_THAT(devices.Switch(0, kTrain), IsOk());
+  EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample));
+  EXPECT_TRUE(devices.IsByHand(0));
+  EXPECT_FALSE(devices.IsLost(0));
+  // Nothing is to be planned again: a hand says what it does.
+  EXPECT_EQ(devices.num_changes(), 1U);
+  ASSERT_TRUE(devices.Lose(0));
+  EXPECT_FALSE(devices.IsByHand(0));
+  ASSERT_THAT(devices.Switch(0, std::nullopt), IsOk());
+  EXPECT_EQ(devices.num_changes(), 3U);
+  EXPECT_THAT(devices.plans(), ElementsAre(kSample, kTrain));
+  // Nor where everybody else is held.
+  ASSERT_TRUE(devices.Lose(0));
+  ASSERT_THAT(devices.Switch(1, kSample), IsOk());
+  ASSERT_THAT(devices.Switch(0, kTrain), IsOk());
+  EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample));
+}
+
+TEST(JobDevicesTest, WhoComesBackFindsWhoIsLost) {
+  const auto segment = SomeSegment(3, /*switching=*/true);
+  {
+    JobDevices before(segment.get());
+    before.SetPlans({kTrain, kTrain, kSample});
+    ASSERT_THAT(before.Switch(1, kSample), IsOk());
+    ASSERT_TRUE(before.Lose(0));
+  }
+  JobDevices devices(segment.get());
+  EXPECT_THAT(devices.lost(), ElementsAre(0));
+  EXPECT_FALSE(devices.IsByHand(0));
+  EXPECT_TRUE(devices.IsByHand(1));
+  EXPECT_THAT(devices.plans(), ElementsAre(kLost, kSample, kSample));
+  ASSERT_THAT(devices.Switch(0, std::nullopt), IsOk());
+  EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample, kSample));
+}
+
+TEST(JobDevicesTest, ALostDeviceKeepsTheCacheThatItHad) {
+  const auto segment = SomeSegment(2, /*switching=*/true);
+  JobDevices devices(segment.get());
+  devices.SetPlans({kSample, kTrain});
+  devices.CacheAsPlanned();
+  ASSERT_TRUE(devices.Lose(1));
+  devices.CacheAsPlanned();
+  EXPECT_EQ(devices.table().cached_as(1), kTrain);
+  EXPECT_EQ(devices.NumStandbyCaches(), 1U);
+}
+
 TEST(JobDevicesTest, CachesFollowPlansWhenTheyAreTold) {
   const auto segment = SomeSegment(3, /*switching=*/true);
   JobDevices devices(segment.get());

@@ -26,6 +26,17 @@ TEST(RestartBudgetTest, DeathsAreForgottenAfterTenMinutes) {
   EXPECT_FALSE(budget.RecordDeath(now + 99 * kRestartWindow + minutes(1)));
 }
 
+TEST(RestartBudgetTest, RenewedItIsAsAtFirst) {
+  const Deadline now = MonotonicClock::now();
+  RestartBudget budget(1);
+  EXPECT_TRUE(budget.RecordDeath(now));
+  EXPECT_FALSE(budget.RecordDeath(now));
+  budget.Renew();
+  EXPECT_EQ(budget.deaths(), 0U);
+  EXPECT_TRUE(budget.RecordDeath(now));
+  EXPECT_EQ(budget.Backoff(), milliseconds(0));
+}
+
 TEST(RestartBudgetTest, WithoutABudgetTheFirstDeathIsTheLast) {
   RestartBudget budget(0);
   EXPECT_FALSE(budget.RecordDeath(MonotonicClock::now()));

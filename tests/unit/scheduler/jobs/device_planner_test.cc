@@ -216,6 +216,109 @@ TEST_F(DevicePlannerTest, WhatAHandDidStays) {
   EXPECT_TRUE(planner->Views().at(3).by_hand);
 }
 
+TEST_F(DevicePlannerTest, WhatIsLeftIsPlannedAtOnceWhateverThatCosts) {
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.03, 0.01);
+  planner->Begin(segment_.get());
+  JobDevices& devices = segment_->devices();
+  ASSERT_THAT(devices.plans(), ElementsAre(kSample, kSample, kSample, kTrain));
+  EpochFacts facts;
+  planner->BeginEpoch(&facts);
+  ASSERT_TRUE(devices.Lose(3));
+  ASSERT_THAT(devices.plans(), ElementsAre(kTrain, kSample, kSample, kLost));
+  planner->ReplanIfDevicesChanged();
+  EXPECT_THAT(devices.plans(), ElementsAre(kSample, kSample, kTrain, kLost));
+  // Once: what happens to the plan later is another matter.
+  devices.SetPlans({kTrain, kSample, kSample, kLost});
+  planner->ReplanIfDevicesChanged();
+  EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample, kSample, kLost));
+  facts.seconds = 3;
+  planner->EndEpoch(&facts);
+  EXPECT_EQ(facts.devices.at(0).plan, "sampler") << "when it began";
+  EXPECT_EQ(facts.devices.at(3).plan, "lost");
+  EXPECT_EQ(planner->Views().at(3).plan, kLost);
+  // As good a plan stays.
+  planner->Replan(49);
+  EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample, kSample, kLost));
+  facts = RunEpoch(planner.get(), 3);
+  EXPECT_EQ(facts.samplers, 2U);
+  EXPECT_EQ(facts.trainers, 1U);
+
+  // Back, it is planned with the others; at an epoch's end at the latest.
+  ASSERT_THAT(devices.Switch(3, std::nullopt), IsOk());
+  planner->Replan(48);
+  EXPECT_THAT(devices.plans(), ElementsAre(kSample, kSample, kSample, kTrain));
+}
+
+TEST_F(DevicePlannerTest, AnEpochsEndIsTheLatestThatALossIsSeen) {
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.03, 0.01);
+  planner->Begin(segment_.get());
+  RunEpoch(planner.get(), 3);
+  ASSERT_TRUE(segment_->devices().Lose(3));
+  // What the others made up for it takes as long as the plan: that alone would
+  // be no reason.
+  ASSERT_THAT(segment_->devices().plans(),
+              ElementsAre(kTrain, kSample, kSample, kLost));
+  planner->Replan(49);
+  EXPECT_THAT(segment_->devices().plans(),
+              ElementsAre(kSample, kSample, kTrain, kLost));
+}
+
+TEST_F(DevicePlannerTest, ANumberThatWasNamedIsOfThoseThatAreLeft) {
+  spec_.samplers = 3;
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.01, 0.03);
+  planner->Begin(segment_.get());
+  ASSERT_EQ(Samplers(), 3U);
+  ASSERT_TRUE(segment_->devices().Lose(3));
+  planner->ReplanIfDevicesChanged();
+  // Two of three, without switching; and planned, not only made up for.
+  EXPECT_THAT(segment_->devices().plans(),
+              ElementsAre(kSample, kSample, kTrain, kLost));
+  ASSERT_TRUE(segment_->devices().Lose(1));
+  planner->ReplanIfDevicesChanged();
+  EXPECT_EQ(Samplers(), 1U);
+  // One alone samples and trains.
+  ASSERT_TRUE(segment_->devices().Lose(2));
+  planner->ReplanIfDevicesChanged();
+  planner->Replan(49);
+  EXPECT_THAT(segment_->devices().plans(),
+              ElementsAre(kTimeShare, kLost, kLost, kLost));
+}
+
+TEST_F(DevicePlannerTest, ADeviceLostBeforeThereIsAPlanHasNoPartInIt) {
+  ASSERT_TRUE(segment_->devices().Lose(0));
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.01, 0.03);
+  planner->Begin(segment_.get());
+  EXPECT_THAT(segment_->devices().plans(),
+              ElementsAre(kLost, kSample, kTrain, kTrain));
+  // Nor where nothing is known.
+  NewSegment();
+  ASSERT_TRUE(segment_->devices().Lose(0));
+  spec_.sampling.batch_size = 7;  // Another job.
+  const auto ignorant = NewPlanner();
+  ignorant->SetProfile(0, 0);
+  ignorant->Begin(segment_.get());
+  EXPECT_THAT(segment_->devices().plans(),
+              ElementsAre(kLost, kSample, kTrain, kTrain));
+}
+
+TEST_F(DevicePlannerTest, DevicesThatShareTimeGoOnWithoutALostOne) {
+  spec_.executors = "time_sharing";
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.01, 0.03);
+  planner->Begin(segment_.get());
+  ASSERT_TRUE(segment_->devices().Lose(2));
+  planner->ReplanIfDevicesChanged();
+  EXPECT_THAT(segment_->devices().plans(),
+              ElementsAre(kTimeShare, kTimeShare, kLost, kTimeShare));
+  const EpochFacts facts = RunEpoch(planner.get(), 3);
+  EXPECT_EQ(facts.samplers, 3U);
+  EXPECT_EQ(facts.devices.at(2).plan, "lost");
+}
+
 TEST_F(DevicePlannerTest, TheNextRunOfTheJobStartsFromItsTimes) {
   const auto first = NewPlanner();
   first->SetProfile(0.01, 0.03);
