@@ -44,12 +44,16 @@ def write_job(options):
         "evaluate_every: 0, checkpoint_every: 0}\n", encoding="utf-8")
 
 
+def settings_of(options):
+    return dict(pair.split("=", 1) for pair in options.set)
+
+
 def words_of_run(options, way, folder):
     """What to give `fgnn`; a way is (devices, fields of the job, words for the
     simulator)."""
     devices, fields, _ = way
-    fields = {"devices": f"[{', '.join(options.devices[:devices])}]", **fields,
-              **dict(pair.split("=", 1) for pair in options.set)}
+    fields = {"devices": f"[{', '.join(options.devices[:devices])}]",
+              **settings_of(options), **fields}
     flags = [word for key, value in fields.items()
              for word in ("--set", f"{key}={value}")]
     return ["run", options.job, *flags, "--run-dir", folder]
@@ -95,11 +99,12 @@ def times_of(epochs):
             mean_ms(epochs, "standby_ms", ("sampler",)))
 
 
-def slots_of(devices, words, epochs):
-    """Of the queue, as a job has them that says nothing of them."""
+def slots_of(options, devices, words, epochs):
+    """Of the queue: those that were set, or of a job that says nothing."""
     if "--slots" in words:
         return ()
-    return "--slots", 8 * devices if devices > 1 else epochs[0]["batches"]
+    usual = 8 * devices if devices > 1 else epochs[0]["batches"]
+    return "--slots", settings_of(options).get("queue.slots", usual)
 
 
 def simulate(options, way, epochs, ts, tt, standby):
@@ -112,8 +117,8 @@ def simulate(options, way, epochs, ts, tt, standby):
           for word in (flag, ",".join(f"{ms}ms" for ms in values))),
         "--batches", epochs[0]["batches"], "--batches-per-step",
         fields.get("training.batches_per_step", 2), "--epochs",
-        max(options.epochs, 2), *slots_of(len(ts), words, epochs), *words,
-        "--json")
+        max(options.epochs, 2), *slots_of(options, len(ts), words, epochs),
+        *words, "--json")
     return statistics.median(json.loads(answer)["seconds_of_epochs"][1:])
 
 
