@@ -25,7 +25,9 @@ const ExecutorPlacement kTrainer{"trainer.0", ExecutorRole::kTrainer, "cpu:0"};
 
 class DaemonTableTest : public testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { CreateSegment(/*num_devices=*/0); }
+
+  void CreateSegment(uint32_t num_devices) {
     SegmentOptions options;
     options.job_key = HashString("job");
     options.num_slots = 4;
@@ -33,6 +35,8 @@ class DaemonTableTest : public testing::Test {
     options.batches_per_epoch = 4;
     options.epochs = 1;
     options.num_parameters = 1;
+    options.num_devices = num_devices;
+    options.switching = 1;
     FGNN_ASSERT_OK_AND_ASSIGN(segment_, JobSegment::Create("job", options));
   }
 
@@ -210,16 +214,7 @@ TEST_F(DaemonTableTest, SwitchesDevicesOfTheOpenJobThatTakeTurns) {
 class LostDeviceTest : public DaemonTableTest {
  protected:
   void SetUp() override {
-    SegmentOptions options;
-    options.job_key = HashString("job");
-    options.num_slots = 4;
-    options.slot_bytes = 4096;
-    options.batches_per_epoch = 4;
-    options.epochs = 1;
-    options.num_parameters = 1;
-    options.num_devices = 2;
-    options.switching = 1;
-    FGNN_ASSERT_OK_AND_ASSIGN(segment_, JobSegment::Create("job", options));
+    CreateSegment(/*num_devices=*/2);
     Place("job", PairPerDevice({"cpu:0", "cpu:1"}));
     table_.OpenSegment(segment_.get());
     for (const char* name :

@@ -1,0 +1,194 @@
+// A host of daemons that sleep, and that nobody has to answer.
+#ifndef FGNN_TESTS_UNIT_SCHEDULER_HOST_HOSTED_JOBS_FIXTURE_H_
+#define FGNN_TESTS_UNIT_SCHEDULER_HOST_HOSTED_JOBS_FIXTURE_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheduler/host/daemon_host.h"
+#include "scheduler/host/job_executors.h"
+#include "shared/base/hash.h"
+#include "shared/queue/segment_layout.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+
+inline constexpr std::chrono::seconds kLong{60};
+
+// Daemons that are stopped end, and answer when they are attached; nothing else
+// is asked of them here.
+class StoppingCalls final : public ExecutorCalls {
+ public:
+  absl::Status Stop(const std::string&, const Patience&) override {
+    return absl::UnavailableError("it listens nowhere");
+  }
+  absl::Status Attach(const std::string&, const AttachCall&,
+                      const Patience&) override {
+    return absl::OkStatus();
+  }
+  absl::Status Detach(const std::string&, const std::string&,
+                      const Patience&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<SamplingProfile> ProfileSampling(const std::string&,
+                                                  const std::string&, uint32_t,
+                                                  const Patience&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status CountInputNodes(const std::string&, const CountCall&,
+                               const Patience&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status WriteCounts(const std::string&, const std::string&,
+                           const std::filesystem::path&,
+                           const Patience&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<RankedVertices> RankVertices(const std::string&,
+                                              const RankCall&,
+                                              const Patience&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<TrainingProfile> ProfileTraining(const std::string&,
+                                                  const std::string&,
+                                                  const std::vector<HopSize>&,
+                                                  const Patience&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<Evaluation> Evaluate(const std::string&, const EvaluateCall&,
+                                      const Patience&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status SaveCheckpoint(const std::string&, const SaveCheckpointCall&,
+                              const Patience&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<CheckpointProfile> DescribeCheckpoint(
+      const std::string&, const std::filesystem::path&,
+      const Patience&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status LoadCheckpoint(const std::string&, const std::string&,
+                              const std::filesystem::path&,
+                              const Patience&) override {
+    return absl::UnimplementedError("");
+  }
+};
+
+inline std::unique_ptr<JobSegment> SegmentOf(const std::string& job_id,
+                                             uint32_t num_devices = 1) {
+  SegmentOptions options;
+  options.job_key = HashString(job_id);
+  options.num_slots = 4;
+  options.slot_bytes = 4096;
+  options.batches_per_epoch = 4;
+  options.epochs = 1;
+  options.num_parameters = 1;
+  options.num_devices = num_devices;
+  options.switching = 1;
+  return JobSegment::Create(job_id, options).value();
+}
+
+// Daemons are processes that sleep, and that never say anything.
+class HostedJobsTest : public testing::Test {
+ protected:
+  void StartHost(bool spawn) {
+    DaemonHostOptions options;
+    options.register_within = register_within_;
+    options.state_dir = temp_.path();
+    options.spawn = spawn;
+    options.version = "test";
+    options.hang.late_after = std::chrono::hours(1);
+    options.program_dir = temp_ / "bin";
+    std::filesystem::create_directories(temp_ / "logs");
+    std::filesystem::create_directories(options.program_dir);
+    for (const char* role : {"sampler", "trainer"}) {
+      const auto program = options.program_dir / (std::string("fgnn-") + role);
+      std::ofstream(program) << "#!/bin/sh\nexec sleep 600\n";
+      std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    }
+    host_ = DaemonHost::Start(std::move(options), &calls_).value();
+  }
+
+  // As a service manager would.
+  void Run(const std::string& name, const std::string& device) {
+    processes_[name] = DaemonProcess::Spawn({.program = "/bin/sleep",
+                                             .arguments = {"600"},
+                                             .log = temp_ / "log"})
+                           .value();
+    EXPECT_THAT(Register(name, device, *processes_[name]), IsOk());
+  }
+  absl::Status Register(const std::string& name, const std::string& device,
+                        const DaemonProcess& process,
+                        const std::string& job_id = "",
+                        OwnerIndex owner = kNoOwner, uint32_t number = 0) {
+    return host_->Register({.name = name,
+                            .role = name.substr(0, 7),
+                            .device = device,
+                            .pid = process.pid(),
+                            .start_time = process.start_time(),
+                            .socket_path = "/run/" + name,
+                            .version = "test",
+                            .segment_layout_version = kSegmentLayoutVersion,
+                            .job_id = job_id,
+                            .owner = owner,
+                            .number = number});
+  }
+  void Kill(const std::string& name) {
+    DaemonProcess& process = *processes_.at(name);
+    EXPECT_THAT(process.Signal(SIGKILL), IsOk());
+    EXPECT_TRUE(
+        host_->WaitUntilGone({name, process.pid(), ""}, DeadlineIn(kLong)));
+  }
+  void TearDown() override {
+    host_.reset();
+    for (auto& [name, process] : processes_) {
+      process->Signal(SIGKILL).IgnoreError();
+    }
+  }
+
+  absl::Status Want(const std::string& job_id, const std::string& device,
+                    uint32_t restarts = 3) {
+    return host_->Want(job_id, PairPerDevice({device}), restarts);
+  }
+  // Names of the job's daemons, each with "!" where none runs.
+  std::vector<std::string> NamesOf(const std::string& job_id) {
+    std::vector<std::string> names;
+    for (const ExecutorView& view : host_->ExecutorsOf(job_id)) {
+      names.push_back(view.placement.name + (view.pid == 0 ? "!" : ""));
+    }
+    return names;
+  }
+  void AttachAll(const std::string& job_id) {
+    for (const std::string& name : host_->Attachable(job_id)) {
+      FGNN_ASSERT_OK_AND_ASSIGN(const AttachTicket ticket,
+                                host_->BeginAttach(job_id, name));
+      EXPECT_EQ(ticket.number, 0U);
+      host_->EndAttach(ticket);
+    }
+  }
+  size_t NumAttached(const std::string& job_id) {
+    return host_->AttachedDaemons(job_id).size();
+  }
+
+  TempFolder temp_;
+  std::chrono::milliseconds register_within_ = kLong;
+  StoppingCalls calls_;
+  std::map<std::string, std::optional<DaemonProcess>> processes_;
+  std::unique_ptr<DaemonHost> host_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TESTS_UNIT_SCHEDULER_HOST_HOSTED_JOBS_FIXTURE_H_
