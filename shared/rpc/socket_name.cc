@@ -91,10 +91,11 @@ absl::StatusOr<SocketName> SocketName::Claim(const fs::path& path) {
 
 void SocketName::RemoveUnpublished(const fs::path& folder) {
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const fs::path& path = entry.path();
+  fs::directory_iterator entry(folder, error);
+  for (; entry != fs::directory_iterator(); entry.increment(error)) {
+    const fs::path path = entry->path();
     if (path.filename().string().starts_with(kFolderPrefix) &&
-        entry.is_directory(error)) {
+        entry->is_directory(error)) {
       fs::remove(path / kSocket, error);
       fs::remove(path, error);  // Unless something else is in it.
     }
