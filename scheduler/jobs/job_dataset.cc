@@ -11,6 +11,8 @@
 namespace fgnn {
 namespace {
 
+constexpr size_t kMostKnown = 100;
+
 absl::Status CheckVertices(const Dataset& dataset, const std::string& folder) {
   if (dataset.labels().empty() || dataset.num_classes() == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -58,6 +60,24 @@ absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec) {
   FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
                         Dataset::Open(spec.dataset, Validation::kShapes));
   return FactsOf(dataset, spec);
+}
+
+absl::StatusOr<DatasetFacts> KnownDatasets::Look(const JobSpec& spec) {
+  const std::pair key(spec.dataset, spec.training.predicts_links());
+  // Before it is opened: what changes meanwhile is seen the next time.
+  const uint64_t fingerprint = FingerprintOf(spec.dataset);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = known_.find(key);
+    if (found != known_.end() && found->second.fingerprint == fingerprint) {
+      return found->second.facts;
+    }
+  }
+  FGNN_ASSIGN_OR_RETURN(const DatasetFacts facts, LookAtDataset(spec));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (known_.size() >= kMostKnown) known_.clear();
+  known_.insert_or_assign(key, Known{fingerprint, facts});
+  return facts;
 }
 
 absl::StatusOr<DatasetFacts> ValidateDataset(const JobSpec& spec) {

@@ -2,7 +2,11 @@
 #ifndef FGNN_SCHEDULER_JOBS_JOB_DATASET_H_
 #define FGNN_SCHEDULER_JOBS_JOB_DATASET_H_
 
+#include <cstdint>
+#include <map>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "scheduler/planning/job_plan.h"
@@ -24,6 +28,23 @@ struct DatasetFacts {
 // link prediction, edges; else the errors of Dataset::Open(). Quick: for a job
 // that is submitted.
 absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec);
+
+// What LookAtDataset() found, for as long as a folder's files stay what they
+// are: those who submit many jobs of a dataset do not wait for it to be opened
+// each time. Errors are not kept. Thread-safe.
+class KnownDatasets {
+ public:
+  absl::StatusOr<DatasetFacts> Look(const JobSpec& spec);
+
+ private:
+  struct Known {
+    uint64_t fingerprint = 0;
+    DatasetFacts facts;
+  };
+  std::mutex mutex_;
+  // By the folder, and whether links are predicted; bounded. Guarded by mutex_.
+  std::map<std::pair<std::string, bool>, Known> known_;
+};
 
 // And validates every value, once per state of the folder, and looks for what
 // deserves a warning: classes that no train vertex has.

@@ -3,14 +3,13 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/jobs/job_dataset.h"
 #include "scheduler/jobs/run_folder.h"
 #include "shared/base/status.h"
 #include "shared/device/device.h"
 
 namespace fgnn {
 
-absl::Status CheckResumption(const JobSpec& spec) {
+absl::Status CheckResumption(const JobSpec& spec, KnownDatasets& datasets) {
   if (!std::filesystem::path(spec.dataset).is_absolute()) {
     return absl::InvalidArgumentError(
         absl::StrCat("dataset '", spec.dataset, "' is not an absolute path"));
@@ -18,7 +17,7 @@ absl::Status CheckResumption(const JobSpec& spec) {
   for (const std::string& device : spec.devices) {
     FGNN_RETURN_IF_ERROR(Annotate(ParseDevice(device).status(), "devices"));
   }
-  FGNN_ASSIGN_OR_RETURN(const DatasetFacts facts, LookAtDataset(spec));
+  FGNN_ASSIGN_OR_RETURN(const DatasetFacts facts, datasets.Look(spec));
   const char* const valid = spec.training.predicts_links()
                                 ? " has no valid_edges.npy"
                                 : " has no valid.npy";
@@ -35,8 +34,9 @@ absl::Status CheckResumption(const JobSpec& spec) {
   return absl::OkStatus();
 }
 
-absl::Status CheckSubmission(const JobSpec& spec, const std::string& run_dir) {
-  FGNN_RETURN_IF_ERROR(CheckResumption(spec));
+absl::Status CheckSubmission(const JobSpec& spec, const std::string& run_dir,
+                             KnownDatasets& datasets) {
+  FGNN_RETURN_IF_ERROR(CheckResumption(spec, datasets));
   return run_dir.empty() ? absl::OkStatus() : CheckRunFolderIsFree(run_dir);
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "scheduler/jobs/job_dataset.h"
 #include "shared/config/job_spec.h"
 
 namespace fgnn {
@@ -14,10 +15,11 @@ namespace fgnn {
 // NotFound name the field, the file or the folder: the dataset's path and
 // shapes, devices that this machine has not. AlreadyExists: the run folder is
 // not empty.
-absl::Status CheckSubmission(const JobSpec& spec, const std::string& run_dir);
+absl::Status CheckSubmission(const JobSpec& spec, const std::string& run_dir,
+                             KnownDatasets& datasets);
 
 // The same for a job that is to go on in a folder that is there.
-absl::Status CheckResumption(const JobSpec& spec);
+absl::Status CheckResumption(const JobSpec& spec, KnownDatasets& datasets);
 
 }  // namespace fgnn
 

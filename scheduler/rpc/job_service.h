@@ -7,6 +7,7 @@
 
 #include "fgnn/v1/job_service.grpc.pb.h"
 #include "scheduler/host/daemon_host.h"
+#include "scheduler/jobs/job_dataset.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/rpc/control_server.h"
 
@@ -69,6 +70,7 @@ class JobServiceAdapter final : public v1::JobService::Service {
   const ServiceFacts facts_;
   JobTable* const table_;
   DaemonHost* const host_;
+  KnownDatasets datasets_;
   std::atomic<int> watchers_{0};
 };
 

@@ -160,6 +160,10 @@ class Dataset {
   std::unique_ptr<Contents> contents_;
 };
 
+// Of the files of `folder` as they are now, without opening them: what
+// Fingerprint() says of a dataset that is opened then.
+uint64_t FingerprintOf(const std::filesystem::path& folder);
+
 // Validates everything, once per state of the folder: a success is remembered
 // in derived/ under the fingerprint, if that folder can be written.
 absl::Status ValidateOnce(const std::filesystem::path& folder);

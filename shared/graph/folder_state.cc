@@ -50,6 +50,10 @@ FolderState StateOf(const fs::path& folder) {
   return state;
 }
 
+uint64_t FingerprintOf(const fs::path& folder) {
+  return StateOf(folder).fingerprint;
+}
+
 absl::Status CheckFolder(const fs::path& folder) {
   struct stat stat {};
   const std::string what = absl::StrCat("dataset folder ", folder.string());

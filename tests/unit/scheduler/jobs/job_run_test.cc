@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/jobs/submission.h"
 #include "tests/unit/scheduler/jobs/job_run_fixture.h"
 
 namespace fgnn {
@@ -239,23 +238,6 @@ TEST_F(JobRunTest, AJobThatGetsBetterDoesNotStop) {
   EXPECT_TRUE(Summary()["stopped_early"].is_null());
 }
 
-TEST_F(JobRunTest, WhatNeedsVerticesToValidateIsRefusedWithout) {
-  spec_.training.patience = 2;
-  EXPECT_THAT(CheckSubmission(spec_, ""), IsOk());
-  WriteRing(temp_ / "no_valid", {.with_valid = false});
-  spec_.dataset = (temp_ / "no_valid").string();
-  EXPECT_THAT(CheckSubmission(spec_, ""),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       testing::AllOf(HasSubstr("training.patience is 2"),
-                                      HasSubstr("valid.npy"))));
-  spec_.training.patience = 0;
-  spec_.training.schedule = "plateau";
-  EXPECT_THAT(CheckSubmission(spec_, ""),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       testing::AllOf(HasSubstr("training.schedule is plateau"),
-                                      HasSubstr("valid.npy"))));
-}
-
 TEST_F(JobRunTest, TheBestEpochIsKeptAndTested) {
   spec_.training.keep_checkpoints = 1;
   calls_.evaluations = {1, 3, 3, 2, 4};
@@ -296,16 +278,6 @@ TEST_F(JobRunTest, OfLinkPredictionTheBestEpochHasTheHighestMrr) {
   EXPECT_EQ(job.progress.test_mrr, 0.5);
   EXPECT_EQ(job.progress.test_mean_rank, 4);
   EXPECT_LT(job.progress.test_accuracy, 0);
-}
-
-TEST_F(JobRunTest, LinkPredictionNeedsEdgesAndNoLabels) {
-  spec_.training.task = "link_prediction";
-  fs::remove(temp_ / "ring" / "train.npy");
-  EXPECT_THAT(CheckSubmission(spec_, ""), IsOk());
-  spec_.training.patience = 2;
-  EXPECT_THAT(CheckSubmission(spec_, ""),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("valid_edges.npy")));
 }
 
 TEST_F(JobRunTest, TheBestEpochIsSavedEvenBetweenCheckpoints) {
