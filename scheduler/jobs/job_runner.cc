@@ -24,8 +24,7 @@ JobRunner::JobRunner(JobRunnerOptions options)
 void JobRunner::StartJobs() {
   JobTable& table = *options_.environment.table;
   // Daemons of a job that was interrupted are for that job to take over.
-  bool kept = !table.resumes_interrupted();
-  if (kept) KeepDaemons();
+  if (!table.resumes_interrupted()) KeepDaemons();
   while (!table.closed()) {
     const std::optional<Job> job = table.StartNext(DeadlineIn(kTick));
     running_.remove_if(
@@ -36,10 +35,9 @@ void JobRunner::StartJobs() {
         RunOne(job);
         run.has_ended = true;
       });
-    } else if (!kept) {
+    } else if (!are_kept_.load()) {
       KeepDaemons();
     }
-    kept = true;
   }
 }
 
@@ -57,7 +55,9 @@ void JobRunner::RunOne(const Job& job) {
   absl::Status status = run.Run();
   // What the job comes to is told once nothing of it is left.
   run.Release();
-  if (!table.closed()) KeepDaemons();
+  // The next job may want the daemons that this one had.
+  are_kept_ = false;
+  if (!table.closed() && table.counts().queued == 0) KeepDaemons();
   const bool cancelled = !table.CancelCause(job.id).ok();
   if (!status.ok() && !cancelled) {
     if (run.let_go() == LetGo::kTimeIsUp) {
@@ -85,7 +85,8 @@ void JobRunner::RunOne(const Job& job) {
   table.End(job.id, state, status);
 }
 
-void JobRunner::KeepDaemons() const {
+void JobRunner::KeepDaemons() {
+  are_kept_ = true;
   if (options_.kept.empty()) return;
   const absl::Status kept = options_.environment.host->Keep(options_.kept);
   if (!kept.ok()) LogWarning("{}", MessageOf(kept));

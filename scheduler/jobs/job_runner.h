@@ -40,12 +40,13 @@ class JobRunner {
 
   void StartJobs();
   void RunOne(const Job& job);
-  void KeepDaemons() const;
+  void KeepDaemons();
 
   const JobRunnerOptions options_;
   MemoryLedger memory_;
-  std::list<RunningJob> running_;  // For thread_ alone.
-  Thread thread_;                  // Last: stops before what it uses goes.
+  std::atomic<bool> are_kept_ = false;  // No job has ended since KeepDaemons().
+  std::list<RunningJob> running_;       // For thread_ alone.
+  Thread thread_;                       // Last: stops before what it uses goes.
 };
 
 }  // namespace fgnn

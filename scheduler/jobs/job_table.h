@@ -3,6 +3,7 @@
 #ifndef FGNN_SCHEDULER_JOBS_JOB_TABLE_H_
 #define FGNN_SCHEDULER_JOBS_JOB_TABLE_H_
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
@@ -196,12 +197,13 @@ class JobTable {
   // A call of Submit() that is under way.
   struct Submission {
     const JobRequest* request;
-    std::optional<absl::StatusOr<Job>> job;  // The answer; guarded by mutex_.
+    absl::StatusOr<Job> job = absl::UnknownError("");  // The answer,
+    bool is_done = false;  // once it is; guarded by submissions_mutex_.
   };
 
   JobTable(JobStore store, JobStore reader, std::filesystem::path state_dir,
            const JobTableOptions& options, std::vector<ServiceDevice> devices);
-  void SubmitAllLocked();
+  void SubmitAll(const std::vector<Submission*>& all);
   // Appends the id of a job that is new to `added`.
   absl::StatusOr<Job> SubmitOneLocked(const JobRequest& request,
                                       std::vector<std::string>& added);
@@ -217,6 +219,7 @@ class JobTable {
       std::vector<std::string>& after);
   absl::Status CheckHasNotEndedLocked(const std::string& id);
   absl::StatusOr<WantedDevices> ReadWanted(const std::string& spec_bytes) const;
+  size_t MostRunning() const { return std::max<size_t>(devices_.size(), 1); }
   Active& AddLocked(Job job, WantedDevices wanted);
   Active* FindRunningLocked(const std::string& id);
   bool MayTakeOverLocked(const Active& active) const;
@@ -246,7 +249,9 @@ class JobTable {
 
   // Never held while mutex_ is taken.
   std::mutex submissions_mutex_;
-  std::vector<Submission*> submissions_;  // As many as calls are under way.
+  std::condition_variable submitted_;
+  bool is_submitting_ = false;            // Somebody does, for others as well.
+  std::vector<Submission*> submissions_;  // Of calls that wait for the next.
 
   // Lists of a thousand jobs keep nobody from submitting. Never held while
   // mutex_ is taken.

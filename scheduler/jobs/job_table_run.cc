@@ -126,12 +126,17 @@ std::optional<Job> JobTable::StartNext(Deadline deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     if (closed_) return std::nullopt;
-    if (!OrderLocked().starts.empty()) {
-      order_.reset();
-      if (!OrderLocked().starts.empty()) break;
+    Deadline until = deadline;
+    // Else the order would be made for nothing with each job that comes.
+    if (running_.size() < MostRunning()) {
+      if (!OrderLocked().starts.empty()) {
+        order_.reset();
+        if (!OrderLocked().starts.empty()) break;
+      }
+      until = std::min(deadline, order_until_);
     }
     if (MonotonicClock::now() >= deadline) return std::nullopt;
-    changed_.wait_until(lock, std::min(deadline, order_until_));
+    changed_.wait_until(lock, until);
   }
   const JobStart start = OrderLocked().starts.front();
   Active& active = active_.at(start.id);
@@ -184,8 +189,7 @@ JobTable::Active* JobTable::FindRunningLocked(const std::string& id) {
 
 // Whether a job that was interrupted can have its devices before others do.
 bool JobTable::MayTakeOverLocked(const Active& active) const {
-  if (!active.was_interrupted ||
-      running_.size() >= std::max<size_t>(devices_.size(), 1)) {
+  if (!active.was_interrupted || running_.size() >= MostRunning()) {
     return false;
   }
   const CoreSet& cores = active.devices.names.empty()

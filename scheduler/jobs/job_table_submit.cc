@@ -120,32 +120,38 @@ JobTable::Active& JobTable::AddLocked(Job job, WantedDevices wanted) {
   return active;
 }
 
-// The first to get the lock takes all that have come by then, so that clients
-// share the one sync that a commit costs. The others find their answers.
+// One at a time submits for all that have come by then, so that clients share
+// the one sync that a commit costs, and the others wait for that alone: they
+// would queue for mutex_ behind each other, and wake one after another.
 absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
-  Submission mine = {.request = &request, .job = std::nullopt};
-  {
-    const std::lock_guard<std::mutex> lock(submissions_mutex_);
-    submissions_.push_back(&mine);
+  Submission mine = {.request = &request};
+  std::unique_lock<std::mutex> lock(submissions_mutex_);
+  submissions_.push_back(&mine);
+  // Until somebody has, or nobody does; a commit ends by itself.
+  submitted_.wait(lock, [&] { return mine.is_done || !is_submitting_; });
+  if (!mine.is_done) {
+    std::vector<Submission*> all;
+    all.swap(submissions_);
+    is_submitting_ = true;
+    lock.unlock();
+    SubmitAll(all);
+    lock.lock();
+    is_submitting_ = false;
+    for (Submission* const one : all) one->is_done = true;
+    submitted_.notify_all();
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (!mine.job.has_value()) SubmitAllLocked();
-  return *std::move(mine.job);
+  return std::move(mine.job);
 }
 
-void JobTable::SubmitAllLocked() {
-  std::vector<Submission*> all;
-  {
-    const std::lock_guard<std::mutex> lock(submissions_mutex_);
-    all.swap(submissions_);
-  }
+void JobTable::SubmitAll(const std::vector<Submission*>& all) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<std::string> added;
   absl::Status stored = store_.Begin();
   for (Submission* const one : all) {
     one->job = stored.ok() ? SubmitOneLocked(*one->request, added)
                            : absl::StatusOr<Job>(stored);
     // After errors of the disk there may be no transaction any more.
-    if (!store_.InTransaction() && stored.ok()) stored = one->job->status();
+    if (!store_.InTransaction() && stored.ok()) stored = one->job.status();
   }
   if (stored.ok()) stored = store_.Commit();
   if (stored.ok()) {

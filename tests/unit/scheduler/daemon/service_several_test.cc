@@ -1,4 +1,5 @@
 // Several jobs at once, each on a device of its own.
+#include "absl/strings/strip.h"
 #include "tests/unit/scheduler/daemon/service_fixture.h"
 
 namespace fgnn {
@@ -95,6 +96,35 @@ TEST_F(ServiceSeveralTest, AJobWhoseDaemonDiesTooOftenFailsAlone) {
   const v1::Job job = Watch(first);
   ASSERT_EQ(job.state(), v1::JOB_STATE_COMPLETED) << job.error_message();
   EXPECT_EQ(ReadRun(job, "checkpoints/epoch-0003.safetensors"), "60");
+}
+
+// Jobs on a device that is none of the service's own, for which it keeps no
+// daemons.
+TEST_F(ServiceSeveralTest, TheNextJobHasTheDaemonsOfTheOneBefore) {
+  options_.devices = {
+      absl::StrCat(options_.devices[0], ",",
+                   absl::StripPrefix(options_.devices[1], "cpu:"))};
+  const std::string kept = ParseDeviceName(options_.devices[0])->name;
+  StartService();
+  v1::JobSpec spec = Spec();
+  spec.add_devices(FirstCore());
+  spec.mutable_training()->set_epochs(200);
+  spec.mutable_training()->set_evaluate_every(0);
+  const std::string first = Submit(spec)->job_id();
+  const std::string second = Submit(spec)->job_id();
+  const pid_t sampler = WaitForPid(first, "sampler.0");
+  const pid_t trainer = WaitForPid(first, "trainer.0");
+  ASSERT_EQ(Get(second)->state(), v1::JOB_STATE_QUEUED);
+  ASSERT_EQ(Watch(first).state(), v1::JOB_STATE_COMPLETED);
+  EXPECT_EQ(WaitForPid(second, "sampler.0"), sampler);
+  EXPECT_EQ(WaitForPid(second, "trainer.0"), trainer);
+  ASSERT_EQ(Watch(second).state(), v1::JOB_STATE_COMPLETED);
+  // Behind the last one, those of the service's device are kept again.
+  const v1::ServiceInfo service = Service();
+  EXPECT_EQ(service.executors_size(), 2);
+  for (const v1::Executor& executor : service.executors()) {
+    EXPECT_EQ(executor.device(), kept) << executor.name();
+  }
 }
 
 TEST_F(ServiceSeveralTest, AServiceThatIsStoppedEndsThemAll) {
