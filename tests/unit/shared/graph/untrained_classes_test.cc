@@ -28,6 +28,11 @@ TEST_F(UntrainedClassesTest, AreThoseOfNoTrainVertex) {
   content_.train = {1};
   content_.valid = {3};
   EXPECT_THAT(FindUntrainedClasses(Open()), ElementsAre(0, 1));
+  // More vertices than classes.
+  content_.labels = {0, 0, 0, 0};
+  content_.train = {0, 1, 2, 3};
+  content_.valid = {};
+  EXPECT_THAT(FindUntrainedClasses(Open()), ElementsAre(1, 2));
 }
 
 TEST_F(UntrainedClassesTest, NoneWhereEveryClassIsTrained) {
