@@ -197,8 +197,9 @@ class JobTable {
   // A call of Submit() that is under way.
   struct Submission {
     const JobRequest* request;
-    absl::StatusOr<Job> job = absl::UnknownError("");  // The answer,
-    bool is_done = false;  // once it is; guarded by submissions_mutex_.
+    // The answer, once it is done; is_done is guarded by submissions_mutex_.
+    std::optional<absl::StatusOr<Job>> job;
+    bool is_done = false;
   };
 
   JobTable(JobStore store, JobStore reader, std::filesystem::path state_dir,

@@ -124,7 +124,7 @@ JobTable::Active& JobTable::AddLocked(Job job, WantedDevices wanted) {
 // the one sync that a commit costs, and the others wait for that alone: they
 // would queue for mutex_ behind each other, and wake one after another.
 absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
-  Submission mine = {.request = &request};
+  Submission mine = {.request = &request, .job = std::nullopt};
   std::unique_lock<std::mutex> lock(submissions_mutex_);
   submissions_.push_back(&mine);
   // Until somebody has, or nobody does; a commit ends by itself.
@@ -140,7 +140,7 @@ absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
     for (Submission* const one : all) one->is_done = true;
     submitted_.notify_all();
   }
-  return std::move(mine.job);
+  return *std::move(mine.job);
 }
 
 void JobTable::SubmitAll(const std::vector<Submission*>& all) {
@@ -151,7 +151,7 @@ void JobTable::SubmitAll(const std::vector<Submission*>& all) {
     one->job = stored.ok() ? SubmitOneLocked(*one->request, added)
                            : absl::StatusOr<Job>(stored);
     // After errors of the disk there may be no transaction any more.
-    if (!store_.InTransaction() && stored.ok()) stored = one->job.status();
+    if (!store_.InTransaction() && stored.ok()) stored = one->job->status();
   }
   if (stored.ok()) stored = store_.Commit();
   if (stored.ok()) {
