@@ -14,7 +14,8 @@ namespace {  // Each file that includes it is compiled for other processors.
 struct Avx512Lanes {
   using Register = __m512;
   static constexpr int64_t kWidth = 16;
-  static constexpr int kRows = 8;  // 24 of 32 registers are sums.
+  static constexpr int kRows = 8;
+  static constexpr int kMostSums = 24;  // Of 32 registers.
 
   static Register Zero() { return _mm512_setzero_ps(); }
   static Register Load(const float* from) { return _mm512_loadu_ps(from); }

@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "trainer_service/nn/cpu/products.h"
@@ -15,14 +14,14 @@ namespace fgnn {
 template <typename Number>
 struct ProductKernelsOf {
   const char* name;
-  // Numbers that a factor [rows, columns] takes once it is packed.
-  int64_t (*packed_numbers)(int64_t rows, int64_t columns);
+  // Bytes that a factor [rows, columns] takes once it is packed.
+  int64_t (*packed_bytes)(int64_t rows, int64_t columns);
   // `packed`, at a 64-byte boundary.
-  void (*pack)(const FactorOf<Number>& b, Number* packed);
+  void (*pack)(const FactorOf<Number>& b, void* packed);
   // out [a's rows, columns] = or += a * b, of a as stored and b packed; rows of
   // out lie `columns` floats apart. Every element is a sum in the order of b's
   // rows.
-  void (*multiply)(const FactorOf<Number>& a, const Number* packed,
+  void (*multiply)(const FactorOf<Number>& a, const void* packed,
                    int64_t columns, Into into, float* out);
   // to [a's columns, a's rows; of Bfloat16 rounded up to even]: a^T, of a as
   // stored, with zeros for a missing row.
@@ -40,17 +39,15 @@ using ProductKernels = ProductKernelsOf<float>;
 template <typename Number = float>
 std::vector<const ProductKernelsOf<Number>*> SupportedProductKernels();
 
-// to [columns, 2]: the numbers of two rows side by side. As whole words, of
-// which compilers make vectors. Always inlined: files that use it are compiled
-// for different processors.
+// to [columns]: the numbers of two rows side by side, as words, of which
+// compilers make vectors. Always inlined: files that use it are compiled for
+// different processors.
 inline __attribute__((always_inline)) void InterleaveRows(
     const Bfloat16* first, const Bfloat16* second, int64_t columns,
-    Bfloat16* to) {
+    uint32_t* to) {
   static_assert(std::endian::native == std::endian::little);
   for (int64_t c = 0; c < columns; ++c) {
-    const uint32_t word = first[c].bits | static_cast<uint32_t>(second[c].bits)
-                                              << 16;
-    std::memcpy(to + 2 * c, &word, sizeof(word));
+    to[c] = first[c].bits | static_cast<uint32_t>(second[c].bits) << 16;
   }
 }
 

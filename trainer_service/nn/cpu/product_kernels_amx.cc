@@ -80,18 +80,20 @@ void PackTile(const FactorOf<Bfloat16>& b, int64_t row, int64_t column,
   }
 }
 
-int64_t PackedNumbers(int64_t rows, int64_t columns) {
-  return Tiles(rows, kTileInner) * Tiles(columns, kTileColumns) * kTileNumbers;
+int64_t PackedBytes(int64_t rows, int64_t columns) {
+  return Tiles(rows, kTileInner) * Tiles(columns, kTileColumns) * kTileRows *
+         kTileStride;
 }
 
 // Tiles of the same columns one behind the other.
-void Pack(const FactorOf<Bfloat16>& b, Bfloat16* packed) {
+void Pack(const FactorOf<Bfloat16>& b, void* packed) {
+  auto* to = static_cast<Bfloat16*>(packed);
   const int64_t rows = b.transposed ? b.columns : b.rows;
   const int64_t columns = b.transposed ? b.rows : b.columns;
   for (int64_t column = 0; column < columns; column += kTileColumns) {
     for (int64_t row = 0; row < rows; row += kTileInner) {
-      PackTile(b, row, column, packed);
-      packed += kTileNumbers;
+      PackTile(b, row, column, to);
+      to += kTileNumbers;
     }
   }
 }
@@ -334,9 +336,9 @@ class Product {
   Spare last_tiles_[kChunkRows / kTileRows];  // Of a chunk, if has_copies_.
 };
 
-void Multiply(const FactorOf<Bfloat16>& a, const Bfloat16* packed,
-              int64_t columns, Into into, float* out) {
-  Product(a, packed, columns, into, out).Run();
+void Multiply(const FactorOf<Bfloat16>& a, const void* packed, int64_t columns,
+              Into into, float* out) {
+  Product(a, static_cast<const Bfloat16*>(packed), columns, into, out).Run();
 }
 
 void Transpose(const FactorOf<Bfloat16>& a, Bfloat16* to) {
@@ -347,7 +349,7 @@ void Transpose(const FactorOf<Bfloat16>& a, Bfloat16* to) {
 
 constexpr ProductKernelsOf<Bfloat16> kBfloat16ProductsAmx = {
     .name = "amx",
-    .packed_numbers = PackedNumbers,
+    .packed_bytes = PackedBytes,
     .pack = Pack,
     .multiply = Multiply,
     .transpose = Transpose,

@@ -9,6 +9,7 @@ namespace {
 
 struct Avx512Floats : Avx512Lanes {
   using Number = float;
+  using Word = float;
   using Packed = __m512;
   static constexpr double kMostToMultiply = 0.6;
   static Packed LoadPacked(const float* from) { return _mm512_loadu_ps(from); }

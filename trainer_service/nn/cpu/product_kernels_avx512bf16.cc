@@ -11,9 +11,10 @@ namespace {
 // VDPBF16PS takes subnormal numbers as zeros.
 struct Avx512Pairs : Avx512Lanes {
   using Number = Bfloat16;
+  using Word = uint32_t;
   using Packed = __m512i;
   static constexpr double kMostToMultiply = 0.55;
-  static Packed LoadPacked(const Bfloat16* from) {
+  static Packed LoadPacked(const uint32_t* from) {
     return _mm512_loadu_si512(from);
   }
   static Register MulAdd(uint32_t x, Packed b, Register sum) {

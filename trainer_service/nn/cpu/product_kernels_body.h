@@ -15,8 +15,9 @@
 
 namespace fgnn {
 
-// Vec: Number; Register, kWidth floats; kRows of a tile; Zero, Load and Store
-// of sums, LoadFirst and StoreFirst of FirstLanes(count) of them; LoadPacked of
+// Vec: Number and Word, see Panels; Register, kWidth floats; kRows of a tile of
+// two registers a row, kMostSums registers of any; Zero, Load and Store of
+// sums, LoadFirst and StoreFirst of FirstLanes(count) of them; LoadPacked of
 // kWidth words; MulAdd(x, b, sum) = x * b + sum with the word x broadcast, for
 // each number of it; NotZero, a bit for each of kWidth words, and IsZero of
 // one; kMostToMultiply, the share of words up to which skipping the others
@@ -27,32 +28,33 @@ class ProductBody {
  public:
   using Number = typename Vec::Number;
 
-  static int64_t PackedNumbers(int64_t rows, int64_t columns) {
-    return Words(rows) * kPerWord * Vectors(columns) * kWidth;
+  static int64_t PackedBytes(int64_t rows, int64_t columns) {
+    return Words(rows) * Vectors(columns) * kWidth *
+           static_cast<int64_t>(sizeof(Word));
   }
 
-  static void Pack(const FactorOf<Number>& b, Number* packed) {
+  static void Pack(const FactorOf<Number>& b, void* packed) {
+    auto* to = static_cast<Word*>(packed);
     const int64_t rows = b.transposed ? b.columns : b.rows;
     const int64_t columns = b.transposed ? b.rows : b.columns;
     for (int64_t first = 0; first < columns;) {
       const int64_t width = P::PanelVectors(columns - first) * kWidth;
       const int64_t filled = std::min(width, columns - first);
-      for (int64_t row = 0; row < rows; row += kPerWord) {
-        PackWords(b, row, first, filled, packed);
-        std::fill(packed + filled * kPerWord, packed + width * kPerWord,
-                  Number{});
-        packed += width * kPerWord;
+      for (int64_t row = 0; row < Words(rows) * kPerWord; row += kPerWord) {
+        PackWords(b, row, first, filled, to);
+        std::fill(to + filled, to + width, Word{});
+        to += width;
       }
       first += width;
     }
   }
 
-  static void Multiply(const FactorOf<Number>& a, const Number* packed,
+  static void Multiply(const FactorOf<Number>& a, const void* packed,
                        int64_t columns, Into into, float* out) {
     const Operands of = {.a = a.data,
                          .rows = a.rows,
                          .inner = a.columns,
-                         .packed = packed,
+                         .packed = static_cast<const Word*>(packed),
                          .columns = columns,
                          .adds = into == Into::kAdd,
                          .out = out};
@@ -92,7 +94,7 @@ class ProductBody {
   using P = Panels<Vec>;
   using Register = typename Vec::Register;
   using Word = typename P::Word;
-  using Operands = ProductOperands<Number>;
+  using Operands = ProductOperands<Vec>;
   static constexpr int64_t kPerWord = P::kPerWord;
   static constexpr int64_t kWidth = P::kWidth;
 
@@ -101,102 +103,169 @@ class ProductBody {
 
   // Of `filled` columns from `first` on, the words that begin with `row`.
   static void PackWords(const FactorOf<Number>& b, int64_t row, int64_t first,
-                        int64_t filled, Number* to) {
-    const int64_t rows = b.transposed ? b.columns : b.rows;
+                        int64_t filled, Word* to) {
+    const int64_t left = (b.transposed ? b.columns : b.rows) - row;
+    if (left == 0) {
+      std::fill_n(to, filled, Word{});
+      return;
+    }
     const int64_t row_stride = b.transposed ? 1 : b.columns;
     const int64_t column_stride = b.transposed ? b.columns : 1;
     const Number* const from =
         b.data + row * row_stride + first * column_stride;
-    if (row + kPerWord > rows) {
+    if (left < kPerWord) {
       for (int64_t c = 0; c < filled; ++c) {
-        to[c * kPerWord] = from[c * column_stride];
-        to[(c + 1) * kPerWord - 1] = Number{};
+        const Number word[kPerWord] = {from[c * column_stride]};
+        to[c] = P::WordAt(word);
       }
     } else if (b.transposed) {
       for (int64_t c = 0; c < filled; ++c) {
-        std::copy_n(from + c * column_stride, kPerWord, to + c * kPerWord);
+        to[c] = P::WordAt(from + c * column_stride);
       }
     } else {
       // By whole registers, whose copies need no loop.
       int64_t c = 0;
       for (; c + kWidth <= filled; c += kWidth) {
-        PackRow(from + c, row_stride, kWidth, to + c * kPerWord);
+        PackRow(from + c, row_stride, kWidth, to + c);
       }
-      PackRow(from + c, row_stride, filled - c, to + c * kPerWord);
+      PackRow(from + c, row_stride, filled - c, to + c);
     }
   }
 
   static inline __attribute__((always_inline)) void PackRow(const Number* from,
                                                             int64_t row_stride,
                                                             int64_t columns,
-                                                            Number* to) {
+                                                            Word* to) {
     if constexpr (kPerWord == 1) {
-      std::copy_n(from, columns, to);
+      for (int64_t c = 0; c < columns; ++c) to[c] = P::WordAt(from + c);
     } else {
       InterleaveRows(from, from + row_stride, columns, to);
     }
   }
 
+  // Words of some rows of a that lie in it.
+  struct StoredRows {
+    const Number* first;
+    int64_t inner;
+    Word operator()(int row, int64_t word) const {
+      return P::WordAt(first + row * inner + word * kPerWord);
+    }
+  };
+  // Of rows that were widened.
+  struct WidenedRows {
+    const float* first;
+    int64_t stride;
+    float operator()(int row, int64_t word) const {
+      return first[row * stride + word];
+    }
+  };
+  // What tiles sum: `words` of the rows from `row` on, by the rows of words of
+  // b from `first` on.
+  template <typename LeftRows>
+  struct Strip {
+    LeftRows a;
+    int64_t row;
+    int64_t first;
+    int64_t words;
+    bool adds;
+  };
+
   static void Rows(const Operands& of) {
     int64_t row = 0;
     for (; row + Vec::kRows <= of.rows; row += Vec::kRows) {
-      AllPanels<Vec::kRows>(of, row);
+      SomeRows<Vec::kRows>(of, row);
     }
-    for (; row + 2 <= of.rows; row += 2) AllPanels<2>(of, row);
-    if (row < of.rows) AllPanels<1>(of, row);
+    if constexpr (Vec::kRows > 4) {
+      for (; row + 4 <= of.rows; row += 4) SomeRows<4>(of, row);
+    }
+    for (; row + 2 <= of.rows; row += 2) SomeRows<2>(of, row);
+    if (row < of.rows) SomeRows<1>(of, row);
   }
 
   template <int kRows>
-  static void AllPanels(const Operands& of, int64_t row) {
+  static void SomeRows(const Operands& of, int64_t row) {
     const Number* const a = of.a + row * of.inner;
-    for (int64_t first = 0; first < of.columns;) {
-      const int64_t vectors = P::PanelVectors(of.columns - first);
-      const Number* const panel =
-          of.packed + first * Words(of.inner) * kPerWord;
-      float* const out = of.out + row * of.columns + first;
-      const int64_t left = of.columns - first;
-      switch (vectors) {
-        case 1:
-          Tile<kRows, 1>(of, a, panel, left, out);
-          break;
-        case 2:
-          Tile<kRows, 2>(of, a, panel, left, out);
-          break;
-        default:
-          Tile<kRows, 3>(of, a, panel, left, out);
-      }
-      first += vectors * kWidth;
+    if constexpr (!P::kWidens) {
+      AllPanels<kRows, StoredRows>(
+          of, {{a, of.inner}, row, 0, of.inner / kPerWord, of.adds});
+    } else {
+      // As many at a time as leave room for b in the first-level cache.
+      constexpr int64_t kMostWords = 512;
+      float widened[kRows * kMostWords];
+      int64_t first = 0;
+      do {
+        const int64_t words = std::min(kMostWords, of.inner - first);
+        for (int i = 0; i < kRows; ++i) {
+          const Number* const from = a + i * of.inner + first;
+          for (int64_t w = 0; w < words; ++w) {
+            widened[i * kMostWords + w] = Widen(from[w]);
+          }
+        }
+        AllPanels<kRows, WidenedRows>(
+            of,
+            {{widened, kMostWords}, row, first, words, of.adds || first > 0});
+        first += words;
+      } while (first < of.inner);
     }
   }
 
-  // `left`: columns from the panel's first one on.
-  template <int kRows, int kVectors>
-  static void Tile(const Operands& of, const Number* a, const Number* panel,
-                   int64_t left, float* out) {
+  template <int kRows, typename LeftRows>
+  static void AllPanels(const Operands& of, const Strip<LeftRows>& strip) {
+    for (int64_t column = 0; column < of.columns;) {
+      const int64_t vectors = P::PanelVectors(of.columns - column);
+      switch (vectors) {
+        case 1:
+          Tile<0, kRows, 1>(of, strip, column);
+          break;
+        case 2:
+          Tile<0, kRows, 2>(of, strip, column);
+          break;
+        default:
+          if constexpr (3 * kRows <= Vec::kMostSums) {
+            Tile<0, kRows, 3>(of, strip, column);
+          } else {
+            Tile<0, kRows / 2, 3>(of, strip, column);
+            Tile<kRows / 2, kRows - kRows / 2, 3>(of, strip, column);
+          }
+      }
+      column += vectors * kWidth;
+    }
+  }
+
+  // kRows rows from the strip's row kFirst on, the panel of b that begins with
+  // `column`.
+  template <int kFirst, int kRows, int kVectors, typename LeftRows>
+  static void Tile(const Operands& of, const Strip<LeftRows>& strip,
+                   int64_t column) {
     constexpr int kLast = kVectors - 1;
-    const auto last = Vec::FirstLanes(std::min(left - kLast * kWidth, kWidth));
+    const Word* const panel =
+        of.packed + column * Words(of.inner) + strip.first * kVectors * kWidth;
+    float* const out = of.out + (strip.row + kFirst) * of.columns + column;
+    const auto last =
+        Vec::FirstLanes(std::min(of.columns - column - kLast * kWidth, kWidth));
     Register sums[kRows][kVectors];
     for (int i = 0; i < kRows; ++i) {
       for (int j = 0; j < kVectors; ++j) {
         sums[i][j] = Vec::Zero();
-        if (!of.adds) continue;
+        if (!strip.adds) continue;
         const float* const from = out + i * of.columns + j * kWidth;
         sums[i][j] = j == kLast ? Vec::LoadFirst(from, last) : Vec::Load(from);
       }
     }
-    const int64_t words = of.inner / kPerWord;
-    for (int64_t k = 0; k < words; ++k) {
-      AddWords<kRows, kVectors>(
-          panel + k * kVectors * kWidth * kPerWord, sums,
-          [=](int i) { return P::WordAt(a + i * of.inner + k * kPerWord); });
+    for (int64_t k = 0; k < strip.words; ++k) {
+      AddWords<kRows, kVectors>(panel + k * kVectors * kWidth, sums,
+                                [=](int i) { return strip.a(kFirst + i, k); });
     }
-    // The last number of a row may have none to make a word with.
-    if (words < Words(of.inner)) {
-      AddWords<kRows, kVectors>(
-          panel + words * kVectors * kWidth * kPerWord, sums, [=](int i) {
-            Number word[kPerWord] = {a[i * of.inner + words * kPerWord]};
-            return P::WordAt(word);
-          });
+    if constexpr (kPerWord > 1) {
+      // The last number of a row may have none to make a word with.
+      if (strip.words < Words(of.inner)) {
+        AddWords<kRows, kVectors>(
+            panel + strip.words * kVectors * kWidth, sums, [=](int i) {
+              const Number word[kPerWord] = {
+                  strip.a.first[(kFirst + i + 1) * of.inner - 1]};
+              return P::WordAt(word);
+            });
+      }
     }
     for (int i = 0; i < kRows; ++i) {
       for (int j = 0; j < kVectors; ++j) {
@@ -212,11 +281,11 @@ class ProductBody {
 
   template <int kRows, int kVectors, typename WordOf>
   static inline __attribute__((always_inline)) void AddWords(
-      const Number* packed, Register (&sums)[kRows][kVectors],
+      const Word* packed, Register (&sums)[kRows][kVectors],
       WordOf word_of_row) {
     typename Vec::Packed b[kVectors];
     for (int j = 0; j < kVectors; ++j) {
-      b[j] = Vec::LoadPacked(packed + j * kWidth * kPerWord);
+      b[j] = Vec::LoadPacked(packed + j * kWidth);
     }
     for (int i = 0; i < kRows; ++i) {
       const Word x = word_of_row(i);
@@ -230,7 +299,7 @@ class ProductBody {
 template <typename Vec>
 constexpr ProductKernelsOf<typename Vec::Number> ProductsOf(const char* name) {
   return {.name = name,
-          .packed_numbers = ProductBody<Vec>::PackedNumbers,
+          .packed_bytes = ProductBody<Vec>::PackedBytes,
           .pack = ProductBody<Vec>::Pack,
           .multiply = ProductBody<Vec>::Multiply,
           .transpose = ProductBody<Vec>::Transpose,

@@ -18,22 +18,25 @@ at::Tensor View(const Factor& factor) {
   return factor.transposed ? tensor.t() : tensor;
 }
 
-int64_t PackedNumbers(int64_t rows, int64_t columns) { return rows * columns; }
+int64_t PackedBytes(int64_t rows, int64_t columns) {
+  return rows * columns * static_cast<int64_t>(sizeof(float));
+}
 
-void Pack(const Factor& b, float* packed) {
+void Pack(const Factor& b, void* packed) {
   const int64_t rows = b.transposed ? b.columns : b.rows;
   const int64_t columns = b.transposed ? b.rows : b.columns;
   at::from_blob(packed, {rows, columns}, at::kFloat).copy_(View(b));
 }
 
-void Multiply(const Factor& a, const float* packed, int64_t columns, Into into,
+void Multiply(const Factor& a, const void* packed, int64_t columns, Into into,
               float* out) {
   // Threads are the team's business. The library's own would spin, and its
   // sums would depend on their number.
   thread_local const bool single_threaded = (at::set_num_threads(1), true);
   static_cast<void>(single_threaded);
   const at::NoGradGuard no_grad;
-  const at::Tensor b = View({packed, a.columns, columns});
+  const at::Tensor b =
+      View({static_cast<const float*>(packed), a.columns, columns});
   at::Tensor result = at::from_blob(out, {a.rows, columns}, at::kFloat);
   if (into == Into::kOverwrite) {
     at::mm_out(result, View(a), b);
@@ -49,7 +52,7 @@ void Transpose(const Factor& a, float* to) {
 }  // namespace
 
 const ProductKernels kProductsLibtorch = {.name = "libtorch",
-                                          .packed_numbers = PackedNumbers,
+                                          .packed_bytes = PackedBytes,
                                           .pack = Pack,
                                           .multiply = Multiply,
                                           .transpose = Transpose,

@@ -6,8 +6,10 @@ namespace {
 
 struct PortablePairs {
   using Number = Bfloat16;
+  using Word = uint32_t;
   static constexpr int64_t kWidth = 4;
   static constexpr int kRows = 2;
+  static constexpr int kMostSums = 6;
   static constexpr double kMostToMultiply = 0.3;
   struct Register {
     float lanes[kWidth];
@@ -41,11 +43,11 @@ struct PortablePairs {
     }
     return bits;
   }
-  static Packed LoadPacked(const Bfloat16* from) {
+  static Packed LoadPacked(const uint32_t* from) {
     Packed pairs;
     for (int64_t i = 0; i < kWidth; ++i) {
-      pairs.first[i] = Widen(from[2 * i]);
-      pairs.second[i] = Widen(from[2 * i + 1]);
+      pairs.first[i] = First(from[i]);
+      pairs.second[i] = Second(from[i]);
     }
     return pairs;
   }
@@ -53,13 +55,17 @@ struct PortablePairs {
     std::copy_n(a.lanes, kWidth, to);
   }
   static Register MulAdd(uint32_t x, const Packed& b, Register sum) {
-    Bfloat16 pair[2];
-    std::memcpy(pair, &x, sizeof(x));
     for (int64_t i = 0; i < kWidth; ++i) {
-      sum.lanes[i] += Widen(pair[0]) * b.first[i];
-      sum.lanes[i] += Widen(pair[1]) * b.second[i];
+      sum.lanes[i] += First(x) * b.first[i];
+      sum.lanes[i] += Second(x) * b.second[i];
     }
     return sum;
+  }
+
+ private:
+  static float First(uint32_t pair) { return std::bit_cast<float>(pair << 16); }
+  static float Second(uint32_t pair) {
+    return std::bit_cast<float>(pair & 0xffff0000u);
   }
 };
 

@@ -22,7 +22,7 @@ template <typename Vec>
 class SkippingBody {
  public:
   using Number = typename Vec::Number;
-  using Operands = ProductOperands<Number>;
+  using Operands = ProductOperands<Vec>;
 
   // Whether so many words of a are zeros that the others alone take less time.
   static bool Pays(const Operands& of) {
@@ -58,6 +58,7 @@ class SkippingBody {
  private:
   using P = Panels<Vec>;
   using Register = typename Vec::Register;
+  using Word = typename P::Word;
   static constexpr int64_t kBlockWords = 64;
   static constexpr int64_t kBlockRows = 256;
   static constexpr int64_t kLeastWords = 32;
@@ -160,13 +161,11 @@ class SkippingBody {
   static void Rows(const Operands& of, const Block& block, const Group& group) {
     constexpr int kRegisters = 2 * kPairs + (kTail ? 3 : 0);
     const int64_t words = P::Words(of.inner);
-    const Number* panels[kMostPanels + 1];
+    const Word* panels[kMostPanels + 1];
     for (int p = 0; p <= kPairs; ++p) {
       const int64_t in_panel = block.first_word * (p < kPairs ? 2 : 3);
-      panels[p] =
-          of.packed + ((group.first_column + 2 * p * P::kWidth) * words +
-                       in_panel * P::kWidth) *
-                          P::kPerWord;
+      panels[p] = of.packed + (group.first_column + 2 * p * P::kWidth) * words +
+                  in_panel * P::kWidth;
     }
     constexpr int kLast = kRegisters - 1;
     const auto last = Vec::FirstLanes(group.columns - kLast * P::kWidth);
@@ -189,23 +188,22 @@ class SkippingBody {
   template <int kPairs, bool kTail>
   static inline __attribute__((always_inline)) void AddWords(
       const Number* a, uint64_t not_zero,
-      const Number* const (&panels)[kMostPanels + 1],
+      const Word* const (&panels)[kMostPanels + 1],
       Register (&sums)[2 * kPairs + (kTail ? 3 : 0)]) {
-    constexpr int64_t kRegister = P::kWidth * P::kPerWord;
     for (; not_zero != 0; not_zero &= not_zero - 1) {
       const int64_t k = std::countr_zero(not_zero);
-      const typename P::Word x = P::WordAt(a + k * P::kPerWord);
+      const Word x = P::WordAt(a + k * P::kPerWord);
       for (int p = 0; p < kPairs; ++p) {
-        const Number* const b = panels[p] + k * 2 * kRegister;
+        const Word* const b = panels[p] + k * 2 * P::kWidth;
         for (int r = 2 * p; r < 2 * p + 2; ++r) {
           sums[r] =
-              Vec::MulAdd(x, Vec::LoadPacked(b + r % 2 * kRegister), sums[r]);
+              Vec::MulAdd(x, Vec::LoadPacked(b + r % 2 * P::kWidth), sums[r]);
         }
       }
-      const Number* const b = panels[kPairs] + k * 3 * kRegister;
+      const Word* const b = panels[kPairs] + k * 3 * P::kWidth;
       for (int r = 0; kTail && r < 3; ++r) {
         sums[2 * kPairs + r] = Vec::MulAdd(
-            x, Vec::LoadPacked(b + r * kRegister), sums[2 * kPairs + r]);
+            x, Vec::LoadPacked(b + r * P::kWidth), sums[2 * kPairs + r]);
       }
     }
   }

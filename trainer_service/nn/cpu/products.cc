@@ -78,9 +78,8 @@ template <typename Number>
 void PackedFactorOf<Number>::Pack(const FactorOf<Number>& b) {
   const int64_t rows = b.transposed ? b.columns : b.rows;
   columns_ = b.transposed ? b.rows : b.columns;
-  const int64_t count = kernels_->packed_numbers(rows, columns_);
-  packed_ = static_cast<Number*>(
-      buffer_.Reserve(static_cast<size_t>(count) * sizeof(Number)));
+  packed_ = buffer_.Reserve(
+      static_cast<size_t>(kernels_->packed_bytes(rows, columns_)));
   kernels_->pack(b, packed_);
 }
 

@@ -59,7 +59,7 @@ class PackedFactorOf {
  private:
   const ProductKernelsOf<Number>* kernels_;
   int64_t columns_ = 0;
-  Number* packed_ = nullptr;
+  void* packed_ = nullptr;
   AlignedBuffer buffer_;
   AlignedBuffer left_buffer_;  // Of Transposed().
 };

@@ -278,6 +278,27 @@ TEST(Bfloat16ProductsTest, MultipliesMatricesOfAnySize) {
   }
 }
 
+// Kernels that widen rows do so with some hundred numbers at a time.
+TEST(Bfloat16ProductsTest, SumsRowsOfAnyLength) {
+  for (const auto* const kernels : SupportedProductKernels<Bfloat16>()) {
+    PackedFactorOf<Bfloat16> packed(*kernels);
+    for (const int64_t inner : {512, 513, 1100}) {
+      const auto a_values = RandomIntegers(9 * inner, 1);
+      const auto b_values = RandomIntegers(inner * 40, 2);
+      const FactorOf<Bfloat16> a = {a_values.data(), 9, inner};
+      const FactorOf<Bfloat16> b = {b_values.data(), inner, 40};
+      packed.Pack(b);
+      for (const float before : {0.0F, 3.0F}) {
+        std::vector<float> out(9 * 40, before);
+        packed.Multiply(a, before == 0 ? Into::kOverwrite : Into::kAdd,
+                        out.data());
+        ASSERT_EQ(out, Expected(a, b, std::vector<float>(9 * 40, before)))
+            << kernels->name << ", " << inner;
+      }
+    }
+  }
+}
+
 TEST(Bfloat16ProductsTest, PassesOverZeros) {
   for (const auto* const kernels : SupportedProductKernels<Bfloat16>()) {
     PackedFactorOf<Bfloat16> packed(*kernels);
