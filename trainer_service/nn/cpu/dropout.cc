@@ -1,7 +1,9 @@
 #include "trainer_service/nn/cpu/dropout.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "trainer_service/compute/target_clones.h"
 #include "trainer_service/nn/cpu/dropout_kernels.h"
@@ -50,14 +52,18 @@ inline __attribute__((always_inline)) void DropTile(const Dropout& dropout,
                                                     int64_t count,
                                                     ValueOf value_of,
                                                     float* to) {
-  const uint32_t threshold = dropout.threshold;
+  const auto threshold = static_cast<uint16_t>(dropout.threshold);
   const float scale = dropout.scale;
+  uint16_t halves[kDropoutTile];
+  static_assert(std::endian::native == std::endian::little);
+  std::memcpy(halves, words, sizeof(halves));
+  // Products and comparisons of all, of which some are taken: compilers make
+  // vectors of that alone. NaN stays: it is how a run that diverges is noticed.
   for (int64_t i = 0; i < count; ++i) {
     const float value = value_of(i);
-    const uint32_t half = words[i / 2] >> (16 * (i % 2)) & 0xffffu;
-    // Written so that NaN stays: it is how a run that diverges is noticed.
-    const float scaled = kRelu && value < 0 ? 0.0F : value * scale;
-    to[i] = half < threshold ? 0.0F : scaled;
+    const float scaled = value * scale;
+    const float positive = kRelu && value < 0 ? 0.0F : scaled;
+    to[i] = halves[i] < threshold ? 0.0F : positive;
   }
 }
 
@@ -95,14 +101,18 @@ void FinishPortably(const Dropout& dropout, const RepeatedRow& row,
   }
 }
 
-// The elements, from a tile's first on, that wide registers take.
-int64_t CountInTiles([[maybe_unused]] int64_t count) {
+// nullptr: this processor has no wide registers.
+const DropoutKernels* WideKernels() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512bw")) {
-    return count / kDropoutTile * kDropoutTile;
-  }
+  if (__builtin_cpu_supports("avx512bw")) return &kDropoutAvx512;
+  if (__builtin_cpu_supports("avx2")) return &kDropoutAvx2;
 #endif
-  return 0;
+  return nullptr;
+}
+
+// The elements, from a tile's first on, that `wide` takes.
+int64_t CountInTiles(const DropoutKernels* wide, int64_t count) {
+  return wide == nullptr ? 0 : count / kDropoutTile * kDropoutTile;
 }
 
 FGNN_TARGET_CLONES
@@ -117,12 +127,23 @@ void DropPortably(const Dropout& dropout, bool relu, int64_t first,
 
 void Drop(const Dropout& dropout, bool relu, int64_t first, int64_t count,
           float* values) {
-  const int64_t in_tiles = CountInTiles(count);
-#if defined(__x86_64__)
-  DropTilesAvx512(dropout, relu, first, in_tiles, values);
-#endif
+  const DropoutKernels* const wide = WideKernels();
+  const int64_t in_tiles = CountInTiles(wide, count);
+  if (in_tiles > 0) wide->drop(dropout, relu, first, in_tiles, values);
   DropPortably(dropout, relu, first + in_tiles, count - in_tiles,
                values + in_tiles);
+}
+
+void FinishTiles(const DropoutKernels& kernels, const Dropout& dropout,
+                 const RepeatedRow& row, int64_t first, int64_t count,
+                 const float* z, float* to) {
+  kernels.finish_floats(dropout, row, first, count, z, to);
+}
+
+void FinishTiles(const DropoutKernels& kernels, const Dropout& dropout,
+                 const RepeatedRow& row, int64_t first, int64_t count,
+                 const float* z, Bfloat16* to) {
+  kernels.finish_bfloat16s(dropout, row, first, count, z, to);
 }
 
 void Store(const float* from, int64_t count, float* to) {
@@ -137,10 +158,9 @@ void Store(const float* from, int64_t count, Bfloat16* to) {
 template <typename Number>
 void Finish(const Dropout& dropout, const RepeatedRow& row, int64_t first,
             int64_t count, const float* z, Number* to) {
-  int64_t at = CountInTiles(count);
-#if defined(__x86_64__)
-  if (at > 0) FinishTilesAvx512(dropout, row, first, at, z, to);
-#endif
+  const DropoutKernels* const wide = WideKernels();
+  int64_t at = CountInTiles(wide, count);
+  if (at > 0) FinishTiles(*wide, dropout, row, first, at, z, to);
   for (; at < count; at += kDropoutTile) {
     const int64_t size = std::min(kDropoutTile, count - at);
     float floats[kDropoutTile];
@@ -160,7 +180,8 @@ template <typename Number>
 inline __attribute__((always_inline)) void ScaleWhereActive(
     float scale, const Number* activations, int64_t count, float* gradient) {
   for (int64_t i = 0; i < count; ++i) {
-    gradient[i] = Widen(activations[i]) > 0 ? gradient[i] * scale : 0.0F;
+    const float scaled = gradient[i] * scale;  // Of all: see DropTile().
+    gradient[i] = Widen(activations[i]) > 0 ? scaled : 0.0F;
   }
 }
 

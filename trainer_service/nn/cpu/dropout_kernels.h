@@ -8,17 +8,23 @@
 
 namespace fgnn {
 
-// ApplyDropout() of whole tiles, `count` a multiple of kDropoutTile, with ReLU
-// before it where `relu`. These are for processors with AVX-512BW.
-void DropTilesAvx512(const Dropout& dropout, bool relu, int64_t first,
-                     int64_t count, float* values);
+// Of whole tiles: `count` is a multiple of kDropoutTile.
+struct DropoutKernels {
+  // ApplyDropout(), with ReLU before it where `relu`.
+  void (*drop)(const Dropout& dropout, bool relu, int64_t first, int64_t count,
+               float* values);
+  // AddRowReluAndDropout().
+  void (*finish_floats)(const Dropout& dropout, const RepeatedRow& row,
+                        int64_t first, int64_t count, const float* z,
+                        float* to);
+  void (*finish_bfloat16s)(const Dropout& dropout, const RepeatedRow& row,
+                           int64_t first, int64_t count, const float* z,
+                           Bfloat16* to);
+};
 
-// AddRowReluAndDropout() of whole tiles.
-void FinishTilesAvx512(const Dropout& dropout, const RepeatedRow& row,
-                       int64_t first, int64_t count, const float* z, float* to);
-void FinishTilesAvx512(const Dropout& dropout, const RepeatedRow& row,
-                       int64_t first, int64_t count, const float* z,
-                       Bfloat16* to);
+// Called only where the processor has AVX-512BW, or AVX2.
+extern const DropoutKernels kDropoutAvx512;
+extern const DropoutKernels kDropoutAvx2;
 
 }  // namespace fgnn
 

@@ -2,7 +2,7 @@
 #include <immintrin.h>
 
 #include "trainer_service/compute/bfloat16_avx512.h"
-#include "trainer_service/nn/cpu/dropout_kernels.h"
+#include "trainer_service/nn/cpu/dropout_kernels_body.h"
 
 namespace fgnn {
 namespace {
@@ -81,70 +81,30 @@ inline void Store32(__m512 low, __m512 high, Bfloat16* to) {
   _mm512_storeu_si512(to, RoundToBfloat16x32(low, high));
 }
 
-// load(i): 16 values from i on, of the tile that begins at `at`.
-template <bool kRelu, typename Load, typename Number>
-inline __attribute__((always_inline)) void DropTile(const Dropout& dropout,
-                                                    int64_t element,
-                                                    const Load& load,
-                                                    Number* to) {
-  const __m512i threshold =
-      _mm512_set1_epi16(static_cast<int16_t>(dropout.threshold));
-  const __m512 scale = _mm512_set1_ps(dropout.scale);
-  Halves halves = {};
-  if (dropout.active()) halves = HalvesOf(dropout.key, element);
-  for (int j = 0; j < 4; ++j) {
-    const __mmask32 kept = _mm512_cmpge_epu16_mask(halves.of[j], threshold);
-    Store32(Kept<kRelu>(static_cast<__mmask16>(kept), load(32 * j), scale),
-            Kept<kRelu>(static_cast<__mmask16>(kept >> 16), load(32 * j + 16),
-                        scale),
-            to + 32 * j);
+// See DropoutBody.
+struct Avx512Tiles {
+  static __m512 Load(const float* from) { return _mm512_loadu_ps(from); }
+  static __m512 Add(__m512 a, __m512 b) { return _mm512_add_ps(a, b); }
+  template <bool kRelu, typename Load, typename Number>
+  static inline __attribute__((always_inline)) void DropTile(
+      const Dropout& dropout, int64_t element, const Load& load, Number* to) {
+    const __m512i threshold =
+        _mm512_set1_epi16(static_cast<int16_t>(dropout.threshold));
+    const __m512 scale = _mm512_set1_ps(dropout.scale);
+    Halves halves = {};
+    if (dropout.active()) halves = HalvesOf(dropout.key, element);
+    for (int j = 0; j < 4; ++j) {
+      const __mmask32 kept = _mm512_cmpge_epu16_mask(halves.of[j], threshold);
+      Store32(Kept<kRelu>(static_cast<__mmask16>(kept), load(32 * j), scale),
+              Kept<kRelu>(static_cast<__mmask16>(kept >> 16), load(32 * j + 16),
+                          scale),
+              to + 32 * j);
+    }
   }
-}
-
-template <typename Number>
-void FinishTiles(const Dropout& dropout, const RepeatedRow& row, int64_t first,
-                 int64_t count, const float* z, Number* to) {
-  int64_t column = first % row.columns();
-  for (int64_t at = 0; at < count; at += kDropoutTile) {
-    const float* const values = z + at;
-    const float* const added = row.floats() + column;
-    DropTile<true>(
-        dropout, first + at,
-        [=](int i) {
-          return _mm512_add_ps(_mm512_loadu_ps(values + i),
-                               _mm512_loadu_ps(added + i));
-        },
-        to + at);
-    column += kDropoutTile;
-    if (column >= row.columns()) column %= row.columns();
-  }
-}
+};
 
 }  // namespace
 
-void DropTilesAvx512(const Dropout& dropout, bool relu, int64_t first,
-                     int64_t count, float* values) {
-  for (int64_t at = 0; at < count; at += kDropoutTile) {
-    float* const tile = values + at;
-    const auto load = [tile](int i) { return _mm512_loadu_ps(tile + i); };
-    if (relu) {
-      DropTile<true>(dropout, first + at, load, tile);
-    } else {
-      DropTile<false>(dropout, first + at, load, tile);
-    }
-  }
-}
-
-void FinishTilesAvx512(const Dropout& dropout, const RepeatedRow& row,
-                       int64_t first, int64_t count, const float* z,
-                       float* to) {
-  FinishTiles(dropout, row, first, count, z, to);
-}
-
-void FinishTilesAvx512(const Dropout& dropout, const RepeatedRow& row,
-                       int64_t first, int64_t count, const float* z,
-                       Bfloat16* to) {
-  FinishTiles(dropout, row, first, count, z, to);
-}
+constexpr DropoutKernels kDropoutAvx512 = DropoutOf<Avx512Tiles>();
 
 }  // namespace fgnn
