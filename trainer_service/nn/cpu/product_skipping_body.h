@@ -25,23 +25,27 @@ class SkippingBody {
   using Operands = ProductOperands<Vec>;
 
   // Whether so many words of a are zeros that the others alone take less time.
+  // Either way has the same bits.
   static bool Pays(const Operands& of) {
     const int64_t words = of.inner / P::kPerWord;
     if (of.inner % P::kPerWord != 0 || words < kLeastWords ||
         P::Vectors(of.columns) <= P::kMostVectors) {
       return false;
     }
-    const auto most = static_cast<int64_t>(
-        Vec::kMostToMultiply * static_cast<double>(of.rows * words));
-    int64_t count = 0;
-    for (int64_t row = 0; row < of.rows; ++row) {
+    // A few rows tell.
+    const int64_t step = std::max<int64_t>(of.rows / kRowsToCount, 1);
+    int64_t counted = 0;
+    int64_t not_zero = 0;
+    for (int64_t row = 0; row < of.rows; row += step) {
       const Number* const a = of.a + row * of.inner;
       for (int64_t first = 0; first < words; first += kBlockWords) {
-        count += std::popcount(NotZero(a + first * P::kPerWord, words - first));
+        not_zero +=
+            std::popcount(NotZero(a + first * P::kPerWord, words - first));
       }
-      if (count > most) return false;
+      counted += words;
     }
-    return true;
+    return static_cast<double>(not_zero) <=
+           Vec::kMostToMultiply * static_cast<double>(counted);
   }
 
   static void Multiply(const Operands& of) {
@@ -62,6 +66,7 @@ class SkippingBody {
   static constexpr int64_t kBlockWords = 64;
   static constexpr int64_t kBlockRows = 256;
   static constexpr int64_t kLeastWords = 32;
+  static constexpr int64_t kRowsToCount = 16;
   static constexpr int kMostPanels = 4;
 
   // Some words of some rows of a. Rows of as many words that are not zero come
