@@ -174,10 +174,11 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
       valid_score.has_value() && (!best_valid_accuracy_.has_value() ||
                                   *valid_score > *best_valid_accuracy_);
   FGNN_RETURN_IF_ERROR(folder_->AppendMetrics(MetricsLine(facts, sum_)));
+  // Who is told of an epoch finds its line.
+  epochs_done_ = epoch + 1;
   ShowProgress();
   valid_accuracies_.push_back(valid_score);
   sum_ = EpochSum();
-  epochs_done_ = epoch + 1;
   environment_.table->ForgetInterruptions(job_.id);
   FGNN_RETURN_IF_ERROR(Checkpoint(epoch, is_best));
   planner_.Replan(segment_.epochs - epochs_done_);

@@ -90,6 +90,7 @@ TEST_F(JobRunTest, EveryBatchOfEveryEpochIsTrainedOnceAndRecorded) {
   EXPECT_EQ(job.progress.test_macro_f1, 0.375);
   EXPECT_EQ(job.progress.test_roc_auc, 0.1875);
   EXPECT_EQ(job.progress.batches_committed, 20U);
+  EXPECT_EQ(job.progress.epochs_done, 4U);
 }
 
 TEST_F(JobRunTest, CountsBeforeItRanksUnlessAnOrderIsSaved) {
