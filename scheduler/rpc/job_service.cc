@@ -58,8 +58,9 @@ absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
   FGNN_ASSIGN_OR_RETURN(const ReadRequest read,
                         ReadSubmitRequest(request, user, facts_.devices));
   const absl::Status check =
-      request.resume() ? CheckResumption(read.spec, datasets_)
-                       : CheckSubmission(read.spec, request.run_dir(), datasets_);
+      request.resume()
+          ? CheckResumption(read.spec, datasets_)
+          : CheckSubmission(read.spec, request.run_dir(), datasets_);
   if (!check.ok()) {
     // A call that is repeated meets the folder that the first one made.
     FGNN_ASSIGN_OR_RETURN(const std::optional<Job> same,
