@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/printable_text.h"
 
 namespace fgnn {
 namespace {
@@ -62,18 +63,7 @@ absl::Status Annotate(const absl::Status& status, std::string_view context) {
 }
 
 absl::Status InOneLine(const absl::Status& status) {
-  std::string line;
-  for (const char c : status.message()) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      line += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      absl::StrAppend(&line, "\\x", absl::Hex(byte, absl::kZeroPad2));
-    } else {
-      line += c;
-    }
-  }
-  return absl::Status(status.code(), line);
+  return absl::Status(status.code(), PrintableText(MessageOf(status)));
 }
 
 int ExitCode(const absl::Status& status) {

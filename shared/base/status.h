@@ -30,8 +30,8 @@ absl::Status ErrnoToStatus(int error_number, std::string_view what);
 // `status` with `context` and ": " before its message; OK stays OK.
 absl::Status Annotate(const absl::Status& status, std::string_view context);
 
-// `status` with its message's control characters written as in C: strangers'
-// words may stand in it, and a message is one line.
+// `status` with its message as PrintableText(): strangers' words may stand in
+// the message, which is one line.
 absl::Status InOneLine(const absl::Status& status);
 
 // 0 for OK, 2 for a wrong use (see above), 1 for everything else.
