@@ -20,6 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "shared/base/status.h"
 #include "shared/base/thread.h"
+#include "shared/rpc/accept_connection.h"
 #include "shared/rpc/socket_name.h"
 #include "shared/telemetry/log.h"
 
@@ -194,21 +195,27 @@ struct DescriptorServer::State {
   UniqueFd listener;
   UniqueFd stop;
   DescriptorHandlers handlers;
-  std::vector<Connection> waiting;  // Oldest first. Of the thread alone.
+  // The thread alone uses the following three.
+  ConnectionAcceptor acceptor;
+  Deadline accepts_from = Deadline::min();  // Later: no descriptor is left.
+  std::vector<Connection> waiting;          // Oldest first.
   Thread thread;
 };
 
 void DescriptorServer::State::Run() {
   while (true) {
+    const bool accepts = MonotonicClock::now() >= accepts_from;
     std::vector<pollfd> fds = {{stop.get(), POLLIN, 0},
-                               {listener.get(), POLLIN, 0}};
+                               // poll() overlooks negative descriptors.
+                               {accepts ? listener.get() : -1, POLLIN, 0}};
     for (const Connection& connection : waiting) {
       fds.push_back({connection.fd.get(), POLLIN, 0});
     }
     // Woken by the stop descriptor; the limit is there for connections that
     // ask nothing, and so that a lost wake-up could not hang the process.
     ::poll(fds.data(), static_cast<nfds_t>(fds.size()),
-           static_cast<int>(kLook.count()));
+           static_cast<int>(
+               (accepts ? kLook : ConnectionAcceptor::kPause).count()));
     if (fds[0].revents != 0) return;
     const Deadline now = MonotonicClock::now();
     std::vector<Connection> still;
@@ -226,12 +233,22 @@ void DescriptorServer::State::Run() {
 
 void DescriptorServer::State::Accept(Deadline now) {
   for (size_t i = 0; i < kMostConnections; ++i) {
-    UniqueFd connection(::accept4(listener.get(), nullptr, nullptr,
-                                  SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!connection.valid()) return;  // No more, or it went away before.
-    // Silent ones must not keep others out.
-    if (waiting.size() == kMostConnections) waiting.erase(waiting.begin());
-    waiting.push_back({std::move(connection), now + kRequestTimeout});
+    ConnectionAcceptor::Result result = acceptor.AcceptOne(listener.get());
+    switch (result.outcome) {
+      case ConnectionAcceptor::Outcome::kAccepted:
+        // Silent ones must not keep others out.
+        if (waiting.size() == kMostConnections) waiting.erase(waiting.begin());
+        waiting.push_back(
+            {std::move(result.connection), now + kRequestTimeout});
+        break;
+      case ConnectionAcceptor::Outcome::kRefused:
+        break;
+      case ConnectionAcceptor::Outcome::kExhausted:
+        accepts_from = now + ConnectionAcceptor::kPause;
+        return;
+      case ConnectionAcceptor::Outcome::kNone:
+        return;
+    }
   }
 }
 

@@ -19,6 +19,7 @@
 
 #include "shared/base/thread.h"
 #include "shared/rpc/socket_name.h"
+#include "tests/fakes/descriptor_limit.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -297,6 +298,27 @@ TEST_F(DescriptorServerTest, APeerThatSaysNothingDoesNotStopOthers) {
   ASSERT_EQ(::connect(silent.get(), reinterpret_cast<const sockaddr*>(&address),
                       sizeof(address)),
             0);
+  EXPECT_THAT(RequestSegment(path_, "job-1", Soon()), IsOk());
+}
+
+// The client learns of it; before, the server's thread would spin.
+TEST_F(DescriptorServerTest, WithoutADescriptorLeftAConnectionIsClosed) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server, Start());
+  const UniqueFd client(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const timeval limit = {.tv_sec = 30, .tv_usec = 0};
+  ASSERT_EQ(::setsockopt(client.get(), SOL_SOCKET, SO_RCVTIMEO, &limit,
+                         sizeof(limit)),
+            0);
+  const sockaddr_un address = *MakeSocketAddress(path_);
+  char byte = 0;
+  {
+    const DescriptorLimit none_left = DescriptorLimit::NoneLeft();
+    ASSERT_EQ(
+        ::connect(client.get(), reinterpret_cast<const sockaddr*>(&address),
+                  sizeof(address)),
+        0);
+    EXPECT_EQ(::recv(client.get(), &byte, 1, 0), 0);
+  }
   EXPECT_THAT(RequestSegment(path_, "job-1", Soon()), IsOk());
 }
 

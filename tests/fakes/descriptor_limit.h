@@ -1,0 +1,36 @@
+// A lower limit on the descriptors of this process, for as long as it lives.
+#ifndef FGNN_TESTS_FAKES_DESCRIPTOR_LIMIT_H_
+#define FGNN_TESTS_FAKES_DESCRIPTOR_LIMIT_H_
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace fgnn {
+
+class DescriptorLimit {
+ public:
+  // No descriptor of this number or a higher one can be opened.
+  explicit DescriptorLimit(rlim_t limit) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit lower = before_;
+    lower.rlim_cur = limit;
+    ::setrlimit(RLIMIT_NOFILE, &lower);
+  }
+  // No descriptor can be opened, unless one is closed.
+  static DescriptorLimit NoneLeft() {
+    // The kernel gives the lowest number that is free.
+    const int lowest_free = ::dup(STDERR_FILENO);
+    ::close(lowest_free);
+    return DescriptorLimit(static_cast<rlim_t>(lowest_free));
+  }
+  ~DescriptorLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  DescriptorLimit(const DescriptorLimit&) = delete;
+  DescriptorLimit& operator=(const DescriptorLimit&) = delete;
+
+ private:
+  rlimit before_ = {};
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TESTS_FAKES_DESCRIPTOR_LIMIT_H_
