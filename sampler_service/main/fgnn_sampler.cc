@@ -2,6 +2,7 @@
 #include <csignal>
 
 #include "sampler_service/daemon/sampler_daemon.h"
+#include "shared/base/descriptor_limit.h"
 #include "shared/base/signal_waiter.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   fgnn::InitLog(options.name);
+  fgnn::RaiseDescriptorLimit();
   // Before any thread starts, so that every thread inherits the mask.
   const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
   const auto daemon = fgnn::SamplerDaemon::Start(options, &stop);

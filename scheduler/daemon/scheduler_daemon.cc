@@ -1,7 +1,5 @@
 #include "scheduler/daemon/scheduler_daemon.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -17,8 +15,8 @@
 #include "scheduler/rpc/grpc_executor_calls.h"
 #include "scheduler/rpc/spec_codec.h"
 #include "shared/base/clock.h"
+#include "shared/base/end_limit.h"
 #include "shared/base/status.h"
-#include "shared/base/user_name.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
 #include "shared/rpc/descriptors.h"
@@ -36,6 +34,8 @@ constexpr seconds kIdleWithoutJobs{60};
 // For a client to fetch how its job ended.
 constexpr seconds kLingerForClients{5};
 constexpr milliseconds kServerGrace{2'000};
+// Daemons that must be killed take 8 s of it.
+constexpr seconds kEndLimit{60};
 
 absl::StatusOr<std::vector<std::string>> CheckDevices(
     const std::vector<std::string>& names) {
@@ -135,7 +135,6 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
                             .started_ms = UnixMilliseconds(),
                             .devices = devices,
                             .exits_when_idle = options.exit_when_idle,
-                            .user = UserName(::geteuid()),
                             .shut_down = [stop] { stop->RequestStop(); }},
                            parts->table.get(), parts->host.get()));
   // A service that ends when idle starts daemons only for its jobs.
@@ -175,6 +174,9 @@ absl::Status SchedulerDaemon::ServeUntil(const SignalWaiter& stop) {
 void SchedulerDaemon::Stop() {
   if (parts_ == nullptr) return;
   LogInfo("stops");
+  const EndLimit limit(kEndLimit, [] {
+    LogError("did not end within {} s; leaves at once", kEndLimit.count());
+  });
   // Refuse new work, end what runs, then its daemons, then the sockets.
   parts_->table->Close();
   parts_->table->CancelRunning(

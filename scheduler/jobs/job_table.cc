@@ -39,6 +39,11 @@ absl::StatusOr<Job> JobTable::FindOneLocked(const std::string& id_or_prefix) {
 
 absl::StatusOr<JobVersion> JobTable::Get(const std::string& id_or_prefix) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  return FindVersionLocked(id_or_prefix);
+}
+
+absl::StatusOr<JobVersion> JobTable::FindVersionLocked(
+    const std::string& id_or_prefix) {
   FGNN_ASSIGN_OR_RETURN(Job job, FindOneLocked(id_or_prefix));
   uint64_t change = UINT64_MAX;
   if (const auto active = active_.find(job.id); active != active_.end()) {
@@ -183,6 +188,32 @@ bool JobTable::WaitForChange(const std::string& id, uint64_t seen,
     return active.change > seen ||
            (active.job.state == JobState::kQueued && order_change_ > seen);
   });
+}
+
+std::map<std::string, absl::StatusOr<JobVersion>> JobTable::WaitForChanges(
+    const std::map<std::string, uint64_t>& seen, Deadline deadline) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait_until(lock, deadline, [&] {
+    return std::any_of(seen.begin(), seen.end(), [&](const auto& entry) {
+      return !active_.contains(entry.first);
+    });
+  });
+  std::map<std::string, absl::StatusOr<JobVersion>> changed;
+  for (const auto& [id, change] : seen) {
+    absl::StatusOr<JobVersion> found = FindVersionLocked(id);
+    const bool is_news = !found.ok() || found->change > change;
+    if (is_news) changed.emplace(id, std::move(found));
+  }
+  return changed;
+}
+
+std::vector<Job> JobTable::UnfinishedOfOthers(const std::string& user) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<Job> others;
+  for (const auto& [id, active] : active_) {
+    if (active.job.user != user) others.push_back(active.job);
+  }
+  return others;
 }
 
 void JobTable::MarkSeen(const std::string& id) {

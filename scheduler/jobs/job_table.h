@@ -120,6 +120,13 @@ class JobTable {
   // has ended. False at the deadline. `id` is a whole id.
   bool WaitForChange(const std::string& id, uint64_t seen, bool only_end,
                      Deadline deadline);
+  // Waits until a job of `seen` (whole ids, and the numbers of their last
+  // changes that the caller has seen) has ended, at most until the deadline.
+  // Returns the jobs that have changed since, or why one cannot be read.
+  std::map<std::string, absl::StatusOr<JobVersion>> WaitForChanges(
+      const std::map<std::string, uint64_t>& seen, Deadline deadline);
+  // Jobs that have not ended and are not of this user.
+  std::vector<Job> UnfinishedOfOthers(const std::string& user) const;
   // A client has been told how this job ended.
   void MarkSeen(const std::string& id);
 
@@ -216,6 +223,7 @@ class JobTable {
       const JobRequest& request);
   absl::StatusOr<std::string> NewIdLocked(int64_t now_ms);
   absl::StatusOr<Job> FindOneLocked(const std::string& id_or_prefix);
+  absl::StatusOr<JobVersion> FindVersionLocked(const std::string& id_or_prefix);
   absl::StatusOr<std::set<std::string>> FindUnmetLocked(
       std::vector<std::string>& after);
   absl::Status CheckHasNotEndedLocked(const std::string& id);

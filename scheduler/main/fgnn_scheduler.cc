@@ -3,6 +3,7 @@
 
 #include "scheduler/daemon/scheduler_daemon.h"
 #include "scheduler/main/flags.h"
+#include "shared/base/descriptor_limit.h"
 #include "shared/base/signal_waiter.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
@@ -22,6 +23,7 @@ absl::Status Run(const SchedulerFlags& flags, const SignalWaiter& stop) {
 
 int main(int argc, char** argv) {
   fgnn::InitLog("fgnn-scheduler");
+  fgnn::RaiseDescriptorLimit();
   // Before any thread starts, so that every thread inherits the blocked mask.
   const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
   int exit_code = 0;

@@ -1,10 +1,16 @@
 #include "scheduler/rpc/control_server.h"
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <utility>
 
+#include "scheduler/jobs/job_dataset.h"
+#include "scheduler/rpc/caller.h"
 #include "scheduler/rpc/device_service.h"
 #include "scheduler/rpc/host_service.h"
 #include "scheduler/rpc/job_service.h"
+#include "scheduler/rpc/job_watchers.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/server.h"
@@ -12,33 +18,59 @@
 namespace fgnn {
 
 struct ControlServer::Parts {
-  Parts(ServiceFacts facts, JobTable* table, DaemonHost* host)
-      : devices(facts.devices, facts.user, table, host),
-        jobs(std::move(facts), table, host),
-        daemons(host) {}
-  DeviceServiceAdapter devices;
-  JobServiceAdapter jobs;
-  HostServiceAdapter daemons;
-  std::unique_ptr<RpcServer> server;  // Last: it borrows the others.
+  Parts(ServiceFacts of_service, JobTable* jobs, DaemonHost* daemons)
+      : facts(std::move(of_service)),
+        table(jobs),
+        host(daemons),
+        watchers(jobs),
+        host_service(daemons) {}
+
+  RpcServer::Services ServicesFor(uid_t uid) {
+    const Caller caller = CallerOf(uid, ::geteuid());
+    RpcServer::Services services;
+    services.push_back(std::make_unique<JobServiceAdapter>(
+        JobServiceParts{&facts, table, host, &datasets, &watchers}, caller));
+    services.push_back(std::make_unique<DeviceServiceAdapter>(
+        facts.devices, caller, table, host));
+    return services;
+  }
+
+  const ServiceFacts facts;
+  JobTable* const table;
+  DaemonHost* const host;
+  KnownDatasets datasets;
+  JobWatchers watchers;
+  HostServiceAdapter host_service;
+  // Last: they borrow the others.
+  std::unique_ptr<RpcServer> for_daemons;
+  std::unique_ptr<RpcServer> for_users;
 };
 
 ControlServer::ControlServer(std::unique_ptr<Parts> parts)
     : parts_(std::move(parts)) {}
 
-ControlServer::~ControlServer() = default;
+ControlServer::~ControlServer() { Shutdown(std::chrono::milliseconds(0)); }
 
 absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
     ServiceFacts facts, JobTable* table, DaemonHost* host) {
-  const std::filesystem::path socket = SchedulerSocketPath(facts.state_dir);
+  const std::filesystem::path state_dir = facts.state_dir;
   auto parts = std::make_unique<Parts>(std::move(facts), table, host);
-  FGNN_ASSIGN_OR_RETURN(parts->server,
-                        RpcServer::Start(socket, {&parts->jobs, &parts->devices,
-                                                  &parts->daemons}));
+  FGNN_ASSIGN_OR_RETURN(
+      parts->for_daemons,
+      RpcServer::Start(DaemonsSocketPath(state_dir), {&parts->host_service}));
+  FGNN_ASSIGN_OR_RETURN(parts->for_users, RpcServer::StartForUsers(
+                                              SchedulerSocketPath(state_dir),
+                                              [made = parts.get()](uid_t uid) {
+                                                return made->ServicesFor(uid);
+                                              }));
   return std::unique_ptr<ControlServer>(new ControlServer(std::move(parts)));
 }
 
 void ControlServer::Shutdown(std::chrono::milliseconds grace) {
-  parts_->server->Shutdown(grace);
+  // A client that watches would wait for the whole grace.
+  parts_->watchers.EndAll();
+  parts_->for_users->Shutdown(grace);
+  parts_->for_daemons->Shutdown(grace);
 }
 
 }  // namespace fgnn

@@ -1,4 +1,5 @@
-// The scheduler's socket: JobService and HostService.
+// The scheduler's sockets: JobService and DeviceService for clients, and
+// HostService for daemons, which no client can keep waiting.
 #ifndef FGNN_SCHEDULER_RPC_CONTROL_SERVER_H_
 #define FGNN_SCHEDULER_RPC_CONTROL_SERVER_H_
 
@@ -22,14 +23,14 @@ struct ServiceFacts {
   int64_t started_ms = 0;
   std::vector<std::string> devices;
   bool exits_when_idle = false;
-  std::string user = {};            // Whose the service is.
   std::function<void()> shut_down;  // Returns at once.
 };
 
 class ControlServer {
  public:
-  // Serves on <state dir>/scheduler.sock; borrows `table` and `host` until
-  // after Shutdown(). Errors as those of RpcServer::Start().
+  // Serves users on <state dir>/scheduler.sock, and processes of the service's
+  // user on <state dir>/daemons.sock. Borrows `table` and `host` until after
+  // Shutdown(). Errors as those of RpcServer::Start().
   static absl::StatusOr<std::unique_ptr<ControlServer>> Start(
       ServiceFacts facts, JobTable* table, DaemonHost* host);
   // Shuts down without grace.

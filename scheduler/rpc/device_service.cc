@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/rpc/submit_request.h"
 #include "shared/base/status.h"
 #include "shared/device/device.h"
 #include "shared/rpc/server.h"
@@ -100,8 +99,7 @@ grpc::Status DeviceServiceAdapter::ListDevices(
 grpc::Status DeviceServiceAdapter::SwitchDevice(
     grpc::ServerContext* context, const v1::SwitchDeviceRequest* request,
     v1::Device* response) {
-  return ServeCall(*context,
-                   [&] { return Switch(*context, *request, response); });
+  return ServeCall(*context, [&] { return Switch(*request, response); });
 }
 
 absl::StatusOr<std::string> DeviceServiceAdapter::RunningJobOn(
@@ -123,8 +121,7 @@ absl::StatusOr<std::string> DeviceServiceAdapter::RunningJobOn(
 }
 
 absl::Status DeviceServiceAdapter::Switch(
-    const grpc::ServerContext& context, const v1::SwitchDeviceRequest& request,
-    v1::Device* response) {
+    const v1::SwitchDeviceRequest& request, v1::Device* response) {
   FGNN_ASSIGN_OR_RETURN(const auto plan, ParsePlan(request.role()));
   // As jobs have them: "cpu:00" is cpu:0.
   const absl::StatusOr<Device> parsed = ParseDeviceName(request.device());
@@ -134,7 +131,7 @@ absl::Status DeviceServiceAdapter::Switch(
     FGNN_ASSIGN_OR_RETURN(asked, RunningJobOn(name));
   }
   FGNN_ASSIGN_OR_RETURN(const JobVersion found, table_->Get(asked));
-  FGNN_RETURN_IF_ERROR(CheckMayChange(context, found.job, user_));
+  FGNN_RETURN_IF_ERROR(CheckMayChange(caller_, found.job));
   const std::string& job_id = found.job.id;
   FGNN_ASSIGN_OR_RETURN(const DevicePlan in_force,
                         host_->SwitchDevice(job_id, name, plan));

@@ -11,17 +11,18 @@
 #include "fgnn/v1/device_service.grpc.pb.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/rpc/caller.h"
 
 namespace fgnn {
 
-// Thread-safe.
+// The service as one user has it. Thread-safe.
 class DeviceServiceAdapter final : public v1::DeviceService::Service {
  public:
-  // `devices`: the service's, which is `user`'s. Borrows `table` and `host`.
-  DeviceServiceAdapter(std::vector<std::string> devices, std::string user,
+  // `devices`: the service's. Borrows `table` and `host`.
+  DeviceServiceAdapter(std::vector<std::string> devices, Caller caller,
                        JobTable* table, DaemonHost* host)
       : devices_(std::move(devices)),
-        user_(std::move(user)),
+        caller_(std::move(caller)),
         table_(table),
         host_(host) {}
 
@@ -33,8 +34,7 @@ class DeviceServiceAdapter final : public v1::DeviceService::Service {
                             v1::Device* response) override;
 
  private:
-  absl::Status Switch(const grpc::ServerContext& context,
-                      const v1::SwitchDeviceRequest& request,
+  absl::Status Switch(const v1::SwitchDeviceRequest& request,
                       v1::Device* response);
   // The job that has the device; FailedPrecondition: none runs.
   absl::StatusOr<std::string> RunningJobOn(const std::string& device);
@@ -42,7 +42,7 @@ class DeviceServiceAdapter final : public v1::DeviceService::Service {
   absl::StatusOr<std::vector<v1::Device>> DevicesOf(const std::string& job_id);
 
   const std::vector<std::string> devices_;
-  const std::string user_;
+  const Caller caller_;
   JobTable* const table_;
   DaemonHost* const host_;
 };

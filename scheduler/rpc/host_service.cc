@@ -4,15 +4,30 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/rpc/server.h"
 
 namespace fgnn {
+namespace {
+
+// A daemon speaks for itself alone.
+absl::Status CheckIsCaller(const grpc::ServerContext& context, int pid) {
+  FGNN_ASSIGN_OR_RETURN(const Peer peer, CallingProcess(context));
+  if (peer.pid == pid) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      "process ", peer.pid, " says that it is process ", pid,
+      peer.pid == 0 ? "; daemons and scheduler need the same PID namespace"
+                    : ""));
+}
+
+}  // namespace
 
 grpc::Status HostServiceAdapter::Register(grpc::ServerContext* context,
                                           const v1::RegisterRequest* request,
                                           v1::RegisterResponse* response) {
   return ServeCall(*context, [&]() -> absl::Status {
+    FGNN_RETURN_IF_ERROR(CheckIsCaller(*context, request->pid()));
     FGNN_RETURN_IF_ERROR(host_->Register(
         {.name = request->name(),
          .role = request->role(),
@@ -37,6 +52,7 @@ grpc::Status HostServiceAdapter::Heartbeat(
     grpc::ServerContext* context, const v1::HeartbeatRequest* request,
     v1::HeartbeatResponse* /*response*/) {
   return ServeCall(*context, [&]() -> absl::Status {
+    FGNN_RETURN_IF_ERROR(CheckIsCaller(*context, request->pid()));
     return host_->Heartbeat(
         {.name = request->name(),
          .pid = request->pid(),

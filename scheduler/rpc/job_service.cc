@@ -6,15 +6,17 @@
 #include <optional>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "scheduler/jobs/run_folder.h"
 #include "scheduler/jobs/submission.h"
 #include "scheduler/rpc/job_messages.h"
 #include "scheduler/rpc/submit_request.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "shared/base/user_name.h"
 #include "shared/rpc/server.h"
+#include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
@@ -26,17 +28,45 @@ constexpr uint32_t kMostListed = 1'000;
 // Of a message that holds many things, so that it is below kMaxMessageBytes
 // with one more of them.
 constexpr size_t kUsualMessageBytes = kMaxMessageBytes * 3 / 4;
-// Each holds a thread of the server.
-constexpr int kMaxWatchers = 256;
-constexpr milliseconds kShortestBetweenUpdates{100};
+// Half of the threads that the server of a user has: the other calls of that
+// user are still answered.
+constexpr int kMaxWaits = 32;
+constexpr uint32_t kMostNamed = 3;
 // How long a handler may not notice that its client went away.
 constexpr milliseconds kLookAtClient{250};
 
 }  // namespace
 
-JobServiceAdapter::JobServiceAdapter(ServiceFacts facts, JobTable* table,
-                                     DaemonHost* host)
-    : facts_(std::move(facts)), table_(table), host_(host) {}
+// Counts a call as one that waits, for as long as it lives.
+class JobServiceAdapter::Wait {
+ public:
+  explicit Wait(JobServiceAdapter* service) : service_(service) {
+    ++service_->num_waits_;
+  }
+  ~Wait() { --service_->num_waits_; }
+  Wait(const Wait&) = delete;
+  Wait& operator=(const Wait&) = delete;
+
+  // ResourceExhausted: too many calls of the user wait already.
+  absl::Status Check() const {
+    if (service_->num_waits_ <= kMaxWaits) return absl::OkStatus();
+    return absl::ResourceExhaustedError(absl::StrCat(
+        kMaxWaits, " calls of ", service_->caller_.name,
+        " wait for jobs to end or to pause already; try again later"));
+  }
+
+ private:
+  JobServiceAdapter* const service_;
+};
+
+JobServiceAdapter::JobServiceAdapter(const JobServiceParts& parts,
+                                     Caller caller)
+    : facts_(*parts.facts),
+      table_(parts.table),
+      host_(parts.host),
+      datasets_(parts.datasets),
+      watchers_(parts.watchers),
+      caller_(std::move(caller)) {}
 
 void JobServiceAdapter::Tell(const Job& job, v1::Job* response) {
   ToMessage(job, response);
@@ -46,21 +76,19 @@ void JobServiceAdapter::Tell(const Job& job, v1::Job* response) {
 grpc::Status JobServiceAdapter::SubmitJob(grpc::ServerContext* context,
                                           const v1::SubmitJobRequest* request,
                                           v1::SubmitJobResponse* response) {
-  return ServeCall(*context, [&] {
-    return Submit(*context, *request, response->mutable_job());
-  });
+  return ServeCall(*context,
+                   [&] { return Submit(*request, response->mutable_job()); });
 }
 
-absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
-                                       const v1::SubmitJobRequest& request,
+absl::Status JobServiceAdapter::Submit(const v1::SubmitJobRequest& request,
                                        v1::Job* response) {
-  FGNN_ASSIGN_OR_RETURN(const std::string user, CallerOf(context));
-  FGNN_ASSIGN_OR_RETURN(const ReadRequest read,
-                        ReadSubmitRequest(request, user, facts_.devices));
+  FGNN_ASSIGN_OR_RETURN(
+      const ReadRequest read,
+      ReadSubmitRequest(request, caller_.name, facts_.devices));
   const absl::Status check =
       request.resume()
-          ? CheckResumption(read.spec, datasets_)
-          : CheckSubmission(read.spec, request.run_dir(), datasets_);
+          ? CheckResumption(read.spec, *datasets_)
+          : CheckSubmission(read.spec, request.run_dir(), *datasets_);
   if (!check.ok()) {
     // A call that is repeated meets the folder that the first one made.
     FGNN_ASSIGN_OR_RETURN(const std::optional<Job> same,
@@ -121,40 +149,10 @@ absl::Status JobServiceAdapter::List(const v1::ListJobsRequest& request,
   return absl::OkStatus();
 }
 
-grpc::Status JobServiceAdapter::WatchJob(grpc::ServerContext* context,
-                                         const v1::WatchJobRequest* request,
-                                         grpc::ServerWriter<v1::Job>* writer) {
-  return ServeCall(*context,
-                   [&] { return Watch(*context, request->job_id(), *writer); });
-}
-
-absl::Status JobServiceAdapter::Watch(grpc::ServerContext& context,
-                                      const std::string& job_id,
-                                      grpc::ServerWriter<v1::Job>& writer) {
-  const auto leave = absl::MakeCleanup([this] { --watchers_; });
-  if (++watchers_ > kMaxWatchers) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        kMaxWatchers, " clients watch jobs already; try again later"));
-  }
-  FGNN_ASSIGN_OR_RETURN(JobVersion seen, table_->Get(job_id));
-  const std::string id = seen.job.id;
-  while (true) {
-    v1::Job message;
-    Tell(seen.job, &message);
-    if (!writer.Write(message)) return absl::OkStatus();  // It went away.
-    if (IsFinal(seen.job.state)) return absl::OkStatus();
-    // The end is news at once, everything else ten times a second.
-    table_->WaitForChange(id, seen.change, /*only_end=*/true,
-                          DeadlineIn(kShortestBetweenUpdates));
-    while (!table_->WaitForChange(id, seen.change, /*only_end=*/false,
-                                  DeadlineIn(kLookAtClient))) {
-      if (context.IsCancelled()) {
-        return absl::DeadlineExceededError(
-            absl::StrCat("job ", id, " has not ended"));
-      }
-    }
-    FGNN_ASSIGN_OR_RETURN(seen, table_->Get(id));
-  }
+grpc::ServerWriteReactor<v1::Job>* JobServiceAdapter::WatchJob(
+    grpc::CallbackServerContext* context, const v1::WatchJobRequest* request) {
+  return watchers_->Watch(caller_.uid, CheckDeadline(context->deadline()),
+                          request->job_id());
 }
 
 grpc::Status JobServiceAdapter::CancelJob(grpc::ServerContext* context,
@@ -167,7 +165,9 @@ grpc::Status JobServiceAdapter::CancelJob(grpc::ServerContext* context,
 absl::Status JobServiceAdapter::Cancel(grpc::ServerContext& context,
                                        const std::string& job_id,
                                        v1::Job* response) {
-  FGNN_ASSIGN_OR_RETURN(const Job own, FindOwn(context, job_id));
+  const Wait wait(this);
+  FGNN_RETURN_IF_ERROR(wait.Check());
+  FGNN_ASSIGN_OR_RETURN(const Job own, FindOwn(job_id));
   const std::string& id = own.id;
   FGNN_RETURN_IF_ERROR(table_->Cancel(
       id, absl::CancelledError(absl::StrCat("job ", id, " was cancelled"))));
@@ -187,10 +187,9 @@ absl::Status JobServiceAdapter::Cancel(grpc::ServerContext& context,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Job> JobServiceAdapter::FindOwn(
-    const grpc::ServerContext& context, const std::string& job_id) {
+absl::StatusOr<Job> JobServiceAdapter::FindOwn(const std::string& job_id) {
   FGNN_ASSIGN_OR_RETURN(JobVersion found, table_->Get(job_id));
-  FGNN_RETURN_IF_ERROR(CheckMayChange(context, found.job, facts_.user));
+  FGNN_RETURN_IF_ERROR(CheckMayChange(caller_, found.job));
   return std::move(found.job);
 }
 
@@ -204,7 +203,9 @@ grpc::Status JobServiceAdapter::PauseJob(grpc::ServerContext* context,
 absl::Status JobServiceAdapter::Pause(grpc::ServerContext& context,
                                       const std::string& job_id,
                                       v1::Job* response) {
-  FGNN_ASSIGN_OR_RETURN(const Job own, FindOwn(context, job_id));
+  const Wait wait(this);
+  FGNN_RETURN_IF_ERROR(wait.Check());
+  FGNN_ASSIGN_OR_RETURN(const Job own, FindOwn(job_id));
   FGNN_RETURN_IF_ERROR(table_->Pause(own.id));
   while (true) {
     FGNN_ASSIGN_OR_RETURN(const JobVersion seen, table_->Get(own.id));
@@ -228,7 +229,7 @@ grpc::Status JobServiceAdapter::ContinueJob(
     grpc::ServerContext* context, const v1::ContinueJobRequest* request,
     v1::Job* response) {
   return ServeCall(*context, [&]() -> absl::Status {
-    FGNN_ASSIGN_OR_RETURN(const Job own, FindOwn(*context, request->job_id()));
+    FGNN_ASSIGN_OR_RETURN(const Job own, FindOwn(request->job_id()));
     FGNN_RETURN_IF_ERROR(table_->Continue(own.id));
     FGNN_ASSIGN_OR_RETURN(const JobVersion found, table_->Get(own.id));
     Tell(found.job, response);
@@ -279,10 +280,31 @@ grpc::Status JobServiceAdapter::GetService(
 grpc::Status JobServiceAdapter::Shutdown(grpc::ServerContext* context,
                                          const v1::ShutdownRequest* /*request*/,
                                          v1::ShutdownResponse* /*response*/) {
-  return ServeCall(*context, [&] {
+  return ServeCall(*context, [&]() -> absl::Status {
+    FGNN_RETURN_IF_ERROR(CheckMayShutDown());
+    LogInfo("{} asks the service to end", caller_.name);
     facts_.shut_down();
     return absl::OkStatus();
   });
+}
+
+absl::Status JobServiceAdapter::CheckMayShutDown() {
+  if (caller_.is_operator) return absl::OkStatus();
+  const std::vector<Job> others = table_->UnfinishedOfOthers(caller_.name);
+  if (others.empty()) return absl::OkStatus();
+  std::vector<std::string> named;
+  for (const Job& job : others) {
+    if (named.size() == kMostNamed) {
+      named.push_back("…");
+      break;
+    }
+    named.push_back(
+        absl::StrCat(job.id, " of ", job.user.empty() ? "nobody" : job.user));
+  }
+  return absl::PermissionDeniedError(absl::StrCat(
+      "the service has unfinished jobs that are not ", caller_.name, "'s (",
+      absl::StrJoin(named, ", "), "); ask its user ", UserName(::geteuid()),
+      " or root to end it"));
 }
 
 }  // namespace fgnn

@@ -9,15 +9,27 @@
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_dataset.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/rpc/caller.h"
 #include "scheduler/rpc/control_server.h"
+#include "scheduler/rpc/job_watchers.h"
 
 namespace fgnn {
 
-// Thread-safe.
-class JobServiceAdapter final : public v1::JobService::Service {
+// What the services of all users share. All is borrowed.
+struct JobServiceParts {
+  const ServiceFacts* facts;
+  JobTable* table;
+  DaemonHost* host;
+  KnownDatasets* datasets;
+  JobWatchers* watchers;
+};
+
+// The service as one user has it. Thread-safe.
+class JobServiceAdapter final
+    : public v1::JobService::WithCallbackMethod_WatchJob<
+          v1::JobService::Service> {
  public:
-  // Borrows `table` and `host`.
-  JobServiceAdapter(ServiceFacts facts, JobTable* table, DaemonHost* host);
+  JobServiceAdapter(const JobServiceParts& parts, Caller caller);
 
   grpc::Status SubmitJob(grpc::ServerContext* context,
                          const v1::SubmitJobRequest* request,
@@ -28,9 +40,9 @@ class JobServiceAdapter final : public v1::JobService::Service {
   grpc::Status ListJobs(grpc::ServerContext* context,
                         const v1::ListJobsRequest* request,
                         v1::ListJobsResponse* response) override;
-  grpc::Status WatchJob(grpc::ServerContext* context,
-                        const v1::WatchJobRequest* request,
-                        grpc::ServerWriter<v1::Job>* writer) override;
+  grpc::ServerWriteReactor<v1::Job>* WatchJob(
+      grpc::CallbackServerContext* context,
+      const v1::WatchJobRequest* request) override;
   grpc::Status CancelJob(grpc::ServerContext* context,
                          const v1::CancelJobRequest* request,
                          v1::Job* response) override;
@@ -51,27 +63,30 @@ class JobServiceAdapter final : public v1::JobService::Service {
                         v1::ShutdownResponse* response) override;
 
  private:
-  absl::Status Submit(const grpc::ServerContext& context,
-                      const v1::SubmitJobRequest& request, v1::Job* response);
+  // Calls that wait for a job, and hold a thread of the server meanwhile.
+  class Wait;
+
+  absl::Status Submit(const v1::SubmitJobRequest& request, v1::Job* response);
   absl::Status List(const v1::ListJobsRequest& request,
                     v1::ListJobsResponse* response);
   // A job that the caller may change. PermissionDenied: it is another user's.
-  absl::StatusOr<Job> FindOwn(const grpc::ServerContext& context,
-                              const std::string& job_id);
+  absl::StatusOr<Job> FindOwn(const std::string& job_id);
+  // PermissionDenied: jobs of others have not ended.
+  absl::Status CheckMayShutDown();
   absl::Status Pause(grpc::ServerContext& context, const std::string& job_id,
                      v1::Job* response);
-  absl::Status Watch(grpc::ServerContext& context, const std::string& job_id,
-                     grpc::ServerWriter<v1::Job>& writer);
   absl::Status Cancel(grpc::ServerContext& context, const std::string& job_id,
                       v1::Job* response);
   // A client is told of the job.
   void Tell(const Job& job, v1::Job* response);
 
-  const ServiceFacts facts_;
+  const ServiceFacts& facts_;
   JobTable* const table_;
   DaemonHost* const host_;
-  KnownDatasets datasets_;
-  std::atomic<int> watchers_{0};
+  KnownDatasets* const datasets_;
+  JobWatchers* const watchers_;
+  const Caller caller_;
+  std::atomic<int> num_waits_{0};
 };
 
 }  // namespace fgnn

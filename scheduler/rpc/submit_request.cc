@@ -67,27 +67,6 @@ absl::StatusOr<v1::JobSpec> SpecOf(const v1::SubmitJobRequest& request) {
 
 }  // namespace
 
-absl::StatusOr<std::string> CallerOf(const grpc::ServerContext& context) {
-  const auto& metadata = context.client_metadata();
-  const auto found = metadata.find("fgnn-user");
-  if (found == metadata.end()) return std::string();
-  std::string name(found->second.data(), found->second.size());
-  FGNN_RETURN_IF_ERROR(CheckName("the metadata fgnn-user", name));
-  return name;
-}
-
-absl::Status CheckMayChange(const grpc::ServerContext& context, const Job& job,
-                            const std::string& service_user) {
-  FGNN_ASSIGN_OR_RETURN(const std::string caller, CallerOf(context));
-  if (job.user.empty() || caller == job.user || caller == "root" ||
-      caller == service_user) {
-    return absl::OkStatus();
-  }
-  return absl::PermissionDeniedError(
-      absl::StrCat("job ", job.id, " is of user ", job.user, ", not of ",
-                   caller.empty() ? "a caller without a name" : caller));
-}
-
 absl::StatusOr<ReadRequest> ReadSubmitRequest(
     const v1::SubmitJobRequest& request, const std::string& user,
     const std::vector<std::string>& devices) {

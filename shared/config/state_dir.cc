@@ -37,6 +37,10 @@ fs::path SchedulerSocketPath(const fs::path& state_dir) {
   return state_dir / "scheduler.sock";
 }
 
+fs::path DaemonsSocketPath(const fs::path& state_dir) {
+  return state_dir / "daemons.sock";
+}
+
 fs::path HostSocketPath(const fs::path& state_dir) {
   return state_dir / "host.sock";
 }

@@ -2,7 +2,8 @@
 //
 //   <state dir>/fgnn.lock               held while a service runs
 //               jobs.sqlite             the job store
-//               scheduler.sock          gRPC: JobService, HostService
+//               scheduler.sock          gRPC: JobService, DeviceService
+//               daemons.sock            gRPC: HostService, for daemons alone
 //               host.sock               hands over descriptors of segments
 //               executors/<name>.sock   gRPC: ExecutorService of a daemon
 //               logs/<name>.log         stderr of a daemon
@@ -21,6 +22,7 @@ std::filesystem::path LockPath(const std::filesystem::path& state_dir);
 std::filesystem::path JobStorePath(const std::filesystem::path& state_dir);
 std::filesystem::path SchedulerSocketPath(
     const std::filesystem::path& state_dir);
+std::filesystem::path DaemonsSocketPath(const std::filesystem::path& state_dir);
 std::filesystem::path HostSocketPath(const std::filesystem::path& state_dir);
 std::filesystem::path ExecutorSocketPath(const std::filesystem::path& state_dir,
                                          std::string_view name);

@@ -326,7 +326,7 @@ absl::StatusOr<std::unique_ptr<DescriptorServer>> DescriptorServer::Start(
       ::listen(listener.get(), kBacklog) != 0) {
     return ErrnoToStatus(errno, what);
   }
-  FGNN_RETURN_IF_ERROR(name.Publish());
+  FGNN_RETURN_IF_ERROR(name.Publish(0600));
   return std::unique_ptr<DescriptorServer>(new DescriptorServer(
       std::make_unique<State>(std::move(name), std::move(listener),
                               std::move(stop), std::move(handlers))));

@@ -7,6 +7,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
+#include "shared/base/end_limit.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/queue/segment_layout.h"
@@ -18,6 +19,7 @@ namespace {
 constexpr std::chrono::seconds kRegistrationPatience{30};
 constexpr std::chrono::seconds kSegmentPatience{10};
 constexpr std::chrono::seconds kShutdownGrace{2};
+constexpr std::chrono::seconds kEndLimit{30};
 constexpr std::chrono::seconds kLongestWait{1};
 
 }  // namespace
@@ -224,6 +226,9 @@ absl::StatusOr<std::optional<JobStanding>> ExecutorDaemon::Standing(
 }
 
 void ExecutorDaemon::ShutDown() {
+  const EndLimit limit(kEndLimit, [] {
+    LogError("did not end within {} s; leaves at once", kEndLimit.count());
+  });
   {
     // So that calls that use the job end within the server's grace.
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -182,7 +182,7 @@ absl::Status HostSession::Impl::RegisterUntil(Deadline deadline) {
     if (status.ok()) return status;
     const std::string what =
         absl::StrCat("register with the scheduler on ",
-                     SchedulerSocketPath(options_.state_dir).string());
+                     DaemonsSocketPath(options_.state_dir).string());
     if (!IsTransient(status)) return Annotate(status, what);
     std::unique_lock<std::mutex> lock(mutex_);
     // The clock, not the time left at the start of the call.
@@ -272,7 +272,7 @@ absl::StatusOr<std::unique_ptr<HostSession>> HostSession::Start(
   FGNN_ASSIGN_OR_RETURN(const uint64_t start_time,
                         ReadProcessStartTime(::getpid()));
   FGNN_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
-                        MakeChannel(SchedulerSocketPath(options.state_dir)));
+                        MakeChannel(DaemonsSocketPath(options.state_dir)));
   auto impl = std::make_unique<Impl>(options, std::move(callbacks), start_time,
                                      std::move(channel));
   FGNN_RETURN_IF_ERROR(impl->RegisterUntil(deadline));

@@ -1,78 +1,276 @@
 #include "shared/rpc/server.h"
 
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/resource_quota.h>
-#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
+#include <grpcpp/server_posix.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "shared/base/status.h"
+#include "shared/base/user_name.h"
 #include "shared/rpc/grpc_address.h"
+#include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
 
-// Pollers plus calls at once: a watching client holds one for as long as it
-// watches. Beyond it calls are answered with RESOURCE_EXHAUSTED.
+// Pollers plus calls at once, of one user. Beyond it calls are answered with
+// RESOURCE_EXHAUSTED.
 constexpr int kMaxThreads = 64;
 constexpr size_t kMaxBufferBytes = 64 << 20;
+constexpr size_t kMaxUsers = 64;
+// Clients that are told why they are not served, for as long as this.
+constexpr size_t kMaxRefused = 16;
+constexpr int kMaxRefusedIdleMs = 1'000;
 constexpr std::chrono::hours kLongestDeadline{1};
+// A connection without a call for so long is closed; its client connects again.
+constexpr int kMaxIdleMs = 10 * 60 * 1'000;
 
-}  // namespace
+// Connections may have half of the descriptors, one user a quarter of that.
+ConnectionLimits WithinDescriptors(ConnectionLimits limits) {
+  rlimit descriptors = {};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return limits;
+  const size_t most = descriptors.rlim_cur / 2;
+  limits.in_all = std::min(limits.in_all, most);
+  limits.per_user = std::min(limits.per_user, std::max<size_t>(most / 2, 1));
+  return limits;
+}
 
-absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
-    const std::filesystem::path& socket_path,
-    const std::vector<grpc::Service*>& services) {
-  RouteGrpcLog();
-  FGNN_ASSIGN_OR_RETURN(SocketName name, SocketName::Claim(socket_path));
+std::unique_ptr<grpc::Server> BuildServer(grpc::ServerBuilder& builder,
+                                          int max_idle_ms) {
   grpc::ResourceQuota quota;
   quota.SetMaxThreads(kMaxThreads);
   quota.Resize(kMaxBufferBytes);
-  grpc::ServerBuilder builder;
+  // No keepalive: the kernel closes a dead peer's local socket, and a call to
+  // one that hangs ends at its deadline.
   builder.SetResourceQuota(quota)
       .SetMaxReceiveMessageSize(kMaxMessageBytes)
       .SetMaxSendMessageSize(kMaxMessageBytes)
       .SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1)
       .SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1)
       .SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2)
-      .AddListeningPort(GrpcAddress(name.bind_path()),
-                        grpc::InsecureServerCredentials());
-  // No keepalive: the kernel closes a dead peer's local socket, and a call to
-  // one that hangs ends at its deadline.
-  for (grpc::Service* service : services) builder.RegisterService(service);
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot serve on ", socket_path.string(),
-                     "; is its folder on a file system with sockets?"));
-  }
-  FGNN_RETURN_IF_ERROR(name.Publish());
-  return std::unique_ptr<RpcServer>(
-      new RpcServer(std::move(name), std::move(server)));
+      .AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, max_idle_ms);
+  return builder.BuildAndStart();
 }
 
-RpcServer::RpcServer(SocketName name, std::unique_ptr<grpc::Server> server)
-    : name_(std::move(name)), server_(std::move(server)) {}
+ino_t InodeOf(int fd) {
+  struct stat info;
+  return ::fstat(fd, &info) == 0 && S_ISSOCK(info.st_mode) ? info.st_ino : 0;
+}
+
+}  // namespace
+
+// Answers each call with the last error that it was told to say.
+class RpcServer::RefusingService final : public grpc::CallbackGenericService {
+ public:
+  void Say(const absl::Status& why) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    why_ = why;
+  }
+
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* /*context*/) override {
+    class Refusal final : public grpc::ServerGenericBidiReactor {
+      void OnDone() override { delete this; }
+    };
+    auto* const refusal = new Refusal;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    refusal->Finish(ToGrpc(why_));
+    return refusal;
+  }
+
+ private:
+  std::mutex mutex_;
+  absl::Status why_;  // Guarded by mutex_.
+};
+
+RpcServer::RpcServer(std::string name, MakeServices make_services,
+                     ConnectionLimits limits)
+    : name_(std::move(name)),
+      make_services_(std::move(make_services)),
+      limits_(WithinDescriptors(limits)) {
+  RouteGrpcLog();
+}
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
+    const std::filesystem::path& socket_path,
+    std::vector<grpc::Service*> services) {
+  std::unique_ptr<RpcServer> server(
+      new RpcServer(socket_path.string(), nullptr, {}));
+  server->for_owner_ = true;
+  FGNN_ASSIGN_OR_RETURN(server->servers_[::geteuid()],
+                        server->MakeServer({}, services));
+  FGNN_RETURN_IF_ERROR(server->Listen(socket_path, 0600));
+  return server;
+}
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::StartForUsers(
+    const std::filesystem::path& socket_path, MakeServices make_services,
+    ConnectionLimits limits) {
+  std::unique_ptr<RpcServer> server(
+      new RpcServer(socket_path.string(), std::move(make_services), limits));
+  FGNN_RETURN_IF_ERROR(server->Listen(socket_path, 0660));
+  return server;
+}
+
+absl::Status RpcServer::Listen(const std::filesystem::path& socket_path,
+                               mode_t mode) {
+  FGNN_ASSIGN_OR_RETURN(
+      listener_, LocalListener::Start(socket_path, mode,
+                                      [this](UniqueFd connection, Peer peer) {
+                                        Serve(std::move(connection), peer);
+                                      }));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RpcServer::UserServer> RpcServer::MakeServer(
+    Services services, const std::vector<grpc::Service*>& borrowed) const {
+  grpc::ServerBuilder builder;
+  for (grpc::Service* service : borrowed) builder.RegisterService(service);
+  for (const auto& service : services) builder.RegisterService(service.get());
+  UserServer made;
+  made.services = std::move(services);
+  made.server = BuildServer(builder, kMaxIdleMs);
+  if (made.server == nullptr) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot start a server for ", name_));
+  }
+  return made;
+}
 
 RpcServer::~RpcServer() { Shutdown(std::chrono::milliseconds(0)); }
 
 void RpcServer::Shutdown(std::chrono::milliseconds grace) {
-  if (server_ == nullptr) return;
-  // First the name, so that a new client sees at once that nobody is there.
-  name_.Remove();
-  server_->Shutdown(std::chrono::system_clock::now() + grace);
-  server_->Wait();
-  server_.reset();
+  // First the listener: a new client sees at once that no server is there.
+  listener_.reset();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto deadline = std::chrono::system_clock::now() + grace;
+  for (auto& [user, server] : servers_) {
+    server.server->Shutdown(deadline);
+    server.server->Wait();
+    server.server.reset();
+  }
+  servers_.clear();
+  if (refusing_.server != nullptr) refusing_.server->Shutdown(deadline);
+  refusing_ = {};
 }
 
-absl::Status RequireDeadline(const grpc::ServerContext& context) {
+void RpcServer::Serve(UniqueFd connection, Peer peer) {
+  const bool is_owner = peer.uid == ::geteuid() || peer.uid == 0;
+  if (for_owner_ && !is_owner) return;  // Root opened the socket for it.
+  const uid_t user = for_owner_ ? ::geteuid() : peer.uid;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const absl::Status served = ServeLocked(connection, user);
+  if (!served.ok()) RefuseLocked(std::move(connection), served);
+}
+
+absl::Status RpcServer::ServeLocked(UniqueFd& connection, uid_t user) {
+  FGNN_ASSIGN_OR_RETURN(UserServer* const server, ServerOfLocked(user));
+  FGNN_RETURN_IF_ERROR(CheckRoomLocked(*server, user));
+  HandOver(std::move(connection), *server);
+  ++num_connections_;
+  return absl::OkStatus();
+}
+
+void RpcServer::RefuseLocked(UniqueFd connection, const absl::Status& why) {
+  if (refusing_.server == nullptr) {
+    refusing_service_ = std::make_unique<RefusingService>();
+    grpc::ServerBuilder builder;
+    builder.RegisterCallbackGenericService(refusing_service_.get());
+    refusing_.server = BuildServer(builder, kMaxRefusedIdleMs);
+    if (refusing_.server == nullptr) return;
+  }
+  refusing_service_->Say(why);
+  ForgetClosed(refusing_);
+  // Beyond it a client sees its connection closed without a word.
+  if (refusing_.connections.size() < kMaxRefused) {
+    HandOver(std::move(connection), refusing_);
+  }
+}
+
+void RpcServer::HandOver(UniqueFd connection, UserServer& server) {
+  const int fd = connection.Release();
+  server.connections.push_back({.fd = fd, .inode = InodeOf(fd)});
+  grpc::AddInsecureChannelFromFd(server.server.get(), fd);
+}
+
+absl::StatusOr<RpcServer::UserServer*> RpcServer::ServerOfLocked(uid_t user) {
+  const auto found = servers_.find(user);
+  if (found != servers_.end()) return &found->second;
+  if (servers_.size() >= kMaxUsers) {
+    ForgetClosedLocked();
+    std::erase_if(servers_, [](auto& entry) {
+      if (!entry.second.connections.empty()) return false;
+      // The last call of a closed connection ends by itself.
+      entry.second.server->Shutdown();
+      return true;
+    });
+  }
+  if (servers_.size() >= kMaxUsers) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        kMaxUsers, " users are connected to ", name_, "; try again later"));
+  }
+  FGNN_ASSIGN_OR_RETURN(UserServer made, MakeServer(make_services_(user), {}));
+  return &servers_.emplace(user, std::move(made)).first->second;
+}
+
+absl::Status RpcServer::CheckRoomLocked(UserServer& server, uid_t user) {
+  const auto is_full = [&] {
+    return server.connections.size() >= limits_.per_user ||
+           num_connections_ >= limits_.in_all;
+  };
+  if (is_full()) ForgetClosedLocked();
+  if (!is_full()) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat(name_, " has ", server.connections.size(),
+                   " connections of ", UserName(user), " (at most ",
+                   limits_.per_user, ") and ", num_connections_, " in all (at ",
+                   "most ", limits_.in_all, "); close some, and try again"));
+}
+
+void RpcServer::ForgetClosedLocked() {
+  num_connections_ = 0;
+  for (auto& [user, server] : servers_) {
+    ForgetClosed(server);
+    num_connections_ += server.connections.size();
+  }
+}
+
+void RpcServer::ForgetClosed(UserServer& server) {
+  std::erase_if(server.connections, [](const Connection& connection) {
+    return InodeOf(connection.fd) != connection.inode;
+  });
+}
+
+absl::Status CheckDeadline(std::chrono::system_clock::time_point deadline) {
   const auto now = std::chrono::system_clock::now();
-  const auto deadline = context.deadline();
   // Not now + limit: that may overflow where there is no deadline.
   if (deadline <= now || deadline - now <= kLongestDeadline) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
       "a call needs a deadline of at most an hour");
+}
+
+absl::StatusOr<Peer> CallingProcess(const grpc::ServerContext& context) {
+  // What gRPC calls a connection that it was handed.
+  const std::string peer = context.peer();
+  absl::string_view number = peer;
+  int fd = -1;
+  if (!absl::ConsumePrefix(&number, "fd:") || !absl::SimpleAtoi(number, &fd)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("the kernel cannot tell who calls from ", peer));
+  }
+  return PeerOf(fd);
 }
 
 }  // namespace fgnn

@@ -1,19 +1,33 @@
-// A gRPC server on a Unix socket of mode 0660.
+// A gRPC server on a Unix socket, which knows from the kernel who calls.
+//
+//   connection ─▶ LocalListener: SO_PEERCRED ─▶ the gRPC server of that user
+//
+// Each user has a gRPC server of its own, so that who a caller is follows from
+// the server that serves it: no call can claim another name, and one user's
+// calls take no thread, message buffer or connection of another's.
 #ifndef FGNN_SHARED_RPC_SERVER_H_
 #define FGNN_SHARED_RPC_SERVER_H_
 
+#include <grpcpp/impl/service_type.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_context.h>
+#include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "shared/rpc/socket_name.h"
+#include "shared/base/unique_fd.h"
+#include "shared/rpc/local_listener.h"
 #include "shared/rpc/status.h"
 
 namespace fgnn {
@@ -22,15 +36,32 @@ namespace fgnn {
 // state does not belong on the control path.
 inline constexpr int kMaxMessageBytes = 1 << 20;
 
+// The most connections at once. A descriptor limit lowers both.
+struct ConnectionLimits {
+  size_t per_user = 1'024;
+  size_t in_all = 4'096;
+};
+
 class RpcServer {
  public:
-  // Serves `services`, borrowed until after Shutdown(), on a new socket at
-  // `socket_path`. A socket file whose server died is replaced.
-  // AlreadyExists: somebody serves there. InvalidArgument: the path is too
-  // long. PermissionDenied, NotFound: its folder.
+  using Services = std::vector<std::unique_ptr<grpc::Service>>;
+  // Makes the services of one user's server. Called on the listener's thread,
+  // or by Start().
+  using MakeServices = std::function<Services(uid_t user)>;
+
+  // Serves processes of this process's user, and of root, on a new socket of
+  // mode 0600. `services` are borrowed until after Shutdown(). The socket file
+  // of a server that died is replaced.
+  // AlreadyExists: a server runs there. InvalidArgument: the path is too long.
+  // PermissionDenied, NotFound: its folder.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::filesystem::path& socket_path,
-      const std::vector<grpc::Service*>& services);
+      std::vector<grpc::Service*> services);
+  // Serves each user who may open the socket, whose mode is 0660. Errors as
+  // above.
+  static absl::StatusOr<std::unique_ptr<RpcServer>> StartForUsers(
+      const std::filesystem::path& socket_path, MakeServices make_services,
+      ConnectionLimits limits = {});
   // Shuts down without grace.
   ~RpcServer();
   RpcServer(const RpcServer&) = delete;
@@ -42,14 +73,59 @@ class RpcServer {
   void Shutdown(std::chrono::milliseconds grace);
 
  private:
-  RpcServer(SocketName name, std::unique_ptr<grpc::Server> server);
-  SocketName name_;
-  std::unique_ptr<grpc::Server> server_;
+  class RefusingService;
+  // A connection that was handed to gRPC, which closes it. The inode tells
+  // whether the descriptor is still of that connection.
+  struct Connection {
+    int fd = -1;
+    ino_t inode = 0;
+  };
+  struct UserServer {
+    Services services;
+    std::unique_ptr<grpc::Server> server;  // Before its services in its end.
+    std::vector<Connection> connections;
+  };
+
+  RpcServer(std::string name, MakeServices make_services,
+            ConnectionLimits limits);
+  absl::Status Listen(const std::filesystem::path& socket_path, mode_t mode);
+  absl::StatusOr<UserServer> MakeServer(
+      Services services, const std::vector<grpc::Service*>& borrowed) const;
+  void Serve(UniqueFd connection, Peer peer);
+  absl::Status ServeLocked(UniqueFd& connection, uid_t user);
+  void RefuseLocked(UniqueFd connection, const absl::Status& why);
+  static void HandOver(UniqueFd connection, UserServer& server);
+  absl::StatusOr<UserServer*> ServerOfLocked(uid_t user);
+  // Makes room for one more connection. ResourceExhausted: there is none.
+  absl::Status CheckRoomLocked(UserServer& server, uid_t user);
+  void ForgetClosedLocked();
+  static void ForgetClosed(UserServer& server);
+
+  const std::string name_;  // The socket's path, for messages.
+  const MakeServices make_services_;
+  const ConnectionLimits limits_;
+  // Processes of this process's user and of root share one server; processes of
+  // other users are not served.
+  bool for_owner_ = false;
+  std::mutex mutex_;
+  // Serves clients for which there is no room. Guarded by mutex_.
+  std::unique_ptr<RefusingService> refusing_service_;
+  UserServer refusing_;
+  std::map<uid_t, UserServer> servers_;      // Guarded by mutex_.
+  size_t num_connections_ = 0;               // Guarded by mutex_.
+  std::unique_ptr<LocalListener> listener_;  // Last: it uses the above.
 };
 
 // InvalidArgument for a call without a deadline: a client that waits for ever
 // is a client that hangs. A longer one than an hour counts as none.
-absl::Status RequireDeadline(const grpc::ServerContext& context);
+absl::Status CheckDeadline(std::chrono::system_clock::time_point deadline);
+inline absl::Status RequireDeadline(const grpc::ServerContext& context) {
+  return CheckDeadline(context.deadline());
+}
+
+// The process that calls, as the kernel had it when it connected.
+// PermissionDenied: the kernel cannot tell.
+absl::StatusOr<Peer> CallingProcess(const grpc::ServerContext& context);
 
 // The body of every handler: refuses a call without a deadline, runs
 // `handler`, which returns absl::Status, and says the same in gRPC's words.

@@ -118,9 +118,9 @@ SocketName& SocketName::operator=(SocketName&& other) noexcept {
 
 SocketName::~SocketName() { Remove(); }
 
-absl::Status SocketName::Publish() {
+absl::Status SocketName::Publish(mode_t mode) {
   struct stat info;
-  if (::chmod(bind_path_.c_str(), 0660) != 0 ||
+  if (::chmod(bind_path_.c_str(), mode) != 0 ||
       ::lstat(bind_path_.c_str(), &info) != 0 ||
       ::rename(bind_path_.c_str(), path_.c_str()) != 0) {
     return ErrnoToStatus(errno, absl::StrCat("make socket ", path_.string()));

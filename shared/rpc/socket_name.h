@@ -36,8 +36,9 @@ class SocketName {
   // Until Publish().
   const std::filesystem::path& bind_path() const { return bind_path_; }
   const std::filesystem::path& path() const { return path_; }
-  // After bind() and before the first client: mode 0660, at its name.
-  absl::Status Publish();
+  // After bind() and before the first client: sets the mode, and moves the
+  // socket to its name.
+  absl::Status Publish(mode_t mode);
   // Removes what is there of it. Idempotent.
   void Remove();
 

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <string>
 
+#include "shared/base/descriptor_limit.h"
 #include "shared/base/signal_waiter.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
@@ -70,6 +71,7 @@ void AddBenchFlags(CLI::App& app, fgnn::TrainingBenchOptions& options) {
 
 int RunDaemon(const fgnn::ExecutorDaemonOptions& options) {
   fgnn::InitLog(options.name);
+  fgnn::RaiseDescriptorLimit();
   // Before any thread starts, so that every thread inherits the mask.
   const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
   const auto daemon = fgnn::TrainerDaemon::Start(options, &stop);

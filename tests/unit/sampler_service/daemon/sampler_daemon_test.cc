@@ -35,7 +35,7 @@ class SamplerDaemonTest : public testing::Test {
     FGNN_ASSERT_OK(MakeStateDir(state_.path()));
     FGNN_ASSERT_OK_AND_ASSIGN(
         scheduler_,
-        RpcServer::Start(SchedulerSocketPath(state_.path()), {&host_}));
+        RpcServer::Start(DaemonsSocketPath(state_.path()), {&host_}));
     FGNN_ASSERT_OK_AND_ASSIGN(
         descriptors_,
         DescriptorServer::Start(

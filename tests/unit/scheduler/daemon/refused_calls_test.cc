@@ -67,11 +67,9 @@ class RefusedCallsTest : public ServiceTest {
 
   // A stream that is refused looks like a call that is.
   absl::Status Ask(const MethodDescriptor& method, const Message& request,
-                   std::chrono::milliseconds timeout,
-                   const std::string& user = "") {
+                   std::chrono::milliseconds timeout) {
     grpc::ClientContext context;
     if (timeout.count() > 0) SetDeadline(context, timeout);
-    if (!user.empty()) context.AddMetadata("fgnn-user", user);
     const grpc::Slice slice(request.SerializeAsString());
     const grpc::ByteBuffer bytes(&slice, 1);
     grpc::CompletionQueue queue;
@@ -95,13 +93,12 @@ class RefusedCallsTest : public ServiceTest {
     }
     return FromGrpc(status);
   }
-  absl::Status AskOfJob(const MethodDescriptor& method, const std::string& id,
-                        const std::string& user = "") {
+  absl::Status AskOfJob(const MethodDescriptor& method, const std::string& id) {
     const std::unique_ptr<Message> request = RequestOf(method);
     const FieldDescriptor* field =
         method.input_type()->FindFieldByName("job_id");
     request->GetReflection()->SetString(request.get(), field, id);
-    return Ask(method, *request, kLong, user);
+    return Ask(method, *request, kLong);
   }
 
   std::unique_ptr<grpc::GenericStub> stub_;
@@ -165,25 +162,6 @@ TEST_F(RefusedCallsTest, AJobThatHasEnded) {
                 StatusIs(StatusCode::kFailedPrecondition,
                          AllOf(HasSubstr(id), HasSubstr("completed"))));
   }
-}
-
-TEST_F(RefusedCallsTest, AJobOfAnotherUser) {
-  Start("hold");
-  v1::SubmitJobRequest request;
-  *request.mutable_spec() = Spec();
-  grpc::ClientContext context;
-  SetDeadline(context, kLong);
-  context.AddMetadata("fgnn-user", "owner");
-  v1::SubmitJobResponse response;
-  ASSERT_TRUE(jobs_->SubmitJob(&context, request, &response).ok());
-  const std::string id = response.job().job_id();
-  for (const char* method : {"CancelJob", "PauseJob", "ContinueJob"}) {
-    SCOPED_TRACE(method);
-    EXPECT_THAT(AskOfJob(MethodOf(method), id, "stranger"),
-                StatusIs(StatusCode::kPermissionDenied,
-                         AllOf(HasSubstr(id), HasSubstr("owner"))));
-  }
-  EXPECT_THAT(AskOfJob(MethodOf("GetJob"), id, "stranger"), IsOk());
 }
 
 TEST_F(RefusedCallsTest, DevicesThatAreNotThere) {

@@ -36,6 +36,7 @@
 #include "shared/telemetry/process.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
+#include "tests/fakes/user_connection.h"
 #include "tests/unit/scheduler/ring_dataset.h"
 
 namespace fgnn {
@@ -74,9 +75,15 @@ class ServiceTest : public testing::Test {
       EXPECT_THAT(daemon_->ServeUntil(*stop_), IsOk());
       ended_ = true;
     });
-    const auto channel = MakeChannel(SchedulerSocketPath(options_.state_dir));
-    jobs_ = v1::JobService::NewStub(*channel);
-    daemons_ = v1::HostService::NewStub(*channel);
+    jobs_ = v1::JobService::NewStub(
+        *MakeChannel(SchedulerSocketPath(options_.state_dir)));
+    daemons_ = v1::HostService::NewStub(
+        *MakeChannel(DaemonsSocketPath(options_.state_dir)));
+  }
+  // The calls from now on are of this user. Needs root.
+  void BecomeUser(uid_t user) {
+    jobs_ = v1::JobService::NewStub(
+        ChannelOf(user, SchedulerSocketPath(options_.state_dir)).value());
   }
   void StopService() {
     if (stop_ != nullptr) stop_->RequestStop();
@@ -107,7 +114,6 @@ class ServiceTest : public testing::Test {
       const Request& request) {
     grpc::ClientContext context;
     SetDeadline(context, kLong);
-    if (!user_.empty()) context.AddMetadata("fgnn-user", user_);
     Response response;
     const grpc::Status status =
         ((*jobs_).*method)(&context, request, &response);
@@ -195,7 +201,6 @@ class ServiceTest : public testing::Test {
   }
 
   TempFolder temp_;
-  std::string user_;  // Who calls; empty: somebody without a name.
   SchedulerOptions options_;
   std::unique_ptr<SignalWaiter> stop_;
   std::unique_ptr<SchedulerDaemon> daemon_;

@@ -1,4 +1,5 @@
 // Users, pauses and lists of jobs, as clients ask for them.
+#include "shared/base/user_name.h"
 #include "tests/unit/scheduler/daemon/service_fixture.h"
 
 namespace fgnn {
@@ -37,23 +38,61 @@ class ServiceJobsTest : public ServiceTest {
 };
 
 TEST_F(ServiceJobsTest, AJobIsItsUsersToChange) {
+  if (!MayBeOtherUsers()) GTEST_SKIP() << "needs root, to be two users";
   Order("hold");
   StartService();
-  user_ = "ann";
+  BecomeUser(kSomeUser);
+  const std::string owner = UserName(kSomeUser);
   const std::string id = Submit(Spec())->job_id();
-  EXPECT_EQ(Get(id)->user(), "ann");
-  for (const char* other : {"bob", ""}) {
-    user_ = other;
-    EXPECT_EQ(Get(id)->user(), "ann");
-    for (const auto& answer : {Pause(id), Continue(id), Cancel(id)}) {
-      EXPECT_THAT(answer, StatusIs(absl::StatusCode::kPermissionDenied,
-                                   AllOf(HasSubstr(id), HasSubstr("ann"))));
-    }
+  EXPECT_EQ(Get(id)->user(), owner);
+  BecomeUser(kOtherUser);
+  EXPECT_EQ(Get(id)->user(), owner);
+  for (const auto& answer : {Pause(id), Continue(id), Cancel(id)}) {
+    EXPECT_THAT(answer, StatusIs(absl::StatusCode::kPermissionDenied,
+                                 AllOf(HasSubstr(id), HasSubstr(owner))));
   }
-  user_ = "ann";
+  BecomeUser(kSomeUser);
   EXPECT_EQ(Pause(id)->state(), v1::JOB_STATE_PAUSED);
-  user_ = "root";
+  BecomeUser(0);
   EXPECT_EQ(Cancel(id)->state(), v1::JOB_STATE_CANCELLED);
+}
+
+TEST_F(ServiceJobsTest, NobodyCallsInAnothersName) {
+  if (!MayBeOtherUsers()) GTEST_SKIP() << "needs root, to be two users";
+  Order("hold");
+  StartService();
+  const std::string id = Submit(Spec())->job_id();
+  BecomeUser(kOtherUser);
+  grpc::ClientContext context;
+  SetDeadline(context, kLong);
+  context.AddMetadata("fgnn-user", "root");
+  v1::CancelJobRequest request;
+  request.set_job_id(id);
+  v1::Job job;
+  EXPECT_THAT(FromGrpc(jobs_->CancelJob(&context, request, &job)),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr(UserName(kOtherUser))));
+}
+
+TEST_F(ServiceJobsTest, OnlyItsUserEndsAServiceWithJobsOfOthers) {
+  if (!MayBeOtherUsers()) GTEST_SKIP() << "needs root, to be two users";
+  Order("hold");
+  StartService();
+  BecomeUser(kSomeUser);
+  const std::string id = Submit(Spec())->job_id();
+  BecomeUser(kOtherUser);
+  const auto shut_down = [this] {
+    return Call(&v1::JobService::Stub::Shutdown, v1::ShutdownRequest())
+        .status();
+  };
+  EXPECT_THAT(shut_down(),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       AllOf(HasSubstr(id), HasSubstr(UserName(kSomeUser)))));
+  EXPECT_FALSE(ended_);
+  BecomeUser(kSomeUser);
+  EXPECT_THAT(shut_down(), IsOk());
+  thread_.Join();
+  EXPECT_TRUE(ended_);
 }
 
 TEST_F(ServiceJobsTest, PauseReturnsOnceNothingIsAtWork) {
@@ -99,18 +138,19 @@ TEST_F(ServiceJobsTest, AnAttachThatHangsIsNoReasonToKeepTheDevices) {
 }
 
 TEST_F(ServiceJobsTest, ListsJobsByWhatIsAskedFor) {
+  if (!MayBeOtherUsers()) GTEST_SKIP() << "needs root, to be two users";
   Order("hold");
   StartService();
   v1::SubmitJobRequest request;
   request.set_name("Baseline");
   request.set_priority(7);
-  user_ = "ann";
+  BecomeUser(kSomeUser);
   const std::string first = SubmitMore(request)->job().job_id();
-  user_ = "bob";
+  BecomeUser(kOtherUser);
   const std::string second = SubmitMore({})->job().job_id();
   WaitForExecutor(first, "trainer.0");
   v1::ListJobsRequest list;
-  list.set_user("ann");
+  list.set_user(UserName(kSomeUser));
   EXPECT_THAT(List(list).value(), ElementsAre(first));
   list.Clear();
   list.add_states(v1::JOB_STATE_QUEUED);
@@ -164,9 +204,6 @@ TEST_F(ServiceJobsTest, WhatCannotBeIsRefusedByName) {
   request.add_after("nowhere");
   EXPECT_THAT(SubmitMore(request).status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("nowhere")));
-  user_ = std::string(200, 'u');
-  expect_refused({}, "fgnn-user");
-  user_.clear();
   EXPECT_EQ(Service().jobs_queued() + Service().jobs_running(), 0U);
 }
 

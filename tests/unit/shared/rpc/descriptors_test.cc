@@ -131,12 +131,12 @@ TEST_F(DescriptorServerTest, HandsOverSharedMemoryByItsNumber) {
   }
 }
 
-TEST_F(DescriptorServerTest, TheSocketIsForUserAndGroupAloneAndGoesAway) {
+TEST_F(DescriptorServerTest, TheSocketIsForItsUserAloneAndGoesAway) {
   {
     FGNN_ASSERT_OK_AND_ASSIGN(const auto server, Start());
     struct stat info;
     ASSERT_EQ(::lstat(path_.c_str(), &info), 0);
-    EXPECT_EQ(info.st_mode, static_cast<mode_t>(S_IFSOCK | 0660));
+    EXPECT_EQ(info.st_mode, static_cast<mode_t>(S_IFSOCK | 0600));
     EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kAlreadyExists,
                                   HasSubstr("socket in use")));
   }

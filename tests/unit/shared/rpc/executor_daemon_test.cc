@@ -50,7 +50,7 @@ class ExecutorDaemonTest : public testing::Test, public JobStarter {
     FGNN_ASSERT_OK(MakeStateDir(state_.path()));
     FGNN_ASSERT_OK_AND_ASSIGN(
         scheduler_,
-        RpcServer::Start(SchedulerSocketPath(state_.path()), {&host_}));
+        RpcServer::Start(DaemonsSocketPath(state_.path()), {&host_}));
     FGNN_ASSERT_OK(daemon_.Start({}));
     FGNN_ASSERT_OK_AND_ASSIGN(
         const auto channel,
@@ -174,8 +174,7 @@ TEST_F(ExecutorDaemonTest, TellsANewSchedulerItsJobAndRefusesTheOldOne) {
   scheduler_.reset();
   FakeHostService next(/*generation=*/2);
   FGNN_ASSERT_OK_AND_ASSIGN(
-      scheduler_,
-      RpcServer::Start(SchedulerSocketPath(state_.path()), {&next}));
+      scheduler_, RpcServer::Start(DaemonsSocketPath(state_.path()), {&next}));
   ASSERT_TRUE(next.WaitForRegistrations(1));
   EXPECT_EQ(next.registrations().front().job_id(), "job-1");
   EXPECT_EQ(next.registrations().front().owner(), 1U);

@@ -45,7 +45,7 @@ class HostSessionTest : public testing::Test {
 
   std::unique_ptr<RpcServer> Serve(FakeHostService* service) {
     auto server =
-        RpcServer::Start(SchedulerSocketPath(folder_.path()), {service});
+        RpcServer::Start(DaemonsSocketPath(folder_.path()), {service});
     EXPECT_THAT(server, IsOk());
     return *std::move(server);
   }
@@ -142,7 +142,7 @@ TEST_F(HostSessionTest, WaitsForASchedulerThatStartsLater) {
 TEST_F(HostSessionTest, GivesUpAtTheDeadlineAndNamesTheSocket) {
   EXPECT_THAT(
       Start(DeadlineIn(milliseconds(100))),
-      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("scheduler.sock")));
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("daemons.sock")));
 }
 
 TEST_F(HostSessionTest, DoesNotInsistWhereItIsRefused) {

@@ -13,17 +13,21 @@
 #include <string>
 
 #include "shared/base/thread.h"
+#include "shared/base/user_name.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/socket_name.h"
+#include "tests/fakes/descriptor_limit.h"
 #include "tests/fakes/fake_host_service.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
+#include "tests/fakes/user_connection.h"
 
 namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr milliseconds kLong{30'000};
@@ -46,12 +50,12 @@ class RpcServerTest : public testing::Test {
   FakeHostService service_{/*generation=*/1};
 };
 
-TEST_F(RpcServerTest, AnswersOnASocketForUserAndGroupAlone) {
+TEST_F(RpcServerTest, AnswersOnASocketForItsUserAlone) {
   FGNN_ASSERT_OK_AND_ASSIGN(const auto server,
                             RpcServer::Start(path_, {&service_}));
   struct stat info;
   ASSERT_EQ(::lstat(path_.c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode, static_cast<mode_t>(S_IFSOCK | 0660));
+  EXPECT_EQ(info.st_mode, static_cast<mode_t>(S_IFSOCK | 0600));
   EXPECT_THAT(Register({}), IsOk());
 }
 
@@ -219,6 +223,145 @@ TEST_F(RpcServerTest, WaitForServerSaysWhoIsAway) {
     if (started.ok()) server = *std::move(started);
   });
   EXPECT_THAT(WaitForServer(path_, DeadlineIn(kLong)), IsOk());
+}
+
+// Answers with the user that its server is for, as a generation.
+class PerUserServerTest : public RpcServerTest {
+ protected:
+  void Start(ConnectionLimits limits = {}) {
+    auto started = RpcServer::StartForUsers(
+        path_,
+        [](uid_t user) {
+          RpcServer::Services services;
+          services.push_back(std::make_unique<FakeHostService>(user));
+          return services;
+        },
+        limits);
+    FGNN_ASSERT_OK(started.status());
+    server_ = *std::move(started);
+  }
+  static absl::StatusOr<uint64_t> Ask(v1::HostService::Stub& stub) {
+    grpc::ClientContext context;
+    SetDeadline(context, kLong);
+    context.AddMetadata("fgnn-user", "root");
+    v1::RegisterResponse response;
+    const absl::Status status =
+        FromGrpc(stub.Register(&context, {}, &response));
+    if (!status.ok()) return status;
+    return response.scheduler_generation();
+  }
+  std::unique_ptr<v1::HostService::Stub> Connect(uid_t user) const {
+    return v1::HostService::NewStub(ChannelOf(user, path_).value());
+  }
+
+  std::unique_ptr<RpcServer> server_;
+};
+
+TEST_F(PerUserServerTest, KnowsEachUserFromTheKernel) {
+  if (!MayBeOtherUsers()) GTEST_SKIP() << "needs root, to be two users";
+  Start();
+  struct stat info;
+  ASSERT_EQ(::lstat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode, static_cast<mode_t>(S_IFSOCK | 0660));
+  const auto some = Connect(kSomeUser);
+  const auto other = Connect(kOtherUser);
+  EXPECT_EQ(Ask(*some).value(), kSomeUser);
+  EXPECT_EQ(Ask(*other).value(), kOtherUser);
+  EXPECT_EQ(Ask(*some).value(), kSomeUser);
+}
+
+TEST_F(RpcServerTest, AServerOfItsUserTurnsOthersAway) {
+  if (!MayBeOtherUsers()) GTEST_SKIP() << "needs root, to be two users";
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server,
+                            RpcServer::Start(path_, {&service_}));
+  FGNN_ASSERT_OK_AND_ASSIGN(const UniqueFd fd, ConnectAs(kSomeUser, path_));
+  char byte = 0;
+  EXPECT_EQ(::read(fd.get(), &byte, 1), 0) << "the connection is to be closed";
+  EXPECT_THAT(Register({}), IsOk());
+}
+
+TEST_F(PerUserServerTest, OneUsersConnectionsAreNotAnothers) {
+  if (!MayBeOtherUsers()) GTEST_SKIP() << "needs root, to be two users";
+  Start({.per_user = 2, .in_all = 100});
+  FGNN_ASSERT_OK_AND_ASSIGN(UniqueFd first, ConnectAs(0, path_));
+  FGNN_ASSERT_OK_AND_ASSIGN(const UniqueFd second, ConnectAs(0, path_));
+  EXPECT_THAT(Register({}),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("at most 2"), HasSubstr(path_.string()),
+                             HasSubstr(UserName(0)))));
+  EXPECT_THAT(Ask(*Connect(kOtherUser)), IsOk());
+  // The server notices a moment later that a client has gone.
+  first.Reset();
+  const Deadline deadline = DeadlineIn(kLong);
+  absl::Status status = absl::ResourceExhaustedError("");
+  while (absl::IsResourceExhausted(status) &&
+         MonotonicClock::now() < deadline) {
+    status = Register({});
+  }
+  EXPECT_THAT(status, IsOk());
+}
+
+TEST_F(PerUserServerTest, OneUsersCallsTakeNoThreadOfAnothers) {
+  if (!MayBeOtherUsers()) GTEST_SKIP() << "needs root, to be two users";
+  std::vector<FakeHostService*> made;
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      server_, RpcServer::StartForUsers(path_, [&made](uid_t user) {
+        auto service = std::make_unique<FakeHostService>(user);
+        service->Hang(user == kSomeUser);
+        made.push_back(service.get());
+        RpcServer::Services services;
+        services.push_back(std::move(service));
+        return services;
+      }));
+  constexpr int kCalls = 80;  // More than a user has threads.
+  const auto hanging = Connect(kSomeUser);
+  struct Call {
+    grpc::ClientContext context;
+    v1::HeartbeatResponse response;
+    grpc::Status status;
+    std::unique_ptr<grpc::ClientAsyncResponseReader<v1::HeartbeatResponse>>
+        reader;
+  };
+  grpc::CompletionQueue queue;
+  std::vector<Call> calls(kCalls);
+  for (Call& call : calls) {
+    SetDeadline(call.context, kLong);
+    call.reader = hanging->AsyncHeartbeat(&call.context, {}, &queue);
+    call.reader->Finish(&call.response, &call.status, &call);
+  }
+  // The first answer is of a call for which there was no thread.
+  void* tag = nullptr;
+  bool ok = false;
+  ASSERT_TRUE(queue.Next(&tag, &ok));
+  EXPECT_EQ(static_cast<Call*>(tag)->status.error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Ask(*Connect(kOtherUser)).value(), kOtherUser);
+  for (FakeHostService* service : made) service->Hang(false);
+  for (int i = 1; i < kCalls; ++i) ASSERT_TRUE(queue.Next(&tag, &ok));
+}
+
+// gRPC's own listener is deaf for good after that.
+TEST_F(RpcServerTest, ServesAgainOnceThereAreDescriptors) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto server,
+                            RpcServer::Start(path_, {&service_}));
+  FGNN_ASSERT_OK_AND_ASSIGN(const sockaddr_un address,
+                            MakeSocketAddress(path_));
+  std::vector<UniqueFd> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  }
+  {
+    const DescriptorLimit none = DescriptorLimit::NoneLeft();
+    for (const UniqueFd& client : clients) {
+      ASSERT_EQ(
+          ::connect(client.get(), reinterpret_cast<const sockaddr*>(&address),
+                    sizeof(address)),
+          0);
+      char byte = 0;
+      EXPECT_EQ(::read(client.get(), &byte, 1), 0) << "it is to be closed";
+    }
+  }
+  EXPECT_THAT(Register({}), IsOk());
 }
 
 TEST(StatusTest, PassesThroughGrpcUnchanged) {

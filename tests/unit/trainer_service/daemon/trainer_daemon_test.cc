@@ -40,8 +40,7 @@ class TrainerDaemonTest : public testing::Test {
     FGNN_ASSERT_OK_AND_ASSIGN(segment_,
                               Segment::Create(SmallSegmentOptions(kJobId)));
     FGNN_ASSERT_OK_AND_ASSIGN(
-        scheduler_,
-        RpcServer::Start(SchedulerSocketPath(state_dir()), {&host_}));
+        scheduler_, RpcServer::Start(DaemonsSocketPath(state_dir()), {&host_}));
     scratch_.Reset(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     ASSERT_EQ(::fcntl(scratch_.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
     FGNN_ASSERT_OK_AND_ASSIGN(

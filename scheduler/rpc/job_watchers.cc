@@ -1,0 +1,246 @@
+#include "scheduler/rpc/job_watchers.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/rpc/job_messages.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "shared/base/user_name.h"
+#include "shared/rpc/status.h"
+
+namespace fgnn {
+namespace {
+
+// The time between two looks at the jobs that are watched.
+constexpr std::chrono::milliseconds kTick{100};
+constexpr std::chrono::seconds kLongestWait{1};
+
+std::shared_ptr<const v1::Job> MessageOfJob(const Job& job) {
+  auto message = std::make_shared<v1::Job>();
+  ToMessage(job, message.get());
+  return message;
+}
+
+// The call of a client that cannot watch.
+class RefusedStream final : public grpc::ServerWriteReactor<v1::Job> {
+ public:
+  explicit RefusedStream(const absl::Status& why) { Finish(ToGrpc(why)); }
+  void OnDone() override { delete this; }
+};
+
+// Whether there is no further change of a job to wait for.
+bool HasEnded(const JobVersion& version) {
+  return IsFinal(version.job.state) || version.change == UINT64_MAX;
+}
+
+}  // namespace
+
+// One client's call. gRPC calls its On… functions on threads of its own.
+class JobWatchers::Stream final : public grpc::ServerWriteReactor<v1::Job> {
+ public:
+  Stream(JobWatchers* watchers, uid_t user, std::string job_id)
+      : watchers_(watchers), user_(user), job_id_(std::move(job_id)) {}
+
+  uid_t user() const { return user_; }
+  const std::string& job_id() const { return job_id_; }
+
+  // Sends `job` as soon as the message before it is on its way, unless a newer
+  // one comes first. `is_last`: and ends the stream then.
+  void Send(std::shared_ptr<const v1::Job> job, bool is_last) {
+    Step([&] {
+      next_ = std::move(job);
+      is_last_ = is_last;
+    });
+  }
+  // Ends the stream.
+  void End(const absl::Status& why) {
+    Step([&] { end_ = why; });
+  }
+
+  void OnWriteDone(bool ok) override {
+    Step([&] {
+      writing_.reset();
+      if (!ok) end_ = absl::CancelledError("the client went away");
+    });
+  }
+  void OnCancel() override { End(absl::CancelledError("the client left")); }
+  void OnDone() override {
+    watchers_->Forget(*this);
+    const std::shared_ptr<Stream> last = std::move(self_);
+  }
+  // Stays until gRPC is done with it.
+  void KeepUntilDone(std::shared_ptr<Stream> self) { self_ = std::move(self); }
+
+ private:
+  // Changes what is to be done, then begins it if nothing is under way. gRPC
+  // is called without the mutex: it may call back at once.
+  template <typename Change>
+  void Step(Change&& change) {
+    std::shared_ptr<const v1::Job> job;
+    bool finishes = false;
+    absl::Status end;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      change();
+      if (writing_ != nullptr || is_finished_) return;
+      if (!end_.ok()) {
+        end = end_;
+        is_finished_ = true;
+      } else if (next_ != nullptr) {
+        writing_ = job = std::move(next_);
+        next_.reset();
+        finishes = is_finished_ = is_last_;
+      } else {
+        return;
+      }
+    }
+    if (job == nullptr) {
+      Finish(ToGrpc(end));
+    } else if (finishes) {
+      StartWriteAndFinish(job.get(), grpc::WriteOptions(), grpc::Status::OK);
+    } else {
+      StartWrite(job.get());
+    }
+  }
+
+  JobWatchers* const watchers_;
+  const uid_t user_;
+  const std::string job_id_;
+  std::shared_ptr<Stream> self_;
+  std::mutex mutex_;
+  // The following are guarded by mutex_.
+  std::shared_ptr<const v1::Job> writing_;  // Until gRPC has written it.
+  std::shared_ptr<const v1::Job> next_;
+  bool is_last_ = false;      // Of next_.
+  bool is_finished_ = false;  // gRPC was told of the end.
+  absl::Status end_;          // Not OK: the stream is to end so.
+};
+
+JobWatchers::JobWatchers(JobTable* table, WatchLimits limits)
+    : table_(table), limits_(limits), thread_("watchers", [this] { Run(); }) {}
+
+JobWatchers::~JobWatchers() { EndAll(); }
+
+grpc::ServerWriteReactor<v1::Job>* JobWatchers::Watch(
+    uid_t user, const absl::Status& check, const std::string& job_id) {
+  if (!check.ok()) return new RefusedStream(check);
+  const absl::StatusOr<std::shared_ptr<Stream>> stream = Open(user, job_id);
+  if (!stream.ok()) return new RefusedStream(stream.status());
+  return stream->get();
+}
+
+absl::StatusOr<std::shared_ptr<JobWatchers::Stream>> JobWatchers::Open(
+    uid_t user, const std::string& job_id) {
+  FGNN_ASSIGN_OR_RETURN(const JobVersion now, table_->Get(job_id));
+  const bool has_ended = HasEnded(now);
+  std::shared_ptr<Stream> stream;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    FGNN_RETURN_IF_ERROR(CheckRoomLocked(user));
+    stream = std::make_shared<Stream>(this, user, now.job.id);
+    stream->KeepUntilDone(stream);
+    ++num_streams_;
+    ++num_of_[user];
+    if (!has_ended) {
+      WatchedJob& job =
+          jobs_.try_emplace(now.job.id, WatchedJob{now.change, {}})
+              .first->second;
+      // Others may have been told of a change since the job was read.
+      job.change = std::min(job.change, now.change);
+      job.streams.push_back(stream);
+    }
+  }
+  changed_.notify_all();
+  stream->Send(MessageOfJob(now.job), has_ended);
+  if (IsFinal(now.job.state)) table_->MarkSeen(now.job.id);
+  return stream;
+}
+
+absl::Status JobWatchers::CheckRoomLocked(uid_t user) const {
+  if (ending_) return absl::UnavailableError("the service is ending");
+  const auto own = num_of_.find(user);
+  const size_t num_own = own == num_of_.end() ? 0 : own->second;
+  if (num_own < limits_.per_user && num_streams_ < limits_.in_all) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      num_own, " clients of ", UserName(user), " (at most ", limits_.per_user,
+      ") and ", num_streams_, " in all (at most ", limits_.in_all,
+      ") watch jobs; end some, or ask for the job now and then"));
+}
+
+void JobWatchers::Run() {
+  while (true) {
+    std::map<std::string, uint64_t> seen;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait_for(lock, kLongestWait,
+                        [this] { return ending_ || !jobs_.empty(); });
+      if (ending_) return;
+      for (const auto& [id, job] : jobs_) seen.emplace(id, job.change);
+    }
+    if (seen.empty()) continue;
+    for (const auto& [id, version] :
+         table_->WaitForChanges(seen, DeadlineIn(kTick))) {
+      Tell(id, version);
+    }
+  }
+}
+
+void JobWatchers::Tell(const std::string& id,
+                       const absl::StatusOr<JobVersion>& version) {
+  std::shared_ptr<const v1::Job> message;
+  if (version.ok()) message = MessageOfJob(version->job);
+  const bool is_last = !version.ok() || HasEnded(*version);
+  // gRPC is called without the mutex: it may call back at once.
+  std::vector<std::shared_ptr<Stream>> streams;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto place = jobs_.find(id);
+    if (place == jobs_.end()) return;
+    if (version.ok()) place->second.change = version->change;
+    streams = place->second.streams;
+    if (is_last) jobs_.erase(place);
+  }
+  for (const std::shared_ptr<Stream>& stream : streams) {
+    if (version.ok()) {
+      stream->Send(message, is_last);
+    } else {
+      stream->End(version.status());
+    }
+  }
+  if (version.ok() && is_last) table_->MarkSeen(id);
+}
+
+void JobWatchers::Forget(const Stream& stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  --num_streams_;
+  if (--num_of_[stream.user()] == 0) num_of_.erase(stream.user());
+  const auto job = jobs_.find(stream.job_id());
+  if (job == jobs_.end()) return;
+  std::erase_if(job->second.streams, [&](const std::shared_ptr<Stream>& other) {
+    return other.get() == &stream;
+  });
+  if (job->second.streams.empty()) jobs_.erase(job);
+}
+
+void JobWatchers::EndAll() {
+  std::vector<std::shared_ptr<Stream>> streams;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ending_ = true;
+    for (const auto& [id, job] : jobs_) {
+      streams.insert(streams.end(), job.streams.begin(), job.streams.end());
+    }
+  }
+  for (const std::shared_ptr<Stream>& stream : streams) {
+    stream->End(absl::UnavailableError("the service is ending"));
+  }
+  changed_.notify_all();
+  thread_.Join();
+}
+
+}  // namespace fgnn

@@ -1,0 +1,81 @@
+// Tells clients how their jobs come along. A client that watches costs a few
+// hundred bytes and no thread: one thread looks at the watched jobs ten times a
+// second, and at once when one of them ends.
+#ifndef FGNN_SCHEDULER_RPC_JOB_WATCHERS_H_
+#define FGNN_SCHEDULER_RPC_JOB_WATCHERS_H_
+
+#include <grpcpp/support/server_callback.h>
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "fgnn/v1/job_service.pb.h"
+#include "scheduler/jobs/job_table.h"
+#include "shared/base/thread.h"
+
+namespace fgnn {
+
+// The most clients that watch at once.
+struct WatchLimits {
+  size_t per_user = 1'000;
+  size_t in_all = 4'000;
+};
+
+// Thread-safe.
+class JobWatchers {
+ public:
+  // `table` is borrowed.
+  explicit JobWatchers(JobTable* table, WatchLimits limits = {});
+  // The servers that its streams belong to have been shut down before.
+  ~JobWatchers();
+  JobWatchers(const JobWatchers&) = delete;
+  JobWatchers& operator=(const JobWatchers&) = delete;
+
+  // Makes the stream of a client of `user` that watches a job: the job now,
+  // then its changes, the last of them when it has ended. gRPC owns the stream.
+  // A slow client gets fewer messages, the newest one always. `check`: where it
+  // is not OK, the stream ends with it at once.
+  grpc::ServerWriteReactor<v1::Job>* Watch(uid_t user,
+                                           const absl::Status& check,
+                                           const std::string& job_id);
+  // Ends all streams with UNAVAILABLE and refuses new ones: the service ends.
+  void EndAll();
+
+ private:
+  class Stream;
+  struct WatchedJob {
+    uint64_t change = 0;  // Number of the last change that was told.
+    std::vector<std::shared_ptr<Stream>> streams;
+  };
+
+  absl::Status CheckRoomLocked(uid_t user) const;
+  absl::StatusOr<std::shared_ptr<Stream>> Open(uid_t user,
+                                               const std::string& job_id);
+  void Run();
+  void Tell(const std::string& id, const absl::StatusOr<JobVersion>& version);
+  void Forget(const Stream& stream);
+
+  JobTable* const table_;
+  const WatchLimits limits_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // The following are guarded by mutex_.
+  std::map<std::string, WatchedJob> jobs_;  // By whole id.
+  std::map<uid_t, size_t> num_of_;          // Streams of each user.
+  size_t num_streams_ = 0;
+  bool ending_ = false;
+  Thread thread_;  // Last: it uses the above.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_RPC_JOB_WATCHERS_H_

@@ -1,0 +1,16 @@
+// How many files and sockets a process may have open.
+#ifndef FGNN_SHARED_BASE_DESCRIPTOR_LIMIT_H_
+#define FGNN_SHARED_BASE_DESCRIPTOR_LIMIT_H_
+
+#include <cstdint>
+
+namespace fgnn {
+
+// Raises this process's limit on descriptors to what it is allowed: shells and
+// service managers give 1,024, while the kernel allows many more. Returns the
+// limit that is in force. Child processes inherit it.
+uint64_t RaiseDescriptorLimit();
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_BASE_DESCRIPTOR_LIMIT_H_

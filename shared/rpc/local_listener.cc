@@ -1,0 +1,105 @@
+#include "shared/rpc/local_listener.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+constexpr int kBacklog = 1024;
+constexpr int kPauseMs = ConnectionAcceptor::kPause.count();
+// Every wait has a deadline, so that a lost wake-up costs this at most.
+constexpr int kLongestWaitMs = 1'000;
+
+}  // namespace
+
+absl::StatusOr<Peer> PeerOf(int fd) {
+  ucred credentials = {};
+  socklen_t size = sizeof(credentials);
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
+    return ErrnoToStatus(errno, "ask the kernel who has connected");
+  }
+  return Peer{.pid = credentials.pid, .uid = credentials.uid};
+}
+
+absl::StatusOr<std::unique_ptr<LocalListener>> LocalListener::Start(
+    const std::filesystem::path& socket_path, mode_t mode,
+    OnConnection on_connection) {
+  const std::string what = absl::StrCat("listen on ", socket_path.string());
+  FGNN_ASSIGN_OR_RETURN(SocketName name, SocketName::Claim(socket_path));
+  FGNN_ASSIGN_OR_RETURN(const sockaddr_un address,
+                        MakeSocketAddress(name.bind_path()));
+  UniqueFd listener(
+      ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!listener.valid() || !stop.valid() ||
+      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address),
+             sizeof(address)) != 0 ||
+      ::listen(listener.get(), kBacklog) != 0) {
+    return ErrnoToStatus(errno, what);
+  }
+  FGNN_RETURN_IF_ERROR(name.Publish(mode));
+  return std::unique_ptr<LocalListener>(
+      new LocalListener(std::move(name), std::move(listener), std::move(stop),
+                        std::move(on_connection)));
+}
+
+LocalListener::LocalListener(SocketName name, UniqueFd listener, UniqueFd stop,
+                             OnConnection on_connection)
+    : name_(std::move(name)),
+      listener_(std::move(listener)),
+      stop_(std::move(stop)),
+      on_connection_(std::move(on_connection)),
+      thread_("listener", [this] { Run(); }) {}
+
+LocalListener::~LocalListener() {
+  // First the name, so that a new client sees at once that no server is there.
+  name_.Remove();
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t size = ::write(stop_.get(), &one, sizeof(one));
+  thread_.Join();
+}
+
+void LocalListener::Run() {
+  while (!WaitFor(listener_.get(), kLongestWaitMs)) AcceptAll();
+}
+
+bool LocalListener::WaitFor(int fd, int milliseconds) {
+  pollfd fds[] = {{stop_.get(), POLLIN, 0}, {fd, POLLIN, 0}};
+  ::poll(fds, 2, milliseconds);
+  return (fds[0].revents & POLLIN) != 0;
+}
+
+void LocalListener::AcceptAll() {
+  while (true) {
+    ConnectionAcceptor::Result result = acceptor_.AcceptOne(listener_.get());
+    switch (result.outcome) {
+      case ConnectionAcceptor::Outcome::kAccepted:
+        break;
+      case ConnectionAcceptor::Outcome::kExhausted:
+        WaitFor(/*fd=*/-1, kPauseMs);
+        return;
+      case ConnectionAcceptor::Outcome::kNone:
+      case ConnectionAcceptor::Outcome::kRefused:
+        return;
+    }
+    const absl::StatusOr<Peer> peer = PeerOf(result.connection.get());
+    if (!peer.ok()) {
+      LogWarning("{}", MessageOf(peer.status()));
+      continue;
+    }
+    on_connection_(std::move(result.connection), *peer);
+  }
+}
+
+}  // namespace fgnn
