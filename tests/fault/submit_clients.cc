@@ -1,7 +1,7 @@
-// Submits jobs from several clients at once, each a user of its own, and says
-// what became of it: a JSON line per job that was acknowledged. A client asks
-// again under the same key until it is answered, as the service may be killed
-// meanwhile. For the campaign's row many-jobs.
+// Submits jobs from several clients at once, each a user of its own where it
+// runs as root, and says what became of it: a JSON line per job that was
+// acknowledged. A client asks again under the same key until it is answered, as
+// the service may be killed meanwhile. For the campaign's row many-jobs.
 //
 //   submit_clients STATE_DIR DATASET CLIENTS JOBS SEED
 #include <chrono>
@@ -19,6 +19,7 @@
 #include "shared/base/thread.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/channel.h"
+#include "tests/fakes/user_connection.h"
 
 namespace fgnn {
 namespace {
@@ -57,20 +58,28 @@ v1::SubmitJobRequest RequestOf(const Plan& plan, uint32_t number) {
   return request;
 }
 
+// A connection to the service, of a user of the client's own where that can be,
+// or nullptr if no service is there until the deadline.
+std::unique_ptr<v1::JobService::Stub> Connect(const Plan& plan, uint32_t client,
+                                              Deadline deadline) {
+  const auto path = SchedulerSocketPath(plan.state_dir);
+  if (!WaitForServer(path, deadline).ok()) return nullptr;
+  const auto channel = MayBeOtherUsers() ? ChannelOf(kSomeUser + client, path)
+                                         : MakeChannel(path);
+  return channel.ok() ? v1::JobService::NewStub(*channel) : nullptr;
+}
+
 // Whether all of this client's jobs were acknowledged.
 bool SubmitShare(const Plan& plan, uint32_t client) {
-  const auto channel = MakeChannel(SchedulerSocketPath(plan.state_dir));
-  if (!channel.ok()) return false;
-  const auto stub = v1::JobService::NewStub(*channel);
   const Deadline end = DeadlineIn(kPatience);
+  std::unique_ptr<v1::JobService::Stub> stub;
   for (uint32_t number = client; number < plan.jobs; number += plan.clients) {
     const v1::SubmitJobRequest request = RequestOf(plan, number);
     for (int attempt = 1;; ++attempt) {
+      if (stub == nullptr) stub = Connect(plan, client, end);
+      if (stub == nullptr) return false;
       grpc::ClientContext context;
       SetDeadline(context, kCallTimeout);
-      // So that the first attempt is of a service that is there.
-      context.set_wait_for_ready(attempt > 1);
-      context.AddMetadata("fgnn-user", absl::StrCat("user", client));
       const Stopwatch watch;
       v1::SubmitJobResponse response;
       const grpc::Status status = stub->SubmitJob(&context, request, &response);
@@ -87,6 +96,7 @@ bool SubmitShare(const Plan& plan, uint32_t client) {
         absl::FPrintF(stderr, "job %d: %s\n", number, status.error_message());
         return false;
       }
+      stub.reset();  // The connection ended with the service.
     }
   }
   return true;

@@ -30,7 +30,7 @@ class ClientTest(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix='fgnn-', dir='/tmp'))
         self.addCleanup(shutil.rmtree, self.folder)
         self.serve()
-        self.client = fgnn.Client(self.folder, user='somebody')
+        self.client = fgnn.Client(self.folder)
         self.addCleanup(self.client.close)
 
     def serve(self):
@@ -68,7 +68,6 @@ class CallsTest(ClientTest):
             'dataset': os.path.abspath('graph'),
             'sampling': {'fanouts': [5, 5]}, 'training': {'epochs': 3}})
         self.assertEqual(job.state, 'queued')
-        self.assertEqual(self.service.metadata[-1]['fgnn-user'], 'somebody')
 
     def test_a_run_that_ended_is_gone_on_with_in_its_folder(self):
         self.client.resume(self.folder)

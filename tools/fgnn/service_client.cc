@@ -1,15 +1,14 @@
 #include "tools/fgnn/service_client.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
-#include "shared/base/user_name.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/status.h"
@@ -27,13 +26,36 @@ constexpr milliseconds kQueryTimeout = seconds(10);
 constexpr milliseconds kActionTimeout = seconds(60);
 constexpr milliseconds kWatchTimeout = seconds(30);
 constexpr seconds kComeBackTimeout{10};
+// Between two tries of a call that a busy service did not begin.
+constexpr milliseconds kFirstPause{20};
+constexpr milliseconds kLongestPause{500};
 // As the service has it where a request says nothing.
 constexpr uint32_t kUsualListed = 100;
 constexpr uint32_t kListedAtOnce = 1'000;
 
-void Prepare(grpc::ClientContext& context, milliseconds timeout) {
-  SetDeadline(context, timeout);
-  context.AddMetadata("fgnn-user", UserName(::geteuid()));
+// gRPC's own word for a server that has no thread left for a call. The call was
+// not begun, so it can be made again.
+bool IsBusy(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) &&
+         absl::StrContains(status.message(), "Threadpool");
+}
+
+// Waits longer each time; in all as long as a call may take.
+template <typename Make>
+absl::Status RetryWhileBusy(milliseconds timeout, const Make& make) {
+  const Deadline end = DeadlineIn(timeout);
+  milliseconds pause = kFirstPause;
+  while (true) {
+    const absl::Status status = make();
+    if (!IsBusy(status)) return status;
+    if (MonotonicClock::now() + pause >= end) {
+      return absl::ResourceExhaustedError(
+          "the service answers as many calls of yours as it can at once; end "
+          "some, or try again later");
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
 }
 
 template <typename Stub, typename Request, typename Response>
@@ -43,10 +65,12 @@ absl::StatusOr<Response> Call(Stub& stub,
                                                            Response*),
                               const Request& request,
                               milliseconds timeout = kQueryTimeout) {
-  grpc::ClientContext context;
-  Prepare(context, timeout);
   Response response;
-  FGNN_RETURN_IF_ERROR(FromGrpc((stub.*method)(&context, request, &response)));
+  FGNN_RETURN_IF_ERROR(RetryWhileBusy(timeout, [&] {
+    grpc::ClientContext context;
+    SetDeadline(context, timeout);
+    return FromGrpc((stub.*method)(&context, request, &response));
+  }));
   return response;
 }
 
@@ -166,7 +190,7 @@ absl::StatusOr<v1::Job> ServiceClient::Watch(
   v1::Job job;
   while (true) {
     grpc::ClientContext context;
-    Prepare(context, kWatchTimeout);
+    SetDeadline(context, kWatchTimeout);
     // After a restart of the service the channel comes back with a delay.
     context.set_wait_for_ready(true);
     interrupt.NotifyWith([&context] { context.TryCancel(); });

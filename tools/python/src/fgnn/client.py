@@ -32,15 +32,15 @@ class ServiceInfo:
 class Client:
     """The service of a state folder, by default that of the command line:
     $FGNN_STATE_DIR, else /var/lib/fgnn for root and ~/.local/state/fgnn for
-    others. `user` is who jobs belong to, `program` the command `fgnn`, which
-    predictions and logs are made by. Thread-safe.
+    others. `program` is the command `fgnn`, which makes predictions and logs.
+    Jobs belong to the user of this process. Thread-safe.
 
     Unavailable: no service runs there. Every call has a deadline, and one that
     meets the service's end is made again where it is back within ten seconds.
     """
 
     def __init__(self, state_dir: str | os.PathLike[str] | None = None, *,
-                 user: str | None = None, program: str = 'fgnn') -> None:
+                 program: str = 'fgnn') -> None:
         folder = (places.default_state_dir() if state_dir is None else
                   pathlib.Path(state_dir)).absolute()
         socket = places.socket_path(folder)
@@ -48,9 +48,7 @@ class Client:
             raise errors.Unavailable(
                 f"no service runs in {folder}; start one with 'fgnn up', or "
                 'name another state_dir')
-        self._service = Service(
-            Calls(socket, places.user_name() if user is None else user), folder,
-            program)
+        self._service = Service(Calls(socket), folder, program)
 
     def __enter__(self) -> 'Client':
         return self

@@ -1,4 +1,4 @@
-"""Calls to the job service: each has a deadline and says who makes it."""
+"""Calls to the job service: each has a deadline."""
 
 import pathlib
 import time
@@ -35,15 +35,24 @@ _OPTIONS = (
     ('grpc.enable_http_proxy', 0),
 )
 
+# Between two tries of a call that a busy service did not begin.
+_FIRST_PAUSE_SECONDS = 0.02
+_LONGEST_PAUSE_SECONDS = 0.5
+
 Answer = TypeVar('Answer', bound=Message)
+
+
+def _is_busy(error: grpc.RpcError) -> bool:
+    """gRPC's own word for a server that has no thread left for a call."""
+    return (errors.code_of(error) == grpc.StatusCode.RESOURCE_EXHAUSTED
+            and 'Threadpool' in str(errors.from_rpc(error)))
 
 
 class Calls:
     """One service's calls. Thread-safe."""
 
-    def __init__(self, socket: pathlib.Path, user: str) -> None:
+    def __init__(self, socket: pathlib.Path) -> None:
         self.socket = socket
-        self._metadata = (('fgnn-user', user),)
         self._channel = grpc.insecure_channel(
             'unix:' + urllib.parse.quote(str(socket)), options=_OPTIONS)
         self._submit = self._unary('SubmitJob', pb.SubmitJobResponse)
@@ -97,8 +106,7 @@ class Calls:
         misses = 0
         while True:
             call = self._watch(
-                request, timeout=WATCH_SECONDS, wait_for_ready=True,
-                metadata=self._metadata)
+                request, timeout=WATCH_SECONDS, wait_for_ready=True)
             heard = False
             try:
                 for job in call:
@@ -124,21 +132,25 @@ class Calls:
 
     def _call(self, method: Callable[..., Answer], request: Message,
               seconds: float = QUERY_SECONDS) -> Answer:
-        """All calls are idempotent: one that met the service's end is made
-        again."""
+        """All calls are idempotent: one that met the service's end, or for
+        which the service had no thread left, is made again."""
         deadline = time.monotonic() + seconds
-        try:
-            return method(request, timeout=seconds, metadata=self._metadata)
-        except grpc.RpcError as error:
-            if errors.code_of(error) != grpc.StatusCode.UNAVAILABLE:
-                raise errors.from_rpc(error) from None
-        self._wait_until_back('')
-        try:
+        pause = _FIRST_PAUSE_SECONDS
+        was_away = False
+        while True:
             left = max(0.1, deadline - time.monotonic())
-            return method(request, timeout=left, wait_for_ready=True,
-                          metadata=self._metadata)
-        except grpc.RpcError as error:
-            raise errors.from_rpc(error) from None
+            try:
+                return method(request, timeout=left, wait_for_ready=was_away)
+            except grpc.RpcError as error:
+                code = errors.code_of(error)
+                if code == grpc.StatusCode.UNAVAILABLE and not was_away:
+                    was_away = True
+                    self._wait_until_back('')
+                elif _is_busy(error) and time.monotonic() + pause < deadline:
+                    time.sleep(pause)
+                    pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+                else:
+                    raise errors.from_rpc(error) from None
 
     def _wait_until_back(self, job_id: str) -> None:
         if not state_dir.wait_for_server(self.socket, COME_BACK_SECONDS):

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import pwd
 import socket
 import time
 
@@ -55,11 +54,3 @@ def wait_for_server(path: pathlib.Path, seconds: float) -> bool:
         # Nothing tells of a socket that is not there yet.
         time.sleep(_PAUSE_SECONDS)
     return True
-
-
-def user_name() -> str:
-    uid = os.geteuid()
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f'uid {uid}'
