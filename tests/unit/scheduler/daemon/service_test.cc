@@ -104,6 +104,45 @@ TEST_F(ServiceTest, OneServiceAStateFolder) {
                        HasSubstr(options_.state_dir.string())));
 }
 
+TEST_F(ServiceTest, ADaemonSpeaksForItsOwnProcessAlone) {
+  StartService();
+  v1::RegisterRequest registration;
+  registration.set_name("sampler.7");
+  registration.set_pid(::getppid());
+  grpc::ClientContext context;
+  SetDeadline(context, kLong);
+  v1::RegisterResponse registered;
+  EXPECT_THAT(FromGrpc(daemons_->Register(&context, registration, &registered)),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr(absl::StrCat("says that it is process ",
+                                              ::getppid()))));
+  v1::HeartbeatRequest heartbeat;
+  heartbeat.set_name("sampler.7");
+  heartbeat.set_pid(::getppid());
+  grpc::ClientContext again;
+  SetDeadline(again, kLong);
+  v1::HeartbeatResponse heard;
+  EXPECT_THAT(FromGrpc(daemons_->Heartbeat(&again, heartbeat, &heard)),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+}
+
+TEST_F(ServiceTest, NoClientReachesWhatIsForDaemons) {
+  StartService();
+  const auto channel = MakeChannel(SchedulerSocketPath(options_.state_dir));
+  grpc::ClientContext context;
+  SetDeadline(context, kLong);
+  v1::RegisterResponse registered;
+  EXPECT_THAT(FromGrpc(v1::HostService::NewStub(*channel)->Register(
+                  &context, {}, &registered)),
+              StatusIs(absl::StatusCode::kUnimplemented));
+  for (const fs::path& path : {DaemonsSocketPath(options_.state_dir),
+                               HostSocketPath(options_.state_dir)}) {
+    EXPECT_EQ(fs::status(path).permissions(),
+              fs::perms::owner_read | fs::perms::owner_write)
+        << path;
+  }
+}
+
 TEST_F(ServiceTest, AStrangerIsNoDaemonHere) {
   StartService();
   v1::RegisterRequest request;
