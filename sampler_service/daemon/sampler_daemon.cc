@@ -9,6 +9,7 @@
 #include "sampler_service/job/job_sampling.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
+#include "shared/config/state_dir.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -23,7 +24,7 @@ absl::StatusOr<std::unique_ptr<SamplerDaemon>> SamplerDaemon::Start(
 SamplerDaemon::SamplerDaemon(const ExecutorDaemonOptions& options,
                              const SignalWaiter* stop)
     : stop_(stop),
-      plugins_(options.state_dir / "plugins"),
+      plugins_(PluginFolder(options.state_dir)),
       rpc_(this),
       executor_(options, "sampler", this, stop) {}
 

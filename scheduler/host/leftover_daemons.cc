@@ -5,6 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -12,7 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "shared/base/clock.h"
+#include "shared/base/guarded_path.h"
 #include "shared/base/status.h"
 #include "shared/base/unique_fd.h"
 #include "shared/config/state_dir.h"
@@ -27,36 +30,73 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds kDrainTime{5};
 constexpr std::chrono::seconds kKillTime{10};
 
-// Who listens there, if it is a process of our own user.
-std::optional<pid_t> ListenerAt(const fs::path& socket_path) {
+struct Listener {
+  bool listens = false;
+  // If it is a process of our own user, and not this one.
+  std::optional<pid_t> pid = std::nullopt;
+};
+
+// Never waits: a daemon that was stopped may have a full backlog.
+Listener ListenerAt(const fs::path& socket_path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   const std::string path = socket_path.string();
-  if (path.size() >= sizeof(address.sun_path)) return std::nullopt;
+  if (path.size() >= sizeof(address.sun_path)) return {};
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!probe.valid() ||
-      ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address),
+  const UniqueFd probe(
+      ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe.valid()) {
+    LogError("look at {}: {}", path, std::strerror(errno));
+    return {.listens = true, .pid = std::nullopt};  // Its socket stays.
+  }
+  if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address),
                 sizeof(address)) != 0) {
-    return std::nullopt;
+    if (errno != EAGAIN) return {};
+    LogError(
+        "somebody listens on {} and accepts nothing: its backlog is full; 'ss "
+        "-xlp' names the process, which has to end",
+        path);
+    return {.listens = true, .pid = std::nullopt};
   }
   ucred peer = {};
   socklen_t size = sizeof(peer);
   if (::getsockopt(probe.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
       peer.uid != ::geteuid() || peer.pid <= 0 || peer.pid == ::getpid()) {
-    return std::nullopt;
+    return {.listens = true, .pid = std::nullopt};
   }
-  return peer.pid;
+  return {.listens = true, .pid = peer.pid};
 }
 
-std::vector<fs::path> SocketsIn(const fs::path& state_dir) {
-  std::error_code error;
+// The sockets in <state dir>/executors, and nothing else that is there.
+std::vector<fs::path> SocketsIn(const fs::path& executors) {
   std::vector<fs::path> sockets;
-  for (const auto& entry : fs::directory_iterator(
-           ExecutorSocketPath(state_dir, "x").parent_path(), error)) {
-    sockets.push_back(entry.path());
+  const absl::StatusOr<UniqueFd> folder = OpenFolderItself(executors);
+  if (!folder.ok()) return sockets;
+  std::error_code error;
+  fs::directory_iterator entry(executors, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (IsSocketIn(folder->get(), entry->path().filename())) {
+      sockets.push_back(entry->path());
+    }
   }
   return sockets;
+}
+
+void RemoveDeadSockets(const fs::path& executors) {
+  const absl::StatusOr<UniqueFd> folder = OpenFolderItself(executors);
+  if (!folder.ok()) return;
+  for (const fs::path& socket : SocketsIn(executors)) {
+    if (ListenerAt(socket).listens) continue;
+    // By the folder that was looked at, whatever its name stands for by now.
+    const std::string name = socket.filename();
+    if (IsSocketIn(folder->get(), name)) {
+      ::unlinkat(folder->get(), name.c_str(), 0);
+    }
+  }
+}
+
+fs::path ExecutorsOf(const fs::path& state_dir) {
+  return ExecutorSocketPath(state_dir, "x").parent_path();
 }
 
 void Signal(const DaemonProcess& process, int signal) {
@@ -69,8 +109,8 @@ void Signal(const DaemonProcess& process, int signal) {
 
 std::vector<LeftoverDaemon> FindLeftoverDaemons(const fs::path& state_dir) {
   std::vector<LeftoverDaemon> left;
-  for (const fs::path& socket : SocketsIn(state_dir)) {
-    const std::optional<pid_t> pid = ListenerAt(socket);
+  for (const fs::path& socket : SocketsIn(ExecutorsOf(state_dir))) {
+    const std::optional<pid_t> pid = ListenerAt(socket).pid;
     if (!pid.has_value()) continue;
     const auto start_time = ReadProcessStartTime(*pid);
     if (!start_time.ok()) continue;
@@ -99,10 +139,7 @@ int StopLeftoverDaemons(const fs::path& state_dir) {
                process.pid());
     }
   }
-  for (const fs::path& socket : SocketsIn(state_dir)) {
-    std::error_code error;
-    if (!ListenerAt(socket).has_value()) fs::remove(socket, error);
-  }
+  RemoveDeadSockets(ExecutorsOf(state_dir));
   return static_cast<int>(left.size());
 }
 

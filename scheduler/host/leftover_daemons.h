@@ -15,14 +15,14 @@ struct LeftoverDaemon {
   DaemonProcess process;
 };
 
-// What listens on the sockets of <state dir>/executors.
+// What listens on the sockets of <state dir>/executors. Never waits.
 std::vector<LeftoverDaemon> FindLeftoverDaemons(
     const std::filesystem::path& state_dir);
 
 // Ends what still listens on the sockets of <state dir>/executors: SIGTERM,
-// and SIGKILL after 5 s; removes the sockets of the dead. For a service that
-// starts its daemons itself, before it starts any, under its lock. Returns how
-// many there were.
+// and SIGKILL after 5 s. Removes the sockets of the dead, and nothing else that
+// is there; follows no link. For a service that starts its daemons itself,
+// before it starts any, under its lock. Returns how many there were.
 int StopLeftoverDaemons(const std::filesystem::path& state_dir);
 
 }  // namespace fgnn

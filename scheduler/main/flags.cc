@@ -27,10 +27,12 @@ std::optional<SchedulerFlags> ParseFlags(int argc, char** argv,
   CLI::App app("The FGNN scheduler: serves jobs on this machine.",
                "fgnn-scheduler");
   SchedulerFlags flags;
-  std::string state_dir = DefaultStateDir(std::getenv("FGNN_STATE_DIR"),
-                                          std::getenv("XDG_STATE_HOME"),
-                                          std::getenv("HOME"), ::geteuid() == 0)
-                              .string();
+  const absl::StatusOr<std::filesystem::path> default_state_dir =
+      DefaultStateDir(std::getenv("FGNN_STATE_DIR"),
+                      std::getenv("XDG_STATE_HOME"), std::getenv("HOME"),
+                      ::geteuid() == 0);
+  std::string state_dir =
+      default_state_dir.ok() ? default_state_dir->string() : "";
   std::string devices;
   app.add_option("--state-dir", state_dir, "Folder of the service's state")
       ->capture_default_str();
@@ -54,6 +56,13 @@ std::optional<SchedulerFlags> ParseFlags(int argc, char** argv,
       LogError("{}; see fgnn-scheduler --help", error.what());
     }
     exit_code = asked ? 0 : kWrongUse;
+    return std::nullopt;
+  }
+  if (state_dir.empty()) {
+    LogError("{}", default_state_dir.ok()
+                       ? "--state-dir is empty"
+                       : MessageOf(default_state_dir.status()));
+    exit_code = kWrongUse;
     return std::nullopt;
   }
   std::error_code error;

@@ -1,12 +1,17 @@
 #include "shared/config/state_dir.h"
 
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <string>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/guarded_path.h"
 #include "shared/base/status.h"
+#include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
@@ -15,14 +20,50 @@ namespace fs = std::filesystem;
 
 bool IsSet(const char* value) { return value != nullptr && *value != '\0'; }
 
+constexpr mode_t kFolderMode = 0750;
+
+absl::Status FolderError(int error, const fs::path& path) {
+  return ErrnoToStatus(error,
+                       absl::StrCat("make state folder ", path.string()));
+}
+
+// Whether an earlier version made a folder of this mode.
+bool IsEarlierMode(mode_t mode) {
+  return (mode & 0777) == 0770 || (mode & 0777) == 0775;
+}
+
+absl::Status CheckFolder(const fs::path& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return FolderError(errno, path);
+  if (!S_ISDIR(info.st_mode)) return FolderError(ENOTDIR, path);
+  if (info.st_uid == ::geteuid() && IsEarlierMode(info.st_mode)) {
+    if (::chmod(path.c_str(), kFolderMode) != 0) {
+      return FolderError(errno, path);
+    }
+    LogInfo(
+        "{} had mode {:04o}: set to {:04o}, so that the group may not change "
+        "it",
+        path.string(), info.st_mode & 0777, kFolderMode);
+    return absl::OkStatus();
+  }
+  return Annotate(CheckGuarded(path, info, GuardedOwner::kThisUser),
+                  "state folder");
+}
+
 absl::Status MakeFolder(const fs::path& path) {
+  if (::mkdir(path.c_str(), kFolderMode) == 0) {
+    // Whatever the umask is: the group has to reach the sockets.
+    return ::chmod(path.c_str(), kFolderMode) == 0 ? absl::OkStatus()
+                                                   : FolderError(errno, path);
+  }
+  if (errno != EEXIST) return FolderError(errno, path);
+  return CheckFolder(path);
+}
+
+absl::Status MakeParents(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (error || !fs::is_directory(path, error)) {
-    return ErrnoToStatus(error.value() != 0 ? error.value() : ENOTDIR,
-                         absl::StrCat("make state folder ", path.string()));
-  }
-  return absl::OkStatus();
+  return error ? FolderError(error.value(), path) : absl::OkStatus();
 }
 
 }  // namespace
@@ -53,17 +94,24 @@ fs::path LogPath(const fs::path& state_dir, std::string_view name) {
   return state_dir / "logs" / (std::string(name) + ".log");
 }
 
+fs::path PluginFolder(const fs::path& state_dir) {
+  return state_dir / "plugins";
+}
+
 fs::path RunDirPath(const fs::path& state_dir, std::string_view job_id) {
   return state_dir / "runs" / job_id;
 }
 
-fs::path DefaultStateDir(const char* fgnn_state_dir, const char* xdg_state_home,
-                         const char* home, bool is_root) {
-  if (IsSet(fgnn_state_dir)) return fgnn_state_dir;
-  if (is_root) return "/var/lib/fgnn";
+absl::StatusOr<fs::path> DefaultStateDir(const char* fgnn_state_dir,
+                                         const char* xdg_state_home,
+                                         const char* home, bool is_root) {
+  if (IsSet(fgnn_state_dir)) return fs::path(fgnn_state_dir);
+  if (is_root) return fs::path("/var/lib/fgnn");
   if (IsSet(xdg_state_home)) return fs::path(xdg_state_home) / "fgnn";
   if (IsSet(home)) return fs::path(home) / ".local" / "state" / "fgnn";
-  return "/tmp/fgnn";
+  return absl::FailedPreconditionError(
+      "neither HOME nor XDG_STATE_HOME is set, so that the state folder is not "
+      "known; name it with --state-dir or FGNN_STATE_DIR");
 }
 
 absl::Status MakeStateDir(const fs::path& state_dir) {
@@ -76,21 +124,16 @@ absl::Status MakeStateDir(const fs::path& state_dir) {
         longest.native().size(), " bytes) do not fit into ", kMaxSocketBytes,
         "; choose a folder with a shorter name"));
   }
-  std::error_code ignored;  // MakeFolder() names what is wrong.
-  const bool is_new = !fs::exists(state_dir, ignored);
+  FGNN_RETURN_IF_ERROR(MakeParents(fs::absolute(state_dir).parent_path()));
   FGNN_RETURN_IF_ERROR(MakeFolder(state_dir));
-  if (is_new) {
-    std::error_code error;
-    fs::permissions(state_dir, fs::perms::owner_all | fs::perms::group_all,
-                    error);
-    if (error) {
-      return ErrnoToStatus(
-          error.value(), absl::StrCat("set the mode of ", state_dir.string()));
-    }
-  }
   for (const char* folder : {"executors", "logs", "runs"}) {
     FGNN_RETURN_IF_ERROR(MakeFolder(state_dir / folder));
   }
+  // What is cleaned there must not be another folder's.
+  FGNN_RETURN_IF_ERROR(OpenFolderItself(state_dir / "executors").status());
+  std::error_code ignored;  // Then CheckFolder() says what is wrong.
+  const fs::path plugins = PluginFolder(state_dir);
+  if (fs::exists(plugins, ignored)) return CheckFolder(plugins);
   return absl::OkStatus();
 }
 

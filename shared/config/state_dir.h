@@ -7,6 +7,7 @@
 //               host.sock               hands over descriptors of segments
 //               executors/<name>.sock   gRPC: ExecutorService of a daemon
 //               logs/<name>.log         stderr of a daemon
+//               plugins/lib<name>.so    users' samplers and models
 //               runs/<job id>/          a job's results
 #ifndef FGNN_SHARED_CONFIG_STATE_DIR_H_
 #define FGNN_SHARED_CONFIG_STATE_DIR_H_
@@ -15,6 +16,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace fgnn {
 
@@ -28,20 +30,26 @@ std::filesystem::path ExecutorSocketPath(const std::filesystem::path& state_dir,
                                          std::string_view name);
 std::filesystem::path LogPath(const std::filesystem::path& state_dir,
                               std::string_view name);
+std::filesystem::path PluginFolder(const std::filesystem::path& state_dir);
 std::filesystem::path RunDirPath(const std::filesystem::path& state_dir,
                                  std::string_view job_id);
 
 // Where the service of this user lives: $FGNN_STATE_DIR if set, else
 // /var/lib/fgnn for root, else $XDG_STATE_HOME/fgnn or ~/.local/state/fgnn.
 // The first three are the environment's values, null where unset: only main
-// reads the environment. Falls back to /tmp/fgnn without any home.
-std::filesystem::path DefaultStateDir(const char* fgnn_state_dir,
-                                      const char* xdg_state_home,
-                                      const char* home, bool is_root);
+// reads the environment. FailedPrecondition: none of them is set. A folder in
+// the shared temporary folder could be another user's.
+absl::StatusOr<std::filesystem::path> DefaultStateDir(
+    const char* fgnn_state_dir, const char* xdg_state_home, const char* home,
+    bool is_root);
 
 // Makes the folder and executors/, logs/ and runs/ in it where missing, mode
-// 0770. PermissionDenied, InvalidArgument (a file is in the way, or its
-// sockets' names would not fit into the 107 bytes that the system allows).
+// 0750: the group may read, and reach the sockets, but change nothing.
+// What is there, plugins/ too, has to be this user's alone to write. Folders of
+// this user with the modes 0770 and 0775, as earlier versions made them, are
+// mended. PermissionDenied: another user's, or others may write; the message
+// has the command that mends it. InvalidArgument: a file is in the way, or the
+// sockets' names would not fit into the 107 bytes that the system allows.
 absl::Status MakeStateDir(const std::filesystem::path& state_dir);
 
 }  // namespace fgnn

@@ -1,14 +1,18 @@
 #include "shared/plugin/plugin_library.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 #include <vector>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "shared/base/guarded_path.h"
+#include "shared/base/status.h"
 
 namespace fgnn {
 namespace {
@@ -32,6 +36,26 @@ std::vector<std::string> PluginsIn(const fs::path& folder) {
   return names;
 }
 
+// A plugin's code runs as this user: nobody else may put another one there.
+absl::Status CheckTrusted(const fs::path& folder, const fs::path& path) {
+  struct stat info;
+  if (::stat(folder.c_str(), &info) != 0) {
+    return ErrnoToStatus(errno, absl::StrCat("look at ", folder.string()));
+  }
+  FGNN_RETURN_IF_ERROR(
+      Annotate(CheckGuarded(folder, info, GuardedOwner::kThisUserOrRoot),
+               "plugins' folder"));
+  if (::lstat(path.c_str(), &info) != 0) {
+    return ErrnoToStatus(errno, absl::StrCat("look at ", path.string()));
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "plugin ", path.string(), " is no plain file; copy the library there"));
+  }
+  return Annotate(CheckGuarded(path, info, GuardedOwner::kThisUserOrRoot),
+                  "plugin");
+}
+
 }  // namespace
 
 fs::path PathOf(const PluginName& plugin) {
@@ -53,6 +77,7 @@ absl::StatusOr<std::unique_ptr<PluginLibrary>> PluginLibrary::OpenAny(
             ? "; put the plugin's library there"
             : absl::StrCat("; there is ", absl::StrJoin(there, ", "))));
   }
+  FGNN_RETURN_IF_ERROR(CheckTrusted(plugin.folder, path));
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const reason = ::dlerror();

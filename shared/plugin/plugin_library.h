@@ -44,6 +44,8 @@ class PluginLibrary {
  public:
   // Exports `symbol`, an Entry, made by `macro`.
   // NotFound           there is none; says which there are.
+  // PermissionDenied   the file or its folder is not this user's or root's, or
+  //                    others may write it, or it is no plain file.
   // FailedPrecondition it cannot be loaded, is no such plugin, or of another
   //                    version.
   template <typename Entry>

@@ -1,5 +1,6 @@
 #include "shared/rpc/socket_name.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/guarded_path.h"
 #include "shared/base/status.h"
 #include "shared/base/unique_fd.h"
 
@@ -90,15 +92,23 @@ absl::StatusOr<SocketName> SocketName::Claim(const fs::path& path) {
 }
 
 void SocketName::RemoveUnpublished(const fs::path& folder) {
+  const absl::StatusOr<UniqueFd> outer = OpenFolderItself(folder);
+  if (!outer.ok()) return;  // A server that claims a name there says why.
   std::error_code error;
   fs::directory_iterator entry(folder, error);
   for (; entry != fs::directory_iterator(); entry.increment(error)) {
-    const fs::path path = entry->path();
-    if (path.filename().string().starts_with(kFolderPrefix) &&
-        entry->is_directory(error)) {
-      fs::remove(path / kSocket, error);
-      fs::remove(path, error);  // Unless something else is in it.
+    const std::string name = entry->path().filename();
+    if (!name.starts_with(kFolderPrefix)) continue;
+    // Never through a link, and nothing but a socket: the name is no proof.
+    const UniqueFd inner(
+        ::openat(outer->get(), name.c_str(),
+                 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!inner.valid()) continue;
+    if (IsSocketIn(inner.get(), kSocket)) {
+      ::unlinkat(inner.get(), kSocket, 0);
     }
+    // Unless something else is in it.
+    ::unlinkat(outer->get(), name.c_str(), AT_REMOVEDIR);
   }
 }
 

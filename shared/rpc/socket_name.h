@@ -26,8 +26,9 @@ class SocketName {
   // AlreadyExists: somebody listens there. A dead server's socket is fine;
   // anything else that is there is not (FailedPrecondition).
   static absl::StatusOr<SocketName> Claim(const std::filesystem::path& path);
-  // What servers left in `folder` that were killed between Claim() and
-  // Publish(). When nobody is between the two.
+  // Removes what servers left in `folder` that were killed between Claim() and
+  // Publish(). To be called when no server is between the two. Follows no link,
+  // and removes sockets and empty folders alone.
   static void RemoveUnpublished(const std::filesystem::path& folder);
   SocketName(SocketName&& other) noexcept;
   SocketName& operator=(SocketName&& other) noexcept;

@@ -13,12 +13,13 @@ namespace fgnn {
 
 // Lives in main() while the command line is parsed and the command runs.
 struct CommandContext {
-  // Global flags.
+  // Global flags. Empty: neither a flag nor the environment names a folder.
   std::filesystem::path state_dir;
   bool json = false;
 
-  // Where the state folder is if no flag names it.
+  // Where the state folder is if no flag names it; empty if that is not known.
   std::filesystem::path default_state_dir;
+  absl::Status default_state_dir_status;  // Why it is not known.
 
   // Allocations of the calling thread so far, for `bench`; null in a program
   // that does not count them.

@@ -8,6 +8,24 @@
 #include "tools/fgnn/version.h"
 
 namespace fgnn {
+namespace {
+
+// Commands that neither reach a service nor look into its folder.
+constexpr const char* kWithoutService[] = {"bench", "completion", "dataset",
+                                           "simulate"};
+
+// Called behind parsing and before the command runs.
+void CheckStateDir(const CLI::App& app, const CommandContext& context) {
+  if (!context.state_dir.empty()) return;
+  for (const char* const command : kWithoutService) {
+    if (app.got_subcommand(command)) return;
+  }
+  throw CLI::ValidationError(context.default_state_dir_status.ok()
+                                 ? "--state-dir is empty"
+                                 : MessageOf(context.default_state_dir_status));
+}
+
+}  // namespace
 
 std::unique_ptr<CLI::App> MakeCommandLine(CommandContext& context) {
   auto app = std::make_unique<CLI::App>(
@@ -39,6 +57,8 @@ std::unique_ptr<CLI::App> MakeCommandLine(CommandContext& context) {
   AddBenchGroup(*app, context);
   AddDoctorCommand(*app, context);
   AddCompletionCommand(*app, context);
+  app->parse_complete_callback(
+      [raw = app.get(), &context] { CheckStateDir(*raw, context); });
   return app;
 }
 

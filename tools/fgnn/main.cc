@@ -15,9 +15,11 @@
 int main(int argc, char** argv) {
   fgnn::InitLog("fgnn");
   fgnn::CommandContext context;
-  context.default_state_dir = fgnn::DefaultStateDir(
+  const auto state_dir = fgnn::DefaultStateDir(
       std::getenv("FGNN_STATE_DIR"), std::getenv("XDG_STATE_HOME"),
       std::getenv("HOME"), ::geteuid() == 0);
+  context.default_state_dir = state_dir.ok() ? *state_dir : "";
+  context.default_state_dir_status = state_dir.status();
   context.state_dir = context.default_state_dir;
   context.thread_allocations = fgnn::ThreadAllocations;
   const auto app = fgnn::MakeCommandLine(context);

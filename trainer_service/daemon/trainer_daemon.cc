@@ -5,6 +5,7 @@
 #include "absl/memory/memory.h"
 #include "shared/base/status.h"
 #include "shared/base/unique_fd.h"
+#include "shared/config/state_dir.h"
 #include "shared/queue/device_table.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/checkpoint/checkpoint.h"
@@ -22,7 +23,7 @@ absl::StatusOr<std::unique_ptr<TrainerDaemon>> TrainerDaemon::Start(
 
 TrainerDaemon::TrainerDaemon(const ExecutorDaemonOptions& options,
                              const SignalWaiter* stop)
-    : plugins_(options.state_dir / "plugins"),
+    : plugins_(PluginFolder(options.state_dir)),
       rpc_(this),
       executor_(options, "trainer", this, stop) {}
 

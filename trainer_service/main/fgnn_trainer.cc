@@ -10,6 +10,7 @@
 #include "shared/base/descriptor_limit.h"
 #include "shared/base/signal_waiter.h"
 #include "shared/base/status.h"
+#include "shared/config/state_dir.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/daemon/predict_command.h"
 #include "trainer_service/daemon/trainer_daemon.h"
@@ -114,7 +115,7 @@ int main(int argc, char** argv) {
   }
   if (app.get_subcommands().empty()) return RunDaemon(options);
   fgnn::InitLog("fgnn-trainer");
-  predict.plugins = options.state_dir / "plugins";
+  predict.plugins = fgnn::PluginFolder(options.state_dir);
   if (profile->parsed()) {
     return Print(fgnn::RunProfileCommand(request, device, predict.plugins));
   }

@@ -54,7 +54,7 @@ absl::StatusOr<SamplingProfile> MeasureSampling(
   FGNN_ASSIGN_OR_RETURN(
       const JobSampling job,
       OpenJobSampling(spec, {.num_threads = num_threads,
-                             .plugins = state_dir / "plugins"}));
+                             .plugins = PluginFolder(state_dir)}));
   *dataset = ShapeOf(job.dataset, spec.training);
   FGNN_ASSIGN_OR_RETURN(const SamplingMeasurement sampling,
                         ProfileSampling(job.input(), job.options,

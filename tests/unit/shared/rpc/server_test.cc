@@ -78,8 +78,10 @@ TEST_F(RpcServerTest, WhatAServerLeftThatWasKilledWhileItStartedIsRemoved) {
   if (child == 0) {
     const absl::StatusOr<SocketName> name = SocketName::Claim(path_);
     if (!name.ok()) ::_exit(1);
-    std::ofstream(name->bind_path()).put('s');  // In the socket's place.
-    ::_exit(0);
+    const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    const sockaddr_un address = *MakeSocketAddress(name->bind_path());
+    ::_exit(::bind(socket, reinterpret_cast<const sockaddr*>(&address),
+                   sizeof(address)));
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -105,6 +105,27 @@ TEST(CommandLineTest, DownWithoutAServiceIsNoError) {
   EXPECT_EQ(Type({"down"}).exit_code, 0);
 }
 
+TEST(CommandLineTest, WithoutAHomeTheStateFolderHasToBeNamed) {
+  const auto type = [](std::vector<std::string> args) {
+    CommandContext context;
+    context.default_state_dir_status =
+        absl::FailedPreconditionError("name it with --state-dir");
+    const auto app = MakeCommandLine(context);
+    testing::internal::CaptureStderr();
+    const int exit_code = RunCommandLine(*app, context, std::move(args));
+    return Answer{exit_code, "", testing::internal::GetCapturedStderr()};
+  };
+  for (const char* command : {"jobs", "up", "status", "down", "doctor"}) {
+    const Answer answer = type({command});
+    EXPECT_EQ(answer.exit_code, 2) << command;
+    EXPECT_THAT(answer.err, HasSubstr("name it with --state-dir")) << command;
+  }
+  EXPECT_EQ(type({"down", "--state-dir", "/nonexistent/here"}).exit_code, 0);
+  // These need no service.
+  EXPECT_THAT(type({"dataset", "info", "/nonexistent"}).err,
+              testing::Not(HasSubstr("--state-dir")));
+}
+
 TEST(CommandLineTest, CommandsToTypeNameAStateFolderThatIsNotTheDefault) {
   CommandContext context;
   context.default_state_dir = "/a";

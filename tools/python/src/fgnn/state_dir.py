@@ -20,7 +20,10 @@ def default_state_dir() -> pathlib.Path:
         return pathlib.Path(state) / 'fgnn'
     if home := os.environ.get('HOME'):
         return pathlib.Path(home) / '.local/state/fgnn'
-    return pathlib.Path('/tmp/fgnn')
+    # A folder in the shared temporary folder could be another user's.
+    raise errors.WrongState(
+        'neither HOME nor XDG_STATE_HOME is set, so that the state folder is '
+        'not known; name it with state_dir or FGNN_STATE_DIR')
 
 
 def socket_path(state_dir: pathlib.Path) -> pathlib.Path:

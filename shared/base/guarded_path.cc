@@ -1,0 +1,55 @@
+#include "shared/base/guarded_path.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "shared/base/status.h"
+#include "shared/base/user_name.h"
+
+namespace fgnn {
+
+namespace fs = std::filesystem;
+
+absl::Status CheckGuarded(const fs::path& path, const struct stat& info,
+                          GuardedOwner owner) {
+  const uid_t user = ::geteuid();
+  const bool is_owner_fine =
+      info.st_uid == user ||
+      (owner == GuardedOwner::kThisUserOrRoot && info.st_uid == 0);
+  if (!is_owner_fine) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        path.string(), " belongs to ", UserName(info.st_uid), ", not to ",
+        UserName(user), ", as whom this process runs; 'chown ", UserName(user),
+        " ", path.string(), "' gives it to this user"));
+  }
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return absl::PermissionDeniedError(absl::StrFormat(
+        "%s has mode %04o: other users may change what is trusted here; 'chmod "
+        "go-w %s' mends it",
+        path.string(), info.st_mode & 07777, path.string()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<UniqueFd> OpenFolderItself(const fs::path& folder) {
+  UniqueFd fd(
+      ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (fd.valid()) return fd;
+  if (errno == ELOOP || errno == ENOTDIR) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(folder.string(), " is a link or no folder; remove it"));
+  }
+  return ErrnoToStatus(errno, absl::StrCat("open folder ", folder.string()));
+}
+
+bool IsSocketIn(int folder, const std::string& name) {
+  struct stat info;
+  return ::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISSOCK(info.st_mode);
+}
+
+}  // namespace fgnn
