@@ -82,12 +82,13 @@ absl::Status AttachedJob::WriteCounts(const std::filesystem::path& path) const {
 }
 
 uint64_t AttachedJob::turns() const {
-  uint64_t fewest = UINT64_MAX;
+  std::vector<uint64_t> turns;
+  turns.reserve(workers_.size());
   for (const std::unique_ptr<Worker>& worker : workers_) {
-    fewest = std::min(fewest, worker->turns.load(std::memory_order_relaxed) +
-                                  worker->sampler->progress());
+    turns.push_back(worker->turns.load(std::memory_order_relaxed) +
+                    worker->sampler->progress());
   }
-  return fewest;
+  return rounds_.Look(turns);
 }
 
 void AttachedJob::Run(Worker& worker) {

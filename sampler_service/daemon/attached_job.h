@@ -19,6 +19,7 @@
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/job/online_counts.h"
 #include "sampler_service/sampling/sampler.h"
+#include "shared/base/loop_rounds.h"
 #include "shared/base/notification.h"
 #include "shared/base/thread.h"
 #include "shared/base/types.h"
@@ -92,6 +93,7 @@ class AttachedJob : public ExecutorJob {
   const JobSampling sampling_;
   const std::unique_ptr<Segment> segment_;
   GlobalQueue queue_;
+  mutable LoopRounds rounds_;  // Of the workers' loops.
   std::atomic<uint64_t> batches_ = 0;
   std::atomic<bool> stopping_ = false;
   Notification stopped_;

@@ -3,7 +3,10 @@
 #include <grpcpp/server_context.h>
 
 #include <chrono>
+#include <filesystem>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "fgnn/v1/executor.grpc.pb.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
@@ -20,6 +23,13 @@ absl::Status CheckCall(const grpc::ServerContext& context) {
     return absl::DeadlineExceededError("the call's deadline has passed");
   }
   return absl::OkStatus();
+}
+
+// What the scheduler names is the same file here, wherever this daemon runs.
+absl::Status CheckAbsolute(const std::string& path) {
+  if (std::filesystem::path(path).is_absolute()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("path '", path, "' of the counts must be absolute"));
 }
 
 }  // namespace
@@ -61,6 +71,7 @@ class SamplerRpc::Impl final : public v1::SamplerService::Service {
                                const v1::CountInputNodesRequest* request,
                                v1::CountInputNodesResponse* response) override {
     return ServeCall(*context, [&]() -> absl::Status {
+      FGNN_RETURN_IF_ERROR(CheckAbsolute(request->path()));
       FGNN_ASSIGN_OR_RETURN(const v1::JobSpec spec,
                             MakeEffective(request->spec(), {}));
       FGNN_ASSIGN_OR_RETURN(
@@ -79,6 +90,7 @@ class SamplerRpc::Impl final : public v1::SamplerService::Service {
                            const v1::WriteCountsRequest* request,
                            v1::WriteCountsResponse* /*response*/) override {
     return ServeCall(*context, [&]() -> absl::Status {
+      FGNN_RETURN_IF_ERROR(CheckAbsolute(request->path()));
       return calls_->WriteCounts(request->job_id(), request->path());
     });
   }

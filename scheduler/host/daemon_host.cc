@@ -1,6 +1,7 @@
 #include "scheduler/host/daemon_host.h"
 
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,6 +35,14 @@ absl::Status CheckVersions(const DaemonRegistration& registration,
   return absl::OkStatus();
 }
 
+// When a segment was made. A memfd's status changes when it gets its size, and
+// never again: its size is sealed then, and writing to mapped memory is none.
+std::pair<time_t, long> MadeAt(int segment) {
+  struct stat info = {};
+  if (::fstat(segment, &info) != 0) return {0, 0};
+  return {info.st_ctim.tv_sec, info.st_ctim.tv_nsec};
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DaemonHost>> DaemonHost::Start(
@@ -58,7 +67,7 @@ DaemonHost::DaemonHost(DaemonHostOptions options, ExecutorCalls* calls,
     : options_(std::move(options)),
       calls_(calls),
       wake_(std::move(wake)),
-      table_(options_.spawn, options_.hang) {}
+      table_(options_.spawn, options_.hang, options_.work_loop) {}
 
 DaemonHost::~DaemonHost() {
   {
@@ -92,7 +101,13 @@ absl::Status DaemonHost::Heartbeat(const DaemonHeartbeat& heartbeat) {
     return absl::NotFoundError(absl::StrCat(
         heartbeat.name, " (pid ", heartbeat.pid, ") is not registered"));
   }
-  daemon->hang.OnHeartbeat(MonotonicClock::now());
+  const Deadline now = MonotonicClock::now();
+  daemon->silence.OnSign(now);
+  // Without a job there is nothing to turn for.
+  if (!heartbeat.working || heartbeat.turns != daemon->turns) {
+    daemon->standstill.OnSign(now);
+  }
+  daemon->turns = heartbeat.turns;
   daemon->batches = heartbeat.batches;
   if (!heartbeat.failure.ok() && heartbeat.job_id == daemon->wanted_by) {
     FailJobLocked(heartbeat.job_id,
@@ -156,7 +171,12 @@ absl::Status DaemonHost::TakeBack(const std::string& job_id, UniqueFd segment) {
         absl::StrCat("job ", job_id, " does not go on here"));
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  returned_.try_emplace(job_id, std::move(segment));
+  // Each daemon returns the one that it works in. One that was left behind in
+  // an earlier segment of the job may have been faster than the others.
+  UniqueFd& newest = returned_[job_id];
+  if (!newest.valid() || MadeAt(newest.get()) < MadeAt(segment.get())) {
+    newest = std::move(segment);
+  }
   return absl::OkStatus();
 }
 

@@ -50,12 +50,15 @@ struct DaemonHostOptions {
   std::chrono::milliseconds heartbeat_interval{500};
   // A daemon that was started registers within this, or is killed.
   std::chrono::milliseconds register_within{60'000};
-  HangLimits hang;
+  HangLimits hang;                         // Without heartbeats.
+  HangLimits work_loop = kWorkLoopLimits;  // Of a daemon that works on a job.
 };
 
 struct DaemonHeartbeat {
   std::string name;
   pid_t pid = 0;
+  bool working = false;  // On a job.
+  uint64_t turns = 0;    // Of its work loop: rises while that turns.
   uint64_t batches = 0;
   std::string job_id;
   absl::Status failure;  // Why that job cannot go on there.
@@ -192,6 +195,7 @@ class DaemonHost {
   bool LoseDeviceLocked(const Daemon& daemon, const std::string& why);
   void SetAsideLocked(const Daemon& daemon, const DaemonTable::Burial& burial);
   void CheckHealthLocked(Daemon& daemon, Deadline now);
+  void WarnLocked(Daemon& daemon, HangWatch::Verdict verdict, Deadline now);
   void SpawnLocked(Daemon& daemon, Deadline now);
   void FailJobLocked(const std::string& job_id, const absl::Status& why);
   struct Placing {

@@ -67,7 +67,9 @@ absl::Status DaemonTable::Register(const DaemonRegistration& registration,
   if (daemon.survivor) FGNN_RETURN_IF_ERROR(Place(daemon, registration));
   daemon.registered = true;
   daemon.socket = registration.socket_path;
-  daemon.hang = HangWatch(hang_, now);
+  daemon.silence = HangWatch(hang_, now);
+  daemon.standstill = HangWatch(work_loop_, now);
+  daemon.turns = 0;
   if (daemon.owner == kNoOwner && !registration.job_id.empty() &&
       registration.owner >= 1 && registration.owner <= kMaxOwners) {
     daemon.job_id = registration.job_id;
@@ -140,6 +142,10 @@ absl::Status DaemonTable::Adopt(const DaemonRegistration& registration,
 DaemonTable::Burial DaemonTable::Bury(Daemon& daemon, Deadline now) {
   ProcessEnd end = daemon.process->Reap();
   Burial burial = {.how = std::move(end.how), .poison = {}};
+  if (!daemon.killed_for.empty()) {
+    absl::StrAppend(&burial.how, ", because it ",
+                    std::exchange(daemon.killed_for, ""));
+  }
   JobSegment* const segment = SegmentOf(daemon.job_id);
   if (daemon.owner != kNoOwner && segment != nullptr) {
     JobSegment::Reclaimed reclaimed =

@@ -68,7 +68,8 @@ struct Daemon {
          Deadline now)
       : placement(std::move(where)),
         budget(restart_limit),
-        hang(limits, now),
+        silence(limits, now),
+        standstill(limits, now),
         changed(now) {}
 
   DaemonAddress address() const {
@@ -77,7 +78,9 @@ struct Daemon {
 
   ExecutorPlacement placement;
   RestartBudget budget;
-  HangWatch hang;
+  HangWatch silence;  // Its signs of life are heartbeats.
+  // Its sign of life is that the work loop turns. From Register() on.
+  HangWatch standstill;
   std::optional<DaemonProcess> process;  // None: dead. Holds the pidfd.
   // Another scheduler started it; where it runs is not known until it has
   // registered.
@@ -95,6 +98,10 @@ struct Daemon {
   std::string job_id;  // Attached or being attached to.
   OwnerIndex owner = kNoOwner;
   uint64_t batches = 0;
+  uint64_t turns = 0;      // Of its work loop, by its last heartbeat.
+  std::string killed_for;  // Why the scheduler killed it; empty: it did not.
+  // No warning about a daemon that cannot go on before this time.
+  Deadline quiet_until = Deadline::min();
   uint32_t restarts = 0;
   uint64_t resident_bytes = 0;
 };
@@ -112,7 +119,9 @@ class DaemonTable {
  public:
   // `spawn`: the daemons are children of the scheduler; else others start
   // them, and they are adopted when they register.
-  DaemonTable(bool spawn, HangLimits hang) : spawn_(spawn), hang_(hang) {}
+  DaemonTable(bool spawn, HangLimits hang,
+              HangLimits work_loop = kWorkLoopLimits)
+      : spawn_(spawn), hang_(hang), work_loop_(work_loop) {}
 
   std::map<std::string, Daemon>& daemons() { return daemons_; }
   const std::map<std::string, Daemon>& daemons() const { return daemons_; }
@@ -233,6 +242,7 @@ class DaemonTable {
 
   const bool spawn_;
   const HangLimits hang_;
+  const HangLimits work_loop_;
   std::map<std::string, Daemon> daemons_;  // By name.
   std::map<std::string, HostedJob> jobs_;  // By id.
 };

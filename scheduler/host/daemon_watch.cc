@@ -23,6 +23,20 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kTick{200};
 constexpr size_t kLastWordsBytes = 4096;
 
+constexpr std::chrono::seconds kWarnEvery{60};
+
+using Verdict = HangWatch::Verdict;
+
+// Heartbeats come from another thread: they say nothing of the work loop.
+Verdict CheckWorkLoop(Daemon& daemon, pid_t pid, Deadline now) {
+  return daemon.standstill.Check(
+      now, [pid]() -> absl::StatusOr<ProcessActivity> {
+        absl::StatusOr<ProcessActivity> activity = ReadProcessActivity(pid);
+        if (activity.ok()) activity->heartbeat_runs = 0;
+        return activity;
+      });
+}
+
 // The last line of a log, for a message: short, one line, or empty.
 std::string LastLine(const fs::path& log) {
   std::ifstream file(log, std::ios::binary | std::ios::ate);
@@ -171,22 +185,55 @@ void DaemonHost::SetAsideLocked(const Daemon& daemon,
 void DaemonHost::CheckHealthLocked(Daemon& daemon, Deadline now) {
   const pid_t pid = daemon.process->pid();
   std::string why;
+  const auto look = [&]() -> absl::StatusOr<ProcessActivity> {
+    absl::StatusOr<ProcessActivity> activity = ReadProcessActivity(pid);
+    // One that cannot register would be waited for without an end.
+    if (activity.ok() && !daemon.registered) activity->heartbeat_runs = 0;
+    return activity;
+  };
   if (!daemon.registered && !daemon.survivor) {
     if (!options_.spawn || now - daemon.changed < options_.register_within) {
       return;
     }
     why = "did not register in time";
   } else {
-    if (!daemon.hang.Check(now, [pid] { return ReadRunDelay(pid); })) return;
-    why = "hangs: no heartbeat while it could have run";
+    const Verdict silence = daemon.silence.Check(now, look);
+    // What its heartbeats do not say of its work loop is not held against it.
+    const bool is_heard = daemon.registered && !daemon.silence.IsLate(now);
+    const Verdict standstill =
+        is_heard ? CheckWorkLoop(daemon, pid, now) : Verdict::kFine;
+    WarnLocked(daemon, silence, now);
+    WarnLocked(daemon, standstill, now);
+    if (silence == Verdict::kHangs) {
+      why = "hung: no heartbeat while it could have run";
+    } else if (standstill == Verdict::kHangs) {
+      why = "hung: its work loop stood still, though it could have run";
+    } else {
+      return;
+    }
   }
   LogError("{} (pid {}) {}; killed", daemon.placement.name, pid, why);
+  daemon.killed_for = why;
   if (const absl::Status sent = daemon.process->Signal(SIGKILL); !sent.ok()) {
     LogError("{}", MessageOf(sent));
   }
   // Once is enough: the end may take a moment.
-  daemon.hang.OnHeartbeat(now);
+  daemon.silence.OnSign(now);
+  daemon.standstill.OnSign(now);
   daemon.changed = now;
+}
+
+void DaemonHost::WarnLocked(Daemon& daemon, HangWatch::Verdict verdict,
+                            Deadline now) {
+  if (verdict != Verdict::kIsUnheard && verdict != Verdict::kWaitsForDisk) {
+    return;
+  }
+  if (now < daemon.quiet_until) return;
+  daemon.quiet_until = now + kWarnEvery;
+  LogWarning("{} (pid {}) {}", daemon.placement.name, daemon.process->pid(),
+             verdict == Verdict::kIsUnheard
+                 ? "runs, but its heartbeats do not arrive"
+                 : "waits for a disk, and does nothing else");
 }
 
 void DaemonHost::SpawnLocked(Daemon& daemon, Deadline now) {

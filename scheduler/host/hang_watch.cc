@@ -1,8 +1,8 @@
 #include "scheduler/host/hang_watch.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -10,55 +10,107 @@
 #include "absl/strings/str_cat.h"
 
 namespace fgnn {
+namespace {
 
 namespace fs = std::filesystem;
+using std::chrono::nanoseconds;
 
-absl::StatusOr<std::chrono::nanoseconds> ReadRunDelay(pid_t pid,
-                                                      const fs::path& proc) {
-  const fs::path tasks = proc / absl::StrCat(pid) / "task";
-  std::error_code error;
-  fs::directory_iterator task(tasks, error);
-  if (error) {
-    return absl::NotFoundError(
-        absl::StrCat(tasks.string(), ": ", error.message()));
-  }
-  int64_t delay_ns = 0;
-  for (; task != fs::directory_iterator(); task.increment(error)) {
-    if (error) break;
-    std::ifstream file(task->path() / "schedstat");
-    int64_t run_ns = 0;
-    int64_t wait_ns = 0;
-    // A thread may end while we look: then it waits no longer.
-    if (file >> run_ns >> wait_ns) delay_ns += wait_ns;
-  }
-  return std::chrono::nanoseconds(delay_ns);
+// HostSession names its thread so.
+constexpr char kHeartbeatThread[] = "heartbeat";
+
+// Field 3 of a stat file, behind the name in parentheses: one letter.
+char StateOf(const fs::path& task) {
+  std::ifstream file(task / "stat");
+  const std::string text((std::istreambuf_iterator<char>(file)),
+                         std::istreambuf_iterator<char>());
+  const size_t name_end = text.rfind(") ");
+  return name_end == std::string::npos || name_end + 2 >= text.size()
+             ? '?'
+             : text[name_end + 2];
 }
 
-void HangWatch::OnHeartbeat(Deadline now) {
+// A thread may end while we look: then it waits for nothing any more.
+void AddThread(const fs::path& task, ProcessActivity& activity) {
+  int64_t run_ns = 0;
+  int64_t wait_ns = 0;
+  uint64_t runs = 0;
+  if (!(std::ifstream(task / "schedstat") >> run_ns >> wait_ns >> runs)) return;
+  activity.run_delay += nanoseconds(wait_ns);
+  activity.waits_for_disk |= StateOf(task) == 'D';
+  std::string name;
+  if (std::getline(std::ifstream(task / "comm") >> std::ws, name) &&
+      name == kHeartbeatThread) {
+    activity.heartbeat_runs += runs;
+  }
+}
+
+// 0 where the kernel does not say it.
+uint64_t ReadBytesOf(const fs::path& process) {
+  std::ifstream file(process / "io");
+  std::string word;
+  uint64_t number = 0;
+  while (file >> word >> number) {
+    if (word == "read_bytes:") return number;
+  }
+  return 0;
+}
+
+}  // namespace
+
+absl::StatusOr<ProcessActivity> ReadProcessActivity(pid_t pid,
+                                                    const fs::path& proc) {
+  const fs::path process = proc / absl::StrCat(pid);
+  std::error_code error;
+  fs::directory_iterator task(process / "task", error);
+  if (error) {
+    return absl::NotFoundError(
+        absl::StrCat((process / "task").string(), ": ", error.message()));
+  }
+  ProcessActivity activity;
+  for (; !error && task != fs::directory_iterator(); task.increment(error)) {
+    AddThread(task->path(), activity);
+  }
+  activity.read_bytes = ReadBytesOf(process);
+  return activity;
+}
+
+void HangWatch::OnSign(Deadline now) {
   last_ = now;
   late_ = false;
 }
 
-bool HangWatch::Check(Deadline now, const RunDelay& run_delay) {
-  if (now - last_ < limits_.late_after) return false;
-  const auto delay = run_delay();
-  if (!delay.ok()) return false;  // It has gone; its pidfd will say so.
+HangWatch::Verdict HangWatch::Check(Deadline now, const Look& look) {
+  if (!IsLate(now)) return Verdict::kFine;
+  const auto activity = look();
+  // It has gone; its pidfd will say so.
+  if (!activity.ok()) return Verdict::kFine;
   if (!late_) {
     late_ = true;
     checked_ = now;
-    delay_seen_ = *delay;
-    late_for_ = std::chrono::nanoseconds(0);
-    return false;
+    seen_ = *activity;
+    late_for_ = nanoseconds(0);
+    disk_for_ = nanoseconds(0);
+    return Verdict::kFine;
   }
-  const std::chrono::nanoseconds step =
-      std::min<std::chrono::nanoseconds>(now - checked_, limits_.longest_step);
-  // Threads that ended took their delay with them; that is no time gained.
-  const std::chrono::nanoseconds waited =
-      std::max(*delay - delay_seen_, std::chrono::nanoseconds(0));
-  late_for_ += std::max(step - waited, std::chrono::nanoseconds(0));
+  if (activity->heartbeat_runs > seen_.heartbeat_runs) {
+    OnSign(now);
+    return Verdict::kIsUnheard;
+  }
+  const nanoseconds step =
+      std::min<nanoseconds>(now - checked_, limits_.longest_step);
+  if (activity->waits_for_disk || activity->read_bytes > seen_.read_bytes) {
+    disk_for_ += step;
+  } else {
+    // Threads that ended took their delay with them; that is no time gained.
+    const nanoseconds waited =
+        std::max(activity->run_delay - seen_.run_delay, nanoseconds(0));
+    late_for_ += std::max(step - waited, nanoseconds(0));
+  }
   checked_ = now;
-  delay_seen_ = *delay;
-  return late_for_ >= limits_.hung_after;
+  seen_ = *activity;
+  if (late_for_ >= limits_.hung_after) return Verdict::kHangs;
+  return disk_for_ >= limits_.hung_after ? Verdict::kWaitsForDisk
+                                         : Verdict::kFine;
 }
 
 }  // namespace fgnn

@@ -56,6 +56,8 @@ grpc::Status HostServiceAdapter::Heartbeat(
     return host_->Heartbeat(
         {.name = request->name(),
          .pid = request->pid(),
+         .working = request->state() == "working",
+         .turns = request->work_loop_turns(),
          .batches = request->batches(),
          .job_id = request->job_id(),
          .failure =

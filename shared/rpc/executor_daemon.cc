@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::chrono::seconds kRegistrationPatience{30};
 constexpr std::chrono::seconds kSegmentPatience{10};
+// The answer to a registration is on its way while its scheduler calls.
+constexpr std::chrono::seconds kAnswerPatience{2};
 constexpr std::chrono::seconds kShutdownGrace{2};
 constexpr std::chrono::seconds kEndLimit{30};
 constexpr std::chrono::seconds kLongestWait{1};
@@ -123,6 +125,13 @@ absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
     attaching_ = false;
   };
   FGNN_ASSIGN_OR_RETURN(HostSession* const session, Session());
+  if (!session->WaitForGeneration(attachment.scheduler_generation,
+                                  DeadlineIn(kAnswerPatience))) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(options_.name, " is registered with scheduler generation ",
+                     session->scheduler_generation(), ", not with ",
+                     attachment.scheduler_generation));
+  }
   UniqueFd kept;
   const auto segment = [&]() -> absl::StatusOr<std::unique_ptr<Segment>> {
     FGNN_ASSIGN_OR_RETURN(
@@ -205,7 +214,8 @@ WorkReport ExecutorDaemon::Report() {
   WorkReport report;
   report.work_loop_turns = turns_before_;
   report.batches = batches_before_;
-  report.working = job_ != nullptr;
+  // Loops of a job that is being left end, while calls may still use it.
+  report.working = job_ != nullptr && !leaving_;
   if (job_ != nullptr) {
     report.work_loop_turns += job_->turns();
     report.batches += job_->batches();

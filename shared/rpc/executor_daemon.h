@@ -39,7 +39,7 @@ class ExecutorJob {
   virtual ~ExecutorJob() = default;
   // Ends the work loops, and calls that use the job, soon.
   virtual void Stop() = 0;
-  // Rises while every loop turns.
+  // Rises while every loop turns, at most by one from one call to the next.
   virtual uint64_t turns() const = 0;
   // Finished for the job so far.
   virtual uint64_t batches() const = 0;

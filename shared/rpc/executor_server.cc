@@ -61,8 +61,12 @@ class ExecutorServer::Impl final : public v1::ExecutorService::Service {
       FGNN_ASSIGN_OR_RETURN(const JobAttachment attachment,
                             ReadAttachment(*request));
       const std::lock_guard<std::mutex> lock(mutex_);
-      FGNN_RETURN_IF_ERROR(FenceLocked(attachment.scheduler_generation));
-      return handler_->Attach(attachment);
+      const uint64_t generation = attachment.scheduler_generation;
+      FGNN_RETURN_IF_ERROR(CheckNotReplacedLocked(generation));
+      FGNN_RETURN_IF_ERROR(handler_->Attach(attachment));
+      // An attach that fails proves nothing: it must not keep others out.
+      newest_generation_ = generation;
+      return absl::OkStatus();
     });
   }
 
@@ -86,19 +90,17 @@ class ExecutorServer::Impl final : public v1::ExecutorService::Service {
 
  private:
   // A scheduler that was replaced, and does not know it yet, is not obeyed.
-  absl::Status FenceLocked(uint64_t generation) {
-    if (generation < newest_generation_) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("attach: scheduler generation ", generation,
-                       " has been replaced by ", newest_generation_));
-    }
-    newest_generation_ = generation;
-    return absl::OkStatus();
+  absl::Status CheckNotReplacedLocked(uint64_t generation) const {
+    if (generation >= newest_generation_) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("attach: scheduler generation ", generation,
+                     " has been replaced by ", newest_generation_));
   }
 
   ExecutorHandler* handler_;
   std::mutex mutex_;
-  uint64_t newest_generation_ = 0;     // Guarded by mutex_.
+  // The newest one that has attached this daemon. Guarded by mutex_.
+  uint64_t newest_generation_ = 0;
   std::unique_ptr<RpcServer> server_;  // Last: it calls the above.
 };
 

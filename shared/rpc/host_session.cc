@@ -28,6 +28,9 @@ using std::chrono::milliseconds;
 constexpr uint32_t kMinIntervalMs = 10;
 constexpr uint32_t kMaxIntervalMs = 60'000;
 constexpr milliseconds kRetryPause{50};
+// A heartbeat that nobody answers is sent again before the scheduler could take
+// this thread, which waits for the answer, for one that hangs.
+constexpr milliseconds kHeartbeatTimeout{2'000};
 
 // Worth another try: the scheduler is starting, restarting or busy.
 bool IsTransient(const absl::Status& status) {
@@ -64,6 +67,12 @@ class HostSession::Impl {
 
   uint64_t scheduler_generation() const {
     return generation_.load(std::memory_order_acquire);
+  }
+
+  bool WaitForGeneration(uint64_t generation, Deadline deadline) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return changed_.wait_until(
+        lock, deadline, [&] { return scheduler_generation() >= generation; });
   }
 
   const HostSessionOptions& options() const { return options_; }
@@ -124,7 +133,7 @@ class HostSession::Impl {
   bool is_away_ = false;
 
   std::mutex mutex_;
-  std::condition_variable changed_;      // stopping_ or wake_.
+  std::condition_variable changed_;      // generation_, stopping_ or wake_.
   bool stopping_ = false;                // Guarded by mutex_.
   bool wake_ = false;                    // Guarded by mutex_.
   grpc::ClientContext* call_ = nullptr;  // Guarded by mutex_.
@@ -155,7 +164,12 @@ absl::Status HostSession::Impl::Register(milliseconds timeout,
   }));
   interval_ms_ = std::clamp(response.heartbeat_interval_ms(), kMinIntervalMs,
                             kMaxIntervalMs);
-  generation_.store(response.scheduler_generation(), std::memory_order_release);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    generation_.store(response.scheduler_generation(),
+                      std::memory_order_release);
+    changed_.notify_all();
+  }
   LogInfo("registered with scheduler generation {}",
           response.scheduler_generation());
   return absl::OkStatus();
@@ -219,7 +233,9 @@ absl::Status HostSession::Impl::Heartbeat() {
     }
   }
   v1::HeartbeatResponse response;
-  return RunCall(options_.call_timeout, [&](grpc::ClientContext* context) {
+  const milliseconds timeout =
+      std::min(options_.call_timeout, kHeartbeatTimeout);
+  return RunCall(timeout, [&](grpc::ClientContext* context) {
     return stub_->Heartbeat(context, request, &response);
   });
 }
@@ -282,6 +298,11 @@ absl::StatusOr<std::unique_ptr<HostSession>> HostSession::Start(
 
 uint64_t HostSession::scheduler_generation() const {
   return impl_->scheduler_generation();
+}
+
+bool HostSession::WaitForGeneration(uint64_t generation,
+                                    Deadline deadline) const {
+  return impl_->WaitForGeneration(generation, deadline);
 }
 
 absl::StatusOr<UniqueFd> HostSession::RequestSegment(const std::string& job_id,

@@ -34,9 +34,11 @@ struct HostSessionOptions {
 
 // Asked for before each heartbeat, on the session's thread. Must not block.
 struct WorkReport {
-  uint64_t work_loop_turns = 0;  // Rises while the work loop turns.
-  uint64_t batches = 0;          // Finished since the start.
-  bool working = false;          // Attached to a job.
+  // Rises while all work loops of the job turn. A daemon that works and whose
+  // turns stand still for long is taken for one that hangs, and killed.
+  uint64_t work_loop_turns = 0;
+  uint64_t batches = 0;  // Finished since the start.
+  bool working = false;  // Attached to a job, and not about to leave it.
 };
 
 // The job that a daemon is attached to.
@@ -82,6 +84,11 @@ class HostSession {
 
   // Of the scheduler that this daemon registered with last.
   uint64_t scheduler_generation() const;
+
+  // Waits until this daemon is registered with a scheduler of `generation` or a
+  // later one: that scheduler may call before its answer has been read here.
+  // Returns false at the deadline.
+  bool WaitForGeneration(uint64_t generation, Deadline deadline) const;
 
   // The segment of a job that this daemon is being attached to; see
   // shared/rpc/descriptors.h.

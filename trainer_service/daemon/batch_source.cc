@@ -42,8 +42,8 @@ BatchSource::~BatchSource() {
   changed_.notify_all();
 }
 
-uint64_t BatchSource::turns() const {
-  if (options_.ahead == 0) return UINT64_MAX;
+std::optional<uint64_t> BatchSource::turns() const {
+  if (options_.ahead == 0) return std::nullopt;
   return turns_.load(std::memory_order_relaxed) + ahead_team_.tasks_begun();
 }
 

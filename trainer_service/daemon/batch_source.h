@@ -88,9 +88,9 @@ class BatchSource {
   // A batch's memory, to be used again.
   void GiveBack(AlignedBuffer memory);
 
-  // Rises while the thread that works ahead does; 2^64 - 1 if there is none.
+  // Rises while the thread that works ahead does. Nothing if there is none.
   // Any thread.
-  uint64_t turns() const;
+  std::optional<uint64_t> turns() const;
 
  private:
   absl::StatusOr<std::optional<ExtractedBatch>> TakeWaiting(

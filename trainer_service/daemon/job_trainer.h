@@ -90,7 +90,7 @@ class JobTrainer {
   absl::StatusOr<Snapshot> CopyNewest(bool with_optimizer_state) const;
 
   // See BatchSource::turns(). Any thread.
-  uint64_t turns_ahead() const { return source_.turns(); }
+  std::optional<uint64_t> turns_ahead() const { return source_.turns(); }
 
   // Batches done by this trainer. Any thread.
   uint64_t batches() const { return batches_.load(std::memory_order_relaxed); }

@@ -124,9 +124,11 @@ void TrainingJob::Stop() {
 }
 
 uint64_t TrainingJob::turns() const {
-  return std::min(loop_turns_.load(std::memory_order_relaxed) +
-                      workplace_->team().tasks_begun(),
-                  trainer_.turns_ahead());
+  std::vector<uint64_t> turns = {loop_turns_.load(std::memory_order_relaxed) +
+                                 workplace_->team().tasks_begun()};
+  const std::optional<uint64_t> ahead = trainer_.turns_ahead();
+  if (ahead.has_value()) turns.push_back(*ahead);
+  return rounds_.Look(turns);
 }
 
 void TrainingJob::Run() {

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "shared/base/loop_rounds.h"
 #include "shared/base/notification.h"
 #include "shared/base/thread.h"
 #include "shared/base/types.h"
@@ -82,6 +83,7 @@ class TrainingJob : public ExecutorJob {
   JobTrainer trainer_;  // Used by whoever has the turn.
   WorkTurns turns_;
   std::atomic<uint64_t> loop_turns_ = 0;
+  mutable LoopRounds rounds_;
   std::atomic<bool> stopping_ = false;
   Notification stopped_;
   Thread thread_;  // Last: it uses the above.

@@ -123,6 +123,27 @@ class SamplerDaemonTest : public testing::Test {
   std::unique_ptr<v1::SamplerService::Stub> sampler_;
 };
 
+TEST_F(SamplerDaemonTest, WritesNoFileOfARelativeName) {
+  grpc::ClientContext count_context;
+  SetDeadline(count_context, kPatience);
+  v1::CountInputNodesRequest count;
+  *count.mutable_spec() = Spec();
+  count.set_num_parts(1);
+  count.set_path("counts");
+  v1::CountInputNodesResponse counted;
+  EXPECT_THAT(
+      FromGrpc(sampler_->CountInputNodes(&count_context, count, &counted)),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("'counts' of the counts must be absolute")));
+  grpc::ClientContext write_context;
+  SetDeadline(write_context, kPatience);
+  v1::WriteCountsRequest write;
+  write.set_path("counts");
+  v1::WriteCountsResponse written;
+  EXPECT_THAT(FromGrpc(sampler_->WriteCounts(&write_context, write, &written)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST_F(SamplerDaemonTest, FillsTheQueueOfAJobAndSaysSo) {
   ASSERT_TRUE(host_.WaitForRegistrations(1));
   EXPECT_EQ(host_.registrations().front().role(), "sampler");

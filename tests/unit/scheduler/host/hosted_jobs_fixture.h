@@ -105,9 +105,12 @@ class HostedJobsTest : public testing::Test {
  protected:
   void StartHost(bool spawn) {
     DaemonHostOptions options;
+    options.spawn = spawn;
+    StartHost(std::move(options));
+  }
+  void StartHost(DaemonHostOptions options) {
     options.register_within = register_within_;
     options.state_dir = temp_.path();
-    options.spawn = spawn;
     options.version = "test";
     options.hang.late_after = std::chrono::hours(1);
     options.program_dir = temp_ / "bin";

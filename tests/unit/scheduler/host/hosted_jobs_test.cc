@@ -1,4 +1,9 @@
 // Several jobs that have daemons at once: what is one's is not the other's.
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shared/base/unique_fd.h"
 #include "tests/unit/scheduler/host/hosted_jobs_fixture.h"
 
 namespace fgnn {
@@ -49,6 +54,87 @@ TEST_F(TwoJobsTest, EachHasTheDaemonsOfItsDevice) {
   EXPECT_THAT(host_->SwitchDevice("a", "cpu:1", DevicePlan::kSample), IsOk());
   EXPECT_TRUE(a_->devices().IsByHand(0));
   EXPECT_FALSE(b_->devices().IsByHand(0));
+}
+
+class StandstillTest : public HostedJobsTest {
+ protected:
+  absl::Status Beat(const std::string& name, bool working, uint64_t turns) {
+    return host_->Heartbeat({.name = name,
+                             .pid = processes_[name]->pid(),
+                             .working = working,
+                             .turns = turns,
+                             .job_id = "",
+                             .failure = absl::OkStatus()});
+  }
+};
+
+// Heartbeats come from a thread of their own: the work loop may hang all the
+// same.
+TEST_F(StandstillTest, ADaemonWhoseWorkLoopStandsStillIsKilled) {
+  DaemonHostOptions options;
+  options.work_loop = {.late_after = std::chrono::milliseconds(1),
+                       .hung_after = std::chrono::milliseconds(1)};
+  StartHost(std::move(options));
+  Run("sampler.0", "cpu:0");
+  Run("trainer.0", "cpu:0");
+  const DaemonAddress sampler = {"sampler.0", processes_["sampler.0"]->pid(),
+                                 ""};
+  // The sampler works and stands still; the trainer waits for a job.
+  uint64_t beats = 0;
+  const Deadline deadline = DeadlineIn(kLong);
+  while (!host_->WaitUntilGone(sampler,
+                               DeadlineIn(std::chrono::milliseconds(50))) &&
+         MonotonicClock::now() < deadline) {
+    FGNN_ASSERT_OK(Beat("trainer.0", /*working=*/false, 7));
+    const absl::Status heard = Beat("sampler.0", /*working=*/true, 7);
+    ASSERT_TRUE(heard.ok() || absl::IsNotFound(heard)) << heard;
+    ++beats;
+  }
+  EXPECT_TRUE(processes_["sampler.0"]->HasEnded());
+  EXPECT_FALSE(processes_["trainer.0"]->HasEnded());
+  EXPECT_GT(beats, 1U);
+}
+
+class SegmentsTakenBackTest : public HostedJobsTest {
+ protected:
+  // Another one than `before`, and newer by the kernel's clock.
+  static UniqueFd MakeAfter(int before) {
+    UniqueFd made(::memfd_create("segment", MFD_CLOEXEC));
+    struct stat old_one = {};
+    struct stat new_one = {};
+    ::fstat(before, &old_one);
+    do {
+      EXPECT_EQ(::ftruncate(made.get(), 4096), 0);
+      ::fstat(made.get(), &new_one);
+    } while (new_one.st_ctim.tv_sec == old_one.st_ctim.tv_sec &&
+             new_one.st_ctim.tv_nsec == old_one.st_ctim.tv_nsec);
+    return made;
+  }
+  static ino_t InodeOf(int fd) {
+    struct stat info = {};
+    ::fstat(fd, &info);
+    return info.st_ino;
+  }
+};
+
+// A daemon may be left in a segment that its job gave up.
+TEST_F(SegmentsTakenBackTest, TheNewestOfAJobIsKept) {
+  DaemonHostOptions options;
+  options.interrupted_jobs = {"a", "b"};
+  options.expect_survivors = true;
+  StartHost(std::move(options));
+  const UniqueFd first(::memfd_create("segment", MFD_CLOEXEC));
+  const UniqueFd second = MakeAfter(first.get());
+  FGNN_ASSERT_OK(host_->TakeBack("a", Duplicate(first.get())));
+  FGNN_ASSERT_OK(host_->TakeBack("a", Duplicate(second.get())));
+  FGNN_ASSERT_OK(host_->TakeBack("b", Duplicate(second.get())));
+  FGNN_ASSERT_OK(host_->TakeBack("b", Duplicate(first.get())));
+  for (const char* job : {"a", "b"}) {
+    const std::optional<UniqueFd> kept = host_->ReturnedSegment(job);
+    ASSERT_TRUE(kept.has_value());
+    EXPECT_EQ(InodeOf(kept->get()), InodeOf(second.get())) << job;
+    EXPECT_FALSE(host_->ReturnedSegment(job).has_value());
+  }
 }
 
 TEST_F(TwoJobsTest, ADeathIsOfOneJob) {

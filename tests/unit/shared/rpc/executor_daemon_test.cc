@@ -111,6 +111,13 @@ TEST_F(ExecutorDaemonTest, AJobThatCannotStartLeavesTheDaemonFree) {
   FGNN_ASSERT_OK(Attach("job-1"));
 }
 
+TEST_F(ExecutorDaemonTest, ObeysTheSchedulerAloneThatItIsRegisteredWith) {
+  EXPECT_THAT(Attach("job-1", /*generation=*/UINT64_MAX),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("is registered with scheduler generation 1")));
+  FGNN_ASSERT_OK(Attach("job-1"));
+}
+
 TEST_F(ExecutorDaemonTest, HoldsOneJobAtATime) {
   FGNN_ASSERT_OK(Attach("job-1"));
   FGNN_ASSERT_OK(Attach("job-1"));

@@ -110,6 +110,15 @@ TEST_F(ExecutorServerTest, DoesNotObeyASchedulerThatWasReplaced) {
   EXPECT_THAT(Attach(), IsOk());
 }
 
+TEST_F(ExecutorServerTest, AnAttachThatFailsKeepsNoSchedulerOut) {
+  request_.set_scheduler_generation(UINT64_MAX);
+  handler_.answer = absl::InvalidArgumentError("no such device");
+  EXPECT_THAT(Attach(), StatusIs(absl::StatusCode::kInvalidArgument));
+  handler_.answer = absl::OkStatus();
+  request_.set_scheduler_generation(1);
+  EXPECT_THAT(Attach(), IsOk());
+}
+
 TEST_F(ExecutorServerTest, ChecksWhatItIsSent) {
   for (const uint32_t owner : {0U, 256U, 65'537U}) {
     request_.set_owner(owner);

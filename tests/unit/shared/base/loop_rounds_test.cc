@@ -1,0 +1,30 @@
+#include "shared/base/loop_rounds.h"
+
+#include <gtest/gtest.h>
+
+namespace fgnn {
+namespace {
+
+TEST(LoopRoundsTest, RiseWhileEveryLoopTurns) {
+  LoopRounds rounds;
+  EXPECT_EQ(rounds.Look({1, 1'000'000}), 1U);
+  EXPECT_EQ(rounds.Look({2, 1'000'000}), 1U);
+  EXPECT_EQ(rounds.Look({2, 1'000'001}), 2U);
+  EXPECT_EQ(rounds.Look({50, 2'000'000}), 3U);
+}
+
+// Whichever it is: their smallest counter would rise for long.
+TEST(LoopRoundsTest, StandStillWithAnyLoop) {
+  LoopRounds rounds;
+  EXPECT_EQ(rounds.Look({10, 1'000'000}), 1U);
+  for (uint64_t turns = 11; turns < 1000; ++turns) {
+    EXPECT_EQ(rounds.Look({turns, 1'000'000}), 1U);
+  }
+  EXPECT_EQ(rounds.Look({1000, 1'000'001}), 2U);
+  for (uint64_t turns = 1'000'002; turns < 1'001'000; ++turns) {
+    EXPECT_EQ(rounds.Look({1000, turns}), 2U);
+  }
+}
+
+}  // namespace
+}  // namespace fgnn
