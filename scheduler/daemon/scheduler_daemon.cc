@@ -21,6 +21,7 @@
 #include "shared/device/device.h"
 #include "shared/rpc/descriptors.h"
 #include "shared/rpc/socket_name.h"
+#include "shared/telemetry/bounded_log.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -161,7 +162,9 @@ bool SchedulerDaemon::IsIdle() const {
 }
 
 absl::Status SchedulerDaemon::ServeUntil(const SignalWaiter& stop) {
+  BoundedLog log(LogPath(parts_->options.state_dir, "scheduler"));
   while (!stop.WaitUntil(DeadlineIn(kTick))) {
+    log.RotateIfLarge();
     if (parts_->options.exit_when_idle && IsIdle() &&
         parts_->table->CloseIfEmpty()) {
       break;

@@ -1,20 +1,35 @@
 #include "scheduler/rpc/submit_request.h"
 
-#include <algorithm>
 #include <filesystem>
+#include <string>
+#include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
 
 namespace fgnn {
 namespace {
 
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
 constexpr size_t kMaxNameBytes = 128;
 constexpr int kMaxAfter = 100;
 constexpr int32_t kMaxPriority = 100;
 constexpr uint32_t kMaxRetries = 100;
+
+absl::Status CheckPrintable(const std::string& field, const std::string& text) {
+  const std::string printable = PrintableText(text);
+  if (printable == text) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " has control characters in it: '", printable,
+                   "'; choose one without them"));
+}
 
 absl::Status CheckName(const char* field, const std::string& name) {
   if (name.size() > kMaxNameBytes) {
@@ -22,12 +37,35 @@ absl::Status CheckName(const char* field, const std::string& name) {
         absl::StrCat(field, " has ", name.size(), " bytes, at most ",
                      kMaxNameBytes, " are allowed"));
   }
-  const auto is_control = [](char c) {
-    return absl::ascii_iscntrl(static_cast<unsigned char>(c));
-  };
-  if (std::any_of(name.begin(), name.end(), is_control)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, " has control characters in it"));
+  return CheckPrintable(field, name);
+}
+
+// Every text of the message and of what is in it: paths and names come to
+// terminals and logs. `path` names the message: "spec.".
+absl::Status CheckTexts(const Message& message, const std::string& path) {
+  const Reflection& fields = *message.GetReflection();
+  std::vector<const FieldDescriptor*> set;
+  fields.ListFields(message, &set);
+  for (const FieldDescriptor* const field : set) {
+    const std::string name = absl::StrCat(path, field->name());
+    const bool is_text = field->type() == FieldDescriptor::TYPE_STRING;
+    const bool is_message =
+        field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    const int count =
+        field->is_repeated() ? fields.FieldSize(message, field) : 1;
+    for (int i = 0; i < count && (is_text || is_message); ++i) {
+      if (is_text) {
+        FGNN_RETURN_IF_ERROR(CheckPrintable(
+            name, field->is_repeated()
+                      ? fields.GetRepeatedString(message, field, i)
+                      : fields.GetString(message, field)));
+      } else {
+        FGNN_RETURN_IF_ERROR(CheckTexts(
+            field->is_repeated() ? fields.GetRepeatedMessage(message, field, i)
+                                 : fields.GetMessage(message, field),
+            name + "."));
+      }
+    }
   }
   return absl::OkStatus();
 }
@@ -73,7 +111,9 @@ absl::StatusOr<ReadRequest> ReadSubmitRequest(
   FGNN_RETURN_IF_ERROR(CheckName("client_key", request.client_key()));
   FGNN_RETURN_IF_ERROR(CheckName("name", request.name()));
   FGNN_RETURN_IF_ERROR(CheckNumbers(request));
+  FGNN_RETURN_IF_ERROR(CheckTexts(request, /*path=*/""));
   FGNN_ASSIGN_OR_RETURN(const v1::JobSpec asked, SpecOf(request));
+  FGNN_RETURN_IF_ERROR(CheckTexts(asked, "spec."));
   FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective,
                         MakeEffective(asked, devices));
   ReadRequest read;

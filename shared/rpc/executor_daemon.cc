@@ -10,7 +10,9 @@
 #include "shared/base/end_limit.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
+#include "shared/config/state_dir.h"
 #include "shared/queue/segment_layout.h"
+#include "shared/telemetry/bounded_log.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -70,8 +72,8 @@ absl::Status ExecutorDaemon::Start(
 }
 
 absl::Status ExecutorDaemon::ServeUntilStopped() {
-  while (!stop_->WaitUntil(DeadlineIn(kLongestWait))) {
-  }
+  BoundedLog log(LogPath(options_.state_dir, options_.name));
+  while (!stop_->WaitUntil(DeadlineIn(kLongestWait))) log.RotateIfLarge();
   LogInfo("stopping");
   ShutDown();
   return absl::OkStatus();

@@ -4,9 +4,10 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
+
+#include "shared/base/printable_text.h"
 
 namespace fgnn {
 namespace {
@@ -44,9 +45,7 @@ void SetLogLevel(LogLevel level) {
 }
 
 void LogLine(LogLevel level, std::string_view message) {
-  std::string line(message);
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  spdlog::default_logger_raw()->log(ToSpdlog(level), line);
+  spdlog::default_logger_raw()->log(ToSpdlog(level), PrintableText(message));
 }
 
 }  // namespace fgnn

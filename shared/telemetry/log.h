@@ -21,7 +21,8 @@ void InitLog(std::string_view process_name);
 // Lines below `level` are left out. kInfo at first.
 void SetLogLevel(LogLevel level);
 
-// One line; line breaks in `message` become spaces.
+// One line: `message` as PrintableText(). Others' words may stand in it, and a
+// terminal that shows the log must not obey them.
 void LogLine(LogLevel level, std::string_view message);
 
 template <typename... Args>

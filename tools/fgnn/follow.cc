@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "shared/base/file.h"
+#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "tools/fgnn/epoch_metrics.h"
@@ -82,8 +83,8 @@ void PrintSummary(const v1::Job& job, const std::vector<StageTime>& stages) {
       FormatCount(progress.batches_committed()),
       FormatCount(progress.batches_expected()), progress.restarts());
   if (!stages.empty()) std::cout << "\n" << StageTableText(stages) << "\n";
-  std::cout << TestScoresText(progress) << "results         " << job.run_dir()
-            << std::endl;
+  std::cout << TestScoresText(progress) << "results         "
+            << PrintableText(job.run_dir()) << std::endl;
 }
 
 }  // namespace
@@ -124,7 +125,7 @@ absl::StatusOr<v1::Job> FollowJob(const CommandContext& context,
   if (!ended.ok()) return ended.status();
   if (metrics_status.ok()) show_finished_epochs(*ended);
   if (!metrics_status.ok()) {
-    std::cerr << "fgnn: " << MessageOf(metrics_status) << std::endl;
+    std::cerr << "fgnn: " << MessageOf(InOneLine(metrics_status)) << std::endl;
   }
   const std::vector<StageTime> stages = SumStages(epochs);
   if (context.json) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "shared/base/printable_text.h"
 #include "shared/base/units.h"
 #include "tools/fgnn/text_table.h"
 
@@ -31,7 +32,8 @@ std::string ExecutorTable(
 }
 
 void AppendLine(const char* name, const std::string& value, std::string* text) {
-  absl::StrAppendFormat(text, "%-15s %s\n", name, value);
+  // It may hold others' words.
+  absl::StrAppendFormat(text, "%-15s %s\n", name, PrintableText(value));
 }
 
 std::string FormatMrr(double mrr) {
@@ -252,7 +254,7 @@ std::string ServiceText(const v1::ServiceInfo& service) {
       "jobs          %d running, %d queued%s\n",
       service.version(), service.pid(), FormatTime(service.started_ms()),
       service.exits_when_idle() ? ", ends when it has nothing to do" : "",
-      service.state_dir(), absl::StrJoin(service.devices(), " "),
+      PrintableText(service.state_dir()), absl::StrJoin(service.devices(), " "),
       service.jobs_running(), service.jobs_queued(),
       service.jobs_paused() == 0
           ? ""

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "shared/base/printable_text.h"
 #include "shared/base/units.h"
 #include "tools/fgnn/job_text.h"
 #include "tools/fgnn/message_json.h"
@@ -50,7 +51,9 @@ bool InEpoch(const v1::Job& job) {
 std::string Phase(const v1::Job& job) {
   const std::string state = StateName(job.state());
   const std::string& phase = job.progress().phase();
-  if (!job.waiting_for().empty()) return state + ": " + job.waiting_for();
+  if (!job.waiting_for().empty()) {
+    return state + ": " + PrintableText(job.waiting_for());
+  }
   if (HasEnded(job.state()) || phase.empty() || phase == state) return state;
   return state + ": " + phase;
 }
@@ -116,7 +119,7 @@ void ProgressReporter::Update(const v1::Job& job, int width) {
   const std::string& warning = job.progress().warning();
   if (style_ != ProgressStyle::kJson && warning != last_warning_) {
     Clear();
-    out_ << "warning: " << warning << std::endl;
+    out_ << "warning: " << PrintableText(warning) << std::endl;
     last_warning_ = warning;
   }
   switch (style_) {

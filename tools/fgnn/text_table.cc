@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "shared/base/printable_text.h"
+
 namespace fgnn {
 
 TextTable::TextTable(std::vector<std::string> header,
@@ -13,6 +15,7 @@ TextTable::TextTable(std::vector<std::string> header,
 
 void TextTable::AddRow(std::vector<std::string> cells) {
   cells.resize(rows_.front().size());
+  for (std::string& cell : cells) cell = PrintableText(cell);
   rows_.push_back(std::move(cells));
 }
 

@@ -14,7 +14,8 @@ class TextTable {
   explicit TextTable(std::vector<std::string> header,
                      std::vector<size_t> right_aligned = {});
 
-  // Missing cells are empty.
+  // Missing cells are empty. Each is shown as PrintableText(): it may hold
+  // others' words.
   void AddRow(std::vector<std::string> cells);
 
   // Header and rows, two spaces between columns, each line ended by '\n'.

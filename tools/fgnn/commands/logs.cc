@@ -10,8 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
+#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
+#include "shared/telemetry/bounded_log.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/log_lines.h"
 #include "tools/fgnn/service_client.h"
@@ -70,9 +72,12 @@ absl::Status PrintLogs(const std::string& job_id, const std::string& daemon,
   for (const std::string& name : daemons) {
     if (!daemon.empty() && name != daemon) continue;
     known = true;
-    std::ifstream in(LogPath(context.state_dir, name));
-    const auto selected = SelectLogLines(in, selection);
-    lines.insert(lines.end(), selected.begin(), selected.end());
+    const fs::path log = LogPath(context.state_dir, name);
+    for (const fs::path& part : {PredecessorOf(log), log}) {
+      std::ifstream in(part);
+      const auto selected = SelectLogLines(in, selection);
+      lines.insert(lines.end(), selected.begin(), selected.end());
+    }
   }
   if (!known) {
     return absl::NotFoundError(absl::StrCat("no daemon '", daemon,
@@ -88,7 +93,7 @@ absl::Status PrintLogs(const std::string& job_id, const std::string& daemon,
                              nlohmann::json::error_handler_t::replace)
                 << "\n";
     } else {
-      std::cout << line.text << "\n";
+      std::cout << PrintableText(line.text) << "\n";
     }
   }
   return absl::OkStatus();

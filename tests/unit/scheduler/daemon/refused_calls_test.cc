@@ -194,6 +194,30 @@ TEST_F(RefusedCallsTest, DevicesThatAreNotThere) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("tpu")));
 }
 
+// Others' terminals show them, and logs.
+TEST_F(RefusedCallsTest, TextsWithControlCharacters) {
+  Start("hold");
+  EXPECT_THAT(Submit(Spec(), "", (temp_ / "a\x1b[2Jb").string()),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("run_dir has control characters"),
+                             HasSubstr("a\\x1b[2Jb"))));
+  EXPECT_THAT(Submit(Spec(), "", (temp_ / "a\nb").string()),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("run_dir")));
+  v1::JobSpec spec = Spec();
+  spec.set_dataset(spec.dataset() + "\xc2\x9b");
+  EXPECT_THAT(Submit(spec),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("spec.dataset has control characters")));
+  spec = Spec();
+  spec.mutable_sampling()->set_plugin("a\rb");
+  EXPECT_THAT(Submit(spec), StatusIs(StatusCode::kInvalidArgument,
+                                     HasSubstr("spec.sampling.plugin")));
+  spec = Spec();
+  spec.add_devices("cpu:0\x7f");
+  EXPECT_THAT(Submit(spec), StatusIs(StatusCode::kInvalidArgument,
+                                     HasSubstr("spec.devices")));
+}
+
 TEST_F(RefusedCallsTest, ARunFolderThatIsNoneOrNowhere) {
   Start("hold");
   EXPECT_THAT(Submit(Spec(), "", "results"),

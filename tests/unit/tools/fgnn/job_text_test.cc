@@ -45,6 +45,28 @@ TEST(StatusOfJobTest, ACancelledJobIsExitCode1) {
   EXPECT_EQ(ExitCode(StatusOfJob(JobIn(v1::JOB_STATE_CANCELLED))), 1);
 }
 
+// ESC, newline, and U+009B, which some terminals take for ESC and "[".
+TEST(JobTextTest, ATerminalObeysNoWordsOfOthers) {
+  const std::string words =
+      "a\x1b[2Jb\nc\xc2\x9b"
+      "d";
+  const std::string shown = "a\\x1b[2Jb\\nc\\xc2\\x9bd";
+  v1::Job job = JobIn(v1::JOB_STATE_FAILED);
+  job.set_error_message(words);
+  job.set_run_dir("/runs/" + words);
+  job.mutable_progress()->set_warning(words);
+  const std::string text = JobText(job, 0);
+  EXPECT_THAT(text, AllOf(HasSubstr("error           " + shown + "\n"),
+                          HasSubstr("warning         " + shown + "\n"),
+                          HasSubstr("run folder      /runs/" + shown + "\n")));
+  v1::ListJobsResponse jobs;
+  *jobs.add_jobs() = job;
+  EXPECT_THAT(JobListText(jobs, 0), HasSubstr("/runs/" + shown));
+  for (const char control : {'\x1b', '\x9b'}) {
+    EXPECT_EQ((text + JobListText(jobs, 0)).find(control), std::string::npos);
+  }
+}
+
 TEST(JobTextTest, SecondsRunOnWhileTheJobDoes) {
   v1::Job job = JobIn(v1::JOB_STATE_RUNNING);
   EXPECT_EQ(SecondsOfJob(job, 9000), 0) << "it has not started";
