@@ -11,6 +11,7 @@
 #include <string>
 
 #include "shared/base/unique_fd.h"
+#include "shared/telemetry/log.h"
 #include "tests/fakes/temp_folder.h"
 
 namespace fgnn {
@@ -29,6 +30,7 @@ std::string ContentOf(const fs::path& path) {
 class BoundedLogTest : public testing::Test {
  protected:
   void SetUp() override {
+    InitLog("sampler.0");
     const UniqueFd file(
         ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
     ASSERT_GE(::dup2(file.get(), STDERR_FILENO), 0);
