@@ -99,6 +99,14 @@ absl::StatusOr<DatasetMetadata> FromYaml(const std::string& file,
     keys.Fail(absl::StrCat("num_edges is ", metadata.num_edges,
                            ", which is more than 2^63 - 1"));
   }
+  if (metadata.feature_columns > kMostFeatureColumns) {
+    keys.Fail(absl::StrCat("feature_columns is ", metadata.feature_columns,
+                           ", which is more than ", kMostFeatureColumns));
+  }
+  if (metadata.num_classes > kMostClasses) {
+    keys.Fail(absl::StrCat("num_classes is ", metadata.num_classes,
+                           ", which is more than ", kMostClasses));
+  }
   if (!keys.status().ok()) return keys.status();
   return metadata;
 }

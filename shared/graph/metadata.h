@@ -11,14 +11,20 @@
 
 namespace fgnn {
 
+// The most classes that a dataset may have, and the most columns of its
+// features. Memory is taken by these numbers, which only the author of
+// metadata.yaml vouches for: a larger one is a mistake.
+inline constexpr uint32_t kMostClasses = uint32_t{1} << 24;
+inline constexpr uint64_t kMostFeatureColumns = uint64_t{1} << 24;
+
 struct DatasetMetadata {
   std::string name;
   std::string source;      // Where it came from, one line for people.
   uint64_t num_nodes = 0;  // In [1, 2^32).
   uint64_t num_edges = 0;
-  uint64_t feature_columns = 0;  // 0: no features.
+  uint64_t feature_columns = 0;  // 0: no features. At most kMostFeatureColumns.
   FeatureType feature_type = FeatureType::kFloat32;
-  uint32_t num_classes = 0;  // 0: no labels.
+  uint32_t num_classes = 0;  // 0: no labels. At most kMostClasses.
   bool symmetric = false;
 };
 

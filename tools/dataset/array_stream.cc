@@ -163,7 +163,8 @@ size_t ConvertAs(NpyType type, const std::byte* bytes, absl::Span<Out> out) {
 absl::StatusOr<ArrayStream> ArrayStream::OpenFile(
     const std::filesystem::path& path) {
   const std::string what = path.string();
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Not blocking: the open of a FIFO would wait for its writer.
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat stat {};
   if (!fd.valid() || ::fstat(fd.get(), &stat) != 0) {
     return ErrnoToStatus(errno, "open " + what);

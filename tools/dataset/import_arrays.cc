@@ -12,6 +12,10 @@ namespace {
 
 constexpr size_t kChunkElements = size_t{1} << 15;
 constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
+// Sparse features are written as dense rows. So many numbers are written
+// whatever they are, 64 MiB of f32; more must hold an entry in so many.
+constexpr uint64_t kSmallMatrix = uint64_t{1} << 24;
+constexpr uint64_t kMaxCellsPerEntry = 4096;
 
 absl::Status BadWeight(const CompressedReader& reader, float weight,
                        const std::string& what) {
@@ -93,6 +97,29 @@ class EdgeIndexReader {
   std::vector<int64_t> from_, to_, both_;
 };
 
+absl::Status CheckSparseShape(const CompressedArrays& arrays,
+                              const std::array<uint64_t, 2>& shape,
+                              const std::string& shape_what) {
+  const std::string says =
+      absl::StrCat(shape_what, ": says [", shape[0], ", ", shape[1], "], but ");
+  if (arrays.indptr.rows() != shape[0] + 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(says, arrays.indptr.what(), " has ",
+                     std::max<uint64_t>(arrays.indptr.rows(), 1) - 1,
+                     " rows; they must be of one matrix"));
+  }
+  const uint64_t num_entries = arrays.indices.num_elements();
+  uint64_t cells = 0;
+  if (!__builtin_mul_overflow(shape[0], shape[1], &cells) &&
+      (cells <= kSmallMatrix || cells / kMaxCellsPerEntry <= num_entries)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      says, arrays.indices.what(), " has ", num_entries,
+      " entries: the rows would hold next to nothing but zeros; correct the "
+      "shape, or leave out columns"));
+}
+
 bool IsList(const ArrayStream& array) {
   return array.shape().size() == 1 ||
          (array.shape().size() == 2 && array.shape()[1] == 1);
@@ -118,6 +145,7 @@ absl::Status ImportCompressedEdges(CompressedArrays arrays,
                                          num_edges * sizeof(uint64_t)));
   FGNN_ASSIGN_OR_RETURN(CompressedReader reader,
                         CompressedReader::Create(std::move(arrays), num_nodes));
+  target.VouchForNodes(num_nodes);
   for (;;) {
     FGNN_ASSIGN_OR_RETURN(const bool more_rows, reader.NextRow());
     if (!more_rows) return absl::OkStatus();
@@ -175,6 +203,12 @@ absl::Status ImportDenseFeatures(ArrayStream features, ImportTarget& target) {
         absl::StrCat(features.what(), ": has ", features.shape().size(),
                      " dimensions; features are [vertices, columns]"));
   }
+  // Without elements, no byte vouches for the columns.
+  if (features.num_elements() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        features.what(), ": is empty, of ", features.rows(), " rows and ",
+        features.columns(), " columns; leave features out, or save them"));
+  }
   FGNN_RETURN_IF_ERROR(target.BeginFeatures(features.columns()));
   std::vector<float> row(features.columns());
   for (uint64_t v = 0; v < features.rows(); ++v) {
@@ -187,10 +221,29 @@ absl::Status ImportDenseFeatures(ArrayStream features, ImportTarget& target) {
   return absl::OkStatus();
 }
 
-absl::Status ImportSparseFeatures(CompressedArrays arrays, uint64_t num_columns,
+absl::StatusOr<std::array<uint64_t, 2>> ReadMatrixShape(ArrayStream shape) {
+  if (shape.num_elements() != 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(shape.what(), ": is not [rows, columns]"));
+  }
+  std::array<int64_t, 2> sizes{};
+  FGNN_RETURN_IF_ERROR(shape.Read(absl::MakeSpan(sizes)));
+  if (sizes[0] < 1 || sizes[1] < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(shape.what(), ": says [", sizes[0], ", ", sizes[1], "]"));
+  }
+  return std::array<uint64_t, 2>{static_cast<uint64_t>(sizes[0]),
+                                 static_cast<uint64_t>(sizes[1])};
+}
+
+absl::Status ImportSparseFeatures(CompressedArrays arrays, ArrayStream shape,
                                   ImportTarget& target) {
   const std::string what =
       arrays.values.has_value() ? arrays.values->what() : arrays.indices.what();
+  const std::string shape_what = shape.what();
+  FGNN_ASSIGN_OR_RETURN(const auto sizes, ReadMatrixShape(std::move(shape)));
+  FGNN_RETURN_IF_ERROR(CheckSparseShape(arrays, sizes, shape_what));
+  const uint64_t num_columns = sizes[1];
   FGNN_RETURN_IF_ERROR(target.BeginFeatures(num_columns));
   FGNN_ASSIGN_OR_RETURN(
       CompressedReader reader,

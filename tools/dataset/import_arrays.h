@@ -2,6 +2,7 @@
 #ifndef FGNN_TOOLS_DATASET_IMPORT_ARRAYS_H_
 #define FGNN_TOOLS_DATASET_IMPORT_ARRAYS_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -76,11 +77,16 @@ absl::StatusOr<uint64_t> ImportEdgeIndex(ArrayStream sources,
                                          uint64_t num_nodes,
                                          ImportTarget& target);
 
-// [N, F], or [N] as one column.
+// [N, F], or [N] as one column. InvalidArgument: it is empty.
 absl::Status ImportDenseFeatures(ArrayStream features, ImportTarget& target);
-// `num_columns` columns; entries of equal place are summed.
-absl::Status ImportSparseFeatures(CompressedArrays arrays, uint64_t num_columns,
+// `shape` holds [rows, columns] of the matrix; entries of equal place are
+// summed. InvalidArgument names the shape if it is not of this matrix, or if
+// the rows would hold next to nothing but zeros.
+absl::Status ImportSparseFeatures(CompressedArrays arrays, ArrayStream shape,
                                   ImportTarget& target);
+
+// The [rows, columns] that an array of two numbers holds, both at least 1.
+absl::StatusOr<std::array<uint64_t, 2>> ReadMatrixShape(ArrayStream shape);
 
 // [N] or [N, 1]; NaN is -1.
 absl::StatusOr<std::vector<int64_t>> ReadLabels(ArrayStream labels);

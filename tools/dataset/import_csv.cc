@@ -95,6 +95,7 @@ absl::StatusOr<ImportSummary> ImportCsv(const CsvSource& source,
   VertexNumbering numbering(KindOf(source));
   if (!source.nodes.empty()) {
     FGNN_RETURN_IF_ERROR(ReadCsvNodes(source, numbering, *target));
+    target->VouchForNodes(numbering.num_nodes());
   }
   FGNN_RETURN_IF_ERROR(
       EdgesReader(source, std::move(edges), numbering, *target).Read());

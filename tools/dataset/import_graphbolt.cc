@@ -1,6 +1,7 @@
 // fgnn dataset import graphbolt.
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -87,18 +88,31 @@ class MetadataParser {
     return list[0];
   }
 
+  // The path in the folder that the text of metadata.yaml names. Links are the
+  // user's own and may lead out of the folder; a text may be a stranger's.
+  absl::StatusOr<fs::path> PathInFolder(const YAML::Node& entry,
+                                        const std::string& key) const {
+    if (!entry["path"]) return Bad("an entry of '", key, "' has no path");
+    const fs::path path = entry["path"].as<std::string>();
+    if (path.is_absolute() ||
+        std::find(path.begin(), path.end(), "..") != path.end()) {
+      return Bad("'", path.string(), "' of '", key,
+                 "' leaves the folder; put the file into it, or a link to it");
+    }
+    return source_.folder / path;
+  }
+
   // The path of an array that can be read here.
   absl::StatusOr<fs::path> ArrayPath(const YAML::Node& entry,
                                      const std::string& key) const {
-    if (!entry["path"]) return Bad("an entry of '", key, "' has no path");
-    const auto path = entry["path"].as<std::string>();
+    FGNN_ASSIGN_OR_RETURN(fs::path path, PathInFolder(entry, key));
     const auto format = entry["format"].as<std::string>("numpy");
-    if (format != "numpy" || path.ends_with(".pt")) {
-      return Bad("'", path, "' of '", key,
+    if (format != "numpy" || path.extension() == ".pt") {
+      return Bad("'", entry["path"].as<std::string>(), "' of '", key,
                  "' is a torch file; save it with numpy.save and write format: "
                  "numpy");
     }
-    return source_.folder / path;
+    return path;
   }
 
   absl::Status ParseGraph(const YAML::Node& graph,
@@ -122,8 +136,7 @@ class MetadataParser {
       return Bad("graph.edges.format is '", metadata->edge_format,
                  "'; it is csv or numpy");
     }
-    if (!edges["path"]) return Bad("graph.edges has no path");
-    metadata->edges = source_.folder / edges["path"].as<std::string>();
+    FGNN_ASSIGN_OR_RETURN(metadata->edges, PathInFolder(edges, "graph.edges"));
     return absl::OkStatus();
   }
 
@@ -225,6 +238,8 @@ class GraphBoltImporter {
   absl::StatusOr<ImportSummary> Run() {
     FGNN_RETURN_IF_ERROR(ReadEdges());
     FGNN_RETURN_IF_ERROR(ReadFeatures());
+    // The labels of all vertices are held in memory, whoever has one.
+    FGNN_RETURN_IF_ERROR(target_.CheckDense(metadata_.num_nodes));
     FGNN_RETURN_IF_ERROR(ReadSets());
     return target_.Finish(metadata_.num_nodes);
   }

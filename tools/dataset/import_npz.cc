@@ -1,6 +1,5 @@
 // fgnn dataset import npz.
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,22 +26,6 @@ std::optional<std::string> FirstOf(const NpzArchive& archive,
     if (archive.Has(name)) return name;
   }
   return std::nullopt;
-}
-
-absl::StatusOr<std::array<int64_t, 2>> ReadShape(const NpzArchive& archive,
-                                                 const std::string& name) {
-  FGNN_ASSIGN_OR_RETURN(ArrayStream shape, archive.OpenArray(name));
-  std::array<int64_t, 2> sizes{};
-  if (shape.num_elements() != 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(shape.what(), ": is not [rows, columns]"));
-  }
-  FGNN_RETURN_IF_ERROR(shape.Read(absl::MakeSpan(sizes)));
-  if (sizes[0] < 1 || sizes[1] < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(shape.what(), ": says [", sizes[0], ", ", sizes[1], "]"));
-  }
-  return sizes;
 }
 
 // Sparse matrices hold values even if all are 1; those are no weights.
@@ -82,8 +65,9 @@ absl::StatusOr<uint64_t> ReadAdjacency(const NpzArchive& archive,
   }
   const uint64_t num_nodes = std::max<uint64_t>(arrays.indptr.rows(), 1) - 1;
   if (archive.Has("adj_shape")) {
-    FGNN_ASSIGN_OR_RETURN(const auto shape, ReadShape(archive, "adj_shape"));
-    if (shape[0] != shape[1] || static_cast<uint64_t>(shape[0]) != num_nodes) {
+    FGNN_ASSIGN_OR_RETURN(ArrayStream array, archive.OpenArray("adj_shape"));
+    FGNN_ASSIGN_OR_RETURN(const auto shape, ReadMatrixShape(std::move(array)));
+    if (shape[0] != shape[1] || shape[0] != num_nodes) {
       return absl::InvalidArgumentError(
           absl::StrCat(archive.what(), " (adj_shape): says [", shape[0], ", ",
                        shape[1], "], but adj_indptr has ", num_nodes,
@@ -146,10 +130,9 @@ absl::StatusOr<uint64_t> ReadEdges(const NpzArchive& archive,
 
 absl::Status ReadFeatures(const NpzArchive& archive, ImportTarget& target) {
   if (archive.Has("attr_indptr")) {
-    FGNN_ASSIGN_OR_RETURN(const auto shape, ReadShape(archive, "attr_shape"));
+    FGNN_ASSIGN_OR_RETURN(ArrayStream shape, archive.OpenArray("attr_shape"));
     FGNN_ASSIGN_OR_RETURN(CompressedArrays arrays, OpenMatrix(archive, "attr"));
-    return ImportSparseFeatures(std::move(arrays),
-                                static_cast<uint64_t>(shape[1]), target);
+    return ImportSparseFeatures(std::move(arrays), std::move(shape), target);
   }
   const auto name = FirstOf(archive, FeatureNames());
   if (!name.has_value()) return absl::OkStatus();

@@ -119,16 +119,6 @@ absl::Status ReadFeatures(const fs::path& folder, ImportTarget& target) {
   if (!Exists(folder / "features_indptr.npy")) return absl::OkStatus();
   FGNN_ASSIGN_OR_RETURN(ArrayStream shape,
                         ArrayStream::OpenFile(folder / "features_shape.npy"));
-  if (shape.num_elements() != 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(shape.what(), ": is not [rows, columns]"));
-  }
-  int64_t sizes[2] = {};
-  FGNN_RETURN_IF_ERROR(shape.Read(absl::MakeSpan(sizes)));
-  if (sizes[1] < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(shape.what(), ": says ", sizes[1], " columns"));
-  }
   FGNN_ASSIGN_OR_RETURN(ArrayStream indptr,
                         ArrayStream::OpenFile(folder / "features_indptr.npy"));
   FGNN_ASSIGN_OR_RETURN(ArrayStream indices,
@@ -137,7 +127,7 @@ absl::Status ReadFeatures(const fs::path& folder, ImportTarget& target) {
                         ArrayStream::OpenFile(folder / "features_values.npy"));
   return ImportSparseFeatures(
       {std::move(indptr), std::move(indices), std::move(values)},
-      static_cast<uint64_t>(sizes[1]), target);
+      std::move(shape), target);
 }
 
 absl::StatusOr<uint64_t> ReadEdges(const fs::path& folder,

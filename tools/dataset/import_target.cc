@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/graph/metadata.h"
+#include "tools/dataset/vertex_numbering.h"
 
 namespace fgnn {
 namespace {
@@ -18,9 +20,6 @@ constexpr double kProgressSeconds = 0.02;
 constexpr uint64_t kSourcePerSortByte = 12;
 constexpr uint64_t kMinSortBytes = uint64_t{8} << 20;
 constexpr uint64_t kMaxSortBytes = uint64_t{256} << 20;
-
-// A label beyond any real number of classes is a mistaken column.
-constexpr int64_t kMaxClasses = int64_t{1} << 24;
 
 }  // namespace
 
@@ -113,6 +112,20 @@ void ImportTarget::Progress(std::string_view stage, uint64_t done,
   options_.progress(stage, at_end ? total : done, total);
 }
 
+absl::Status ImportTarget::CheckDense(uint64_t num_nodes) const {
+  const uint64_t num_rows = features_.has_value() ? features_->rows() : 0;
+  if (!IsTooSparse(num_nodes, num_edges_added_) ||
+      num_nodes <=
+          std::max<uint64_t>({num_vouched_for_, num_rows, labels_.size()})) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      source_, ": ", FormatCount(num_nodes), " vertices, but only ",
+      FormatCount(num_edges_added_),
+      " edges and no row of features or labels for each; correct the number "
+      "of vertices, or number them anew from 0"));
+}
+
 absl::StatusOr<ImportSummary> ImportTarget::Finish(uint64_t num_nodes) {
   if (num_edges_added_ == 0) {
     return absl::InvalidArgumentError(
@@ -123,6 +136,7 @@ absl::StatusOr<ImportSummary> ImportTarget::Finish(uint64_t num_nodes) {
         absl::StrCat(source_, ": holds ", FormatCount(num_nodes),
                      " vertices; a dataset has between 1 and 2^32 - 1"));
   }
+  FGNN_RETURN_IF_ERROR(CheckDense(num_nodes));
   summary_.num_nodes = num_nodes;
   FGNN_RETURN_IF_ERROR(FinishFeatures(num_nodes));
   FGNN_RETURN_IF_ERROR(FinishLabels(num_nodes));
@@ -163,16 +177,23 @@ absl::Status ImportTarget::FinishLabels(uint64_t num_nodes) {
                      " vertices, but the graph has ", FormatCount(num_nodes),
                      "; they must be of the same graph"));
   }
+  if (options_.num_classes > kMostClasses) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(labels_what_, ": ", options_.num_classes,
+                     " classes; a dataset has at most ", kMostClasses,
+                     ", correct their number"));
+  }
   int64_t highest = -1;
   for (size_t v = 0; v < labels_.size(); ++v) {
     const int64_t label = labels_[v];
-    if (label < -1 || label >= kMaxClasses ||
+    // A label beyond any real number of classes is a mistaken column.
+    if (label < -1 || label >= int64_t{kMostClasses} ||
         (options_.num_classes > 0 &&
          label >= static_cast<int64_t>(options_.num_classes))) {
       return absl::InvalidArgumentError(absl::StrCat(
           labels_what_, ": the label of vertex ", v, " is ", label,
           "; labels are -1 (none) or from 0 to ",
-          (options_.num_classes > 0 ? options_.num_classes : kMaxClasses) - 1,
+          (options_.num_classes > 0 ? options_.num_classes : kMostClasses) - 1,
           options_.num_classes > 0 ? "; raise --classes" : ""));
     }
     highest = std::max(highest, label);

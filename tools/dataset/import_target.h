@@ -51,6 +51,14 @@ class ImportTarget {
   void SetSplit(const std::string& split, std::vector<int64_t> ids,
                 std::string what);
 
+  // The source has an entry of its own for each of this many vertices, apart
+  // from features and labels: they are no mere number.
+  void VouchForNodes(uint64_t num_nodes) { num_vouched_for_ = num_nodes; }
+  // InvalidArgument if the edges are too few for `num_nodes` vertices and
+  // nothing else vouches for them. Finish() calls it; a caller that allocates
+  // by a number of vertices calls it before.
+  absl::Status CheckDense(uint64_t num_nodes) const;
+
   // A text file of `count` lines in the folder. InvalidArgument: a line holds a
   // line end itself.
   absl::Status WriteLines(
@@ -87,6 +95,7 @@ class ImportTarget {
   DatasetWriter writer_;
   std::unique_ptr<CscBuilder> edges_;
   uint64_t num_edges_added_ = 0;
+  uint64_t num_vouched_for_ = 0;  // Vertices; see VouchForNodes().
   std::optional<FeatureSink> features_;
   std::vector<int64_t> labels_;
   std::string labels_what_;  // Empty: no labels.

@@ -2,6 +2,7 @@
 #include <zip.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +13,12 @@
 namespace fgnn {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr size_t kSkipBytes = size_t{1} << 16;
+// A byte of deflate is at most so many of its array (RFC 1951: a pair of one
+// bit each stands for 258 bytes).
+constexpr uint64_t kMostPerDeflatedByte = 1032;
 
 }  // namespace
 
@@ -25,6 +31,7 @@ struct NpzArchive::Archive {
 
   std::string what;
   zip_t* zip;
+  uint64_t bytes = 0;  // Size of the file.
 };
 
 // A member of an archive, which it keeps open.
@@ -90,10 +97,41 @@ class NpzMember : public ByteSource {
   std::string what_;
 };
 
+namespace {
+
+// The sizes of a member stand in the archive's directory: until it has been
+// read, its compressed bytes alone vouch for them. `bytes`: the archive's.
+absl::Status CheckMember(const zip_stat_t& member, uint64_t bytes,
+                         const std::string& what) {
+  if (member.comp_method != ZIP_CM_STORE &&
+      member.comp_method != ZIP_CM_DEFLATE) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": compressed by method ", member.comp_method,
+                     "; write it with numpy.savez or numpy.savez_compressed"));
+  }
+  const uint64_t most =
+      member.comp_method == ZIP_CM_STORE ? 1 : kMostPerDeflatedByte;
+  if (member.comp_size <= bytes && member.size / most <= member.comp_size) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, ": damaged archive (it claims ", member.size, " bytes, from ",
+      member.comp_size, " of ", bytes, "); fetch it again"));
+}
+
+}  // namespace
+
 NpzArchive::NpzArchive(std::shared_ptr<Archive> archive)
     : archive_(std::move(archive)) {}
 
 absl::StatusOr<NpzArchive> NpzArchive::Open(const std::filesystem::path& path) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(path, failed);
+  // libzip would wait for a FIFO's writer.
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("open ", path.string(), ": not a plain file"));
+  }
   int error = 0;
   zip_t* zip = ::zip_open(path.c_str(), ZIP_RDONLY, &error);
   if (zip == nullptr) {
@@ -106,7 +144,12 @@ absl::StatusOr<NpzArchive> NpzArchive::Open(const std::filesystem::path& path) {
     return absl::InvalidArgumentError(
         absl::StrCat(message, "; an .npz file is a zip archive of arrays"));
   }
-  return NpzArchive(std::make_shared<Archive>(path.string(), zip));
+  auto archive = std::make_shared<Archive>(path.string(), zip);
+  archive->bytes = fs::file_size(path, failed);
+  if (failed) {
+    return ErrnoToStatus(failed.value(), absl::StrCat("open ", path.string()));
+  }
+  return NpzArchive(std::move(archive));
 }
 
 const std::string& NpzArchive::what() const { return archive_->what; }
@@ -134,12 +177,15 @@ absl::StatusOr<ArrayStream> NpzArchive::OpenArray(
   const std::string member = name + ".npy";
   zip_stat_t stat;
   ::zip_stat_init(&stat);
+  constexpr zip_uint64_t kNeeded =
+      ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
   if (::zip_stat(archive_->zip, member.c_str(), 0, &stat) != 0 ||
-      (stat.valid & ZIP_STAT_SIZE) == 0) {
+      (stat.valid & kNeeded) != kNeeded) {
     return absl::NotFoundError(absl::StrCat(archive_->what, ": no array '",
                                             name, "'; it has ",
                                             absl::StrJoin(Names(), ", ")));
   }
+  FGNN_RETURN_IF_ERROR(CheckMember(stat, archive_->bytes, what));
   zip_file_t* file = ::zip_fopen(archive_->zip, member.c_str(), 0);
   if (file == nullptr) {
     return absl::InvalidArgumentError(

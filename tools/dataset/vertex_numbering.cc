@@ -22,6 +22,10 @@ absl::Status TooMany() {
 
 }  // namespace
 
+bool IsTooSparse(uint64_t num_nodes, uint64_t num_edges) {
+  return num_nodes > kSmallGraph && num_nodes / kMaxSparsity > 2 * num_edges;
+}
+
 absl::StatusOr<GlobalId> VertexNumbering::NumberInteger(std::string_view id) {
   uint64_t value = 0;
   if (!ParseNumber(id, &value)) {
@@ -74,8 +78,7 @@ absl::StatusOr<GlobalId> VertexNumbering::Declare(std::string_view id) {
 }
 
 absl::Status VertexNumbering::CheckDense(uint64_t num_edges) const {
-  if (has_names() || num_integers_ <= kSmallGraph ||
-      num_integers_ / kMaxSparsity <= 2 * num_edges) {
+  if (has_names() || !IsTooSparse(num_integers_, num_edges)) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(

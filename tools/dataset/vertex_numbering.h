@@ -12,6 +12,11 @@
 
 namespace fgnn {
 
+// Returns true if so few edges cannot mean a graph of so many vertices: the
+// numbers are rather arbitrary keys, or a wrong count, and the graph's index
+// would fill the disk with nothing. Small graphs are never sparse.
+bool IsTooSparse(uint64_t num_nodes, uint64_t num_edges);
+
 // Not thread-safe. Errors do not say where: the caller annotates them with the
 // place in its file.
 class VertexNumbering {
@@ -37,8 +42,7 @@ class VertexNumbering {
   }
   const StringIds& names() const { return names_; }
 
-  // InvalidArgument if integers reach so far beyond `num_edges` that they are
-  // rather arbitrary keys, whose index would fill the disk with nothing.
+  // InvalidArgument if integers reach so far that the graph IsTooSparse().
   absl::Status CheckDense(uint64_t num_edges) const;
 
  private:

@@ -1,8 +1,12 @@
 #include "tools/fgnn/command_line.h"
 
+#include <exception>
 #include <iostream>
+#include <new>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/version.h"
@@ -62,6 +66,16 @@ std::unique_ptr<CLI::App> MakeCommandLine(CommandContext& context) {
   return app;
 }
 
+namespace {
+
+// Prints the error that ended the command.
+int Fail(const std::string& message) {
+  std::cerr << "fgnn: " << PrintableText(message) << "\n";
+  return 1;
+}
+
+}  // namespace
+
 int RunCommandLine(CLI::App& app, CommandContext& context,
                    std::vector<std::string> args) {
   try {
@@ -73,6 +87,13 @@ int RunCommandLine(CLI::App& app, CommandContext& context,
   } catch (const CLI::ParseError& error) {
     std::cerr << "fgnn: " << DescribeUsageError(app, args, error) << "\n";
     return 2;
+  } catch (const std::bad_alloc&) {
+    // Unwinding has removed what the command had not finished.
+    return Fail(
+        "not enough memory; end other programs, or ask for less at a time");
+  } catch (const std::exception& error) {
+    return Fail(absl::StrCat(
+        "ended by an error that the program does not know: ", error.what()));
   }
   std::cout.flush();
   if (!context.status.ok()) {

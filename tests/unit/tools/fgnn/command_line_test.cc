@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <new>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -30,6 +33,29 @@ Answer Type(const std::vector<std::string>& args) {
   const int exit_code = RunCommandLine(*app, context, args);
   std::string out = testing::internal::GetCapturedStdout();
   return {exit_code, out, testing::internal::GetCapturedStderr()};
+}
+
+// Of a command that ends by an exception.
+Answer Throw(const std::function<void()>& command) {
+  CommandContext context;
+  const auto app = MakeCommandLine(context);
+  app->add_subcommand("throw")->callback(command);
+  testing::internal::CaptureStderr();
+  const int exit_code = RunCommandLine(*app, context, {"throw"});
+  return {exit_code, "", testing::internal::GetCapturedStderr()};
+}
+
+TEST(CommandLine, AnExceptionIsOneLineAndExitCodeOne) {
+  const Answer no_memory = Throw([] { throw std::bad_alloc(); });
+  EXPECT_EQ(no_memory.exit_code, 1);
+  EXPECT_EQ(no_memory.err,
+            "fgnn: not enough memory; end other programs, or ask for less at "
+            "a time\n");
+  const Answer other = Throw([] { throw std::length_error("too\nlong"); });
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_EQ(other.err,
+            "fgnn: ended by an error that the program does not know: "
+            "too\\nlong\n");
 }
 
 struct WrongUse {
