@@ -25,7 +25,7 @@ class RankOrder {
  public:
   // `key` names the policy and all that it depends on, the dataset aside.
   // NotFound: there is none of this key and this state of the dataset.
-  // DataLoss: it is damaged.
+  // DataLoss: it is damaged, or no order of all vertices.
   static absl::StatusOr<RankOrder> Open(const Dataset& dataset, uint64_t key);
 
   // Saves an order: all vertices of the dataset, once each, hottest first.

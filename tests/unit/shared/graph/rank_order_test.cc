@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "shared/base/crc32c.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/shared/graph/dataset_folder.h"
 
@@ -74,6 +76,42 @@ TEST_F(RankOrderTest, RefusesWhatIsNoOrder) {
   }
   EXPECT_THAT(RankOrder::Open(dataset, 7),
               StatusIs(absl::StatusCode::kNotFound));
+}
+
+// Right checksums do not make an order: vertices that are missing, twice or out
+// of range, and ranks of another order, would train on other vertices'
+// features.
+TEST_F(RankOrderTest, RefusesAFileOfRightChecksumsThatIsNoOrder) {
+  const Dataset dataset = OpenDataset();
+  const std::filesystem::path path = RankOrder::PathOf(dataset, 7);
+  const auto open_forged = [&](const std::vector<uint32_t>& vertices,
+                               const std::vector<uint32_t>& ranks) {
+    EXPECT_THAT(RankOrder::Save(dataset, 7, kOrder), IsOk());
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    const size_t bytes = 4 * sizeof(uint32_t);
+    const uint32_t checksums[] = {ExtendCrc32c(0, vertices.data(), bytes),
+                                  ExtendCrc32c(0, ranks.data(), bytes)};
+    file.seekp(24);
+    file.write(reinterpret_cast<const char*>(checksums), sizeof(checksums));
+    file.seekp(64);
+    file.write(reinterpret_cast<const char*>(vertices.data()), bytes);
+    file.write(reinterpret_cast<const char*>(ranks.data()), bytes);
+    file.close();
+    return RankOrder::Open(dataset, 7);
+  };
+  EXPECT_THAT(open_forged({2, 0, 3, 1}, {1, 3, 0, 2}), IsOk());
+  for (const auto& [vertices, ranks] :
+       std::vector<std::pair<std::vector<uint32_t>, std::vector<uint32_t>>>{
+           {{2, 0, 3, 2}, {1, 3, 0, 2}},
+           {{2, 0, 3, 4}, {1, 3, 0, 2}},
+           {{2, 0, 3, UINT32_MAX}, {1, 3, 0, 2}},
+           {{2, 0, 3, 1}, {1, 3, 0, 0}},
+           {{2, 0, 3, 1}, {0, 1, 2, 3}},
+           {{2, 0, 3, 1}, {1, UINT32_MAX, 0, 2}}}) {
+    EXPECT_THAT(open_forged(vertices, ranks),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path.string())))
+        << testing::PrintToString(vertices) << testing::PrintToString(ranks);
+  }
 }
 
 TEST_F(RankOrderTest, DistrustsTheFile) {
