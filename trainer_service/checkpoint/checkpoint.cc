@@ -1,6 +1,5 @@
 #include "trainer_service/checkpoint/checkpoint.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -95,11 +94,11 @@ uint64_t NumFloats(const std::vector<ParameterInfo>& parameters) {
 std::vector<ParameterInfo> ParametersIn(const SafetensorsFile& file) {
   std::vector<ParameterInfo> parameters;
   uint64_t offset = 0;
-  for (const Tensor& tensor : file.tensors()) {
+  for (const StoredTensor& tensor : file.tensors()) {
     if (absl::StartsWith(tensor.name, kOptimizerPrefix)) continue;
     parameters.push_back(
         {.name = tensor.name, .shape = tensor.shape, .offset = offset});
-    offset += tensor.values.size();
+    offset += tensor.num_values;
   }
   return parameters;
 }
@@ -187,20 +186,19 @@ absl::StatusOr<CheckpointInfo> InfoOf(const Metadata& metadata) {
   return info;
 }
 
-// Copies the tensors of one copy of the parameters to out [P].
-absl::Status CopyTensors(const SafetensorsFile& file,
+// Reads the tensors of one copy of the parameters to out [P].
+absl::Status ReadTensors(const SafetensorsFile& file,
                          const std::vector<ParameterInfo>& parameters,
                          const std::string& prefix, float* out) {
   for (const ParameterInfo& parameter : parameters) {
-    const Tensor* tensor = file.Find(prefix + parameter.name);
+    const StoredTensor* tensor = file.Find(prefix + parameter.name);
     if (tensor == nullptr || tensor->shape != parameter.shape) {
       return absl::InvalidArgumentError(
           absl::StrCat("its tensor '", prefix, parameter.name, "' is ",
                        tensor == nullptr ? "missing" : "of another shape",
                        " than its model's"));
     }
-    std::copy(tensor->values.begin(), tensor->values.end(),
-              out + parameter.offset);
+    FGNN_RETURN_IF_ERROR(file.Read(*tensor, out + parameter.offset));
   }
   return absl::OkStatus();
 }
@@ -218,8 +216,8 @@ absl::StatusOr<Checkpoint> Decode(const SafetensorsFile& file) {
   }
   // Before anything of that size is allocated.
   uint64_t num_floats = 0;
-  for (const Tensor& tensor : file.tensors()) {
-    num_floats += tensor.values.size();
+  for (const StoredTensor& tensor : file.tensors()) {
+    num_floats += tensor.num_values;
   }
   const uint64_t copies = file.tensors().size() / parameters.size();
   const auto prefixes = copies > 0 ? StatePrefixes(copies - 1) : std::nullopt;
@@ -232,10 +230,10 @@ absl::StatusOr<Checkpoint> Decode(const SafetensorsFile& file) {
   checkpoint.weights.resize(num_parameters);
   checkpoint.optimizer_state.resize(num_parameters * prefixes->size());
   FGNN_RETURN_IF_ERROR(
-      CopyTensors(file, parameters, "", checkpoint.weights.data()));
+      ReadTensors(file, parameters, "", checkpoint.weights.data()));
   float* state = checkpoint.optimizer_state.data();
   for (const char* prefix : *prefixes) {
-    FGNN_RETURN_IF_ERROR(CopyTensors(file, parameters, prefix, state));
+    FGNN_RETURN_IF_ERROR(ReadTensors(file, parameters, prefix, state));
     state += num_parameters;
   }
   return checkpoint;

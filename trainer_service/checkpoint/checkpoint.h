@@ -53,9 +53,9 @@ absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
                                          const CheckpointInfo& info,
                                          const CheckpointTensors& tensors);
 
-// Distrusts the file. DataLoss: damaged. InvalidArgument: a sound file that is
-// not a checkpoint of ours, or of a later version of the program. NotFound,
-// PermissionDenied.
+// Distrusts the file. DataLoss: damaged, or the disk cannot read it.
+// InvalidArgument: a sound file that is not a checkpoint of ours, or of a later
+// version of the program; or no plain file. NotFound, PermissionDenied.
 absl::StatusOr<Checkpoint> ReadCheckpoint(const std::filesystem::path& path);
 
 // InvalidArgument with the first parameter whose name or shape is another in a

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/crc32c.h"
+#include "shared/base/file.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -30,6 +31,8 @@ constexpr std::string_view kChecksumStart = "\"crc32c\":\"";
 constexpr std::string_view kNoChecksum = "00000000";
 constexpr uint64_t kLengthBytes = sizeof(uint64_t);
 constexpr uint64_t kDataAlignment = 64;
+// Bytes that are read at a time for the checksum: they stay in a core's cache.
+constexpr uint64_t kPieceBytes = 256 << 10;
 
 std::string Hex(uint32_t checksum) {
   char text[9];
@@ -40,6 +43,10 @@ std::string Hex(uint32_t checksum) {
 std::string_view BytesOf(absl::Span<const float> values) {
   return {reinterpret_cast<const char*>(values.data()),
           values.size() * sizeof(float)};
+}
+
+absl::Span<std::byte> BytesOf(void* data, size_t size) {
+  return {static_cast<std::byte*>(data), size};
 }
 
 // The header with an empty checksum, padded so that data starts aligned.
@@ -89,8 +96,10 @@ size_t FindChecksum(std::string_view header) {
                                                      : std::string_view::npos;
 }
 
+// `data_begin`: bytes of the file before its data.
 absl::Status CheckChecksum(const std::filesystem::path& path,
-                           std::string_view header, std::string_view data) {
+                           const PlainFile& file, std::string_view header,
+                           uint64_t data_begin) {
   const size_t place = FindChecksum(header);
   if (place == std::string_view::npos) {
     return Damaged(path, "no crc32c in its metadata");
@@ -98,7 +107,12 @@ absl::Status CheckChecksum(const std::filesystem::path& path,
   std::string without(header);
   without.replace(place, kNoChecksum.size(), kNoChecksum);
   uint32_t checksum = ExtendCrc32c(0, without.data(), without.size());
-  checksum = ExtendCrc32c(checksum, data.data(), data.size());
+  std::vector<std::byte> piece(std::min(kPieceBytes, file.size() - data_begin));
+  for (uint64_t at = data_begin; at < file.size(); at += piece.size()) {
+    piece.resize(std::min<uint64_t>(piece.size(), file.size() - at));
+    FGNN_RETURN_IF_ERROR(file.Read(at, absl::MakeSpan(piece)));
+    checksum = ExtendCrc32c(checksum, piece.data(), piece.size());
+  }
   const std::string_view stored = header.substr(place, kNoChecksum.size());
   if (stored != Hex(checksum)) {
     return Damaged(path,
@@ -125,7 +139,7 @@ std::optional<uint64_t> TensorBytes(const Json& shape, uint64_t limit,
 }
 
 struct Entry {
-  Tensor tensor;
+  StoredTensor tensor;
   uint64_t begin = 0;
   uint64_t end = 0;
 };
@@ -217,24 +231,24 @@ absl::StatusOr<uint64_t> WriteSafetensors(
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(
     const std::filesystem::path& path) {
   SafetensorsFile opened;
-  FGNN_ASSIGN_OR_RETURN(opened.file_, MappedFile::Open(path));
-  const absl::Span<const std::byte> bytes = opened.file_.bytes();
-  if (bytes.size() < kLengthBytes) {
-    return Damaged(path, absl::StrCat("it has only ", bytes.size(), " bytes"));
+  FGNN_ASSIGN_OR_RETURN(opened.file_, PlainFile::Open(path));
+  const PlainFile& file = opened.file_;
+  if (file.size() < kLengthBytes) {
+    return Damaged(path, absl::StrCat("it has only ", file.size(), " bytes"));
   }
   uint64_t header_bytes = 0;
-  std::memcpy(&header_bytes, bytes.data(), kLengthBytes);
+  FGNN_RETURN_IF_ERROR(file.Read(0, BytesOf(&header_bytes, kLengthBytes)));
   if (header_bytes > kMaxSafetensorsHeaderBytes ||
-      header_bytes > bytes.size() - kLengthBytes ||
+      header_bytes > file.size() - kLengthBytes ||
       (kLengthBytes + header_bytes) % kDataAlignment != 0) {
     return Damaged(path, absl::StrCat("a header of ", header_bytes,
-                                      " bytes in a file of ", bytes.size()));
+                                      " bytes in a file of ", file.size()));
   }
-  const char* text = reinterpret_cast<const char*>(bytes.data());
-  const std::string_view header(text + kLengthBytes, header_bytes);
-  const std::string_view data(header.data() + header_bytes,
-                              bytes.size() - kLengthBytes - header_bytes);
-  FGNN_RETURN_IF_ERROR(CheckChecksum(path, header, data));
+  std::string header(header_bytes, '\0');
+  FGNN_RETURN_IF_ERROR(
+      file.Read(kLengthBytes, BytesOf(header.data(), header.size())));
+  const uint64_t data_begin = kLengthBytes + header_bytes;
+  FGNN_RETURN_IF_ERROR(CheckChecksum(path, file, header, data_begin));
 
   const Json json = Json::parse(header.begin(), header.end(), nullptr,
                                 /*allow_exceptions=*/false);
@@ -250,21 +264,26 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(
     opened.metadata_[key] = value.get<std::string>();
   }
   FGNN_ASSIGN_OR_RETURN(std::vector<Entry> entries,
-                        ReadEntries(path, json, data.size()));
+                        ReadEntries(path, json, file.size() - data_begin));
   for (Entry& entry : entries) {
-    entry.tensor.values = {
-        reinterpret_cast<const float*>(data.data() + entry.begin),
-        static_cast<size_t>((entry.end - entry.begin) / sizeof(float))};
+    entry.tensor.offset = data_begin + entry.begin;
+    entry.tensor.num_values = (entry.end - entry.begin) / sizeof(float);
     opened.tensors_.push_back(std::move(entry.tensor));
   }
   return opened;
 }
 
-const Tensor* SafetensorsFile::Find(const std::string& name) const {
-  for (const Tensor& tensor : tensors_) {
+const StoredTensor* SafetensorsFile::Find(const std::string& name) const {
+  for (const StoredTensor& tensor : tensors_) {
     if (tensor.name == name) return &tensor;
   }
   return nullptr;
+}
+
+absl::Status SafetensorsFile::Read(const StoredTensor& tensor,
+                                   float* out) const {
+  return file_.Read(tensor.offset,
+                    BytesOf(out, tensor.num_values * sizeof(float)));
 }
 
 }  // namespace fgnn

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "shared/base/file.h"
+#include "shared/base/plain_file.h"
 
 namespace fgnn {
 
@@ -34,12 +34,22 @@ absl::StatusOr<uint64_t> WriteSafetensors(
     const std::map<std::string, std::string>& metadata,
     const std::vector<Tensor>& tensors);
 
-// An open file. Movable; its tensors stay where they are.
+// A tensor in a file.
+struct StoredTensor {
+  std::string name;
+  std::vector<uint64_t> shape;
+  uint64_t offset = 0;      // Bytes of the file before its values.
+  uint64_t num_values = 0;  // Floats, row-major.
+};
+
+// An open file. Movable.
 class SafetensorsFile {
  public:
-  // Distrusts the file: DataLoss names it and the reason where anything in it
-  // is not as WriteSafetensors() leaves it: lengths, JSON, types, shapes,
-  // gaps, overlaps, the checksum. NotFound, PermissionDenied.
+  // Reads the whole file once, in pieces, and distrusts it: DataLoss names it
+  // and the reason where anything in it is not as WriteSafetensors() leaves it:
+  // lengths, JSON, types, shapes, gaps, overlaps, the checksum; or where the
+  // disk cannot read it. InvalidArgument: not a plain file. NotFound,
+  // PermissionDenied.
   static absl::StatusOr<SafetensorsFile> Open(
       const std::filesystem::path& path);
 
@@ -47,14 +57,16 @@ class SafetensorsFile {
     return metadata_;
   }
   // In the order of their data.
-  const std::vector<Tensor>& tensors() const { return tensors_; }
+  const std::vector<StoredTensor>& tensors() const { return tensors_; }
   // Null if there is none of that name.
-  const Tensor* Find(const std::string& name) const;
+  const StoredTensor* Find(const std::string& name) const;
+  // Reads the values of one of the tensors to `out`, which has room for them.
+  absl::Status Read(const StoredTensor& tensor, float* out) const;
 
  private:
-  MappedFile file_;
+  PlainFile file_;
   std::map<std::string, std::string> metadata_;
-  std::vector<Tensor> tensors_;
+  std::vector<StoredTensor> tensors_;
 };
 
 }  // namespace fgnn

@@ -269,11 +269,17 @@ class ForgedTest : public CheckpointTest {
     Write();
     auto file = SafetensorsFile::Open(path_);
     EXPECT_THAT(file, IsOk());
-    good_ = *std::move(file);
-    return {good_.metadata(), good_.tensors()};
+    std::vector<Tensor> tensors;
+    values_.clear();
+    for (const StoredTensor& stored : file->tensors()) {
+      values_.emplace_back(stored.num_values);
+      EXPECT_THAT(file->Read(stored, values_.back().data()), IsOk());
+      tensors.push_back({stored.name, stored.shape, values_.back()});
+    }
+    return {file->metadata(), std::move(tensors)};
   }
 
-  SafetensorsFile good_;
+  std::vector<std::vector<float>> values_;  // Those of the tensors.
 };
 
 TEST_F(ForgedTest, RefusesMetadataThatDoesNotFitItsTensors) {
@@ -388,15 +394,6 @@ TEST_F(ForgedTest, RefusesHeadersWithGapsOverlapsAndOverflows) {
     EXPECT_THAT(read(json, data_bytes), StatusIs(absl::StatusCode::kDataLoss))
         << json.substr(0, 200) << " with " << data_bytes << " bytes";
   }
-}
-
-TEST_F(ForgedTest, RefusesAHeaderThatIsTooLong) {
-  uint64_t length = UINT64_MAX - 7;
-  std::string bytes(reinterpret_cast<const char*>(&length), 8);
-  bytes += std::string(4096, ' ');
-  WriteBytes(path_, bytes);
-  EXPECT_THAT(SafetensorsFile::Open(path_),
-              StatusIs(absl::StatusCode::kDataLoss));
 }
 
 }  // namespace

@@ -1,0 +1,47 @@
+#include "shared/base/plain_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+
+absl::StatusOr<PlainFile> PlainFile::Open(const std::filesystem::path& path) {
+  PlainFile file;
+  file.what_ = path.string();
+  file.fd_.Reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat stat {};
+  if (!file.fd_.valid() || ::fstat(file.fd_.get(), &stat) != 0) {
+    return ErrnoToStatus(errno, absl::StrCat("open ", file.what_));
+  }
+  if (!S_ISREG(stat.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("open ", file.what_, ": not a plain file"));
+  }
+  file.size_ = static_cast<uint64_t>(stat.st_size);
+  return file;
+}
+
+absl::Status PlainFile::Read(uint64_t offset, absl::Span<std::byte> out) const {
+  while (!out.empty()) {
+    const ssize_t got =
+        ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      return absl::DataLossError(absl::StrCat(
+          "read ", what_, " at byte ", offset, ": ",
+          got == 0 ? "the file ends there" : std::strerror(errno)));
+    }
+    offset += static_cast<uint64_t>(got);
+    out.remove_prefix(static_cast<size_t>(got));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fgnn
