@@ -1,0 +1,36 @@
+// Small sources of every importer, in memory, that are imported without an
+// error as they are.
+#ifndef FGNN_TESTS_FUZZ_IMPORTERS_SOUND_SOURCES_H_
+#define FGNN_TESTS_FUZZ_IMPORTERS_SOUND_SOURCES_H_
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fgnn {
+
+struct ImportSource {
+  std::string kind;  // The importer's name on the command line.
+  // Bytes by path. "in.npz/x.npy" is a member of an archive. A file whose name
+  // ends with ".gz" is compressed when it is written.
+  std::map<std::string, std::string> files;
+  // The files' flags on the command line, and the paths behind them. The flag
+  // "" stands for the source itself; the path "" for the folder.
+  std::vector<std::pair<std::string, std::string>> paths;
+  // Flags that may be there or not, with their values. Some do not go together.
+  std::vector<std::vector<std::string>> flags;
+  // Flags without which the source is not imported.
+  std::vector<std::string> needed = {};
+};
+
+std::vector<ImportSource> SoundSources();
+
+// Writes the files into `folder`, which is empty.
+void WriteSource(const ImportSource& source,
+                 const std::filesystem::path& folder);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TESTS_FUZZ_IMPORTERS_SOUND_SOURCES_H_
