@@ -231,12 +231,12 @@ int Run(const Options& options) {
                          std::chrono::duration<double>(options.seconds));
   int findings = 0;
   while (Clock::now() < end) {
-    const pid_t child = ::fork();
-    Check(child >= 0, "fork");
     const fs::path folder = options.only.has_value()
                                 ? fs::temp_directory_path() / "importers_fuzz"
                                 : temp / "case";
     fs::remove_all(folder);
+    const pid_t child = ::fork();
+    Check(child >= 0, "fork");
     if (child == 0) RunCases(options, end, folder, progress);
     int state = 0;
     Check(::waitpid(child, &state, 0) == child, "waitpid");
