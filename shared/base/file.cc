@@ -1,17 +1,16 @@
 #include "shared/base/file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
-#include "shared/base/unique_fd.h"
 
 namespace fgnn {
 namespace {
@@ -37,43 +36,65 @@ absl::Status SyncFolder(const std::filesystem::path& folder) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<UniqueFd> OpenForReading(const std::filesystem::path& path,
-                                        struct stat* stat) {
+// Reads on until `max_bytes` or the end.
+absl::Status ReadUpTo(int fd, size_t max_bytes, const std::string& what,
+                      std::string* contents) {
+  char buffer[1 << 16];
+  while (contents->size() < max_bytes) {
+    const ssize_t got = ::read(
+        fd, buffer, std::min(sizeof(buffer), max_bytes - contents->size()));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoToStatus(errno, what);
+    if (got == 0) break;
+    contents->append(buffer, static_cast<size_t>(got));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<UniqueFd> OpenPlainFile(const std::filesystem::path& path,
+                                       int flags) {
   const std::string what = absl::StrCat("open ", path.string());
-  // Not blocking: the open of a FIFO would wait for its writer.
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid() || ::fstat(fd.get(), stat) != 0) {
+  UniqueFd fd(
+      ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640));
+  // Nobody reads from the FIFO, or nobody listens on the socket.
+  const bool no_peer = !fd.valid() && errno == ENXIO;
+  struct stat stat {};
+  if (!no_peer && (!fd.valid() || ::fstat(fd.get(), &stat) != 0)) {
     return ErrnoToStatus(errno, what);
   }
-  if (!S_ISREG(stat->st_mode)) {
+  if (!S_ISREG(stat.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(what, ": not a plain file"));
   }
   return fd;
 }
 
-}  // namespace
-
 absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path,
                                           size_t max_bytes) {
-  struct stat stat {};
+  FGNN_ASSIGN_OR_RETURN(const UniqueFd fd, OpenPlainFile(path));
   const std::string what = absl::StrCat("read ", path.string());
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return ErrnoToStatus(errno, what);
-  if (::fstat(fd.get(), &stat) != 0) return ErrnoToStatus(errno, what);
-  if (S_ISDIR(stat.st_mode)) return ErrnoToStatus(EISDIR, what);
   std::string contents;
-  char buffer[1 << 16];
-  for (;;) {
-    const ssize_t got = ::read(fd.get(), buffer, sizeof(buffer));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoToStatus(errno, what);
-    if (got == 0) return contents;
-    if (contents.size() + static_cast<size_t>(got) > max_bytes) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(what, ": larger than ", max_bytes, " bytes"));
-    }
-    contents.append(buffer, static_cast<size_t>(got));
+  FGNN_RETURN_IF_ERROR(ReadUpTo(fd.get(), max_bytes + 1, what, &contents));
+  if (contents.size() > max_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(what, ": larger than ", max_bytes, " bytes"));
   }
+  return contents;
+}
+
+absl::StatusOr<std::string> ReadFileEnd(const std::filesystem::path& path,
+                                        size_t max_bytes) {
+  FGNN_ASSIGN_OR_RETURN(const UniqueFd fd, OpenPlainFile(path));
+  const std::string what = absl::StrCat("read ", path.string());
+  const off_t size = ::lseek(fd.get(), 0, SEEK_END);
+  const off_t from = std::max<off_t>(size - static_cast<off_t>(max_bytes), 0);
+  if (size < 0 || ::lseek(fd.get(), from, SEEK_SET) < 0) {
+    return ErrnoToStatus(errno, what);
+  }
+  std::string contents;
+  FGNN_RETURN_IF_ERROR(ReadUpTo(fd.get(), max_bytes, what, &contents));
+  return contents;
 }
 
 absl::Status WriteFileAtomically(const std::filesystem::path& path,
@@ -110,15 +131,17 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path,
 absl::Status AppendToFile(const std::filesystem::path& path,
                           std::string_view text) {
   if (text.empty()) return absl::OkStatus();
-  const UniqueFd fd(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
-  if (!fd.valid()) return ErrnoToStatus(errno, path.string());
+  FGNN_ASSIGN_OR_RETURN(const UniqueFd fd,
+                        OpenPlainFile(path, O_WRONLY | O_CREAT | O_APPEND));
   return WriteAll(fd.get(), text, path.string());
 }
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::filesystem::path& path) {
+  FGNN_ASSIGN_OR_RETURN(const UniqueFd fd, OpenPlainFile(path));
   struct stat stat {};
-  FGNN_ASSIGN_OR_RETURN(const UniqueFd fd, OpenForReading(path, &stat));
+  if (::fstat(fd.get(), &stat) != 0) {
+    return ErrnoToStatus(errno, absl::StrCat("map ", path.string()));
+  }
   const auto size = static_cast<size_t>(stat.st_size);
   if (size == 0) return MappedFile();
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);

@@ -2,6 +2,8 @@
 #ifndef FGNN_SHARED_BASE_FILE_H_
 #define FGNN_SHARED_BASE_FILE_H_
 
+#include <fcntl.h>
+
 #include <cstddef>
 #include <filesystem>
 #include <string>
@@ -10,12 +12,23 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "shared/base/unique_fd.h"
 
 namespace fgnn {
 
-// The whole of a small file (at most max_bytes, else ResourceExhausted).
+// Opens a file for reading, or, with O_WRONLY and more in `flags`, for writing.
+// InvalidArgument for all but plain files: the open of a FIFO would wait for
+// its other end, and a device may have no end.
+absl::StatusOr<UniqueFd> OpenPlainFile(const std::filesystem::path& path,
+                                       int flags = O_RDONLY);
+
+// The whole of a small plain file (at most max_bytes, else ResourceExhausted).
 absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path,
                                           size_t max_bytes = 16 << 20);
+
+// The last bytes of a plain file, at most `max_bytes`.
+absl::StatusOr<std::string> ReadFileEnd(const std::filesystem::path& path,
+                                        size_t max_bytes);
 
 // Replaces `path` with `contents` so that a crash at any point leaves either
 // the old file or the new one: writes a temporary file beside it, fsyncs it,

@@ -5,7 +5,20 @@
 
 #include <utility>
 
+#include "shared/base/exceptions.h"
+#include "shared/base/status.h"
+
 namespace fgnn {
+
+absl::StatusOr<Thread> Thread::Start(std::string name,
+                                     std::function<void()> body) {
+  Thread thread;
+  FGNN_RETURN_IF_ERROR(CatchExceptions([&] {
+    thread = Thread(std::move(name), std::move(body));
+    return absl::OkStatus();
+  }));
+  return thread;
+}
 
 Thread::Thread(std::string name, std::function<void()> body)
     : thread_([name = std::move(name), body = std::move(body)] {

@@ -6,14 +6,21 @@
 #include <string>
 #include <thread>
 
+#include "absl/status/statusor.h"
+
 namespace fgnn {
 
 // Runs `body` at once in a thread that ps and gdb show as `name` (its first 15
 // bytes). Joins when destroyed, so tell the body to return before that. An
-// exception that leaves `body` ends the process.
+// exception that leaves `body` ends the process: see CatchExceptions().
 class Thread {
  public:
+  // Internal if the system starts no further thread.
+  static absl::StatusOr<Thread> Start(std::string name,
+                                      std::function<void()> body);
   Thread() = default;
+  // As Start(), but throws std::system_error: for threads without which the
+  // process cannot serve.
   Thread(std::string name, std::function<void()> body);
   Thread(Thread&&) = default;
   // Joins what ran here before.

@@ -9,10 +9,12 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "shared/base/file_lines.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -94,6 +96,62 @@ TEST(ReadSmallFileTest, RefusesFoldersLargeFilesAndWhatIsNotThere) {
   EXPECT_THAT(ReadSmallFile(folder / "file", 5), IsOk());
   EXPECT_THAT(ReadSmallFile(folder / "file", 4),
               StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+// The open of a FIFO would wait for a writer, and /dev/zero has no end.
+TEST(PlainFilesTest, NothingElseIsOpened) {
+  const TempFolder folder;
+  const fs::path fifo = folder / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  fs::create_symlink("/dev/zero", folder / "zero");
+  for (const fs::path& path : {fifo, folder / "zero", folder.path()}) {
+    const auto is_refused =
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 testing::AllOf(HasSubstr(path.string()),
+                                HasSubstr("not a plain file")));
+    EXPECT_THAT(ReadSmallFile(path), is_refused);
+    EXPECT_THAT(ReadFileEnd(path, 10), is_refused);
+    EXPECT_THAT(MappedFile::Open(path), is_refused);
+    EXPECT_THAT(FileLines::Open(path, 10), is_refused);
+  }
+  EXPECT_THAT(AppendToFile(fifo, "text"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("not a plain file")));
+}
+
+TEST(ReadFileEndTest, ReadsTheLastBytes) {
+  const TempFolder folder;
+  FGNN_ASSERT_OK(WriteFileAtomically(folder / "file", "12345"));
+  EXPECT_EQ(ReadFileEnd(folder / "file", 2).value(), "45");
+  EXPECT_EQ(ReadFileEnd(folder / "file", 5).value(), "12345");
+  EXPECT_EQ(ReadFileEnd(folder / "file", 9).value(), "12345");
+}
+
+TEST(FileLinesTest, ReadsLinesOneByOne) {
+  const TempFolder folder;
+  const std::string longest(40'000, 'x');
+  FGNN_ASSERT_OK(
+      WriteFileAtomically(folder / "file", "one\n\n" + longest + "\nlast"));
+  FGNN_ASSERT_OK_AND_ASSIGN(FileLines file,
+                            FileLines::Open(folder / "file", longest.size()));
+  for (const std::string& line : {std::string("one"), std::string(), longest}) {
+    EXPECT_EQ(file.Next().value(), line);
+    EXPECT_TRUE(file.is_whole());
+  }
+  EXPECT_EQ(file.Next().value(), "last");
+  EXPECT_FALSE(file.is_whole());
+  EXPECT_EQ(file.Next().value(), std::nullopt);
+  EXPECT_EQ(file.Next().value(), std::nullopt);
+}
+
+TEST(FileLinesTest, RefusesALongLine) {
+  const TempFolder folder;
+  FGNN_ASSERT_OK(WriteFileAtomically(folder / "file", "one\n12345\n"));
+  FGNN_ASSERT_OK_AND_ASSIGN(FileLines file,
+                            FileLines::Open(folder / "file", 4));
+  EXPECT_EQ(file.Next().value(), "one");
+  EXPECT_THAT(file.Next(), StatusIs(absl::StatusCode::kResourceExhausted,
+                                    HasSubstr("more than 4 bytes")));
 }
 
 TEST(MappedFileTest, ShowsTheBytesAndMovesOnce) {

@@ -1,7 +1,11 @@
 #include "shared/base/thread.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/thread_limit.h"
 
 namespace fgnn {
 namespace {
@@ -19,6 +23,21 @@ TEST(ThreadTest, OnlyWhoAsksForItWaitsForItsTurn) {
   EXPECT_EQ(after, SCHED_BATCH);
   EXPECT_EQ(of_its_own, SCHED_BATCH);
   EXPECT_EQ(::sched_getscheduler(0), before);
+}
+
+TEST(ThreadTest, AThreadThatCannotBeStartedIsAnError) {
+  bool ran = false;
+  {
+    const NoFurtherThreads limit;
+    EXPECT_THAT(Thread::Start("none", [&] { ran = true; }),
+                StatusIs(absl::StatusCode::kInternal,
+                         testing::HasSubstr("no further thread")));
+  }
+  EXPECT_FALSE(ran);
+  FGNN_ASSERT_OK_AND_ASSIGN(Thread thread,
+                            Thread::Start("one", [&] { ran = true; }));
+  thread.Join();
+  EXPECT_TRUE(ran);
 }
 
 }  // namespace
