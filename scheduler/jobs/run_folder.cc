@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
 #include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "shared/base/file.h"
+#include "shared/base/file_lines.h"
 #include "shared/base/status.h"
 #include "shared/base/unique_fd.h"
 #include "shared/config/checkpoint_name.h"
@@ -23,6 +23,8 @@ namespace fs = std::filesystem;
 
 constexpr char kMetrics[] = "metrics.jsonl";
 constexpr char kDigests[] = "batches.crc";
+// A line has about 1 KiB. The folder is the user's, whose file may be any.
+constexpr size_t kMaxLineBytes = 1 << 20;
 
 absl::Status ErrorOf(const std::error_code& error, const fs::path& path) {
   return ErrnoToStatus(error.value(), path.string());
@@ -34,10 +36,11 @@ std::optional<double> NumberOrNone(const nlohmann::json& value) {
 
 // The file's length, once it is on disk; 0 where there is none.
 absl::StatusOr<uint64_t> SyncFile(const fs::path& path) {
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!fd.valid() && errno == ENOENT) return uint64_t{0};
+  const absl::StatusOr<UniqueFd> fd = OpenPlainFile(path, O_WRONLY);
+  if (absl::IsNotFound(fd.status())) return uint64_t{0};
+  FGNN_RETURN_IF_ERROR(fd.status());
   struct stat file = {};
-  if (!fd.valid() || ::fsync(fd.get()) != 0 || ::fstat(fd.get(), &file) != 0) {
+  if (::fsync(fd->get()) != 0 || ::fstat(fd->get(), &file) != 0) {
     return ErrnoToStatus(errno, path.string());
   }
   return static_cast<uint64_t>(file.st_size);
@@ -264,20 +267,15 @@ absl::StatusOr<std::vector<std::string>> ReadMetricsLines(
   std::vector<std::string> lines;
   std::error_code error;
   if (!fs::exists(path, error) && !error) return lines;
-  std::ifstream file(path);
-  if (error || !file) {
-    return absl::PermissionDeniedError(
-        absl::StrCat(path.string(), " cannot be read"));
-  }
+  FGNN_ASSIGN_OR_RETURN(FileLines file, FileLines::Open(path, kMaxLineBytes));
   size_t bytes = 0;
-  std::string line;
-  // A line without its end is still being written.
-  for (uint32_t epoch = 0;
-       bytes < enough_bytes && std::getline(file, line) && !file.eof();
-       ++epoch) {
+  for (uint32_t epoch = 0; bytes < enough_bytes; ++epoch) {
+    FGNN_ASSIGN_OR_RETURN(const auto line, file.Next());
+    // A line without its end is still being written.
+    if (!line.has_value() || !file.is_whole()) break;
     if (epoch < first_epoch) continue;
-    bytes += line.size();
-    lines.push_back(line);
+    bytes += line->size();
+    lines.emplace_back(*line);
   }
   return lines;
 }

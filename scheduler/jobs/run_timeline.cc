@@ -1,7 +1,6 @@
 #include "scheduler/jobs/run_timeline.h"
 
 #include <chrono>
-#include <fstream>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +8,7 @@
 #include "nlohmann/json.hpp"
 #include "shared/base/clock.h"
 #include "shared/base/file.h"
+#include "shared/base/file_lines.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/chrome_trace.h"
 
@@ -20,6 +20,8 @@ namespace fs = std::filesystem;
 constexpr char kBegin[] = "[\n";
 constexpr char kBetween[] = ",\n";
 constexpr char kEnd[] = "\n]\n";
+// An event has about 200 bytes. The folder is the user's.
+constexpr size_t kMaxLineBytes = 1 << 16;
 // Of one executor; its threads' spans beyond them overlap in the last one.
 constexpr uint32_t kMostRows = 16;
 
@@ -40,22 +42,20 @@ bool Stays(const std::string& line, uint64_t next_seq) {
 absl::StatusOr<uint64_t> FindEnd(const fs::path& path, uint64_t next_seq) {
   std::error_code error;
   if (!fs::exists(path, error) && !error) return 0;
-  std::ifstream file(path);
-  std::string line;
+  FGNN_ASSIGN_OR_RETURN(FileLines file, FileLines::Open(path, kMaxLineBytes));
+  FGNN_ASSIGN_OR_RETURN(auto line, file.Next());
   uint64_t end = 0;
   uint64_t read = sizeof(kBegin) - 1;
-  if (std::getline(file, line) && line == "[") {
-    while (std::getline(file, line)) {
-      const auto event = std::string(absl::StripSuffix(line, ","));
-      if (!Stays(event, next_seq)) break;
-      end = read + event.size();
-      read += line.size() + 1;
-    }
+  if (line != "[") return end;
+  while (true) {
+    FGNN_ASSIGN_OR_RETURN(line, file.Next());
+    if (!line.has_value()) return end;
+    const auto event = std::string(
+        absl::StripSuffix(absl::string_view(line->data(), line->size()), ","));
+    if (!Stays(event, next_seq)) return end;
+    end = read + event.size();
+    read += line->size() + 1;
   }
-  if (file.bad()) {
-    return absl::DataLossError(absl::StrCat("cannot read ", path.string()));
-  }
-  return end;
 }
 
 double UnixSeconds() {

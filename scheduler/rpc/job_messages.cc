@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 
@@ -15,7 +16,7 @@ static_assert(static_cast<int>(JobState::kQueued) == v1::JOB_STATE_QUEUED &&
               "JobState has the numbers of fgnn.v1.JobState");
 
 void ToMessage(const JobProgress& progress, v1::JobProgress* message) {
-  message->set_phase(progress.phase);
+  message->set_phase(PrintableText(progress.phase));
   message->set_epochs(progress.epochs);
   message->set_epochs_done(progress.epochs_done);
   message->set_batches_per_epoch(progress.batches_per_epoch);
@@ -32,7 +33,7 @@ void ToMessage(const JobProgress& progress, v1::JobProgress* message) {
   message->set_test_mrr(progress.test_mrr);
   message->set_test_mean_rank(progress.test_mean_rank);
   message->set_restarts(progress.restarts);
-  message->set_warning(progress.warning);
+  message->set_warning(PrintableText(progress.warning));
   for (const ExecutorView& executor : progress.executors) {
     fgnn::ToMessage(executor, message->add_executors());
   }
@@ -63,7 +64,7 @@ void ToMessage(const Job& job, v1::Job* message) {
   message->set_started_ms(job.started_ms);
   message->set_finished_ms(job.finished_ms);
   message->set_error_code(static_cast<int32_t>(job.error.code()));
-  message->set_error_message(MessageOf(job.error));
+  message->set_error_message(PrintableText(MessageOf(job.error)));
   ToMessage(job.progress, message->mutable_progress());
   message->set_user(job.user);
   message->set_name(job.name);

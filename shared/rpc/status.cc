@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -16,7 +17,7 @@ constexpr size_t kMaxMessageLength = 4096;
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                      MessageOf(status).substr(0, kMaxMessageLength));
+                      PrintableText(MessageOf(status), kMaxMessageLength));
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {

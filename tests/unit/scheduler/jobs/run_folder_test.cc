@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <optional>
@@ -187,6 +188,27 @@ TEST(RunFolderTest, TheSummaryHasTheFieldsOfTheDesign) {
   EXPECT_EQ(json["valid_accuracy"], 0.5);
   EXPECT_TRUE(json["test_accuracy"].is_null());
   EXPECT_EQ(json["peak_bytes"], 77);
+}
+
+// The folder is its owner's, who may put anything there.
+TEST(RunFolderTest, MetricsThatAreNoPlainFileAreRefusedAtOnce) {
+  const TempFolder temp;
+  const fs::path metrics = temp / "metrics.jsonl";
+  ASSERT_EQ(::mkfifo(metrics.c_str(), 0600), 0);
+  EXPECT_THAT(ReadMetricsLines(temp.path(), 0, 100),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("not a plain file")));
+  fs::remove(metrics);
+  fs::create_symlink("/dev/zero", metrics);
+  EXPECT_THAT(ReadMetricsLines(temp.path(), 0, 100),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("not a plain file")));
+  fs::remove(metrics);
+  std::ofstream(metrics) << "{}\n";
+  fs::resize_file(metrics, 100 << 20);
+  EXPECT_THAT(ReadMetricsLines(temp.path(), 0, 100),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("has a line of more than")));
 }
 
 }  // namespace

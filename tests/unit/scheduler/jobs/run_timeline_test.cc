@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <fstream>
@@ -164,6 +165,13 @@ TEST_F(RunTimelineTest, AFolderThatIsNotThereIsNamed) {
   EXPECT_THAT(
       RunTimeline::Open(temp_ / "nowhere", started_ms_, 0).status(),
       StatusIs(absl::StatusCode::kNotFound, testing::HasSubstr("nowhere")));
+}
+
+TEST_F(RunTimelineTest, WhatIsNoPlainFileIsRefusedAtOnce) {
+  ASSERT_EQ(::mkfifo((temp_ / kTimelineName).c_str(), 0600), 0);
+  EXPECT_THAT(RunTimeline::Open(temp_.path(), started_ms_, 0),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("not a plain file")));
 }
 
 }  // namespace
