@@ -3,6 +3,7 @@
 
 #include "sampler_service/daemon/sampler_daemon.h"
 #include "shared/base/descriptor_limit.h"
+#include "shared/base/exceptions.h"
 #include "shared/base/signal_waiter.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
@@ -27,9 +28,10 @@ int main(int argc, char** argv) {
   fgnn::RaiseDescriptorLimit();
   // Before any thread starts, so that every thread inherits the mask.
   const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
-  const auto daemon = fgnn::SamplerDaemon::Start(options, &stop);
-  const absl::Status status =
-      daemon.ok() ? (*daemon)->ServeUntilStopped() : daemon.status();
+  const absl::Status status = fgnn::CatchExceptions([&] {
+    const auto daemon = fgnn::SamplerDaemon::Start(options, &stop);
+    return daemon.ok() ? (*daemon)->ServeUntilStopped() : daemon.status();
+  });
   if (!status.ok()) fgnn::LogError("{}", fgnn::MessageOf(status));
   return fgnn::ExitCode(status);
 }

@@ -187,6 +187,7 @@ class DaemonHost {
 
   // The watching thread (daemon_watch.cc).
   void Watch();
+  bool WatchOnce();
   void WaitForEvent();
   void CheckLocked(Deadline now);
   void BuryLocked(Daemon& daemon, Deadline now);

@@ -3,13 +3,15 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <iterator>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "scheduler/host/daemon_host.h"
+#include "shared/base/exceptions.h"
+#include "shared/base/file.h"
+#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
 #include "shared/telemetry/log.h"
@@ -39,30 +41,40 @@ Verdict CheckWorkLoop(Daemon& daemon, pid_t pid, Deadline now) {
 
 // The last line of a log, for a message: short, one line, or empty.
 std::string LastLine(const fs::path& log) {
-  std::ifstream file(log, std::ios::binary | std::ios::ate);
-  if (!file) return "";
-  const auto size = static_cast<size_t>(file.tellg());
-  const size_t from = size > kLastWordsBytes ? size - kLastWordsBytes : 0;
-  file.seekg(static_cast<std::streamoff>(from));
-  std::string text((std::istreambuf_iterator<char>(file)),
-                   std::istreambuf_iterator<char>());
+  absl::StatusOr<std::string> end = ReadFileEnd(log, kLastWordsBytes);
+  if (!end.ok()) return "";
+  std::string& text = *end;
   text.erase(text.find_last_not_of("\r\n ") + 1);
   const size_t line = text.find_last_of('\n');
   if (line != std::string::npos) text.erase(0, line + 1);
   constexpr size_t kLongest = 300;
-  if (text.size() > kLongest) text.resize(kLongest);
-  return text;
+  return PrintableText(text, kLongest);
 }
 
 }  // namespace
 
+// Daemons of all jobs are watched here: an exception must not end that.
 void DaemonHost::Watch() {
-  while (true) {
-    WaitForEvent();
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (ending_) return;
-    CheckLocked(MonotonicClock::now());
+  bool is_over = false;
+  while (!is_over) {
+    const absl::Status status = CatchExceptions([&] {
+      is_over = WatchOnce();
+      return absl::OkStatus();
+    });
+    if (status.ok()) continue;
+    LogError("watching the daemons: {}; goes on", MessageOf(status));
+    // What failed may fail at once again.
+    ::poll(nullptr, 0, static_cast<int>(kTick.count()));
   }
+}
+
+// Returns true once the host ends.
+bool DaemonHost::WatchOnce() {
+  WaitForEvent();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (ending_) return true;
+  CheckLocked(MonotonicClock::now());
+  return false;
 }
 
 void DaemonHost::WaitForEvent() {

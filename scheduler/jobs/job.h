@@ -36,6 +36,11 @@ struct JobProgress {
   double test_mrr = 0;
   double test_mean_rank = 0;
   uint32_t restarts = 0;
+  // Deaths of the service, one after the other, while this job was prepared.
+  uint32_t deaths_in_preparing = 0;
+  // Fingerprint of the dataset's contents that the job began with; 0: not
+  // known yet.
+  uint64_t dataset_content = 0;
   std::vector<ExecutorView> executors;
   std::vector<DeviceView> devices;  // Where they take turns.
 };

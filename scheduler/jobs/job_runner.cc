@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
+#include "shared/base/exceptions.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 
@@ -30,14 +31,37 @@ void JobRunner::StartJobs() {
     running_.remove_if(
         [](const RunningJob& run) { return run.has_ended.load(); });
     if (job.has_value()) {
-      RunningJob& run = running_.emplace_back();
-      run.thread = Thread("job", [this, &run, job = *job] {
-        RunOne(job);
-        run.has_ended = true;
-      });
+      StartJob(*job);
     } else if (!are_kept_.load()) {
       KeepDaemons();
     }
+  }
+}
+
+// What goes wrong here, and an exception in the job's thread, is the end of
+// that job alone.
+void JobRunner::StartJob(const Job& job) {
+  JobTable& table = *options_.environment.table;
+  RunningJob& run = running_.emplace_back();
+  absl::StatusOr<Thread> thread = Thread::Start("job", [this, &run, job] {
+    const absl::Status failure = CatchExceptions([&] {
+      RunOne(job);
+      return absl::OkStatus();
+    });
+    if (!failure.ok()) {
+      LogError("job {}: failed: {}", job.id, MessageOf(failure));
+      options_.environment.table->End(job.id, JobState::kFailed, failure);
+    }
+    run.has_ended = true;
+  });
+  if (thread.ok()) {
+    run.thread = *std::move(thread);
+    return;
+  }
+  running_.pop_back();
+  LogError("job {}: {}", job.id, MessageOf(thread.status()));
+  if (!table.TryAgain(job.id, thread.status())) {
+    table.End(job.id, JobState::kFailed, thread.status());
   }
 }
 
@@ -52,7 +76,7 @@ void JobRunner::RunOne(const Job& job) {
   JobEnvironment environment = options_.environment;
   environment.memory = &memory_;
   JobRun run(job, *std::move(decoded), environment);
-  absl::Status status = run.Run();
+  absl::Status status = CatchExceptions([&] { return run.Run(); });
   // What the job comes to is told once nothing of it is left.
   run.Release();
   // The next job may want the daemons that this one had.

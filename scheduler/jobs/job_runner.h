@@ -39,6 +39,7 @@ class JobRunner {
   };
 
   void StartJobs();
+  void StartJob(const Job& job);
   void RunOne(const Job& job);
   void KeepDaemons();
 

@@ -232,6 +232,7 @@ class JobTable {
   Active& AddLocked(Job job, WantedDevices wanted);
   Active* FindRunningLocked(const std::string& id);
   bool MayTakeOverLocked(const Active& active) const;
+  bool IsSuspectPreparedLocked() const;
   static bool GainsByMore(const Active& active);
   Job DescribeLocked(const Active& active);
   const JobOrder& OrderLocked();

@@ -13,10 +13,14 @@ namespace {
 
 // A job may be what takes the service down: after so many interruptions in a
 // row it waits before it is started again, longer each time, so that others go
-// on and somebody can cancel it. It is not failed: a service that is killed
-// again and again must not cost a job.
+// on and somebody can cancel it. It is not failed for that alone: a service
+// that is killed again and again must not cost a job.
 constexpr uint32_t kFreeInterruptions = 5;
 constexpr std::chrono::seconds kLongestHold{60};
+// A job is failed after so many deaths of the service, one after the other,
+// while the job was prepared: it would go on like this for ever. Any start that
+// gets as far as RUNNING ends the count.
+constexpr uint32_t kMostDeathsInPreparing = 10;
 // Half-lives of a share after which it is as good as nothing.
 constexpr int kRememberedHalfLives = 10;
 
@@ -124,12 +128,21 @@ absl::Status JobTable::RecoverDependenciesLocked() {
 
 absl::Status JobTable::RecoverInterruptedLocked(Job& job) {
   ++job.interruptions;
+  if (job.state == JobState::kPreparing) ++job.progress.deaths_in_preparing;
   if (job.state == JobState::kCancelling) {
     job.state = JobState::kCancelled;
     job.error =
         absl::CancelledError("cancelled; the service ended before the job had");
     job.finished_ms = UnixMilliseconds();
     LogWarning("job {}: {}", job.id, MessageOf(job.error));
+  } else if (job.progress.deaths_in_preparing >= kMostDeathsInPreparing) {
+    job.state = JobState::kFailed;
+    job.error = absl::InternalError(absl::StrCat(
+        "the service died ", job.progress.deaths_in_preparing,
+        " times in a row while it prepared this job, so that it is given up; "
+        "see the scheduler's log, and 'fgnn dataset validate' of its dataset"));
+    job.finished_ms = UnixMilliseconds();
+    LogError("job {}: {}", job.id, MessageOf(job.error));
   } else {
     job.state = JobState::kQueued;
     job.resume = true;

@@ -27,6 +27,8 @@ constexpr seconds kStayAfterFailure{60};
 // start takes, for one that took over daemons took less.
 constexpr double kStartsToSave = 2;
 constexpr double kLeastStartSeconds = 1;
+// Then a suspect that waits for another one is looked at again.
+constexpr seconds kSuspectHold{1};
 
 // A table without devices counts all that a job has as one.
 double NumDevicesOf(const Job& job) {
@@ -46,7 +48,20 @@ void JobTable::OrderChangedLocked() {
   order_change_ = ++changes_;
 }
 
+// Whether a job is prepared during whose preparation the service has died.
+// Suspects are prepared one after the other, so that a further death is
+// counted for one of them alone.
+bool JobTable::IsSuspectPreparedLocked() const {
+  return std::any_of(running_.begin(), running_.end(),
+                     [&](const std::string& id) {
+                       const Job& job = active_.at(id).job;
+                       return job.state == JobState::kPreparing &&
+                              job.progress.deaths_in_preparing > 0;
+                     });
+}
+
 void JobTable::MakeSnapshotLocked(Deadline now) {
+  const bool is_suspect_prepared = IsSuspectPreparedLocked();
   QueueSnapshot& snapshot = queue_snapshot_;
   snapshot = QueueSnapshot();
   snapshot.devices = devices_;
@@ -66,6 +81,10 @@ void JobTable::MakeSnapshotLocked(Deadline now) {
       job.held_seconds =
           std::chrono::duration<double>(active.held_until - now).count();
       order_until_ = std::min(order_until_, active.held_until);
+    } else if (is_suspect_prepared &&
+               active.job.progress.deaths_in_preparing > 0 && !active.pause) {
+      job.held_seconds = kSuspectHold.count();
+      order_until_ = std::min(order_until_, now + kSuspectHold);
     }
     // Its daemons may be at work where it was.
     if (active.was_interrupted && !active.devices.names.empty()) {
@@ -344,7 +363,12 @@ void JobTable::MarkRunning(const std::string& id) {
       std::chrono::duration<double>(MonotonicClock::now() -
                                     active->second.began)
           .count();
-  GoLocked(active->second, JobState::kRunning);
+  Active& running = active->second;
+  if (running.job.progress.deaths_in_preparing > 0) {
+    running.job.progress.deaths_in_preparing = 0;
+    OrderChangedLocked();
+  }
+  GoLocked(running, JobState::kRunning);
 }
 
 void JobTable::UpdateProgress(const std::string& id,

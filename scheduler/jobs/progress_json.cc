@@ -36,7 +36,9 @@ std::string ProgressToJson(const JobProgress& progress) {
                         {"valid_mrr", progress.valid_mrr},
                         {"test_mrr", progress.test_mrr},
                         {"test_mean_rank", progress.test_mean_rank},
-                        {"restarts", progress.restarts}}
+                        {"restarts", progress.restarts},
+                        {"deaths_in_preparing", progress.deaths_in_preparing},
+                        {"dataset_content", progress.dataset_content}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -61,6 +63,8 @@ JobProgress ProgressFromJson(const std::string& text) {
   Read(json, "test_mrr", progress.test_mrr);
   Read(json, "test_mean_rank", progress.test_mean_rank);
   Read(json, "restarts", progress.restarts);
+  Read(json, "deaths_in_preparing", progress.deaths_in_preparing);
+  Read(json, "dataset_content", progress.dataset_content);
   return progress;
 }
 

@@ -4,6 +4,7 @@
 #include "scheduler/daemon/scheduler_daemon.h"
 #include "scheduler/main/flags.h"
 #include "shared/base/descriptor_limit.h"
+#include "shared/base/exceptions.h"
 #include "shared/base/signal_waiter.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
@@ -30,7 +31,8 @@ int main(int argc, char** argv) {
   const std::optional<fgnn::SchedulerFlags> flags =
       fgnn::ParseFlags(argc, argv, exit_code);
   if (!flags.has_value()) return exit_code;
-  const absl::Status status = fgnn::Run(*flags, stop);
+  const absl::Status status =
+      fgnn::CatchExceptions([&] { return fgnn::Run(*flags, stop); });
   if (!status.ok()) fgnn::LogError("{}", fgnn::MessageOf(status));
   return fgnn::ExitCode(status);
 }

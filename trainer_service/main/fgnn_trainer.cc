@@ -7,7 +7,9 @@
 #include <iostream>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "shared/base/descriptor_limit.h"
+#include "shared/base/exceptions.h"
 #include "shared/base/signal_waiter.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
@@ -37,17 +39,23 @@ int FailCommand(const absl::Status& status) {
   return fgnn::ExitCode(status);
 }
 
-int Predict(const fgnn::PredictOptions& options, bool json) {
-  const auto summary = fgnn::RunPredict(options);
-  if (!summary.ok()) return FailCommand(summary.status());
-  std::cout << (json ? summary->ToJson() : summary->ToText()) << "\n";
+// Prints what `command` returns. An exception fails the command alone, in one
+// line.
+int Print(absl::FunctionRef<absl::StatusOr<std::string>()> command) {
+  absl::StatusOr<std::string> answer;
+  const absl::Status status = fgnn::CatchExceptions([&] {
+    answer = command();
+    return answer.status();
+  });
+  if (!status.ok()) return FailCommand(status);
+  std::cout << *answer << "\n";
   return 0;
 }
 
-int Print(const absl::StatusOr<std::string>& answer) {
-  if (!answer.ok()) return FailCommand(answer.status());
-  std::cout << *answer << "\n";
-  return 0;
+absl::StatusOr<std::string> Predict(const fgnn::PredictOptions& options,
+                                    bool json) {
+  FGNN_ASSIGN_OR_RETURN(const auto summary, fgnn::RunPredict(options));
+  return json ? summary.ToJson() : summary.ToText();
 }
 
 void AddPredictFlags(CLI::App& app, fgnn::PredictOptions& options) {
@@ -75,9 +83,10 @@ int RunDaemon(const fgnn::ExecutorDaemonOptions& options) {
   fgnn::RaiseDescriptorLimit();
   // Before any thread starts, so that every thread inherits the mask.
   const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
-  const auto daemon = fgnn::TrainerDaemon::Start(options, &stop);
-  if (!daemon.ok()) return FailDaemon(daemon.status());
-  const absl::Status status = (*daemon)->ServeUntilStopped();
+  const absl::Status status = fgnn::CatchExceptions([&] {
+    const auto daemon = fgnn::TrainerDaemon::Start(options, &stop);
+    return daemon.ok() ? (*daemon)->ServeUntilStopped() : daemon.status();
+  });
   return status.ok() ? 0 : FailDaemon(status);
 }
 
@@ -117,8 +126,12 @@ int main(int argc, char** argv) {
   fgnn::InitLog("fgnn-trainer");
   predict.plugins = fgnn::PluginFolder(options.state_dir);
   if (profile->parsed()) {
-    return Print(fgnn::RunProfileCommand(request, device, predict.plugins));
+    return Print([&] {
+      return fgnn::RunProfileCommand(request, device, predict.plugins);
+    });
   }
-  if (bench->parsed()) return Print(fgnn::RunBenchCommand(bench_options));
-  return Predict(predict, json);
+  if (bench->parsed()) {
+    return Print([&] { return fgnn::RunBenchCommand(bench_options); });
+  }
+  return Print([&] { return Predict(predict, json); });
 }

@@ -148,6 +148,21 @@ TEST_F(JobTableDevicesTest, WhatWasInterruptedHasItsDevicesAgainBeforeOthers) {
   EXPECT_THAT(Start(one), ElementsAre("cpu:4"));
 }
 
+TEST_F(JobTableDevicesTest, SuspectsArePreparedOneAfterTheOther) {
+  const std::string one = Submit("1");
+  const std::string other = Submit("1");
+  for (int i = 0; i < 2; ++i) table_->StartNext(DeadlineIn(kLong));
+  Reopen({"cpu:0", "cpu:1", "cpu:2"});  // The service died meanwhile.
+  const std::string fresh = Submit("cpu:2");
+  EXPECT_EQ(table_->StartNext(DeadlineIn(kLong))->id, one);
+  // The other one waits; a job that is no suspect does not.
+  EXPECT_EQ(table_->StartNext(DeadlineIn(kLong))->id, fresh);
+  EXPECT_FALSE(table_->StartNext(Deadline::min()).has_value());
+  EXPECT_THAT(JobOf(other).waiting_for, HasSubstr("held back"));
+  table_->MarkRunning(one);
+  EXPECT_EQ(table_->StartNext(Deadline::min())->id, other);
+}
+
 TEST_F(JobTableDevicesTest, OneThatWasInterruptedIsPausedByItsOwnStart) {
   const std::string one = Submit("1");
   const std::string other = Submit("1");

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "shared/base/clock.h"
 #include "tests/fakes/status_matchers.h"
@@ -111,6 +113,53 @@ TEST_F(JobTableTest, AJobThatIsHeldBackCanBeCancelled) {
   EXPECT_EQ(StateOf(id), JobState::kQueued);
   FGNN_ASSERT_OK(table_->Cancel(id, absl::CancelledError("by hand")));
   EXPECT_FALSE(table_->StartNext(Deadline::min()).has_value());
+}
+
+// Between two deaths the job is held back for seconds, which is passed over
+// here by the store: the table counts nothing but deaths.
+class PoisonJobTest : public JobTableTest {
+ protected:
+  // The service dies while it prepares these jobs.
+  void DieInPreparing(const std::vector<std::string>& ids) {
+    table_.reset();
+    JobStore store = JobStore::Open(folder_ / "jobs.sqlite").value();
+    const std::vector<Job> jobs = store.Unfinished().value();
+    for (Job job : jobs) {
+      if (std::find(ids.begin(), ids.end(), job.id) == ids.end()) continue;
+      job.state = JobState::kPreparing;
+      job.interruptions = 0;
+      FGNN_ASSERT_OK(store.Update(job));
+    }
+    Reopen();
+  }
+};
+
+TEST_F(PoisonJobTest, TenDeathsWhileItIsPreparedFailAJobAndNoOther) {
+  const std::string poison = Submit();
+  const std::string other = Submit();
+  for (int death = 1; death < 10; ++death) {
+    DieInPreparing({poison});
+    ASSERT_EQ(StateOf(poison), JobState::kQueued) << death;
+  }
+  DieInPreparing({poison});
+  const Job job = table_->Get(poison)->job;
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kInternal,
+                                  testing::AllOf(HasSubstr("10 times"),
+                                                 HasSubstr("prepared"))));
+  EXPECT_EQ(Start().id, other);
+}
+
+TEST_F(PoisonJobTest, AStartThatGetsFurtherEndsTheCount) {
+  const std::string id = Submit();
+  for (int round = 0; round < 3; ++round) {
+    for (int death = 1; death < 10; ++death) DieInPreparing({id});
+    ASSERT_EQ(Start().id, id);
+    table_->MarkRunning(id);
+  }
+  // A death while it runs counts for nothing.
+  for (int death = 0; death < 3; ++death) Reopen();
+  EXPECT_EQ(StateOf(id), JobState::kQueued);
 }
 
 TEST_F(JobTableTest, AnEpochBetweenMakesUpForInterruptions) {
