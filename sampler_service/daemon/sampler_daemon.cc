@@ -10,6 +10,7 @@
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
+#include "shared/graph/untrained_classes.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -66,6 +67,20 @@ absl::StatusOr<SamplingMeasurement> SamplerDaemon::ProfileSampling(
        .num_threads = executor_.NumThreads(spec.sampling.threads),
        .factory = job.factory,
        .check = WithStop(check)});
+}
+
+absl::StatusOr<SamplerCalls::DatasetAnswer> SamplerDaemon::ValidateDataset(
+    const JobSpec& spec, const std::function<absl::Status()>& check) {
+  const std::function<absl::Status()> goes_on = WithStop(check);
+  FGNN_ASSIGN_OR_RETURN(const ValidatedFolder folder,
+                        ValidateOnce(spec.dataset, goes_on));
+  DatasetAnswer answer = {
+      .state = folder.state, .content = folder.content, .warning = ""};
+  if (spec.training.predicts_links()) return answer;
+  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
+                        Dataset::Open(spec.dataset, Validation::kShapes));
+  answer.warning = UntrainedClassesWarning(dataset).value_or("");
+  return answer;
 }
 
 absl::StatusOr<uint64_t> SamplerDaemon::CountInputNodes(

@@ -38,6 +38,8 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
   absl::StatusOr<SamplingMeasurement> ProfileSampling(
       const JobSpec& spec, uint32_t num_batches,
       const std::function<absl::Status()>& check) override;
+  absl::StatusOr<DatasetAnswer> ValidateDataset(
+      const JobSpec& spec, const std::function<absl::Status()>& check) override;
   absl::StatusOr<uint64_t> CountInputNodes(
       const JobSpec& spec, const CountQuery& query,
       const std::function<absl::Status()>& check) override;

@@ -26,6 +26,14 @@ class SamplerCalls {
       const JobSpec& spec, uint32_t num_batches,
       const std::function<absl::Status()>& check) = 0;
 
+  struct DatasetAnswer {
+    uint64_t state = 0;
+    uint64_t content = 0;
+    std::string warning;
+  };
+  virtual absl::StatusOr<DatasetAnswer> ValidateDataset(
+      const JobSpec& spec, const std::function<absl::Status()>& check) = 0;
+
   struct CountQuery {
     uint32_t part = 0;  // In [0, num_parts).
     uint32_t num_parts = 1;

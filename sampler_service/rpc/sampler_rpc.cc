@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "fgnn/v1/executor.grpc.pb.h"
+#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
 #include "shared/rpc/server.h"
@@ -63,6 +64,23 @@ class SamplerRpc::Impl final : public v1::SamplerService::Service {
         size->set_num_sources(hop.num_sources);
         size->set_num_edges(hop.num_edges);
       }
+      return absl::OkStatus();
+    });
+  }
+
+  grpc::Status ValidateDataset(grpc::ServerContext* context,
+                               const v1::ValidateDatasetRequest* request,
+                               v1::ValidateDatasetResponse* response) override {
+    return ServeCall(*context, [&]() -> absl::Status {
+      FGNN_ASSIGN_OR_RETURN(const v1::JobSpec spec,
+                            MakeEffective(request->spec(), {}));
+      FGNN_ASSIGN_OR_RETURN(const SamplerCalls::DatasetAnswer answer,
+                            calls_->ValidateDataset(FromProto(spec), [context] {
+                              return CheckCall(*context);
+                            }));
+      response->set_state(answer.state);
+      response->set_content(answer.content);
+      response->set_warning(PrintableText(answer.warning));
       return absl::OkStatus();
     });
   }

@@ -37,6 +37,13 @@ struct AttachCall {
                         // device.
 };
 
+// A dataset whose values a sampler has read.
+struct ValidatedDataset {
+  uint64_t state = 0;    // FingerprintOf() its folder at that time.
+  uint64_t content = 0;  // Fingerprint of its contents; equal for copies.
+  std::string warning;   // One line; empty: none.
+};
+
 // Part of the batches that are sampled to rank the vertices.
 struct CountCall {
   std::string spec_bytes;
@@ -121,6 +128,9 @@ class ExecutorCalls {
   virtual absl::StatusOr<SamplingProfile> ProfileSampling(
       const std::string& socket, const std::string& spec_bytes,
       uint32_t num_batches, const Patience& patience) = 0;
+  virtual absl::StatusOr<ValidatedDataset> ValidateDataset(
+      const std::string& socket, const std::string& spec_bytes,
+      const Patience& patience) = 0;
   virtual absl::Status CountInputNodes(const std::string& socket,
                                        const CountCall& call,
                                        const Patience& patience) = 0;

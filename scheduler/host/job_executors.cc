@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "shared/base/exceptions.h"
 #include "shared/base/notification.h"
 #include "shared/base/status.h"
 #include "shared/base/thread.h"
@@ -59,6 +60,7 @@ JobExecutors::JobExecutors(DaemonHost* host, ExecutorCalls* calls,
       calls_(calls),
       job_(std::move(job)),
       keep_going_(std::move(keep_going)),
+      dataset_{.state = 0, .content = job_.dataset_content, .warning = ""},
       complete_(MonotonicClock::now()) {}
 
 JobExecutors::~JobExecutors() { Release(); }
@@ -129,7 +131,11 @@ absl::Status JobExecutors::Tick() {
           absl::StrCat(why, "; start it, or lower samplers and trainers"));
     }
   }
-  for (const std::string& name : host_->Attachable(job_.job_id)) {
+  const std::vector<std::string> attachable = host_->Attachable(job_.job_id);
+  if (attachable.empty()) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(const bool as_before, IsDatasetAsBefore());
+  if (!as_before) return absl::OkStatus();
+  for (const std::string& name : attachable) {
     FGNN_RETURN_IF_ERROR(Attach(name));
   }
   return absl::OkStatus();
@@ -228,12 +234,24 @@ absl::Status JobExecutors::CallTogether(
   };
   // All there are before a thread looks at one.
   std::vector<Notification> done(count);
+  std::vector<absl::Status> thrown(count);
   std::vector<Thread> threads;
   for (size_t i = 0; i < count; ++i) {
-    threads.emplace_back("fgnn-call", [&, i] {
-      call(i, keep_going);
+    absl::StatusOr<Thread> thread = Thread::Start("fgnn-call", [&, i] {
+      thrown[i] = CatchExceptions([&] {
+        call(i, keep_going);
+        return absl::OkStatus();
+      });
+      if (!thrown[i].ok()) is_over = true;
       done[i].Notify();
     });
+    if (thread.ok()) {
+      threads.push_back(*std::move(thread));
+      continue;
+    }
+    stopped.Update(thread.status());
+    is_over = true;
+    done[i].Notify();
   }
   for (Notification& notification : done) {
     while (!notification.WaitUntil(DeadlineIn(kTick))) {
@@ -241,10 +259,15 @@ absl::Status JobExecutors::CallTogether(
       if (!stopped.ok()) is_over = true;
     }
   }
+  for (const absl::Status& status : thrown) stopped.Update(status);
   return stopped;
 }
 
-// For job_ranking.cc.
+// For job_dataset_check.cc and job_ranking.cc.
+template absl::StatusOr<ValidatedDataset> JobExecutors::CallAny(
+    ExecutorRole, bool,
+    const std::function<
+        absl::StatusOr<ValidatedDataset>(const DaemonAddress&)>&);
 template absl::Status JobExecutors::CallAny(
     ExecutorRole, bool,
     const std::function<absl::Status(const DaemonAddress&)>&);

@@ -23,6 +23,9 @@ namespace fgnn {
 struct ExecutorsOfJob {
   std::string job_id;
   std::string spec_bytes;
+  std::string dataset;  // Its folder.
+  // Fingerprint of the contents that the job began with; 0: not known yet.
+  uint64_t dataset_content = 0;
   std::vector<ExecutorPlacement> placements;
   uint32_t restarts = 0;  // Of each daemon in ten minutes.
 };
@@ -57,6 +60,10 @@ class JobExecutors {
   absl::Status Start();
   // Unavailable: naming those that did not register in time.
   absl::Status WaitUntilRegistered();
+  // Has a sampler read every value of the dataset. Daemons are attached to
+  // these contents alone from then on. FailedPrecondition: the job began with
+  // others.
+  absl::StatusOr<ValidatedDataset> ValidateDataset();
   absl::StatusOr<SamplingProfile> ProfileSampling(uint32_t num_batches);
   // `hops`: as ProfileSampling() found them.
   absl::StatusOr<TrainingProfile> ProfileTraining(
@@ -141,6 +148,8 @@ class JobExecutors {
   // One file per sampler.
   absl::Status CountInputNodes(const std::vector<std::filesystem::path>& files);
   absl::Status MayGoOn();
+  absl::StatusOr<bool> IsDatasetAsBefore();
+  absl::Status KeepDataset(const ValidatedDataset& validated);
   absl::Status WaitForSurvivors();
   void LetGoOfSegment();
   absl::Status Attach(const std::string& name);
@@ -149,6 +158,8 @@ class JobExecutors {
   ExecutorCalls* const calls_;
   const ExecutorsOfJob job_;
   const KeepGoing keep_going_;
+  // What daemons may be attached to. Its content is 0 before it is known.
+  ValidatedDataset dataset_;
   bool has_daemons_ = false;
   std::unique_ptr<JobSegment> segment_;
   Deadline complete_;  // When all daemons were registered last.

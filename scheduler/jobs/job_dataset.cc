@@ -6,21 +6,21 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/graph/dataset.h"
-#include "shared/graph/untrained_classes.h"
 
 namespace fgnn {
 namespace {
 
 constexpr size_t kMostKnown = 100;
 
-absl::Status CheckVertices(const Dataset& dataset, const std::string& folder) {
-  if (dataset.labels().empty() || dataset.num_classes() == 0) {
+absl::Status CheckVertices(const DatasetSizes& sizes,
+                           const std::string& folder) {
+  if (!sizes.has_labels || sizes.num_classes == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         folder,
         ": labels.npy is missing or metadata.yaml has no num_classes; "
         "training needs labels"));
   }
-  if (dataset.train().empty()) {
+  if (sizes.num_train == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(folder,
                      ": train.npy names no vertex; training needs at "
@@ -29,37 +29,30 @@ absl::Status CheckVertices(const Dataset& dataset, const std::string& folder) {
   return absl::OkStatus();
 }
 
-absl::Status CheckEdges(const Dataset& dataset, const std::string& folder) {
-  if (!dataset.train_edges().empty()) return absl::OkStatus();
+absl::Status CheckEdges(const DatasetSizes& sizes, const std::string& folder) {
+  if (sizes.num_train_edges > 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       folder,
-      dataset.has_train_edges() ? ": train_edges.npy names" : ": its graph has",
+      sizes.has_train_edges ? ": train_edges.npy names" : ": its graph has",
       " no edge; link_prediction needs at least one"));
-}
-
-absl::StatusOr<DatasetFacts> FactsOf(const Dataset& dataset,
-                                     const JobSpec& spec) {
-  const std::string& folder = spec.dataset;
-  const bool links = spec.training.predicts_links();
-  if (dataset.features().rows == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        folder, ": features.npy is missing; training needs features"));
-  }
-  FGNN_RETURN_IF_ERROR(links ? CheckEdges(dataset, folder)
-                             : CheckVertices(dataset, folder));
-  return DatasetFacts{.shape = ShapeOf(dataset, spec.training),
-                      .has_valid = links ? !dataset.valid_edges().empty()
-                                         : !dataset.valid().empty(),
-                      .has_test = links ? !dataset.test_edges().empty()
-                                        : !dataset.test().empty()};
 }
 
 }  // namespace
 
 absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec) {
-  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
-                        Dataset::Open(spec.dataset, Validation::kShapes));
-  return FactsOf(dataset, spec);
+  const std::string& folder = spec.dataset;
+  FGNN_ASSIGN_OR_RETURN(const DatasetSizes sizes, Dataset::ReadSizes(folder));
+  const bool links = spec.training.predicts_links();
+  if (sizes.feature_row_bytes == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder, ": features.npy is missing; training needs features"));
+  }
+  FGNN_RETURN_IF_ERROR(links ? CheckEdges(sizes, folder)
+                             : CheckVertices(sizes, folder));
+  return DatasetFacts{
+      .shape = ShapeOf(sizes, spec.training),
+      .has_valid = links ? sizes.num_valid_edges > 0 : sizes.num_valid > 0,
+      .has_test = links ? sizes.num_test_edges > 0 : sizes.num_test > 0};
 }
 
 absl::StatusOr<DatasetFacts> KnownDatasets::Look(const JobSpec& spec) {
@@ -77,17 +70,6 @@ absl::StatusOr<DatasetFacts> KnownDatasets::Look(const JobSpec& spec) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (known_.size() >= kMostKnown) known_.clear();
   known_.insert_or_assign(key, Known{fingerprint, facts});
-  return facts;
-}
-
-absl::StatusOr<DatasetFacts> ValidateDataset(const JobSpec& spec) {
-  FGNN_RETURN_IF_ERROR(ValidateOnce(spec.dataset));
-  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
-                        Dataset::Open(spec.dataset, Validation::kShapes));
-  FGNN_ASSIGN_OR_RETURN(DatasetFacts facts, FactsOf(dataset, spec));
-  if (!spec.training.predicts_links()) {
-    facts.warning = UntrainedClassesWarning(dataset).value_or("");
-  }
   return facts;
 }
 

@@ -18,15 +18,14 @@ struct DatasetFacts {
   DatasetShape shape;
   bool has_valid = false;
   bool has_test = false;
-  // Of what can be trained with, but perhaps not as meant, one line; empty:
-  // none.
-  std::string warning = {};
 };
 
-// Opens the job's dataset by its shapes alone and checks that it can be trained
-// on: InvalidArgument if it lacks features, or labels or train vertices, or, of
-// link prediction, edges; else the errors of Dataset::Open(). Quick: for a job
-// that is submitted.
+// Reads the shapes of the job's dataset from its files' headers and checks that
+// it can be trained on: InvalidArgument if it lacks features, or labels or
+// train vertices, or, of link prediction, edges; else the errors of
+// Dataset::Open(). Quick: for a job that is submitted. Values are validated by
+// samplers: this process maps no file of a dataset, since one that shrinks
+// would end it.
 absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec);
 
 // What LookAtDataset() found, for as long as a folder's files stay what they
@@ -45,10 +44,6 @@ class KnownDatasets {
   // By the folder, and whether links are predicted; bounded. Guarded by mutex_.
   std::map<std::pair<std::string, bool>, Known> known_;
 };
-
-// And validates every value, once per state of the folder, and looks for what
-// deserves a warning: classes that no train vertex has.
-absl::StatusOr<DatasetFacts> ValidateDataset(const JobSpec& spec);
 
 }  // namespace fgnn
 

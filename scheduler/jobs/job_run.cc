@@ -26,6 +26,8 @@ constexpr int kMemoryLookShare = 50;
 ExecutorsOfJob ExecutorsFor(const Job& job, const JobSpec& spec) {
   return {.job_id = job.id,
           .spec_bytes = job.spec_bytes,
+          .dataset = spec.dataset,
+          .dataset_content = job.progress.dataset_content,
           .placements = PlaceExecutors(spec.num_samplers(), spec.num_trainers(),
                                        spec.devices),
           .restarts = spec.limits.restarts};
@@ -112,6 +114,7 @@ absl::StatusOr<std::string> JobRun::State() const {
   FGNN_ASSIGN_OR_RETURN(const RunFolder::Lengths lengths, folder_->Sync());
   return RunStateToJson({.batches_per_epoch = segment_.batches_per_epoch,
                          .next_seq = next_seq_,
+                         .dataset_content = validated_.content,
                          .sum = sum_,
                          .valid_accuracy = valid_accuracy_,
                          .best_valid_accuracy = best_valid_accuracy_,
@@ -365,7 +368,7 @@ absl::Status JobRun::WriteSummary(JobState state,
        .peak_bytes = peak_bytes_,
        .seed = spec_.training.seed,
        .error = MessageOf(error),
-       .warning = dataset_.warning});
+       .warning = validated_.warning});
 }
 
 }  // namespace fgnn

@@ -111,7 +111,8 @@ class JobRun {
   void EnterPhase(const std::string& phase);
   // EnterPhase(), and how long it takes stands in the summary.
   void EnterPreparation(const std::string& phase);
-  // Validates it and tells of what deserves a warning.
+  // Has the dataset validated, reads its sizes, tells of what deserves a
+  // warning.
   absl::Status OpenDataset();
   void EndPreparation();
   absl::StatusOr<std::string> State() const;
@@ -136,6 +137,7 @@ class JobRun {
   std::optional<Stopwatch> since_phase_;  // Of the last of them.
 
   DatasetFacts dataset_;
+  ValidatedDataset validated_;
   std::optional<RunFolder> folder_;
   std::optional<RunTimeline> timeline_;  // Where it was asked for.
   SegmentOptions segment_;

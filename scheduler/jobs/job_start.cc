@@ -38,12 +38,14 @@ void JobRun::EndPreparation() {
 }
 
 absl::Status JobRun::OpenDataset() {
-  FGNN_ASSIGN_OR_RETURN(dataset_, ValidateDataset(spec_));
-  if (!dataset_.warning.empty()) {
-    LogWarning("job {}: {}", job_.id, dataset_.warning);
+  FGNN_ASSIGN_OR_RETURN(validated_, executors_.ValidateDataset());
+  FGNN_ASSIGN_OR_RETURN(dataset_, LookAtDataset(spec_));
+  if (!validated_.warning.empty()) {
+    LogWarning("job {}: {}", job_.id, validated_.warning);
   }
   environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
-    progress.warning = dataset_.warning;
+    progress.warning = validated_.warning;
+    progress.dataset_content = validated_.content;
   });
   return absl::OkStatus();
 }
@@ -56,7 +58,7 @@ absl::Status JobRun::Prepare() {
   }
   may_stop_anywhere_ = true;  // What it goes on from is in its folder.
   EnterPreparation("validating data");
-  // The daemons start up while the data is validated.
+  // A sampler validates the data while the other daemons start up.
   FGNN_RETURN_IF_ERROR(executors_.Start());
   FGNN_RETURN_IF_ERROR(OpenDataset());
   EnterPreparation("starting daemons");
@@ -150,10 +152,12 @@ absl::Status JobRun::OpenFolder() {
                         RunFolder::Reopen(job_.run_dir, decoded_.yaml));
   FGNN_ASSIGN_OR_RETURN(
       const std::optional<ResumePoint> point,
-      FindResumePoint(*folder_, segment_, spec_.training.seed,
-                      [this](const std::filesystem::path& path) {
-                        return executors_.DescribeCheckpoint(path);
-                      }));
+      FindResumePoint(
+          *folder_, segment_,
+          {.seed = spec_.training.seed, .dataset_content = validated_.content},
+          [this](const std::filesystem::path& path) {
+            return executors_.DescribeCheckpoint(path);
+          }));
   if (point.has_value()) return GoOnFrom(*point);
   LogInfo("job {}: has no checkpoint; starts anew", job_.id);
   return absl::OkStatus();

@@ -21,13 +21,21 @@ struct ResumePoint {
   RunState state;
 };
 
+// What a checkpoint has to be of.
+struct ResumedRun {
+  uint64_t seed = 0;
+  uint64_t dataset_content = 0;  // Fingerprint of the contents as they are now.
+};
+
 // The newest sound checkpoint of `folder`, whose files are cut to what they
 // were when it was made: a damaged one gives way to the one before, with an
 // error in the log. nullopt, and empty files: there is none. `describe` reads
 // one. DataLoss: none of them is sound. InvalidArgument: it is of another seed
-// or of batches that `segment` does not have.
+// or of batches that `segment` does not have. FailedPrecondition: its dataset
+// had other contents.
 absl::StatusOr<std::optional<ResumePoint>> FindResumePoint(
-    const RunFolder& folder, const SegmentOptions& segment, uint64_t seed,
+    const RunFolder& folder, const SegmentOptions& segment,
+    const ResumedRun& run,
     absl::FunctionRef<
         absl::StatusOr<CheckpointProfile>(const std::filesystem::path&)>
         describe);

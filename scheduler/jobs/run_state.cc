@@ -45,6 +45,7 @@ class Reader {
 std::string RunStateToJson(const RunState& state) {
   return Json{{"batches_per_epoch", state.batches_per_epoch},
               {"next_seq", state.next_seq},
+              {"dataset_content", state.dataset_content},
               {"sum", Json::parse(state.sum.ToJson())},
               {"valid_accuracy", OrNull(state.valid_accuracy)},
               {"best_valid_accuracy", OrNull(state.best_valid_accuracy)},
@@ -60,6 +61,9 @@ absl::StatusOr<RunState> RunStateFromJson(const std::string& text) {
   Reader reader(json);
   reader.Read("batches_per_epoch", state.batches_per_epoch);
   reader.Read("next_seq", state.next_seq);
+  if (json.is_object() && json.contains("dataset_content")) {
+    reader.Read("dataset_content", state.dataset_content);
+  }
   const std::string sum = reader.Object("sum");
   reader.Read("valid_accuracy", state.valid_accuracy);
   reader.Read("best_valid_accuracy", state.best_valid_accuracy);

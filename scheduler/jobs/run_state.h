@@ -15,7 +15,10 @@ namespace fgnn {
 struct RunState {
   uint64_t batches_per_epoch = 0;  // The seqs below count in these.
   uint64_t next_seq = 0;           // All before it are committed.
-  EpochSum sum;                    // Of the open epoch's committed batches.
+  // Fingerprint of the dataset's contents. 0: a checkpoint of a release that
+  // had none.
+  uint64_t dataset_content = 0;
+  EpochSum sum;  // Of the open epoch's committed batches.
   // Of the last validated epoch; of link prediction, MRRs.
   std::optional<double> valid_accuracy;
   std::optional<double> best_valid_accuracy;

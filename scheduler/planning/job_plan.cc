@@ -203,16 +203,12 @@ JobPlan WithCaches(const PlanInput& input, const JobPlan& plan,
 
 }  // namespace
 
-DatasetShape ShapeOf(const Dataset& dataset, const TrainingSpec& training) {
-  const CscView& graph = dataset.graph();
-  const uint64_t index_bytes = std::visit(
-      [](auto indices) { return sizeof(*indices.data()); }, graph.indices);
-  return {.num_nodes = dataset.num_nodes(),
-          .num_train = training.predicts_links() ? dataset.train_edges().size()
-                                                 : dataset.train().size(),
-          .topology_bytes = graph.indptr.size() * sizeof(*graph.indptr.data()) +
-                            dataset.num_edges() * index_bytes,
-          .feature_row_bytes = dataset.features().row_bytes()};
+DatasetShape ShapeOf(const DatasetSizes& sizes, const TrainingSpec& training) {
+  return {.num_nodes = sizes.num_nodes,
+          .num_train = training.predicts_links() ? sizes.num_train_edges
+                                                 : sizes.num_train,
+          .topology_bytes = sizes.topology_bytes,
+          .feature_row_bytes = sizes.feature_row_bytes};
 }
 
 absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {

@@ -61,7 +61,7 @@ struct DatasetShape {
   uint64_t feature_row_bytes = 0;  // As they are stored.
 };
 
-DatasetShape ShapeOf(const Dataset& dataset, const TrainingSpec& training);
+DatasetShape ShapeOf(const DatasetSizes& sizes, const TrainingSpec& training);
 
 struct PlanInput {
   uint64_t job_key = 0;

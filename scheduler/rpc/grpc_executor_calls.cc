@@ -134,6 +134,20 @@ absl::StatusOr<SamplingProfile> GrpcExecutorCalls::ProfileSampling(
   return profile;
 }
 
+absl::StatusOr<ValidatedDataset> GrpcExecutorCalls::ValidateDataset(
+    const std::string& socket, const std::string& spec_bytes,
+    const Patience& patience) {
+  v1::ValidateDatasetRequest request;
+  FGNN_RETURN_IF_ERROR(ParseSpec(spec_bytes, request.mutable_spec()));
+  v1::ValidateDatasetResponse response;
+  FGNN_RETURN_IF_ERROR(Call<v1::SamplerService>(
+      socket, patience, &v1::SamplerService::Stub::AsyncValidateDataset,
+      request, &response));
+  return ValidatedDataset{.state = response.state(),
+                          .content = response.content(),
+                          .warning = response.warning()};
+}
+
 absl::Status GrpcExecutorCalls::CountInputNodes(const std::string& socket,
                                                 const CountCall& call,
                                                 const Patience& patience) {

@@ -23,6 +23,9 @@ class GrpcExecutorCalls final : public ExecutorCalls {
   absl::StatusOr<SamplingProfile> ProfileSampling(
       const std::string& socket, const std::string& spec_bytes,
       uint32_t num_batches, const Patience& patience) override;
+  absl::StatusOr<ValidatedDataset> ValidateDataset(
+      const std::string& socket, const std::string& spec_bytes,
+      const Patience& patience) override;
   absl::Status CountInputNodes(const std::string& socket, const CountCall& call,
                                const Patience& patience) override;
   absl::Status WriteCounts(const std::string& socket, const std::string& job_id,

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "shared/base/file.h"
+#include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "shared/graph/folder_state.h"
 #include "shared/graph/metadata.h"
@@ -64,9 +65,17 @@ absl::Status CheckKind(const fs::path& path, const NpyHeader& header,
   return absl::OkStatus();
 }
 
-absl::StatusOr<NpyArray> OpenWanted(const fs::path& path,
+// Whether arrays are mapped, or their headers read.
+enum class Access : uint8_t { kMap, kHeaders };
+
+absl::StatusOr<NpyArray> OpenArray(const fs::path& path, Access access) {
+  return access == Access::kMap ? NpyArray::Open(path)
+                                : NpyArray::OpenHeader(path);
+}
+
+absl::StatusOr<NpyArray> OpenWanted(const fs::path& path, Access access,
                                     const Wanted& wanted) {
-  absl::StatusOr<NpyArray> array = NpyArray::Open(path);
+  absl::StatusOr<NpyArray> array = OpenArray(path, access);
   if (absl::IsNotFound(array.status())) {
     return absl::NotFoundError(absl::StrCat(path.string(), ": missing, but ",
                                             wanted.because,
@@ -152,13 +161,17 @@ uint64_t MaxInDegree(const CscView& graph) {
 }
 
 struct Dataset::Contents {
+  // Everything but Validate().
+  absl::Status Open();
   absl::Status OpenTopology();
   absl::Status OpenFeatures();
   absl::Status OpenLabels();
   absl::Status OpenSplit(const char* file, NpyArray* array);
   absl::Status OpenEdges(const char* file, NpyArray* array);
   absl::Status OpenOptional();
-  absl::Status Validate(Validation validation) const;
+  absl::Status Validate(Validation validation,
+                        absl::FunctionRef<absl::Status()> check) const;
+  DatasetSizes Sizes() const;
 
   std::string PathOf(const char* file) const {
     return (folder / file).string();
@@ -175,6 +188,7 @@ struct Dataset::Contents {
   }
 
   fs::path folder;
+  Access access = Access::kMap;
   DatasetMetadata metadata;
   FolderState state;
 
@@ -195,13 +209,13 @@ struct Dataset::Contents {
 
 absl::Status Dataset::Contents::OpenTopology() {
   FGNN_ASSIGN_OR_RETURN(
-      indptr_array, OpenWanted(folder / "csc_indptr.npy",
+      indptr_array, OpenWanted(folder / "csc_indptr.npy", access,
                                {{NpyType::kI64},
                                 {metadata.num_nodes + 1},
                                 absl::StrCat("metadata.yaml's num_nodes (",
                                              metadata.num_nodes, ") + 1")}));
   FGNN_ASSIGN_OR_RETURN(
-      indices_array, OpenWanted(folder / "indices.npy",
+      indices_array, OpenWanted(folder / "indices.npy", access,
                                 {{NpyType::kU32, NpyType::kI32, NpyType::kI64},
                                  {metadata.num_edges},
                                  absl::StrCat("metadata.yaml's num_edges (",
@@ -226,7 +240,7 @@ absl::Status Dataset::Contents::OpenFeatures() {
   }
   FGNN_ASSIGN_OR_RETURN(
       feature_array,
-      OpenWanted(path,
+      OpenWanted(path, access,
                  {{StoredType(metadata.feature_type)},
                   {metadata.num_nodes, metadata.feature_columns},
                   absl::StrCat("metadata.yaml's num_nodes, feature_columns and "
@@ -247,10 +261,10 @@ absl::Status Dataset::Contents::OpenLabels() {
                      "it to the number of classes or remove the file"));
   }
   FGNN_ASSIGN_OR_RETURN(
-      label_array,
-      OpenWanted(path, {{NpyType::kI64},
-                        {metadata.num_nodes},
-                        "metadata.yaml's num_nodes and num_classes"}));
+      label_array, OpenWanted(path, access,
+                              {{NpyType::kI64},
+                               {metadata.num_nodes},
+                               "metadata.yaml's num_nodes and num_classes"}));
   labels = label_array.As<int64_t>();
   return absl::OkStatus();
 }
@@ -258,7 +272,7 @@ absl::Status Dataset::Contents::OpenLabels() {
 absl::Status Dataset::Contents::OpenSplit(const char* file, NpyArray* array) {
   const fs::path path = folder / file;
   if (!Exists(path)) return absl::OkStatus();
-  FGNN_ASSIGN_OR_RETURN(NpyArray opened, NpyArray::Open(path));
+  FGNN_ASSIGN_OR_RETURN(NpyArray opened, OpenArray(path, access));
   if (opened.header().shape.size() != 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         path.string(), ": has ", opened.header().shape.size(),
@@ -273,7 +287,7 @@ absl::Status Dataset::Contents::OpenSplit(const char* file, NpyArray* array) {
 absl::Status Dataset::Contents::OpenEdges(const char* file, NpyArray* array) {
   const fs::path path = folder / file;
   if (!Exists(path)) return absl::OkStatus();
-  FGNN_ASSIGN_OR_RETURN(NpyArray opened, NpyArray::Open(path));
+  FGNN_ASSIGN_OR_RETURN(NpyArray opened, OpenArray(path, access));
   const std::vector<uint64_t>& shape = opened.header().shape;
   if (shape.size() != 2 || shape[1] != 2) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -294,26 +308,63 @@ absl::Status Dataset::Contents::OpenOptional() {
   FGNN_RETURN_IF_ERROR(OpenSplit("valid.npy", &valid_array));
   FGNN_RETURN_IF_ERROR(OpenSplit("test.npy", &test_array));
   if (Exists(folder / "edge_weights.npy")) {
-    FGNN_ASSIGN_OR_RETURN(
-        weight_array,
-        OpenWanted(folder / "edge_weights.npy", {{NpyType::kF32},
-                                                 {metadata.num_edges},
-                                                 "metadata.yaml's num_edges"}));
+    FGNN_ASSIGN_OR_RETURN(weight_array,
+                          OpenWanted(folder / "edge_weights.npy", access,
+                                     {{NpyType::kF32},
+                                      {metadata.num_edges},
+                                      "metadata.yaml's num_edges"}));
     weights = weight_array.As<float>();
   }
   if (Exists(folder / kNames)) {
+    if (access == Access::kHeaders) {
+      return OpenPlainFile(folder / kNames).status();
+    }
     FGNN_ASSIGN_OR_RETURN(names, MappedFile::Open(folder / kNames));
   }
   return absl::OkStatus();
 }
 
-absl::Status Dataset::Contents::Validate(Validation validation) const {
+absl::Status Dataset::Contents::Open() {
+  FGNN_RETURN_IF_ERROR(CheckFolder(folder));
+  // Before anything is read: a file that changes meanwhile changes the key.
+  state = StateOf(folder);
+  FGNN_ASSIGN_OR_RETURN(metadata, ReadMetadata(folder));
+  FGNN_RETURN_IF_ERROR(OpenTopology());
+  FGNN_RETURN_IF_ERROR(OpenFeatures());
+  FGNN_RETURN_IF_ERROR(OpenLabels());
+  return OpenOptional();
+}
+
+DatasetSizes Dataset::Contents::Sizes() const {
+  const uint64_t index_bytes = BytesOf(indices_array.header().type);
+  const bool has_train_edges = !train_edge_array.header().shape.empty();
+  return {.num_nodes = metadata.num_nodes,
+          .num_edges = metadata.num_edges,
+          .num_classes = metadata.num_classes,
+          .has_labels = !labels.empty(),
+          .has_train_edges = has_train_edges,
+          .topology_bytes = graph.indptr.size() * sizeof(EdgeOffset) +
+                            metadata.num_edges * index_bytes,
+          .feature_row_bytes = features.row_bytes(),
+          .num_train = Ids(train_array).size(),
+          .num_valid = Ids(valid_array).size(),
+          .num_test = Ids(test_array).size(),
+          .num_train_edges = has_train_edges ? Edges(train_edge_array).size()
+                                             : metadata.num_edges,
+          .num_valid_edges = Edges(valid_edge_array).size(),
+          .num_test_edges = Edges(test_edge_array).size()};
+}
+
+absl::Status Dataset::Contents::Validate(
+    Validation validation, absl::FunctionRef<absl::Status()> check) const {
   if (validation == Validation::kShapes) return absl::OkStatus();
   FGNN_RETURN_IF_ERROR(
       CheckIndptr(PathOf("csc_indptr.npy"), graph.indptr, metadata.num_edges));
+  FGNN_RETURN_IF_ERROR(check());
   FGNN_RETURN_IF_ERROR(
       CheckIndices(PathOf("indices.npy"), graph,
                    indices_array.header().type == NpyType::kI32));
+  FGNN_RETURN_IF_ERROR(check());
   FGNN_RETURN_IF_ERROR(
       CheckLabels(PathOf("labels.npy"), labels, metadata.num_classes));
   const std::pair<const char*, const NpyArray*> splits[] = {
@@ -321,6 +372,7 @@ absl::Status Dataset::Contents::Validate(Validation validation) const {
       {"valid.npy", &valid_array},
       {"test.npy", &test_array}};
   for (const auto& [file, array] : splits) {
+    FGNN_RETURN_IF_ERROR(check());
     FGNN_RETURN_IF_ERROR(
         CheckSplit(PathOf(file), Ids(*array), labels, metadata.num_nodes));
   }
@@ -329,6 +381,7 @@ absl::Status Dataset::Contents::Validate(Validation validation) const {
       {"valid_edges.npy", &valid_edge_array},
       {"test_edges.npy", &test_edge_array}};
   for (const auto& [file, array] : edge_splits) {
+    FGNN_RETURN_IF_ERROR(check());
     FGNN_RETURN_IF_ERROR(
         CheckEdges(PathOf(file), Edges(*array), metadata.num_nodes));
   }
@@ -340,25 +393,52 @@ absl::Status Dataset::Contents::Validate(Validation validation) const {
                    metadata.num_nodes));
   }
   if (validation != Validation::kEverything) return absl::OkStatus();
+  FGNN_RETURN_IF_ERROR(check());
   FGNN_RETURN_IF_ERROR(CheckFeatures(PathOf("features.npy"), features));
+  FGNN_RETURN_IF_ERROR(check());
   return CheckEdgeWeights(PathOf("edge_weights.npy"), weights);
 }
 
 absl::StatusOr<Dataset> Dataset::Open(const fs::path& folder,
-                                      Validation validation) {
-  FGNN_RETURN_IF_ERROR(CheckFolder(folder));
+                                      Validation validation,
+                                      absl::FunctionRef<absl::Status()> check) {
   auto contents = std::make_unique<Contents>();
   contents->folder = folder;
-  // Before anything is read: a file that changes meanwhile changes the key.
-  contents->state = StateOf(folder);
-  FGNN_ASSIGN_OR_RETURN(contents->metadata, ReadMetadata(folder));
-  FGNN_RETURN_IF_ERROR(contents->OpenTopology());
-  FGNN_RETURN_IF_ERROR(contents->OpenFeatures());
-  FGNN_RETURN_IF_ERROR(contents->OpenLabels());
-  FGNN_RETURN_IF_ERROR(contents->OpenOptional());
-  FGNN_RETURN_IF_ERROR(contents->Validate(validation));
+  FGNN_RETURN_IF_ERROR(contents->Open());
+  FGNN_RETURN_IF_ERROR(contents->Validate(validation, check));
   return Dataset(std::move(contents));
 }
+
+absl::StatusOr<DatasetSizes> Dataset::ReadSizes(const fs::path& folder) {
+  Contents contents;
+  contents.folder = folder;
+  contents.access = Access::kHeaders;
+  FGNN_RETURN_IF_ERROR(contents.Open());
+  return contents.Sizes();
+}
+
+// Names and metadata.yaml are left out but for what a job makes use of.
+absl::StatusOr<uint64_t> Dataset::ContentFingerprint(
+    absl::FunctionRef<absl::Status()> check) const {
+  const Contents& c = *contents_;
+  uint64_t hash = Mix64(c.metadata.num_classes);
+  hash = Mix64(hash ^ static_cast<uint64_t>(c.metadata.feature_type));
+  for (const NpyArray* array :
+       {&c.indptr_array, &c.indices_array, &c.feature_array, &c.label_array,
+        &c.train_array, &c.valid_array, &c.test_array, &c.weight_array,
+        &c.train_edge_array, &c.valid_edge_array, &c.test_edge_array}) {
+    FGNN_RETURN_IF_ERROR(check());
+    const NpyHeader& header = array->header();
+    const uint64_t bytes =
+        header.shape.empty() ? 0 : header.num_elements() * BytesOf(header.type);
+    hash = Mix64(hash ^ static_cast<uint64_t>(header.type));
+    hash = Mix64(hash ^ bytes);
+    hash = Mix64(hash ^ CrcOfMapped({array->data(), bytes}));
+  }
+  return std::max<uint64_t>(hash, 1);
+}
+
+DatasetSizes Dataset::sizes() const { return contents_->Sizes(); }
 
 Dataset::Dataset(std::unique_ptr<Contents> contents)
     : contents_(std::move(contents)) {}

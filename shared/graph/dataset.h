@@ -12,6 +12,7 @@
 #include <string_view>
 #include <variant>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -103,6 +104,25 @@ enum class Validation : uint8_t {
   kShapes,
 };
 
+// What the headers of a dataset's files say.
+struct DatasetSizes {
+  uint64_t num_nodes = 0;
+  uint64_t num_edges = 0;
+  uint32_t num_classes = 0;
+  bool has_labels = false;
+  bool has_train_edges = false;
+  uint64_t topology_bytes = 0;
+  uint64_t feature_row_bytes = 0;  // 0: no features.
+  // Numbers of vertices of the splits.
+  uint64_t num_train = 0;
+  uint64_t num_valid = 0;
+  uint64_t num_test = 0;
+  // Numbers of edges of the splits. Without train_edges.npy all edges train.
+  uint64_t num_train_edges = 0;
+  uint64_t num_valid_edges = 0;
+  uint64_t num_test_edges = 0;
+};
+
 // Immutable once open; safe to read from any thread. Holds its mappings.
 //
 // Errors name the file, the place in it and the reason:
@@ -111,12 +131,20 @@ enum class Validation : uint8_t {
 //   PermissionDenied a file cannot be read.
 class Dataset {
  public:
-  static absl::StatusOr<Dataset> Open(const std::filesystem::path& folder,
-                                      Validation validation);
+  // `check` is asked between the files that are validated; its error is the
+  // result.
+  static absl::StatusOr<Dataset> Open(
+      const std::filesystem::path& folder, Validation validation,
+      absl::FunctionRef<absl::Status()> check = absl::OkStatus);
+  // The sizes of a folder that Open() accepts with kShapes. Nothing is mapped:
+  // a file that shrinks meanwhile does no harm to this process.
+  static absl::StatusOr<DatasetSizes> ReadSizes(
+      const std::filesystem::path& folder);
   Dataset(Dataset&&) noexcept;
   Dataset& operator=(Dataset&&) noexcept;
   ~Dataset();
 
+  DatasetSizes sizes() const;
   const std::string& name() const;
   const std::filesystem::path& folder() const;
   uint64_t num_nodes() const;
@@ -151,6 +179,11 @@ class Dataset {
   // times, inodes); the key of what is derived from it.
   uint64_t Fingerprint() const;
 
+  // A checksum of all that a job reads of the dataset, never 0: equal for
+  // copies. Reads all arrays once; `check` as in Open().
+  absl::StatusOr<uint64_t> ContentFingerprint(
+      absl::FunctionRef<absl::Status()> check = absl::OkStatus) const;
+
   // Bytes of all arrays on disk.
   uint64_t total_bytes() const;
 
@@ -164,9 +197,17 @@ class Dataset {
 // Fingerprint() says of a dataset that is opened then.
 uint64_t FingerprintOf(const std::filesystem::path& folder);
 
+struct ValidatedFolder {
+  uint64_t state = 0;    // FingerprintOf() before the files were read.
+  uint64_t content = 0;  // ContentFingerprint() of the dataset.
+};
+
 // Validates everything, once per state of the folder: a success is remembered
-// in derived/ under the fingerprint, if that folder can be written.
-absl::Status ValidateOnce(const std::filesystem::path& folder);
+// in derived/ under the fingerprint, if that folder can be written. `check` as
+// in Dataset::Open().
+absl::StatusOr<ValidatedFolder> ValidateOnce(
+    const std::filesystem::path& folder,
+    absl::FunctionRef<absl::Status()> check = absl::OkStatus);
 
 }  // namespace fgnn
 

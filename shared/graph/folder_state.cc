@@ -5,10 +5,14 @@
 
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "shared/base/file.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
@@ -24,6 +28,27 @@ constexpr std::array<const char*, 13> kFiles = {
     "labels.npy",       "train.npy",      "valid.npy",       "test.npy",
     "edge_weights.npy", "names.txt",      "train_edges.npy", "valid_edges.npy",
     "test_edges.npy"};
+
+constexpr size_t kMaxMarkBytes = 100;
+
+std::string FormatMark(const ValidatedFolder& validated) {
+  return absl::StrCat(absl::Hex(validated.state, absl::kZeroPad16), " ",
+                      absl::Hex(validated.content, absl::kZeroPad16), "\n");
+}
+
+// nullopt: there is none, or one of an earlier release.
+std::optional<ValidatedFolder> ReadMark(const fs::path& mark) {
+  const absl::StatusOr<std::string> text = ReadSmallFile(mark, kMaxMarkBytes);
+  ValidatedFolder validated;
+  if (!text.ok()) return std::nullopt;
+  const std::vector<std::string> words =
+      absl::StrSplit(*text, absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  if (words.size() != 2 || !absl::SimpleHexAtoi(words[0], &validated.state) ||
+      !absl::SimpleHexAtoi(words[1], &validated.content)) {
+    return std::nullopt;
+  }
+  return validated;
+}
 
 }  // namespace
 
@@ -79,23 +104,23 @@ absl::Status CheckFolder(const fs::path& folder) {
   return absl::OkStatus();
 }
 
-absl::Status ValidateOnce(const fs::path& folder) {
+absl::StatusOr<ValidatedFolder> ValidateOnce(
+    const fs::path& folder, absl::FunctionRef<absl::Status()> check) {
   FGNN_RETURN_IF_ERROR(CheckFolder(folder));
   const fs::path mark = folder / "derived" / "validated";
-  const std::string state = absl::StrCat(
-      absl::Hex(StateOf(folder).fingerprint, absl::kZeroPad16), "\n");
-  const absl::StatusOr<std::string> known = ReadSmallFile(mark);
-  if (known.ok() && *known == state) return absl::OkStatus();
+  const std::optional<ValidatedFolder> known = ReadMark(mark);
+  if (known.has_value() && known->state == FingerprintOf(folder)) {
+    return *known;
+  }
   FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
-                        Dataset::Open(folder, Validation::kEverything));
+                        Dataset::Open(folder, Validation::kEverything, check));
+  ValidatedFolder validated = {.state = dataset.Fingerprint(), .content = 0};
+  FGNN_ASSIGN_OR_RETURN(validated.content, dataset.ContentFingerprint(check));
   // A folder that cannot be written is validated each time, and that is all.
   std::error_code ignored;
   fs::create_directory(mark.parent_path(), ignored);
-  WriteFileAtomically(
-      mark,
-      absl::StrCat(absl::Hex(dataset.Fingerprint(), absl::kZeroPad16), "\n"))
-      .IgnoreError();
-  return absl::OkStatus();
+  WriteFileAtomically(mark, FormatMark(validated)).IgnoreError();
+  return validated;
 }
 
 }  // namespace fgnn

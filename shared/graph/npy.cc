@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -13,13 +14,16 @@
 
 namespace fgnn {
 
-absl::StatusOr<NpyArray> NpyArray::Open(const std::filesystem::path& path) {
-  NpyArray array;
-  FGNN_ASSIGN_OR_RETURN(array.file_, MappedFile::Open(path));
-  absl::StatusOr<NpyHeader> header = ParseNpyHeader(array.file_.bytes());
+namespace {
+
+// The header of a file of `file_bytes` bytes that begins with `head`.
+absl::StatusOr<NpyHeader> CheckedHeader(const std::filesystem::path& path,
+                                        absl::Span<const std::byte> head,
+                                        uint64_t file_bytes) {
+  absl::StatusOr<NpyHeader> header = ParseNpyHeader(head);
   if (!header.ok()) return Annotate(header.status(), path.string());
   const uint64_t need = header->num_elements() * BytesOf(header->type);
-  const uint64_t have = array.file_.bytes().size() - header->data_offset;
+  const uint64_t have = file_bytes - header->data_offset;
   if (need != have) {
     return absl::InvalidArgumentError(absl::StrCat(
         path.string(), ": its header says shape (",
@@ -35,11 +39,46 @@ absl::StatusOr<NpyArray> NpyArray::Open(const std::filesystem::path& path) {
                      header->data_offset, ", which is not aligned to ",
                      BytesOf(header->type), " B; save it again with NumPy"));
   }
-  array.header_ = *std::move(header);
+  return header;
+}
+
+}  // namespace
+
+absl::StatusOr<NpyArray> NpyArray::Open(const std::filesystem::path& path) {
+  NpyArray array;
+  FGNN_ASSIGN_OR_RETURN(array.file_, MappedFile::Open(path));
+  const absl::Span<const std::byte> bytes = array.file_.bytes();
+  FGNN_ASSIGN_OR_RETURN(array.header_,
+                        CheckedHeader(path, bytes, bytes.size()));
+  return array;
+}
+
+absl::StatusOr<NpyArray> NpyArray::OpenHeader(
+    const std::filesystem::path& path) {
+  FGNN_ASSIGN_OR_RETURN(const UniqueFd fd, OpenPlainFile(path));
+  std::vector<std::byte> head(kMostNpyHeaderBytes);
+  size_t bytes = 0;
+  while (bytes < head.size()) {
+    const ssize_t got = ::pread(fd.get(), head.data() + bytes,
+                                head.size() - bytes, static_cast<off_t>(bytes));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoToStatus(errno, "read " + path.string());
+    if (got == 0) break;
+    bytes += static_cast<size_t>(got);
+  }
+  const off_t size = ::lseek(fd.get(), 0, SEEK_END);
+  if (size < 0) return ErrnoToStatus(errno, "read " + path.string());
+  // The file may have shrunk since its head was read.
+  bytes = std::min(bytes, static_cast<size_t>(size));
+  NpyArray array;
+  FGNN_ASSIGN_OR_RETURN(array.header_,
+                        CheckedHeader(path, absl::MakeSpan(head).first(bytes),
+                                      static_cast<uint64_t>(size)));
   return array;
 }
 
 const std::byte* NpyArray::data() const {
+  if (file_.bytes().empty()) return nullptr;
   // An empty array may end with its header.
   return file_.bytes().data() + header_.data_offset;
 }

@@ -45,6 +45,9 @@ struct NpyHeader {
   uint64_t num_elements() const;
 };
 
+// A header ends within so many bytes of its file.
+inline constexpr size_t kMostNpyHeaderBytes = (1 << 16) + 12;
+
 // Parses the header at the head of `bytes`. InvalidArgument (with the reason,
 // not the file's name) on anything else, Fortran order and big endian included.
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const std::byte> bytes);
@@ -61,10 +64,13 @@ std::string MakeNpyHeader(NpyType type, absl::Span<const uint64_t> shape);
 class NpyArray {
  public:
   static absl::StatusOr<NpyArray> Open(const std::filesystem::path& path);
+  // As Open(), but reads the header and maps nothing: data() is nullptr, and
+  // As() has a size alone. A file that shrinks meanwhile does no harm.
+  static absl::StatusOr<NpyArray> OpenHeader(const std::filesystem::path& path);
   NpyArray() = default;
 
   const NpyHeader& header() const { return header_; }
-  const std::byte* data() const;
+  const std::byte* data() const;  // nullptr: nothing is mapped.
 
   // The elements; T must be of the header's type's size (a u32 may be read
   // from '<i4' after its range was checked).

@@ -28,6 +28,7 @@ constexpr std::array<TypeRow, 11> kTypes = {{{NpyType::kF16, "<f2", 2},
 constexpr char kMagic[] = "\x93NUMPY";
 constexpr size_t kMagicBytes = 6;
 constexpr size_t kMaxHeaderBytes = 1 << 16;
+static_assert(kMostNpyHeaderBytes >= kMaxHeaderBytes + kMagicBytes + 6);
 constexpr size_t kDataAlignment = 64;
 constexpr size_t kMaxDimensions = 32;     // NumPy's own bound.
 constexpr size_t kLongestDimension = 20;  // Digits of 2^64 - 1.

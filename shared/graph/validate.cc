@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "shared/base/crc32c.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -98,6 +99,17 @@ std::string NameOfNotFinite(const FeatureView& features, size_t place) {
 }
 
 }  // namespace
+
+uint32_t CrcOfMapped(absl::Span<const std::byte> bytes) {
+  uint32_t crc = 0;
+  for (size_t begin = 0; begin < bytes.size(); begin += kReleaseBytes) {
+    const absl::Span<const std::byte> part =
+        bytes.subspan(begin, kReleaseBytes);
+    crc = ExtendCrc32c(crc, part.data(), part.size());
+    Release(part.data(), part.data() + part.size());
+  }
+  return crc;
+}
 
 absl::Status CheckIndptr(const std::string& file,
                          absl::Span<const EdgeOffset> indptr,

@@ -7,6 +7,7 @@
 #ifndef FGNN_SHARED_GRAPH_VALIDATE_H_
 #define FGNN_SHARED_GRAPH_VALIDATE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,6 +17,9 @@
 #include "shared/graph/dataset.h"
 
 namespace fgnn {
+
+// The CRC32C of `bytes`.
+uint32_t CrcOfMapped(absl::Span<const std::byte> bytes);
 
 // Starts at 0, never falls, ends at num_edges.
 absl::Status CheckIndptr(const std::string& file,

@@ -5,7 +5,8 @@
 // Its behaviour is read from the file `orders` of the state folder, a word per
 // line: "die-at-start", "mute" (never registers), "hold" or "hold:NAME" (all
 // daemons, or the one of that name, claim and hold until killed), "poison"
-// (crash once batch 7 is claimed).
+// (crash once batch 7 is claimed), "die-validating" (SIGBUS once it is asked to
+// validate a dataset).
 #include <unistd.h>
 
 #include <chrono>
@@ -22,10 +23,12 @@
 #include "shared/base/clock.h"
 #include "shared/base/signal_waiter.h"
 #include "shared/base/status.h"
+#include "shared/graph/dataset.h"
 #include "shared/queue/segment_layout.h"
 #include "shared/rpc/executor_server.h"
 #include "shared/rpc/host_session.h"
 #include "shared/rpc/server.h"
+#include "shared/rpc/status.h"
 #include "shared/telemetry/log.h"
 #include "tests/unit/scheduler/fake_executor.h"
 
@@ -54,6 +57,7 @@ class FakeDaemon final : public ExecutorHandler,
   FakeDaemon(ExecutorRole role, const SignalWaiter* stop)
       : stop_(stop), executor_(role) {}
   FakeExecutor& executor() { return executor_; }
+  void DieValidating() { dies_validating_ = true; }
   void UseSession(const HostSession* session) {
     const std::lock_guard<std::mutex> lock(mutex_);
     session_ = session;
@@ -92,6 +96,16 @@ class FakeDaemon final : public ExecutorHandler,
     response->set_max_input_nodes(10);
     return grpc::Status::OK;
   }
+  grpc::Status ValidateDataset(grpc::ServerContext* /*context*/,
+                               const v1::ValidateDatasetRequest* request,
+                               v1::ValidateDatasetResponse* response) override {
+    if (dies_validating_) ::raise(SIGBUS);
+    const auto validated = ValidateOnce(request->spec().dataset());
+    if (!validated.ok()) return ToGrpc(validated.status());
+    response->set_state(validated->state);
+    response->set_content(validated->content);
+    return grpc::Status::OK;
+  }
   grpc::Status ProfileTraining(grpc::ServerContext* /*context*/,
                                const v1::ProfileTrainingRequest* /*request*/,
                                v1::ProfileTrainingResponse* response) override {
@@ -122,6 +136,7 @@ class FakeDaemon final : public ExecutorHandler,
  private:
   const SignalWaiter* const stop_;
   FakeExecutor executor_;
+  bool dies_validating_ = false;  // Set before it serves.
   std::mutex mutex_;
   std::condition_variable changed_;
   const HostSession* session_ = nullptr;  // Guarded by mutex_.
@@ -133,6 +148,8 @@ int Run(const std::map<std::string, std::string>& flags) {
   const std::filesystem::path state_dir = flags.at("--state-dir");
   const bool is_sampler = name.rfind("sampler", 0) == 0;
   if (IsOrdered(state_dir, "die-at-start")) {
+    // Bytes that are no UTF-8, and that a terminal obeys.
+    std::fputs("last words \xff\x1b[31m\n", stderr);
     Crash();
   }
   if (IsOrdered(state_dir, "mute")) {
@@ -143,6 +160,7 @@ int Run(const std::map<std::string, std::string>& flags) {
       is_sampler ? ExecutorRole::kSampler : ExecutorRole::kTrainer, &stop);
   daemon.executor().Pause(IsOrdered(state_dir, "hold") ||
                           IsOrdered(state_dir, "hold:" + name));
+  if (IsOrdered(state_dir, "die-validating")) daemon.DieValidating();
   if (IsOrdered(state_dir, "poison")) daemon.executor().CrashOn(7);
   const auto server = ExecutorServer::Start(
       state_dir, name, &daemon,

@@ -44,7 +44,7 @@ void WriteRing(const fs::path& folder, const RingOptions& options) {
   std::vector<float> features;
   for (int64_t v = 0; v < n; ++v) {
     indices.push_back(static_cast<uint32_t>((v + 1) % n));
-    labels.push_back(v % 2);
+    labels.push_back((v + options.first_label) % 2);
     features.push_back(static_cast<float>(v));
     features.push_back(1.0F);
   }

@@ -9,7 +9,8 @@ namespace fgnn {
 
 struct RingOptions {
   int64_t num_nodes = 40;
-  int64_t num_train = 20;  // The first ones; then 4 to validate, 4 to test.
+  int64_t num_train = 20;   // The first ones; then 4 to validate, 4 to test.
+  int64_t first_label = 0;  // Of vertex 0; the other one is the next's.
   bool nan_feature = false;
   bool with_valid = true;
   bool with_edge_splits = false;  // An edge to validate, another to test.

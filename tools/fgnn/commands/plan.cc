@@ -55,7 +55,7 @@ absl::StatusOr<SamplingProfile> MeasureSampling(
       const JobSampling job,
       OpenJobSampling(spec, {.num_threads = num_threads,
                              .plugins = PluginFolder(state_dir)}));
-  *dataset = ShapeOf(job.dataset, spec.training);
+  *dataset = ShapeOf(job.dataset.sizes(), spec.training);
   FGNN_ASSIGN_OR_RETURN(const SamplingMeasurement sampling,
                         ProfileSampling(job.input(), job.options,
                                         {.num_batches = kProfiledBatches,

@@ -144,6 +144,23 @@ TEST_F(SamplerDaemonTest, WritesNoFileOfARelativeName) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST_F(SamplerDaemonTest, ValidatesADataset) {
+  const auto validate = [this](v1::ValidateDatasetResponse* response) {
+    grpc::ClientContext context;
+    SetDeadline(context, kPatience);
+    v1::ValidateDatasetRequest request;
+    *request.mutable_spec() = Spec();
+    return FromGrpc(sampler_->ValidateDataset(&context, request, response));
+  };
+  v1::ValidateDatasetResponse response;
+  FGNN_ASSERT_OK(validate(&response));
+  EXPECT_EQ(response.state(), FingerprintOf(job_.dataset()));
+  EXPECT_NE(response.content(), 0U);
+  std::filesystem::resize_file(job_.dataset() / "indices.npy", 100);
+  EXPECT_THAT(validate(&response), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("indices.npy")));
+}
+
 TEST_F(SamplerDaemonTest, FillsTheQueueOfAJobAndSaysSo) {
   ASSERT_TRUE(host_.WaitForRegistrations(1));
   EXPECT_EQ(host_.registrations().front().role(), "sampler");

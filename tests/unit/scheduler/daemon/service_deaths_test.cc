@@ -97,8 +97,58 @@ TEST_F(ServiceTest, ACrashLoopFailsTheJobWithItsCause) {
   EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
   EXPECT_THAT(job.error_message(),
               AllOf(HasSubstr("died 3 times in 10 minutes, last by signal 11"),
+                    HasSubstr("which ends: last words \\xff\\x1b[31m"),
                     HasSubstr("/logs/"), Not(HasSubstr("\n"))));
   EXPECT_FALSE(fs::exists(job.run_dir()));
+}
+
+// A mapped file that is cut short ends its reader: a sampler, which the service
+// outlives.
+TEST_F(ServiceTest, ADatasetThatShrinksWhileItIsReadFailsItsJobAlone) {
+  Order("die-validating");
+  StartService();
+  v1::JobSpec spec = Spec();
+  spec.mutable_limits()->set_restarts(1);
+  const v1::Job job = Watch(Submit(spec)->job_id());
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_THAT(
+      job.error_message(),
+      AllOf(HasSubstr("died while it validated"),
+            HasSubstr((temp_ / "ring").string()),
+            HasSubstr("may have changed meanwhile"), HasSubstr("by signal 7")));
+  Order("");
+  EXPECT_EQ(Watch(Submit(Spec())->job_id()).state(), v1::JOB_STATE_COMPLETED);
+}
+
+TEST_F(ServiceTest, ADaemonIsNotAttachedToADatasetWithOtherContents) {
+  Order("hold:sampler.0");  // The job waits for it.
+  StartService();
+  const std::string id = Submit(Spec())->job_id();
+  const pid_t pid = PidOf(WaitForExecutor(id, "sampler.0"), "sampler.0");
+  ASSERT_NE(pid, 0);
+  Order("");
+  // The same shapes, and other labels.
+  fs::remove_all(temp_ / "ring");
+  WriteRing(temp_ / "ring", {.first_label = 1});
+  ASSERT_EQ(::kill(pid, SIGKILL), 0);
+  const v1::Job job = Watch(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_THAT(job.error_message(), AllOf(HasSubstr("has other contents"),
+                                         HasSubstr("than the job began with")));
+}
+
+TEST_F(ServiceTest, ADaemonIsAttachedToACopyOfTheDataset) {
+  Order("hold:sampler.0");
+  StartService();
+  const std::string id = Submit(Spec())->job_id();
+  const pid_t pid = PidOf(WaitForExecutor(id, "sampler.0"), "sampler.0");
+  ASSERT_NE(pid, 0);
+  Order("");
+  fs::remove_all(temp_ / "ring");
+  WriteRing(temp_ / "ring", {});
+  ASSERT_EQ(::kill(pid, SIGKILL), 0);
+  const v1::Job job = Watch(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_COMPLETED) << job.error_message();
 }
 
 TEST_F(ServiceTest, ABatchThatCrashesSamplersIsNamed) {

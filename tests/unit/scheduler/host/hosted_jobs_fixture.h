@@ -46,6 +46,11 @@ class StoppingCalls final : public ExecutorCalls {
                                                   const Patience&) override {
     return absl::UnimplementedError("");
   }
+  absl::StatusOr<ValidatedDataset> ValidateDataset(const std::string&,
+                                                   const std::string&,
+                                                   const Patience&) override {
+    return absl::UnimplementedError("");
+  }
   absl::Status CountInputNodes(const std::string&, const CountCall&,
                                const Patience&) override {
     return absl::UnimplementedError("");

@@ -39,6 +39,42 @@ TEST_F(JobResumeTest, GoesOnAtTheEndOfAnEpoch) {
   ExpectEveryBatchOnce();
 }
 
+TEST_F(JobResumeTest, ARunIsNotResumedOnADatasetWithOtherContents) {
+  EndAfter("epoch-0002");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  const std::string metrics = ReadRun("metrics.jsonl");
+  // The same shapes, and other labels.
+  fs::remove_all(spec_.dataset);
+  WriteRing(spec_.dataset, {.first_label = 1});
+  const Job job = Resume();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error,
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("was trained on a dataset with the "
+                                       "fingerprint"),
+                             HasSubstr("put its files back"))));
+  EXPECT_EQ(ReadRun("metrics.jsonl"), metrics);
+  // Once they are what they were, it goes on.
+  fs::remove_all(spec_.dataset);
+  WriteRing(spec_.dataset, {});
+  EXPECT_EQ(Resume().state, JobState::kCompleted);
+  ExpectEveryBatchOnce();
+}
+
+TEST_F(JobResumeTest, ACheckpointWithoutAFingerprintIsResumed) {
+  EndAfter("epoch-0002");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  for (auto& [path, checkpoint] : calls_.checkpoints) {
+    nlohmann::json state = nlohmann::json::parse(checkpoint.run_state);
+    EXPECT_EQ(state.erase("dataset_content"), 1U);
+    checkpoint.run_state = state.dump();
+  }
+  EXPECT_EQ(Resume().state, JobState::kCompleted);
+  ExpectEveryBatchOnce();
+}
+
 TEST_F(JobResumeTest, GoesOnWithinAnEpochWithItsSums) {
   spec_.training.checkpoint_steps = 2;  // Of three an epoch.
   EndAfter("epoch-0001-step-0000000004");

@@ -25,6 +25,9 @@
 #include "shared/base/file.h"
 #include "shared/base/hash.h"
 #include "shared/base/notification.h"
+#include "shared/base/status.h"
+#include "shared/graph/dataset.h"
+#include "shared/graph/untrained_classes.h"
 #include "shared/queue/segment_layout.h"
 #include "shared/telemetry/process.h"
 #include "tests/fakes/status_matchers.h"
@@ -76,6 +79,18 @@ class ScriptedCalls final : public ExecutorCalls {
     return SamplingProfile{.max_task_bytes = 4096,
                            .bound_task_bytes = 8192,
                            .hops = {{4, 9, 5}, {9, 20, 11}}};
+  }
+  // As a sampler does it.
+  absl::StatusOr<ValidatedDataset> ValidateDataset(
+      const std::string& /*socket*/, const std::string& /*spec_bytes*/,
+      const Patience& /*patience*/) override {
+    FGNN_ASSIGN_OR_RETURN(const ValidatedFolder folder, ValidateOnce(dataset));
+    FGNN_ASSIGN_OR_RETURN(const Dataset opened,
+                          Dataset::Open(dataset, Validation::kShapes));
+    return ValidatedDataset{
+        .state = folder.state,
+        .content = folder.content,
+        .warning = UntrainedClassesWarning(opened).value_or("")};
   }
   absl::Status CountInputNodes(const std::string& socket, const CountCall& call,
                                const Patience& /*patience*/) override {
@@ -220,6 +235,7 @@ class ScriptedCalls final : public ExecutorCalls {
   std::deque<absl::StatusOr<uint64_t>> evaluations;
   // They are eighths of an MRR instead.
   bool predicts_links = false;
+  fs::path dataset;                             // Of the job's spec.
   std::deque<absl::Status> saves;               // OK once empty.
   absl::StatusOr<uint64_t> training = 1 << 20;  // Bytes of a step.
   std::function<void()> on_evaluate;
@@ -321,6 +337,7 @@ class JobRunTest : public testing::Test {
                                             .calls = &calls_},
                             .decode =
                                 [this](const Job&) {
+                                  calls_.dataset = spec_.dataset;
                                   return DecodedSpec{.spec = spec_,
                                                      .yaml = "effective\n"};
                                 },

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <fstream>
@@ -185,6 +186,82 @@ TEST_F(DatasetTest, ValidateOnceRemembersSuccessAndOnlyThat) {
   EXPECT_THAT(ValidateOnce(folder()),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("row 3, column 1")));
+}
+
+TEST_F(DatasetTest, ReadsTheSameSizesFromHeadersAlone) {
+  Write();
+  FGNN_ASSERT_OK_AND_ASSIGN(const Dataset dataset,
+                            Dataset::Open(folder(), Validation::kEverything));
+  FGNN_ASSERT_OK_AND_ASSIGN(const DatasetSizes read,
+                            Dataset::ReadSizes(folder()));
+  for (const DatasetSizes& sizes : {read, dataset.sizes()}) {
+    EXPECT_EQ(sizes.num_nodes, 4U);
+    EXPECT_EQ(sizes.num_edges, 6U);
+    EXPECT_EQ(sizes.num_classes, 3U);
+    EXPECT_TRUE(sizes.has_labels);
+    EXPECT_FALSE(sizes.has_train_edges);
+    EXPECT_EQ(sizes.topology_bytes, 5 * 8 + 6 * 4U);
+    EXPECT_EQ(sizes.feature_row_bytes, 8U);
+    EXPECT_EQ(sizes.num_train, 2U);
+    EXPECT_EQ(sizes.num_valid, 1U);
+    EXPECT_EQ(sizes.num_test, 0U);
+    EXPECT_EQ(sizes.num_train_edges, 6U);
+    EXPECT_EQ(sizes.num_valid_edges, 0U);
+  }
+}
+
+// As Open() does; the open of a FIFO would wait for its writer.
+TEST_F(DatasetTest, SizesOfADamagedFolderAreRefused) {
+  for (const char* file : {"metadata.yaml", "csc_indptr.npy", "features.npy",
+                           "train.npy", "names.txt"}) {
+    Write();
+    fs::remove(folder() / file);
+    ASSERT_EQ(::mkfifo((folder() / file).c_str(), 0600), 0);
+    EXPECT_THAT(Dataset::ReadSizes(folder()),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         testing::AllOf(HasSubstr(file),
+                                        HasSubstr("not a plain file"))));
+    fs::remove(folder() / file);
+  }
+  Write();
+  fs::resize_file(folder() / "features.npy",
+                  fs::file_size(folder() / "features.npy") - 1);
+  EXPECT_THAT(Dataset::ReadSizes(folder()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("it is truncated")));
+}
+
+TEST_F(DatasetTest, TheContentFingerprintIsOfValuesAlone) {
+  const auto content = [this] {
+    Write();
+    // Times of files are coarser than this test is fast.
+    fs::remove_all(folder() / "derived");
+    return ValidateOnce(folder())->content;
+  };
+  const uint64_t before = content();
+  EXPECT_NE(before, 0U);
+  EXPECT_EQ(content(), before);                        // Written again.
+  EXPECT_EQ(ValidateOnce(folder())->content, before);  // Remembered.
+  content_.metadata.name = "another name";
+  EXPECT_EQ(content(), before);
+  content_.labels = {0, 2, -1, 2};
+  const uint64_t labels = content();
+  EXPECT_NE(labels, before);
+  content_.features[7] = 8;
+  EXPECT_NE(content(), labels);
+  content_.metadata.num_classes = 4;
+  EXPECT_NE(content(), labels);
+}
+
+TEST_F(DatasetTest, ValidationEndsOnceItIsToldTo) {
+  Write();
+  int asked = 0;
+  const auto check = [&asked]() -> absl::Status {
+    return ++asked < 3 ? absl::OkStatus() : absl::CancelledError("enough");
+  };
+  EXPECT_THAT(ValidateOnce(folder(), check),
+              StatusIs(absl::StatusCode::kCancelled, "enough"));
+  EXPECT_FALSE(fs::exists(folder() / "derived" / "validated"));
 }
 
 TEST_F(DatasetTest, NamesCanBeAskedForFromManyThreads) {
