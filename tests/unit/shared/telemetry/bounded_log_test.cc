@@ -10,6 +10,7 @@
 #include <iterator>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "shared/base/unique_fd.h"
 #include "shared/telemetry/log.h"
 #include "tests/fakes/temp_folder.h"
@@ -53,16 +54,17 @@ TEST_F(BoundedLogTest, KeepsTwoFilesAndLosesNoLine) {
   Write("first\n");
   log.RotateIfLarge();
   EXPECT_FALSE(fs::exists(predecessor_));
-  Write(std::string(100, 'x') + "\n");
+  const std::string long_line = absl::StrCat(std::string(100, 'x'), "\n");
+  Write(long_line);
   log.RotateIfLarge();
   Write("second\n");
-  EXPECT_EQ(ContentOf(predecessor_), "first\n" + std::string(100, 'x') + "\n");
+  EXPECT_EQ(ContentOf(predecessor_), absl::StrCat("first\n", long_line));
   EXPECT_THAT(ContentOf(path_), HasSubstr("what was before is in"));
   EXPECT_THAT(ContentOf(path_), HasSubstr("second\n"));
-  Write(std::string(100, 'y') + "\n");
+  Write(long_line);
   log.RotateIfLarge();
   EXPECT_THAT(ContentOf(predecessor_), HasSubstr("second\n"));
-  EXPECT_THAT(ContentOf(predecessor_), HasSubstr(std::string(100, 'y')));
+  EXPECT_THAT(ContentOf(predecessor_), HasSubstr(long_line));
   Write("third\n");
   EXPECT_THAT(ContentOf(path_), HasSubstr("third\n"));
 }
