@@ -45,12 +45,21 @@ struct JobProgress {
   std::vector<DeviceView> devices;  // Where they take turns.
 };
 
+// What a job does where its run folder is to be opened. The numbers are those
+// of the job store.
+enum class FolderUse : uint8_t {
+  kMake = 0,    // Makes it: there must be none, or an empty one.
+  kResume = 1,  // Goes on in one of an earlier job, as its client asked.
+  kOwn = 2,     // Goes on in the one that it made, or went on in before.
+};
+
 struct Job {
   std::string id;
   JobState state = JobState::kQueued;
   // A serialised fgnn.v1.JobSpec, effective. Only rpc/ can read it.
   std::string spec_bytes;
   std::string run_dir;  // Absolute.
+  FolderUse folder = FolderUse::kMake;
   std::string client_key;
   bool digest = false;
   bool trace = false;

@@ -13,6 +13,10 @@ namespace {
 
 // Checkpoints that fail in a row before the job does.
 constexpr int kLostCheckpoints = 3;
+// The same of ends of epochs whose lines could not be written.
+constexpr int kLostWrites = 3;
+// Bytes of lines that are held for a full disk.
+constexpr size_t kMostHeldBytes = 16 << 20;
 
 }  // namespace
 
@@ -64,11 +68,12 @@ absl::Status JobRun::Checkpoint(uint32_t epoch, bool is_best) {
 // checkpoint is tried.
 absl::Status JobRun::SaveTolerantly(const std::filesystem::path& path,
                                     uint32_t epochs_done, bool& saved) {
-  FGNN_ASSIGN_OR_RETURN(const std::string state, State());
   // Training is closed, so they stay the newest.
   const uint64_t version = board().version().value_or(0);
+  const absl::StatusOr<std::string> state = State();
   const absl::Status status =
-      executors_.SaveCheckpoint(path, version, epochs_done, state);
+      state.ok() ? executors_.SaveCheckpoint(path, version, epochs_done, *state)
+                 : state.status();
   saved = status.ok();
   if (saved) {
     checkpoints_lost_ = 0;
@@ -82,6 +87,53 @@ absl::Status JobRun::SaveTolerantly(const std::filesystem::path& path,
   const bool is_last = epochs_done == spec_.training.epochs;
   if (checkpoints_lost_ < kLostCheckpoints && !is_last) return absl::OkStatus();
   return Annotate(status, path.string());
+}
+
+// The same of metrics.jsonl and batches.crc: their lines are held meanwhile.
+absl::Status JobRun::WriteLinesTolerantly(const std::string& line) {
+  const absl::Status written = folder_->AppendMetrics(line);
+  if (written.ok()) {
+    writes_lost_ = 0;
+    return absl::OkStatus();
+  }
+  ++writes_lost_;
+  LogError("job {}: its newest lines are held in memory: {}", job_.id,
+           MessageOf(written));
+  return writes_lost_ < kLostWrites ? CheckHeldLines(written) : written;
+}
+
+absl::Status JobRun::CheckHeldLines(const absl::Status& written) const {
+  const size_t held = folder_->held_bytes() +
+                      (timeline_.has_value() ? timeline_->held_bytes() : 0);
+  return held <= kMostHeldBytes ? absl::OkStatus() : written;
+}
+
+// A run that went on from before its best epoch may have found that of another
+// one, which was the best until then.
+absl::StatusOr<bool> JobRun::FindBestWeights() {
+  const uint32_t epochs = *best_epoch_ + 1;
+  const auto is_of_it = [&](const std::filesystem::path& path) {
+    const absl::StatusOr<CheckpointProfile> profile =
+        executors_.DescribeCheckpoint(path);
+    return profile.ok() && profile->epochs_done == epochs &&
+           profile->seed == spec_.training.seed;
+  };
+  if (is_of_it(folder_->BestCheckpoint())) return true;
+  FGNN_RETURN_IF_ERROR(executors_.Tick());  // Cancelled, or beyond repair.
+  const std::filesystem::path path = folder_->EpochCheckpoint(epochs);
+  if (is_of_it(path)) {
+    LogWarning(
+        "job {}: best.safetensors was not of epoch {}, the best one; {} "
+        "takes its place",
+        job_.id, epochs, path.string());
+    FGNN_RETURN_IF_ERROR(folder_->MakeBest(path));
+    return true;
+  }
+  test_warning_ =
+      absl::StrCat("nothing was tested: best.safetensors is not of epoch ",
+                   epochs, ", the best one, whose checkpoint is gone");
+  LogError("job {}: {}", job_.id, test_warning_);
+  return false;
 }
 
 }  // namespace fgnn

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "scheduler/jobs/early_stop.h"
-#include "scheduler/jobs/plateau.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
@@ -43,6 +43,7 @@ JobRun::JobRun(Job job, DecodedSpec decoded, const JobEnvironment& environment)
       executors_(environment.host, environment.calls, ExecutorsFor(job_, spec_),
                  [this] { return KeepGoing(); }),
       planner_(job_.id, spec_, environment.host->options().state_dir),
+      plateau_(spec_.training),
       next_memory_look_(MonotonicClock::now()) {}
 
 absl::Status JobRun::RunToEnd() {
@@ -110,7 +111,9 @@ void JobRun::EnterPhase(const std::string& phase) {
   });
 }
 
-absl::StatusOr<std::string> JobRun::State() const {
+// Of what is on disk: a checkpoint never counts on lines that are not.
+absl::StatusOr<std::string> JobRun::State() {
+  FGNN_RETURN_IF_ERROR(folder_->Flush());
   FGNN_ASSIGN_OR_RETURN(const RunFolder::Lengths lengths, folder_->Sync());
   return RunStateToJson({.batches_per_epoch = segment_.batches_per_epoch,
                          .next_seq = next_seq_,
@@ -154,8 +157,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
                       .switches = 0};
   planner_.BeginEpoch(&facts);
   edges_.Restart(MonotonicClock::now());
-  executors_.segment().SetRateFactor(
-      PlateauFactor(spec_.training, valid_accuracies_));
+  executors_.segment().SetRateFactor(plateau_.factor());
   const uint64_t epoch_end = (epoch + 1) * segment_.steps_per_epoch();
   uint64_t version = board().version().value_or(0);
   while (version < epoch_end) {
@@ -176,11 +178,11 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   const bool is_best =
       valid_score.has_value() && (!best_valid_accuracy_.has_value() ||
                                   *valid_score > *best_valid_accuracy_);
-  FGNN_RETURN_IF_ERROR(folder_->AppendMetrics(MetricsLine(facts, sum_)));
+  FGNN_RETURN_IF_ERROR(WriteLinesTolerantly(MetricsLine(facts, sum_)));
   // Who is told of an epoch finds its line.
   epochs_done_ = epoch + 1;
   ShowProgress();
-  valid_accuracies_.push_back(valid_score);
+  plateau_.Add(valid_score);
   sum_ = EpochSum();
   environment_.table->ForgetInterruptions(job_.id);
   FGNN_RETURN_IF_ERROR(Checkpoint(epoch, is_best));
@@ -231,9 +233,10 @@ absl::Status JobRun::RecordBatches(uint64_t last_seq) {
     if (job_.digest) digests += DigestLine(*record);
     if (timeline_.has_value()) AddToTimeline(*record);
   }
-  if (timeline_.has_value()) FGNN_RETURN_IF_ERROR(timeline_->Write());
   edges_.Add(sum_.edges() - edges_before, MonotonicClock::now());
-  return folder_->AppendDigests(digests);
+  absl::Status written = folder_->AppendDigests(digests);
+  if (timeline_.has_value()) written.Update(timeline_->Write());
+  return CheckHeldLines(written);
 }
 
 void JobRun::AddToTimeline(const BatchRecord& record) {
@@ -294,6 +297,10 @@ absl::Status JobRun::Test() {
     return absl::OkStatus();
   }
   EnterPhase("testing");
+  if (best_epoch_.has_value()) {
+    FGNN_ASSIGN_OR_RETURN(const bool found, FindBestWeights());
+    if (!found) return absl::OkStatus();
+  }
   const std::string checkpoint =
       best_epoch_.has_value() ? folder_->BestCheckpoint().string() : "";
   FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation,
@@ -321,11 +328,22 @@ void JobRun::ShowTest(JobProgress& progress) const {
 // As the line of the best epoch has it.
 std::optional<double> JobRun::BestMacroF1() const {
   if (!best_epoch_.has_value()) return std::nullopt;
-  const absl::StatusOr<RunFolder::WrittenEpochs> written =
-      folder_->ReadMetrics();
-  return written.ok() && *best_epoch_ < written->valid_macro_f1s.size()
-             ? written->valid_macro_f1s[*best_epoch_]
-             : std::nullopt;
+  uint32_t epoch = 0;
+  std::optional<double> macro_f1;
+  const absl::StatusOr<uint64_t> read =
+      folder_->ReadMetrics([&](const RunFolder::EpochScores& scores) {
+        if (epoch++ == *best_epoch_) macro_f1 = scores.valid_macro_f1;
+      });
+  if (!read.ok()) LogWarning("job {}: {}", job_.id, MessageOf(read.status()));
+  return macro_f1;
+}
+
+std::vector<std::string> JobRun::Warnings() const {
+  std::vector<std::string> warnings;
+  for (const std::string& warning : {validated_.warning, test_warning_}) {
+    if (!warning.empty()) warnings.push_back(warning);
+  }
+  return warnings;
 }
 
 // The host counts while the job has daemons.
@@ -333,6 +351,11 @@ void JobRun::Release() {
   restarts_ = std::max(restarts_, environment_.host->restarts(job_.id));
   executors_.Release();
   environment_.memory->Forget(job_.id);
+  if (folder_.has_value()) {
+    absl::Status left = folder_->Flush();
+    left.Update(folder_->RemoveLeftovers());
+    if (!left.ok()) LogError("job {}: {}", job_.id, MessageOf(left));
+  }
   if (!timeline_.has_value()) return;
   const absl::Status closed = timeline_->Close();
   if (!closed.ok()) LogError("job {}: {}", job_.id, MessageOf(closed));
@@ -368,7 +391,7 @@ absl::Status JobRun::WriteSummary(JobState state,
        .peak_bytes = peak_bytes_,
        .seed = spec_.training.seed,
        .error = MessageOf(error),
-       .warning = validated_.warning});
+       .warning = absl::StrJoin(Warnings(), "; ")});
 }
 
 }  // namespace fgnn

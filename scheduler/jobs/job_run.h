@@ -29,6 +29,7 @@
 #include "scheduler/jobs/job_dataset.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/jobs/memory_ledger.h"
+#include "scheduler/jobs/plateau.h"
 #include "scheduler/jobs/rate_meter.h"
 #include "scheduler/jobs/resume_point.h"
 #include "scheduler/jobs/run_folder.h"
@@ -65,6 +66,9 @@ class JobRun {
   void Release();
   // If the run has a folder by now. Behind Release().
   absl::Status WriteSummary(JobState state, const absl::Status& error) const;
+  // Another job may have the folder once this returns. Before the table is told
+  // that the job is over, or waits again.
+  void LeaveFolder() { folder_.reset(); }
 
  private:
   absl::Status RunToEnd();
@@ -92,6 +96,7 @@ class JobRun {
   void LogCache(double ranking_seconds) const;
   void ShowSize();
   absl::Status OpenFolder();
+  RunRecord Record() const;
   absl::Status GoOnFrom(const ResumePoint& point);
   absl::Status SetState(const RunState& state);
   absl::Status OpenTimeline();
@@ -106,7 +111,12 @@ class JobRun {
   absl::Status CheckpointWithin(uint32_t epoch, uint64_t version);
   absl::Status SaveTolerantly(const std::filesystem::path& path,
                               uint32_t epochs_done, bool& saved);
+  // Counts as SaveTolerantly() does.
+  absl::Status WriteLinesTolerantly(const std::string& line);
+  absl::Status CheckHeldLines(const absl::Status& written) const;
   absl::Status Test();
+  // Whether best.safetensors has the weights of best_epoch_, by now.
+  absl::StatusOr<bool> FindBestWeights();
   absl::Status KeepGoing();
   void EnterPhase(const std::string& phase);
   // EnterPhase(), and how long it takes stands in the summary.
@@ -115,11 +125,12 @@ class JobRun {
   // warning.
   absl::Status OpenDataset();
   void EndPreparation();
-  absl::StatusOr<std::string> State() const;
+  absl::StatusOr<std::string> State();
   void ShowProgress();
   void ShowTest(JobProgress& progress) const;
   std::optional<std::string> WhyStopped() const;
   std::optional<double> BestMacroF1() const;
+  std::vector<std::string> Warnings() const;
   // Nothing is left to train.
   bool IsOver() const;
   bool IsDue(uint32_t every, uint32_t epoch) const;
@@ -138,6 +149,7 @@ class JobRun {
 
   DatasetFacts dataset_;
   ValidatedDataset validated_;
+  std::string test_warning_;  // Why nothing was tested; empty: no reason.
   std::optional<RunFolder> folder_;
   std::optional<RunTimeline> timeline_;  // Where it was asked for.
   SegmentOptions segment_;
@@ -150,10 +162,9 @@ class JobRun {
   std::optional<double> best_valid_accuracy_;  // Its checkpoint is kept.
   std::optional<uint32_t> best_epoch_;
   std::optional<SplitScore> test_;
-  // Of each epoch that is done, for the plateau schedule; nullopt: not
-  // validated.
-  std::vector<std::optional<double>> valid_accuracies_;
+  Plateau plateau_;           // Of the epochs that are done.
   int checkpoints_lost_ = 0;  // In a row.
+  int writes_lost_ = 0;       // Ends of epochs in a row without their lines.
   // Of the newest checkpoint that the job can go on from, if it has one.
   std::optional<uint64_t> saved_version_;
   LetGo let_go_ = LetGo::kNo;

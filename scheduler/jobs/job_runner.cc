@@ -89,6 +89,7 @@ void JobRunner::RunOne(const Job& job) {
           "it had devices for its time limit of ", job.time_limit_seconds,
           " s; what it has got to is in ", job.run_dir));
     } else if (run.let_go() != LetGo::kNo) {
+      run.LeaveFolder();
       table.Park(job.id, run.let_go());
       return;
     } else if (table.TryAgain(job.id, status)) {
@@ -106,6 +107,7 @@ void JobRunner::RunOne(const Job& job) {
   }
   LogInfo("job {}: {}{}{}", job.id, NameOf(state), status.ok() ? "" : ": ",
           MessageOf(status));
+  run.LeaveFolder();
   table.End(job.id, state, status);
 }
 

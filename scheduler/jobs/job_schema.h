@@ -5,7 +5,7 @@
 
 namespace fgnn {
 
-inline constexpr int kSchemaVersion = 4;
+inline constexpr int kSchemaVersion = 5;
 
 inline constexpr char kSchema[] = R"sql(
 CREATE TABLE IF NOT EXISTS jobs (
@@ -36,9 +36,11 @@ CREATE TABLE IF NOT EXISTS jobs (
   preemptions INTEGER NOT NULL,
   run_seconds REAL NOT NULL,
   device_seconds REAL NOT NULL,
-  devices TEXT NOT NULL
+  devices TEXT NOT NULL,
+  folder INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state);
+CREATE INDEX IF NOT EXISTS jobs_by_run_dir ON jobs (run_dir);
 CREATE TABLE IF NOT EXISTS service (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   generation INTEGER NOT NULL
@@ -73,6 +75,15 @@ inline constexpr char kSchema3To4[] = R"sql(
 ALTER TABLE jobs ADD COLUMN device_seconds REAL NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN devices TEXT NOT NULL DEFAULT '';
 UPDATE jobs SET device_seconds = run_seconds;
+)sql";
+
+// A job has batches, or runs, only behind making its folder (FolderUse::kOwn).
+// Where it has none yet, it was to go on in one if its first start was to.
+inline constexpr char kSchema4To5[] = R"sql(
+ALTER TABLE jobs ADD COLUMN folder INTEGER NOT NULL DEFAULT 0;
+UPDATE jobs SET folder = 1 WHERE resume AND started_ms = 0;
+UPDATE jobs SET folder = 2 WHERE state IN (3, 5) OR (json_valid(progress) AND
+  coalesce(json_extract(progress, '$.batches_committed'), 0) > 0);
 )sql";
 
 }  // namespace fgnn

@@ -85,26 +85,28 @@ absl::Status JobRun::Prepare() {
 absl::StatusOr<bool> JobRun::TakeOver() {
   FGNN_ASSIGN_OR_RETURN(JobSegment* const kept, executors_.FindKeptSegment());
   if (kept == nullptr) return false;
-  folder_ = RunFolder::Keep(job_.run_dir);
+  absl::StatusOr<RunFolder> folder = RunFolder::Keep(job_.run_dir, Record());
   // A queue that is stopped stays so.
   absl::StatusOr<RunState> state =
-      kept->queue().stopped() ? absl::FailedPreconditionError(
-                                    "its daemons had begun to let go of it")
-                              : FindRunningState(kept->options(), kept->board(),
-                                                 *folder_, job_.digest);
+      !folder.ok() ? folder.status()
+      : kept->queue().stopped()
+          ? absl::FailedPreconditionError(
+                "its daemons had begun to let go of it")
+          : FindRunningState(kept->options(), kept->board(), *folder,
+                             job_.digest);
   if (state.ok()) {
     const absl::Status cut =
-        folder_->TruncateTo({.metrics_bytes = state->metrics_bytes,
-                             .digests_bytes = state->digests_bytes});
+        folder->TruncateTo({.metrics_bytes = state->metrics_bytes,
+                            .digests_bytes = state->digests_bytes});
     if (!cut.ok()) state = cut;
   }
   if (!state.ok()) {
     LogWarning("job {}: cannot go on where it is: {}", job_.id,
                MessageOf(state.status()));
     executors_.Release();
-    folder_.reset();
     return false;
   }
+  folder_ = *std::move(folder);
   segment_ = kept->options();
   epochs_done_ =
       static_cast<uint32_t>(state->next_seq / segment_.batches_per_epoch);
@@ -142,14 +144,24 @@ absl::Status JobRun::OpenTimeline() {
   return absl::OkStatus();
 }
 
+RunRecord JobRun::Record() const {
+  return {.job_id = job_.id,
+          .user = job_.user,
+          .digest = job_.digest,
+          .trace = job_.trace,
+          .service = environment_.host->options().state_dir.string()};
+}
+
 absl::Status JobRun::OpenFolder() {
-  if (!job_.resume) {
-    FGNN_ASSIGN_OR_RETURN(folder_,
-                          RunFolder::Create(job_.run_dir, decoded_.yaml));
+  const auto own = [this] { return environment_.table->OwnFolder(job_.id); };
+  if (job_.folder == FolderUse::kMake) {
+    FGNN_ASSIGN_OR_RETURN(
+        folder_, RunFolder::Create(job_.run_dir, decoded_.yaml, Record(), own));
     return absl::OkStatus();
   }
-  FGNN_ASSIGN_OR_RETURN(folder_,
-                        RunFolder::Reopen(job_.run_dir, decoded_.yaml));
+  FGNN_ASSIGN_OR_RETURN(
+      folder_, RunFolder::Reopen(job_.run_dir, decoded_.yaml, Record()));
+  if (job_.folder == FolderUse::kResume) FGNN_RETURN_IF_ERROR(own());
   FGNN_ASSIGN_OR_RETURN(
       const std::optional<ResumePoint> point,
       FindResumePoint(
@@ -187,10 +199,12 @@ absl::Status JobRun::SetState(const RunState& state) {
   best_epoch_ = state.best_epoch;
   if (spec_.training.schedule != "plateau") return absl::OkStatus();
   // The file has been cut to the epochs that are done.
-  FGNN_ASSIGN_OR_RETURN(RunFolder::WrittenEpochs written,
-                        folder_->ReadMetrics());
-  valid_accuracies_ = std::move(written.valid_accuracies);
-  return absl::OkStatus();
+  plateau_ = Plateau(spec_.training);
+  return folder_
+      ->ReadMetrics([this](const RunFolder::EpochScores& scores) {
+        plateau_.Add(scores.valid_accuracy);
+      })
+      .status();
 }
 
 absl::StatusOr<SegmentOptions> JobRun::Plan(const DatasetFacts& dataset) {

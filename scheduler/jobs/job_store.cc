@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "scheduler/jobs/job_schema.h"
 #include "scheduler/jobs/progress_json.h"
 #include "shared/base/status.h"
+#include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
@@ -20,7 +22,24 @@ constexpr char kColumns[] =
     "finished_ms, error_code, error_message, progress, resume, interruptions, "
     "dataset, user, name, priority, after, retries, attempts, "
     "time_limit_seconds, preemptions, run_seconds, trace, device_seconds, "
-    "devices";
+    "devices, folder";
+
+std::string WayOutOf(const std::string& file) {
+  return absl::StrCat("move ", file, " away, with ", file, "-wal and ", file,
+                      "-shm if they are there, to start without jobs; "
+                      "'sqlite3 ",
+                      file, " .recover' prints what can still be read");
+}
+
+// An error of a job that is none, or of a damaged row.
+absl::Status ErrorOfRow(int64_t code, const std::string& message) {
+  const bool is_known =
+      code >= 0 &&
+      code <= static_cast<int64_t>(absl::StatusCode::kUnauthenticated);
+  return absl::Status(is_known ? static_cast<absl::StatusCode>(code)
+                               : absl::StatusCode::kUnknown,
+                      message);
+}
 
 // No byte of UTF-8 is greater.
 constexpr char kBehindAllText[] = "\xff";
@@ -110,7 +129,7 @@ absl::Status JobStore::ErrorOf(int code, const char* doing) const {
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
       return absl::DataLossError(
-          absl::StrCat(message, "; move the file away to start without jobs"));
+          absl::StrCat(message, "; ", WayOutOf(file == nullptr ? "" : file)));
     case SQLITE_PERM:
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
@@ -145,14 +164,30 @@ absl::Status JobStore::CreateTables() {
         "job store has schema version ", version, ", this program knows ",
         kSchemaVersion, "; run a newer release or another state folder"));
   }
+  FGNN_RETURN_IF_ERROR(CheckIsSound());
   FGNN_RETURN_IF_ERROR(Execute("BEGIN"));
   if (version == 1) FGNN_RETURN_IF_ERROR(Execute(kSchema1To2));
   if (version == 1 || version == 2) FGNN_RETURN_IF_ERROR(Execute(kSchema2To3));
   if (version >= 1 && version <= 3) FGNN_RETURN_IF_ERROR(Execute(kSchema3To4));
+  if (version >= 1 && version <= 4) FGNN_RETURN_IF_ERROR(Execute(kSchema4To5));
   FGNN_RETURN_IF_ERROR(Execute(kSchema));
   FGNN_RETURN_IF_ERROR(
       Execute(absl::StrCat("PRAGMA user_version = ", kSchemaVersion).c_str()));
   return Execute("COMMIT");
+}
+
+// A damaged page would be met some day, by a job that needs it.
+absl::Status JobStore::CheckIsSound() {
+  FGNN_ASSIGN_OR_RETURN(Statement statement,
+                        Statement::Prepare(*this, "PRAGMA quick_check(1)"));
+  const int code = statement.Step();
+  if (code != SQLITE_ROW) return ErrorOf(code, "check it");
+  std::string found = statement.Text(0);
+  std::replace(found.begin(), found.end(), '\n', ' ');
+  if (found == "ok") return absl::OkStatus();
+  const std::string file = sqlite3_db_filename(database_.get(), "main");
+  return absl::DataLossError(absl::StrCat(
+      "job store ", file, " is damaged: ", found, "; ", WayOutOf(file)));
 }
 
 absl::StatusOr<JobStore> JobStore::OpenFile(const char* path, int flags) {
@@ -196,6 +231,10 @@ absl::StatusOr<uint64_t> JobStore::NextGeneration() {
   return static_cast<uint64_t>(generation);
 }
 
+absl::Status JobStore::Checkpoint() {
+  return Execute("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
 absl::Status JobStore::Begin() { return Execute("BEGIN IMMEDIATE"); }
 absl::Status JobStore::Commit() { return Execute("COMMIT"); }
 
@@ -212,9 +251,10 @@ absl::Status JobStore::Insert(const Job& job) {
   FGNN_ASSIGN_OR_RETURN(
       Statement statement,
       Statement::Prepare(
-          *this, absl::StrCat("INSERT INTO jobs (", kColumns,
-                              ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                              "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
+          *this,
+          absl::StrCat("INSERT INTO jobs (", kColumns,
+                       ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                       "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
   statement.Bind(job.id);
   statement.Bind(static_cast<int64_t>(job.state));
   statement.BindBlob(job.spec_bytes);
@@ -246,6 +286,7 @@ absl::Status JobStore::Insert(const Job& job) {
   statement.Bind(int64_t{job.trace});
   statement.Bind(job.device_seconds);
   statement.Bind(absl::StrJoin(job.devices, " "));
+  statement.Bind(static_cast<int64_t>(job.folder));
   const int code = statement.Step();
   return code == SQLITE_DONE ? absl::OkStatus() : ErrorOf(code, "add a job");
 }
@@ -258,7 +299,7 @@ absl::Status JobStore::Update(const Job& job) {
           "UPDATE jobs SET state = ?, started_ms = ?, finished_ms = ?, "
           "error_code = ?, error_message = ?, progress = ?, resume = ?, "
           "interruptions = ?, attempts = ?, preemptions = ?, run_seconds = ?, "
-          "device_seconds = ?, devices = ? WHERE id = ?"));
+          "device_seconds = ?, devices = ?, folder = ? WHERE id = ?"));
   statement.Bind(static_cast<int64_t>(job.state));
   statement.Bind(job.started_ms);
   statement.Bind(job.finished_ms);
@@ -272,6 +313,7 @@ absl::Status JobStore::Update(const Job& job) {
   statement.Bind(job.run_seconds);
   statement.Bind(job.device_seconds);
   statement.Bind(absl::StrJoin(job.devices, " "));
+  statement.Bind(static_cast<int64_t>(job.folder));
   statement.Bind(job.id);
   if (const int code = statement.Step(); code != SQLITE_DONE) {
     return ErrorOf(code, "change a job");
@@ -280,46 +322,53 @@ absl::Status JobStore::Update(const Job& job) {
   return absl::NotFoundError(absl::StrCat("job store has no job ", job.id));
 }
 
+// A row that says what no job says is one that failed: it hides no other one.
+Job JobStore::ReadRow(const Statement& row) {
+  Job job;
+  job.id = row.Text(0);
+  job.spec_bytes = row.Text(2);
+  job.run_dir = row.Text(3);
+  job.client_key = row.Text(4);
+  job.digest = row.Integer(5) != 0;
+  job.submitted_ms = row.Integer(6);
+  job.started_ms = row.Integer(7);
+  job.finished_ms = row.Integer(8);
+  job.error = ErrorOfRow(row.Integer(9), row.Text(10));
+  job.progress = ProgressFromJson(row.Text(11));
+  job.resume = row.Integer(12) != 0;
+  job.interruptions = static_cast<uint32_t>(row.Integer(13));
+  job.dataset = row.Text(14);
+  job.user = row.Text(15);
+  job.name = row.Text(16);
+  job.priority = static_cast<int32_t>(row.Integer(17));
+  job.after = absl::StrSplit(row.Text(18), ' ', absl::SkipEmpty());
+  job.retries = static_cast<uint32_t>(row.Integer(19));
+  job.attempts = static_cast<uint32_t>(row.Integer(20));
+  job.time_limit_seconds = static_cast<uint32_t>(row.Integer(21));
+  job.preemptions = static_cast<uint32_t>(row.Integer(22));
+  job.run_seconds = row.Real(23);
+  job.trace = row.Integer(24) != 0;
+  job.device_seconds = row.Real(25);
+  job.devices = absl::StrSplit(row.Text(26), ' ', absl::SkipEmpty());
+  const int64_t folder = row.Integer(27);
+  job.folder = folder == 1   ? FolderUse::kResume
+               : folder == 2 ? FolderUse::kOwn
+                             : FolderUse::kMake;
+  const auto state = ParseJobState(row.Integer(1));
+  job.state = state.value_or(JobState::kFailed);
+  if (!state.has_value()) {
+    job.error = absl::DataLossError(
+        absl::StrCat("job store: the row of job ", job.id,
+                     " is damaged: it has the unknown state ", row.Integer(1)));
+  }
+  return job;
+}
+
 absl::StatusOr<std::vector<Job>> JobStore::ReadAll(Statement& statement) {
   std::vector<Job> jobs;
   int code = statement.Step();
   for (; code == SQLITE_ROW; code = statement.Step()) {
-    Job job;
-    job.id = statement.Text(0);
-    const auto state = ParseJobState(statement.Integer(1));
-    if (!state.has_value()) {
-      return absl::DataLossError(absl::StrCat("job store: job ", job.id,
-                                              " has the unknown state ",
-                                              statement.Integer(1)));
-    }
-    job.state = *state;
-    job.spec_bytes = statement.Text(2);
-    job.run_dir = statement.Text(3);
-    job.client_key = statement.Text(4);
-    job.digest = statement.Integer(5) != 0;
-    job.submitted_ms = statement.Integer(6);
-    job.started_ms = statement.Integer(7);
-    job.finished_ms = statement.Integer(8);
-    job.error =
-        absl::Status(static_cast<absl::StatusCode>(statement.Integer(9)),
-                     statement.Text(10));
-    job.progress = ProgressFromJson(statement.Text(11));
-    job.resume = statement.Integer(12) != 0;
-    job.interruptions = static_cast<uint32_t>(statement.Integer(13));
-    job.dataset = statement.Text(14);
-    job.user = statement.Text(15);
-    job.name = statement.Text(16);
-    job.priority = static_cast<int32_t>(statement.Integer(17));
-    job.after = absl::StrSplit(statement.Text(18), ' ', absl::SkipEmpty());
-    job.retries = static_cast<uint32_t>(statement.Integer(19));
-    job.attempts = static_cast<uint32_t>(statement.Integer(20));
-    job.time_limit_seconds = static_cast<uint32_t>(statement.Integer(21));
-    job.preemptions = static_cast<uint32_t>(statement.Integer(22));
-    job.run_seconds = statement.Real(23);
-    job.trace = statement.Integer(24) != 0;
-    job.device_seconds = statement.Real(25);
-    job.devices = absl::StrSplit(statement.Text(26), ' ', absl::SkipEmpty());
-    jobs.push_back(std::move(job));
+    jobs.push_back(ReadRow(statement));
   }
   if (code != SQLITE_DONE) return ErrorOf(code, "read jobs");
   return jobs;
@@ -347,6 +396,21 @@ absl::StatusOr<std::optional<Job>> JobStore::FindByClientKey(
                                              " FROM jobs WHERE client_key = "
                                              "?")));
   statement.Bind(key);
+  FGNN_ASSIGN_OR_RETURN(std::vector<Job> jobs, ReadAll(statement));
+  if (jobs.empty()) return std::nullopt;
+  return std::optional<Job>(std::move(jobs.front()));
+}
+
+absl::StatusOr<std::optional<Job>> JobStore::FindByFolder(
+    const std::string& run_dir) {
+  FGNN_ASSIGN_OR_RETURN(
+      Statement statement,
+      Statement::Prepare(
+          *this, absl::StrCat("SELECT ", kColumns,
+                              " FROM jobs WHERE run_dir = ? AND folder = ",
+                              static_cast<int>(FolderUse::kOwn),
+                              " ORDER BY number DESC LIMIT 1")));
+  statement.Bind(run_dir);
   FGNN_ASSIGN_OR_RETURN(std::vector<Job> jobs, ReadAll(statement));
   if (jobs.empty()) return std::nullopt;
   return std::optional<Job>(std::move(jobs.front()));
@@ -391,7 +455,13 @@ absl::StatusOr<std::vector<Job>> JobStore::Unfinished() {
                      "SELECT ", kColumns, " FROM jobs WHERE state < ",
                      static_cast<int>(JobState::kCompleted), " OR state = ",
                      static_cast<int>(JobState::kPaused), " ORDER BY number")));
-  return ReadAll(statement);
+  FGNN_ASSIGN_OR_RETURN(std::vector<Job> jobs, ReadAll(statement));
+  std::erase_if(jobs, [](const Job& job) {
+    if (!IsFinal(job.state)) return false;
+    LogWarning("job {} is left out: {}", job.id, MessageOf(job.error));
+    return true;
+  });
+  return jobs;
 }
 
 absl::StatusOr<std::vector<JobUse>> JobStore::UseSince(int64_t since_ms) {

@@ -41,8 +41,8 @@ struct JobUse {
 // lock sees to that. Executors of a job's progress are not kept.
 class JobStore {
  public:
-  // Makes the file where it is missing. DataLoss: it is no job store, or one
-  // of a later release.
+  // Makes the file where it is missing. DataLoss: it is no job store, it is
+  // damaged, or it is of a later release.
   static absl::StatusOr<JobStore> Open(const std::filesystem::path& path);
   // Another one of the same file, for reading alone: beside this one it needs
   // no lock, and sees what this one has committed.
@@ -59,6 +59,8 @@ class JobStore {
   absl::Status Commit();
   void Rollback();
   bool InTransaction() const;
+  // All is in the one file from then on. Unavailable: somebody reads it.
+  absl::Status Checkpoint();
 
   // AlreadyExists: the id or the client key is there.
   absl::Status Insert(const Job& job);
@@ -69,10 +71,13 @@ class JobStore {
   absl::StatusOr<std::vector<Job>> FindByPrefix(const std::string& prefix,
                                                 uint32_t limit);
   absl::StatusOr<std::optional<Job>> FindByClientKey(const std::string& key);
-  // Newest first.
+  // The newest job that has had this folder: FolderUse::kOwn.
+  absl::StatusOr<std::optional<Job>> FindByFolder(const std::string& run_dir);
+  // Newest first. A damaged row is shown as a job that failed with DataLoss.
   absl::StatusOr<std::vector<Job>> Find(const JobFilter& filter,
                                         uint32_t limit);
-  // Those that have not ended, in the order of their submission.
+  // Those that have not ended, in the order of their submission; damaged rows
+  // are left out, with a warning in the log.
   absl::StatusOr<std::vector<Job>> Unfinished();
   // Of all jobs that have had devices and have not ended before this moment
   // (Unix milliseconds).
@@ -91,6 +96,8 @@ class JobStore {
   static absl::StatusOr<JobStore> OpenFile(const char* path, int flags);
   absl::Status Execute(const char* sql);
   absl::Status CreateTables();
+  absl::Status CheckIsSound();
+  static Job ReadRow(const Statement& row);
   absl::StatusOr<std::vector<Job>> ReadAll(Statement& statement);
   absl::Status ErrorOf(int code, const char* doing) const;
 

@@ -34,7 +34,15 @@ absl::StatusOr<Job> JobTable::FindOneLocked(const std::string& id_or_prefix) {
   }
   const auto active = active_.find(found.front().id);
   if (active != active_.end()) return DescribeLocked(active->second);
-  return std::move(found.front());
+  Job& job = found.front();
+  if (!IsFinal(job.state)) {
+    // A damaged row, which was left out at the start: nothing runs this job.
+    job.error = absl::DataLossError(absl::StrCat(
+        "job store: the row of job ", job.id, " is damaged: it says ",
+        std::string(NameOf(job.state)), ", but the job is not there"));
+    job.state = JobState::kFailed;
+  }
+  return std::move(job);
 }
 
 absl::StatusOr<JobVersion> JobTable::Get(const std::string& id_or_prefix) {
@@ -76,14 +84,15 @@ absl::StatusOr<std::vector<Job>> JobTable::List(const JobFilter& filter,
   return jobs;
 }
 
+bool JobTable::HasEndedLocked(const std::string& id) const {
+  const auto active = active_.find(id);
+  return active == active_.end() || active->second.has_ended();
+}
+
 absl::Status JobTable::CheckHasNotEndedLocked(const std::string& id) {
-  if (active_.contains(id)) return absl::OkStatus();
-  FGNN_ASSIGN_OR_RETURN(const std::vector<Job> found,
-                        store_.FindByPrefix(id, 1));
-  if (found.empty()) {
-    return absl::NotFoundError(absl::StrCat("no job '", id, "'"));
-  }
-  const JobState state = found.front().state;
+  if (!HasEndedLocked(id)) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(const Job found, FindOneLocked(id));
+  const JobState state = found.state;
   return absl::FailedPreconditionError(absl::StrCat(
       "job ", id, " has already ", state == JobState::kCancelled ? "been " : "",
       std::string(NameOf(state))));
@@ -181,10 +190,9 @@ bool JobTable::WaitForChange(const std::string& id, uint64_t seen,
                              bool only_end, Deadline deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
   return changed_.wait_until(lock, deadline, [&] {
-    const auto place = active_.find(id);
-    if (place == active_.end()) return true;
+    if (HasEndedLocked(id)) return true;
     if (only_end) return false;
-    const Active& active = place->second;
+    const Active& active = active_.at(id);
     return active.change > seen ||
            (active.job.state == JobState::kQueued && order_change_ > seen);
   });
@@ -224,8 +232,8 @@ void JobTable::MarkSeen(const std::string& id) {
 JobTable::Counts JobTable::counts() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return {.queued = static_cast<uint32_t>(queue_.size()),
-          .paused = static_cast<uint32_t>(active_.size() - queue_.size() -
-                                          running_.size()),
+          .paused = static_cast<uint32_t>(active_.size() - unsaved_ends_ -
+                                          queue_.size() - running_.size()),
           .running = static_cast<uint32_t>(running_.size()),
           .any_submitted = any_submitted_,
           .ended_unseen = static_cast<uint32_t>(unseen_.size()),

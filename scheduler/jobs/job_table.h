@@ -81,6 +81,9 @@ class JobTable {
       JobStore store, std::filesystem::path state_dir,
       const JobTableOptions& options = {});
 
+  // Tries once more to store what could not be stored.
+  ~JobTable();
+
   // Jobs that Open() found running.
   const std::vector<std::string>& interrupted() const { return interrupted_; }
   // Whether one of them goes on.
@@ -90,7 +93,9 @@ class JobTable {
   // On disk once this returns. The job of an earlier call with the same client
   // key and the same request, or the one that goes on in `run_dir` already, if
   // that is what is asked for. AlreadyExists: the key was used for another
-  // request. ResourceExhausted: too many wait. Unavailable: the service
+  // request, or run_dir is that of another job that has not ended.
+  // PermissionDenied: what is to go on is the run of another user.
+  // ResourceExhausted: too many wait. Unavailable: the service
   // is ending. NotFound, FailedPrecondition: what it is to run after is not
   // there, or has failed. InvalidArgument: more devices than the service has.
   absl::StatusOr<Job> Submit(const JobRequest& request);
@@ -153,6 +158,9 @@ class JobTable {
   // OK, or why the job is to end now.
   absl::Status CancelCause(const std::string& id) const;
   void End(const std::string& id, JobState state, const absl::Status& error);
+  // The job's run folder is its own from now on; in the store once this returns
+  // OK.
+  absl::Status OwnFolder(const std::string& id);
   // Whether the job is to let go of its devices.
   LetGo ShouldLetGo(const std::string& id);
   // It cannot: its checkpoint could not be written. It goes on.
@@ -167,7 +175,8 @@ class JobTable {
 
   // No job is taken or started any more.
   void Close();
-  // The same, if no job is queued, paused or running. Whether it did.
+  // The same, if no job is queued, paused or running, and the ends of all are
+  // stored. Whether it did.
   bool CloseIfEmpty();
   bool closed() const;
   // As Cancel() of all jobs that run.
@@ -199,11 +208,23 @@ class JobTable {
     absl::Status not_paused;  // Why it could not be.
 
     bool runs() const { return uncharged.has_value(); }
+    // Its end is still to be stored.
+    bool has_ended() const { return IsFinal(job.state); }
+  };
+
+  // Whose a run is that is to go on, and what it leaves beside its metrics.
+  struct OwnerOfRun {
+    std::string user;    // Empty: nobody's.
+    std::string job_id;  // Empty: not known to this service.
+    bool digest = false;
+    bool trace = false;
   };
 
   // A call of Submit() that is under way.
   struct Submission {
     const JobRequest* request;
+    // What the folder of a run that is to go on says of itself.
+    OwnerOfRun on_disk = {};
     // The answer, once it is done; is_done is guarded by submissions_mutex_.
     std::optional<absl::StatusOr<Job>> job;
     bool is_done = false;
@@ -213,8 +234,11 @@ class JobTable {
            const JobTableOptions& options, std::vector<ServiceDevice> devices);
   void SubmitAll(const std::vector<Submission*>& all);
   // Appends the id of a job that is new to `added`.
-  absl::StatusOr<Job> SubmitOneLocked(const JobRequest& request,
+  absl::StatusOr<Job> SubmitOneLocked(const Submission& submission,
                                       std::vector<std::string>& added);
+  absl::StatusOr<OwnerOfRun> FindOwnerLocked(const Submission& submission);
+  absl::Status CheckMayResume(const JobRequest& request,
+                              const OwnerOfRun& owner) const;
   absl::Status RecoverJobs();
   absl::Status RecoverInterruptedLocked(Job& job);
   absl::Status RecoverDependenciesLocked();
@@ -248,12 +272,16 @@ class JobTable {
   void EndOneLocked(const std::string& id, JobState state,
                     const absl::Status& error);
   std::vector<std::string> DependentsLocked(const std::string& id) const;
-  void SaveLocked(const Job& job);
+  void SaveLocked(Active& active);
+  void SaveUnsavedLocked();
+  void ForgetLocked(const std::string& id);
+  bool HasEndedLocked(const std::string& id) const;
 
   const std::filesystem::path state_dir_;
   const size_t max_queued_;
   const std::vector<ServiceDevice> devices_;
   const DemandReader read_demand_;
+  const std::string service_user_;
   std::vector<std::string> interrupted_;
   bool resumes_interrupted_ = false;
 
@@ -266,13 +294,17 @@ class JobTable {
   // Lists of a thousand jobs keep nobody from submitting. Never held while
   // mutex_ is taken.
   std::mutex reader_mutex_;
-  JobStore reader_;  // Guarded by reader_mutex_.
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // The following are guarded by mutex_.
   JobStore store_;
-  std::map<std::string, Active> active_;   // Jobs that have not ended.
+  // Jobs that have not ended, and those whose end is still to be stored.
+  std::map<std::string, Active> active_;
+  std::set<std::string> unsaved_;  // Of active_: the store has another state.
+  size_t unsaved_ends_ = 0;        // Those of them that have ended.
+  // Run folders of jobs that have not ended, and their jobs.
+  std::map<std::string, std::string> folders_;
   std::map<uint64_t, std::string> queue_;  // QUEUED, in order of submission.
   std::set<std::string> running_;          // Have devices.
   uint64_t starts_ = 0;                    // Counts them.
@@ -289,6 +321,10 @@ class JobTable {
   bool any_submitted_ = false;
   bool closed_ = false;
   Deadline last_change_;
+
+  // Guarded by reader_mutex_. Behind store_: the last one that closes the file
+  // makes one file of it, which a reader could not.
+  JobStore reader_;
 };
 
 }  // namespace fgnn

@@ -1,4 +1,6 @@
 // What a start of the service makes of the jobs on disk.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -6,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "scheduler/jobs/job_table.h"
 #include "shared/base/status.h"
+#include "shared/base/user_name.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -55,10 +58,17 @@ JobTable::JobTable(JobStore store, JobStore reader,
       max_queued_(options.max_queued),
       devices_(std::move(devices)),
       read_demand_(options.read_demand),
-      reader_(std::move(reader)),
+      service_user_(UserName(::geteuid())),
       store_(std::move(store)),
       order_until_(Deadline::max()),
-      last_change_(MonotonicClock::now()) {}
+      last_change_(MonotonicClock::now()),
+      reader_(std::move(reader)) {}
+
+JobTable::~JobTable() {
+  SaveUnsavedLocked();
+  const absl::Status merged = store_.Checkpoint();
+  if (!merged.ok()) LogWarning("{}", MessageOf(merged));
+}
 
 absl::Status JobTable::RecoverJobs() {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -81,8 +91,12 @@ absl::Status JobTable::RecoverJobs() {
     }
     FGNN_RETURN_IF_ERROR(wanted.status());
     absl::StatusOr<DeviceSet> had = MakeDeviceSet(job.devices);
-    FGNN_RETURN_IF_ERROR(
-        Annotate(had.status(), absl::StrCat("job store: job ", job.id)));
+    if (!had.ok()) {
+      LogWarning("job store: job {}: it had devices that are none: {}", job.id,
+                 MessageOf(had.status()));
+      had = DeviceSet();
+      job.devices.clear();
+    }
     Active& active = AddLocked(std::move(job), *std::move(wanted));
     active.was_interrupted = was_interrupted;
     if (was_interrupted) active.devices = *std::move(had);
@@ -115,6 +129,7 @@ absl::Status JobTable::RecoverDependenciesLocked() {
     if (unmet.ok()) {
       active.unmet = *std::move(unmet);
     } else if (absl::IsFailedPrecondition(unmet.status()) ||
+               absl::IsInvalidArgument(unmet.status()) ||
                absl::IsNotFound(unmet.status())) {
       ended.emplace_back(id, unmet.status());
     } else {

@@ -143,6 +143,7 @@ Job JobTable::DescribeLocked(const Active& active) {
 // by it is looked at again.
 std::optional<Job> JobTable::StartNext(Deadline deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
+  SaveUnsavedLocked();
   while (true) {
     if (closed_) return std::nullopt;
     Deadline until = deadline;
@@ -226,7 +227,7 @@ LetGo JobTable::ShouldLetGo(const std::string& id) {
   if (active == nullptr || closed_ || !active->cancel.ok()) return LetGo::kNo;
   if (active->uncharged->Seconds() >= kSaveEverySeconds) {
     ChargeLocked(*active);
-    SaveLocked(active->job);
+    SaveLocked(*active);
   }
   if (active->pause) return LetGo::kPause;
   if (SecondsLeftOf(active->job, active->uncharged->Seconds()) <= 0) {
@@ -332,15 +333,54 @@ void JobTable::GoLocked(Active& active, JobState state) {
   active.job.state = state;
   active.change = ++changes_;
   last_change_ = MonotonicClock::now();
-  SaveLocked(active.job);
+  SaveLocked(active);
   changed_.notify_all();
 }
 
-// The job goes on if its state cannot be written: it is in memory, and after a
-// restart it counts as interrupted, which is the safe side.
-void JobTable::SaveLocked(const Job& job) {
-  const absl::Status saved = store_.Update(job);
-  if (!saved.ok()) LogError("job {}: {}", job.id, MessageOf(saved));
+// The job goes on if its state cannot be written: it is in memory, and each
+// turn of the service tries again. After a restart the job counts as
+// interrupted, which is the safe side.
+void JobTable::SaveLocked(Active& active) {
+  const std::string& id = active.job.id;
+  const absl::Status saved = store_.Update(active.job);
+  if (saved.ok()) {
+    unsaved_.erase(id);
+  } else if (unsaved_.insert(id).second) {
+    LogError("job {}: its state is kept in memory, to be stored later: {}", id,
+             MessageOf(saved));
+  }
+}
+
+void JobTable::SaveUnsavedLocked() {
+  const std::vector<std::string> unsaved(unsaved_.begin(), unsaved_.end());
+  for (const std::string& id : unsaved) {
+    Active& active = active_.at(id);
+    SaveLocked(active);
+    if (unsaved_.contains(id)) continue;  // There is no room yet.
+    LogInfo("job {}: its state is stored now", id);
+    if (!active.has_ended()) continue;
+    --unsaved_ends_;
+    ForgetLocked(id);
+  }
+}
+
+// Of one whose end the store knows.
+void JobTable::ForgetLocked(const std::string& id) {
+  active_.erase(id);
+  changed_.notify_all();
+}
+
+absl::Status JobTable::OwnFolder(const std::string& id) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto place = active_.find(id);
+  if (place == active_.end()) {
+    return absl::InternalError(absl::StrCat("job ", id, " is not there"));
+  }
+  Job& job = place->second.job;
+  const FolderUse before = std::exchange(job.folder, FolderUse::kOwn);
+  absl::Status stored = store_.Update(job);
+  if (!stored.ok()) job.folder = before;
+  return stored;
 }
 
 void JobTable::ForgetInterruptions(const std::string& id) {
@@ -348,7 +388,7 @@ void JobTable::ForgetInterruptions(const std::string& id) {
   const auto active = active_.find(id);
   if (active == active_.end() || active->second.job.interruptions == 0) return;
   active->second.job.interruptions = 0;
-  SaveLocked(active->second.job);
+  SaveLocked(active->second);
 }
 
 void JobTable::MarkRunning(const std::string& id) {
@@ -374,8 +414,8 @@ void JobTable::MarkRunning(const std::string& id) {
 void JobTable::UpdateProgress(const std::string& id,
                               const std::function<void(JobProgress&)>& update) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (HasEndedLocked(id)) return;
   const auto active = active_.find(id);
-  if (active == active_.end()) return;
   update(active->second.job.progress);
   const bool gains = GainsByMore(active->second);
   if (gains != std::exchange(active->second.gains_by_more, gains)) {
@@ -411,8 +451,7 @@ void JobTable::EndLocked(const std::string& id, JobState state,
   while (!dependents.empty()) {
     const std::string ended = std::move(dependents.back());
     dependents.pop_back();
-    const auto place = active_.find(ended);
-    if (place == active_.end()) continue;
+    if (HasEndedLocked(ended)) continue;
     for (std::string& more : DependentsLocked(ended)) {
       dependents.push_back(std::move(more));
     }
@@ -434,9 +473,8 @@ std::vector<std::string> JobTable::DependentsLocked(
 
 void JobTable::EndOneLocked(const std::string& id, JobState state,
                             const absl::Status& error) {
-  const auto place = active_.find(id);
-  if (place == active_.end()) return;
-  Active& active = place->second;
+  if (HasEndedLocked(id)) return;
+  Active& active = active_.at(id);
   Job& job = active.job;
   if (active.runs()) LetGoLocked(active);
   queue_.erase(active.number);
@@ -448,9 +486,16 @@ void JobTable::EndOneLocked(const std::string& id, JobState state,
   job.progress.phase = std::string(NameOf(state));
   OrderChangedLocked();
   GoLocked(active, state);
-  active_.erase(place);
+  if (const auto folder = folders_.find(job.run_dir);
+      folder != folders_.end() && folder->second == id) {
+    folders_.erase(folder);
+  }
   if (unseen_.size() < kMaxUnseen) unseen_.insert(id);
-  changed_.notify_all();
+  if (unsaved_.contains(id)) {
+    ++unsaved_ends_;
+  } else {
+    ForgetLocked(id);
+  }
 }
 
 }  // namespace fgnn

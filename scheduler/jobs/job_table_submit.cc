@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/jobs/run_lock.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
@@ -36,10 +37,12 @@ absl::StatusOr<std::optional<Job>> JobTable::FindSameRequestLocked(
       request.run_dir.empty()
           ? job->run_dir == RunDirPath(state_dir_, job->id).string()
           : job->run_dir == request.run_dir;
-  if (job->spec_bytes != request.spec_bytes || job->digest != request.digest ||
-      job->trace != request.trace || job->user != request.user ||
-      job->name != request.name || job->priority != request.priority ||
-      job->retries != request.retries ||
+  // A run that goes on has digests and a trace where it had them before.
+  const bool same_files = request.resume || (job->digest == request.digest &&
+                                             job->trace == request.trace);
+  if (job->spec_bytes != request.spec_bytes || !same_files ||
+      job->user != request.user || job->name != request.name ||
+      job->priority != request.priority || job->retries != request.retries ||
       job->time_limit_seconds != request.time_limit_seconds ||
       !NamesAll(request.after, job->after) || !same_folder) {
     return absl::AlreadyExistsError(
@@ -80,7 +83,7 @@ absl::StatusOr<std::set<std::string>> JobTable::FindUnmetLocked(
     std::vector<std::string>& after) {
   std::set<std::string> unmet;
   for (std::string& name : after) {
-    if (active_.contains(name)) {
+    if (!HasEndedLocked(name)) {
       unmet.insert(name);
       continue;
     }
@@ -116,6 +119,7 @@ JobTable::Active& JobTable::AddLocked(Job job, WantedDevices wanted) {
   if (active.job.state == JobState::kQueued) {
     queue_.emplace(active.number, active.job.id);
   }
+  folders_.emplace(active.job.run_dir, active.job.id);
   OrderChangedLocked();
   return active;
 }
@@ -125,6 +129,14 @@ JobTable::Active& JobTable::AddLocked(Job job, WantedDevices wanted) {
 // would queue for mutex_ behind each other, and wake one after another.
 absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
   Submission mine = {.request = &request, .job = std::nullopt};
+  if (request.resume) {
+    mine.on_disk.user = OwnerOnDisk(request.run_dir);
+    if (const auto record = ReadRunRecord(request.run_dir);
+        record.has_value()) {
+      mine.on_disk.digest = record->digest;
+      mine.on_disk.trace = record->trace;
+    }
+  }
   std::unique_lock<std::mutex> lock(submissions_mutex_);
   submissions_.push_back(&mine);
   // Until somebody has, or nobody does; a commit ends by itself.
@@ -148,7 +160,7 @@ void JobTable::SubmitAll(const std::vector<Submission*>& all) {
   std::vector<std::string> added;
   absl::Status stored = store_.Begin();
   for (Submission* const one : all) {
-    one->job = stored.ok() ? SubmitOneLocked(*one->request, added)
+    one->job = stored.ok() ? SubmitOneLocked(*one, added)
                            : absl::StatusOr<Job>(stored);
     // After errors of the disk there may be no transaction any more.
     if (!store_.InTransaction() && stored.ok()) stored = one->job->status();
@@ -163,27 +175,66 @@ void JobTable::SubmitAll(const std::vector<Submission*>& all) {
   }
   store_.Rollback();
   for (const std::string& id : added) {
-    queue_.erase(active_.at(id).number);
+    const Active& active = active_.at(id);
+    queue_.erase(active.number);
+    folders_.erase(active.job.run_dir);
     active_.erase(id);
   }
   OrderChangedLocked();
   for (Submission* const one : all) one->job = stored;
 }
 
-absl::StatusOr<Job> JobTable::SubmitOneLocked(const JobRequest& request,
+// As the newest job says that had the folder; where this service knows none, as
+// the folder itself does.
+absl::StatusOr<JobTable::OwnerOfRun> JobTable::FindOwnerLocked(
+    const Submission& submission) {
+  FGNN_ASSIGN_OR_RETURN(const std::optional<Job> job,
+                        store_.FindByFolder(submission.request->run_dir));
+  if (!job.has_value()) return submission.on_disk;
+  return OwnerOfRun{.user = job->user,
+                    .job_id = job->id,
+                    .digest = job->digest,
+                    .trace = job->trace};
+}
+
+absl::Status JobTable::CheckMayResume(const JobRequest& request,
+                                      const OwnerOfRun& owner) const {
+  if (owner.user.empty() || request.user == owner.user ||
+      request.user == "root" || request.user == service_user_) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(absl::StrCat(
+      "run_dir ", request.run_dir, " is the run of user ", owner.user,
+      owner.job_id.empty() ? "" : absl::StrCat(" (job ", owner.job_id, ")"),
+      ", not of ",
+      request.user.empty() ? "a caller without a name" : request.user,
+      "; resume a copy of your own, or submit its job.yaml"));
+}
+
+absl::StatusOr<Job> JobTable::SubmitOneLocked(const Submission& submission,
                                               std::vector<std::string>& added) {
+  const JobRequest& request = *submission.request;
   FGNN_ASSIGN_OR_RETURN(std::optional<Job> same,
                         FindSameRequestLocked(request));
   if (same.has_value()) return *std::move(same);
+  const auto taken = folders_.find(request.run_dir);
+  if (taken != folders_.end() && request.resume) {
+    return active_.at(taken->second).job;
+  }
+  if (taken != folders_.end()) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        "run_dir ", request.run_dir, " is that of job ", taken->second,
+        ", which has not ended; name another folder, or wait for that job"));
+  }
+  OwnerOfRun owner;
   if (request.resume) {
-    for (const auto& [id, active] : active_) {
-      if (active.job.run_dir == request.run_dir) return active.job;
-    }
+    FGNN_ASSIGN_OR_RETURN(owner, FindOwnerLocked(submission));
+    FGNN_RETURN_IF_ERROR(CheckMayResume(request, owner));
   }
   if (closed_) {
     return absl::UnavailableError("the service is ending; start it again");
   }
-  const size_t waiting = active_.size() - running_.size();
+  const size_t waiting = active_.size() - unsaved_ends_ - running_.size();
   if (waiting >= max_queued_) {
     return absl::ResourceExhaustedError(
         absl::StrCat(waiting, " jobs wait, at most ", max_queued_,
@@ -202,9 +253,10 @@ absl::StatusOr<Job> JobTable::SubmitOneLocked(const JobRequest& request,
                     ? RunDirPath(state_dir_, job.id).string()
                     : request.run_dir;
   job.client_key = request.client_key;
-  job.digest = request.digest;
-  job.trace = request.trace;
+  job.digest = request.digest || owner.digest;
+  job.trace = request.trace || owner.trace;
   job.resume = request.resume;
+  job.folder = request.resume ? FolderUse::kResume : FolderUse::kMake;
   job.dataset = request.dataset;
   job.user = request.user;
   job.name = request.name;

@@ -1,7 +1,5 @@
 #include "scheduler/jobs/plateau.h"
 
-#include <cstddef>
-
 namespace fgnn {
 namespace {
 
@@ -9,24 +7,16 @@ constexpr double kDivisor = 10;
 
 }  // namespace
 
-double PlateauFactor(const TrainingSpec& training,
-                     absl::Span<const std::optional<double>> valid_accuracies) {
-  if (training.schedule != "plateau") return 1;
-  double factor = 1;
-  std::optional<double> best;
-  size_t last_change = 0;  // A better epoch, or a lower rate.
-  for (size_t epoch = 0; epoch < valid_accuracies.size(); ++epoch) {
-    const std::optional<double>& accuracy = valid_accuracies[epoch];
-    if (!accuracy.has_value()) continue;
-    if (!best.has_value() || *accuracy > *best) {
-      best = accuracy;
-      last_change = epoch;
-    } else if (epoch - last_change >= training.plateau_epochs) {
-      factor /= kDivisor;
-      last_change = epoch;
-    }
+void Plateau::Add(std::optional<double> valid_accuracy) {
+  const uint64_t epoch = added_++;
+  if (!is_asked_for_ || !valid_accuracy.has_value()) return;
+  if (!best_.has_value() || *valid_accuracy > *best_) {
+    best_ = valid_accuracy;
+    last_change_ = epoch;
+  } else if (epoch - last_change_ >= epochs_) {
+    factor_ /= kDivisor;
+    last_change_ = epoch;
   }
-  return factor;
 }
 
 }  // namespace fgnn

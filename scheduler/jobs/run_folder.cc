@@ -60,7 +60,35 @@ absl::Status CutFile(const fs::path& path, uint64_t bytes) {
   return error ? ErrorOf(error, path) : absl::OkStatus();
 }
 
-// What a process that was killed while it wrote a checkpoint left behind.
+// Makes a folder and those above it. What is in it outlives a power cut only if
+// its own entry does.
+absl::Status MakeFolder(const fs::path& path) {
+  if (::mkdir(path.c_str(), 0777) != 0) {
+    const int error = errno;
+    if (error == EEXIST) return absl::OkStatus();
+    if (error != ENOENT || !path.has_relative_path()) {
+      return ErrnoToStatus(error, absl::StrCat("make ", path.string()));
+    }
+    FGNN_RETURN_IF_ERROR(MakeFolder(path.parent_path()));
+    if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
+      return ErrnoToStatus(errno, absl::StrCat("make ", path.string()));
+    }
+  }
+  const absl::Status synced = SyncFolder(path.parent_path());
+  // A parent that may be written to, but not read, cannot be synced.
+  return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
+}
+
+// The record alone may be of a job that was killed before it had the folder.
+absl::StatusOr<bool> IsEmptyRunFolder(const fs::path& path) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path, error)) {
+    if (entry.path().filename() != kRunRecordName) return false;
+  }
+  if (error) return ErrorOf(error, path);
+  return true;
+}
+
 absl::Status RemoveTemporaries(const fs::path& checkpoints) {
   std::error_code error;
   std::vector<fs::path> found;
@@ -77,6 +105,26 @@ absl::Status RemoveTemporaries(const fs::path& checkpoints) {
     if (!error) fs::remove(path, error);
   }
   return error ? ErrorOf(error, checkpoints) : absl::OkStatus();
+}
+
+// Scores by the line of this epoch.
+absl::StatusOr<RunFolder::EpochScores> ParseMetricsLine(std::string_view text,
+                                                        uint32_t epoch) {
+  const auto line = nlohmann::json::parse(text, nullptr,
+                                          /*allow_exceptions=*/false);
+  const auto at = [&](const char* name) {
+    return line.is_object() ? line.value(name, nlohmann::json())
+                            : nlohmann::json();
+  };
+  const nlohmann::json mrr = at("valid_mrr");
+  const nlohmann::json accuracy = mrr.is_null() ? at("valid_accuracy") : mrr;
+  const nlohmann::json macro_f1 = at("valid_macro_f1");
+  if (at("epoch") != epoch || !(accuracy.is_null() || accuracy.is_number()) ||
+      !(macro_f1.is_null() || macro_f1.is_number())) {
+    return absl::DataLossError(absl::StrCat("is not of epoch ", epoch));
+  }
+  return RunFolder::EpochScores{.valid_accuracy = NumberOrNone(accuracy),
+                                .valid_macro_f1 = NumberOrNone(macro_f1)};
 }
 
 template <typename T>
@@ -100,34 +148,61 @@ absl::Status CheckRunFolderIsFree(const fs::path& path) {
     return absl::InvalidArgumentError(
         absl::StrCat("run_dir ", path.string(), " is not a folder"));
   }
-  const bool empty = fs::is_empty(path, error);
-  if (error) return ErrorOf(error, path);
+  FGNN_ASSIGN_OR_RETURN(const bool empty, IsEmptyRunFolder(path));
   if (empty) return absl::OkStatus();
   return absl::AlreadyExistsError(
       absl::StrCat("run_dir ", path.string(),
                    " is not empty; name another one or remove it"));
 }
 
-absl::StatusOr<RunFolder> RunFolder::Create(const fs::path& path,
-                                            const std::string& job_yaml) {
+RunFolder::RunFolder(fs::path path, RunLock lock)
+    : path_(std::move(path)),
+      metrics_(path_ / kMetrics),
+      digests_(path_ / kDigests),
+      lock_(std::move(lock)) {}
+
+// Whether the folder is free is asked twice: before, so that nothing is left in
+// a folder of somebody else, and behind the lock, where the answer stays true.
+absl::StatusOr<RunFolder> RunFolder::Create(
+    const fs::path& path, const std::string& job_yaml, const RunRecord& record,
+    absl::FunctionRef<absl::Status()> claim) {
   FGNN_RETURN_IF_ERROR(CheckRunFolderIsFree(path));
-  std::error_code error;
-  fs::create_directories(path / "checkpoints", error);
-  if (error) return ErrorOf(error, path);
-  FGNN_RETURN_IF_ERROR(WriteFileAtomically(path / "job.yaml", job_yaml));
-  return RunFolder(path);
+  FGNN_RETURN_IF_ERROR(MakeFolder(path));
+  FGNN_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(path));
+  FGNN_RETURN_IF_ERROR(CheckRunFolderIsFree(path));
+  FGNN_RETURN_IF_ERROR(claim());
+  RunFolder folder(path, std::move(lock));
+  FGNN_RETURN_IF_ERROR(folder.Fill(job_yaml, record));
+  return folder;
+}
+
+absl::StatusOr<RunFolder> RunFolder::Keep(const fs::path& path,
+                                          const RunRecord& record) {
+  FGNN_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(path));
+  FGNN_RETURN_IF_ERROR(lock.Write(record));
+  return RunFolder(path, std::move(lock));
 }
 
 absl::StatusOr<RunFolder> RunFolder::Reopen(const fs::path& path,
-                                            const std::string& job_yaml) {
-  std::error_code error;
+                                            const std::string& job_yaml,
+                                            const RunRecord& record) {
   // It may have ended before there was anything.
-  fs::create_directories(path / "checkpoints", error);
-  if (!error) fs::remove(path / "summary.json", error);
-  if (error) return ErrorOf(error, path);
-  FGNN_RETURN_IF_ERROR(RemoveTemporaries(path / "checkpoints"));
-  FGNN_RETURN_IF_ERROR(WriteFileAtomically(path / "job.yaml", job_yaml));
-  return RunFolder(path);
+  FGNN_RETURN_IF_ERROR(MakeFolder(path));
+  FGNN_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(path));
+  RunFolder folder(path, std::move(lock));
+  FGNN_RETURN_IF_ERROR(folder.Fill(job_yaml, record));
+  return folder;
+}
+
+absl::Status RunFolder::Fill(const std::string& job_yaml,
+                             const RunRecord& record) const {
+  FGNN_RETURN_IF_ERROR(lock_.Write(record));
+  FGNN_RETURN_IF_ERROR(MakeFolder(path_ / "checkpoints"));
+  std::error_code error;
+  fs::remove(path_ / "summary.json", error);
+  if (error) return ErrorOf(error, path_);
+  FGNN_RETURN_IF_ERROR(RemoveLeftovers());
+  return WriteFileAtomically(path_ / "job.yaml", job_yaml);
 }
 
 fs::path RunFolder::EpochCheckpoint(uint32_t epochs_done) const {
@@ -143,43 +218,42 @@ fs::path RunFolder::BestCheckpoint() const {
   return path_ / "checkpoints" / kBestCheckpointName;
 }
 
-absl::Status RunFolder::AppendMetrics(std::string_view lines) const {
-  return AppendToFile(path_ / kMetrics, lines);
+absl::Status RunFolder::AppendMetrics(std::string_view lines) {
+  metrics_.Add(lines);
+  return Flush();
 }
 
-absl::Status RunFolder::AppendDigests(std::string_view lines) const {
-  return AppendToFile(path_ / kDigests, lines);
+absl::Status RunFolder::AppendDigests(std::string_view lines) {
+  digests_.Add(lines);
+  return Flush();
 }
 
-absl::StatusOr<RunFolder::WrittenEpochs> RunFolder::ReadMetrics() const {
-  WrittenEpochs written;
+absl::Status RunFolder::Flush() {
+  absl::Status flushed = metrics_.Write();
+  flushed.Update(digests_.Write());
+  return flushed;
+}
+
+absl::StatusOr<uint64_t> RunFolder::ReadMetrics(
+    absl::FunctionRef<void(const EpochScores&)> add) const {
   const fs::path path = path_ / kMetrics;
-  std::error_code error;
-  if (!fs::exists(path, error) && !error) return written;
-  FGNN_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path));
-  for (size_t end = text.find('\n'); end != std::string::npos;
-       end = text.find('\n', written.bytes)) {
-    const auto line = nlohmann::json::parse(
-        text.substr(written.bytes, end - written.bytes), nullptr,
-        /*allow_exceptions=*/false);
-    const size_t epoch = written.valid_accuracies.size();
-    const auto at = [&](const char* name) {
-      return line.is_object() ? line.value(name, nlohmann::json())
-                              : nlohmann::json();
-    };
-    const nlohmann::json mrr = at("valid_mrr");
-    const nlohmann::json accuracy = mrr.is_null() ? at("valid_accuracy") : mrr;
-    const nlohmann::json macro_f1 = at("valid_macro_f1");
-    if (at("epoch") != epoch || !(accuracy.is_null() || accuracy.is_number()) ||
-        !(macro_f1.is_null() || macro_f1.is_number())) {
+  absl::StatusOr<FileLines> file = FileLines::Open(path, kMaxLineBytes);
+  if (absl::IsNotFound(file.status())) return uint64_t{0};
+  FGNN_RETURN_IF_ERROR(file.status());
+  uint64_t bytes = 0;
+  for (uint32_t epoch = 0;; ++epoch) {
+    const auto text = file->Next();
+    // Behind the last line, or in one that was cut off.
+    if (text.ok() && (!text->has_value() || !file->is_whole())) return bytes;
+    const absl::StatusOr<EpochScores> scores =
+        text.ok() ? ParseMetricsLine(**text, epoch) : text.status();
+    if (!scores.ok()) {
       return absl::DataLossError(absl::StrCat(path.string(), ":", epoch + 1,
-                                              " is not of epoch ", epoch));
+                                              ": ", scores.status().message()));
     }
-    written.valid_accuracies.push_back(NumberOrNone(accuracy));
-    written.valid_macro_f1s.push_back(NumberOrNone(macro_f1));
-    written.bytes = end + 1;
+    add(*scores);
+    bytes += (*text)->size() + 1;
   }
-  return written;
 }
 
 absl::StatusOr<RunFolder::Lengths> RunFolder::Sync() const {
@@ -202,7 +276,7 @@ absl::Status RunFolder::MakeBest(const fs::path& checkpoint) const {
   // Not every file system has links.
   if (error) fs::copy_file(checkpoint, next, error);
   if (!error) fs::rename(next, BestCheckpoint(), error);
-  if (!error) return absl::OkStatus();
+  if (!error) return SyncFolder(next.parent_path());
   std::error_code ignored;
   fs::remove(next, ignored);
   return ErrorOf(error, BestCheckpoint());
@@ -219,7 +293,11 @@ absl::Status RunFolder::PruneCheckpoints(uint32_t keep) const {
     fs::remove(checkpoints[i], error);
     if (error) return ErrorOf(error, checkpoints[i]);
   }
-  return absl::OkStatus();
+  return RemoveLeftovers();
+}
+
+absl::Status RunFolder::RemoveLeftovers() const {
+  return RemoveTemporaries(path_ / "checkpoints");
 }
 
 absl::Status RunFolder::WriteSummary(const RunSummary& summary) const {

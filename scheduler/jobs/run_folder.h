@@ -6,10 +6,10 @@
 //   trace.json                        run_timeline.h, if asked for
 //   checkpoints/epoch-0003.safetensors  after three epochs
 //   checkpoints/epoch-0003-step-0000000120.safetensors  within the fourth,
-//   after
-//                                     120 steps of the job
+//                                     after 120 steps of the job
 //   checkpoints/best.safetensors      of the best validated epoch
 //   summary.json                      how it ended
+//   run.json                          whose it is, see run_lock.h
 #ifndef FGNN_SCHEDULER_JOBS_RUN_FOLDER_H_
 #define FGNN_SCHEDULER_JOBS_RUN_FOLDER_H_
 
@@ -21,14 +21,18 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "scheduler/jobs/held_lines.h"
 #include "scheduler/jobs/job_state.h"
+#include "scheduler/jobs/run_lock.h"
 
 namespace fgnn {
 
-// OK if there is nothing at `path`, or an empty folder. AlreadyExists,
-// InvalidArgument (not absolute, or a file is in the way).
+// OK if there is nothing at `path`, or a folder without anything but a record
+// (run_lock.h). AlreadyExists, InvalidArgument (not absolute, or a file is in
+// the way).
 absl::Status CheckRunFolderIsFree(const std::filesystem::path& path);
 
 struct RunSummary {
@@ -61,22 +65,31 @@ struct RunSummary {
   std::string warning = {};  // Of its dataset. Empty: none.
 };
 
-// Not thread-safe.
+// A run's folder in the hands of the job that runs; no other job of any service
+// gets it meanwhile. Not thread-safe.
 class RunFolder {
  public:
-  // Makes the folder, as CheckRunFolderIsFree() allows, with job.yaml in it.
-  static absl::StatusOr<RunFolder> Create(const std::filesystem::path& path,
-                                          const std::string& job_yaml);
+  // Makes the folder, as CheckRunFolderIsFree() allows, with its parents, and
+  // job.yaml in it. `claim` is called once the folder is there, empty and the
+  // caller's, and before anything of the run is in it. FailedPrecondition:
+  // another job has the folder.
+  static absl::StatusOr<RunFolder> Create(
+      const std::filesystem::path& path, const std::string& job_yaml,
+      const RunRecord& record, absl::FunctionRef<absl::Status()> claim = [] {
+        return absl::OkStatus();
+      });
 
-  // The folder of a run that goes on without a break: nothing is changed.
-  static RunFolder Keep(const std::filesystem::path& path) {
-    return RunFolder(path);
-  }
+  // The folder of a run that goes on without a break: but for its record
+  // nothing is changed. FailedPrecondition: another job has the folder.
+  static absl::StatusOr<RunFolder> Keep(const std::filesystem::path& path,
+                                        const RunRecord& record);
 
-  // The folder of an earlier run of the same job, with job.yaml in it or still
-  // to be made. Its summary.json, if any, is removed: the run goes on.
+  // The folder of an earlier run, with job.yaml in it or still to be made. Its
+  // summary.json, if any, is removed: the run goes on. FailedPrecondition:
+  // another job has the folder.
   static absl::StatusOr<RunFolder> Reopen(const std::filesystem::path& path,
-                                          const std::string& job_yaml);
+                                          const std::string& job_yaml,
+                                          const RunRecord& record);
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path EpochCheckpoint(uint32_t epochs_done) const;
@@ -85,25 +98,32 @@ class RunFolder {
   std::filesystem::path BestCheckpoint() const;
 
   // `lines` end with newlines. A reader never sees a part of one call's lines
-  // without the rest, short of a full disk.
-  absl::Status AppendMetrics(std::string_view lines) const;
-  absl::Status AppendDigests(std::string_view lines) const;
+  // without the rest, short of a kill. After an error, of a full disk say, the
+  // lines are held, and the next call of either function or of Flush() tries
+  // to write them again.
+  absl::Status AppendMetrics(std::string_view lines);
+  absl::Status AppendDigests(std::string_view lines);
+  absl::Status Flush();
+  size_t held_bytes() const {
+    return metrics_.held_bytes() + digests_.held_bytes();
+  }
 
-  struct WrittenEpochs {
-    // Of each epoch in metrics.jsonl; nullopt: it was not validated. Of link
-    // prediction, MRRs.
-    std::vector<std::optional<double>> valid_accuracies;
-    std::vector<std::optional<double>> valid_macro_f1s;
-    uint64_t bytes = 0;  // Of those lines.
+  // Scores of an epoch by its line of metrics.jsonl; nullopt: it was not
+  // validated. Of link prediction `valid_accuracy` is the MRR.
+  struct EpochScores {
+    std::optional<double> valid_accuracy;
+    std::optional<double> valid_macro_f1;
   };
-  // DataLoss: a line that AppendMetrics() did not write.
-  absl::StatusOr<WrittenEpochs> ReadMetrics() const;
+  // Calls `add` for each epoch that has a line, in their order, and returns the
+  // bytes of these lines. DataLoss: a line that AppendMetrics() did not write.
+  absl::StatusOr<uint64_t> ReadMetrics(
+      absl::FunctionRef<void(const EpochScores&)> add) const;
 
   struct Lengths {
     uint64_t metrics_bytes = 0;
     uint64_t digests_bytes = 0;
   };
-  // On disk to these lengths once this returns.
+  // On disk to these lengths once this returns; what is held is not.
   absl::StatusOr<Lengths> Sync() const;
   // Cuts off what was appended since Sync() said so. DataLoss: a file is
   // shorter than that.
@@ -112,13 +132,21 @@ class RunFolder {
   absl::StatusOr<std::vector<std::filesystem::path>> Checkpoints() const;
   // Makes a checkpoint of an epoch the best one; it costs no space.
   absl::Status MakeBest(const std::filesystem::path& checkpoint) const;
-  // Removes all checkpoints but the newest `keep` and the best.
+  // Removes all checkpoints but the newest `keep` and the best, and leftovers.
   absl::Status PruneCheckpoints(uint32_t keep) const;
+  // Removes what writers of checkpoints that were killed left behind. No
+  // checkpoint is being written.
+  absl::Status RemoveLeftovers() const;
   absl::Status WriteSummary(const RunSummary& summary) const;
 
  private:
-  explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  RunFolder(std::filesystem::path path, RunLock lock);
+  absl::Status Fill(const std::string& job_yaml, const RunRecord& record) const;
+
   std::filesystem::path path_;
+  HeldLines metrics_;
+  HeldLines digests_;
+  RunLock lock_;
 };
 
 // Whole lines of metrics.jsonl of a run's folder, one an epoch, from this epoch

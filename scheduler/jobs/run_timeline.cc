@@ -77,17 +77,19 @@ absl::StatusOr<RunTimeline> RunTimeline::Open(const fs::path& run_dir,
   RunTimeline timeline(
       run_dir / kTimelineName,
       SecondsOf(MonotonicNanoseconds()) - (UnixSeconds() - started));
-  FGNN_ASSIGN_OR_RETURN(const uint64_t end, FindEnd(timeline.path_, next_seq));
+  FGNN_ASSIGN_OR_RETURN(const uint64_t end,
+                        FindEnd(timeline.lines_.path(), next_seq));
   if (end == 0) {
     FGNN_RETURN_IF_ERROR(WriteFileAtomically(
-        timeline.path_,
+        timeline.lines_.path(),
         absl::StrCat(kBegin,
                      TraceTitle(absl::StrCat("fgnn run ", run_dir.string())))));
     return timeline;
   }
   std::error_code error;
-  fs::resize_file(timeline.path_, end, error);
-  if (error) return ErrnoToStatus(error.value(), timeline.path_.string());
+  fs::resize_file(timeline.lines_.path(), end, error);
+  if (error)
+    return ErrnoToStatus(error.value(), timeline.lines_.path().string());
   return timeline;
 }
 
@@ -144,8 +146,8 @@ void RunTimeline::EndEpoch(uint32_t epoch, uint64_t last_seq) {
 }
 
 absl::Status RunTimeline::Write() {
-  const std::string text = std::exchange(text_, std::string());
-  return AppendToFile(path_, text);
+  lines_.Add(std::exchange(text_, std::string()));
+  return lines_.Write();
 }
 
 absl::Status RunTimeline::Close() {

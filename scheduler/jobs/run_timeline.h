@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "scheduler/jobs/held_lines.h"
 #include "shared/queue/gradient_board.h"
 
 namespace fgnn {
@@ -33,11 +34,13 @@ class RunTimeline {
     uint32_t sampler = 0;
     uint32_t trainer = 0;
   };
-  // In the order of their seqs. Write() puts them on disk.
+  // In the order of their seqs. Write() puts them on disk; after an error they
+  // are held for the next call.
   void Add(const BatchRecord& record, Executors executors);
   // The epoch (from 0) ended now, with this batch.
   void EndEpoch(uint32_t epoch, uint64_t last_seq);
   absl::Status Write();
+  size_t held_bytes() const { return lines_.held_bytes(); }
   // And no more: makes it one JSON document.
   absl::Status Close();
 
@@ -50,11 +53,11 @@ class RunTimeline {
     double seconds = 0;
   };
   RunTimeline(std::filesystem::path path, double zero_seconds)
-      : path_(std::move(path)), zero_seconds_(zero_seconds) {}
+      : lines_(std::move(path)), zero_seconds_(zero_seconds) {}
   void AddSpan(const Span& span);
   void AddEvent(const std::string& event);
 
-  std::filesystem::path path_;
+  HeldLines lines_;
   double zero_seconds_;  // Of the monotonic clock: where times count from.
   std::string text_;     // Not on disk yet.
   // Of each row: when its last span ends. An executor's spans that overlap,

@@ -9,17 +9,14 @@
 namespace fgnn {
 namespace {
 
-// Of the epochs with metrics, the first that has the highest accuracy.
-void FindBest(const RunFolder::WrittenEpochs& written, RunState& state) {
-  for (uint32_t epoch = 0; epoch < written.valid_accuracies.size(); ++epoch) {
-    const std::optional<double>& accuracy = written.valid_accuracies[epoch];
-    if (!accuracy.has_value()) continue;
-    state.valid_accuracy = accuracy;
-    if (!state.best_valid_accuracy.has_value() ||
-        *accuracy > *state.best_valid_accuracy) {
-      state.best_valid_accuracy = accuracy;
-      state.best_epoch = epoch;
-    }
+// The best epoch is the first that has the highest accuracy.
+void AddEpoch(uint32_t epoch, std::optional<double> accuracy, RunState& state) {
+  if (!accuracy.has_value()) return;
+  state.valid_accuracy = accuracy;
+  if (!state.best_valid_accuracy.has_value() ||
+      *accuracy > *state.best_valid_accuracy) {
+    state.best_valid_accuracy = accuracy;
+    state.best_epoch = epoch;
   }
 }
 
@@ -33,18 +30,22 @@ absl::StatusOr<RunState> FindRunningState(const SegmentOptions& segment,
   if (!version.has_value()) {
     return absl::FailedPreconditionError("its segment has no weights yet");
   }
-  absl::StatusOr<RunFolder::WrittenEpochs> written = folder.ReadMetrics();
-  if (!written.ok()) {
-    return absl::FailedPreconditionError(written.status().message());
+  RunState state;
+  uint32_t epochs = 0;
+  const absl::StatusOr<uint64_t> metrics_bytes =
+      folder.ReadMetrics([&](const RunFolder::EpochScores& scores) {
+        AddEpoch(epochs++, scores.valid_accuracy, state);
+      });
+  if (!metrics_bytes.ok()) {
+    return absl::FailedPreconditionError(metrics_bytes.status().message());
   }
   const uint64_t steps = segment.steps_per_epoch();
-  const uint64_t epochs = written->valid_accuracies.size();
   // The metrics of an epoch are written behind its last step and before the
   // first one of the next.
   const bool fits =
       epochs == *version / steps ||
       (*version % steps == 0 && *version > 0 && epochs == *version / steps - 1);
-  const uint64_t next_seq = epochs * segment.batches_per_epoch;
+  const uint64_t next_seq = uint64_t{epochs} * segment.batches_per_epoch;
   const uint64_t first_seq =
       BatchesOf(segment, segment.first_version).first_batch;
   if (!fits || next_seq < first_seq) {
@@ -52,11 +53,9 @@ absl::StatusOr<RunState> FindRunningState(const SegmentOptions& segment,
         "its metrics have ", epochs, " epochs, its segment steps ",
         segment.first_version, " to ", *version, ", ", steps, " an epoch"));
   }
-  RunState state;
   state.batches_per_epoch = segment.batches_per_epoch;
   state.next_seq = next_seq;
-  FindBest(*written, state);
-  state.metrics_bytes = written->bytes;
+  state.metrics_bytes = *metrics_bytes;
   if (has_digests) {
     state.digests_bytes = DigestBytes(next_seq);
   } else {  // What is there is of an earlier run.

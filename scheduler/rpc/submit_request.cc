@@ -2,11 +2,13 @@
 
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
+#include "scheduler/jobs/run_lock.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
@@ -100,7 +102,16 @@ absl::StatusOr<v1::JobSpec> SpecOf(const v1::SubmitJobRequest& request) {
     return absl::InvalidArgumentError(absl::StrCat(
         "run_dir '", request.run_dir(), "' is not an absolute path"));
   }
-  return ReadJobFile(run_dir / "job.yaml", {});
+  const std::filesystem::path job_file = run_dir / "job.yaml";
+  std::error_code error;
+  if (!std::filesystem::exists(job_file, error) && !error) {
+    return absl::NotFoundError(absl::StrCat(
+        "run_dir ", run_dir.string(),
+        " has no job.yaml: nothing is there to "
+        "go on from, for its job ended before it made the folder; submit that "
+        "job's file again"));
+  }
+  return ReadJobFile(job_file, {});
 }
 
 }  // namespace
@@ -119,7 +130,7 @@ absl::StatusOr<ReadRequest> ReadSubmitRequest(
   ReadRequest read;
   read.spec = FromProto(effective);
   read.request = {.spec_bytes = effective.SerializeAsString(),
-                  .run_dir = request.run_dir(),
+                  .run_dir = CanonicalRunDir(request.run_dir()).string(),
                   .client_key = request.client_key(),
                   .digest = request.digest(),
                   .trace = request.trace(),

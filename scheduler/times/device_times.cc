@@ -1,8 +1,10 @@
 #include "scheduler/times/device_times.h"
 
+#include <chrono>
 #include <cmath>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -84,6 +86,23 @@ bool FillWithMean(std::vector<DeviceCost>* costs, double DeviceCost::*member) {
   return known > 0;
 }
 
+// What schedulers that were killed while they wrote `path` left beside it. One
+// that is young may be of a service that writes it now.
+void RemoveLeftovers(const fs::path& path) {
+  constexpr auto kOld = std::chrono::minutes(1);
+  const std::string prefix = path.filename().string() + ".";
+  const auto now = fs::file_time_type::clock::now();
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(path.parent_path(), error)) {
+    const bool is_ours = entry.path().filename().string().rfind(prefix, 0) == 0;
+    if (is_ours && now - entry.last_write_time(error) > kOld) {
+      found.push_back(entry.path());
+    }
+  }
+  for (const fs::path& leftover : found) fs::remove(leftover, error);
+}
+
 }  // namespace
 
 void FillIn(const JobSpec& spec, double sample_seconds, double train_seconds,
@@ -162,6 +181,7 @@ absl::Status DeviceTimesFile::Write(const MeasuredTimes& times) const {
   for (const fs::path& path : {with_dataset_, with_state_}) {
     std::error_code ignored;
     fs::create_directory(path.parent_path(), ignored);
+    RemoveLeftovers(path);
     status = WriteFileAtomically(path, text);
     if (status.ok()) return status;
   }

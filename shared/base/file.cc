@@ -28,14 +28,6 @@ absl::Status WriteAll(int fd, std::string_view contents,
   return absl::OkStatus();
 }
 
-absl::Status SyncFolder(const std::filesystem::path& folder) {
-  UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid() || ::fsync(fd.get()) != 0) {
-    return ErrnoToStatus(errno, absl::StrCat("sync folder ", folder.string()));
-  }
-  return absl::OkStatus();
-}
-
 // Reads on until `max_bytes` or the end.
 absl::Status ReadUpTo(int fd, size_t max_bytes, const std::string& what,
                       std::string* contents) {
@@ -52,6 +44,14 @@ absl::Status ReadUpTo(int fd, size_t max_bytes, const std::string& what,
 }
 
 }  // namespace
+
+absl::Status SyncFolder(const std::filesystem::path& folder) {
+  UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid() || ::fsync(fd.get()) != 0) {
+    return ErrnoToStatus(errno, absl::StrCat("sync folder ", folder.string()));
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<UniqueFd> OpenPlainFile(const std::filesystem::path& path,
                                        int flags) {

@@ -40,6 +40,10 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path,
 absl::Status WriteFileAtomically(const std::filesystem::path& path,
                                  absl::Span<const std::string_view> pieces);
 
+// The names in the folder are on disk once this returns: of files that were
+// made, renamed or removed before.
+absl::Status SyncFolder(const std::filesystem::path& folder);
+
 // At the end of the file, which is made if it is not there; on disk when the
 // kernel sees to it.
 absl::Status AppendToFile(const std::filesystem::path& path,

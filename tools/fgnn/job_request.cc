@@ -132,6 +132,20 @@ absl::StatusOr<v1::SubmitJobRequest> MakeJobRequest(
   return request;
 }
 
+absl::Status CheckCanResume(const std::filesystem::path& run_dir) {
+  std::error_code error;
+  const bool is_there = std::filesystem::exists(run_dir / "job.yaml", error);
+  if (error) return ErrnoToStatus(error.value(), run_dir.string());
+  if (is_there) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(
+      run_dir.string(),
+      " has no job.yaml: nothing is there to go on from. A "
+      "job that ends while it is prepared makes no folder; submit its job file "
+      "again"));
+}
+
+// The service knows whether the run had digests and a trace. Their files tell
+// of runs of earlier releases.
 absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
     const std::filesystem::path& run_dir) {
   std::error_code error;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "fgnn/v1/job_service.pb.h"
 
@@ -38,6 +39,9 @@ absl::StatusOr<v1::SubmitJobRequest> MakeJobRequest(
 // Seconds of "90", "90s", "30m", "2h" or "1d". InvalidArgument: it is none of
 // these, or more than 2^32 - 1 of them.
 absl::StatusOr<uint32_t> ParseTimeLimit(const std::string& text);
+
+// NotFound, with the way out: there is no run in the folder to go on with.
+absl::Status CheckCanResume(const std::filesystem::path& run_dir);
 
 // To go on in a run's folder.
 absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -217,10 +218,14 @@ class ScriptedCalls final : public ExecutorCalls {
   absl::StatusOr<CheckpointProfile> DescribeCheckpoint(
       const std::string& /*socket*/, const fs::path& path,
       const Patience& /*patience*/) override {
-    if (!checkpoints.contains(path)) {
-      return absl::DataLossError(path.string() + ": torn");
+    std::error_code none;
+    if (!fs::exists(path, none)) return absl::NotFoundError(path.string());
+    // A link to another one is what that one is.
+    for (const auto& [sound, profile] : checkpoints) {
+      if (sound != path && fs::equivalent(sound, path, none)) return profile;
     }
-    return checkpoints.at(path);
+    if (checkpoints.contains(path)) return checkpoints.at(path);
+    return absl::DataLossError(path.string() + ": torn");
   }
   absl::Status LoadCheckpoint(const std::string& socket,
                               const std::string& /*job_id*/,

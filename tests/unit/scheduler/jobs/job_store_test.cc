@@ -217,7 +217,7 @@ TEST_F(JobStoreTest, JournalsOfEarlierReleasesAreRead) {
   }
 }
 
-// Schema 3 is 4 without the last two columns.
+// Schema 3 is 5 without the last three columns.
 TEST_F(JobStoreTest, TheJournalOfTheReleaseBeforeIsRead) {
   Job job = SomeJob("ended");
   job.state = JobState::kCompleted;
@@ -229,6 +229,7 @@ TEST_F(JobStoreTest, TheJournalOfTheReleaseBeforeIsRead) {
   EXPECT_EQ(sqlite3_exec(database,
                          "ALTER TABLE jobs DROP COLUMN device_seconds;"
                          "ALTER TABLE jobs DROP COLUMN devices;"
+                         "ALTER TABLE jobs DROP COLUMN folder;"
                          "PRAGMA user_version = 3;",
                          nullptr, nullptr, nullptr),
             SQLITE_OK);
@@ -241,6 +242,7 @@ TEST_F(JobStoreTest, TheJournalOfTheReleaseBeforeIsRead) {
     EXPECT_EQ(jobs[0].device_seconds, 2.5);
     EXPECT_TRUE(jobs[0].trace);
     EXPECT_THAT(jobs[0].devices, IsEmpty());
+    EXPECT_EQ(jobs[0].folder, FolderUse::kOwn);  // It completed.
   }
 }
 
@@ -260,6 +262,7 @@ TEST_F(JobStoreTest, EveryFieldIsThereAfterReopening) {
   job.run_seconds = 1.5;
   job.device_seconds = 3;
   job.devices = {"cpu:0-1", "cpu:3"};
+  job.folder = FolderUse::kOwn;
   FGNN_ASSERT_OK(Open().Update(job));
   FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> jobs, Open().Unfinished());
   ASSERT_EQ(jobs.size(), 1U);
@@ -276,6 +279,7 @@ TEST_F(JobStoreTest, EveryFieldIsThereAfterReopening) {
   EXPECT_EQ(jobs[0].run_seconds, 1.5);
   EXPECT_EQ(jobs[0].device_seconds, 3);
   EXPECT_THAT(jobs[0].devices, ElementsAre("cpu:0-1", "cpu:3"));
+  EXPECT_EQ(jobs[0].folder, FolderUse::kOwn);
   EXPECT_EQ(Open().UseSince(0).value().front().device_seconds, 3);
 }
 

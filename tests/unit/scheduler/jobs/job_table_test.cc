@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "scheduler/jobs/run_folder.h"
 #include "shared/base/clock.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
@@ -184,6 +185,99 @@ TEST_F(JobTableTest, AFolderIsResumedByOneJobAtATime) {
   EXPECT_EQ(table_->Submit(request)->id, id);
   table_->End(id, JobState::kCompleted, absl::OkStatus());
   EXPECT_NE(table_->Submit(request)->id, id);
+}
+
+TEST_F(JobTableTest, AFolderOfAJobThatHasNotEndedIsNoOtherJobs) {
+  JobRequest request = RequestOf("spec");
+  request.run_dir = "/run/one";
+  const std::string id = table_->Submit(request)->id;
+  for (int start = 0; start < 2; ++start) {
+    EXPECT_THAT(table_->Submit(request),
+                StatusIs(absl::StatusCode::kAlreadyExists,
+                         testing::AllOf(HasSubstr(id), HasSubstr("/run/one"))));
+    Reopen();
+  }
+  FGNN_ASSERT_OK(table_->Cancel(id, absl::CancelledError("by hand")));
+  EXPECT_THAT(table_->Submit(request), IsOk());
+}
+
+TEST_F(JobTableTest, WhetherAJobHasItsFolderIsKnownAfterARestart) {
+  const std::string id = Submit();
+  EXPECT_EQ(Start().folder, FolderUse::kMake);
+  Reopen();
+  EXPECT_EQ(Start().folder, FolderUse::kMake);
+  FGNN_ASSERT_OK(table_->OwnFolder(id));
+  Reopen();
+  EXPECT_EQ(Start().folder, FolderUse::kOwn);
+}
+
+class ResumedRunTest : public JobTableTest {
+ protected:
+  // Of ann, with digests, and ended.
+  ResumedRunTest() {
+    request_ = RequestOf("spec");
+    request_.run_dir = (folder_ / "run").string();
+    request_.user = "ann";
+    request_.digest = true;
+    id_ = table_->Submit(request_)->id;
+    EXPECT_EQ(Start().id, id_);
+    request_.digest = false;
+    request_.resume = true;
+  }
+  absl::StatusOr<Job> ResumeAs(const std::string& user) {
+    request_.user = user;
+    return table_->Submit(request_);
+  }
+
+  JobRequest request_;
+  std::string id_;
+};
+
+TEST_F(ResumedRunTest, AnEndedRunIsOfTheUserWhoseJobItWas) {
+  FGNN_ASSERT_OK(table_->OwnFolder(id_));
+  table_->End(id_, JobState::kCompleted, absl::OkStatus());
+  // Jobs that never had the folder do not make it theirs.
+  EXPECT_EQ(table_
+                ->Submit({.spec_bytes = "spec",
+                          .run_dir = request_.run_dir,
+                          .user = "bob"})
+                ->user,
+            "bob");
+  table_->End(Start().id, JobState::kFailed, absl::UnknownError("not empty"));
+  for (const char* other : {"bob", ""}) {
+    EXPECT_THAT(ResumeAs(other),
+                StatusIs(absl::StatusCode::kPermissionDenied,
+                         testing::AllOf(HasSubstr("user ann"), HasSubstr(id_))))
+        << other;
+  }
+  FGNN_ASSERT_OK_AND_ASSIGN(const Job job, ResumeAs("ann"));
+  EXPECT_TRUE(job.digest) << "as the run had before";
+  EXPECT_FALSE(job.trace);
+  EXPECT_EQ(job.folder, FolderUse::kResume);
+}
+
+TEST_F(ResumedRunTest, RootMayResumeEveryRun) {
+  FGNN_ASSERT_OK(table_->OwnFolder(id_));
+  table_->End(id_, JobState::kCompleted, absl::OkStatus());
+  request_.client_key = "key";
+  FGNN_ASSERT_OK_AND_ASSIGN(const Job job, ResumeAs("root"));
+  EXPECT_EQ(ResumeAs("root")->id, job.id) << "the same call again";
+}
+
+TEST_F(ResumedRunTest, OfARunOfAnotherServiceItsFolderSaysWhose) {
+  table_->End(id_, JobState::kFailed, absl::UnknownError("no folder yet"));
+  EXPECT_THAT(RunFolder::Create(folder_ / "run", "job",
+                                {.job_id = "elsewhere",
+                                 .user = "carla",
+                                 .digest = false,
+                                 .trace = true,
+                                 .service = "/elsewhere"}),
+              IsOk());
+  EXPECT_THAT(ResumeAs("ann"), StatusIs(absl::StatusCode::kPermissionDenied,
+                                        HasSubstr("user carla")));
+  FGNN_ASSERT_OK_AND_ASSIGN(const Job job, ResumeAs("carla"));
+  EXPECT_TRUE(job.trace);
+  EXPECT_FALSE(job.digest);
 }
 
 TEST_F(JobTableTest, TheSameKeyNamesTheSameJobAcrossRestarts) {

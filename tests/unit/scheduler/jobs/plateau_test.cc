@@ -12,7 +12,9 @@ double FactorAfter(std::vector<std::optional<double>> valid_accuracies) {
   TrainingSpec training;
   training.schedule = "plateau";
   training.plateau_epochs = 2;
-  return PlateauFactor(training, valid_accuracies);
+  Plateau plateau(training);
+  for (const auto& accuracy : valid_accuracies) plateau.Add(accuracy);
+  return plateau.factor();
 }
 
 TEST(PlateauTest, EachPlateauTakesATenth) {

@@ -37,11 +37,20 @@ std::set<std::string> NamesIn(const fs::path& folder) {
   return names;
 }
 
+std::vector<std::optional<double>> Accuracies(const RunFolder& folder) {
+  std::vector<std::optional<double>> accuracies;
+  EXPECT_THAT(folder.ReadMetrics([&](const RunFolder::EpochScores& scores) {
+    accuracies.push_back(scores.valid_accuracy);
+  }),
+              IsOk());
+  return accuracies;
+}
+
 TEST(RunFolderTest, AFolderWithSomethingInItIsRefusedAndLeftAlone) {
   const TempFolder temp;
   Write(temp / "mine", "precious");
   EXPECT_THAT(
-      RunFolder::Create(temp.path(), "yaml"),
+      RunFolder::Create(temp.path(), "yaml", {}),
       StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("not empty")));
   EXPECT_THAT(NamesIn(temp.path()), ElementsAre("mine"));
   EXPECT_THAT(CheckRunFolderIsFree(temp / "mine"),
@@ -52,48 +61,50 @@ TEST(RunFolderTest, AFolderWithSomethingInItIsRefusedAndLeftAlone) {
 
 TEST(RunFolderTest, ReadsItsMetricsBack) {
   const TempFolder temp;
-  const RunFolder folder = RunFolder::Keep(temp.path());
-  EXPECT_THAT(folder.ReadMetrics()->valid_accuracies, testing::IsEmpty());
+  FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder, RunFolder::Keep(temp.path(), {}));
+  EXPECT_THAT(Accuracies(folder), testing::IsEmpty());
   const std::string whole =
       MetricsLine({.epoch = 0, .valid_accuracy = 0.25, .valid_macro_f1 = 0.5},
                   {}) +
       MetricsLine({.epoch = 1}, {});
   // The last line was cut off by a full disk.
   FGNN_ASSERT_OK(folder.AppendMetrics(whole + "{\"epoch\": 2"));
-  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder::WrittenEpochs written,
-                            folder.ReadMetrics());
-  EXPECT_THAT(written.valid_accuracies,
+  std::vector<std::optional<double>> macro_f1s;
+  EXPECT_EQ(folder
+                .ReadMetrics([&](const RunFolder::EpochScores& scores) {
+                  macro_f1s.push_back(scores.valid_macro_f1);
+                })
+                .value(),
+            whole.size());
+  EXPECT_THAT(macro_f1s, ElementsAre(std::optional(0.5), std::nullopt));
+  EXPECT_THAT(Accuracies(folder),
               ElementsAre(std::optional(0.25), std::nullopt));
-  EXPECT_THAT(written.valid_macro_f1s,
-              ElementsAre(std::optional(0.5), std::nullopt));
-  EXPECT_EQ(written.bytes, whole.size());
   for (const char* damage : {"{\"epoch\": 3}\n", "[]\n", "torn\n",
                              "{\"epoch\": 2, \"valid_accuracy\": \"x\"}\n",
                              "{\"epoch\": 2, \"valid_macro_f1\": []}\n"}) {
     Write(temp / "metrics.jsonl", whole + damage);
-    EXPECT_THAT(folder.ReadMetrics(), StatusIs(absl::StatusCode::kDataLoss,
-                                               HasSubstr("metrics.jsonl:3")))
+    EXPECT_THAT(
+        folder.ReadMetrics([](const auto&) {}),
+        StatusIs(absl::StatusCode::kDataLoss, HasSubstr("metrics.jsonl:3")))
         << damage;
   }
 }
 
 TEST(RunFolderTest, OfLinkPredictionItReadsTheRanks) {
   const TempFolder temp;
-  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
-                            RunFolder::Create(temp / "run", "job"));
+  FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder,
+                            RunFolder::Create(temp / "run", "job", {}));
   FGNN_ASSERT_OK(folder.AppendMetrics(
       MetricsLine({.epoch = 0, .predicts_links = true, .valid_mrr = 0.25}, {}) +
       MetricsLine({.epoch = 1, .predicts_links = true}, {})));
-  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder::WrittenEpochs written,
-                            folder.ReadMetrics());
-  EXPECT_THAT(written.valid_accuracies,
+  EXPECT_THAT(Accuracies(folder),
               ElementsAre(std::optional(0.25), std::nullopt));
 }
 
 TEST(RunFolderTest, IsMadeWithItsParentsAndItsJob) {
   const TempFolder temp;
-  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
-                            RunFolder::Create(temp / "a/b", "dataset: x\n"));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      RunFolder folder, RunFolder::Create(temp / "a/b", "dataset: x\n", {}));
   EXPECT_EQ(Read(temp / "a/b/job.yaml"), "dataset: x\n");
   EXPECT_TRUE(fs::is_directory(temp / "a/b/checkpoints"));
   FGNN_ASSERT_OK(folder.AppendMetrics("one\n"));
@@ -103,8 +114,8 @@ TEST(RunFolderTest, IsMadeWithItsParentsAndItsJob) {
 
 TEST(RunFolderTest, KeepsTheNewestCheckpointsByNumberAndTheBest) {
   const TempFolder temp;
-  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
-                            RunFolder::Create(temp / "run", ""));
+  FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder,
+                            RunFolder::Create(temp / "run", "", {}));
   for (const uint32_t epoch : {9, 9999, 10000, 10}) {
     Write(folder.EpochCheckpoint(epoch), std::to_string(epoch));
   }
@@ -121,8 +132,8 @@ TEST(RunFolderTest, KeepsTheNewestCheckpointsByNumberAndTheBest) {
 
 TEST(RunFolderTest, IsCutBackToWhatACheckpointKnew) {
   const TempFolder temp;
-  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
-                            RunFolder::Create(temp / "run", ""));
+  FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder,
+                            RunFolder::Create(temp / "run", "", {}));
   FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder::Lengths none, folder.Sync());
   EXPECT_EQ(none.metrics_bytes, 0U);
   FGNN_ASSERT_OK(folder.AppendMetrics("one\n"));
@@ -140,27 +151,29 @@ TEST(RunFolderTest, IsCutBackToWhatACheckpointKnew) {
 
 TEST(RunFolderTest, IsReopenedWithWhatItHolds) {
   const TempFolder temp;
-  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
-                            RunFolder::Create(temp / "run", "dataset: x\n"));
-  FGNN_ASSERT_OK(folder.AppendMetrics("one\n"));
-  FGNN_ASSERT_OK(folder.WriteSummary({}));
-  Write(folder.EpochCheckpoint(3), "sound");
-  Write(folder.EpochCheckpoint(4).string() + ".AbCdEf", "torn");
-  Write(folder.BestCheckpoint().string() + ".AbCdEf", "torn");
-  FGNN_ASSERT_OK(RunFolder::Reopen(temp / "run", "dataset: x\n"));
+  {
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        RunFolder folder, RunFolder::Create(temp / "run", "dataset: x\n", {}));
+    FGNN_ASSERT_OK(folder.AppendMetrics("one\n"));
+    FGNN_ASSERT_OK(folder.WriteSummary({}));
+    Write(folder.EpochCheckpoint(3), "sound");
+    Write(folder.EpochCheckpoint(4).string() + ".AbCdEf", "torn");
+    Write(folder.BestCheckpoint().string() + ".AbCdEf", "torn");
+  }
+  FGNN_ASSERT_OK(RunFolder::Reopen(temp / "run", "dataset: x\n", {}));
   EXPECT_EQ(Read(temp / "run/metrics.jsonl"), "one\n");
   EXPECT_FALSE(fs::exists(temp / "run/summary.json"));
   EXPECT_THAT(NamesIn(temp / "run/checkpoints"),
               ElementsAre("epoch-0003.safetensors"));
   // A run that ended before it had a folder has one now.
-  FGNN_ASSERT_OK(RunFolder::Reopen(temp / "new", "dataset: x\n"));
+  FGNN_ASSERT_OK(RunFolder::Reopen(temp / "new", "dataset: x\n", {}));
   EXPECT_EQ(Read(temp / "new/job.yaml"), "dataset: x\n");
 }
 
 TEST(RunFolderTest, TheSummaryHasTheFieldsOfTheDesign) {
   const TempFolder temp;
-  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
-                            RunFolder::Create(temp / "run", ""));
+  FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder,
+                            RunFolder::Create(temp / "run", "", {}));
   FGNN_ASSERT_OK(folder.WriteSummary({.job_id = "j",
                                       .state = JobState::kCompleted,
                                       .epochs = 2,

@@ -29,7 +29,8 @@ class TakeOverTest : public JobRunTest {
     EXPECT_TRUE(table_->StartNext(DeadlineIn(kLong)).has_value());
     table_->MarkRunning(id_);
     run_dir_ = table_->Get(id_)->job.run_dir;
-    folder_ = RunFolder::Create(run_dir_, "effective\n").value();
+    folder_ = RunFolder::Create(run_dir_, "effective\n", {}).value();
+    EXPECT_THAT(table_->OwnFolder(id_), IsOk());
     SegmentOptions options;
     options.job_key = HashString(id_);
     options.num_slots = 6;
@@ -90,6 +91,7 @@ class TakeOverTest : public JobRunTest {
 
   // The scheduler dies here; the next one runs the job to its end.
   Job GoOn(bool return_segment = true) {
+    folder_.reset();
     DaemonHostOptions options;
     options.interrupted_jobs = {id_};
     options.expect_survivors = true;
