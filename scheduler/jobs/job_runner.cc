@@ -3,6 +3,7 @@
 #include <chrono>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,26 +23,41 @@ JobRunner::JobRunner(JobRunnerOptions options)
     : options_(std::move(options)),
       thread_("job-runner", [this] { StartJobs(); }) {}
 
+// All jobs start here: an exception must not end that.
 void JobRunner::StartJobs() {
   JobTable& table = *options_.environment.table;
   // Daemons of a job that was interrupted are for that job to take over.
   if (!table.resumes_interrupted()) KeepDaemons();
   while (!table.closed()) {
-    const std::optional<Job> job = table.StartNext(DeadlineIn(kTick));
-    running_.remove_if(
-        [](const RunningJob& run) { return run.has_ended.load(); });
-    if (job.has_value()) {
-      StartJob(*job);
-    } else if (!are_kept_.load()) {
-      KeepDaemons();
-    }
+    const absl::Status status = CatchExceptions([&] {
+      StartNext();
+      return absl::OkStatus();
+    });
+    if (status.ok()) continue;
+    LogError("starting jobs: {}; goes on", MessageOf(status));
+    // What failed may fail at once again.
+    std::this_thread::sleep_for(kTick);
   }
 }
 
-// What goes wrong here, and an exception in the job's thread, is the end of
-// that job alone.
-void JobRunner::StartJob(const Job& job) {
+void JobRunner::StartNext() {
   JobTable& table = *options_.environment.table;
+  const std::optional<Job> job = table.StartNext(DeadlineIn(kTick));
+  running_.remove_if(
+      [](const RunningJob& run) { return run.has_ended.load(); });
+  if (!job.has_value()) {
+    if (!are_kept_.load()) KeepDaemons();
+    return;
+  }
+  const absl::Status started =
+      CatchExceptions([&] { return StartThread(*job); });
+  if (started.ok() || table.TryAgain(job->id, started)) return;
+  LogError("job {}: {}", job->id, MessageOf(started));
+  table.End(job->id, JobState::kFailed, started);
+}
+
+// An exception in the job's thread is the end of that job alone.
+absl::Status JobRunner::StartThread(const Job& job) {
   RunningJob& run = running_.emplace_back();
   absl::StatusOr<Thread> thread = Thread::Start("job", [this, &run, job] {
     const absl::Status failure = CatchExceptions([&] {
@@ -54,15 +70,12 @@ void JobRunner::StartJob(const Job& job) {
     }
     run.has_ended = true;
   });
-  if (thread.ok()) {
-    run.thread = *std::move(thread);
-    return;
+  if (!thread.ok()) {
+    running_.pop_back();
+    return thread.status();
   }
-  running_.pop_back();
-  LogError("job {}: {}", job.id, MessageOf(thread.status()));
-  if (!table.TryAgain(job.id, thread.status())) {
-    table.End(job.id, JobState::kFailed, thread.status());
-  }
+  run.thread = *std::move(thread);
+  return absl::OkStatus();
 }
 
 void JobRunner::RunOne(const Job& job) {

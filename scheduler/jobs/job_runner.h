@@ -39,7 +39,8 @@ class JobRunner {
   };
 
   void StartJobs();
-  void StartJob(const Job& job);
+  void StartNext();
+  absl::Status StartThread(const Job& job);
   void RunOne(const Job& job);
   void KeepDaemons();
 

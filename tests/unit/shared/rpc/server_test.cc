@@ -378,5 +378,11 @@ TEST(StatusTest, PassesThroughGrpcUnchanged) {
             8'000U);
 }
 
+// gRPC and protobuf want UTF-8, and a terminal obeys control characters.
+TEST(StatusTest, AMessageIsOneLineOfUtf8) {
+  EXPECT_EQ(ToGrpc(absl::InternalError("a\xff\n\x1b[31m")).error_message(),
+            "a\\xff\\n\\x1b[31m");
+}
+
 }  // namespace
 }  // namespace fgnn
