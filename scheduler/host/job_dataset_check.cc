@@ -13,6 +13,7 @@ namespace fgnn {
 
 absl::StatusOr<ValidatedDataset> JobExecutors::ValidateDataset() {
   bool was_lost = false;
+  absl::Status answered;  // By the sampler that was asked last.
   const absl::StatusOr<ValidatedDataset> validated =
       CallAny<absl::StatusOr<ValidatedDataset>>(
           ExecutorRole::kSampler, /*attached=*/false,
@@ -21,7 +22,8 @@ absl::StatusOr<ValidatedDataset> JobExecutors::ValidateDataset() {
                 sampler.socket, job_.spec_bytes,
                 {.timeout = kLongCall,
                  .keep_going = [this] { return MayGoOn(); }});
-            was_lost |= IsLost(answer.status());
+            answered = answer.status();
+            was_lost |= IsLost(answered);
             return answer;
           });
   if (validated.ok()) {
@@ -30,12 +32,14 @@ absl::StatusOr<ValidatedDataset> JobExecutors::ValidateDataset() {
   }
   // Not of a job that was told to end.
   FGNN_RETURN_IF_ERROR(keep_going_());
-  if (!was_lost) return validated.status();
+  // A wrong value is the dataset's, whichever sampler found it.
+  const bool is_found = !answered.ok() && !IsLost(answered);
+  const absl::Status why = is_found ? answered : validated.status();
+  if (!was_lost) return why;
   // What is mapped and cut short ends the process that reads it (SIGBUS).
   return Annotate(
-      validated.status(),
-      absl::StrCat("a sampler died while it validated ", job_.dataset,
-                   ", which may have changed meanwhile"));
+      why, absl::StrCat("a sampler died while it validated ", job_.dataset,
+                        ", which may have changed meanwhile"));
 }
 
 absl::Status JobExecutors::KeepDataset(const ValidatedDataset& validated) {

@@ -48,6 +48,29 @@ class BadInputTest(harness.ServiceTest):
                 self.assert_refused(self.file(name))
                 os.rename(aside, self.file(name))
 
+    def test_numbers_that_only_the_author_vouches_for(self):
+        text = self.file('metadata.yaml').read_text()
+        for key, line in (('num_classes', 'num_classes: 2147483648'),
+                          ('feature_columns', 'feature_columns: 99999999')):
+            with self.subTest(key):
+                self.file('metadata.yaml').write_text(
+                    re.sub(f'{key}: .*', line, text))
+                self.assert_refused(self.file('metadata.yaml'), key)
+        self.file('metadata.yaml').write_text(text)
+
+    def test_a_fifo_among_the_files(self):
+        for name in ('metadata.yaml', 'train.npy', 'names.txt'):
+            with self.subTest(name):
+                aside = self.service.folder / name
+                there = self.file(name).exists()
+                if there:
+                    os.rename(self.file(name), aside)
+                os.mkfifo(self.file(name))
+                self.assert_refused(self.file(name), 'not a plain file')
+                os.remove(self.file(name))
+                if there:
+                    os.rename(aside, self.file(name))
+
     def test_index_out_of_range(self):
         Array(self.file('indices.npy')).put(3, 500)
         self.assert_refused(self.file('indices.npy'), 500)

@@ -11,6 +11,7 @@
 #include "fgnn/v1/executor.grpc.pb.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
+#include "shared/graph/dataset.h"
 #include "shared/queue/global_queue.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/descriptors.h"
