@@ -1,6 +1,10 @@
 // Daemons that are killed, stopped and replaced while a job runs; services that
 // end.
+#include <sys/socket.h>
+
 #include "scheduler/host/leftover_daemons.h"
+#include "shared/base/unique_fd.h"
+#include "shared/rpc/socket_name.h"
 #include "tests/unit/scheduler/daemon/service_fixture.h"
 
 namespace fgnn {
@@ -173,7 +177,12 @@ TEST_F(ServiceTest, AnEndedServiceLeavesNoProcessAndNoSocket) {
   // Of a daemon that was killed before its socket had its name.
   const fs::path unpublished = options_.state_dir / "executors" / ".s1a2b3c";
   fs::create_directory(unpublished);
-  std::ofstream(unpublished / "s").put('s');
+  const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  FGNN_ASSERT_OK_AND_ASSIGN(const sockaddr_un address,
+                            MakeSocketAddress(unpublished / "s"));
+  ASSERT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address),
+                   sizeof(address)),
+            0);
   Call(&v1::JobService::Stub::Shutdown, v1::ShutdownRequest()).IgnoreError();
   thread_.Join();
   for (const pid_t pid : pids) {
