@@ -28,11 +28,12 @@ struct ResumedRun {
 };
 
 // The newest sound checkpoint of `folder`, whose files are cut to what they
-// were when it was made: a damaged one gives way to the one before, with an
-// error in the log. nullopt, and empty files: there is none. `describe` reads
-// one. DataLoss: none of them is sound. InvalidArgument: it is of another seed
-// or of batches that `segment` does not have. FailedPrecondition: its dataset
-// had other contents.
+// were when it was made. One that cannot be read gives way to the one before,
+// with a warning in the log: it is damaged, no plain file, of a size that
+// `segment` does not plan, or no trainer may or can read it. nullopt, and empty
+// files: there is none. `describe` reads one. DataLoss: none of them is sound.
+// InvalidArgument: it is of another job, by what the message names.
+// FailedPrecondition: its dataset had other contents.
 absl::StatusOr<std::optional<ResumePoint>> FindResumePoint(
     const RunFolder& folder, const SegmentOptions& segment,
     const ResumedRun& run,

@@ -1,6 +1,11 @@
 // Jobs that go on from a checkpoint end as if nothing had happened.
+#include <sys/stat.h>
+
 #include <fstream>
+#include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/scheduler/jobs/job_run_fixture.h"
@@ -130,6 +135,56 @@ TEST_F(JobResumeTest, ADamagedStateOfTheRunGivesWayToo) {
   ExpectEveryBatchOnce();
 }
 
+// Whatever the newest one has become, the one before is sound.
+TEST_F(JobResumeTest, WhateverCannotBeReadGivesWayToTheOneBefore) {
+  fs::path newest;
+  const std::vector<std::pair<std::string, std::function<void()>>> damages = {
+      {"a FIFO", [&] { ::mkfifo(newest.c_str(), 0600); }},
+      {"a folder with a file",
+       [&] {
+         fs::create_directory(newest);
+         std::ofstream(newest / "file") << "x";
+       }},
+      {"a dangling link", [&] { fs::create_symlink("nothing", newest); }},
+      {"a link to itself", [&] { fs::create_symlink(newest, newest); }},
+      {"an empty file", [&] { std::ofstream(newest) << ""; }},
+      {"a sparse file", [&] {
+         std::ofstream(newest) << "5";
+         fs::resize_file(newest, uint64_t{1} << 40);
+       }}};
+  for (const auto& [name, damage] : damages) {
+    SCOPED_TRACE(name);
+    EndAfter("epoch-0003");
+    ASSERT_EQ(Run().state, JobState::kCancelled);
+    calls_.on_save = nullptr;
+    calls_.loaded.clear();
+    newest = Checkpoint("epoch-0003");
+    fs::remove(newest);
+    damage();
+    const Job job = Resume();
+    ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+    EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0002.safetensors"));
+    EXPECT_EQ(ReadRun("checkpoints/epoch-0003.safetensors"), "15");
+  }
+}
+
+TEST_F(JobResumeTest, WhatATrainerCannotReadGivesWayToo) {
+  for (const absl::Status& status :
+       {absl::PermissionDeniedError("open epoch-0003: denied"),
+        absl::NotFoundError("open epoch-0003: not there"),
+        absl::InvalidArgumentError("epoch-0003 is no checkpoint")}) {
+    SCOPED_TRACE(status);
+    EndAfter("epoch-0003");
+    ASSERT_EQ(Run().state, JobState::kCancelled);
+    calls_.on_save = nullptr;
+    calls_.loaded.clear();
+    calls_.unreadable[Checkpoint("epoch-0003")] = status;
+    const Job job = Resume();
+    ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+    EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0002.safetensors"));
+  }
+}
+
 TEST_F(JobResumeTest, WithoutASoundCheckpointItFailsAndNamesOne) {
   EndAfter("epoch-0002");
   ASSERT_EQ(Run().state, JobState::kCancelled);
@@ -165,8 +220,33 @@ TEST_F(JobResumeTest, ACheckpointOfOtherBatchesIsRefused) {
   spec_.sampling.batch_size = 5;
   const Job job = Resume();
   EXPECT_EQ(job.state, JobState::kFailed);
-  EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kInvalidArgument,
-                                  HasSubstr("epoch-0002.safetensors")));
+  EXPECT_THAT(job.error,
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("epoch-0002.safetensors"),
+                             HasSubstr("5 batches an epoch, this job has 4"),
+                             HasSubstr("sampling.batch_size"))));
+}
+
+TEST_F(JobResumeTest, WhatElseIsOfAnotherJobIsNamed) {
+  EndAfter("epoch-0002");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  const JobSpec spec = spec_;
+  const auto expect_refused = [&](const std::string& words) {
+    const Job job = Resume();
+    EXPECT_EQ(job.state, JobState::kFailed);
+    EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kInvalidArgument,
+                                    AllOf(HasSubstr("epoch-0002.safetensors: "),
+                                          HasSubstr(words))));
+    spec_ = spec;
+  };
+  spec_.training.epochs = 1;
+  expect_refused(
+      "has reached epoch 2, but training.epochs is 1; raise it to 2");
+  spec_.training.batches_per_step = 1;
+  expect_refused("training.batches_per_step");
+  spec_.training.seed = 7;
+  expect_refused("training.seed 1, this job has 7");
 }
 
 TEST_F(JobResumeTest, TheBestEpochIsKnownAfterwards) {

@@ -207,7 +207,14 @@ class ScriptedCalls final : public ExecutorCalls {
       if (!answer.ok()) return answer;
     }
     const FakeExecutor& daemon = *daemons_.at(socket);
-    std::ofstream(call.path) << daemon.NewestWeight().value_or(-1);
+    // As large as the plan says, and replacing what is there, as a trainer
+    // does.
+    const fs::path temporary = call.path.string() + ".new";
+    const SegmentOptions& plan = plans.at(socket);
+    std::ofstream(temporary) << daemon.NewestWeight().value_or(-1);
+    fs::resize_file(temporary, plan.num_parameters * sizeof(float) *
+                                   (1 + plan.optimizer_floats_per_parameter));
+    fs::rename(temporary, call.path);
     checkpoints[call.path] = {.version = daemon.version().value_or(0),
                               .epochs_done = call.epochs_done,
                               .seed = 1,
@@ -218,6 +225,7 @@ class ScriptedCalls final : public ExecutorCalls {
   absl::StatusOr<CheckpointProfile> DescribeCheckpoint(
       const std::string& /*socket*/, const fs::path& path,
       const Patience& /*patience*/) override {
+    if (unreadable.contains(path)) return unreadable.at(path);
     std::error_code none;
     if (!fs::exists(path, none)) return absl::NotFoundError(path.string());
     // A link to another one is what that one is.
@@ -256,6 +264,7 @@ class ScriptedCalls final : public ExecutorCalls {
   Notification never;
   std::vector<std::string> loaded;
   std::map<fs::path, CheckpointProfile> checkpoints;  // Those that are sound.
+  std::map<fs::path, absl::Status> unreadable;        // Others.
   uint32_t profiled_batches = 0;
   std::vector<HopSize> profiled_hops;
   std::map<std::string, SegmentOptions> plans;  // As daemons attached to them.
@@ -357,8 +366,9 @@ class JobRunTest : public testing::Test {
   }
 
   fs::path RunDir() const { return run_dir_; }
+  // Of a checkpoint, its first line: the rest is zeros.
   std::string ReadRun(const std::string& name) const {
-    return ReadSmallFile(RunDir() / name).value();
+    return ReadSmallFile(RunDir() / name).value().c_str();
   }
   nlohmann::json Summary() const {
     return nlohmann::json::parse(ReadRun("summary.json"));
