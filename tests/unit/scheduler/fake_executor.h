@@ -48,6 +48,12 @@ class FakeExecutor {
   // Only while it is attached.
   CachePlan cache_plan() const { return segment_->cache_plan(); }
   double rate_factor() const { return segment_->rate_factor(); }
+  // Bytes of weights and optimizer state, as they lie in a checkpoint.
+  uint64_t checkpoint_bytes() const {
+    const SegmentOptions& plan = segment_->options();
+    return plan.num_parameters * sizeof(float) *
+           (uint64_t{1} + plan.optimizer_floats_per_parameter);
+  }
 
  private:
   void Sample();

@@ -210,10 +210,8 @@ class ScriptedCalls final : public ExecutorCalls {
     // As large as the plan says, and replacing what is there, as a trainer
     // does.
     const fs::path temporary = call.path.string() + ".new";
-    const SegmentOptions& plan = plans.at(socket);
     std::ofstream(temporary) << daemon.NewestWeight().value_or(-1);
-    fs::resize_file(temporary, plan.num_parameters * sizeof(float) *
-                                   (1 + plan.optimizer_floats_per_parameter));
+    fs::resize_file(temporary, daemon.checkpoint_bytes());
     fs::rename(temporary, call.path);
     checkpoints[call.path] = {.version = daemon.version().value_or(0),
                               .epochs_done = call.epochs_done,

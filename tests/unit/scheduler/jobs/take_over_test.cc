@@ -78,6 +78,7 @@ class TakeOverTest : public JobRunTest {
     const std::string path =
         (RunDir() / "checkpoints/epoch-0001.safetensors").string();
     std::ofstream(path) << "5";
+    fs::resize_file(path, calls_.daemon("trainer.0").checkpoint_bytes());
     RunState state;
     state.batches_per_epoch = 5;
     state.next_seq = 5;
