@@ -1,5 +1,6 @@
 """Calls to the service as any program may make them, without its client."""
 
+import contextlib
 import pathlib
 import re
 import shutil
@@ -26,29 +27,36 @@ def needs_tools():
 def protoc(conversion, message, content):
     return subprocess.run(
         ['protoc', '-I', PROTO, f'--{conversion}=fgnn.v1.{message}',
-         'fgnn/v1/job_service.proto'], input=content, capture_output=True,
-        check=True, timeout=CALL_SECONDS).stdout
+         *sorted(PROTO.glob('fgnn/v1/*.proto'))], input=content,
+        capture_output=True, check=True, timeout=CALL_SECONDS).stdout
 
 
-def start_submit(socket, request):
-    """Sends a SubmitJobRequest, given as text; its answer is still to come."""
-    body = protoc('encode', 'SubmitJobRequest', request.encode())
+def start_call(socket, method, message, request, metadata=(), **who):
+    """Sends a request, given as text; its answer is still to come.
+
+    `method`: "JobService/GetJob"; `message`: the request's type; `metadata`:
+    (key, value) pairs; `who`: words of subprocess.Popen().
+    """
+    body = protoc('encode', message, request.encode())
     answer = tempfile.TemporaryFile()
+    headers = [('content-type', 'application/grpc'), ('te', 'trailers'),
+               ('grpc-timeout', f'{CALL_SECONDS}S'), *metadata]
+    words = [word for key, value in headers
+             for word in ('--header', f'{key}: {value}')]
     curl = subprocess.Popen(
         ['curl', '--silent', '--max-time', str(CALL_SECONDS), '--unix-socket',
-         socket, '--http2-prior-knowledge', '--include',
-         '--header', 'content-type: application/grpc',
-         '--header', 'te: trailers',
-         '--header', f'grpc-timeout: {CALL_SECONDS}S', '--data-binary', '@-',
-         'http://localhost/fgnn.v1.JobService/SubmitJob'],
-        stdin=subprocess.PIPE, stdout=answer)
-    curl.stdin.write(struct.pack('>BI', 0, len(body)) + body)
-    curl.stdin.close()
+         socket, '--http2-prior-knowledge', '--include', *words,
+         '--data-binary', '@-', f'http://localhost/fgnn.v1.{method}'],
+        stdin=subprocess.PIPE, stdout=answer, cwd='/', **who)
+    # One that cannot connect does not read.
+    with contextlib.suppress(BrokenPipeError):
+        curl.stdin.write(struct.pack('>BI', 0, len(body)) + body)
+        curl.stdin.close()
     return curl, answer
 
 
-def finish_submit(call):
-    """(status code, job id or message) of a call; raises Lost."""
+def finish_call(call):
+    """(status code, bytes of the response, or message of the error); Lost."""
     curl, answer = call
     with answer:
         curl.wait(timeout=2 * CALL_SECONDS)
@@ -56,12 +64,32 @@ def finish_submit(call):
         content = answer.read()
     status = re.search(rb'grpc-status: (\d+)\r\n', content)
     if status is None or status[1] == b'14':  # The peer went away.
-        raise Lost(content[:200])
+        raise Lost(f'curl ended with {curl.returncode}: {content[:200]!r}')
     if status[1] != b'0':
         message = re.search(rb'grpc-message: ([^\r]*)', content)
         return int(status[1]), message[1].decode() if message else ''
     # Headers, an empty line, five bytes of a frame, the message, trailers.
     frame = content[content.index(b'\r\n\r\n') + 4:]
     size, = struct.unpack('>I', frame[1:5])
-    text = protoc('decode', 'SubmitJobResponse', frame[5:5 + size]).decode()
+    return 0, frame[5:5 + size]
+
+
+def call(socket, method, message, request, metadata=(), **who):
+    """The outcome of one call, as that of finish_call()."""
+    return finish_call(start_call(socket, method, message, request, metadata,
+                                  **who))
+
+
+def start_submit(socket, request):
+    """Sends a SubmitJobRequest, given as text; its answer is still to come."""
+    return start_call(socket, 'JobService/SubmitJob', 'SubmitJobRequest',
+                      request)
+
+
+def finish_submit(submission):
+    """(status code, job id or message) of a submission; raises Lost."""
+    status, content = finish_call(submission)
+    if status != 0:
+        return status, content
+    text = protoc('decode', 'SubmitJobResponse', content).decode()
     return 0, re.search(r'job_id: "([^"]+)"', text)[1]
