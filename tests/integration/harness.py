@@ -63,12 +63,12 @@ class Service:
     def json(self, *args):
         return json.loads(self.fgnn(*args, '--json').stdout)
 
-    def start(self, *args):
+    def start(self, *args, **options):
         """Starts a command; its stdout is a pipe of lines."""
         return subprocess.Popen(
             [BIN_DIR / 'fgnn', '--state-dir', self.state_dir, *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE)
+            stderr=subprocess.PIPE, **options)
 
     def job_words(self, settings=None, **more):
         """JOB and --set words of the small job with some fields changed."""
