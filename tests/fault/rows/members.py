@@ -1,0 +1,266 @@
+"""A row of what a member of the service's group, and an outsider, may do."""
+
+import contextlib
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+
+import harness
+import rpc
+import users
+from row import (JOB, TINY, check, committed_of, end_service, pids_of,
+                 same_run, wait_for)
+
+ROWS = pathlib.Path(__file__).resolve().parent
+PERMISSION_DENIED = 7
+LONG = {**JOB, 'samplers': 1, 'trainers': 1, 'training.epochs': 2000}
+DEVICES = ('cpu:0', 'cpu:1')
+# Compiled to a sampler that says in a file that it ran.
+PLUGIN = """
+#include <cstdio>
+__attribute__((constructor)) static void Run() {
+  std::fclose(std::fopen("%s", "w"));
+}
+"""
+
+
+class Attempts:
+    """What is tried as a user of the group; each is to come to nothing."""
+
+    def __init__(self, service, chance, job, run_dir):
+        self.service, self.chance = service, chance
+        self.job, self.run_dir = job, run_dir
+        self.state = service.state_dir
+        self.door = self.state / 'scheduler.sock'
+        self.count = 0
+
+    def shell(self, what, words, who=users.MEMBER):
+        """Commands that have to fail."""
+        answer = subprocess.run(['sh', '-c', words], cwd='/', check=False,
+                                capture_output=True, text=True,
+                                timeout=harness.COMMAND_SECONDS, **who)
+        check(answer.returncode != 0, f'{what}: it could')
+        self.count += 1
+
+    def command(self, what, *words, who=users.MEMBER):
+        """A command of fgnn that has to be refused, in words."""
+        answer = self.service.fgnn(*words, check=False, **who)
+        check(answer.returncode != 0, f'{what}: it could')
+        check(len(answer.stderr.splitlines()) == 1 and
+              'no service' not in answer.stderr,
+              f'{what}: said {answer.stderr!r}')
+        self.count += 1
+
+    def call(self, what, door, method, message, request, metadata=(),
+             who=users.MEMBER):
+        """A call that has to be refused, or to find nobody."""
+        with contextlib.suppress(rpc.Lost):
+            status, words = rpc.call(door, method, message, request, metadata,
+                                     **who)
+            check(status != 0, f'{what}: answered {words!r}')
+        self.count += 1
+
+    # ---- Of the state folder.
+
+    def write(self):
+        state = self.state
+        for what, words in (
+                ('a file', f'echo x > {state}/planted'),
+                ('a run', f'mkdir {state}/runs/planted'),
+                ('a plugin', f'mkdir {state}/plugins && '
+                             f'touch {state}/plugins/libevil.so'),
+                ('the lock', f'mv {state}/fgnn.lock {state}/other.lock'),
+                ('the store', f'mv {state}/jobs.sqlite {state}/other.sqlite'),
+                ('the store', f'echo x >> {state}/jobs.sqlite'),
+                ('a socket', f'mv {state}/host.sock {state}/other.sock'),
+                ('a log', f'echo x >> {state}/logs/scheduler.log'),
+                ('a socket', f'rm -f {state}/scheduler.sock && '
+                             f'test ! -e {state}/scheduler.sock')):
+            self.shell(f'writing {what}', words)
+
+    def replace_executors(self):
+        """By a link, so that the service removes another folder's files."""
+        treasure = self.service.folder_of(users.SERVICE, 'treasure')
+        kept = treasure / 'kept'
+        kept.write_text('kept')
+        self.shell('moving executors',
+                   f'mv {self.state}/executors {self.state}/moved && '
+                   f'ln -s {treasure} {self.state}/executors')
+        return kept
+
+    def plant_plugin(self):
+        """A job's plugin, of a folder that the member made."""
+        source = self.service.folder_of(users.MEMBER, 'evil')
+        mark = source / 'mark'
+        source.chmod(0o777)
+        (source / 'evil.cc').write_text(PLUGIN % mark)
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            subprocess.run(['c++', '-shared', '-fPIC', '-o',
+                            source / 'libevil.so', source / 'evil.cc'],
+                           check=True, capture_output=True, timeout=60)
+        self.shell('planting a plugin',
+                   f'mkdir -p {self.state}/plugins && cp {source}/libevil.so '
+                   f'{self.state}/plugins/libevil.so')
+        for name in ('evil', '../../evil/evil', f'{source}/libevil.so',
+                     '../evil'):
+            settings = {**TINY, 'devices': '[cpu:1]', 'sampling.kind': 'plugin',
+                        'sampling.plugin': name}
+            answer = self.service.fgnn(
+                'run', *self.service.job_words(settings), check=False,
+                **users.MEMBER)
+            check(answer.returncode != 0, f'plugin {name}: it ran')
+            check(not mark.exists(), f'plugin {name}: its code ran')
+            self.count += 1
+
+    # ---- Of daemons.
+
+    def connect(self):
+        """To any socket but the clients'."""
+        for door in self.state.rglob('*.sock'):
+            if door.name == 'scheduler.sock':
+                continue
+            words = can_connect(users.MEMBER, door)
+            check(words == 'refused' or door.name == 'host.sock',
+                  f'{door}: {words}')
+            self.count += 1
+
+    def speak_as_daemon(self):
+        """To any socket that may serve it."""
+        executors = self.service.json('status')['executors']
+        victim = next(each for each in executors
+                      if each.get('job_id') == self.job)
+        beat = (f'name: "{victim["name"]}" pid: {victim["pid"]} job_id: '
+                f'"{self.job}" error_code: 3 error_message: "a stranger"')
+        target = self.service.folder / 'treasure/kept'
+        start = start_time(os.getpid())
+        register = (f'name: "sampler.0" role: "sampler" device: "cpu:0" pid: '
+                    f'{os.getpid()} start_time: {start} socket_path: '
+                    f'"{self.state}/executors/sampler.0.sock" version: '
+                    f'"{version()}" segment_layout_version: 1')
+        doors = [path for path in self.state.rglob('*.sock')
+                 if path.name != 'host.sock']
+        for door in doors:
+            for method, message, request in (
+                    ('HostService/Heartbeat', 'HeartbeatRequest', beat),
+                    ('HostService/Register', 'RegisterRequest', register),
+                    ('SamplerService/CountInputNodes',
+                     'CountInputNodesRequest', f'path: "{target}"'),
+                    ('ExecutorService/AttachJob', 'AttachJobRequest',
+                     'scheduler_generation: 18446744073709551615'),
+                    ('ExecutorService/Stop', 'StopRequest', '')):
+                self.call(f'{method} on {door.name}', door, method, message,
+                          request)
+
+    # ---- Of others' jobs.
+
+    def change_jobs(self, ended):
+        """Jobs of a colleague, also in a name that is not the member's."""
+        for words in (('cancel', self.job), ('pause', self.job),
+                      ('resume', self.job), ('resume', str(self.run_dir)),
+                      ('resume', str(ended)),
+                      ('switch', 'cpu:0', 'trainer', '--job', self.job),
+                      ('down',)):
+            self.command(f'{words[0]} of another\'s job', *words)
+        names = ('root', str(users.COLLEAGUE['user']),
+                 str(users.SERVICE['user']), 'service')
+        named = f'job_id: "{self.job}"'
+        for name in names:
+            for method, message, request in (
+                    ('CancelJob', 'CancelJobRequest', named),
+                    ('PauseJob', 'PauseJobRequest', named),
+                    ('ContinueJob', 'ContinueJobRequest', named),
+                    ('Shutdown', 'ShutdownRequest', '')):
+                self.call(f'{method} as {name}', self.door,
+                          f'JobService/{method}', message, request,
+                          [('fgnn-user', name)])
+
+
+def can_connect(who, door):
+    """"connected", "answered" or "refused"; tried by a process of the user."""
+    return subprocess.run(
+        [sys.executable, ROWS / 'try_socket.py', users.numbers_of(who), door],
+        capture_output=True, text=True, check=True,
+        timeout=harness.COMMAND_SECONDS).stdout.strip()
+
+
+def start_time(pid):
+    status = pathlib.Path(f'/proc/{pid}/stat').read_text()
+    return status.rpartition(')')[2].split()[19]
+
+
+def version():
+    return subprocess.run([harness.BIN_DIR / 'fgnn', '--version'],
+                          capture_output=True, text=True, check=True,
+                          timeout=60).stdout.split()[-1]
+
+
+def is_member_served(service):
+    """A member submits, watches and cancels jobs of its own."""
+    words = service.job_words({**TINY, 'devices': '[cpu:1]'})
+    job = service.json_as(users.MEMBER, 'submit', *words)['job_id']
+    service.fgnn('watch', job, **users.MEMBER)
+    service.fgnn('jobs', **users.MEMBER)
+    endless = service.json_as(
+        users.MEMBER, 'submit',
+        *service.job_words({**harness.ENDLESS, 'devices': '[cpu:1]'}))
+    service.fgnn('pause', endless['job_id'], **users.MEMBER)
+    service.fgnn('cancel', endless['job_id'], **users.MEMBER)
+    # A claim in the metadata does not make a job another's.
+    request = (f'spec {{ dataset: "{service.dataset}" devices: "cpu:1" '
+               'training { epochs: 1 } }')
+    status, _ = rpc.call(service.state_dir / 'scheduler.sock',
+                         'JobService/SubmitJob', 'SubmitJobRequest', request,
+                         [('fgnn-user', 'root')], **users.MEMBER)
+    check(status == 0, f'a submission was answered with {status}')
+    named = service.json('jobs')['jobs'][0]['user']
+    check(named != 'root', f'a job of a member is of {named}')
+    return job
+
+
+def group_member(options, chance):
+    """may submit and watch, and nothing else; an outsider not even connect"""
+    rpc.needs_tools()
+    with users.service_of_a_user(options) as service:
+        service.fgnn('up', '--devices', *DEVICES, **users.SERVICE)
+        runs = service.folder_of(users.SERVICE, 'runs')
+        runs.chmod(0o755)
+        words = service.job_words(LONG)
+        expected = runs / 'expected'
+        service.fgnn('run', *words, '--run-dir', str(expected), '--digest',
+                     **users.COLLEAGUE)
+        run_dir = runs / 'run'
+        job = service.json_as(users.COLLEAGUE, 'submit', *words, '--run-dir',
+                              str(run_dir), '--digest')['job_id']
+        wait_for(lambda: committed_of(run_dir) > 0, 30, 'the first batch')
+        before = pids_of(service, 'fgnn-scheduler')
+        is_member_served(service)
+        attempts = Attempts(service, chance, job, run_dir)
+        kept = attempts.replace_executors()
+        for attempt in (attempts.write, attempts.plant_plugin,
+                        attempts.connect, attempts.speak_as_daemon,
+                        lambda: attempts.change_jobs(expected)):
+            attempt()
+            service.fgnn('status')
+        outsiders = sum(outside(service, door)
+                        for door in service.state_dir.rglob('*.sock'))
+        check(pids_of(service, 'fgnn-scheduler') == before,
+              'the scheduler is another one')
+        service.fgnn('watch', job)
+        same_run(run_dir, expected)
+        restarts = json.loads((run_dir / 'summary.json').read_text())
+        check(restarts['restarts'] == 0, 'a daemon was restarted')
+        end_service(service)
+        check(kept.read_text() == 'kept', f'{kept} was changed')
+    return (f'{attempts.count} attempts of a member refused, {outsiders} '
+            'sockets closed to an outsider; the job of a third is as if alone')
+
+
+def outside(service, door):
+    words = can_connect(users.OUTSIDER, door)
+    check(words == 'refused', f'an outsider at {door}: {words}')
+    answer = service.fgnn('status', check=False, **users.OUTSIDER)
+    check(answer.returncode != 0, 'an outsider was told of the service')
+    return 1
