@@ -1,0 +1,195 @@
+"""A row of folders that are full for a while."""
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import subprocess
+import time
+
+from row import (JOB, Skipped, check, committed_of, end_service, same_run,
+                 service_in, submit, summary_of, wait_for)
+
+SETTINGS = {**JOB, 'samplers': 1, 'trainers': 1, 'training.epochs': 1500}
+# Of metrics and digests alone; and of checkpoints as well.
+NO_CHECKPOINTS = {**SETTINGS, 'training.checkpoint_steps': 0}
+RUN_MIB = 12
+STATE_MIB = 12
+DATASET_MIB = 4
+WAIT_SECONDS = 90
+# A state that was not stored is, after there is room.
+STORED_SECONDS = 15
+BLOCK = 4096
+
+
+@contextlib.contextmanager
+def small_disk(folder, mib):
+    """A file system of its own, of so many MiB, in a new folder."""
+    folder.mkdir()
+    mounted = subprocess.run(
+        ['mount', '-t', 'tmpfs', '-o', f'size={mib}m', 'tmpfs', folder],
+        capture_output=True, check=False).returncode == 0
+    if not mounted:
+        raise Skipped('mounting is not allowed here')
+    try:
+        yield folder
+    finally:
+        # Lazily: a process that is killed behind this may have it open.
+        subprocess.run(['umount', '-l', folder], check=False)
+
+
+@contextlib.contextmanager
+def full(folder):
+    """Has the folder's disk be full meanwhile."""
+    ballast = folder / 'ballast'
+    with open(ballast, 'wb', buffering=0) as file:
+        for size in (1 << 20, BLOCK):
+            with contextlib.suppress(OSError):
+                while file.write(bytes(size)) == size:
+                    pass
+    try:
+        yield
+    finally:
+        ballast.unlink()
+
+
+def state_of(service, job):
+    return service.json('show', job)['state']
+
+
+def metrics_are_whole(run_dir):
+    lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
+    epochs = [json.loads(line)['epoch'] for line in lines]
+    check(epochs == list(range(SETTINGS['training.epochs'])),
+          f'{run_dir} has metrics of {len(epochs)} epochs, not in order or '
+          'not whole')
+
+
+def full_while_trained(service, chance, settings, seconds):
+    """The run's folder is full for a while; the job goes on afterwards, by
+    itself."""
+    expected = service.run(settings, '--digest')
+    with small_disk(service.folder / 'small', RUN_MIB) as small:
+        run_dir = small / 'run'
+        job = submit(service, settings, run_dir, '--digest')
+        goal = chance.randrange(500, 5000)
+        wait_for(lambda: committed_of(run_dir) >= goal, WAIT_SECONDS,
+                 'progress')
+        with full(small):
+            time.sleep(seconds)
+            shown = service.json('show', job)
+            check(shown['state'] == 'running', 'with a full run folder it '
+                  f'{shown["state"]}: {shown.get("error_message")!r}')
+        service.fgnn('watch', job)
+        same_run(run_dir, expected)
+        metrics_are_whole(run_dir)
+        check(summary_of(run_dir)['restarts'] == 0, 'a daemon was restarted')
+    (service.folder / 'small').rmdir()
+
+
+def full_at_a_checkpoint(service, _):
+    """Until the first word of it; the checkpoints behind it are written."""
+    log = service.state_dir / 'logs/scheduler.log'
+    expected = service.run(SETTINGS, '--digest')
+    with small_disk(service.folder / 'small', RUN_MIB) as small:
+        run_dir = small / 'run'
+        job = submit(service, SETTINGS, run_dir, '--digest')
+        wait_for(lambda: committed_of(run_dir) > 1200, WAIT_SECONDS,
+                 'progress')
+        before = log.stat().st_size
+        with full(small):
+            wait_for(lambda: os.strerror(errno.ENOSPC) in
+                     log.read_text()[before:], WAIT_SECONDS,
+                     'a word of the full disk')
+        service.fgnn('watch', job)
+        same_run(run_dir, expected)
+        metrics_are_whole(run_dir)
+        left = [path.name for path in (run_dir / 'checkpoints').iterdir()
+                if path.suffix != '.safetensors']
+        check(not left, f'left: {left}')
+    (service.folder / 'small').rmdir()
+
+
+def full_state_folder(service, chance):
+    """A job's end cannot be stored, nor logged: it is, once there is room."""
+    job = submit(service, NO_CHECKPOINTS, service.folder / 'ended', '--digest')
+    run_dir = service.folder / 'ended'
+    goal = chance.randrange(500, 5000)
+    wait_for(lambda: committed_of(run_dir) >= goal, WAIT_SECONDS, 'progress')
+    after = service.json('submit', *service.job_words(NO_CHECKPOINTS),
+                         '--after', job)['job_id']
+    with full(service.state_dir):
+        wait_for(lambda: (run_dir / 'summary.json').exists(), WAIT_SECONDS,
+                 'its end')
+        check(summary_of(run_dir)['state'] == 'completed', 'it did not '
+              f'complete: {summary_of(run_dir)}')
+        time.sleep(1)  # The store is tried meanwhile.
+        service.fgnn('status')
+    wait_for(lambda: state_of(service, job) == 'completed', STORED_SECONDS,
+             lambda: f'storing its end: it is {state_of(service, job)}, and')
+    listed = {each['job_id']: each['state']
+              for each in service.json('jobs')['jobs']}
+    check(listed[job] == 'completed', f'jobs says {listed[job]}')
+    service.fgnn('watch', job)
+    wait_for(lambda: state_of(service, after) != 'queued', WAIT_SECONDS,
+             'the job behind it')
+    service.fgnn('cancel', after)
+
+
+def full_derived(service, _):
+    """What is kept with a dataset is kept once there is room; a job that can do
+    without it ends as if it were there."""
+    settings = {**SETTINGS, 'training.epochs': 100,
+                'cache.policy': 'presc', 'cache.capacity': 0.1}
+    expected = service.run(settings, '--digest')
+    sound = service.folder / 'sound'
+    shutil.copytree(service.dataset, sound)
+    shutil.rmtree(sound / 'derived')
+    with small_disk(service.folder / 'small', DATASET_MIB) as small:
+        dataset = small / 'graph'
+        shutil.copytree(sound, dataset)
+        words = ('--set', f'dataset={dataset}', '--digest')
+        with full(small):
+            plain = service.folder / 'plain'
+            ran = service.fgnn(
+                'run', *service.job_words({**settings, 'cache.policy': 'none'}),
+                '--run-dir', str(plain), *words, check=False)
+            check(ran.returncode == 0 or 'No space left' in ran.stderr,
+                  f'with a full dataset folder: {ran.stderr!r}')
+            run_dir = service.folder / 'ranked'
+            ran = service.fgnn('run', *service.job_words(settings),
+                               '--run-dir', str(run_dir), *words, check=False)
+            check(ran.returncode == 0 or (str(dataset) in ran.stderr and
+                                          'No space left' in ran.stderr),
+                  f'with a full dataset folder: {ran.stderr!r}')
+        shutil.rmtree(run_dir, ignore_errors=True)
+        service.fgnn('run', *service.job_words(settings), '--run-dir',
+                     str(run_dir), *words)
+        same_run(run_dir, expected)
+        left = [path.name for path in (dataset / 'derived').iterdir()
+                if path.suffix not in ('.bin', '.json', '')]
+        check(not left, f'left: {left}')
+
+
+def full_folders(options, chance):
+    """jobs wait for room, or say what was full; nothing is lost of those that
+    end"""
+    if os.geteuid() != 0:
+        raise Skipped('needs root, to mount')
+    with service_in(options) as service:
+        with small_disk(service.state_dir, STATE_MIB):
+            try:
+                service.fgnn('up', '--devices', 'cpu:0')
+                full_while_trained(service, chance, NO_CHECKPOINTS,
+                                   options.full_seconds)
+                full_at_a_checkpoint(service, chance)
+                full_state_folder(service, chance)
+                full_derived(service, chance)
+                end_service(service)
+            finally:
+                service.kill_all()
+    return (f'run folder full for {options.full_seconds:.0f} s of metrics, and '
+            'until a checkpoint failed: the job went on, same result; state '
+            'folder full at an end: stored when there was room; derived/ '
+            'full: same result behind it')
