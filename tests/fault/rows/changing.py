@@ -1,6 +1,8 @@
 """Rows of datasets that change while they are in use."""
 
+import contextlib
 import os
+import pathlib
 import shutil
 import signal
 import time
@@ -13,10 +15,12 @@ from row import (JOB, check, committed_of, end_service, pids_of, same_run,
 DEVICES = ('cpu:0', 'cpu:1')
 HEALTHY = {**JOB, 'samplers': 1, 'trainers': 1, 'training.epochs': 2000}
 OTHER = {**HEALTHY, 'devices': '[cpu:1]', 'limits.restarts': 5}
-# So that its validation takes a while.
+# The graph is this large so that its validation takes a while.
 WIDE = ('--nodes', '2000', '--features', '16384', '--classes', '4',
         '--train-fraction', '0.3', '--seed', '7')
 END_SECONDS = 60
+# A file that is not mapped by then is cut all the same.
+MAPPED_SECONDS = 2
 ENDED = ('failed', 'completed', 'cancelled')
 
 
@@ -59,6 +63,19 @@ def written_anew(path, chance):
         file.write(content[:chance.randrange(len(content))])
 
 
+def wait_until_mapped(service, path):
+    """Waits until a process of the service has mapped a file, which begins its
+    validation."""
+    word = str(path).encode()
+    pids = list(service.processes())
+    deadline = time.monotonic() + MAPPED_SECONDS
+    while time.monotonic() < deadline:
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                if word in pathlib.Path(f'/proc/{pid}/maps').read_bytes():
+                    return
+
+
 def cut_while_validated(service, wide, chance):
     """Cuts the dataset's features at some moment of the job's start."""
     path = wide / 'features.npy'
@@ -66,8 +83,8 @@ def cut_while_validated(service, wide, chance):
     shutil.copyfile(path, kept)  # Validated anew, as its time is another.
     other = OtherJob(service, wide, f'cut-{time.monotonic_ns()}',
                      harness.ENDLESS)
-    # Most of that is its validation.
-    time.sleep(0.01 + chance.random() * 0.08)
+    wait_until_mapped(service, path)
+    time.sleep(chance.random() * 0.03)
     way = chance.choice((cut, written_anew))
     way(path, chance)
     other.check_failed(f'{path.name} {way.__name__} at its start')

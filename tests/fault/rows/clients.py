@@ -26,7 +26,7 @@ NEEDED_LIMIT = 4096
 
 
 def timed(service, *words, **options):
-    """(seconds, answer) of a command that has to be answered, and to succeed."""
+    """(seconds, answer) of a command that has to succeed, and soon."""
     started = time.monotonic()
     answer = service.fgnn(*words, check=False, **options)
     seconds = time.monotonic() - started

@@ -12,8 +12,9 @@ from same_folder import same_folder, untouched
 
 DEVICES = ('cpu:0', 'cpu:1')
 ENDED = ('completed', 'failed', 'cancelled')
-SETTINGS = {**JOB, 'samplers': 1, 'trainers': 1, 'devices': 1, 'training.epochs': 1500}
-# So that a job of it is PREPARING for a while.
+SETTINGS = {**JOB, 'samplers': 1, 'trainers': 1, 'devices': 1,
+            'training.epochs': 1500}
+# The graph is this large so that a job of it is PREPARING for a while.
 WIDE = ('--nodes', '2000', '--features', '16384', '--classes', '4',
         '--train-fraction', '0.3', '--seed', '7')
 WAIT_SECONDS = 60
@@ -43,7 +44,7 @@ def ends_of(service, jobs):
 
 
 def one_completed(ends, run_dir, what):
-    """Of jobs of one folder; how many failed."""
+    """Checks that one of the jobs of a folder completed; how many failed."""
     completed = [end for end in ends if end['state'] == 'completed']
     check(len(completed) == 1,
           f'{what}: {len(completed)} of {len(ends)} jobs of one folder '
@@ -85,7 +86,8 @@ def queued_together(services, run_dir, chance):
 
 
 def resumed_together(services, run_dir, chance):
-    """Goes on with an ended run, under all its names; how many did not."""
+    """Resumes an ended run under all its names at once; how many commands
+    failed."""
     first = submit(services[0], SETTINGS, run_dir, '--digest')
     wait_for(lambda: committed_of(run_dir) > 1200, WAIT_SECONDS, 'progress')
     services[0].fgnn('cancel', first)
@@ -130,7 +132,7 @@ def two_names(options, chance):
         for each in services:
             end_service(each)
     return (f'of {2 * options.names} folders that jobs of two services wanted '
-            f'under four names, each is that of a quiet run: {refused} refused, '
+            f'under four names, each is as of a quiet run: {refused} refused, '
             f'{failed} failed, {not_resumed} not resumed; interrupted while '
             f'preparing by {", ".join(map(name_of, WAYS))}: no byte of the run '
             'that was there changed')

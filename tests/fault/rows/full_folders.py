@@ -12,13 +12,13 @@ from row import (JOB, Skipped, check, committed_of, end_service, same_run,
                  service_in, submit, summary_of, wait_for)
 
 SETTINGS = {**JOB, 'samplers': 1, 'trainers': 1, 'training.epochs': 1500}
-# Of metrics and digests alone; and of checkpoints as well.
+# This job writes metrics and digests alone until its end.
 NO_CHECKPOINTS = {**SETTINGS, 'training.checkpoint_steps': 0}
 RUN_MIB = 12
 STATE_MIB = 12
 DATASET_MIB = 4
 WAIT_SECONDS = 90
-# A state that was not stored is, after there is room.
+# Seconds until an end that could not be stored is, once there is room.
 STORED_SECONDS = 15
 BLOCK = 4096
 
@@ -89,7 +89,8 @@ def full_while_trained(service, chance, settings, seconds):
 
 
 def full_at_a_checkpoint(service, _):
-    """Until the first word of it; the checkpoints behind it are written."""
+    """The run's folder is full until a checkpoint fails; the next ones are
+    written."""
     log = service.state_dir / 'logs/scheduler.log'
     expected = service.run(SETTINGS, '--digest')
     with small_disk(service.folder / 'small', RUN_MIB) as small:

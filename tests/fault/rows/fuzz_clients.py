@@ -8,6 +8,7 @@ import os
 import random
 import resource
 import socket
+import struct
 import sys
 import time
 import traceback
@@ -23,12 +24,12 @@ from random_calls import Requests
 PATIENCE_SECONDS = 3
 TIMEOUTS = (None, 0.001, 0.02, 0.2, 1, 2, 4000, 1e9)
 MOST_HELD = 40
-# To a service's user these are allowed, and are what such a caller wants.
+# Calls that the service's user may make, and that harm a job as they should.
 HARMFUL = ('Shutdown', 'Stop', 'CancelJob', 'PauseJob', 'ContinueJob',
            'SwitchDevice', 'AttachJob', 'DetachJob', 'SaveCheckpoint',
            'LoadCheckpoint', 'CountInputNodes', 'WriteCounts', 'RankVertices',
            'Evaluate', 'Heartbeat', 'Register', 'SubmitJob')
-# Of each socket, by the beginning of its name.
+# The services of each socket, by the beginning of its name.
 SERVED = (('scheduler', ('JobService', 'DeviceService', 'HostService')),
           ('daemons', ('HostService',)),
           ('sampler', ('ExecutorService', 'SamplerService')),
@@ -154,7 +155,7 @@ class Client:
         self.counts[f'{path.rpartition("/")[2]} {code.name}'] += 1
 
     def cancelled(self, door):
-        """Several calls at once, which nobody waits for."""
+        """Several calls at once, each cancelled before its answer."""
         calls = []
         for _ in range(self.chance.randint(1, 20)):
             with contextlib.suppress(ValueError, OverflowError):
@@ -194,14 +195,28 @@ class Client:
         if peer is None:
             return
         with contextlib.suppress(OSError):
-            self.chance.choice((peers.half_open, peers.gone))(peer, self.chance)
+            self.chance.choice((peers.half_open, peers.gone, self.half_a_call))(
+                peer, self.chance)
         self.held.append(peer)
         if len(self.held) > MOST_HELD:
             self.held.pop(self.chance.randrange(len(self.held))).close()
         self.counts['stalled'] += 1
 
+    def half_a_call(self, peer, chance):
+        """The frames of a call up to any byte."""
+        path, descriptor, _ = chance.choice(self.methods)
+        content = self.requests.content(descriptor)[:16_000]
+        headers = {':method': 'POST', ':scheme': 'http', ':path': path,
+                   ':authority': 'localhost', 'te': 'trailers',
+                   'content-type': 'application/grpc', 'grpc-timeout': '5S'}
+        frames = (peers.PREFACE + peers.frame(4, 0, 0, b'') +
+                  peers.frame(1, 4, 1, peers.header_block(headers)) +
+                  peers.frame(0, 1, 1, struct.pack('>BI', 0, len(content)) +
+                              content))
+        peer.sendall(frames[:chance.randrange(len(frames))])
+
     def packet(self):
-        """To the socket of descriptors."""
+        """A packet to the socket of descriptors, perhaps with some of them."""
         peer = self.connected(self.state_dir / 'host.sock',
                               socket.SOCK_SEQPACKET)
         if peer is None:

@@ -16,21 +16,21 @@ import harness
 import poison
 import random_calls
 import users
-from row import (JOB, Broken, Skipped, check, committed_of, end_service,
-                 pids_of, same_run, summary_of, wait_for)
+from row import (JOB, Broken, Skipped, check, end_service, pids_of, same_run,
+                 summary_of, wait_for)
 
 GRAPH = ('--nodes', '2000', '--features', '16', '--classes', '4',
          '--train-fraction', '0.3', '--seed', '7')
 SETTINGS = {**JOB, 'samplers': 1, 'trainers': 1, 'training.epochs': 1000,
             'devices': '[cpu:0]'}
 DEVICES = ('cpu:0', 'cpu:1')
-# Root's command meanwhile.
+# Seconds that a command of root may take meanwhile.
 ANSWER_SECONDS = 8
 LOOK_SECONDS = 0.5
-# A client's job has the device for this long.
+# A random job is cancelled after so long with a device.
 MOST_JOB_SECONDS = 3
 MOST_GROWTH = 1.05
-# Short runs fill caches in their second half still.
+# The second half of a short run still fills caches.
 SLACK_KIB = 16 << 10
 SLACK_DESCRIPTORS = 40
 
@@ -67,7 +67,7 @@ class Measured:
             if (not job['run_dir'].startswith(str(self.runs)) and
                     job['run_seconds'] > MOST_JOB_SECONDS and
                     job['state'] == 'running'):
-                # Either answer is right: it may have ended meanwhile.
+                # The job may have ended meanwhile: either answer is right.
                 self.service.fgnn('cancel', job['job_id'], check=False)
         folder = pathlib.Path(f'/proc/{self.scheduler}')
         self.sizes.append((poison.resident_kib(self.scheduler),
@@ -94,7 +94,7 @@ class Measured:
               'the scheduler died')
 
     def growth(self):
-        """Of memory and descriptors, from the first half to the second."""
+        """Memory and descriptors of both halves of the time, in words."""
         half = len(self.sizes) // 2
         grown = []
         for index, slack in ((0, SLACK_KIB), (1, SLACK_DESCRIPTORS)):

@@ -18,7 +18,7 @@ ROWS = pathlib.Path(__file__).resolve().parent
 PERMISSION_DENIED = 7
 LONG = {**JOB, 'samplers': 1, 'trainers': 1, 'training.epochs': 2000}
 DEVICES = ('cpu:0', 'cpu:1')
-# Compiled to a sampler that says in a file that it ran.
+# The source of a library that makes a file when it is loaded.
 PLUGIN = """
 #include <cstdio>
 __attribute__((constructor)) static void Run() {
@@ -30,8 +30,8 @@ __attribute__((constructor)) static void Run() {
 class Attempts:
     """What is tried as a user of the group; each is to come to nothing."""
 
-    def __init__(self, service, chance, job, run_dir):
-        self.service, self.chance = service, chance
+    def __init__(self, service, job, run_dir):
+        self.service = service
         self.job, self.run_dir = job, run_dir
         self.state = service.state_dir
         self.door = self.state / 'scheduler.sock'
@@ -56,7 +56,7 @@ class Attempts:
 
     def call(self, what, door, method, message, request, metadata=(),
              who=users.MEMBER):
-        """A call that has to be refused, or to find nobody."""
+        """A call that has to be refused, or to find no server."""
         with contextlib.suppress(rpc.Lost):
             status, words = rpc.call(door, method, message, request, metadata,
                                      **who)
@@ -82,7 +82,7 @@ class Attempts:
             self.shell(f'writing {what}', words)
 
     def replace_executors(self):
-        """By a link, so that the service removes another folder's files."""
+        """Puts a link in the place of a folder whose files the service removes."""
         treasure = self.service.folder_of(users.SERVICE, 'treasure')
         kept = treasure / 'kept'
         kept.write_text('kept')
@@ -118,7 +118,7 @@ class Attempts:
     # ---- Of daemons.
 
     def connect(self):
-        """To any socket but the clients'."""
+        """Connects to each socket but the clients'."""
         for door in self.state.rglob('*.sock'):
             if door.name == 'scheduler.sock':
                 continue
@@ -128,7 +128,7 @@ class Attempts:
             self.count += 1
 
     def speak_as_daemon(self):
-        """To any socket that may serve it."""
+        """Makes the calls of daemons and of the scheduler on each socket."""
         executors = self.service.json('status')['executors']
         victim = next(each for each in executors
                       if each.get('job_id') == self.job)
@@ -157,7 +157,8 @@ class Attempts:
     # ---- Of others' jobs.
 
     def change_jobs(self, ended):
-        """Jobs of a colleague, also in a name that is not the member's."""
+        """Changes jobs of a colleague, also under a name that is not the member's.
+        """
         for words in (('cancel', self.job), ('pause', self.job),
                       ('resume', self.job), ('resume', str(self.run_dir)),
                       ('resume', str(ended)),
@@ -220,7 +221,7 @@ def is_member_served(service):
     return job
 
 
-def group_member(options, chance):
+def group_member(options, _):
     """may submit and watch, and nothing else; an outsider not even connect"""
     rpc.needs_tools()
     with users.service_of_a_user(options) as service:
@@ -237,7 +238,7 @@ def group_member(options, chance):
         wait_for(lambda: committed_of(run_dir) > 0, 30, 'the first batch')
         before = pids_of(service, 'fgnn-scheduler')
         is_member_served(service)
-        attempts = Attempts(service, chance, job, run_dir)
+        attempts = Attempts(service, job, run_dir)
         kept = attempts.replace_executors()
         for attempt in (attempts.write, attempts.plant_plugin,
                         attempts.connect, attempts.speak_as_daemon,

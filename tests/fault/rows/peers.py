@@ -175,6 +175,13 @@ def broken_frames(peer, chance):
     peer.sendall(chance.randbytes(1000))
 
 
+def header_block(headers):
+    """Headers as HTTP/2 has them, none of them compressed."""
+    return b''.join(
+        b'\0' + bytes([len(name)]) + name.encode() + bytes([len(value)]) +
+        value.encode() for name, value in headers.items())
+
+
 def huge_message(peer, chance):
     """A call whose message says that it is too large, and is."""
     service = chance.choice(('JobService/SubmitJob', 'HostService/Register',
@@ -182,9 +189,7 @@ def huge_message(peer, chance):
     headers = {':method': 'POST', ':scheme': 'http', ':authority': 'localhost',
                ':path': f'/fgnn.v1.{service}', 'te': 'trailers',
                'content-type': 'application/grpc', 'grpc-timeout': '5S'}
-    block = b''.join(
-        b'\0' + bytes([len(name)]) + name.encode() + bytes([len(value)]) +
-        value.encode() for name, value in headers.items())
+    block = header_block(headers)
     claimed = chance.choice((2 << 20, 0xffffffff))
     peer.sendall(PREFACE + frame(4, 0, 0, b'') + frame(1, 4, 1, block) +
                  frame(0, 0, 1, struct.pack('>BI', 0, claimed)))

@@ -19,16 +19,16 @@ DEVICES = ('cpu:0', 'cpu:1')
 SETTINGS = {**{name: value for name, value in JOB.items()
                if name not in ('samplers', 'trainers')},
             'training.epochs': 1000, 'training.evaluate_every': 250}
-# Of the two users' jobs.
+# What sets the two users' jobs apart.
 WAYS = ({'executors': 'together', 'devices': '[cpu:0]'},
         {'executors': 'factored', 'devices': '[cpu:1]'})
 VICTIMS = ('fgnn-scheduler', 'fgnn-scheduler', 'fgnn-sampler', 'fgnn-trainer')
 KILLS_PER_PAIR = 8
-# Of the start of what a kill is to hit: a job's start, and a service's end.
+# A job's start is killed within so long, and a service's end.
 START_SECONDS = 0.8
 DOWN_SECONDS = 1.0
 PROGRESS_SECONDS = 120
-# Before its last batch: what a kill at a job's end waits for.
+# A kill at a job's end waits until so few batches are left.
 LAST_BATCHES = 40
 
 
@@ -59,7 +59,7 @@ class Owned:
         return False
 
     def resume(self):
-        """Goes on where the service's end has cancelled it."""
+        """Resumes the run if the service's end has cancelled it."""
         job = self.job()
         if job['state'] == 'failed':
             raise AssertionError(f'{self.run_dir}: {job["error_message"]}')
@@ -85,7 +85,8 @@ class Pair:
     def __init__(self, service, owners, chance, counts):
         self.service, self.chance, self.counts = service, chance, counts
         self.jobs = [
-            Owned(service, who, way, service.folder / f'run-{counts["pairs"]}-{index}')
+            Owned(service, who, way,
+                  service.folder / f'run-{counts["pairs"]}-{index}')
             for index, (who, way) in enumerate(zip(owners, WAYS))]
         counts['pairs'] += 1
 
@@ -127,7 +128,7 @@ class Pair:
         self.come_back()
 
     def preparing(self):
-        """Of a job that goes on."""
+        """Kills while both jobs, which were resumed, are prepared."""
         self.service.fgnn('down')
         self.come_back()
         time.sleep(self.chance.random() * START_SECONDS)
@@ -236,7 +237,7 @@ def phases(options, chance):
             pair.starting()
             left -= 1
             faults = in_any_order(PHASES, min(KILLS_PER_PAIR, left), chance)
-            # Behind it there is nothing to kill.
+            # The end of the pair is the last phase.
             faults.sort(key=lambda phase: phase is Pair.ending)
             for phase in faults:
                 if pair.has_ended():

@@ -91,7 +91,8 @@ class Requests:
         if kind == Field.CPPTYPE_BOOL:
             return self.chance.random() < 0.5
         if field.type == Field.TYPE_BYTES:
-            return self.chance.randbytes(self.chance.choice((0, 1, 100, 70_000)))
+            return self.chance.randbytes(
+                self.chance.choice((0, 1, 100, 70_000)))
         if kind == Field.CPPTYPE_STRING:
             return self.text()
         return self.message(field.message_type, depth + 1)
