@@ -28,7 +28,8 @@ def small_disk(folder, mib):
     """A file system of its own, of so many MiB, in a new folder."""
     folder.mkdir()
     mounted = subprocess.run(
-        ['mount', '-t', 'tmpfs', '-o', f'size={mib}m', 'tmpfs', folder],
+        ['mount', '-t', 'tmpfs', '-o', f'size={mib}m,mode=750', 'tmpfs',
+         folder],
         capture_output=True, check=False).returncode == 0
     if not mounted:
         raise Skipped('mounting is not allowed here')
