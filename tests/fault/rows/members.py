@@ -16,7 +16,7 @@ from row import (JOB, TINY, check, committed_of, end_service, pids_of,
 
 ROWS = pathlib.Path(__file__).resolve().parent
 PERMISSION_DENIED = 7
-LONG = {**JOB, 'samplers': 1, 'trainers': 1, 'training.epochs': 2000}
+LONG = {**JOB, 'samplers': 1, 'trainers': 1, 'training.epochs': 2500}
 DEVICES = ('cpu:0', 'cpu:1')
 # The source of a library that makes a file when it is loaded.
 PLUGIN = """
@@ -129,8 +129,9 @@ class Attempts:
     def speak_as_daemon(self):
         """Makes the calls of daemons and of the scheduler on each socket."""
         executors = self.service.json('status')['executors']
-        victim = next(each for each in executors
-                      if each.get('job_id') == self.job)
+        victim, *_ = [each for each in executors
+                      if each.get('job_id') == self.job] or [None]
+        check(victim is not None, 'the job ended too early')
         beat = (f'name: "{victim["name"]}" pid: {victim["pid"]} job_id: '
                 f'"{self.job}" error_code: 3 error_message: "a stranger"')
         target = self.service.folder / 'treasure/kept'
@@ -239,9 +240,10 @@ def group_member(options, _):
         is_member_served(service)
         attempts = Attempts(service, job, run_dir)
         kept = attempts.replace_executors()
-        for attempt in (attempts.write, attempts.plant_plugin,
-                        attempts.connect, attempts.speak_as_daemon,
-                        lambda: attempts.change_jobs(expected)):
+        for attempt in (attempts.speak_as_daemon,
+                        lambda: attempts.change_jobs(expected),
+                        attempts.connect, attempts.write,
+                        attempts.plant_plugin):
             attempt()
             service.fgnn('status')
         outsiders = sum(outside(service, door)
