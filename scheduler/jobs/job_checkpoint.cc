@@ -112,16 +112,21 @@ absl::Status JobRun::CheckHeldLines(const absl::Status& written) const {
 // one, which was the best until then.
 absl::StatusOr<bool> JobRun::FindBestWeights() {
   const uint32_t epochs = *best_epoch_ + 1;
-  const auto is_of_it = [&](const std::filesystem::path& path) {
+  const auto is_of_it =
+      [&](const std::filesystem::path& path) -> absl::StatusOr<bool> {
     const absl::StatusOr<CheckpointProfile> profile =
         executors_.DescribeCheckpoint(path);
+    if (absl::IsUnavailable(profile.status())) return profile.status();
+    FGNN_RETURN_IF_ERROR(executors_.Tick());  // Cancelled, or beyond repair.
     return profile.ok() && profile->epochs_done == epochs &&
            profile->seed == spec_.training.seed;
   };
-  if (is_of_it(folder_->BestCheckpoint())) return true;
-  FGNN_RETURN_IF_ERROR(executors_.Tick());  // Cancelled, or beyond repair.
+  FGNN_ASSIGN_OR_RETURN(const bool is_best,
+                        is_of_it(folder_->BestCheckpoint()));
+  if (is_best) return true;
   const std::filesystem::path path = folder_->EpochCheckpoint(epochs);
-  if (is_of_it(path)) {
+  FGNN_ASSIGN_OR_RETURN(const bool is_there, is_of_it(path));
+  if (is_there) {
     LogWarning(
         "job {}: best.safetensors was not of epoch {}, the best one; {} "
         "takes its place",
@@ -129,9 +134,9 @@ absl::StatusOr<bool> JobRun::FindBestWeights() {
     FGNN_RETURN_IF_ERROR(folder_->MakeBest(path));
     return true;
   }
-  test_warning_ =
-      absl::StrCat("nothing was tested: best.safetensors is not of epoch ",
-                   epochs, ", the best one, whose checkpoint is gone");
+  test_warning_ = absl::StrCat(
+      "nothing was tested: best.safetensors is not of epoch ", epochs,
+      ", the best one, whose checkpoint is gone or cannot be read");
   LogError("job {}: {}", job_.id, test_warning_);
   return false;
 }

@@ -119,7 +119,10 @@ JobTable::Active& JobTable::AddLocked(Job job, WantedDevices wanted) {
   if (active.job.state == JobState::kQueued) {
     queue_.emplace(active.number, active.job.id);
   }
-  folders_.emplace(active.job.run_dir, active.job.id);
+  // A damaged row has no folder.
+  if (!active.job.run_dir.empty()) {
+    folders_.emplace(active.job.run_dir, active.job.id);
+  }
   OrderChangedLocked();
   return active;
 }

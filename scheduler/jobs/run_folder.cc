@@ -97,7 +97,9 @@ absl::Status RemoveTemporaries(const fs::path& checkpoints) {
     const bool is_ours = name.rfind("epoch-", 0) == 0 ||
                          name.rfind("best.", 0) == 0 ||
                          name.rfind(".best.", 0) == 0;
-    if (is_ours && entry.path().extension() != ".safetensors") {
+    // A folder in a checkpoint's place was moved aside for somebody to look at.
+    if (is_ours && entry.path().extension() != ".safetensors" &&
+        fs::is_regular_file(entry.symlink_status(error))) {
       found.push_back(entry.path());
     }
   }

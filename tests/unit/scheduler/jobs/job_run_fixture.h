@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -16,7 +17,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -213,6 +213,9 @@ class ScriptedCalls final : public ExecutorCalls {
     std::ofstream(temporary) << daemon.NewestWeight().value_or(-1);
     fs::resize_file(temporary, daemon.checkpoint_bytes());
     fs::rename(temporary, call.path);
+    struct stat file {};
+    EXPECT_EQ(::stat(call.path.c_str(), &file), 0);
+    saved_as_[file.st_ino] = call.path;
     checkpoints[call.path] = {.version = daemon.version().value_or(0),
                               .epochs_done = call.epochs_done,
                               .seed = 1,
@@ -224,14 +227,17 @@ class ScriptedCalls final : public ExecutorCalls {
       const std::string& /*socket*/, const fs::path& path,
       const Patience& /*patience*/) override {
     if (unreadable.contains(path)) return unreadable.at(path);
-    std::error_code none;
-    if (!fs::exists(path, none)) return absl::NotFoundError(path.string());
-    // A link to another one is what that one is.
-    for (const auto& [sound, profile] : checkpoints) {
-      if (sound != path && fs::equivalent(sound, path, none)) return profile;
+    struct stat file {};
+    if (::stat(path.c_str(), &file) != 0) {
+      return absl::NotFoundError(path.string());
     }
-    if (checkpoints.contains(path)) return checkpoints.at(path);
-    return absl::DataLossError(path.string() + ": torn");
+    // A link to a checkpoint is what that one is.
+    const auto saved = saved_as_.find(file.st_ino);
+    const fs::path& sound = saved == saved_as_.end() ? path : saved->second;
+    if (!checkpoints.contains(sound)) {
+      return absl::DataLossError(path.string() + ": torn");
+    }
+    return checkpoints.at(sound);
   }
   absl::Status LoadCheckpoint(const std::string& socket,
                               const std::string& /*job_id*/,
@@ -276,6 +282,7 @@ class ScriptedCalls final : public ExecutorCalls {
 
  private:
   std::map<std::string, std::unique_ptr<FakeExecutor>> daemons_;
+  std::map<ino_t, fs::path> saved_as_;  // Checkpoints, by their files.
   DaemonHost* host_ = nullptr;
 };
 

@@ -40,8 +40,9 @@ TEST(PlateauTest, EpochsThatWereNotValidatedPassButSayNothing) {
 TEST(PlateauTest, OtherSchedulesStay) {
   TrainingSpec training;
   training.plateau_epochs = 1;
-  const std::vector<std::optional<double>> falling = {0.5, 0.4, 0.3};
-  EXPECT_EQ(PlateauFactor(training, falling), 1);
+  Plateau plateau(training);
+  for (const double falling : {0.5, 0.4, 0.3}) plateau.Add(falling);
+  EXPECT_EQ(plateau.factor(), 1);
 }
 
 }  // namespace

@@ -27,6 +27,9 @@ void Write(const fs::path& path, const std::string& text) {
   std::ofstream(path) << text;
 }
 
+constexpr char kMovedAway[] =
+    "run/checkpoints/epoch-0005.safetensors.unreadable";
+
 std::string Read(const fs::path& path) { return ReadSmallFile(path).value(); }
 
 std::set<std::string> NamesIn(const fs::path& folder) {
@@ -159,12 +162,15 @@ TEST(RunFolderTest, IsReopenedWithWhatItHolds) {
     Write(folder.EpochCheckpoint(3), "sound");
     Write(folder.EpochCheckpoint(4).string() + ".AbCdEf", "torn");
     Write(folder.BestCheckpoint().string() + ".AbCdEf", "torn");
+    // What a resumed run moved out of its way.
+    fs::create_directories(temp / kMovedAway / "somebody's");
   }
   FGNN_ASSERT_OK(RunFolder::Reopen(temp / "run", "dataset: x\n", {}));
   EXPECT_EQ(Read(temp / "run/metrics.jsonl"), "one\n");
   EXPECT_FALSE(fs::exists(temp / "run/summary.json"));
   EXPECT_THAT(NamesIn(temp / "run/checkpoints"),
-              ElementsAre("epoch-0003.safetensors"));
+              ElementsAre("epoch-0003.safetensors",
+                          fs::path(kMovedAway).filename().string()));
   // A run that ended before it had a folder has one now.
   FGNN_ASSERT_OK(RunFolder::Reopen(temp / "new", "dataset: x\n", {}));
   EXPECT_EQ(Read(temp / "new/job.yaml"), "dataset: x\n");
