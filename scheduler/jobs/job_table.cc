@@ -203,7 +203,7 @@ std::map<std::string, absl::StatusOr<JobVersion>> JobTable::WaitForChanges(
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait_until(lock, deadline, [&] {
     return std::any_of(seen.begin(), seen.end(), [&](const auto& entry) {
-      return !active_.contains(entry.first);
+      return HasEndedLocked(entry.first);
     });
   });
   std::map<std::string, absl::StatusOr<JobVersion>> changed;
@@ -219,7 +219,9 @@ std::vector<Job> JobTable::UnfinishedOfOthers(const std::string& user) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<Job> others;
   for (const auto& [id, active] : active_) {
-    if (active.job.user != user) others.push_back(active.job);
+    if (active.job.user != user && !active.has_ended()) {
+      others.push_back(active.job);
+    }
   }
   return others;
 }

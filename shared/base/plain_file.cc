@@ -1,6 +1,5 @@
 #include "shared/base/plain_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +7,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/file.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -15,14 +15,10 @@ namespace fgnn {
 absl::StatusOr<PlainFile> PlainFile::Open(const std::filesystem::path& path) {
   PlainFile file;
   file.what_ = path.string();
-  file.fd_.Reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  FGNN_ASSIGN_OR_RETURN(file.fd_, OpenPlainFile(path));
   struct stat stat {};
-  if (!file.fd_.valid() || ::fstat(file.fd_.get(), &stat) != 0) {
+  if (::fstat(file.fd_.get(), &stat) != 0) {
     return ErrnoToStatus(errno, absl::StrCat("open ", file.what_));
-  }
-  if (!S_ISREG(stat.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("open ", file.what_, ": not a plain file"));
   }
   file.size_ = static_cast<uint64_t>(stat.st_size);
   return file;
