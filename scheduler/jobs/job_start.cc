@@ -164,12 +164,13 @@ absl::Status JobRun::OpenFolder() {
   if (job_.folder == FolderUse::kResume) FGNN_RETURN_IF_ERROR(own());
   FGNN_ASSIGN_OR_RETURN(
       const std::optional<ResumePoint> point,
-      FindResumePoint(
-          *folder_, segment_,
-          {.seed = spec_.training.seed, .dataset_content = validated_.content},
-          [this](const std::filesystem::path& path) {
-            return executors_.DescribeCheckpoint(path);
-          }));
+      FindResumePoint(*folder_, segment_,
+                      {.seed = spec_.training.seed,
+                       .dataset = spec_.dataset,
+                       .dataset_content = validated_.content},
+                      [this](const std::filesystem::path& path) {
+                        return executors_.DescribeCheckpoint(path);
+                      }));
   if (point.has_value()) return GoOnFrom(*point);
   LogInfo("job {}: has no checkpoint; starts anew", job_.id);
   return absl::OkStatus();

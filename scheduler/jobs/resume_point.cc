@@ -89,9 +89,8 @@ absl::Status CheckContent(const fs::path& path, const RunState& state,
   if (state.dataset_content == run.dataset_content) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       path.string(), " was trained on a dataset with the fingerprint ",
-      absl::Hex(state.dataset_content, absl::kZeroPad16),
-      ", but the dataset now has ",
-      absl::Hex(run.dataset_content, absl::kZeroPad16),
+      absl::Hex(state.dataset_content, absl::kZeroPad16), ", but ", run.dataset,
+      " now has ", absl::Hex(run.dataset_content, absl::kZeroPad16),
       "; put its files back, or start a new run"));
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
@@ -24,6 +25,7 @@ struct ResumePoint {
 // What a checkpoint has to be of.
 struct ResumedRun {
   uint64_t seed = 0;
+  std::string dataset = {};      // The folder.
   uint64_t dataset_content = 0;  // Fingerprint of the contents as they are now.
 };
 
