@@ -236,6 +236,10 @@ def group_member(options, _):
         job = service.json_as(users.COLLEAGUE, 'submit', *words, '--run-dir',
                               str(run_dir), '--digest')['job_id']
         wait_for(lambda: committed_of(run_dir) > 0, 30, 'the first batch')
+        # Goes on where the job before it ends early, on a busy machine.
+        waiting = service.json_as(
+            users.COLLEAGUE, 'submit',
+            *service.job_words({**harness.ENDLESS, 'devices': '[cpu:0]'}))
         before = pids_of(service, 'fgnn-scheduler')
         is_member_served(service)
         attempts = Attempts(service, job, run_dir)
@@ -254,6 +258,7 @@ def group_member(options, _):
         same_run(run_dir, expected)
         restarts = json.loads((run_dir / 'summary.json').read_text())
         check(restarts['restarts'] == 0, 'a daemon was restarted')
+        service.fgnn('cancel', waiting['job_id'], **users.COLLEAGUE)
         end_service(service)
         check(kept.read_text() == 'kept', f'{kept} was changed')
     return (f'{attempts.count} attempts of a member refused, {outsiders} '
