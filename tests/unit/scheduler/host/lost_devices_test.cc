@@ -79,6 +79,7 @@ TEST_F(TwoDevicesTest, AJobGoesOnWithoutOneWhoseDaemonsDoNotComeBack) {
   JobExecutors executors(host_.get(), &calls_,
                          {.job_id = "a",
                           .spec_bytes = "",
+                          .dataset = "",
                           .placements = PairPerDevice({"cpu:0", "cpu:1"}),
                           .restarts = 3},
                          [] { return absl::OkStatus(); });
