@@ -23,6 +23,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/signal_waiter.h"
 #include "shared/base/status.h"
+#include "shared/config/job_spec.h"
 #include "shared/graph/dataset.h"
 #include "shared/queue/segment_layout.h"
 #include "shared/rpc/executor_server.h"
@@ -129,7 +130,23 @@ class FakeDaemon final : public ExecutorHandler,
       grpc::ServerContext* /*context*/,
       const v1::SaveCheckpointRequest* request,
       v1::SaveCheckpointResponse* /*response*/) override {
-    std::ofstream(request->path()) << executor_.NewestWeight().value_or(-1);
+    // A text, and behind its end the epoch.
+    std::ofstream(request->path())
+        << executor_.NewestWeight().value_or(-1) << '\0' << request->epoch();
+    return grpc::Status::OK;
+  }
+  grpc::Status DescribeCheckpoint(
+      grpc::ServerContext* /*context*/,
+      const v1::DescribeCheckpointRequest* request,
+      v1::DescribeCheckpointResponse* response) override {
+    std::ifstream file(request->path());
+    std::string weight;
+    uint32_t epoch = 0;
+    if (!std::getline(file, weight, '\0') || !(file >> epoch)) {
+      return {grpc::StatusCode::DATA_LOSS, "no checkpoint of this fake"};
+    }
+    response->set_epoch(epoch);
+    response->set_seed(JobSpec().training.seed);
     return grpc::Status::OK;
   }
 
