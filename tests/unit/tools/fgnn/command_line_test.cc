@@ -38,6 +38,7 @@ Answer Type(const std::vector<std::string>& args) {
 // Of a command that ends by an exception.
 Answer Throw(const std::function<void()>& command) {
   CommandContext context;
+  context.state_dir = testing::TempDir() + "fgnn_no_such_state";
   const auto app = MakeCommandLine(context);
   app->add_subcommand("throw")->callback(command);
   testing::internal::CaptureStderr();
