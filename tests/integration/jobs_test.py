@@ -145,7 +145,7 @@ class ProcessesTest(harness.ServiceTest):
         names = {os.path.basename(path).removesuffix('.sock')
                  for path in self.service.leftovers()}
         self.assertLessEqual(
-            names, {'scheduler', 'host'} | {e['name'] for e in executors})
+            names, {'scheduler', 'daemons', 'host'} | {e['name'] for e in executors})
         self.assertEqual(self.service.json('cancel', job)['state'],
                          'cancelled', 'cancel is idempotent')
         self.service.fgnn('down')
