@@ -6,8 +6,8 @@ import signal
 
 import harness
 
-# Some seconds of work in 8,000 batches, without checkpoints of its own.
-JOB = {'training.batches_per_step': 2, 'training.epochs': 800,
+# Some seconds of work in 16,000 batches, without checkpoints of its own.
+JOB = {'training.batches_per_step': 2, 'training.epochs': 1600,
        'training.checkpoint_every': 0, 'training.evaluate_every': 200}
 TINY = {'training.epochs': 1, 'training.evaluate_every': 0}
 
@@ -49,7 +49,7 @@ class JobServiceTest(harness.ServiceTest):
         self.wait_for_batches(low, 2000)
         paused = self.service.json('pause', low)
         self.assertEqual(paused['state'], 'paused')
-        self.assertLess(paused['progress']['batches_committed'], 8000)
+        self.assertLess(paused['progress']['batches_committed'], 16000)
         self.assertEqual(self.service.segments(), [])
         listed = self.service.json('jobs', '--state', 'paused', '--search',
                                    'long one', '--user', paused['user'])
