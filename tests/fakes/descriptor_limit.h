@@ -7,6 +7,19 @@
 
 namespace fgnn {
 
+// UndefinedBehaviorSanitizer looks at objects through a pipe. Without
+// descriptors it has none, and takes every object for a wrong one.
+inline constexpr bool kMayRunOutOfDescriptors =
+#if defined(__has_feature)
+#if __has_feature(undefined_behavior_sanitizer)
+    false;
+#else
+    true;
+#endif
+#else
+    true;
+#endif
+
 class DescriptorLimit {
  public:
   // No descriptor of this number or a higher one can be opened.
