@@ -49,7 +49,7 @@ TEST_F(RunOfOneJobTest, AJobThatWasInterruptedBeforeItHadAFolderTakesNoOther) {
 }
 
 TEST_F(RunOfOneJobTest, MetricsOfAnySizeAreGoneOnWith) {
-  constexpr uint32_t kEpochs = 24;
+  constexpr uint32_t kEpochs = 17;
   constexpr size_t kLineBytes = 1'000'000;
   spec_.training.epochs = kEpochs + 1;
   spec_.training.schedule = "plateau";
