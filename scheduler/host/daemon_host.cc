@@ -107,6 +107,7 @@ absl::Status DaemonHost::Heartbeat(const DaemonHeartbeat& heartbeat) {
   if (!heartbeat.working || heartbeat.turns != daemon->turns) {
     daemon->standstill.OnSign(now);
   }
+  daemon->working = heartbeat.working;
   daemon->turns = heartbeat.turns;
   daemon->batches = heartbeat.batches;
   if (!heartbeat.failure.ok() && heartbeat.job_id == daemon->wanted_by) {

@@ -69,6 +69,7 @@ absl::Status DaemonTable::Register(const DaemonRegistration& registration,
   daemon.socket = registration.socket_path;
   daemon.silence = HangWatch(hang_, now);
   daemon.standstill = HangWatch(work_loop_, now);
+  daemon.working = false;
   daemon.turns = 0;
   if (daemon.owner == kNoOwner && !registration.job_id.empty() &&
       registration.owner >= 1 && registration.owner <= kMaxOwners) {

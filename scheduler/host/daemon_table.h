@@ -98,7 +98,10 @@ struct Daemon {
   std::string job_id;  // Attached or being attached to.
   OwnerIndex owner = kNoOwner;
   uint64_t batches = 0;
-  uint64_t turns = 0;      // Of its work loop, by its last heartbeat.
+  // What its last heartbeat said: whether it works on a job, and the turns of
+  // its work loop so far.
+  bool working = false;
+  uint64_t turns = 0;
   std::string killed_for;  // Why the scheduler killed it; empty: it did not.
   // No warning about a daemon that cannot go on before this time.
   Deadline quiet_until = Deadline::min();

@@ -29,8 +29,10 @@ constexpr std::chrono::seconds kWarnEvery{60};
 
 using Verdict = HangWatch::Verdict;
 
-// Heartbeats come from another thread: they say nothing of the work loop.
+// Heartbeats come from another thread: they say nothing of the work loop. The
+// work loop of a daemon without a job has nothing to turn for.
 Verdict CheckWorkLoop(Daemon& daemon, pid_t pid, Deadline now) {
+  if (!daemon.working) return Verdict::kFine;
   return daemon.standstill.Check(
       now, [pid]() -> absl::StatusOr<ProcessActivity> {
         absl::StatusOr<ProcessActivity> activity = ReadProcessActivity(pid);

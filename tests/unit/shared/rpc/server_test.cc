@@ -305,11 +305,14 @@ TEST_F(PerUserServerTest, OneUsersConnectionsAreNotAnothers) {
 
 TEST_F(PerUserServerTest, OneUsersCallsTakeNoThreadOfAnothers) {
   if (!MayBeOtherUsers()) GTEST_SKIP() << "needs root, to be two users";
+  // The listener's thread makes the services.
+  std::mutex mutex;
   std::vector<FakeHostService*> made;
   FGNN_ASSERT_OK_AND_ASSIGN(
-      server_, RpcServer::StartForUsers(path_, [&made](uid_t user) {
+      server_, RpcServer::StartForUsers(path_, [&](uid_t user) {
         auto service = std::make_unique<FakeHostService>(user);
         service->Hang(user == kSomeUser);
+        const std::lock_guard lock(mutex);
         made.push_back(service.get());
         RpcServer::Services services;
         services.push_back(std::move(service));
@@ -338,7 +341,10 @@ TEST_F(PerUserServerTest, OneUsersCallsTakeNoThreadOfAnothers) {
   EXPECT_EQ(static_cast<Call*>(tag)->status.error_code(),
             grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(Ask(*Connect(kOtherUser)).value(), kOtherUser);
-  for (FakeHostService* service : made) service->Hang(false);
+  {
+    const std::lock_guard lock(mutex);
+    for (FakeHostService* service : made) service->Hang(false);
+  }
   for (int i = 1; i < kCalls; ++i) ASSERT_TRUE(queue.Next(&tag, &ok));
 }
 
