@@ -13,7 +13,8 @@ namespace {
 
 // Checkpoints that fail in a row before the job does.
 constexpr int kLostCheckpoints = 3;
-// The same of ends of epochs whose lines could not be written.
+// The same of ends of epochs whose lines could not be written, for another
+// reason than a full disk.
 constexpr int kLostWrites = 3;
 // Bytes of lines that are held for a full disk.
 constexpr size_t kMostHeldBytes = 16 << 20;
@@ -93,13 +94,21 @@ absl::Status JobRun::SaveTolerantly(const std::filesystem::path& path,
 absl::Status JobRun::WriteLinesTolerantly(const std::string& line) {
   const absl::Status written = folder_->AppendMetrics(line);
   if (written.ok()) {
+    if (writes_lost_ > 0) LogInfo("job {}: its lines are written", job_.id);
     writes_lost_ = 0;
     return absl::OkStatus();
   }
   ++writes_lost_;
-  LogError("job {}: its newest lines are held in memory: {}", job_.id,
-           MessageOf(written));
-  return writes_lost_ < kLostWrites ? CheckHeldLines(written) : written;
+  if (writes_lost_ == 1) {
+    LogError("job {}: its newest lines are held in memory: {}", job_.id,
+             MessageOf(written));
+  }
+  // Epochs of milliseconds say nothing of how long a disk stays full: what is
+  // held is the limit.
+  if (absl::IsResourceExhausted(written) || writes_lost_ < kLostWrites) {
+    return CheckHeldLines(written);
+  }
+  return written;
 }
 
 absl::Status JobRun::CheckHeldLines(const absl::Status& written) const {

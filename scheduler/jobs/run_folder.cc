@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
+#include "scheduler/jobs/run_timeline.h"
 #include "shared/base/file.h"
 #include "shared/base/file_lines.h"
 #include "shared/base/status.h"
@@ -21,6 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kJobYaml[] = "job.yaml";
+constexpr char kSummary[] = "summary.json";
 constexpr char kMetrics[] = "metrics.jsonl";
 constexpr char kDigests[] = "batches.crc";
 // A line has about 1 KiB. The folder is the user's, whose file may be any.
@@ -201,10 +204,10 @@ absl::Status RunFolder::Fill(const std::string& job_yaml,
   FGNN_RETURN_IF_ERROR(lock_.Write(record));
   FGNN_RETURN_IF_ERROR(MakeFolder(path_ / "checkpoints"));
   std::error_code error;
-  fs::remove(path_ / "summary.json", error);
+  fs::remove(path_ / kSummary, error);
   if (error) return ErrorOf(error, path_);
   FGNN_RETURN_IF_ERROR(RemoveLeftovers());
-  return WriteFileAtomically(path_ / "job.yaml", job_yaml);
+  return WriteFileAtomically(path_ / kJobYaml, job_yaml);
 }
 
 fs::path RunFolder::EpochCheckpoint(uint32_t epochs_done) const {
@@ -299,7 +302,11 @@ absl::Status RunFolder::PruneCheckpoints(uint32_t keep) const {
 }
 
 absl::Status RunFolder::RemoveLeftovers() const {
-  return RemoveTemporaries(path_ / "checkpoints");
+  FGNN_RETURN_IF_ERROR(RemoveTemporaries(path_ / "checkpoints"));
+  for (const char* name : {kJobYaml, kSummary, kTimelineName}) {
+    FGNN_RETURN_IF_ERROR(RemoveTemporariesOf(path_ / name));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status RunFolder::WriteSummary(const RunSummary& summary) const {
@@ -336,7 +343,7 @@ absl::Status RunFolder::WriteSummary(const RunSummary& summary) const {
   if (!summary.error.empty()) json["error"] = summary.error;
   if (!summary.warning.empty()) json["warning"] = summary.warning;
   return WriteFileAtomically(
-      path_ / "summary.json",
+      path_ / kSummary,
       json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
           "\n");
 }

@@ -134,8 +134,8 @@ class RunFolder {
   absl::Status MakeBest(const std::filesystem::path& checkpoint) const;
   // Removes all checkpoints but the newest `keep` and the best, and leftovers.
   absl::Status PruneCheckpoints(uint32_t keep) const;
-  // Removes what writers of checkpoints that were killed left behind. No
-  // checkpoint is being written.
+  // Removes what writers of the folder's files that were killed left behind.
+  // None of them is being written.
   absl::Status RemoveLeftovers() const;
   absl::Status WriteSummary(const RunSummary& summary) const;
 

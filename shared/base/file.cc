@@ -7,13 +7,24 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <system_error>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
 namespace {
+
+// mkostemp replaces it.
+constexpr char kUniquePart[] = "XXXXXX";
+
+std::filesystem::path FolderOf(const std::filesystem::path& path) {
+  const std::filesystem::path folder = path.parent_path();
+  return folder.empty() ? "." : folder;
+}
 
 absl::Status WriteAll(int fd, std::string_view contents,
                       const std::string& what) {
@@ -105,7 +116,7 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path,
 absl::Status WriteFileAtomically(const std::filesystem::path& path,
                                  absl::Span<const std::string_view> pieces) {
   const std::string what = absl::StrCat("write ", path.string());
-  std::string temporary = path.string() + ".XXXXXX";
+  std::string temporary = absl::StrCat(path.string(), ".", kUniquePart);
   UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) return ErrnoToStatus(errno, what);
   absl::Status status;
@@ -124,16 +135,28 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path,
     ::unlink(temporary.c_str());
     return status;
   }
-  const std::filesystem::path folder = path.parent_path();
-  return SyncFolder(folder.empty() ? "." : folder);
+  return SyncFolder(FolderOf(path));
 }
 
-absl::Status AppendToFile(const std::filesystem::path& path,
-                          std::string_view text) {
-  if (text.empty()) return absl::OkStatus();
-  FGNN_ASSIGN_OR_RETURN(const UniqueFd fd,
-                        OpenPlainFile(path, O_WRONLY | O_CREAT | O_APPEND));
-  return WriteAll(fd.get(), text, path.string());
+absl::Status RemoveTemporariesOf(const std::filesystem::path& path) {
+  const std::string prefix = path.filename().string() + ".";
+  const std::filesystem::path folder = FolderOf(path);
+  std::error_code error;
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (absl::StartsWith(name, prefix) &&
+        name.size() == prefix.size() + sizeof(kUniquePart) - 1 &&
+        entry.symlink_status(error).type() ==
+            std::filesystem::file_type::regular) {
+      found.push_back(entry.path());
+    }
+  }
+  for (const std::filesystem::path& temporary : found) {
+    if (!error) std::filesystem::remove(temporary, error);
+  }
+  return error ? ErrnoToStatus(error.value(), folder.string())
+               : absl::OkStatus();
 }
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::filesystem::path& path) {

@@ -40,14 +40,13 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path,
 absl::Status WriteFileAtomically(const std::filesystem::path& path,
                                  absl::Span<const std::string_view> pieces);
 
+// Removes what a process left that was killed in WriteFileAtomically(path). No
+// process may be writing the file meanwhile.
+absl::Status RemoveTemporariesOf(const std::filesystem::path& path);
+
 // The names in the folder are on disk once this returns: of files that were
 // made, renamed or removed before.
 absl::Status SyncFolder(const std::filesystem::path& folder);
-
-// At the end of the file, which is made if it is not there; on disk when the
-// kernel sees to it.
-absl::Status AppendToFile(const std::filesystem::path& path,
-                          std::string_view text);
 
 // A read-only private mapping of a whole file. Movable; unmapped when
 // destroyed. An empty file maps to an empty span.

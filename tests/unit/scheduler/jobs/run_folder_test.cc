@@ -162,12 +162,16 @@ TEST(RunFolderTest, IsReopenedWithWhatItHolds) {
     Write(folder.EpochCheckpoint(3), "sound");
     Write(folder.EpochCheckpoint(4).string() + ".AbCdEf", "torn");
     Write(folder.BestCheckpoint().string() + ".AbCdEf", "torn");
+    for (const char* name : {"summary.json", "job.yaml", "trace.json"}) {
+      Write((temp / "run" / name).string() + ".AbCdEf", "torn");
+    }
     // What a resumed run moved out of its way.
     fs::create_directories(temp / kMovedAway / "somebody's");
   }
   FGNN_ASSERT_OK(RunFolder::Reopen(temp / "run", "dataset: x\n", {}));
   EXPECT_EQ(Read(temp / "run/metrics.jsonl"), "one\n");
-  EXPECT_FALSE(fs::exists(temp / "run/summary.json"));
+  EXPECT_THAT(NamesIn(temp / "run"), ElementsAre("checkpoints", "job.yaml",
+                                                 "metrics.jsonl", "run.json"));
   EXPECT_THAT(NamesIn(temp / "run/checkpoints"),
               ElementsAre("epoch-0003.safetensors",
                           fs::path(kMovedAway).filename().string()));

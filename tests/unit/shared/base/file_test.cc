@@ -114,9 +114,26 @@ TEST(PlainFilesTest, NothingElseIsOpened) {
     EXPECT_THAT(MappedFile::Open(path), is_refused);
     EXPECT_THAT(FileLines::Open(path, 10), is_refused);
   }
-  EXPECT_THAT(AppendToFile(fifo, "text"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("not a plain file")));
+}
+
+TEST(RemoveTemporariesOfTest, RemovesTemporariesOfThisFileAlone) {
+  const TempFolder folder;
+  const fs::path kept[] = {folder / "file", folder / "file.yaml",
+                           folder / "file.abcdefg", folder / "other.abcdef",
+                           folder / "file.folder"};
+  for (const fs::path& path : kept) {
+    if (path == kept[4]) {
+      fs::create_directory(path);
+    } else {
+      FGNN_ASSERT_OK(WriteFileAtomically(path, "kept"));
+    }
+  }
+  FGNN_ASSERT_OK(WriteFileAtomically(folder / "file.aB3xyz", "left"));
+  FGNN_ASSERT_OK(RemoveTemporariesOf(folder / "file"));
+  EXPECT_FALSE(fs::exists(folder / "file.aB3xyz"));
+  for (const fs::path& path : kept) EXPECT_TRUE(fs::exists(path)) << path;
+  EXPECT_THAT(RemoveTemporariesOf(folder / "none" / "file"),
+              StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST(ReadFileEndTest, ReadsTheLastBytes) {
