@@ -136,6 +136,11 @@ absl::Status JobStore::ErrorOf(int code, const char* doing) const {
       return absl::PermissionDeniedError(message);
     case SQLITE_BUSY:
       return absl::UnavailableError(message);
+    case SQLITE_IOERR:
+      // A disk that a quota or a limit of a file's size makes full.
+      return sqlite3_extended_errcode(database_.get()) == SQLITE_IOERR_WRITE
+                 ? absl::ResourceExhaustedError(message)
+                 : absl::InternalError(message);
     default:
       return absl::InternalError(message);
   }

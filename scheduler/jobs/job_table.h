@@ -159,7 +159,8 @@ class JobTable {
   absl::Status CancelCause(const std::string& id) const;
   void End(const std::string& id, JobState state, const absl::Status& error);
   // The job's run folder is its own from now on; in the store once this returns
-  // OK.
+  // OK. Waits for room where the store's disk is full, until the job is
+  // cancelled: then its error is the cause.
   absl::Status OwnFolder(const std::string& id);
   // Whether the job is to let go of its devices.
   LetGo ShouldLetGo(const std::string& id);

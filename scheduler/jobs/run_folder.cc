@@ -50,17 +50,24 @@ absl::StatusOr<uint64_t> SyncFile(const fs::path& path) {
 }
 
 absl::Status CutFile(const fs::path& path, uint64_t bytes) {
-  std::error_code error;
-  const uint64_t there =
-      fs::exists(path, error) ? fs::file_size(path, error) : 0;
-  if (error) return ErrorOf(error, path);
+  const absl::StatusOr<UniqueFd> fd = OpenPlainFile(path, O_WRONLY);
+  struct stat file = {};
+  if (!absl::IsNotFound(fd.status())) {
+    FGNN_RETURN_IF_ERROR(fd.status());
+    if (::fstat(fd->get(), &file) != 0) {
+      return ErrnoToStatus(errno, path.string());
+    }
+  }
+  const auto there = static_cast<uint64_t>(file.st_size);
   if (there < bytes) {
     return absl::DataLossError(absl::StrCat(path.string(), " has ", there,
                                             " bytes, but had ", bytes,
                                             " when the checkpoint was made"));
   }
-  if (there > bytes) fs::resize_file(path, bytes, error);
-  return error ? ErrorOf(error, path) : absl::OkStatus();
+  if (there > bytes && ::ftruncate(fd->get(), static_cast<off_t>(bytes)) != 0) {
+    return ErrnoToStatus(errno, path.string());
+  }
+  return absl::OkStatus();
 }
 
 // Makes a folder and those above it. What is in it outlives a power cut only if

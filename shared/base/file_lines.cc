@@ -11,10 +11,14 @@
 namespace fgnn {
 
 absl::StatusOr<FileLines> FileLines::Open(const std::filesystem::path& path,
-                                          size_t max_line_bytes) {
+                                          size_t max_line_bytes,
+                                          uint64_t from) {
   FGNN_ASSIGN_OR_RETURN(UniqueFd fd, OpenPlainFile(path));
-  return FileLines(std::move(fd), absl::StrCat("read ", path.string()),
-                   max_line_bytes);
+  std::string what = absl::StrCat("read ", path.string());
+  if (::lseek(fd.get(), static_cast<off_t>(from), SEEK_SET) < 0) {
+    return ErrnoToStatus(errno, what);
+  }
+  return FileLines(std::move(fd), std::move(what), max_line_bytes);
 }
 
 absl::StatusOr<std::optional<std::string_view>> FileLines::Next() {

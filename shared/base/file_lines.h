@@ -3,6 +3,7 @@
 #define FGNN_SHARED_BASE_FILE_LINES_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -17,9 +18,10 @@ namespace fgnn {
 // Not thread-safe. Errors name the path.
 class FileLines {
  public:
-  // Errors of OpenPlainFile().
+  // The lines behind the first `from` bytes. Errors of OpenPlainFile().
   static absl::StatusOr<FileLines> Open(const std::filesystem::path& path,
-                                        size_t max_line_bytes);
+                                        size_t max_line_bytes,
+                                        uint64_t from = 0);
 
   // The next line without its newline, valid until the next call; nullopt
   // behind the last line. ResourceExhausted: the line has more bytes than the

@@ -31,6 +31,7 @@ absl::StatusCode CodeOfErrno(int error_number) {
     case ENOSPC:
     case ENOMEM:
     case EDQUOT:
+    case EFBIG:
     case EMFILE:
     case ENFILE:
       return absl::StatusCode::kResourceExhausted;

@@ -1,39 +1,41 @@
 #include "tools/fgnn/epoch_metrics.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
+#include <cstddef>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "shared/base/file_lines.h"
+#include "shared/base/status.h"
 #include "tools/fgnn/text_table.h"
 
 namespace fgnn {
+namespace {
+
+// A line has about 1 KiB.
+constexpr size_t kMaxLineBytes = 1 << 20;
+
+}  // namespace
 
 absl::StatusOr<std::vector<EpochMetrics>> EpochMetricsReader::ReadNew() {
   std::vector<EpochMetrics> epochs;
-  std::ifstream in(file_, std::ios::binary);
-  if (!in) return epochs;
-  in.seekg(static_cast<std::streamoff>(offset_));
-  const std::string gained((std::istreambuf_iterator<char>(in)),
-                           std::istreambuf_iterator<char>());
-  size_t begin = 0;
-  for (size_t end = gained.find('\n'); end != std::string::npos;
-       begin = end + 1, end = gained.find('\n', begin)) {
+  absl::StatusOr<FileLines> file =
+      FileLines::Open(file_, kMaxLineBytes, offset_);
+  if (absl::IsNotFound(file.status())) return epochs;
+  FGNN_RETURN_IF_ERROR(file.status());
+  while (true) {
+    FGNN_ASSIGN_OR_RETURN(const auto line, file->Next());
+    if (!line.has_value() || !file->is_whole()) return epochs;
     ++line_;
-    const EpochMetrics line = EpochMetrics::parse(
-        gained.begin() + static_cast<std::ptrdiff_t>(begin),
-        gained.begin() + static_cast<std::ptrdiff_t>(end), nullptr,
-        /*allow_exceptions=*/false);
-    if (!line.is_object()) {
+    offset_ += line->size() + 1;
+    epochs.push_back(EpochMetrics::parse(*line, nullptr,
+                                         /*allow_exceptions=*/false));
+    if (!epochs.back().is_object()) {
       return absl::DataLossError(
           absl::StrCat(file_.string(), ":", line_, ": not a JSON object"));
     }
-    epochs.push_back(line);
   }
-  offset_ += begin;
-  return epochs;
 }
 
 std::vector<StageTime> SumStages(const std::vector<EpochMetrics>& epochs) {

@@ -24,7 +24,8 @@ class EpochMetricsReader {
 
   // The lines completed since the last call; none while the file is missing.
   // A last line without its newline waits for the next call. DataLoss names
-  // the file and the line that is no JSON object.
+  // the file and the line that is no JSON object. InvalidArgument: it is not a
+  // plain file.
   absl::StatusOr<std::vector<EpochMetrics>> ReadNew();
 
  private:

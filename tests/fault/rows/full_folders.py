@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -59,22 +60,34 @@ def state_of(service, job):
     return service.json('show', job)['state']
 
 
-def metrics_are_whole(run_dir):
+def metrics_are_whole(run_dir, settings):
     lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
     epochs = [json.loads(line)['epoch'] for line in lines]
-    check(epochs == list(range(SETTINGS['training.epochs'])),
+    check(epochs == list(range(settings['training.epochs'])),
           f'{run_dir} has metrics of {len(epochs)} epochs, not in order or '
           'not whole')
+
+
+def with_epochs_for(service, settings, seconds):
+    """The settings, with as many epochs as take this long on this machine."""
+    measured = summary_of(service.run(settings))
+    trained = measured['seconds'] - sum(measured['preparation_seconds'].values())
+    epochs = settings['training.epochs']
+    return {**settings, 'training.epochs':
+            max(epochs, math.ceil(epochs * seconds / trained))}
 
 
 def full_while_trained(service, chance, settings, seconds):
     """The run's folder is full for a while; the job goes on afterwards, by
     itself."""
+    # A job that ended meanwhile would fail for the lack of its last checkpoint.
+    settings = with_epochs_for(service, settings, 2 * seconds)
     expected = service.run(settings, '--digest')
-    with small_disk(service.folder / 'small', RUN_MIB) as small:
+    needed = sum(path.stat().st_size for path in expected.rglob('*')) >> 20
+    with small_disk(service.folder / 'small', RUN_MIB + needed) as small:
         run_dir = small / 'run'
         job = submit(service, settings, run_dir, '--digest')
-        goal = chance.randrange(500, 5000)
+        goal = chance.randrange(500, 1500)
         wait_for(lambda: committed_of(run_dir) >= goal, WAIT_SECONDS,
                  'progress')
         with full(small):
@@ -84,7 +97,7 @@ def full_while_trained(service, chance, settings, seconds):
                   f'{shown["state"]}: {shown.get("error_message")!r}')
         service.fgnn('watch', job)
         same_run(run_dir, expected)
-        metrics_are_whole(run_dir)
+        metrics_are_whole(run_dir, settings)
         check(summary_of(run_dir)['restarts'] == 0, 'a daemon was restarted')
     (service.folder / 'small').rmdir()
 
@@ -106,7 +119,7 @@ def full_at_a_checkpoint(service, _):
                      'a word of the full disk')
         service.fgnn('watch', job)
         same_run(run_dir, expected)
-        metrics_are_whole(run_dir)
+        metrics_are_whole(run_dir, SETTINGS)
         left = [path.name for path in (run_dir / 'checkpoints').iterdir()
                 if path.suffix != '.safetensors']
         check(not left, f'left: {left}')
@@ -136,7 +149,12 @@ def full_state_folder(service, chance):
     service.fgnn('watch', job)
     wait_for(lambda: state_of(service, after) != 'queued', WAIT_SECONDS,
              'the job behind it')
-    service.fgnn('cancel', after)
+    # It may have started while there was no room, and may have ended since.
+    service.fgnn('cancel', after, check=False)
+    shown = service.json('show', after)
+    check(shown['state'] != 'failed' or
+          os.strerror(errno.ENOSPC) in shown['error_message'],
+          f'the job behind it: {shown["error_message"]!r}')
 
 
 def full_derived(service, _):

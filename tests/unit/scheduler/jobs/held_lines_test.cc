@@ -2,38 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "shared/base/file.h"
+#include "tests/fakes/full_disk.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
 namespace fgnn {
 namespace {
-
-// Files of this process grow no further than `bytes`, as on a full disk: what
-// fits is written.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit full = {.rlim_cur = bytes, .rlim_max = before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &full);
-  }
-  ~FullDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    ::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_ = {};
-  void (*handler_)(int);
-};
 
 TEST(HeldLinesTest, WhatAFullDiskTookOfALineGoesAndIsWrittenOnce) {
   const TempFolder temp;

@@ -6,11 +6,17 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "scheduler/jobs/job_table.h"
+#include "shared/base/clock.h"
+#include "shared/base/thread.h"
+#include "tests/fakes/full_disk.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -118,6 +124,36 @@ TEST_F(JobStoreDamageTest, ACancelThatCannotBeStoredIsStoredAtTheStop) {
   MakeRoom();
   Reopen();
   EXPECT_EQ(StateOf(id), JobState::kCancelled);
+}
+
+TEST_F(JobStoreDamageTest, AJobWaitsForRoomToOwnItsFolder) {
+  const std::string id = Submit();
+  Start(id);
+  std::optional<FullDisk> full(std::in_place, 0);
+  absl::Status owned;
+  Thread job("job", [&] { owned = table_->OwnFolder(id); });
+  const auto phase = [&] { return table_->Get(id)->job.progress.phase; };
+  const Deadline deadline = DeadlineIn(std::chrono::seconds(30));
+  while (phase() != "waiting for room in the state folder" &&
+         MonotonicClock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  full.reset();
+  job.Join();
+  FGNN_ASSERT_OK(owned);
+  EXPECT_EQ(table_->Get(id)->job.folder, FolderUse::kOwn);
+  Reopen();
+  EXPECT_EQ(table_->Get(id)->job.folder, FolderUse::kOwn);
+}
+
+TEST_F(JobStoreDamageTest, AJobThatIsCancelledWaitsForNoRoom) {
+  const std::string id = Submit();
+  Start(id);
+  const FullDisk full(0);
+  FGNN_ASSERT_OK(table_->Cancel(id, absl::CancelledError("by hand")));
+  EXPECT_THAT(table_->OwnFolder(id),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("by hand")));
+  EXPECT_EQ(table_->Get(id)->job.folder, FolderUse::kMake);
 }
 
 TEST_F(JobStoreDamageTest, AfterACleanEndTheStoreIsOneFile) {

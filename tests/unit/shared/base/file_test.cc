@@ -144,6 +144,15 @@ TEST(ReadFileEndTest, ReadsTheLastBytes) {
   EXPECT_EQ(ReadFileEnd(folder / "file", 9).value(), "12345");
 }
 
+TEST(FileLinesTest, BeginsBehindTheBytesThatAreKnown) {
+  const TempFolder folder;
+  FGNN_ASSERT_OK(WriteFileAtomically(folder / "file", "one\ntwo\n"));
+  FGNN_ASSERT_OK_AND_ASSIGN(FileLines file,
+                            FileLines::Open(folder / "file", 10, 4));
+  EXPECT_EQ(file.Next().value(), "two");
+  EXPECT_EQ(file.Next().value(), std::nullopt);
+}
+
 TEST(FileLinesTest, ReadsLinesOneByOne) {
   const TempFolder folder;
   const std::string longest(40'000, 'x');

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -52,6 +53,14 @@ TEST_F(EpochMetricsReaderTest, NamesTheLineThatIsNoJson) {
   EpochMetricsReader reader(file_);
   EXPECT_THAT(reader.ReadNew(), StatusIs(absl::StatusCode::kDataLoss,
                                          HasSubstr(file_.string() + ":2")));
+}
+
+// The run's folder is its user's: the open of a FIFO would wait for ever.
+TEST_F(EpochMetricsReaderTest, NoFileButAPlainOneIsRead) {
+  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+  EXPECT_THAT(
+      EpochMetricsReader(file_).ReadNew(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(file_.string())));
 }
 
 TEST(StageTableTest, SumsEpochsAndKeepsTheOrderOfStages) {
