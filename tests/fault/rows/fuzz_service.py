@@ -44,15 +44,21 @@ class Measured:
         self.count = 0
         self.sizes = []
         self.slowest = 0
+        # Members of the group may end a service that has no job of others.
+        self.paused = self.submit_to(runs / 'paused')
+        service.fgnn('pause', self.paused)
         self.waiting = [self.submit(), self.submit()]
 
     def submit(self):
         run_dir = self.runs / f'run-{self.count}'
         self.count += 1
-        self.service.json_as(
-            users.COLLEAGUE, 'submit', *self.service.job_words(SETTINGS),
-            '--run-dir', str(run_dir), '--digest')
+        self.submit_to(run_dir)
         return run_dir
+
+    def submit_to(self, run_dir):
+        return self.service.json_as(
+            users.COLLEAGUE, 'submit', *self.service.job_words(SETTINGS),
+            '--run-dir', str(run_dir), '--digest')['job_id']
 
     def look(self):
         """Whether all is well; the next job is submitted when one has ended."""
@@ -90,6 +96,8 @@ class Measured:
         for run_dir in self.waiting:
             wait_for((run_dir / 'summary.json').exists, 120, str(run_dir))
             self.ended(run_dir)
+        state = self.service.json('show', self.paused)['state']
+        check(state == 'paused', f'the job that is paused is {state}')
         check(pids_of(self.service, 'fgnn-scheduler') == [self.scheduler],
               'the scheduler died')
 
