@@ -159,9 +159,10 @@ class JobTable {
   absl::Status CancelCause(const std::string& id) const;
   void End(const std::string& id, JobState state, const absl::Status& error);
   // The job's run folder is its own from now on; in the store once this returns
-  // OK. Waits for room where the store's disk is full, until the job is
-  // cancelled: then its error is the cause.
+  // OK. ResourceExhausted: the store's disk is full.
   absl::Status OwnFolder(const std::string& id);
+  // Until the deadline, or until the table is closed.
+  void WaitUntilClosed(Deadline deadline);
   // Whether the job is to let go of its devices.
   LetGo ShouldLetGo(const std::string& id);
   // It cannot: its checkpoint could not be written. It goes on.
@@ -234,6 +235,10 @@ class JobTable {
   JobTable(JobStore store, JobStore reader, std::filesystem::path state_dir,
            const JobTableOptions& options, std::vector<ServiceDevice> devices);
   void SubmitAll(const std::vector<Submission*>& all);
+  // Appends the ids of jobs that are new to `added`; none of them stays where
+  // the result is an error.
+  absl::Status StoreAllLocked(const std::vector<Submission*>& all,
+                              std::vector<std::string>& added);
   // Appends the id of a job that is new to `added`.
   absl::StatusOr<Job> SubmitOneLocked(const Submission& submission,
                                       std::vector<std::string>& added);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/jobs/run_lock.h"
+#include "shared/base/exceptions.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
@@ -35,7 +36,8 @@ absl::StatusOr<std::optional<Job>> JobTable::FindSameRequestLocked(
   if (!job.has_value()) return std::nullopt;
   const bool same_folder =
       request.run_dir.empty()
-          ? job->run_dir == RunDirPath(state_dir_, job->id).string()
+          ? job->run_dir ==
+                CanonicalRunDir(RunDirPath(state_dir_, job->id)).string()
           : job->run_dir == request.run_dir;
   // A run that goes on has digests and a trace where it had them before.
   const bool same_files = request.resume || (job->digest == request.digest &&
@@ -158,9 +160,8 @@ absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
   return *std::move(mine.job);
 }
 
-void JobTable::SubmitAll(const std::vector<Submission*>& all) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  std::vector<std::string> added;
+absl::Status JobTable::StoreAllLocked(const std::vector<Submission*>& all,
+                                      std::vector<std::string>& added) {
   absl::Status stored = store_.Begin();
   for (Submission* const one : all) {
     one->job = stored.ok() ? SubmitOneLocked(*one, added)
@@ -168,7 +169,15 @@ void JobTable::SubmitAll(const std::vector<Submission*>& all) {
     // After errors of the disk there may be no transaction any more.
     if (!store_.InTransaction() && stored.ok()) stored = one->job->status();
   }
-  if (stored.ok()) stored = store_.Commit();
+  return stored.ok() ? store_.Commit() : stored;
+}
+
+// Others wait for this: an exception must not leave them waiting.
+void JobTable::SubmitAll(const std::vector<Submission*>& all) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::string> added;
+  const absl::Status stored =
+      CatchExceptions([&] { return StoreAllLocked(all, added); });
   if (stored.ok()) {
     if (added.empty()) return;
     any_submitted_ = true;
@@ -253,7 +262,7 @@ absl::StatusOr<Job> JobTable::SubmitOneLocked(const Submission& submission,
   FGNN_ASSIGN_OR_RETURN(job.id, NewIdLocked(job.submitted_ms));
   job.spec_bytes = request.spec_bytes;
   job.run_dir = request.run_dir.empty()
-                    ? RunDirPath(state_dir_, job.id).string()
+                    ? CanonicalRunDir(RunDirPath(state_dir_, job.id)).string()
                     : request.run_dir;
   job.client_key = request.client_key;
   job.digest = request.digest || owner.digest;

@@ -24,6 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr char kJobYaml[] = "job.yaml";
 constexpr char kSummary[] = "summary.json";
+// In checkpoints/: the best checkpoint before it has its name.
+constexpr char kNextBest[] = ".best.next";
 constexpr char kMetrics[] = "metrics.jsonl";
 constexpr char kDigests[] = "batches.crc";
 // A line has about 1 KiB. The folder is the user's, whose file may be any.
@@ -89,6 +91,18 @@ absl::Status MakeFolder(const fs::path& path) {
   return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
 }
 
+// Files are removed in the folder: a link would lead to those of another run.
+absl::Status CheckIsItself(const fs::path& folder) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(folder, error);
+  if (error) return ErrorOf(error, folder);
+  if (status.type() == fs::file_type::directory) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(folder.string(),
+                   " is not a folder but a link or a file; name another run "
+                   "folder or remove it"));
+}
+
 // The record alone may be of a job that was killed before it had the folder.
 absl::StatusOr<bool> IsEmptyRunFolder(const fs::path& path) {
   std::error_code error;
@@ -104,11 +118,8 @@ absl::Status RemoveTemporaries(const fs::path& checkpoints) {
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(checkpoints, error)) {
     const std::string name = entry.path().filename().string();
-    const bool is_ours = name.rfind("epoch-", 0) == 0 ||
-                         name.rfind("best.", 0) == 0 ||
-                         name.rfind(".best.", 0) == 0;
     // A folder in a checkpoint's place was moved aside for somebody to look at.
-    if (is_ours && entry.path().extension() != ".safetensors" &&
+    if ((name == kNextBest || IsTemporaryName(name)) &&
         fs::is_regular_file(entry.symlink_status(error))) {
       found.push_back(entry.path());
     }
@@ -143,6 +154,17 @@ template <typename T>
 nlohmann::ordered_json OrNull(const std::optional<T>& value) {
   if (!value.has_value()) return nullptr;
   return *value;
+}
+
+// The folder's lock. A link that took the place of the folder, or of one above
+// it, since the submission leads to a run whose owner was not asked.
+absl::StatusOr<RunLock> TakeItself(const fs::path& path) {
+  if (CanonicalRunDir(path) != path) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "run_dir ", path.string(), " leads to ", CanonicalRunDir(path).string(),
+        " by now; submit the job with the folder itself"));
+  }
+  return RunLock::Take(path);
 }
 
 }  // namespace
@@ -180,7 +202,7 @@ absl::StatusOr<RunFolder> RunFolder::Create(
     absl::FunctionRef<absl::Status()> claim) {
   FGNN_RETURN_IF_ERROR(CheckRunFolderIsFree(path));
   FGNN_RETURN_IF_ERROR(MakeFolder(path));
-  FGNN_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(path));
+  FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeItself(path));
   FGNN_RETURN_IF_ERROR(CheckRunFolderIsFree(path));
   FGNN_RETURN_IF_ERROR(claim());
   RunFolder folder(path, std::move(lock));
@@ -190,7 +212,7 @@ absl::StatusOr<RunFolder> RunFolder::Create(
 
 absl::StatusOr<RunFolder> RunFolder::Keep(const fs::path& path,
                                           const RunRecord& record) {
-  FGNN_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(path));
+  FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeItself(path));
   FGNN_RETURN_IF_ERROR(lock.Write(record));
   return RunFolder(path, std::move(lock));
 }
@@ -200,7 +222,7 @@ absl::StatusOr<RunFolder> RunFolder::Reopen(const fs::path& path,
                                             const RunRecord& record) {
   // It may have ended before there was anything.
   FGNN_RETURN_IF_ERROR(MakeFolder(path));
-  FGNN_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(path));
+  FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeItself(path));
   RunFolder folder(path, std::move(lock));
   FGNN_RETURN_IF_ERROR(folder.Fill(job_yaml, record));
   return folder;
@@ -210,6 +232,7 @@ absl::Status RunFolder::Fill(const std::string& job_yaml,
                              const RunRecord& record) const {
   FGNN_RETURN_IF_ERROR(lock_.Write(record));
   FGNN_RETURN_IF_ERROR(MakeFolder(path_ / "checkpoints"));
+  FGNN_RETURN_IF_ERROR(CheckIsItself(path_ / "checkpoints"));
   std::error_code error;
   fs::remove(path_ / kSummary, error);
   if (error) return ErrorOf(error, path_);
@@ -281,7 +304,7 @@ absl::Status RunFolder::TruncateTo(const Lengths& lengths) const {
 }
 
 absl::Status RunFolder::MakeBest(const fs::path& checkpoint) const {
-  const fs::path next = path_ / "checkpoints" / ".best.next";
+  const fs::path next = path_ / "checkpoints" / kNextBest;
   std::error_code error;
   fs::remove(next, error);
   fs::create_hard_link(checkpoint, next, error);

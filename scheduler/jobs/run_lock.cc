@@ -32,7 +32,8 @@ bool IsTrueAt(const nlohmann::json& json, const char* name) {
 }
 
 nlohmann::json ReadJson(const fs::path& path) {
-  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxRecordBytes);
+  const absl::StatusOr<std::string> text =
+      ReadSmallFile(path, kMaxRecordBytes, O_RDONLY | O_NOFOLLOW);
   if (!text.ok()) return nullptr;
   // A kill may have come before the file was cut behind the line.
   return nlohmann::json::parse(text->substr(0, text->find('\n')), nullptr,

@@ -1,7 +1,10 @@
 #include "scheduler/jobs/run_timeline.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <chrono>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -10,6 +13,7 @@
 #include "shared/base/file.h"
 #include "shared/base/file_lines.h"
 #include "shared/base/status.h"
+#include "shared/base/unique_fd.h"
 #include "shared/telemetry/chrome_trace.h"
 
 namespace fgnn {
@@ -86,10 +90,11 @@ absl::StatusOr<RunTimeline> RunTimeline::Open(const fs::path& run_dir,
                      TraceTitle(absl::StrCat("fgnn run ", run_dir.string())))));
     return timeline;
   }
-  std::error_code error;
-  fs::resize_file(timeline.lines_.path(), end, error);
-  if (error)
-    return ErrnoToStatus(error.value(), timeline.lines_.path().string());
+  FGNN_ASSIGN_OR_RETURN(const UniqueFd file,
+                        OpenPlainFile(timeline.lines_.path(), O_WRONLY));
+  if (::ftruncate(file.get(), static_cast<off_t>(end)) != 0) {
+    return ErrnoToStatus(errno, timeline.lines_.path().string());
+  }
   return timeline;
 }
 

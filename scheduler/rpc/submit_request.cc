@@ -111,7 +111,7 @@ absl::StatusOr<v1::JobSpec> SpecOf(const v1::SubmitJobRequest& request) {
         "go on from, for its job ended before it made the folder; submit that "
         "job's file again"));
   }
-  return ReadJobFile(job_file, {});
+  return ReadRunsJobFile(run_dir);
 }
 
 }  // namespace

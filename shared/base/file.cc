@@ -18,7 +18,9 @@
 namespace fgnn {
 namespace {
 
-// mkostemp replaces it.
+// Of a temporary's name. mkostemp replaces the second part. The first one tells
+// it from a user's file, which may be called X.sha512 or X.backup.
+constexpr char kTemporaryMark[] = ".tmp-";
 constexpr char kUniquePart[] = "XXXXXX";
 
 std::filesystem::path FolderOf(const std::filesystem::path& path) {
@@ -67,8 +69,13 @@ absl::Status SyncFolder(const std::filesystem::path& folder) {
 absl::StatusOr<UniqueFd> OpenPlainFile(const std::filesystem::path& path,
                                        int flags) {
   const std::string what = absl::StrCat("open ", path.string());
+  if ((flags & O_ACCMODE) != O_RDONLY) flags |= O_NOFOLLOW;
   UniqueFd fd(
       ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640));
+  if (!fd.valid() && errno == ELOOP && (flags & O_NOFOLLOW) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, ": a link, not a plain file; links are not followed here"));
+  }
   // Nobody reads from the FIFO, or nobody listens on the socket.
   const bool no_peer = !fd.valid() && errno == ENXIO;
   struct stat stat {};
@@ -82,8 +89,8 @@ absl::StatusOr<UniqueFd> OpenPlainFile(const std::filesystem::path& path,
 }
 
 absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path,
-                                          size_t max_bytes) {
-  FGNN_ASSIGN_OR_RETURN(const UniqueFd fd, OpenPlainFile(path));
+                                          size_t max_bytes, int flags) {
+  FGNN_ASSIGN_OR_RETURN(const UniqueFd fd, OpenPlainFile(path, flags));
   const std::string what = absl::StrCat("read ", path.string());
   std::string contents;
   FGNN_RETURN_IF_ERROR(ReadUpTo(fd.get(), max_bytes + 1, what, &contents));
@@ -116,7 +123,8 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path,
 absl::Status WriteFileAtomically(const std::filesystem::path& path,
                                  absl::Span<const std::string_view> pieces) {
   const std::string what = absl::StrCat("write ", path.string());
-  std::string temporary = absl::StrCat(path.string(), ".", kUniquePart);
+  std::string temporary =
+      absl::StrCat(path.string(), kTemporaryMark, kUniquePart);
   UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) return ErrnoToStatus(errno, what);
   absl::Status status;
@@ -138,15 +146,22 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path,
   return SyncFolder(FolderOf(path));
 }
 
+bool IsTemporaryName(std::string_view name) {
+  const size_t mark = name.rfind(kTemporaryMark);
+  return mark != std::string_view::npos && mark > 0 &&
+         name.size() ==
+             mark + (sizeof(kTemporaryMark) - 1) + sizeof(kUniquePart) - 1;
+}
+
 absl::Status RemoveTemporariesOf(const std::filesystem::path& path) {
-  const std::string prefix = path.filename().string() + ".";
+  const std::string prefix =
+      absl::StrCat(path.filename().string(), kTemporaryMark);
   const std::filesystem::path folder = FolderOf(path);
   std::error_code error;
   std::vector<std::filesystem::path> found;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    if (absl::StartsWith(name, prefix) &&
-        name.size() == prefix.size() + sizeof(kUniquePart) - 1 &&
+    if (absl::StartsWith(name, prefix) && IsTemporaryName(name) &&
         entry.symlink_status(error).type() ==
             std::filesystem::file_type::regular) {
       found.push_back(entry.path());

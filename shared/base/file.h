@@ -18,13 +18,16 @@ namespace fgnn {
 
 // Opens a file for reading, or, with O_WRONLY and more in `flags`, for writing.
 // InvalidArgument for all but plain files: the open of a FIFO would wait for
-// its other end, and a device may have no end.
+// its other end, and a device may have no end. The same for a link with
+// O_NOFOLLOW, or where the file is to be written: a link in a folder of
+// somebody else may lead to a file that only this process may touch.
 absl::StatusOr<UniqueFd> OpenPlainFile(const std::filesystem::path& path,
                                        int flags = O_RDONLY);
 
 // The whole of a small plain file (at most max_bytes, else ResourceExhausted).
 absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path,
-                                          size_t max_bytes = 16 << 20);
+                                          size_t max_bytes = 16 << 20,
+                                          int flags = O_RDONLY);
 
 // The last bytes of a plain file, at most `max_bytes`.
 absl::StatusOr<std::string> ReadFileEnd(const std::filesystem::path& path,
@@ -39,6 +42,9 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path,
 // The same with contents in several pieces, so that large ones need no copy.
 absl::Status WriteFileAtomically(const std::filesystem::path& path,
                                  absl::Span<const std::string_view> pieces);
+
+// Whether WriteFileAtomically() gives such a name to a file that it writes.
+bool IsTemporaryName(std::string_view name);
 
 // Removes what a process left that was killed in WriteFileAtomically(path). No
 // process may be writing the file meanwhile.

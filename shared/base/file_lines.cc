@@ -1,5 +1,6 @@
 #include "shared/base/file_lines.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,7 +14,8 @@ namespace fgnn {
 absl::StatusOr<FileLines> FileLines::Open(const std::filesystem::path& path,
                                           size_t max_line_bytes,
                                           uint64_t from) {
-  FGNN_ASSIGN_OR_RETURN(UniqueFd fd, OpenPlainFile(path));
+  FGNN_ASSIGN_OR_RETURN(UniqueFd fd,
+                        OpenPlainFile(path, O_RDONLY | O_NOFOLLOW));
   std::string what = absl::StrCat("read ", path.string());
   if (::lseek(fd.get(), static_cast<off_t>(from), SEEK_SET) < 0) {
     return ErrnoToStatus(errno, what);

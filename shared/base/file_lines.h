@@ -18,7 +18,8 @@ namespace fgnn {
 // Not thread-safe. Errors name the path.
 class FileLines {
  public:
-  // The lines behind the first `from` bytes. Errors of OpenPlainFile().
+  // The lines behind the first `from` bytes. Errors of OpenPlainFile() with
+  // O_NOFOLLOW.
   static absl::StatusOr<FileLines> Open(const std::filesystem::path& path,
                                         size_t max_line_bytes,
                                         uint64_t from = 0);

@@ -150,6 +150,16 @@ absl::StatusOr<v1::JobSpec> ReadJobFile(
   return spec;
 }
 
+absl::StatusOr<v1::JobSpec> ReadRunsJobFile(const fs::path& run_dir) {
+  const fs::path path = run_dir / "job.yaml";
+  FGNN_ASSIGN_OR_RETURN(
+      const std::string text,
+      ReadSmallFile(path, kMaxJobFileBytes, O_RDONLY | O_NOFOLLOW));
+  FGNN_ASSIGN_OR_RETURN(v1::JobSpec spec, ParseJobYaml(text, path.string()));
+  FGNN_RETURN_IF_ERROR(MakePathsAbsolute(run_dir, &spec));
+  return spec;
+}
+
 absl::StatusOr<v1::JobSpec> MakeEffective(
     v1::JobSpec spec, const std::vector<std::string>& default_devices) {
   FGNN_RETURN_IF_ERROR(InOneLine(Complete(default_devices, &spec)));

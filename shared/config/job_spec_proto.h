@@ -27,6 +27,11 @@ absl::StatusOr<v1::JobSpec> ReadJobFile(
     const std::filesystem::path& path,
     const std::vector<std::string>& overrides);
 
+// The same of job.yaml in a run's folder, which may be of another user: a link
+// there is InvalidArgument.
+absl::StatusOr<v1::JobSpec> ReadRunsJobFile(
+    const std::filesystem::path& run_dir);
+
 // The same from text; `origin` stands for the file's name in messages.
 absl::StatusOr<v1::JobSpec> ParseJobYaml(std::string_view yaml,
                                          std::string_view origin);

@@ -115,6 +115,21 @@ class Attempts:
             check(not mark.exists(), f'plugin {name}: its code ran')
             self.count += 1
 
+    def plant_links(self):
+        """A run folder whose files are links to those of the service."""
+        store = self.state / 'jobs.sqlite'
+        for name in ('run.json', 'metrics.jsonl', 'job.yaml', 'checkpoints'):
+            folder = self.service.folder_of(users.MEMBER, f'linked-{name}')
+            folder.chmod(0o777)
+            (folder / name).symlink_to(store)
+            answer = self.service.fgnn(
+                'run', *self.service.job_words({**TINY, 'devices': '[cpu:1]'}),
+                '--run-dir', str(folder), check=False, **users.MEMBER)
+            check(answer.returncode != 0, f'{name} is a link: it ran')
+            check(store.read_bytes()[:15] == b'SQLite format 3',
+                  f'{name} is a link: the store is overwritten')
+            self.count += 1
+
     # ---- Of daemons.
 
     def connect(self):
@@ -247,7 +262,7 @@ def group_member(options, _):
         for attempt in (attempts.speak_as_daemon,
                         lambda: attempts.change_jobs(expected),
                         attempts.connect, attempts.write,
-                        attempts.plant_plugin):
+                        attempts.plant_links, attempts.plant_plugin):
             attempt()
             service.fgnn('status')
         outsiders = sum(outside(service, door)

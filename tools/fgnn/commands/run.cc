@@ -116,7 +116,7 @@ absl::StatusOr<RunRequest> RequestToResume(
   FGNN_ASSIGN_OR_RETURN(const std::filesystem::path run_dir,
                         FindRunFolder(run_name, state_dir));
   FGNN_RETURN_IF_ERROR(CheckCanResume(run_dir));
-  FGNN_ASSIGN_OR_RETURN(run.spec, ReadJobFile(run_dir / "job.yaml", {}));
+  FGNN_ASSIGN_OR_RETURN(run.spec, ReadRunsJobFile(run_dir));
   FGNN_ASSIGN_OR_RETURN(run.request, MakeResumeRequest(run_dir));
   return run;
 }

@@ -160,10 +160,11 @@ TEST(RunFolderTest, IsReopenedWithWhatItHolds) {
     FGNN_ASSERT_OK(folder.AppendMetrics("one\n"));
     FGNN_ASSERT_OK(folder.WriteSummary({}));
     Write(folder.EpochCheckpoint(3), "sound");
-    Write(folder.EpochCheckpoint(4).string() + ".AbCdEf", "torn");
-    Write(folder.BestCheckpoint().string() + ".AbCdEf", "torn");
+    Write(folder.EpochCheckpoint(3).string() + ".sha512", "the user's");
+    Write(folder.EpochCheckpoint(4).string() + ".tmp-AbCdEf", "torn");
+    Write(folder.BestCheckpoint().string() + ".tmp-AbCdEf", "torn");
     for (const char* name : {"summary.json", "job.yaml", "trace.json"}) {
-      Write((temp / "run" / name).string() + ".AbCdEf", "torn");
+      Write((temp / "run" / name).string() + ".tmp-AbCdEf", "torn");
     }
     // What a resumed run moved out of its way.
     fs::create_directories(temp / kMovedAway / "somebody's");
@@ -172,12 +173,66 @@ TEST(RunFolderTest, IsReopenedWithWhatItHolds) {
   EXPECT_EQ(Read(temp / "run/metrics.jsonl"), "one\n");
   EXPECT_THAT(NamesIn(temp / "run"), ElementsAre("checkpoints", "job.yaml",
                                                  "metrics.jsonl", "run.json"));
-  EXPECT_THAT(NamesIn(temp / "run/checkpoints"),
-              ElementsAre("epoch-0003.safetensors",
-                          fs::path(kMovedAway).filename().string()));
+  EXPECT_THAT(
+      NamesIn(temp / "run/checkpoints"),
+      ElementsAre("epoch-0003.safetensors", "epoch-0003.safetensors.sha512",
+                  fs::path(kMovedAway).filename().string()));
   // A run that ended before it had a folder has one now.
   FGNN_ASSERT_OK(RunFolder::Reopen(temp / "new", "dataset: x\n", {}));
   EXPECT_EQ(Read(temp / "new/job.yaml"), "dataset: x\n");
+}
+
+// A user may put links into a folder of that user before the service has it.
+TEST(RunFolderTest, NoLinkLeadsToAnotherFile) {
+  const TempFolder temp;
+  Write(temp / "other", "kept");
+  fs::create_directory(temp / "run");
+  fs::create_symlink(temp / "other", temp / "run/run.json");
+  EXPECT_THAT(RunFolder::Create(temp / "run", "", {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr((temp / "run/run.json").string())));
+  fs::remove(temp / "run/run.json");
+  {
+    FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder,
+                              RunFolder::Create(temp / "run", "", {}));
+    for (const char* name : {"metrics.jsonl", "batches.crc"}) {
+      fs::create_symlink(temp / "other", temp / "run" / name);
+    }
+    EXPECT_THAT(folder.TruncateTo({}),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+    EXPECT_THAT(folder.AppendMetrics("line\n"),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+    EXPECT_THAT(folder.AppendDigests("line\n"),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  }
+  EXPECT_EQ(Read(temp / "other"), "kept");
+  fs::remove(temp / "run/checkpoints");
+  fs::create_directory(temp / "checkpoints");
+  Write(temp / "checkpoints/epoch-0001.safetensors.tmp-AbCdEf", "kept");
+  fs::create_symlink(temp / "checkpoints", temp / "run/checkpoints");
+  EXPECT_THAT(RunFolder::Reopen(temp / "run", "", {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr((temp / "run/checkpoints").string())));
+  EXPECT_EQ(NamesIn(temp / "checkpoints").size(), 1U);
+}
+
+// Its user may replace the folder by a link while the job is queued.
+TEST(RunFolderTest, AFolderThatLeadsElsewhereByNowIsRefused) {
+  const TempFolder temp;
+  FGNN_ASSERT_OK(RunFolder::Create(temp / "a/run", "of a", {.user = "a"}));
+  fs::create_directory(temp / "b");
+  fs::create_symlink(temp / "a/run", temp / "b/run");
+  fs::create_symlink(temp / "a", temp / "c");
+  for (const fs::path& path : {temp / "b/run", temp / "c/run"}) {
+    const auto is_refused = StatusIs(absl::StatusCode::kFailedPrecondition,
+                                     HasSubstr((temp / "a/run").string()));
+    EXPECT_THAT(RunFolder::Reopen(path, "of b", {.user = "b"}), is_refused);
+    EXPECT_THAT(RunFolder::Keep(path, {.user = "b"}), is_refused);
+  }
+  EXPECT_THAT(RunFolder::Create(temp / "c/new", "of b", {.user = "b"}),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(Read(temp / "a/run/job.yaml"), "of a");
+  EXPECT_EQ(ReadRunRecord(temp / "a/run")->user, "a");
 }
 
 TEST(RunFolderTest, TheSummaryHasTheFieldsOfTheDesign) {

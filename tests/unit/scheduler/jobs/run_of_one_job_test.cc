@@ -113,12 +113,13 @@ TEST_F(RunOfOneJobTest, ADiskThatStaysFullFailsTheJobInTheEnd) {
 TEST_F(RunOfOneJobTest, WhatAKilledTrainerLeftGoesWithTheNextCheckpoint) {
   bool was_there = false;
   calls_.on_save = [&](const fs::path& path) {
-    const fs::path torn = path.parent_path() / "epoch-0001.safetensors.AbCdEf";
+    const fs::path torn =
+        path.parent_path() / "epoch-0001.safetensors.tmp-AbCdEf";
     if (path.stem() == "epoch-0001") Write(torn, "torn");
     if (path.stem() == "epoch-0003") was_there = fs::exists(torn);
     // Behind the last checkpoint.
     if (path.stem() == "epoch-0004") {
-      Write(path.parent_path() / "epoch-0004.safetensors.AbCdEf", "torn");
+      Write(path.parent_path() / "epoch-0004.safetensors.tmp-AbCdEf", "torn");
     }
   };
   ASSERT_EQ(Run().state, JobState::kCompleted);

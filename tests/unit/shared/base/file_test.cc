@@ -1,7 +1,9 @@
 #include "shared/base/file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -116,24 +118,66 @@ TEST(PlainFilesTest, NothingElseIsOpened) {
   }
 }
 
+TEST(PlainFilesTest, NothingIsWrittenThroughALink) {
+  const TempFolder folder;
+  FGNN_ASSERT_OK(WriteFileAtomically(folder / "other", "kept"));
+  fs::create_symlink(folder / "other", folder / "link");
+  fs::create_symlink(folder / "new", folder / "dangling");
+  EXPECT_EQ(ReadSmallFile(folder / "link").value(), "kept");
+  for (const char* name : {"link", "dangling"}) {
+    EXPECT_THAT(OpenPlainFile(folder / name, O_RDWR | O_CREAT),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         testing::AllOf(HasSubstr((folder / name).string()),
+                                        HasSubstr("links"))));
+    EXPECT_THAT(FileLines::Open(folder / name, 10),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+    EXPECT_THAT(ReadSmallFile(folder / name, 10, O_RDONLY | O_NOFOLLOW),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  }
+  EXPECT_FALSE(fs::exists(folder / "new"));
+}
+
 TEST(RemoveTemporariesOfTest, RemovesTemporariesOfThisFileAlone) {
   const TempFolder folder;
-  const fs::path kept[] = {folder / "file", folder / "file.yaml",
-                           folder / "file.abcdefg", folder / "other.abcdef",
-                           folder / "file.folder"};
+  const fs::path kept[] = {folder / "file",
+                           folder / "file.yaml",
+                           folder / "file.sha512",
+                           folder / "file.tmp-abcdefg",
+                           folder / "other.tmp-abcdef",
+                           folder / "file.tmp-folder"};
   for (const fs::path& path : kept) {
-    if (path == kept[4]) {
+    if (path == kept[5]) {
       fs::create_directory(path);
     } else {
       FGNN_ASSERT_OK(WriteFileAtomically(path, "kept"));
     }
   }
-  FGNN_ASSERT_OK(WriteFileAtomically(folder / "file.aB3xyz", "left"));
+  FGNN_ASSERT_OK(WriteFileAtomically(folder / "file.tmp-aB3xyz", "left"));
   FGNN_ASSERT_OK(RemoveTemporariesOf(folder / "file"));
-  EXPECT_FALSE(fs::exists(folder / "file.aB3xyz"));
+  EXPECT_FALSE(fs::exists(folder / "file.tmp-aB3xyz"));
   for (const fs::path& path : kept) EXPECT_TRUE(fs::exists(path)) << path;
   EXPECT_THAT(RemoveTemporariesOf(folder / "none" / "file"),
               StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST(RemoveTemporariesOfTest, RemovesWhatAKilledProcessLeft) {
+  const TempFolder folder;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    // The second byte kills.
+    const rlimit one_byte = {1, 1};
+    ::setrlimit(RLIMIT_FSIZE, &one_byte);
+    ::signal(SIGXFSZ, SIG_DFL);
+    ::_exit(WriteFileAtomically(folder / "file", "ab").ok() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ) << status;
+  const auto left = *fs::directory_iterator(folder.path());
+  EXPECT_TRUE(IsTemporaryName(left.path().filename().string())) << left;
+  FGNN_ASSERT_OK(RemoveTemporariesOf(folder / "file"));
+  EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
 TEST(ReadFileEndTest, ReadsTheLastBytes) {

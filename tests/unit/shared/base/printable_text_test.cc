@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "shared/base/json_text.h"
+
 namespace fgnn {
 namespace {
 
@@ -42,6 +44,12 @@ TEST(PrintableTextTest, CutsBetweenCharacters) {
   EXPECT_EQ(PrintableText("ab漢", 4), "ab");
   EXPECT_EQ(PrintableText("ab漢", 5), "ab漢");
   EXPECT_EQ(PrintableText("ab\xff", 5), "ab");
+}
+
+TEST(JsonTextTest, NoCharacterMovesACursor) {
+  const nlohmann::json text = "a\x1b\x7f\xc2\x9b\xff\xc3\xa9";
+  EXPECT_EQ(JsonText(text), R"("a\u001b\u007f\u009b\ufffd\u00e9")");
+  EXPECT_EQ(JsonText(nlohmann::json{{"a", 1}}, 2), "{\n  \"a\": 1\n}");
 }
 
 }  // namespace

@@ -1,0 +1,22 @@
+// JSON for programs that is safe to show on a terminal.
+#ifndef FGNN_SHARED_BASE_JSON_TEXT_H_
+#define FGNN_SHARED_BASE_JSON_TEXT_H_
+
+#include <string>
+
+#include "nlohmann/json.hpp"
+
+namespace fgnn {
+
+// One line, or lines with `indent` spaces a level. All text is ASCII, so that
+// no character of a stranger's name or message moves a terminal's cursor. Bytes
+// that are no UTF-8 become U+FFFD.
+template <typename Json>
+std::string JsonText(const Json& json, int indent = -1) {
+  return json.dump(indent, ' ', /*ensure_ascii=*/true,
+                   nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_BASE_JSON_TEXT_H_
