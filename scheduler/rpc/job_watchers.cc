@@ -7,9 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "scheduler/rpc/job_messages.h"
 #include "shared/base/clock.h"
+#include "shared/base/exceptions.h"
 #include "shared/base/status.h"
 #include "shared/base/user_name.h"
 #include "shared/rpc/status.h"
+#include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
@@ -144,7 +146,15 @@ absl::StatusOr<std::shared_ptr<JobWatchers::Stream>> JobWatchers::Open(
     stream->KeepUntilDone(stream);
     ++num_streams_;
     ++num_of_[user];
-    if (!has_ended) {
+  }
+  // Before the watching thread knows the stream: what was read here must not
+  // come behind something newer.
+  stream->Send(MessageOfJob(now.job), has_ended);
+  bool is_ending = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    is_ending = ending_;
+    if (!has_ended && !is_ending) {
       WatchedJob& job =
           jobs_.try_emplace(now.job.id, WatchedJob{now.change, {}})
               .first->second;
@@ -153,8 +163,8 @@ absl::StatusOr<std::shared_ptr<JobWatchers::Stream>> JobWatchers::Open(
       job.streams.push_back(stream);
     }
   }
+  if (is_ending) stream->End(absl::UnavailableError("the service is ending"));
   changed_.notify_all();
-  stream->Send(MessageOfJob(now.job), has_ended);
   if (IsFinal(now.job.state)) table_->MarkSeen(now.job.id);
   return stream;
 }
@@ -183,10 +193,19 @@ void JobWatchers::Run() {
       for (const auto& [id, job] : jobs_) seen.emplace(id, job.change);
     }
     if (seen.empty()) continue;
-    for (const auto& [id, version] :
-         table_->WaitForChanges(seen, DeadlineIn(kTick))) {
-      Tell(id, version);
-    }
+    // Watchers of all jobs are told here: an exception must not end that.
+    const absl::Status told = CatchExceptions([&] {
+      for (const auto& [id, version] :
+           table_->WaitForChanges(seen, DeadlineIn(kTick))) {
+        Tell(id, version);
+      }
+      return absl::OkStatus();
+    });
+    if (told.ok()) continue;
+    LogError("telling watchers: {}; goes on", MessageOf(told));
+    // What failed may fail at once again.
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_for(lock, kLongestWait, [this] { return ending_; });
   }
 }
 

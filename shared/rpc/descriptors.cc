@@ -313,19 +313,11 @@ DescriptorServer::DescriptorServer(std::unique_ptr<State> state)
 
 absl::StatusOr<std::unique_ptr<DescriptorServer>> DescriptorServer::Start(
     const std::filesystem::path& socket_path, DescriptorHandlers handlers) {
-  const std::string what = absl::StrCat("serve on ", socket_path.string());
   FGNN_ASSIGN_OR_RETURN(SocketName name, SocketName::Claim(socket_path));
-  FGNN_ASSIGN_OR_RETURN(const sockaddr_un address,
-                        MakeSocketAddress(name.bind_path()));
-  UniqueFd listener(
-      ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  FGNN_ASSIGN_OR_RETURN(UniqueFd listener,
+                        name.Listen(SOCK_SEQPACKET, kBacklog));
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!listener.valid() || !stop.valid() ||
-      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address),
-             sizeof(address)) != 0 ||
-      ::listen(listener.get(), kBacklog) != 0) {
-    return ErrnoToStatus(errno, what);
-  }
+  if (!stop.valid()) return ErrnoToStatus(errno, "make an event");
   FGNN_RETURN_IF_ERROR(name.Publish(0600));
   return std::unique_ptr<DescriptorServer>(new DescriptorServer(
       std::make_unique<State>(std::move(name), std::move(listener),

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/exceptions.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 
@@ -35,19 +36,10 @@ absl::StatusOr<Peer> PeerOf(int fd) {
 absl::StatusOr<std::unique_ptr<LocalListener>> LocalListener::Start(
     const std::filesystem::path& socket_path, mode_t mode,
     OnConnection on_connection) {
-  const std::string what = absl::StrCat("listen on ", socket_path.string());
   FGNN_ASSIGN_OR_RETURN(SocketName name, SocketName::Claim(socket_path));
-  FGNN_ASSIGN_OR_RETURN(const sockaddr_un address,
-                        MakeSocketAddress(name.bind_path()));
-  UniqueFd listener(
-      ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  FGNN_ASSIGN_OR_RETURN(UniqueFd listener, name.Listen(SOCK_STREAM, kBacklog));
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!listener.valid() || !stop.valid() ||
-      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address),
-             sizeof(address)) != 0 ||
-      ::listen(listener.get(), kBacklog) != 0) {
-    return ErrnoToStatus(errno, what);
-  }
+  if (!stop.valid()) return ErrnoToStatus(errno, "make an event");
   FGNN_RETURN_IF_ERROR(name.Publish(mode));
   return std::unique_ptr<LocalListener>(
       new LocalListener(std::move(name), std::move(listener), std::move(stop),
@@ -70,8 +62,19 @@ LocalListener::~LocalListener() {
   thread_.Join();
 }
 
+// All users connect here: an exception must not end that.
 void LocalListener::Run() {
-  while (!WaitFor(listener_.get(), kLongestWaitMs)) AcceptAll();
+  while (!WaitFor(listener_.get(), kLongestWaitMs)) {
+    const absl::Status accepted = CatchExceptions([this] {
+      AcceptAll();
+      return absl::OkStatus();
+    });
+    if (accepted.ok()) continue;
+    LogError("accepting on {}: {}; goes on", name_.path().string(),
+             MessageOf(accepted));
+    // What failed may fail at once again.
+    WaitFor(/*fd=*/-1, kPauseMs);
+  }
 }
 
 bool LocalListener::WaitFor(int fd, int milliseconds) {

@@ -10,13 +10,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "shared/base/status.h"
-#include "shared/base/user_name.h"
 #include "shared/rpc/grpc_address.h"
 #include "shared/telemetry/log.h"
 
@@ -28,12 +28,17 @@ namespace {
 constexpr int kMaxThreads = 64;
 constexpr size_t kMaxBufferBytes = 64 << 20;
 constexpr size_t kMaxUsers = 64;
-// Clients that are told why they are not served, for as long as this.
+// Clients that are told why they are not served.
 constexpr size_t kMaxRefused = 16;
-constexpr int kMaxRefusedIdleMs = 1'000;
+// Their connections are closed then. A client that goes on calling connects
+// again, and is served where there is room by now.
+constexpr int kMaxRefusedMs = 1'000;
 constexpr std::chrono::hours kLongestDeadline{1};
 // A connection without a call for so long is closed; its client connects again.
 constexpr int kMaxIdleMs = 10 * 60 * 1'000;
+
+// Limits on all users together do not keep out those that can end the service.
+bool IsOperator(uid_t user) { return user == 0 || user == ::geteuid(); }
 
 // Connections may have half of the descriptors, one user a quarter of that.
 ConnectionLimits WithinDescriptors(ConnectionLimits limits) {
@@ -45,8 +50,10 @@ ConnectionLimits WithinDescriptors(ConnectionLimits limits) {
   return limits;
 }
 
-std::unique_ptr<grpc::Server> BuildServer(grpc::ServerBuilder& builder,
-                                          int max_idle_ms) {
+// `max_age_ms`: milliseconds after which a connection is closed, if any.
+std::unique_ptr<grpc::Server> BuildServer(
+    grpc::ServerBuilder& builder, int max_idle_ms,
+    std::optional<int> max_age_ms = std::nullopt) {
   grpc::ResourceQuota quota;
   quota.SetMaxThreads(kMaxThreads);
   quota.Resize(kMaxBufferBytes);
@@ -59,6 +66,9 @@ std::unique_ptr<grpc::Server> BuildServer(grpc::ServerBuilder& builder,
       .SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1)
       .SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2)
       .AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, max_idle_ms);
+  if (max_age_ms.has_value()) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, *max_age_ms);
+  }
   return builder.BuildAndStart();
 }
 
@@ -165,8 +175,8 @@ void RpcServer::Shutdown(std::chrono::milliseconds grace) {
 }
 
 void RpcServer::Serve(UniqueFd connection, Peer peer) {
-  const bool is_owner = peer.uid == ::geteuid() || peer.uid == 0;
-  if (for_owner_ && !is_owner) return;  // Root opened the socket for it.
+  // Root opened the socket for another user.
+  if (for_owner_ && !IsOperator(peer.uid)) return;
   const uid_t user = for_owner_ ? ::geteuid() : peer.uid;
   const std::lock_guard<std::mutex> lock(mutex_);
   const absl::Status served = ServeLocked(connection, user);
@@ -186,7 +196,7 @@ void RpcServer::RefuseLocked(UniqueFd connection, const absl::Status& why) {
     refusing_service_ = std::make_unique<RefusingService>();
     grpc::ServerBuilder builder;
     builder.RegisterCallbackGenericService(refusing_service_.get());
-    refusing_.server = BuildServer(builder, kMaxRefusedIdleMs);
+    refusing_.server = BuildServer(builder, kMaxRefusedMs, kMaxRefusedMs);
     if (refusing_.server == nullptr) return;
   }
   refusing_service_->Say(why);
@@ -215,7 +225,7 @@ absl::StatusOr<RpcServer::UserServer*> RpcServer::ServerOfLocked(uid_t user) {
       return true;
     });
   }
-  if (servers_.size() >= kMaxUsers) {
+  if (servers_.size() >= kMaxUsers && !IsOperator(user)) {
     return absl::ResourceExhaustedError(absl::StrCat(
         kMaxUsers, " users are connected to ", name_, "; try again later"));
   }
@@ -226,15 +236,15 @@ absl::StatusOr<RpcServer::UserServer*> RpcServer::ServerOfLocked(uid_t user) {
 absl::Status RpcServer::CheckRoomLocked(UserServer& server, uid_t user) {
   const auto is_full = [&] {
     return server.connections.size() >= limits_.per_user ||
-           num_connections_ >= limits_.in_all;
+           (num_connections_ >= limits_.in_all && !IsOperator(user));
   };
   if (is_full()) ForgetClosedLocked();
   if (!is_full()) return absl::OkStatus();
+  // The clients of all users that are refused may read this.
   return absl::ResourceExhaustedError(
-      absl::StrCat(name_, " has ", server.connections.size(),
-                   " connections of ", UserName(user), " (at most ",
-                   limits_.per_user, ") and ", num_connections_, " in all (at ",
-                   "most ", limits_.in_all, "); close some, and try again"));
+      absl::StrCat(name_, " has no room for another connection: it takes ",
+                   limits_.per_user, " of a user and ", limits_.in_all,
+                   " in all; close some, or try again later"));
 }
 
 void RpcServer::ForgetClosedLocked() {

@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/guarded_path.h"
 #include "shared/base/status.h"
-#include "shared/base/unique_fd.h"
 
 namespace fgnn {
 namespace {
@@ -127,6 +126,19 @@ SocketName& SocketName::operator=(SocketName&& other) noexcept {
 }
 
 SocketName::~SocketName() { Remove(); }
+
+absl::StatusOr<UniqueFd> SocketName::Listen(int type, int backlog) const {
+  FGNN_ASSIGN_OR_RETURN(const sockaddr_un address,
+                        MakeSocketAddress(bind_path_));
+  UniqueFd listener(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener.valid() ||
+      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address),
+             sizeof(address)) != 0 ||
+      ::listen(listener.get(), backlog) != 0) {
+    return ErrnoToStatus(errno, absl::StrCat("listen on ", path_.string()));
+  }
+  return listener;
+}
 
 absl::Status SocketName::Publish(mode_t mode) {
   struct stat info;

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "shared/base/unique_fd.h"
 
 namespace fgnn {
 
@@ -17,8 +18,8 @@ namespace fgnn {
 absl::StatusOr<sockaddr_un> MakeSocketAddress(
     const std::filesystem::path& path);
 
-// Claims a name so that nobody ever sees a socket there with a wrong mode: the
-// server binds `bind_path()`, in a folder that only this user can enter, and
+// Claims a name so that no client ever sees a socket there with a wrong mode:
+// Listen() makes the socket in a folder that only this user can enter, and
 // Publish() sets the mode and moves it to its name. Removes both when
 // destroyed, its name only while it is still this socket's. Movable.
 class SocketName {
@@ -34,10 +35,11 @@ class SocketName {
   SocketName& operator=(SocketName&& other) noexcept;
   ~SocketName();
 
-  // Until Publish().
-  const std::filesystem::path& bind_path() const { return bind_path_; }
   const std::filesystem::path& path() const { return path_; }
-  // After bind() and before the first client: sets the mode, and moves the
+  // A socket of this type (SOCK_STREAM, SOCK_SEQPACKET) that listens and does
+  // not block. Clients find it after Publish(). To be called once.
+  absl::StatusOr<UniqueFd> Listen(int type, int backlog) const;
+  // After Listen() and before the first client: sets the mode, and moves the
   // socket to its name.
   absl::Status Publish(mode_t mode);
   // Removes what is there of it. Idempotent.

@@ -13,7 +13,6 @@
 #include <string>
 
 #include "shared/base/thread.h"
-#include "shared/base/user_name.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/socket_name.h"
 #include "tests/fakes/descriptor_limit.h"
@@ -78,10 +77,8 @@ TEST_F(RpcServerTest, WhatAServerLeftThatWasKilledWhileItStartedIsRemoved) {
   if (child == 0) {
     const absl::StatusOr<SocketName> name = SocketName::Claim(path_);
     if (!name.ok()) ::_exit(1);
-    const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
-    const sockaddr_un address = *MakeSocketAddress(name->bind_path());
-    ::_exit(::bind(socket, reinterpret_cast<const sockaddr*>(&address),
-                   sizeof(address)));
+    const absl::StatusOr<UniqueFd> socket = name->Listen(SOCK_STREAM, 1);
+    ::_exit(socket.ok() ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -287,18 +284,20 @@ TEST_F(PerUserServerTest, OneUsersConnectionsAreNotAnothers) {
   Start({.per_user = 2, .in_all = 100});
   FGNN_ASSERT_OK_AND_ASSIGN(UniqueFd first, ConnectAs(0, path_));
   FGNN_ASSERT_OK_AND_ASSIGN(const UniqueFd second, ConnectAs(0, path_));
-  EXPECT_THAT(Register({}),
-              StatusIs(absl::StatusCode::kResourceExhausted,
-                       AllOf(HasSubstr("at most 2"), HasSubstr(path_.string()),
-                             HasSubstr(UserName(0)))));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto channel, MakeChannel(path_));
+  const auto refused = v1::HostService::NewStub(channel);
+  EXPECT_THAT(Ask(*refused), StatusIs(absl::StatusCode::kResourceExhausted,
+                                      AllOf(HasSubstr("2 of a user"),
+                                            HasSubstr(path_.string()))));
   EXPECT_THAT(Ask(*Connect(kOtherUser)), IsOk());
-  // The server notices a moment later that a client has gone.
+  // The server notices a moment later that a client has gone. The client that
+  // was refused and goes on asking is then served.
   first.Reset();
   const Deadline deadline = DeadlineIn(kLong);
   absl::Status status = absl::ResourceExhaustedError("");
   while (absl::IsResourceExhausted(status) &&
          MonotonicClock::now() < deadline) {
-    status = Register({});
+    status = Ask(*refused).status();
   }
   EXPECT_THAT(status, IsOk());
 }
