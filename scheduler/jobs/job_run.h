@@ -125,6 +125,7 @@ class JobRun {
   // warning.
   absl::Status OpenDataset();
   void EndPreparation();
+  absl::Status OwnFolder();
   absl::StatusOr<std::string> State();
   void ShowProgress();
   void ShowTest(JobProgress& progress) const;

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <optional>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -36,7 +35,7 @@ void JobRunner::StartJobs() {
     if (status.ok()) continue;
     LogError("starting jobs: {}; goes on", MessageOf(status));
     // What failed may fail at once again.
-    std::this_thread::sleep_for(kTick);
+    table.WaitUntilClosed(DeadlineIn(kTick));
   }
 }
 

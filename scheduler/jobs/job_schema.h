@@ -78,12 +78,14 @@ UPDATE jobs SET device_seconds = run_seconds;
 )sql";
 
 // A job has batches, or runs, only behind making its folder (FolderUse::kOwn).
-// Where it has none yet, it was to go on in one if its first start was to.
+// Where it has none yet, it was to go on in one if its first start was to. A
+// job that was started may have made the folder that the service named.
 inline constexpr char kSchema4To5[] = R"sql(
 ALTER TABLE jobs ADD COLUMN folder INTEGER NOT NULL DEFAULT 0;
 UPDATE jobs SET folder = 1 WHERE resume AND started_ms = 0;
 UPDATE jobs SET folder = 2 WHERE state IN (3, 5) OR (json_valid(progress) AND
-  coalesce(json_extract(progress, '$.batches_committed'), 0) > 0);
+  coalesce(json_extract(progress, '$.batches_committed'), 0) > 0) OR
+  (started_ms > 0 AND run_dir LIKE '%/runs/' || id);
 )sql";
 
 }  // namespace fgnn

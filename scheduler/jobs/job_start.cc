@@ -20,6 +20,8 @@ namespace fgnn {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
+// While the store's disk is full.
+constexpr std::chrono::milliseconds kTryStoreEvery{500};
 constexpr std::string_view kOnlinePolicy = "online";
 
 }  // namespace
@@ -152,8 +154,23 @@ RunRecord JobRun::Record() const {
           .service = environment_.host->options().state_dir.string()};
 }
 
+// A run folder of which the store does not know would be refused to its own job
+// after a crash, so that the job waits for room on a full disk.
+absl::Status JobRun::OwnFolder() {
+  absl::Status owned = environment_.table->OwnFolder(job_.id);
+  if (!absl::IsResourceExhausted(owned)) return owned;
+  LogError("job {}: waits for room: {}", job_.id, MessageOf(owned));
+  EnterPhase("waiting for room in the state folder");
+  while (absl::IsResourceExhausted(owned)) {
+    FGNN_RETURN_IF_ERROR(executors_.Tick());
+    environment_.table->WaitUntilClosed(DeadlineIn(kTryStoreEvery));
+    owned = environment_.table->OwnFolder(job_.id);
+  }
+  return owned;
+}
+
 absl::Status JobRun::OpenFolder() {
-  const auto own = [this] { return environment_.table->OwnFolder(job_.id); };
+  const auto own = [this] { return OwnFolder(); };
   if (job_.folder == FolderUse::kMake) {
     FGNN_ASSIGN_OR_RETURN(
         folder_, RunFolder::Create(job_.run_dir, decoded_.yaml, Record(), own));

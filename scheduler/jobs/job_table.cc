@@ -81,6 +81,13 @@ absl::StatusOr<std::vector<Job>> JobTable::List(const JobFilter& filter,
     const auto active = active_.find(job.id);
     if (active != active_.end()) job = DescribeLocked(active->second);
   }
+  // The store may know of a change later than the table.
+  if (!filter.states.empty()) {
+    std::erase_if(jobs, [&](const Job& job) {
+      return std::find(filter.states.begin(), filter.states.end(), job.state) ==
+             filter.states.end();
+    });
+  }
   return jobs;
 }
 

@@ -29,8 +29,6 @@ constexpr double kStartsToSave = 2;
 constexpr double kLeastStartSeconds = 1;
 // Then a suspect that waits for another one is looked at again.
 constexpr seconds kSuspectHold{1};
-// While the store's disk is full.
-constexpr std::chrono::milliseconds kTryStoreEvery{500};
 
 // A table without devices counts all that a job has as one.
 double NumDevicesOf(const Job& job) {
@@ -232,7 +230,9 @@ LetGo JobTable::ShouldLetGo(const std::string& id) {
     SaveLocked(*active);
   }
   if (active->pause) return LetGo::kPause;
-  if (SecondsLeftOf(active->job, active->uncharged->Seconds()) <= 0) {
+  // Its last checkpoint is not tried again at once on a full disk.
+  if (SecondsLeftOf(active->job, active->uncharged->Seconds()) <= 0 &&
+      MonotonicClock::now() >= active->stays_until) {
     return LetGo::kTimeIsUp;
   }
   if (OrderLocked().gives_way(id)) return LetGo::kGiveWay;
@@ -372,29 +372,22 @@ void JobTable::ForgetLocked(const std::string& id) {
   changed_.notify_all();
 }
 
-// A run folder of which the store does not know would be refused to its own job
-// after a crash, so that the job waits for room on a full disk.
 absl::Status JobTable::OwnFolder(const std::string& id) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  for (bool waits = false;; waits = true) {
-    const auto place = active_.find(id);
-    if (place == active_.end()) {
-      return absl::InternalError(absl::StrCat("job ", id, " is not there"));
-    }
-    Active& active = place->second;
-    if (waits) FGNN_RETURN_IF_ERROR(active.cancel);
-    Job& job = active.job;
-    const FolderUse before = std::exchange(job.folder, FolderUse::kOwn);
-    const absl::Status stored = store_.Update(job);
-    if (stored.ok()) return absl::OkStatus();
-    job.folder = before;
-    if (!absl::IsResourceExhausted(stored)) return stored;
-    if (!waits) {
-      LogError("job {}: waits for room: {}", id, MessageOf(stored));
-      job.progress.phase = "waiting for room in the state folder";
-    }
-    changed_.wait_until(lock, DeadlineIn(kTryStoreEvery));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto place = active_.find(id);
+  if (place == active_.end()) {
+    return absl::InternalError(absl::StrCat("job ", id, " is not there"));
   }
+  Job& job = place->second.job;
+  const FolderUse before = std::exchange(job.folder, FolderUse::kOwn);
+  absl::Status stored = store_.Update(job);
+  if (!stored.ok()) job.folder = before;
+  return stored;
+}
+
+void JobTable::WaitUntilClosed(Deadline deadline) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait_until(lock, deadline, [this] { return closed_; });
 }
 
 void JobTable::ForgetInterruptions(const std::string& id) {

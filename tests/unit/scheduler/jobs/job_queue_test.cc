@@ -296,6 +296,9 @@ TEST_F(JobQueueTest, TheTimeLimitIsOfAllStarts) {
   FGNN_ASSERT_OK(table_->Continue(id));
   ASSERT_EQ(Start(), id);
   EXPECT_EQ(table_->ShouldLetGo(id), LetGo::kTimeIsUp);
+  // Its last checkpoint is not tried again at each tick.
+  table_->KeepOn(id, absl::ResourceExhaustedError("disk full"));
+  EXPECT_EQ(table_->ShouldLetGo(id), LetGo::kNo);
   const std::string other = Submit({.time_limit_seconds = 3600});
   table_->End(id, JobState::kFailed, absl::DeadlineExceededError("up"));
   ASSERT_EQ(Start(), other);

@@ -6,16 +6,11 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
 #include "scheduler/jobs/job_table.h"
-#include "shared/base/clock.h"
-#include "shared/base/thread.h"
 #include "tests/fakes/full_disk.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
@@ -26,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
 class JobStoreDamageTest : public testing::Test {
@@ -87,6 +83,8 @@ TEST_F(JobStoreDamageTest, AnEndThatCannotBeStoredIsToldAndStoredLater) {
   EXPECT_TRUE(table_->WaitForChange(id, UINT64_MAX, /*only_end=*/false,
                                     Deadline::min()));
   EXPECT_EQ(table_->List({}, 10)->front().state, JobState::kCompleted);
+  EXPECT_THAT(table_->List({.states = {JobState::kRunning}}, 10).value(),
+              IsEmpty());
   EXPECT_THAT(table_->Cancel(id, absl::CancelledError("by hand")),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("has already completed")));
@@ -126,34 +124,18 @@ TEST_F(JobStoreDamageTest, ACancelThatCannotBeStoredIsStoredAtTheStop) {
   EXPECT_EQ(StateOf(id), JobState::kCancelled);
 }
 
-TEST_F(JobStoreDamageTest, AJobWaitsForRoomToOwnItsFolder) {
+TEST_F(JobStoreDamageTest, AFullDiskIsToldFromOtherErrorsAndOwnsNothing) {
   const std::string id = Submit();
   Start(id);
-  std::optional<FullDisk> full(std::in_place, 0);
-  absl::Status owned;
-  Thread job("job", [&] { owned = table_->OwnFolder(id); });
-  const auto phase = [&] { return table_->Get(id)->job.progress.phase; };
-  const Deadline deadline = DeadlineIn(std::chrono::seconds(30));
-  while (phase() != "waiting for room in the state folder" &&
-         MonotonicClock::now() < deadline) {
-    std::this_thread::yield();
+  {
+    const FullDisk full(0);
+    EXPECT_THAT(table_->OwnFolder(id),
+                StatusIs(absl::StatusCode::kResourceExhausted));
+    EXPECT_EQ(table_->Get(id)->job.folder, FolderUse::kMake);
   }
-  full.reset();
-  job.Join();
-  FGNN_ASSERT_OK(owned);
-  EXPECT_EQ(table_->Get(id)->job.folder, FolderUse::kOwn);
+  FGNN_ASSERT_OK(table_->OwnFolder(id));
   Reopen();
   EXPECT_EQ(table_->Get(id)->job.folder, FolderUse::kOwn);
-}
-
-TEST_F(JobStoreDamageTest, AJobThatIsCancelledWaitsForNoRoom) {
-  const std::string id = Submit();
-  Start(id);
-  const FullDisk full(0);
-  FGNN_ASSERT_OK(table_->Cancel(id, absl::CancelledError("by hand")));
-  EXPECT_THAT(table_->OwnFolder(id),
-              StatusIs(absl::StatusCode::kCancelled, HasSubstr("by hand")));
-  EXPECT_EQ(table_->Get(id)->job.folder, FolderUse::kMake);
 }
 
 TEST_F(JobStoreDamageTest, AfterACleanEndTheStoreIsOneFile) {
