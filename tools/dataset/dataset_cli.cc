@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "shared/base/clock.h"
+#include "shared/base/json_text.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/graph/dataset.h"
@@ -94,7 +95,7 @@ absl::Status RunValidate(const std::filesystem::path& folder, bool json) {
                                      {"bytes", dataset.total_bytes()},
                                      {"seconds", seconds}};
   if (warning.has_value()) document["warning"] = *warning;
-  absl::PrintF("%s\n", document.dump(2));
+  absl::PrintF("%s\n", JsonText(document, 2));
   return absl::OkStatus();
 }
 
@@ -127,7 +128,7 @@ absl::Status RunSplitEdges(SplitEdgesOptions options, bool json) {
                                              {"test", summary->num_test}}},
                                            {"seed", options.seed},
                                            {"seconds", watch.Seconds()}};
-  absl::PrintF("%s\n", document.dump(2));
+  absl::PrintF("%s\n", JsonText(document, 2));
   return absl::OkStatus();
 }
 

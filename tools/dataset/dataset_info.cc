@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "shared/base/json_text.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/graph/untrained_classes.h"
@@ -152,8 +153,7 @@ std::string InfoToJson(const DatasetInfo& info) {
         {"valid", info.num_valid_edges},
         {"test", info.num_test_edges}}},
       {"bytes", info.total_bytes}};
-  return document.dump(2, ' ', false,
-                       nlohmann::ordered_json::error_handler_t::replace);
+  return JsonText(document, 2);
 }
 
 }  // namespace fgnn

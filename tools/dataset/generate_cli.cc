@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "shared/base/clock.h"
+#include "shared/base/json_text.h"
 #include "shared/base/units.h"
 #include "tools/dataset/generate.h"
 #include "tools/dataset/interrupt_cleanup.h"
@@ -73,7 +74,7 @@ void PrintSummary(const GenerateOptions& options,
         {"test", summary.num_test}}},
       {"seed", options.seed},
       {"seconds", seconds}};
-  absl::PrintF("%s\n", document.dump(2));
+  absl::PrintF("%s\n", JsonText(document, 2));
 }
 
 // Runs `generate` with a progress printer in the options.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/json_text.h"
 #include "shared/base/units.h"
 
 namespace fgnn {
@@ -57,8 +58,7 @@ std::string ImportReportJson(const ImportSummary& summary,
   document["seconds"] = seconds;
   document["notes"] = summary.notes;
   // File names need not be UTF-8, which JSON must be.
-  return document.dump(2, ' ', false,
-                       nlohmann::ordered_json::error_handler_t::replace);
+  return JsonText(document, 2);
 }
 
 }  // namespace fgnn

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "shared/base/file.h"
+#include "shared/base/json_text.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
@@ -71,7 +72,7 @@ void PrintJsonSummary(const v1::Job& job,
   for (const StageTime& stage : stages) {
     line["stages"][stage.stage] = stage.seconds;
   }
-  std::cout << line.dump() << std::endl;
+  std::cout << JsonText(line) << std::endl;
 }
 
 void PrintSummary(const v1::Job& job, const std::vector<StageTime>& stages) {

@@ -4,6 +4,7 @@
 
 #include <iostream>
 
+#include "shared/base/json_text.h"
 #include "tools/fgnn/command_context.h"
 
 namespace fgnn {
@@ -12,7 +13,7 @@ namespace fgnn {
 template <typename Report>
 void PrintReport(const Report& report, const CommandContext& context) {
   if (context.json) {
-    std::cout << ToJson(report).dump(2) << "\n";
+    std::cout << JsonText(ToJson(report), 2) << "\n";
   } else {
     std::cout << ToText(report);
   }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "shared/base/json_text.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/units.h"
 #include "tools/fgnn/job_text.h"
@@ -146,7 +147,7 @@ void ProgressReporter::Update(const v1::Job& job, int width) {
       for (const auto& [key, value] : progress.items()) {
         if (key != "executors") line[key] = value;
       }
-      out_ << line.dump() << std::endl;
+      out_ << JsonText(line) << std::endl;
       return;
     }
   }
@@ -157,7 +158,7 @@ void ProgressReporter::FinishEpoch(const EpochMetrics& epoch,
   if (style_ == ProgressStyle::kJson) {
     nlohmann::ordered_json line = {{"type", "epoch"}};
     for (const auto& [key, value] : epoch.items()) line[key] = value;
-    out_ << line.dump() << std::endl;
+    out_ << JsonText(line) << std::endl;
     return;
   }
   Clear();

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "shared/base/json_text.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "tools/fgnn/commands/commands.h"
@@ -57,7 +58,7 @@ absl::Status ListDevices(const CommandContext& context) {
                         ServiceClient::Connect(context.state_dir));
   FGNN_ASSIGN_OR_RETURN(const auto devices, client.ListDevices());
   if (context.json) {
-    std::cout << ToJson(devices).dump(2) << "\n";
+    std::cout << JsonText(ToJson(devices), 2) << "\n";
   } else {
     std::cout << DeviceTableText(devices);
   }
@@ -73,7 +74,7 @@ absl::Status Switch(const SwitchFlags& flags, const CommandContext& context) {
   request.set_role(flags.role);
   FGNN_ASSIGN_OR_RETURN(const v1::Device device, client.SwitchDevice(request));
   if (context.json) {
-    std::cout << ToJson(device).dump(2) << "\n";
+    std::cout << JsonText(ToJson(device), 2) << "\n";
   } else {
     std::cout << device.name() << " of job " << device.job_id() << ": "
               << device.plan()

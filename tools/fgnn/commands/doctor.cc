@@ -3,6 +3,7 @@
 #include <iostream>
 #include <vector>
 
+#include "shared/base/json_text.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/machine_checks.h"
 
@@ -12,7 +13,7 @@ namespace {
 void Doctor(CommandContext& context) {
   const std::vector<MachineCheck> checks = CheckMachine(context.state_dir);
   if (context.json) {
-    std::cout << ChecksJson(checks).dump(2) << "\n";
+    std::cout << JsonText(ChecksJson(checks), 2) << "\n";
   } else {
     std::cout << ChecksText(checks);
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/base/json_text.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
 #include "tools/fgnn/commands/commands.h"
@@ -27,7 +28,7 @@ int64_t NowMs() {
 }
 
 void PrintJson(const nlohmann::ordered_json& json) {
-  std::cout << json.dump(2) << "\n";
+  std::cout << JsonText(json, 2) << "\n";
 }
 
 absl::Status Submit(const JobRequestFlags& flags,

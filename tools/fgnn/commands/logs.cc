@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
+#include "shared/base/json_text.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
@@ -87,10 +88,8 @@ absl::Status PrintLogs(const std::string& job_id, const std::string& daemon,
   SortByTime(lines);
   for (const LogLine& line : lines) {
     if (context.json) {
-      std::cout << nlohmann::ordered_json(
-                       {{"time", line.time}, {"text", line.text}})
-                       .dump(-1, ' ', false,
-                             nlohmann::json::error_handler_t::replace)
+      std::cout << JsonText(nlohmann::ordered_json(
+                       {{"time", line.time}, {"text", line.text}}))
                 << "\n";
     } else {
       std::cout << PrintableText(line.text) << "\n";

@@ -17,6 +17,7 @@
 #include "scheduler/planning/job_plan.h"
 #include "scheduler/planning/placement.h"
 #include "scheduler/times/device_times.h"
+#include "shared/base/json_text.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/config/job_spec_proto.h"
@@ -261,7 +262,7 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
     if (devices.has_value()) {
       json["allocation"] = ToJson(*devices, input, plan.segment);
     }
-    std::cout << json.dump(2) << "\n";
+    std::cout << JsonText(json, 2) << "\n";
   } else {
     std::cout << ToText(input, plan);
     if (devices.has_value()) {

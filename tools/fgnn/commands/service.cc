@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "shared/base/clock.h"
+#include "shared/base/json_text.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
@@ -32,7 +33,7 @@ void PrintService(const CommandContext& context, const std::string& headline,
   if (context.json) {
     nlohmann::ordered_json json = ToJson(info);
     json["socket"] = socket.string();
-    std::cout << json.dump(2) << "\n";
+    std::cout << JsonText(json, 2) << "\n";
     return;
   }
   std::cout << headline << "\n"
@@ -82,7 +83,8 @@ absl::Status Down(const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
   if (!listens) {
     if (context.json) {
-      std::cout << nlohmann::ordered_json({{"stopped", false}}).dump() << "\n";
+      std::cout << JsonText(nlohmann::ordered_json({{"stopped", false}}))
+                << "\n";
     } else {
       std::cout << "no service runs in " << state_dir.string() << "\n";
     }
@@ -94,9 +96,8 @@ absl::Status Down(const CommandContext& context) {
   FGNN_RETURN_IF_ERROR(client.Shutdown());
   FGNN_RETURN_IF_ERROR(WaitUntilGone(info.pid(), DeadlineIn(kEndTimeout)));
   if (context.json) {
-    std::cout << nlohmann::ordered_json(
-                     {{"stopped", true}, {"pid", info.pid()}})
-                     .dump()
+    std::cout << JsonText(nlohmann::ordered_json(
+                     {{"stopped", true}, {"pid", info.pid()}}))
               << "\n";
   } else {
     std::cout << "the service has ended, pid " << info.pid() << "\n";
@@ -109,7 +110,7 @@ absl::Status ShowStatus(const CommandContext& context) {
                         ServiceClient::Connect(context.state_dir));
   FGNN_ASSIGN_OR_RETURN(const v1::ServiceInfo info, client.GetService());
   if (context.json) {
-    std::cout << ToJson(info).dump(2) << "\n";
+    std::cout << JsonText(ToJson(info), 2) << "\n";
   } else {
     std::cout << ServiceText(info);
   }
