@@ -7,8 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/jobs/run_lock.h"
 #include "shared/base/status.h"
 #include "shared/base/user_name.h"
+#include "shared/config/state_dir.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -83,6 +85,9 @@ absl::Status JobTable::RecoverJobs() {
       resumes_interrupted_ |= job.state == JobState::kQueued;
     }
     if (IsFinal(job.state)) continue;
+    // Only the service could move its own folder of runs and leave a link.
+    const std::filesystem::path own = RunDirPath(state_dir_, job.id);
+    if (job.run_dir == own) job.run_dir = CanonicalRunDir(own).string();
     // One whose spec cannot be read fails when it starts.
     absl::StatusOr<WantedDevices> wanted = ReadWanted(job.spec_bytes);
     if (!wanted.ok()) {

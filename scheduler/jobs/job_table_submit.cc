@@ -34,10 +34,10 @@ absl::StatusOr<std::optional<Job>> JobTable::FindSameRequestLocked(
   FGNN_ASSIGN_OR_RETURN(std::optional<Job> job,
                         store_.FindByClientKey(request.client_key));
   if (!job.has_value()) return std::nullopt;
+  const std::filesystem::path own = RunDirPath(state_dir_, job->id);
   const bool same_folder =
       request.run_dir.empty()
-          ? job->run_dir ==
-                CanonicalRunDir(RunDirPath(state_dir_, job->id)).string()
+          ? job->run_dir == own || job->run_dir == CanonicalRunDir(own)
           : job->run_dir == request.run_dir;
   // A run that goes on has digests and a trace where it had them before.
   const bool same_files = request.resume || (job->digest == request.digest &&
@@ -187,10 +187,11 @@ void JobTable::SubmitAll(const std::vector<Submission*>& all) {
   }
   store_.Rollback();
   for (const std::string& id : added) {
-    const Active& active = active_.at(id);
-    queue_.erase(active.number);
-    folders_.erase(active.job.run_dir);
-    active_.erase(id);
+    const auto place = active_.find(id);
+    if (place == active_.end()) continue;
+    queue_.erase(place->second.number);
+    folders_.erase(place->second.job.run_dir);
+    active_.erase(place);
   }
   OrderChangedLocked();
   for (Submission* const one : all) one->job = stored;
@@ -231,7 +232,10 @@ absl::StatusOr<Job> JobTable::SubmitOneLocked(const Submission& submission,
   if (same.has_value()) return *std::move(same);
   const auto taken = folders_.find(request.run_dir);
   if (taken != folders_.end() && request.resume) {
-    return active_.at(taken->second).job;
+    const Job& has = active_.at(taken->second).job;
+    FGNN_RETURN_IF_ERROR(
+        CheckMayResume(request, {.user = has.user, .job_id = has.id}));
+    return has;
   }
   if (taken != folders_.end()) {
     return absl::AlreadyExistsError(absl::StrCat(
@@ -278,8 +282,8 @@ absl::StatusOr<Job> JobTable::SubmitOneLocked(const Submission& submission,
   job.progress.phase = "queued";
   job.progress.epochs = request.epochs;
   FGNN_RETURN_IF_ERROR(store_.Insert(job));
-  AddLocked(job, std::move(wanted)).unmet = std::move(unmet);
   added.push_back(job.id);
+  AddLocked(job, std::move(wanted)).unmet = std::move(unmet);
   return job;
 }
 

@@ -8,11 +8,13 @@
 #include <system_error>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "scheduler/jobs/run_timeline.h"
 #include "shared/base/file.h"
 #include "shared/base/file_lines.h"
+#include "shared/base/guarded_path.h"
 #include "shared/base/status.h"
 #include "shared/base/unique_fd.h"
 #include "shared/config/checkpoint_name.h"
@@ -91,18 +93,6 @@ absl::Status MakeFolder(const fs::path& path) {
   return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
 }
 
-// Files are removed in the folder: a link would lead to those of another run.
-absl::Status CheckIsItself(const fs::path& folder) {
-  std::error_code error;
-  const fs::file_status status = fs::symlink_status(folder, error);
-  if (error) return ErrorOf(error, folder);
-  if (status.type() == fs::file_type::directory) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(folder.string(),
-                   " is not a folder but a link or a file; name another run "
-                   "folder or remove it"));
-}
-
 // The record alone may be of a job that was killed before it had the folder.
 absl::StatusOr<bool> IsEmptyRunFolder(const fs::path& path) {
   std::error_code error;
@@ -113,14 +103,20 @@ absl::StatusOr<bool> IsEmptyRunFolder(const fs::path& path) {
   return true;
 }
 
+// Of checkpoints/. Other files there are the user's.
+bool IsLeftover(const std::string& name) {
+  return name == kNextBest || ((absl::StartsWith(name, "epoch-") ||
+                                absl::StartsWith(name, "best.")) &&
+                               IsTemporaryName(name));
+}
+
 absl::Status RemoveTemporaries(const fs::path& checkpoints) {
   std::error_code error;
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(checkpoints, error)) {
     const std::string name = entry.path().filename().string();
     // A folder in a checkpoint's place was moved aside for somebody to look at.
-    if ((name == kNextBest || IsTemporaryName(name)) &&
-        fs::is_regular_file(entry.symlink_status(error))) {
+    if (IsLeftover(name) && fs::is_regular_file(entry.symlink_status(error))) {
       found.push_back(entry.path());
     }
   }
@@ -156,14 +152,19 @@ nlohmann::ordered_json OrNull(const std::optional<T>& value) {
   return *value;
 }
 
-// The folder's lock. A link that took the place of the folder, or of one above
-// it, since the submission leads to a run whose owner was not asked.
+// A link that took the place of the folder, or of one above it, since the
+// submission leads to a run whose owner was not asked.
+absl::Status CheckIsItself(const fs::path& path) {
+  const fs::path now = CanonicalRunDir(path);
+  if (now == path) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("run_dir ", path.string(), " leads to ", now.string(),
+                   " by now; resume that folder, or submit the job with it"));
+}
+
+// The folder's lock.
 absl::StatusOr<RunLock> TakeItself(const fs::path& path) {
-  if (CanonicalRunDir(path) != path) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "run_dir ", path.string(), " leads to ", CanonicalRunDir(path).string(),
-        " by now; submit the job with the folder itself"));
-  }
+  FGNN_RETURN_IF_ERROR(CheckIsItself(path));
   return RunLock::Take(path);
 }
 
@@ -200,6 +201,7 @@ RunFolder::RunFolder(fs::path path, RunLock lock)
 absl::StatusOr<RunFolder> RunFolder::Create(
     const fs::path& path, const std::string& job_yaml, const RunRecord& record,
     absl::FunctionRef<absl::Status()> claim) {
+  FGNN_RETURN_IF_ERROR(CheckIsItself(path));
   FGNN_RETURN_IF_ERROR(CheckRunFolderIsFree(path));
   FGNN_RETURN_IF_ERROR(MakeFolder(path));
   FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeItself(path));
@@ -220,6 +222,7 @@ absl::StatusOr<RunFolder> RunFolder::Keep(const fs::path& path,
 absl::StatusOr<RunFolder> RunFolder::Reopen(const fs::path& path,
                                             const std::string& job_yaml,
                                             const RunRecord& record) {
+  FGNN_RETURN_IF_ERROR(CheckIsItself(path));
   // It may have ended before there was anything.
   FGNN_RETURN_IF_ERROR(MakeFolder(path));
   FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeItself(path));
@@ -232,7 +235,6 @@ absl::Status RunFolder::Fill(const std::string& job_yaml,
                              const RunRecord& record) const {
   FGNN_RETURN_IF_ERROR(lock_.Write(record));
   FGNN_RETURN_IF_ERROR(MakeFolder(path_ / "checkpoints"));
-  FGNN_RETURN_IF_ERROR(CheckIsItself(path_ / "checkpoints"));
   std::error_code error;
   fs::remove(path_ / kSummary, error);
   if (error) return ErrorOf(error, path_);
@@ -304,14 +306,18 @@ absl::Status RunFolder::TruncateTo(const Lengths& lengths) const {
 }
 
 absl::Status RunFolder::MakeBest(const fs::path& checkpoint) const {
-  const fs::path next = path_ / "checkpoints" / kNextBest;
+  FGNN_ASSIGN_OR_RETURN(const HeldFolder held,
+                        HeldFolder::Open(path_ / "checkpoints"));
+  const fs::path folder = held.path();
+  const fs::path from = folder / checkpoint.filename();
+  const fs::path next = folder / kNextBest;
   std::error_code error;
   fs::remove(next, error);
-  fs::create_hard_link(checkpoint, next, error);
+  fs::create_hard_link(from, next, error);
   // Not every file system has links.
-  if (error) fs::copy_file(checkpoint, next, error);
-  if (!error) fs::rename(next, BestCheckpoint(), error);
-  if (!error) return SyncFolder(next.parent_path());
+  if (error) fs::copy_file(from, next, error);
+  if (!error) fs::rename(next, folder / kBestCheckpointName, error);
+  if (!error) return held.Named(SyncFolder(folder));
   std::error_code ignored;
   fs::remove(next, ignored);
   return ErrorOf(error, BestCheckpoint());
@@ -322,17 +328,22 @@ absl::StatusOr<std::vector<fs::path>> RunFolder::Checkpoints() const {
 }
 
 absl::Status RunFolder::PruneCheckpoints(uint32_t keep) const {
-  FGNN_ASSIGN_OR_RETURN(const std::vector<fs::path> checkpoints, Checkpoints());
+  FGNN_ASSIGN_OR_RETURN(const HeldFolder held,
+                        HeldFolder::Open(path_ / "checkpoints"));
+  FGNN_ASSIGN_OR_RETURN(const std::vector<fs::path> checkpoints,
+                        FindCheckpoints(held.path()));
   for (size_t i = keep; i < checkpoints.size(); ++i) {
     std::error_code error;
     fs::remove(checkpoints[i], error);
-    if (error) return ErrorOf(error, checkpoints[i]);
+    if (error) return held.Named(ErrorOf(error, checkpoints[i]));
   }
   return RemoveLeftovers();
 }
 
 absl::Status RunFolder::RemoveLeftovers() const {
-  FGNN_RETURN_IF_ERROR(RemoveTemporaries(path_ / "checkpoints"));
+  FGNN_ASSIGN_OR_RETURN(const HeldFolder held,
+                        HeldFolder::Open(path_ / "checkpoints"));
+  FGNN_RETURN_IF_ERROR(held.Named(RemoveTemporaries(held.path())));
   for (const char* name : {kJobYaml, kSummary, kTimelineName}) {
     FGNN_RETURN_IF_ERROR(RemoveTemporariesOf(path_ / name));
   }

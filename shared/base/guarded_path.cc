@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "shared/base/status.h"
 #include "shared/base/user_name.h"
 
@@ -40,10 +43,30 @@ absl::StatusOr<UniqueFd> OpenFolderItself(const fs::path& folder) {
       ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (fd.valid()) return fd;
   if (errno == ELOOP || errno == ENOTDIR) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(folder.string(), " is a link or no folder; remove it"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        folder.string(), " is a link or no folder; put a folder in its place"));
   }
   return ErrnoToStatus(errno, absl::StrCat("open folder ", folder.string()));
+}
+
+absl::StatusOr<HeldFolder> HeldFolder::Open(const fs::path& folder) {
+  FGNN_ASSIGN_OR_RETURN(UniqueFd fd, OpenFolderItself(folder));
+  return HeldFolder(folder, std::move(fd));
+}
+
+HeldFolder::HeldFolder(fs::path name, UniqueFd fd)
+    : name_(std::move(name)), fd_(std::move(fd)) {}
+
+fs::path HeldFolder::path() const {
+  return absl::StrCat("/proc/self/fd/", fd_.get());
+}
+
+absl::Status HeldFolder::Named(const absl::Status& status) const {
+  if (status.ok()) return status;
+  return {status.code(),
+          absl::StrReplaceAll(absl::string_view(status.message()),
+                              {{absl::StrCat(path().string(), "/"),
+                                absl::StrCat(name_.string(), "/")}})};
 }
 
 bool IsSocketIn(int folder, const std::string& name) {

@@ -28,6 +28,25 @@ absl::Status CheckGuarded(const std::filesystem::path& path,
 // part of its name. NotFound. FailedPrecondition: it is a link or no folder.
 absl::StatusOr<UniqueFd> OpenFolderItself(const std::filesystem::path& folder);
 
+// A folder that is open. Whatever takes the place of its name meanwhile, what
+// is read, written and removed under path() is in this folder. Movable.
+class HeldFolder {
+ public:
+  // Errors of OpenFolderItself().
+  static absl::StatusOr<HeldFolder> Open(const std::filesystem::path& folder);
+
+  // A path for this process alone, while this object lives.
+  std::filesystem::path path() const;
+  // The status, with the folder's name in the place of path().
+  absl::Status Named(const absl::Status& status) const;
+
+ private:
+  HeldFolder(std::filesystem::path name, UniqueFd fd);
+
+  std::filesystem::path name_;
+  UniqueFd fd_;
+};
+
 // Whether `name` in that folder is a socket, and no link to one.
 bool IsSocketIn(int folder, const std::string& name);
 

@@ -8,6 +8,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "shared/base/guarded_path.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/checkpoint/checkpoint.h"
@@ -229,12 +230,15 @@ absl::StatusOr<SaveAnswer> TrainingJob::SaveCheckpoint(
   info.epoch = query.epoch;
   info.seed = options_.spec.training.seed;
   info.run_state = query.run_state;
-  FGNN_ASSIGN_OR_RETURN(
-      const uint64_t bytes,
-      WriteCheckpoint(query.path, info,
-                      {snapshot.weight_span(), snapshot.optimizer_state}));
+  // The owner of the run's folder may have put a link in the place of this one.
+  FGNN_ASSIGN_OR_RETURN(const HeldFolder folder,
+                        HeldFolder::Open(query.path.parent_path()));
+  const absl::StatusOr<uint64_t> bytes =
+      WriteCheckpoint(folder.path() / query.path.filename(), info,
+                      {snapshot.weight_span(), snapshot.optimizer_state});
+  FGNN_RETURN_IF_ERROR(folder.Named(bytes.status()));
   trainer_.ForgetWait();
-  return SaveAnswer{snapshot.version, bytes};
+  return SaveAnswer{snapshot.version, *bytes};
 }
 
 absl::StatusOr<Checkpoint> TrainingJob::ReadOfThisModel(

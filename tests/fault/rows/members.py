@@ -30,9 +30,10 @@ __attribute__((constructor)) static void Run() {
 class Attempts:
     """What is tried as a user of the group; each is to come to nothing."""
 
-    def __init__(self, service, job, run_dir):
+    def __init__(self, service, job, endless, run_dir):
         self.service = service
-        self.job, self.run_dir = job, run_dir
+        # Of another user. The second one goes on where the first one ends.
+        self.job, self.endless, self.run_dir = job, endless, run_dir
         self.state = service.state_dir
         self.door = self.state / 'scheduler.sock'
         self.count = 0
@@ -115,20 +116,59 @@ class Attempts:
             check(not mark.exists(), f'plugin {name}: its code ran')
             self.count += 1
 
-    def plant_links(self):
-        """A run folder whose files are links to those of the service."""
+    def plant_links(self, treasure):
+        """Links in the member's own run folder, to files of the service and to
+        checkpoints of another user's run."""
         store = self.state / 'jobs.sqlite'
-        for name in ('run.json', 'metrics.jsonl', 'job.yaml', 'checkpoints'):
-            folder = self.service.folder_of(users.MEMBER, f'linked-{name}')
-            folder.chmod(0o777)
-            (folder / name).symlink_to(store)
-            answer = self.service.fgnn(
-                'run', *self.service.job_words({**TINY, 'devices': '[cpu:1]'}),
-                '--run-dir', str(folder), check=False, **users.MEMBER)
-            check(answer.returncode != 0, f'{name} is a link: it ran')
+        kept = {path.name: path.read_bytes() for path in treasure.iterdir()}
+        check(kept, f'{treasure} has no checkpoint')
+        folder = self.service.folder_of(users.MEMBER, 'linked')
+        folder.chmod(0o777)
+        targets = {'checkpoints': treasure}
+
+        def put_link(name):
+            subprocess.run(
+                ['sh', '-c', f'if test -e {name}; then mv {name} was; fi && '
+                             f'ln -s {targets.get(name, store)} {name}'],
+                cwd=folder, check=True, **users.MEMBER)
+
+        def check_untouched(what):
             check(store.read_bytes()[:15] == b'SQLite format 3',
-                  f'{name} is a link: the store is overwritten')
+                  f'{what}: the store is overwritten')
+            check({path.name: path.read_bytes()
+                   for path in treasure.iterdir()} == kept,
+                  f'{what}: the checkpoints of another run were changed')
             self.count += 1
+
+        words = self.service.job_words(
+            {**harness.ENDLESS, 'training.checkpoint_every': 1,
+             'devices': '[cpu:1]'})
+        put_link('run.json')
+        answer = self.service.fgnn('run', *words, '--run-dir', str(folder),
+                                   check=False, **users.MEMBER)
+        check(answer.returncode != 0, 'run.json is a link: it ran')
+        check_untouched('run.json is a link')
+        (folder / 'run.json').unlink()
+
+        job = self.service.json_as(users.MEMBER, 'submit', *words, '--run-dir',
+                                   str(folder))['job_id']
+        wait_for(lambda: any((folder / 'checkpoints').glob('epoch-*')), 60,
+                 'a checkpoint')
+        put_link('checkpoints')
+        wait_for(lambda: self.service.json('show', job)['state'] == 'failed',
+                 60, 'the end of a job whose checkpoints are a link')
+        check_untouched('checkpoints became a link')
+        (folder / 'checkpoints').unlink()
+        (folder / 'was').rename(folder / 'checkpoints')
+
+        for name in ('checkpoints', 'run.json', 'metrics.jsonl', 'job.yaml'):
+            put_link(name)
+            answer = self.service.fgnn('resume', str(folder), check=False,
+                                       **users.MEMBER)
+            check(answer.returncode != 0, f'{name} is a link: it went on')
+            check_untouched(f'{name} is a link')
+            (folder / name).unlink()
+            (folder / 'was').rename(folder / name)
 
     # ---- Of daemons.
 
@@ -143,12 +183,18 @@ class Attempts:
 
     def speak_as_daemon(self):
         """Makes the calls of daemons and of the scheduler on each socket."""
-        executors = self.service.json('status')['executors']
-        victim, *_ = [each for each in executors
-                      if each.get('job_id') == self.job] or [None]
-        check(victim is not None, 'the job ended too early')
+        victims = []
+
+        def has_victim():
+            executors = self.service.json('status')['executors']
+            victims[:] = [each for each in executors if each.get('job_id')
+                          in (self.job, self.endless)]
+            return victims
+        wait_for(has_victim, 60, 'a daemon of the job')
+        victim = victims[0]
         beat = (f'name: "{victim["name"]}" pid: {victim["pid"]} job_id: '
-                f'"{self.job}" error_code: 3 error_message: "a stranger"')
+                f'"{victim["job_id"]}" error_code: 3 error_message: '
+                '"a stranger"')
         target = self.service.folder / 'treasure/kept'
         start = start_time(os.getpid())
         register = (f'name: "sampler.0" role: "sampler" device: "cpu:0" pid: '
@@ -174,15 +220,15 @@ class Attempts:
     def change_jobs(self, ended):
         """Changes jobs of a colleague, also under a name that is not the member's.
         """
-        for words in (('cancel', self.job), ('pause', self.job),
-                      ('resume', self.job), ('resume', str(self.run_dir)),
+        for words in (('cancel', self.endless), ('pause', self.endless),
+                      ('resume', self.endless), ('resume', str(self.run_dir)),
                       ('resume', str(ended)),
-                      ('switch', 'cpu:0', 'trainer', '--job', self.job),
+                      ('switch', 'cpu:0', 'trainer', '--job', self.endless),
                       ('down',)):
             self.command(f'{words[0]} of another\'s job', *words)
         names = ('root', str(users.COLLEAGUE['user']),
                  str(users.SERVICE['user']), 'service')
-        named = f'job_id: "{self.job}"'
+        named = f'job_id: "{self.endless}"'
         for name in names:
             for method, message, request in (
                     ('CancelJob', 'CancelJobRequest', named),
@@ -251,18 +297,18 @@ def group_member(options, _):
         job = service.json_as(users.COLLEAGUE, 'submit', *words, '--run-dir',
                               str(run_dir), '--digest')['job_id']
         wait_for(lambda: committed_of(run_dir) > 0, 30, 'the first batch')
-        # Goes on where the job before it ends early, on a busy machine.
-        waiting = service.json_as(
-            users.COLLEAGUE, 'submit',
-            *service.job_words({**harness.ENDLESS, 'devices': '[cpu:0]'}))
+        endless = service.json_as(
+            users.COLLEAGUE, 'submit', *service.job_words(
+                {**harness.ENDLESS, 'devices': '[cpu:0]'}))['job_id']
         before = pids_of(service, 'fgnn-scheduler')
         is_member_served(service)
-        attempts = Attempts(service, job, run_dir)
+        attempts = Attempts(service, job, endless, run_dir)
         kept = attempts.replace_executors()
         for attempt in (attempts.speak_as_daemon,
                         lambda: attempts.change_jobs(expected),
                         attempts.connect, attempts.write,
-                        attempts.plant_links, attempts.plant_plugin):
+                        lambda: attempts.plant_links(expected / 'checkpoints'),
+                        attempts.plant_plugin):
             attempt()
             service.fgnn('status')
         outsiders = sum(outside(service, door)
@@ -271,9 +317,12 @@ def group_member(options, _):
               'the scheduler is another one')
         service.fgnn('watch', job)
         same_run(run_dir, expected)
-        restarts = json.loads((run_dir / 'summary.json').read_text())
-        check(restarts['restarts'] == 0, 'a daemon was restarted')
-        service.fgnn('cancel', waiting['job_id'], **users.COLLEAGUE)
+        summary = json.loads((run_dir / 'summary.json').read_text())
+        check(summary['restarts'] == 0, 'a daemon was restarted')
+        progress = service.json('show', endless)['progress']
+        check(progress.get('restarts', 0) == 0,
+              'a daemon of the endless job was restarted')
+        service.fgnn('cancel', endless, **users.COLLEAGUE)
         end_service(service)
         check(kept.read_text() == 'kept', f'{kept} was changed')
     return (f'{attempts.count} attempts of a member refused, {outsiders} '

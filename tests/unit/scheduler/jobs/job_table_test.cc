@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "scheduler/jobs/run_folder.h"
+#include "scheduler/jobs/run_lock.h"
 #include "shared/base/clock.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
@@ -103,6 +105,21 @@ TEST_F(JobTableTest, AJobThatTakesTheServiceDownAgainAndAgainLetsOthersPass) {
   EXPECT_EQ(Start().id, other);
   table_->End(other, JobState::kCompleted, absl::OkStatus());
   EXPECT_EQ(Start().id, id);  // A second later.
+}
+
+// An administrator moves the runs to a larger disk.
+TEST_F(JobTableTest, TheServicesFolderOfRunsMayBecomeALink) {
+  const std::string id = Submit();
+  namespace fs = std::filesystem;
+  const fs::path before = table_->Get(id)->job.run_dir;
+  table_.reset();
+  fs::create_directory(folder_ / "large");
+  fs::remove_all(folder_ / "runs");
+  fs::create_symlink(folder_ / "large", folder_ / "runs");
+  Reopen();
+  const fs::path now = table_->Get(id)->job.run_dir;
+  EXPECT_EQ(now, CanonicalRunDir(before));
+  EXPECT_NE(now, before);
 }
 
 TEST_F(JobTableTest, AJobThatIsHeldBackCanBeCancelled) {
@@ -233,8 +250,11 @@ class ResumedRunTest : public JobTableTest {
   std::string id_;
 };
 
-TEST_F(ResumedRunTest, AnEndedRunIsOfTheUserWhoseJobItWas) {
+TEST_F(ResumedRunTest, ARunIsOfTheUserWhoseJobItIs) {
   FGNN_ASSERT_OK(table_->OwnFolder(id_));
+  // While it runs as well, where a resume by its user answers with the job.
+  EXPECT_THAT(ResumeAs("bob"), StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_EQ(ResumeAs("ann")->id, id_);
   table_->End(id_, JobState::kCompleted, absl::OkStatus());
   // Jobs that never had the folder do not make it theirs.
   EXPECT_EQ(table_

@@ -161,6 +161,7 @@ TEST(RunFolderTest, IsReopenedWithWhatItHolds) {
     FGNN_ASSERT_OK(folder.WriteSummary({}));
     Write(folder.EpochCheckpoint(3), "sound");
     Write(folder.EpochCheckpoint(3).string() + ".sha512", "the user's");
+    Write(temp / "run/checkpoints/model.tmp-backup", "the user's");
     Write(folder.EpochCheckpoint(4).string() + ".tmp-AbCdEf", "torn");
     Write(folder.BestCheckpoint().string() + ".tmp-AbCdEf", "torn");
     for (const char* name : {"summary.json", "job.yaml", "trace.json"}) {
@@ -176,7 +177,8 @@ TEST(RunFolderTest, IsReopenedWithWhatItHolds) {
   EXPECT_THAT(
       NamesIn(temp / "run/checkpoints"),
       ElementsAre("epoch-0003.safetensors", "epoch-0003.safetensors.sha512",
-                  fs::path(kMovedAway).filename().string()));
+                  fs::path(kMovedAway).filename().string(),
+                  "model.tmp-backup"));
   // A run that ended before it had a folder has one now.
   FGNN_ASSERT_OK(RunFolder::Reopen(temp / "new", "dataset: x\n", {}));
   EXPECT_EQ(Read(temp / "new/job.yaml"), "dataset: x\n");
@@ -206,14 +208,33 @@ TEST(RunFolderTest, NoLinkLeadsToAnotherFile) {
                 StatusIs(absl::StatusCode::kInvalidArgument));
   }
   EXPECT_EQ(Read(temp / "other"), "kept");
-  fs::remove(temp / "run/checkpoints");
-  fs::create_directory(temp / "checkpoints");
-  Write(temp / "checkpoints/epoch-0001.safetensors.tmp-AbCdEf", "kept");
-  fs::create_symlink(temp / "checkpoints", temp / "run/checkpoints");
-  EXPECT_THAT(RunFolder::Reopen(temp / "run", "", {}),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr((temp / "run/checkpoints").string())));
-  EXPECT_EQ(NamesIn(temp / "checkpoints").size(), 1U);
+}
+
+// The same while the job runs.
+TEST(RunFolderTest, NoLinkLeadsToTheCheckpointsOfAnotherRun) {
+  const TempFolder temp;
+  fs::create_directory(temp / "other");
+  for (const char* name :
+       {"epoch-0001.safetensors", "epoch-0002.safetensors",
+        "epoch-0001.safetensors.tmp-AbCdEf", "best.safetensors"}) {
+    Write(temp / "other" / name, "kept");
+  }
+  const std::set<std::string> kept = NamesIn(temp / "other");
+  const auto is_refused =
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               HasSubstr((temp / "run/checkpoints").string()));
+  {
+    FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
+                              RunFolder::Create(temp / "run", "", {}));
+    fs::remove(temp / "run/checkpoints");
+    fs::create_symlink(temp / "other", temp / "run/checkpoints");
+    EXPECT_THAT(folder.MakeBest(folder.EpochCheckpoint(1)), is_refused);
+    EXPECT_THAT(folder.PruneCheckpoints(1), is_refused);
+    EXPECT_THAT(folder.RemoveLeftovers(), is_refused);
+  }
+  EXPECT_THAT(RunFolder::Reopen(temp / "run", "", {}), is_refused);
+  EXPECT_EQ(NamesIn(temp / "other"), kept);
+  EXPECT_FALSE(fs::is_symlink(temp / "other/best.safetensors"));
 }
 
 // Its user may replace the folder by a link while the job is queued.
@@ -231,6 +252,7 @@ TEST(RunFolderTest, AFolderThatLeadsElsewhereByNowIsRefused) {
   }
   EXPECT_THAT(RunFolder::Create(temp / "c/new", "of b", {.user = "b"}),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_FALSE(fs::exists(temp / "a/new"));
   EXPECT_EQ(Read(temp / "a/run/job.yaml"), "of a");
   EXPECT_EQ(ReadRunRecord(temp / "a/run")->user, "a");
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "shared/base/file_lines.h"
+#include "shared/base/guarded_path.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -135,6 +136,26 @@ TEST(PlainFilesTest, NothingIsWrittenThroughALink) {
                 StatusIs(absl::StatusCode::kInvalidArgument));
   }
   EXPECT_FALSE(fs::exists(folder / "new"));
+}
+
+TEST(HeldFolderTest, StaysTheSameFolderUnderAnotherName) {
+  const TempFolder folder;
+  fs::create_directory(folder / "held");
+  fs::create_directory(folder / "other");
+  FGNN_ASSERT_OK_AND_ASSIGN(const HeldFolder held,
+                            HeldFolder::Open(folder / "held"));
+  fs::rename(folder / "held", folder / "moved");
+  fs::create_symlink(folder / "other", folder / "held");
+  FGNN_ASSERT_OK(WriteFileAtomically(held.path() / "file", "text"));
+  EXPECT_EQ(ReadSmallFile(folder / "moved/file").value(), "text");
+  EXPECT_TRUE(fs::is_empty(folder / "other"));
+  const absl::Status missing =
+      held.Named(ReadSmallFile(held.path() / "none").status());
+  EXPECT_THAT(missing, StatusIs(absl::StatusCode::kNotFound,
+                                HasSubstr((folder / "held/none").string())));
+  EXPECT_THAT(HeldFolder::Open(folder / "held"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr((folder / "held").string())));
 }
 
 TEST(RemoveTemporariesOfTest, RemovesTemporariesOfThisFileAlone) {

@@ -154,6 +154,22 @@ TEST_F(TrainingJobTest, TrainsEvaluatesAndSavesAnEpochAtATime) {
   EXPECT_FALSE(failed_.HasBeenNotified());
 }
 
+// The owner of a run's folder may put a link there while the job runs.
+TEST_F(TrainingJobTest, WritesNoCheckpointThroughALink) {
+  const fs::path other = folder_ / "other";
+  fs::create_directory(other);
+  fs::create_symlink(other, folder_ / "checkpoints");
+  const std::unique_ptr<TrainingJob> job = Attach();
+  TrainThrough(0);
+  EXPECT_THAT(
+      job->SaveCheckpoint(
+          {kJobId, folder_ / "checkpoints/epoch-0001.safetensors", 3, 1, ""},
+          Patient()),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               testing::HasSubstr((folder_ / "checkpoints").string())));
+  EXPECT_TRUE(fs::is_empty(other));
+}
+
 TEST_F(TrainingJobTest, GoesOnFromACheckpointToTheSameWeights) {
   const fs::path path = folder_ / "epoch-0001.safetensors";
   const fs::path damaged = folder_ / "damaged.safetensors";
