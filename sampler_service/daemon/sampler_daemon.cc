@@ -1,5 +1,7 @@
 #include "sampler_service/daemon/sampler_daemon.h"
 
+#include <functional>
+#include <optional>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -14,6 +16,20 @@
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
+namespace {
+
+using Check = std::function<absl::Status()>;
+
+// `check` of each batch, which counts it as a turn of the call, if watched.
+Check TurnAnd(const std::optional<ExecutorDaemon::WatchedCall>& watched,
+              Check check) {
+  return [&watched, check = std::move(check)] {
+    if (watched.has_value()) watched->Turn();
+    return check();
+  };
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<SamplerDaemon>> SamplerDaemon::Start(
     const ExecutorDaemonOptions& options, const SignalWaiter* stop) {
@@ -61,12 +77,15 @@ absl::StatusOr<SamplingMeasurement> SamplerDaemon::ProfileSampling(
     const JobSpec& spec, uint32_t num_batches,
     const std::function<absl::Status()>& check) {
   FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
+  // Batches of our own samplers end; a plugin's may not.
+  std::optional<ExecutorDaemon::WatchedCall> watched;
+  if (job.plugin != nullptr) watched.emplace(&executor_);
   return fgnn::ProfileSampling(
       job.input(), job.options,
       {.num_batches = num_batches,
        .num_threads = executor_.NumThreads(spec.sampling.threads),
        .factory = job.factory,
-       .check = WithStop(check)});
+       .check = TurnAnd(watched, WithStop(check))});
 }
 
 absl::StatusOr<SamplerCalls::DatasetAnswer> SamplerDaemon::ValidateDataset(
@@ -87,12 +106,15 @@ absl::StatusOr<uint64_t> SamplerDaemon::CountInputNodes(
     const JobSpec& spec, const CountQuery& query,
     const std::function<absl::Status()>& check) {
   FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
+  // Batches of our own samplers end; a plugin's may not.
+  std::optional<ExecutorDaemon::WatchedCall> watched;
+  if (job.plugin != nullptr) watched.emplace(&executor_);
   return CountPart(spec, job,
                    {.part = query.part,
                     .num_parts = query.num_parts,
                     .num_threads = executor_.NumThreads(spec.sampling.threads),
                     .path = query.path,
-                    .check = WithStop(check)});
+                    .check = TurnAnd(watched, WithStop(check))});
 }
 
 absl::Status SamplerDaemon::WriteCounts(const std::string& job_id,

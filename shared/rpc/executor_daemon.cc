@@ -214,10 +214,10 @@ void ExecutorDaemon::LeaveJob() {
 WorkReport ExecutorDaemon::Report() {
   const std::lock_guard<std::mutex> lock(mutex_);
   WorkReport report;
-  report.work_loop_turns = turns_before_;
+  report.work_loop_turns = turns_before_ + call_turns_;
   report.batches = batches_before_;
   // Loops of a job that is being left end, while calls may still use it.
-  report.working = job_ != nullptr && !leaving_;
+  report.working = (job_ != nullptr && !leaving_) || watched_calls_ > 0;
   if (job_ != nullptr) {
     report.work_loop_turns += job_->turns();
     report.batches += job_->batches();

@@ -4,6 +4,7 @@
 #ifndef FGNN_SHARED_RPC_EXECUTOR_DAEMON_H_
 #define FGNN_SHARED_RPC_EXECUTOR_DAEMON_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
@@ -93,6 +94,22 @@ class ExecutorDaemon : private ExecutorHandler {
   absl::Status WithJob(const std::string& job_id,
                        absl::FunctionRef<absl::Status(ExecutorJob&)> use);
 
+  // A call that the scheduler watches as it watches work loops: while one is
+  // there, Turn() has to be called every now and then. Any thread.
+  class WatchedCall {
+   public:
+    explicit WatchedCall(ExecutorDaemon* daemon) : daemon_(daemon) {
+      ++daemon_->watched_calls_;
+    }
+    ~WatchedCall() { --daemon_->watched_calls_; }
+    WatchedCall(const WatchedCall&) = delete;
+    WatchedCall& operator=(const WatchedCall&) = delete;
+    void Turn() const { ++daemon_->call_turns_; }
+
+   private:
+    ExecutorDaemon* const daemon_;
+  };
+
   // See HostSession.
   absl::StatusOr<UniqueFd> RequestScratch(const std::string& job_id,
                                           uint64_t number);
@@ -123,6 +140,9 @@ class ExecutorDaemon : private ExecutorHandler {
   JobStarter* const starter_;
   const SignalWaiter* const stop_;
   Device device_;  // Set before the server starts.
+
+  std::atomic<int> watched_calls_ = 0;
+  std::atomic<uint64_t> call_turns_ = 0;
 
   std::mutex mutex_;
   std::condition_variable changed_;  // session_ is there, or no user is left.

@@ -12,6 +12,7 @@ import harness
 from row import (JOB, Skipped, check, committed_of, pids_of, same_run,
                  service_in, submit, summary_of, wait_for)
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent.parent
 STALL_SECONDS = 3  # Less than what is taken for a hang.
 GROWTH_KIB = 256
 FAKETIME = '*/faketime/libfaketime.so.1'
@@ -40,6 +41,54 @@ def hang(options, chance):
     check(max(found) <= 6, f'found after {max(found):.1f} s')
     return ('stopped a sampler and a trainer: found after '
             f'{", ".join(f"{seconds:.1f} s" for seconds in found)}, same result')
+
+
+def looping_plugin(options, _):
+    """found within 30 s of a core and replaced, also while a job is prepared"""
+    with service_in(options) as service:
+        mark = build_looping_plugin(service)
+        settings = {**JOB, 'sampling.kind': 'plugin', 'samplers': 1,
+                    'sampling.plugin': 'loops', 'training.epochs': 60}
+        expected = service.run(settings, '--digest')
+        service.fgnn('up')
+        found = []
+        run_dir = service.folder / 'looped'
+        mark.touch()
+        job = submit(service, settings, run_dir, '--digest')
+        for phase in ('measuring', 'training'):
+            if phase == 'training':
+                wait_for(lambda: committed_of(run_dir) > 20, 60, 'progress')
+                mark.touch()
+            else:
+                wait_for(lambda: phase in service.json('show', job)
+                         ['progress'].get('phase', ''), 60, phase)
+            pids = set(pids_of(service, 'fgnn-sampler'))
+            started = time.monotonic()
+            wait_for(lambda: not pids & set(service.processes()), 120,
+                     f'the hang while {phase}', every=0.1)
+            found.append(time.monotonic() - started)
+            mark.unlink()
+        service.fgnn('watch', job)
+        service.fgnn('down')
+        same_run(run_dir, expected)
+    check(max(found) <= 35, f'found after {found} s')
+    return (f'found after {found[0]:.1f} s of measuring and {found[1]:.1f} s of '
+            'training, same result')
+
+
+def build_looping_plugin(service):
+    """A plugin that loops while a file is there. Returns the file."""
+    mark = service.folder / 'loop'
+    source = service.folder / 'loops.cc'
+    text = (ROOT / 'sampler_service/plugin/example/skip_hop.cc').read_text()
+    head = 'const uint64_t degree'
+    source.write_text('#include <unistd.h>\n' + text.replace(
+        head, f'while (::access("{mark}", F_OK) == 0) {{}}\n{head}', 1))
+    folder = service.state_dir / 'plugins'
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(['c++', '-std=c++20', '-O2', '-shared', '-fPIC', f'-I{ROOT}',
+                    '-o', folder / 'libloops.so', source], check=True)
+    return mark
 
 
 def starvation(options, _):

@@ -139,6 +139,20 @@ TEST_F(ExecutorDaemonTest, CountsTheWorkOfJobsThatWereLeft) {
   }));
 }
 
+TEST_F(ExecutorDaemonTest, TellsHowAWatchedCallComesAlong) {
+  {
+    const ExecutorDaemon::WatchedCall call(&daemon_);
+    call.Turn();
+    call.Turn();
+    EXPECT_TRUE(host_.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
+      return beat.state() == "working" && beat.work_loop_turns() == 2;
+    }));
+  }
+  EXPECT_TRUE(host_.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
+    return beat.state() == "idle" && beat.work_loop_turns() == 2;
+  }));
+}
+
 TEST_F(ExecutorDaemonTest, SaysAFailureUntilItHasLeftTheJob) {
   FGNN_ASSERT_OK(Attach("job-1"));
   on_failure_(absl::InternalError("out of luck"));
