@@ -15,6 +15,8 @@ namespace fgnn {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{500};
+// For room for a summary. The job's devices wait as well.
+constexpr std::chrono::seconds kSummaryPatience{60};
 
 }  // namespace
 
@@ -77,6 +79,23 @@ absl::Status JobRunner::StartThread(const Job& job) {
   return absl::OkStatus();
 }
 
+// A full disk must not cost a job that has trained to its end.
+absl::Status JobRunner::WriteSummary(const JobRun& run, const std::string& id,
+                                     JobState state,
+                                     const absl::Status& error) {
+  JobTable& table = *options_.environment.table;
+  const Deadline patience = DeadlineIn(kSummaryPatience);
+  while (true) {
+    absl::Status written = run.WriteSummary(state, error);
+    if (!absl::IsResourceExhausted(written) || state != JobState::kCompleted ||
+        table.closed() || !table.CancelCause(id).ok() ||
+        MonotonicClock::now() >= patience) {
+      return written;
+    }
+    table.WaitUntilClosed(DeadlineIn(kTick));
+  }
+}
+
 void JobRunner::RunOne(const Job& job) {
   JobTable& table = *options_.environment.table;
   LogInfo("job {}: starts, results in {}", job.id, job.run_dir);
@@ -111,7 +130,7 @@ void JobRunner::RunOne(const Job& job) {
   JobState state = status.ok() ? JobState::kCompleted
                    : cancelled ? JobState::kCancelled
                                : JobState::kFailed;
-  const absl::Status written = run.WriteSummary(state, status);
+  const absl::Status written = WriteSummary(run, job.id, state, status);
   if (!written.ok()) LogError("job {}: {}", job.id, MessageOf(written));
   if (!written.ok() && status.ok()) {
     state = JobState::kFailed;

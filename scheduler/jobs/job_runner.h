@@ -42,6 +42,9 @@ class JobRunner {
   void StartNext();
   absl::Status StartThread(const Job& job);
   void RunOne(const Job& job);
+  // The summary of a completed job waits for room on the disk, for a while.
+  absl::Status WriteSummary(const JobRun& run, const std::string& id,
+                            JobState state, const absl::Status& error);
   void KeepDaemons();
 
   const JobRunnerOptions options_;

@@ -70,25 +70,32 @@ absl::StatusOr<std::vector<Job>> JobTable::List(const JobFilter& filter,
     FGNN_ASSIGN_OR_RETURN(const JobVersion before, Get(filter.before_id));
     found.before_id = before.job.id;
   }
-  std::vector<Job> jobs;
-  {
-    const std::lock_guard<std::mutex> lock(reader_mutex_);
-    FGNN_ASSIGN_OR_RETURN(jobs,
-                          reader_.Find(found, std::min(limit, kMaxListed)));
+  const uint32_t page = std::min(limit, kMaxListed);
+  while (true) {
+    std::vector<Job> jobs;
+    {
+      const std::lock_guard<std::mutex> lock(reader_mutex_);
+      FGNN_ASSIGN_OR_RETURN(jobs, reader_.Find(found, page));
+    }
+    const bool may_be_more = !jobs.empty() && jobs.size() >= page;
+    if (may_be_more) found.before_id = jobs.back().id;
+    DescribeAll(filter, jobs);
+    // An empty page is the last one to a client.
+    if (!jobs.empty() || !may_be_more) return jobs;
   }
+}
+
+void JobTable::DescribeAll(const JobFilter& filter, std::vector<Job>& jobs) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (Job& job : jobs) {
     const auto active = active_.find(job.id);
     if (active != active_.end()) job = DescribeLocked(active->second);
   }
-  // The store may know of a change later than the table.
-  if (!filter.states.empty()) {
-    std::erase_if(jobs, [&](const Job& job) {
-      return std::find(filter.states.begin(), filter.states.end(), job.state) ==
-             filter.states.end();
-    });
-  }
-  return jobs;
+  if (filter.states.empty()) return;
+  std::erase_if(jobs, [&](const Job& job) {
+    return std::find(filter.states.begin(), filter.states.end(), job.state) ==
+           filter.states.end();
+  });
 }
 
 bool JobTable::HasEndedLocked(const std::string& id) const {

@@ -234,6 +234,9 @@ class JobTable {
 
   JobTable(JobStore store, JobStore reader, std::filesystem::path state_dir,
            const JobTableOptions& options, std::vector<ServiceDevice> devices);
+  // Brings jobs of the store to the table's state, and drops those that are in
+  // another state than asked for: the store may know of a change later.
+  void DescribeAll(const JobFilter& filter, std::vector<Job>& jobs);
   void SubmitAll(const std::vector<Submission*>& all);
   // Appends the ids of jobs that are new to `added`; none of them stays where
   // the result is an error.

@@ -54,22 +54,25 @@ void ToMessage(const ExecutorView& view, v1::Executor* message) {
 }
 
 void ToMessage(const Job& job, v1::Job* message) {
-  message->set_job_id(job.id);
+  message->set_job_id(PrintableText(job.id));
   message->set_state(static_cast<v1::JobState>(job.state));
   if (!message->mutable_spec()->ParseFromString(job.spec_bytes)) {
     LogWarning("job {}: its spec cannot be read", job.id);
   }
-  message->set_run_dir(job.run_dir);
+  // A damaged store may have bytes that are no UTF-8.
+  message->set_run_dir(PrintableText(job.run_dir));
   message->set_submitted_ms(job.submitted_ms);
   message->set_started_ms(job.started_ms);
   message->set_finished_ms(job.finished_ms);
   message->set_error_code(static_cast<int32_t>(job.error.code()));
   message->set_error_message(PrintableText(MessageOf(job.error)));
   ToMessage(job.progress, message->mutable_progress());
-  message->set_user(job.user);
-  message->set_name(job.name);
+  message->set_user(PrintableText(job.user));
+  message->set_name(PrintableText(job.name));
   message->set_priority(job.priority);
-  for (const std::string& id : job.after) message->add_after(id);
+  for (const std::string& id : job.after) {
+    message->add_after(PrintableText(id));
+  }
   message->set_retries(job.retries);
   message->set_attempts(job.attempts);
   message->set_time_limit_seconds(job.time_limit_seconds);

@@ -184,17 +184,16 @@ absl::Status JobWatchers::CheckRoomLocked(uid_t user) const {
 
 void JobWatchers::Run() {
   while (true) {
-    std::map<std::string, uint64_t> seen;
     {
       std::unique_lock<std::mutex> lock(mutex_);
       changed_.wait_for(lock, kLongestWait,
                         [this] { return ending_ || !jobs_.empty(); });
       if (ending_) return;
-      for (const auto& [id, job] : jobs_) seen.emplace(id, job.change);
     }
-    if (seen.empty()) continue;
     // Watchers of all jobs are told here: an exception must not end that.
     const absl::Status told = CatchExceptions([&] {
+      const std::map<std::string, uint64_t> seen = Seen();
+      if (seen.empty()) return absl::OkStatus();
       for (const auto& [id, version] :
            table_->WaitForChanges(seen, DeadlineIn(kTick))) {
         Tell(id, version);
@@ -209,6 +208,13 @@ void JobWatchers::Run() {
   }
 }
 
+std::map<std::string, uint64_t> JobWatchers::Seen() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::map<std::string, uint64_t> seen;
+  for (const auto& [id, job] : jobs_) seen.emplace(id, job.change);
+  return seen;
+}
+
 void JobWatchers::Tell(const std::string& id,
                        const absl::StatusOr<JobVersion>& version) {
   std::shared_ptr<const v1::Job> message;
@@ -220,8 +226,9 @@ void JobWatchers::Tell(const std::string& id,
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto place = jobs_.find(id);
     if (place == jobs_.end()) return;
-    if (version.ok()) place->second.change = version->change;
+    // First what may throw: what is not told now is told in the next round.
     streams = place->second.streams;
+    if (version.ok()) place->second.change = version->change;
     if (is_last) jobs_.erase(place);
   }
   for (const std::shared_ptr<Stream>& stream : streams) {

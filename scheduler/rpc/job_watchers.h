@@ -61,6 +61,8 @@ class JobWatchers {
   absl::StatusOr<std::shared_ptr<Stream>> Open(uid_t user,
                                                const std::string& job_id);
   void Run();
+  // The changes of all watched jobs that their watchers know.
+  std::map<std::string, uint64_t> Seen();
   void Tell(const std::string& id, const absl::StatusOr<JobVersion>& version);
   void Forget(const Stream& stream);
 

@@ -28,6 +28,8 @@ int MillisecondsUntil(Deadline deadline) {
 
 SignalWaiter::SignalWaiter(std::initializer_list<int> signals) {
   ::signal(SIGPIPE, SIG_IGN);
+  // A write beyond the limit of a file's size is to be an error.
+  ::signal(SIGXFSZ, SIG_IGN);
   sigset_t set;
   sigemptyset(&set);
   for (const int signal : signals) sigaddset(&set, signal);

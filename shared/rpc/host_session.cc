@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "fgnn/v1/host.grpc.pb.h"
+#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/base/thread.h"
 #include "shared/config/state_dir.h"
@@ -228,7 +229,8 @@ absl::Status HostSession::Impl::Heartbeat() {
     wake_ = false;
     if (!failure_.ok()) {
       request.set_error_code(static_cast<int>(failure_.code()));
-      request.set_error_message(MessageOf(failure_));
+      // A plugin's words may be no UTF-8, and the message could not be read.
+      request.set_error_message(PrintableText(MessageOf(failure_)));
       request.set_job_id(failed_job_);
     }
   }

@@ -38,7 +38,8 @@ struct WorkReport {
   // turns stand still for long is taken for one that hangs, and killed.
   uint64_t work_loop_turns = 0;
   uint64_t batches = 0;  // Finished since the start.
-  bool working = false;  // Attached to a job, and not about to leave it.
+  // Attached to a job and not about to leave it, or in a call that is watched.
+  bool working = false;
 };
 
 // The job that a daemon is attached to.

@@ -1,5 +1,5 @@
-// Requests as bytes, to every handler of the scheduler's and a daemon's socket.
-// Byte 0 chooses the method.
+// Requests as bytes, to every handler of the scheduler's two sockets and of a
+// daemon's. Byte 0 chooses the method.
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
@@ -29,8 +29,10 @@ constexpr const char* kMethods[] = {
     "/fgnn.v1.ExecutorService/DetachJob", "/fgnn.v1.ExecutorService/Stop",
     "/fgnn.v1.JobService/NoSuchMethod",   "/fgnn.v1.JobService/PauseJob",
     "/fgnn.v1.JobService/ContinueJob",    "/fgnn.v1.JobService/GetMetrics"};
+constexpr size_t kFirstOfHost = 7;
 constexpr size_t kFirstOfExecutor = 9;
 constexpr size_t kLastOfExecutor = 11;
+constexpr size_t kUnknown = 12;
 constexpr std::chrono::milliseconds kPatience{200};
 
 class Handler final : public ExecutorHandler {
@@ -66,8 +68,18 @@ struct Servers {
     executor = ExecutorServer::Start(folder, "sampler.0", &handler, {}).value();
     scheduler_stub = std::make_unique<grpc::GenericStub>(
         MakeChannel(SchedulerSocketPath(folder)).value());
+    host_stub = std::make_unique<grpc::GenericStub>(
+        MakeChannel(DaemonsSocketPath(folder)).value());
     executor_stub = std::make_unique<grpc::GenericStub>(
         MakeChannel(ExecutorSocketPath(folder, "sampler.0")).value());
+  }
+
+  // The stub of the socket that serves the method.
+  grpc::GenericStub& StubOf(size_t method) const {
+    if (method < kFirstOfHost || method > kLastOfExecutor) {
+      return *scheduler_stub;
+    }
+    return method < kFirstOfExecutor ? *host_stub : *executor_stub;
   }
 
   TempFolder temp;
@@ -77,16 +89,17 @@ struct Servers {
   std::unique_ptr<DaemonHost> host;
   std::unique_ptr<ControlServer> server;
   std::unique_ptr<ExecutorServer> executor;
-  std::unique_ptr<grpc::GenericStub> scheduler_stub, executor_stub;
+  std::unique_ptr<grpc::GenericStub> scheduler_stub, host_stub, executor_stub;
 };
 
 // The answer does not matter, but there is one in time.
-void Call(grpc::GenericStub& stub, const std::string& method,
+void Call(const Servers& servers, size_t method,
           const grpc::ByteBuffer& request) {
   grpc::ClientContext context;
   SetDeadline(context, kPatience);
   grpc::CompletionQueue queue;
-  const auto reader = stub.PrepareUnaryCall(&context, method, request, &queue);
+  const auto reader = servers.StubOf(method).PrepareUnaryCall(
+      &context, kMethods[method], request, &queue);
   reader->StartCall();
   grpc::ByteBuffer answer;
   grpc::Status status;
@@ -97,6 +110,9 @@ void Call(grpc::GenericStub& stub, const std::string& method,
   queue.Shutdown();
   Require(status.error_code() != grpc::StatusCode::UNAVAILABLE,
           "the server has gone");
+  Require((status.error_code() == grpc::StatusCode::UNIMPLEMENTED) ==
+              (method == kUnknown),
+          "the socket serves the methods it is to serve, and no other");
 }
 
 }  // namespace
@@ -108,9 +124,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const size_t method = data[0] % std::size(kMethods);
   const grpc::Slice slice(data + 1, size - 1);
-  const bool to_executor =
-      method >= kFirstOfExecutor && method <= kLastOfExecutor;
-  Call(to_executor ? *servers.executor_stub : *servers.scheduler_stub,
-       kMethods[method], grpc::ByteBuffer(&slice, 1));
+  Call(servers, method, grpc::ByteBuffer(&slice, 1));
   return 0;
 }

@@ -22,7 +22,11 @@ absl::StatusOr<std::vector<EpochMetrics>> EpochMetricsReader::ReadNew() {
   std::vector<EpochMetrics> epochs;
   absl::StatusOr<FileLines> file =
       FileLines::Open(file_, kMaxLineBytes, offset_);
-  if (absl::IsNotFound(file.status())) return epochs;
+  // Whoever may watch a job need not be able to read its folder.
+  if (absl::IsNotFound(file.status()) ||
+      absl::IsPermissionDenied(file.status())) {
+    return epochs;
+  }
   FGNN_RETURN_IF_ERROR(file.status());
   while (true) {
     FGNN_ASSIGN_OR_RETURN(const auto line, file->Next());

@@ -145,7 +145,7 @@ def half_made_files(state, run_dir, chance):
     """Of files that were being written, and of a socket."""
     content = next((run_dir / 'checkpoints').glob('*')).read_bytes()
     for name in ('checkpoints/epoch-0399.safetensors', 'summary.json'):
-        (run_dir / f'{name}.a1B2c3').write_bytes(
+        (run_dir / f'{name}.tmp-a1B2c3').write_bytes(
             content[:chance.randrange(len(content))])
     with socket.socket(socket.AF_UNIX) as dead:
         (state / '.sa1B2c3').mkdir()

@@ -124,7 +124,20 @@ TEST_F(JobStoreDamageTest, ACancelThatCannotBeStoredIsStoredAtTheStop) {
   EXPECT_EQ(StateOf(id), JobState::kCancelled);
 }
 
-TEST_F(JobStoreDamageTest, AFullDiskIsToldFromOtherErrorsAndOwnsNothing) {
+TEST_F(JobStoreDamageTest, APageWithoutAJobThatMatchesIsNotTheLast) {
+  const std::string first = Submit();
+  const std::string second = Submit();
+  FillDisk();
+  FGNN_ASSERT_OK(table_->Cancel(second, absl::CancelledError("by hand")));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const std::vector<Job> queued,
+      table_->List({.states = {JobState::kQueued}}, /*limit=*/1));
+  ASSERT_EQ(queued.size(), 1U);
+  EXPECT_EQ(queued.front().id, first);
+  MakeRoom();
+}
+
+TEST_F(JobStoreDamageTest, AFullDiskOwnsNoFolder) {
   const std::string id = Submit();
   Start(id);
   {

@@ -52,6 +52,12 @@ TEST(SignalWaiterTest, ASignalToOneThreadStopsTheOthersToo) {
   EXPECT_EQ(::sigtimedwait(&set, nullptr, &now), SIGUSR2);
 }
 
+TEST(SignalWaiterTest, AFileThatMayNotGrowKillsNoProcess) {
+  const SignalWaiter waiter({SIGUSR2});
+  ::raise(SIGXFSZ);
+  EXPECT_EQ(::signal(SIGXFSZ, SIG_IGN), SIG_IGN);
+}
+
 TEST(SignalWaiterTest, AThreadCanAskForTheStop) {
   const SignalWaiter waiter({SIGUSR2});
   Thread thread("asks", [&] { waiter.RequestStop(); });

@@ -250,6 +250,16 @@ TEST_F(HostSessionTest, AFailureIsSaidAtOnceAndUntilItIsCleared) {
   }));
 }
 
+TEST_F(HostSessionTest, AFailureOfAnyBytesArrives) {
+  FakeHostService service(/*generation=*/1);
+  const auto server = Serve(&service);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
+  session->ReportFailure("job-1", absl::InternalError("plugin: \xff"));
+  EXPECT_TRUE(service.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
+    return beat.job_id() == "job-1" && beat.error_code() != 0;
+  }));
+}
+
 TEST_F(HostSessionTest, AClearedFailureIsNotSaidAgain) {
   FakeHostService service(/*generation=*/1);
   const auto server = Serve(&service);
