@@ -77,6 +77,7 @@ class ScriptedCalls final : public ExecutorCalls {
       const std::string& /*socket*/, const std::string& /*spec_bytes*/,
       uint32_t num_batches, const Patience& /*patience*/) override {
     profiled_batches = num_batches;
+    if (on_profile) on_profile();
     return SamplingProfile{.max_task_bytes = 4096,
                            .bound_task_bytes = 8192,
                            .hops = {{4, 9, 5}, {9, 20, 11}}};
@@ -255,6 +256,7 @@ class ScriptedCalls final : public ExecutorCalls {
   fs::path dataset;                             // Of the job's spec.
   std::deque<absl::Status> saves;               // OK once empty.
   absl::StatusOr<uint64_t> training = 1 << 20;  // Bytes of a step.
+  std::function<void()> on_profile;
   std::function<void()> on_evaluate;
   std::function<void(const fs::path&)> on_save;
   // What happened.

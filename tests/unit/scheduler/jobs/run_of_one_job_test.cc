@@ -1,10 +1,12 @@
 // A run's folder belongs to the job that made it, and its files are whole.
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/jobs/run_state.h"
+#include "tests/fakes/full_disk.h"
 #include "tests/unit/scheduler/jobs/job_run_fixture.h"
 
 namespace fgnn {
@@ -14,6 +16,10 @@ using testing::HasSubstr;
 
 void Write(const fs::path& path, const std::string& text) {
   std::ofstream(path) << text;
+}
+
+bool IsWaitingForRoom(const Job& job) {
+  return job.progress.phase == "waiting for room in the state folder";
 }
 
 class RunOfOneJobTest : public JobRunTest {
@@ -81,12 +87,27 @@ TEST_F(RunOfOneJobTest, MetricsOfAnySizeAreGoneOnWith) {
 
 TEST_F(RunOfOneJobTest, AFullDiskUnderItsMetricsIsWaitedFor) {
   spec_.training.evaluate_every = 1;
+  calls_.evaluations = {4, 1, 1, 1, 1};  // No other is the best.
+  spec_.training.checkpoint_every = 0;
+  int evaluations = 0;
+  std::optional<FullDisk> full;
+  calls_.on_evaluate = [&] {
+    if (++evaluations == 2) full.emplace(0);
+    if (evaluations == 4) full.reset();
+  };
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  ExpectEveryBatchOnce();
+}
+
+TEST_F(RunOfOneJobTest, MetricsThatCannotBeWrittenAreWaitedFor) {
+  spec_.training.evaluate_every = 1;
   calls_.evaluations = {1, 2, 3, 4, 3};
   int evaluations = 0;
   calls_.on_evaluate = [&] {
     const fs::path metrics =
         fs::path(table_->Get(id_)->job.run_dir) / "metrics.jsonl";
-    if (++evaluations == 1) fs::create_symlink("/dev/full", metrics);
+    if (++evaluations == 1) fs::create_directory(metrics);
     if (evaluations == 3) fs::remove(metrics);
   };
   const Job job = Run();
@@ -94,20 +115,46 @@ TEST_F(RunOfOneJobTest, AFullDiskUnderItsMetricsIsWaitedFor) {
   ExpectEveryBatchOnce();
 }
 
-TEST_F(RunOfOneJobTest, ADiskThatStaysFullFailsTheJobInTheEnd) {
+TEST_F(RunOfOneJobTest, MetricsThatStayUnwrittenFailTheJobInTheEnd) {
   spec_.training.evaluate_every = 1;
   spec_.training.checkpoint_every = 0;
   calls_.evaluations = {4, 1, 1, 1, 1};
   calls_.on_evaluate = [this] {
-    const fs::path metrics =
-        fs::path(table_->Get(id_)->job.run_dir) / "metrics.jsonl";
-    if (!fs::exists(metrics)) fs::create_symlink("/dev/full", metrics);
+    fs::create_directory(fs::path(table_->Get(id_)->job.run_dir) /
+                         "metrics.jsonl");
   };
   const Job job = Run();
   EXPECT_EQ(job.state, JobState::kFailed);
   EXPECT_THAT(job.error.message(), HasSubstr("metrics.jsonl"));
   EXPECT_EQ(calls_.evaluated.size(), 3U);  // Epochs without a line.
   EXPECT_EQ(Summary()["state"], "failed");
+}
+
+// Otherwise a run's folder would be refused to its own job after a crash.
+TEST_F(RunOfOneJobTest, AJobWaitsForRoomToOwnItsFolder) {
+  std::optional<FullDisk> full;
+  calls_.on_profile = [&] { full.emplace(0); };
+  while_it_runs_ = [&] {
+    WaitUntil(id_, IsWaitingForRoom);
+    full.reset();
+  };
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_EQ(job.folder, FolderUse::kOwn);
+  ExpectEveryBatchOnce();
+}
+
+TEST_F(RunOfOneJobTest, AJobThatWaitsForRoomCanBeCancelled) {
+  std::optional<FullDisk> full;
+  calls_.on_profile = [&] { full.emplace(0); };
+  while_it_runs_ = [&] {
+    WaitUntil(id_, IsWaitingForRoom);
+    EXPECT_THAT(table_->Cancel(id_, absl::CancelledError("by hand")), IsOk());
+  };
+  const Job job = Run();
+  full.reset();
+  EXPECT_EQ(job.state, JobState::kCancelled) << job.error;
+  EXPECT_EQ(job.folder, FolderUse::kMake);
 }
 
 TEST_F(RunOfOneJobTest, WhatAKilledTrainerLeftGoesWithTheNextCheckpoint) {
