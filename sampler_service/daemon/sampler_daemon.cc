@@ -1,7 +1,5 @@
 #include "sampler_service/daemon/sampler_daemon.h"
 
-#include <functional>
-#include <optional>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -16,21 +14,6 @@
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
-namespace {
-
-using Check = std::function<absl::Status()>;
-
-// `check` of each batch, which counts it as a turn of the call, if watched.
-Check TurnAnd(const std::optional<ExecutorDaemon::WatchedCall>& watched,
-              Check check) {
-  return [&watched, check = std::move(check)] {
-    if (watched.has_value()) watched->Turn();
-    return check();
-  };
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<SamplerDaemon>> SamplerDaemon::Start(
     const ExecutorDaemonOptions& options, const SignalWaiter* stop) {
   auto daemon = absl::WrapUnique(new SamplerDaemon(options, stop));
@@ -77,15 +60,13 @@ absl::StatusOr<SamplingMeasurement> SamplerDaemon::ProfileSampling(
     const JobSpec& spec, uint32_t num_batches,
     const std::function<absl::Status()>& check) {
   FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
-  // Batches of our own samplers end; a plugin's may not.
-  std::optional<ExecutorDaemon::WatchedCall> watched;
-  if (job.plugin != nullptr) watched.emplace(&executor_);
+  const ExecutorDaemon::WatchedCall watched = WatchPlugin(job);
   return fgnn::ProfileSampling(
       job.input(), job.options,
       {.num_batches = num_batches,
        .num_threads = executor_.NumThreads(spec.sampling.threads),
        .factory = job.factory,
-       .check = TurnAnd(watched, WithStop(check))});
+       .check = WithStop(check)});
 }
 
 absl::StatusOr<SamplerCalls::DatasetAnswer> SamplerDaemon::ValidateDataset(
@@ -106,15 +87,13 @@ absl::StatusOr<uint64_t> SamplerDaemon::CountInputNodes(
     const JobSpec& spec, const CountQuery& query,
     const std::function<absl::Status()>& check) {
   FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
-  // Batches of our own samplers end; a plugin's may not.
-  std::optional<ExecutorDaemon::WatchedCall> watched;
-  if (job.plugin != nullptr) watched.emplace(&executor_);
+  const ExecutorDaemon::WatchedCall watched = WatchPlugin(job);
   return CountPart(spec, job,
                    {.part = query.part,
                     .num_parts = query.num_parts,
                     .num_threads = executor_.NumThreads(spec.sampling.threads),
                     .path = query.path,
-                    .check = TurnAnd(watched, WithStop(check))});
+                    .check = WithStop(check)});
 }
 
 absl::Status SamplerDaemon::WriteCounts(const std::string& job_id,
@@ -128,6 +107,7 @@ absl::StatusOr<SamplerCalls::RankAnswer> SamplerDaemon::RankVertices(
     const JobSpec& spec, const std::vector<std::filesystem::path>& counts,
     const std::function<absl::Status()>& check) {
   FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
+  const ExecutorDaemon::WatchedCall watched = WatchPlugin(job);
   FGNN_ASSIGN_OR_RETURN(
       const RankOrderFacts facts,
       MakeRankOrder(spec, job,
@@ -143,6 +123,16 @@ absl::StatusOr<JobSampling> SamplerDaemon::OpenSampling(
   return OpenJobSampling(
       spec, {.num_threads = executor_.NumThreads(spec.sampling.threads),
              .plugins = plugins_});
+}
+
+// Our own samplers return from each batch; a plugin may not from a call.
+ExecutorDaemon::WatchedCall SamplerDaemon::WatchPlugin(const JobSampling& job) {
+  return ExecutorDaemon::WatchedCall(
+      &executor_, [plugin = job.plugin.get()]() -> CallActivity {
+        if (plugin == nullptr) return {};
+        const LoadedPlugin::Calls calls = plugin->calls();
+        return {.turns = calls.count, .working = calls.is_under_way};
+      });
 }
 
 std::function<absl::Status()> SamplerDaemon::WithStop(

@@ -50,6 +50,9 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
       const std::function<absl::Status()>& check) override;
 
   absl::StatusOr<JobSampling> OpenSampling(const JobSpec& spec) const;
+  // For the scope of a call that samples with the job's plugin, if any. `job`
+  // has to outlive the result.
+  ExecutorDaemon::WatchedCall WatchPlugin(const JobSampling& job);
   // `check`, and whether this daemon is being stopped.
   std::function<absl::Status()> WithStop(
       const std::function<absl::Status()>& check) const;

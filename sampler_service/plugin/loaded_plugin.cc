@@ -23,4 +23,20 @@ absl::StatusOr<LoadedPlugin::Instance> LoadedPlugin::NewInstance() const {
   return instance;
 }
 
+LoadedPlugin::CallCount& LoadedPlugin::NewCallCount() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return counts_.emplace_back(0);
+}
+
+LoadedPlugin::Calls LoadedPlugin::calls() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Calls calls;
+  for (const CallCount& count : counts_) {
+    const uint64_t seen = count.load(std::memory_order_relaxed);
+    calls.count += seen;
+    calls.is_under_way |= seen % 2 == 1;
+  }
+  return calls;
+}
+
 }  // namespace fgnn

@@ -2,9 +2,13 @@
 #ifndef FGNN_SAMPLER_SERVICE_PLUGIN_LOADED_PLUGIN_H_
 #define FGNN_SAMPLER_SERVICE_PLUGIN_LOADED_PLUGIN_H_
 
+#include <atomic>
+#include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -31,12 +35,26 @@ class LoadedPlugin {
   // Aborted, with its message: the plugin threw.
   absl::StatusOr<Instance> NewInstance() const;
 
+  // The calls of one instance: its user adds one before each call and one
+  // behind it, on one thread, so that the count is odd during a call.
+  using CallCount = std::atomic<uint64_t>;
+  // A new count, which lives as long as this.
+  CallCount& NewCallCount() const;
+  struct Calls {
+    uint64_t count = 0;         // The sum of all counts.
+    bool is_under_way = false;  // Some instance is in a call.
+  };
+  // For a watch over calls that do not return.
+  Calls calls() const;
+
  private:
   LoadedPlugin(std::string name, std::unique_ptr<PluginLibrary> library)
       : name_(std::move(name)), library_(std::move(library)) {}
 
   std::string name_;
   std::unique_ptr<PluginLibrary> library_;
+  mutable std::mutex mutex_;
+  mutable std::deque<CallCount> counts_;  // Guarded by mutex_.
 };
 
 }  // namespace fgnn

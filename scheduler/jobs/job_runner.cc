@@ -17,6 +17,7 @@ namespace {
 constexpr std::chrono::milliseconds kTick{500};
 // For room for a summary. The job's devices wait as well.
 constexpr std::chrono::seconds kSummaryPatience{60};
+constexpr std::chrono::seconds kSummaryEvery{2};
 
 }  // namespace
 
@@ -92,7 +93,9 @@ absl::Status JobRunner::WriteSummary(const JobRun& run, const std::string& id,
         MonotonicClock::now() >= patience) {
       return written;
     }
-    table.WaitUntilClosed(DeadlineIn(kTick));
+    LogWarning("job {}: its summary waits for room: {}", id,
+               MessageOf(written));
+    table.WaitUntilClosed(DeadlineIn(kSummaryEvery));
   }
 }
 
@@ -133,7 +136,8 @@ void JobRunner::RunOne(const Job& job) {
   const absl::Status written = WriteSummary(run, job.id, state, status);
   if (!written.ok()) LogError("job {}: {}", job.id, MessageOf(written));
   if (!written.ok() && status.ok()) {
-    state = JobState::kFailed;
+    const bool gave_up = !table.CancelCause(job.id).ok();
+    state = gave_up ? JobState::kCancelled : JobState::kFailed;
     status = written;
   }
   LogInfo("job {}: {}{}{}", job.id, NameOf(state), status.ok() ? "" : ": ",

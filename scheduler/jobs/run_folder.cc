@@ -235,6 +235,8 @@ absl::Status RunFolder::Fill(const std::string& job_yaml,
                              const RunRecord& record) const {
   FGNN_RETURN_IF_ERROR(lock_.Write(record));
   FGNN_RETURN_IF_ERROR(MakeFolder(path_ / "checkpoints"));
+  // What is refused keeps its summary.
+  FGNN_RETURN_IF_ERROR(HeldFolder::Open(path_ / "checkpoints").status());
   std::error_code error;
   fs::remove(path_ / kSummary, error);
   if (error) return ErrorOf(error, path_);
@@ -330,12 +332,13 @@ absl::StatusOr<std::vector<fs::path>> RunFolder::Checkpoints() const {
 absl::Status RunFolder::PruneCheckpoints(uint32_t keep) const {
   FGNN_ASSIGN_OR_RETURN(const HeldFolder held,
                         HeldFolder::Open(path_ / "checkpoints"));
-  FGNN_ASSIGN_OR_RETURN(const std::vector<fs::path> checkpoints,
-                        FindCheckpoints(held.path()));
-  for (size_t i = keep; i < checkpoints.size(); ++i) {
+  const auto checkpoints = FindCheckpoints(held.path());
+  FGNN_RETURN_IF_ERROR(held.Named(checkpoints.status()));
+  for (size_t i = keep; i < checkpoints->size(); ++i) {
+    const fs::path& checkpoint = (*checkpoints)[i];
     std::error_code error;
-    fs::remove(checkpoints[i], error);
-    if (error) return held.Named(ErrorOf(error, checkpoints[i]));
+    fs::remove(checkpoint, error);
+    if (error) return held.Named(ErrorOf(error, checkpoint));
   }
   return RemoveLeftovers();
 }

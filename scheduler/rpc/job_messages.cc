@@ -58,6 +58,7 @@ void ToMessage(const Job& job, v1::Job* message) {
   message->set_state(static_cast<v1::JobState>(job.state));
   if (!message->mutable_spec()->ParseFromString(job.spec_bytes)) {
     LogWarning("job {}: its spec cannot be read", job.id);
+    message->clear_spec();  // It may have texts that are no UTF-8.
   }
   // A damaged store may have bytes that are no UTF-8.
   message->set_run_dir(PrintableText(job.run_dir));
@@ -79,7 +80,9 @@ void ToMessage(const Job& job, v1::Job* message) {
   message->set_waiting_for(job.waiting_for);
   message->set_preemptions(job.preemptions);
   message->set_run_seconds(job.run_seconds);
-  for (const std::string& device : job.devices) message->add_devices(device);
+  for (const std::string& device : job.devices) {
+    message->add_devices(PrintableText(device));
+  }
 }
 
 }  // namespace fgnn

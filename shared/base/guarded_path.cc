@@ -63,10 +63,13 @@ fs::path HeldFolder::path() const {
 
 absl::Status HeldFolder::Named(const absl::Status& status) const {
   if (status.ok()) return status;
+  const std::string shown = path().string();
+  const std::string name = name_.string();
   return {status.code(),
-          absl::StrReplaceAll(absl::string_view(status.message()),
-                              {{absl::StrCat(path().string(), "/"),
-                                absl::StrCat(name_.string(), "/")}})};
+          absl::StrReplaceAll(
+              absl::string_view(status.message()),
+              {{absl::StrCat(shown, "/"), absl::StrCat(name, "/")},
+               {absl::StrCat(shown, ":"), absl::StrCat(name, ":")}})};
 }
 
 bool IsSocketIn(int folder, const std::string& name) {

@@ -214,15 +214,33 @@ void ExecutorDaemon::LeaveJob() {
 WorkReport ExecutorDaemon::Report() {
   const std::lock_guard<std::mutex> lock(mutex_);
   WorkReport report;
-  report.work_loop_turns = turns_before_ + call_turns_;
+  report.work_loop_turns = turns_before_;
   report.batches = batches_before_;
   // Loops of a job that is being left end, while calls may still use it.
-  report.working = (job_ != nullptr && !leaving_) || watched_calls_ > 0;
+  report.working = job_ != nullptr && !leaving_;
   if (job_ != nullptr) {
     report.work_loop_turns += job_->turns();
     report.batches += job_->batches();
   }
+  for (const WatchedCall* call : watched_calls_) {
+    const CallActivity activity = call->look_();
+    report.work_loop_turns += activity.turns;
+    report.working |= activity.working;
+  }
   return report;
+}
+
+ExecutorDaemon::WatchedCall::WatchedCall(ExecutorDaemon* daemon,
+                                         std::function<CallActivity()> look)
+    : daemon_(daemon), look_(std::move(look)) {
+  const std::lock_guard<std::mutex> lock(daemon_->mutex_);
+  daemon_->watched_calls_.insert(this);
+}
+
+ExecutorDaemon::WatchedCall::~WatchedCall() {
+  const std::lock_guard<std::mutex> lock(daemon_->mutex_);
+  daemon_->watched_calls_.erase(this);
+  daemon_->turns_before_ += look_().turns;
 }
 
 absl::StatusOr<std::optional<JobStanding>> ExecutorDaemon::Standing(

@@ -4,7 +4,6 @@
 #ifndef FGNN_SHARED_RPC_EXECUTOR_DAEMON_H_
 #define FGNN_SHARED_RPC_EXECUTOR_DAEMON_H_
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -66,6 +66,12 @@ class JobStarter {
       const ExecutorJobStart& start) = 0;
 };
 
+// How a watched call comes along.
+struct CallActivity {
+  uint64_t turns = 0;    // Has to change while the call works.
+  bool working = false;  // In what may take no longer than a work loop's turn.
+};
+
 // Registers with the scheduler and does what it asks for. Members in order of
 // dependency: the session outlives the job, the server is shut down first.
 class ExecutorDaemon : private ExecutorHandler {
@@ -94,20 +100,19 @@ class ExecutorDaemon : private ExecutorHandler {
   absl::Status WithJob(const std::string& job_id,
                        absl::FunctionRef<absl::Status(ExecutorJob&)> use);
 
-  // A call that the scheduler watches as it watches work loops: while one is
-  // there, Turn() has to be called every now and then. Any thread.
+  // Has the scheduler watch a call as it watches work loops, for this object's
+  // life. `look` is called on another thread, also while the call runs.
   class WatchedCall {
    public:
-    explicit WatchedCall(ExecutorDaemon* daemon) : daemon_(daemon) {
-      ++daemon_->watched_calls_;
-    }
-    ~WatchedCall() { --daemon_->watched_calls_; }
+    WatchedCall(ExecutorDaemon* daemon, std::function<CallActivity()> look);
+    ~WatchedCall();
     WatchedCall(const WatchedCall&) = delete;
     WatchedCall& operator=(const WatchedCall&) = delete;
-    void Turn() const { ++daemon_->call_turns_; }
 
    private:
+    friend class ExecutorDaemon;
     ExecutorDaemon* const daemon_;
+    const std::function<CallActivity()> look_;
   };
 
   // See HostSession.
@@ -141,9 +146,6 @@ class ExecutorDaemon : private ExecutorHandler {
   const SignalWaiter* const stop_;
   Device device_;  // Set before the server starts.
 
-  std::atomic<int> watched_calls_ = 0;
-  std::atomic<uint64_t> call_turns_ = 0;
-
   std::mutex mutex_;
   std::condition_variable changed_;  // session_ is there, or no user is left.
   // Guarded by mutex_.
@@ -157,7 +159,8 @@ class ExecutorDaemon : private ExecutorHandler {
   bool leaving_ = false;
   uint64_t least_generation_ = 0;  // Of a scheduler that may attach this.
   int num_users_ = 0;              // Of job_, in WithJob().
-  uint64_t turns_before_ = 0;
+  std::set<const WatchedCall*> watched_calls_;
+  uint64_t turns_before_ = 0;  // Of jobs and watched calls that have ended.
   uint64_t batches_before_ = 0;
 
   std::unique_ptr<ExecutorServer> server_;  // Last: it calls the above.

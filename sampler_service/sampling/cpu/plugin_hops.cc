@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "sampler_service/plugin/graph_for_plugins.h"
 #include "shared/base/status.h"
@@ -17,7 +18,8 @@ class PluginHops final : public HopSampler {
   PluginHops(const PluginHopsOptions& options, LoadedPlugin::Instance plugin)
       : options_(options),
         graph_(GraphForPlugins(options.graph, options.edge_weights)),
-        plugin_(std::move(plugin)) {}
+        plugin_(std::move(plugin)),
+        calls_(options.plugin->NewCallCount()) {}
 
   void StartBatch() override {}
   absl::StatusOr<uint64_t> Sample(const HopRequest& request,
@@ -38,6 +40,7 @@ class PluginHops final : public HopSampler {
   PluginHopsOptions options_;
   PluginGraph graph_;
   LoadedPlugin::Instance plugin_;
+  LoadedPlugin::CallCount& calls_;
   PluginEdges edges_;  // Of the hop so far.
   std::vector<uint32_t> indptr_;
 };
@@ -45,6 +48,13 @@ class PluginHops final : public HopSampler {
 absl::Status PluginHops::SampleOne(const HopRequest& request, GlobalId v) {
   const uint64_t before = edges_.size();
   PluginRandom random(request.key, v);
+  // Without a locked instruction, as there is one writer.
+  const auto count = [this] {
+    calls_.store(calls_.load(std::memory_order_relaxed) + 1,
+                 std::memory_order_relaxed);
+  };
+  count();
+  const absl::Cleanup behind = count;
   try {
     plugin_->Sample(graph_, v, request.fanout, &random, &edges_);
   } catch (const std::exception& thrown) {

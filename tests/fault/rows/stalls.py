@@ -48,7 +48,7 @@ def looping_plugin(options, _):
     with service_in(options) as service:
         mark = build_looping_plugin(service)
         settings = {**JOB, 'sampling.kind': 'plugin', 'samplers': 1,
-                    'sampling.plugin': 'loops', 'training.epochs': 60}
+                    'sampling.plugin': 'loops', 'training.epochs': 3000}
         expected = service.run(settings, '--digest')
         service.fgnn('up')
         found = []
@@ -71,7 +71,8 @@ def looping_plugin(options, _):
         service.fgnn('watch', job)
         service.fgnn('down')
         same_run(run_dir, expected)
-    check(max(found) <= 35, f'found after {found} s')
+    # Less than 25 s would be another death, and other work takes time too.
+    check(25 <= min(found) and max(found) <= 60, f'found after {found} s')
     return (f'found after {found[0]:.1f} s of measuring and {found[1]:.1f} s of '
             'training, same result')
 

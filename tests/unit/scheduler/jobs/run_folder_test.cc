@@ -231,8 +231,10 @@ TEST(RunFolderTest, NoLinkLeadsToTheCheckpointsOfAnotherRun) {
     EXPECT_THAT(folder.MakeBest(folder.EpochCheckpoint(1)), is_refused);
     EXPECT_THAT(folder.PruneCheckpoints(1), is_refused);
     EXPECT_THAT(folder.RemoveLeftovers(), is_refused);
+    FGNN_ASSERT_OK(folder.WriteSummary({}));
   }
   EXPECT_THAT(RunFolder::Reopen(temp / "run", "", {}), is_refused);
+  EXPECT_TRUE(fs::exists(temp / "run/summary.json"));
   EXPECT_EQ(NamesIn(temp / "other"), kept);
   EXPECT_FALSE(fs::is_symlink(temp / "other/best.safetensors"));
 }

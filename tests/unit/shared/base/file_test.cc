@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "shared/base/file_lines.h"
 #include "shared/base/guarded_path.h"
 #include "tests/fakes/status_matchers.h"
@@ -153,6 +154,10 @@ TEST(HeldFolderTest, StaysTheSameFolderUnderAnotherName) {
       held.Named(ReadSmallFile(held.path() / "none").status());
   EXPECT_THAT(missing, StatusIs(absl::StatusCode::kNotFound,
                                 HasSubstr((folder / "held/none").string())));
+  EXPECT_EQ(held.Named(absl::InternalError(
+                absl::StrCat("sync folder ", held.path().string(), ": why"))),
+            absl::InternalError(absl::StrCat(
+                "sync folder ", (folder / "held").string(), ": why")));
   EXPECT_THAT(HeldFolder::Open(folder / "held"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr((folder / "held").string())));

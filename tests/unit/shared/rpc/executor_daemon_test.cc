@@ -141,9 +141,8 @@ TEST_F(ExecutorDaemonTest, CountsTheWorkOfJobsThatWereLeft) {
 
 TEST_F(ExecutorDaemonTest, TellsHowAWatchedCallComesAlong) {
   {
-    const ExecutorDaemon::WatchedCall call(&daemon_);
-    call.Turn();
-    call.Turn();
+    const ExecutorDaemon::WatchedCall call(
+        &daemon_, [] { return CallActivity{.turns = 2, .working = true}; });
     EXPECT_TRUE(host_.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
       return beat.state() == "working" && beat.work_loop_turns() == 2;
     }));
