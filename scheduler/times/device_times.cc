@@ -86,17 +86,18 @@ bool FillWithMean(std::vector<DeviceCost>* costs, double DeviceCost::*member) {
   return known > 0;
 }
 
-// What schedulers that were killed while they wrote `path` left beside it. One
-// that is young may be of a service that writes it now.
-void RemoveLeftovers(const fs::path& path) {
-  constexpr auto kOld = std::chrono::minutes(1);
-  const std::string prefix = path.filename().string() + ".";
+// What processes that were killed while they wrote a file left in the folder:
+// these times, tables of weights, rank orders. One that is young may be of a
+// process, of another service say, that writes it now.
+void RemoveLeftovers(const fs::path& folder) {
+  constexpr auto kOld = std::chrono::minutes(10);
   const auto now = fs::file_time_type::clock::now();
   std::error_code error;
   std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(path.parent_path(), error)) {
-    const bool is_ours = entry.path().filename().string().rfind(prefix, 0) == 0;
-    if (is_ours && now - entry.last_write_time(error) > kOld) {
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (IsTemporaryName(entry.path().filename().string()) &&
+        entry.symlink_status(error).type() == fs::file_type::regular &&
+        now - entry.last_write_time(error) > kOld) {
       found.push_back(entry.path());
     }
   }
@@ -181,7 +182,7 @@ absl::Status DeviceTimesFile::Write(const MeasuredTimes& times) const {
   for (const fs::path& path : {with_dataset_, with_state_}) {
     std::error_code ignored;
     fs::create_directory(path.parent_path(), ignored);
-    RemoveLeftovers(path);
+    RemoveLeftovers(path.parent_path());
     status = WriteFileAtomically(path, text);
     if (status.ok()) return status;
   }

@@ -151,11 +151,16 @@ class Service:
         return self.processes()
 
     def leftovers(self):
-        """Sockets, and files that say that they are temporary."""
+        """Sockets, and files that say that they are temporary.
+
+        But for those in a dataset's folder: another service may write one, so
+        that only old ones are removed.
+        """
         found = []
         for path in self.folder.rglob('*'):
             with contextlib.suppress(OSError):
-                temporary = ('.tmp' in path.name or '.partial' in path.name)
+                temporary = (('.tmp' in path.name or '.partial' in path.name)
+                             and path.parent.name != 'derived')
                 if path.is_socket() or temporary:
                     found.append(str(path))
         return found

@@ -26,18 +26,22 @@ TEST(DeviceTimesTest, WhatAKilledSchedulerLeftGoesWithTheNextTimes) {
   const MeasuredTimes times = {.devices = {{.sample = 1, .train = 2}}};
   FGNN_ASSERT_OK(file.Write(times));
   const fs::path path = *fs::directory_iterator(temp / "derived");
-  const fs::path torn = path.string() + ".AbCdEf";
-  const fs::path young = path.string() + ".GhIjKl";
-  const fs::path other = temp / "derived/order.bin.AbCdEf";
-  for (const fs::path& one : {torn, young, other}) std::ofstream(one) << "torn";
-  for (const fs::path& one : {torn, other}) {
+  const fs::path torn = path.string() + ".tmp-AbCdEf";
+  const fs::path young = path.string() + ".tmp-GhIjKl";
+  const fs::path order = temp / "derived/order.bin.tmp-AbCdEf";
+  const fs::path users = temp / "derived/order.bin.backup";
+  for (const fs::path& one : {torn, young, order, users}) {
+    std::ofstream(one) << "torn";
+  }
+  for (const fs::path& one : {torn, order, users}) {
     fs::last_write_time(
         one, fs::file_time_type::clock::now() - std::chrono::hours(1));
   }
   FGNN_ASSERT_OK(file.Write(times));
   EXPECT_FALSE(fs::exists(torn));
   EXPECT_TRUE(fs::exists(young)) << "another service may write it";
-  EXPECT_TRUE(fs::exists(other));
+  EXPECT_FALSE(fs::exists(order));
+  EXPECT_TRUE(fs::exists(users));
   EXPECT_TRUE(file.Read().has_value());
 }
 
