@@ -14,6 +14,7 @@
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
+
 absl::StatusOr<std::unique_ptr<SamplerDaemon>> SamplerDaemon::Start(
     const ExecutorDaemonOptions& options, const SignalWaiter* stop) {
   auto daemon = absl::WrapUnique(new SamplerDaemon(options, stop));

@@ -15,7 +15,7 @@ namespace fgnn {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{500};
-// For room for a summary. The job's devices wait as well.
+// The longest wait for room for a summary. The job's devices wait as well.
 constexpr std::chrono::seconds kSummaryPatience{60};
 constexpr std::chrono::seconds kSummaryEvery{2};
 
@@ -136,8 +136,9 @@ void JobRunner::RunOne(const Job& job) {
   const absl::Status written = WriteSummary(run, job.id, state, status);
   if (!written.ok()) LogError("job {}: {}", job.id, MessageOf(written));
   if (!written.ok() && status.ok()) {
-    const bool gave_up = !table.CancelCause(job.id).ok();
-    state = gave_up ? JobState::kCancelled : JobState::kFailed;
+    // The job may have been cancelled while its summary waited for room.
+    const bool is_cancelled = !table.CancelCause(job.id).ok();
+    state = is_cancelled ? JobState::kCancelled : JobState::kFailed;
     status = written;
   }
   LogInfo("job {}: {}{}{}", job.id, NameOf(state), status.ok() ? "" : ": ",

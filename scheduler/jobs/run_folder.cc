@@ -103,7 +103,7 @@ absl::StatusOr<bool> IsEmptyRunFolder(const fs::path& path) {
   return true;
 }
 
-// Of checkpoints/. Other files there are the user's.
+// Whether a file in checkpoints/ was left by a writer. Others are the user's.
 bool IsLeftover(const std::string& name) {
   return name == kNextBest || ((absl::StartsWith(name, "epoch-") ||
                                 absl::StartsWith(name, "best.")) &&

@@ -226,7 +226,8 @@ void JobWatchers::Tell(const std::string& id,
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto place = jobs_.find(id);
     if (place == jobs_.end()) return;
-    // First what may throw: what is not told now is told in the next round.
+    // The copy may throw. The job then counts as not told, and the next round
+    // tells it.
     streams = place->second.streams;
     if (version.ok()) place->second.change = version->change;
     if (is_last) jobs_.erase(place);

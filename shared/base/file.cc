@@ -18,8 +18,9 @@
 namespace fgnn {
 namespace {
 
-// Of a temporary's name. mkostemp replaces the second part. The first one tells
-// it from a user's file, which may be called X.sha512 or X.backup.
+// Two parts of a temporary's name. The first one tells the temporary from a
+// user's file, which may be called X.sha512 or X.backup. mkostemp replaces the
+// second one.
 constexpr char kTemporaryMark[] = ".tmp-";
 constexpr char kUniquePart[] = "XXXXXX";
 

@@ -153,8 +153,8 @@ class Service:
     def leftovers(self):
         """Sockets, and files that say that they are temporary.
 
-        But for those in a dataset's folder: another service may write one, so
-        that only old ones are removed.
+        Temporaries in a dataset's derived/ do not count: another service may
+        be writing one, so that the scheduler removes old ones alone.
         """
         found = []
         for path in self.folder.rglob('*'):
