@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <csignal>
 #include <optional>
 
@@ -12,6 +14,18 @@
 namespace fgnn {
 namespace {
 
+constexpr int kLeastMappedBytes = 128 << 10;
+constexpr int kMostHeaps = 2;
+
+// A call may bring some MiB, and any thread of gRPC may read it. Left to itself
+// the allocator learns to keep blocks of that size, in each of eight heaps per
+// core. After five minutes of random calls (tests/fault/rpc_fuzz) these heaps
+// held 77 MB, of which 72 were free.
+void BoundHeaps() {
+  ::mallopt(M_MMAP_THRESHOLD, kLeastMappedBytes);
+  ::mallopt(M_ARENA_MAX, kMostHeaps);
+}
+
 absl::Status Run(const SchedulerFlags& flags, const SignalWaiter& stop) {
   FGNN_ASSIGN_OR_RETURN(const auto daemon,
                         SchedulerDaemon::Start(flags.options, &stop));
@@ -23,6 +37,7 @@ absl::Status Run(const SchedulerFlags& flags, const SignalWaiter& stop) {
 }  // namespace fgnn
 
 int main(int argc, char** argv) {
+  fgnn::BoundHeaps();
   fgnn::InitLog("fgnn-scheduler");
   fgnn::RaiseDescriptorLimit();
   // Before any thread starts, so that every thread inherits the blocked mask.
