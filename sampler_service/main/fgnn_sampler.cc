@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <csignal>
 
 #include "sampler_service/daemon/sampler_daemon.h"
@@ -6,24 +5,21 @@
 #include "shared/base/exceptions.h"
 #include "shared/base/signal_waiter.h"
 #include "shared/base/status.h"
+#include "shared/command_line/command_line.h"
 #include "shared/telemetry/log.h"
 
 int main(int argc, char** argv) {
   fgnn::ExecutorDaemonOptions options;
   options.version = FGNN_VERSION;
-  CLI::App app("FGNN's sampler daemon", "fgnn-sampler");
-  app.set_version_flag("--version", FGNN_VERSION);
-  app.add_option("--name", options.name, "Its name, e.g. sampler.0")
-      ->required();
-  app.add_option("--device", options.device, "Its cores, e.g. cpu:0-3")
-      ->required();
-  app.add_option("--state-dir", options.state_dir, "The service's folder")
-      ->required();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  fgnn::CommandLine line("FGNN's sampler daemon", "fgnn-sampler");
+  line.SetVersion(FGNN_VERSION);
+  const fgnn::Command app = line.root();
+  app.AddOption("--name", options.name, "Its name, e.g. sampler.0").Required();
+  app.AddOption("--device", options.device, "Its cores, e.g. cpu:0-3")
+      .Required();
+  app.AddOption("--state-dir", options.state_dir, "The service's folder")
+      .Required();
+  if (const auto code = line.ParseMain(argc, argv)) return *code;
   fgnn::InitLog(options.name);
   fgnn::RaiseDescriptorLimit();
   // Before any thread starts, so that every thread inherits the mask.

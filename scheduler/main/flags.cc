@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdlib>
 #include <string>
@@ -12,6 +11,7 @@
 #include "scheduler/planning/placement.h"
 #include "shared/base/status.h"
 #include "shared/base/unique_fd.h"
+#include "shared/command_line/command_line.h"
 #include "shared/config/state_dir.h"
 #include "shared/telemetry/log.h"
 
@@ -24,8 +24,10 @@ constexpr int kWrongUse = 2;
 
 std::optional<SchedulerFlags> ParseFlags(int argc, char** argv,
                                          int& exit_code) {
-  CLI::App app("The FGNN scheduler: serves jobs on this machine.",
-               "fgnn-scheduler");
+  CommandLine line("The FGNN scheduler: serves jobs on this machine.",
+                   "fgnn-scheduler");
+  line.SetVersion(FGNN_VERSION);
+  const Command app = line.root();
   SchedulerFlags flags;
   const absl::StatusOr<std::filesystem::path> default_state_dir =
       DefaultStateDir(std::getenv("FGNN_STATE_DIR"),
@@ -34,28 +36,19 @@ std::optional<SchedulerFlags> ParseFlags(int argc, char** argv,
   std::string state_dir =
       default_state_dir.ok() ? default_state_dir->string() : "";
   std::string devices;
-  app.add_option("--state-dir", state_dir, "Folder of the service's state")
-      ->capture_default_str();
-  app.add_option("--devices", devices,
-                 "Devices of jobs that name none, e.g. cpu:0-1,cpu:2; default: "
-                 "all cores as one device");
-  app.add_flag("--spawn-daemons", flags.options.spawn_daemons,
-               "Start samplers and trainers as jobs need them");
-  app.add_flag("--exit-when-idle", flags.options.exit_when_idle,
-               "End once no job is queued or running");
-  app.add_option("--ready-fd", flags.ready_fd,
-                 "Write \"ready\" to this descriptor when serving");
-  app.set_version_flag("--version", std::string(FGNN_VERSION));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const bool asked = error.get_exit_code() == 0;
-    if (asked) {
-      app.exit(error);
-    } else {
-      LogError("{}; see fgnn-scheduler --help", error.what());
-    }
-    exit_code = asked ? 0 : kWrongUse;
+  app.AddOption("--state-dir", state_dir, "Folder of the service's state")
+      .ShowDefault();
+  app.AddOption("--devices", devices,
+                "Devices of jobs that name none, e.g. cpu:0-1,cpu:2; default: "
+                "all cores as one device");
+  app.AddFlag("--spawn-daemons", flags.options.spawn_daemons,
+              "Start samplers and trainers as jobs need them");
+  app.AddFlag("--exit-when-idle", flags.options.exit_when_idle,
+              "End once no job is queued or running");
+  app.AddOption("--ready-fd", flags.ready_fd,
+                "Write \"ready\" to this descriptor when serving");
+  if (const auto code = line.ParseMain(argc, argv)) {
+    exit_code = *code;
     return std::nullopt;
   }
   if (state_dir.empty()) {

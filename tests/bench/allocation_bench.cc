@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
@@ -17,6 +16,7 @@
 #include "shared/base/file.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
+#include "shared/command_line/command_line.h"
 #include "tools/bench/line_plot.h"
 
 namespace fgnn {
@@ -161,16 +161,18 @@ absl::Status Run(const Flags& flags) {
 }  // namespace fgnn
 
 int main(int argc, char** argv) {
-  CLI::App app("FGNN's formula of samplers beside the planner, on random jobs",
-               "fgnn_bench_allocation");
+  fgnn::CommandLine line(
+      "FGNN's formula of samplers beside the planner, on random jobs",
+      "fgnn_bench_allocation");
+  const fgnn::Command app = line.root();
   fgnn::Flags flags;
-  app.add_option("--cases", flags.cases, "Random jobs")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1000000}))
-      ->capture_default_str();
-  app.add_option("--seed", flags.seed, "Of the jobs")->capture_default_str();
-  app.add_option("--plot", flags.plot, "Draw the shares into this SVG file")
-      ->type_name("FILE");
-  CLI11_PARSE(app, argc, argv);
+  app.AddOption("--cases", flags.cases, "Random jobs")
+      .Between(uint64_t{1}, uint64_t{1000000})
+      .ShowDefault();
+  app.AddOption("--seed", flags.seed, "Of the jobs").ShowDefault();
+  app.AddOption("--plot", flags.plot, "Draw the shares into this SVG file")
+      .Takes("FILE");
+  if (const auto code = line.ParseMain(argc, argv)) return *code;
   const absl::Status status = fgnn::Run(flags);
   if (status.ok()) return 0;
   std::cerr << "fgnn_bench_allocation: " << fgnn::MessageOf(status) << "\n";

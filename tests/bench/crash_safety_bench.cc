@@ -7,7 +7,6 @@
 //
 // The share is an upper bound: a queue without any of it would still hand slots
 // over somehow, and the shares of samplers and trainers overlap in time.
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -20,6 +19,7 @@
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "shared/command_line/command_line.h"
 #include "shared/graph/dataset.h"
 #include "shared/minibatch/task.h"
 #include "shared/queue/global_queue.h"
@@ -144,16 +144,17 @@ absl::Status Main(const Flags& flags) {
 
 int main(int argc, char** argv) {
   fgnn::Flags flags;
-  CLI::App app("What crash safety costs", "fgnn_bench_crash_safety");
-  app.add_option("--run", flags.run, "A run's folder, of this machine")
-      ->required();
-  app.add_option("--dataset", flags.dataset, "That it was trained on")
-      ->required();
-  app.add_option("--fanouts", flags.fanouts, "Of its job")->delimiter(',');
-  app.add_option("--batch-size", flags.batch_size, "Of its job");
-  app.add_option("--batches", flags.batches, "To be measured")
-      ->check(CLI::PositiveNumber);
-  CLI11_PARSE(app, argc, argv);
+  fgnn::CommandLine line("What crash safety costs", "fgnn_bench_crash_safety");
+  const fgnn::Command app = line.root();
+  app.AddOption("--run", flags.run, "A run's folder, of this machine")
+      .Required();
+  app.AddOption("--dataset", flags.dataset, "That it was trained on")
+      .Required();
+  app.AddOption("--fanouts", flags.fanouts, "Of its job").SplitAt(',');
+  app.AddOption("--batch-size", flags.batch_size, "Of its job");
+  app.AddOption("--batches", flags.batches, "To be measured")
+      .Between(uint32_t{1}, UINT32_MAX);
+  if (const auto code = line.ParseMain(argc, argv)) return *code;
   const absl::Status status = fgnn::Main(flags);
   if (!status.ok()) std::cerr << fgnn::MessageOf(status) << "\n";
   return fgnn::ExitCode(status);

@@ -5,7 +5,6 @@
 //
 // Bytes are those of the rows that are named and of those that are written,
 // whatever the caches spare.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -19,6 +18,7 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/philox.h"
+#include "shared/command_line/command_line.h"
 #include "shared/minibatch/task.h"
 #include "trainer_service/compute/gather_rows.h"
 #include "trainer_service/compute/target_clones.h"
@@ -252,19 +252,18 @@ void Run(const Flags& flags) {
 
 int main(int argc, char** argv) {
   fgnn::Flags flags;
-  CLI::App app("Message passing beside the memory's bandwidth");
-  app.add_option("--rows", flags.rows, "Rows of x")
-      ->check(CLI::Range(1u, 1u << 30));
-  app.add_option("--columns", flags.columns, "Of each row, a multiple of 64")
-      ->check(CLI::Range(64, 1 << 16));
-  app.add_option("--edges-per-row", flags.edges_per_row, "Of a list")
-      ->check(CLI::Range(1u, 1u << 10));
-  app.add_option("--lists", flags.lists, "Destinations")
-      ->check(CLI::Range(1u, 1u << 20));
-  app.add_option("--threads", flags.threads)->check(CLI::Range(1, 1024));
-  app.add_option("--rounds", flags.rounds, "The fastest counts")
-      ->check(CLI::Range(1, 1000));
-  CLI11_PARSE(app, argc, argv);
+  fgnn::CommandLine line("Message passing beside the memory's bandwidth");
+  const fgnn::Command app = line.root();
+  app.AddOption("--rows", flags.rows, "Rows of x").Between(1u, 1u << 30);
+  app.AddOption("--columns", flags.columns, "Of each row, a multiple of 64")
+      .Between(64, 1 << 16);
+  app.AddOption("--edges-per-row", flags.edges_per_row, "Of a list")
+      .Between(1u, 1u << 10);
+  app.AddOption("--lists", flags.lists, "Destinations").Between(1u, 1u << 20);
+  app.AddOption("--threads", flags.threads).Between(1, 1024);
+  app.AddOption("--rounds", flags.rounds, "The fastest counts")
+      .Between(1, 1000);
+  if (const auto code = line.ParseMain(argc, argv)) return *code;
   if (flags.columns % 64 != 0 || flags.lists > flags.rows) {
     std::fprintf(stderr,
                  "--columns has to be a multiple of 64, and --lists at most "

@@ -132,45 +132,45 @@ absl::Status RunSplitEdges(SplitEdgesOptions options, bool json) {
   return absl::OkStatus();
 }
 
-void AddSplitEdges(CLI::App& dataset, const bool& json, absl::Status& status) {
+void AddSplitEdges(Command dataset, const bool& json, absl::Status& status) {
   // Shared with the callback, which lives as long as the app.
   auto options = std::make_shared<SplitEdgesOptions>();
-  CLI::App* app = dataset.add_subcommand(
+  const Command app = dataset.AddSubcommand(
       "split-edges", "Take edges out of a dataset's graph, to predict them");
-  app->add_option("folder", options->dataset, "The dataset's folder")
-      ->required()
-      ->type_name("DIR");
-  app->add_option("--valid", options->valid,
-                  "Share of the edges that is for validation")
-      ->capture_default_str();
-  app->add_option("--test", options->test,
-                  "Share of the edges that is for the test")
-      ->capture_default_str();
-  app->add_option("--seed", options->seed, "Seed of every random choice")
-      ->capture_default_str();
-  app->add_option("--out", options->out, "The folder to make")
-      ->required()
-      ->type_name("DIR");
-  app->callback(
+  app.AddOption("folder", options->dataset, "The dataset's folder")
+      .Required()
+      .Takes("DIR");
+  app.AddOption("--valid", options->valid,
+                "Share of the edges that is for validation")
+      .ShowDefault();
+  app.AddOption("--test", options->test,
+                "Share of the edges that is for the test")
+      .ShowDefault();
+  app.AddOption("--seed", options->seed, "Seed of every random choice")
+      .ShowDefault();
+  app.AddOption("--out", options->out, "The folder to make")
+      .Required()
+      .Takes("DIR");
+  app.OnRun(
       [options, &json, &status] { status = RunSplitEdges(*options, json); });
 }
 
-void AddFolderCommand(CLI::App& dataset, const std::string& name,
+void AddFolderCommand(Command dataset, const std::string& name,
                       const std::string& description,
                       absl::Status (*run)(const std::filesystem::path&, bool),
                       const bool& json, absl::Status& status) {
   // Shared with the callback, which lives as long as the app.
   auto folder = std::make_shared<std::filesystem::path>();
-  CLI::App* app = dataset.add_subcommand(name, description);
-  app->add_option("folder", *folder, "The dataset's folder")
-      ->required()
-      ->type_name("DIR");
-  app->callback([folder, run, &json, &status] { status = run(*folder, json); });
+  const Command app = dataset.AddSubcommand(name, description);
+  app.AddOption("folder", *folder, "The dataset's folder")
+      .Required()
+      .Takes("DIR");
+  app.OnRun([folder, run, &json, &status] { status = run(*folder, json); });
 }
 
 }  // namespace
 
-void AddDatasetCommands(CLI::App& dataset, const bool& json,
+void AddDatasetCommands(Command dataset, const bool& json,
                         absl::Status& status) {
   AddGenerateCommands(dataset, json, status);
   AddSplitEdges(dataset, json, status);

@@ -2,8 +2,8 @@
 #ifndef FGNN_TOOLS_DATASET_DATASET_CLI_H_
 #define FGNN_TOOLS_DATASET_DATASET_CLI_H_
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "shared/command_line/command_line.h"
 
 namespace fgnn {
 
@@ -12,7 +12,7 @@ namespace fgnn {
 // prints it and maps it to the exit code. `json` is read when a command runs:
 // with it, a command that succeeds prints one JSON document on stdout. Progress
 // and logs go to stderr. `json` and `status` must outlive `dataset`.
-void AddDatasetCommands(CLI::App& dataset, const bool& json,
+void AddDatasetCommands(Command dataset, const bool& json,
                         absl::Status& status);
 
 }  // namespace fgnn

@@ -18,34 +18,34 @@
 namespace fgnn {
 namespace {
 
-void AddCommonOptions(CLI::App& app, GenerateOptions& options) {
-  app.add_option("--out", options.out, "The folder to make")
-      ->required()
-      ->type_name("DIR");
-  app.add_option("--features", options.feature_columns,
-                 "Columns of features; 0 for none")
-      ->capture_default_str();
-  app.add_option_function<std::string>(
+void AddCommonOptions(Command app, GenerateOptions& options) {
+  app.AddOption("--out", options.out, "The folder to make")
+      .Required()
+      .Takes("DIR");
+  app.AddOption("--features", options.feature_columns,
+                "Columns of features; 0 for none")
+      .ShowDefault();
+  app.AddOption(
          "--feature-type",
          [&options](const std::string& name) {
            options.feature_type = FeatureTypeOf(name).value();
          },
          "f32 (default), f16 or bf16")
-      ->check(CLI::IsMember({"f32", "f16", "bf16"}));
-  app.add_option("--feature-noise", options.feature_noise,
-                 "Noise of the features, in lengths of a class's centroid")
-      ->capture_default_str();
-  app.add_option("--classes", options.num_classes,
-                 "Classes of the labels; 0 for none")
-      ->capture_default_str();
-  app.add_option("--train-fraction", options.train_fraction,
-                 "Share of the vertices for training; half of the rest is for "
-                 "validation, half for test")
-      ->capture_default_str();
-  app.add_option("--seed", options.seed, "Seed of every random choice")
-      ->capture_default_str();
-  app.add_option("--threads", options.threads, "0: as many as cores")
-      ->capture_default_str();
+      .OneOf({"f32", "f16", "bf16"});
+  app.AddOption("--feature-noise", options.feature_noise,
+                "Noise of the features, in lengths of a class's centroid")
+      .ShowDefault();
+  app.AddOption("--classes", options.num_classes,
+                "Classes of the labels; 0 for none")
+      .ShowDefault();
+  app.AddOption("--train-fraction", options.train_fraction,
+                "Share of the vertices for training; half of the rest is for "
+                "validation, half for test")
+      .ShowDefault();
+  app.AddOption("--seed", options.seed, "Seed of every random choice")
+      .ShowDefault();
+  app.AddOption("--threads", options.threads, "0: as many as cores")
+      .ShowDefault();
 }
 
 void PrintSummary(const GenerateOptions& options,
@@ -80,8 +80,8 @@ void PrintSummary(const GenerateOptions& options,
 // Runs `generate` with a progress printer in the options.
 template <typename Options>
 absl::Status RunGenerator(
-    absl::StatusOr<GenerateSummary> (*generate)(const Options&),
-    Options options, bool json) {
+    absl::StatusOr<GenerateSummary>(generate)(const Options&), Options options,
+    bool json) {
   const Stopwatch watch;
   ProgressPrinter printer(stderr);
   options.common.progress = [&printer](std::string_view stage, uint64_t done,
@@ -99,59 +99,53 @@ absl::Status RunGenerator(
   return absl::OkStatus();
 }
 
-void AddRmat(CLI::App& generate, const bool& json, absl::Status& status) {
+void AddRmat(Command generate, const bool& json, absl::Status& status) {
   // Shared with the callback, which lives as long as the app.
   auto options = std::make_shared<RmatOptions>();
-  CLI::App* app = generate.add_subcommand(
+  const Command app = generate.AddSubcommand(
       "rmat", "A graph of skewed degrees, with labels and features");
-  app->add_option("--scale", options->scale, "2^scale vertices")
-      ->capture_default_str();
-  app->add_option("--edge-factor", options->edge_factor,
-                  "Edges drawn per vertex")
-      ->capture_default_str();
-  app->add_flag("--directed", options->directed,
-                "Keep the edges' directions (else both ways)");
-  app->add_flag("--weights", options->weights, "Random weights of the edges");
-  app->add_option("--a", options->a, "Share of the first quarter")
-      ->capture_default_str();
-  app->add_option("--b", options->b, "Share of the second quarter")
-      ->capture_default_str();
-  app->add_option("--c", options->c, "Share of the third quarter")
-      ->capture_default_str();
-  AddCommonOptions(*app, options->common);
-  app->callback([options, &json, &status] {
+  app.AddOption("--scale", options->scale, "2^scale vertices").ShowDefault();
+  app.AddOption("--edge-factor", options->edge_factor, "Edges drawn per vertex")
+      .ShowDefault();
+  app.AddFlag("--directed", options->directed,
+              "Keep the edges' directions (else both ways)");
+  app.AddFlag("--weights", options->weights, "Random weights of the edges");
+  app.AddOption("--a", options->a, "Share of the first quarter").ShowDefault();
+  app.AddOption("--b", options->b, "Share of the second quarter").ShowDefault();
+  app.AddOption("--c", options->c, "Share of the third quarter").ShowDefault();
+  AddCommonOptions(app, options->common);
+  app.OnRun([options, &json, &status] {
     status = RunGenerator(&GenerateRmat, *options, json);
   });
 }
 
-void AddSbm(CLI::App& generate, const bool& json, absl::Status& status) {
+void AddSbm(Command generate, const bool& json, absl::Status& status) {
   auto options = std::make_shared<SbmOptions>();
   options->common.num_classes = 10;
-  CLI::App* app = generate.add_subcommand(
+  const Command app = generate.AddSubcommand(
       "sbm", "A graph of communities that are the labels, with features");
-  app->add_option("--nodes", options->num_nodes, "Vertices")
-      ->capture_default_str();
-  app->add_option("--average-degree", options->average_degree,
-                  "Neighbours of a vertex in the mean")
-      ->capture_default_str();
-  app->add_option("--homophily", options->homophily,
-                  "Share of the edges that stay in a class")
-      ->capture_default_str();
-  AddCommonOptions(*app, options->common);
-  app->callback([options, &json, &status] {
+  app.AddOption("--nodes", options->num_nodes, "Vertices").ShowDefault();
+  app.AddOption("--average-degree", options->average_degree,
+                "Neighbours of a vertex in the mean")
+      .ShowDefault();
+  app.AddOption("--homophily", options->homophily,
+                "Share of the edges that stay in a class")
+      .ShowDefault();
+  AddCommonOptions(app, options->common);
+  app.OnRun([options, &json, &status] {
     status = RunGenerator(&GenerateSbm, *options, json);
   });
 }
 
 }  // namespace
 
-void AddGenerateCommands(CLI::App& dataset, const bool& json,
+void AddGenerateCommands(Command dataset, const bool& json,
                          absl::Status& status) {
-  CLI::App* generate =
-      dataset.add_subcommand("generate", "Make a synthetic dataset");
-  generate->require_subcommand(1);
-  AddRmat(*generate, json, status);
-  AddSbm(*generate, json, status);
+  const Command generate =
+      dataset.AddSubcommand("generate", "Make a synthetic dataset");
+  generate.NeedSubcommand();
+  AddRmat(generate, json, status);
+  AddSbm(generate, json, status);
 }
 
 }  // namespace fgnn

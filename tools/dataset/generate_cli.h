@@ -2,13 +2,13 @@
 #ifndef FGNN_TOOLS_DATASET_GENERATE_CLI_H_
 #define FGNN_TOOLS_DATASET_GENERATE_CLI_H_
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "shared/command_line/command_line.h"
 
 namespace fgnn {
 
 // As AddDatasetCommands().
-void AddGenerateCommands(CLI::App& dataset, const bool& json,
+void AddGenerateCommands(Command dataset, const bool& json,
                          absl::Status& status);
 
 }  // namespace fgnn

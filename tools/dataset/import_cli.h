@@ -2,9 +2,8 @@
 #ifndef FGNN_TOOLS_DATASET_IMPORT_CLI_H_
 #define FGNN_TOOLS_DATASET_IMPORT_CLI_H_
 
-#include <CLI/CLI.hpp>
-
 #include "absl/status/status.h"
+#include "shared/command_line/command_line.h"
 
 namespace fgnn {
 
@@ -12,7 +11,7 @@ namespace fgnn {
 // the command line is parsed: progress to standard error, the totals to
 // standard output (one document if `json`), its outcome to `status`. `json`
 // and `status` must live until the parsing is over.
-void AddImportCommands(CLI::App& import_app, const bool& json,
+void AddImportCommands(Command import_app, const bool& json,
                        absl::Status& status);
 
 }  // namespace fgnn

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
@@ -18,52 +19,49 @@ namespace {
 constexpr const char* kWithoutService[] = {"bench", "completion", "dataset",
                                            "simulate"};
 
-// Called behind parsing and before the command runs.
-void CheckStateDir(const CLI::App& app, const CommandContext& context) {
-  if (!context.state_dir.empty()) return;
-  for (const char* const command : kWithoutService) {
-    if (app.got_subcommand(command)) return;
+absl::Status CheckStateDir(Command root, const CommandContext& context) {
+  if (!context.state_dir.empty()) return absl::OkStatus();
+  const std::optional<Command> command = root.Chosen();
+  if (command.has_value() &&
+      absl::c_linear_search(kWithoutService, command->Name())) {
+    return absl::OkStatus();
   }
-  throw CLI::ValidationError(context.default_state_dir_status.ok()
-                                 ? "--state-dir is empty"
-                                 : MessageOf(context.default_state_dir_status));
+  return context.default_state_dir_status.ok()
+             ? absl::InvalidArgumentError("--state-dir is empty")
+             : context.default_state_dir_status;
 }
 
 }  // namespace
 
-std::unique_ptr<CLI::App> MakeCommandLine(CommandContext& context) {
-  auto app = std::make_unique<CLI::App>(
+std::unique_ptr<CommandLine> MakeCommandLine(CommandContext& context) {
+  auto line = std::make_unique<CommandLine>(
       "Trains graph neural networks on sampled mini-batches, as a service.",
       "fgnn");
-  // So that --json and --state-dir may stand after the command too.
-  app->fallthrough();
-  app->require_subcommand(1);
-  app->set_help_flag("-h,--help", "Explain a command and its flags");
-  app->set_version_flag("--version", std::string("fgnn ") + kVersion,
-                        "Print the version");
-  app->add_option("--state-dir", context.state_dir,
-                  "Folder of the service: sockets, jobs, logs, runs "
-                  "(FGNN_STATE_DIR)")
-      ->type_name("DIR")
-      ->capture_default_str();
-  app->add_flag("--json", context.json,
-                "Print JSON on stdout and everything else on stderr");
-  AddRunCommand(*app, context);
-  AddResumeCommand(*app, context);
-  AddPlanCommand(*app, context);
-  AddSimulateCommand(*app, context);
-  AddDatasetGroup(*app, context);
-  AddServiceCommands(*app, context);
-  AddJobCommands(*app, context);
-  AddDeviceCommands(*app, context);
-  AddLogsCommand(*app, context);
-  AddPredictCommand(*app, context);
-  AddBenchGroup(*app, context);
-  AddDoctorCommand(*app, context);
-  AddCompletionCommand(*app, context);
-  app->parse_complete_callback(
-      [raw = app.get(), &context] { CheckStateDir(*raw, context); });
-  return app;
+  line->SetVersion(std::string("fgnn ") + kVersion);
+  const Command app = line->root();
+  app.NeedSubcommand();
+  app.AddOption("--state-dir", context.state_dir,
+                "Folder of the service: sockets, jobs, logs, runs "
+                "(FGNN_STATE_DIR)")
+      .Takes("DIR")
+      .ShowDefault();
+  app.AddFlag("--json", context.json,
+              "Print JSON on stdout and everything else on stderr");
+  AddRunCommand(app, context);
+  AddResumeCommand(app, context);
+  AddPlanCommand(app, context);
+  AddSimulateCommand(app, context);
+  AddDatasetGroup(app, context);
+  AddServiceCommands(app, context);
+  AddJobCommands(app, context);
+  AddDeviceCommands(app, context);
+  AddLogsCommand(app, context);
+  AddPredictCommand(app, context);
+  AddBenchGroup(app, context);
+  AddDoctorCommand(app, context);
+  AddCompletionCommand(app, context);
+  line->CheckFirst([app, &context] { return CheckStateDir(app, context); });
+  return line;
 }
 
 namespace {
@@ -76,17 +74,21 @@ int Fail(const std::string& message) {
 
 }  // namespace
 
-int RunCommandLine(CLI::App& app, CommandContext& context,
+int RunCommandLine(CommandLine& line, CommandContext& context,
                    std::vector<std::string> args) {
   try {
-    // CLI11 takes words from the back.
-    std::vector<std::string> reversed(args.rbegin(), args.rend());
-    app.parse(std::move(reversed));
-  } catch (const CLI::Success& asked_for_text) {
-    return app.exit(asked_for_text, std::cout, std::cerr);
-  } catch (const CLI::ParseError& error) {
-    std::cerr << "fgnn: " << DescribeUsageError(app, args, error) << "\n";
-    return 2;
+    const absl::StatusOr<std::string> text = line.Parse(args);
+    if (!text.ok()) {
+      std::cerr << "fgnn: "
+                << DescribeUsageError(line.root(), args,
+                                      MessageOf(text.status()))
+                << "\n";
+      return 2;
+    }
+    if (!text->empty()) {
+      std::cout << *text;
+      return 0;
+    }
   } catch (const std::bad_alloc&) {
     // Unwinding has removed what the command had not finished.
     return Fail(

@@ -6,26 +6,26 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
+#include "shared/command_line/command_line.h"
 #include "tools/fgnn/command_context.h"
 
 namespace fgnn {
 
 // All of `fgnn`. Parsing it runs the command that was named. `context` must
 // outlive the result.
-std::unique_ptr<CLI::App> MakeCommandLine(CommandContext& context);
+std::unique_ptr<CommandLine> MakeCommandLine(CommandContext& context);
 
 // Parses `args` (without the program's name) and runs what they name; prints
 // help, version or one line "fgnn: …" on stderr. Returns the exit code.
-int RunCommandLine(CLI::App& app, CommandContext& context,
+int RunCommandLine(CommandLine& line, CommandContext& context,
                    std::vector<std::string> args);
 
 // What is wrong with `args`, in one line that names the word, and the nearest
 // known one where it looks like a slip: "unknown command 'rnu'; did you mean
 // 'run'?". `error` is what the parser said.
-std::string DescribeUsageError(const CLI::App& app,
+std::string DescribeUsageError(Command root,
                                const std::vector<std::string>& args,
-                               const CLI::ParseError& error);
+                               const std::string& error);
 
 }  // namespace fgnn
 

@@ -1,76 +1,68 @@
 #include "tools/fgnn/completion.h"
 
-#include <vector>
+#include "absl/algorithm/container.h"
 
 namespace fgnn {
 namespace {
 
-std::vector<const CLI::App*> SubcommandsOf(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
-}
-
 // Flags of a command itself, one word each: "--json --state-dir".
-std::string Flags(const CLI::App& app, bool only_with_value) {
+std::string Flags(Command command, bool only_with_value) {
   std::string words;
-  for (const CLI::Option* option : app.get_options()) {
-    if (only_with_value && option->get_items_expected_min() == 0) continue;
-    for (const std::string& name : option->get_lnames()) {
+  for (const Option& option : command.Options()) {
+    if (only_with_value && option.LeastWords() == 0) continue;
+    for (const std::string& name : option.LongNames()) {
       words += " --" + name;
     }
   }
   return words;
 }
 
-bool TakesWords(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_positional()) return true;
-  }
-  return false;
+bool TakesWords(Command command) {
+  return absl::c_any_of(command.Options(), [](const Option& option) {
+    return option.IsArgument();
+  });
 }
 
 // A line of `case` per command: its path, what may follow, and the flags that
 // take a value.
-void AddCases(const CLI::App& app, const std::string& path,
-              const std::string& global_flags, std::string& cases) {
+void AddCases(Command command, const std::string& global_flags,
+              std::string& cases) {
   std::string words;
-  for (const CLI::App* sub : SubcommandsOf(app)) {
-    words += " " + sub->get_name();
-  }
-  cases += "    '" + path + "') words='" + words + Flags(app, false) +
-           (app.get_parent() == nullptr ? "" : global_flags) +
-           "' files=" + (TakesWords(app) ? "yes" : "no") + " ;;\n";
-  for (const CLI::App* sub : SubcommandsOf(app)) {
-    AddCases(*sub, path + " " + sub->get_name(), global_flags, cases);
-  }
-}
-
-void AddPaths(const CLI::App& app, const std::string& path,
-              std::string& paths) {
-  for (const CLI::App* sub : SubcommandsOf(app)) {
-    const std::string sub_path = path + " " + sub->get_name();
-    paths += "'" + sub_path + "'|";
-    AddPaths(*sub, sub_path, paths);
+  for (const Command& sub : command.Subcommands()) words += " " + sub.Name();
+  cases += "    '" + command.Path() + "') words='" + words +
+           Flags(command, false) +
+           (command.Parent().has_value() ? global_flags : "") +
+           "' files=" + (TakesWords(command) ? "yes" : "no") + " ;;\n";
+  for (const Command& sub : command.Subcommands()) {
+    AddCases(sub, global_flags, cases);
   }
 }
 
-void AddFlagsWithValue(const CLI::App& app, std::string& flags) {
-  flags += Flags(app, true);
-  for (const CLI::App* sub : SubcommandsOf(app)) {
-    AddFlagsWithValue(*sub, flags);
+void AddPaths(Command command, std::string& paths) {
+  for (const Command& sub : command.Subcommands()) {
+    paths += "'" + sub.Path() + "'|";
+    AddPaths(sub, paths);
+  }
+}
+
+void AddFlagsWithValue(Command command, std::string& flags) {
+  flags += Flags(command, true);
+  for (const Command& sub : command.Subcommands()) {
+    AddFlagsWithValue(sub, flags);
   }
 }
 
 }  // namespace
 
-std::string BashCompletion(const CLI::App& app) {
-  const std::string& name = app.get_name();
+std::string BashCompletion(Command root) {
+  const std::string name = root.Name();
   std::string cases;
-  AddCases(app, name, Flags(app, false), cases);
+  AddCases(root, Flags(root, false), cases);
   std::string paths;
-  AddPaths(app, name, paths);
+  AddPaths(root, paths);
   if (!paths.empty()) paths.pop_back();
   std::string with_value;
-  AddFlagsWithValue(app, with_value);
+  AddFlagsWithValue(root, with_value);
   const std::string function = "_" + name + "_complete";
   return "# Bash completion of " + name + "; load it with\n" + "#   source <(" +
          name + " completion bash)\n" + function + "() {\n" +

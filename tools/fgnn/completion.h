@@ -4,13 +4,13 @@
 
 #include <string>
 
-#include "CLI/CLI.hpp"
+#include "shared/command_line/command_line.h"
 
 namespace fgnn {
 
 // A script for bash to source: completes commands, flags and, behind a flag
 // that takes a value or a command that takes words, file names.
-std::string BashCompletion(const CLI::App& app);
+std::string BashCompletion(Command root);
 
 }  // namespace fgnn
 

@@ -26,49 +26,49 @@ std::string MakeClientKey() {
 
 }  // namespace
 
-void AddJobRequestFlags(CLI::App& command, JobRequestFlags& flags) {
-  command.add_option("JOB", flags.job_file, "Job file (YAML)")
-      ->required()
-      ->type_name("FILE");
+void AddJobRequestFlags(Command command, JobRequestFlags& flags) {
+  command.AddOption("JOB", flags.job_file, "Job file (YAML)")
+      .Required()
+      .Takes("FILE");
   command
-      .add_option("--set", flags.overrides,
-                  "Override a field of the job, e.g. training.epochs=3; may be "
-                  "given again")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+      .AddOption("--set", flags.overrides,
+                 "Override a field of the job, e.g. training.epochs=3; may be "
+                 "given again")
+      .Takes("KEY=VALUE")
+      .OneWordEach();
   command
-      .add_option("--run-dir", flags.run_dir,
-                  "Folder for the results, new or empty; default: "
-                  "runs/JOB_ID in the state folder")
-      ->type_name("DIR");
-  command.add_flag("--digest", flags.digest,
-                   "Write batches.crc, a line per batch, to compare runs");
-  command.add_flag("--trace", flags.trace,
-                   "Write trace.json: what ran when, for chrome://tracing");
+      .AddOption("--run-dir", flags.run_dir,
+                 "Folder for the results, new or empty; default: "
+                 "runs/JOB_ID in the state folder")
+      .Takes("DIR");
+  command.AddFlag("--digest", flags.digest,
+                  "Write batches.crc, a line per batch, to compare runs");
+  command.AddFlag("--trace", flags.trace,
+                  "Write trace.json: what ran when, for chrome://tracing");
   command
-      .add_option("--name", flags.name, "A name, for 'fgnn jobs' to find it by")
-      ->type_name("TEXT");
+      .AddOption("--name", flags.name, "A name, for 'fgnn jobs' to find it by")
+      .Takes("TEXT");
   command
-      .add_option("--priority", flags.priority,
-                  "Higher ones go first and pause lower ones that run; -100 to "
-                  "100, default 0")
-      ->type_name("N");
+      .AddOption("--priority", flags.priority,
+                 "Higher ones go first and pause lower ones that run; -100 to "
+                 "100, default 0")
+      .Takes("N");
   command
-      .add_option("--after", flags.after,
-                  "Jobs that have to complete before, with commas between")
-      ->type_name("JOB")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+      .AddOption("--after", flags.after,
+                 "Jobs that have to complete before, with commas between")
+      .Takes("JOB")
+      .SplitAt(',')
+      .OneWordEach();
   command
-      .add_option("--retries", flags.retries,
-                  "Start again, from the newest checkpoint, after so many "
-                  "failures that another start may mend")
-      ->type_name("N");
+      .AddOption("--retries", flags.retries,
+                 "Start again, from the newest checkpoint, after so many "
+                 "failures that another start may mend")
+      .Takes("N");
   command
-      .add_option("--time-limit", flags.time_limit,
-                  "Time with devices after which the job ends, e.g. 30m or 2h; "
-                  "its checkpoint is kept")
-      ->type_name("TIME");
+      .AddOption("--time-limit", flags.time_limit,
+                 "Time with devices after which the job ends, e.g. 30m or 2h; "
+                 "its checkpoint is kept")
+      .Takes("TIME");
 }
 
 absl::StatusOr<uint32_t> ParseTimeLimit(const std::string& text) {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "fgnn/v1/job_service.pb.h"
+#include "shared/command_line/command_line.h"
 
 namespace fgnn {
 
@@ -28,7 +28,7 @@ struct JobRequestFlags {
 };
 
 // Adds JOB and the flags of a submission to a command; `flags` must outlive it.
-void AddJobRequestFlags(CLI::App& command, JobRequestFlags& flags);
+void AddJobRequestFlags(Command command, JobRequestFlags& flags);
 
 // Reads the job file and checks it as far as that goes without a service, with
 // a client key of its own. InvalidArgument, NotFound: name the file and field,

@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   context.default_state_dir_status = state_dir.status();
   context.state_dir = context.default_state_dir;
   context.thread_allocations = fgnn::ThreadAllocations;
-  const auto app = fgnn::MakeCommandLine(context);
-  return fgnn::RunCommandLine(*app, context,
+  const auto line = fgnn::MakeCommandLine(context);
+  return fgnn::RunCommandLine(*line, context,
                               std::vector<std::string>(argv + 1, argv + argc));
 }

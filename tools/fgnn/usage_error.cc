@@ -1,6 +1,7 @@
 // Finds the word of a command line that the parser could not place. CLI11 says
 // "a subcommand is required" where a command is misspelt, so the words are
 // walked again.
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 
@@ -10,37 +11,23 @@
 namespace fgnn {
 namespace {
 
-std::string PathOf(const CLI::App& app) {
-  if (app.get_parent() == nullptr) return app.get_name();
-  return PathOf(*app.get_parent()) + " " + app.get_name();
-}
-
-const CLI::App* FindSubcommand(const CLI::App& app, const std::string& name) {
-  for (const CLI::App* sub :
-       app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (sub->check_name(name)) return sub;
+// In the command or, since flags may stand behind a subcommand, above it.
+std::optional<Option> FindFlag(std::optional<Command> command,
+                               const std::string& flag) {
+  for (; command.has_value(); command = command->Parent()) {
+    if (const auto option = command->FindOption(flag)) return option;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
-// In `app` or, since flags fall through, above it.
-const CLI::Option* FindFlag(const CLI::App* app, const std::string& flag) {
-  for (; app != nullptr; app = app->get_parent()) {
-    if (const CLI::Option* option = app->get_option_no_throw(flag)) {
-      return option;
-    }
-  }
-  return nullptr;
-}
-
-std::vector<std::string> FlagsOf(const CLI::App* app) {
+std::vector<std::string> FlagsOf(std::optional<Command> command) {
   std::vector<std::string> flags;
-  for (; app != nullptr; app = app->get_parent()) {
-    for (const CLI::Option* option : app->get_options()) {
-      for (const std::string& name : option->get_lnames()) {
+  for (; command.has_value(); command = command->Parent()) {
+    for (const Option& option : command->Options()) {
+      for (const std::string& name : option.LongNames()) {
         flags.push_back("--" + name);
       }
-      for (const std::string& name : option->get_snames()) {
+      for (const std::string& name : option.ShortNames()) {
         flags.push_back("-" + name);
       }
     }
@@ -48,12 +35,9 @@ std::vector<std::string> FlagsOf(const CLI::App* app) {
   return flags;
 }
 
-std::vector<std::string> SubcommandsOf(const CLI::App& app) {
+std::vector<std::string> SubcommandsOf(Command command) {
   std::vector<std::string> names;
-  for (const CLI::App* sub :
-       app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(sub->get_name());
-  }
+  for (const Command& sub : command.Subcommands()) names.push_back(sub.Name());
   return names;
 }
 
@@ -73,12 +57,12 @@ std::string Unknown(const std::string& kind, const std::string& word,
          (nearest.empty() ? otherwise : "did you mean '" + nearest + "'?");
 }
 
-size_t NumPositionals(const CLI::App& app) {
+size_t NumArguments(Command command) {
   size_t count = 0;
-  for (const CLI::Option* option : app.get_options()) {
-    if (!option->get_positional()) continue;
-    const int most = option->get_items_expected_max();
-    count += static_cast<size_t>(most < 0 ? 0 : most);
+  for (const Option& option : command.Options()) {
+    if (option.IsArgument()) {
+      count += static_cast<size_t>(std::max(option.MostWords(), 0));
+    }
   }
   return count;
 }
@@ -90,62 +74,58 @@ bool IsFlag(const std::string& word) {
 
 // The first word that has no place, described; nullopt: every one has.
 std::optional<std::string> FindUnplacedWord(
-    const CLI::App& root, const std::vector<std::string>& args) {
-  const CLI::App* app = &root;
-  size_t positionals_left = NumPositionals(root);
+    Command root, const std::vector<std::string>& args) {
+  Command command = root;
+  size_t arguments_left = NumArguments(root);
   for (size_t i = 0; i < args.size(); ++i) {
     const std::string& word = args[i];
     if (word == "--") return std::nullopt;
     if (IsFlag(word)) {
       const std::string flag = word.substr(0, word.find('='));
-      const CLI::Option* option = FindFlag(app, flag);
-      if (option == nullptr) {
-        return Unknown("flag", flag, FlagsOf(app),
-                       "see '" + PathOf(*app) + " --help'");
+      const std::optional<Option> option = FindFlag(command, flag);
+      if (!option.has_value()) {
+        return Unknown("flag", flag, FlagsOf(command),
+                       "see '" + command.Path() + " --help'");
       }
-      const int values = option->get_items_expected_min();
+      const int values = option->LeastWords();
       if (word == flag && values > 0) i += static_cast<size_t>(values);
       continue;
     }
-    if (const CLI::App* sub = FindSubcommand(*app, word)) {
-      app = sub;
-      positionals_left = NumPositionals(*app);
+    if (const std::optional<Command> sub = command.Subcommand(word)) {
+      command = *sub;
+      arguments_left = NumArguments(command);
       continue;
     }
-    if (positionals_left > 0) {
-      --positionals_left;
+    if (arguments_left > 0) {
+      --arguments_left;
       continue;
     }
-    const std::vector<std::string> known = SubcommandsOf(*app);
+    const std::vector<std::string> known = SubcommandsOf(command);
     if (known.empty()) {
-      return "'" + word + "' is one word too many; see '" + PathOf(*app) +
+      return "'" + word + "' is one word too many; see '" + command.Path() +
              " --help'";
     }
     return Unknown("command", word, known,
-                   "'" + PathOf(*app) + "' has " + Join(known));
+                   "'" + command.Path() + "' has " + Join(known));
   }
-  const std::vector<std::string> known = SubcommandsOf(*app);
-  if (!known.empty() && NumPositionals(*app) == 0) {
-    return "'" + PathOf(*app) + "' needs one of " + Join(known);
+  const std::vector<std::string> known = SubcommandsOf(command);
+  if (!known.empty() && NumArguments(command) == 0) {
+    return "'" + command.Path() + "' needs one of " + Join(known);
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-std::string DescribeUsageError(const CLI::App& app,
+std::string DescribeUsageError(Command root,
                                const std::vector<std::string>& args,
-                               const CLI::ParseError& error) {
-  if (const auto unplaced = FindUnplacedWord(app, args)) return *unplaced;
-  std::string message = error.what();
-  for (char& c : message) {
-    if (c == '\n') c = ' ';
-  }
-  const CLI::App* named = &app;
-  while (!named->get_subcommands().empty()) {
-    named = named->get_subcommands().front();
-  }
-  return message + "; see '" + PathOf(*named) + " --help'";
+                               const std::string& error) {
+  if (const auto unplaced = FindUnplacedWord(root, args)) return *unplaced;
+  std::string message = error;
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  Command named = root;
+  while (const auto chosen = named.Chosen()) named = *chosen;
+  return message + "; see '" + named.Path() + " --help'";
 }
 
 }  // namespace fgnn

@@ -1,6 +1,5 @@
 #include <malloc.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include "shared/base/exceptions.h"
 #include "shared/base/signal_waiter.h"
 #include "shared/base/status.h"
+#include "shared/command_line/command_line.h"
 #include "shared/config/state_dir.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/daemon/predict_command.h"
@@ -58,24 +58,23 @@ absl::StatusOr<std::string> Predict(const fgnn::PredictOptions& options,
   return json ? summary.ToJson() : summary.ToText();
 }
 
-void AddPredictFlags(CLI::App& app, fgnn::PredictOptions& options) {
-  app.add_option("--run", options.run, "A run's folder");
-  app.add_option("--checkpoint", options.checkpoint, "Instead of its best");
-  app.add_option("--dataset", options.dataset, "A dataset folder")->required();
-  app.add_option("--what", options.what,
-                 "classes, probabilities or embeddings");
-  app.add_option("--out", options.out, "FILE.npy or FILE.csv")->required();
-  app.add_option("--device", options.device, "Cores; all if not given");
+void AddPredictFlags(fgnn::Command app, fgnn::PredictOptions& options) {
+  app.AddOption("--run", options.run, "A run's folder");
+  app.AddOption("--checkpoint", options.checkpoint, "Instead of its best");
+  app.AddOption("--dataset", options.dataset, "A dataset folder").Required();
+  app.AddOption("--what", options.what, "classes, probabilities or embeddings");
+  app.AddOption("--out", options.out, "FILE.npy or FILE.csv").Required();
+  app.AddOption("--device", options.device, "Cores; all if not given");
 }
 
-void AddBenchFlags(CLI::App& app, fgnn::TrainingBenchOptions& options) {
-  app.add_option("--request", options.request,
-                 "ProfileTrainingRequest as JSON, for its spec")
-      ->required();
-  app.add_option("--device", options.device, "Cores")->required();
-  app.add_option("--tasks", options.tasks, "Folder of task-0, task-1, …")
-      ->required();
-  app.add_option("--rounds", options.rounds, "Passes over all tasks");
+void AddBenchFlags(fgnn::Command app, fgnn::TrainingBenchOptions& options) {
+  app.AddOption("--request", options.request,
+                "ProfileTrainingRequest as JSON, for its spec")
+      .Required();
+  app.AddOption("--device", options.device, "Cores").Required();
+  app.AddOption("--tasks", options.tasks, "Folder of task-0, task-1, …")
+      .Required();
+  app.AddOption("--rounds", options.rounds, "Passes over all tasks");
 }
 
 int RunDaemon(const fgnn::ExecutorDaemonOptions& options) {
@@ -103,34 +102,34 @@ int main(int argc, char** argv) {
   std::string request;
   std::string device;
   options.version = FGNN_VERSION;
-  CLI::App app("FGNN's trainer: a daemon, or one command", "fgnn-trainer");
-  app.set_version_flag("--version", fgnn::VersionText(FGNN_VERSION));
-  app.add_option("--name", options.name, "Its name, e.g. trainer.0");
-  app.add_option("--device", options.device, "Its cores, e.g. cpu:0-3");
-  app.add_option("--state-dir", options.state_dir, "The service's folder");
-  CLI::App* sub = app.add_subcommand("predict", "Of all vertices");
-  AddPredictFlags(*sub, predict);
-  sub->add_flag("--json", json, "Print one JSON document");
-  CLI::App* profile = app.add_subcommand("profile", "A job's needs, as JSON");
-  profile->add_option("--request", request, "ProfileTrainingRequest as JSON")
-      ->required();
-  profile->add_option("--device", device, "Cores")->required();
-  CLI::App* bench = app.add_subcommand("bench", "Seconds of training, as JSON");
-  AddBenchFlags(*bench, bench_options);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  if (app.get_subcommands().empty()) return RunDaemon(options);
+  fgnn::CommandLine line("FGNN's trainer: a daemon, or one command",
+                         "fgnn-trainer");
+  line.SetVersion(fgnn::VersionText(FGNN_VERSION));
+  const fgnn::Command app = line.root();
+  app.AddOption("--name", options.name, "Its name, e.g. trainer.0");
+  app.AddOption("--device", options.device, "Its cores, e.g. cpu:0-3");
+  app.AddOption("--state-dir", options.state_dir, "The service's folder");
+  const fgnn::Command sub = app.AddSubcommand("predict", "Of all vertices");
+  AddPredictFlags(sub, predict);
+  sub.AddFlag("--json", json, "Print one JSON document");
+  const fgnn::Command profile =
+      app.AddSubcommand("profile", "A job's needs, as JSON");
+  profile.AddOption("--request", request, "ProfileTrainingRequest as JSON")
+      .Required();
+  profile.AddOption("--device", device, "Cores").Required();
+  const fgnn::Command bench =
+      app.AddSubcommand("bench", "Seconds of training, as JSON");
+  AddBenchFlags(bench, bench_options);
+  if (const auto code = line.ParseMain(argc, argv)) return *code;
+  if (!app.Chosen().has_value()) return RunDaemon(options);
   fgnn::InitLog("fgnn-trainer");
   predict.plugins = fgnn::PluginFolder(options.state_dir);
-  if (profile->parsed()) {
+  if (profile.IsChosen()) {
     return Print([&] {
       return fgnn::RunProfileCommand(request, device, predict.plugins);
     });
   }
-  if (bench->parsed()) {
+  if (bench.IsChosen()) {
     return Print([&] { return fgnn::RunBenchCommand(bench_options); });
   }
   return Print([&] { return Predict(predict, json); });

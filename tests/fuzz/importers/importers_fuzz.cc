@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -21,6 +20,7 @@
 
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
+#include "shared/command_line/command_line.h"
 #include "shared/graph/dataset.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -124,15 +124,13 @@ void AddFlags(const ImportSource& source, Choices& choices,
 }
 
 absl::Status RunImporter(std::vector<std::string> words) {
-  CLI::App app;
+  CommandLine line("");
   absl::Status status;
   const bool json = words.size() % 2 == 0;
-  AddImportCommands(app, json, status);
-  std::reverse(words.begin(), words.end());
+  AddImportCommands(line.root(), json, status);
   try {
-    app.parse(words);
-  } catch (const CLI::ParseError& error) {
-    return absl::InvalidArgumentError(error.what());
+    const absl::StatusOr<std::string> text = line.Parse(std::move(words));
+    if (!text.ok()) return text.status();
   } catch (const std::exception& error) {
     Finding(std::string("an exception: ") + error.what());
   }
@@ -263,12 +261,13 @@ int Run(const Options& options) {
 
 int main(int argc, char** argv) {
   fgnn::Options options;
-  CLI::App app("Imports damaged sources with every importer");
-  app.add_option("--seconds", options.seconds, "How long; default: 2");
-  app.add_option("--seed", options.seed, "Of the damage; default: 1");
-  app.add_option("--case", options.only,
-                 "This case alone; its files stay in the temporary folder's "
-                 "importers_fuzz");
-  CLI11_PARSE(app, argc, argv);
+  fgnn::CommandLine line("Imports damaged sources with every importer");
+  const fgnn::Command app = line.root();
+  app.AddOption("--seconds", options.seconds, "How long; default: 2");
+  app.AddOption("--seed", options.seed, "Of the damage; default: 1");
+  app.AddOption("--case", options.only,
+                "This case alone; its files stay in the temporary folder's "
+                "importers_fuzz");
+  if (const auto code = line.ParseMain(argc, argv)) return *code;
   return fgnn::Run(options);
 }

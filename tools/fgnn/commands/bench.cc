@@ -123,137 +123,136 @@ absl::Status BenchCache(CacheFlags flags, const CommandContext& context) {
 }
 
 // What every command takes.
-void AddInputFlags(CLI::App& app, BenchFlags* flags) {
+void AddInputFlags(Command app, BenchFlags* flags) {
   SampleBenchOptions& options = flags->options;
-  app.add_option("--dataset", flags->dataset, "Dataset folder")
-      ->required()
-      ->type_name("DIR");
+  app.AddOption("--dataset", flags->dataset, "Dataset folder")
+      .Required()
+      .Takes("DIR");
   // Plugins belong to a service.
   std::vector<std::string> algorithms = SamplingKinds();
   algorithms.pop_back();
-  app.add_option("--algorithm", flags->algorithm,
-                 absl::StrJoin(algorithms, ", "))
-      ->check(CLI::IsMember(algorithms))
-      ->capture_default_str();
-  app.add_flag("--replace", options.sampling.replace,
-               "khop, khop_weighted: draw with replacement");
-  app.add_flag("!--no-resample", options.sampling.resample,
-               "Draw each vertex once, as PyG does");
-  app.add_option("--weights", flags->weights,
-                 "khop_weighted: file of the dataset folder")
-      ->capture_default_str();
-  app.add_option("--walks", options.sampling.walks.num_walks,
-                 "random_walk: walks from a vertex")
-      ->capture_default_str();
-  app.add_option("--walk-length", options.sampling.walks.length,
-                 "random_walk: most steps of a walk")
-      ->capture_default_str();
-  app.add_option("--restart", options.sampling.walks.restart,
-                 "random_walk: odds that a walk ends before a step")
-      ->capture_default_str();
-  app.add_option("--fanouts", options.sampling.fanouts,
-                 "Edges per vertex and hop, next to the seeds first; -1: all")
-      ->delimiter(',')
-      ->type_name("LIST")
-      ->default_str("15,10,5");
-  app.add_option("--batch-size", options.sampling.batch_size,
-                 "Seeds of a batch")
-      ->check(CLI::Range(uint32_t{1}, UINT32_MAX))
-      ->capture_default_str();
-  app.add_option("--seed", options.sampling.seed, "Of every random choice")
-      ->capture_default_str();
+  app.AddOption("--algorithm", flags->algorithm,
+                absl::StrJoin(algorithms, ", "))
+      .OneOf(algorithms)
+      .ShowDefault();
+  app.AddFlag("--replace", options.sampling.replace,
+              "khop, khop_weighted: draw with replacement");
+  app.AddFlag("!--no-resample", options.sampling.resample,
+              "Draw each vertex once, as PyG does");
+  app.AddOption("--weights", flags->weights,
+                "khop_weighted: file of the dataset folder")
+      .ShowDefault();
+  app.AddOption("--walks", options.sampling.walks.num_walks,
+                "random_walk: walks from a vertex")
+      .ShowDefault();
+  app.AddOption("--walk-length", options.sampling.walks.length,
+                "random_walk: most steps of a walk")
+      .ShowDefault();
+  app.AddOption("--restart", options.sampling.walks.restart,
+                "random_walk: odds that a walk ends before a step")
+      .ShowDefault();
+  app.AddOption("--fanouts", options.sampling.fanouts,
+                "Edges per vertex and hop, next to the seeds first; -1: all")
+      .SplitAt(',')
+      .Takes("LIST")
+      .ShowDefault("15,10,5");
+  app.AddOption("--batch-size", options.sampling.batch_size, "Seeds of a batch")
+      .Between(uint32_t{1}, UINT32_MAX)
+      .ShowDefault();
+  app.AddOption("--seed", options.sampling.seed, "Of every random choice")
+      .ShowDefault();
 }
 
-void AddThreadsFlag(CLI::App& app, uint32_t& threads) {
-  app.add_option("--threads", threads, "Samplers side by side")
-      ->check(CLI::Range(uint32_t{1}, kMostThreads))
-      ->capture_default_str();
+void AddThreadsFlag(Command app, uint32_t& threads) {
+  app.AddOption("--threads", threads, "Samplers side by side")
+      .Between(uint32_t{1}, kMostThreads)
+      .ShowDefault();
 }
 
 // What is timed in rounds takes these too.
-std::shared_ptr<BenchFlags> AddFlags(CLI::App& app, uint32_t most_batches) {
+std::shared_ptr<BenchFlags> AddFlags(Command app, uint32_t most_batches) {
   // Shared with the callback, which lives as long as the app.
   auto flags = std::make_shared<BenchFlags>();
   AddInputFlags(app, flags.get());
   SampleBenchOptions& options = flags->options;
-  app.add_option("--batches", options.batches, "Batches of a round")
-      ->check(CLI::Range(uint32_t{1}, most_batches))
-      ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "Rounds; the fastest counts")
-      ->check(CLI::Range(uint32_t{1}, kMostRounds))
-      ->capture_default_str();
+  app.AddOption("--batches", options.batches, "Batches of a round")
+      .Between(uint32_t{1}, most_batches)
+      .ShowDefault();
+  app.AddOption("--rounds", options.rounds, "Rounds; the fastest counts")
+      .Between(uint32_t{1}, kMostRounds)
+      .ShowDefault();
   return flags;
 }
 
-void AddCacheCommand(CLI::App& bench, CommandContext& context) {
-  CLI::App* app = bench.add_subcommand(
+void AddCacheCommand(Command bench, CommandContext& context) {
+  const Command app = bench.AddSubcommand(
       "cache", "Hit rates of a feature cache, by policy and capacity");
   auto flags = std::make_shared<CacheFlags>();
-  AddInputFlags(*app, &flags->input);
-  AddThreadsFlag(*app, flags->input.options.threads);
+  AddInputFlags(app, &flags->input);
+  AddThreadsFlag(app, flags->input.options.threads);
   CacheBenchOptions& options = flags->options;
-  app->add_option("--capacities", options.capacities,
-                  "Shares of the vertices that are cached")
-      ->delimiter(',')
-      ->type_name("LIST")
-      ->default_str("0.01,0.05,0.1,0.2,0.3");
-  app->add_option("--policies", flags->policies,
-                  absl::StrCat("Of ", absl::StrJoin(HotnessPolicies(), ", "),
-                               "; presc#K pre-samples K epochs, auto#K at "
-                               "most K"))
-      ->delimiter(',')
-      ->type_name("LIST")
-      ->default_str(absl::StrJoin(flags->policies, ","));
-  app->add_option("--epochs", options.epochs,
-                  "Measured, from epoch 0 of the seed")
-      ->check(CLI::Range(uint32_t{1}, kMostEpochs))
-      ->capture_default_str();
-  app->add_option("--presample-epochs", options.presample_epochs,
-                  "Of presc, none of them measured")
-      ->check(CLI::Range(uint32_t{1}, kMostEpochs))
-      ->capture_default_str();
-  app->add_option("--row-bytes", flags->row_bytes,
-                  "Of a vertex's features; default: the dataset's");
-  app->add_option("--plot", flags->plot,
-                  "Also draw hit rates over capacities, as SVG")
-      ->type_name("FILE");
-  app->callback(
+  app.AddOption("--capacities", options.capacities,
+                "Shares of the vertices that are cached")
+      .SplitAt(',')
+      .Takes("LIST")
+      .ShowDefault("0.01,0.05,0.1,0.2,0.3");
+  app.AddOption("--policies", flags->policies,
+                absl::StrCat("Of ", absl::StrJoin(HotnessPolicies(), ", "),
+                             "; presc#K pre-samples K epochs, auto#K at "
+                             "most K"))
+      .SplitAt(',')
+      .Takes("LIST")
+      .ShowDefault(absl::StrJoin(flags->policies, ","));
+  app.AddOption("--epochs", options.epochs,
+                "Measured, from epoch 0 of the seed")
+      .Between(uint32_t{1}, kMostEpochs)
+      .ShowDefault();
+  app.AddOption("--presample-epochs", options.presample_epochs,
+                "Of presc, none of them measured")
+      .Between(uint32_t{1}, kMostEpochs)
+      .ShowDefault();
+  app.AddOption("--row-bytes", flags->row_bytes,
+                "Of a vertex's features; default: the dataset's");
+  app.AddOption("--plot", flags->plot,
+                "Also draw hit rates over capacities, as SVG")
+      .Takes("FILE");
+  app.OnRun(
       [flags, &context] { context.status = BenchCache(*flags, context); });
 }
 
 }  // namespace
 
-void AddBenchGroup(CLI::App& app, CommandContext& context) {
-  CLI::App* bench = app.add_subcommand(
+void AddBenchGroup(Command app, CommandContext& context) {
+  const Command bench = app.AddSubcommand(
       "bench", "What this machine makes of a dataset, and what bounds it");
-  bench->require_subcommand(1);
+  bench.NeedSubcommand();
 
-  CLI::App* sample =
-      bench->add_subcommand("sample", "Sampled edges per second");
-  const auto flags = AddFlags(*sample, kMostBatches);
-  AddThreadsFlag(*sample, flags->options.threads);
+  const Command sample =
+      bench.AddSubcommand("sample", "Sampled edges per second");
+  const auto flags = AddFlags(sample, kMostBatches);
+  AddThreadsFlag(sample, flags->options.threads);
   sample
-      ->add_option("--dump", flags->dump,
-                   "Also write the job's first batches to DIR/batch-<i>.npz")
-      ->type_name("DIR");
+      .AddOption("--dump", flags->dump,
+                 "Also write the job's first batches to DIR/batch-<i>.npz")
+      .Takes("DIR");
   sample
-      ->add_option("--baseline", flags->options.baseline,
-                   "Measured in turns with it: two-step, a sampler that makes "
-                   "the same batches by way of a list of edges; bare-loop, a "
-                   "loop that draws and maps ids and does nothing else")
-      ->check(CLI::IsMember({"two-step", "bare-loop"}));
-  sample->callback(
+      .AddOption("--baseline", flags->options.baseline,
+                 "Measured in turns with it: two-step, a sampler that makes "
+                 "the same batches by way of a list of edges; bare-loop, a "
+                 "loop that draws and maps ids and does nothing else")
+      .OneOf({"two-step", "bare-loop"});
+  sample.OnRun(
       [flags, &context] { context.status = BenchSample(*flags, context); });
 
-  CLI::App* idmap = bench->add_subcommand(
+  const Command idmap = bench.AddSubcommand(
       "idmap", "Global ids mapped to local ids per second, by each id map");
-  const auto idmap_flags = AddFlags(*idmap, kMostIdMapBatches);
-  idmap->callback([idmap_flags, &context] {
+  const auto idmap_flags = AddFlags(idmap, kMostIdMapBatches);
+  idmap.OnRun([idmap_flags, &context] {
     context.status = BenchIdMap(*idmap_flags, context);
   });
-  AddBenchExtract(*bench, context);
-  AddCacheCommand(*bench, context);
-  AddBenchTraining(*bench, context);
+  AddBenchExtract(bench, context);
+  AddCacheCommand(bench, context);
+  AddBenchTraining(bench, context);
 }
 
 }  // namespace fgnn

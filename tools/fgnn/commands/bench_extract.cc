@@ -96,75 +96,74 @@ absl::Status BenchExtract(const ExtractFlags& flags,
   return absl::OkStatus();
 }
 
-void AddInputFlags(CLI::App& app, ExtractFlags& flags) {
-  CLI::Option* const dataset =
-      app.add_option("--dataset", flags.dataset,
-                     "Dataset folder; else features are made up in memory")
-          ->type_name("DIR");
-  app.add_option("--rows", flags.rows, "Made-up rows")
-      ->check(CLI::Range(uint64_t{1}, kMostRows))
-      ->capture_default_str()
-      ->excludes(dataset);
-  app.add_option("--columns", flags.columns, "Made-up columns")
-      ->check(CLI::Range(uint64_t{1}, kMostColumns))
-      ->capture_default_str()
-      ->excludes(dataset);
-  app.add_option("--type", flags.type, "Of made-up features: f32, f16, bf16")
-      ->check(CLI::IsMember({"f32", "f16", "bf16"}))
-      ->capture_default_str()
-      ->excludes(dataset);
-  app.add_option("--store", flags.store,
-                 "memory: the mapped file; disk: direct I/O by io_uring")
-      ->check(CLI::IsMember({"memory", "disk"}))
-      ->capture_default_str()
-      ->needs(dataset);
-  app.add_option("--depth", flags.disk.depth,
-                 "disk: reads under way at once, for each thread")
-      ->check(CLI::Range(uint32_t{1}, uint32_t{4096}))
-      ->capture_default_str();
+void AddInputFlags(Command app, ExtractFlags& flags) {
+  const Option dataset =
+      app.AddOption("--dataset", flags.dataset,
+                    "Dataset folder; else features are made up in memory")
+          .Takes("DIR");
+  app.AddOption("--rows", flags.rows, "Made-up rows")
+      .Between(uint64_t{1}, kMostRows)
+      .ShowDefault()
+      .Excludes(dataset);
+  app.AddOption("--columns", flags.columns, "Made-up columns")
+      .Between(uint64_t{1}, kMostColumns)
+      .ShowDefault()
+      .Excludes(dataset);
+  app.AddOption("--type", flags.type, "Of made-up features: f32, f16, bf16")
+      .OneOf({"f32", "f16", "bf16"})
+      .ShowDefault()
+      .Excludes(dataset);
+  app.AddOption("--store", flags.store,
+                "memory: the mapped file; disk: direct I/O by io_uring")
+      .OneOf({"memory", "disk"})
+      .ShowDefault()
+      .Needs(dataset);
+  app.AddOption("--depth", flags.disk.depth,
+                "disk: reads under way at once, for each thread")
+      .Between(uint32_t{1}, uint32_t{4096})
+      .ShowDefault();
 }
 
-void AddRunFlags(CLI::App& app, ExtractBenchOptions& options) {
-  app.add_option("--batch-rows", options.batch_rows,
-                 "Rows of a batch, all different")
-      ->check(CLI::Range(uint64_t{1}, kMostRows))
-      ->capture_default_str();
-  app.add_option("--batches", options.batches, "Batches of a round")
-      ->check(CLI::Range(uint32_t{1}, kMostBatches))
-      ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "Rounds; the fastest counts")
-      ->check(CLI::Range(uint32_t{1}, kMostRounds))
-      ->capture_default_str();
-  app.add_option("--threads", options.threads, "Threads that share a batch")
-      ->check(CLI::Range(uint32_t{1}, kMostThreads))
-      ->capture_default_str();
-  CLI::Option* const capacity =
-      app.add_option("--capacity", options.capacity, "Rows of the hot table")
-          ->check(CLI::Range(uint64_t{0}, kMostRows))
-          ->capture_default_str();
-  app.add_option("--hit-rate", options.hit_rate,
-                 "Share of the rows that the table has; without it all rows "
-                 "are equally likely")
-      ->check(CLI::Range(0.0, 1.0))
-      ->needs(capacity);
-  app.add_option("--seed", options.seed, "Of every random choice")
-      ->capture_default_str();
+void AddRunFlags(Command app, ExtractBenchOptions& options) {
+  app.AddOption("--batch-rows", options.batch_rows,
+                "Rows of a batch, all different")
+      .Between(uint64_t{1}, kMostRows)
+      .ShowDefault();
+  app.AddOption("--batches", options.batches, "Batches of a round")
+      .Between(uint32_t{1}, kMostBatches)
+      .ShowDefault();
+  app.AddOption("--rounds", options.rounds, "Rounds; the fastest counts")
+      .Between(uint32_t{1}, kMostRounds)
+      .ShowDefault();
+  app.AddOption("--threads", options.threads, "Threads that share a batch")
+      .Between(uint32_t{1}, kMostThreads)
+      .ShowDefault();
+  const Option capacity =
+      app.AddOption("--capacity", options.capacity, "Rows of the hot table")
+          .Between(uint64_t{0}, kMostRows)
+          .ShowDefault();
+  app.AddOption("--hit-rate", options.hit_rate,
+                "Share of the rows that the table has; without it all rows "
+                "are equally likely")
+      .Between(0.0, 1.0)
+      .Needs(capacity);
+  app.AddOption("--seed", options.seed, "Of every random choice").ShowDefault();
 }
 
 }  // namespace
 
-void AddBenchExtract(CLI::App& bench, CommandContext& context) {
-  CLI::App* app = bench.add_subcommand(
+void AddBenchExtract(Command bench, CommandContext& context) {
+  const Command app = bench.AddSubcommand(
       "extract", "Bytes of features per second, beside a plain copy");
   // Shared with the callback, which lives as long as the app.
   auto flags = std::make_shared<ExtractFlags>();
-  AddInputFlags(*app, *flags);
-  AddRunFlags(*app, flags->options);
-  app->add_option("--edges-per-row", flags->edges_per_row,
-                  "Make a first layer's means over so many edges for each row, "
-                  "of rows where they lie beside copies")
-      ->check(CLI::Range(0.5, 1000.0));
-  app->callback(
+  AddInputFlags(app, *flags);
+  AddRunFlags(app, flags->options);
+  app.AddOption("--edges-per-row", flags->edges_per_row,
+                "Make a first layer's means over so many edges for each row, "
+                "of rows where they lie beside copies")
+      .Between(0.5, 1000.0);
+  app.OnRun(
       [flags, &context] { context.status = BenchExtract(*flags, context); });
 }
 

@@ -187,52 +187,49 @@ void BenchTrain(const EpochFlags& flags, CommandContext& context) {
   if (report.ok()) PrintReport(*report, context);
 }
 
-void AddFlags(CLI::App& app, EpochFlags& flags) {
-  app.add_option("--dataset", flags.dataset, "Dataset folder")
-      ->required()
-      ->type_name("DIR");
-  app.add_option("--model", flags.model, "Kind of model")
-      ->capture_default_str();
-  app.add_option("--layers", flags.layers, "Layers; one per fanout");
-  app.add_option("--hidden", flags.hidden, "Width of the hidden layers")
-      ->capture_default_str();
-  app.add_option("--fanouts", flags.fanouts,
-                 "Edges per vertex and hop, next to the seeds first; -1: all")
-      ->delimiter(',')
-      ->type_name("LIST")
-      ->default_str("15,10,5");
-  app.add_option("--batch-size", flags.batch_size, "Seeds of a batch")
-      ->check(CLI::Range(uint32_t{1}, UINT32_MAX))
-      ->capture_default_str();
-  app.add_option("--batches", flags.batches,
-                 "epoch: those that count, at least, in whole epochs after "
-                 "the first; train: those of a round")
-      ->check(CLI::Range(uint32_t{1}, kMostBatches))
-      ->capture_default_str();
-  app.add_option("--precision", flags.precision, "f32 or bf16")
-      ->capture_default_str();
-  app.add_option("--devices", flags.devices,
-                 "Where executors run, e.g. cpu:0-1; default: all cores");
+void AddFlags(Command app, EpochFlags& flags) {
+  app.AddOption("--dataset", flags.dataset, "Dataset folder")
+      .Required()
+      .Takes("DIR");
+  app.AddOption("--model", flags.model, "Kind of model").ShowDefault();
+  app.AddOption("--layers", flags.layers, "Layers; one per fanout");
+  app.AddOption("--hidden", flags.hidden, "Width of the hidden layers")
+      .ShowDefault();
+  app.AddOption("--fanouts", flags.fanouts,
+                "Edges per vertex and hop, next to the seeds first; -1: all")
+      .SplitAt(',')
+      .Takes("LIST")
+      .ShowDefault("15,10,5");
+  app.AddOption("--batch-size", flags.batch_size, "Seeds of a batch")
+      .Between(uint32_t{1}, UINT32_MAX)
+      .ShowDefault();
+  app.AddOption("--batches", flags.batches,
+                "epoch: those that count, at least, in whole epochs after "
+                "the first; train: those of a round")
+      .Between(uint32_t{1}, kMostBatches)
+      .ShowDefault();
+  app.AddOption("--precision", flags.precision, "f32 or bf16").ShowDefault();
+  app.AddOption("--devices", flags.devices,
+                "Where executors run, e.g. cpu:0-1; default: all cores");
 }
 
 }  // namespace
 
-void AddBenchTraining(CLI::App& bench, CommandContext& context) {
-  CLI::App* train = bench.add_subcommand(
+void AddBenchTraining(Command bench, CommandContext& context) {
+  const Command train = bench.AddSubcommand(
       "train",
       "Milliseconds a trained batch, sampling included, with neither queue, "
       "board nor daemons");
   auto train_flags = std::make_shared<EpochFlags>();
-  AddFlags(*train, *train_flags);
-  train->callback(
-      [train_flags, &context] { BenchTrain(*train_flags, context); });
-  CLI::App* app = bench.add_subcommand(
+  AddFlags(train, *train_flags);
+  train.OnRun([train_flags, &context] { BenchTrain(*train_flags, context); });
+  const Command app = bench.AddSubcommand(
       "epoch",
       "Milliseconds a trained batch, through a whole service of its own");
   // Shared with the callback, which lives as long as the app.
   auto flags = std::make_shared<EpochFlags>();
-  AddFlags(*app, *flags);
-  app->callback([flags, &context] { BenchEpoch(*flags, context); });
+  AddFlags(app, *flags);
+  app.OnRun([flags, &context] { BenchEpoch(*flags, context); });
 }
 
 }  // namespace fgnn

@@ -3,34 +3,34 @@
 #ifndef FGNN_TOOLS_FGNN_COMMANDS_COMMANDS_H_
 #define FGNN_TOOLS_FGNN_COMMANDS_COMMANDS_H_
 
-#include "CLI/CLI.hpp"
+#include "shared/command_line/command_line.h"
 #include "tools/fgnn/command_context.h"
 
 namespace fgnn {
 
-void AddDoctorCommand(CLI::App& app, CommandContext& context);
+void AddDoctorCommand(Command app, CommandContext& context);
 // import, generate, info, validate.
-void AddDatasetGroup(CLI::App& app, CommandContext& context);
+void AddDatasetGroup(Command app, CommandContext& context);
 // up, down, status.
-void AddServiceCommands(CLI::App& app, CommandContext& context);
-void AddRunCommand(CLI::App& app, CommandContext& context);
-void AddResumeCommand(CLI::App& app, CommandContext& context);
-void AddPlanCommand(CLI::App& app, CommandContext& context);
-void AddSimulateCommand(CLI::App& app, CommandContext& context);
+void AddServiceCommands(Command app, CommandContext& context);
+void AddRunCommand(Command app, CommandContext& context);
+void AddResumeCommand(Command app, CommandContext& context);
+void AddPlanCommand(Command app, CommandContext& context);
+void AddSimulateCommand(Command app, CommandContext& context);
 // submit, jobs, show, watch, pause, cancel.
-void AddJobCommands(CLI::App& app, CommandContext& context);
+void AddJobCommands(Command app, CommandContext& context);
 // devices, switch.
-void AddDeviceCommands(CLI::App& app, CommandContext& context);
-void AddLogsCommand(CLI::App& app, CommandContext& context);
-void AddPredictCommand(CLI::App& app, CommandContext& context);
+void AddDeviceCommands(Command app, CommandContext& context);
+void AddLogsCommand(Command app, CommandContext& context);
+void AddPredictCommand(Command app, CommandContext& context);
 // sample, idmap, extract, cache, train, epoch.
-void AddBenchGroup(CLI::App& app, CommandContext& context);
+void AddBenchGroup(Command app, CommandContext& context);
 // Of that group.
-void AddBenchExtract(CLI::App& bench, CommandContext& context);
+void AddBenchExtract(Command bench, CommandContext& context);
 // train, epoch.
-void AddBenchTraining(CLI::App& bench, CommandContext& context);
+void AddBenchTraining(Command bench, CommandContext& context);
 // completion bash.
-void AddCompletionCommand(CLI::App& app, CommandContext& context);
+void AddCompletionCommand(Command app, CommandContext& context);
 
 }  // namespace fgnn
 

@@ -7,11 +7,11 @@
 
 namespace fgnn {
 
-void AddCompletionCommand(CLI::App& app, CommandContext&) {
-  CLI::App* completion = app.add_subcommand(
+void AddCompletionCommand(Command app, CommandContext&) {
+  const Command completion = app.AddSubcommand(
       "completion", "Completion for a shell: source <(fgnn completion bash)");
-  completion->require_subcommand(1);
-  completion->add_subcommand("bash", "The script for bash")->callback([&app] {
+  completion.NeedSubcommand();
+  completion.AddSubcommand("bash", "The script for bash").OnRun([&app] {
     std::cout << BashCompletion(app);
   });
 }

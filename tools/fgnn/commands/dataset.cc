@@ -5,15 +5,15 @@
 
 namespace fgnn {
 
-void AddDatasetGroup(CLI::App& app, CommandContext& context) {
-  CLI::App* dataset =
-      app.add_subcommand("dataset", "Make, look at and check dataset folders");
-  dataset->require_subcommand(1);
-  CLI::App* import = dataset->add_subcommand(
-      "import", "Make a dataset folder from real input");
-  import->require_subcommand(1);
-  AddImportCommands(*import, context.json, context.status);
-  AddDatasetCommands(*dataset, context.json, context.status);
+void AddDatasetGroup(Command app, CommandContext& context) {
+  const Command dataset =
+      app.AddSubcommand("dataset", "Make, look at and check dataset folders");
+  dataset.NeedSubcommand();
+  const Command import =
+      dataset.AddSubcommand("import", "Make a dataset folder from real input");
+  import.NeedSubcommand();
+  AddImportCommands(import, context.json, context.status);
+  AddDatasetCommands(dataset, context.json, context.status);
 }
 
 }  // namespace fgnn

@@ -85,31 +85,30 @@ absl::Status Switch(const SwitchFlags& flags, const CommandContext& context) {
 
 }  // namespace
 
-void AddDeviceCommands(CLI::App& app, CommandContext& context) {
-  app.add_subcommand("devices",
-                     "What each device does, and what its batches take")
-      ->callback([&context] { context.status = ListDevices(context); });
+void AddDeviceCommands(Command app, CommandContext& context) {
+  app.AddSubcommand("devices",
+                    "What each device does, and what its batches take")
+      .OnRun([&context] { context.status = ListDevices(context); });
 
-  CLI::App* change = app.add_subcommand(
+  const Command change = app.AddSubcommand(
       "switch",
       "Have a device of a running job sample or train from now on, also one "
       "that the job has lost");
   const auto flags = std::make_shared<SwitchFlags>();
-  change->add_option("DEVICE", flags->device, "As 'fgnn devices' names it")
-      ->required();
+  change.AddOption("DEVICE", flags->device, "As 'fgnn devices' names it")
+      .Required();
   change
-      ->add_option("ROLE", flags->role,
-                   "sampler, trainer, or auto: as the planner says")
-      ->required()
-      ->check(CLI::IsMember({"sampler", "trainer", "auto"}));
+      .AddOption("ROLE", flags->role,
+                 "sampler, trainer, or auto: as the planner says")
+      .Required()
+      .OneOf({"sampler", "trainer", "auto"});
   change
-      ->add_option(
+      .AddOption(
           "--job", flags->job_id,
           "Job id, or the beginning of one; default: the one that has the "
           "device")
-      ->type_name("ID");
-  change->callback(
-      [flags, &context] { context.status = Switch(*flags, context); });
+      .Takes("ID");
+  change.OnRun([flags, &context] { context.status = Switch(*flags, context); });
 }
 
 }  // namespace fgnn

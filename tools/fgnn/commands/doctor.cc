@@ -25,10 +25,10 @@ void Doctor(CommandContext& context) {
 
 }  // namespace
 
-void AddDoctorCommand(CLI::App& app, CommandContext& context) {
-  app.add_subcommand("doctor",
-                     "What this machine has, what it lacks, and what mends it")
-      ->callback([&context] { Doctor(context); });
+void AddDoctorCommand(Command app, CommandContext& context) {
+  app.AddSubcommand("doctor",
+                    "What this machine has, what it lacks, and what mends it")
+      .OnRun([&context] { Doctor(context); });
 }
 
 }  // namespace fgnn

@@ -72,21 +72,20 @@ absl::Status ListJobs(const ListFlags& flags, const CommandContext& context) {
   return absl::OkStatus();
 }
 
-void AddListFlags(CLI::App& jobs, ListFlags& flags) {
-  jobs.add_option("--limit", flags.limit, "Most jobs to list; default 100")
-      ->type_name("N");
-  jobs.add_option("--state", flags.states,
-                  "Only jobs in this state, or in one of these with commas "
-                  "between, e.g. queued,running")
-      ->type_name("STATE")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  jobs.add_option("--user", flags.user, "Only jobs of this user")
-      ->type_name("NAME");
-  jobs.add_option("--search", flags.search,
-                  "Only jobs with this text in their id, name, dataset, run "
-                  "folder or error")
-      ->type_name("TEXT");
+void AddListFlags(Command jobs, ListFlags& flags) {
+  jobs.AddOption("--limit", flags.limit, "Most jobs to list; default 100")
+      .Takes("N");
+  jobs.AddOption("--state", flags.states,
+                 "Only jobs in this state, or in one of these with commas "
+                 "between, e.g. queued,running")
+      .Takes("STATE")
+      .SplitAt(',')
+      .OneWordEach();
+  jobs.AddOption("--user", flags.user, "Only jobs of this user").Takes("NAME");
+  jobs.AddOption("--search", flags.search,
+                 "Only jobs with this text in their id, name, dataset, run "
+                 "folder or error")
+      .Takes("TEXT");
 }
 
 absl::Status Show(const std::string& job_id, bool spec_only,
@@ -136,41 +135,39 @@ absl::Status Change(
   return absl::OkStatus();
 }
 
-CLI::App* AddJobIdCommand(CLI::App& app, const std::string& name,
-                          const std::string& description,
-                          std::function<void(const std::string&)> run) {
-  CLI::App* command = app.add_subcommand(name, description);
+Command AddJobIdCommand(Command app, const std::string& name,
+                        const std::string& description,
+                        std::function<void(const std::string&)> run) {
+  const Command command = app.AddSubcommand(name, description);
   const auto job_id = std::make_shared<std::string>();
-  command->add_option("JOB", *job_id, "Job id, or the beginning of one")
-      ->required()
-      ->type_name("ID");
-  command->callback([job_id, run = std::move(run)] { run(*job_id); });
+  command.AddOption("JOB", *job_id, "Job id, or the beginning of one")
+      .Required()
+      .Takes("ID");
+  command.OnRun([job_id, run = std::move(run)] { run(*job_id); });
   return command;
 }
 
 }  // namespace
 
-void AddJobCommands(CLI::App& app, CommandContext& context) {
-  CLI::App* submit = app.add_subcommand(
+void AddJobCommands(Command app, CommandContext& context) {
+  const Command submit = app.AddSubcommand(
       "submit", "Queue a job with the running service; prints its id");
   const auto flags = std::make_shared<JobRequestFlags>();
-  AddJobRequestFlags(*submit, *flags);
-  submit->callback(
-      [flags, &context] { context.status = Submit(*flags, context); });
+  AddJobRequestFlags(submit, *flags);
+  submit.OnRun([flags, &context] { context.status = Submit(*flags, context); });
 
-  CLI::App* jobs = app.add_subcommand("jobs", "List jobs, newest first");
+  const Command jobs = app.AddSubcommand("jobs", "List jobs, newest first");
   const auto list = std::make_shared<ListFlags>();
-  AddListFlags(*jobs, *list);
-  jobs->callback(
-      [list, &context] { context.status = ListJobs(*list, context); });
+  AddListFlags(jobs, *list);
+  jobs.OnRun([list, &context] { context.status = ListJobs(*list, context); });
 
   const auto spec_only = std::make_shared<bool>(false);
   AddJobIdCommand(app, "show", "One job: state, progress, executors",
                   [spec_only, &context](const std::string& job_id) {
                     context.status = Show(job_id, *spec_only, context);
                   })
-      ->add_flag("--spec", *spec_only,
-                 "The effective job file instead, every field explained");
+      .AddFlag("--spec", *spec_only,
+               "The effective job file instead, every field explained");
   AddJobIdCommand(
       app, "watch", "Follow a job until it ends",
       [&context](const std::string& job_id) { Watch(job_id, context); });

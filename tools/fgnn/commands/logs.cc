@@ -100,17 +100,17 @@ absl::Status PrintLogs(const std::string& job_id, const std::string& daemon,
 
 }  // namespace
 
-void AddLogsCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* logs = app.add_subcommand(
+void AddLogsCommand(Command app, CommandContext& context) {
+  const Command logs = app.AddSubcommand(
       "logs", "What the scheduler and the daemons said of a job while it ran");
   const auto job_id = std::make_shared<std::string>();
   const auto daemon = std::make_shared<std::string>();
-  logs->add_option("JOB", *job_id, "Job id, or the beginning of one")
-      ->required()
-      ->type_name("ID");
-  logs->add_option("--daemon", *daemon, "One of them only, e.g. sampler.0")
-      ->type_name("NAME");
-  logs->callback([job_id, daemon, &context] {
+  logs.AddOption("JOB", *job_id, "Job id, or the beginning of one")
+      .Required()
+      .Takes("ID");
+  logs.AddOption("--daemon", *daemon, "One of them only, e.g. sampler.0")
+      .Takes("NAME");
+  logs.OnRun([job_id, daemon, &context] {
     context.status = PrintLogs(*job_id, *daemon, context);
   });
 }

@@ -275,19 +275,19 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
 
 }  // namespace
 
-void AddPlanCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* plan = app.add_subcommand(
+void AddPlanCommand(Command app, CommandContext& context) {
+  const Command plan = app.AddSubcommand(
       "plan", "What a job would take, measured before anything is started");
   const auto flags = std::make_shared<PlanFlags>();
-  plan->add_option("JOB", flags->job_file, "Job file (YAML)")
-      ->required()
-      ->type_name("FILE");
-  plan->add_option("--set", flags->overrides,
-                   "Override a field of the job, e.g. cache.capacity=0.2; may "
-                   "be given again")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  plan->callback([flags, &context] { context.status = Plan(*flags, context); });
+  plan.AddOption("JOB", flags->job_file, "Job file (YAML)")
+      .Required()
+      .Takes("FILE");
+  plan.AddOption("--set", flags->overrides,
+                 "Override a field of the job, e.g. cache.capacity=0.2; may "
+                 "be given again")
+      .Takes("KEY=VALUE")
+      .OneWordEach();
+  plan.OnRun([flags, &context] { context.status = Plan(*flags, context); });
 }
 
 }  // namespace fgnn

@@ -43,35 +43,35 @@ absl::Status Predict(const PredictFlags& flags, const CommandContext& context) {
 
 }  // namespace
 
-void AddPredictCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* predict =
-      app.add_subcommand("predict",
-                         "Classes, probabilities or embeddings of all vertices "
-                         "of a dataset, by a trained model");
+void AddPredictCommand(Command app, CommandContext& context) {
+  const Command predict =
+      app.AddSubcommand("predict",
+                        "Classes, probabilities or embeddings of all vertices "
+                        "of a dataset, by a trained model");
   const auto flags = std::make_shared<PredictFlags>();
-  predict->add_option("RUN", flags->run, "Run folder, or job id")
-      ->required()
-      ->type_name("RUN");
-  predict->add_option("--dataset", flags->dataset, "Dataset folder")
-      ->required()
-      ->type_name("DIR");
+  predict.AddOption("RUN", flags->run, "Run folder, or job id")
+      .Required()
+      .Takes("RUN");
+  predict.AddOption("--dataset", flags->dataset, "Dataset folder")
+      .Required()
+      .Takes("DIR");
   predict
-      ->add_option("--what", flags->what,
-                   "classes; probabilities, f32 [vertices, classes]; or "
-                   "embeddings, what the last layer is given, f32 [vertices, "
-                   "hidden]")
-      ->check(CLI::IsMember({"classes", "probabilities", "embeddings"}))
-      ->capture_default_str();
+      .AddOption("--what", flags->what,
+                 "classes; probabilities, f32 [vertices, classes]; or "
+                 "embeddings, what the last layer is given, f32 [vertices, "
+                 "hidden]")
+      .OneOf({"classes", "probabilities", "embeddings"})
+      .ShowDefault();
   predict
-      ->add_option("--out", flags->out,
-                   "File to write: .npy, or .csv for classes with names")
-      ->required()
-      ->type_name("FILE");
+      .AddOption("--out", flags->out,
+                 "File to write: .npy, or .csv for classes with names")
+      .Required()
+      .Takes("FILE");
   predict
-      ->add_option("--checkpoint", flags->checkpoint,
-                   "Checkpoint file; default: that of the best epoch")
-      ->type_name("FILE");
-  predict->callback(
+      .AddOption("--checkpoint", flags->checkpoint,
+                 "Checkpoint file; default: that of the best epoch")
+      .Takes("FILE");
+  predict.OnRun(
       [flags, &context] { context.status = Predict(*flags, context); });
 }
 

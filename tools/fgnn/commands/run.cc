@@ -168,28 +168,28 @@ bool FollowContinued(const std::string& job_id, CommandContext& context) {
 
 }  // namespace
 
-void AddRunCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* run = app.add_subcommand(
+void AddRunCommand(Command app, CommandContext& context) {
+  const Command run = app.AddSubcommand(
       "run",
       "Train: submit a job, show how it goes, print the summary. Starts a "
       "service for the job where none runs; Ctrl-C leaves the job running");
   const auto flags = std::make_shared<JobRequestFlags>();
-  AddJobRequestFlags(*run, *flags);
-  run->callback([flags, &context] {
+  AddJobRequestFlags(run, *flags);
+  run.OnRun([flags, &context] {
     Follow([&flags] { return RequestOf(*flags); }, context);
   });
 }
 
-void AddResumeCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* resume = app.add_subcommand(
+void AddResumeCommand(Command app, CommandContext& context) {
+  const Command resume = app.AddSubcommand(
       "resume",
       "Go on with a job that is paused, or with a run that ended early, from "
       "its newest checkpoint; follows it as 'run' does");
   const auto run = std::make_shared<std::string>();
-  resume->add_option("RUN", *run, "A run's folder or a job's id")
-      ->required()
-      ->type_name("DIR|JOB");
-  resume->callback([run, &context] {
+  resume.AddOption("RUN", *run, "A run's folder or a job's id")
+      .Required()
+      .Takes("DIR|JOB");
+  resume.OnRun([run, &context] {
     if (FollowContinued(*run, context)) return;
     Follow([&] { return RequestToResume(*run, context.state_dir); }, context);
   });

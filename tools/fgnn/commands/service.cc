@@ -119,19 +119,20 @@ absl::Status ShowStatus(const CommandContext& context) {
 
 }  // namespace
 
-void AddServiceCommands(CLI::App& app, CommandContext& context) {
-  CLI::App* up = app.add_subcommand("up", "Start the service on this machine");
+void AddServiceCommands(Command app, CommandContext& context) {
+  const Command up =
+      app.AddSubcommand("up", "Start the service on this machine");
   const auto devices = std::make_shared<std::vector<std::string>>();
-  up->add_option("--devices", *devices,
-                 "Where daemons run: cpu:0, cpu:0-3; several apart by spaces; "
-                 "default: all cores as one device")
-      ->type_name("DEVICE");
-  up->callback([devices, &context] { context.status = Up(*devices, context); });
+  up.AddOption("--devices", *devices,
+               "Where daemons run: cpu:0, cpu:0-3; several apart by spaces; "
+               "default: all cores as one device")
+      .Takes("DEVICE");
+  up.OnRun([devices, &context] { context.status = Up(*devices, context); });
 
-  app.add_subcommand("down", "Stop the service; jobs that run are cancelled")
-      ->callback([&context] { context.status = Down(context); });
-  app.add_subcommand("status", "The service, its executors and its jobs")
-      ->callback([&context] { context.status = ShowStatus(context); });
+  app.AddSubcommand("down", "Stop the service; jobs that run are cancelled")
+      .OnRun([&context] { context.status = Down(context); });
+  app.AddSubcommand("status", "The service, its executors and its jobs")
+      .OnRun([&context] { context.status = ShowStatus(context); });
 }
 
 }  // namespace fgnn

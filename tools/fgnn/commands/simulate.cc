@@ -209,86 +209,83 @@ absl::Status RunSimulate(const SimulateFlags& flags,
   return absl::OkStatus();
 }
 
-void AddTimes(CLI::App& app, SimulateFlags& flags) {
+void AddTimes(Command app, SimulateFlags& flags) {
   const auto add = [&app](const char* name, std::vector<std::string>& list,
                           const char* help) {
-    return app.add_option(name, list, help)->delimiter(',')->type_name("TIMES");
+    return app.AddOption(name, list, help).SplitAt(',').Takes("TIMES");
   };
   add("--ts", flags.ts,
       "Ts: a batch is sampled in, e.g. 10ms; one for all devices, or one for "
       "each: 10ms,12ms")
-      ->required();
-  add("--tt", flags.tt, "Tt: a batch is trained in")->required();
+      .Required();
+  add("--tt", flags.tt, "Tt: a batch is trained in").Required();
   add("--tt-standby", flags.tt_standby,
       "Tt': by a standby trainer of a device that samples; default: as --tt");
-  app.add_option("--switch-time", flags.switch_time,
-                 "Of a device that takes up the other work")
-      ->type_name("TIME")
-      ->capture_default_str();
-  app.add_option("--step-time", flags.step_time,
-                 "Of a step, once its gradients are there")
-      ->type_name("TIME")
-      ->capture_default_str();
+  app.AddOption("--switch-time", flags.switch_time,
+                "Of a device that takes up the other work")
+      .Takes("TIME")
+      .ShowDefault();
+  app.AddOption("--step-time", flags.step_time,
+                "Of a step, once its gradients are there")
+      .Takes("TIME")
+      .ShowDefault();
 }
 
 }  // namespace
 
-void AddSimulateCommand(CLI::App& app, CommandContext& context) {
-  CLI::App* simulate = app.add_subcommand(
+void AddSimulateCommand(Command app, CommandContext& context) {
+  const Command simulate = app.AddSubcommand(
       "simulate", "Plans and predicted epochs for given times of a batch");
   const auto flags = std::make_shared<SimulateFlags>();
-  AddTimes(*simulate, *flags);
-  const CLI::Range positive(uint32_t{1}, UINT32_MAX);
-  simulate->add_option("--devices", flags->devices,
-                       "Default: as many as times are given");
+  AddTimes(simulate, *flags);
+  simulate.AddOption("--devices", flags->devices,
+                     "Default: as many as times are given");
   simulate
-      ->add_option("--samplers", flags->samplers,
-                   "auto: the planner's number, or one")
-      ->type_name("auto|N")
-      ->capture_default_str();
+      .AddOption("--samplers", flags->samplers,
+                 "auto: the planner's number, or one")
+      .Takes("auto|N")
+      .ShowDefault();
   simulate
-      ->add_option("--most-samplers", flags->most_samplers,
-                   "Devices that have memory to sample; default: all")
-      ->check(positive);
-  simulate->add_option("--most-trainers", flags->most_trainers,
-                       "Devices that have memory to be planned to train; 0: "
-                       "standby trainers alone; default: all");
-  simulate->add_option("--batches", flags->batches, "Of an epoch")
-      ->check(CLI::Range(uint64_t{1}, kMostBatches))
-      ->capture_default_str();
+      .AddOption("--most-samplers", flags->most_samplers,
+                 "Devices that have memory to sample; default: all")
+      .Between(uint32_t{1}, UINT32_MAX);
+  simulate.AddOption("--most-trainers", flags->most_trainers,
+                     "Devices that have memory to be planned to train; 0: "
+                     "standby trainers alone; default: all");
+  simulate.AddOption("--batches", flags->batches, "Of an epoch")
+      .Between(uint64_t{1}, kMostBatches)
+      .ShowDefault();
   simulate
-      ->add_option("--batches-per-step", flags->batches_per_step,
-                   "Default: as many as devices train")
-      ->check(positive);
+      .AddOption("--batches-per-step", flags->batches_per_step,
+                 "Default: as many as devices train")
+      .Between(uint32_t{1}, UINT32_MAX);
   simulate
-      ->add_option("--slots", flags->slots,
-                   "Of the queue; default: 8 for each device")
-      ->check(positive);
+      .AddOption("--slots", flags->slots,
+                 "Of the queue; default: 8 for each device")
+      .Between(uint32_t{1}, UINT32_MAX);
   simulate
-      ->add_option("--staleness", flags->staleness,
-                   "Steps that trainers may be ahead")
-      ->capture_default_str();
+      .AddOption("--staleness", flags->staleness,
+                 "Steps that trainers may be ahead")
+      .ShowDefault();
   simulate
-      ->add_option("--spread", flags->spread,
-                   "Of a batch's times: standard deviation over mean")
-      ->check(CLI::Range(0.0, kMostSpread))
-      ->capture_default_str();
+      .AddOption("--spread", flags->spread,
+                 "Of a batch's times: standard deviation over mean")
+      .Between(0.0, kMostSpread)
+      .ShowDefault();
   simulate
-      ->add_option("--epochs", flags->epochs,
-                   "Simulated; an epoch is their mean")
-      ->check(CLI::Range(uint32_t{1}, kMostEpochs))
-      ->capture_default_str();
-  simulate->add_flag("!--no-switching", flags->switching,
-                     "Devices that sample never train");
-  simulate->add_flag("--time-sharing", flags->time_sharing,
-                     "Every device samples and trains in turn");
-  simulate->add_option("--seed", flags->seed, "Of the spread")
-      ->capture_default_str();
+      .AddOption("--epochs", flags->epochs, "Simulated; an epoch is their mean")
+      .Between(uint32_t{1}, kMostEpochs)
+      .ShowDefault();
+  simulate.AddFlag("!--no-switching", flags->switching,
+                   "Devices that sample never train");
+  simulate.AddFlag("--time-sharing", flags->time_sharing,
+                   "Every device samples and trains in turn");
+  simulate.AddOption("--seed", flags->seed, "Of the spread").ShowDefault();
   simulate
-      ->add_option("--trace", flags->trace,
-                   "Also write the timeline of the plan, as a Chrome trace")
-      ->type_name("FILE");
-  simulate->callback(
+      .AddOption("--trace", flags->trace,
+                 "Also write the timeline of the plan, as a Chrome trace")
+      .Takes("FILE");
+  simulate.OnRun(
       [flags, &context] { context.status = RunSimulate(*flags, context); });
 }
 

@@ -31,18 +31,14 @@ struct Outcome {
 // Runs "fgnn dataset ARGS…" as the program would.
 Outcome RunDataset(std::vector<std::string> args, bool json = false) {
   Outcome outcome;
-  CLI::App app;
-  CLI::App* dataset = app.add_subcommand("dataset");
-  AddDatasetCommands(*dataset, json, outcome.status);
+  CommandLine line("");
+  AddDatasetCommands(line.root().AddSubcommand("dataset", ""), json,
+                     outcome.status);
   args.insert(args.begin(), "dataset");
-  std::reverse(args.begin(), args.end());
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  try {
-    app.parse(args);
-  } catch (const CLI::ParseError& error) {
-    outcome.status = absl::InvalidArgumentError(error.what());
-  }
+  const auto text = line.Parse(std::move(args));
+  if (!text.ok()) outcome.status = text.status();
   outcome.out = testing::internal::GetCapturedStdout();
   outcome.err = testing::internal::GetCapturedStderr();
   return outcome;

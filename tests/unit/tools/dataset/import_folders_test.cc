@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/command_line/command_line.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/tools/dataset/import_fixture.h"
 #include "tools/dataset/import.h"
@@ -203,17 +203,13 @@ TEST_F(ImportGraphBoltTest, WhatIsNotSupportedIsSaid) {
 class ImportCliTest : public ImportTest {
  protected:
   absl::Status Run(std::vector<std::string> arguments, bool json = false) {
-    CLI::App app;
+    CommandLine line("");
     absl::Status status;
-    AddImportCommands(app, json, status);
-    std::reverse(arguments.begin(), arguments.end());
+    AddImportCommands(line.root(), json, status);
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    try {
-      app.parse(arguments);
-    } catch (const CLI::ParseError& error) {
-      status = absl::InvalidArgumentError(error.what());
-    }
+    const auto text = line.Parse(std::move(arguments));
+    if (!text.ok()) status = text.status();
     stdout_ = testing::internal::GetCapturedStdout();
     testing::internal::GetCapturedStderr();
     return status;
@@ -223,15 +219,18 @@ class ImportCliTest : public ImportTest {
 };
 
 TEST_F(ImportCliTest, EveryKindIsThere) {
-  CLI::App app;
+  CommandLine line("");
   absl::Status status;
   const bool json = false;
-  AddImportCommands(app, json, status);
+  AddImportCommands(line.root(), json, status);
   for (const char* kind :
        {"debian", "edgelist", "csv", "npz", "numpy", "ogb", "graphbolt"}) {
-    const CLI::App* command = app.get_subcommand(kind);
-    EXPECT_FALSE(command->get_description().empty());
-    EXPECT_TRUE(command->get_option("--out")->get_required());
+    const auto command = line.root().Subcommand(kind);
+    ASSERT_TRUE(command.has_value()) << kind;
+    EXPECT_FALSE(command->Help().empty());
+    const auto out = command->FindOption("--out");
+    ASSERT_TRUE(out.has_value());
+    EXPECT_TRUE(out->IsRequired());
   }
 }
 

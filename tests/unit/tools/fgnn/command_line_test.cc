@@ -27,10 +27,10 @@ Answer Type(const std::vector<std::string>& args) {
   CommandContext context;
   context.state_dir = testing::TempDir() + "fgnn_no_such_state";
   context.default_state_dir = context.state_dir;
-  const auto app = MakeCommandLine(context);
+  const auto line = MakeCommandLine(context);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  const int exit_code = RunCommandLine(*app, context, args);
+  const int exit_code = RunCommandLine(*line, context, args);
   std::string out = testing::internal::GetCapturedStdout();
   return {exit_code, out, testing::internal::GetCapturedStderr()};
 }
@@ -39,10 +39,10 @@ Answer Type(const std::vector<std::string>& args) {
 Answer Throw(const std::function<void()>& command) {
   CommandContext context;
   context.state_dir = testing::TempDir() + "fgnn_no_such_state";
-  const auto app = MakeCommandLine(context);
-  app->add_subcommand("throw")->callback(command);
+  const auto line = MakeCommandLine(context);
+  line->root().AddSubcommand("throw", "").OnRun(command);
   testing::internal::CaptureStderr();
-  const int exit_code = RunCommandLine(*app, context, {"throw"});
+  const int exit_code = RunCommandLine(*line, context, {"throw"});
   return {exit_code, "", testing::internal::GetCapturedStderr()};
 }
 
@@ -137,9 +137,9 @@ TEST(CommandLineTest, WithoutAHomeTheStateFolderHasToBeNamed) {
     CommandContext context;
     context.default_state_dir_status =
         absl::FailedPreconditionError("name it with --state-dir");
-    const auto app = MakeCommandLine(context);
+    const auto line = MakeCommandLine(context);
     testing::internal::CaptureStderr();
-    const int exit_code = RunCommandLine(*app, context, std::move(args));
+    const int exit_code = RunCommandLine(*line, context, std::move(args));
     return Answer{exit_code, "", testing::internal::GetCapturedStderr()};
   };
   for (const char* command : {"jobs", "up", "status", "down", "doctor"}) {

@@ -30,7 +30,7 @@ class CompletionTest : public testing::Test {
     script_ = testing::TempDir() + "fgnn_completion_" +
               testing::UnitTest::GetInstance()->current_test_info()->name();
     CommandContext context;
-    std::ofstream(script_) << BashCompletion(*MakeCommandLine(context));
+    std::ofstream(script_) << BashCompletion(MakeCommandLine(context)->root());
   }
   void TearDown() override { std::filesystem::remove(script_); }
 

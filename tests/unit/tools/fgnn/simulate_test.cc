@@ -27,10 +27,10 @@ struct Answer {
 Answer Simulate(std::vector<std::string> args) {
   args.insert(args.begin(), "simulate");
   CommandContext context;
-  const auto app = MakeCommandLine(context);
+  const auto line = MakeCommandLine(context);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  const int exit_code = RunCommandLine(*app, context, args);
+  const int exit_code = RunCommandLine(*line, context, args);
   std::string out = testing::internal::GetCapturedStdout();
   return {exit_code, out, testing::internal::GetCapturedStderr()};
 }
