@@ -20,13 +20,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kLongestWait{100};
 
-// Their weights mean the same.
-bool SameModel(const ModelOptions& a, const ModelOptions& b) {
-  return a.kind == b.kind && a.layers == b.layers && a.hidden == b.hidden &&
-         a.input_columns == b.input_columns && a.num_classes == b.num_classes &&
-         a.predicts_links == b.predicts_links;
-}
-
 absl::StatusOr<EvaluationAnswer> RankSplits(
     const Workplace& workplace, const InferenceInput& input,
     const std::vector<std::string>& splits) {
@@ -244,14 +237,13 @@ absl::StatusOr<SaveAnswer> TrainingJob::SaveCheckpoint(
 absl::StatusOr<Checkpoint> TrainingJob::ReadOfThisModel(
     const std::filesystem::path& path) const {
   FGNN_ASSIGN_OR_RETURN(Checkpoint checkpoint, ReadCheckpoint(path));
-  if (SameModel(checkpoint.info.model, workplace_->model().options())) {
-    FGNN_RETURN_IF_ERROR(Annotate(CheckCode(checkpoint.info, *workplace_),
-                                  absl::StrCat("checkpoint ", path.string())));
-    return checkpoint;
-  }
-  return absl::InvalidArgumentError(
+  FGNN_RETURN_IF_ERROR(Annotate(
+      CheckSameFunction(workplace_->model().options(), checkpoint.info.model),
       absl::StrCat("checkpoint ", path.string(),
-                   " is of another model than job ", options_.job_id));
+                   " is of another model than job ", options_.job_id)));
+  FGNN_RETURN_IF_ERROR(Annotate(CheckCode(checkpoint.info, *workplace_),
+                                absl::StrCat("checkpoint ", path.string())));
+  return checkpoint;
 }
 
 absl::Status TrainingJob::LoadCheckpoint(const std::filesystem::path& path,

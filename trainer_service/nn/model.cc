@@ -147,6 +147,44 @@ uint64_t NumParameters(const ModelOptions& options) {
   return sum;
 }
 
+absl::Status CheckSameFunction(const ModelOptions& options,
+                               const ModelOptions& other) {
+  const auto check = [](const char* name, const auto& ours,
+                        const auto& theirs) -> absl::Status {
+    if (ours == theirs) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.", name, " is ", ours, " here and ", theirs, " there"));
+  };
+  FGNN_RETURN_IF_ERROR(check("kind", options.kind, other.kind));
+  FGNN_RETURN_IF_ERROR(check("layers", options.layers, other.layers));
+  FGNN_RETURN_IF_ERROR(check("hidden", options.hidden, other.hidden));
+  FGNN_RETURN_IF_ERROR(
+      check("input_columns", options.input_columns, other.input_columns));
+  FGNN_RETURN_IF_ERROR(
+      check("num_classes", options.num_classes, other.num_classes));
+  FGNN_RETURN_IF_ERROR(
+      check("predicts_links", options.predicts_links, other.predicts_links));
+  if (options.is_users()) return absl::OkStatus();  // Its code is checked.
+  for (uint32_t layer = 0; layer < options.layers; ++layer) {
+    if (options.normalizes(layer) || other.normalizes(layer)) {
+      FGNN_RETURN_IF_ERROR(
+          check("normalization", options.normalization, other.normalization));
+    }
+    FGNN_RETURN_IF_ERROR(check("residual", options.adds_inputs(layer),
+                               other.adds_inputs(layer)));
+  }
+  // An option of another kind of model means nothing. A checkpoint of an early
+  // format has not even been asked for it.
+  if (options.kind == "graphsage") {
+    return check("aggregator", options.aggregator, other.aggregator);
+  }
+  if (options.kind == "gat") return check("heads", options.heads, other.heads);
+  if (options.kind == "gcn") {
+    return check("degree_norm", options.degree_norm, other.degree_norm);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidateOptions(const ModelOptions& options) {
   constexpr uint64_t kMostColumns = uint64_t{1} << 24;
   FGNN_RETURN_IF_ERROR(ValidateKind(options));

@@ -43,7 +43,7 @@ struct ModelOptions {
   std::string degree_norm = "both";  // Of GCN: or "right".
   std::string plugin;                // Name of a "plugin".
   std::string file;                  // Absolute path of a "torchscript".
-  // All but GraphSAGE of means: this one alone.
+  // bfloat16: not for a model of the user's.
   Precision precision = Precision::kFloat32;
 
   // Of a label's weight, the share that is spread over all classes, [0, 1).
@@ -81,6 +81,12 @@ inline constexpr uint32_t kMostHeads = 256;
 
 // InvalidArgument naming the field that is out of range.
 absl::Status ValidateOptions(const ModelOptions& options);
+
+// InvalidArgument naming the first option with which a model of `other` maps
+// the same weights and features to other outputs than one of `options`. Dropout
+// and what else only training reads may differ.
+absl::Status CheckSameFunction(const ModelOptions& options,
+                               const ModelOptions& other);
 
 // As PyTorch's normalisation layers have it by default.
 inline constexpr float kMeasuredShare = 0.1F;

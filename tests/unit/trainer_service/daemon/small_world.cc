@@ -18,9 +18,6 @@
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kColumns = 6;
-constexpr uint32_t kClasses = 3;
-
 template <typename T>
 void WriteArray(const std::filesystem::path& path, NpyType type,
                 std::vector<uint64_t> row_shape, const std::vector<T>& values) {
@@ -41,15 +38,15 @@ void WriteSmallDataset(const std::filesystem::path& folder, bool broken) {
   std::vector<int64_t> labels;
   std::vector<int64_t> splits[3];
   for (uint32_t v = 0; v < kSmallNodes; ++v) {
-    labels.push_back(v % kClasses);
+    labels.push_back(v % kSmallClasses);
     splits[v % 2 == 0 ? 0 : 1 + v % 4 / 2].push_back(v);
     for (uint64_t e = random() % 6; e > 0; --e) {
       indices.push_back(static_cast<uint32_t>(random() % kSmallNodes));
     }
     indptr.push_back(static_cast<int64_t>(indices.size()));
-    for (uint64_t c = 0; c < kColumns; ++c) {
+    for (uint64_t c = 0; c < kSmallColumns; ++c) {
       // A column says a little of the class.
-      const float hint = c == v % kClasses ? 1.0F : 0.0F;
+      const float hint = c == v % kSmallClasses ? 1.0F : 0.0F;
       features.push_back(broken ? NAN : normal(random) + hint);
     }
   }
@@ -57,7 +54,7 @@ void WriteSmallDataset(const std::filesystem::path& folder, bool broken) {
                             DatasetWriter::Create(folder));
   WriteArray(writer.folder() / "csc_indptr.npy", NpyType::kI64, {}, indptr);
   WriteArray(writer.folder() / "indices.npy", NpyType::kU32, {}, indices);
-  WriteArray(writer.folder() / "features.npy", NpyType::kF32, {kColumns},
+  WriteArray(writer.folder() / "features.npy", NpyType::kF32, {kSmallColumns},
              features);
   FGNN_ASSERT_OK(writer.WriteLabels(labels));
   FGNN_ASSERT_OK(writer.WriteSplit("train", splits[0]));
@@ -66,8 +63,8 @@ void WriteSmallDataset(const std::filesystem::path& folder, bool broken) {
   DatasetMetadata metadata;
   metadata.num_nodes = kSmallNodes;
   metadata.num_edges = indices.size();
-  metadata.feature_columns = kColumns;
-  metadata.num_classes = kClasses;
+  metadata.feature_columns = kSmallColumns;
+  metadata.num_classes = kSmallClasses;
   FGNN_ASSERT_OK(writer.Commit(metadata));
 }
 
@@ -107,7 +104,7 @@ SegmentOptions SmallSegmentOptions(const std::string& job_id) {
   options.epochs = 2;
   options.batches_per_step = 3;
   options.num_parameters =
-      2 * 16 * kColumns + 16 + 2 * kClasses * 16 + kClasses;
+      2 * 16 * kSmallColumns + 16 + 2 * kSmallClasses * 16 + kSmallClasses;
   return options;
 }
 
@@ -120,7 +117,7 @@ JobSpec SmallLinkJob(const std::filesystem::path& dataset) {
 
 SegmentOptions SmallLinkSegmentOptions(const std::string& job_id) {
   SegmentOptions options = SmallSegmentOptions(job_id);
-  options.num_parameters = 2 * 16 * kColumns + 16 + 2 * 16 * 16 + 16;
+  options.num_parameters = 2 * 16 * kSmallColumns + 16 + 2 * 16 * 16 + 16;
   return options;
 }
 

@@ -18,8 +18,10 @@ namespace fgnn {
 
 inline constexpr OwnerIndex kSamplerOwner = 1;
 inline constexpr uint32_t kSmallNodes = 120;
+inline constexpr uint64_t kSmallColumns = 6;
+inline constexpr uint32_t kSmallClasses = 3;
 
-// Writes a dataset of kSmallNodes vertices, 6 feature columns and 3 classes.
+// Writes a dataset of so many vertices, feature columns and classes.
 // With `broken`, the features are NaN.
 void WriteSmallDataset(const std::filesystem::path& folder,
                        bool broken = false);

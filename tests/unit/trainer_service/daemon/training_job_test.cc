@@ -65,6 +65,10 @@ class TrainingJobTest : public testing::Test {
     options.job_id = kJobId;
     options.spec = SmallJob(dataset);
     if (change_) change_(options.spec.training);
+    if (!degree_norm_.empty()) {
+      options.spec.model.kind = "gcn";
+      options.spec.model.degree_norm = degree_norm_;
+    }
     auto workplace = Workplace::OpenForJob(options.spec, 2);
     EXPECT_THAT(workplace, IsOk());
     options.owner = 2;
@@ -102,6 +106,7 @@ class TrainingJobTest : public testing::Test {
 
   TempFolder folder_;
   std::function<void(TrainingSpec&)> change_;  // Of the job's spec.
+  std::string degree_norm_;                    // Makes the model a GCN.
   std::unique_ptr<Segment> segment_;
   std::optional<GlobalQueue> queue_;
   std::optional<GradientBoard> board_;
@@ -285,6 +290,30 @@ TEST_F(TrainingJobTest, RefusesACheckpointOfAnotherVersion) {
   EXPECT_THAT(job->LoadCheckpoint(path, Patient()),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        testing::HasSubstr("version 3")));
+}
+
+// Its weights have the same names and shapes.
+TEST_F(TrainingJobTest, RefusesACheckpointOfAnotherFunction) {
+  const fs::path path = folder_ / "epoch-0001.safetensors";
+  SegmentOptions options = SmallSegmentOptions(kJobId);
+  options.num_parameters =
+      16 * kSmallColumns + 16 + kSmallClasses * 16 + kSmallClasses;
+  UseSegment(options);
+  degree_norm_ = "right";
+  {
+    const std::unique_ptr<TrainingJob> job = Attach();
+    TrainThrough(0);
+    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 3, 1, ""}, Patient()));
+  }
+  options.first_version = 3;
+  UseSegment(options);
+  degree_norm_ = "both";
+  const std::unique_ptr<TrainingJob> job = Attach();
+  EXPECT_THAT(job->LoadCheckpoint(path, Patient()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("model.degree_norm is both here and "
+                                          "right there")));
+  EXPECT_EQ(board_->version(), std::nullopt);
 }
 
 TEST_F(TrainingJobTest, RefusesCommandsThatMakeNoSense) {

@@ -52,6 +52,53 @@ Outcome GradientOf(Model& model, const std::vector<float>& weights,
   return outcome;
 }
 
+TEST(CheckSameFunctionTest, NamesTheOptionThatMakesAnotherFunction) {
+  const struct {
+    const char* name;
+    const char* kind;
+    void (*change)(ModelOptions&);
+  } changes[] = {
+      {"kind", "gcn", [](ModelOptions& o) { o.kind = "gin"; }},
+      {"layers", "gcn", [](ModelOptions& o) { o.layers = 2; }},
+      {"hidden", "gcn", [](ModelOptions& o) { o.hidden = 32; }},
+      {"input_columns", "gcn", [](ModelOptions& o) { o.input_columns = 20; }},
+      {"num_classes", "gcn", [](ModelOptions& o) { o.num_classes = 6; }},
+      {"predicts_links", "graphsage",
+       [](ModelOptions& o) { o.predicts_links = true; }},
+      {"normalization", "gin",
+       [](ModelOptions& o) { o.normalization = "layer"; }},
+      {"residual", "gin", [](ModelOptions& o) { o.residual = true; }},
+      {"aggregator", "graphsage",
+       [](ModelOptions& o) { o.aggregator = "pool"; }},
+      {"heads", "gat", [](ModelOptions& o) { o.heads = 4; }},
+      {"degree_norm", "gcn", [](ModelOptions& o) { o.degree_norm = "right"; }}};
+  for (const auto& [name, kind, change] : changes) {
+    ModelOptions options = SmallModel();
+    options.kind = kind;
+    ModelOptions other = options;
+    ASSERT_THAT(CheckSameFunction(options, other), IsOk());
+    change(other);
+    EXPECT_THAT(CheckSameFunction(options, other),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         testing::HasSubstr(std::string("model.") + name)));
+  }
+}
+
+TEST(CheckSameFunctionTest, OptionsOfTrainingAndOfOtherKindsMayDiffer) {
+  ModelOptions options = SmallModel();
+  options.kind = "gin";
+  ModelOptions other = options;
+  other.dropout = 0;
+  other.input_dropout = 0;
+  other.attention_dropout = 0;
+  other.label_smoothing = 0.1;
+  other.precision = Precision::kBfloat16;
+  other.aggregator = "pool";
+  other.heads = 4;
+  other.degree_norm = "right";  // As a checkpoint of format 3 is read.
+  EXPECT_THAT(CheckSameFunction(options, other), IsOk());
+}
+
 TEST(ModelTest, ParametersAreNamedAsSageConvAndLieWithoutGaps) {
   ThreadTeam team(1);
   FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
