@@ -175,9 +175,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   // Training is closed until the next epoch is opened.
   FGNN_RETURN_IF_ERROR(Validate(epoch, facts));
   const std::optional<double> valid_score = facts.valid_score();
-  const bool is_best =
-      valid_score.has_value() && (!best_valid_accuracy_.has_value() ||
-                                  *valid_score > *best_valid_accuracy_);
+  const bool is_best = IsBest(valid_score);
   FGNN_RETURN_IF_ERROR(WriteLinesTolerantly(MetricsLine(facts, sum_)));
   // Who is told of an epoch finds its line.
   epochs_done_ = epoch + 1;
@@ -190,6 +188,12 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   FGNN_RETURN_IF_ERROR(RankByOnlineCounts());
   FGNN_RETURN_IF_ERROR(AdaptCache());
   return IsOver() ? absl::OkStatus() : LetGoIfAsked();
+}
+
+// The best epoch is the first that has the highest score.
+bool JobRun::IsBest(std::optional<double> score) const {
+  return score.has_value() &&
+         (!best_valid_accuracy_.has_value() || *score > *best_valid_accuracy_);
 }
 
 uint64_t JobRun::NextStop(uint64_t version, uint64_t epoch_end) const {

@@ -81,6 +81,12 @@ class JobRun {
   absl::Status Prepare();
   // Whether the job's daemons were still there to go on with.
   absl::StatusOr<bool> TakeOver();
+  // Corrects the best epoch to the one that best.safetensors is of.
+  absl::Status FindSavedBest();
+  absl::Status ForgetUnsavedBest();
+  // The validation score of an epoch by its line of the metrics.
+  absl::StatusOr<std::optional<double>> ScoreOf(uint32_t epoch) const;
+  bool IsBest(std::optional<double> score) const;
   // What the scheduler before may not have got to.
   absl::Status FinishStop();
   absl::StatusOr<SegmentOptions> Plan(const DatasetFacts& dataset);

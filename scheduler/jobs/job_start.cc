@@ -120,6 +120,7 @@ absl::StatusOr<bool> JobRun::TakeOver() {
   LogInfo("job {}: taken over at step {}", job_.id,
           board().version().value_or(0));
   FGNN_RETURN_IF_ERROR(OpenDataset());
+  FGNN_RETURN_IF_ERROR(FindSavedBest());
   FGNN_RETURN_IF_ERROR(FinishStop());
   return true;
 }
@@ -135,8 +136,71 @@ absl::Status JobRun::FinishStop() {
   if (version % steps != 0) return CheckpointWithin(epochs_done_, version);
   // Without metrics the epoch is not done; RunEpoch() finds nothing to train.
   if (epochs_done_ < version / steps) return absl::OkStatus();
-  const uint32_t epoch = epochs_done_ - 1;
-  return Checkpoint(epoch, best_epoch_ == epoch);
+  FGNN_ASSIGN_OR_RETURN(const std::optional<double> score,
+                        ScoreOf(epochs_done_ - 1));
+  return Checkpoint(epochs_done_ - 1, IsBest(score));
+}
+
+// The metrics have an epoch's score before its checkpoint is written. So they
+// do not tell whether that checkpoint failed, after which the best epoch was
+// still the one before. best.safetensors tells which epoch was saved last as
+// the best one.
+absl::Status JobRun::FindSavedBest() {
+  if (!best_epoch_.has_value()) return absl::OkStatus();
+  const absl::StatusOr<CheckpointProfile> best =
+      executors_.DescribeCheckpoint(folder_->BestCheckpoint());
+  if (absl::IsUnavailable(best.status())) return best.status();
+  FGNN_RETURN_IF_ERROR(executors_.Tick());  // Cancelled, or beyond repair.
+  if (absl::IsNotFound(best.status())) return ForgetUnsavedBest();
+  // A run that went on from before its best epoch trains that epoch again. A
+  // damaged file tells nothing.
+  if (!best.ok() || best->seed != spec_.training.seed) return absl::OkStatus();
+  const absl::StatusOr<RunState> state = RunStateFromJson(best->run_state);
+  if (!state.ok() || !state->best_epoch.has_value() ||
+      *state->best_epoch + 1 != best->epochs_done ||
+      *state->best_epoch >= epochs_done_) {
+    return absl::OkStatus();
+  }
+  FGNN_ASSIGN_OR_RETURN(const std::optional<double> score,
+                        ScoreOf(*state->best_epoch));
+  // Of another run, which was trained otherwise.
+  if (!score.has_value() || score != state->best_valid_accuracy) {
+    return absl::OkStatus();
+  }
+  best_epoch_ = state->best_epoch;
+  best_valid_accuracy_ = score;
+  return absl::OkStatus();
+}
+
+// No epoch of this segment was saved as the best one. The best of those before
+// is known from the checkpoint that the run went on from.
+absl::Status JobRun::ForgetUnsavedBest() {
+  const uint64_t first = segment_.first_version / segment_.steps_per_epoch();
+  if (*best_epoch_ < first) return absl::OkStatus();
+  best_epoch_.reset();
+  best_valid_accuracy_.reset();
+  uint32_t epoch = 0;
+  return folder_
+      ->ReadMetrics([&](const RunFolder::EpochScores& scores) {
+        if (epoch < first && IsBest(scores.valid_accuracy)) {
+          best_epoch_ = epoch;
+          best_valid_accuracy_ = scores.valid_accuracy;
+        }
+        ++epoch;
+      })
+      .status();
+}
+
+absl::StatusOr<std::optional<double>> JobRun::ScoreOf(uint32_t epoch) const {
+  std::optional<double> score;
+  uint32_t line = 0;
+  FGNN_RETURN_IF_ERROR(
+      folder_
+          ->ReadMetrics([&](const RunFolder::EpochScores& scores) {
+            if (line++ == epoch) score = scores.valid_accuracy;
+          })
+          .status());
+  return score;
 }
 
 absl::Status JobRun::OpenTimeline() {

@@ -1,7 +1,9 @@
 // Jobs whose scheduler died: the next one goes on with their segment and their
 // daemons, at whatever point they are.
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "shared/base/hash.h"
 #include "tests/unit/scheduler/jobs/job_run_fixture.h"
@@ -57,14 +59,41 @@ class TakeOverTest : public JobRunTest {
     ASSERT_TRUE(there.ok() && *there);
   }
   void WriteMetrics(uint32_t epochs) {
+    WriteLines(std::vector<std::optional<double>>(epochs));
+  }
+  // Lines of epochs with these shares of right answers.
+  void WriteScores(const std::vector<uint64_t>& correct_of_four) {
+    std::vector<std::optional<double>> scores;
+    for (const uint64_t correct : correct_of_four) {
+      scores.push_back(static_cast<double>(correct) / 4);
+    }
+    WriteLines(scores);
+  }
+  void WriteLines(const std::vector<std::optional<double>>& scores) {
     EpochSum sum;
     BatchRecord record;
     record.num_edges = 100;
     for (int i = 0; i < 5; ++i) sum.Add(record);
-    for (uint32_t epoch = 0; epoch < epochs; ++epoch) {
-      EXPECT_THAT(folder_->AppendMetrics(MetricsLine({.epoch = epoch}, sum)),
-                  IsOk());
+    EpochFacts facts;
+    for (const std::optional<double>& score : scores) {
+      facts.valid_accuracy = score;
+      EXPECT_THAT(folder_->AppendMetrics(MetricsLine(facts, sum)), IsOk());
+      ++facts.epoch;
     }
+  }
+  // best.safetensors, of an epoch (from 0) with this score.
+  void WriteBest(uint32_t epoch, double score) {
+    const std::string path =
+        (RunDir() / "checkpoints/best.safetensors").string();
+    std::ofstream(path) << 5 * (epoch + 1);
+    fs::resize_file(path, calls_.daemon("trainer.0").checkpoint_bytes());
+    RunState state;
+    state.best_epoch = epoch;
+    state.best_valid_accuracy = score;
+    calls_.checkpoints[path] = {.version = 3 * (epoch + 1),
+                                .epochs_done = epoch + 1,
+                                .seed = 1,
+                                .run_state = RunStateToJson(state)};
   }
   void WriteDigests(uint64_t batches) {
     for (uint64_t seq = 0; seq < batches; ++seq) {
@@ -169,6 +198,72 @@ TEST_F(TakeOverTest, BehindTheLastEpoch) {
   before_->queue().OpenForSampling(20);
   TrainTo(12);
   ExpectTakenOver(GoOn());
+}
+
+// Its checkpoint could not be written, so another epoch is the best.
+TEST_F(TakeOverTest, AnEpochThatWasNotSavedIsNotTheBest) {
+  spec_.training.evaluate_every = 1;
+  WriteScores({1, 3});
+  WriteBest(0, 0.25);
+  WriteDigests(10);
+  TrainTo(6);
+  before_->board().OpenForTraining(9);  // Beyond the second epoch's checkpoint.
+  calls_.evaluations = {2, 1, 4};
+  ExpectTakenOver(GoOn());
+  EXPECT_EQ(Summary()["best_epoch"], 2);
+  EXPECT_EQ(Summary()["valid_accuracy"], 0.5);
+  EXPECT_EQ(Summary()["test_accuracy"], 1.0);
+}
+
+TEST_F(TakeOverTest, WithoutACheckpointNoEpochIsTheBest) {
+  spec_.training.evaluate_every = 1;
+  WriteScores({4});
+  WriteDigests(5);
+  TrainTo(3);
+  before_->board().OpenForTraining(6);
+  calls_.evaluations = {1, 2, 1, 3};
+  ExpectTakenOver(GoOn());
+  EXPECT_EQ(Summary()["best_epoch"], 2);
+}
+
+TEST_F(TakeOverTest, TheNewestEpochIsSavedIfItIsTheBestOfThoseSaved) {
+  spec_.training.evaluate_every = 1;
+  spec_.training.checkpoint_every = 0;
+  WriteScores({1, 3, 2});  // The second one could not be saved.
+  WriteBest(0, 0.25);
+  WriteDigests(15);
+  before_->queue().OpenForSampling(15);
+  TrainTo(9);  // The third one's checkpoint was not written.
+  calls_.evaluations = {1, 4};
+  ExpectTakenOver(GoOn());
+  EXPECT_EQ(Summary()["best_epoch"], 2);
+  EXPECT_EQ(Summary()["valid_accuracy"], 0.5);
+  EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "15");
+}
+
+TEST_F(TakeOverTest, ABestEpochThatWasSavedStaysTheBest) {
+  spec_.training.evaluate_every = 1;
+  WriteScores({3, 1});
+  WriteBest(0, 0.75);
+  WriteDigests(10);
+  TrainTo(6);
+  calls_.evaluations = {2, 3, 4};
+  ExpectTakenOver(GoOn());
+  EXPECT_EQ(Summary()["best_epoch"], 0);
+  EXPECT_EQ(Summary()["valid_accuracy"], 0.75);
+}
+
+// It was left by a run with other settings, whose end this one replaces.
+TEST_F(TakeOverTest, ABestCheckpointOfOtherScoresSaysNothing) {
+  spec_.training.evaluate_every = 1;
+  WriteScores({3, 1});
+  WriteBest(1, 1.0);
+  WriteDigests(10);
+  TrainTo(6);
+  before_->board().OpenForTraining(9);
+  calls_.evaluations = {4, 1, 2};
+  ExpectTakenOver(GoOn());
+  EXPECT_EQ(Summary()["best_epoch"], 2);
 }
 
 TEST_F(TakeOverTest, WhatADeadDaemonHeldIsDoneByAnother) {
