@@ -274,8 +274,13 @@ class _XmlResult(unittest.TextTestResult):
 
 def _write_report(result, folder):
     name = pathlib.Path(sys.argv[0]).stem
-    failed = {str(test): text for test, text in
-              result.failures + result.errors + result.expectedFailures}
+    failed = {}
+    for test, text in result.failures + result.errors + result.expectedFailures:
+        # A part of a test fails the test; a class that cannot be set up has none.
+        case = getattr(test, 'test_case', test)
+        if str(case) not in map(str, (case for case, _ in result.cases)):
+            result.cases.append((case, 0))
+        failed[str(case)] = failed.get(str(case), '') + text
     skipped = {str(test): reason for test, reason in result.skipped}
     suite = ElementTree.Element(
         'testsuite', name=name, tests=str(len(result.cases)),
