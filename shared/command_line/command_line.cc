@@ -1,6 +1,7 @@
 #include "shared/command_line/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
@@ -102,8 +103,8 @@ Option Command::AddOption(const std::string& names, T& variable,
   return Option(app_->add_option(names, variable, help));
 }
 
-#define FGNN_OPTION(...)                                                \
-  template Option Command::AddOption(const std::string&, __VA_ARGS__ &, \
+#define FGNN_OPTION(...)                                               \
+  template Option Command::AddOption(const std::string&, __VA_ARGS__&, \
                                      const std::string&) const
 FGNN_OPTION(int32_t);
 FGNN_OPTION(int64_t);
@@ -227,11 +228,13 @@ absl::StatusOr<std::string> CommandLine::Parse(std::vector<std::string> words) {
 }
 
 std::optional<int> CommandLine::ParseMain(int argc, char** argv) {
+  if (app_->get_name().empty() && argc > 0) {
+    app_->name(std::filesystem::path(argv[0]).filename().string());
+  }
   const absl::StatusOr<std::string> text =
-      Parse(std::vector<std::string>(argv + 1, argv + argc));
+      Parse(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   if (!text.ok()) {
-    const std::string name = app_->get_name();
-    std::cerr << name << (name.empty() ? "" : ": ") << MessageOf(text.status())
+    std::cerr << app_->get_name() << ": " << MessageOf(InOneLine(text.status()))
               << "; see --help\n";
     return kWrongUse;
   }

@@ -19,7 +19,6 @@ pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 pkg_check_modules(LIBURING REQUIRED IMPORTED_TARGET liburing)
 if(FGNN_BUILD_TESTS)
   find_package(GTest REQUIRED)
-  find_package(benchmark REQUIRED)
 endif()
 
 # libtorch for CPU devices. The wheel's TorchConfig.cmake stops where there is

@@ -12,10 +12,8 @@ function(fgnn_library name)
     target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
     target_link_libraries(${name} PUBLIC ${ARG_DEPS}
                           PRIVATE fgnn_warnings ${ARG_PRIVATE_DEPS})
-    if(FGNN_SANITIZE)
-      target_compile_options(${name} PRIVATE -pthread)
-      target_precompile_headers(${name} REUSE_FROM fgnn_library_headers)
-    endif()
+    target_compile_options(${name} PRIVATE -pthread ${FGNN_LIBRARY_OPTIONS})
+    target_precompile_headers(${name} REUSE_FROM ${FGNN_LIBRARY_HEADERS})
   else()
     add_library(${name} INTERFACE)
     target_include_directories(${name} INTERFACE ${CMAKE_SOURCE_DIR})
@@ -24,22 +22,25 @@ function(fgnn_library name)
   add_library(fgnn::${name} ALIAS ${name})
 endfunction()
 
-# Instrumented code is compiled on a machine that has nothing of it yet, and much
-# of that time goes into the same headers: read once. Sources with options of
-# their own for another processor read them themselves.
-if(FGNN_SANITIZE)
-  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/library_headers.cc CONTENT "\n")
-  add_library(fgnn_library_headers STATIC ${CMAKE_BINARY_DIR}/library_headers.cc)
-  target_include_directories(fgnn_library_headers PUBLIC ${CMAKE_SOURCE_DIR})
-  target_link_libraries(fgnn_library_headers
+# Much of the time that a library takes to compile goes into the same headers:
+# libraries of this folder and those below it read them once, from here on. A
+# folder with compile options of its own calls this again. Sources with options
+# of their own read the headers themselves.
+macro(fgnn_library_headers name)
+  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/${name}.cc CONTENT "\n")
+  add_library(${name} STATIC EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/${name}.cc)
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name}
     PRIVATE fgnn_warnings absl::statusor absl::strings absl::span)
-  target_compile_options(fgnn_library_headers PRIVATE -pthread)
-  target_precompile_headers(fgnn_library_headers PRIVATE
+  target_compile_options(${name} PRIVATE -pthread ${FGNN_LIBRARY_OPTIONS})
+  target_precompile_headers(${name} PRIVATE
     <algorithm> <atomic> <chrono> <cstdint> <cstring> <filesystem> <functional>
     <map> <memory> <mutex> <optional> <string> <utility> <vector>
     <absl/status/statusor.h> <absl/strings/str_cat.h> <absl/strings/str_join.h>
     <absl/types/span.h>)
-endif()
+  set(FGNN_LIBRARY_HEADERS ${name})
+endmacro()
+fgnn_library_headers(fgnn_library_headers)
 
 function(fgnn_program name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
@@ -49,25 +50,30 @@ function(fgnn_program name)
 endfunction()
 
 # The headers that nearly every test begins with, read once instead of 150 times:
-# they are half of what compiling a test costs. An executable, so that its flags
-# are those of the tests.
+# they are half of what compiling a test costs. Executables, so that their flags
+# are those of the tests. libtorch's headers take 17 seconds more, so tests
+# against libtorch have a set of their own.
 function(fgnn_test_headers)
   file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/test_headers.cc
        CONTENT "int main() {}\n")
-  add_executable(fgnn_test_headers ${CMAKE_CURRENT_BINARY_DIR}/test_headers.cc)
-  target_include_directories(fgnn_test_headers PRIVATE ${CMAKE_SOURCE_DIR})
-  target_link_libraries(fgnn_test_headers PRIVATE fgnn_warnings
-                        GTest::gmock_main)
-  target_compile_options(fgnn_test_headers PRIVATE ${FGNN_TEST_OPTIONS})
-  target_precompile_headers(fgnn_test_headers PRIVATE
-    <gmock/gmock.h> <gtest/gtest.h> <filesystem> <fstream> <functional> <map>
-    <memory> <optional> <string> <vector> <absl/status/statusor.h>
-    <absl/strings/str_cat.h> <nlohmann/json.hpp>)
+  foreach(name fgnn_test_headers fgnn_torch_test_headers)
+    add_executable(${name} EXCLUDE_FROM_ALL
+      ${CMAKE_CURRENT_BINARY_DIR}/test_headers.cc)
+    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+    target_link_libraries(${name} PRIVATE fgnn_warnings GTest::gmock_main)
+    target_compile_options(${name} PRIVATE ${FGNN_TEST_OPTIONS})
+    target_precompile_headers(${name} PRIVATE
+      <gmock/gmock.h> <gtest/gtest.h> <filesystem> <fstream> <functional> <map>
+      <memory> <optional> <string> <vector> <absl/status/statusor.h>
+      <absl/strings/str_cat.h> <nlohmann/json.hpp>)
+  endforeach()
+  target_link_libraries(fgnn_torch_test_headers PRIVATE torch_cpu)
+  target_precompile_headers(fgnn_torch_test_headers PRIVATE <torch/torch.h>)
 endfunction()
 
 # Tests are compiled more often than they run; -pthread comes to some of them
 # with gRPC, and precompiled headers want it in all.
-set(FGNN_TEST_OPTIONS -pthread $<$<CONFIG:Release>:-O1>)
+set(FGNN_TEST_OPTIONS -pthread $<$<CONFIG:Release>:-O0>)
 
 # What to build for the tests of a label: unit_tests, threads_tests, ….
 function(fgnn_build_for_label program labels)
@@ -79,11 +85,11 @@ function(fgnn_build_for_label program labels)
   endforeach()
 endfunction()
 
-# A GoogleTest program. LABELS: unit (default), fault, …; threads beside it where
+# A GoogleTest program. TORCH: it includes libtorch's headers. LABELS: unit (default), fault, …; threads beside it where
 # threads of the program share memory: those alone are run under
 # ThreadSanitizer, which has nothing to see in the others.
 function(fgnn_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
@@ -95,7 +101,12 @@ function(fgnn_test name)
   target_link_libraries(${name} PRIVATE fgnn_warnings ${ARG_DEPS}
                         GTest::gmock_main)
   target_compile_options(${name} PRIVATE ${FGNN_TEST_OPTIONS})
-  target_precompile_headers(${name} REUSE_FROM fgnn_test_headers)
+  if(ARG_TORCH)
+    target_link_libraries(${name} PRIVATE torch_cpu)
+    target_precompile_headers(${name} REUSE_FROM fgnn_torch_test_headers)
+  else()
+    target_precompile_headers(${name} REUSE_FROM fgnn_test_headers)
+  endif()
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   fgnn_add_test(${name} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT}

@@ -6,15 +6,7 @@
 
 // The choice is made while the program is loaded, before a sanitizer's own
 // memory is there, so sanitized builds have one version.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define FGNN_SANITIZED_ 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define FGNN_SANITIZED_ 1
-#endif
-#endif
-
-#if !defined(__x86_64__) || defined(FGNN_SANITIZED_)
+#if !defined(__x86_64__) || defined(FGNN_SANITIZED)
 #define FGNN_TARGET_CLONES
 #elif defined(__clang__)
 #define FGNN_TARGET_CLONES \

@@ -11,7 +11,7 @@ void AddCompletionCommand(Command app, CommandContext&) {
   const Command completion = app.AddSubcommand(
       "completion", "Completion for a shell: source <(fgnn completion bash)");
   completion.NeedSubcommand();
-  completion.AddSubcommand("bash", "The script for bash").OnRun([&app] {
+  completion.AddSubcommand("bash", "The script for bash").OnRun([app] {
     std::cout << BashCompletion(app);
   });
 }

@@ -13,6 +13,7 @@
 #include "sampler_service/id_map/cpu/cpu_id_map.h"
 #include "sampler_service/id_map/cpu/direct_id_map.h"
 #include "sampler_service/id_map/cpu/hash_id_map.h"
+#include "tests/fakes/rounds.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/reference/random_graph.h"
 
@@ -113,7 +114,7 @@ TEST_P(IdMapTest, EqualsReferenceForManyBatchesOfRandomCalls) {
   for (const uint64_t num_nodes : {1, 2, 100, 5000, 1000000}) {
     SCOPED_TRACE(absl::StrCat("num_nodes=", num_nodes));
     const std::unique_ptr<IdMap> map = Make(num_nodes, 40000);
-    for (int batch = 0; batch < 30; ++batch) {
+    for (uint64_t batch = 0; batch < Rounds(30); ++batch) {
       SCOPED_TRACE(absl::StrCat("batch=", batch));
       StartBatch(*map);
       const uint64_t num_calls = 1 + draws.Below(4);

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
+#include "tests/fakes/rounds.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/sampler_service/sampling/algorithm_jobs.h"
 
@@ -46,7 +47,7 @@ class InputNodeCountsTest : public testing::TestWithParam<Algorithm> {};
 
 // The graphs have isolated vertices, self-loops, multi-edges and hubs.
 TEST_P(InputNodeCountsTest, EqualReferenceForAnyThreadsAndAnySplit) {
-  for (uint64_t seed = 0; seed < 12; ++seed) {
+  for (uint64_t seed = 0; seed < Rounds(12); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
     const CscGraph graph =
         RandomGraph(1 + static_cast<uint32_t>(seed * 29 % 200), seed);

@@ -8,6 +8,7 @@
 
 #include "sampler_service/presample/input_node_counts.h"
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
+#include "tests/fakes/rounds.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/reference/vip_reference.h"
 #include "tests/unit/sampler_service/sampling/algorithm_jobs.h"
@@ -24,7 +25,7 @@ class VipTest : public testing::TestWithParam<Algorithm> {};
 
 // The graphs have isolated vertices, self-loops, multi-edges and hubs.
 TEST_P(VipTest, EqualsReferenceForAnyThreads) {
-  for (uint64_t seed = 0; seed < 20; ++seed) {
+  for (uint64_t seed = 0; seed < Rounds(20); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
     const CscGraph graph =
         RandomGraph(1 + static_cast<uint32_t>(seed * 31 % 300), seed);

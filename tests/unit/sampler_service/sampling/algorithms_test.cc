@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "tests/fakes/rounds.h"
 #include "tests/unit/sampler_service/sampling/algorithm_jobs.h"
 #include "tests/unit/sampler_service/sampling/sampler_case.h"
 
@@ -16,17 +17,10 @@ using reference::CscGraph;
 using reference::Job;
 using reference::RandomGraph;
 
-// Debug builds, which the sanitizers use, take thirty times as long for one.
-#ifdef NDEBUG
-constexpr uint64_t kNumGraphs = 200;
-#else
-constexpr uint64_t kNumGraphs = 25;
-#endif
-
 class AlgorithmTest : public testing::TestWithParam<Algorithm> {};
 
 TEST_P(AlgorithmTest, EqualsReferenceForHundredsOfRandomGraphsAndJobs) {
-  for (uint64_t seed = 0; seed < kNumGraphs; ++seed) {
+  for (uint64_t seed = 0; seed < Rounds(200); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
     const CscGraph graph =
         RandomGraph(1 + static_cast<uint32_t>(seed * 7 % 250), seed);

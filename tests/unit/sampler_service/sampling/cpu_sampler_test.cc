@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "tests/fakes/rounds.h"
 #include "tests/unit/sampler_service/sampling/sampler_case.h"
 
 namespace fgnn {
@@ -24,7 +25,7 @@ using testing::ElementsAreArray;
 using testing::HasSubstr;
 
 TEST(CpuSamplerTest, EqualsReferenceForHundredsOfRandomGraphsAndJobs) {
-  for (uint64_t seed = 0; seed < 300; ++seed) {
+  for (uint64_t seed = 0; seed < Rounds(300); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
     const uint32_t num_nodes = 1 + static_cast<uint32_t>(seed * 7 % 400);
     const CscGraph graph = RandomGraph(num_nodes, seed);

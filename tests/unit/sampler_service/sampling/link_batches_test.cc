@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sampler_service/sampling/epoch_edges.h"
+#include "tests/fakes/rounds.h"
 #include "tests/unit/sampler_service/sampling/sampler_case.h"
 
 namespace fgnn {
@@ -46,7 +47,7 @@ Job RandomLinkJob(const CscGraph& graph, uint32_t num_nodes, uint64_t seed) {
 }
 
 TEST(LinkBatchesTest, EqualTheReferenceForRandomGraphsAndJobs) {
-  for (uint64_t seed = 0; seed < 150; ++seed) {
+  for (uint64_t seed = 0; seed < Rounds(150); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
     const uint32_t num_nodes = 1 + static_cast<uint32_t>(seed * 7 % 300);
     const CscGraph graph = RandomGraph(num_nodes, seed);

@@ -10,12 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/jobs/job_order.h"
+#include "tests/fakes/rounds.h"
 #include "tests/unit/scheduler/jobs/chance.h"
 
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kCases = 10'000;
+constexpr uint64_t kCases = Rounds(10'000);
 constexpr uint32_t kCores = 10;
 
 DeviceSet CoresFrom(uint32_t first, uint32_t count) {

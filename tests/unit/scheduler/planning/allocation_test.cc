@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/fakes/rounds.h"
+
 namespace fgnn {
 namespace {
 
@@ -36,7 +38,7 @@ TEST(PaperSamplersTest, IsTheCeilingOfTheShare) {
 
 TEST(AllocateTest, IsNeverWorseThanAnyOtherNumber) {
   std::mt19937_64 random(3);
-  for (int i = 0; i < 60; ++i) {
+  for (uint64_t i = 0; i < Rounds(60); ++i) {
     SCOPED_TRACE(i);
     const uint32_t num_devices = 2 + random() % 7;
     AllocationInput input = Alike(num_devices, 0.001 * (1 + random() % 30),

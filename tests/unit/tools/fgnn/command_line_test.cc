@@ -46,6 +46,13 @@ Answer Throw(const std::function<void()>& command) {
   return {exit_code, "", testing::internal::GetCapturedStderr()};
 }
 
+TEST(CommandLine, CompletionIsAScriptOfAllCommands) {
+  const Answer answer = Type({"completion", "bash"});
+  EXPECT_EQ(answer.exit_code, 0);
+  EXPECT_THAT(answer.out, AllOf(HasSubstr("complete -F _fgnn_complete fgnn"),
+                                HasSubstr("'fgnn dataset import csv'")));
+}
+
 TEST(CommandLine, AnExceptionIsOneLineAndExitCodeOne) {
   const Answer no_memory = Throw([] { throw std::bad_alloc(); });
   EXPECT_EQ(no_memory.exit_code, 1);

@@ -95,9 +95,11 @@ TEST_F(TrainingProfileTest, FeaturesOfTheBatchAndOfThoseThatWaitAreCounted) {
 }
 
 TEST_F(TrainingProfileTest, FeaturesThatAreReadInPlaceAreNot) {
-#ifdef __SANITIZE_THREAD__
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
   GTEST_SKIP() << "ThreadSanitizer keeps shadows of what is read, in memory "
                   "that is measured";
+#endif
 #endif
   const JobSpec spec = WideJob();
   FGNN_ASSERT_OK_AND_ASSIGN(const TrainingNeeds needs,
