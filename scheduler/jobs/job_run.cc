@@ -170,6 +170,9 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
       FGNN_RETURN_IF_ERROR(CheckpointWithin(epoch, version));
     }
   }
+  // Trainers that a scheduler took over may have ended the epoch already.
+  FGNN_RETURN_IF_ERROR(
+      RecordBatches(BatchesOf(segment_, epoch_end - 1).last_batch));
   planner_.EndEpoch(&facts);
   if (timeline_.has_value()) timeline_->EndEpoch(epoch, next_seq_ - 1);
   // Training is closed until the next epoch is opened.
