@@ -8,11 +8,19 @@
 #include "shared/command_line/command_line.h"
 #include "shared/telemetry/log.h"
 
+namespace {
+
+// Volatile, so that the text stands in the program's file and not in code: a
+// fault test changes it there.
+const char* const volatile kVersion = FGNN_VERSION;
+
+}  // namespace
+
 int main(int argc, char** argv) {
   fgnn::ExecutorDaemonOptions options;
-  options.version = FGNN_VERSION;
+  options.version = kVersion;
   fgnn::CommandLine line("FGNN's sampler daemon", "fgnn-sampler");
-  line.SetVersion(FGNN_VERSION);
+  line.SetVersion(options.version);
   const fgnn::Command app = line.root();
   app.AddOption("--name", options.name, "Its name, e.g. sampler.0").Required();
   app.AddOption("--device", options.device, "Its cores, e.g. cpu:0-3")

@@ -23,6 +23,9 @@
 namespace {
 
 constexpr int kLeastMappedBytes = 128 << 10;
+// Volatile, so that the text stands in the program's file and not in code: a
+// fault test changes it there.
+const char* const volatile kVersion = FGNN_VERSION;
 
 // A daemon's errors go to its log.
 int FailDaemon(const absl::Status& status) {
@@ -101,10 +104,10 @@ int main(int argc, char** argv) {
   fgnn::TrainingBenchOptions bench_options;
   std::string request;
   std::string device;
-  options.version = FGNN_VERSION;
+  options.version = kVersion;
   fgnn::CommandLine line("FGNN's trainer: a daemon, or one command",
                          "fgnn-trainer");
-  line.SetVersion(fgnn::VersionText(FGNN_VERSION));
+  line.SetVersion(fgnn::VersionText(options.version));
   const fgnn::Command app = line.root();
   app.AddOption("--name", options.name, "Its name, e.g. trainer.0");
   app.AddOption("--device", options.device, "Its cores, e.g. cpu:0-3");
