@@ -335,14 +335,22 @@ void JobRun::ShowTest(JobProgress& progress) const {
 // As the line of the best epoch has it.
 std::optional<double> JobRun::BestMacroF1() const {
   if (!best_epoch_.has_value()) return std::nullopt;
-  uint32_t epoch = 0;
-  std::optional<double> macro_f1;
-  const absl::StatusOr<uint64_t> read =
-      folder_->ReadMetrics([&](const RunFolder::EpochScores& scores) {
-        if (epoch++ == *best_epoch_) macro_f1 = scores.valid_macro_f1;
-      });
-  if (!read.ok()) LogWarning("job {}: {}", job_.id, MessageOf(read.status()));
-  return macro_f1;
+  const absl::StatusOr<RunFolder::EpochScores> best = ScoresOf(*best_epoch_);
+  if (best.ok()) return best->valid_macro_f1;
+  LogWarning("job {}: {}", job_.id, MessageOf(best.status()));
+  return std::nullopt;
+}
+
+absl::StatusOr<RunFolder::EpochScores> JobRun::ScoresOf(uint32_t epoch) const {
+  RunFolder::EpochScores found;
+  uint32_t line = 0;
+  FGNN_RETURN_IF_ERROR(
+      folder_
+          ->ReadMetrics([&](const RunFolder::EpochScores& scores) {
+            if (line++ == epoch) found = scores;
+          })
+          .status());
+  return found;
 }
 
 std::vector<std::string> JobRun::Warnings() const {

@@ -84,8 +84,8 @@ class JobRun {
   // Corrects the best epoch to the one that best.safetensors is of.
   absl::Status FindSavedBest();
   absl::Status ForgetUnsavedBest();
-  // The validation score of an epoch by its line of the metrics.
-  absl::StatusOr<std::optional<double>> ScoreOf(uint32_t epoch) const;
+  // The scores in an epoch's line of the metrics; none without that line.
+  absl::StatusOr<RunFolder::EpochScores> ScoresOf(uint32_t epoch) const;
   bool IsBest(std::optional<double> score) const;
   // What the scheduler before may not have got to.
   absl::Status FinishStop();

@@ -136,9 +136,9 @@ absl::Status JobRun::FinishStop() {
   if (version % steps != 0) return CheckpointWithin(epochs_done_, version);
   // Without metrics the epoch is not done; RunEpoch() finds nothing to train.
   if (epochs_done_ < version / steps) return absl::OkStatus();
-  FGNN_ASSIGN_OR_RETURN(const std::optional<double> score,
-                        ScoreOf(epochs_done_ - 1));
-  return Checkpoint(epochs_done_ - 1, IsBest(score));
+  FGNN_ASSIGN_OR_RETURN(const RunFolder::EpochScores scores,
+                        ScoresOf(epochs_done_ - 1));
+  return Checkpoint(epochs_done_ - 1, IsBest(scores.valid_accuracy));
 }
 
 // The metrics have an epoch's score before its checkpoint is written. So they
@@ -161,14 +161,15 @@ absl::Status JobRun::FindSavedBest() {
       *state->best_epoch >= epochs_done_) {
     return absl::OkStatus();
   }
-  FGNN_ASSIGN_OR_RETURN(const std::optional<double> score,
-                        ScoreOf(*state->best_epoch));
-  // Of another run, which was trained otherwise.
-  if (!score.has_value() || score != state->best_valid_accuracy) {
+  FGNN_ASSIGN_OR_RETURN(const RunFolder::EpochScores scores,
+                        ScoresOf(*state->best_epoch));
+  // Another score is that of another run, which was trained otherwise.
+  if (!scores.valid_accuracy.has_value() ||
+      scores.valid_accuracy != state->best_valid_accuracy) {
     return absl::OkStatus();
   }
   best_epoch_ = state->best_epoch;
-  best_valid_accuracy_ = score;
+  best_valid_accuracy_ = scores.valid_accuracy;
   return absl::OkStatus();
 }
 
@@ -189,18 +190,6 @@ absl::Status JobRun::ForgetUnsavedBest() {
         ++epoch;
       })
       .status();
-}
-
-absl::StatusOr<std::optional<double>> JobRun::ScoreOf(uint32_t epoch) const {
-  std::optional<double> score;
-  uint32_t line = 0;
-  FGNN_RETURN_IF_ERROR(
-      folder_
-          ->ReadMetrics([&](const RunFolder::EpochScores& scores) {
-            if (line++ == epoch) score = scores.valid_accuracy;
-          })
-          .status());
-  return score;
 }
 
 absl::Status JobRun::OpenTimeline() {

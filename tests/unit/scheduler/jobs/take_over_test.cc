@@ -61,11 +61,12 @@ class TakeOverTest : public JobRunTest {
   void WriteMetrics(uint32_t epochs) {
     WriteLines(std::vector<std::optional<double>>(epochs));
   }
-  // Lines of epochs with these shares of right answers.
-  void WriteScores(const std::vector<uint64_t>& correct_of_four) {
+  // Lines of epochs with so many sevenths of right answers, which no number of
+  // decimals tells exactly.
+  void WriteScores(const std::vector<uint64_t>& sevenths) {
     std::vector<std::optional<double>> scores;
-    for (const uint64_t correct : correct_of_four) {
-      scores.push_back(static_cast<double>(correct) / 4);
+    for (const uint64_t correct : sevenths) {
+      scores.push_back(static_cast<double>(correct) / 7);
     }
     WriteLines(scores);
   }
@@ -204,7 +205,7 @@ TEST_F(TakeOverTest, BehindTheLastEpoch) {
 TEST_F(TakeOverTest, AnEpochThatWasNotSavedIsNotTheBest) {
   spec_.training.evaluate_every = 1;
   WriteScores({1, 3});
-  WriteBest(0, 0.25);
+  WriteBest(0, 1.0 / 7);
   WriteDigests(10);
   TrainTo(6);
   before_->board().OpenForTraining(9);  // Beyond the second epoch's checkpoint.
@@ -230,27 +231,27 @@ TEST_F(TakeOverTest, TheNewestEpochIsSavedIfItIsTheBestOfThoseSaved) {
   spec_.training.evaluate_every = 1;
   spec_.training.checkpoint_every = 0;
   WriteScores({1, 3, 2});  // The second one could not be saved.
-  WriteBest(0, 0.25);
+  WriteBest(0, 1.0 / 7);
   WriteDigests(15);
   before_->queue().OpenForSampling(15);
   TrainTo(9);  // The third one's checkpoint was not written.
   calls_.evaluations = {1, 4};
   ExpectTakenOver(GoOn());
   EXPECT_EQ(Summary()["best_epoch"], 2);
-  EXPECT_EQ(Summary()["valid_accuracy"], 0.5);
+  EXPECT_EQ(Summary()["valid_accuracy"], 2.0 / 7);
   EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "15");
 }
 
 TEST_F(TakeOverTest, ABestEpochThatWasSavedStaysTheBest) {
   spec_.training.evaluate_every = 1;
   WriteScores({3, 1});
-  WriteBest(0, 0.75);
+  WriteBest(0, 3.0 / 7);
   WriteDigests(10);
   TrainTo(6);
-  calls_.evaluations = {2, 3, 4};
+  calls_.evaluations = {1, 1, 4};
   ExpectTakenOver(GoOn());
   EXPECT_EQ(Summary()["best_epoch"], 0);
-  EXPECT_EQ(Summary()["valid_accuracy"], 0.75);
+  EXPECT_EQ(Summary()["valid_accuracy"], 3.0 / 7);
 }
 
 // It was left by a run with other settings, whose end this one replaces.
