@@ -54,10 +54,7 @@ bool ShareCores(const std::string& device, const std::string& other) {
   const absl::StatusOr<Device> one = ParseDeviceName(device);
   const absl::StatusOr<Device> two = ParseDeviceName(other);
   if (!one.ok() || !two.ok()) return false;
-  return std::any_of(one->cores.begin(), one->cores.end(), [&](int core) {
-    return std::find(two->cores.begin(), two->cores.end(), core) !=
-           two->cores.end();
-  });
+  return (ResourcesOf(*one) & ResourcesOf(*two)).any();
 }
 
 bool AnySharesCores(const std::vector<std::string>& devices,

@@ -5,16 +5,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "shared/base/status.h"
-#include "shared/device/device.h"
 
 namespace fgnn {
 namespace {
 
-absl::StatusOr<CoreSet> CoresOf(const std::string& name) {
+absl::StatusOr<ResourceSet> ParseResources(const std::string& name) {
   FGNN_ASSIGN_OR_RETURN(const Device device, ParseDeviceName(name));
-  CoreSet cores;
-  for (const int core : device.cores) cores.set(static_cast<size_t>(core));
-  return cores;
+  return ResourcesOf(device);
 }
 
 }  // namespace
@@ -22,26 +19,38 @@ absl::StatusOr<CoreSet> CoresOf(const std::string& name) {
 absl::StatusOr<DeviceSet> MakeDeviceSet(const std::vector<std::string>& names) {
   DeviceSet set;
   for (const std::string& name : names) {
-    FGNN_ASSIGN_OR_RETURN(const CoreSet cores, CoresOf(name));
+    FGNN_ASSIGN_OR_RETURN(const ResourceSet resources, ParseResources(name));
     set.names.push_back(name);
-    set.cores |= cores;
+    set.resources |= resources;
   }
   return set;
 }
 
 absl::StatusOr<std::vector<ServiceDevice>> MakeServiceDevices(
-    const std::vector<std::string>& names) {
-  std::vector<ServiceDevice> devices;
-  for (const std::string& name : names) {
-    FGNN_ASSIGN_OR_RETURN(const CoreSet cores, CoresOf(name));
-    for (const ServiceDevice& other : devices) {
-      if ((other.cores & cores).none()) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          other.name, " and ", name, " share cores; give each device its own"));
+    const std::vector<Device>& devices) {
+  std::vector<ServiceDevice> made;
+  for (const Device& device : devices) {
+    const ResourceSet resources = ResourcesOf(device);
+    for (const ServiceDevice& other : made) {
+      const ResourceSet shared = other.resources & resources;
+      if (shared.none()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(other.name, " and ", device.name, " share ",
+                       NameFirst(shared), "; give each device its own"));
     }
-    devices.push_back({name, name.substr(0, name.find(':')), cores});
+    made.push_back({device.name, std::string(WordOf(device.kind)), resources});
   }
-  return devices;
+  return made;
+}
+
+absl::StatusOr<std::vector<ServiceDevice>> MakeServiceDevices(
+    const std::vector<std::string>& names) {
+  std::vector<Device> devices;
+  for (const std::string& name : names) {
+    FGNN_ASSIGN_OR_RETURN(devices.emplace_back(), ParseDeviceName(name));
+    devices.back().name = name;
+  }
+  return MakeServiceDevices(devices);
 }
 
 absl::StatusOr<WantedDevices> Resolve(const DeviceDemand& demand,
@@ -59,7 +68,7 @@ absl::StatusOr<WantedDevices> Resolve(const DeviceDemand& demand,
   }
   for (const ServiceDevice& device : has) {
     wanted.named.names.push_back(device.name);
-    wanted.named.cores |= device.cores;
+    wanted.named.resources |= device.resources;
   }
   return wanted;
 }

@@ -1,10 +1,7 @@
-// Which devices a job asks for, and which cores they are.
+// Which devices a job asks for, and which resources of the host they are.
 #ifndef FGNN_SCHEDULER_JOBS_DEVICE_DEMAND_H_
 #define FGNN_SCHEDULER_JOBS_DEVICE_DEMAND_H_
 
-#include <sched.h>
-
-#include <bitset>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -12,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "shared/device/device.h"
 
 namespace fgnn {
 
@@ -27,26 +25,28 @@ struct DeviceDemand {
 using DemandReader =
     std::function<absl::StatusOr<DeviceDemand>(const std::string& spec_bytes)>;
 
-// Two devices that share a core cannot be had by two jobs at once.
-using CoreSet = std::bitset<CPU_SETSIZE>;
-
+// Devices that a job has or asks for. Two jobs at once cannot have devices with
+// a resource in common.
 struct DeviceSet {
   std::vector<std::string> names = {};
-  CoreSet cores = {};  // Of all of them.
+  ResourceSet resources = {};  // Resources of all of them.
 };
 // InvalidArgument, Unimplemented: a name that is none, see ParseDeviceName().
 absl::StatusOr<DeviceSet> MakeDeviceSet(const std::vector<std::string>& names);
 
 struct ServiceDevice {
   std::string name;
-  std::string kind;  // "cpu"
-  CoreSet cores;
+  std::string kind;  // A word of DeviceKind, "cpu".
+  ResourceSet resources;
 };
-// InvalidArgument: also two that share a core.
+// InvalidArgument: two of them share a resource.
+absl::StatusOr<std::vector<ServiceDevice>> MakeServiceDevices(
+    const std::vector<Device>& devices);
+// InvalidArgument, Unimplemented: also a name that is none.
 absl::StatusOr<std::vector<ServiceDevice>> MakeServiceDevices(
     const std::vector<std::string>& names);
 
-// A demand with the cores of what it names.
+// A demand with the resources of what it names.
 struct WantedDevices {
   DeviceSet named = {};  // Of all of these, or
   std::string kind = "any";

@@ -10,12 +10,12 @@ namespace {
 
 constexpr int kNobody = -1;
 
-// Calls `visit` with the number of each core of the set.
+// Calls `visit` with the number of each resource of the set.
 template <typename Visit>
-void ForEachCore(const CoreSet& cores, const Visit& visit) {
-  for (size_t core = cores._Find_first(); core < cores.size();
-       core = cores._Find_next(core)) {
-    visit(core);
+void ForEachResource(const ResourceSet& resources, const Visit& visit) {
+  for (size_t resource = resources._Find_first(); resource < resources.size();
+       resource = resources._Find_next(resource)) {
+    visit(resource);
   }
 }
 
@@ -23,13 +23,13 @@ void ForEachCore(const CoreSet& cores, const Visit& visit) {
 
 DeviceLedger::DeviceLedger(const QueueSnapshot& snapshot)
     : snapshot_(snapshot),
-      holder_of_(CoreSet().size(), kNobody),
-      lent_for_(CoreSet().size(), kNoLimit) {
+      holder_of_(ResourceSet().size(), kNobody),
+      lent_for_(ResourceSet().size(), kNoLimit) {
   for (const RunningJob& job : snapshot.running) {
-    ForEachCore(job.devices.cores, [this](size_t core) {
-      holder_of_[core] = static_cast<int>(holders_.size());
+    ForEachResource(job.devices.resources, [this](size_t resource) {
+      holder_of_[resource] = static_cast<int>(holders_.size());
     });
-    held_ |= job.devices.cores;
+    held_ |= job.devices.resources;
     holders_.push_back({.most_seconds = job.most_seconds,
                         .priority = job.priority,
                         .can_give_way = job.can_give_way,
@@ -38,10 +38,12 @@ DeviceLedger::DeviceLedger(const QueueSnapshot& snapshot)
   }
 }
 
-bool DeviceLedger::MayBorrow(const CoreSet& cores, double seconds) const {
+bool DeviceLedger::MayBorrow(const ResourceSet& resources,
+                             double seconds) const {
   bool may = true;
-  ForEachCore(cores & reserved_,
-              [&](size_t core) { may = may && seconds <= lent_for_[core]; });
+  ForEachResource(resources & reserved_, [&](size_t resource) {
+    may = may && seconds <= lent_for_[resource];
+  });
   return may;
 }
 
@@ -49,8 +51,8 @@ std::optional<DeviceSet> DeviceLedger::FindStart(const QueuedJob& job) const {
   if (holders_.size() >= snapshot_.most_running()) return std::nullopt;
   const WantedDevices& wanted = job.wanted;
   if (!wanted.by_number()) {
-    const CoreSet& cores = wanted.named.cores;
-    if (!IsFree(cores) || !MayBorrow(cores, job.most_seconds)) {
+    const ResourceSet& resources = wanted.named.resources;
+    if (!IsFree(resources) || !MayBorrow(resources, job.most_seconds)) {
       return std::nullopt;
     }
     return wanted.named;
@@ -58,10 +60,10 @@ std::optional<DeviceSet> DeviceLedger::FindStart(const QueuedJob& job) const {
   std::vector<const ServiceDevice*> own;       // Reserved by nobody.
   std::vector<const ServiceDevice*> borrowed;  // For no more than `min`.
   for (const ServiceDevice& device : snapshot_.devices) {
-    if (!wanted.fits(device) || !IsFree(device.cores)) continue;
-    if (!IsReserved(device.cores)) {
+    if (!wanted.fits(device) || !IsFree(device.resources)) continue;
+    if (!IsReserved(device.resources)) {
       if (own.size() < wanted.max) own.push_back(&device);
-    } else if (MayBorrow(device.cores, job.most_seconds)) {
+    } else if (MayBorrow(device.resources, job.most_seconds)) {
       borrowed.push_back(&device);
     }
   }
@@ -72,38 +74,39 @@ std::optional<DeviceSet> DeviceLedger::FindStart(const QueuedJob& job) const {
   DeviceSet devices;
   for (const ServiceDevice* device : own) {
     devices.names.push_back(device->name);
-    devices.cores |= device->cores;
+    devices.resources |= device->resources;
   }
   return devices;
 }
 
 void DeviceLedger::Start(const QueuedJob& job, const DeviceSet& devices) {
-  ForEachCore(devices.cores, [this](size_t core) {
-    holder_of_[core] = static_cast<int>(holders_.size());
+  ForEachResource(devices.resources, [this](size_t resource) {
+    holder_of_[resource] = static_cast<int>(holders_.size());
   });
-  held_ |= devices.cores;
+  held_ |= devices.resources;
   holders_.push_back({.most_seconds = job.most_seconds});
 }
 
-double DeviceLedger::FreeIn(const CoreSet& cores) const {
+double DeviceLedger::FreeIn(const ResourceSet& resources) const {
   double seconds = 0;
-  ForEachCore(cores & held_, [&](size_t core) {
-    const Holder& holder = holders_[static_cast<size_t>(holder_of_[core])];
+  ForEachResource(resources & held_, [&](size_t resource) {
+    const Holder& holder = holders_[static_cast<size_t>(holder_of_[resource])];
     seconds =
         std::max(seconds, holder.is_leaving ? kNoLimit : holder.most_seconds);
   });
   // Not before those that have reserved them start.
-  ForEachCore(cores & reserved_, [&](size_t core) {
-    seconds =
-        std::max(seconds, lent_for_[core] > 0 ? lent_for_[core] : kNoLimit);
+  ForEachResource(resources & reserved_, [&](size_t resource) {
+    seconds = std::max(
+        seconds, lent_for_[resource] > 0 ? lent_for_[resource] : kNoLimit);
   });
   return seconds;
 }
 
-std::vector<size_t> DeviceLedger::HoldersOf(const CoreSet& cores) const {
+std::vector<size_t> DeviceLedger::HoldersOf(
+    const ResourceSet& resources) const {
   std::vector<size_t> holders;
-  ForEachCore(cores & held_, [&](size_t core) {
-    const auto holder = static_cast<size_t>(holder_of_[core]);
+  ForEachResource(resources & held_, [&](size_t resource) {
+    const auto holder = static_cast<size_t>(holder_of_[resource]);
     if (!holders_[holder].is_leaving &&
         std::find(holders.begin(), holders.end(), holder) == holders.end()) {
       holders.push_back(holder);
@@ -119,8 +122,8 @@ std::vector<size_t> DeviceLedger::HoldersOf(const CoreSet& cores) const {
 DeviceLedger::Reservation DeviceLedger::ChooseToReserve(
     const WantedDevices& wanted) const {
   if (!wanted.by_number()) {
-    const double free_in = FreeIn(wanted.named.cores);
-    return {wanted.named.cores, free_in == kNoLimit ? 0 : free_in};
+    const double free_in = FreeIn(wanted.named.resources);
+    return {wanted.named.resources, free_in == kNoLimit ? 0 : free_in};
   }
   struct Choice {
     bool is_reserved = false;
@@ -131,9 +134,9 @@ DeviceLedger::Reservation DeviceLedger::ChooseToReserve(
   for (size_t i = 0; i < snapshot_.devices.size(); ++i) {
     const ServiceDevice& device = snapshot_.devices[i];
     if (!wanted.fits(device)) continue;
-    const bool is_soon = HoldersOf(device.cores).empty();
-    choices.push_back(
-        {IsReserved(device.cores), is_soon ? 0 : FreeIn(device.cores), i});
+    const bool is_soon = HoldersOf(device.resources).empty();
+    choices.push_back({IsReserved(device.resources),
+                       is_soon ? 0 : FreeIn(device.resources), i});
   }
   std::sort(choices.begin(), choices.end(), [](const auto& a, const auto& b) {
     return std::tie(a.is_reserved, a.free_in, a.place) <
@@ -143,11 +146,12 @@ DeviceLedger::Reservation DeviceLedger::ChooseToReserve(
   bool is_promised = true;
   std::vector<double> may_be_free_in;
   for (size_t i = 0; i < choices.size(); ++i) {
-    const CoreSet& cores = snapshot_.devices[choices[i].place].cores;
-    const double free_in = FreeIn(cores);
+    const ResourceSet& resources =
+        snapshot_.devices[choices[i].place].resources;
+    const double free_in = FreeIn(resources);
     may_be_free_in.push_back(free_in == kNoLimit ? 0 : free_in);
     if (i >= wanted.min) continue;
-    chosen.cores |= cores;
+    chosen.resources |= resources;
     is_promised &= free_in != kNoLimit;
   }
   if (!is_promised) return chosen;
@@ -158,14 +162,14 @@ DeviceLedger::Reservation DeviceLedger::ChooseToReserve(
 
 DeviceLedger::Reservation DeviceLedger::Reserve(const QueuedJob& job) {
   const Reservation made = ChooseToReserve(job.wanted);
-  ReserveCores(made);
+  ReserveResources(made);
   return made;
 }
 
-void DeviceLedger::ReserveCores(const Reservation& reservation) {
-  reserved_ |= reservation.cores;
-  ForEachCore(reservation.cores, [&](size_t core) {
-    lent_for_[core] = std::min(lent_for_[core], reservation.lends_for);
+void DeviceLedger::ReserveResources(const Reservation& reservation) {
+  reserved_ |= reservation.resources;
+  ForEachResource(reservation.resources, [&](size_t resource) {
+    lent_for_[resource] = std::min(lent_for_[resource], reservation.lends_for);
   });
 }
 
@@ -194,9 +198,9 @@ std::optional<std::vector<size_t>> DeviceLedger::FindWhoGivesWay(
   // What has to come free, by who has it.
   std::vector<std::vector<size_t>> targets;
   size_t need = job.wanted.by_number() ? job.wanted.min : 1;
-  const auto add = [&](const CoreSet& cores) {
-    if (IsReserved(cores)) return;
-    std::vector<size_t> holders = HoldersOf(cores);
+  const auto add = [&](const ResourceSet& resources) {
+    if (IsReserved(resources)) return;
+    std::vector<size_t> holders = HoldersOf(resources);
     if (holders.empty()) {
       if (need > 0) --need;
       return;
@@ -209,10 +213,10 @@ std::optional<std::vector<size_t>> DeviceLedger::FindWhoGivesWay(
   };
   if (job.wanted.by_number()) {
     for (const ServiceDevice& device : snapshot_.devices) {
-      if (job.wanted.fits(device)) add(device.cores);
+      if (job.wanted.fits(device)) add(device.resources);
     }
   } else {
-    add(job.wanted.named.cores);
+    add(job.wanted.named.resources);
   }
   // One more is to run than do not leave.
   const auto staying = static_cast<size_t>(
@@ -252,11 +256,11 @@ std::vector<size_t> DeviceLedger::FindWhoGrows() {
     size_t gets = 0;
     for (const ServiceDevice& device : snapshot_.devices) {
       if (has + gets >= job.wanted.max) break;
-      if (!job.wanted.fits(device) || !IsFree(device.cores) ||
-          IsReserved(device.cores)) {
+      if (!job.wanted.fits(device) || !IsFree(device.resources) ||
+          IsReserved(device.resources)) {
         continue;
       }
-      ReserveCores({.cores = device.cores});
+      ReserveResources({.resources = device.resources});
       ++gets;
     }
     if (gets > 0) grow.push_back(candidate);

@@ -1,5 +1,5 @@
-// Who has the cores, and who has reserved them, while job_order walks through
-// the queue. Not thread-safe.
+// Who has the resources of devices, and who has reserved them, while job_order
+// walks through the queue. Not thread-safe.
 #ifndef FGNN_SCHEDULER_JOBS_DEVICE_LEDGER_H_
 #define FGNN_SCHEDULER_JOBS_DEVICE_LEDGER_H_
 
@@ -23,7 +23,7 @@ class DeviceLedger {
   void Start(const QueuedJob& job, const DeviceSet& devices);
 
   struct Reservation {
-    CoreSet cores;
+    ResourceSet resources;
     double lends_for = 0;
   };
   // Of a job that cannot start.
@@ -49,25 +49,27 @@ class DeviceLedger {
     bool is_leaving = false;
     uint64_t started = 0;
   };
-  bool IsFree(const CoreSet& cores) const { return (held_ & cores).none(); }
-  bool IsReserved(const CoreSet& cores) const {
-    return (reserved_ & cores).any();
+  bool IsFree(const ResourceSet& resources) const {
+    return (held_ & resources).none();
   }
-  bool MayBorrow(const CoreSet& cores, double seconds) const;
-  // Seconds until the cores are promised to be free, to the job that reserves
-  // them next; kNoLimit: nobody knows.
-  double FreeIn(const CoreSet& cores) const;
+  bool IsReserved(const ResourceSet& resources) const {
+    return (reserved_ & resources).any();
+  }
+  bool MayBorrow(const ResourceSet& resources, double seconds) const;
+  // Seconds until the resources are promised to be free, to the job that
+  // reserves them next; kNoLimit: nobody knows.
+  double FreeIn(const ResourceSet& resources) const;
   // Those who have them, and do not leave.
-  std::vector<size_t> HoldersOf(const CoreSet& cores) const;
+  std::vector<size_t> HoldersOf(const ResourceSet& resources) const;
   Reservation ChooseToReserve(const WantedDevices& wanted) const;
-  void ReserveCores(const Reservation& reservation);
+  void ReserveResources(const Reservation& reservation);
 
   const QueueSnapshot& snapshot_;
   std::vector<Holder> holders_;   // Those that run, then those that start.
-  std::vector<int> holder_of_;    // By core; -1: nobody.
-  std::vector<double> lent_for_;  // By core; kNoLimit: not reserved.
-  CoreSet held_;
-  CoreSet reserved_;
+  std::vector<int> holder_of_;    // By resource; -1: nobody.
+  std::vector<double> lent_for_;  // By resource; kNoLimit: not reserved.
+  ResourceSet held_;
+  ResourceSet reserved_;
   size_t promised_ = 0;  // Jobs that will run once those that leave have left.
 };
 

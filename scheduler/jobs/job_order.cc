@@ -111,7 +111,7 @@ JobOrder OrderJobs(const QueueSnapshot& snapshot) {
       ledger.GiveWay(*leave);
     }
     const DeviceLedger::Reservation made = ledger.Reserve(job);
-    wait.reserved = made.cores;
+    wait.reserved = made.resources;
     wait.lends_for = made.lends_for;
   }
   for (const size_t one : ledger.FindWhoGrows()) {

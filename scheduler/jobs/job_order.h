@@ -72,7 +72,7 @@ struct RunningJob {
 
 struct QueueSnapshot {
   std::vector<QueuedJob> queued = {};
-  std::vector<RunningJob> running = {};  // No two share a core.
+  std::vector<RunningJob> running = {};  // No two share a resource.
   std::vector<ServiceDevice> devices = {};
   std::map<std::string, double> user_seconds = {};  // Had; nothing: 0.
 
@@ -91,7 +91,7 @@ struct JobWait {
   uint32_t of_users_with_less = 0;
   uint32_t older = 0;
   // What it has reserved, where it is ready and cannot start.
-  CoreSet reserved = {};
+  ResourceSet reserved = {};
   // Others may have what is free of that for so many seconds. 0: not at all.
   double lends_for = 0;
 };

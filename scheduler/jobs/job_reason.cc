@@ -41,7 +41,7 @@ std::string PlaceInQueue(const JobWait& wait) {
                       absl::StrJoin(kinds, ", "));
 }
 
-// What keeps a job from cores.
+// What keeps a job from the resources of a device.
 class Obstacles {
  public:
   Obstacles(const JobWait& wait, const JobOrder& order,
@@ -49,9 +49,9 @@ class Obstacles {
       : wait_(wait), order_(order), snapshot_(snapshot) {}
 
   // "which job A has"; nullopt: nothing does.
-  std::optional<std::string> Of(const CoreSet& cores) const {
+  std::optional<std::string> Of(const ResourceSet& resources) const {
     for (const RunningJob& job : snapshot_.running) {
-      if ((job.devices.cores & cores).none()) continue;
+      if ((job.devices.resources & resources).none()) continue;
       const bool leaves = job.is_leaving || order_.gives_way(job.id);
       return absl::StrCat("which job ", job.id,
                           leaves ? " lets go of" : " has");
@@ -63,10 +63,10 @@ class Obstacles {
         const auto start = std::find_if(
             order_.starts.begin(), order_.starts.end(),
             [&job](const JobStart& one) { return one.id == job.id; });
-        if ((start->devices.cores & cores).any()) {
+        if ((start->devices.resources & resources).any()) {
           return absl::StrCat("which job ", job.id, " starts on");
         }
-      } else if ((before.reserved & cores).any()) {
+      } else if ((before.reserved & resources).any()) {
         return absl::StrCat("which is kept for job ", job.id);
       }
     }
@@ -94,7 +94,8 @@ std::string WhatIsInTheWay(const QueuedJob& job, const Obstacles& obstacles,
   if (!job.wanted.by_number()) {
     for (const std::string& name : job.wanted.named.names) {
       const absl::StatusOr<DeviceSet> device = MakeDeviceSet({name});
-      const auto why = device.ok() ? obstacles.Of(device->cores) : std::nullopt;
+      const auto why =
+          device.ok() ? obstacles.Of(device->resources) : std::nullopt;
       if (why.has_value()) items.push_back(absl::StrCat(name, ", ", *why));
     }
     return items.empty() ? "" : absl::StrCat("waits for ", JoinSome(items));
@@ -102,7 +103,7 @@ std::string WhatIsInTheWay(const QueuedJob& job, const Obstacles& obstacles,
   uint32_t num_free = 0;
   for (const ServiceDevice& device : snapshot.devices) {
     if (!job.wanted.fits(device)) continue;
-    const auto why = obstacles.Of(device.cores);
+    const auto why = obstacles.Of(device.resources);
     if (why.has_value()) {
       items.push_back(absl::StrCat(device.name, ", ", *why));
     } else {

@@ -212,13 +212,13 @@ bool JobTable::MayTakeOverLocked(const Active& active) const {
   if (!active.was_interrupted || running_.size() >= MostRunning()) {
     return false;
   }
-  const CoreSet& cores = active.devices.names.empty()
-                             ? active.wanted.named.cores
-                             : active.devices.cores;
-  return std::none_of(running_.begin(), running_.end(),
-                      [&](const std::string& id) {
-                        return (active_.at(id).devices.cores & cores).any();
-                      });
+  const ResourceSet& resources = active.devices.names.empty()
+                                     ? active.wanted.named.resources
+                                     : active.devices.resources;
+  return std::none_of(
+      running_.begin(), running_.end(), [&](const std::string& id) {
+        return (active_.at(id).devices.resources & resources).any();
+      });
 }
 
 LetGo JobTable::ShouldLetGo(const std::string& id) {

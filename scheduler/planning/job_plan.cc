@@ -211,6 +211,14 @@ DatasetShape ShapeOf(const DatasetSizes& sizes, const TrainingSpec& training) {
           .feature_row_bytes = sizes.feature_row_bytes};
 }
 
+uint64_t BytesIn(const std::vector<MemoryItem>& items, std::string_view place) {
+  uint64_t bytes = 0;
+  for (const MemoryItem& item : items) {
+    if (item.place == place) bytes = AddCapped(bytes, item.bytes);
+  }
+  return bytes;
+}
+
 absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
   const RoleRange asked = RolesOf(input.spec);
   SegmentOptions segment = PlanSegment(input, RowsAskedFor(input));

@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "shared/config/job_spec.h"
+#include "shared/device/device.h"
 #include "shared/graph/dataset.h"
 #include "shared/minibatch/batches_per_epoch.h"
 #include "shared/minibatch/hop_size.h"
@@ -73,17 +75,21 @@ struct PlanInput {
 };
 
 struct MemoryItem {
-  std::string name;    // "2 trainers"
-  std::string holder;  // "segment", "sampler", "trainer" or "dataset".
-  std::string device;  // Of the holder, "cpu:0-1"; empty: of all.
+  std::string name = {};    // "2 trainers"
+  std::string holder = {};  // "segment", "sampler", "trainer" or "dataset".
+  std::string device = {};  // Device of the holder, "cpu:0-1"; empty: of all.
   uint64_t bytes = 0;
+  // Where the bytes are; see MemoryPlaceOf().
+  std::string place = std::string(kHostMemory);
 };
+// Sum of the items of one place; UINT64_MAX if it does not fit into 64 bits.
+uint64_t BytesIn(const std::vector<MemoryItem>& items, std::string_view place);
 
 struct JobPlan {
   SegmentOptions segment;
   // Anonymous memory of all daemons of the job, and their segment.
   std::vector<MemoryItem> memory;
-  uint64_t total_bytes = 0;
+  uint64_t total_bytes = 0;  // Bytes in the host's memory.
   // Files of the dataset that daemons map: as much of them is in memory as
   // there is room for. No part of the sum.
   std::vector<MemoryItem> mapped;

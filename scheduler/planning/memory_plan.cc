@@ -211,9 +211,7 @@ JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
                &plan.memory);
   AddCaches(input, segment, roles, &plan.memory);
   AddCommands(input, &plan.memory);
-  for (const MemoryItem& item : plan.memory) {
-    plan.total_bytes = AddCapped(plan.total_bytes, item.bytes);
-  }
+  plan.total_bytes = BytesIn(plan.memory, kHostMemory);
   if (segment.plans_caches()) AddRanking(input, &plan);
   plan.mapped = MappedFiles(input);
   return plan;

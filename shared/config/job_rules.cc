@@ -1,7 +1,6 @@
 #include "shared/config/job_rules.h"
 
 #include <filesystem>
-#include <map>
 #include <string>
 
 #include "absl/strings/numbers.h"
@@ -182,21 +181,22 @@ absl::Status CheckDeviceRequest(v1::JobSpec* spec) {
                    request.max(), "; give at most as many"));
 }
 
-// Canonical names, no core twice. Which cores there are is for the scheduler.
+// Canonical names, no resource twice. Which cores there are is for the
+// scheduler.
 absl::Status CheckDevices(v1::JobSpec* spec) {
   if (spec->has_device_request()) return CheckDeviceRequest(spec);
-  std::map<int, std::string> taken;
+  std::vector<Device> taken;
   for (std::string& name : *spec->mutable_devices()) {
     const absl::StatusOr<Device> device = ParseDeviceName(name);
     if (!device.ok()) return Annotate(device.status(), "devices");
-    for (const int core : device->cores) {
-      const auto [it, is_new] = taken.emplace(core, device->name);
-      if (!is_new) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("devices: ", it->second, " and ", device->name,
-                         " share core ", core, "; give each its own cores"));
-      }
+    for (const Device& other : taken) {
+      const ResourceSet shared = ResourcesOf(other) & ResourcesOf(*device);
+      if (shared.none()) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "devices: ", other.name, " and ", device->name, " share ",
+          NameFirst(shared), "; give each its own cores"));
     }
+    taken.push_back(*device);
     name = device->name;
   }
   if (spec->devices().empty()) {

@@ -15,8 +15,6 @@
 namespace fgnn {
 namespace {
 
-constexpr int kMaxCores = CPU_SETSIZE;
-
 absl::Status BadName(absl::string_view text, absl::string_view why) {
   return absl::InvalidArgumentError(
       absl::StrCat("device '", text, "' ", why,
@@ -54,6 +52,36 @@ std::vector<int> AllowedCores() {
 }
 
 }  // namespace
+
+std::string_view WordOf(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kCpu:
+      return "cpu";
+    case DeviceKind::kCuda:
+      return "cuda";
+  }
+  return "unknown";
+}
+
+ResourceSet ResourcesOf(const Device& device) {
+  ResourceSet resources;
+  for (const int core : device.cores) resources.set(static_cast<size_t>(core));
+  if (device.kind == DeviceKind::kCuda) {
+    resources.set(size_t{kMaxCores} + static_cast<size_t>(device.index));
+  }
+  return resources;
+}
+
+std::string NameFirst(const ResourceSet& resources) {
+  const size_t first = resources._Find_first();
+  return first < kMaxCores ? absl::StrCat("core ", first)
+                           : absl::StrCat("GPU ", first - kMaxCores);
+}
+
+std::string MemoryPlaceOf(const Device& device) {
+  if (device.kind == DeviceKind::kCpu) return std::string(kHostMemory);
+  return absl::StrCat("cuda:", device.index);
+}
 
 absl::StatusOr<Device> ParseDeviceName(std::string_view name) {
   const absl::string_view text(name.data(), name.size());

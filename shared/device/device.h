@@ -1,8 +1,13 @@
-// Devices by name. A CPU device is a list of cores: "cpu:0", "cpu:0-3",
-// "cpu:0,2-3".
+// Devices: their names, and what two of them cannot use at once. A CPU device
+// is a list of cores: "cpu:0", "cpu:0-3", "cpu:0,2-3".
 #ifndef FGNN_SHARED_DEVICE_DEVICE_H_
 #define FGNN_SHARED_DEVICE_DEVICE_H_
 
+#include <sched.h>
+
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,23 +17,44 @@
 
 namespace fgnn {
 
+inline constexpr int kMaxCores = CPU_SETSIZE;  // Of a host.
+inline constexpr int kMaxGpus = 64;            // Of a host.
+
+enum class DeviceKind : uint8_t { kCpu, kCuda };
+// "cpu", "cuda".
+std::string_view WordOf(DeviceKind kind);
+
 struct Device {
-  std::string name;        // Canonical: "cpu:0-1", "cpu:0,2".
-  std::vector<int> cores;  // Rising, never empty.
+  std::string name = {};        // Canonical: "cpu:0-1", "cpu:0,2".
+  std::vector<int> cores = {};  // Cores of the host for its threads; rising.
+  DeviceKind kind = DeviceKind::kCpu;
+  int index = 0;  // Number of the GPU, below kMaxGpus; 0 for a CPU device.
 };
 
-// What the name says, without asking the machine. InvalidArgument naming the
-// text; Unimplemented for "cuda:N", which this build has not.
+// Cores and GPUs of a host. Two devices with a resource in common cannot work
+// for two jobs at once.
+using ResourceSet = std::bitset<size_t{kMaxCores} + kMaxGpus>;
+ResourceSet ResourcesOf(const Device& device);
+// Names the first resource of a set that has one: "core 3", "GPU 0".
+std::string NameFirst(const ResourceSet& resources);
+
+// Memory of the host, as one of the places that a plan of memory counts by.
+inline constexpr std::string_view kHostMemory = "host";
+// Returns the place of what a device works on: kHostMemory, or "cuda:0".
+std::string MemoryPlaceOf(const Device& device);
+
+// Returns what the name says, without asking the machine. InvalidArgument
+// naming the text; Unimplemented for "cuda:N", which this build has not.
 absl::StatusOr<Device> ParseDeviceName(std::string_view text);
 
-// The same, and every core is there and allowed to this process (its affinity
-// mask). InvalidArgument names the cores that the machine has.
+// Returns the same, if every core is there and allowed to this process (its
+// affinity mask). InvalidArgument names the cores that the machine has.
 absl::StatusOr<Device> ParseDevice(std::string_view text);
 
-// The canonical name of a list of cores.
+// Returns the canonical name of a list of cores.
 std::string DeviceName(const std::vector<int>& cores);
 
-// All cores that this process may use, as one device: "cpu:0-1".
+// Returns all cores that this process may use, as one device: "cpu:0-1".
 std::string AllCoresDevice();
 
 // Pins the calling thread, and every thread that it starts later, to the

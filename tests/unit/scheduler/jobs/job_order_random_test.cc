@@ -19,17 +19,17 @@ namespace {
 constexpr uint64_t kCases = Rounds(10'000);
 constexpr uint32_t kCores = 10;
 
-DeviceSet CoresFrom(uint32_t first, uint32_t count) {
+DeviceSet DevicesFrom(uint32_t first, uint32_t count) {
   DeviceSet set;
   set.names = {absl::StrCat("cpu:", first, "-", first + count - 1)};
-  for (uint32_t i = 0; i < count; ++i) set.cores.set(first + i);
+  for (uint32_t i = 0; i < count; ++i) set.resources.set(first + i);
   return set;
 }
 
 WantedDevices RandomWanted(Chance& chance, uint32_t num_devices) {
   if (chance.OneIn(2)) {
     const uint32_t count = 1 + chance.Below(3);
-    return {.named = CoresFrom(chance.Below(kCores - count + 1), count)};
+    return {.named = DevicesFrom(chance.Below(kCores - count + 1), count)};
   }
   const uint32_t min = 1 + chance.Below(num_devices);
   return {.kind = chance.OneIn(4)   ? "gpu"
@@ -39,25 +39,26 @@ WantedDevices RandomWanted(Chance& chance, uint32_t num_devices) {
           .max = min + chance.Below(3)};
 }
 
-// Devices of one or two cores; who runs has cores that nobody else has.
+// Devices of one or two resources; who runs has resources that nobody else has.
 QueueSnapshot RandomSnapshot(uint64_t seed) {
   Chance chance(seed);
   QueueSnapshot snapshot;
   const uint32_t num_devices = 1 + chance.Below(5);
-  for (uint32_t i = 0, core = 0; i < num_devices; ++i) {
-    const DeviceSet device = CoresFrom(core, 1 + chance.Below(2));
-    snapshot.devices.push_back(
-        {device.names.front(), chance.OneIn(5) ? "gpu" : "cpu", device.cores});
-    core += static_cast<uint32_t>(device.cores.count());
+  for (uint32_t i = 0, resource = 0; i < num_devices; ++i) {
+    const DeviceSet device = DevicesFrom(resource, 1 + chance.Below(2));
+    snapshot.devices.push_back({device.names.front(),
+                                chance.OneIn(5) ? "gpu" : "cpu",
+                                device.resources});
+    resource += static_cast<uint32_t>(device.resources.count());
   }
-  CoreSet held;
+  ResourceSet held;
   const uint32_t running = chance.Below(num_devices + 1);
   for (uint32_t i = 0; i < running; ++i) {
     const uint32_t count = 1 + chance.Below(3);
     const DeviceSet devices =
-        CoresFrom(chance.Below(kCores - count + 1), count);
-    if ((devices.cores & held).any()) continue;
-    held |= devices.cores;
+        DevicesFrom(chance.Below(kCores - count + 1), count);
+    if ((devices.resources & held).any()) continue;
+    held |= devices.resources;
     RunningJob& job = snapshot.running.emplace_back();
     job.id = absl::StrCat("running", i);
     job.priority = static_cast<int32_t>(chance.Below(3)) - 1;
@@ -109,40 +110,40 @@ bool GoesBefore(const QueuedJob& a, const QueuedJob& b,
   return a.number < b.number;
 }
 
-// Whether cores that are not `taken` are enough for the job.
-bool IsEnough(const WantedDevices& wanted, const CoreSet& taken,
+// Whether resources that are not `taken` are enough for the job.
+bool IsEnough(const WantedDevices& wanted, const ResourceSet& taken,
               const QueueSnapshot& snapshot) {
-  if (!wanted.by_number()) return (wanted.named.cores & taken).none();
+  if (!wanted.by_number()) return (wanted.named.resources & taken).none();
   const auto free = std::count_if(
       snapshot.devices.begin(), snapshot.devices.end(),
       [&](const ServiceDevice& device) {
         return (wanted.kind == "any" || wanted.kind == device.kind) &&
-               (device.cores & taken).none();
+               (device.resources & taken).none();
       });
   return static_cast<uint32_t>(free) >= wanted.min;
 }
 
-CoreSet HeldBy(const std::vector<RunningJob>& running) {
-  CoreSet held;
-  for (const RunningJob& job : running) held |= job.devices.cores;
+ResourceSet HeldBy(const std::vector<RunningJob>& running) {
+  ResourceSet held;
+  for (const RunningJob& job : running) held |= job.devices.resources;
   return held;
 }
 
 // The walk through the queue, as somebody who checks it sees it.
 struct Walk {
-  CoreSet held;
+  ResourceSet held;
   size_t num_running = 0;
   struct Reserved {
-    CoreSet cores;
+    ResourceSet resources;
     double lends_for;
   };
   std::vector<Reserved> reserved = {};
 
   // What a job that may run for `seconds` cannot have.
-  CoreSet TakenFor(double seconds) const {
-    CoreSet taken = held;
+  ResourceSet TakenFor(double seconds) const {
+    ResourceSet taken = held;
     for (const Reserved& one : reserved) {
-      if (seconds > one.lends_for) taken |= one.cores;
+      if (seconds > one.lends_for) taken |= one.resources;
     }
     return taken;
   }
@@ -153,22 +154,22 @@ void ExpectIsWhatWasAskedFor(const WantedDevices& wanted,
                              const QueueSnapshot& snapshot) {
   if (!wanted.by_number()) {
     EXPECT_EQ(devices.names, wanted.named.names);
-    EXPECT_EQ(devices.cores, wanted.named.cores);
+    EXPECT_EQ(devices.resources, wanted.named.resources);
     return;
   }
   EXPECT_GE(devices.names.size(), wanted.min);
   EXPECT_LE(devices.names.size(), wanted.max);
-  CoreSet cores;
+  ResourceSet resources;
   for (const std::string& name : devices.names) {
     const auto device = std::find_if(
         snapshot.devices.begin(), snapshot.devices.end(),
         [&name](const ServiceDevice& one) { return one.name == name; });
     ASSERT_NE(device, snapshot.devices.end()) << name;
     EXPECT_TRUE(wanted.fits(*device)) << name;
-    EXPECT_TRUE((cores & device->cores).none()) << name;
-    cores |= device->cores;
+    EXPECT_TRUE((resources & device->resources).none()) << name;
+    resources |= device->resources;
   }
-  EXPECT_EQ(devices.cores, cores);
+  EXPECT_EQ(devices.resources, resources);
 }
 
 // That who reserves cannot start before what it lends is given back, if limits
@@ -177,22 +178,22 @@ void ExpectMayLend(const JobWait& wait, const Walk& walk,
                    const QueueSnapshot& snapshot,
                    const std::vector<JobStart>& starts) {
   if (wait.lends_for == 0) return;
-  CoreSet taken;  // Just before.
-  const auto add = [&](const CoreSet& cores, double seconds) {
-    if (seconds != kNoLimit && seconds >= wait.lends_for) taken |= cores;
-    EXPECT_TRUE(seconds != kNoLimit || (cores & wait.reserved).none());
+  ResourceSet taken;  // Just before.
+  const auto add = [&](const ResourceSet& resources, double seconds) {
+    if (seconds != kNoLimit && seconds >= wait.lends_for) taken |= resources;
+    EXPECT_TRUE(seconds != kNoLimit || (resources & wait.reserved).none());
   };
   for (const RunningJob& job : snapshot.running) {
-    add(job.devices.cores, job.is_leaving ? kNoLimit : job.most_seconds);
+    add(job.devices.resources, job.is_leaving ? kNoLimit : job.most_seconds);
   }
   for (const JobStart& start : starts) {
     const auto job = std::find_if(
         snapshot.queued.begin(), snapshot.queued.end(),
         [&start](const QueuedJob& one) { return one.id == start.id; });
-    add(start.devices.cores, job->most_seconds);
+    add(start.devices.resources, job->most_seconds);
   }
   for (const Walk::Reserved& one : walk.reserved) {
-    if (one.lends_for >= wait.lends_for) taken |= one.cores;
+    if (one.lends_for >= wait.lends_for) taken |= one.resources;
   }
   EXPECT_FALSE(IsEnough(snapshot.queued[wait.job].wanted, taken, snapshot));
 }
@@ -218,21 +219,21 @@ TEST(JobOrderRandomTest, EverybodyHasWhatNobodyElseHasOrHasReserved) {
         EXPECT_TRUE(wait.reserved.none());
         continue;
       }
-      const CoreSet taken = walk.TakenFor(job.most_seconds);
+      const ResourceSet taken = walk.TakenFor(job.most_seconds);
       if (wait.starts) {
         ++num_starts;
         ASSERT_NE(start, order.starts.end());
         ASSERT_EQ(start->id, job.id);
         ExpectIsWhatWasAskedFor(job.wanted, start->devices, snapshot);
-        EXPECT_TRUE((start->devices.cores & taken).none());
+        EXPECT_TRUE((start->devices.resources & taken).none());
         // More than it needs is of nobody's.
-        CoreSet of_others = walk.TakenFor(kNoLimit);
-        if ((start->devices.cores & of_others).any()) {
+        ResourceSet of_others = walk.TakenFor(kNoLimit);
+        if ((start->devices.resources & of_others).any()) {
           ++num_borrow;
           EXPECT_TRUE(!job.wanted.by_number() ||
                       start->devices.names.size() == job.wanted.min);
         }
-        walk.held |= start->devices.cores;
+        walk.held |= start->devices.resources;
         ASSERT_LT(walk.num_running++, snapshot.most_running());
         ++start;
         continue;
@@ -301,11 +302,11 @@ TEST(JobOrderRandomTest, TheOrderDoesNotDependOnThatOfTheSnapshot) {
 // nullopt: none are enough.
 std::optional<size_t> FewestByTrying(const QueuedJob& job,
                                      const QueueSnapshot& snapshot,
-                                     const CoreSet& started,
+                                     const ResourceSet& started,
                                      size_t num_started) {
   std::optional<size_t> fewest;
   for (uint32_t set = 0; set < 1u << snapshot.running.size(); ++set) {
-    CoreSet held = started;
+    ResourceSet held = started;
     size_t staying = num_started;
     bool may = true;
     for (size_t i = 0; i < snapshot.running.size(); ++i) {
@@ -314,7 +315,7 @@ std::optional<size_t> FewestByTrying(const QueuedJob& job,
         may &= running.can_give_way && !running.is_leaving &&
                running.priority < job.priority;
       } else if (!running.is_leaving) {
-        held |= running.devices.cores;
+        held |= running.devices.resources;
         ++staying;
       }
     }
@@ -346,8 +347,9 @@ TEST(JobOrderRandomTest, TheFewestGiveWayThatAreEnoughAndElseNone) {
     }
     snapshot.queued = queued;
     order = OrderJobs(snapshot);
-    CoreSet started;
-    for (const JobStart& start : order.starts) started |= start.devices.cores;
+    ResourceSet started;
+    for (const JobStart& start : order.starts)
+      started |= start.devices.resources;
     EXPECT_EQ(order.give_way.size(),
               FewestByTrying(job, snapshot, started, order.starts.size())
                   .value_or(0));
@@ -415,8 +417,8 @@ TEST(JobOrderRandomTest, WhoGrowsGetsWhatNobodyElseWantsAndNoneIsLeft) {
     SCOPED_TRACE(seed);
     const QueueSnapshot snapshot = RandomSnapshot(seed);
     const JobOrder order = OrderJobs(snapshot);
-    CoreSet taken = HeldBy(snapshot.running);
-    for (const JobStart& start : order.starts) taken |= start.devices.cores;
+    ResourceSet taken = HeldBy(snapshot.running);
+    for (const JobStart& start : order.starts) taken |= start.devices.resources;
     for (const JobWait& wait : order.waits) taken |= wait.reserved;
     // The most important and oldest one first, each as many as it may have.
     std::vector<const RunningJob*> sorted;
@@ -431,11 +433,11 @@ TEST(JobOrderRandomTest, WhoGrowsGetsWhatNobodyElseWantsAndNoneIsLeft) {
       size_t has = job->devices.names.size();
       const size_t had = has;
       for (const ServiceDevice& device : snapshot.devices) {
-        if (has == job->wanted.max || (device.cores & taken).any() ||
+        if (has == job->wanted.max || (device.resources & taken).any() ||
             !job->wanted.fits(device)) {
           continue;
         }
-        taken |= device.cores;
+        taken |= device.resources;
         ++has;
       }
       if (has > had) grow.push_back(job->id);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "scheduler/jobs/user_shares.h"
+#include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
 namespace {
@@ -288,6 +289,44 @@ TEST(JobOrderTest, FreeDevicesThatNobodyWaitsForGoToThoseThatGainByThem) {
   snapshot.running[0].is_leaving = true;
   snapshot.running[1].gains_by_more = false;
   EXPECT_THAT(OrderJobs(snapshot).grow, IsEmpty());
+}
+
+// A GPU device has one resource that no CPU device has, and cores for its
+// threads, which a CPU device may have as well.
+TEST(JobOrderTest, DevicesOfAnotherKindConflictByGpuAndByCores) {
+  const Device cpu = {.name = "cpu:0", .cores = {0}};
+  const Device gpu = {.name = "cuda:0", .kind = DeviceKind::kCuda};
+  const Device gpu_with_core = {.name = "cuda:1+cpu:1",
+                                .cores = {1},
+                                .kind = DeviceKind::kCuda,
+                                .index = 1};
+  QueueSnapshot snapshot = {
+      .devices =
+          MakeServiceDevices(std::vector<Device>{cpu, gpu, gpu_with_core})
+              .value()};
+  // By kind: both GPUs, and a CPU job beside them.
+  snapshot.queued = {{.id = "a", .number = 1, .wanted = Number(2, 2, "cuda")},
+                     {.id = "b", .number = 2, .wanted = Number(1, 1, "cuda")},
+                     {.id = "c", .number = 3, .wanted = Number(1)}};
+  EXPECT_EQ(StartsOf(snapshot), "a:cuda:0,cuda:1+cpu:1 c:cpu:0");
+  // A job that has core 1 is in the way of the GPU with that core alone.
+  snapshot.running = {Running("r", {"cpu:1"})};
+  snapshot.queued = {{.id = "a", .number = 1, .wanted = Number(1, 2, "cuda")}};
+  EXPECT_EQ(StartsOf(snapshot), "a:cuda:0");
+}
+
+TEST(MakeServiceDevicesTest, RefusesTwoDevicesWithOneGpuOrCore) {
+  const Device gpu = {.name = "cuda:3", .kind = DeviceKind::kCuda, .index = 3};
+  const Device same_gpu = {.name = "cuda:3+cpu:0",
+                           .cores = {0},
+                           .kind = DeviceKind::kCuda,
+                           .index = 3};
+  EXPECT_THAT(MakeServiceDevices(std::vector<Device>{gpu, same_gpu}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("cuda:3 and cuda:3+cpu:0 share GPU 3")));
+  EXPECT_THAT(MakeServiceDevices(std::vector<std::string>{"cpu:0-2", "cpu:2"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("cpu:0-2 and cpu:2 share core 2")));
 }
 
 }  // namespace

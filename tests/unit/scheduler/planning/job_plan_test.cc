@@ -476,5 +476,16 @@ TEST(PlanJobTest, SizesBeyondArithmeticAreRefusedNotWrapped) {
   EXPECT_THAT(PlanJob(input), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
+TEST(BytesInTest, SumsTheItemsOfOnePlace) {
+  const std::vector<MemoryItem> items = {
+      {.name = "a", .bytes = 1},
+      {.name = "b", .bytes = 2, .place = "cuda:0"},
+      {.name = "c", .bytes = 4},
+      {.name = "d", .bytes = UINT64_MAX, .place = "cuda:0"}};
+  EXPECT_EQ(BytesIn(items, kHostMemory), 5U);
+  EXPECT_EQ(BytesIn(items, "cuda:0"), UINT64_MAX);
+  EXPECT_EQ(BytesIn(items, "cuda:1"), 0U);
+}
+
 }  // namespace
 }  // namespace fgnn

@@ -53,6 +53,21 @@ TEST(ParseDeviceNameTest, SaysThatThereIsNoCuda) {
       StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("no CUDA devices")));
 }
 
+TEST(ResourcesOfTest, HaveABitForEachCoreAndTheGpu) {
+  const ResourceSet cpu = ResourcesOf(Parse("cpu:1,3"));
+  EXPECT_EQ(cpu.count(), 2U);
+  EXPECT_EQ(NameFirst(cpu), "core 1");
+  const Device gpu = {"cuda:2+cpu:3", {3}, DeviceKind::kCuda, 2};
+  EXPECT_EQ(ResourcesOf(gpu).count(), 2U);
+  EXPECT_EQ(NameFirst(ResourcesOf(gpu) & cpu), "core 3");
+  EXPECT_EQ(NameFirst(ResourcesOf(gpu) & ~cpu), "GPU 2");
+}
+
+TEST(MemoryPlaceOfTest, IsTheHostOrTheGpu) {
+  EXPECT_EQ(MemoryPlaceOf(Parse("cpu:0-1")), kHostMemory);
+  EXPECT_EQ(MemoryPlaceOf({"cuda:2", {}, DeviceKind::kCuda, 2}), "cuda:2");
+}
+
 TEST(ParseDeviceTest, TakesEveryCoreOfThisProcess) {
   EXPECT_THAT(ParseDevice(AllCoresDevice()), IsOk());
 }
