@@ -14,8 +14,8 @@
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/minibatch/task.h"
+#include "tools/bench/files/task_block.h"
 #include "tools/bench/random_access.h"
-#include "tools/bench/task_block.h"
 
 namespace fgnn {
 namespace {

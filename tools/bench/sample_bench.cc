@@ -15,8 +15,8 @@
 #include "shared/base/thread.h"
 #include "shared/minibatch/task.h"
 #include "tools/bench/bare_loop.h"
-#include "tools/bench/task_block.h"
-#include "tools/bench/task_dump.h"
+#include "tools/bench/files/task_block.h"
+#include "tools/bench/files/task_dump.h"
 #include "tools/bench/two_step_sampler.h"
 
 namespace fgnn {

@@ -15,10 +15,10 @@
 #include "tools/bench/idmap_bench.h"
 #include "tools/bench/random_access.h"
 #include "tools/bench/sample_bench.h"
-#include "tools/fgnn/bench_report.h"
-#include "tools/fgnn/cache_report.h"
 #include "tools/fgnn/commands/commands.h"
-#include "tools/fgnn/print_report.h"
+#include "tools/fgnn/reports/bench_report.h"
+#include "tools/fgnn/reports/cache_report.h"
+#include "tools/fgnn/reports/print_report.h"
 
 namespace fgnn {
 namespace {

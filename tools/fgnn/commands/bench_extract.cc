@@ -8,10 +8,10 @@
 #include "shared/graph/dataset.h"
 #include "tools/bench/aggregate_bench.h"
 #include "tools/bench/extract_bench.h"
-#include "tools/bench/generated_features.h"
-#include "tools/fgnn/bench_report.h"
+#include "tools/bench/files/generated_features.h"
 #include "tools/fgnn/commands/commands.h"
-#include "tools/fgnn/print_report.h"
+#include "tools/fgnn/reports/bench_report.h"
+#include "tools/fgnn/reports/print_report.h"
 #include "trainer_service/features/cpu/disk_feature_store.h"
 #include "trainer_service/features/cpu/mapped_feature_store.h"
 

@@ -1,7 +1,7 @@
 // dataset: mounts what tools/dataset offers.
-#include "tools/dataset/dataset_cli.h"
-#include "tools/dataset/import_cli.h"
 #include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/dataset/dataset_cli.h"
+#include "tools/fgnn/dataset/import_cli.h"
 
 namespace fgnn {
 

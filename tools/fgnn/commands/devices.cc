@@ -9,9 +9,9 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "tools/fgnn/commands/commands.h"
-#include "tools/fgnn/message_json.h"
-#include "tools/fgnn/service_client.h"
-#include "tools/fgnn/text_table.h"
+#include "tools/fgnn/reports/message_json.h"
+#include "tools/fgnn/reports/text_table.h"
+#include "tools/fgnn/service/service_client.h"
 
 namespace fgnn {
 namespace {

@@ -11,12 +11,12 @@
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
 #include "tools/fgnn/commands/commands.h"
-#include "tools/fgnn/follow.h"
-#include "tools/fgnn/interrupt.h"
-#include "tools/fgnn/job_request.h"
-#include "tools/fgnn/job_text.h"
-#include "tools/fgnn/message_json.h"
-#include "tools/fgnn/service_client.h"
+#include "tools/fgnn/reports/job_text.h"
+#include "tools/fgnn/reports/message_json.h"
+#include "tools/fgnn/service/follow.h"
+#include "tools/fgnn/service/interrupt.h"
+#include "tools/fgnn/service/job_request.h"
+#include "tools/fgnn/service/service_client.h"
 
 namespace fgnn {
 namespace {

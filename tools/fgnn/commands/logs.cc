@@ -16,9 +16,9 @@
 #include "shared/config/state_dir.h"
 #include "shared/telemetry/bounded_log.h"
 #include "tools/fgnn/commands/commands.h"
-#include "tools/fgnn/log_lines.h"
-#include "tools/fgnn/service_client.h"
-#include "tools/fgnn/service_process.h"
+#include "tools/fgnn/service/log_lines.h"
+#include "tools/fgnn/service/service_client.h"
+#include "tools/fgnn/service/service_process.h"
 
 namespace fgnn {
 namespace {

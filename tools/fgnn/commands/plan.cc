@@ -26,10 +26,10 @@
 #include "shared/device/memory.h"
 #include "shared/graph/dataset.h"
 #include "tools/fgnn/commands/commands.h"
-#include "tools/fgnn/devices_for_job.h"
-#include "tools/fgnn/program.h"
-#include "tools/fgnn/text_table.h"
-#include "tools/fgnn/trainer_profile.h"
+#include "tools/fgnn/reports/text_table.h"
+#include "tools/fgnn/service/devices_for_job.h"
+#include "tools/fgnn/service/program.h"
+#include "tools/fgnn/service/trainer_profile.h"
 
 namespace fgnn {
 namespace {

@@ -16,11 +16,11 @@
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
 #include "tools/fgnn/commands/commands.h"
-#include "tools/fgnn/job_text.h"
-#include "tools/fgnn/message_json.h"
-#include "tools/fgnn/program.h"
-#include "tools/fgnn/service_client.h"
-#include "tools/fgnn/service_process.h"
+#include "tools/fgnn/reports/job_text.h"
+#include "tools/fgnn/reports/message_json.h"
+#include "tools/fgnn/service/program.h"
+#include "tools/fgnn/service/service_client.h"
+#include "tools/fgnn/service/service_process.h"
 
 namespace fgnn {
 namespace {

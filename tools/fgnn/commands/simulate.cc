@@ -12,8 +12,8 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "tools/fgnn/commands/commands.h"
-#include "tools/fgnn/print_report.h"
-#include "tools/fgnn/simulate_report.h"
+#include "tools/fgnn/reports/print_report.h"
+#include "tools/fgnn/reports/simulate_report.h"
 
 namespace fgnn {
 namespace {

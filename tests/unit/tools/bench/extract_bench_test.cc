@@ -11,7 +11,7 @@
 
 #include "shared/base/status.h"
 #include "tests/fakes/status_matchers.h"
-#include "tools/bench/generated_features.h"
+#include "tools/bench/files/generated_features.h"
 #include "trainer_service/features/cpu/mapped_feature_store.h"
 
 namespace fgnn {

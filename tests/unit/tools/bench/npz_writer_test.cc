@@ -1,4 +1,4 @@
-#include "tools/bench/npz_writer.h"
+#include "tools/bench/files/npz_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "shared/base/status.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
-#include "tools/dataset/array_stream.h"
+#include "tools/dataset/reading/array_stream.h"
 
 namespace fgnn {
 namespace {

@@ -11,7 +11,7 @@
 #include "tests/fakes/temp_folder.h"
 #include "tests/reference/random_graph.h"
 #include "tests/reference/sampling_reference.h"
-#include "tools/dataset/array_stream.h"
+#include "tools/dataset/reading/array_stream.h"
 
 namespace fgnn {
 namespace {

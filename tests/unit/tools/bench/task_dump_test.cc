@@ -1,4 +1,4 @@
-#include "tools/bench/task_dump.h"
+#include "tools/bench/files/task_dump.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "shared/minibatch/task.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
-#include "tools/dataset/array_stream.h"
+#include "tools/dataset/reading/array_stream.h"
 
 namespace fgnn {
 namespace {

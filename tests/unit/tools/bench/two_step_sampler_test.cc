@@ -11,7 +11,7 @@
 #include "tests/fakes/status_matchers.h"
 #include "tests/reference/random_graph.h"
 #include "tests/reference/sampling_reference.h"
-#include "tools/bench/task_block.h"
+#include "tools/bench/files/task_block.h"
 
 namespace fgnn {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/dataset/csc_builder.h"
+#include "tools/dataset/building/csc_builder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include "shared/graph/npy.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
-#include "tools/dataset/edge_spill.h"
+#include "tools/dataset/building/edge_spill.h"
 
 namespace fgnn {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/dataset/dataset_cli.h"
+#include "tools/fgnn/dataset/dataset_cli.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

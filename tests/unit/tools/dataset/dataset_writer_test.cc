@@ -1,4 +1,4 @@
-#include "tools/dataset/dataset_writer.h"
+#include "tools/dataset/building/dataset_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
-#include "tools/dataset/csc_builder.h"
+#include "tools/dataset/building/csc_builder.h"
 
 namespace fgnn {
 namespace {

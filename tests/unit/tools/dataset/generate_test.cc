@@ -1,4 +1,4 @@
-#include "tools/dataset/generate.h"
+#include "tools/dataset/generating/generate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "shared/graph/dataset.h"
 #include "tests/fakes/status_matchers.h"
-#include "tools/dataset/generate.h"
+#include "tools/dataset/generating/generate.h"
 
 namespace fgnn {
 

@@ -10,7 +10,7 @@
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/tools/dataset/generated_graph.h"
-#include "tools/dataset/generate.h"
+#include "tools/dataset/generating/generate.h"
 
 namespace fgnn {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/tools/dataset/import_fixture.h"
-#include "tools/dataset/array_stream.h"
-#include "tools/dataset/float_bits.h"
-#include "tools/dataset/import.h"
+#include "tools/dataset/importing/import.h"
+#include "tools/dataset/reading/array_stream.h"
+#include "tools/dataset/reading/float_bits.h"
 
 namespace fgnn {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/tools/dataset/import_fixture.h"
-#include "tools/dataset/delimited_text.h"
-#include "tools/dataset/import.h"
+#include "tools/dataset/importing/import.h"
+#include "tools/dataset/reading/delimited_text.h"
 
 namespace fgnn {
 namespace {

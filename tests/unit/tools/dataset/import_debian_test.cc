@@ -9,9 +9,9 @@
 
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/tools/dataset/import_fixture.h"
-#include "tools/dataset/debian_index.h"
-#include "tools/dataset/import.h"
-#include "tools/dataset/word_hashing.h"
+#include "tools/dataset/importing/import.h"
+#include "tools/dataset/importing/word_hashing.h"
+#include "tools/dataset/reading/debian_index.h"
 
 namespace fgnn {
 namespace {

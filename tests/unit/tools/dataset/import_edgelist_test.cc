@@ -9,7 +9,7 @@
 
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/tools/dataset/import_fixture.h"
-#include "tools/dataset/import.h"
+#include "tools/dataset/importing/import.h"
 
 namespace fgnn {
 namespace {

@@ -21,7 +21,7 @@
 #include "shared/graph/dataset.h"
 #include "shared/graph/npy.h"
 #include "tests/fakes/temp_folder.h"
-#include "tools/dataset/import.h"
+#include "tools/dataset/importing/import.h"
 
 namespace fgnn {
 

@@ -12,8 +12,8 @@
 #include "shared/command_line/command_line.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/tools/dataset/import_fixture.h"
-#include "tools/dataset/import.h"
-#include "tools/dataset/import_cli.h"
+#include "tools/dataset/importing/import.h"
+#include "tools/fgnn/dataset/import_cli.h"
 
 namespace fgnn {
 namespace {

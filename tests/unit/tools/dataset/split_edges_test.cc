@@ -1,4 +1,4 @@
-#include "tools/dataset/split_edges.h"
+#include "tools/dataset/building/split_edges.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include "shared/graph/metadata.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
-#include "tools/dataset/generate.h"
+#include "tools/dataset/generating/generate.h"
 
 namespace fgnn {
 namespace {

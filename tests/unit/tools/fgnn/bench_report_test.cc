@@ -1,4 +1,4 @@
-#include "tools/fgnn/bench_report.h"
+#include "tools/fgnn/reports/bench_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 
 #include "tests/fakes/status_matchers.h"
 #include "tools/fgnn/command_line.h"
-#include "tools/fgnn/program.h"
+#include "tools/fgnn/service/program.h"
 
 namespace fgnn {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/fgnn/devices_for_job.h"
+#include "tools/fgnn/service/devices_for_job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

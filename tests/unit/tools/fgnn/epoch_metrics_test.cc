@@ -1,4 +1,4 @@
-#include "tools/fgnn/epoch_metrics.h"
+#include "tools/fgnn/reports/epoch_metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tools/fgnn/epoch_report.h"
+#include "tools/fgnn/reports/epoch_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

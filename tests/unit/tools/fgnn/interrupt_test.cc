@@ -1,4 +1,4 @@
-#include "tools/fgnn/interrupt.h"
+#include "tools/fgnn/service/interrupt.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "tools/fgnn/job_request.h"
+#include "tools/fgnn/service/job_request.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tools/fgnn/job_text.h"
+#include "tools/fgnn/reports/job_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tools/fgnn/message_json.h"
+#include "tools/fgnn/reports/message_json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/fgnn/program.h"
+#include "tools/fgnn/service/program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tools/fgnn/progress.h"
+#include "tools/fgnn/reports/progress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

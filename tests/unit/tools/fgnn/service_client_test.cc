@@ -1,5 +1,5 @@
 // Against a service of the test's own, on a real socket.
-#include "tools/fgnn/service_client.h"
+#include "tools/fgnn/service/service_client.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 #include "shared/rpc/server.h"
 #include "shared/rpc/socket_name.h"
 #include "tests/fakes/status_matchers.h"
-#include "tools/fgnn/service_process.h"
+#include "tools/fgnn/service/service_process.h"
 
 namespace fgnn {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/fgnn/text_table.h"
+#include "tools/fgnn/reports/text_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tools/fgnn/trainer_profile.h"
+#include "tools/fgnn/service/trainer_profile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

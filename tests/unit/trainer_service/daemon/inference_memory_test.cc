@@ -11,7 +11,7 @@
 #include "shared/device/anonymous_memory.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
-#include "tools/dataset/generate.h"
+#include "tools/dataset/generating/generate.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/daemon/workplace.h"
 #include "trainer_service/infer/predict.h"

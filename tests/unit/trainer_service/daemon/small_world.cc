@@ -13,7 +13,7 @@
 #include "shared/graph/npy.h"
 #include "shared/minibatch/task.h"
 #include "tests/fakes/status_matchers.h"
-#include "tools/dataset/dataset_writer.h"
+#include "tools/dataset/building/dataset_writer.h"
 
 namespace fgnn {
 namespace {

@@ -11,7 +11,7 @@
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/trainer_service/daemon/small_world.h"
-#include "tools/dataset/generate.h"
+#include "tools/dataset/generating/generate.h"
 
 namespace fgnn {
 namespace {

@@ -1,0 +1,57 @@
+#include "tools/dataset/building/class_labels.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "tools/dataset/reading/number_text.h"
+
+namespace fgnn {
+namespace {
+
+// "3", and "3.0" as spreadsheets and pandas write it.
+bool ParseClass(std::string_view text, int64_t* value) {
+  if (ParseNumber(text, value)) return true;
+  const size_t dot = text.find('.');
+  return dot != std::string_view::npos &&
+         text.find_first_not_of('0', dot + 1) == std::string_view::npos &&
+         ParseNumber(text.substr(0, dot), value);
+}
+
+}  // namespace
+
+void ClassLabels::Add(std::string_view text) {
+  text = TrimBlanks(text);
+  const bool none =
+      text.empty() || text == "nan" || text == "NaN" || text == "NA";
+  labels_.push_back(none ? -1 : static_cast<int64_t>(texts_.Intern(text)));
+}
+
+ClassLabels::Result ClassLabels::Take(bool integers_count) {
+  const size_t num_texts = texts_.size();
+  std::vector<int64_t> class_of(num_texts);
+  bool integers = integers_count;
+  for (size_t i = 0; i < num_texts && integers; ++i) {
+    integers = ParseClass(texts_.text(i), &class_of[i]);
+  }
+  Result result;
+  if (!integers) {
+    std::vector<size_t> order(num_texts);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(), [this](size_t a, size_t b) {
+      return texts_.text(a) < texts_.text(b);
+    });
+    for (size_t place = 0; place < num_texts; ++place) {
+      class_of[order[place]] = static_cast<int64_t>(place);
+      result.class_names.emplace_back(texts_.text(order[place]));
+    }
+  }
+  result.labels = std::move(labels_);
+  for (int64_t& label : result.labels) {
+    if (label >= 0) label = class_of[static_cast<size_t>(label)];
+  }
+  *this = ClassLabels();
+  return result;
+}
+
+}  // namespace fgnn

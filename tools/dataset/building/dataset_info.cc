@@ -1,0 +1,159 @@
+#include "tools/dataset/building/dataset_info.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "shared/base/json_text.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/graph/untrained_classes.h"
+
+namespace fgnn {
+namespace {
+
+constexpr size_t kClassesShown = 5;
+
+std::string Line(std::string_view what, const std::string& text) {
+  return absl::StrFormat("%-10s %s\n", std::string(what), text);
+}
+
+std::string FormatLabels(const DatasetInfo& info) {
+  std::vector<size_t> classes(info.label_counts.size());
+  std::iota(classes.begin(), classes.end(), size_t{0});
+  std::stable_sort(classes.begin(), classes.end(), [&](size_t x, size_t y) {
+    return info.label_counts[x] > info.label_counts[y];
+  });
+  std::string text = absl::StrCat(classes.size(), " classes; largest: ");
+  const size_t shown = std::min(classes.size(), kClassesShown);
+  for (size_t i = 0; i < shown; ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", classes[i], " (",
+                    FormatCount(info.label_counts[classes[i]]), ")");
+  }
+  if (!classes.empty()) {
+    absl::StrAppend(&text, "; smallest: ", classes.back(), " (",
+                    FormatCount(info.label_counts[classes.back()]), ")");
+  }
+  absl::StrAppend(&text,
+                  "; without a label: ", FormatCount(info.num_unlabelled));
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<DatasetInfo> ReadDatasetInfo(
+    const std::filesystem::path& folder) {
+  DatasetInfo info;
+  info.folder = folder;
+  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
+                        Dataset::Open(folder, Validation::kStructure));
+  FGNN_ASSIGN_OR_RETURN(info.metadata, ReadMetadata(folder));
+  const CscView& graph = dataset.graph();
+  info.mean_in_degree = static_cast<double>(graph.num_edges()) /
+                        static_cast<double>(graph.num_nodes());
+  info.max_in_degree = MaxInDegree(graph);
+  for (size_t v = 0; v < graph.num_nodes(); ++v) {
+    info.num_isolated +=
+        static_cast<uint64_t>(graph.indptr[v] == graph.indptr[v + 1]);
+  }
+  info.label_counts.resize(dataset.num_classes());
+  for (const int64_t label : dataset.labels()) {
+    if (label < 0) {
+      ++info.num_unlabelled;
+    } else {
+      ++info.label_counts[static_cast<size_t>(label)];
+    }
+  }
+  info.untrained_classes = FindUntrainedClasses(dataset);
+  info.warning = UntrainedClassesWarning(dataset);
+  info.num_train = dataset.train().size();
+  info.num_valid = dataset.valid().size();
+  info.num_test = dataset.test().size();
+  if (dataset.has_train_edges()) {
+    info.num_train_edges = dataset.train_edges().size();
+  }
+  info.num_valid_edges = dataset.valid_edges().size();
+  info.num_test_edges = dataset.test_edges().size();
+  info.has_edge_weights = !dataset.edge_weights().empty();
+  info.has_names = dataset.has_names();
+  info.total_bytes = dataset.total_bytes();
+  return info;
+}
+
+std::string FormatInfo(const DatasetInfo& info) {
+  const DatasetMetadata& metadata = info.metadata;
+  std::string text = Line(
+      "dataset", absl::StrCat(metadata.name, " in ", info.folder.string()));
+  text += Line("source", metadata.source.empty() ? "-" : metadata.source);
+  text += Line("vertices", FormatCount(metadata.num_nodes));
+  text += Line("edges",
+               absl::StrCat(FormatCount(metadata.num_edges),
+                            metadata.symmetric ? ", symmetric" : ", directed",
+                            info.has_edge_weights ? ", weighted" : ""));
+  text +=
+      Line("in-degree",
+           absl::StrFormat("mean %.2f, largest %s; isolated: %s",
+                           info.mean_in_degree, FormatCount(info.max_in_degree),
+                           FormatCount(info.num_isolated)));
+  text += Line("features",
+               metadata.feature_columns == 0
+                   ? "none"
+                   : absl::StrCat(metadata.feature_columns, " columns of ",
+                                  std::string(NameOf(metadata.feature_type))));
+  text +=
+      Line("labels", metadata.num_classes == 0 ? "none" : FormatLabels(info));
+  text += Line("splits", absl::StrCat("train ", FormatCount(info.num_train),
+                                      ", valid ", FormatCount(info.num_valid),
+                                      ", test ", FormatCount(info.num_test)));
+  if (info.num_train_edges.has_value() || info.num_valid_edges > 0 ||
+      info.num_test_edges > 0) {
+    text += Line("edge split",
+                 absl::StrCat("train ",
+                              info.num_train_edges.has_value()
+                                  ? FormatCount(*info.num_train_edges)
+                                  : "all of the graph",
+                              ", valid ", FormatCount(info.num_valid_edges),
+                              ", test ", FormatCount(info.num_test_edges)));
+  }
+  text += Line("names", info.has_names ? "names.txt" : "none");
+  text += Line("size", FormatBytes(info.total_bytes));
+  if (info.warning.has_value()) text += Line("warning", *info.warning);
+  return text;
+}
+
+std::string InfoToJson(const DatasetInfo& info) {
+  const DatasetMetadata& metadata = info.metadata;
+  const nlohmann::ordered_json document = {
+      {"dataset", info.folder.string()},
+      {"name", metadata.name},
+      {"source", metadata.source},
+      {"num_nodes", metadata.num_nodes},
+      {"num_edges", metadata.num_edges},
+      {"symmetric", metadata.symmetric},
+      {"edge_weights", info.has_edge_weights},
+      {"names", info.has_names},
+      {"in_degree",
+       {{"mean", info.mean_in_degree},
+        {"max", info.max_in_degree},
+        {"isolated", info.num_isolated}}},
+      {"feature_columns", metadata.feature_columns},
+      {"feature_type", std::string(NameOf(metadata.feature_type))},
+      {"num_classes", metadata.num_classes},
+      {"label_counts", info.label_counts},
+      {"unlabelled", info.num_unlabelled},
+      {"untrained_classes", info.untrained_classes},
+      {"splits",
+       {{"train", info.num_train},
+        {"valid", info.num_valid},
+        {"test", info.num_test}}},
+      {"edge_splits",
+       {{"train", info.num_train_edges.value_or(metadata.num_edges)},
+        {"valid", info.num_valid_edges},
+        {"test", info.num_test_edges}}},
+      {"bytes", info.total_bytes}};
+  return JsonText(document, 2);
+}
+
+}  // namespace fgnn

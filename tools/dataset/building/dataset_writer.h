@@ -1,0 +1,67 @@
+// Makes a dataset folder so that it appears whole or not at all: everything is
+// written to a sibling folder `.<name>.partial-<pid>`, which Commit() renames.
+#ifndef FGNN_TOOLS_DATASET_BUILDING_DATASET_WRITER_H_
+#define FGNN_TOOLS_DATASET_BUILDING_DATASET_WRITER_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/base/types.h"
+#include "shared/base/unique_fd.h"
+#include "shared/graph/dataset.h"
+#include "shared/graph/metadata.h"
+#include "tools/dataset/building/interrupt_cleanup.h"
+
+namespace fgnn {
+
+// Removes what it wrote unless Commit() succeeded. Not thread-safe.
+class DatasetWriter {
+ public:
+  // AlreadyExists if `out` exists and is not an empty folder. Makes missing
+  // parents. Removes what a writer of the same `out` that was killed left.
+  // With `interrupt` (borrowed), a signal does so too.
+  static absl::StatusOr<DatasetWriter> Create(
+      const std::filesystem::path& out, InterruptCleanup* interrupt = nullptr);
+  DatasetWriter(DatasetWriter&& other) noexcept;
+  DatasetWriter& operator=(DatasetWriter&& other) noexcept;
+  ~DatasetWriter();
+
+  // Where to put files meanwhile.
+  const std::filesystem::path& folder() const { return partial_; }
+
+  absl::Status WriteLabels(absl::Span<const int64_t> labels);
+  // "train", "valid" or "test".
+  absl::Status WriteSplit(const std::string& name,
+                          absl::Span<const int64_t> ids);
+  // Writes metadata.yaml, validates the folder (kStructure), flushes it to the
+  // disk and renames it. A name that is empty becomes that of `out`.
+  absl::Status Commit(const DatasetMetadata& metadata);
+
+ private:
+  DatasetWriter() = default;
+  void Abandon();
+
+  std::filesystem::path out_;
+  std::filesystem::path partial_;  // Empty once committed or moved from.
+  std::vector<std::filesystem::path> made_parents_;  // Outermost first.
+  InterruptCleanup* interrupt_ = nullptr;
+  UniqueFd lock_;  // Held on partial_ for as long as its maker lives.
+};
+
+// Splits the labelled vertices at random, keyed by `seed`: a share for
+// training, half of the rest for validation, the other half for test. Ids
+// ascend in each.
+struct Splits {
+  std::vector<int64_t> train, valid, test;
+};
+Splits MakeSplits(absl::Span<const int64_t> labels, double train_fraction,
+                  uint64_t seed);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_DATASET_BUILDING_DATASET_WRITER_H_

@@ -1,0 +1,111 @@
+#include "tools/dataset/building/edge_spill.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+// Room for a vertex's count and for its place in the sort.
+constexpr uint64_t kBytesPerDestination = 12;
+
+}  // namespace
+
+absl::StatusOr<SpillFile> SpillFile::Create(const std::filesystem::path& path) {
+  SpillFile file;
+  file.fd_.Reset(
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file.fd_.valid()) {
+    return ErrnoToStatus(errno, absl::StrCat("create ", path.string()));
+  }
+  file.path_ = path;
+  return file;
+}
+
+SpillFile& SpillFile::operator=(SpillFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+SpillFile::~SpillFile() {
+  if (fd_.valid()) ::unlink(path_.c_str());
+}
+
+absl::Status SpillFile::Write(const void* data, size_t bytes,
+                              uint64_t offset) const {
+  const char* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written =
+        ::pwrite(fd_.get(), from, bytes, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      return ErrnoToStatus(
+          errno, absl::StrCat("write ", path_.string(), " at offset ", offset));
+    }
+    from += written;
+    offset += static_cast<uint64_t>(written);
+    bytes -= static_cast<size_t>(written);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SpillFile::Read(void* data, size_t bytes, uint64_t offset) const {
+  char* to = static_cast<char*>(data);
+  while (bytes > 0) {
+    const ssize_t got =
+        ::pread(fd_.get(), to, bytes, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    const std::string what =
+        absl::StrCat("read ", path_.string(), " at offset ", offset);
+    if (got < 0) return ErrnoToStatus(errno, what);
+    if (got == 0) {
+      return absl::DataLossError(
+          absl::StrCat(what, ": the file ends; somebody else wrote to it"));
+    }
+    to += got;
+    offset += static_cast<uint64_t>(got);
+    bytes -= static_cast<size_t>(got);
+  }
+  return absl::OkStatus();
+}
+
+void DestinationHistogram::Widen() {
+  for (uint64_t bin = 0; bin < kBins / 2; ++bin) {
+    counts_[bin] = counts_[2 * bin] + counts_[2 * bin + 1];
+  }
+  std::fill(counts_.begin() + kBins / 2, counts_.end(), 0);
+  ++shift_;
+}
+
+std::vector<Bucket> MakeBuckets(const DestinationHistogram& histogram,
+                                uint64_t num_nodes, uint64_t edge_bytes,
+                                uint64_t bucket_bytes) {
+  const uint64_t width = histogram.bin_width();
+  std::vector<Bucket> buckets;
+  uint64_t bytes = 0;
+  uint64_t placed = 0;
+  for (uint64_t bin = 0; bin * width < num_nodes; ++bin) {
+    const uint64_t edges = histogram.counts()[bin];
+    const uint64_t cost = edges * edge_bytes + width * kBytesPerDestination;
+    if (buckets.empty() || bytes + cost > bucket_bytes) {
+      buckets.push_back({bin * width, bin * width, placed, 0});
+      bytes = 0;
+    }
+    Bucket& bucket = buckets.back();
+    bucket.end = std::min(num_nodes, (bin + 1) * width);
+    bucket.num_edges += edges;
+    bytes += cost;
+    placed += edges;
+  }
+  return buckets;
+}
+
+}  // namespace fgnn

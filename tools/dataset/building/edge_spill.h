@@ -1,0 +1,87 @@
+// Edges on their way to their destination's bucket: a log in the order of
+// arrival, and a file of buckets. Private to csc_builder.cc.
+#ifndef FGNN_TOOLS_DATASET_BUILDING_EDGE_SPILL_H_
+#define FGNN_TOOLS_DATASET_BUILDING_EDGE_SPILL_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/base/types.h"
+#include "shared/base/unique_fd.h"
+
+namespace fgnn {
+
+struct PlainEdge {
+  GlobalId source;
+  GlobalId destination;
+};
+
+struct WeightedEdge {
+  GlobalId source;
+  GlobalId destination;
+  float weight;
+};
+
+// A temporary file, removed when destroyed. Errors name it; a full disk is
+// ResourceExhausted. Reads and writes at different offsets may be concurrent.
+class SpillFile {
+ public:
+  static absl::StatusOr<SpillFile> Create(const std::filesystem::path& path);
+  SpillFile() = default;
+  SpillFile(SpillFile&& other) noexcept = default;
+  SpillFile& operator=(SpillFile&& other) noexcept;
+  ~SpillFile();
+
+  absl::Status Write(const void* data, size_t bytes, uint64_t offset) const;
+  absl::Status Read(void* data, size_t bytes, uint64_t offset) const;
+
+ private:
+  std::filesystem::path path_;
+  UniqueFd fd_;
+};
+
+// How many edges end in each range of destinations. Ranges double in width
+// whenever an id lies beyond them, so nothing need be known beforehand.
+class DestinationHistogram {
+ public:
+  void Add(GlobalId destination) {
+    while ((uint64_t{destination} >> shift_) >= kBins) Widen();
+    ++counts_[destination >> shift_];
+  }
+  // Makes the bins cover [0, num_nodes).
+  void Cover(uint64_t num_nodes) {
+    while (((num_nodes - 1) >> shift_) >= kBins) Widen();
+  }
+  uint64_t bin_width() const { return uint64_t{1} << shift_; }
+  absl::Span<const uint64_t> counts() const { return counts_; }
+
+ private:
+  static constexpr uint64_t kBins = 1 << 16;
+  void Widen();
+
+  int shift_ = 0;
+  std::vector<uint64_t> counts_ = std::vector<uint64_t>(kBins);
+};
+
+// A run of destinations whose edges are sorted together.
+struct Bucket {
+  uint64_t begin;  // Destinations [begin, end).
+  uint64_t end;
+  uint64_t first_edge;  // Its place in the file of buckets, in edges.
+  uint64_t num_edges;
+};
+
+// Cuts [0, num_nodes) at the bins' borders so that each bucket needs at most
+// `bucket_bytes` (or is one bin), at `edge_bytes` an edge.
+std::vector<Bucket> MakeBuckets(const DestinationHistogram& histogram,
+                                uint64_t num_nodes, uint64_t edge_bytes,
+                                uint64_t bucket_bytes);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_DATASET_BUILDING_EDGE_SPILL_H_

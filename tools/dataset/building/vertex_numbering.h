@@ -1,0 +1,58 @@
+// How the ids of a text source become global ids.
+#ifndef FGNN_TOOLS_DATASET_BUILDING_VERTEX_NUMBERING_H_
+#define FGNN_TOOLS_DATASET_BUILDING_VERTEX_NUMBERING_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shared/base/types.h"
+#include "tools/dataset/building/string_ids.h"
+
+namespace fgnn {
+
+// Returns true if so few edges cannot mean a graph of so many vertices: the
+// numbers are rather arbitrary keys, or a wrong count, and the graph's index
+// would fill the disk with nothing. Small graphs are never sparse.
+bool IsTooSparse(uint64_t num_nodes, uint64_t num_edges);
+
+// Not thread-safe. Errors do not say where: the caller annotates them with the
+// place in its file.
+class VertexNumbering {
+ public:
+  enum class Kind : uint8_t {
+    kIntegers,    // The id is the global id.
+    kOneBased,    // The id less one is the global id.
+    kNames,       // Any text; numbered in the order of first appearance.
+    kKnownNames,  // As kNames, but only Declare() gives numbers.
+  };
+  explicit VertexNumbering(Kind kind) : kind_(kind) {}
+
+  absl::StatusOr<GlobalId> Number(std::string_view id);
+  // kKnownNames: the next vertex. AlreadyExists if there is one of that id.
+  absl::StatusOr<GlobalId> Declare(std::string_view id);
+
+  // One more than the highest global id.
+  uint64_t num_nodes() const {
+    return has_names() ? names_.size() : num_integers_;
+  }
+  bool has_names() const {
+    return kind_ == Kind::kNames || kind_ == Kind::kKnownNames;
+  }
+  const StringIds& names() const { return names_; }
+
+  // InvalidArgument if integers reach so far that the graph IsTooSparse().
+  absl::Status CheckDense(uint64_t num_edges) const;
+
+ private:
+  absl::StatusOr<GlobalId> NumberInteger(std::string_view id);
+
+  Kind kind_;
+  uint64_t num_integers_ = 0;
+  StringIds names_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_DATASET_BUILDING_VERTEX_NUMBERING_H_

@@ -1,0 +1,20 @@
+// The nodes file of a CSV import: ids, features, labels and splits by vertex.
+#ifndef FGNN_TOOLS_DATASET_IMPORTING_CSV_NODES_H_
+#define FGNN_TOOLS_DATASET_IMPORTING_CSV_NODES_H_
+
+#include "absl/status/status.h"
+#include "tools/dataset/building/vertex_numbering.h"
+#include "tools/dataset/importing/import.h"
+#include "tools/dataset/importing/import_target.h"
+
+namespace fgnn {
+
+// Declares a vertex per record to `numbering` (of kind kKnownNames), and hands
+// features, labels and splits to `target`. Labels that are not integers are
+// classes by name, in alphabetical order; class_names.txt keeps them.
+absl::Status ReadCsvNodes(const CsvSource& source, VertexNumbering& numbering,
+                          ImportTarget& target);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_DATASET_IMPORTING_CSV_NODES_H_

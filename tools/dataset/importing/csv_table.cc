@@ -1,0 +1,64 @@
+#include "tools/dataset/importing/csv_table.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "shared/base/nearest.h"
+#include "shared/base/status.h"
+#include "tools/dataset/reading/number_text.h"
+
+namespace fgnn {
+namespace {
+
+// Not at every one: looking at the clock costs as much as a short record.
+constexpr uint64_t kProgressRecords = 1024;
+
+}  // namespace
+
+absl::StatusOr<CsvTable> CsvTable::Open(const std::filesystem::path& path,
+                                        char separator) {
+  FGNN_ASSIGN_OR_RETURN(DelimitedReader records,
+                        DelimitedReader::Open(path, separator));
+  CsvTable table(std::move(records));
+  FGNN_ASSIGN_OR_RETURN(const bool more, table.records_.Next());
+  if (!more) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(table.what(), ": is empty; a header row is expected"));
+  }
+  for (const std::string_view field : table.records_.fields()) {
+    table.header_.emplace_back(TrimBlanks(field));
+  }
+  return table;
+}
+
+absl::StatusOr<size_t> CsvTable::Column(const std::string& name,
+                                        const std::string& flag) const {
+  const auto found = std::find(header_.begin(), header_.end(), name);
+  if (found != header_.end()) {
+    return static_cast<size_t>(found - header_.begin());
+  }
+  const std::string nearest = NearestWord(name, header_);
+  return absl::NotFoundError(absl::StrCat(
+      what(), ":1: no column '", name, "'",
+      nearest.empty() ? "" : absl::StrCat(" (did you mean '", nearest, "'?)"),
+      "; it has ", absl::StrJoin(header_, ", "), "; choose with ", flag));
+}
+
+absl::Status CsvTable::ForEachRecord(
+    std::string_view stage, ImportTarget& target,
+    absl::FunctionRef<absl::Status(absl::Span<const std::string_view>)> add) {
+  for (uint64_t record = 1;; ++record) {
+    FGNN_ASSIGN_OR_RETURN(const bool more, records_.Next());
+    if (!more) return absl::OkStatus();
+    FGNN_RETURN_IF_ERROR(records_.ExpectFields(header_.size()));
+    if (absl::Status status = add(records_.fields()); !status.ok()) {
+      return Annotate(status, records_.Place());
+    }
+    if (record % kProgressRecords == 0) {
+      target.Progress(stage, records_.lines().bytes_done(), bytes_in_all());
+    }
+  }
+}
+
+}  // namespace fgnn

@@ -1,0 +1,53 @@
+// A CSV file with a header row: columns by name, records one after the other.
+#ifndef FGNN_TOOLS_DATASET_IMPORTING_CSV_TABLE_H_
+#define FGNN_TOOLS_DATASET_IMPORTING_CSV_TABLE_H_
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "tools/dataset/importing/import_target.h"
+#include "tools/dataset/reading/delimited_text.h"
+
+namespace fgnn {
+
+// Not thread-safe.
+class CsvTable {
+ public:
+  // Reads the header. InvalidArgument: the file is empty.
+  static absl::StatusOr<CsvTable> Open(const std::filesystem::path& path,
+                                       char separator);
+
+  // Names of columns, without blanks around them.
+  const std::vector<std::string>& header() const { return header_; }
+  // The path.
+  const std::string& what() const { return records_.lines().what(); }
+  uint64_t bytes_in_all() const { return records_.lines().bytes_in_all(); }
+
+  // The place of column `name`. NotFound names the file, the columns it has,
+  // the nearest one, and `flag`.
+  absl::StatusOr<size_t> Column(const std::string& name,
+                                const std::string& flag) const;
+
+  // Calls `add` with the fields of each record, as many as the header has, and
+  // tells `target` how far `stage` has come. Errors name file and line.
+  absl::Status ForEachRecord(
+      std::string_view stage, ImportTarget& target,
+      absl::FunctionRef<absl::Status(absl::Span<const std::string_view>)> add);
+
+ private:
+  explicit CsvTable(DelimitedReader records) : records_(std::move(records)) {}
+
+  DelimitedReader records_;
+  std::vector<std::string> header_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_DATASET_IMPORTING_CSV_TABLE_H_

@@ -1,0 +1,147 @@
+// Importers: from what people have to a dataset folder, in bounded memory.
+//
+// Each writes the folder options.out whole or not at all. Errors are one line:
+// the file, the line or element in it, the reason, and the way out.
+//   NotFound, InvalidArgument  about the source.
+//   AlreadyExists              options.out is there and not an empty folder.
+//   ResourceExhausted          the disk is full.
+#ifndef FGNN_TOOLS_DATASET_IMPORTING_IMPORT_H_
+#define FGNN_TOOLS_DATASET_IMPORTING_IMPORT_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "shared/graph/dataset.h"
+#include "tools/dataset/building/feature_sink.h"
+#include "tools/dataset/building/interrupt_cleanup.h"
+#include "tools/dataset/building/progress.h"
+
+namespace fgnn {
+
+struct ImportOptions {
+  std::filesystem::path out;
+  std::string name;              // Empty: the last component of `out`.
+  bool symmetric = false;        // Add (v, u) for every (u, v).
+  bool keep_duplicates = false;  // Else the first of equal edges stays.
+  bool drop_self_loops = false;
+  FeatureType feature_type = FeatureType::kFloat32;
+  RowNorm feature_norm = RowNorm::kNone;
+  uint32_t num_classes = 0;  // 0: one more than the highest label.
+  // In (0, 1): a split is drawn from the labelled vertices, keyed by `seed`,
+  // instead of taking the source's: this share to train, half of the rest each
+  // to validate and to test.
+  std::optional<double> train_fraction;
+  uint64_t seed = 1;
+  // Called from the importing thread. May be empty.
+  ProgressCallback progress;
+  InterruptCleanup* interrupt = nullptr;  // Borrowed; may be none.
+};
+
+struct ImportSummary {
+  uint64_t num_nodes = 0;
+  uint64_t num_edges = 0;       // Written.
+  uint64_t num_duplicates = 0;  // Dropped.
+  uint64_t num_self_loops = 0;  // Dropped.
+  uint64_t feature_columns = 0;
+  uint32_t num_classes = 0;
+  uint64_t num_labelled = 0;
+  uint64_t num_train = 0;
+  uint64_t num_valid = 0;
+  uint64_t num_test = 0;
+  std::vector<std::string> notes;  // What a user should know, a line each.
+};
+
+// The packages of Debian: vertices are packages; Pre-Depends, Depends,
+// Recommends and Suggests are edges, to every alternative, and to the providers
+// of a name that is no package; the section is the label (class_names.txt tells
+// the names); features are the words of the one-line description, hashed with a
+// sign into columns, rows of length 1. Made symmetric, without self-loops.
+struct DebianSource {
+  // A Packages file, plain or compressed; empty: the package indexes of this
+  // machine (of Debian's main, if there are any), as apt-get names them.
+  std::filesystem::path path;
+  uint32_t feature_columns = 256;
+};
+absl::StatusOr<ImportSummary> ImportDebian(const DebianSource& source,
+                                           const ImportOptions& options);
+
+// Lines "source destination [weight]", separated by blanks; # and % start
+// comments; gzip'ed or not.
+struct EdgeListSource {
+  std::filesystem::path path;
+  bool string_ids = false;  // Ids are any text; names.txt keeps them.
+  bool one_based = false;   // Integers count from 1.
+  bool ignore_weights = false;
+  std::filesystem::path features;  // .npy [N, F]; empty: none.
+  std::filesystem::path labels;    // .npy [N]; empty: none.
+};
+absl::StatusOr<ImportSummary> ImportEdgeList(const EdgeListSource& source,
+                                             const ImportOptions& options);
+
+// Edges as CSV with a header row, and perhaps vertices as another.
+struct CsvSource {
+  std::filesystem::path edges;
+  char separator = ',';
+  std::string source_column = "source";
+  std::string destination_column = "destination";
+  std::string weight_column;    // Empty: none.
+  bool string_ids = false;      // Without `nodes`: ids are any text.
+  std::filesystem::path nodes;  // Empty: none.
+  // Of `nodes`. Empty: "id", "label" and "split" where there are such columns.
+  std::string id_column;
+  std::string label_column;
+  std::string split_column;  // train, valid or test; empty for none.
+  // Empty: all other columns whose first value is a number.
+  std::vector<std::string> feature_columns;
+};
+absl::StatusOr<ImportSummary> ImportCsv(const CsvSource& source,
+                                        const ImportOptions& options);
+
+// An .npz archive of plain arrays: adj_{indptr,indices,data,shape} (row u,
+// column v is the edge u -> v) or edge_index; attr_{indptr,indices,data,shape}
+// or a dense attr_matrix or x; labels or y; {train,val,valid,test}_mask.
+struct NpzSource {
+  std::filesystem::path path;
+};
+absl::StatusOr<ImportSummary> ImportNpz(const NpzSource& source,
+                                        const ImportOptions& options);
+
+// A folder of NumPy arrays: indptr.npy and indices.npy (in-neighbours); and
+// where they are there features.npy, or features_{indptr,indices,values,shape}
+// .npy, labels.npy, {train,valid,test}_idx.npy, edge_weights.npy.
+struct NumpySource {
+  std::filesystem::path folder;
+  // "60": train60_idx.npy and the other splits with a number in their name.
+  std::string split;
+  // Instead of `split`; relative to the folder. All three or none.
+  std::filesystem::path train_file, valid_file, test_file;
+};
+absl::StatusOr<ImportSummary> ImportNumpy(const NumpySource& source,
+                                          const ImportOptions& options);
+
+// The folder of an OGB node property dataset as it is downloaded: raw/ with
+// edge.csv.gz, node-feat.csv.gz, … or data.npz, and split/.
+struct OgbSource {
+  std::filesystem::path folder;
+  std::string split;          // Of several folders in split/.
+  int32_t label_column = -1;  // Of several; from 0.
+};
+absl::StatusOr<ImportSummary> ImportOgb(const OgbSource& source,
+                                        const ImportOptions& options);
+
+// The folder of a GraphBolt OnDiskDataset, homogeneous, with arrays as .npy.
+struct GraphBoltSource {
+  std::filesystem::path folder;
+  std::string feature;  // Empty: "feat", or the only one.
+  std::string task;     // Empty: the first.
+};
+absl::StatusOr<ImportSummary> ImportGraphBolt(const GraphBoltSource& source,
+                                              const ImportOptions& options);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_DATASET_IMPORTING_IMPORT_H_

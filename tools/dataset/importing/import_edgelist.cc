@@ -1,0 +1,196 @@
+// fgnn dataset import edgelist.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "tools/dataset/building/vertex_numbering.h"
+#include "tools/dataset/importing/import.h"
+#include "tools/dataset/importing/import_arrays.h"
+#include "tools/dataset/importing/import_target.h"
+#include "tools/dataset/reading/array_stream.h"
+#include "tools/dataset/reading/line_reader.h"
+#include "tools/dataset/reading/number_text.h"
+
+namespace fgnn {
+namespace {
+
+constexpr uint64_t kProgressLines = 4096;
+
+VertexNumbering::Kind KindOf(const EdgeListSource& source) {
+  if (source.string_ids) return VertexNumbering::Kind::kNames;
+  return source.one_based ? VertexNumbering::Kind::kOneBased
+                          : VertexNumbering::Kind::kIntegers;
+}
+
+// Up to four words of a line; the fourth stands for all that follow.
+struct Words {
+  std::string_view word[4];
+  size_t count = 0;
+};
+
+Words SplitAtBlanks(std::string_view line) {
+  constexpr std::string_view kBlanks = " \t\r\v\f";
+  Words words;
+  while (words.count < 4) {
+    const size_t first = line.find_first_not_of(kBlanks);
+    if (first == std::string_view::npos) break;
+    line.remove_prefix(first);
+    const size_t end = line.find_first_of(kBlanks);
+    words.word[words.count++] = line.substr(0, end);
+    if (end == std::string_view::npos) break;
+    line.remove_prefix(end);
+  }
+  return words;
+}
+
+class EdgeListReader {
+ public:
+  EdgeListReader(const EdgeListSource& source, LineReader lines,
+                 ImportTarget& target)
+      : source_(source),
+        lines_(std::move(lines)),
+        numbering_(KindOf(source)),
+        target_(target) {}
+
+  absl::Status Read() {
+    std::string_view line;
+    for (;;) {
+      FGNN_ASSIGN_OR_RETURN(const bool more, lines_.Next(&line));
+      if (!more) break;
+      line = TrimBlanks(line);
+      if (line.empty() || line.front() == '#' || line.front() == '%') {
+        FGNN_RETURN_IF_ERROR(CheckComment(line));
+        continue;
+      }
+      if (absl::Status status = AddLine(line); !status.ok()) {
+        return Annotate(status, lines_.Place());
+      }
+      if (lines_.line_number() % kProgressLines == 0) {
+        target_.Progress("reading edges", lines_.bytes_done(),
+                         lines_.bytes_in_all());
+      }
+    }
+    return Annotate(numbering_.CheckDense(target_.num_edges_added()),
+                    lines_.what());
+  }
+
+  const VertexNumbering& numbering() const { return numbering_; }
+
+ private:
+  absl::Status CheckComment(std::string_view line) const {
+    if (lines_.line_number() != 1 || line.substr(0, 14) != "%%MatrixMarket") {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        lines_.Place(),
+        ": a Matrix Market file; take out its first line and the line of "
+        "sizes, then pass --one-based"));
+  }
+
+  // Whether there are weights is told by the first line.
+  absl::Status Begin(const Words& words) {
+    num_words_ = words.count;
+    return target_.BeginEdges(words.count == 3 && !source_.ignore_weights,
+                              lines_.bytes_in_all());
+  }
+
+  absl::Status CheckWords(const Words& words, std::string_view line) const {
+    const std::string way_out =
+        line.find(',') != std::string_view::npos
+            ? "; import commas as csv"
+            : "; --ignore-weights takes the first two words alone";
+    if (words.count < 2 || (words.count > 3 && !source_.ignore_weights)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", std::string(line.substr(0, 60)),
+                       "' is not 'source destination [weight]'", way_out));
+    }
+    if (words.count != num_words_ && !source_.ignore_weights) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(words.count, " words where the lines before have ",
+                       num_words_, way_out));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddLine(std::string_view line) {
+    const Words words = SplitAtBlanks(line);
+    if (num_words_ == 0) FGNN_RETURN_IF_ERROR(Begin(words));
+    FGNN_RETURN_IF_ERROR(CheckWords(words, line));
+    FGNN_ASSIGN_OR_RETURN(const GlobalId from,
+                          numbering_.Number(words.word[0]));
+    FGNN_ASSIGN_OR_RETURN(const GlobalId to, numbering_.Number(words.word[1]));
+    float weight = 1.0F;
+    if (words.count == 3 && !source_.ignore_weights &&
+        (!ParseNumber(words.word[2], &weight) || !(weight >= 0) ||
+         std::isinf(weight))) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "weight '", std::string(words.word[2]),
+          "' is not a finite number of 0 or more; --ignore-weights leaves "
+          "weights out"));
+    }
+    return target_.AddEdge(from, to, weight);
+  }
+
+  const EdgeListSource& source_;
+  LineReader lines_;
+  VertexNumbering numbering_;
+  ImportTarget& target_;
+  size_t num_words_ = 0;  // Of each line; 0 before the first.
+};
+
+absl::Status ReadCompanions(const EdgeListSource& source, ImportTarget& target,
+                            uint64_t* num_nodes) {
+  if (!source.features.empty()) {
+    FGNN_ASSIGN_OR_RETURN(ArrayStream features,
+                          ArrayStream::OpenFile(source.features));
+    // The features know of isolated vertices behind the last edge.
+    *num_nodes = std::max(*num_nodes, features.rows());
+    FGNN_RETURN_IF_ERROR(ImportDenseFeatures(std::move(features), target));
+  }
+  if (!source.labels.empty()) {
+    FGNN_ASSIGN_OR_RETURN(ArrayStream labels,
+                          ArrayStream::OpenFile(source.labels));
+    *num_nodes = std::max(*num_nodes, labels.rows());
+    FGNN_ASSIGN_OR_RETURN(std::vector<int64_t> values,
+                          ReadLabels(std::move(labels)));
+    target.SetLabels(std::move(values), source.labels.string());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ImportSummary> ImportEdgeList(const EdgeListSource& source,
+                                             const ImportOptions& options) {
+  if (source.string_ids && (source.one_based || !source.features.empty() ||
+                            !source.labels.empty())) {
+    return absl::InvalidArgumentError(
+        "--string-ids numbers the vertices anew, which --one-based, --features "
+        "and --labels contradict; put features and labels into a nodes file "
+        "and import csv");
+  }
+  FGNN_ASSIGN_OR_RETURN(LineReader lines, LineReader::OpenFile(source.path));
+  FGNN_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ImportTarget> target,
+      ImportTarget::Create(options,
+                           absl::StrCat("edge list ", source.path.string())));
+  EdgeListReader reader(source, std::move(lines), *target);
+  FGNN_RETURN_IF_ERROR(reader.Read());
+  uint64_t num_nodes = reader.numbering().num_nodes();
+  FGNN_RETURN_IF_ERROR(ReadCompanions(source, *target, &num_nodes));
+  if (source.string_ids) {
+    const StringIds& names = reader.numbering().names();
+    FGNN_RETURN_IF_ERROR(
+        target->WriteLines("names.txt", names.size(),
+                           [&names](uint64_t v) { return names.text(v); }));
+  }
+  return target->Finish(num_nodes);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,294 @@
+// fgnn dataset import ogb.
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "shared/base/status.h"
+#include "tools/dataset/importing/import.h"
+#include "tools/dataset/importing/import_arrays.h"
+#include "tools/dataset/importing/import_target.h"
+#include "tools/dataset/reading/array_stream.h"
+#include "tools/dataset/reading/delimited_text.h"
+#include "tools/dataset/reading/number_text.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kProgressRecords = 4096;
+constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
+
+bool Exists(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+// The file, gzip'ed or already unpacked.
+std::optional<fs::path> FindCsv(const fs::path& folder,
+                                const std::string& name) {
+  for (const char* ending : {".csv.gz", ".csv"}) {
+    if (Exists(folder / (name + ending))) return folder / (name + ending);
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<fs::path> RequireCsv(const fs::path& folder,
+                                    const std::string& name) {
+  if (const auto found = FindCsv(folder, name)) return *found;
+  return absl::NotFoundError(
+      absl::StrCat((folder / name).string(),
+                   ".csv.gz: is not there; SOURCE is the folder of an OGB node "
+                   "dataset, with raw/ and split/"));
+}
+
+// The number of vertices of the only graph.
+absl::StatusOr<uint64_t> CheckNumNodes(const std::vector<int64_t>& counts,
+                                       const std::string& what) {
+  if (counts.size() == 1 && counts[0] > 0 &&
+      static_cast<uint64_t>(counts[0]) <= kMaxNodes) {
+    return static_cast<uint64_t>(counts[0]);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, ": counts the vertices of ", counts.size(), " graphs",
+                   counts.empty() ? "" : absl::StrCat(", first ", counts[0]),
+                   "; a node dataset is one graph of 1 to 2^32 - 1 vertices"));
+}
+
+absl::StatusOr<std::vector<int64_t>> ReadIntegers(const fs::path& path) {
+  FGNN_ASSIGN_OR_RETURN(DelimitedReader records, DelimitedReader::Open(path));
+  std::vector<int64_t> values;
+  for (;;) {
+    FGNN_ASSIGN_OR_RETURN(const bool more, records.Next());
+    if (!more) return values;
+    FGNN_RETURN_IF_ERROR(records.ExpectFields(1));
+    FGNN_ASSIGN_OR_RETURN(const int64_t value, records.Integer(0));
+    values.push_back(value);
+  }
+}
+
+class OgbImporter {
+ public:
+  OgbImporter(const OgbSource& source, ImportTarget& target)
+      : source_(source), raw_(source.folder / "raw"), target_(target) {}
+
+  absl::StatusOr<ImportSummary> Run() {
+    if (Exists(raw_ / "triplet-type-list.csv.gz") ||
+        Exists(raw_ / "relations")) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          source_.folder.string(),
+          ": vertices and edges of several types are not supported; import one "
+          "relation as csv"));
+    }
+    const bool binary = Exists(raw_ / "data.npz");
+    FGNN_RETURN_IF_ERROR(binary ? ReadBinary() : ReadText());
+    FGNN_RETURN_IF_ERROR(ReadSplits());
+    return target_.Finish(num_nodes_);
+  }
+
+ private:
+  absl::Status ReadText() {
+    FGNN_ASSIGN_OR_RETURN(const fs::path counts_path,
+                          RequireCsv(raw_, "num-node-list"));
+    FGNN_ASSIGN_OR_RETURN(const std::vector<int64_t> counts,
+                          ReadIntegers(counts_path));
+    FGNN_ASSIGN_OR_RETURN(num_nodes_,
+                          CheckNumNodes(counts, counts_path.string()));
+    FGNN_ASSIGN_OR_RETURN(const fs::path edges, RequireCsv(raw_, "edge"));
+    FGNN_RETURN_IF_ERROR(ReadEdgeCsv(edges));
+    if (const auto features = FindCsv(raw_, "node-feat")) {
+      FGNN_RETURN_IF_ERROR(ReadFeatureCsv(*features));
+    }
+    if (const auto labels = FindCsv(raw_, "node-label")) {
+      FGNN_RETURN_IF_ERROR(ReadLabelCsv(*labels));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadEdgeCsv(const fs::path& path) {
+    FGNN_ASSIGN_OR_RETURN(DelimitedReader records, DelimitedReader::Open(path));
+    const LineReader& lines = records.lines();
+    FGNN_RETURN_IF_ERROR(
+        target_.BeginEdges(/*with_weights=*/false, lines.bytes_in_all() * 2));
+    for (;;) {
+      FGNN_ASSIGN_OR_RETURN(const bool more, records.Next());
+      if (!more) return absl::OkStatus();
+      FGNN_RETURN_IF_ERROR(records.ExpectFields(2));
+      GlobalId ends[2] = {};
+      for (size_t i = 0; i < 2; ++i) {
+        FGNN_ASSIGN_OR_RETURN(const int64_t id, records.Integer(i));
+        if (id < 0 || static_cast<uint64_t>(id) >= num_nodes_) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              records.Place(), ": vertex ", id, " where num-node-list says ",
+              num_nodes_, " vertices"));
+        }
+        ends[i] = static_cast<GlobalId>(id);
+      }
+      FGNN_RETURN_IF_ERROR(target_.AddEdge(ends[0], ends[1]));
+      if (target_.num_edges_added() % kProgressRecords == 0) {
+        target_.Progress("reading edges", lines.bytes_done(),
+                         lines.bytes_in_all());
+      }
+    }
+  }
+
+  absl::Status ReadFeatureCsv(const fs::path& path) {
+    FGNN_ASSIGN_OR_RETURN(DelimitedReader records, DelimitedReader::Open(path));
+    std::vector<float> row;
+    for (;;) {
+      FGNN_ASSIGN_OR_RETURN(const bool more, records.Next());
+      if (!more) return absl::OkStatus();
+      if (row.empty()) {
+        row.resize(records.fields().size());
+        FGNN_RETURN_IF_ERROR(target_.BeginFeatures(row.size()));
+      }
+      FGNN_RETURN_IF_ERROR(records.ExpectFields(row.size()));
+      for (size_t i = 0; i < row.size(); ++i) {
+        if (!ParseNumber(records.fields()[i], &row[i])) {
+          return records.Float(i).status();
+        }
+      }
+      FGNN_RETURN_IF_ERROR(
+          Annotate(target_.features().AppendRow(row), records.Place()));
+      target_.Progress("reading features", records.lines().bytes_done(),
+                       records.lines().bytes_in_all());
+    }
+  }
+
+  absl::StatusOr<size_t> LabelColumn(size_t num_columns,
+                                     const std::string& what) const {
+    if (num_columns == 1 && source_.label_column < 0) return 0;
+    if (source_.label_column >= 0 &&
+        static_cast<size_t>(source_.label_column) < num_columns) {
+      return static_cast<size_t>(source_.label_column);
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": ", num_columns,
+                     " labels a vertex; choose one with --label-column, from 0 "
+                     "to ",
+                     num_columns - 1));
+  }
+
+  absl::Status ReadLabelCsv(const fs::path& path) {
+    FGNN_ASSIGN_OR_RETURN(DelimitedReader records, DelimitedReader::Open(path));
+    std::vector<int64_t> labels;
+    size_t num_columns = 0;
+    size_t column = 0;
+    for (;;) {
+      FGNN_ASSIGN_OR_RETURN(const bool more, records.Next());
+      if (!more) break;
+      if (num_columns == 0) {
+        num_columns = records.fields().size();
+        FGNN_ASSIGN_OR_RETURN(column,
+                              LabelColumn(num_columns, records.Place()));
+      }
+      FGNN_RETURN_IF_ERROR(records.ExpectFields(num_columns));
+      FGNN_ASSIGN_OR_RETURN(const int64_t label, ParseLabel(records, column));
+      labels.push_back(label);
+    }
+    target_.SetLabels(std::move(labels), path.string());
+    return absl::OkStatus();
+  }
+
+  // OGB writes NaN, and labels as floating point, where some have none.
+  static absl::StatusOr<int64_t> ParseLabel(const DelimitedReader& records,
+                                            size_t column) {
+    if (TrimBlanks(records.fields()[column]).empty()) return -1;
+    FGNN_ASSIGN_OR_RETURN(const double value, records.Float(column));
+    if (value != value) return -1;
+    const bool fits = value >= -1 && value < 0x1p31;
+    if (fits && static_cast<double>(static_cast<int64_t>(value)) == value) {
+      return static_cast<int64_t>(value);
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(records.Place(), ": label ", value,
+                     " is no class number; labels are whole, or NaN for none"));
+  }
+
+  absl::Status ReadBinary() {
+    FGNN_ASSIGN_OR_RETURN(const NpzArchive data,
+                          NpzArchive::Open(raw_ / "data.npz"));
+    FGNN_ASSIGN_OR_RETURN(ArrayStream counts_array,
+                          data.OpenArray("num_nodes_list"));
+    const std::string counts_what = counts_array.what();
+    FGNN_ASSIGN_OR_RETURN(const std::vector<int64_t> counts,
+                          ReadIds(std::move(counts_array)));
+    FGNN_ASSIGN_OR_RETURN(num_nodes_, CheckNumNodes(counts, counts_what));
+    FGNN_ASSIGN_OR_RETURN(ArrayStream sources, data.OpenArray("edge_index"));
+    FGNN_ASSIGN_OR_RETURN(ArrayStream destinations,
+                          data.OpenArray("edge_index"));
+    FGNN_RETURN_IF_ERROR(ImportEdgeIndex(std::move(sources),
+                                         std::move(destinations), num_nodes_,
+                                         target_)
+                             .status());
+    if (data.Has("node_feat")) {
+      FGNN_ASSIGN_OR_RETURN(ArrayStream features, data.OpenArray("node_feat"));
+      FGNN_RETURN_IF_ERROR(ImportDenseFeatures(std::move(features), target_));
+    }
+    if (!Exists(raw_ / "node-label.npz")) return absl::OkStatus();
+    FGNN_ASSIGN_OR_RETURN(const NpzArchive archive,
+                          NpzArchive::Open(raw_ / "node-label.npz"));
+    FGNN_ASSIGN_OR_RETURN(ArrayStream labels, archive.OpenArray("node_label"));
+    const std::string what = labels.what();
+    FGNN_ASSIGN_OR_RETURN(std::vector<int64_t> values,
+                          ReadLabels(std::move(labels)));
+    target_.SetLabels(std::move(values), what);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::optional<fs::path>> SplitFolder() const {
+    const fs::path folder = source_.folder / "split";
+    std::vector<std::string> names;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+      if (entry.is_directory(error)) {
+        names.push_back(entry.path().filename().string());
+      }
+    }
+    if (!source_.split.empty()) {
+      if (Exists(folder / source_.split)) return folder / source_.split;
+      return absl::NotFoundError(absl::StrCat(
+          (folder / source_.split).string(), ": is not there; splits are ",
+          names.empty() ? "none" : absl::StrJoin(names, ", ")));
+    }
+    if (names.empty()) return std::nullopt;
+    if (names.size() == 1) return folder / names[0];
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder.string(), ": has several splits, ",
+                     absl::StrJoin(names, ", "), "; choose one with --split"));
+  }
+
+  absl::Status ReadSplits() {
+    FGNN_ASSIGN_OR_RETURN(const std::optional<fs::path> folder, SplitFolder());
+    if (!folder.has_value()) return absl::OkStatus();
+    for (const std::string split : {"train", "valid", "test"}) {
+      FGNN_ASSIGN_OR_RETURN(const fs::path path, RequireCsv(*folder, split));
+      FGNN_ASSIGN_OR_RETURN(std::vector<int64_t> ids, ReadIntegers(path));
+      target_.SetSplit(split, std::move(ids), path.string());
+    }
+    return absl::OkStatus();
+  }
+
+  const OgbSource& source_;
+  fs::path raw_;
+  ImportTarget& target_;
+  uint64_t num_nodes_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<ImportSummary> ImportOgb(const OgbSource& source,
+                                        const ImportOptions& options) {
+  FGNN_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ImportTarget> target,
+      ImportTarget::Create(options,
+                           absl::StrCat("ogb ", source.folder.string())));
+  return OgbImporter(source, *target).Run();
+}
+
+}  // namespace fgnn

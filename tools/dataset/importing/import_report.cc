@@ -1,0 +1,64 @@
+#include "tools/dataset/importing/import_report.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/json_text.h"
+#include "shared/base/units.h"
+
+namespace fgnn {
+
+std::string ImportReport(const ImportSummary& summary,
+                         const ImportOptions& options, double seconds) {
+  std::string text =
+      absl::StrCat("made ", options.out.string(), " in ",
+                   FormatSeconds(seconds), ": ", FormatCount(summary.num_nodes),
+                   " vertices, ", FormatCount(summary.num_edges), " edges\n");
+  if (summary.feature_columns > 0) {
+    absl::StrAppend(&text, "  features  ", FormatCount(summary.feature_columns),
+                    " columns of ", std::string(NameOf(options.feature_type)),
+                    "\n");
+  }
+  if (summary.num_classes > 0) {
+    absl::StrAppend(&text, "  labels    ", FormatCount(summary.num_labelled),
+                    " vertices in ", FormatCount(summary.num_classes),
+                    " classes\n");
+  }
+  if (summary.num_train + summary.num_valid + summary.num_test > 0) {
+    absl::StrAppend(&text, "  split     ", FormatCount(summary.num_train),
+                    " train, ", FormatCount(summary.num_valid), " valid, ",
+                    FormatCount(summary.num_test), " test\n");
+  }
+  if (summary.num_duplicates + summary.num_self_loops > 0) {
+    absl::StrAppend(&text, "  dropped   ", FormatCount(summary.num_duplicates),
+                    " duplicate edges, ", FormatCount(summary.num_self_loops),
+                    " self-loops\n");
+  }
+  for (const std::string& note : summary.notes) {
+    absl::StrAppend(&text, "  note      ", note, "\n");
+  }
+  return text;
+}
+
+std::string ImportReportJson(const ImportSummary& summary,
+                             const ImportOptions& options, double seconds) {
+  nlohmann::ordered_json document;
+  document["dataset"] = options.out.string();
+  document["num_nodes"] = summary.num_nodes;
+  document["num_edges"] = summary.num_edges;
+  document["duplicates_dropped"] = summary.num_duplicates;
+  document["self_loops_dropped"] = summary.num_self_loops;
+  document["feature_columns"] = summary.feature_columns;
+  document["feature_type"] = std::string(NameOf(options.feature_type));
+  document["num_classes"] = summary.num_classes;
+  document["labelled"] = summary.num_labelled;
+  document["train"] = summary.num_train;
+  document["valid"] = summary.num_valid;
+  document["test"] = summary.num_test;
+  document["seconds"] = seconds;
+  document["notes"] = summary.notes;
+  // File names need not be UTF-8, which JSON must be.
+  return JsonText(document, 2);
+}
+
+}  // namespace fgnn

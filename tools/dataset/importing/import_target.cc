@@ -1,0 +1,283 @@
+#include "tools/dataset/importing/import_target.h"
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/graph/metadata.h"
+#include "tools/dataset/building/vertex_numbering.h"
+
+namespace fgnn {
+namespace {
+
+constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
+constexpr double kProgressSeconds = 0.02;
+// A line of an edge list is seldom longer than 24 bytes, its edge takes at
+// least 4 on disk: so sorting takes at most half of what it writes.
+constexpr uint64_t kSourcePerSortByte = 12;
+constexpr uint64_t kMinSortBytes = uint64_t{8} << 20;
+constexpr uint64_t kMaxSortBytes = uint64_t{256} << 20;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ImportTarget>> ImportTarget::Create(
+    const ImportOptions& options, std::string source) {
+  if (options.train_fraction.has_value() &&
+      !(*options.train_fraction > 0 && *options.train_fraction < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--train-fraction is ", *options.train_fraction,
+                     "; it is a share between 0 and 1, such as 0.5"));
+  }
+  FGNN_ASSIGN_OR_RETURN(DatasetWriter writer,
+                        DatasetWriter::Create(options.out, options.interrupt));
+  return std::unique_ptr<ImportTarget>(
+      new ImportTarget(options, std::move(source), std::move(writer)));
+}
+
+ImportTarget::ImportTarget(const ImportOptions& options, std::string source,
+                           DatasetWriter writer)
+    : options_(options),
+      source_(std::move(source)),
+      writer_(std::move(writer)) {}
+
+absl::Status ImportTarget::BeginEdges(bool with_weights,
+                                      uint64_t source_bytes) {
+  CscBuilderOptions builder;
+  builder.symmetric = options_.symmetric;
+  builder.deduplicate = !options_.keep_duplicates;
+  builder.drop_self_loops = options_.drop_self_loops;
+  builder.with_weights = with_weights;
+  builder.memory_bytes = source_bytes == 0
+                             ? kMaxSortBytes
+                             : std::clamp(source_bytes / kSourcePerSortByte,
+                                          kMinSortBytes, kMaxSortBytes);
+  FGNN_ASSIGN_OR_RETURN(edges_, CscBuilder::Create(writer_.folder(), builder));
+  return absl::OkStatus();
+}
+
+absl::Status ImportTarget::BeginFeatures(uint64_t columns) {
+  FGNN_ASSIGN_OR_RETURN(
+      features_,
+      FeatureSink::Create(writer_.folder() / "features.npy", columns,
+                          options_.feature_type, options_.feature_norm));
+  return absl::OkStatus();
+}
+
+void ImportTarget::SetLabels(std::vector<int64_t> labels, std::string what) {
+  labels_ = std::move(labels);
+  labels_what_ = std::move(what);
+}
+
+void ImportTarget::SetSplit(const std::string& split, std::vector<int64_t> ids,
+                            std::string what) {
+  splits_.push_back({split, std::move(ids), std::move(what)});
+}
+
+absl::Status ImportTarget::WriteLines(
+    const std::string& file, uint64_t count,
+    const std::function<std::string_view(uint64_t)>& line) {
+  const std::filesystem::path path = writer_.folder() / file;
+  std::ofstream out(path, std::ios::binary);
+  for (uint64_t i = 0; i < count && out; ++i) {
+    const std::string_view text = line(i);
+    if (text.find('\n') != std::string_view::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, ": line ", i + 1,
+                       " would hold a line end itself; take it out of the name "
+                       "in the source"));
+    }
+    out << text << '\n';
+  }
+  out.close();
+  if (out) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("write ", path.string(), ": failed; is the disk full?"));
+}
+
+void ImportTarget::Progress(std::string_view stage, uint64_t done,
+                            uint64_t total) {
+  if (!options_.progress) return;
+  // Compressed files are often taken in long before they are used up.
+  const bool at_end = total > 0 && done >= total;
+  if (stage == stage_ &&
+      (stage_at_end_ || since_progress_.Seconds() < kProgressSeconds)) {
+    return;
+  }
+  stage_ = std::string(stage);
+  stage_at_end_ = at_end;
+  since_progress_.Restart();
+  options_.progress(stage, at_end ? total : done, total);
+}
+
+absl::Status ImportTarget::CheckDense(uint64_t num_nodes) const {
+  const uint64_t num_rows = features_.has_value() ? features_->rows() : 0;
+  if (!IsTooSparse(num_nodes, num_edges_added_) ||
+      num_nodes <=
+          std::max<uint64_t>({num_vouched_for_, num_rows, labels_.size()})) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      source_, ": ", FormatCount(num_nodes), " vertices, but only ",
+      FormatCount(num_edges_added_),
+      " edges and no row of features or labels for each; correct the number "
+      "of vertices, or number them anew from 0"));
+}
+
+absl::StatusOr<ImportSummary> ImportTarget::Finish(uint64_t num_nodes) {
+  if (num_edges_added_ == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(source_, ": holds no edges; is it the right file?"));
+  }
+  if (num_nodes == 0 || num_nodes > kMaxNodes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(source_, ": holds ", FormatCount(num_nodes),
+                     " vertices; a dataset has between 1 and 2^32 - 1"));
+  }
+  FGNN_RETURN_IF_ERROR(CheckDense(num_nodes));
+  summary_.num_nodes = num_nodes;
+  FGNN_RETURN_IF_ERROR(FinishFeatures(num_nodes));
+  FGNN_RETURN_IF_ERROR(FinishLabels(num_nodes));
+  FGNN_RETURN_IF_ERROR(FinishSplits(num_nodes));
+  FGNN_RETURN_IF_ERROR(FinishEdges(num_nodes));
+
+  DatasetMetadata metadata;
+  metadata.name = options_.name;
+  metadata.source = source_;
+  metadata.num_nodes = num_nodes;
+  metadata.num_edges = summary_.num_edges;
+  metadata.feature_columns = summary_.feature_columns;
+  metadata.feature_type = options_.feature_type;
+  metadata.num_classes = summary_.num_classes;
+  metadata.symmetric = options_.symmetric;
+  Progress("checking", 0, 0);
+  FGNN_RETURN_IF_ERROR(writer_.Commit(metadata));
+  return std::move(summary_);
+}
+
+absl::Status ImportTarget::FinishFeatures(uint64_t num_nodes) {
+  if (!features_.has_value()) return absl::OkStatus();
+  if (features_->rows() != num_nodes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(source_, ": features of ", FormatCount(features_->rows()),
+                     " vertices, but the graph has ", FormatCount(num_nodes),
+                     "; they must be of the same graph"));
+  }
+  summary_.feature_columns = features_->columns();
+  return features_->Close();
+}
+
+absl::Status ImportTarget::FinishLabels(uint64_t num_nodes) {
+  if (labels_what_.empty()) return absl::OkStatus();
+  if (labels_.size() != num_nodes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(labels_what_, ": labels of ", FormatCount(labels_.size()),
+                     " vertices, but the graph has ", FormatCount(num_nodes),
+                     "; they must be of the same graph"));
+  }
+  if (options_.num_classes > kMostClasses) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(labels_what_, ": ", options_.num_classes,
+                     " classes; a dataset has at most ", kMostClasses,
+                     ", correct their number"));
+  }
+  int64_t highest = -1;
+  for (size_t v = 0; v < labels_.size(); ++v) {
+    const int64_t label = labels_[v];
+    // A label beyond any real number of classes is a mistaken column.
+    if (label < -1 || label >= int64_t{kMostClasses} ||
+        (options_.num_classes > 0 &&
+         label >= static_cast<int64_t>(options_.num_classes))) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          labels_what_, ": the label of vertex ", v, " is ", label,
+          "; labels are -1 (none) or from 0 to ",
+          (options_.num_classes > 0 ? options_.num_classes : kMostClasses) - 1,
+          options_.num_classes > 0 ? "; raise --classes" : ""));
+    }
+    highest = std::max(highest, label);
+    if (label >= 0) ++summary_.num_labelled;
+  }
+  if (highest < 0) {
+    Note(absl::StrCat(labels_what_,
+                      ": no vertex has a label, so they are left out"));
+    labels_what_.clear();
+    return absl::OkStatus();
+  }
+  summary_.num_classes = options_.num_classes > 0
+                             ? options_.num_classes
+                             : static_cast<uint32_t>(highest + 1);
+  return writer_.WriteLabels(labels_);
+}
+
+void ImportTarget::DrawSplits() {
+  Splits drawn = MakeSplits(labels_, *options_.train_fraction, options_.seed);
+  const std::string what = "the drawn split";
+  splits_.clear();
+  SetSplit("train", std::move(drawn.train), what);
+  SetSplit("valid", std::move(drawn.valid), what);
+  SetSplit("test", std::move(drawn.test), what);
+}
+
+uint64_t* ImportTarget::TotalOf(const std::string& split) {
+  if (split == "train") return &summary_.num_train;
+  return split == "valid" ? &summary_.num_valid : &summary_.num_test;
+}
+
+absl::Status ImportTarget::FinishSplits(uint64_t num_nodes) {
+  if (labels_what_.empty()) {
+    if (options_.train_fraction.has_value()) {
+      Note("no split was drawn: the source has no labels");
+    } else if (!splits_.empty()) {
+      Note("the split is left out: the source has no labels");
+    }
+    return absl::OkStatus();
+  }
+  if (options_.train_fraction.has_value()) DrawSplits();
+  if (splits_.empty()) {
+    Note("the source has no split; --train-fraction 0.5 draws one");
+  }
+  for (Split& split : splits_) {
+    FGNN_RETURN_IF_ERROR(CheckSplit(split, num_nodes));
+    FGNN_RETURN_IF_ERROR(writer_.WriteSplit(split.name, split.ids));
+    *TotalOf(split.name) = split.ids.size();
+    split.ids = std::vector<int64_t>();
+  }
+  labels_ = std::vector<int64_t>();  // Make room for the sort.
+  return absl::OkStatus();
+}
+
+absl::Status ImportTarget::CheckSplit(const Split& split,
+                                      uint64_t num_nodes) const {
+  for (size_t i = 0; i < split.ids.size(); ++i) {
+    const int64_t id = split.ids[i];
+    if (id < 0 || static_cast<uint64_t>(id) >= num_nodes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          split.what, ": element ", i, " of the ", split.name, " split is ", id,
+          "; vertices are numbered from 0 to ", num_nodes - 1));
+    }
+    if (labels_[static_cast<size_t>(id)] < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          split.what, ": vertex ", id, " of the ", split.name,
+          " split has no label; --train-fraction draws a split of those that "
+          "have one"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ImportTarget::FinishEdges(uint64_t num_nodes) {
+  FGNN_ASSIGN_OR_RETURN(
+      const CscTotals totals,
+      edges_->Finish(num_nodes, [this](uint64_t done, uint64_t total) {
+        Progress("sorting edges", done, total);
+      }));
+  edges_.reset();
+  summary_.num_edges = totals.num_edges;
+  summary_.num_duplicates = totals.num_duplicates;
+  summary_.num_self_loops = totals.num_self_loops;
+  return absl::OkStatus();
+}
+
+}  // namespace fgnn

@@ -1,0 +1,263 @@
+#include "tools/dataset/reading/array_stream.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/base/unique_fd.h"
+#include "tools/dataset/reading/float_bits.h"
+
+namespace fgnn {
+namespace {
+
+// Room for the longest header that ParseNpyHeader() takes.
+constexpr size_t kMaxHeaderBytes = (size_t{1} << 16) + 12;
+constexpr size_t kChunkElements = size_t{1} << 15;
+
+class FileSource : public ByteSource {
+ public:
+  FileSource(UniqueFd fd, uint64_t size, std::string what)
+      : fd_(std::move(fd)), size_(size), what_(std::move(what)) {}
+
+  absl::StatusOr<size_t> Read(absl::Span<std::byte> out) override {
+    size_t done = 0;
+    while (done < out.size()) {
+      const ssize_t got =
+          ::pread(fd_.get(), out.data() + done, out.size() - done,
+                  static_cast<off_t>(offset_));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return ErrnoToStatus(errno, "read " + what_);
+      if (got == 0) break;
+      done += static_cast<size_t>(got);
+      offset_ += static_cast<uint64_t>(got);
+    }
+    return done;
+  }
+  absl::Status Skip(uint64_t bytes) override {
+    offset_ += bytes;
+    return absl::OkStatus();
+  }
+  uint64_t size() const override { return size_; }
+
+ private:
+  UniqueFd fd_;
+  uint64_t size_;
+  std::string what_;
+  uint64_t offset_ = 0;
+};
+
+// Bytes that were read ahead, then the rest of the source.
+class ReplayedSource : public ByteSource {
+ public:
+  ReplayedSource(std::vector<std::byte> head, std::unique_ptr<ByteSource> rest)
+      : head_(std::move(head)), rest_(std::move(rest)) {}
+
+  absl::StatusOr<size_t> Read(absl::Span<std::byte> out) override {
+    const size_t from_head = std::min(out.size(), head_.size() - done_);
+    if (from_head > 0) {
+      std::memcpy(out.data(), head_.data() + done_, from_head);
+      done_ += from_head;
+    }
+    if (from_head == out.size()) return from_head;
+    FGNN_ASSIGN_OR_RETURN(const size_t more,
+                          rest_->Read(out.subspan(from_head)));
+    return from_head + more;
+  }
+  absl::Status Skip(uint64_t bytes) override {
+    const uint64_t from_head = std::min<uint64_t>(bytes, head_.size() - done_);
+    done_ += from_head;
+    return bytes == from_head ? absl::OkStatus()
+                              : rest_->Skip(bytes - from_head);
+  }
+  uint64_t size() const override { return rest_->size(); }
+
+ private:
+  std::vector<std::byte> head_;
+  std::unique_ptr<ByteSource> rest_;
+  size_t done_ = 0;
+};
+
+template <typename Raw>
+Raw Load(const std::byte* bytes) {
+  Raw raw;
+  std::memcpy(&raw, bytes, sizeof(raw));
+  return raw;
+}
+
+// False if the value is not whole or does not fit.
+template <typename Raw>
+bool Convert(Raw raw, int64_t* out) {
+  if constexpr (std::is_floating_point_v<Raw>) {
+    if (!(std::fabs(raw) < 0x1.0p63) || raw != std::trunc(raw)) return false;
+  }
+  if constexpr (std::is_same_v<Raw, uint64_t>) {
+    if (raw > static_cast<uint64_t>(INT64_MAX)) return false;
+  }
+  *out = static_cast<int64_t>(raw);
+  return true;
+}
+
+template <typename Raw>
+bool Convert(Raw raw, float* out) {
+  *out = static_cast<float>(raw);
+  return true;
+}
+
+// The number of elements converted before one that cannot be.
+template <typename Raw, typename Out>
+size_t ConvertAll(const std::byte* bytes, absl::Span<Out> out) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (!Convert(Load<Raw>(bytes + i * sizeof(Raw)), &out[i])) return i;
+  }
+  return out.size();
+}
+
+template <typename Out>
+size_t ConvertHalves(const std::byte* bytes, absl::Span<Out> out) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    const auto raw = Load<uint16_t>(bytes + i * sizeof(uint16_t));
+    if (!Convert(HalfToFloat(raw), &out[i])) return i;
+  }
+  return out.size();
+}
+
+template <typename Out>
+size_t ConvertAs(NpyType type, const std::byte* bytes, absl::Span<Out> out) {
+  switch (type) {
+    case NpyType::kF16:
+      return ConvertHalves(bytes, out);
+    case NpyType::kF32:
+      return ConvertAll<float>(bytes, out);
+    case NpyType::kF64:
+      return ConvertAll<double>(bytes, out);
+    case NpyType::kI8:
+      return ConvertAll<int8_t>(bytes, out);
+    case NpyType::kBool:
+    case NpyType::kU8:
+      return ConvertAll<uint8_t>(bytes, out);
+    case NpyType::kU16:
+      return ConvertAll<uint16_t>(bytes, out);
+    case NpyType::kI32:
+      return ConvertAll<int32_t>(bytes, out);
+    case NpyType::kU32:
+      return ConvertAll<uint32_t>(bytes, out);
+    case NpyType::kI64:
+      return ConvertAll<int64_t>(bytes, out);
+    case NpyType::kU64:
+      return ConvertAll<uint64_t>(bytes, out);
+  }
+  return 0;
+}
+
+}  // namespace
+
+absl::StatusOr<ArrayStream> ArrayStream::OpenFile(
+    const std::filesystem::path& path) {
+  const std::string what = path.string();
+  // Not blocking: the open of a FIFO would wait for its writer.
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat stat {};
+  if (!fd.valid() || ::fstat(fd.get(), &stat) != 0) {
+    return ErrnoToStatus(errno, "open " + what);
+  }
+  if (!S_ISREG(stat.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("open ", what, ": not a plain file"));
+  }
+  return Open(std::make_unique<FileSource>(
+                  std::move(fd), static_cast<uint64_t>(stat.st_size), what),
+              what);
+}
+
+absl::StatusOr<ArrayStream> ArrayStream::Open(
+    std::unique_ptr<ByteSource> source, std::string what) {
+  const uint64_t size = source->size();
+  std::vector<std::byte> head(std::min<uint64_t>(size, kMaxHeaderBytes));
+  FGNN_ASSIGN_OR_RETURN(const size_t got, source->Read(absl::MakeSpan(head)));
+  head.resize(got);
+  absl::StatusOr<NpyHeader> header = ParseNpyHeader(head);
+  if (!header.ok()) return Annotate(header.status(), what);
+  const uint64_t data_bytes = header->num_elements() * BytesOf(header->type);
+  if (header->data_offset + data_bytes != size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": holds ", size, " bytes where its header says ",
+                     header->data_offset + data_bytes, "; write it again"));
+  }
+  const uint64_t data_offset = header->data_offset;
+  auto replayed =
+      std::make_unique<ReplayedSource>(std::move(head), std::move(source));
+  FGNN_RETURN_IF_ERROR(replayed->Skip(data_offset));
+  return ArrayStream(std::move(replayed), std::move(what), *std::move(header));
+}
+
+ArrayStream::ArrayStream(std::unique_ptr<ByteSource> source, std::string what,
+                         NpyHeader header)
+    : source_(std::move(source)),
+      what_(std::move(what)),
+      header_(std::move(header)) {}
+
+uint64_t ArrayStream::rows() const {
+  return header_.shape.empty() ? 1 : header_.shape.front();
+}
+
+uint64_t ArrayStream::columns() const {
+  uint64_t product = 1;
+  for (size_t i = 1; i < header_.shape.size(); ++i) product *= header_.shape[i];
+  return product;
+}
+
+bool ArrayStream::is_integer() const {
+  return header_.type != NpyType::kF16 && header_.type != NpyType::kF32 &&
+         header_.type != NpyType::kF64;
+}
+
+absl::Status ArrayStream::ReadRaw(size_t count) {
+  raw_.resize(count * BytesOf(header_.type));
+  FGNN_ASSIGN_OR_RETURN(const size_t got, source_->Read(absl::MakeSpan(raw_)));
+  if (got == raw_.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      what_, ": ends after element ", position_ + got / BytesOf(header_.type),
+      " of ", num_elements(), "; write it again"));
+}
+
+template <typename Out>
+absl::Status ArrayStream::ReadConverted(absl::Span<Out> out) {
+  while (!out.empty()) {
+    const size_t count = std::min(out.size(), kChunkElements);
+    FGNN_RETURN_IF_ERROR(ReadRaw(count));
+    const size_t good =
+        ConvertAs(header_.type, raw_.data(), out.subspan(0, count));
+    if (good < count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(what_, ": element ", position_ + good,
+                       " is not a whole number that fits 64 bits"));
+    }
+    position_ += count;
+    out.remove_prefix(count);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ArrayStream::Read(absl::Span<int64_t> out) {
+  return ReadConverted(out);
+}
+
+absl::Status ArrayStream::Read(absl::Span<float> out) {
+  return ReadConverted(out);
+}
+
+absl::Status ArrayStream::Skip(uint64_t elements) {
+  position_ += elements;
+  return source_->Skip(elements * BytesOf(header_.type));
+}
+
+}  // namespace fgnn

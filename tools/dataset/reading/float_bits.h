@@ -1,0 +1,17 @@
+// Half precision and bfloat16 by their bits; neither compiler that we build
+// with has both as types.
+#ifndef FGNN_TOOLS_DATASET_READING_FLOAT_BITS_H_
+#define FGNN_TOOLS_DATASET_READING_FLOAT_BITS_H_
+
+#include <cstdint>
+
+namespace fgnn {
+
+float HalfToFloat(uint16_t half);
+// Round to nearest, ties to even; what is too large becomes an infinity.
+uint16_t FloatToHalf(float value);
+uint16_t FloatToBfloat16(float value);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_DATASET_READING_FLOAT_BITS_H_

@@ -1,0 +1,184 @@
+#include "tools/fgnn/dataset/dataset_cli.h"
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "shared/base/clock.h"
+#include "shared/base/json_text.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/graph/dataset.h"
+#include "shared/graph/untrained_classes.h"
+#include "tools/dataset/building/dataset_info.h"
+#include "tools/dataset/building/interrupt_cleanup.h"
+#include "tools/dataset/building/progress.h"
+#include "tools/dataset/building/split_edges.h"
+#include "tools/fgnn/dataset/generate_cli.h"
+
+namespace fgnn {
+namespace {
+
+absl::Status RunInfo(const std::filesystem::path& folder, bool json) {
+  FGNN_ASSIGN_OR_RETURN(const DatasetInfo info, ReadDatasetInfo(folder));
+  absl::PrintF("%s", json ? InfoToJson(info) + "\n" : FormatInfo(info));
+  return absl::OkStatus();
+}
+
+// What kEverything looked at in this folder.
+std::vector<std::string> ChecksOf(const Dataset& dataset) {
+  std::vector<std::string> checks = {
+      absl::StrCat("csc_indptr.npy: ", FormatCount(dataset.num_nodes() + 1),
+                   " offsets rise from 0 to the number of edges"),
+      absl::StrCat("indices.npy: ", FormatCount(dataset.num_edges()),
+                   " global ids below ", FormatCount(dataset.num_nodes()))};
+  if (!dataset.labels().empty()) {
+    checks.push_back(
+        absl::StrCat("labels.npy: ", FormatCount(dataset.labels().size()),
+                     " labels in [-1, ", dataset.num_classes(), ")"));
+  }
+  checks.push_back(absl::StrCat(
+      "train.npy, valid.npy, test.npy: ", FormatCount(dataset.train().size()),
+      ", ", FormatCount(dataset.valid().size()), " and ",
+      FormatCount(dataset.test().size()),
+      " global ids in range, labelled, once each"));
+  const uint64_t split_edges =
+      dataset.valid_edges().size() + dataset.test_edges().size() +
+      (dataset.has_train_edges() ? dataset.train_edges().size() : 0);
+  if (split_edges > 0) {
+    checks.push_back(absl::StrCat(
+        "train_edges.npy, valid_edges.npy, test_edges.npy: ",
+        FormatCount(split_edges), " edges between vertices in range"));
+  }
+  const FeatureView& features = dataset.features();
+  if (features.rows > 0) {
+    checks.push_back(absl::StrCat("features.npy: ", FormatCount(features.rows),
+                                  " x ", FormatCount(features.columns), " ",
+                                  std::string(NameOf(features.type)),
+                                  ", all finite"));
+  }
+  if (!dataset.edge_weights().empty()) {
+    checks.push_back(absl::StrCat(
+        "edge_weights.npy: ", FormatCount(dataset.edge_weights().size()),
+        " weights, finite and not negative"));
+  }
+  if (dataset.has_names()) {
+    checks.push_back("names.txt: a line for each vertex");
+  }
+  return checks;
+}
+
+absl::Status RunValidate(const std::filesystem::path& folder, bool json) {
+  const Stopwatch watch;
+  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
+                        Dataset::Open(folder, Validation::kEverything));
+  const std::vector<std::string> checks = ChecksOf(dataset);
+  const std::optional<std::string> warning = UntrainedClassesWarning(dataset);
+  const double seconds = watch.Seconds();
+  if (!json) {
+    absl::PrintF("%s\n", absl::StrJoin(checks, "\n"));
+    if (warning.has_value()) absl::PrintF("warning: %s\n", *warning);
+    absl::PrintF("%s: valid, %s in %s\n", folder.string(),
+                 FormatBytes(dataset.total_bytes()), FormatSeconds(seconds));
+    return absl::OkStatus();
+  }
+  nlohmann::ordered_json document = {{"dataset", folder.string()},
+                                     {"valid", true},
+                                     {"checked", checks},
+                                     {"bytes", dataset.total_bytes()},
+                                     {"seconds", seconds}};
+  if (warning.has_value()) document["warning"] = *warning;
+  absl::PrintF("%s\n", JsonText(document, 2));
+  return absl::OkStatus();
+}
+
+absl::Status RunSplitEdges(SplitEdgesOptions options, bool json) {
+  const Stopwatch watch;
+  ProgressPrinter printer(stderr);
+  options.progress = [&printer](std::string_view stage, uint64_t done,
+                                uint64_t total) {
+    printer.Show(stage, done, total);
+  };
+  const absl::StatusOr<SplitEdgesSummary> summary = [&] {
+    InterruptCleanup interrupt;
+    options.interrupt = &interrupt;
+    return SplitEdges(options);
+  }();
+  printer.Clear();
+  if (!summary.ok()) return summary.status();
+  if (!json) {
+    absl::PrintF("made %s: edges train %s, valid %s, test %s, in %s\n",
+                 options.out.string(), FormatCount(summary->num_train),
+                 FormatCount(summary->num_valid),
+                 FormatCount(summary->num_test),
+                 FormatSeconds(watch.Seconds()));
+    return absl::OkStatus();
+  }
+  const nlohmann::ordered_json document = {{"dataset", options.out.string()},
+                                           {"edges",
+                                            {{"train", summary->num_train},
+                                             {"valid", summary->num_valid},
+                                             {"test", summary->num_test}}},
+                                           {"seed", options.seed},
+                                           {"seconds", watch.Seconds()}};
+  absl::PrintF("%s\n", JsonText(document, 2));
+  return absl::OkStatus();
+}
+
+void AddSplitEdges(Command dataset, const bool& json, absl::Status& status) {
+  // Shared with the callback, which lives as long as the app.
+  auto options = std::make_shared<SplitEdgesOptions>();
+  const Command app = dataset.AddSubcommand(
+      "split-edges", "Take edges out of a dataset's graph, to predict them");
+  app.AddOption("folder", options->dataset, "The dataset's folder")
+      .Required()
+      .Takes("DIR");
+  app.AddOption("--valid", options->valid,
+                "Share of the edges that is for validation")
+      .ShowDefault();
+  app.AddOption("--test", options->test,
+                "Share of the edges that is for the test")
+      .ShowDefault();
+  app.AddOption("--seed", options->seed, "Seed of every random choice")
+      .ShowDefault();
+  app.AddOption("--out", options->out, "The folder to make")
+      .Required()
+      .Takes("DIR");
+  app.OnRun(
+      [options, &json, &status] { status = RunSplitEdges(*options, json); });
+}
+
+void AddFolderCommand(Command dataset, const std::string& name,
+                      const std::string& description,
+                      absl::Status (*run)(const std::filesystem::path&, bool),
+                      const bool& json, absl::Status& status) {
+  // Shared with the callback, which lives as long as the app.
+  auto folder = std::make_shared<std::filesystem::path>();
+  const Command app = dataset.AddSubcommand(name, description);
+  app.AddOption("folder", *folder, "The dataset's folder")
+      .Required()
+      .Takes("DIR");
+  app.OnRun([folder, run, &json, &status] { status = run(*folder, json); });
+}
+
+}  // namespace
+
+void AddDatasetCommands(Command dataset, const bool& json,
+                        absl::Status& status) {
+  AddGenerateCommands(dataset, json, status);
+  AddSplitEdges(dataset, json, status);
+  AddFolderCommand(dataset, "info", "What a dataset holds", &RunInfo, json,
+                   status);
+  AddFolderCommand(dataset, "validate",
+                   "Read all of a dataset and check every value", &RunValidate,
+                   json, status);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,84 @@
+#include "tools/fgnn/reports/epoch_metrics.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "shared/base/file_lines.h"
+#include "shared/base/status.h"
+#include "tools/fgnn/reports/text_table.h"
+
+namespace fgnn {
+namespace {
+
+// A line has about 1 KiB.
+constexpr size_t kMaxLineBytes = 1 << 20;
+
+}  // namespace
+
+absl::StatusOr<std::vector<EpochMetrics>> EpochMetricsReader::ReadNew() {
+  std::vector<EpochMetrics> epochs;
+  absl::StatusOr<FileLines> file =
+      FileLines::Open(file_, kMaxLineBytes, offset_);
+  // Whoever may watch a job need not be able to read its folder.
+  if (absl::IsNotFound(file.status()) ||
+      absl::IsPermissionDenied(file.status())) {
+    return epochs;
+  }
+  FGNN_RETURN_IF_ERROR(file.status());
+  while (true) {
+    FGNN_ASSIGN_OR_RETURN(const auto line, file->Next());
+    if (!line.has_value() || !file->is_whole()) return epochs;
+    ++line_;
+    offset_ += line->size() + 1;
+    epochs.push_back(EpochMetrics::parse(*line, nullptr,
+                                         /*allow_exceptions=*/false));
+    if (!epochs.back().is_object()) {
+      return absl::DataLossError(
+          absl::StrCat(file_.string(), ":", line_, ": not a JSON object"));
+    }
+  }
+}
+
+std::vector<StageTime> SumStages(const std::vector<EpochMetrics>& epochs) {
+  std::vector<StageTime> stages;
+  double total = 0;
+  const auto add = [&](const std::string& name, const EpochMetrics& seconds) {
+    if (!seconds.is_number()) return;
+    auto sum =
+        std::find_if(stages.begin(), stages.end(),
+                     [&](const StageTime& s) { return s.stage == name; });
+    if (sum == stages.end()) {
+      sum = stages.insert(stages.end(), StageTime{name, 0, 0});
+    }
+    sum->seconds += seconds.get<double>();
+    total += seconds.get<double>();
+  };
+  for (const EpochMetrics& epoch : epochs) {
+    const auto found = epoch.find("stages");
+    if (found == epoch.end() || !found->is_object()) continue;
+    for (const auto& [stage, seconds] : found->items()) add(stage, seconds);
+  }
+  for (const EpochMetrics& epoch : epochs) {
+    const auto found = epoch.find("evaluate_seconds");
+    if (found != epoch.end()) add("evaluate", *found);
+  }
+  for (StageTime& stage : stages) {
+    stage.share = total > 0 ? stage.seconds / total : 0;
+  }
+  return stages;
+}
+
+std::string StageTableText(const std::vector<StageTime>& stages) {
+  if (stages.empty()) return "";
+  TextTable table({"stage", "seconds", "share"}, {1, 2});
+  for (const StageTime& stage : stages) {
+    table.AddRow({stage.stage, absl::StrFormat("%.3f", stage.seconds),
+                  absl::StrFormat("%.1f %%", 100 * stage.share)});
+  }
+  return table.ToString();
+}
+
+}  // namespace fgnn

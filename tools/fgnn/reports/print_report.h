@@ -1,0 +1,24 @@
+// How benchmarks answer.
+#ifndef FGNN_TOOLS_FGNN_REPORTS_PRINT_REPORT_H_
+#define FGNN_TOOLS_FGNN_REPORTS_PRINT_REPORT_H_
+
+#include <iostream>
+
+#include "shared/base/json_text.h"
+#include "tools/fgnn/command_context.h"
+
+namespace fgnn {
+
+// ToJson() or ToText() of it, by --json.
+template <typename Report>
+void PrintReport(const Report& report, const CommandContext& context) {
+  if (context.json) {
+    std::cout << JsonText(ToJson(report), 2) << "\n";
+  } else {
+    std::cout << ToText(report);
+  }
+}
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_FGNN_REPORTS_PRINT_REPORT_H_

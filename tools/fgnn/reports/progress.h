@@ -1,0 +1,53 @@
+// How a job goes, while somebody looks: a bar refreshed in place on a terminal,
+// a line per epoch elsewhere, or JSON lines.
+#ifndef FGNN_TOOLS_FGNN_REPORTS_PROGRESS_H_
+#define FGNN_TOOLS_FGNN_REPORTS_PROGRESS_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "fgnn/v1/job_service.pb.h"
+#include "tools/fgnn/reports/epoch_metrics.h"
+
+namespace fgnn {
+
+// "epoch 3/10 [====>     ] 45/63  loss 0.8123  12.4 M edges/s  38 s left", at
+// most `width` columns: parts are left out from the bar on where it is narrow.
+// Before the first epoch and after the last, the phase in words.
+std::string ProgressLine(const v1::Job& job, int width);
+
+// "epoch 3/10  loss 0.7123  valid 76.12 %  4.1 s" of a finished epoch.
+std::string EpochLine(const EpochMetrics& epoch, uint32_t num_epochs);
+
+enum class ProgressStyle {
+  kTerminal,  // A bar, and a line per epoch above it.
+  kPlain,     // A line per phase and per epoch.
+  kJson,      // {"type": "progress" | "epoch", …}, one per line.
+};
+
+// Writes to `out`, which must outlive it. Not thread-safe.
+class ProgressReporter {
+ public:
+  ProgressReporter(ProgressStyle style, std::ostream& out)
+      : style_(style), out_(out) {}
+
+  // The job as it is now, and its warning once; `width` of the terminal in
+  // columns.
+  void Update(const v1::Job& job, int width);
+  // A finished epoch, from metrics.jsonl.
+  void FinishEpoch(const EpochMetrics& epoch, uint32_t num_epochs);
+  // Takes the bar away, so that other text may follow.
+  void Clear();
+
+ private:
+  ProgressStyle style_;
+  std::ostream& out_;
+  std::string bar_;           // On the terminal now.
+  std::string last_phase_;    // Printed last, where there is no bar.
+  std::string last_warning_;  // Printed last; empty: none.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_FGNN_REPORTS_PROGRESS_H_

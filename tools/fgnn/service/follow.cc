@@ -1,0 +1,149 @@
+#include "tools/fgnn/service/follow.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "shared/base/file.h"
+#include "shared/base/json_text.h"
+#include "shared/base/printable_text.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "tools/fgnn/reports/epoch_metrics.h"
+#include "tools/fgnn/reports/job_text.h"
+#include "tools/fgnn/reports/progress.h"
+
+namespace fgnn {
+namespace {
+
+constexpr int kInterruptedExitCode = 130;
+constexpr int kUsualWidth = 80;
+
+ProgressStyle StyleFor(const CommandContext& context) {
+  if (context.json) return ProgressStyle::kJson;
+  return ::isatty(STDOUT_FILENO) != 0 ? ProgressStyle::kTerminal
+                                      : ProgressStyle::kPlain;
+}
+
+int TerminalWidth() {
+  winsize size{};
+  const bool known =
+      ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUsualWidth;
+}
+
+// summary.json of the run, or what the job itself says where there is none.
+nlohmann::ordered_json SummaryOf(const v1::Job& job) {
+  const auto text =
+      ReadSmallFile(std::filesystem::path(job.run_dir()) / "summary.json");
+  if (text.ok()) {
+    auto summary = nlohmann::ordered_json::parse(*text, nullptr,
+                                                 /*allow_exceptions=*/false);
+    if (summary.is_object()) return summary;
+  }
+  nlohmann::ordered_json summary = {
+      {"job_id", job.job_id()},
+      {"state", StateName(job.state())},
+      {"seconds", SecondsOfJob(job, job.finished_ms())},
+      {"batches_committed", job.progress().batches_committed()},
+      {"batches_expected", job.progress().batches_expected()}};
+  if (job.progress().test_mrr() > 0) {
+    summary["test_mrr"] = job.progress().test_mrr();
+  } else {
+    summary["test_accuracy"] = job.progress().test_accuracy();
+  }
+  return summary;
+}
+
+void PrintJsonSummary(const v1::Job& job,
+                      const std::vector<StageTime>& stages) {
+  nlohmann::ordered_json line = {{"type", "summary"}};
+  const nlohmann::ordered_json summary = SummaryOf(job);
+  for (const auto& [key, value] : summary.items()) line[key] = value;
+  line["run_dir"] = job.run_dir();
+  if (job.state() == v1::JOB_STATE_FAILED) line["error"] = job.error_message();
+  for (const StageTime& stage : stages) {
+    line["stages"][stage.stage] = stage.seconds;
+  }
+  std::cout << JsonText(line) << std::endl;
+}
+
+void PrintSummary(const v1::Job& job, const std::vector<StageTime>& stages) {
+  const v1::JobProgress& progress = job.progress();
+  std::cout << absl::StrFormat(
+      "job %s %s in %s: %s of %s batches, %d restarts\n", job.job_id(),
+      StateName(job.state()),
+      FormatSeconds(SecondsOfJob(job, job.finished_ms())),
+      FormatCount(progress.batches_committed()),
+      FormatCount(progress.batches_expected()), progress.restarts());
+  if (!stages.empty()) std::cout << "\n" << StageTableText(stages) << "\n";
+  std::cout << TestScoresText(progress) << "results         "
+            << PrintableText(job.run_dir()) << std::endl;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Job> FollowJob(const CommandContext& context,
+                                  ServiceClient& client, const v1::Job& job,
+                                  Interrupt& interrupt) {
+  ProgressReporter reporter(StyleFor(context), std::cout);
+  EpochMetricsReader metrics(std::filesystem::path(job.run_dir()) /
+                             "metrics.jsonl");
+  std::vector<EpochMetrics> epochs;
+  absl::Status metrics_status;
+  const auto show_finished_epochs = [&](const v1::Job& now) {
+    const auto finished = metrics.ReadNew();
+    if (!finished.ok()) {
+      metrics_status = finished.status();
+      return;
+    }
+    for (const EpochMetrics& epoch : *finished) {
+      reporter.FinishEpoch(epoch, now.progress().epochs());
+      epochs.push_back(epoch);
+    }
+  };
+  const absl::StatusOr<v1::Job> ended =
+      client.Watch(job.job_id(), interrupt, [&](const v1::Job& now) {
+        if (metrics_status.ok()) show_finished_epochs(now);
+        reporter.Update(now, TerminalWidth());
+      });
+  reporter.Clear();
+  if (interrupt.raised()) {
+    std::cerr << "fgnn: job " << job.job_id() << " goes on; see it with '"
+              << CommandToType(context, "watch " + job.job_id())
+              << "', end it with '"
+              << CommandToType(context, "cancel " + job.job_id()) << "'"
+              << std::endl;
+    return absl::CancelledError("interrupted");
+  }
+  if (!ended.ok()) return ended.status();
+  if (metrics_status.ok()) show_finished_epochs(*ended);
+  if (!metrics_status.ok()) {
+    std::cerr << "fgnn: " << MessageOf(InOneLine(metrics_status)) << std::endl;
+  }
+  const std::vector<StageTime> stages = SumStages(epochs);
+  if (context.json) {
+    PrintJsonSummary(*ended, stages);
+  } else if (ended->state() == v1::JOB_STATE_COMPLETED) {
+    PrintSummary(*ended, stages);
+  }
+  return ended;
+}
+
+void AnswerWithJob(const absl::StatusOr<v1::Job>& job,
+                   const Interrupt& interrupt, CommandContext& context) {
+  if (interrupt.raised()) {
+    context.exit_code = kInterruptedExitCode;
+  } else {
+    context.status = job.ok() ? StatusOfJob(*job) : job.status();
+  }
+}
+
+}  // namespace fgnn

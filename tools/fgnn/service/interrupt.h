@@ -1,0 +1,46 @@
+// Ctrl-C as an event instead of a death.
+#ifndef FGNN_TOOLS_FGNN_SERVICE_INTERRUPT_H_
+#define FGNN_TOOLS_FGNN_SERVICE_INTERRUPT_H_
+
+#include <atomic>
+#include <csignal>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "shared/base/unique_fd.h"
+
+namespace fgnn {
+
+// Blocks SIGINT in the calling thread and those it starts later, and waits for
+// it on a thread of its own. Make it before anything that starts threads. A
+// second Ctrl-C ends the program as usual. Thread-safe.
+class Interrupt {
+ public:
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  bool raised() const { return raised_.load(); }
+
+  // Calls `on_interrupt` once, from the waiting thread, when Ctrl-C comes, or
+  // at once if it came already; an empty function forgets the last one. It must
+  // not block.
+  void NotifyWith(std::function<void()> on_interrupt);
+
+ private:
+  void Wait();
+
+  sigset_t earlier_mask_;  // Of the thread that made this.
+  std::atomic<bool> raised_ = false;
+  std::mutex mutex_;
+  std::function<void()> on_interrupt_;  // Guarded by mutex_.
+  UniqueFd signals_;
+  UniqueFd stop_;
+  std::thread thread_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_FGNN_SERVICE_INTERRUPT_H_

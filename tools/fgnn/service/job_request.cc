@@ -1,0 +1,166 @@
+#include "tools/fgnn/service/job_request.h"
+
+#include <filesystem>
+#include <random>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/config/job_spec_proto.h"
+#include "shared/device/device.h"
+
+namespace fgnn {
+namespace {
+
+// An identity, not a random choice of a job.
+std::string MakeClientKey() {
+  std::random_device entropy;
+  return absl::StrCat(absl::Hex(entropy(), absl::kZeroPad8),
+                      absl::Hex(entropy(), absl::kZeroPad8),
+                      absl::Hex(entropy(), absl::kZeroPad8),
+                      absl::Hex(entropy(), absl::kZeroPad8));
+}
+
+}  // namespace
+
+void AddJobRequestFlags(Command command, JobRequestFlags& flags) {
+  command.AddOption("JOB", flags.job_file, "Job file (YAML)")
+      .Required()
+      .Takes("FILE");
+  command
+      .AddOption("--set", flags.overrides,
+                 "Override a field of the job, e.g. training.epochs=3; may be "
+                 "given again")
+      .Takes("KEY=VALUE")
+      .OneWordEach();
+  command
+      .AddOption("--run-dir", flags.run_dir,
+                 "Folder for the results, new or empty; default: "
+                 "runs/JOB_ID in the state folder")
+      .Takes("DIR");
+  command.AddFlag("--digest", flags.digest,
+                  "Write batches.crc, a line per batch, to compare runs");
+  command.AddFlag("--trace", flags.trace,
+                  "Write trace.json: what ran when, for chrome://tracing");
+  command
+      .AddOption("--name", flags.name, "A name, for 'fgnn jobs' to find it by")
+      .Takes("TEXT");
+  command
+      .AddOption("--priority", flags.priority,
+                 "Higher ones go first and pause lower ones that run; -100 to "
+                 "100, default 0")
+      .Takes("N");
+  command
+      .AddOption("--after", flags.after,
+                 "Jobs that have to complete before, with commas between")
+      .Takes("JOB")
+      .SplitAt(',')
+      .OneWordEach();
+  command
+      .AddOption("--retries", flags.retries,
+                 "Start again, from the newest checkpoint, after so many "
+                 "failures that another start may mend")
+      .Takes("N");
+  command
+      .AddOption("--time-limit", flags.time_limit,
+                 "Time with devices after which the job ends, e.g. 30m or 2h; "
+                 "its checkpoint is kept")
+      .Takes("TIME");
+}
+
+absl::StatusOr<uint32_t> ParseTimeLimit(const std::string& text) {
+  uint64_t unit = 1;
+  std::string number = text;
+  if (!text.empty()) {
+    switch (text.back()) {
+      case 'd':
+        unit = 24 * 3600;
+        break;
+      case 'h':
+        unit = 3600;
+        break;
+      case 'm':
+        unit = 60;
+        break;
+      default:
+        break;
+    }
+    if (unit > 1 || text.back() == 's') number.pop_back();
+  }
+  uint32_t count = 0;
+  const bool is_number = !number.empty() &&
+                         absl::ascii_isdigit(number.front()) &&
+                         absl::SimpleAtoi(number, &count);
+  if (!is_number || count == 0 || count * unit > UINT32_MAX) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--time-limit '", text, "' is no time; write seconds, or 30m, 2h, 1d"));
+  }
+  return static_cast<uint32_t>(count * unit);
+}
+
+absl::StatusOr<v1::SubmitJobRequest> MakeJobRequest(
+    const JobRequestFlags& flags) {
+  v1::SubmitJobRequest request;
+  FGNN_ASSIGN_OR_RETURN(*request.mutable_spec(),
+                        ReadJobFile(flags.job_file, flags.overrides));
+  // What is wrong in the file itself needs no service to be told.
+  FGNN_RETURN_IF_ERROR(
+      MakeEffective(request.spec(), {AllCoresDevice()}).status());
+  if (!flags.run_dir.empty()) {
+    std::error_code error;
+    const std::filesystem::path run_dir = flags.run_dir;
+    const std::filesystem::path absolute =
+        std::filesystem::absolute(run_dir, error).lexically_normal();
+    if (error) return ErrnoToStatus(error.value(), "--run-dir");
+    request.set_run_dir(absolute.string());
+  }
+  request.set_client_key(MakeClientKey());
+  request.set_digest(flags.digest);
+  request.set_trace(flags.trace);
+  request.set_name(flags.name);
+  request.set_priority(flags.priority);
+  for (const std::string& id : flags.after) request.add_after(id);
+  request.set_retries(flags.retries);
+  if (!flags.time_limit.empty()) {
+    FGNN_ASSIGN_OR_RETURN(const uint32_t seconds,
+                          ParseTimeLimit(flags.time_limit));
+    request.set_time_limit_seconds(seconds);
+  }
+  return request;
+}
+
+absl::Status CheckCanResume(const std::filesystem::path& run_dir) {
+  std::error_code error;
+  const bool is_there = std::filesystem::exists(run_dir / "job.yaml", error);
+  if (error) return ErrnoToStatus(error.value(), run_dir.string());
+  if (is_there) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(
+      run_dir.string(),
+      " has no job.yaml: nothing is there to go on from. A "
+      "job that ends while it is prepared makes no folder; submit its job file "
+      "again"));
+}
+
+// The service knows whether the run had digests and a trace. Their files tell
+// of runs of earlier releases.
+absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
+    const std::filesystem::path& run_dir) {
+  std::error_code error;
+  const std::filesystem::path absolute =
+      std::filesystem::canonical(run_dir, error);
+  if (error) return ErrnoToStatus(error.value(), run_dir.string());
+  v1::SubmitJobRequest request;
+  request.set_run_dir(absolute.string());
+  request.set_client_key(MakeClientKey());
+  request.set_resume(true);
+  request.set_digest(std::filesystem::exists(absolute / "batches.crc", error));
+  if (error) return ErrnoToStatus(error.value(), run_dir.string());
+  request.set_trace(std::filesystem::exists(absolute / "trace.json", error));
+  if (error) return ErrnoToStatus(error.value(), run_dir.string());
+  return request;
+}
+
+}  // namespace fgnn

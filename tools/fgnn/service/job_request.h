@@ -1,0 +1,52 @@
+// From the words of `run` and `submit` to a request to the service.
+#ifndef FGNN_TOOLS_FGNN_SERVICE_JOB_REQUEST_H_
+#define FGNN_TOOLS_FGNN_SERVICE_JOB_REQUEST_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "fgnn/v1/job_service.pb.h"
+#include "shared/command_line/command_line.h"
+
+namespace fgnn {
+
+struct JobRequestFlags {
+  std::string job_file;
+  std::vector<std::string> overrides;  // KEY=VALUE
+  std::string run_dir;                 // Empty: the service chooses.
+  bool digest = false;
+  bool trace = false;
+  std::string name;
+  int32_t priority = 0;
+  std::vector<std::string> after;  // Ids of jobs, or the beginnings of them.
+  uint32_t retries = 0;
+  std::string time_limit;  // "90", "30m", "2h"; empty: none.
+};
+
+// Adds JOB and the flags of a submission to a command; `flags` must outlive it.
+void AddJobRequestFlags(Command command, JobRequestFlags& flags);
+
+// Reads the job file and checks it as far as that goes without a service, with
+// a client key of its own. InvalidArgument, NotFound: name the file and field,
+// or the flag.
+absl::StatusOr<v1::SubmitJobRequest> MakeJobRequest(
+    const JobRequestFlags& flags);
+
+// Seconds of "90", "90s", "30m", "2h" or "1d". InvalidArgument: it is none of
+// these, or more than 2^32 - 1 of them.
+absl::StatusOr<uint32_t> ParseTimeLimit(const std::string& text);
+
+// NotFound, with the way out: there is no run in the folder to go on with.
+absl::Status CheckCanResume(const std::filesystem::path& run_dir);
+
+// To go on in a run's folder.
+absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
+    const std::filesystem::path& run_dir);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_FGNN_SERVICE_JOB_REQUEST_H_

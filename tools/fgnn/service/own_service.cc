@@ -1,0 +1,58 @@
+#include "tools/fgnn/service/own_service.h"
+
+#include <chrono>
+#include <filesystem>
+
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "tools/fgnn/reports/job_text.h"
+#include "tools/fgnn/service/program.h"
+#include "tools/fgnn/service/service_client.h"
+#include "tools/fgnn/service/service_process.h"
+#include "tools/fgnn/service/temporary_folder.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kEndTimeout{30};
+
+absl::StatusOr<v1::Job> RunJob(const fs::path& state_dir,
+                               const v1::JobSpec& spec, Interrupt& interrupt) {
+  FGNN_ASSIGN_OR_RETURN(ServiceClient client,
+                        ServiceClient::Connect(state_dir));
+  v1::SubmitJobRequest request;
+  *request.mutable_spec() = spec;
+  request.set_client_key("bench");  // The only job of this service.
+  FGNN_ASSIGN_OR_RETURN(const v1::Job job, client.Submit(request));
+  return client.Watch(job.job_id(), interrupt, [](const v1::Job&) {});
+}
+
+// Whatever it does; it may have ended by itself.
+absl::Status EndService(const fs::path& state_dir, pid_t service) {
+  absl::StatusOr<ServiceClient> client = ServiceClient::Connect(state_dir);
+  if (client.ok()) (void)client->Shutdown();
+  return WaitUntilGone(service, DeadlineIn(kEndTimeout));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<EpochMetrics>> RunInOwnService(
+    const v1::JobSpec& spec, Interrupt& interrupt) {
+  FGNN_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Make());
+  FGNN_ASSIGN_OR_RETURN(
+      const pid_t service,
+      StartService({folder.path(),
+                    {spec.devices().begin(), spec.devices().end()},
+                    /*exit_when_idle=*/true}));
+  const absl::StatusOr<v1::Job> job = RunJob(folder.path(), spec, interrupt);
+  const absl::Status ended = EndService(folder.path(), service);
+  if (!job.ok()) return job.status();
+  FGNN_RETURN_IF_ERROR(StatusOfJob(*job));
+  FGNN_RETURN_IF_ERROR(ended);
+  return EpochMetricsReader(fs::path(job->run_dir()) / "metrics.jsonl")
+      .ReadNew();
+}
+
+}  // namespace fgnn

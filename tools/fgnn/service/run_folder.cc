@@ -1,0 +1,60 @@
+#include "tools/fgnn/service/run_folder.h"
+
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shared/config/state_dir.h"
+#include "tools/fgnn/service/service_client.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool IsRunFolder(const fs::path& folder) {
+  std::error_code error;
+  return fs::is_regular_file(folder / "job.yaml", error);
+}
+
+absl::StatusOr<fs::path> FindAmongRuns(const std::string& prefix,
+                                       const fs::path& state_dir) {
+  const fs::path runs = RunDirPath(state_dir, "x").parent_path();
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(runs, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.rfind(prefix, 0) == 0 && IsRunFolder(entry.path())) {
+      found.push_back(entry.path());
+    }
+  }
+  if (found.size() == 1) return found.front();
+  if (found.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("'", prefix,
+                     "' is neither a run's folder (with job.yaml "
+                     "in it) nor a job in ",
+                     runs.string()));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      found.size(), " jobs begin with '", prefix, "'; write more of the id"));
+}
+
+}  // namespace
+
+absl::StatusOr<fs::path> FindRunFolder(const std::string& run,
+                                       const fs::path& state_dir) {
+  if (IsRunFolder(run)) return fs::absolute(run);
+  if (run.find('/') == std::string::npos) {
+    auto client = ServiceClient::Connect(state_dir);
+    if (client.ok()) {
+      const auto job = client->GetJob(run);
+      if (job.ok()) return fs::path(job->run_dir());
+      if (!absl::IsNotFound(job.status())) return job.status();
+    }
+  }
+  return FindAmongRuns(run, state_dir);
+}
+
+}  // namespace fgnn

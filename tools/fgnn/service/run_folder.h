@@ -1,0 +1,20 @@
+// Where a job's results are.
+#ifndef FGNN_TOOLS_FGNN_SERVICE_RUN_FOLDER_H_
+#define FGNN_TOOLS_FGNN_SERVICE_RUN_FOLDER_H_
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace fgnn {
+
+// `run` is a run's folder (it holds job.yaml), or a job's id or the beginning
+// of one: of the service that runs in `state_dir`, else of a folder in its
+// runs/. NotFound, InvalidArgument (more than one job begins so).
+absl::StatusOr<std::filesystem::path> FindRunFolder(
+    const std::string& run, const std::filesystem::path& state_dir);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_FGNN_SERVICE_RUN_FOLDER_H_

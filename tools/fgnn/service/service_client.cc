@@ -1,0 +1,217 @@
+#include "tools/fgnn/service/service_client.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "shared/config/state_dir.h"
+#include "shared/rpc/channel.h"
+#include "shared/rpc/status.h"
+#include "tools/fgnn/reports/job_text.h"
+#include "tools/fgnn/service/service_process.h"
+
+namespace fgnn {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kQueryTimeout = seconds(10);
+// A submission checks the dataset's arrays, a cancellation drains daemons.
+constexpr milliseconds kActionTimeout = seconds(60);
+constexpr milliseconds kWatchTimeout = seconds(30);
+constexpr seconds kComeBackTimeout{10};
+// Between two tries of a call that a busy service did not begin.
+constexpr milliseconds kFirstPause{20};
+constexpr milliseconds kLongestPause{500};
+// As the service has it where a request says nothing.
+constexpr uint32_t kUsualListed = 100;
+constexpr uint32_t kListedAtOnce = 1'000;
+
+// gRPC's own word for a server that has no thread left for a call. The call was
+// not begun, so it can be made again.
+bool IsBusy(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) &&
+         absl::StrContains(status.message(), "Threadpool");
+}
+
+// Waits longer each time; in all as long as a call may take.
+template <typename Make>
+absl::Status RetryWhileBusy(milliseconds timeout, const Make& make) {
+  const Deadline end = DeadlineIn(timeout);
+  milliseconds pause = kFirstPause;
+  while (true) {
+    const absl::Status status = make();
+    if (!IsBusy(status)) return status;
+    if (MonotonicClock::now() + pause >= end) {
+      return absl::ResourceExhaustedError(
+          "the service answers as many calls of yours as it can at once; end "
+          "some, or try again later");
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+}
+
+template <typename Stub, typename Request, typename Response>
+absl::StatusOr<Response> Call(Stub& stub,
+                              grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                           const Request&,
+                                                           Response*),
+                              const Request& request,
+                              milliseconds timeout = kQueryTimeout) {
+  Response response;
+  FGNN_RETURN_IF_ERROR(RetryWhileBusy(timeout, [&] {
+    grpc::ClientContext context;
+    SetDeadline(context, timeout);
+    return FromGrpc((stub.*method)(&context, request, &response));
+  }));
+  return response;
+}
+
+template <typename Request>
+Request NameJob(const std::string& job_id) {
+  Request request;
+  request.set_job_id(job_id);
+  return request;
+}
+
+}  // namespace
+
+absl::StatusOr<ServiceClient> ServiceClient::Connect(
+    const std::filesystem::path& state_dir) {
+  FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
+  if (!listens) {
+    return absl::UnavailableError(absl::StrCat(
+        "no service runs in ", state_dir.string(),
+        "; start one with 'fgnn up', or name another with --state-dir"));
+  }
+  std::filesystem::path socket_path = SchedulerSocketPath(state_dir);
+  FGNN_ASSIGN_OR_RETURN(const auto channel, MakeChannel(socket_path));
+  ServiceClient client(std::move(socket_path), v1::JobService::NewStub(channel),
+                       v1::DeviceService::NewStub(channel));
+  FGNN_RETURN_IF_ERROR(client.CheckThatItAnswers(state_dir));
+  return client;
+}
+
+absl::Status ServiceClient::CheckThatItAnswers(
+    const std::filesystem::path& state_dir) {
+  const absl::Status status = GetService().status();
+  if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) {
+    return status;
+  }
+  FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
+  if (!listens) {
+    return absl::UnavailableError(
+        absl::StrCat("the service in ", state_dir.string(), " has just ended"));
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "something listens on ", socket_path_.string(),
+      " but does not answer as a service does (", MessageOf(status),
+      "); end it, or choose another folder with --state-dir"));
+}
+
+absl::StatusOr<v1::ServiceInfo> ServiceClient::GetService() {
+  return Call(*stub_, &v1::JobService::Stub::GetService,
+              v1::GetServiceRequest());
+}
+
+absl::StatusOr<v1::Job> ServiceClient::Submit(
+    const v1::SubmitJobRequest& request) {
+  FGNN_ASSIGN_OR_RETURN(
+      v1::SubmitJobResponse response,
+      Call(*stub_, &v1::JobService::Stub::SubmitJob, request, kActionTimeout));
+  return std::move(*response.mutable_job());
+}
+
+absl::StatusOr<v1::Job> ServiceClient::GetJob(const std::string& job_id) {
+  return Call(*stub_, &v1::JobService::Stub::GetJob,
+              NameJob<v1::GetJobRequest>(job_id));
+}
+
+absl::StatusOr<v1::ListJobsResponse> ServiceClient::ListJobs(
+    v1::ListJobsRequest request) {
+  const uint32_t wanted = request.limit() == 0 ? kUsualListed : request.limit();
+  v1::ListJobsResponse all;
+  while (static_cast<uint32_t>(all.jobs_size()) < wanted) {
+    request.set_limit(std::min(wanted - static_cast<uint32_t>(all.jobs_size()),
+                               kListedAtOnce));
+    FGNN_ASSIGN_OR_RETURN(
+        const v1::ListJobsResponse some,
+        Call(*stub_, &v1::JobService::Stub::ListJobs, request));
+    if (some.jobs_size() == 0) break;
+    request.set_before_job_id(some.jobs().rbegin()->job_id());
+    all.MergeFrom(some);
+  }
+  return all;
+}
+
+absl::StatusOr<v1::Job> ServiceClient::Cancel(const std::string& job_id) {
+  return Call(*stub_, &v1::JobService::Stub::CancelJob,
+              NameJob<v1::CancelJobRequest>(job_id), kActionTimeout);
+}
+
+absl::StatusOr<v1::Job> ServiceClient::Pause(const std::string& job_id) {
+  return Call(*stub_, &v1::JobService::Stub::PauseJob,
+              NameJob<v1::PauseJobRequest>(job_id), kActionTimeout);
+}
+
+absl::StatusOr<v1::Job> ServiceClient::Continue(const std::string& job_id) {
+  return Call(*stub_, &v1::JobService::Stub::ContinueJob,
+              NameJob<v1::ContinueJobRequest>(job_id));
+}
+
+absl::Status ServiceClient::Shutdown() {
+  return Call(*stub_, &v1::JobService::Stub::Shutdown, v1::ShutdownRequest(),
+              kActionTimeout)
+      .status();
+}
+
+absl::StatusOr<v1::ListDevicesResponse> ServiceClient::ListDevices() {
+  return Call(*device_stub_, &v1::DeviceService::Stub::ListDevices,
+              v1::ListDevicesRequest());
+}
+
+absl::StatusOr<v1::Device> ServiceClient::SwitchDevice(
+    const v1::SwitchDeviceRequest& request) {
+  return Call(*device_stub_, &v1::DeviceService::Stub::SwitchDevice, request);
+}
+
+absl::StatusOr<v1::Job> ServiceClient::Watch(
+    const std::string& job_id, Interrupt& interrupt,
+    const std::function<void(const v1::Job&)>& on_change) {
+  v1::WatchJobRequest request;
+  request.set_job_id(job_id);
+  v1::Job job;
+  while (true) {
+    grpc::ClientContext context;
+    SetDeadline(context, kWatchTimeout);
+    // After a restart of the service the channel comes back with a delay.
+    context.set_wait_for_ready(true);
+    interrupt.NotifyWith([&context] { context.TryCancel(); });
+    const auto stream = stub_->WatchJob(&context, request);
+    while (stream->Read(&job)) on_change(job);
+    const absl::Status status = FromGrpc(stream->Finish());
+    interrupt.NotifyWith(nullptr);
+    if (HasEnded(job.state())) return job;
+    if (interrupt.raised()) return absl::CancelledError("interrupted");
+    if (!absl::IsDeadlineExceeded(status) && !absl::IsUnavailable(status)) {
+      if (!status.ok()) return status;
+      return absl::InternalError(
+          absl::StrCat("the service stopped telling of job ", job_id,
+                       " while it was ", StateName(job.state())));
+    }
+    if (!WaitForServer(socket_path_, DeadlineIn(kComeBackTimeout)).ok()) {
+      return absl::UnavailableError(absl::StrCat(
+          "the service went away while job ", job_id, " was ",
+          StateName(job.state()), "; see 'fgnn logs ", job_id, "'"));
+    }
+  }
+}
+
+}  // namespace fgnn

@@ -1,0 +1,185 @@
+#include "tools/fgnn/service/service_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "shared/base/clock.h"
+#include "shared/base/file.h"
+#include "shared/base/status.h"
+#include "shared/base/unique_fd.h"
+#include "shared/config/state_dir.h"
+#include "shared/rpc/socket_name.h"
+#include "tools/fgnn/service/program.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::chrono::seconds kReadyTimeout{30};
+constexpr std::chrono::seconds kEndTimeout{10};
+constexpr int kReadyFd = 3;
+
+// Runs in the forked child, where only async-signal-safe calls are allowed.
+[[noreturn]] void BecomeScheduler(char* const* argv, int log_fd, int ready_fd) {
+  ::setsid();
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int null_fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  // Out of the way first: the numbers below may be taken by each other.
+  const int log_copy = ::fcntl(log_fd, F_DUPFD, 10);
+  const int ready_copy = ::fcntl(ready_fd, F_DUPFD, 10);
+  if (null_fd < 0 || log_copy < 0 || ready_copy < 0 || ::dup2(null_fd, 0) < 0 ||
+      ::dup2(log_copy, 1) < 0 || ::dup2(log_copy, 2) < 0 ||
+      ::dup2(ready_copy, kReadyFd) < 0 || ::chdir("/") != 0) {
+    ::_exit(126);
+  }
+  ::syscall(SYS_close_range, kReadyFd + 1, ~0U, 0);
+  ::execv(argv[0], argv);
+  ::_exit(127);
+}
+
+// The last line that the log gained since `before`, without the time, level
+// and name that stand before a message.
+std::string LastWords(const std::filesystem::path& log, size_t before) {
+  const absl::StatusOr<std::string> text = ReadSmallFile(log, 1 << 30);
+  if (!text.ok() || text->size() <= before) return "";
+  std::string gained = text->substr(before);
+  gained.erase(gained.find_last_not_of(" \n") + 1);
+  std::string line = gained.substr(gained.find_last_of('\n') + 1);
+  constexpr std::string_view kName = "fgnn-scheduler: ";
+  const size_t name = line.find(kName);
+  if (name != std::string::npos) line = line.substr(name + kName.size());
+  return line;
+}
+
+size_t FileSize(int fd) {
+  const off_t size = ::lseek(fd, 0, SEEK_END);
+  return size < 0 ? 0 : static_cast<size_t>(size);
+}
+
+// True once the scheduler has written that it is ready; false if it ended or
+// the deadline passed before.
+bool WaitForReady(int ready_fd, Deadline deadline) {
+  while (true) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - MonotonicClock::now());
+    if (left.count() <= 0) return false;
+    pollfd readable = {ready_fd, POLLIN, 0};
+    const int ready = ::poll(&readable, 1, static_cast<int>(left.count()));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return false;
+    char byte;
+    const ssize_t size = ::read(ready_fd, &byte, 1);
+    if (size < 0 && errno == EINTR) continue;
+    return size == 1;
+  }
+}
+
+// False if the child has not ended at the deadline.
+bool AwaitChild(pid_t pid, Deadline deadline, int& status) {
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  while (::waitpid(pid, &status, WNOHANG) == 0) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - MonotonicClock::now());
+    if (left.count() <= 0) return false;
+    pollfd ended = {process.get(), POLLIN, 0};
+    ::poll(&ended, 1, static_cast<int>(left.count()));
+  }
+  return true;
+}
+
+// Why a scheduler, our child, that is not ready is not.
+absl::Status ExplainFailure(pid_t pid, const std::filesystem::path& log,
+                            size_t log_size) {
+  int status = 0;
+  // End of file comes a moment before the end of the process.
+  if (!AwaitChild(pid, DeadlineIn(std::chrono::seconds(1)), status)) {
+    // It leads a process group: its daemons go with it.
+    ::kill(-pid, SIGTERM);
+    if (!AwaitChild(pid, DeadlineIn(kEndTimeout), status)) {
+      ::kill(-pid, SIGKILL);
+    }
+    return absl::DeadlineExceededError(
+        absl::StrCat("the scheduler was not ready in ", kReadyTimeout.count(),
+                     " s; see ", log.string()));
+  }
+  const std::string words = LastWords(log, log_size);
+  const std::string message =
+      words.empty()
+          ? absl::StrCat("the scheduler did not start; see ", log.string())
+          : absl::StrCat("the scheduler did not start: ", words);
+  const bool refused = WIFEXITED(status) && WEXITSTATUS(status) == 2;
+  return refused ? absl::FailedPreconditionError(message)
+                 : absl::InternalError(message);
+}
+
+}  // namespace
+
+absl::StatusOr<bool> ServiceListens(const std::filesystem::path& state_dir) {
+  const std::filesystem::path path = SchedulerSocketPath(state_dir);
+  FGNN_ASSIGN_OR_RETURN(const sockaddr_un address, MakeSocketAddress(path));
+  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!probe.valid()) return ErrnoToStatus(errno, "make a socket");
+  if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address),
+                sizeof(address)) == 0) {
+    return true;
+  }
+  if (errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR) {
+    return false;
+  }
+  return ErrnoToStatus(errno,
+                       absl::StrCat("reach the service at ", path.string()));
+}
+
+absl::StatusOr<pid_t> StartService(const ServiceStart& start) {
+  FGNN_ASSIGN_OR_RETURN(const std::filesystem::path program,
+                        FindProgram("fgnn-scheduler"));
+  FGNN_RETURN_IF_ERROR(MakeStateDir(start.state_dir));
+  const std::filesystem::path log = LogPath(start.state_dir, "scheduler");
+  const UniqueFd log_fd(
+      ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
+  if (!log_fd.valid()) {
+    return ErrnoToStatus(errno, absl::StrCat("open ", log.string()));
+  }
+  const size_t log_size = FileSize(log_fd.get());
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoToStatus(errno, "make a pipe");
+  const UniqueFd ready_reader(ends[0]);
+  UniqueFd ready_writer(ends[1]);
+
+  std::vector<std::string> words = {program.string(),
+                                    "--state-dir",
+                                    start.state_dir.string(),
+                                    "--devices",
+                                    absl::StrJoin(start.devices, ","),
+                                    "--spawn-daemons",
+                                    "--ready-fd",
+                                    absl::StrCat(kReadyFd)};
+  if (start.exit_when_idle) words.push_back("--exit-when-idle");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+
+  const pid_t pid = ::fork();
+  if (pid < 0) return ErrnoToStatus(errno, "start the scheduler");
+  if (pid == 0) {
+    BecomeScheduler(argv.data(), log_fd.get(), ready_writer.get());
+  }
+  ready_writer.Reset();
+  if (WaitForReady(ready_reader.get(), DeadlineIn(kReadyTimeout))) return pid;
+  return ExplainFailure(pid, log, log_size);
+}
+
+}  // namespace fgnn

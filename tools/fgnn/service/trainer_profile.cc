@@ -1,0 +1,82 @@
+#include "tools/fgnn/service/trainer_profile.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <chrono>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "fgnn/v1/executor.pb.h"
+#include "scheduler/rpc/profile_messages.h"
+#include "shared/base/status.h"
+#include "tools/fgnn/service/program.h"
+
+namespace fgnn {
+namespace {
+
+// A batch of two steps, however large.
+constexpr std::chrono::minutes kLongestProfile{10};
+constexpr int kRefused = 2;  // See ExitCode().
+
+// What it logged comes before.
+std::string LastLine(absl::string_view output) {
+  output = absl::StripAsciiWhitespace(output);
+  const size_t end_before = output.rfind('\n');
+  return std::string(end_before == absl::string_view::npos
+                         ? output
+                         : output.substr(end_before + 1));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> AskTrainer(const std::filesystem::path& trainer,
+                                       const std::filesystem::path& state_dir,
+                                       const std::vector<std::string>& args) {
+  std::vector<std::string> words = {"--state-dir", state_dir.string()};
+  words.insert(words.end(), args.begin(), args.end());
+  FGNN_ASSIGN_OR_RETURN(
+      const ProgramOutput ran,
+      RunProgram(trainer, words, DeadlineIn(kLongestProfile)));
+  const std::string line = LastLine(ran.output);
+  if (ran.exit_code == kRefused) {
+    return absl::InvalidArgumentError(absl::StripPrefix(line, "fgnn: "));
+  }
+  if (ran.exit_code == 0) return line;
+  return absl::InternalError(absl::StrCat(trainer.string(), " ", args.front(),
+                                          " ended with ", ran.exit_code, ": ",
+                                          line));
+}
+
+absl::StatusOr<std::string> ProfileRequestJson(
+    const v1::JobSpec& spec, const std::vector<HopSize>& hops) {
+  v1::ProfileTrainingRequest request;
+  *request.mutable_spec() = spec;
+  AddHops(hops, &request);
+  std::string json;
+  const auto status =
+      google::protobuf::util::MessageToJsonString(request, &json);
+  if (status.ok()) return json;
+  return absl::InternalError(
+      absl::StrCat("the job's spec as JSON: ", status.ToString()));
+}
+
+absl::StatusOr<TrainingProfile> AskForTrainingProfile(
+    const std::filesystem::path& trainer,
+    const std::filesystem::path& state_dir, const v1::JobSpec& spec,
+    const std::vector<HopSize>& hops, const std::string& device) {
+  FGNN_ASSIGN_OR_RETURN(const std::string json, ProfileRequestJson(spec, hops));
+  FGNN_ASSIGN_OR_RETURN(
+      const std::string line,
+      AskTrainer(trainer, state_dir,
+                 {"profile", "--device", device, "--request", json}));
+  v1::ProfileTrainingResponse response;
+  if (!google::protobuf::util::JsonStringToMessage(line, &response).ok()) {
+    return absl::InternalError(
+        absl::StrCat(trainer.string(), " profile ended with 0: ", line));
+  }
+  return ProfileOf(response);
+}
+
+}  // namespace fgnn
