@@ -24,10 +24,10 @@
 #include "trainer_service/compute/target_clones.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/compute/widen.h"
-#include "trainer_service/nn/cpu/head_sums.h"
-#include "trainer_service/nn/cpu/message_passing.h"
-#include "trainer_service/nn/cpu/neighbor_aggregation.h"
-#include "trainer_service/nn/cpu/neighborhood_sums.h"
+#include "trainer_service/nn/cpu/messages/head_sums.h"
+#include "trainer_service/nn/cpu/messages/message_passing.h"
+#include "trainer_service/nn/cpu/messages/neighbor_aggregation.h"
+#include "trainer_service/nn/cpu/messages/neighborhood_sums.h"
 
 namespace fgnn {
 namespace {

@@ -13,7 +13,7 @@
 #include "trainer_service/compute/gather_rows.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/features/cpu/feature_cache.h"
-#include "trainer_service/nn/cpu/message_passing.h"
+#include "trainer_service/nn/cpu/messages/message_passing.h"
 
 namespace fgnn {
 namespace {

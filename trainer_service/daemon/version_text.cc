@@ -1,7 +1,7 @@
 #include "trainer_service/daemon/version_text.h"
 
 #include "absl/strings/str_cat.h"
-#include "trainer_service/nn/cpu/products.h"
+#include "trainer_service/nn/cpu/kernels/products.h"
 
 namespace fgnn {
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "sampler_service/id_map/id_map.h"
-#include "sampler_service/sampling/cpu/draw_lanes.h"
+#include "sampler_service/sampling/cpu/draws/draw_lanes.h"
 #include "sampler_service/sampling/sampler.h"
 
 namespace fgnn {

@@ -6,8 +6,8 @@
 
 #include "absl/types/span.h"
 #include "sampler_service/sampling/cpu/adjacency_lists.h"
-#include "sampler_service/sampling/cpu/draw_large.h"
-#include "sampler_service/sampling/cpu/edge_ring.h"
+#include "sampler_service/sampling/cpu/draws/draw_large.h"
+#include "sampler_service/sampling/cpu/draws/edge_ring.h"
 #include "sampler_service/sampling/cpu/new_hops.h"
 #include "shared/base/status.h"
 

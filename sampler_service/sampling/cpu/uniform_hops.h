@@ -23,7 +23,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "sampler_service/sampling/cpu/draw_lanes.h"
+#include "sampler_service/sampling/cpu/draws/draw_lanes.h"
 #include "sampler_service/sampling/cpu/hop_sampler.h"
 #include "shared/graph/dataset.h"
 

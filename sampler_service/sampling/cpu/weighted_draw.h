@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "sampler_service/sampling/alias_tables.h"
 #include "sampler_service/sampling/cpu/adjacency_lists.h"
-#include "sampler_service/sampling/cpu/place_set.h"
+#include "sampler_service/sampling/cpu/draws/place_set.h"
 #include "sampler_service/sampling/cpu/progress.h"
 #include "shared/base/philox.h"
 #include "shared/base/types.h"

@@ -16,12 +16,12 @@
 #include "trainer_service/compute/widen.h"
 #include "trainer_service/nn/check_batch.h"
 #include "trainer_service/nn/cpu/cross_entropy.h"
-#include "trainer_service/nn/cpu/dropout.h"
-#include "trainer_service/nn/cpu/gnn_layer.h"
-#include "trainer_service/nn/cpu/hidden_stage.h"
-#include "trainer_service/nn/cpu/make_layer.h"
+#include "trainer_service/nn/cpu/kernels/dropout.h"
+#include "trainer_service/nn/cpu/kernels/row_kernels.h"
+#include "trainer_service/nn/cpu/layers/gnn_layer.h"
+#include "trainer_service/nn/cpu/layers/hidden_stage.h"
+#include "trainer_service/nn/cpu/layers/make_layer.h"
 #include "trainer_service/nn/cpu/pair_loss.h"
-#include "trainer_service/nn/cpu/row_kernels.h"
 
 namespace fgnn {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "trainer_service/compute/thread_team.h"
-#include "trainer_service/nn/cpu/gnn_layer.h"
+#include "trainer_service/nn/cpu/layers/gnn_layer.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {

@@ -1,4 +1,4 @@
-#include "sampler_service/sampling/cpu/draw_large.h"
+#include "sampler_service/sampling/cpu/draws/draw_large.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 
 #include "absl/types/span.h"
 #include "shared/base/philox.h"
-#include "trainer_service/nn/cpu/dropout.h"
+#include "trainer_service/nn/cpu/kernels/dropout.h"
 
 namespace fgnn {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer_service/nn/cpu/dropout.h"
+#include "trainer_service/nn/cpu/kernels/dropout.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Against the definition in f64, and its gradient against finite differences.
-#include "trainer_service/nn/cpu/edge_softmax.h"
+#include "trainer_service/nn/cpu/messages/edge_softmax.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Normalisation and residuals against PyTorch's, over more rows than one task
 // or partial sum has.
-#include "trainer_service/nn/cpu/hidden_stage.h"
+#include "trainer_service/nn/cpu/layers/hidden_stage.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trainer_service/nn/cpu/neighbor_aggregation.h"
+#include "trainer_service/nn/cpu/messages/neighbor_aggregation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trainer_service/nn/cpu/products.h"
+#include "trainer_service/nn/cpu/kernels/products.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "trainer_service/nn/cpu/product_kernels.h"
+#include "trainer_service/nn/cpu/kernels/product_kernels.h"
 
 namespace fgnn {
 namespace {

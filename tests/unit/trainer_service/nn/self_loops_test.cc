@@ -1,4 +1,4 @@
-#include "trainer_service/nn/cpu/self_loops.h"
+#include "trainer_service/nn/cpu/messages/self_loops.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/fakes/status_matchers.h"
-#include "trainer_service/nn/cpu/message_passing.h"
+#include "trainer_service/nn/cpu/messages/message_passing.h"
 
 namespace fgnn {
 namespace {

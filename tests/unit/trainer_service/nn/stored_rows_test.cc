@@ -15,7 +15,7 @@
 #include "tests/unit/trainer_service/nn/random_batch.h"
 #include "tests/unit/trainer_service/nn/stored_features.h"
 #include "trainer_service/nn/cpu/cpu_model.h"
-#include "trainer_service/nn/cpu/message_passing.h"
+#include "trainer_service/nn/cpu/messages/message_passing.h"
 
 namespace fgnn {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer_service/nn/cpu/unit_rows.h"
+#include "trainer_service/nn/cpu/messages/unit_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,134 @@
+// One GAT layer (Velickovic et al., "Graph Attention Networks", section 2.1),
+// forwards and backwards. Of each head
+//   m_u = W x_u
+//   e_uv = leaky_relu(a_src . m_u + a_dst . m_v), of slope 0.2
+//   alpha_uv = exp(e_uv) / sum_{w in N(v) + {v}} exp(e_wv)
+//   z_v = b + sum_{u in N(v) + {v}} alpha_uv m_u
+// and the heads' z_v lie side by side. A neighbour that was drawn twice counts
+// twice, and v as a neighbour of its own beside v. Dropout of alpha, in
+// training, is after the softmax.
+//
+// Hidden layers end in this repository's ReLU where the paper has ELU, and the
+// last layer has one head where the paper has the mean of several.
+#ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GAT_LAYER_H_
+#define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GAT_LAYER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/thread_team.h"
+#include "trainer_service/nn/cpu/kernels/products.h"
+#include "trainer_service/nn/cpu/layers/gnn_layer.h"
+#include "trainer_service/nn/cpu/layers/layer_rows.h"
+#include "trainer_service/nn/cpu/layers/row_sums.h"
+#include "trainer_service/nn/cpu/messages/edge_softmax.h"
+#include "trainer_service/nn/cpu/messages/gat_inference.h"
+#include "trainer_service/nn/cpu/messages/message_passing.h"
+#include "trainer_service/nn/cpu/messages/self_loops.h"
+
+namespace fgnn {
+
+// Borrows the team. H heads of C columns, out = H * C; E entries: the edges of
+// the block and one from each destination to itself. Number: see GnnLayer;
+// messages are kept in it too, scores and alpha in f32.
+template <typename Number>
+class GatLayer final : public GnnLayer<Number> {
+ public:
+  GatLayer(const GatLayerOptions& options, ThreadTeam* team)
+      : options_(options),
+        team_(team),
+        sums_(team),
+        x_(options.in, *team),
+        floats_(*team),
+        output_(options.shape.width(), options.last, *team) {}
+
+  bool TakesStoredRows(const BlockView&) const override { return false; }
+  absl::StatusOr<LayerOutput<Number>> Forward(absl::Span<const float> weights,
+                                              const BlockView& block,
+                                              const LayerInput<Number>& x,
+                                              const Dropout& dropout) override;
+  absl::StatusOr<Number*> Backward(const BlockView& block, const Number* dz,
+                                   float input_scale,
+                                   absl::Span<float> gradient) override;
+  bool SendsProducts() const override { return true; }
+  std::unique_ptr<const LayerInference> Inference(
+      absl::Span<const float> weights) const override {
+    return MakeGatInference(options_, weights);
+  }
+
+ private:
+  // Forwards, in this order: messages_ and their scores; alpha_ and kept_; z.
+  absl::Status Transform(const float* weight);
+  absl::Status Attend();
+  absl::StatusOr<LayerOutput<Number>> SumMessages(const float* bias,
+                                                  const Dropout& dropout);
+  // Backwards.
+  absl::Status GradientOfScores(const Number* dz);
+  absl::Status GradientOfMessages(const Number* dz);
+  absl::Status GradientOfParameters(const Number* dz,
+                                    absl::Span<float> gradient);
+  absl::Status GradientOfInput(float input_scale);
+
+  // Calls task(first, last, worker) for the lists of each task, at most
+  // kRowsPerTask of them at a time.
+  using ListTask =
+      absl::FunctionRef<void(int64_t first, int64_t last, int worker)>;
+  absl::Status ForLists(const std::vector<int64_t>& starts, ListTask task);
+  // to [E, H] = `from` with attention_dropout_; they may be one.
+  absl::Status DropEntries(const float* from, float* to);
+  EdgeScores scores() const {
+    return {options_.shape.heads, source_scores_, destination_scores_};
+  }
+
+  const GatLayerOptions options_;
+  ThreadTeam* const team_;
+  RowSums<Number> sums_;
+  SelfLoops self_loops_;
+  TransposedBlock transposed_;
+
+  // Of the last Forward().
+  BlockView block_;                    // With self-loops.
+  std::vector<int64_t> destinations_;  // Starts of tasks.
+  InputRows<Number> x_;
+  const float* source_vector_ = nullptr;       // a_src
+  const float* destination_vector_ = nullptr;  // a_dst
+  Dropout attention_dropout_;
+  PackedFactorOf<Number> forward_;
+  PackedFactorOf<Number> backward_;
+  Number* messages_ = nullptr;           // [S, out]
+  float* source_scores_ = nullptr;       // [S, H]
+  float* destination_scores_ = nullptr;  // [D, H]
+  float* alpha_ = nullptr;               // [E, H]
+  float* kept_ = nullptr;                // [E, H], alpha_ after dropout.
+
+  // Of the last Backward().
+  float* entry_gradient_ = nullptr;        // [E, H], of the scores.
+  float* destination_gradient_ = nullptr;  // [D, H]
+  float* source_gradient_ = nullptr;       // [S, H]
+  Number* messages_gradient_ = nullptr;    // [S, out]
+  Number* input_gradient_ = nullptr;       // [S, in]
+
+  FloatRows<Number> floats_;
+  OutputRows<Number> output_;
+  AlignedBuffer weight_buffer_;
+  AlignedBuffer messages_buffer_;
+  AlignedBuffer source_scores_buffer_;
+  AlignedBuffer destination_scores_buffer_;
+  AlignedBuffer alpha_buffer_;
+  AlignedBuffer kept_buffer_;
+  AlignedBuffer entry_gradient_buffer_;
+  AlignedBuffer destination_gradient_buffer_;
+  AlignedBuffer source_gradient_buffer_;
+  AlignedBuffer messages_gradient_buffer_;
+  AlignedBuffer input_gradient_buffer_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GAT_LAYER_H_

@@ -1,0 +1,64 @@
+// One GCN layer (Kipf and Welling, "Semi-Supervised Classification with Graph
+// Convolutional Networks", section 2), forwards and backwards:
+//   z_v = b + W (x_v / d_v + (d_v - 1) / |N(v)| sum_{u in N(v)} x_u / c_uv)
+// with c_uv = sqrt(d_u d_v), the paper's, DGL's norm "both". d is a vertex's
+// in-degree in the whole graph and 1 for itself, so that the sum over the N(v)
+// that were drawn, uniformly, estimates that over all d_v - 1, and training on
+// samples and inference over whole neighbourhoods obey one law. Or
+//   z_v = b + W mean({x_v} + {x_u: u in N(v)})
+// which divides by what was drawn, and v itself: DGL's norm "right". An edge
+// from v to itself counts beside v.
+#ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GCN_LAYER_H_
+#define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GCN_LAYER_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "trainer_service/compute/thread_team.h"
+#include "trainer_service/nn/cpu/layers/gnn_layer.h"
+#include "trainer_service/nn/cpu/layers/layer_rows.h"
+#include "trainer_service/nn/cpu/layers/neighbor_linear.h"
+
+namespace fgnn {
+
+// Borrows the team. Number: see GnnLayer; what is summed is kept in it too.
+template <typename Number>
+class GcnLayer final : public GnnLayer<Number> {
+ public:
+  // last: no ReLU and dropout after it.
+  GcnLayer(const NeighborLinearOptions& options, bool last, ProductOrder order,
+           ThreadTeam* team)
+      : last_(last),
+        team_(team),
+        linear_(options, order, team),
+        output_(options.out, last, *team) {}
+
+  bool TakesStoredRows(const BlockView& block) const override {
+    return linear_.TakesStoredRows(block);
+  }
+  absl::StatusOr<LayerOutput<Number>> Forward(absl::Span<const float> weights,
+                                              const BlockView& block,
+                                              const LayerInput<Number>& x,
+                                              const Dropout& dropout) override;
+  absl::StatusOr<Number*> Backward(const BlockView& block, const Number* dz,
+                                   float input_scale,
+                                   absl::Span<float> gradient) override {
+    return linear_.Backward(block, dz, input_scale, gradient);
+  }
+  bool SendsProducts() const override {
+    return fgnn::SendsProducts(linear_.options());
+  }
+  std::unique_ptr<const LayerInference> Inference(
+      absl::Span<const float> weights) const override;
+
+ private:
+  const bool last_;
+  ThreadTeam* const team_;
+  NeighborLinear<Number> linear_;
+  OutputRows<Number> output_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GCN_LAYER_H_

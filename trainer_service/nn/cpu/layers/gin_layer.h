@@ -1,0 +1,86 @@
+// One GIN layer (Xu et al., "How Powerful are Graph Neural Networks?", section
+// 4, equation 4.1), forwards and backwards:
+//   z_v = b_2 + W_2 relu(b_1 + W_1 ((1 + eps) x_v + sum_{u in N(v)} x_u))
+// eps is learned; W_1 [out, in], W_2 [out, out].
+//
+// The sum is plain, as GINConv of PyTorch Geometric and DGL have it: over the
+// neighbours drawn in a sampled block, over all of them in inference. With few
+// of many drawn, training sees smaller sums than inference; fanouts of -1 make
+// them equal.
+#ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GIN_LAYER_H_
+#define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GIN_LAYER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/thread_team.h"
+#include "trainer_service/nn/cpu/kernels/products.h"
+#include "trainer_service/nn/cpu/layers/gnn_layer.h"
+#include "trainer_service/nn/cpu/layers/layer_rows.h"
+#include "trainer_service/nn/cpu/layers/neighbor_linear.h"
+#include "trainer_service/nn/cpu/layers/row_sums.h"
+
+namespace fgnn {
+
+// What is fixed for a layer's life.
+struct GinLayerOptions {
+  NeighborLinearOptions first_linear;  // W_1, b_1 and eps.
+  // Places of W_2 and b_2 among the P floats.
+  uint64_t weight_offset = 0;
+  uint64_t bias_offset = 0;
+  bool last = false;  // No ReLU and dropout after it.
+};
+
+// Borrows the team. Number: see GnnLayer; what is between the two linear maps
+// is kept in it too.
+template <typename Number>
+class GinLayer final : public GnnLayer<Number> {
+ public:
+  GinLayer(const GinLayerOptions& options, ProductOrder order, ThreadTeam* team)
+      : options_(options),
+        team_(team),
+        linear_(options.first_linear, order, team),
+        sums_(team),
+        floats_(*team),
+        output_(options.first_linear.out, options.last, *team) {}
+
+  bool TakesStoredRows(const BlockView& block) const override {
+    return linear_.TakesStoredRows(block);
+  }
+  absl::StatusOr<LayerOutput<Number>> Forward(absl::Span<const float> weights,
+                                              const BlockView& block,
+                                              const LayerInput<Number>& x,
+                                              const Dropout& dropout) override;
+  absl::StatusOr<Number*> Backward(const BlockView& block, const Number* dz,
+                                   float input_scale,
+                                   absl::Span<float> gradient) override;
+  bool SendsProducts() const override {
+    return fgnn::SendsProducts(options_.first_linear);
+  }
+  std::unique_ptr<const LayerInference> Inference(
+      absl::Span<const float> weights) const override;
+
+ private:
+  const GinLayerOptions options_;
+  ThreadTeam* const team_;
+  NeighborLinear<Number> linear_;
+  RowSums<Number> sums_;
+
+  // Of the last Forward().
+  PackedFactorOf<Number> forward_;
+  PackedFactorOf<Number> backward_;
+  Number* hidden_ = nullptr;  // [D, out], after the ReLU between the two.
+
+  FloatRows<Number> floats_;
+  OutputRows<Number> output_;
+  AlignedBuffer weight_buffer_;
+  AlignedBuffer hidden_buffer_;
+  AlignedBuffer hidden_gradient_buffer_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GIN_LAYER_H_

@@ -1,0 +1,108 @@
+// What follows a hidden layer that is normalised, or whose inputs are added to
+// what it makes (He et al., "Deep Residual Learning", section 3.2), forwards
+// and backwards:
+//   h = dropout(relu(norm(z) + x))
+// Other layers end in ReLU and dropout themselves.
+#ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_HIDDEN_STAGE_H_
+#define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_HIDDEN_STAGE_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/thread_team.h"
+#include "trainer_service/nn/cpu/kernels/dropout.h"
+#include "trainer_service/nn/model.h"
+
+namespace fgnn {
+
+enum class Normalization : uint8_t { kNone, kBatch, kLayer };
+
+// What is fixed for its life.
+struct HiddenStageOptions {
+  int64_t columns = 0;
+  Normalization normalization = Normalization::kNone;
+  bool adds_inputs = false;
+  // Places among the P floats, [columns] each: of scale and shift where it
+  // normalises, of the running mean and variance with kBatch.
+  uint64_t scale_offset = 0;
+  uint64_t shift_offset = 0;
+  uint64_t mean_offset = 0;
+  uint64_t variance_offset = 0;
+};
+
+// Number: see GnnLayer. Keeps what its backward pass needs. Borrows the team.
+// Not thread-safe; may throw std::bad_alloc.
+template <typename Number>
+class HiddenStage {
+ public:
+  HiddenStage(const HiddenStageOptions& options, ThreadTeam* team);
+
+  // z [rows, columns], which is overwritten and borrowed; x [rows, columns], if
+  // inputs are added; weights [P]. Returns h, its own until the next Forward().
+  absl::StatusOr<const Number*> Forward(absl::Span<const float> weights,
+                                        int64_t rows, float* z, const Number* x,
+                                        const Dropout& dropout);
+
+  // dy [rows, columns], the gradient before ReLU and dropout, to that of z:
+  // dy itself, or in `room` [rows, columns], which may lie in the place of z.
+  // Writes the gradients of scale and shift, and what was measured in the batch
+  // for the running mean and variance, to their places in `gradient` [P].
+  absl::StatusOr<const Number*> Backward(const Number* dy, Number* room,
+                                         absl::Span<float> gradient);
+
+  // Adds the part of x to its gradient before the ReLU and dropout (of
+  // `input_scale`) that made it, [rows, columns]. Nothing if inputs are not
+  // added.
+  absl::Status AddGradientOfInputs(const Number* dy, const Number* x,
+                                   float input_scale, Number* dx);
+
+ private:
+  // Of one worker, in f32.
+  struct Scratch {
+    AlignedBuffer left;
+    AlignedBuffer right;
+  };
+  int64_t size() const { return rows_ * options_.columns; }
+  absl::Status MeasureColumns(const float* z);
+  absl::Status SumGradients(const Number* dy);
+  const float* AsFloats(const Number* numbers, int64_t count,
+                        AlignedBuffer& buffer) const;
+  float* InFloats(Number* numbers, int64_t count, AlignedBuffer& buffer) const;
+  // out [width] = the sums over all rows of what
+  // sum(first, rows, worker, out [width]) sums over some.
+  template <typename Sum>
+  absl::Status SumOverRows(int64_t width, const Sum& sum,
+                           std::vector<float>* out);
+
+  const HiddenStageOptions options_;
+  ThreadTeam* const team_;
+  std::vector<Scratch> scratch_;
+
+  // Of the last Forward().
+  int64_t rows_ = 0;
+  float* normalized_ = nullptr;  // [rows, columns]
+  absl::Span<const float> scale_;
+  std::vector<float> mean_;               // [columns], of kBatch.
+  std::vector<float> variance_;           // Among the batch's rows.
+  std::vector<float> inverse_deviation_;  // [columns], or [rows] of kLayer.
+  // Of the last Backward().
+  std::vector<float> scale_and_shift_gradient_;  // [2 * columns]
+
+  AlignedBuffer output_buffer_;
+  AlignedBuffer partials_buffer_;
+};
+
+// A layer's inference with this stage behind it; normalised over a batch, by
+// the running mean and variance. Borrows weights [P].
+std::unique_ptr<const LayerInference> WithHiddenStage(
+    const HiddenStageOptions& options, absl::Span<const float> weights,
+    std::unique_ptr<const LayerInference> layer);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_HIDDEN_STAGE_H_

@@ -1,0 +1,169 @@
+// Rows of layers whose numbers are float or Bfloat16: they are computed in f32,
+// then kept and multiplied as Numbers. Of float all of this costs nothing.
+#ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_LAYER_ROWS_H_
+#define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_LAYER_ROWS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/gather_rows.h"
+#include "trainer_service/compute/thread_team.h"
+#include "trainer_service/compute/widen.h"
+#include "trainer_service/nn/cpu/kernels/dropout.h"
+#include "trainer_service/nn/cpu/kernels/products.h"
+#include "trainer_service/nn/cpu/kernels/row_kernels.h"
+#include "trainer_service/nn/cpu/layers/gnn_layer.h"
+
+namespace fgnn {
+
+// Rows of one task of a layer: what is computed for them, in f32, stays in the
+// second-level cache until the product or the rounding has read it. A multiple
+// of kDropoutTile.
+template <typename Number>
+inline constexpr int64_t kRowsPerTask =
+    std::is_same_v<Number, float> ? 512 : 128;
+static_assert(kRowsPerTask<float> % kDropoutTile == 0);
+static_assert(kRowsPerTask<Bfloat16> % kDropoutTile == 0);
+
+template <typename Number>
+int64_t NumRowTasks(int64_t rows) {
+  return NumTasks(rows, kRowsPerTask<Number>);
+}
+
+// `count` numbers in the buffer. std::bad_alloc.
+template <typename Number>
+Number* ReserveNumbers(AlignedBuffer& buffer, int64_t count) {
+  return static_cast<Number*>(
+      buffer.Reserve(static_cast<size_t>(count) * sizeof(Number)));
+}
+
+// A weight, which is f32, as Numbers: itself, or rounded copies in `buffer`.
+template <typename Number>
+FactorOf<Number> AsNumbers(const Factor& weight, AlignedBuffer& buffer) {
+  if constexpr (std::is_same_v<Number, float>) {
+    return weight;
+  } else {
+    const int64_t count = weight.rows * weight.columns;
+    auto* const rounded = ReserveNumbers<Number>(buffer, count);
+    RoundToBfloat16s(weight.data, count, rounded);
+    return {rounded, weight.rows, weight.columns, weight.transposed};
+  }
+}
+
+// Where workers compute what StoreRows() then rounds.
+template <typename Number>
+class FloatRows {
+ public:
+  explicit FloatRows(const ThreadTeam& team)
+      : rooms_(static_cast<size_t>(team.size())) {}
+
+  // Room for `count` floats that become `rows`; of float, `rows` themselves.
+  // Valid until the worker's next call. std::bad_alloc.
+  float* Of(Number* rows, int64_t count, int worker) {
+    if constexpr (std::is_same_v<Number, float>) {
+      return rows;
+    } else {
+      return rooms_[static_cast<size_t>(worker)].Floats(
+          static_cast<size_t>(count));
+    }
+  }
+
+ private:
+  std::vector<AlignedBuffer> rooms_;  // Of each worker.
+};
+
+// The rows of a layer's input [.., columns] that its products and gradients
+// read: those of a dense one, or copies of stored ones.
+template <typename Number>
+class InputRows {
+ public:
+  InputRows(int64_t columns, const ThreadTeam& team)
+      : columns_(columns), floats_(team) {}
+
+  // Of an input of which the first `count` rows are needed. Borrows what x
+  // points to. std::bad_alloc.
+  void Start(const LayerInput<Number>& x, int64_t count) {
+    stored_ = x.dense == nullptr ? x.stored : nullptr;
+    copies_ = stored_ == nullptr
+                  ? nullptr
+                  : ReserveNumbers<Number>(buffer_, count * columns_);
+    data_ = stored_ == nullptr ? x.dense : copies_;
+  }
+
+  // Makes the copies of the rows in [first, last), if they are stored. Several
+  // workers may copy parts that do not overlap. std::bad_alloc.
+  void Copy(int64_t first, int64_t last, int worker) {
+    if (stored_ == nullptr) return;
+    const int64_t count = (last - first) * columns_;
+    Number* const to = copies_ + first * columns_;
+    float* const floats = floats_.Of(to, count, worker);
+    const std::byte* const* const from = stored_->rows.data() + first;
+    GatherRows(
+        stored_->type, static_cast<uint64_t>(columns_),
+        static_cast<size_t>(last - first), [from](size_t i) { return from[i]; },
+        floats);
+    StoreRows(floats, count, to);
+  }
+
+  // From row `row` on.
+  const Number* From(int64_t row) const { return data_ + row * columns_; }
+
+ private:
+  const int64_t columns_;
+  const StoredRows* stored_ = nullptr;
+  Number* copies_ = nullptr;
+  const Number* data_ = nullptr;
+  AlignedBuffer buffer_;
+  FloatRows<Number> floats_;
+};
+
+// What a layer makes [.., columns]: see LayerOutput.
+template <typename Number>
+class OutputRows {
+ public:
+  // last: it makes logits.
+  OutputRows(int64_t columns, bool last, const ThreadTeam& team)
+      : columns_(columns), last_(last), floats_(team) {}
+
+  // Room for `count` rows. std::bad_alloc.
+  LayerOutput<Number> Reserve(int64_t count) {
+    output_.rows = ReserveNumbers<Number>(rows_buffer_, count * columns_);
+    if constexpr (std::is_same_v<Number, float>) {
+      output_.logits = output_.rows;
+    } else if (last_) {
+      output_.logits = ReserveNumbers<float>(logits_buffer_, count * columns_);
+    }
+    return output_;
+  }
+
+  // Where a worker makes the rows in [first, last). std::bad_alloc.
+  float* Floats(int64_t first, int64_t last, int worker) {
+    const int64_t at = first * columns_;
+    if (last_) return output_.logits + at;
+    return floats_.Of(output_.rows + at, (last - first) * columns_, worker);
+  }
+
+  // ReLU and dropout of what has been made there, unless these are logits.
+  void Finish(const Dropout& dropout, int64_t first, int64_t last, float* z) {
+    if (last_) return;
+    const int64_t at = first * columns_;
+    const int64_t count = (last - first) * columns_;
+    ApplyReluAndDropout(dropout, at, count, z);
+    StoreRows(z, count, output_.rows + at);
+  }
+
+ private:
+  const int64_t columns_;
+  const bool last_;
+  LayerOutput<Number> output_;
+  AlignedBuffer rows_buffer_;
+  AlignedBuffer logits_buffer_;
+  FloatRows<Number> floats_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_LAYER_ROWS_H_

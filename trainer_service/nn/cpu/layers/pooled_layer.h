@@ -1,0 +1,131 @@
+// One layer whose vertices send what a layer of their own makes of them,
+// forwards and backwards:
+//   m_u = relu(Q x_u + q)
+//   z_v = W_neigh aggregate({m_u: u in N(v)}) + W_self x_v + b
+// Q [in, in]. With the largest as aggregate it is GraphSAGE's pooling
+// aggregator (Hamilton, Ying and Leskovec, section 3.3, equation 3), with the
+// mean weighted by visits and rows of length 1 it is PinSAGE (Ying et al.,
+// "Graph Convolutional Neural Networks for Web-Scale Recommender Systems",
+// algorithm 1).
+//
+// PinSAGE trains on the vertices that random walks visit; in inference, over
+// whole neighbourhoods, nobody has walked: the mean is that of all neighbours,
+// equally.
+#ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_POOLED_LAYER_H_
+#define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_POOLED_LAYER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/thread_team.h"
+#include "trainer_service/nn/cpu/kernels/products.h"
+#include "trainer_service/nn/cpu/layers/gnn_layer.h"
+#include "trainer_service/nn/cpu/layers/layer_rows.h"
+#include "trainer_service/nn/cpu/layers/row_sums.h"
+#include "trainer_service/nn/cpu/messages/neighbor_aggregation.h"
+
+namespace fgnn {
+
+// What is fixed for a layer's life.
+struct PooledLayerOptions {
+  int64_t in = 0;
+  int64_t out = 0;
+  // Places of the parameters among the P floats: Q [in, in], q [in],
+  // W_neigh [out, in], W_self [out, in], b [out].
+  uint64_t message_weight_offset = 0;
+  uint64_t message_bias_offset = 0;
+  uint64_t neighbor_offset = 0;
+  uint64_t self_offset = 0;
+  uint64_t bias_offset = 0;
+  Aggregator aggregator = Aggregator::kMax;
+  bool unit_rows = false;  // After ReLU, rows are scaled to length 1.
+  bool first = false;  // Its input is features, whose gradient nobody needs.
+  bool last = false;   // No ReLU, scaling and dropout after it.
+};
+
+// Borrows the team. Number: see GnnLayer; messages and aggregates are kept in
+// it too.
+template <typename Number>
+class PooledLayer final : public GnnLayer<Number> {
+ public:
+  PooledLayer(const PooledLayerOptions& options, ThreadTeam* team)
+      : options_(options),
+        team_(team),
+        sums_(team),
+        aggregation_(
+            MakeNeighborAggregation<Number>(options.aggregator, options.in)),
+        x_(options.in, *team),
+        floats_(*team),
+        output_(options.out, options.last, *team) {}
+
+  // The products that come first need copies.
+  bool TakesStoredRows(const BlockView&) const override { return false; }
+  absl::StatusOr<LayerOutput<Number>> Forward(absl::Span<const float> weights,
+                                              const BlockView& block,
+                                              const LayerInput<Number>& x,
+                                              const Dropout& dropout) override;
+  absl::StatusOr<Number*> Backward(const BlockView& block, const Number* dz,
+                                   float input_scale,
+                                   absl::Span<float> gradient) override;
+  bool SendsProducts() const override { return true; }
+  std::unique_ptr<const LayerInference> Inference(
+      absl::Span<const float> weights) const override;
+
+ private:
+  bool scales_rows() const { return options_.unit_rows && !options_.last; }
+  void PackWeights(absl::Span<const float> weights);
+  absl::Status MakeMessages(const BlockView& block);
+  void ForwardRows(const BlockView& block, int64_t first, int64_t last,
+                   const Dropout& dropout, int worker);
+  // From the gradient of the rows that the layer made to that of z.
+  absl::StatusOr<const Number*> GradientOfScaling(int64_t rows,
+                                                  const Number* dy);
+  absl::Status GradientOfMessages(const BlockView& block, const Number* dz);
+  absl::Status GradientOfWeights(const BlockView& block, const Number* dz,
+                                 absl::Span<float> gradient);
+  absl::Status GradientOfInput(const BlockView& block, const Number* dz,
+                               float input_scale);
+
+  const PooledLayerOptions options_;
+  ThreadTeam* const team_;
+  RowSums<Number> sums_;
+  const std::unique_ptr<NeighborAggregation<Number>> aggregation_;
+
+  // Of the last Forward().
+  InputRows<Number> x_;
+  const float* message_bias_ = nullptr;
+  const float* bias_ = nullptr;
+  PackedFactorOf<Number> message_forward_;
+  PackedFactorOf<Number> message_backward_;
+  PackedFactorOf<Number> neighbor_forward_;
+  PackedFactorOf<Number> neighbor_backward_;
+  PackedFactorOf<Number> self_forward_;
+  PackedFactorOf<Number> self_backward_;
+  Number* messages_ = nullptr;             // [S, in]
+  Number* messages_gradient_ = nullptr;    // [S, in] before their ReLU
+  Number* aggregates_ = nullptr;           // [D, in]
+  Number* aggregates_gradient_ = nullptr;  // [D, in]
+  Number* unit_rows_ = nullptr;            // [D, out] before dropout
+  float* inverse_lengths_ = nullptr;       // [D] of them
+  Number* input_gradient_ = nullptr;       // [S, in]
+
+  FloatRows<Number> floats_;
+  OutputRows<Number> output_;
+  AlignedBuffer weight_buffer_;
+  AlignedBuffer messages_buffer_;
+  AlignedBuffer messages_gradient_buffer_;
+  AlignedBuffer aggregates_buffer_;
+  AlignedBuffer aggregates_gradient_buffer_;
+  AlignedBuffer unit_rows_buffer_;
+  AlignedBuffer inverse_lengths_buffer_;
+  AlignedBuffer unit_gradient_buffer_;
+  AlignedBuffer input_gradient_buffer_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_POOLED_LAYER_H_

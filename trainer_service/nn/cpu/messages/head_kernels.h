@@ -1,0 +1,99 @@
+// What attention does with one row, whose columns belong to heads; for loops
+// that FGNN_TARGET_CLONES stands before.
+#ifndef FGNN_TRAINER_SERVICE_NN_CPU_MESSAGES_HEAD_KERNELS_H_
+#define FGNN_TRAINER_SERVICE_NN_CPU_MESSAGES_HEAD_KERNELS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "trainer_service/compute/gather_rows.h"
+#include "trainer_service/compute/widen.h"
+#include "trainer_service/nn/model.h"
+
+namespace fgnn {
+
+// A row of H * C columns: head h has those in [h * C, (h + 1) * C).
+struct HeadShape {
+  int64_t heads = 1;    // H
+  int64_t columns = 1;  // C, of each head.
+
+  int64_t width() const { return heads * columns; }
+};
+
+// Columns side by side: of rows, which begin at any float. By name, for a loop
+// over one sum's columns would have to change the order of its additions.
+inline constexpr int64_t kHeadLanes = 8;
+typedef float HeadLanes __attribute__((vector_size(kHeadLanes * sizeof(float)),
+                                       aligned(alignof(float)), may_alias));
+
+// Through an address: how such a vector is returned depends on the processor.
+inline __attribute__((always_inline)) void ReadLanes(const float* from,
+                                                     HeadLanes* lanes) {
+  *lanes = *reinterpret_cast<const HeadLanes*>(from);
+}
+inline __attribute__((always_inline)) void ReadLanes(const Bfloat16* from,
+                                                     HeadLanes* lanes) {
+  for (int64_t l = 0; l < kHeadLanes; ++l) (*lanes)[l] = Widen(from[l]);
+}
+
+// out [H] = of each head the sum of the products of a's and b's columns.
+template <typename Number>
+inline __attribute__((always_inline)) void HeadProducts(const HeadShape& shape,
+                                                        const Number* a,
+                                                        const Number* b,
+                                                        float* out) {
+  for (int64_t h = 0; h < shape.heads; ++h) {
+    const Number* const of_a = a + h * shape.columns;
+    const Number* const of_b = b + h * shape.columns;
+    HeadLanes sums = {};
+    int64_t c = 0;
+    for (; c + kHeadLanes <= shape.columns; c += kHeadLanes) {
+      HeadLanes lanes_of_a;
+      HeadLanes lanes_of_b;
+      ReadLanes(of_a + c, &lanes_of_a);
+      ReadLanes(of_b + c, &lanes_of_b);
+      sums += lanes_of_a * lanes_of_b;
+    }
+    float rest = 0;
+    for (; c < shape.columns; ++c) rest += Widen(of_a[c]) * Widen(of_b[c]);
+    out[h] = (((sums[0] + sums[4]) + (sums[2] + sums[6])) +
+              ((sums[1] + sums[5]) + (sums[3] + sums[7]))) +
+             rest;
+  }
+}
+
+// out [H * C] += scales[h] * row, in each head.
+template <typename Number>
+inline __attribute__((always_inline)) void AddScaledHeads(
+    const HeadShape& shape, const float* __restrict scales,
+    const Number* __restrict row, float* __restrict out) {
+  for (int64_t h = 0; h < shape.heads; ++h) {
+    const float scale = scales[h];
+    const Number* __restrict from = row + h * shape.columns;
+    float* __restrict to = out + h * shape.columns;
+    int64_t c = 0;
+    for (; c + kHeadLanes <= shape.columns; c += kHeadLanes) {
+      for (int64_t l = 0; l < kHeadLanes; ++l) {
+        to[c + l] += scale * Widen(from[c + l]);
+      }
+    }
+    for (; c < shape.columns; ++c) to[c] += scale * Widen(from[c]);
+  }
+}
+
+// Rows are named in random order: fetches the one that comes some turns later.
+template <typename Number>
+inline __attribute__((always_inline)) void PrefetchEntry(const RowLists& lists,
+                                                         uint32_t entry,
+                                                         uint32_t end_of_all,
+                                                         const Number* x,
+                                                         int64_t width) {
+  if (entry + kPrefetchRows >= end_of_all) return;
+  PrefetchRow(reinterpret_cast<const std::byte*>(
+                  x + lists.indices[entry + kPrefetchRows] * width),
+              static_cast<uint64_t>(width) * sizeof(Number));
+}
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CPU_MESSAGES_HEAD_KERNELS_H_

@@ -1,0 +1,34 @@
+// Blocks whose destinations are neighbours of themselves too, and how their
+// lists are shared out.
+#ifndef FGNN_TRAINER_SERVICE_NN_CPU_MESSAGES_SELF_LOOPS_H_
+#define FGNN_TRAINER_SERVICE_NN_CPU_MESSAGES_SELF_LOOPS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "shared/minibatch/task.h"
+#include "trainer_service/compute/aligned_buffer.h"
+
+namespace fgnn {
+
+// Owns the lists of the last block. Not thread-safe.
+class SelfLoops {
+ public:
+  // The block with each destination before its neighbours, an edge to itself
+  // that was drawn beside it. Valid until the next call. InvalidArgument: these
+  // are 2^32 edges or more. std::bad_alloc.
+  absl::StatusOr<BlockView> Add(const BlockView& block);
+
+ private:
+  AlignedBuffer indptr_buffer_;
+  AlignedBuffer indices_buffer_;
+};
+
+// Cuts lists into tasks of about as many entries: first lists of each, which
+// are whole kDropoutTile apart, and the end.
+std::vector<int64_t> CutByEntries(const uint32_t* indptr, int64_t num_lists);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CPU_MESSAGES_SELF_LOOPS_H_
