@@ -52,7 +52,7 @@ struct TaskHop {
   uint64_t indptr_offset;
   uint64_t indices_offset;
   uint64_t weights_offset;
-  uint64_t edge_ids_offset;
+  uint64_t reserved;  // 0.
 };
 
 struct alignas(64) TaskHeader {
@@ -68,7 +68,7 @@ struct alignas(64) TaskHeader {
   uint32_t rank_order_version;  // Which hot ranks were used; 0 = none.
   // CRC32C of pairs; indptr, indices, weights per hop; input nodes.
   uint32_t digest;
-  uint32_t ranks_crc;    // CRC32C of edge ids and hot ranks.
+  uint32_t ranks_crc;    // CRC32C of hot ranks.
   uint32_t header_crc;   // CRC32C of the header with this field zero.
   uint64_t total_bytes;  // Of the whole task, this header included.
   uint64_t input_nodes_offset;
@@ -90,7 +90,6 @@ struct BlockView {
   absl::Span<const uint32_t> indptr;   // [num_destinations + 1], from 0.
   absl::Span<const uint32_t> indices;  // [num_edges], local ids < num_sources.
   absl::Span<const float> weights;     // [num_edges] or empty.
-  absl::Span<const int64_t> edge_ids;  // [num_edges] or empty.
 };
 
 // A task as the reader sees it. Borrowed from the block.

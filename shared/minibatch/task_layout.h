@@ -71,15 +71,8 @@ inline uint32_t Digest(const TaskHeader& header, const std::byte* base) {
 }
 
 inline uint32_t RanksCrc(const TaskHeader& header, const std::byte* base) {
-  uint32_t crc = 0;
-  for (uint32_t h = 0; h < header.num_hops; ++h) {
-    const TaskHop& hop = header.hops[h];
-    if (hop.edge_ids_offset == 0) continue;
-    crc = ExtendCrc32c(crc, base + hop.edge_ids_offset,
-                       hop.num_edges * sizeof(int64_t));
-  }
-  if (header.hot_rank_offset == 0) return crc;
-  return ExtendCrc32c(crc, base + header.hot_rank_offset,
+  if (header.hot_rank_offset == 0) return 0;
+  return ExtendCrc32c(0, base + header.hot_rank_offset,
                       size_t{header.num_input_nodes} * sizeof(uint32_t));
 }
 

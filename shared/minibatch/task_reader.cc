@@ -74,8 +74,7 @@ absl::Status CheckPlaces(const TaskHeader& header) {
         !places.Accept(hop.indices_offset, hop.num_edges, sizeof(uint32_t)) ||
         !places.AcceptOptional(hop.weights_offset, hop.num_edges,
                                sizeof(float)) ||
-        !places.AcceptOptional(hop.edge_ids_offset, hop.num_edges,
-                               sizeof(int64_t))) {
+        hop.reserved != 0) {
       return Damaged(header, "arrays of hop ", h, " are not in their places");
     }
   }
@@ -186,7 +185,6 @@ TaskView ViewOf(const TaskHeader& header, const std::byte* base) {
                                      uint64_t{hop.num_destinations} + 1);
     block.indices = ArrayAt<uint32_t>(base, hop.indices_offset, hop.num_edges);
     block.weights = ArrayAt<float>(base, hop.weights_offset, hop.num_edges);
-    block.edge_ids = ArrayAt<int64_t>(base, hop.edge_ids_offset, hop.num_edges);
   }
   view.input_nodes = ArrayAt<uint32_t>(base, header.input_nodes_offset,
                                        header.num_input_nodes);

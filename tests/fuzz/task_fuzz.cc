@@ -24,8 +24,7 @@ bool Fits(const TaskHeader& header, size_t bytes) {
     const TaskHop& hop = header.hops[h];
     if (!inside(hop.indptr_offset, uint64_t{hop.num_destinations} + 1, 4) ||
         !inside(hop.indices_offset, hop.num_edges, 4) ||
-        !inside(hop.weights_offset, hop.num_edges, 4) ||
-        !inside(hop.edge_ids_offset, hop.num_edges, 8)) {
+        !inside(hop.weights_offset, hop.num_edges, 4)) {
       return false;
     }
   }
