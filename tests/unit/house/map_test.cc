@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -37,21 +38,37 @@ class MapTest : public testing::Test {
     return text.str();
   }
 
+  // Folders below `part` with a header or a source, relative to the root.
+  std::vector<fs::path> RoomsBelow(const fs::path& part) const {
+    std::set<fs::path> rooms;
+    for (const auto& file : fs::recursive_directory_iterator(root_ / part)) {
+      const fs::path extension = file.path().extension();
+      if (extension != ".h" && extension != ".cc") continue;
+      const fs::path room = file.path().parent_path().lexically_relative(root_);
+      if (room != part) rooms.insert(room);
+    }
+    return {rooms.begin(), rooms.end()};
+  }
+
   fs::path root_;
 };
 
-TEST_F(MapTest, EveryRoomIsNamedInItsParentsReadme) {
+// A folder with code is a room. The nearest folder above that has a README has
+// to name it, as a word of code or as the beginning of a path.
+TEST_F(MapTest, EveryRoomIsNamedInTheNearestReadmeAbove) {
   std::vector<std::string> missing;
-  for (const char* parent :
+  for (const char* part :
        {"shared", "sampler_service", "trainer_service", "scheduler", "tools"}) {
-    const std::string readme = Readme(parent);
-    for (const auto& room : fs::directory_iterator(root_ / parent)) {
-      const std::string name = room.path().filename().string();
-      if (!room.is_directory() || name.front() == '.') continue;
-      // As a word of code, or as the beginning of a path.
+    for (const fs::path& room : RoomsBelow(part)) {
+      fs::path above = room.parent_path();
+      while (!fs::exists(root_ / above / "README.md") && !above.empty()) {
+        above = above.parent_path();
+      }
+      const std::string readme = Readme(above);
+      const std::string name = room.lexically_relative(above).string();
       if (readme.find(absl::StrCat("`", name, "`")) == std::string::npos &&
           readme.find(absl::StrCat("`", name, "/")) == std::string::npos) {
-        missing.push_back(absl::StrCat(parent, "/", name));
+        missing.push_back(absl::StrCat(room.string(), " in ", above.string()));
       }
     }
   }
