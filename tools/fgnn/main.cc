@@ -1,4 +1,4 @@
-// fgnn: what people type. See README.md, "The programs".
+// fgnn: what people type. See README.md, "The commands".
 #include <unistd.h>
 
 #include <cstdlib>
