@@ -1,5 +1,6 @@
 #include "trainer_service/nn/check_batch.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -52,14 +53,16 @@ absl::Status CheckBatch(const Model& model, absl::Span<const float> weights,
           " vertices are known"));
     }
   }
-  if (options.predicts_links == task.pairs.empty()) {
+  // Pairs are seeds of the task: one without seeds has none.
+  const bool has_pairs = options.predicts_links && task.num_seeds > 0;
+  if (has_pairs == task.pairs.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch ", task.seq, " has ", task.num_pairs(),
                      " pairs; the model predicts ",
                      options.predicts_links ? "links" : "classes of vertices"));
   }
   if (options.predicts_links && batch.labels.empty()) return absl::OkStatus();
-  if (task.num_seeds == 0 || batch.labels.size() != task.num_seeds) {
+  if (batch.labels.size() != task.num_seeds) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch ", task.seq, " has ", task.num_seeds, " seeds and ",
                      batch.labels.size(), " labels"));
@@ -72,6 +75,11 @@ absl::Status CheckBatch(const Model& model, absl::Span<const float> weights,
     }
   }
   return absl::OkStatus();
+}
+
+BatchResult LearnNothing(absl::Span<float> gradient) {
+  std::fill(gradient.begin(), gradient.end(), 0.0F);
+  return {};
 }
 
 }  // namespace fgnn

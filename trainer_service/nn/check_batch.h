@@ -10,9 +10,12 @@ namespace fgnn {
 
 // InvalidArgument with sizes, where hops, features, pairs, labels, weights or
 // the room for the gradient are not as many as the model's, or a label is no
-// class.
+// class. A batch may have no seeds.
 absl::Status CheckBatch(const Model& model, absl::Span<const float> weights,
                         const TrainingBatch& batch, absl::Span<float> gradient);
+
+// The result of a batch without seeds: a gradient of zeros and a loss of 0.
+BatchResult LearnNothing(absl::Span<float> gradient);
 
 }  // namespace fgnn
 

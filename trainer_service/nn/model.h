@@ -198,9 +198,9 @@ class Model {
   virtual bool TakesStoredRows(const TaskView& task,
                                FeatureType type) const = 0;
 
-  // Writes the gradient [P] of the mean loss. The same arguments
-  // give the same bits, whatever the number of threads, and so do stored rows
-  // and their copies.
+  // Writes the gradient [P] of the mean loss; zeros for a batch without seeds,
+  // whose loss is 0. The same arguments give the same bits, whatever the number
+  // of threads, and so do stored rows and their copies.
   // InvalidArgument: the batch does not fit the model. ResourceExhausted.
   virtual absl::StatusOr<BatchResult> Gradient(absl::Span<const float> weights,
                                                const TrainingBatch& batch,

@@ -18,10 +18,13 @@
 namespace fgnn {
 namespace {
 
-// The words of a batch: its gradient, and the number of its seeds as bits. They
-// are sent as integers, which nobody rounds.
+constexpr uint32_t kIsThere = 1;
+
+// The words of a batch: its gradient, the number of its seeds as bits, and
+// whether there is such a batch. They are sent as integers, which nobody
+// rounds.
 uint64_t WordsOfBatch(const ExchangeOptions& options) {
-  return options.num_parameters + 1;
+  return options.num_parameters + 2;
 }
 uint64_t WordsOfMember(const ExchangeOptions& options) {
   return options.batches_per_member * WordsOfBatch(options);
@@ -79,8 +82,8 @@ struct GlooExchange::Group {
   const ExchangeOptions options;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;
   bool is_broken = false;
-  AlignedBuffer own;  // [batches_per_member][P + 1]
-  AlignedBuffer all;  // [num_members][batches_per_member][P + 1]
+  AlignedBuffer own;  // [batches_per_member][P + 2]
+  AlignedBuffer all;  // [num_members][batches_per_member][P + 2]
 };
 
 GlooExchange::GlooExchange(std::unique_ptr<Group> group)
@@ -133,12 +136,13 @@ absl::StatusOr<StepGradients> GlooExchange::AllGather(
   const uint64_t per_batch = WordsOfBatch(options);
   const uint64_t per_member = WordsOfMember(options);
   float* const mine = group_->own.Floats(per_member);
-  // A batch that is not there has no seeds.
+  // The words of a batch that is not there stay 0.
   std::fill_n(mine, per_member, 0.0F);
   for (size_t batch = 0; batch < num_own; ++batch) {
     float* const words = mine + batch * per_batch;
     std::copy(own.gradients[batch].begin(), own.gradients[batch].end(), words);
     words[options.num_parameters] = std::bit_cast<float>(own.num_seeds[batch]);
+    words[options.num_parameters + 1] = std::bit_cast<float>(kIsThere);
   }
   float* const all = group_->all.Floats(options.num_members * per_member);
   FGNN_RETURN_IF_ERROR(group_->Call("exchange the gradients of a step", [&] {
@@ -152,11 +156,10 @@ absl::StatusOr<StepGradients> GlooExchange::AllGather(
   StepGradients step;
   for (uint64_t at = 0; at < options.num_members * per_member;
        at += per_batch) {
-    const auto num_seeds =
-        std::bit_cast<uint32_t>(all[at + options.num_parameters]);
-    if (num_seeds == 0) continue;
+    const float* const behind = all + at + options.num_parameters;
+    if (std::bit_cast<uint32_t>(behind[1]) != kIsThere) continue;
     step.gradients.emplace_back(all + at, options.num_parameters);
-    step.num_seeds.push_back(num_seeds);
+    step.num_seeds.push_back(std::bit_cast<uint32_t>(behind[0]));
   }
   return step;
 }

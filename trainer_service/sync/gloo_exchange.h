@@ -56,7 +56,8 @@ class GlooExchange {
 
   // Gives `own` to the others; returns all gradients of the step, those of rank
   // 0 first: consecutive batches for each rank keep their order. A member may
-  // have fewer batches than it could, or none. Borrowed until the next call.
+  // have fewer batches than it could, or none; a batch may have no seeds.
+  // Borrowed until the next call.
   //
   // All members call it for every step. Unavailable: a member died;
   // DeadlineExceeded: one did not call in time. The group is of no use then

@@ -55,6 +55,7 @@ class LayeredModel final : public Model {
                                        const TrainingBatch& batch,
                                        absl::Span<float> gradient) override {
     FGNN_RETURN_IF_ERROR(CheckBatch(*this, weights, batch, gradient));
+    if (batch.task->num_seeds == 0) return LearnNothing(gradient);
     if (batch.features.empty() && !CanReadStoredRows(*batch.task)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "batch ", batch.task->seq,

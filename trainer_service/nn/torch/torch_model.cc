@@ -119,6 +119,7 @@ class TorchModel final : public Model {
                                        const TrainingBatch& batch,
                                        absl::Span<float> gradient) override {
     FGNN_RETURN_IF_ERROR(CheckBatch(*this, weights, batch, gradient));
+    if (batch.task->num_seeds == 0) return LearnNothing(gradient);
     const SeededGenerator generator(SeedOf(batch));
     const TorchMemory memory([this] { team_->CountTask(); });
     absl::StatusOr<BatchResult> result;

@@ -206,6 +206,30 @@ TEST_F(JobTrainerTest, RecordsWhatItKnowsOfEachBatch) {
   }
 }
 
+// As a part of a batch may have none.
+TEST_F(JobTrainerTest, TrainsABatchWithoutSeeds) {
+  const Trainer made = MakeTrainer(2);
+  for (BatchSeq seq = 0; seq < 3; ++seq) {
+    FGNN_ASSERT_OK_AND_ASSIGN(std::optional<WriteSlot> slot,
+                              sampler_->TryClaimForWriting());
+    ASSERT_TRUE(slot.has_value());
+    FGNN_ASSERT_OK(seq == 1
+                       ? WriteTaskWithoutSeeds(slot->block(), job_key(), seq)
+                       : WriteMadeUpTask(slot->block(), job_key(), seq));
+    FGNN_ASSERT_OK((*std::move(slot)).Publish());
+  }
+  for (int piece = 0; piece < 5; ++piece) {
+    FGNN_ASSERT_OK_AND_ASSIGN(const bool worked, made.trainer->DoNext());
+    EXPECT_TRUE(worked);
+  }
+  EXPECT_EQ(scheduler_board_->version(), 1U);
+  const std::optional<BatchRecord> record = scheduler_board_->record(1);
+  ASSERT_TRUE(record.has_value());
+  EXPECT_EQ(record->num_seeds, 0U);
+  EXPECT_EQ(record->loss, 0);
+  EXPECT_THAT(scheduler_board_->gradient(1), testing::Each(0.0F));
+}
+
 TEST_F(JobTrainerTest, LearnsWhatTheFeaturesSay) {
   const Trainer trainer = MakeTrainer(2);
   double first_loss = 0;

@@ -170,6 +170,20 @@ absl::Status WriteMadeUpTask(absl::Span<std::byte> block, uint64_t job_key,
   return absl::OkStatus();
 }
 
+absl::Status WriteTaskWithoutSeeds(absl::Span<std::byte> block,
+                                   uint64_t job_key, BatchSeq seq) {
+  TaskWriter writer(block, job_key, seq, /*num_seeds=*/0);
+  for (int hop = 0; hop < 2; ++hop) {
+    FGNN_ASSIGN_OR_RETURN(const TaskWriter::HopArrays arrays,
+                          writer.AddHop(0, 0));
+    arrays.indptr[0] = 0;
+    writer.SetNumSources(0);
+  }
+  FGNN_RETURN_IF_ERROR(writer.AddInputNodes(0).status());
+  writer.Finish({});
+  return absl::OkStatus();
+}
+
 bool SampleNext(GlobalQueue* queue, uint64_t job_key, const RankOrder* order,
                 bool links) {
   absl::StatusOr<std::optional<WriteSlot>> slot = queue->TryClaimForWriting();

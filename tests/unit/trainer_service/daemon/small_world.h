@@ -41,6 +41,10 @@ absl::Status WriteMadeUpTask(absl::Span<std::byte> block, uint64_t job_key,
                              BatchSeq seq, const RankOrder* order = nullptr,
                              bool links = false);
 
+// Fills a block with a batch that has no seeds, and so nothing else either.
+absl::Status WriteTaskWithoutSeeds(absl::Span<std::byte> block,
+                                   uint64_t job_key, BatchSeq seq);
+
 // Claims, fills and publishes the next slot. False if none is free now.
 bool SampleNext(GlobalQueue* queue, uint64_t job_key,
                 const RankOrder* order = nullptr, bool links = false);

@@ -345,6 +345,20 @@ TEST_P(ModelKindTest, NothingOfAnEarlierBatchShowsThrough) {
                        GradientOf(*fresh, weights, small).gradient));
 }
 
+// A part of a batch may have none.
+TEST_P(ModelKindTest, ABatchWithoutSeedsTeachesNothing) {
+  RandomBatchOptions options = LargeBatch(19, GetParam());
+  options.num_seeds = 0;
+  RandomBatch batch(options);
+  ThreadTeam team(2);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
+                            MakeCpuModel(options.model, &team));
+  const Outcome outcome = GradientOf(*model, RandomWeights(*model, 3), batch);
+  EXPECT_EQ(outcome.result.loss, 0);
+  EXPECT_EQ(outcome.result.num_correct, 0U);
+  EXPECT_THAT(outcome.gradient, testing::Each(0.0F));
+}
+
 TEST_P(ModelKindTest, DropoutFollowsTheBatchsPlace) {
   const RandomBatchOptions options = LargeBatch(19, GetParam());
   RandomBatch random(options);

@@ -111,6 +111,18 @@ TEST_P(UsersModelTest, HasTheGradientOfOurs) {
   }
 }
 
+TEST_P(UsersModelTest, ABatchWithoutSeedsTeachesNothing) {
+  const std::unique_ptr<Model> model = Make(Options());
+  const std::vector<float> weights = FirstWeights(*model);
+  RandomBatch random({.model = SmallOptions("graphsage"), .num_seeds = 0});
+  std::vector<float> gradient(weights.size(), 1.0F);
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const BatchResult result,
+      model->Gradient(weights, random.batch(), absl::MakeSpan(gradient)));
+  EXPECT_EQ(result.loss, 0);
+  EXPECT_THAT(gradient, testing::Each(0.0F));
+}
+
 TEST_P(UsersModelTest, InfersTheLogitsOfOurs) {
   const std::unique_ptr<Model> model = Make(Options());
   const std::unique_ptr<Model> ours = Ours();
