@@ -29,6 +29,7 @@
 #include "tests/unit/trainer_service/nn/random_batch.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/cpu/cpu_model.h"
+#include "trainer_service/sync/board_exchange.h"
 #include "trainer_service/sync/optimizer_step.h"
 
 namespace fgnn {
@@ -106,14 +107,17 @@ std::vector<float> TrainOnTheBoard() {
   const auto segment =
       Segment::Create(OptionsFor(training.num_parameters())).value();
   GradientBoard board(segment.get(), /*owner=*/1);
-  const auto lease = [&] {
-    std::optional<StepLease> step = board.TryLease();
-    ASSERT_TRUE(step.has_value());
-    FGNN_ASSERT_OK(FulfilLease(*std::move(step), training.model(), kSeed,
-                               training.optimizer(), training.team()));
+  BoardExchange exchange(segment.get(), /*owner=*/1);
+  const auto make_step = [&] {
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const bool made, exchange.TryStep([&](const StepTensors& step) {
+          return MakeStep(training.model(), kSeed, training.optimizer(), step,
+                          training.team());
+        }));
+    ASSERT_TRUE(made);
   };
   board.OpenForTraining(training.num_steps());
-  lease();
+  make_step();
   for (uint64_t step = 0; step < training.num_steps(); ++step) {
     const StepPlace place = BatchesOf(segment->options(), step);
     for (BatchSeq seq = place.first_batch; seq < place.last_batch; ++seq) {
@@ -122,7 +126,7 @@ std::vector<float> TrainOnTheBoard() {
           training.Gradient(board.weights(step), seq, board.gradient(seq));
       EXPECT_THAT(board.MarkDone(seq, record), IsOk());
     }
-    lease();
+    make_step();
   }
   const auto weights = board.weights(training.num_steps());
   std::vector<float> all(weights.begin(), weights.end());
@@ -137,9 +141,43 @@ struct Trained {
   std::vector<float> state;
 };
 
+// The steps of a trainer that shares no memory with the others: each has all
+// gradients, and weights of its own.
+class GlooSteps final : public StepExchange {
+ public:
+  GlooSteps(GlooExchange* exchange, Trained first)
+      : exchange_(exchange), trained_(std::move(first)) {}
+
+  const Trained& trained() const { return trained_; }
+  // This member's share of the next step. The gradients are borrowed.
+  void Give(StepGradients own) { own_ = std::move(own); }
+
+  absl::StatusOr<bool> TryStep(Make make) override {
+    FGNN_ASSIGN_OR_RETURN(const StepGradients all, exchange_->AllGather(own_));
+    Trained next = trained_;
+    StepTensors step;
+    step.step_number = ++steps_;
+    step.old_weights = trained_.weights;
+    step.old_optimizer_state = trained_.state;
+    step.new_weights = absl::MakeSpan(next.weights);
+    step.new_optimizer_state = absl::MakeSpan(next.state);
+    step.gradients = all.gradients;
+    step.num_seeds = all.num_seeds;
+    FGNN_RETURN_IF_ERROR(make(step));
+    trained_ = std::move(next);
+    return true;
+  }
+
+ private:
+  GlooExchange* const exchange_;
+  Trained trained_;
+  StepGradients own_;
+  uint64_t steps_ = 0;
+};
+
 // One step with the gradients of all members.
-absl::Status MakeStep(Training& training, uint64_t step, uint32_t rank,
-                      GlooExchange& exchange, Trained& trained) {
+absl::Status TrainStep(Training& training, uint64_t step, uint32_t rank,
+                       GlooSteps& steps) {
   const StepPlace place =
       BatchesOf(OptionsFor(training.num_parameters()), step);
   const uint64_t share = kBatchesPerStep / kMembers;
@@ -150,28 +188,19 @@ absl::Status MakeStep(Training& training, uint64_t step, uint32_t rank,
        ++seq) {
     gradients.emplace_back(training.num_parameters());
     own.num_seeds.push_back(training.Gradient(
-        trained.weights, seq, absl::MakeSpan(gradients.back())));
+        steps.trained().weights, seq, absl::MakeSpan(gradients.back())));
   }
   for (const auto& gradient : gradients) own.gradients.push_back(gradient);
-  FGNN_ASSIGN_OR_RETURN(const StepGradients all, exchange.AllGather(own));
-  if (all.gradients.size() != place.last_batch - place.first_batch) {
-    return absl::InternalError(
-        absl::StrCat(all.gradients.size(), " gradients in step ", step));
-  }
-  Trained next = trained;
-  StepTensors tensors;
-  tensors.step_number = step + 1;
-  tensors.old_weights = trained.weights;
-  tensors.old_optimizer_state = trained.state;
-  tensors.new_weights = absl::MakeSpan(next.weights);
-  tensors.new_optimizer_state = absl::MakeSpan(next.state);
-  tensors.gradients = all.gradients;
-  tensors.num_seeds = all.num_seeds;
-  FGNN_RETURN_IF_ERROR(MakeOptimizerStep(training.model().parameters(),
-                                         training.optimizer(), tensors,
-                                         training.team()));
-  trained = std::move(next);
-  return absl::OkStatus();
+  steps.Give(std::move(own));
+  const auto make = [&](const StepTensors& tensors) -> absl::Status {
+    if (tensors.gradients.size() != place.last_batch - place.first_batch) {
+      return absl::InternalError(
+          absl::StrCat(tensors.gradients.size(), " gradients in step ", step));
+    }
+    return MakeStep(training.model(), kSeed, training.optimizer(), tensors,
+                    training.team());
+  };
+  return steps.TryStep(make).status();
 }
 
 Trained FirstWeights(const Training& training) {
@@ -205,13 +234,17 @@ class GlooExchangeTest : public testing::Test {
   // Of a child: trains the steps, writes weights and state, or the error.
   void Train(uint32_t rank, milliseconds timeout) const {
     Training training;
-    Trained trained = FirstWeights(training);
     std::ofstream outcome(OutcomeOf(rank), std::ios::binary);
     const auto exchange = Join(rank, training.num_parameters(), timeout);
-    absl::Status status = exchange.status();
+    if (!exchange.ok()) {
+      outcome << exchange.status().ToString();
+      return;
+    }
+    GlooSteps steps(exchange->get(), FirstWeights(training));
+    absl::Status status;
     for (uint64_t step = 0; status.ok() && step < training.num_steps();
          ++step) {
-      status = MakeStep(training, step, rank, **exchange, trained);
+      status = TrainStep(training, step, rank, steps);
     }
     if (!status.ok()) {
       outcome << status.ToString();
@@ -221,18 +254,17 @@ class GlooExchangeTest : public testing::Test {
       outcome.write(reinterpret_cast<const char*>(values.data()),
                     static_cast<std::streamsize>(values.size() * 4));
     };
-    write(trained.weights);
-    write(trained.state);
+    write(steps.trained().weights);
+    write(steps.trained().state);
   }
 
   // Of a child: makes one step with the others, then reports.
   void TrainOneStep(uint32_t rank, const Report& report) const {
     Training training;
-    Trained trained = FirstWeights(training);
     const auto exchange = Join(rank, training.num_parameters(), kPatient);
-    if (exchange.ok() &&
-        MakeStep(training, 0, rank, **exchange, trained).ok()) {
-      report();
+    if (exchange.ok()) {
+      GlooSteps steps(exchange->get(), FirstWeights(training));
+      if (TrainStep(training, 0, rank, steps).ok()) report();
     }
     WaitToBeKilled();
   }

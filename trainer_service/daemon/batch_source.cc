@@ -20,10 +20,10 @@ constexpr int kMostRejections = 3;
 }  // namespace
 
 BatchSource::BatchSource(const BatchSourceOptions& options,
-                         Workplace* workplace, Segment* segment)
+                         TrainerBackend* backend, Segment* segment)
     : options_(options),
       job_key_(segment->options().job_key),
-      workplace_(workplace),
+      backend_(backend),
       plan_(segment->options()),
       queue_(segment, options.owner),
       board_(segment, options.owner),
@@ -44,14 +44,14 @@ BatchSource::~BatchSource() {
 
 std::optional<uint64_t> BatchSource::turns() const {
   if (options_.ahead == 0) return std::nullopt;
-  return turns_.load(std::memory_order_relaxed) + ahead_team_.tasks_begun();
+  return turns_.load(std::memory_order_relaxed) +
+         backend_->progress(TrainerThread::kAhead);
 }
 
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next() {
   const std::optional<OpenSteps> open = board_.FindOpenSteps();
   if (!open.has_value()) return std::nullopt;
-  FGNN_RETURN_IF_ERROR(
-      workplace_->CacheAsPlanned(table_.cache(options_.device)));
+  FGNN_RETURN_IF_ERROR(backend_->CacheAsPlanned(table_.cache(options_.device)));
   bool is_settled = false;
   FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
                         TakeWaiting(*open, &is_settled));
@@ -60,7 +60,7 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next() {
   // and freeing it may belong to a step that is long committed.
   FGNN_ASSIGN_OR_RETURN(batch, Claim(0, open->last_batch));
   if (batch.has_value()) {
-    FGNN_RETURN_IF_ERROR(Extract(workplace_->team(), &*batch));
+    FGNN_RETURN_IF_ERROR(Extract(TrainerThread::kLoop, &*batch));
   }
   return batch;
 }
@@ -120,23 +120,24 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::NextAhead() {
 
 bool BatchSource::GiveBackAhead() {
   std::deque<ExtractedBatch> given_back;
-  const std::lock_guard lock(mutex_);
-  if (IsUnderWay()) return false;
-  given_back.swap(waiting_);
-  kept_.clear();
-  for (ExtractedBatch& batch : given_back) {
-    spare_.push_back(std::move(batch.features.memory));
+  {
+    const std::lock_guard lock(mutex_);
+    if (IsUnderWay()) return false;
+    given_back.swap(waiting_);
+    kept_.clear();
   }
+  for (ExtractedBatch& batch : given_back) GiveBack(std::move(batch.features));
   return true;
 }
 
 void BatchSource::GiveUpCache() {
-  workplace_->GiveUpMoreThan(table_.cache(options_.device));
+  backend_->GiveUpMoreThan(table_.cache(options_.device));
 }
 
-void BatchSource::GiveBack(AlignedBuffer memory) {
+void BatchSource::GiveBack(std::unique_ptr<TaskFeatures> features) {
+  features->Reset();
   const std::lock_guard lock(mutex_);
-  spare_.push_back(std::move(memory));
+  spare_.push_back(std::move(features));
 }
 
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Claim(
@@ -172,8 +173,10 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Check(
   ExtractedBatch batch{.slot = std::move(slot), .task = *task, .features = {}};
   const std::lock_guard lock(mutex_);
   rejections_.erase(seq);
-  if (!spare_.empty()) {
-    batch.features.memory = std::move(spare_.back());
+  if (spare_.empty()) {
+    batch.features = backend_->NewFeatures();
+  } else {
+    batch.features = std::move(spare_.back());
     spare_.pop_back();
   }
   return batch;
@@ -195,10 +198,11 @@ absl::Status BatchSource::Reject(ReadSlot slot, const absl::Status& reason) {
                                           "; check the machine's memory"));
 }
 
-absl::Status BatchSource::Extract(ThreadTeam& team, ExtractedBatch* batch) {
+absl::Status BatchSource::Extract(TrainerThread thread, ExtractedBatch* batch) {
   const Stopwatch watch;
-  FGNN_RETURN_IF_ERROR(
-      ExtractFeatures(*workplace_, batch->task, team, &batch->features));
+  FGNN_ASSIGN_OR_RETURN(
+      batch->num_cache_hits,
+      backend_->Extract(batch->task, thread, batch->features.get()));
   batch->seconds = watch.Seconds();
   return absl::OkStatus();
 }
@@ -254,7 +258,7 @@ absl::Status BatchSource::LoopAhead() {
           board_.WaitForChange(seen, DeadlineIn(kLongestWait)));
       continue;
     }
-    FGNN_RETURN_IF_ERROR(Extract(ahead_team_, &*batch));
+    FGNN_RETURN_IF_ERROR(Extract(TrainerThread::kAhead, &*batch));
     batch->was_ahead = true;
     {
       const std::lock_guard lock(mutex_);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -22,10 +23,7 @@
 #include "shared/queue/global_queue.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment.h"
-#include "trainer_service/compute/aligned_buffer.h"
-#include "trainer_service/compute/thread_team.h"
-#include "trainer_service/daemon/batch_features.h"
-#include "trainer_service/daemon/workplace.h"
+#include "trainer_service/backend/trainer_backend.h"
 
 namespace fgnn {
 
@@ -33,9 +31,10 @@ namespace fgnn {
 struct ExtractedBatch {
   ReadSlot slot;
   TaskView task;  // Borrowed from the slot's block.
-  BatchFeatures features;
-  double seconds = 0;      // Of the extraction.
-  bool was_ahead = false;  // Extracted while something else was done.
+  std::unique_ptr<TaskFeatures> features;
+  uint64_t num_cache_hits = 0;  // Input nodes that were cached.
+  double seconds = 0;           // What the extraction took.
+  bool was_ahead = false;       // Extracted while something else was done.
 };
 
 // Which batches may be claimed before they are asked for.
@@ -59,7 +58,7 @@ struct BatchSourceOptions {
 class BatchSource {
  public:
   // Borrows all. What is cached follows the segment's plan for the device.
-  BatchSource(const BatchSourceOptions& options, Workplace* workplace,
+  BatchSource(const BatchSourceOptions& options, TrainerBackend* backend,
               Segment* segment);
   // Batches that wait go back to the queue.
   ~BatchSource();
@@ -69,7 +68,7 @@ class BatchSource {
   // A batch of the open steps; nullopt: there is none now. Waits for one that
   // is being extracted, 100 ms at most.
   // Cancelled: the job was stopped. DataLoss: a batch arrives damaged again and
-  // again. Else the feature store's errors.
+  // again. Else errors of TrainerBackend::Extract() and CacheAsPlanned().
   absl::StatusOr<std::optional<ExtractedBatch>> Next();
 
   // Nothing beyond the limit is claimed ahead from now on; one batch may be
@@ -85,8 +84,8 @@ class BatchSource {
   // While the device does something else: memory that its cache is to give up.
   void GiveUpCache();
 
-  // A batch's memory, to be used again.
-  void GiveBack(AlignedBuffer memory);
+  // A batch's features, whose memory is used again.
+  void GiveBack(std::unique_ptr<TaskFeatures> features);
 
   // Rises while the thread that works ahead does. Nothing if there is none.
   // Any thread.
@@ -99,7 +98,7 @@ class BatchSource {
                                                       BatchSeq last);
   absl::StatusOr<std::optional<ExtractedBatch>> Check(ReadSlot slot);
   absl::Status Reject(ReadSlot slot, const absl::Status& reason);
-  absl::Status Extract(ThreadTeam& team, ExtractedBatch* batch);
+  absl::Status Extract(TrainerThread thread, ExtractedBatch* batch);
   void WorkAhead();
   absl::Status LoopAhead();
   absl::StatusOr<std::optional<ExtractedBatch>> ClaimAhead();
@@ -109,12 +108,11 @@ class BatchSource {
 
   const BatchSourceOptions options_;
   const uint64_t job_key_;
-  Workplace* const workplace_;
+  TrainerBackend* const backend_;
   const SegmentOptions& plan_;
   GlobalQueue queue_;
   GradientBoard board_;
   DeviceTable table_;
-  ThreadTeam ahead_team_{1};
   // One whose next batch lies in an overflow block: left until it opens. Of the
   // thread that works ahead.
   std::optional<uint64_t> overflowing_step_;
@@ -128,7 +126,7 @@ class BatchSource {
   bool is_claiming_ = false;
   std::optional<BatchSeq> extracting_;
   std::map<uint64_t, uint32_t> kept_;  // Batches kept so far, per step.
-  std::vector<AlignedBuffer> spare_;
+  std::vector<std::unique_ptr<TaskFeatures>> spare_;  // Reset.
   std::map<BatchSeq, int> rejections_;
   absl::Status failure_;  // Of the thread that works ahead.
 

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
-#include "trainer_service/sync/optimizer_step.h"
 
 namespace fgnn {
 namespace {
@@ -27,29 +26,31 @@ float Seconds(double seconds) { return static_cast<float>(seconds); }
 }  // namespace
 
 absl::Status JobTrainer::CheckSegment(const Segment& segment,
-                                      const Model& model,
+                                      const TrainerBackend& backend,
                                       const TrainingSpec& training) {
   const SegmentOptions& options = segment.options();
   const uint32_t state_floats = StateFloatsPerParameter(OptimizerOf(training));
-  if (options.num_parameters == model.num_parameters() &&
+  if (options.num_parameters == backend.num_parameters() &&
       options.optimizer_floats_per_parameter == state_floats) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "the job's segment was planned for ", options.num_parameters,
       " parameters with ", options.optimizer_floats_per_parameter,
-      " floats of state each; the model has ", model.num_parameters(), " with ",
-      state_floats, "; did the dataset change?"));
+      " floats of state each; the model has ", backend.num_parameters(),
+      " with ", state_floats, "; did the dataset change?"));
 }
 
-JobTrainer::JobTrainer(const JobSpec& spec, Workplace* workplace,
-                       Segment* segment, OwnerIndex owner, uint32_t device)
+JobTrainer::JobTrainer(const JobSpec& spec, TrainerBackend* backend,
+                       StepExchange* steps, Segment* segment, OwnerIndex owner,
+                       uint32_t device)
     : owner_(owner),
       job_key_(segment->options().job_key),
       seed_(spec.training.seed),
       batches_per_epoch_(segment->options().batches_per_epoch),
       optimizer_(OptimizerFor(spec, segment->options())),
-      workplace_(workplace),
+      backend_(backend),
+      steps_(steps),
       segment_(segment),
       board_(segment, owner),
       source_(
@@ -59,7 +60,7 @@ JobTrainer::JobTrainer(const JobSpec& spec, Workplace* workplace,
            .limit = {segment->options().num_devices > 0 ? AheadLimit::kNothing
                                                         : AheadLimit::kNextStep,
                      std::max(spec.num_trainers(), 1u)}},
-          workplace, segment) {
+          backend, segment) {
   if (segment->options().num_devices > 0) turn_.emplace(segment, owner, device);
 }
 
@@ -94,14 +95,14 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
 
 // The first weights too.
 absl::StatusOr<bool> JobTrainer::MakeStep() {
-  std::optional<StepLease> lease = board_.TryLease();
-  if (!lease.has_value()) return false;
-  OptimizerOptions optimizer = optimizer_;
-  optimizer.learning_rate *= segment_->rate_factor();
-  FGNN_RETURN_IF_ERROR(FulfilLease(*std::move(lease), workplace_->model(),
-                                   seed_, optimizer, workplace_->team()));
-  sync_seconds_ += since_last_.Restart();
-  return true;
+  FGNN_ASSIGN_OR_RETURN(const bool made,
+                        steps_->TryStep([this](const StepTensors& step) {
+                          OptimizerOptions optimizer = optimizer_;
+                          optimizer.learning_rate *= segment_->rate_factor();
+                          return backend_->Step(seed_, optimizer, step);
+                        }));
+  if (made) sync_seconds_ += since_last_.Restart();
+  return made;
 }
 
 // Where the device is to do something else, only of what was claimed before.
@@ -134,25 +135,33 @@ absl::Status JobTrainer::PublishFirst(const FirstWeights& first) {
         segment_->options().first_version));
   }
   if (board_.version().has_value()) return absl::OkStatus();
-  std::optional<StepLease> lease = board_.TryLease();
-  if (!lease.has_value()) {
-    return absl::UnavailableError("another trainer makes the first weights");
+  FGNN_ASSIGN_OR_RETURN(const bool made,
+                        steps_->TryStep([&first](const StepTensors& step) {
+                          return CopyFirst(first, step);
+                        }));
+  if (made) return absl::OkStatus();
+  return absl::UnavailableError("another trainer makes the first weights");
+}
+
+absl::Status JobTrainer::CopyFirst(const FirstWeights& first,
+                                   const StepTensors& step) {
+  if (!step.is_initial()) {
+    return absl::UnavailableError("another trainer made the first weights");
   }
-  if (lease->new_weights().size() != first.weights.size() ||
-      lease->new_optimizer_state().size() != first.optimizer_state.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("it has ", first.weights.size(), " weights and ",
-                     first.optimizer_state.size(),
-                     " floats of optimizer state, the job's "
-                     "segment ",
-                     lease->new_weights().size(), " and ",
-                     lease->new_optimizer_state().size()));
+  if (step.new_weights.size() != first.weights.size() ||
+      step.new_optimizer_state.size() != first.optimizer_state.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "it has ", first.weights.size(), " weights and ",
+        first.optimizer_state.size(),
+        " floats of optimizer state, the job's "
+        "segment ",
+        step.new_weights.size(), " and ", step.new_optimizer_state.size()));
   }
   std::copy(first.weights.begin(), first.weights.end(),
-            lease->new_weights().begin());
+            step.new_weights.begin());
   std::copy(first.optimizer_state.begin(), first.optimizer_state.end(),
-            lease->new_optimizer_state().begin());
-  return (*std::move(lease)).Publish();
+            step.new_optimizer_state.begin());
+  return absl::OkStatus();
 }
 
 absl::Status JobTrainer::Train(ExtractedBatch batch) {
@@ -164,7 +173,7 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.num_seeds = task.num_examples();
   record.num_edges = task.num_edges();
   record.num_input_nodes = static_cast<uint32_t>(task.input_nodes.size());
-  record.num_cache_hits = static_cast<uint32_t>(batch.features.num_cache_hits);
+  record.num_cache_hits = static_cast<uint32_t>(batch.num_cache_hits);
   record.sample = task.seconds.sample;
   record.id_map = task.seconds.id_map;
   record.mark = task.seconds.mark;
@@ -173,9 +182,9 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.wait = Seconds(std::exchange(wait_seconds_, 0));
   record.sync = Seconds(std::exchange(sync_seconds_, 0));
   record.extract = Seconds(batch.seconds);
-  const absl::Span<const int64_t> labels = workplace_->dataset().labels();
+  const absl::Span<const int64_t> labels = backend_->dataset().labels();
   labels_.clear();
-  if (!workplace_->model().options().predicts_links) {
+  if (!backend_->model_options().predicts_links) {
     for (const GlobalId seed : task.seeds()) labels_.push_back(labels[seed]);
   }
   FGNN_RETURN_IF_ERROR(ComputeGradient(batch, &record));
@@ -184,7 +193,7 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   FGNN_RETURN_IF_ERROR(board_.MarkDone(task.seq, record));
   batches_.fetch_add(1, std::memory_order_relaxed);
   const absl::Status released = std::move(batch.slot).Release();
-  source_.GiveBack(std::move(batch.features.memory));
+  source_.GiveBack(std::move(batch.features));
   if (turn_.has_value()) {
     turn_->Trained(fetch_seconds_ + double{record.sync} + double{record.train});
   }
@@ -196,12 +205,9 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
                                          BatchRecord* record) {
   const TaskView& task = extracted.task;
   const BatchSeq seq = task.seq;
-  TrainingBatch batch;
+  TrainingTask batch;
   batch.task = &task;
-  batch.features = extracted.features.dense;
-  batch.stored_rows = extracted.features.stored;
   batch.labels = labels_;
-  batch.indptr = workplace_->dataset().graph().indptr;
   batch.seed = seed_;
   batch.epoch = seq / batches_per_epoch_;
   batch.batch = seq % batches_per_epoch_;
@@ -211,8 +217,8 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
   record->staleness = static_cast<uint32_t>(step - version);
   FGNN_ASSIGN_OR_RETURN(
       const BatchResult result,
-      workplace_->model().Gradient(board_.weights(version), batch,
-                                   board_.gradient(seq)));
+      backend_->Gradient({version, board_.weights(version)}, batch,
+                         extracted.features.get(), board_.gradient(seq)));
   if (!std::isfinite(result.loss)) {
     return absl::AbortedError(absl::StrCat(
         "the loss is ", result.loss, " in epoch ", batch.epoch, ", batch ",

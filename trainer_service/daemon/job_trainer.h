@@ -18,11 +18,12 @@
 #include "shared/minibatch/task.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment.h"
+#include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/daemon/batch_source.h"
 #include "trainer_service/daemon/device_turn.h"
-#include "trainer_service/daemon/workplace.h"
 #include "trainer_service/sync/optimizer.h"
+#include "trainer_service/sync/step_exchange.h"
 
 namespace fgnn {
 
@@ -34,13 +35,15 @@ namespace fgnn {
 class JobTrainer {
  public:
   // InvalidArgument: the segment was planned for another model or optimizer.
-  static absl::Status CheckSegment(const Segment& segment, const Model& model,
+  static absl::Status CheckSegment(const Segment& segment,
+                                   const TrainerBackend& backend,
                                    const TrainingSpec& training);
 
-  // Borrows all. CheckSegment() was OK. `device`: where devices take turns,
-  // that of the trainer; below their number.
-  JobTrainer(const JobSpec& spec, Workplace* workplace, Segment* segment,
-             OwnerIndex owner, uint32_t device = 0);
+  // Borrows all. CheckSegment() was OK. `steps`: where the segment's weights
+  // come from. `device`: where devices take turns, that of the trainer; below
+  // their number.
+  JobTrainer(const JobSpec& spec, TrainerBackend* backend, StepExchange* steps,
+             Segment* segment, OwnerIndex owner, uint32_t device = 0);
 
   // Does the next piece of work; false if there is none now, or another one
   // works on the device.
@@ -97,6 +100,8 @@ class JobTrainer {
 
  private:
   absl::StatusOr<bool> MakeStep();
+  static absl::Status CopyFirst(const FirstWeights& first,
+                                const StepTensors& step);
   absl::StatusOr<std::optional<ExtractedBatch>> Fetch();
   absl::Status Train(ExtractedBatch batch);
   absl::Status ComputeGradient(const ExtractedBatch& batch,
@@ -107,7 +112,8 @@ class JobTrainer {
   const uint64_t seed_;
   const uint64_t batches_per_epoch_;
   const OptimizerOptions optimizer_;
-  Workplace* const workplace_;
+  TrainerBackend* const backend_;
+  StepExchange* const steps_;
   Segment* const segment_;
   GradientBoard board_;
   // If devices take turns. Before the source: what waits there goes back first.

@@ -5,25 +5,25 @@
 #include "absl/memory/memory.h"
 #include "shared/base/status.h"
 #include "shared/base/unique_fd.h"
-#include "shared/config/state_dir.h"
 #include "shared/queue/device_table.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/daemon/training_profile.h"
-#include "trainer_service/daemon/workplace.h"
 
 namespace fgnn {
 
 absl::StatusOr<std::unique_ptr<TrainerDaemon>> TrainerDaemon::Start(
-    const ExecutorDaemonOptions& options, const SignalWaiter* stop) {
-  auto daemon = absl::WrapUnique(new TrainerDaemon(options, stop));
+    const ExecutorDaemonOptions& options, BackendFactory open,
+    const SignalWaiter* stop) {
+  auto daemon =
+      absl::WrapUnique(new TrainerDaemon(options, std::move(open), stop));
   FGNN_RETURN_IF_ERROR(daemon->executor_.Start({daemon->rpc_.service()}));
   return daemon;
 }
 
 TrainerDaemon::TrainerDaemon(const ExecutorDaemonOptions& options,
-                             const SignalWaiter* stop)
-    : plugins_(PluginFolder(options.state_dir)),
+                             BackendFactory open, const SignalWaiter* stop)
+    : open_(std::move(open)),
       rpc_(this),
       executor_(options, "trainer", this, stop) {}
 
@@ -32,12 +32,10 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
   const JobAttachment& attachment = start.attachment;
   const uint32_t num_threads =
       executor_.NumThreads(attachment.spec.training.threads);
-  FGNN_ASSIGN_OR_RETURN(
-      std::unique_ptr<Workplace> workplace,
-      Workplace::OpenForJob(attachment.spec, static_cast<int>(num_threads),
-                            plugins_));
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<TrainerBackend> backend,
+                        open_(attachment.spec, static_cast<int>(num_threads)));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
-  FGNN_RETURN_IF_ERROR(workplace->CacheAsPlanned(
+  FGNN_RETURN_IF_ERROR(backend->CacheAsPlanned(
       DeviceTable(segment.get(), kNoOwner).cache(attachment.device)));
   TrainingJobOptions options;
   options.job_id = attachment.job_id;
@@ -46,7 +44,7 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
   options.device = attachment.device;
   options.on_failure = start.on_failure;
   LogInfo("job {}: training with {} threads", options.job_id, num_threads);
-  return TrainingJob::Start(std::move(options), std::move(workplace),
+  return TrainingJob::Start(std::move(options), std::move(backend),
                             std::move(segment));
 }
 
@@ -54,7 +52,7 @@ absl::StatusOr<TrainingNeeds> TrainerDaemon::ProfileTraining(
     const JobSpec& spec, const std::vector<HopSize>& hops) {
   const uint32_t num_threads = executor_.NumThreads(spec.training.threads);
   return fgnn::ProfileTraining(spec, hops, static_cast<int>(num_threads),
-                               plugins_);
+                               open_);
 }
 
 absl::StatusOr<EvaluationAnswer> TrainerDaemon::Evaluate(

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "shared/base/signal_waiter.h"
 #include "shared/rpc/executor_daemon.h"
+#include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/daemon/training_job.h"
 #include "trainer_service/rpc/trainer_calls.h"
 #include "trainer_service/rpc/trainer_rpc.h"
@@ -21,9 +22,11 @@ namespace fgnn {
 // Only composes.
 class TrainerDaemon : private JobStarter, private TrainerCalls {
  public:
-  // See ExecutorDaemon::Start(). `stop` is borrowed until destruction.
+  // See ExecutorDaemon::Start(). `open` makes the back end of each job, and is
+  // called from several threads. `stop` is borrowed until destruction.
   static absl::StatusOr<std::unique_ptr<TrainerDaemon>> Start(
-      const ExecutorDaemonOptions& options, const SignalWaiter* stop);
+      const ExecutorDaemonOptions& options, BackendFactory open,
+      const SignalWaiter* stop);
   TrainerDaemon(const TrainerDaemon&) = delete;
   TrainerDaemon& operator=(const TrainerDaemon&) = delete;
 
@@ -31,7 +34,8 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
   absl::Status ServeUntilStopped() { return executor_.ServeUntilStopped(); }
 
  private:
-  TrainerDaemon(const ExecutorDaemonOptions& options, const SignalWaiter* stop);
+  TrainerDaemon(const ExecutorDaemonOptions& options, BackendFactory open,
+                const SignalWaiter* stop);
 
   absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
       const ExecutorJobStart& start) override;
@@ -54,7 +58,7 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
       const std::string& job_id,
       absl::FunctionRef<absl::StatusOr<Answer>(TrainingJob&)> command);
 
-  const std::filesystem::path plugins_;  // Of the service's state folder.
+  const BackendFactory open_;
   TrainerRpc rpc_;
   ExecutorDaemon executor_;  // Last: it calls the above.
 };

@@ -11,84 +11,22 @@
 #include "shared/base/guarded_path.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
+#include "trainer_service/backend/check_code.h"
 #include "trainer_service/checkpoint/checkpoint.h"
-#include "trainer_service/infer/evaluate.h"
-#include "trainer_service/infer/rank_edges.h"
+#include "trainer_service/daemon/evaluate_splits.h"
 
 namespace fgnn {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestWait{100};
 
-absl::StatusOr<EvaluationAnswer> RankSplits(
-    const Workplace& workplace, const InferenceInput& input,
-    const std::vector<std::string>& splits) {
-  const Stopwatch stopwatch;
-  std::vector<EdgeView> edges;
-  for (const std::string& name : splits) {
-    FGNN_ASSIGN_OR_RETURN(const EdgeView split, workplace.EdgesOf(name));
-    edges.push_back(split);
-  }
-  FGNN_ASSIGN_OR_RETURN(const std::vector<EdgeRanking> rankings,
-                        RankEdges(input, edges));
-  EvaluationAnswer answer;
-  for (size_t i = 0; i < splits.size(); ++i) {
-    EvaluationAnswer::Split& split = answer.splits.emplace_back();
-    split.name = splits[i];
-    split.num_vertices = rankings[i].num_edges;
-    split.roc_auc = rankings[i].roc_auc;
-    split.mean_rank = rankings[i].mean_rank;
-    split.mrr = rankings[i].mrr;
-  }
-  answer.seconds = stopwatch.Seconds();
-  return answer;
-}
-
 }  // namespace
 
-absl::Status CheckCode(const CheckpointInfo& info, const Workplace& workplace) {
-  FGNN_RETURN_IF_ERROR(CheckParameters(info, workplace.model().parameters()));
-  if (info.code_crc32c != workplace.code_crc32c()) {
-    const ModelOptions& model = workplace.model().options();
-    LogWarning("the weights were trained with other code than {} is now",
-               model.plugin.empty()
-                   ? absl::StrCat("model.file ", model.file)
-                   : absl::StrCat("model.plugin '", model.plugin, "'"));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<EvaluationAnswer> EvaluateSplits(
-    const Workplace& workplace, const InferenceInput& input,
-    const std::vector<std::string>& splits) {
-  if (input.model->options().predicts_links) {
-    return RankSplits(workplace, input, splits);
-  }
-  const Stopwatch stopwatch;
-  std::vector<absl::Span<const int64_t>> vertices;
-  for (const std::string& name : splits) {
-    FGNN_ASSIGN_OR_RETURN(const absl::Span<const int64_t> split,
-                          workplace.SplitOf(name));
-    vertices.push_back(split);
-  }
-  FGNN_ASSIGN_OR_RETURN(
-      const std::vector<SplitAccuracy> scores,
-      Evaluate(input, workplace.dataset().labels(), vertices));
-  EvaluationAnswer answer;
-  for (size_t i = 0; i < splits.size(); ++i) {
-    answer.splits.push_back({splits[i], scores[i].num_vertices,
-                             scores[i].num_correct, scores[i].loss,
-                             scores[i].macro_f1, scores[i].roc_auc});
-  }
-  answer.seconds = stopwatch.Seconds();
-  return answer;
-}
-
 absl::StatusOr<std::unique_ptr<TrainingJob>> TrainingJob::Start(
-    TrainingJobOptions options, std::unique_ptr<Workplace> workplace,
+    TrainingJobOptions options, std::unique_ptr<TrainerBackend> backend,
     std::unique_ptr<Segment> segment) {
-  FGNN_RETURN_IF_ERROR(JobTrainer::CheckSegment(*segment, workplace->model(),
-                                                options.spec.training));
+  FGNN_RETURN_IF_ERROR(
+      JobTrainer::CheckSegment(*segment, *backend, options.spec.training));
   const uint32_t num_devices = segment->options().num_devices;
   if (num_devices > 0 && options.device >= num_devices) {
     return absl::InvalidArgumentError(
@@ -96,19 +34,20 @@ absl::StatusOr<std::unique_ptr<TrainingJob>> TrainingJob::Start(
                      " of job ", options.job_id));
   }
   std::unique_ptr<TrainingJob> job = absl::WrapUnique(new TrainingJob(
-      std::move(options), std::move(workplace), std::move(segment)));
+      std::move(options), std::move(backend), std::move(segment)));
   job->thread_ = Thread("fgnn-work", [raw = job.get()] { raw->Run(); });
   return job;
 }
 
 TrainingJob::TrainingJob(TrainingJobOptions options,
-                         std::unique_ptr<Workplace> workplace,
+                         std::unique_ptr<TrainerBackend> backend,
                          std::unique_ptr<Segment> segment)
     : options_(std::move(options)),
-      workplace_(std::move(workplace)),
+      backend_(std::move(backend)),
       segment_(std::move(segment)),
-      trainer_(options_.spec, workplace_.get(), segment_.get(), options_.owner,
-               options_.device) {}
+      steps_(segment_.get(), options_.owner),
+      trainer_(options_.spec, backend_.get(), &steps_, segment_.get(),
+               options_.owner, options_.device) {}
 
 TrainingJob::~TrainingJob() { Stop(); }
 
@@ -119,7 +58,7 @@ void TrainingJob::Stop() {
 
 uint64_t TrainingJob::turns() const {
   std::vector<uint64_t> turns = {loop_turns_.load(std::memory_order_relaxed) +
-                                 workplace_->team().tasks_begun()};
+                                 backend_->progress(TrainerThread::kLoop)};
   const std::optional<uint64_t> ahead = trainer_.turns_ahead();
   if (ahead.has_value()) turns.push_back(*ahead);
   return rounds_.Look(turns);
@@ -189,10 +128,8 @@ absl::StatusOr<EvaluationAnswer> TrainingJob::Evaluate(
   if (scratch.valid()) {
     FGNN_ASSIGN_OR_RETURN(shared, SharedInference::Open(std::move(scratch)));
   }
-  InferenceInput input = workplace_->ForInference(weights.weight_span(), check);
-  input.shared = shared.get();
-  absl::StatusOr<EvaluationAnswer> answer =
-      EvaluateSplits(*workplace_, input, query.splits);
+  absl::StatusOr<EvaluationAnswer> answer = EvaluateSplits(
+      *backend_, {weights.weight_span(), check, shared.get()}, query.splits);
   trainer_.ForgetWait();
   return answer;
 }
@@ -216,9 +153,9 @@ absl::StatusOr<SaveAnswer> TrainingJob::SaveCheckpoint(
   }
   CheckpointInfo info;
   info.job_id = options_.job_id;
-  info.model = workplace_->model().options();
-  info.parameters = workplace_->model().parameters();
-  info.code_crc32c = workplace_->code_crc32c();
+  info.model = backend_->model_options();
+  info.parameters = backend_->parameters();
+  info.code_crc32c = backend_->code_crc32c();
   info.version = snapshot.version;
   info.epoch = query.epoch;
   info.seed = options_.spec.training.seed;
@@ -238,10 +175,10 @@ absl::StatusOr<Checkpoint> TrainingJob::ReadOfThisModel(
     const std::filesystem::path& path) const {
   FGNN_ASSIGN_OR_RETURN(Checkpoint checkpoint, ReadCheckpoint(path));
   FGNN_RETURN_IF_ERROR(Annotate(
-      CheckSameFunction(workplace_->model().options(), checkpoint.info.model),
+      CheckSameFunction(backend_->model_options(), checkpoint.info.model),
       absl::StrCat("checkpoint ", path.string(),
                    " is of another model than job ", options_.job_id)));
-  FGNN_RETURN_IF_ERROR(Annotate(CheckCode(checkpoint.info, *workplace_),
+  FGNN_RETURN_IF_ERROR(Annotate(CheckCode(checkpoint.info, *backend_),
                                 absl::StrCat("checkpoint ", path.string())));
   return checkpoint;
 }

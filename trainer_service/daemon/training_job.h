@@ -20,11 +20,12 @@
 #include "shared/config/job_spec.h"
 #include "shared/queue/segment.h"
 #include "shared/rpc/executor_daemon.h"
+#include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/daemon/job_trainer.h"
 #include "trainer_service/daemon/work_turns.h"
-#include "trainer_service/daemon/workplace.h"
 #include "trainer_service/rpc/trainer_calls.h"
+#include "trainer_service/sync/board_exchange.h"
 
 namespace fgnn {
 
@@ -44,7 +45,7 @@ class TrainingJob : public ExecutorJob {
   // InvalidArgument: the segment was planned for another model, or without this
   // device.
   static absl::StatusOr<std::unique_ptr<TrainingJob>> Start(
-      TrainingJobOptions options, std::unique_ptr<Workplace> workplace,
+      TrainingJobOptions options, std::unique_ptr<TrainerBackend> backend,
       std::unique_ptr<Segment> segment);
   // Stop(), then waits for the work loop.
   ~TrainingJob() override;
@@ -69,7 +70,8 @@ class TrainingJob : public ExecutorJob {
   uint64_t batches() const override { return trainer_.batches(); }
 
  private:
-  TrainingJob(TrainingJobOptions options, std::unique_ptr<Workplace> workplace,
+  TrainingJob(TrainingJobOptions options,
+              std::unique_ptr<TrainerBackend> backend,
               std::unique_ptr<Segment> segment);
   void Run();
   absl::Status Loop();
@@ -78,8 +80,9 @@ class TrainingJob : public ExecutorJob {
   std::function<absl::Status()> CheckOf(const CallLimits& limits) const;
 
   const TrainingJobOptions options_;
-  const std::unique_ptr<Workplace> workplace_;
+  const std::unique_ptr<TrainerBackend> backend_;
   const std::unique_ptr<Segment> segment_;
+  BoardExchange steps_;
   JobTrainer trainer_;  // Used by whoever has the turn.
   WorkTurns turns_;
   std::atomic<uint64_t> loop_turns_ = 0;
@@ -88,18 +91,6 @@ class TrainingJob : public ExecutorJob {
   Notification stopped_;
   Thread thread_;  // Last: it uses the above.
 };
-
-// Whether a checkpoint's weights are of the workplace's model, which has its
-// options. InvalidArgument: the user's code has other parameters. Where it is
-// other code of the same ones, the log says so.
-absl::Status CheckCode(const CheckpointInfo& info, const Workplace& workplace);
-
-// Accuracy on splits of the workplace's dataset, or ranks of their edges.
-// `input`: of that workplace, its weights at a 64-byte boundary for the same
-// bits each time.
-absl::StatusOr<EvaluationAnswer> EvaluateSplits(
-    const Workplace& workplace, const InferenceInput& input,
-    const std::vector<std::string>& splits);
 
 }  // namespace fgnn
 

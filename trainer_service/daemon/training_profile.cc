@@ -11,13 +11,8 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/device/anonymous_memory.h"
-#include "shared/device/device.h"
 #include "shared/device/memory.h"
-#include "trainer_service/daemon/batch_features.h"
-#include "trainer_service/daemon/workplace.h"
-#include "trainer_service/infer/rank_edges.h"
 #include "trainer_service/nn/made_up_batch.h"
-#include "trainer_service/rpc/profile_json.h"
 #include "trainer_service/sync/optimizer.h"
 
 namespace fgnn {
@@ -55,7 +50,7 @@ absl::Status CheckLeast(const JobSpec& spec, uint64_t feature_bytes,
 }
 
 // What a job has in its segment is this measurement's own.
-struct StepTensors {
+struct OwnSegment {
   std::unique_ptr<MadeUpBatch> batch;
   std::vector<float> weights;
   std::vector<float> gradient;
@@ -65,31 +60,36 @@ struct StepTensors {
   }
 };
 
+absl::Status MakeFirstWeights(const JobSpec& spec, TrainerBackend& backend,
+                              OwnSegment& own) {
+  own.weights.resize(backend.num_parameters());
+  own.gradient.resize(backend.num_parameters());
+  StepTensors step;
+  step.new_weights = absl::MakeSpan(own.weights);
+  return backend.Step(spec.training.seed, OptimizerOf(spec.training), step);
+}
+
 // Seconds of the second of two steps.
-absl::StatusOr<double> TrainTwice(const JobSpec& spec, Workplace& workplace,
-                                  StepTensors& own, BatchFeatures& features) {
-  const TaskView& task = own.batch->task();
+absl::StatusOr<double> TrainTwice(const JobSpec& spec, TrainerBackend& backend,
+                                  OwnSegment& own, TaskFeatures& features) {
+  TrainingTask task;
+  task.task = &own.batch->task();
+  task.labels = own.batch->labels();
+  task.seed = spec.training.seed;
   FGNN_RETURN_IF_ERROR(
-      ExtractFeatures(workplace, task, workplace.team(), &features));
-  TrainingBatch batch;
-  batch.task = &task;
-  batch.features = features.dense;
-  batch.stored_rows = features.stored;
-  batch.labels = own.batch->labels();
-  batch.indptr = workplace.dataset().graph().indptr;
-  batch.seed = spec.training.seed;
+      backend.Extract(*task.task, TrainerThread::kLoop, &features).status());
   Stopwatch watch;
   for (int step = 0; step < 2; ++step) {
     watch.Restart();
-    FGNN_RETURN_IF_ERROR(
-        workplace.model()
-            .Gradient(own.weights, batch, absl::MakeSpan(own.gradient))
-            .status());
+    FGNN_RETURN_IF_ERROR(backend
+                             .Gradient({0, own.weights}, task, &features,
+                                       absl::MakeSpan(own.gradient))
+                             .status());
   }
   return watch.Seconds();
 }
 
-// Of the largest batch.
+// The pairs of the largest batch.
 uint64_t PairsOf(const JobSpec& spec, const Dataset& dataset) {
   if (!spec.training.predicts_links()) return 0;
   const uint64_t edges = std::min<uint64_t>(spec.sampling.batch_size,
@@ -97,22 +97,20 @@ uint64_t PairsOf(const JobSpec& spec, const Dataset& dataset) {
   return edges * (uint64_t{spec.training.negatives} + 1);
 }
 
-uint64_t LargestSplit(const Dataset& dataset) {
-  return std::max(dataset.valid_edges().size(), dataset.test_edges().size());
-}
-
+// Of the host: where a device has memory of its own, what lies there is not
+// planned yet.
 absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
                                       absl::Span<const HopSize> hops,
                                       int num_threads,
-                                      const std::filesystem::path& plugins) {
+                                      const BackendFactory& open) {
   TrainingNeeds needs;
   FGNN_ASSIGN_OR_RETURN(needs.program_bytes, AnonymousMemoryBytes());
-  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<Workplace> workplace,
-                        Workplace::OpenForJob(spec, num_threads, plugins));
-  const uint64_t parameters = workplace->model().num_parameters();
+  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<TrainerBackend> backend,
+                        open(spec, num_threads));
+  const uint64_t parameters = backend->num_parameters();
   const uint32_t state_floats =
       StateFloatsPerParameter(OptimizerOf(spec.training));
-  const uint64_t num_nodes = workplace->dataset().num_nodes();
+  const uint64_t num_nodes = backend->dataset().num_nodes();
   FGNN_RETURN_IF_ERROR(CheckHops(hops, num_nodes));
   const uint64_t parameter_bytes =
       parameters * (2 + state_floats) * sizeof(float);
@@ -120,68 +118,45 @@ absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
   FGNN_RETURN_IF_ERROR(
       CheckLeast(spec, hops.back().num_sources * sizeof(const std::byte*),
                  parameter_bytes));
-  StepTensors own;
+  OwnSegment own;
   FGNN_ASSIGN_OR_RETURN(
       own.batch,
-      MadeUpBatch::Make(hops, num_nodes, PairsOf(spec, workplace->dataset())));
-  const uint64_t feature_bytes = FeatureBytes(*workplace, own.batch->task());
+      MadeUpBatch::Make(hops, num_nodes, PairsOf(spec, backend->dataset())));
+  const uint64_t feature_bytes =
+      backend->BytesOfFeatures(own.batch->task()).host;
   FGNN_RETURN_IF_ERROR(CheckLeast(spec, feature_bytes, parameter_bytes));
-  own.weights.resize(parameters);
-  own.gradient.resize(parameters);
-  workplace->model().Initialize(spec.training.seed,
-                                absl::MakeSpan(own.weights));
-  BatchFeatures features;
+  FGNN_RETURN_IF_ERROR(MakeFirstWeights(spec, *backend, own));
+  const std::unique_ptr<TaskFeatures> features = backend->NewFeatures();
   FGNN_ASSIGN_OR_RETURN(needs.seconds_per_batch,
-                        TrainTwice(spec, *workplace, own, features));
-  FGNN_ASSIGN_OR_RETURN(const uint64_t bytes, AnonymousMemoryBytes());
+                        TrainTwice(spec, *backend, own, *features));
+  FGNN_ASSIGN_OR_RETURN(const PlacedBytes bytes, backend->BytesInUse());
   const uint64_t before = needs.program_bytes + own.bytes();
-  needs.step_bytes = bytes - std::min(bytes, before) +
-                     workplace->model().gradient_working_bytes() +
+  needs.step_bytes = bytes.host - std::min(bytes.host, before) +
                      (BatchesHeld(spec) - 1) * feature_bytes;
   needs.num_parameters = parameters;
   needs.optimizer_floats_per_parameter = state_floats;
   needs.checkpoint_bytes = parameters * (1 + state_floats) * sizeof(float);
   if (spec.training.evaluate_every > 0) {
-    const InferenceInput input = workplace->ForInference(own.weights, nullptr);
-    needs.evaluation_shared_bytes = InferenceArrayBytes(input);
-    needs.evaluation_bytes = parameters * sizeof(float) +
-                             InferenceBytes(input) -
-                             needs.evaluation_shared_bytes;
-    if (spec.training.predicts_links()) {
-      needs.evaluation_shared_bytes += EmbeddingBytes(input);
-      needs.evaluation_bytes +=
-          RankingBytes(input, LargestSplit(workplace->dataset()));
-    }
+    const EvaluationBytes evaluation = backend->BytesOfEvaluation();
+    needs.evaluation_shared_bytes = evaluation.shared;
+    needs.evaluation_bytes = parameters * sizeof(float) + evaluation.own.host;
   }
   return needs;
 }
 
 }  // namespace
 
-absl::StatusOr<TrainingNeeds> ProfileTraining(
-    const JobSpec& spec, absl::Span<const HopSize> hops, int num_threads,
-    const std::filesystem::path& plugins) {
+absl::StatusOr<TrainingNeeds> ProfileTraining(const JobSpec& spec,
+                                              absl::Span<const HopSize> hops,
+                                              int num_threads,
+                                              const BackendFactory& open) {
   try {
-    return Measure(spec, hops, num_threads, plugins);
+    return Measure(spec, hops, num_threads, open);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         "memory: there is none left for one training step; lower "
         "sampling.batch_size, sampling.fanouts or model.hidden");
   }
-}
-
-absl::StatusOr<std::string> RunProfileCommand(
-    const std::string& request, const std::string& device_name,
-    const std::filesystem::path& plugins) {
-  FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(device_name));
-  FGNN_RETURN_IF_ERROR(PinThisThread(device));
-  return AnswerProfileRequest(request, [&](const JobSpec& spec,
-                                           absl::Span<const HopSize> hops) {
-    const uint32_t num_threads =
-        spec.training.threads > 0 ? spec.training.threads
-                                  : static_cast<uint32_t>(device.cores.size());
-    return ProfileTraining(spec, hops, static_cast<int>(num_threads), plugins);
-  });
 }
 
 }  // namespace fgnn

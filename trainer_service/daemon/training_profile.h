@@ -2,13 +2,11 @@
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_TRAINING_PROFILE_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_TRAINING_PROFILE_H_
 
-#include <filesystem>
-#include <string>
-
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/config/job_spec.h"
 #include "shared/minibatch/hop_size.h"
+#include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/rpc/trainer_calls.h"
 
 namespace fgnn {
@@ -20,17 +18,11 @@ namespace fgnn {
 // ResourceExhausted: the least that this needs (features of the batch, weights,
 // gradient, optimizer) is more than limits.memory or the machine has; then
 // nothing of that size was allocated. InvalidArgument: the hops are no
-// batch's. Else errors of Workplace::OpenForJob() and Model::Gradient().
-absl::StatusOr<TrainingNeeds> ProfileTraining(
-    const JobSpec& spec, absl::Span<const HopSize> hops, int num_threads,
-    const std::filesystem::path& plugins = {});
-
-// "fgnn-trainer profile": a ProfileTrainingRequest as JSON, answered on this
-// device ("cpu:0-3") with the response as JSON. Pins the calling thread.
-// `plugins`: see Workplace.
-absl::StatusOr<std::string> RunProfileCommand(
-    const std::string& request, const std::string& device,
-    const std::filesystem::path& plugins = {});
+// batch's. Else errors of `open` and of TrainerBackend::Gradient().
+absl::StatusOr<TrainingNeeds> ProfileTraining(const JobSpec& spec,
+                                              absl::Span<const HopSize> hops,
+                                              int num_threads,
+                                              const BackendFactory& open);
 
 }  // namespace fgnn
 

@@ -1,4 +1,4 @@
-// Who may use a workplace: the work loop, or a command of the scheduler.
+// Who may use a back end: the work loop, or a command of the scheduler.
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_WORK_TURNS_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_WORK_TURNS_H_
 

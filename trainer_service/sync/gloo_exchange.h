@@ -2,7 +2,8 @@
 // the gradient board is to those of one host. Each member computes some of the
 // step's batches, all are given all gradients, and each makes the same step
 // with MakeOptimizerStep(): gathered and then summed in batch order, not
-// reduced on the way, so that weights have the bits that the board gives.
+// reduced on the way, so that weights have the bits that the board gives. A
+// StepExchange can be made of it.
 #ifndef FGNN_TRAINER_SERVICE_SYNC_GLOO_EXCHANGE_H_
 #define FGNN_TRAINER_SERVICE_SYNC_GLOO_EXCHANGE_H_
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -221,28 +220,19 @@ absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
   });
 }
 
-absl::Status FulfilLease(StepLease lease, const Model& model, uint64_t seed,
-                         const OptimizerOptions& options, ThreadTeam& team) {
-  StepTensors tensors;
-  tensors.new_weights = lease.new_weights();
-  tensors.new_optimizer_state = lease.new_optimizer_state();
-  if (lease.is_initial()) {
-    if (tensors.new_weights.size() != model.num_parameters()) {
-      return CheckSizes(model.num_parameters(), options, tensors);
-    }
-    model.Initialize(seed, tensors.new_weights);
-    std::fill(tensors.new_optimizer_state.begin(),
-              tensors.new_optimizer_state.end(), 0.0F);
-    return std::move(lease).Publish();
+absl::Status MakeStep(const Model& model, uint64_t seed,
+                      const OptimizerOptions& options,
+                      const StepTensors& tensors, ThreadTeam& team) {
+  if (!tensors.is_initial()) {
+    return MakeOptimizerStep(model.parameters(), options, tensors, team);
   }
-  tensors.step_number = lease.new_version();
-  tensors.old_weights = lease.old_weights();
-  tensors.old_optimizer_state = lease.old_optimizer_state();
-  tensors.gradients = lease.gradients();
-  tensors.num_seeds = lease.num_seeds();
-  FGNN_RETURN_IF_ERROR(
-      MakeOptimizerStep(model.parameters(), options, tensors, team));
-  return std::move(lease).Publish();
+  if (tensors.new_weights.size() != model.num_parameters()) {
+    return CheckSizes(model.num_parameters(), options, tensors);
+  }
+  model.Initialize(seed, tensors.new_weights);
+  std::fill(tensors.new_optimizer_state.begin(),
+            tensors.new_optimizer_state.end(), 0.0F);
+  return absl::OkStatus();
 }
 
 }  // namespace fgnn

@@ -1,5 +1,5 @@
-// What the holder of a step's lease does: sums the step's gradients in batch
-// order, makes the optimizer step, publishes the next version.
+// A step of the optimizer: sums the step's gradients in batch order and moves
+// the weights.
 #ifndef FGNN_TRAINER_SERVICE_SYNC_OPTIMIZER_STEP_H_
 #define FGNN_TRAINER_SERVICE_SYNC_OPTIMIZER_STEP_H_
 
@@ -7,24 +7,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/types/span.h"
-#include "shared/queue/gradient_board.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/model.h"
 #include "trainer_service/sync/optimizer.h"
+#include "trainer_service/sync/step_exchange.h"
 
 namespace fgnn {
-
-// Of P weights and k floats of state each (StateFloatsPerParameter). Borrowed.
-struct StepTensors {
-  uint64_t step_number = 1;                        // From 1.
-  absl::Span<const float> old_weights;             // [P]
-  absl::Span<const float> old_optimizer_state;     // [P * k]
-  absl::Span<float> new_weights;                   // [P]
-  absl::Span<float> new_optimizer_state;           // [P * k]
-  std::vector<absl::Span<const float>> gradients;  // In batch order, each [P].
-  std::vector<uint32_t> num_seeds;                 // Of each batch.
-};
 
 // new = step(old, sum_i num_seeds_i * gradient_i / sum_i num_seeds_i), the sum
 // scaled down to the options' clip_norm where it is longer, weight
@@ -36,10 +24,11 @@ absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
                                const OptimizerOptions& options,
                                const StepTensors& tensors, ThreadTeam& team);
 
-// Fulfils a lease, of the initial weights (from `seed`) or of a step.
-// Publishes on success; otherwise everything stays as it was.
-absl::Status FulfilLease(StepLease lease, const Model& model, uint64_t seed,
-                         const OptimizerOptions& options, ThreadTeam& team);
+// Makes a step of the model's weights by MakeOptimizerStep(); initial ones are
+// drawn from `seed`, with a state of zeros.
+absl::Status MakeStep(const Model& model, uint64_t seed,
+                      const OptimizerOptions& options,
+                      const StepTensors& tensors, ThreadTeam& team);
 
 }  // namespace fgnn
 

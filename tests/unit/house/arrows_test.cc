@@ -138,13 +138,14 @@ TEST_F(ArrowsTest, DomainsDoNotKnowTheirDaemonNorTheirMain) {
   EXPECT_THAT(found, testing::IsEmpty());
 }
 
-TEST_F(ArrowsTest, OnlyDaemonsJobsAndToolsReachIntoBackEnds) {
+TEST_F(ArrowsTest, OnlyProgramsJobsAndToolsReachIntoBackEnds) {
   std::vector<std::string> found;
   for (const Include& include : includes_) {
     const bool back_end = include.target.find("/cpu/") != std::string::npos ||
                           include.target.find("/cuda/") != std::string::npos;
     if (!back_end || Folder(include.file) == Folder(include.target)) continue;
-    if (include.file.find("/daemon/") == std::string::npos &&
+    if (include.file.find("/main/") == std::string::npos &&
+        include.file.find("/commands/") == std::string::npos &&
         include.file.find("/job/") == std::string::npos &&
         include.file.find("/cpu/") == std::string::npos &&
         !StartsWith(include.file, "tools/")) {

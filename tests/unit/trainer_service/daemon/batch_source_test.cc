@@ -14,6 +14,8 @@
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/trainer_service/daemon/small_world.h"
+#include "trainer_service/backend/cpu/cpu_backend.h"
+#include "trainer_service/backend/cpu/cpu_features.h"
 
 namespace fgnn {
 namespace {
@@ -28,7 +30,7 @@ class BatchSourceTest : public testing::Test {
   void SetUp() override {
     WriteSmallDataset(folder_ / "data");
     FGNN_ASSERT_OK_AND_ASSIGN(
-        workplace_, Workplace::OpenForJob(SmallJob(folder_ / "data"), 1));
+        backend_, CpuBackend::OpenForJob(SmallJob(folder_ / "data"), 1));
     StartJob(SmallSegmentOptions(kJobId));
   }
 
@@ -63,7 +65,10 @@ class BatchSourceTest : public testing::Test {
         BatchSourceOptions{.owner = kTrainer,
                            .ahead = ahead,
                            .limit = {.num_trainers = num_trainers}},
-        workplace_.get(), segment_.get());
+        backend_.get(), segment_.get());
+  }
+  static const CpuFeatures& Features(const ExtractedBatch& batch) {
+    return static_cast<const CpuFeatures&>(*batch.features);
   }
   // Three batches of the open step.
   static std::vector<ExtractedBatch> TakeThree(BatchSource& source) {
@@ -89,7 +94,7 @@ class BatchSourceTest : public testing::Test {
 
   TempFolder folder_;
   std::unique_ptr<Segment> segment_;
-  std::unique_ptr<Workplace> workplace_;
+  std::unique_ptr<CpuBackend> backend_;
   std::optional<GlobalQueue> sampler_;
   std::optional<GlobalQueue> scheduler_queue_;
 };
@@ -97,8 +102,8 @@ class BatchSourceTest : public testing::Test {
 // As the store has them: tasks have as many edges as sources.
 TEST_F(BatchSourceTest, FindsTheSameRowsAheadAndOnDemand) {
   Sample(3);
-  const std::byte* const data = workplace_->features().data();
-  const uint64_t row_bytes = workplace_->features().row_bytes();
+  const std::byte* const data = backend_->features().data();
+  const uint64_t row_bytes = backend_->features().row_bytes();
   for (const uint32_t ahead : {0U, 1U, 3U}) {
     SCOPED_TRACE(ahead);
     const std::unique_ptr<BatchSource> source = Source(ahead, 1);
@@ -108,10 +113,10 @@ TEST_F(BatchSourceTest, FindsTheSameRowsAheadAndOnDemand) {
       for (const GlobalId node : batch.task.input_nodes) {
         expected.push_back(data + node * row_bytes);
       }
-      EXPECT_THAT(batch.features.stored.rows,
+      EXPECT_THAT(Features(batch).stored().rows,
                   testing::ElementsAreArray(expected));
-      EXPECT_EQ(batch.features.stored.type, FeatureType::kFloat32);
-      EXPECT_THAT(batch.features.dense, testing::IsEmpty());
+      EXPECT_EQ(Features(batch).stored().type, FeatureType::kFloat32);
+      EXPECT_THAT(Features(batch).dense(), testing::IsEmpty());
     }
   }
 }
@@ -120,17 +125,17 @@ TEST_F(BatchSourceTest, FindsTheSameRowsAheadAndOnDemand) {
 TEST_F(BatchSourceTest, CopiesTheSameFeaturesAheadAndOnDemand) {
   JobSpec spec = SmallJob(folder_ / "data");
   spec.model.input_dropout = 0.5;
-  FGNN_ASSERT_OK_AND_ASSIGN(workplace_, Workplace::OpenForJob(spec, 1));
+  FGNN_ASSERT_OK_AND_ASSIGN(backend_, CpuBackend::OpenForJob(spec, 1));
   Sample(3);
   for (const uint32_t ahead : {0U, 1U, 3U}) {
     SCOPED_TRACE(ahead);
     const std::unique_ptr<BatchSource> source = Source(ahead, 1);
     for (const ExtractedBatch& batch : TakeThree(*source)) {
       std::vector<float> expected(batch.task.input_nodes.size() * 6);
-      FGNN_ASSERT_OK(workplace_->features().CopyRows(batch.task.input_nodes,
-                                                     expected.data()));
-      EXPECT_THAT(batch.features.dense, testing::ElementsAreArray(expected));
-      EXPECT_THAT(batch.features.stored.rows, testing::IsEmpty());
+      FGNN_ASSERT_OK(backend_->features().CopyRows(batch.task.input_nodes,
+                                                   expected.data()));
+      EXPECT_THAT(Features(batch).dense(), testing::ElementsAreArray(expected));
+      EXPECT_THAT(Features(batch).stored().rows, testing::IsEmpty());
     }
   }
 }
@@ -139,7 +144,7 @@ TEST_F(BatchSourceTest, CachesAsItsDeviceIsToAndGivesUpWhatIsMore) {
   constexpr uint64_t kKey = 5;
   std::vector<GlobalId> vertices(kSmallNodes);
   std::iota(vertices.begin(), vertices.end(), 0);
-  FGNN_ASSERT_OK(RankOrder::Save(workplace_->dataset(), kKey, vertices));
+  FGNN_ASSERT_OK(RankOrder::Save(backend_->dataset(), kKey, vertices));
   SegmentOptions options = SmallSegmentOptions(kJobId);
   options.num_devices = 2;
   StartJob(options);
@@ -147,8 +152,8 @@ TEST_F(BatchSourceTest, CachesAsItsDeviceIsToAndGivesUpWhatIsMore) {
       {.rank_order_key = kKey, .rows = 40, .standby_rows = 15});
   DeviceTable table(segment_.get(), kNoOwner);
   BatchSource source({.owner = kTrainer, .device = 1, .limit = {}},
-                     workplace_.get(), segment_.get());
-  const auto cached = [&] { return workplace_->cache()->cache.capacity(); };
+                     backend_.get(), segment_.get());
+  const auto cached = [&] { return backend_->cache()->cache.capacity(); };
   const auto rows_at_work = [&] {
     EXPECT_THAT(source.Next(), IsOk());
     return cached();

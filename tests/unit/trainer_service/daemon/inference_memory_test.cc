@@ -12,8 +12,8 @@
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tools/dataset/generating/generate.h"
+#include "trainer_service/backend/cpu/cpu_backend.h"
 #include "trainer_service/compute/aligned_buffer.h"
-#include "trainer_service/daemon/workplace.h"
 #include "trainer_service/infer/predict.h"
 
 namespace fgnn {
@@ -48,23 +48,26 @@ class InferenceMemoryTest : public testing::Test {
     model.input_columns = kColumns;
     model.num_classes = 7;
     FGNN_ASSERT_OK_AND_ASSIGN(
-        workplace_, Workplace::OpenForModel(folder_ / "graph", model, 2));
-    num_nodes_ = workplace_->dataset().num_nodes();
-    const uint64_t size = workplace_->model().num_parameters();
+        backend_, CpuBackend::OpenForModel(folder_ / "graph", model, 2));
+    num_nodes_ = backend_->dataset().num_nodes();
+    const uint64_t size = backend_->model().num_parameters();
     weights_ = absl::MakeSpan(weights_memory_.Floats(size), size);
-    workplace_->model().Initialize(1, weights_);
+    backend_->model().Initialize(1, weights_);
     FGNN_ASSERT_OK_AND_ASSIGN(before_, AnonymousMemoryBytes());
   }
 
   // Looks at the memory while it works.
   InferenceInput Watched() {
-    return workplace_->ForInference(weights_, [this]() -> absl::Status {
+    ScoredWeights scored;
+    scored.values = weights_;
+    scored.check = [this]() -> absl::Status {
       const std::lock_guard<std::mutex> lock(mutex_);
       const auto now = AnonymousMemoryBytes();
       if (!now.ok()) return now.status();
       most_ = std::max(most_, *now);
       return absl::OkStatus();
-    });
+    };
+    return backend_->ForInference(scored);
   }
 
   // The most beyond what there was.
@@ -76,7 +79,7 @@ class InferenceMemoryTest : public testing::Test {
   }
 
   TempFolder folder_;
-  std::unique_ptr<Workplace> workplace_;
+  std::unique_ptr<CpuBackend> backend_;
   uint64_t num_nodes_ = 0;
   AlignedBuffer weights_memory_;
   absl::Span<float> weights_;

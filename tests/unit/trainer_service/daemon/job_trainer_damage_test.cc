@@ -60,11 +60,11 @@ TEST_F(JobTrainerTest, FreesASlotWhoseStepIsCommitted) {
     FGNN_ASSERT_OK_AND_ASSIGN(const TaskView task,
                               ReadTask(held->block(), job_key()));
     std::vector<float> features(task.input_nodes.size() * 6);
-    FGNN_ASSERT_OK(other.workplace->features().CopyRows(task.input_nodes,
-                                                        features.data()));
+    FGNN_ASSERT_OK(
+        other.backend->features().CopyRows(task.input_nodes, features.data()));
     std::vector<int64_t> labels;
     for (const GlobalId seed : task.seeds()) {
-      labels.push_back(other.workplace->dataset().labels()[seed]);
+      labels.push_back(other.backend->dataset().labels()[seed]);
     }
     TrainingBatch batch;
     batch.task = &task;
@@ -72,8 +72,8 @@ TEST_F(JobTrainerTest, FreesASlotWhoseStepIsCommitted) {
     batch.labels = labels;
     batch.seed = 5;
     GradientBoard board(segment_.get(), 9);
-    FGNN_ASSERT_OK(other.workplace->model().Gradient(board.weights(0), batch,
-                                                     board.gradient(0)));
+    FGNN_ASSERT_OK(other.backend->model().Gradient(board.weights(0), batch,
+                                                   board.gradient(0)));
     BatchRecord record;
     record.num_seeds = task.num_seeds;
     FGNN_ASSERT_OK(board.MarkDone(0, record));
@@ -140,9 +140,10 @@ TEST_F(JobTrainerTest, RefusesATaskOfAnotherBatch) {
 TEST_F(JobTrainerTest, NamesEpochAndBatchOfALossThatIsNotFinite) {
   WriteSmallDataset(folder_ / "broken", /*broken=*/true);
   FGNN_ASSERT_OK_AND_ASSIGN(
-      const std::unique_ptr<Workplace> workplace,
-      Workplace::OpenForJob(SmallJob(folder_ / "broken"), 1));
-  JobTrainer trainer(SmallJob(folder_ / "broken"), workplace.get(),
+      const std::unique_ptr<CpuBackend> backend,
+      CpuBackend::OpenForJob(SmallJob(folder_ / "broken"), 1));
+  BoardExchange steps(segment_.get(), 2);
+  JobTrainer trainer(SmallJob(folder_ / "broken"), backend.get(), &steps,
                      segment_.get(), 2);
   FGNN_ASSERT_OK(trainer.DoNext());
   ASSERT_TRUE(Sample());

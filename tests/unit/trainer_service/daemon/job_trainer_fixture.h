@@ -16,7 +16,9 @@
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/trainer_service/daemon/small_world.h"
+#include "trainer_service/backend/cpu/cpu_backend.h"
 #include "trainer_service/daemon/job_trainer.h"
+#include "trainer_service/sync/board_exchange.h"
 
 namespace fgnn {
 
@@ -27,7 +29,8 @@ inline constexpr BatchSeq kBatches = 14;
 
 // One trainer of the job.
 struct Trainer {
-  std::unique_ptr<Workplace> workplace;
+  std::unique_ptr<CpuBackend> backend;
+  std::unique_ptr<StepExchange> steps;
   std::unique_ptr<JobTrainer> trainer;
 };
 
@@ -55,14 +58,15 @@ class JobTrainerTest : public testing::Test {
     spec.features.ahead = ahead;
     spec.training.precision = precision_;
     Trainer made;
-    auto workplace = Workplace::OpenForJob(spec, threads);
-    EXPECT_THAT(workplace, IsOk());
-    made.workplace = *std::move(workplace);
-    EXPECT_THAT(JobTrainer::CheckSegment(*segment_, made.workplace->model(),
-                                         spec.training),
-                IsOk());
-    made.trainer = std::make_unique<JobTrainer>(spec, made.workplace.get(),
-                                                segment_.get(), owner);
+    auto backend = CpuBackend::OpenForJob(spec, threads);
+    EXPECT_THAT(backend, IsOk());
+    made.backend = *std::move(backend);
+    EXPECT_THAT(
+        JobTrainer::CheckSegment(*segment_, *made.backend, spec.training),
+        IsOk());
+    made.steps = std::make_unique<BoardExchange>(segment_.get(), owner);
+    made.trainer = std::make_unique<JobTrainer>(
+        spec, made.backend.get(), made.steps.get(), segment_.get(), owner);
     return made;
   }
 

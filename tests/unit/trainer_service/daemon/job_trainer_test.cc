@@ -68,7 +68,7 @@ TEST_F(JobTrainerTest, ACacheChangesWhereFeaturesComeFromAndNothingElse) {
     order_.reset();
     if (is_marked) order_ = *std::move(order);
     Drain(*trainer.trainer);
-    EXPECT_EQ(trainer.workplace->cache()->cache.capacity(), kCachedRows);
+    EXPECT_EQ(trainer.backend->cache()->cache.capacity(), kCachedRows);
     EXPECT_TRUE(SameBits(FinalWeights(), expected));
   };
   train(/*is_marked=*/true);
@@ -80,8 +80,8 @@ TEST_F(JobTrainerTest, ACacheChangesWhereFeaturesComeFromAndNothingElse) {
   // So has a trainer.
   std::filesystem::remove(RankOrder::PathOf(dataset, kKey));
   const Trainer late = MakeTrainer(3);
-  FGNN_ASSERT_OK(late.workplace->CacheAsPlanned({kKey, kCachedRows}));
-  EXPECT_EQ(late.workplace->cache()->cache.capacity(), 0U);
+  FGNN_ASSERT_OK(late.backend->CacheAsPlanned({kKey, kCachedRows}));
+  EXPECT_EQ(late.backend->cache()->cache.capacity(), 0U);
 }
 
 TEST_F(JobTrainerTest, WhoHasNoTurnGivesUpACacheThatIsTooLarge) {
@@ -92,8 +92,8 @@ TEST_F(JobTrainerTest, WhoHasNoTurnGivesUpACacheThatIsTooLarge) {
   options.num_devices = 1;
   FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));
   const Trainer made = MakeTrainer(2);
-  FGNN_ASSERT_OK(RankOrder::Save(made.workplace->dataset(), kKey, vertices));
-  FGNN_ASSERT_OK(made.workplace->CacheAsPlanned({kKey, 40}));
+  FGNN_ASSERT_OK(RankOrder::Save(made.backend->dataset(), kKey, vertices));
+  FGNN_ASSERT_OK(made.backend->CacheAsPlanned({kKey, 40}));
   segment_->SetCachePlan(
       {.rank_order_key = kKey, .rows = 40, .standby_rows = 15});
   // The device is to sample, and nobody trains.
@@ -103,7 +103,7 @@ TEST_F(JobTrainerTest, WhoHasNoTurnGivesUpACacheThatIsTooLarge) {
     const absl::StatusOr<bool> worked = made.trainer->DoNext();
     EXPECT_THAT(worked, IsOk());
     EXPECT_FALSE(worked.value_or(true));
-    return made.workplace->cache()->cache.capacity();
+    return made.backend->cache()->cache.capacity();
   };
   EXPECT_EQ(rows_after_a_look(), 40U);
   table.SetCachedAs(0, DevicePlan::kSample);
@@ -286,7 +286,8 @@ TEST_F(JobTrainerTest, StepsByTheLearningRateThatTheSchedulerSays) {
     JobSpec spec = SmallJob(folder_ / "data");
     spec.training.learning_rate = learning_rate;
     const Trainer made = MakeTrainer(2);
-    JobTrainer trainer(spec, made.workplace.get(), segment_.get(), 3);
+    BoardExchange steps(segment_.get(), 3);
+    JobTrainer trainer(spec, made.backend.get(), &steps, segment_.get(), 3);
     Drain(trainer);
     return FinalWeights();
   };
@@ -302,13 +303,12 @@ TEST_F(JobTrainerTest, RefusesASegmentOfAnotherModel) {
                             Segment::Create(options));
   const Trainer trainer = MakeTrainer(2);
   TrainingSpec training = SmallJob(folder_ / "data").training;
-  EXPECT_THAT(
-      JobTrainer::CheckSegment(*other, trainer.workplace->model(), training),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               testing::HasSubstr("parameters")));
+  EXPECT_THAT(JobTrainer::CheckSegment(*other, *trainer.backend, training),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("parameters")));
   training.optimizer = "sgd";
   EXPECT_THAT(
-      JobTrainer::CheckSegment(*segment_, trainer.workplace->model(), training),
+      JobTrainer::CheckSegment(*segment_, *trainer.backend, training),
       StatusIs(absl::StatusCode::kInvalidArgument,
                testing::HasSubstr("with 2 floats of state each; the model has "
                                   "307 with 0")));

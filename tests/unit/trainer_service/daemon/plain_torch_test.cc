@@ -22,7 +22,9 @@
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/trainer_service/daemon/small_world.h"
+#include "trainer_service/backend/cpu/cpu_backend.h"
 #include "trainer_service/daemon/job_trainer.h"
+#include "trainer_service/sync/board_exchange.h"
 
 namespace fgnn {
 namespace {
@@ -60,9 +62,10 @@ struct Trained {
   std::vector<uint32_t> staleness;  // Of each batch's weights.
 };
 
-void WorkUntilDone(const JobSpec* spec, Workplace* workplace, Segment* segment,
+void WorkUntilDone(const JobSpec* spec, CpuBackend* backend, Segment* segment,
                    OwnerIndex owner, Deadline deadline) {
-  JobTrainer trainer(*spec, workplace, segment, owner);
+  BoardExchange steps(segment, owner);
+  JobTrainer trainer(*spec, backend, &steps, segment, owner);
   const GradientBoard board(segment, kNoOwner);
   while (board.version() != kSteps) {
     ASSERT_LT(MonotonicClock::now(), deadline);
@@ -80,9 +83,9 @@ class PlainTorchTest : public testing::Test {
     WriteSmallDataset(folder_ / "data");
     for (uint32_t i = 0; i < 3; ++i) {
       specs_.push_back(Job(folder_ / "data", i));
-      FGNN_ASSERT_OK_AND_ASSIGN(auto workplace,
-                                Workplace::OpenForJob(specs_[i], 1));
-      workplaces_.push_back(std::move(workplace));
+      FGNN_ASSERT_OK_AND_ASSIGN(auto backend,
+                                CpuBackend::OpenForJob(specs_[i], 1));
+      backends_.push_back(std::move(backend));
     }
   }
 
@@ -140,7 +143,7 @@ class PlainTorchTest : public testing::Test {
     std::vector<std::thread> threads;
     for (size_t i = 0; i < num_trainers; ++i) {
       threads.emplace_back(
-          WorkUntilDone, &specs_[i], workplaces_[i].get(), segment.get(),
+          WorkUntilDone, &specs_[i], backends_[i].get(), segment.get(),
           static_cast<OwnerIndex>(kFirstTrainer + i), deadline_);
     }
     GradientBoard board(segment.get(), kNoOwner);
@@ -173,7 +176,7 @@ class PlainTorchTest : public testing::Test {
 
   TempFolder folder_;
   std::vector<JobSpec> specs_;
-  std::vector<std::unique_ptr<Workplace>> workplaces_;
+  std::vector<std::unique_ptr<CpuBackend>> backends_;
   const Deadline deadline_ = DeadlineIn(std::chrono::seconds(120));
 };
 
@@ -200,9 +203,9 @@ PlainTorchTest::Loss PlainTorchTest::LossOf(BatchSeq seq,
   const TaskView task = ReadTask(block, 1).value();
   torch::Tensor x =
       torch::empty({static_cast<int64_t>(task.input_nodes.size()), 6});
-  EXPECT_THAT(workplaces_[0]->features().CopyRows(task.input_nodes,
-                                                  x.data_ptr<float>()),
-              IsOk());
+  EXPECT_THAT(
+      backends_[0]->features().CopyRows(task.input_nodes, x.data_ptr<float>()),
+      IsOk());
   x = x.to(torch::kFloat64);
   for (size_t layer = 0; layer < 2; ++layer) {
     const BlockView& hop = task.hops[1 - layer];
@@ -213,7 +216,7 @@ PlainTorchTest::Loss PlainTorchTest::LossOf(BatchSeq seq,
   }
   std::vector<int64_t> labels;
   for (const GlobalId seed : task.seeds()) {
-    labels.push_back(workplaces_[0]->dataset().labels()[seed]);
+    labels.push_back(backends_[0]->dataset().labels()[seed]);
   }
   return {torch::nn::functional::cross_entropy(x, torch::tensor(labels)),
           static_cast<double>(x.size(0))};
@@ -222,7 +225,7 @@ PlainTorchTest::Loss PlainTorchTest::LossOf(BatchSeq seq,
 Tensors PlainTorchTest::ParametersFrom(
     const std::vector<float>& weights) const {
   Tensors parameters;
-  for (const ParameterInfo& info : workplaces_[0]->model().parameters()) {
+  for (const ParameterInfo& info : backends_[0]->parameters()) {
     const std::vector<int64_t> shape(info.shape.begin(), info.shape.end());
     const absl::Span<const float> values =
         absl::MakeSpan(weights).subspan(info.offset, info.size());
@@ -236,8 +239,7 @@ Tensors PlainTorchTest::ParametersFrom(
 
 torch::optim::Adam PlainTorchTest::AdamOf(const Tensors& parameters) const {
   const TrainingSpec& training = specs_[0].training;
-  const std::vector<ParameterInfo>& infos =
-      workplaces_[0]->model().parameters();
+  const std::vector<ParameterInfo>& infos = backends_[0]->parameters();
   std::vector<torch::optim::OptimizerParamGroup> groups;
   for (size_t i = 0; i < parameters.size(); ++i) {
     auto options =

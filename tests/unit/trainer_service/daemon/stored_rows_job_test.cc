@@ -13,8 +13,9 @@
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/trainer_service/daemon/small_world.h"
+#include "trainer_service/backend/cpu/cpu_backend.h"
 #include "trainer_service/daemon/job_trainer.h"
-#include "trainer_service/sync/optimizer_step.h"
+#include "trainer_service/sync/board_exchange.h"
 
 namespace fgnn {
 namespace {
@@ -35,7 +36,7 @@ class StoredRowsJobTest : public testing::Test {
     GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(kBatches);
     GradientBoard(segment_.get(), kNoOwner).OpenForTraining(kSteps);
     FGNN_ASSERT_OK_AND_ASSIGN(
-        workplace_, Workplace::OpenForJob(SmallJob(folder_ / "data"), 2));
+        backend_, CpuBackend::OpenForJob(SmallJob(folder_ / "data"), 2));
   }
 
   // Calls work() and samples in turns until the last step is published.
@@ -54,11 +55,14 @@ class StoredRowsJobTest : public testing::Test {
   // A step, or a batch from copies of its features, as JobTrainer would.
   absl::Status TrainOneFromCopies() {
     const JobSpec spec = SmallJob(folder_ / "data");
-    if (auto lease = board_->TryLease(); lease.has_value()) {
-      return FulfilLease(*std::move(lease), workplace_->model(),
-                         spec.training.seed, OptimizerOf(spec.training),
-                         workplace_->team());
-    }
+    FGNN_ASSIGN_OR_RETURN(const bool stepped,
+                          BoardExchange(segment_.get(), kTrainer)
+                              .TryStep([&](const StepTensors& step) {
+                                return backend_->Step(
+                                    spec.training.seed,
+                                    OptimizerOf(spec.training), step);
+                              }));
+    if (stepped) return absl::OkStatus();
     GlobalQueue queue(segment_.get(), kTrainer);
     const StepPlace open = BatchesOf(segment_->options(), *board_->version());
     FGNN_ASSIGN_OR_RETURN(std::optional<ReadSlot> slot,
@@ -78,10 +82,10 @@ class StoredRowsJobTest : public testing::Test {
     const size_t size = task.input_nodes.size() * 6;
     float* const features = memory.Floats(size);
     FGNN_RETURN_IF_ERROR(
-        workplace_->features().CopyRows(task.input_nodes, features));
+        backend_->features().CopyRows(task.input_nodes, features));
     std::vector<int64_t> labels;
     for (const GlobalId vertex : task.seeds()) {
-      labels.push_back(workplace_->dataset().labels()[vertex]);
+      labels.push_back(backend_->dataset().labels()[vertex]);
     }
     const SegmentOptions& plan = segment_->options();
     TrainingBatch batch;
@@ -91,7 +95,7 @@ class StoredRowsJobTest : public testing::Test {
     batch.seed = seed;
     batch.epoch = task.seq / plan.batches_per_epoch;
     batch.batch = task.seq % plan.batches_per_epoch;
-    return workplace_->model()
+    return backend_->model()
         .Gradient(board_->weights(StepOf(plan, task.seq).step), batch,
                   board_->gradient(task.seq))
         .status();
@@ -101,7 +105,7 @@ class StoredRowsJobTest : public testing::Test {
   std::unique_ptr<Segment> segment_;
   std::optional<GlobalQueue> sampler_;
   std::optional<GradientBoard> board_;
-  std::unique_ptr<Workplace> workplace_;
+  std::unique_ptr<CpuBackend> backend_;
 };
 
 TEST_F(StoredRowsJobTest, HasTheWeightsOfAJobThatIsTrainedFromCopies) {
@@ -110,7 +114,8 @@ TEST_F(StoredRowsJobTest, HasTheWeightsOfAJobThatIsTrainedFromCopies) {
       TrainBy([this] { return TrainOneFromCopies(); });
   // BatchSourceTest shows that these are given stored rows.
   StartOver();
-  JobTrainer trainer(SmallJob(folder_ / "data"), workplace_.get(),
+  BoardExchange steps(segment_.get(), kTrainer);
+  JobTrainer trainer(SmallJob(folder_ / "data"), backend_.get(), &steps,
                      segment_.get(), kTrainer);
   const std::vector<float> weights =
       TrainBy([&trainer] { return trainer.DoNext().status(); });

@@ -25,6 +25,7 @@
 #include "tests/fakes/fake_host_service.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
+#include "tests/unit/trainer_service/backend/cpu_factory.h"
 #include "tests/unit/trainer_service/daemon/small_world.h"
 
 namespace fgnn {
@@ -65,7 +66,8 @@ class TrainerDaemonTest : public testing::Test {
     options.device = AllCoresDevice();
     options.state_dir = state_dir();
     options.version = "0.1.0";
-    FGNN_ASSERT_OK_AND_ASSIGN(daemon_, TrainerDaemon::Start(options, &stop_));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        daemon_, TrainerDaemon::Start(options, CpuFactory(), &stop_));
     FGNN_ASSERT_OK_AND_ASSIGN(
         const auto channel,
         MakeChannel(ExecutorSocketPath(state_dir(), "trainer.0")));

@@ -22,8 +22,9 @@
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/trainer_service/daemon/small_world.h"
+#include "trainer_service/backend/cpu/cpu_backend.h"
 #include "trainer_service/checkpoint/checkpoint.h"
-#include "trainer_service/daemon/predict_command.h"
+#include "trainer_service/commands/predict_command.h"
 
 namespace fgnn {
 namespace {
@@ -69,15 +70,15 @@ class TrainingJobTest : public testing::Test {
       options.spec.model.kind = "gcn";
       options.spec.model.degree_norm = degree_norm_;
     }
-    auto workplace = Workplace::OpenForJob(options.spec, 2);
-    EXPECT_THAT(workplace, IsOk());
+    auto backend = CpuBackend::OpenForJob(options.spec, 2);
+    EXPECT_THAT(backend, IsOk());
     options.owner = 2;
     options.on_failure = [this](const absl::Status& failure) {
       failure_ = failure;
       failed_.Notify();
     };
     auto job =
-        TrainingJob::Start(std::move(options), *std::move(workplace), Map());
+        TrainingJob::Start(std::move(options), *std::move(backend), Map());
     EXPECT_THAT(job, IsOk());
     return *std::move(job);
   }

@@ -3,13 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "shared/device/device.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
+#include "tests/unit/trainer_service/backend/cpu_factory.h"
 #include "tests/unit/trainer_service/daemon/small_world.h"
 #include "tools/dataset/generating/generate.h"
 
@@ -47,8 +46,8 @@ TEST_F(TrainingProfileTest, MeasuresAStepOfTheJobsModel) {
   const JobSpec spec = SmallJob(folder_ / "data");
   FGNN_ASSERT_OK_AND_ASSIGN(
       const TrainingNeeds needs,
-      ProfileTraining(spec, std::vector<HopSize>{{8, 40, 60}, {40, 100, 90}},
-                      2));
+      ProfileTraining(spec, std::vector<HopSize>{{8, 40, 60}, {40, 100, 90}}, 2,
+                      CpuFactory()));
   EXPECT_EQ(needs.num_parameters, SmallSegmentOptions("job").num_parameters);
   EXPECT_EQ(needs.optimizer_floats_per_parameter, 2U);
   EXPECT_GT(needs.seconds_per_batch, 0);
@@ -65,7 +64,7 @@ TEST_F(TrainingProfileTest, TheOptimizersStateIsCounted) {
     FGNN_ASSERT_OK_AND_ASSIGN(
         const TrainingNeeds needs,
         ProfileTraining(spec, std::vector<HopSize>{{8, 40, 60}, {40, 100, 90}},
-                        1));
+                        1, CpuFactory()));
     EXPECT_EQ(needs.optimizer_floats_per_parameter, floats);
     EXPECT_EQ(needs.checkpoint_bytes,
               needs.num_parameters * (1 + floats) * sizeof(float));
@@ -79,7 +78,7 @@ TEST_F(TrainingProfileTest, FeaturesOfTheBatchAndOfThoseThatWaitAreCounted) {
   const auto step_bytes = [&](uint32_t ahead, uint32_t trainers) {
     spec.features.ahead = ahead;
     spec.trainers = trainers;
-    const auto needs = ProfileTraining(spec, wide_hops_, 1);
+    const auto needs = ProfileTraining(spec, wide_hops_, 1, CpuFactory());
     EXPECT_THAT(needs, IsOk());
     return needs.ok() ? needs->step_bytes : 0;
   };
@@ -103,7 +102,7 @@ TEST_F(TrainingProfileTest, FeaturesThatAreReadInPlaceAreNot) {
 #endif
   const JobSpec spec = WideJob();
   FGNN_ASSERT_OK_AND_ASSIGN(const TrainingNeeds needs,
-                            ProfileTraining(spec, wide_hops_, 1));
+                            ProfileTraining(spec, wide_hops_, 1, CpuFactory()));
   EXPECT_LT(needs.step_bytes, kWideNodes * kWideColumns * sizeof(float));
 }
 
@@ -124,10 +123,10 @@ TEST_F(TrainingProfileTest, Bfloat16OfEveryKindTakesLess) {
     spec.model.kind = kind;
     spec.training.precision = "f32";
     FGNN_ASSERT_OK_AND_ASSIGN(const TrainingNeeds exact,
-                              ProfileTraining(spec, hops, 1));
+                              ProfileTraining(spec, hops, 1, CpuFactory()));
     spec.training.precision = "bf16";
     FGNN_ASSERT_OK_AND_ASSIGN(const TrainingNeeds rounding,
-                              ProfileTraining(spec, hops, 1));
+                              ProfileTraining(spec, hops, 1, CpuFactory()));
     // What a hidden layer makes.
     const uint64_t numbers = 3000 * 512;
     EXPECT_GE(exact.step_bytes, numbers * sizeof(float)) << kind;
@@ -142,13 +141,13 @@ TEST_F(TrainingProfileTest, EvaluationIsOfTheWholeGraphOrNone) {
   spec.model.hidden = 256;
   const uint64_t arrays = 2 * kWideNodes * 256 * sizeof(float);
   FGNN_ASSERT_OK_AND_ASSIGN(const TrainingNeeds with,
-                            ProfileTraining(spec, wide_hops_, 1));
+                            ProfileTraining(spec, wide_hops_, 1, CpuFactory()));
   EXPECT_GE(with.evaluation_shared_bytes, arrays);
   EXPECT_LE(with.evaluation_shared_bytes, arrays + arrays / 100);
   EXPECT_LE(with.evaluation_bytes, arrays);
   spec.training.evaluate_every = 0;
   FGNN_ASSERT_OK_AND_ASSIGN(const TrainingNeeds without,
-                            ProfileTraining(spec, wide_hops_, 1));
+                            ProfileTraining(spec, wide_hops_, 1, CpuFactory()));
   EXPECT_EQ(without.evaluation_bytes, 0U);
   EXPECT_EQ(without.evaluation_shared_bytes, 0U);
 }
@@ -158,10 +157,10 @@ TEST_F(TrainingProfileTest, LinkPredictionIsMeasuredWithItsPairsAndRanks) {
   const std::vector<HopSize> hops = {{24, 60, 60}, {60, 100, 90}};
   FGNN_ASSERT_OK_AND_ASSIGN(
       const TrainingNeeds vertices,
-      ProfileTraining(SmallJob(folder_ / "data"), hops, 1));
+      ProfileTraining(SmallJob(folder_ / "data"), hops, 1, CpuFactory()));
   FGNN_ASSERT_OK_AND_ASSIGN(
       const TrainingNeeds links,
-      ProfileTraining(SmallLinkJob(folder_ / "data"), hops, 1));
+      ProfileTraining(SmallLinkJob(folder_ / "data"), hops, 1, CpuFactory()));
   EXPECT_EQ(links.num_parameters,
             SmallLinkSegmentOptions("job").num_parameters);
   // The embeddings of all vertices.
@@ -176,7 +175,7 @@ TEST_F(TrainingProfileTest, WhatCannotFitIsRefusedBeforeItIsMade) {
   spec.limits.memory_bytes = kMiB;
   // 16 GiB of edges, if they were made.
   const std::vector<HopSize> hops = {{8, 40, 60}, {40, 120, UINT32_MAX}};
-  EXPECT_THAT(ProfileTraining(spec, hops, 1),
+  EXPECT_THAT(ProfileTraining(spec, hops, 1, CpuFactory()),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        AllOf(HasSubstr("limits.memory"), HasSubstr("at least"),
                              HasSubstr("features of a batch 960 B"),
@@ -187,36 +186,17 @@ TEST_F(TrainingProfileTest, WhatCannotFitIsRefusedBeforeItIsMade) {
 TEST_F(TrainingProfileTest, HopsOfNoBatchAreRefused) {
   WriteSmallDataset(folder_ / "data");
   const JobSpec spec = SmallJob(folder_ / "data");
-  EXPECT_THAT(ProfileTraining(spec, std::vector<HopSize>{{8, 4, 60}}, 1),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("hops[")));
   EXPECT_THAT(
-      ProfileTraining(spec, {}, 1),
+      ProfileTraining(spec, std::vector<HopSize>{{8, 4, 60}}, 1, CpuFactory()),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("hops[")));
+  EXPECT_THAT(
+      ProfileTraining(spec, {}, 1, CpuFactory()),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("hops: 0")));
   // The model has two layers.
-  EXPECT_THAT(ProfileTraining(spec, std::vector<HopSize>{{8, 40, 60}}, 1),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("the model has 2 layers")));
-}
-
-TEST_F(TrainingProfileTest, TheCommandAnswersJsonWithJson) {
-  WriteSmallDataset(folder_ / "data");
-  const nlohmann::json request = {
-      {"spec",
-       {{"dataset", (folder_ / "data").string()},
-        {"model", {{"layers", 1}, {"hidden", 16}}},
-        {"sampling", {{"fanouts", {3}}, {"batchSize", 8}}},
-        {"devices", {"cpu:0"}}}},
-      {"hops",
-       {{{"numDestinations", 8}, {"numSources", 40}, {"numEdges", 60}}}}};
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const std::string answer,
-      RunProfileCommand(request.dump(), AllCoresDevice()));
-  // protobuf writes 64 bits as text.
-  EXPECT_EQ(nlohmann::json::parse(answer)["numParameters"],
-            std::to_string(2 * 6 * 3 + 3));
   EXPECT_THAT(
-      RunProfileCommand("{\"spec\": 1}", AllCoresDevice()),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--request")));
+      ProfileTraining(spec, std::vector<HopSize>{{8, 40, 60}}, 1, CpuFactory()),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("the model has 2 layers")));
 }
 
 }  // namespace

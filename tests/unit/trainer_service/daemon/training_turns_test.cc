@@ -22,6 +22,7 @@
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/trainer_service/daemon/small_world.h"
+#include "trainer_service/backend/cpu/cpu_backend.h"
 #include "trainer_service/daemon/training_job.h"
 
 namespace fgnn {
@@ -138,9 +139,9 @@ class TrainingTurnsTest : public testing::Test {
     options.on_failure = [](const absl::Status& failure) {
       ADD_FAILURE() << failure;
     };
-    FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Workplace> workplace,
-                          Workplace::OpenForJob(options.spec, 1));
-    return TrainingJob::Start(std::move(options), std::move(workplace), Map());
+    FGNN_ASSIGN_OR_RETURN(std::unique_ptr<TrainerBackend> backend,
+                          CpuBackend::OpenForJob(options.spec, 1));
+    return TrainingJob::Start(std::move(options), std::move(backend), Map());
   }
 
   void WaitForVersion(uint64_t version) {

@@ -1,4 +1,4 @@
-#include "trainer_service/daemon/training_bench.h"
+#include "trainer_service/commands/bench_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 #include "shared/base/file.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
+#include "tests/unit/trainer_service/backend/cpu_factory.h"
 #include "tests/unit/trainer_service/daemon/small_world.h"
 #include "trainer_service/compute/aligned_buffer.h"
 
@@ -22,9 +23,9 @@ using testing::HasSubstr;
 
 constexpr size_t kBlockFloats = 1 << 14;
 
-class TrainingBenchTest : public testing::Test {
+class BenchCommandTest : public testing::Test {
  protected:
-  TrainingBenchTest() {
+  BenchCommandTest() {
     WriteSmallDataset(folder_ / "graph");
     std::filesystem::create_directory(tasks_);
   }
@@ -44,14 +45,14 @@ class TrainingBenchTest : public testing::Test {
 
   absl::StatusOr<std::vector<TrainingRound>> Bench() {
     return BenchTraining(SmallJob(folder_ / "graph"), tasks_, /*num_rounds=*/2,
-                         /*num_threads=*/2);
+                         /*num_threads=*/2, CpuFactory());
   }
 
   const TempFolder folder_;
   const std::filesystem::path tasks_ = folder_ / "tasks";
 };
 
-TEST_F(TrainingBenchTest, SaysWhatEachRoundTook) {
+TEST_F(BenchCommandTest, SaysWhatEachRoundTook) {
   WriteTasks(3);
   FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<TrainingRound> rounds, Bench());
   ASSERT_EQ(rounds.size(), 2U);
@@ -62,7 +63,7 @@ TEST_F(TrainingBenchTest, SaysWhatEachRoundTook) {
   }
 }
 
-TEST_F(TrainingBenchTest, NamesTheTaskThatIsMissingOrDamaged) {
+TEST_F(BenchCommandTest, NamesTheTaskThatIsMissingOrDamaged) {
   EXPECT_THAT(Bench(), StatusIs(absl::StatusCode::kNotFound,
                                 HasSubstr((tasks_ / "task-0").string())));
   WriteTasks(2, /*job_key=*/7);

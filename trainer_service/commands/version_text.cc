@@ -1,4 +1,4 @@
-#include "trainer_service/daemon/version_text.h"
+#include "trainer_service/commands/version_text.h"
 
 #include "absl/strings/str_cat.h"
 #include "trainer_service/nn/cpu/kernels/products.h"

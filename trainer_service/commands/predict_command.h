@@ -1,6 +1,6 @@
 // "fgnn-trainer predict": inference with the model of a run.
-#ifndef FGNN_TRAINER_SERVICE_DAEMON_PREDICT_COMMAND_H_
-#define FGNN_TRAINER_SERVICE_DAEMON_PREDICT_COMMAND_H_
+#ifndef FGNN_TRAINER_SERVICE_COMMANDS_PREDICT_COMMAND_H_
+#define FGNN_TRAINER_SERVICE_COMMANDS_PREDICT_COMMAND_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -44,4 +44,4 @@ absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options);
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_DAEMON_PREDICT_COMMAND_H_
+#endif  // FGNN_TRAINER_SERVICE_COMMANDS_PREDICT_COMMAND_H_

@@ -1,6 +1,6 @@
 // What training takes in one process: no queue, no board, no daemons.
-#ifndef FGNN_TRAINER_SERVICE_DAEMON_TRAINING_BENCH_H_
-#define FGNN_TRAINER_SERVICE_DAEMON_TRAINING_BENCH_H_
+#ifndef FGNN_TRAINER_SERVICE_COMMANDS_BENCH_COMMAND_H_
+#define FGNN_TRAINER_SERVICE_COMMANDS_BENCH_COMMAND_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "shared/config/job_spec.h"
+#include "trainer_service/backend/trainer_backend.h"
 
 namespace fgnn {
 
@@ -23,11 +24,11 @@ struct TrainingRound {
 // hold a task each (job key 0), as the job would on one device, in as many
 // rounds as asked for after one that does not count. num_threads >= 1.
 // NotFound: there is no task-0. DataLoss: a file holds no task.
-// ResourceExhausted: no memory is left. Else errors of Workplace::OpenForJob(),
-// ExtractFeatures() and Model::Gradient().
+// ResourceExhausted: no memory is left. Else errors of `open` and of the back
+// end.
 absl::StatusOr<std::vector<TrainingRound>> BenchTraining(
     const JobSpec& spec, const std::filesystem::path& tasks,
-    uint32_t num_rounds, int num_threads);
+    uint32_t num_rounds, int num_threads, const BackendFactory& open);
 
 struct TrainingBenchOptions {
   std::string request;  // A ProfileTrainingRequest as JSON, for its spec.
@@ -38,9 +39,9 @@ struct TrainingBenchOptions {
 
 // "fgnn-trainer bench": the rounds as one line of JSON, a list of objects with
 // the fields of TrainingRound. Pins the calling thread.
-absl::StatusOr<std::string> RunBenchCommand(
-    const TrainingBenchOptions& options);
+absl::StatusOr<std::string> RunBenchCommand(const TrainingBenchOptions& options,
+                                            const BackendFactory& open);
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_DAEMON_TRAINING_BENCH_H_
+#endif  // FGNN_TRAINER_SERVICE_COMMANDS_BENCH_COMMAND_H_

@@ -1,4 +1,4 @@
-#include "trainer_service/daemon/training_bench.h"
+#include "trainer_service/commands/bench_command.h"
 
 #include <memory>
 #include <new>
@@ -11,10 +11,9 @@
 #include "shared/base/status.h"
 #include "shared/device/device.h"
 #include "shared/minibatch/task.h"
-#include "trainer_service/daemon/batch_features.h"
-#include "trainer_service/daemon/workplace.h"
 #include "trainer_service/rpc/profile_json.h"
-#include "trainer_service/sync/optimizer_step.h"
+#include "trainer_service/sync/optimizer.h"
+#include "trainer_service/sync/step_exchange.h"
 
 namespace fgnn {
 namespace {
@@ -50,17 +49,23 @@ absl::StatusOr<std::vector<MappedTask>> OpenTasks(const fs::path& folder,
 // The steps of a job whose trainer is alone with its batches.
 class Loop {
  public:
-  Loop(const JobSpec& spec, Workplace* workplace)
+  Loop(const JobSpec& spec, TrainerBackend* backend)
       : spec_(spec),
-        workplace_(workplace),
+        backend_(backend),
         optimizer_(OptimizerOf(spec.training)),
-        gradient_(workplace->model().num_parameters()),
+        features_(backend->NewFeatures()),
+        gradient_(backend->num_parameters()),
         weights_(gradient_.size()),
         next_weights_(gradient_.size()),
         state_(gradient_.size() * StateFloatsPerParameter(optimizer_)),
         next_state_(state_.size()) {
     optimizer_.num_steps = UINT32_MAX;  // Of a schedule no end is seen.
-    workplace->model().Initialize(spec.training.seed, absl::MakeSpan(weights_));
+  }
+
+  absl::Status MakeFirstWeights() {
+    StepTensors step;
+    step.new_weights = absl::MakeSpan(weights_);
+    return backend_->Step(spec_.training.seed, optimizer_, step);
   }
 
   absl::StatusOr<TrainingRound> Round(const std::vector<MappedTask>& tasks,
@@ -68,22 +73,22 @@ class Loop {
     TrainingRound round;
     Stopwatch watch;
     for (size_t i = 0; i < tasks.size(); ++i) {
-      FGNN_RETURN_IF_ERROR(ExtractFeatures(*workplace_, tasks[i].view,
-                                           workplace_->team(), &features_));
-      round.extract += watch.Restart();
-      TrainingBatch batch;
-      batch.task = &tasks[i].view;
-      batch.features = features_.dense;
-      batch.stored_rows = features_.stored;
-      batch.labels = tasks[i].labels;
-      batch.indptr = workplace_->dataset().graph().indptr;
-      batch.seed = spec_.training.seed;
-      batch.epoch = epoch;
-      batch.batch = i;
       FGNN_RETURN_IF_ERROR(
-          workplace_->model()
-              .Gradient(weights_, batch, absl::MakeSpan(gradient_))
+          backend_
+              ->Extract(tasks[i].view, TrainerThread::kLoop, features_.get())
               .status());
+      round.extract += watch.Restart();
+      TrainingTask task;
+      task.task = &tasks[i].view;
+      task.labels = tasks[i].labels;
+      task.seed = spec_.training.seed;
+      task.epoch = epoch;
+      task.batch = i;
+      FGNN_RETURN_IF_ERROR(backend_
+                               ->Gradient({steps_, weights_}, task,
+                                          features_.get(),
+                                          absl::MakeSpan(gradient_))
+                               .status());
       round.train += watch.Restart();
       FGNN_RETURN_IF_ERROR(Step(tasks[i].view.num_seeds));
       round.sync += watch.Restart();
@@ -101,18 +106,17 @@ class Loop {
     tensors.new_optimizer_state = absl::MakeSpan(next_state_);
     tensors.gradients = {gradient_};
     tensors.num_seeds = {num_seeds};
-    FGNN_RETURN_IF_ERROR(MakeOptimizerStep(workplace_->model().parameters(),
-                                           optimizer_, tensors,
-                                           workplace_->team()));
+    FGNN_RETURN_IF_ERROR(
+        backend_->Step(spec_.training.seed, optimizer_, tensors));
     weights_.swap(next_weights_);
     state_.swap(next_state_);
     return absl::OkStatus();
   }
 
   const JobSpec& spec_;
-  Workplace* const workplace_;
+  TrainerBackend* const backend_;
   OptimizerOptions optimizer_;
-  BatchFeatures features_;
+  const std::unique_ptr<TaskFeatures> features_;
   std::vector<float> gradient_;
   std::vector<float> weights_;
   std::vector<float> next_weights_;
@@ -124,12 +128,14 @@ class Loop {
 absl::StatusOr<std::vector<TrainingRound>> Measure(const JobSpec& spec,
                                                    const fs::path& tasks_folder,
                                                    uint32_t num_rounds,
-                                                   int num_threads) {
-  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<Workplace> workplace,
-                        Workplace::OpenForJob(spec, num_threads));
+                                                   int num_threads,
+                                                   const BackendFactory& open) {
+  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<TrainerBackend> backend,
+                        open(spec, num_threads));
   FGNN_ASSIGN_OR_RETURN(const std::vector<MappedTask> tasks,
-                        OpenTasks(tasks_folder, workplace->dataset()));
-  Loop loop(spec, workplace.get());
+                        OpenTasks(tasks_folder, backend->dataset()));
+  Loop loop(spec, backend.get());
+  FGNN_RETURN_IF_ERROR(loop.MakeFirstWeights());
   FGNN_RETURN_IF_ERROR(loop.Round(tasks, 0).status());
   std::vector<TrainingRound> rounds;
   for (uint32_t round = 0; round < num_rounds; ++round) {
@@ -142,12 +148,11 @@ absl::StatusOr<std::vector<TrainingRound>> Measure(const JobSpec& spec,
 
 }  // namespace
 
-absl::StatusOr<std::vector<TrainingRound>> BenchTraining(const JobSpec& spec,
-                                                         const fs::path& tasks,
-                                                         uint32_t num_rounds,
-                                                         int num_threads) {
+absl::StatusOr<std::vector<TrainingRound>> BenchTraining(
+    const JobSpec& spec, const fs::path& tasks, uint32_t num_rounds,
+    int num_threads, const BackendFactory& open) {
   try {
-    return Measure(spec, tasks, num_rounds, num_threads);
+    return Measure(spec, tasks, num_rounds, num_threads, open);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         "memory: there is none left to train with; lower --batch-size, "
@@ -155,8 +160,8 @@ absl::StatusOr<std::vector<TrainingRound>> BenchTraining(const JobSpec& spec,
   }
 }
 
-absl::StatusOr<std::string> RunBenchCommand(
-    const TrainingBenchOptions& options) {
+absl::StatusOr<std::string> RunBenchCommand(const TrainingBenchOptions& options,
+                                            const BackendFactory& open) {
   FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(options.device));
   FGNN_RETURN_IF_ERROR(PinThisThread(device));
   FGNN_ASSIGN_OR_RETURN(const JobSpec spec,
@@ -165,7 +170,7 @@ absl::StatusOr<std::string> RunBenchCommand(
       spec.training.threads > 0 ? spec.training.threads : device.cores.size();
   FGNN_ASSIGN_OR_RETURN(const std::vector<TrainingRound> rounds,
                         BenchTraining(spec, options.tasks, options.rounds,
-                                      static_cast<int>(num_threads)));
+                                      static_cast<int>(num_threads), open));
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const TrainingRound& round : rounds) {
     json.push_back({{"extract", round.extract},

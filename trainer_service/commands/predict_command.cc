@@ -1,4 +1,4 @@
-#include "trainer_service/daemon/predict_command.h"
+#include "trainer_service/commands/predict_command.h"
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,10 +12,10 @@
 #include "shared/base/units.h"
 #include "shared/config/checkpoint_name.h"
 #include "shared/device/device.h"
+#include "trainer_service/backend/check_code.h"
+#include "trainer_service/backend/cpu/cpu_backend.h"
 #include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/compute/aligned_buffer.h"
-#include "trainer_service/daemon/training_job.h"
-#include "trainer_service/daemon/workplace.h"
 #include "trainer_service/infer/predict.h"
 
 namespace fgnn {
@@ -24,11 +24,13 @@ namespace {
 namespace fs = std::filesystem;
 
 absl::Status PredictTo(const fs::path& out, PredictionKind kind,
-                       absl::Span<const float> weights, Workplace& workplace) {
-  const InferenceInput input = workplace.ForInference(weights, nullptr);
+                       absl::Span<const float> weights, CpuBackend& backend) {
+  ScoredWeights scored;
+  scored.values = weights;
+  const InferenceInput input = backend.ForInference(scored);
   if (kind != PredictionKind::kClasses) return PredictRows(input, kind, out);
   FGNN_ASSIGN_OR_RETURN(const Predictions predictions, Predict(input));
-  return WritePredictions(out, predictions, workplace.dataset());
+  return WritePredictions(out, predictions, backend.dataset());
 }
 
 }  // namespace
@@ -84,22 +86,21 @@ absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
                         ReadCheckpoint(summary.checkpoint));
   FGNN_RETURN_IF_ERROR(CheckPrediction(checkpoint.info.model, kind));
   FGNN_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Workplace> workplace,
-      Workplace::OpenForModel(options.dataset, checkpoint.info.model,
-                              static_cast<int>(device.cores.size()),
-                              options.plugins));
+      const std::unique_ptr<CpuBackend> backend,
+      CpuBackend::OpenForModel(options.dataset, checkpoint.info.model,
+                               static_cast<int>(device.cores.size()),
+                               options.plugins));
   FGNN_RETURN_IF_ERROR(
-      Annotate(CheckCode(checkpoint.info, *workplace),
+      Annotate(CheckCode(checkpoint.info, *backend),
                absl::StrCat("checkpoint ", summary.checkpoint.string())));
   AlignedBuffer weights;
   const size_t num_weights = checkpoint.weights.size();
   std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),
             weights.Floats(num_weights));
-  FGNN_RETURN_IF_ERROR(PredictTo(options.out, kind,
-                                 {weights.Floats(num_weights), num_weights},
-                                 *workplace));
+  FGNN_RETURN_IF_ERROR(PredictTo(
+      options.out, kind, {weights.Floats(num_weights), num_weights}, *backend));
   summary.epoch = checkpoint.info.epoch;
-  summary.num_vertices = workplace->dataset().num_nodes();
+  summary.num_vertices = backend->dataset().num_nodes();
   summary.num_classes = checkpoint.info.model.num_classes;
   summary.seconds = stopwatch.Seconds();
   return summary;

@@ -1,6 +1,6 @@
 // What "fgnn-trainer --version" prints.
-#ifndef FGNN_TRAINER_SERVICE_DAEMON_VERSION_TEXT_H_
-#define FGNN_TRAINER_SERVICE_DAEMON_VERSION_TEXT_H_
+#ifndef FGNN_TRAINER_SERVICE_COMMANDS_VERSION_TEXT_H_
+#define FGNN_TRAINER_SERVICE_COMMANDS_VERSION_TEXT_H_
 
 #include <string>
 #include <string_view>
@@ -13,4 +13,4 @@ std::string VersionText(std::string_view version);
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_DAEMON_VERSION_TEXT_H_
+#endif  // FGNN_TRAINER_SERVICE_COMMANDS_VERSION_TEXT_H_

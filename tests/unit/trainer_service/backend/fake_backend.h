@@ -1,0 +1,79 @@
+// A second kind of device, which computes next to nothing: its gradients are a
+// known function of weights and task, and its memory is its own.
+#ifndef FGNN_TESTS_UNIT_TRAINER_SERVICE_BACKEND_FAKE_BACKEND_H_
+#define FGNN_TESTS_UNIT_TRAINER_SERVICE_BACKEND_FAKE_BACKEND_H_
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "trainer_service/backend/trainer_backend.h"
+
+namespace fgnn {
+
+inline constexpr uint64_t kFakeParameters = 4;
+
+// The number `i` of the gradient at a weight.
+inline float FakeGradient(float weight, BatchSeq seq, uint64_t i) {
+  return weight + static_cast<float>((seq + 1) * (i + 1));
+}
+
+// The weights [kFakeParameters] behind those of `old`: half of the gradients'
+// mean over all seeds less. The first ones, of an empty `old`, are 1, 2, 3, 4.
+std::vector<float> FakeStep(
+    absl::Span<const float> old,
+    const std::vector<absl::Span<const float>>& gradients,
+    const std::vector<uint32_t>& num_seeds);
+
+class FakeBackend final : public TrainerBackend {
+ public:
+  static std::unique_ptr<FakeBackend> Open(
+      const std::filesystem::path& dataset_folder);
+
+  const Dataset& dataset() const override { return dataset_; }
+  const ModelOptions& model_options() const override { return options_; }
+  const std::vector<ParameterInfo>& parameters() const override {
+    return parameters_;
+  }
+  uint32_t code_crc32c() const override { return 0; }
+  absl::Status CacheAsPlanned(const TrainerCache& plan) override;
+  void GiveUpMoreThan(const TrainerCache& plan) override;
+  std::unique_ptr<TaskFeatures> NewFeatures() const override;
+  // All nodes are cached.
+  absl::StatusOr<uint64_t> Extract(const TaskView& task, TrainerThread thread,
+                                   TaskFeatures* features) override;
+  // Internal: the features are another task's, or the weights another
+  // version's.
+  absl::StatusOr<BatchResult> Gradient(const VersionedWeights& weights,
+                                       const TrainingTask& task,
+                                       TaskFeatures* features,
+                                       absl::Span<float> gradient) override;
+  absl::Status Step(uint64_t seed, const OptimizerOptions& options,
+                    const StepTensors& step) override;
+  // Of each split: as many are right as the first weight says.
+  absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
+      const ScoredWeights& weights,
+      const std::vector<absl::Span<const int64_t>>& splits) override;
+  absl::StatusOr<std::vector<EdgeRanking>> RankEdges(
+      const ScoredWeights& weights, absl::Span<const EdgeView> splits) override;
+  PlacedBytes BytesOfFeatures(const TaskView& task) const override;
+  absl::StatusOr<PlacedBytes> BytesInUse() const override;
+  EvaluationBytes BytesOfEvaluation() override;
+  uint64_t progress(TrainerThread thread) const override;
+
+ private:
+  explicit FakeBackend(Dataset dataset);
+
+  Dataset dataset_;
+  ModelOptions options_;
+  std::vector<ParameterInfo> parameters_;
+  std::map<uint64_t, std::vector<float>> on_device_;  // Weights by version.
+  std::atomic<uint64_t> extracted_[2] = {};           // By thread.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TESTS_UNIT_TRAINER_SERVICE_BACKEND_FAKE_BACKEND_H_

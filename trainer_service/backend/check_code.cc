@@ -1,0 +1,22 @@
+#include "trainer_service/backend/check_code.h"
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+
+absl::Status CheckCode(const CheckpointInfo& info,
+                       const TrainerBackend& backend) {
+  FGNN_RETURN_IF_ERROR(CheckParameters(info, backend.parameters()));
+  if (info.code_crc32c != backend.code_crc32c()) {
+    const ModelOptions& model = backend.model_options();
+    LogWarning("the weights were trained with other code than {} is now",
+               model.plugin.empty()
+                   ? absl::StrCat("model.file ", model.file)
+                   : absl::StrCat("model.plugin '", model.plugin, "'"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fgnn

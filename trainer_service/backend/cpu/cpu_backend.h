@@ -1,0 +1,102 @@
+// A trainer's back end on cores of the host: a mapped dataset, its features,
+// threads and a model of the right shape.
+#ifndef FGNN_TRAINER_SERVICE_BACKEND_CPU_CPU_BACKEND_H_
+#define FGNN_TRAINER_SERVICE_BACKEND_CPU_CPU_BACKEND_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/config/job_spec.h"
+#include "shared/graph/dataset.h"
+#include "trainer_service/backend/cpu/planned_cache.h"
+#include "trainer_service/backend/trainer_backend.h"
+#include "trainer_service/compute/thread_team.h"
+#include "trainer_service/features/feature_store.h"
+#include "trainer_service/infer/layer_wise.h"
+#include "trainer_service/nn/model.h"
+
+namespace fgnn {
+
+// All device bytes are 0.
+class CpuBackend final : public TrainerBackend {
+ public:
+  // The back end of a job. The dataset was validated by the scheduler; only
+  // types and shapes are looked at. num_threads >= 1. `plugins`: the folder of
+  // the user's libraries. Errors of Dataset::Open(), ModelOptionsOf(),
+  // OpenDiskFeatureStore() and MakeTorchModel().
+  static absl::StatusOr<std::unique_ptr<CpuBackend>> OpenForJob(
+      const JobSpec& spec, int num_threads,
+      const std::filesystem::path& plugins = {});
+  // The same for a model that is known, on any dataset with features of its
+  // width.
+  static absl::StatusOr<std::unique_ptr<CpuBackend>> OpenForModel(
+      const std::filesystem::path& dataset_folder, const ModelOptions& options,
+      int num_threads, const std::filesystem::path& plugins = {});
+
+  const Dataset& dataset() const override { return dataset_; }
+  const ModelOptions& model_options() const override {
+    return model_->options();
+  }
+  const std::vector<ParameterInfo>& parameters() const override {
+    return model_->parameters();
+  }
+  uint32_t code_crc32c() const override { return code_crc32c_; }
+
+  absl::Status CacheAsPlanned(const TrainerCache& plan) override {
+    return cache_.Follow(plan, dataset_, team_);
+  }
+  void GiveUpMoreThan(const TrainerCache& plan) override {
+    cache_.GiveUpMoreThan(plan);
+  }
+  std::unique_ptr<TaskFeatures> NewFeatures() const override;
+  absl::StatusOr<uint64_t> Extract(const TaskView& task, TrainerThread thread,
+                                   TaskFeatures* features) override;
+  absl::StatusOr<BatchResult> Gradient(const VersionedWeights& weights,
+                                       const TrainingTask& task,
+                                       TaskFeatures* features,
+                                       absl::Span<float> gradient) override;
+  absl::Status Step(uint64_t seed, const OptimizerOptions& options,
+                    const StepTensors& step) override;
+  absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
+      const ScoredWeights& weights,
+      const std::vector<absl::Span<const int64_t>>& splits) override;
+  absl::StatusOr<std::vector<EdgeRanking>> RankEdges(
+      const ScoredWeights& weights, absl::Span<const EdgeView> splits) override;
+
+  PlacedBytes BytesOfFeatures(const TaskView& task) const override;
+  absl::StatusOr<PlacedBytes> BytesInUse() const override;
+  EvaluationBytes BytesOfEvaluation() override;
+  uint64_t progress(TrainerThread thread) const override;
+
+  // What only those see who know that this is a CPU.
+  const FeatureStore& features() const { return *features_; }
+  Model& model() { return *model_; }
+  // The features that are cached now. Never null; any thread.
+  std::shared_ptr<const LoadedCache> cache() const { return cache_.now(); }
+  // Borrows from this and from the weights.
+  InferenceInput ForInference(const ScoredWeights& weights);
+
+ private:
+  CpuBackend(Dataset dataset, std::unique_ptr<FeatureStore> features,
+             int num_threads);
+  absl::Status MakeModel(const ModelOptions& options,
+                         const std::filesystem::path& plugins, uint64_t seed);
+
+  Dataset dataset_;
+  std::unique_ptr<FeatureStore> features_;
+  PlannedCache cache_;
+  ThreadTeam team_;
+  ThreadTeam ahead_team_{1};  // Extracts ahead.
+  std::unique_ptr<Model> model_;
+  uint32_t code_crc32c_ = 0;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_BACKEND_CPU_CPU_BACKEND_H_

@@ -1,0 +1,70 @@
+#include "trainer_service/commands/trainer_commands.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shared/base/exceptions.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+
+TrainerCommands::TrainerCommands(Command app)
+    : predict_(app.AddSubcommand("predict", "Of all vertices")),
+      profile_(app.AddSubcommand("profile", "A job's needs, as JSON")),
+      bench_(app.AddSubcommand("bench", "Seconds of training, as JSON")) {
+  PredictOptions& predict = predict_options_;
+  predict_.AddOption("--run", predict.run, "A run's folder");
+  predict_.AddOption("--checkpoint", predict.checkpoint, "Instead of its best");
+  predict_.AddOption("--dataset", predict.dataset, "A dataset folder")
+      .Required();
+  predict_.AddOption("--what", predict.what,
+                     "classes, probabilities or embeddings");
+  predict_.AddOption("--out", predict.out, "FILE.npy or FILE.csv").Required();
+  predict_.AddOption("--device", predict.device, "Cores; all if not given");
+  predict_.AddFlag("--json", json_, "Print one JSON document");
+
+  profile_.AddOption("--request", request_, "ProfileTrainingRequest as JSON")
+      .Required();
+  profile_.AddOption("--device", device_, "Cores").Required();
+
+  TrainingBenchOptions& bench = bench_options_;
+  bench_
+      .AddOption("--request", bench.request,
+                 "ProfileTrainingRequest as JSON, for its spec")
+      .Required();
+  bench_.AddOption("--device", bench.device, "Cores").Required();
+  bench_.AddOption("--tasks", bench.tasks, "Folder of task-0, task-1, …")
+      .Required();
+  bench_.AddOption("--rounds", bench.rounds, "Passes over all tasks");
+}
+
+absl::StatusOr<std::string> TrainerCommands::Answer(const CommandTools& tools) {
+  if (profile_.IsChosen()) {
+    return RunProfileCommand(request_, device_, tools.profile);
+  }
+  if (bench_.IsChosen()) return RunBenchCommand(bench_options_, tools.open);
+  predict_options_.plugins = tools.plugins;
+  FGNN_ASSIGN_OR_RETURN(const PredictSummary summary,
+                        RunPredict(predict_options_));
+  return json_ ? summary.ToJson() : summary.ToText();
+}
+
+int TrainerCommands::Run(const CommandTools& tools) {
+  absl::StatusOr<std::string> answer;
+  const absl::Status status = CatchExceptions([&] {
+    answer = Answer(tools);
+    return answer.status();
+  });
+  if (status.ok()) {
+    std::cout << *answer << "\n";
+    return 0;
+  }
+  std::string message = MessageOf(status);
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  std::cerr << "fgnn: " << message << "\n";
+  return ExitCode(status);
+}
+
+}  // namespace fgnn

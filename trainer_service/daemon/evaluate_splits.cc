@@ -1,0 +1,85 @@
+#include "trainer_service/daemon/evaluate_splits.h"
+
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+absl::Status UnknownSplit(const std::string& name) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "split '", name, "' is not known; there are train, valid and test"));
+}
+
+absl::StatusOr<EdgeView> EdgesOf(const Dataset& dataset,
+                                 const std::string& name) {
+  if (name == "train") return dataset.train_edges();
+  if (name == "valid") return dataset.valid_edges();
+  if (name == "test") return dataset.test_edges();
+  return UnknownSplit(name);
+}
+
+absl::StatusOr<absl::Span<const int64_t>> VerticesOf(const Dataset& dataset,
+                                                     const std::string& name) {
+  if (name == "train") return dataset.train();
+  if (name == "valid") return dataset.valid();
+  if (name == "test") return dataset.test();
+  return UnknownSplit(name);
+}
+
+absl::StatusOr<EvaluationAnswer> RankSplits(
+    TrainerBackend& backend, const ScoredWeights& weights,
+    const std::vector<std::string>& splits) {
+  const Stopwatch stopwatch;
+  std::vector<EdgeView> edges;
+  for (const std::string& name : splits) {
+    FGNN_ASSIGN_OR_RETURN(const EdgeView split,
+                          EdgesOf(backend.dataset(), name));
+    edges.push_back(split);
+  }
+  FGNN_ASSIGN_OR_RETURN(const std::vector<EdgeRanking> rankings,
+                        backend.RankEdges(weights, edges));
+  EvaluationAnswer answer;
+  for (size_t i = 0; i < splits.size(); ++i) {
+    EvaluationAnswer::Split& split = answer.splits.emplace_back();
+    split.name = splits[i];
+    split.num_vertices = rankings[i].num_edges;
+    split.roc_auc = rankings[i].roc_auc;
+    split.mean_rank = rankings[i].mean_rank;
+    split.mrr = rankings[i].mrr;
+  }
+  answer.seconds = stopwatch.Seconds();
+  return answer;
+}
+
+}  // namespace
+
+absl::StatusOr<EvaluationAnswer> EvaluateSplits(
+    TrainerBackend& backend, const ScoredWeights& weights,
+    const std::vector<std::string>& splits) {
+  if (backend.model_options().predicts_links) {
+    return RankSplits(backend, weights, splits);
+  }
+  const Stopwatch stopwatch;
+  std::vector<absl::Span<const int64_t>> vertices;
+  for (const std::string& name : splits) {
+    FGNN_ASSIGN_OR_RETURN(const absl::Span<const int64_t> split,
+                          VerticesOf(backend.dataset(), name));
+    vertices.push_back(split);
+  }
+  FGNN_ASSIGN_OR_RETURN(const std::vector<SplitAccuracy> scores,
+                        backend.Evaluate(weights, vertices));
+  EvaluationAnswer answer;
+  for (size_t i = 0; i < splits.size(); ++i) {
+    answer.splits.push_back({splits[i], scores[i].num_vertices,
+                             scores[i].num_correct, scores[i].loss,
+                             scores[i].macro_f1, scores[i].roc_auc});
+  }
+  answer.seconds = stopwatch.Seconds();
+  return answer;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,23 @@
+// A job's scores on splits of its dataset.
+#ifndef FGNN_TRAINER_SERVICE_DAEMON_EVALUATE_SPLITS_H_
+#define FGNN_TRAINER_SERVICE_DAEMON_EVALUATE_SPLITS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "trainer_service/backend/trainer_backend.h"
+#include "trainer_service/rpc/trainer_calls.h"
+
+namespace fgnn {
+
+// Accuracy on splits of the back end's dataset; where links are predicted, the
+// ranks of their edges. InvalidArgument: a split is not "train", "valid" or
+// "test". Else errors of the back end.
+absl::StatusOr<EvaluationAnswer> EvaluateSplits(
+    TrainerBackend& backend, const ScoredWeights& weights,
+    const std::vector<std::string>& splits);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_DAEMON_EVALUATE_SPLITS_H_

@@ -1,0 +1,29 @@
+// The exchange of gradients between the trainers of one host.
+#ifndef FGNN_TRAINER_SERVICE_SYNC_BOARD_EXCHANGE_H_
+#define FGNN_TRAINER_SERVICE_SYNC_BOARD_EXCHANGE_H_
+
+#include "absl/status/statusor.h"
+#include "shared/base/types.h"
+#include "shared/queue/gradient_board.h"
+#include "shared/queue/segment.h"
+#include "trainer_service/sync/step_exchange.h"
+
+namespace fgnn {
+
+// By the gradient board of the job's segment: whoever has the lease of a step
+// makes it, and publishes the next version.
+class BoardExchange final : public StepExchange {
+ public:
+  // Borrows the segment. `owner`: this trainer.
+  BoardExchange(Segment* segment, OwnerIndex owner) : board_(segment, owner) {}
+
+  // Errors of StepLease::Publish().
+  absl::StatusOr<bool> TryStep(Make make) override;
+
+ private:
+  GradientBoard board_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_SYNC_BOARD_EXCHANGE_H_
