@@ -1,0 +1,97 @@
+#include "trainer_service/sync/board_exchange.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include "shared/queue/gradient_board.h"
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr uint64_t kParameters = 3;
+
+class BoardExchangeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    SegmentOptions options;
+    options.job_key = 1;
+    options.num_slots = 1;
+    options.slot_bytes = 4096;
+    options.batches_per_epoch = 1;
+    options.epochs = 1;
+    options.batches_per_step = 1;
+    options.num_parameters = kParameters;
+    FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));
+    GradientBoard(segment_.get(), kNoOwner).OpenForTraining(1);
+  }
+
+  static absl::Status Fill(const StepTensors& step, float value) {
+    std::fill(step.new_weights.begin(), step.new_weights.end(), value);
+    return absl::OkStatus();
+  }
+
+  std::unique_ptr<Segment> segment_;
+};
+
+TEST_F(BoardExchangeTest, AStepThatFailsIsLeftToOthers) {
+  BoardExchange one(segment_.get(), 1);
+  BoardExchange other(segment_.get(), 2);
+  GradientBoard board(segment_.get(), 3);
+  EXPECT_THAT(one.TryStep([](const StepTensors& step) {
+                   EXPECT_TRUE(step.is_initial());
+                   return absl::InternalError("no");
+                 })
+                  .status(),
+              StatusIs(absl::StatusCode::kInternal));
+  EXPECT_EQ(board.version(), std::nullopt);
+  FGNN_ASSERT_OK_AND_ASSIGN(const bool made,
+                            other.TryStep([](const StepTensors& step) {
+                              EXPECT_TRUE(step.is_initial());
+                              EXPECT_EQ(step.new_weights.size(), kParameters);
+                              return Fill(step, 1);
+                            }));
+  EXPECT_TRUE(made);
+  EXPECT_THAT(board.weights(0), ElementsAre(1, 1, 1));
+}
+
+TEST_F(BoardExchangeTest, GivesAStepToOneTrainerOnceItsGradientsAreThere) {
+  BoardExchange one(segment_.get(), 1);
+  BoardExchange other(segment_.get(), 2);
+  GradientBoard board(segment_.get(), 3);
+  const auto unexpected = [](const StepTensors&) {
+    ADD_FAILURE() << "there is no step to make";
+    return absl::OkStatus();
+  };
+  FGNN_ASSERT_OK(
+      one.TryStep([](const StepTensors& step) { return Fill(step, 1); }));
+  FGNN_ASSERT_OK_AND_ASSIGN(const bool early, one.TryStep(unexpected));
+  EXPECT_FALSE(early);
+  std::fill_n(board.gradient(0).begin(), kParameters, 5.0F);
+  BatchRecord record;
+  record.num_seeds = 4;
+  FGNN_ASSERT_OK(board.MarkDone(0, record));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const bool made, one.TryStep([&](const StepTensors& step) {
+        EXPECT_FALSE(step.is_initial());
+        EXPECT_EQ(step.step_number, 1U);
+        EXPECT_THAT(step.old_weights, ElementsAre(1, 1, 1));
+        EXPECT_THAT(step.gradients, ElementsAre(ElementsAre(5, 5, 5)));
+        EXPECT_THAT(step.num_seeds, ElementsAre(4U));
+        EXPECT_FALSE(other.TryStep(unexpected).value());
+        return Fill(step, 2);
+      }));
+  EXPECT_TRUE(made);
+  EXPECT_EQ(board.version(), 1U);
+  EXPECT_THAT(board.weights(1), ElementsAre(2, 2, 2));
+  EXPECT_FALSE(other.TryStep(unexpected).value());
+}
+
+}  // namespace
+}  // namespace fgnn
