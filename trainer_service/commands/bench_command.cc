@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 struct MappedTask {
   MappedFile file;
-  TaskView view;  // Of the file.
+  TaskView view;  // Borrowed from the file.
   std::vector<int64_t> labels;
 };
 
@@ -59,7 +59,7 @@ class Loop {
         next_weights_(gradient_.size()),
         state_(gradient_.size() * StateFloatsPerParameter(optimizer_)),
         next_state_(state_.size()) {
-    optimizer_.num_steps = UINT32_MAX;  // Of a schedule no end is seen.
+    optimizer_.num_steps = UINT32_MAX;  // No schedule ends here.
   }
 
   absl::Status MakeFirstWeights() {

@@ -21,8 +21,8 @@ struct PredictOptions {
 };
 
 struct PredictSummary {
-  std::filesystem::path checkpoint;  // That was used.
-  uint32_t epoch = 0;                // Of the checkpoint.
+  std::filesystem::path checkpoint;  // The one that was used.
+  uint32_t epoch = 0;                // The checkpoint's.
   std::string what;
   std::filesystem::path out;
   uint64_t num_vertices = 0;

@@ -270,9 +270,10 @@ absl::Status BatchSource::LoopAhead() {
   return absl::OkStatus();
 }
 
-// Of the open steps, or of the one after them if that may be. Where several are
-// open, a batch that waits here for another one to be trained is best of the
-// last of them: of the first, it could be the one that all others wait for.
+// Claims a batch of the open steps, or of the one after them if that may be.
+// Where several are open, a batch that waits here for another one to be trained
+// is best of the last of them: of the first, it could be the one that all
+// others wait for.
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
   const std::optional<OpenSteps> open = board_.FindOpenSteps();
   if (!open.has_value()) return std::nullopt;

@@ -37,20 +37,21 @@ struct ExtractedBatch {
   bool was_ahead = false;       // Extracted while something else was done.
 };
 
-// Which batches may be claimed before they are asked for.
+// Which batches may be claimed before they are asked for: none, those of the
+// open steps, or those of the step after them too.
 struct AheadLimit {
   enum Batches { kNothing, kOpenSteps, kNextStep };
-  Batches batches = kNextStep;  // Up to the step after those that are open.
-  // That train now. This one keeps no more than its share of a step's batches
-  // waiting, so that no other is left without.
+  Batches batches = kNextStep;
+  // Trainers that train now. This one keeps no more than its share of a step's
+  // batches waiting, so that no other is left without.
   uint32_t num_trainers = 1;
 };
 
 struct BatchSourceOptions {
   OwnerIndex owner = kNoOwner;
-  uint32_t device = 0;  // Of those that take turns.
-  uint32_t ahead = 0;   // Batches that wait, extracted, at most.
-  AheadLimit limit;     // At first.
+  uint32_t device = 0;  // The trainer's, where devices take turns.
+  uint32_t ahead = 0;   // The most batches that wait, extracted.
+  AheadLimit limit;     // The first one; see LimitAhead().
 };
 
 // Next…(), LimitAhead() and GiveBack…(): one caller at a time. A thread of its
@@ -74,21 +75,22 @@ class BatchSource {
   // Nothing beyond the limit is claimed ahead from now on; one batch may be
   // under way.
   void LimitAhead(AheadLimit limit);
-  // Where nothing may be claimed ahead: a batch of the open steps that waits
-  // extracted; nullopt: there is none. As Next() else.
+  // Where nothing may be claimed ahead: returns a batch of the open steps that
+  // waits extracted; nullopt: there is none. Errors as Next().
   absl::StatusOr<std::optional<ExtractedBatch>> NextAhead();
-  // There too: batches that wait go back to the queue. False: one is being
-  // extracted.
+  // There too: gives the batches that wait back to the queue. Returns false if
+  // one is being extracted.
   bool GiveBackAhead();
 
-  // While the device does something else: memory that its cache is to give up.
+  // Gives up the memory that its cache is not to have while the device does
+  // something else.
   void GiveUpCache();
 
-  // A batch's features, whose memory is used again.
+  // Takes a batch's features, whose memory is used again.
   void GiveBack(std::unique_ptr<TaskFeatures> features);
 
-  // Rises while the thread that works ahead does. Nothing if there is none.
-  // Any thread.
+  // A number that rises while the thread that works ahead lives; nullopt: there
+  // is none. Any thread.
   std::optional<uint64_t> turns() const;
 
  private:
@@ -113,8 +115,8 @@ class BatchSource {
   GlobalQueue queue_;
   GradientBoard board_;
   DeviceTable table_;
-  // One whose next batch lies in an overflow block: left until it opens. Of the
-  // thread that works ahead.
+  // A step whose next batch lies in an overflow block: left until it opens.
+  // Only the thread that works ahead reads and writes it.
   std::optional<uint64_t> overflowing_step_;
 
   mutable std::mutex mutex_;
@@ -122,13 +124,12 @@ class BatchSource {
   // The following are guarded by mutex_.
   AheadLimit limit_;
   std::deque<ExtractedBatch> waiting_;
-  // Of the thread that works ahead: it looks for a batch, it extracts one.
-  bool is_claiming_ = false;
-  std::optional<BatchSeq> extracting_;
-  std::map<uint64_t, uint32_t> kept_;  // Batches kept so far, per step.
+  bool is_claiming_ = false;  // The thread that works ahead looks for a batch.
+  std::optional<BatchSeq> extracting_;  // The batch that it extracts.
+  std::map<uint64_t, uint32_t> kept_;   // Batches kept so far, per step.
   std::vector<std::unique_ptr<TaskFeatures>> spare_;  // Reset.
   std::map<BatchSeq, int> rejections_;
-  absl::Status failure_;  // Of the thread that works ahead.
+  absl::Status failure_;  // What ended the thread that works ahead.
 
   std::atomic<bool> stopping_ = false;
   std::atomic<uint64_t> turns_ = 0;

@@ -45,7 +45,6 @@ JobTrainer::JobTrainer(const JobSpec& spec, TrainerBackend* backend,
                        StepExchange* steps, Segment* segment, OwnerIndex owner,
                        uint32_t device)
     : owner_(owner),
-      job_key_(segment->options().job_key),
       seed_(spec.training.seed),
       batches_per_epoch_(segment->options().batches_per_epoch),
       optimizer_(OptimizerFor(spec, segment->options())),
@@ -65,7 +64,7 @@ JobTrainer::JobTrainer(const JobSpec& spec, TrainerBackend* backend,
 }
 
 absl::StatusOr<bool> JobTrainer::DoNext() {
-  wait_seconds_ += since_last_.Restart();
+  times_.wait += times_.since_last.Restart();
   // A job that goes on from a checkpoint gets its first weights from there.
   const bool waits_for_checkpoint =
       segment_->options().first_version > 0 && !board_.version().has_value();
@@ -75,7 +74,7 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
       source_.GiveUpCache();
       return false;
     }
-    wait_seconds_ = 0;  // The device may have sampled.
+    times_.wait = 0;  // The device may have sampled.
   }
   FGNN_ASSIGN_OR_RETURN(const bool stepped, MakeStep());
   if (stepped) return true;
@@ -84,9 +83,9 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
     if (turn_.has_value()) turn_->Fetched();
     // The time in which this trainer had nothing to train; what was extracted
     // here, and not ahead, is none of it.
-    fetch_seconds_ = since_last_.Restart();
-    wait_seconds_ +=
-        std::max(0.0, fetch_seconds_ - (batch->was_ahead ? 0 : batch->seconds));
+    times_.fetch = times_.since_last.Restart();
+    times_.wait +=
+        std::max(0.0, times_.fetch - (batch->was_ahead ? 0 : batch->seconds));
     FGNN_RETURN_IF_ERROR(Train(*std::move(batch)));
     return true;
   }
@@ -101,7 +100,7 @@ absl::StatusOr<bool> JobTrainer::MakeStep() {
                           optimizer.learning_rate *= segment_->rate_factor();
                           return backend_->Step(seed_, optimizer, step);
                         }));
-  if (made) sync_seconds_ += since_last_.Restart();
+  if (made) times_.sync += times_.since_last.Restart();
   return made;
 }
 
@@ -179,8 +178,8 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.mark = task.seconds.mark;
   record.copy = task.seconds.copy;
   record.sampled_ns = task.finished_ns;
-  record.wait = Seconds(std::exchange(wait_seconds_, 0));
-  record.sync = Seconds(std::exchange(sync_seconds_, 0));
+  record.wait = Seconds(std::exchange(times_.wait, 0));
+  record.sync = Seconds(std::exchange(times_.sync, 0));
   record.extract = Seconds(batch.seconds);
   const absl::Span<const int64_t> labels = backend_->dataset().labels();
   labels_.clear();
@@ -188,16 +187,16 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
     for (const GlobalId seed : task.seeds()) labels_.push_back(labels[seed]);
   }
   FGNN_RETURN_IF_ERROR(ComputeGradient(batch, &record));
-  record.train = Seconds(since_last_.Restart());
+  record.train = Seconds(times_.since_last.Restart());
   record.trained_ns = MonotonicNanoseconds();
   FGNN_RETURN_IF_ERROR(board_.MarkDone(task.seq, record));
   batches_.fetch_add(1, std::memory_order_relaxed);
   const absl::Status released = std::move(batch.slot).Release();
   source_.GiveBack(std::move(batch.features));
   if (turn_.has_value()) {
-    turn_->Trained(fetch_seconds_ + double{record.sync} + double{record.train});
+    turn_->Trained(times_.fetch + double{record.sync} + double{record.train});
   }
-  sync_seconds_ += since_last_.Restart();
+  times_.sync += times_.since_last.Restart();
   return released;
 }
 

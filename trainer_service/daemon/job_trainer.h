@@ -45,15 +45,15 @@ class JobTrainer {
   JobTrainer(const JobSpec& spec, TrainerBackend* backend, StepExchange* steps,
              Segment* segment, OwnerIndex owner, uint32_t device = 0);
 
-  // Does the next piece of work; false if there is none now, or another one
-  // works on the device.
+  // Does the next piece of work. Returns false if there is none now, or if
+  // somebody else works on the device.
   // Cancelled: the job was stopped. Aborted: the loss is not finite, naming
   // epoch and batch. DataLoss: a batch arrives damaged again and again.
   // Anything else: this trainer cannot go on with the job.
   absl::StatusOr<bool> DoNext();
 
-  // Where devices take turns: ends this one's, what waits extracted goes back.
-  // False: a batch is being extracted; ask again.
+  // Where devices take turns: ends this one's, and gives back what waits
+  // extracted. Returns false if a batch is being extracted; ask again.
   bool EndTurn();
 
   // A version of the weights that was committed in an earlier life of the job.
@@ -67,7 +67,7 @@ class JobTrainer {
   // another trainer is about to.
   absl::Status PublishFirst(const FirstWeights& first);
 
-  // What to pass to WaitForWork(): read it before DoNext() finds nothing.
+  // The number to pass to WaitForWork(): read it before DoNext() finds nothing.
   uint32_t changes() const { return board_.changes(); }
   // Waits until there may be work. Cancelled: the job was stopped.
   absl::Status WaitForWork(uint32_t seen, Deadline deadline) {
@@ -75,7 +75,7 @@ class JobTrainer {
   }
 
   // The time since the last piece of work was no waiting for batches.
-  void ForgetWait() { since_last_.Restart(); }
+  void ForgetWait() { times_.since_last.Restart(); }
 
   // A copy of the newest weights and, if asked for, the optimizer state.
   struct Snapshot {
@@ -95,10 +95,18 @@ class JobTrainer {
   // See BatchSource::turns(). Any thread.
   std::optional<uint64_t> turns_ahead() const { return source_.turns(); }
 
-  // Batches done by this trainer. Any thread.
+  // The batches that this trainer has done. Any thread.
   uint64_t batches() const { return batches_.load(std::memory_order_relaxed); }
 
  private:
+  // Where its seconds go.
+  struct Times {
+    Stopwatch since_last;  // Runs from the end of the last piece of work.
+    double sync = 0;       // Steps since the last batch.
+    double wait = 0;       // Waits since the last batch.
+    double fetch = 0;      // Until the batch was there with its features.
+  };
+
   absl::StatusOr<bool> MakeStep();
   static absl::Status CopyFirst(const FirstWeights& first,
                                 const StepTensors& step);
@@ -108,7 +116,6 @@ class JobTrainer {
                                BatchRecord* record);
 
   const OwnerIndex owner_;
-  const uint64_t job_key_;
   const uint64_t seed_;
   const uint64_t batches_per_epoch_;
   const OptimizerOptions optimizer_;
@@ -122,10 +129,7 @@ class JobTrainer {
   BatchSource source_;
 
   std::vector<int64_t> labels_;
-  Stopwatch since_last_;      // The end of the last piece of work.
-  double sync_seconds_ = 0;   // Of steps since the last batch.
-  double wait_seconds_ = 0;   // Since the last batch.
-  double fetch_seconds_ = 0;  // Until the batch was there with its features.
+  Times times_;
   std::atomic<uint64_t> batches_ = 0;
 };
 

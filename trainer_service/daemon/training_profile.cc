@@ -21,7 +21,7 @@ namespace {
 // Batches whose features a trainer holds at once; see BatchSource, which keeps
 // no more than a trainer's share of the open steps and of the next.
 uint64_t BatchesHeld(const JobSpec& spec) {
-  // Of devices that take turns one alone may train.
+  // Where devices take turns, one alone may train.
   const uint64_t trainers =
       spec.takes_turns() ? 1 : std::max(spec.num_trainers(), 1u);
   const uint64_t share =
@@ -97,8 +97,7 @@ uint64_t PairsOf(const JobSpec& spec, const Dataset& dataset) {
   return edges * (uint64_t{spec.training.negatives} + 1);
 }
 
-// Of the host: where a device has memory of its own, what lies there is not
-// planned yet.
+// Counts the host's memory: plans have no other yet.
 absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
                                       absl::Span<const HopSize> hops,
                                       int num_threads,

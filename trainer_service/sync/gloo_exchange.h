@@ -24,9 +24,9 @@ struct ExchangeOptions {
   // A file that all members reach, by which they find each other. Of this group
   // alone: no group before it has used it.
   std::filesystem::path meeting_file;
-  uint32_t rank = 0;  // Of this member, [0, num_members).
+  uint32_t rank = 0;  // This member's, [0, num_members).
   uint32_t num_members = 1;
-  // Of this host, as the others reach it. Empty: what its name stands for.
+  // This host's, as the others reach it. Empty: what its name stands for.
   std::string address;
   // The most that a call waits for the others.
   std::chrono::milliseconds timeout{30'000};
@@ -35,10 +35,10 @@ struct ExchangeOptions {
   uint32_t batches_per_member = 1;
 };
 
-// Of one step, in batch order, as StepTensors has them.
+// The gradients of one step, in batch order, as StepTensors has them.
 struct StepGradients {
   std::vector<absl::Span<const float>> gradients;  // [P] each.
-  std::vector<uint32_t> num_seeds;                 // Of each batch.
+  std::vector<uint32_t> num_seeds;                 // The seeds of each.
 };
 
 // By libtorch's c10d over gloo: TCP. Members are the same for its whole life.
@@ -50,7 +50,7 @@ class GlooExchange {
   // away, or `address` is none of this host.
   static absl::StatusOr<std::unique_ptr<GlooExchange>> Join(
       const ExchangeOptions& options);
-  // Of the others' calls, those that wait for this member fail.
+  // Calls of others that wait for this member fail.
   ~GlooExchange();
   GlooExchange(const GlooExchange&) = delete;
   GlooExchange& operator=(const GlooExchange&) = delete;
