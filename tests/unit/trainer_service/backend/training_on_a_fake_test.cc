@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -86,6 +87,14 @@ TEST_F(TrainingOnAFakeTest, TrainsAJobOnTheBoard) {
                        kTrainer);
     const GradientBoard board(segment_.get(), kNoOwner);
     const Deadline deadline = DeadlineIn(std::chrono::seconds(60));
+    FGNN_ASSERT_OK(trainer.DoNext());  // The first weights.
+    for (int batch = 0; batch < 3; ++batch) {
+      ASSERT_TRUE(SampleNext(&*sampler_, segment_->options().job_key));
+    }
+    while (backend_->progress(TrainerThread::kAhead) < ahead) {
+      ASSERT_LT(MonotonicClock::now(), deadline);
+      std::this_thread::yield();
+    }
     while (board.version() != kSteps) {
       ASSERT_LT(MonotonicClock::now(), deadline);
       SampleNext(&*sampler_, segment_->options().job_key);
