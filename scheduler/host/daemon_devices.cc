@@ -1,11 +1,9 @@
-// Of DaemonTable: the devices of jobs whose segment is open, where they take
-// turns.
+#include "scheduler/host/daemon_devices.h"
+
 #include <algorithm>
-#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "scheduler/host/daemon_table.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 
@@ -27,32 +25,15 @@ absl::Status SharesTimeError(const std::string& job_id,
                    "turn; submit it with executors: factored"));
 }
 
+bool IsOn(const Daemon& daemon, const std::string& job_id, uint32_t device) {
+  return daemon.wanted_by == job_id && daemon.number == device;
+}
+
 }  // namespace
 
-DaemonState DaemonTable::StateAttached(const Daemon& daemon) const {
-  JobSegment* const segment = SegmentOf(daemon.job_id);
-  if (segment == nullptr) return DaemonState::kWorking;
-  const JobDevices& devices = segment->devices();
-  if (daemon.number >= devices.size()) return DaemonState::kWorking;
-  const DeviceWork own = daemon.placement.role == ExecutorRole::kSampler
-                             ? DeviceWork::kSample
-                             : DeviceWork::kTrain;
-  return devices.table().working(daemon.number) == own ? DaemonState::kWorking
-                                                       : DaemonState::kStandby;
-}
-
-std::vector<std::string> DaemonTable::open_jobs() const {
-  std::vector<std::string> open;
-  for (const auto& [id, job] : jobs_) {
-    if (job.segment != nullptr) open.push_back(id);
-  }
-  return open;
-}
-
-std::vector<std::string> DaemonTable::DeviceNames(
-    const std::string& job_id) const {
-  std::vector<std::string> names(SegmentOf(job_id)->devices().size());
-  for (const auto& [name, daemon] : daemons_) {
+std::vector<std::string> DaemonDevices::Names(const std::string& job_id) const {
+  std::vector<std::string> names(table_->SegmentOf(job_id)->devices().size());
+  for (const auto& [name, daemon] : table_->daemons()) {
     if (daemon.wanted_by == job_id && daemon.number < names.size()) {
       names[daemon.number] = daemon.placement.device;
     }
@@ -60,10 +41,11 @@ std::vector<std::string> DaemonTable::DeviceNames(
   return names;
 }
 
-absl::StatusOr<DevicePlan> DaemonTable::SwitchDevice(
-    const std::string& job_id, const std::string& device,
-    std::optional<DevicePlan> plan, Deadline now) {
-  JobSegment* const segment = SegmentOf(job_id);
+absl::StatusOr<DevicePlan> DaemonDevices::Switch(const std::string& job_id,
+                                                 const std::string& device,
+                                                 std::optional<DevicePlan> plan,
+                                                 Deadline now) {
+  JobSegment* const segment = table_->SegmentOf(job_id);
   if (segment == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", job_id, " does not run"));
@@ -75,7 +57,7 @@ absl::StatusOr<DevicePlan> DaemonTable::SwitchDevice(
                      " has its executors together: they all work at once; "
                      "submit it with executors: factored"));
   }
-  const std::vector<std::string> names = DeviceNames(job_id);
+  const std::vector<std::string> names = Names(job_id);
   const auto found = std::find(names.begin(), names.end(), device);
   if (found == names.end()) {
     return absl::NotFoundError(
@@ -96,32 +78,40 @@ absl::StatusOr<DevicePlan> DaemonTable::SwitchDevice(
   return devices.table().plan(index);
 }
 
-void DaemonTable::StartAgain(const std::string& job_id, uint32_t device,
-                             Deadline now) {
-  for (auto& [name, daemon] : daemons_) {
+void DaemonDevices::StartAgain(const std::string& job_id, uint32_t device,
+                               Deadline now) {
+  for (auto& [name, daemon] : table_->daemons()) {
     if (!IsOn(daemon, job_id, device)) continue;
-    daemon.budget.Renew();
-    if (spawn_ && !daemon.process.has_value()) daemon.restart_at = now;
+    daemon.restarts.budget.Renew();
+    if (table_->spawn() && !daemon.process.has_value()) {
+      daemon.restarts.due = now;
+    }
   }
 }
 
-bool DaemonTable::IsLost(const Daemon& daemon) const {
-  JobSegment* const segment = SegmentOf(daemon.wanted_by);
-  return segment != nullptr && segment->devices().IsLost(daemon.number);
-}
-
-std::optional<std::vector<std::string>> DaemonTable::LoseDevice(
-    const Daemon& daemon) {
+bool DaemonDevices::Lose(const Daemon& daemon, const std::string& why) {
   const std::string& job_id = daemon.wanted_by;
-  JobSegment* const segment = SegmentOf(job_id);
+  JobSegment* const segment = table_->SegmentOf(job_id);
   if (segment == nullptr || !segment->devices().Lose(daemon.number)) {
-    return std::nullopt;
+    return false;
   }
-  for (auto& [name, other] : daemons_) {
-    if (IsOn(other, job_id, daemon.number)) other.restart_at.reset();
+  for (auto& [name, other] : table_->daemons()) {
+    if (IsOn(other, job_id, daemon.number)) other.restarts.due.reset();
   }
-  std::vector<std::string> left = DeviceNames(job_id);
-  const std::vector<uint32_t> lost = segment->devices().lost();
+  const std::string& device = daemon.placement.device;
+  LogWarning(
+      "job {}: {} is lost, and the job goes on with {}: {}; once that is "
+      "mended, 'fgnn switch {} auto --job {}' brings it back",
+      job_id, device, absl::StrJoin(NamesLeft(job_id), ", "), why, device,
+      job_id);
+  return true;
+}
+
+std::vector<std::string> DaemonDevices::NamesLeft(
+    const std::string& job_id) const {
+  std::vector<std::string> left = Names(job_id);
+  const std::vector<uint32_t> lost =
+      table_->SegmentOf(job_id)->devices().lost();
   for (auto device = lost.rbegin(); device != lost.rend(); ++device) {
     left.erase(left.begin() + *device);
   }

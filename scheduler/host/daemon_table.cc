@@ -10,6 +10,15 @@
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
+namespace {
+
+bool Suits(const Daemon& daemon, const ExecutorPlacement& placement) {
+  return daemon.placement.role == placement.role &&
+         daemon.placement.device == placement.device;
+}
+
+}  // namespace
+
 const Daemon* DaemonTable::Find(const DaemonAddress& address) const {
   const auto found = daemons_.find(address.name);
   if (found == daemons_.end() || !found->second.process.has_value() ||
@@ -23,36 +32,30 @@ Daemon* DaemonTable::Find(const DaemonAddress& address) {
   return const_cast<Daemon*>(std::as_const(*this).Find(address));
 }
 
-ExecutorView DaemonTable::ViewOf(const Daemon& daemon) const {
-  ExecutorView view;
-  view.placement = daemon.placement;
-  view.job_id = daemon.job_id;
-  view.batches = daemon.batches;
-  view.restarts = daemon.restarts;
-  if (IsLost(daemon)) view.state = DaemonState::kLost;
-  if (!daemon.process.has_value()) return view;
-  view.pid = daemon.process->pid();
-  view.resident_bytes = daemon.resident_bytes;
-  if (view.state == DaemonState::kLost) return view;
-  view.state = !daemon.registered         ? DaemonState::kStarting
-               : daemon.owner != kNoOwner ? StateAttached(daemon)
-                                          : DaemonState::kIdle;
-  return view;
+Daemon& DaemonTable::Add(const ExecutorPlacement& placement,
+                         uint32_t restart_limit, Deadline now) {
+  return daemons_
+      .try_emplace(placement.name, placement, restart_limit, hang_, now)
+      .first->second;
 }
 
-std::vector<ExecutorView> DaemonTable::Views() const {
-  std::vector<ExecutorView> views;
-  for (const auto& [name, daemon] : daemons_) views.push_back(ViewOf(daemon));
-  return views;
+const HostedJob* DaemonTable::FindJob(const std::string& job_id) const {
+  const auto found = jobs_.find(job_id);
+  return found == jobs_.end() ? nullptr : &found->second;
 }
 
-std::vector<ExecutorView> DaemonTable::ViewsOf(
-    const std::string& job_id) const {
-  std::vector<ExecutorView> views;
-  for (const auto& [name, daemon] : daemons_) {
-    if (daemon.wanted_by == job_id) views.push_back(ViewOf(daemon));
-  }
-  return views;
+HostedJob* DaemonTable::FindJob(const std::string& job_id) {
+  return const_cast<HostedJob*>(std::as_const(*this).FindJob(job_id));
+}
+
+JobSegment* DaemonTable::SegmentOf(const std::string& job_id) const {
+  const HostedJob* const job = FindJob(job_id);
+  return job == nullptr ? nullptr : job->segment;
+}
+
+bool DaemonTable::IsLost(const Daemon& daemon) const {
+  JobSegment* const segment = SegmentOf(daemon.wanted_by);
+  return segment != nullptr && segment->devices().IsLost(daemon.number);
 }
 
 absl::Status DaemonTable::Register(const DaemonRegistration& registration,
@@ -67,14 +70,14 @@ absl::Status DaemonTable::Register(const DaemonRegistration& registration,
   if (daemon.survivor) FGNN_RETURN_IF_ERROR(Place(daemon, registration));
   daemon.registered = true;
   daemon.socket = registration.socket_path;
-  daemon.silence = HangWatch(hang_, now);
-  daemon.standstill = HangWatch(work_loop_, now);
-  daemon.working = false;
-  daemon.turns = 0;
-  if (daemon.owner == kNoOwner && !registration.job_id.empty() &&
+  daemon.health.silence = HangWatch(hang_, now);
+  daemon.health.standstill = HangWatch(work_loop_, now);
+  daemon.health.working = false;
+  daemon.health.turns = 0;
+  if (daemon.attachment.owner == kNoOwner && !registration.job_id.empty() &&
       registration.owner >= 1 && registration.owner <= kMaxOwners) {
-    daemon.job_id = registration.job_id;
-    daemon.owner = registration.owner;
+    daemon.attachment.job_id = registration.job_id;
+    daemon.attachment.owner = registration.owner;
     daemon.number = registration.number;
   }
   LogInfo("{} on {} is there, pid {}", registration.name, registration.device,
@@ -94,10 +97,7 @@ absl::Status DaemonTable::Place(Daemon& daemon,
 void DaemonTable::Expect(LeftoverDaemon left, Deadline now) {
   ExecutorPlacement placement;
   placement.name = left.name;
-  Daemon& daemon =
-      daemons_
-          .try_emplace(left.name, placement, LimitsSpec().restarts, hang_, now)
-          .first->second;
+  Daemon& daemon = Add(placement, LimitsSpec().restarts, now);
   daemon.process = std::move(left.process);
   daemon.survivor = true;
 }
@@ -140,6 +140,50 @@ absl::Status DaemonTable::Adopt(const DaemonRegistration& registration,
   return absl::OkStatus();
 }
 
+Daemon& DaemonTable::TakePlace(const ExecutorPlacement& placement,
+                               Deadline now) {
+  const auto named = daemons_.find(placement.name);
+  if (named != daemons_.end()) {
+    if (Suits(named->second, placement)) return named->second;
+    if (named->second.wanted_by.empty()) {
+      daemons_.erase(named);
+    } else {
+      GiveAnotherName(placement.name);
+    }
+  }
+  Daemon daemon(placement, LimitsSpec().restarts, hang_, now);
+  for (auto place = daemons_.begin(); place != daemons_.end(); ++place) {
+    Daemon& expected = place->second;
+    if (expected.process.has_value() || expected.wanted_by.empty() ||
+        !Suits(expected, placement)) {
+      continue;
+    }
+    daemon.wanted = true;
+    daemon.wanted_by = expected.wanted_by;
+    daemon.number = expected.number;
+    daemon.restarts.budget = expected.restarts.budget;
+    daemon.restarts.count = expected.restarts.count;
+    daemons_.erase(place);
+    break;
+  }
+  return daemons_.try_emplace(placement.name, std::move(daemon)).first->second;
+}
+
+void DaemonTable::GiveAnotherName(const std::string& name) {
+  auto node = daemons_.extract(name);
+  uint32_t number = 0;
+  const auto name_of = [&](uint32_t n) {
+    return absl::StrCat(std::string(NameOf(node.mapped().placement.role)), ".",
+                        n);
+  };
+  while (daemons_.contains(name_of(number)) || name_of(number) == name) {
+    ++number;
+  }
+  node.key() = name_of(number);
+  node.mapped().placement.name = node.key();
+  daemons_.insert(std::move(node));
+}
+
 DaemonTable::Burial DaemonTable::Bury(Daemon& daemon, Deadline now) {
   ProcessEnd end = daemon.process->Reap();
   Burial burial = {.how = std::move(end.how), .poison = {}};
@@ -147,10 +191,10 @@ DaemonTable::Burial DaemonTable::Bury(Daemon& daemon, Deadline now) {
     absl::StrAppend(&burial.how, ", because it ",
                     std::exchange(daemon.killed_for, ""));
   }
-  JobSegment* const segment = SegmentOf(daemon.job_id);
-  if (daemon.owner != kNoOwner && segment != nullptr) {
+  JobSegment* const segment = SegmentOf(daemon.attachment.job_id);
+  if (daemon.attachment.owner != kNoOwner && segment != nullptr) {
     JobSegment::Reclaimed reclaimed =
-        segment->ReclaimDead(daemon.owner, end.crashed);
+        segment->ReclaimDead(daemon.attachment.owner, end.crashed);
     burial.poison = std::move(reclaimed.poison);
     LogInfo("gave back {} slots{} of {} (pid {})", reclaimed.slots,
             reclaimed.lease ? " and the lease of a step" : "",
@@ -159,9 +203,7 @@ DaemonTable::Burial DaemonTable::Bury(Daemon& daemon, Deadline now) {
   daemon.process.reset();
   daemon.survivor = false;
   daemon.registered = false;
-  daemon.attached = false;
-  daemon.owner = kNoOwner;
-  daemon.job_id.clear();
+  daemon.attachment = {};
   daemon.changed = now;
   return burial;
 }
@@ -173,137 +215,6 @@ void DaemonTable::Forget(const std::vector<DaemonAddress>& daemons) {
       daemons_.erase(place);
     }
   }
-}
-
-void DaemonTable::OpenSegment(JobSegment* segment) {
-  const std::string& job_id = segment->job_id();
-  jobs_[job_id].segment = segment;
-  for (auto& [name, daemon] : daemons_) {
-    if (daemon.wanted_by != job_id) continue;
-    daemon.owner = kNoOwner;
-    daemon.attached = false;
-    daemon.job_id.clear();
-  }
-}
-
-uint32_t DaemonTable::TakeOverSegment(JobSegment* segment) {
-  const std::string& job_id = segment->job_id();
-  jobs_[job_id].segment = segment;
-  std::vector<OwnerIndex> living;
-  for (auto& [name, daemon] : daemons_) {
-    if (daemon.owner == kNoOwner || daemon.job_id != job_id) continue;
-    daemon.attached = true;
-    living.push_back(daemon.owner);
-    segment->devices().SetExecutorOf(daemon.owner, daemon.number);
-  }
-  return segment->ReclaimAllBut(living);
-}
-
-void DaemonTable::CloseSegment(const std::string& job_id) {
-  if (HostedJob* job = FindJob(job_id); job != nullptr) job->segment = nullptr;
-}
-
-JobSegment* DaemonTable::SegmentOf(const std::string& job_id) const {
-  const HostedJob* const job = FindJob(job_id);
-  return job == nullptr ? nullptr : job->segment;
-}
-
-absl::StatusOr<int> DaemonTable::SegmentFor(pid_t peer,
-                                            const std::string& job_id) const {
-  const JobSegment* const segment = SegmentOf(job_id);
-  if (segment == nullptr) {
-    return absl::NotFoundError(
-        absl::StrCat("job ", job_id, " has no segment here"));
-  }
-  for (const auto& [name, daemon] : daemons_) {
-    if (daemon.process.has_value() && daemon.process->pid() == peer &&
-        daemon.registered && daemon.job_id == job_id &&
-        daemon.owner != kNoOwner) {
-      return segment->fd();
-    }
-  }
-  return absl::PermissionDeniedError(absl::StrCat(
-      "process ", peer, " is no daemon that job ", job_id, " is attached to"));
-}
-
-absl::StatusOr<UniqueFd> DaemonTable::ScratchFor(pid_t peer,
-                                                 const std::string& job_id,
-                                                 uint64_t number) const {
-  FGNN_RETURN_IF_ERROR(SegmentFor(peer, job_id).status());
-  return SegmentOf(job_id)->Scratch(number);
-}
-
-std::vector<DaemonAddress> DaemonTable::FindAll(const std::string& job_id,
-                                                ExecutorRole role,
-                                                bool attached) const {
-  std::vector<DaemonAddress> found;
-  for (const auto& [name, daemon] : daemons_) {
-    if (daemon.wanted_by == job_id && daemon.registered &&
-        daemon.placement.role == role && (daemon.attached || !attached) &&
-        !IsLost(daemon)) {
-      found.push_back(daemon.address());
-    }
-  }
-  return found;
-}
-
-std::vector<std::string> DaemonTable::Attachable(
-    const std::string& job_id) const {
-  std::vector<std::string> names;
-  if (SegmentOf(job_id) == nullptr) return names;
-  for (const auto& [name, daemon] : daemons_) {
-    if (daemon.wanted_by == job_id && daemon.registered &&
-        daemon.owner == kNoOwner && !IsLost(daemon)) {
-      names.push_back(name);
-    }
-  }
-  return names;
-}
-
-absl::StatusOr<AttachTicket> DaemonTable::BeginAttach(const std::string& job_id,
-                                                      const std::string& name) {
-  JobSegment* const segment = SegmentOf(job_id);
-  const auto place = daemons_.find(name);
-  if (segment == nullptr || place == daemons_.end() ||
-      place->second.wanted_by != job_id || !place->second.registered ||
-      place->second.owner != kNoOwner || IsLost(place->second)) {
-    return absl::NotFoundError(
-        absl::StrCat(name, " is not idle for job ", job_id));
-  }
-  Daemon& daemon = place->second;
-  FGNN_ASSIGN_OR_RETURN(daemon.owner, segment->TakeOwner());
-  daemon.job_id = job_id;
-  segment->devices().SetExecutorOf(daemon.owner, daemon.number);
-  return AttachTicket{daemon.address(), daemon.owner, daemon.placement.role,
-                      daemon.number};
-}
-
-void DaemonTable::EndAttach(const AttachTicket& ticket) {
-  Daemon* daemon = Find(ticket.daemon);
-  if (daemon != nullptr && daemon->owner == ticket.owner) {
-    daemon->attached = true;
-  }
-}
-
-std::vector<DaemonAddress> DaemonTable::Attached(
-    const std::string& job_id) const {
-  std::vector<DaemonAddress> attached;
-  for (const auto& [name, daemon] : daemons_) {
-    if (daemon.owner != kNoOwner && daemon.job_id == job_id) {
-      attached.push_back(daemon.address());
-    }
-  }
-  return attached;
-}
-
-void DaemonTable::EndDetach(const DaemonAddress& address) {
-  Daemon* daemon = Find(address);
-  if (daemon == nullptr || daemon->owner == kNoOwner) return;
-  JobSegment* const segment = SegmentOf(daemon->job_id);
-  if (segment != nullptr) segment->ReleaseOwner(daemon->owner);
-  daemon->owner = kNoOwner;
-  daemon->attached = false;
-  daemon->job_id.clear();
 }
 
 }  // namespace fgnn

@@ -19,12 +19,14 @@
 
 namespace fgnn {
 
+// Asked about ten times a second while something is waited for: an error ends
+// that, and is its result.
+using KeepGoing = std::function<absl::Status()>;
+
 // How long a caller waits.
 struct Patience {
   std::chrono::milliseconds timeout{10'000};
-  // Asked about ten times a second while the call is under way, on the
-  // caller's thread; an error ends the call and is its result. May be empty.
-  std::function<absl::Status()> keep_going;
+  KeepGoing keep_going;  // Asked on the caller's thread. May be empty.
 };
 
 struct AttachCall {

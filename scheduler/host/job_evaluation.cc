@@ -1,26 +1,27 @@
-// JobExecutors: an evaluation by all of the job's trainers.
+#include "scheduler/host/job_evaluation.h"
+
+#include <sys/types.h>
+
 #include <atomic>
-#include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "scheduler/host/job_executors.h"
+#include "scheduler/host/call_together.h"
 #include "shared/base/status.h"
-#include "shared/telemetry/log.h"
 
 namespace fgnn {
 
-absl::StatusOr<Evaluation> JobExecutors::Evaluate(
+absl::StatusOr<Evaluation> JobEvaluation::Evaluate(
     const std::string& checkpoint, const std::vector<std::string>& splits) {
-  const EvaluateCall call = {.job_id = job_.job_id,
-                             .spec_bytes = job_.spec_bytes,
+  const EvaluateCall call = {.job_id = caller_->job().job_id,
+                             .spec_bytes = caller_->job().spec_bytes,
                              .checkpoint = checkpoint,
                              .splits = splits};
   pid_t unreachable = 0;
   for (int lost = 0;; ++lost) {
     FGNN_ASSIGN_OR_RETURN(const std::vector<DaemonAddress> trainers,
-                          WaitForSome(ExecutorRole::kTrainer,
-                                      /*attached=*/true));
+                          caller_->WaitForSome(ExecutorRole::kTrainer,
+                                               /*attached=*/true));
     size_t failed = 0;
     absl::StatusOr<Evaluation> evaluation =
         trainers.size() == 1 ? EvaluateAlone(trainers.front(), call)
@@ -28,19 +29,18 @@ absl::StatusOr<Evaluation> JobExecutors::Evaluate(
     if (evaluation.ok()) return evaluation;
     // Those that are left do all of it again: a layer's outputs take the place
     // of its inputs, so what the dead one had begun cannot be told apart.
-    FGNN_RETURN_IF_ERROR(
-        AfterLoss(trainers[failed], evaluation.status(), lost, &unreachable));
+    FGNN_RETURN_IF_ERROR(caller_->AfterLoss(
+        trainers[failed], evaluation.status(), lost, &unreachable));
   }
 }
 
-absl::StatusOr<Evaluation> JobExecutors::EvaluateAlone(
+absl::StatusOr<Evaluation> JobEvaluation::EvaluateAlone(
     const DaemonAddress& trainer, const EvaluateCall& call) {
-  return calls_->Evaluate(
-      trainer.socket, call,
-      {.timeout = kLongCall, .keep_going = [this] { return Tick(); }});
+  return caller_->calls().Evaluate(trainer.socket, call,
+                                   caller_->WhileTicking());
 }
 
-absl::StatusOr<Evaluation> JobExecutors::EvaluateTogether(
+absl::StatusOr<Evaluation> JobEvaluation::EvaluateTogether(
     const std::vector<DaemonAddress>& trainers, EvaluateCall call,
     size_t* failed) {
   FGNN_ASSIGN_OR_RETURN(call.scratch, segment_->OpenScratch());
@@ -51,7 +51,7 @@ absl::StatusOr<Evaluation> JobExecutors::EvaluateTogether(
   FGNN_RETURN_IF_ERROR(CallTogether(
       trainers.size(),
       [&](size_t i, const KeepGoing& keep_going) {
-        answers[i] = calls_->Evaluate(
+        answers[i] = caller_->calls().Evaluate(
             trainers[i].socket, call,
             {.timeout = kLongCall, .keep_going = [&]() -> absl::Status {
                // The others would wait for its part.
@@ -63,7 +63,7 @@ absl::StatusOr<Evaluation> JobExecutors::EvaluateTogether(
         size_t expected = nobody;
         if (!answers[i].ok()) first_failed.compare_exchange_strong(expected, i);
       },
-      [this] { return Tick(); }));
+      [this] { return caller_->Tick(); }));
   if (first_failed != nobody) {
     *failed = first_failed;
     return answers[*failed].status();

@@ -72,9 +72,10 @@ absl::Status JobRun::SaveTolerantly(const std::filesystem::path& path,
   // Training is closed, so they stay the newest.
   const uint64_t version = board().version().value_or(0);
   const absl::StatusOr<std::string> state = State();
-  const absl::Status status =
-      state.ok() ? executors_.SaveCheckpoint(path, version, epochs_done, *state)
-                 : state.status();
+  const absl::Status status = state.ok()
+                                  ? executors_.calls().SaveCheckpoint(
+                                        path, version, epochs_done, *state)
+                                  : state.status();
   saved = status.ok();
   if (saved) {
     checkpoints_lost_ = 0;
@@ -124,7 +125,7 @@ absl::StatusOr<bool> JobRun::FindBestWeights() {
   const auto is_of_it =
       [&](const std::filesystem::path& path) -> absl::StatusOr<bool> {
     const absl::StatusOr<CheckpointProfile> profile =
-        executors_.DescribeCheckpoint(path);
+        executors_.calls().DescribeCheckpoint(path);
     if (absl::IsUnavailable(profile.status())) return profile.status();
     FGNN_RETURN_IF_ERROR(executors_.Tick());  // Cancelled, or beyond repair.
     return profile.ok() && profile->epochs_done == epochs &&

@@ -79,7 +79,7 @@ absl::Status JobRun::SaveHeld(uint64_t version) {
       whole_epochs ? folder_->EpochCheckpoint(epochs_done_)
                    : folder_->StepCheckpoint(epochs_done_, version);
   FGNN_RETURN_IF_ERROR(
-      executors_.SaveCheckpoint(path, version, epochs_done_, state));
+      executors_.calls().SaveCheckpoint(path, version, epochs_done_, state));
   saved_version_ = version;
   return folder_->PruneCheckpoints(spec_.training.keep_checkpoints);
 }

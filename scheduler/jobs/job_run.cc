@@ -40,8 +40,8 @@ JobRun::JobRun(Job job, DecodedSpec decoded, const JobEnvironment& environment)
       decoded_(std::move(decoded)),
       spec_(decoded_.spec),
       environment_(environment),
-      executors_(environment.host, environment.calls, ExecutorsFor(job_, spec_),
-                 [this] { return KeepGoing(); }),
+      executors_(environment.host->DaemonsOf(job_.id), environment.calls,
+                 ExecutorsFor(job_, spec_), [this] { return KeepGoing(); }),
       planner_(job_.id, spec_, environment.host->options().state_dir),
       plateau_(spec_.training),
       next_memory_look_(MonotonicClock::now()) {}
@@ -90,7 +90,7 @@ absl::Status JobRun::KeepGoing() {
 }
 
 void JobRun::MeasureMemory() {
-  const DaemonHost::MemoryUse use = environment_.host->MeasureMemory(job_.id);
+  const MemoryUse use = executors_.MeasureMemory();
   peak_bytes_ = std::max(peak_bytes_, use.resident_bytes);
   epoch_peak_bytes_ =
       std::max(epoch_peak_bytes_, use.anonymous_bytes + SegmentBytes(segment_) +
@@ -105,8 +105,8 @@ void JobRun::EnterPhase(const std::string& phase) {
   LogInfo("job {}: {}", job_.id, phase);
   environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
     progress.phase = phase;
-    progress.executors = environment_.host->ExecutorsOf(job_.id);
-    progress.restarts = environment_.host->restarts(job_.id);
+    progress.executors = executors_.Views();
+    progress.restarts = executors_.restarts();
     progress.edges_per_second = 0;
   });
 }
@@ -259,8 +259,8 @@ void JobRun::ShowProgress() {
     progress.batches_committed = next_seq_;
     progress.loss = sum_.loss();
     progress.edges_per_second = edges_.PerSecond();
-    progress.restarts = environment_.host->restarts(job_.id);
-    progress.executors = environment_.host->ExecutorsOf(job_.id);
+    progress.restarts = executors_.restarts();
+    progress.executors = executors_.Views();
     progress.devices = planner_.Views();
     if (spec_.training.predicts_links()) {
       progress.valid_mrr = valid_accuracy_.value_or(0);
@@ -284,7 +284,7 @@ absl::Status JobRun::Validate(uint32_t epoch, EpochFacts& facts) {
   }
   EnterPhase(absl::StrCat("evaluating epoch ", epoch + 1));
   FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation,
-                        executors_.Evaluate("", {"valid"}));
+                        executors_.evaluation().Evaluate("", {"valid"}));
   if (const auto score = evaluation.ScoreOf("valid"); score.has_value()) {
     if (!facts.predicts_links) {
       facts.valid_accuracy = score->accuracy();
@@ -311,7 +311,7 @@ absl::Status JobRun::Test() {
   const std::string checkpoint =
       best_epoch_.has_value() ? folder_->BestCheckpoint().string() : "";
   FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation,
-                        executors_.Evaluate(checkpoint, {"test"}));
+                        executors_.evaluation().Evaluate(checkpoint, {"test"}));
   test_ = evaluation.ScoreOf("test");
   environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
     ShowTest(progress);
@@ -363,7 +363,7 @@ std::vector<std::string> JobRun::Warnings() const {
 
 // The host counts while the job has daemons.
 void JobRun::Release() {
-  restarts_ = std::max(restarts_, environment_.host->restarts(job_.id));
+  restarts_ = std::max(restarts_, executors_.restarts());
   executors_.Release();
   environment_.memory->Forget(job_.id);
   if (folder_.has_value()) {

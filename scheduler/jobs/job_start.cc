@@ -79,7 +79,7 @@ absl::Status JobRun::Prepare() {
   if (segment_.first_version > 0) {
     EnterPreparation(
         absl::StrCat("loading ", resumed_from_.filename().string()));
-    FGNN_RETURN_IF_ERROR(executors_.LoadCheckpoint(resumed_from_));
+    FGNN_RETURN_IF_ERROR(executors_.calls().LoadCheckpoint(resumed_from_));
   }
   return WaitForFirstWeights();
 }
@@ -148,7 +148,7 @@ absl::Status JobRun::FinishStop() {
 absl::Status JobRun::FindSavedBest() {
   if (!best_epoch_.has_value()) return absl::OkStatus();
   const absl::StatusOr<CheckpointProfile> best =
-      executors_.DescribeCheckpoint(folder_->BestCheckpoint());
+      executors_.calls().DescribeCheckpoint(folder_->BestCheckpoint());
   if (absl::IsUnavailable(best.status())) return best.status();
   FGNN_RETURN_IF_ERROR(executors_.Tick());  // Cancelled, or beyond repair.
   if (absl::IsNotFound(best.status())) return ForgetUnsavedBest();
@@ -239,7 +239,7 @@ absl::Status JobRun::OpenFolder() {
                        .dataset = spec_.dataset,
                        .dataset_content = validated_.content},
                       [this](const std::filesystem::path& path) {
-                        return executors_.DescribeCheckpoint(path);
+                        return executors_.calls().DescribeCheckpoint(path);
                       }));
   if (point.has_value()) return GoOnFrom(*point);
   LogInfo("job {}: has no checkpoint; starts anew", job_.id);
@@ -285,11 +285,11 @@ absl::StatusOr<SegmentOptions> JobRun::Plan(const DatasetFacts& dataset) {
   input.dataset = dataset.shape;
   const uint64_t batches =
       BatchesPerEpoch(dataset.shape.num_train, spec_.sampling.batch_size);
-  FGNN_ASSIGN_OR_RETURN(input.sampling,
-                        executors_.ProfileSampling(static_cast<uint32_t>(
-                            std::min<uint64_t>(batches, kProfiledBatches))));
-  FGNN_ASSIGN_OR_RETURN(input.training,
-                        executors_.ProfileTraining(input.sampling.hops));
+  FGNN_ASSIGN_OR_RETURN(
+      input.sampling, executors_.calls().ProfileSampling(static_cast<uint32_t>(
+                          std::min<uint64_t>(batches, kProfiledBatches))));
+  FGNN_ASSIGN_OR_RETURN(
+      input.training, executors_.calls().ProfileTraining(input.sampling.hops));
   planner_.SetProfile(input.sampling.seconds_per_batch,
                       input.training.seconds_per_batch);
   JobPlan plan;
@@ -308,7 +308,7 @@ absl::StatusOr<SegmentOptions> JobRun::Plan(const DatasetFacts& dataset) {
         FGNN_ASSIGN_OR_RETURN(plan, std::move(planned));
         return plan.total_bytes;
       }));
-  unplanned_bytes_ = environment_.host->MeasureMemory(job_.id).anonymous_bytes;
+  unplanned_bytes_ = executors_.MeasureMemory().anonymous_bytes;
   LogInfo("job {}: {} batches an epoch, W = {}, {} parameters; memory {}: {}",
           job_.id, plan.segment.batches_per_epoch,
           plan.segment.batches_per_step, plan.segment.num_parameters,
@@ -325,10 +325,10 @@ absl::Status JobRun::RankVertices() {
   const Stopwatch watch;
   absl::StatusOr<uint64_t> key = 0;
   if (spec_.cache.policy == kOnlinePolicy) {
-    key = executors_.FindRankOrder();
+    key = executors_.ranking().FindRankOrder();
   } else {
     EnterPreparation("pre-sampling");
-    key = executors_.RankVertices(job_.run_dir);
+    key = executors_.ranking().RankVertices(job_.run_dir);
   }
   if (!key.ok()) return Annotate(key.status(), "cache.policy");
   segment_.rank_order_key = *key;
@@ -346,7 +346,7 @@ absl::Status JobRun::RankByOnlineCounts() {
   EnterPhase("ranking what was counted");
   const Stopwatch watch;
   const absl::StatusOr<uint64_t> key =
-      executors_.RankByOnlineCounts(job_.run_dir);
+      executors_.ranking().RankByOnlineCounts(job_.run_dir);
   if (!key.ok()) return Annotate(key.status(), "cache.policy");
   CachePlan plan = segment.cache_plan();
   plan.rank_order_key = *key;

@@ -258,7 +258,7 @@ grpc::Status JobServiceAdapter::GetService(
   return ServeCall(*context, [&]() -> absl::Status {
     const JobTable::Counts counts = table_->counts();
     // The others are measured as their jobs run.
-    host_->MeasureMemory("");
+    host_->MeasureIdle();
     response->set_version(facts_.version);
     response->set_pid(::getpid());
     response->set_state_dir(facts_.state_dir);

@@ -34,7 +34,7 @@ bool reaper_killed;
 #define FIRST_ENDED                     \
   (HAS_ENDED(1) -> 1 : (HAS_ENDED(2) -> 2 : (HAS_ENDED(3) -> 3 : 4)))
 
-/* DaemonHost::BuryLocked(), around the steps of JobSegment::ReclaimDead(). A
+/* DaemonWatch::Bury(), around the steps of JobSegment::ReclaimDead(). A
  * reaper that is killed is followed by one that knows only who is dead. */
 #define BURY_FIRST_ENDED d_step { ANYONE_ENDED -> corpse = FIRST_ENDED }
 #define UNLESS_REAPER_KILLED(forget)                                      \

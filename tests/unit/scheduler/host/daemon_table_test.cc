@@ -1,3 +1,4 @@
+// The book of a host's daemons, and the parts that write in it.
 #include "scheduler/host/daemon_table.h"
 
 #include <gmock/gmock.h>
@@ -9,6 +10,10 @@
 #include <memory>
 #include <string>
 
+#include "scheduler/host/daemon_assignment.h"
+#include "scheduler/host/daemon_devices.h"
+#include "scheduler/host/daemon_views.h"
+#include "scheduler/host/segment_members.h"
 #include "shared/base/hash.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
@@ -51,13 +56,13 @@ class DaemonTableTest : public testing::Test {
   std::vector<DaemonAddress> Place(
       const std::string& job_id,
       const std::vector<ExecutorPlacement>& placements) {
-    table_.AddJob(job_id, placements);
+    assignment_.AddJob(job_id, placements);
     const std::vector<JobExecutor> executors =
-        table_.NameFor(job_id, placements);
+        assignment_.NameFor(job_id, placements);
     const std::vector<DaemonAddress> to_stop =
-        table_.Dismiss(job_id, executors);
+        assignment_.Dismiss(job_id, executors);
     EXPECT_THAT(
-        table_.Want(job_id, executors, /*restarts=*/3, /*lost=*/{}, now_),
+        assignment_.Want(job_id, executors, /*restarts=*/3, /*lost=*/{}, now_),
         IsOk());
     return to_stop;
   }
@@ -65,7 +70,7 @@ class DaemonTableTest : public testing::Test {
   // Gives a wanted daemon a process, as DaemonHost does.
   Daemon& Start(const std::string& name) {
     Daemon& daemon = table_.daemons().at(name);
-    daemon.restart_at.reset();
+    daemon.restarts.due.reset();
     daemon.process = DaemonProcess::Spawn({.program = "/bin/sleep",
                                            .arguments = {"600"},
                                            .log = temp_ / "log"})
@@ -94,6 +99,9 @@ class DaemonTableTest : public testing::Test {
   TempFolder temp_;
   std::unique_ptr<JobSegment> segment_;
   DaemonTable table_{/*spawn=*/true, HangLimits()};
+  DaemonAssignment assignment_{&table_};
+  SegmentMembers members_{&table_};
+  DaemonDevices devices_{&table_};
 };
 
 TEST_F(DaemonTableTest, SurvivorsStayAttachedToAJobThatIsTakenOver) {
@@ -129,18 +137,19 @@ TEST_F(DaemonTableTest, SurvivorsStayAttachedToAJobThatIsTakenOver) {
   // They are where the job wants them: none is stopped, one is to be started.
   const ExecutorPlacement second{"trainer.1", ExecutorRole::kTrainer, "cpu:0"};
   EXPECT_THAT(Place("job", {kSampler, kTrainer, second}), IsEmpty());
-  EXPECT_TRUE(table_.daemons().at("trainer.1").restart_at.has_value());
-  table_.TakeOverSegment(segment_.get());
+  EXPECT_TRUE(table_.daemons().at("trainer.1").restarts.due.has_value());
+  members_.TakeOver(segment_.get());
   EXPECT_EQ(
-      table_.FindAll("job", ExecutorRole::kSampler, /*attached=*/true).size(),
+      members_.FindAll("job", ExecutorRole::kSampler, /*attached=*/true).size(),
       1U);
-  EXPECT_EQ(table_.daemons().at("sampler.0").owner, 3);
+  EXPECT_EQ(table_.daemons().at("sampler.0").attachment.owner, 3);
   for (int i = 1; i < kMaxOwners; ++i) {
     ASSERT_NE(segment_->TakeOwner().value(), 3);
   }
   // A new segment of the same job is nobody's.
-  table_.OpenSegment(segment_.get());
-  EXPECT_THAT(table_.Attachable("job"), ElementsAre("sampler.0", "trainer.0"));
+  members_.Open(segment_.get());
+  EXPECT_THAT(members_.Attachable("job"),
+              ElementsAre("sampler.0", "trainer.0"));
 }
 
 TEST_F(DaemonTableTest, OfADevicesDaemonsOneWorksAndTheOtherStandsBy) {
@@ -151,22 +160,22 @@ TEST_F(DaemonTableTest, OfADevicesDaemonsOneWorksAndTheOtherStandsBy) {
   const ExecutorPlacement sampler{"sampler.1", ExecutorRole::kSampler, "cpu:1"};
   const ExecutorPlacement trainer{"trainer.1", ExecutorRole::kTrainer, "cpu:1"};
   Place("job", {kSampler, kTrainer, sampler, trainer});
-  table_.OpenSegment(segment_.get());
+  members_.Open(segment_.get());
   for (const char* name : {"sampler.1", "trainer.1"}) {
     FGNN_ASSERT_OK(Register(Start(name)));
     FGNN_ASSERT_OK_AND_ASSIGN(const AttachTicket ticket,
-                              table_.BeginAttach("job", name));
+                              members_.BeginAttach("job", name));
     EXPECT_EQ(ticket.number, 1U);
     EXPECT_EQ(segment_->devices().DeviceOf(ticket.owner), 1U);
   }
   const auto state_of = [&](const std::string& name) {
-    for (const ExecutorView& view : table_.Views()) {
+    for (const ExecutorView& view : AllViews(table_)) {
       if (view.placement.name == name) return view.state;
     }
     return DaemonState::kDead;
   };
   EXPECT_EQ(state_of("sampler.1"), DaemonState::kStandby);
-  const OwnerIndex owner = table_.daemons().at("trainer.1").owner;
+  const OwnerIndex owner = table_.daemons().at("trainer.1").attachment.owner;
   FGNN_ASSERT_OK_AND_ASSIGN(
       const auto mapped,
       Segment::Attach(UniqueFd(::dup(segment_->fd())), options.job_key));
@@ -182,12 +191,12 @@ TEST_F(DaemonTableTest, SwitchesDevicesOfTheOpenJobThatTakeTurns) {
   Place("job", {kSampler, kTrainer});
   const auto switch_it = [&](const std::string& job,
                              const std::string& device) {
-    return table_.SwitchDevice(job, device, DevicePlan::kSample, now_);
+    return devices_.Switch(job, device, DevicePlan::kSample, now_);
   };
   EXPECT_THAT(switch_it("job", "cpu:0"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("does not run")));
-  table_.OpenSegment(segment_.get());
+  members_.Open(segment_.get());
   EXPECT_THAT(
       switch_it("job", "cpu:0"),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("together")));
@@ -195,8 +204,8 @@ TEST_F(DaemonTableTest, SwitchesDevicesOfTheOpenJobThatTakeTurns) {
   options.num_devices = 1;
   options.switching = 1;
   FGNN_ASSERT_OK_AND_ASSIGN(segment_, JobSegment::Create("job", options));
-  table_.OpenSegment(segment_.get());
-  EXPECT_THAT(table_.open_jobs(), ElementsAre("job"));
+  members_.Open(segment_.get());
+  EXPECT_THAT(members_.open_jobs(), ElementsAre("job"));
   EXPECT_THAT(switch_it("other", "cpu:0"),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(
@@ -205,7 +214,7 @@ TEST_F(DaemonTableTest, SwitchesDevicesOfTheOpenJobThatTakeTurns) {
                HasSubstr("'cpu:1' is not one of job job; it has cpu:0")));
   EXPECT_THAT(switch_it("job", "cpu:0"), IsOk());
   segment_->devices().SetPlans({DevicePlan::kTimeShare});
-  EXPECT_THAT(table_.SwitchDevice("job", "cpu:0", std::nullopt, now_), IsOk());
+  EXPECT_THAT(devices_.Switch("job", "cpu:0", std::nullopt, now_), IsOk());
   EXPECT_THAT(switch_it("job", "cpu:0"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("time_sharing")));
@@ -216,20 +225,20 @@ class LostDeviceTest : public DaemonTableTest {
   void SetUp() override {
     CreateSegment(/*num_devices=*/2);
     Place("job", PairPerDevice({"cpu:0", "cpu:1"}));
-    table_.OpenSegment(segment_.get());
+    members_.Open(segment_.get());
     for (const char* name :
          {"sampler.0", "trainer.0", "sampler.1", "trainer.1"}) {
       FGNN_ASSERT_OK(Register(Start(name)));
       FGNN_ASSERT_OK_AND_ASSIGN(const AttachTicket ticket,
-                                table_.BeginAttach("job", name));
-      table_.EndAttach(ticket);
+                                members_.BeginAttach("job", name));
+      members_.EndAttach(ticket);
     }
     segment_->devices().SetPlans({DevicePlan::kSample, DevicePlan::kTrain});
   }
   Daemon& daemon(const std::string& name) { return table_.daemons().at(name); }
   std::vector<std::string> NamesOf(ExecutorRole role) {
     std::vector<std::string> names;
-    for (const DaemonAddress& found : table_.FindAll("job", role, true)) {
+    for (const DaemonAddress& found : members_.FindAll("job", role, true)) {
       names.push_back(found.name);
     }
     return names;
@@ -238,66 +247,66 @@ class LostDeviceTest : public DaemonTableTest {
 
 TEST_F(LostDeviceTest, NobodyWaitsForItsDaemonsOrCallsThem) {
   End(daemon("sampler.0"));
-  daemon("sampler.0").restart_at = now_;
-  EXPECT_THAT(table_.Unregistered("job"), ElementsAre("sampler.0 on cpu:0"));
-  EXPECT_THAT(table_.LoseDevice(daemon("sampler.0")).value(),
-              ElementsAre("cpu:1"));
+  daemon("sampler.0").restarts.due = now_;
+  EXPECT_THAT(assignment_.Unregistered("job"),
+              ElementsAre("sampler.0 on cpu:0"));
+  ASSERT_TRUE(devices_.Lose(daemon("sampler.0"), "it died"));
   EXPECT_TRUE(table_.IsLost(daemon("sampler.0")));
   EXPECT_TRUE(table_.IsLost(daemon("trainer.0")));
   EXPECT_FALSE(table_.IsLost(daemon("trainer.1")));
-  EXPECT_FALSE(daemon("sampler.0").restart_at.has_value());
-  EXPECT_THAT(table_.Unregistered("job"), IsEmpty());
+  EXPECT_FALSE(daemon("sampler.0").restarts.due.has_value());
+  EXPECT_THAT(assignment_.Unregistered("job"), IsEmpty());
   EXPECT_THAT(NamesOf(ExecutorRole::kTrainer), ElementsAre("trainer.1"));
   EXPECT_THAT(NamesOf(ExecutorRole::kSampler), ElementsAre("sampler.1"));
   std::vector<std::string> lost;
-  for (const ExecutorView& view : table_.ViewsOf("job")) {
+  for (const ExecutorView& view : ViewsOf(table_, "job")) {
     if (NameOf(view.state) == "lost") lost.push_back(view.placement.name);
   }
   EXPECT_THAT(lost, ElementsAre("sampler.0", "trainer.0"));
   // The other one is left alone, and let go of with the rest.
-  EXPECT_EQ(table_.Attached("job").size(), 3U);
+  EXPECT_EQ(members_.Attached("job").size(), 3U);
   // One that a service manager starts again waits for the device.
   FGNN_ASSERT_OK(Register(Start("sampler.0")));
-  EXPECT_THAT(table_.Attachable("job"), IsEmpty());
-  EXPECT_THAT(table_.BeginAttach("job", "sampler.0"),
+  EXPECT_THAT(members_.Attachable("job"), IsEmpty());
+  EXPECT_THAT(members_.BeginAttach("job", "sampler.0"),
               StatusIs(absl::StatusCode::kNotFound));
   // The job has to have a device.
   End(daemon("trainer.1"));
-  EXPECT_EQ(table_.LoseDevice(daemon("trainer.1")), std::nullopt);
+  EXPECT_FALSE(devices_.Lose(daemon("trainer.1"), "it died"));
   EXPECT_FALSE(table_.IsLost(daemon("trainer.1")));
 }
 
 TEST_F(LostDeviceTest, SwitchingItBringsItBack) {
   for (int i = 0; i < 5; ++i) {
-    daemon("sampler.0").budget.RecordDeath(now_);
+    daemon("sampler.0").restarts.budget.RecordDeath(now_);
   }
   End(daemon("sampler.0"));
-  ASSERT_TRUE(table_.LoseDevice(daemon("sampler.0")).has_value());
+  ASSERT_TRUE(devices_.Lose(daemon("sampler.0"), "it died"));
   End(daemon("trainer.0"));
   FGNN_ASSERT_OK_AND_ASSIGN(
       const DevicePlan plan,
-      table_.SwitchDevice("job", "cpu:0", DevicePlan::kTrain, now_));
+      devices_.Switch("job", "cpu:0", DevicePlan::kTrain, now_));
   EXPECT_EQ(plan, DevicePlan::kTrain);
   for (const char* name : {"sampler.0", "trainer.0"}) {
-    EXPECT_TRUE(daemon(name).restart_at.has_value());
-    EXPECT_EQ(daemon(name).budget.deaths(), 0U);
+    EXPECT_TRUE(daemon(name).restarts.due.has_value());
+    EXPECT_EQ(daemon(name).restarts.budget.deaths(), 0U);
   }
-  EXPECT_FALSE(daemon("trainer.1").restart_at.has_value());
-  EXPECT_EQ(table_.Unregistered("job").size(), 2U);
+  EXPECT_FALSE(daemon("trainer.1").restarts.due.has_value());
+  EXPECT_EQ(assignment_.Unregistered("job").size(), 2U);
   FGNN_ASSERT_OK(Register(Start("sampler.0")));
-  EXPECT_THAT(table_.Attachable("job"), ElementsAre("sampler.0"));
+  EXPECT_THAT(members_.Attachable("job"), ElementsAre("sampler.0"));
 }
 
 TEST_F(LostDeviceTest, OneThatSharesTimeComesBackToThat) {
   segment_->devices().SetPlans(
       {DevicePlan::kTimeShare, DevicePlan::kTimeShare});
-  ASSERT_TRUE(table_.LoseDevice(daemon("trainer.0")).has_value());
-  EXPECT_THAT(table_.SwitchDevice("job", "cpu:0", DevicePlan::kTrain, now_),
+  ASSERT_TRUE(devices_.Lose(daemon("trainer.0"), "it died"));
+  EXPECT_THAT(devices_.Switch("job", "cpu:0", DevicePlan::kTrain, now_),
               StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(table_.SwitchDevice("job", "cpu:1", DevicePlan::kTrain, now_),
+  EXPECT_THAT(devices_.Switch("job", "cpu:1", DevicePlan::kTrain, now_),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("cpu:1 is the last device")));
-  EXPECT_EQ(table_.SwitchDevice("job", "cpu:0", std::nullopt, now_).value(),
+  EXPECT_EQ(devices_.Switch("job", "cpu:0", std::nullopt, now_).value(),
             DevicePlan::kTimeShare);
 }
 
@@ -307,82 +316,84 @@ TEST_F(LostDeviceTest, WhoTakesTheJobOverStartsNoneOfItsDaemons) {
   End(daemon("sampler.1"));
   ASSERT_TRUE(segment_->devices().Lose(0));
   const auto executors =
-      table_.NameFor("job", PairPerDevice({"cpu:0", "cpu:1"}));
-  FGNN_ASSERT_OK(table_.Want("job", executors, /*restarts=*/3,
-                             segment_->devices().lost(), now_));
-  EXPECT_FALSE(daemon("sampler.0").restart_at.has_value());
-  EXPECT_FALSE(daemon("trainer.0").restart_at.has_value());
-  EXPECT_TRUE(daemon("sampler.1").restart_at.has_value());
+      assignment_.NameFor("job", PairPerDevice({"cpu:0", "cpu:1"}));
+  FGNN_ASSERT_OK(assignment_.Want("job", executors, /*restarts=*/3,
+                                  segment_->devices().lost(), now_));
+  EXPECT_FALSE(daemon("sampler.0").restarts.due.has_value());
+  EXPECT_FALSE(daemon("trainer.0").restarts.due.has_value());
+  EXPECT_TRUE(daemon("sampler.1").restarts.due.has_value());
 }
 
 TEST_F(DaemonTableTest, WhereExecutorsWorkTogetherNoDeviceIsLost) {
   Place("job", {kSampler, kTrainer});
-  EXPECT_EQ(table_.LoseDevice(table_.daemons().at("sampler.0")), std::nullopt);
-  table_.OpenSegment(segment_.get());
-  EXPECT_EQ(table_.LoseDevice(table_.daemons().at("sampler.0")), std::nullopt);
+  EXPECT_FALSE(devices_.Lose(table_.daemons().at("sampler.0"), "it died"));
+  members_.Open(segment_.get());
+  EXPECT_FALSE(devices_.Lose(table_.daemons().at("sampler.0"), "it died"));
 }
 
 TEST_F(DaemonTableTest, LeadsADaemonThroughItsStates) {
   Place("job", {kSampler});
-  EXPECT_TRUE(table_.daemons().at("sampler.0").restart_at.has_value());
+  EXPECT_TRUE(table_.daemons().at("sampler.0").restarts.due.has_value());
   Daemon& daemon = Start("sampler.0");
-  EXPECT_THAT(table_.Unregistered("job"), ElementsAre("sampler.0 on cpu:0"));
-  EXPECT_EQ(table_.Views().front().state, DaemonState::kStarting);
-  table_.OpenSegment(segment_.get());
-  EXPECT_THAT(table_.BeginAttach("job", "sampler.0"),
+  EXPECT_THAT(assignment_.Unregistered("job"),
+              ElementsAre("sampler.0 on cpu:0"));
+  EXPECT_EQ(AllViews(table_).front().state, DaemonState::kStarting);
+  members_.Open(segment_.get());
+  EXPECT_THAT(members_.BeginAttach("job", "sampler.0"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("not idle")));
 
   FGNN_ASSERT_OK(Register(daemon));
-  EXPECT_THAT(table_.Unregistered("job"), IsEmpty());
-  EXPECT_THAT(table_.Attachable("job"), ElementsAre("sampler.0"));
-  EXPECT_THAT(table_.SegmentFor(daemon.process->pid(), "job"),
+  EXPECT_THAT(assignment_.Unregistered("job"), IsEmpty());
+  EXPECT_THAT(members_.Attachable("job"), ElementsAre("sampler.0"));
+  EXPECT_THAT(members_.SegmentFor(daemon.process->pid(), "job"),
               StatusIs(absl::StatusCode::kPermissionDenied));
   const uint64_t scratch = segment_->OpenScratch().value();
-  EXPECT_THAT(table_.ScratchFor(daemon.process->pid(), "job", scratch),
+  EXPECT_THAT(members_.ScratchFor(daemon.process->pid(), "job", scratch),
               StatusIs(absl::StatusCode::kPermissionDenied));
 
   FGNN_ASSERT_OK_AND_ASSIGN(const AttachTicket ticket,
-                            table_.BeginAttach("job", "sampler.0"));
+                            members_.BeginAttach("job", "sampler.0"));
   EXPECT_NE(ticket.owner, kNoOwner);
-  EXPECT_THAT(table_.Attachable("job"), IsEmpty());
-  EXPECT_EQ(table_.SegmentFor(ticket.daemon.pid, "job").value(),
+  EXPECT_THAT(members_.Attachable("job"), IsEmpty());
+  EXPECT_EQ(members_.SegmentFor(ticket.daemon.pid, "job").value(),
             segment_->fd());
-  EXPECT_THAT(table_.ScratchFor(ticket.daemon.pid, "job", scratch), IsOk());
-  EXPECT_THAT(table_.ScratchFor(ticket.daemon.pid, "job", scratch + 1),
+  EXPECT_THAT(members_.ScratchFor(ticket.daemon.pid, "job", scratch), IsOk());
+  EXPECT_THAT(members_.ScratchFor(ticket.daemon.pid, "job", scratch + 1),
               StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(table_.FindAll("job", ExecutorRole::kSampler, /*attached=*/true),
-              IsEmpty());
-  table_.EndAttach(ticket);
+  EXPECT_THAT(
+      members_.FindAll("job", ExecutorRole::kSampler, /*attached=*/true),
+      IsEmpty());
+  members_.EndAttach(ticket);
   EXPECT_EQ(
-      table_.FindAll("job", ExecutorRole::kSampler, /*attached=*/true).size(),
+      members_.FindAll("job", ExecutorRole::kSampler, /*attached=*/true).size(),
       1U);
-  EXPECT_EQ(table_.Views().front().state, DaemonState::kWorking);
+  EXPECT_EQ(AllViews(table_).front().state, DaemonState::kWorking);
 
-  table_.EndDetach(ticket.daemon);
-  EXPECT_THAT(table_.Attached("job"), IsEmpty());
-  EXPECT_EQ(table_.Views().front().state, DaemonState::kIdle);
+  members_.EndDetach(ticket.daemon);
+  EXPECT_THAT(members_.Attached("job"), IsEmpty());
+  EXPECT_EQ(AllViews(table_).front().state, DaemonState::kIdle);
 }
 
 TEST_F(DaemonTableTest, TheDeadHoldNothingAndAnswerToNoAddress) {
   Place("job", {kSampler});
   Daemon& daemon = Start("sampler.0");
   FGNN_ASSERT_OK(Register(daemon));
-  table_.OpenSegment(segment_.get());
+  members_.Open(segment_.get());
   FGNN_ASSERT_OK_AND_ASSIGN(const AttachTicket ticket,
-                            table_.BeginAttach("job", "sampler.0"));
+                            members_.BeginAttach("job", "sampler.0"));
   EXPECT_EQ(End(daemon), "by signal 9");
   EXPECT_EQ(table_.Find(ticket.daemon), nullptr);
-  EXPECT_THAT(table_.Attached("job"), IsEmpty());
-  EXPECT_EQ(table_.Views().front().state, DaemonState::kDead);
+  EXPECT_THAT(members_.Attached("job"), IsEmpty());
+  EXPECT_EQ(AllViews(table_).front().state, DaemonState::kDead);
   // An answer that comes too late is nobody's.
-  table_.EndAttach(ticket);
-  EXPECT_FALSE(daemon.attached);
+  members_.EndAttach(ticket);
+  EXPECT_FALSE(daemon.attachment.answered);
 }
 
 TEST_F(DaemonTableTest, DismissesTheLivingAndForgetsTheDead) {
   Place("job", {kSampler, kTrainer});
   Daemon& sampler = Start("sampler.0");
-  const auto to_stop = table_.Dismiss("job", {});
+  const auto to_stop = assignment_.Dismiss("job", {});
   ASSERT_EQ(to_stop.size(), 1U);
   EXPECT_EQ(to_stop.front().name, "sampler.0");
   EXPECT_EQ(table_.daemons().count("trainer.0"), 0U);
@@ -416,7 +427,8 @@ TEST_F(DaemonTableTest, AdoptsOnlyWhereOthersStartTheDaemons) {
   registration.start_time = stranger.process->start_time();
   FGNN_ASSERT_OK(adopting.Register(registration, now_));
   FGNN_ASSERT_OK(adopting.Register(registration, now_));  // Says so again.
-  EXPECT_THAT(adopting.Want(
+  DaemonAssignment assignment(&adopting);
+  EXPECT_THAT(assignment.Want(
                   "job", {{{"trainer.0", ExecutorRole::kTrainer, "cpu:1"}, 0}},
                   /*restarts=*/3, /*lost=*/{}, now_),
               StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -424,7 +436,7 @@ TEST_F(DaemonTableTest, AdoptsOnlyWhereOthersStartTheDaemons) {
   registration.pid = ::getpid();
   EXPECT_THAT(adopting.Register(registration, now_),
               StatusIs(absl::StatusCode::kAlreadyExists));
-  EXPECT_THAT(adopting.DismissAll(), IsEmpty());  // Not ours to stop.
+  EXPECT_THAT(assignment.DismissAll(), IsEmpty());  // Not ours to stop.
   EXPECT_EQ(adopting.daemons().count("trainer.0"), 1U);
 }
 

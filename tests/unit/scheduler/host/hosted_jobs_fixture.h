@@ -28,7 +28,7 @@ inline constexpr std::chrono::seconds kLong{60};
 
 // Daemons that are stopped end, and answer when they are attached; nothing else
 // is asked of them here.
-class StoppingCalls final : public ExecutorCalls {
+class StoppingCalls : public ExecutorCalls {
  public:
   absl::Status Stop(const std::string&, const Patience&) override {
     return absl::UnavailableError("it listens nowhere");
@@ -156,10 +156,11 @@ class HostedJobsTest : public testing::Test {
   void Kill(const std::string& name) {
     DaemonProcess& process = *processes_.at(name);
     EXPECT_THAT(process.Signal(SIGKILL), IsOk());
-    EXPECT_TRUE(
-        host_->WaitUntilGone({name, process.pid(), ""}, DeadlineIn(kLong)));
+    EXPECT_TRUE(Daemons("").WaitUntilGone({name, process.pid(), ""},
+                                          DeadlineIn(kLong)));
   }
   void TearDown() override {
+    jobs_.clear();
     host_.reset();
     for (auto& [name, process] : processes_) {
       process->Signal(SIGKILL).IgnoreError();
@@ -168,26 +169,33 @@ class HostedJobsTest : public testing::Test {
 
   absl::Status Want(const std::string& job_id, const std::string& device,
                     uint32_t restarts = 3) {
-    return host_->Want(job_id, PairPerDevice({device}), restarts);
+    return Daemons(job_id).Want(PairPerDevice({device}), restarts,
+                                /*lost=*/{});
+  }
+  // The job's handle; an empty id: nobody's.
+  JobDaemons& Daemons(const std::string& job_id) {
+    std::unique_ptr<JobDaemons>& handle = jobs_[job_id];
+    if (handle == nullptr) handle = host_->DaemonsOf(job_id);
+    return *handle;
   }
   // Names of the job's daemons, each with "!" where none runs.
   std::vector<std::string> NamesOf(const std::string& job_id) {
     std::vector<std::string> names;
-    for (const ExecutorView& view : host_->ExecutorsOf(job_id)) {
+    for (const ExecutorView& view : Daemons(job_id).Views()) {
       names.push_back(view.placement.name + (view.pid == 0 ? "!" : ""));
     }
     return names;
   }
   void AttachAll(const std::string& job_id) {
-    for (const std::string& name : host_->Attachable(job_id)) {
+    for (const std::string& name : Daemons(job_id).Attachable()) {
       FGNN_ASSERT_OK_AND_ASSIGN(const AttachTicket ticket,
-                                host_->BeginAttach(job_id, name));
+                                Daemons(job_id).BeginAttach(name));
       EXPECT_EQ(ticket.number, 0U);
-      host_->EndAttach(ticket);
+      Daemons(job_id).EndAttach(ticket);
     }
   }
   size_t NumAttached(const std::string& job_id) {
-    return host_->AttachedDaemons(job_id).size();
+    return Daemons(job_id).Attached().size();
   }
 
   TempFolder temp_;
@@ -195,6 +203,7 @@ class HostedJobsTest : public testing::Test {
   StoppingCalls calls_;
   std::map<std::string, std::optional<DaemonProcess>> processes_;
   std::unique_ptr<DaemonHost> host_;
+  std::map<std::string, std::unique_ptr<JobDaemons>> jobs_;
 };
 
 }  // namespace fgnn

@@ -21,14 +21,14 @@ class TwoJobsTest : public HostedJobsTest {
     for (const char* name : {"sampler.1", "trainer.1"}) Run(name, "cpu:1");
     FGNN_ASSERT_OK(Want("a", "cpu:1"));
     FGNN_ASSERT_OK(Want("b", "cpu:0"));
-    host_->OpenSegment(a_.get());
-    host_->OpenSegment(b_.get());
+    Daemons("a").OpenSegment(a_.get());
+    Daemons("b").OpenSegment(b_.get());
     AttachAll("a");
     AttachAll("b");
   }
   void TearDown() override {
-    host_->CloseSegment("a");
-    host_->CloseSegment("b");
+    Daemons("a").CloseSegment();
+    Daemons("b").CloseSegment();
     HostedJobsTest::TearDown();
   }
 
@@ -41,13 +41,13 @@ TEST_F(TwoJobsTest, EachHasTheDaemonsOfItsDevice) {
   EXPECT_THAT(NamesOf("b"), ElementsAre("sampler.0", "trainer.0"));
   EXPECT_THAT(host_->RunningJobs(), ElementsAre("a", "b"));
   const auto found =
-      host_->Find("a", ExecutorRole::kTrainer, /*attached=*/true);
+      Daemons("a").Find(ExecutorRole::kTrainer, /*attached=*/true);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found.front().name, "trainer.1");
   EXPECT_EQ(host_->SegmentFor(found.front().pid, "a").value(), a_->fd());
   EXPECT_THAT(host_->SegmentFor(found.front().pid, "b"),
               StatusIs(absl::StatusCode::kPermissionDenied));
-  EXPECT_THAT(host_->BeginAttach("b", "trainer.1"),
+  EXPECT_THAT(Daemons("b").BeginAttach("trainer.1"),
               StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(host_->SwitchDevice("b", "cpu:1", DevicePlan::kTrain),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("has cpu:0")));
@@ -82,8 +82,8 @@ TEST_F(StandstillTest, ADaemonWhoseWorkLoopStandsStillIsKilled) {
   // The sampler works and stands still; the trainer waits for a job.
   uint64_t beats = 0;
   const Deadline deadline = DeadlineIn(kLong);
-  while (!host_->WaitUntilGone(sampler,
-                               DeadlineIn(std::chrono::milliseconds(50))) &&
+  while (!Daemons("").WaitUntilGone(
+             sampler, DeadlineIn(std::chrono::milliseconds(50))) &&
          MonotonicClock::now() < deadline) {
     FGNN_ASSERT_OK(Beat("trainer.0", /*working=*/false, 7));
     const absl::Status heard = Beat("sampler.0", /*working=*/true, 7);
@@ -130,56 +130,57 @@ TEST_F(SegmentsTakenBackTest, TheNewestOfAJobIsKept) {
   FGNN_ASSERT_OK(host_->TakeBack("b", Duplicate(second.get())));
   FGNN_ASSERT_OK(host_->TakeBack("b", Duplicate(first.get())));
   for (const char* job : {"a", "b"}) {
-    const std::optional<UniqueFd> kept = host_->ReturnedSegment(job);
+    const std::optional<UniqueFd> kept = Daemons(job).TakeReturnedSegment();
     ASSERT_TRUE(kept.has_value());
     EXPECT_EQ(InodeOf(kept->get()), InodeOf(second.get())) << job;
-    EXPECT_FALSE(host_->ReturnedSegment(job).has_value());
+    EXPECT_FALSE(Daemons(job).TakeReturnedSegment().has_value());
   }
 }
 
 TEST_F(TwoJobsTest, ADeathIsOfOneJob) {
   Kill("sampler.0");
-  EXPECT_EQ(host_->restarts("a"), 0U);
-  EXPECT_EQ(host_->restarts("b"), 1U);
-  EXPECT_THAT(host_->Unregistered("a"), IsEmpty());
-  EXPECT_THAT(host_->Unregistered("b"), ElementsAre("sampler.0 on cpu:0"));
+  EXPECT_EQ(Daemons("a").restarts(), 0U);
+  EXPECT_EQ(Daemons("b").restarts(), 1U);
+  EXPECT_THAT(Daemons("a").Unregistered(Deadline::min()), IsEmpty());
+  EXPECT_THAT(Daemons("b").Unregistered(Deadline::min()),
+              ElementsAre("sampler.0 on cpu:0"));
   EXPECT_EQ(NumAttached("a"), 2U);
   EXPECT_EQ(NumAttached("b"), 1U);
   // Whoever comes for its device has its place, whatever its name is.
   Run("sampler.7", "cpu:0");
   EXPECT_THAT(NamesOf("b"), ElementsAre("sampler.7", "trainer.0"));
-  EXPECT_THAT(host_->Attachable("b"), ElementsAre("sampler.7"));
-  EXPECT_THAT(host_->Attachable("a"), IsEmpty());
+  EXPECT_THAT(Daemons("b").Attachable(), ElementsAre("sampler.7"));
+  EXPECT_THAT(Daemons("a").Attachable(), IsEmpty());
 }
 
 TEST_F(TwoJobsTest, AFailureIsOfOneJob) {
   FGNN_ASSERT_OK(Want("b", "cpu:0", /*restarts=*/0));
   Kill("trainer.0");
-  EXPECT_THAT(host_->Failure("b"),
+  EXPECT_THAT(Daemons("b").Failure(),
               StatusIs(absl::StatusCode::kInternal,
                        HasSubstr("trainer.0 died 1 time")));
-  EXPECT_THAT(host_->Failure("a"), IsOk());
+  EXPECT_THAT(Daemons("a").Failure(), IsOk());
   // A daemon speaks for the job that it belongs to.
   FGNN_ASSERT_OK(host_->Heartbeat({.name = "sampler.0",
                                    .pid = processes_["sampler.0"]->pid(),
                                    .job_id = "a",
                                    .failure = absl::DataLossError("mine")}));
-  EXPECT_THAT(host_->Failure("a"), IsOk());
+  EXPECT_THAT(Daemons("a").Failure(), IsOk());
   FGNN_ASSERT_OK(host_->Heartbeat({.name = "sampler.1",
                                    .pid = processes_["sampler.1"]->pid(),
                                    .job_id = "a",
                                    .failure = absl::DataLossError("mine")}));
-  EXPECT_THAT(host_->Failure("a"), StatusIs(absl::StatusCode::kDataLoss,
-                                            HasSubstr("sampler.1: mine")));
+  EXPECT_THAT(Daemons("a").Failure(), StatusIs(absl::StatusCode::kDataLoss,
+                                               HasSubstr("sampler.1: mine")));
 }
 
 TEST_F(TwoJobsTest, OneLeavesAndTheOtherStays) {
-  for (const DaemonAddress& daemon : host_->AttachedDaemons("b")) {
-    host_->EndDetach(daemon);
+  for (const DaemonAddress& daemon : Daemons("b").Attached()) {
+    Daemons("b").EndDetach(daemon);
   }
-  EXPECT_TRUE(host_->WaitUntilDetached("b", DeadlineIn(kLong)));
-  host_->CloseSegment("b");
-  host_->Leave("b");
+  EXPECT_TRUE(Daemons("b").WaitUntilDetached(DeadlineIn(kLong)));
+  Daemons("b").CloseSegment();
+  Daemons("b").Leave();
   EXPECT_THAT(NamesOf("b"), IsEmpty());
   EXPECT_EQ(NumAttached("a"), 2U);
   EXPECT_THAT(host_->RunningJobs(), ElementsAre("a"));
@@ -189,9 +190,9 @@ TEST_F(TwoJobsTest, OneLeavesAndTheOtherStays) {
 }
 
 TEST_F(TwoJobsTest, MemoryIsMeasuredOfTheJobsOwnDaemons) {
-  const uint64_t own = host_->MeasureMemory("nobody").anonymous_bytes;
+  const uint64_t own = Daemons("nobody").MeasureMemory().anonymous_bytes;
   EXPECT_EQ(own, 0U);
-  EXPECT_GT(host_->MeasureMemory("a").anonymous_bytes, 0U);
+  EXPECT_GT(Daemons("a").MeasureMemory().anonymous_bytes, 0U);
   for (const ExecutorView& view : host_->Executors()) {
     EXPECT_EQ(view.resident_bytes > 0, view.job_id == "a")
         << view.placement.name;
@@ -202,11 +203,11 @@ TEST_F(HostedJobsTest, AServiceManagersDaemonsTakePlacesInAnyOrder) {
   StartHost(/*spawn=*/false);
   // The job is there first; sampler.0 is expected on its device.
   FGNN_ASSERT_OK(Want("a", "cpu:1"));
-  EXPECT_THAT(host_->Unregistered("a"),
+  EXPECT_THAT(Daemons("a").Unregistered(Deadline::min()),
               ElementsAre("sampler.0 on cpu:1", "trainer.0 on cpu:1"));
   for (const char* name : {"sampler.0", "trainer.0"}) Run(name, "cpu:0");
   for (const char* name : {"sampler.1", "trainer.1"}) Run(name, "cpu:1");
-  EXPECT_THAT(host_->Unregistered("a"), IsEmpty());
+  EXPECT_THAT(Daemons("a").Unregistered(Deadline::min()), IsEmpty());
   EXPECT_THAT(NamesOf("a"), ElementsAre("sampler.1", "trainer.1"));
   EXPECT_THAT(NamesOf(""), ElementsAre("sampler.0", "trainer.0"));
 }
@@ -230,11 +231,11 @@ TEST_F(HostedJobsTest, TwoInterruptedJobsAreTakenOverWithTheirDaemons) {
   const auto a = SegmentOf("a");
   const auto b = SegmentOf("b");
   FGNN_ASSERT_OK(Want("b", "cpu:1"));
-  host_->TakeOverSegment(b.get());
+  Daemons("b").TakeOverSegment(b.get());
   // Pairs that are kept do not get into the way of a job that is to come.
   FGNN_ASSERT_OK(host_->Keep(PairPerDevice({"cpu:0", "cpu:1", "cpu:2"})));
   FGNN_ASSERT_OK(Want("a", "cpu:0"));
-  host_->TakeOverSegment(a.get());
+  Daemons("a").TakeOverSegment(a.get());
   EXPECT_THAT(NamesOf("a"), ElementsAre("sampler.2", "trainer.2"));
   EXPECT_THAT(NamesOf("b"), ElementsAre("sampler.5", "trainer.5"));
   EXPECT_EQ(NumAttached("a"), 2U);
@@ -243,31 +244,31 @@ TEST_F(HostedJobsTest, TwoInterruptedJobsAreTakenOverWithTheirDaemons) {
             b->fd());
   EXPECT_EQ(a->devices().DeviceOf(1), 0U);
   EXPECT_EQ(a->devices().DeviceOf(3), std::nullopt);
-  host_->CloseSegment("a");
-  host_->CloseSegment("b");
+  Daemons("a").CloseSegment();
+  Daemons("b").CloseSegment();
 }
 
 TEST_F(HostedJobsTest, PairsAreKeptWhereNoJobIs) {
   StartHost(/*spawn=*/true);
   const auto kept = PairPerDevice({"cpu:0", "cpu:1"});
   FGNN_ASSERT_OK(host_->Keep(kept));
-  EXPECT_EQ(host_->ExecutorsOf("").size(), 4U);
+  EXPECT_EQ(Daemons("").Views().size(), 4U);
   FGNN_ASSERT_OK(Want("a", "cpu:1"));
-  EXPECT_EQ(host_->ExecutorsOf("a").size(), 2U);
-  EXPECT_EQ(host_->ExecutorsOf("a").front().placement.name, "sampler.1");
-  EXPECT_EQ(host_->ExecutorsOf("").size(), 2U);
+  EXPECT_EQ(Daemons("a").Views().size(), 2U);
+  EXPECT_EQ(Daemons("a").Views().front().placement.name, "sampler.1");
+  EXPECT_EQ(Daemons("").Views().size(), 2U);
   FGNN_ASSERT_OK(host_->Keep(kept));
-  EXPECT_EQ(host_->ExecutorsOf("a").size(), 2U);
-  EXPECT_EQ(host_->ExecutorsOf("").size(), 2U);
+  EXPECT_EQ(Daemons("a").Views().size(), 2U);
+  EXPECT_EQ(Daemons("").Views().size(), 2U);
   // In the way of the next one is what shares a core with it.
   FGNN_ASSERT_OK(Want("b", "cpu:0,2"));
-  EXPECT_THAT(host_->ExecutorsOf(""), IsEmpty());
-  EXPECT_EQ(host_->ExecutorsOf("b").front().placement.name, "sampler.0");
-  EXPECT_EQ(host_->ExecutorsOf("a").size(), 2U);
-  host_->Leave("b");
-  host_->Leave("a");
+  EXPECT_THAT(Daemons("").Views(), IsEmpty());
+  EXPECT_EQ(Daemons("b").Views().front().placement.name, "sampler.0");
+  EXPECT_EQ(Daemons("a").Views().size(), 2U);
+  Daemons("b").Leave();
+  Daemons("a").Leave();
   FGNN_ASSERT_OK(host_->Keep(kept));
-  EXPECT_EQ(host_->ExecutorsOf("").size(), 4U);
+  EXPECT_EQ(Daemons("").Views().size(), 4U);
   host_->StopAll();
   EXPECT_THAT(host_->Executors(), IsEmpty());
 }

@@ -13,17 +13,17 @@ class TwoDevicesTest : public HostedJobsTest {
  protected:
   void StartJob(uint32_t restarts = 0) {
     const auto placements = PairPerDevice({"cpu:0", "cpu:1"});
-    FGNN_ASSERT_OK(host_->Want("a", placements, restarts));
-    host_->OpenSegment(a_.get());
+    FGNN_ASSERT_OK(Daemons("a").Want(placements, restarts, {}));
+    Daemons("a").OpenSegment(a_.get());
     a_->devices().SetPlans({DevicePlan::kSample, DevicePlan::kTrain});
   }
   void TearDown() override {
-    host_->CloseSegment("a");
+    Daemons("a").CloseSegment();
     HostedJobsTest::TearDown();
   }
   // 0: none runs.
   pid_t PidOf(const std::string& name) {
-    for (const ExecutorView& view : host_->ExecutorsOf("a")) {
+    for (const ExecutorView& view : Daemons("a").Views()) {
       if (view.placement.name == name) return view.pid;
     }
     return 0;
@@ -31,7 +31,7 @@ class TwoDevicesTest : public HostedJobsTest {
   pid_t WaitForPidOf(const std::string& name) {
     const Deadline deadline = DeadlineIn(kLong);
     while (PidOf(name) == 0 && MonotonicClock::now() < deadline) {
-      host_->WaitUntilRegistered("a", DeadlineIn(std::chrono::milliseconds(5)));
+      Daemons("a").Unregistered(DeadlineIn(std::chrono::milliseconds(5)));
     }
     return PidOf(name);
   }
@@ -44,28 +44,27 @@ TEST_F(TwoDevicesTest, AJobGoesOnWithoutALostOne) {
   for (const char* name : {"sampler.0", "trainer.0"}) Run(name, "cpu:0");
   for (const char* name : {"sampler.1", "trainer.1"}) Run(name, "cpu:1");
   StartJob();
-  for (const std::string& name : host_->Attachable("a")) {
+  for (const std::string& name : Daemons("a").Attachable()) {
     FGNN_ASSERT_OK_AND_ASSIGN(const AttachTicket ticket,
-                              host_->BeginAttach("a", name));
-    host_->EndAttach(ticket);
+                              Daemons("a").BeginAttach(name));
+    Daemons("a").EndAttach(ticket);
   }
   Kill("sampler.0");
-  EXPECT_THAT(host_->Failure("a"), IsOk());
+  EXPECT_THAT(Daemons("a").Failure(), IsOk());
   EXPECT_THAT(a_->devices().plans(),
               ElementsAre(DevicePlan::kLost, DevicePlan::kSample));
-  EXPECT_TRUE(host_->WaitUntilRegistered("a", MonotonicClock::now()));
-  EXPECT_THAT(host_->Unregistered("a"), IsEmpty());
+  EXPECT_THAT(Daemons("a").Unregistered(Deadline::min()), IsEmpty());
   const auto trainers =
-      host_->Find("a", ExecutorRole::kTrainer, /*attached=*/true);
+      Daemons("a").Find(ExecutorRole::kTrainer, /*attached=*/true);
   ASSERT_EQ(trainers.size(), 1U);
   EXPECT_EQ(trainers.front().name, "trainer.1");
   // What becomes of the other daemon of the device is no matter.
   Kill("trainer.0");
-  EXPECT_THAT(host_->Failure("a"), IsOk());
-  EXPECT_EQ(host_->restarts("a"), 0U);
+  EXPECT_THAT(Daemons("a").Failure(), IsOk());
+  EXPECT_EQ(Daemons("a").restarts(), 0U);
   // Of the last device it is.
   Kill("trainer.1");
-  EXPECT_THAT(host_->Failure("a"),
+  EXPECT_THAT(Daemons("a").Failure(),
               StatusIs(absl::StatusCode::kInternal,
                        HasSubstr("trainer.1 died 1 time in 10 minutes")));
   EXPECT_FALSE(a_->devices().IsLost(1));
@@ -76,7 +75,7 @@ TEST_F(TwoDevicesTest, AJobGoesOnWithoutOneWhoseDaemonsDoNotComeBack) {
   StartHost(/*spawn=*/false);
   for (const char* name : {"sampler.0", "trainer.0"}) Run(name, "cpu:0");
   for (const char* name : {"sampler.1", "trainer.1"}) Run(name, "cpu:1");
-  JobExecutors executors(host_.get(), &calls_,
+  JobExecutors executors(host_->DaemonsOf("a"), &calls_,
                          {.job_id = "a",
                           .spec_bytes = "",
                           .dataset = "",
@@ -120,12 +119,12 @@ TEST_F(TwoDevicesTest, OfALostOneNeitherDaemonIsStartedAgain) {
   Run("sampler.0", "cpu:0");
   Kill("sampler.0");
   EXPECT_TRUE(a_->devices().IsLost(0));
-  EXPECT_EQ(host_->restarts("a"), 1U);
+  EXPECT_EQ(Daemons("a").restarts(), 1U);
   // This one has died once, but there is nothing to do for it.
   Kill("trainer.0");
-  EXPECT_EQ(host_->restarts("a"), 1U);
+  EXPECT_EQ(Daemons("a").restarts(), 1U);
   Kill("trainer.1");
-  EXPECT_EQ(host_->restarts("a"), 2U);
+  EXPECT_EQ(Daemons("a").restarts(), 2U);
 }
 
 TEST_F(TwoDevicesTest, DaemonsOfALostOneAreStartedOnceItIsBack) {
@@ -133,9 +132,9 @@ TEST_F(TwoDevicesTest, DaemonsOfALostOneAreStartedOnceItIsBack) {
   StartJob();
   const pid_t first = WaitForPidOf("sampler.0");
   ASSERT_NE(first, 0);
-  host_->Kill({"sampler.0", first, ""}, "of the test");
+  Daemons("a").Kill({"sampler.0", first, ""}, "of the test");
   ASSERT_TRUE(
-      host_->WaitUntilGone({"sampler.0", first, ""}, DeadlineIn(kLong)));
+      Daemons("a").WaitUntilGone({"sampler.0", first, ""}, DeadlineIn(kLong)));
   EXPECT_TRUE(a_->devices().IsLost(0));
   EXPECT_EQ(PidOf("sampler.0"), 0);
   FGNN_ASSERT_OK_AND_ASSIGN(const DevicePlan plan,
@@ -144,13 +143,13 @@ TEST_F(TwoDevicesTest, DaemonsOfALostOneAreStartedOnceItIsBack) {
   const pid_t second = WaitForPidOf("sampler.0");
   EXPECT_NE(second, 0);
   // And lost again, where nothing was mended.
-  host_->Kill({"sampler.0", second, ""}, "of the test");
+  Daemons("a").Kill({"sampler.0", second, ""}, "of the test");
   ASSERT_TRUE(
-      host_->WaitUntilGone({"sampler.0", second, ""}, DeadlineIn(kLong)));
+      Daemons("a").WaitUntilGone({"sampler.0", second, ""}, DeadlineIn(kLong)));
   EXPECT_TRUE(a_->devices().IsLost(0));
-  EXPECT_THAT(host_->Failure("a"), IsOk());
-  host_->CloseSegment("a");
-  host_->Leave("a");
+  EXPECT_THAT(Daemons("a").Failure(), IsOk());
+  Daemons("a").CloseSegment();
+  Daemons("a").Leave();
   host_->StopAll();
 }
 

@@ -447,7 +447,7 @@ TEST_F(JobRunTest, CancelledInAnEvaluationItEndsThere) {
   EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kCancelled, "by hand"));
   EXPECT_EQ(Summary()["state"], "cancelled");
   EXPECT_EQ(Summary()["batches_committed"], 5);
-  EXPECT_TRUE(host_->AttachedDaemons(id_).empty());
+  EXPECT_TRUE(host_->DaemonsOf(id_)->Attached().empty());
   EXPECT_THAT(host_->SegmentFor(::getpid(), id_),
               StatusIs(absl::StatusCode::kNotFound));
 }

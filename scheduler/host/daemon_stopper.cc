@@ -1,0 +1,82 @@
+#include "scheduler/host/daemon_stopper.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "shared/base/mutex.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::chrono::seconds kDrainTime{5};
+constexpr std::chrono::seconds kTermTime{3};
+// A killed process may be held by the disk for a while.
+constexpr std::chrono::seconds kKillTime{10};
+
+}  // namespace
+
+void DaemonStopper::Stop(const std::vector<DaemonAddress>& daemons) {
+  if (daemons.empty()) return;
+  const Deadline drained = DeadlineIn(kDrainTime);
+  for (const DaemonAddress& daemon : daemons) {
+    absl::Status status = absl::UnavailableError("it has not registered");
+    if (!daemon.socket.empty()) {
+      status = calls_->Stop(
+          daemon.socket,
+          {.timeout = std::chrono::milliseconds(2'000), .keep_going = nullptr});
+    }
+    if (!status.ok()) SignalAll({daemon}, SIGTERM, "cannot be asked to stop");
+  }
+  if (!WaitUntilAllGone(daemons, drained)) {
+    SignalAll(daemons, SIGTERM, "did not stop when asked");
+    if (!WaitUntilAllGone(daemons, DeadlineIn(kTermTime))) {
+      SignalAll(daemons, SIGKILL, "did not end on SIGTERM");
+      if (!WaitUntilAllGone(daemons, DeadlineIn(kKillTime))) {
+        LogError("daemons are left that the kernel does not end");
+      }
+    }
+  }
+  const MutexLock lock(&state_->mutex);
+  state_->table.Forget(daemons);
+}
+
+void DaemonStopper::SignalAll(const std::vector<DaemonAddress>& daemons,
+                              int signal, const char* why) {
+  const MutexLock lock(&state_->mutex);
+  for (const DaemonAddress& address : daemons) {
+    const Daemon* const daemon = state_->table.Find(address);
+    if (daemon == nullptr) continue;
+    LogWarning("{} (pid {}) {}: signal {}", address.name, address.pid, why,
+               signal);
+    if (const absl::Status sent = daemon->process->Signal(signal); !sent.ok()) {
+      LogError("{}", MessageOf(sent));
+    }
+  }
+}
+
+bool DaemonStopper::WaitUntilAllGone(const std::vector<DaemonAddress>& daemons,
+                                     Deadline deadline) const {
+  return std::all_of(daemons.begin(), daemons.end(),
+                     [&](const DaemonAddress& daemon) {
+                       return WaitUntilGone(daemon, deadline);
+                     });
+}
+
+bool DaemonStopper::WaitUntilGone(const DaemonAddress& daemon,
+                                  Deadline deadline) const {
+  MutexLock lock(&state_->mutex);
+  return state_->changed.WaitUntil(
+      &lock, deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex) {
+        return state_->table.Find(daemon) == nullptr;
+      });
+}
+
+void DaemonStopper::Kill(const DaemonAddress& daemon, const std::string& why) {
+  SignalAll({daemon}, SIGKILL, why.c_str());
+}
+
+}  // namespace fgnn

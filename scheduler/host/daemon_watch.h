@@ -1,0 +1,57 @@
+// The thread that watches the daemons of a host: learns of their death from the
+// kernel and of their hanging from silence, gives back what the dead held,
+// starts them and starts them again.
+#ifndef FGNN_SCHEDULER_HOST_DAEMON_WATCH_H_
+#define FGNN_SCHEDULER_HOST_DAEMON_WATCH_H_
+
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "scheduler/host/daemon.h"
+#include "scheduler/host/daemon_table.h"
+#include "scheduler/host/hang_watch.h"
+#include "scheduler/host/host_state.h"
+#include "shared/base/clock.h"
+#include "shared/base/thread.h"
+
+namespace fgnn {
+
+// Watches from its construction to its destruction.
+class DaemonWatch {
+ public:
+  // `state` is borrowed. Throws std::system_error if the system starts no
+  // further thread.
+  explicit DaemonWatch(HostState* state);
+  ~DaemonWatch();
+  DaemonWatch(const DaemonWatch&) = delete;
+  DaemonWatch& operator=(const DaemonWatch&) = delete;
+
+ private:
+  void Watch();
+  // Returns true once the host ends.
+  bool WatchOnce();
+  void WaitForEvent();
+  void Check(Deadline now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
+  void Bury(Daemon& daemon, Deadline now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
+  void PlanRestart(Daemon& daemon, const DaemonTable::Burial& burial,
+                   Deadline now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
+  void SetAside(const Daemon& daemon, const DaemonTable::Burial& burial)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
+  void CheckHealth(Daemon& daemon, Deadline now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
+  // Returns an empty text if it may live on.
+  std::string WhyToKill(Daemon& daemon, Deadline now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
+  static void Warn(Daemon& daemon, HangWatch::Verdict verdict, Deadline now);
+  void Spawn(Daemon& daemon, Deadline now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
+
+  HostState* const state_;
+  bool ending_ ABSL_GUARDED_BY(state_->mutex) = false;
+  Thread thread_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_HOST_DAEMON_WATCH_H_

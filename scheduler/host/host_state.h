@@ -1,0 +1,76 @@
+// What the threads of a host share: its book, under one mutex, and how they
+// wake each other.
+#ifndef FGNN_SCHEDULER_HOST_HOST_STATE_H_
+#define FGNN_SCHEDULER_HOST_HOST_STATE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "scheduler/host/daemon_assignment.h"
+#include "scheduler/host/daemon_devices.h"
+#include "scheduler/host/daemon_table.h"
+#include "scheduler/host/hang_watch.h"
+#include "scheduler/host/segment_members.h"
+#include "shared/base/mutex.h"
+#include "shared/base/unique_fd.h"
+
+namespace fgnn {
+
+struct DaemonHostOptions {
+  std::filesystem::path state_dir;
+  bool spawn = false;
+  std::filesystem::path program_dir;  // Holds fgnn-sampler and fgnn-trainer.
+  std::string version;                // Daemons of another one are refused.
+  uint64_t generation = 0;            // Number of this start of the scheduler.
+  // Jobs that an earlier scheduler left running: a daemon that registers may
+  // still be attached to one.
+  std::vector<std::string> interrupted_jobs;
+  // One of those jobs goes on: daemons that it left will register and return
+  // its segment.
+  bool expect_survivors = false;
+  std::chrono::milliseconds heartbeat_interval{500};
+  // A daemon that was started registers within this, or is killed.
+  std::chrono::milliseconds register_within{60'000};
+  HangLimits hang;                         // Without heartbeats.
+  HangLimits work_loop = kWorkLoopLimits;  // For a daemon that works on a job.
+};
+
+// Thread-safe.
+struct HostState {
+  static absl::StatusOr<std::unique_ptr<HostState>> Make(
+      DaemonHostOptions options);
+  HostState(const HostState&) = delete;
+  HostState& operator=(const HostState&) = delete;
+
+  // The watching thread is to look again.
+  void Wake() const;
+  // What happens to a job first stands; the rest are its consequences.
+  void FailJob(const std::string& job_id, const absl::Status& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+
+  const DaemonHostOptions options;
+  const UniqueFd wake;  // An eventfd, for Wake().
+  Mutex mutex;
+  CondVar changed;
+  DaemonTable table ABSL_GUARDED_BY(mutex);
+  DaemonAssignment assignment ABSL_GUARDED_BY(mutex);
+  SegmentMembers members ABSL_GUARDED_BY(mutex);
+  DaemonDevices devices ABSL_GUARDED_BY(mutex);
+  // Segments that daemons returned, by job.
+  std::map<std::string, UniqueFd> returned ABSL_GUARDED_BY(mutex);
+
+ private:
+  HostState(DaemonHostOptions host_options, UniqueFd wake_fd);
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_HOST_HOST_STATE_H_
