@@ -141,7 +141,7 @@ void JobDevices::WriteLocked(const std::vector<DevicePlan>& plans) {
 }
 
 void JobDevices::SetPlans(const std::vector<DevicePlan>& plans) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (uint32_t device = 0; device < size(); ++device) {
     const DevicePlan plan =
         device < plans.size() ? plans[device] : DevicePlan::kSample;
@@ -155,7 +155,7 @@ void JobDevices::SetPlans(const std::vector<DevicePlan>& plans) {
 
 absl::Status JobDevices::Switch(uint32_t device,
                                 std::optional<DevicePlan> plan) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (device >= size()) {
     return absl::InvalidArgumentError("there is no such device");
   }
@@ -166,8 +166,11 @@ absl::Status JobDevices::Switch(uint32_t device,
   std::vector<DevicePlan> wanted = WantedLocked();
   if (was_lost) {
     // The others have done all that is to be done.
-    Mend([this](uint32_t other) { return !by_hand_[other].has_value(); },
-         &wanted);
+    const auto may_change = [this](uint32_t other)
+                                ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                                  return !by_hand_[other].has_value();
+                                };
+    Mend(may_change, &wanted);
   }
   if (const absl::Status status = Check(wanted); !status.ok()) {
     by_hand_[device] = before;
@@ -180,7 +183,7 @@ absl::Status JobDevices::Switch(uint32_t device,
 }
 
 bool JobDevices::Lose(uint32_t device) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (device >= size()) return false;
   if (lost_[device]) return true;
   if (std::count(lost_.begin(), lost_.end(), false) == 1) return false;
@@ -192,12 +195,12 @@ bool JobDevices::Lose(uint32_t device) {
 }
 
 bool JobDevices::IsLost(uint32_t device) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return device < lost_.size() && lost_[device];
 }
 
 std::vector<uint32_t> JobDevices::lost() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   std::vector<uint32_t> lost;
   for (uint32_t device = 0; device < lost_.size(); ++device) {
     if (lost_[device]) lost.push_back(device);
@@ -206,7 +209,7 @@ std::vector<uint32_t> JobDevices::lost() const {
 }
 
 uint64_t JobDevices::num_changes() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return num_changes_;
 }
 
@@ -219,7 +222,7 @@ std::vector<DevicePlan> JobDevices::plans() const {
 }
 
 void JobDevices::CacheAsPlanned() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (uint32_t device = 0; device < size(); ++device) {
     if (!lost_[device]) table_.SetCachedAs(device, table_.plan(device));
   }
@@ -234,12 +237,12 @@ uint32_t JobDevices::NumStandbyCaches() const {
 }
 
 bool JobDevices::IsByHand(uint32_t device) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return device < by_hand_.size() && by_hand_[device].has_value();
 }
 
 bool JobDevices::SharesTime(uint32_t device) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (device >= size()) return false;
   const DevicePlan plan =
       lost_[device] ? planned_[device] : table_.plan(device);
@@ -247,12 +250,12 @@ bool JobDevices::SharesTime(uint32_t device) const {
 }
 
 void JobDevices::SetExecutorOf(OwnerIndex owner, uint32_t number) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   executor_of_[owner] = number;
 }
 
 std::optional<uint32_t> JobDevices::ExecutorOf(OwnerIndex owner) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const auto found = executor_of_.find(owner);
   if (found == executor_of_.end()) return std::nullopt;
   return found->second;

@@ -9,12 +9,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "shared/base/mutex.h"
 #include "shared/base/types.h"
 #include "shared/queue/device_table.h"
 #include "shared/queue/segment.h"
@@ -78,20 +79,22 @@ class JobDevices {
   // Where Check() is not content, the first that may change roles does.
   void Mend(const std::function<bool(uint32_t device)>& may_change,
             std::vector<DevicePlan>* plans) const;
-  std::vector<DevicePlan> WantedLocked() const;
-  void ApplyLocked();
-  void WriteLocked(const std::vector<DevicePlan>& plans);
+  std::vector<DevicePlan> WantedLocked() const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ApplyLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WriteLocked(const std::vector<DevicePlan>& plans)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const bool switching_;
   DeviceTable table_;
-  mutable std::mutex mutex_;
-  // The following are guarded by mutex_. Of each device: what it is planned as
-  // where it is not lost, the role that a hand gave it, and whether it is.
-  std::vector<DevicePlan> planned_;
-  std::vector<std::optional<DevicePlan>> by_hand_;
-  std::vector<bool> lost_;
-  uint64_t num_changes_ = 0;
-  std::map<OwnerIndex, uint32_t> executor_of_;
+  mutable Mutex mutex_;
+  // By device: what it is planned as where it is not lost, the role that a hand
+  // gave it, and whether it is lost.
+  std::vector<DevicePlan> planned_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::optional<DevicePlan>> by_hand_ ABSL_GUARDED_BY(mutex_);
+  std::vector<bool> lost_ ABSL_GUARDED_BY(mutex_);
+  uint64_t num_changes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<OwnerIndex, uint32_t> executor_of_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fgnn

@@ -74,18 +74,18 @@ absl::StatusOr<uint64_t> JobSegment::OpenScratch() {
       ::fcntl(scratch.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
     return ErrnoToStatus(errno, "make shared memory for an evaluation");
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   scratch_ = std::move(scratch);
   return ++scratch_number_;
 }
 
 void JobSegment::CloseScratch() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   scratch_.Reset();
 }
 
 absl::StatusOr<UniqueFd> JobSegment::Scratch(uint64_t number) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (!scratch_.valid() || number != scratch_number_) {
     return absl::NotFoundError(absl::StrCat("shared memory ", number,
                                             " of job ", job_id_, " is closed"));
@@ -97,14 +97,14 @@ absl::StatusOr<UniqueFd> JobSegment::Scratch(uint64_t number) const {
 
 uint64_t JobSegment::scratch_bytes() const {
   constexpr uint64_t kBlockBytes = 512;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   struct stat status = {};
   if (!scratch_.valid() || ::fstat(scratch_.get(), &status) != 0) return 0;
   return static_cast<uint64_t>(status.st_blocks) * kBlockBytes;
 }
 
 absl::StatusOr<OwnerIndex> JobSegment::TakeOwner() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (OwnerIndex tried = 0; tried < kMaxOwners; ++tried) {
     last_ = static_cast<OwnerIndex>(last_ % kMaxOwners + 1);
     if (taken_[last_]) continue;
@@ -117,7 +117,7 @@ absl::StatusOr<OwnerIndex> JobSegment::TakeOwner() {
 }
 
 void JobSegment::ReleaseOwner(OwnerIndex owner) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   taken_[owner] = false;
 }
 
@@ -126,7 +126,7 @@ JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner, bool crashed) {
   const std::vector<BatchSeq> held = queue_.ReclaimSlotsOf(owner);
   reclaimed.slots = static_cast<uint32_t>(held.size());
   if (crashed) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     for (const BatchSeq seq : held) {
       if (++crashes_[seq] >= kMostCrashes) reclaimed.poison.push_back(seq);
     }
@@ -140,7 +140,7 @@ JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner, bool crashed) {
 
 uint32_t JobSegment::ReclaimAllBut(const std::vector<OwnerIndex>& living) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     for (const OwnerIndex owner : living) taken_[owner] = true;
   }
   uint32_t slots = 0;

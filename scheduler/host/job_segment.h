@@ -7,13 +7,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "scheduler/host/job_devices.h"
+#include "shared/base/mutex.h"
 #include "shared/base/types.h"
 #include "shared/base/unique_fd.h"
 #include "shared/queue/global_queue.h"
@@ -90,16 +91,18 @@ class JobSegment {
   GlobalQueue queue_;
   GradientBoard board_;
   JobDevices devices_;
-  // Of HoldVersion(); no process but this one has that index.
+  // For HoldVersion(); no process but this one has that index.
   OwnerIndex holder_index_ = kNoOwner;
   std::optional<GradientBoard> holder_;
   std::optional<StepLease> held_;
-  mutable std::mutex mutex_;
-  UniqueFd scratch_;                   // Guarded by mutex_.
-  uint64_t scratch_number_ = 0;        // Of the last one. Guarded by mutex_.
-  std::bitset<kMaxOwners + 1> taken_;  // Guarded by mutex_.
-  std::map<BatchSeq, int> crashes_;    // Of who held it. Guarded by mutex_.
-  OwnerIndex last_ = kNoOwner;         // Guarded by mutex_.
+  mutable Mutex mutex_;
+  UniqueFd scratch_ ABSL_GUARDED_BY(mutex_);
+  // Number of the last one.
+  uint64_t scratch_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::bitset<kMaxOwners + 1> taken_ ABSL_GUARDED_BY(mutex_);
+  // Crashes of those who held a batch.
+  std::map<BatchSeq, int> crashes_ ABSL_GUARDED_BY(mutex_);
+  OwnerIndex last_ ABSL_GUARDED_BY(mutex_) = kNoOwner;
 };
 
 }  // namespace fgnn
