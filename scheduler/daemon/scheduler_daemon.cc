@@ -141,7 +141,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   // A service that ends when idle starts daemons only for its jobs.
   const bool keeps_daemons = options.spawn_daemons && !options.exit_when_idle;
   parts->runner = std::make_unique<JobRunner>(JobRunnerOptions{
-      .environment = {.table = parts->table.get(),
+      .environment = {.dispatcher = &parts->table->dispatcher(),
                       .host = parts->host.get(),
                       .calls = &parts->calls},
       .decode = DecodeSpec,

@@ -38,7 +38,7 @@ absl::StatusOr<std::optional<uint64_t>> JobRun::HoldVersion() {
 }
 
 absl::Status JobRun::LetGoIfAsked() {
-  const LetGo why = environment_.table->ShouldLetGo(job_.id);
+  const LetGo why = environment_.dispatcher->ShouldLetGo(job_.id);
   if (why == LetGo::kNo) return absl::OkStatus();
   FGNN_ASSIGN_OR_RETURN(const std::optional<uint64_t> version, HoldVersion());
   const absl::Cleanup let_version_go = [this] {
@@ -59,7 +59,7 @@ absl::Status JobRun::LetGoIfAsked() {
                             " keeps its devices, for a checkpoint of it could "
                             "not be written"));
     LogError("{}", MessageOf(lost));
-    environment_.table->KeepOn(job_.id, lost);
+    environment_.dispatcher->KeepOn(job_.id, lost);
     EnterPhase(absl::StrCat("epoch ", epochs_done_ + 1));
     return absl::OkStatus();
   }

@@ -51,7 +51,7 @@ absl::Status JobRun::RunToEnd() {
   EndPreparation();
   may_stop_anywhere_ = false;
   FGNN_RETURN_IF_ERROR(prepared);
-  environment_.table->MarkRunning(job_.id);
+  environment_.dispatcher->MarkRunning(job_.id);
   since_training_.Restart();
   ShowProgress();
   while (!IsOver()) FGNN_RETURN_IF_ERROR(RunEpoch(epochs_done_));
@@ -81,9 +81,9 @@ absl::Status JobRun::KeepGoing() {
                              std::chrono::duration<double>(cost.Seconds() *
                                                            kMemoryLookShare)));
   }
-  FGNN_RETURN_IF_ERROR(environment_.table->CancelCause(job_.id));
+  FGNN_RETURN_IF_ERROR(environment_.dispatcher->CancelCause(job_.id));
   if (!may_stop_anywhere_) return absl::OkStatus();
-  const LetGo why = environment_.table->ShouldLetGo(job_.id);
+  const LetGo why = environment_.dispatcher->ShouldLetGo(job_.id);
   if (why == LetGo::kNo) return absl::OkStatus();
   let_go_ = why;
   return absl::AbortedError("it lets go of its devices");
@@ -103,7 +103,7 @@ void JobRun::MeasureMemory() {
 
 void JobRun::EnterPhase(const std::string& phase) {
   LogInfo("job {}: {}", job_.id, phase);
-  environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
+  environment_.dispatcher->UpdateProgress(job_.id, [&](JobProgress& progress) {
     progress.phase = phase;
     progress.executors = executors_.Views();
     progress.restarts = executors_.restarts();
@@ -185,7 +185,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   ShowProgress();
   plateau_.Add(valid_score);
   sum_ = EpochSum();
-  environment_.table->ForgetInterruptions(job_.id);
+  environment_.dispatcher->ForgetInterruptions(job_.id);
   FGNN_RETURN_IF_ERROR(Checkpoint(epoch, is_best));
   planner_.Replan(segment_.epochs - epochs_done_);
   FGNN_RETURN_IF_ERROR(RankByOnlineCounts());
@@ -254,7 +254,7 @@ void JobRun::AddToTimeline(const BatchRecord& record) {
 }
 
 void JobRun::ShowProgress() {
-  environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
+  environment_.dispatcher->UpdateProgress(job_.id, [&](JobProgress& progress) {
     progress.epochs_done = epochs_done_;
     progress.batches_committed = next_seq_;
     progress.loss = sum_.loss();
@@ -313,7 +313,7 @@ absl::Status JobRun::Test() {
   FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation,
                         executors_.evaluation().Evaluate(checkpoint, {"test"}));
   test_ = evaluation.ScoreOf("test");
-  environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
+  environment_.dispatcher->UpdateProgress(job_.id, [&](JobProgress& progress) {
     ShowTest(progress);
     progress.seconds_left = 0;
   });

@@ -27,7 +27,7 @@
 #include "scheduler/jobs/epoch_sum.h"
 #include "scheduler/jobs/job.h"
 #include "scheduler/jobs/job_dataset.h"
-#include "scheduler/jobs/job_table.h"
+#include "scheduler/jobs/job_dispatcher.h"
 #include "scheduler/jobs/memory_ledger.h"
 #include "scheduler/jobs/plateau.h"
 #include "scheduler/jobs/rate_meter.h"
@@ -42,7 +42,7 @@ namespace fgnn {
 // What everything that runs a job needs, and all that runs of several jobs have
 // in common. All borrowed, and thread-safe.
 struct JobEnvironment {
-  JobTable* table = nullptr;
+  JobDispatcher* dispatcher = nullptr;
   DaemonHost* host = nullptr;
   ExecutorCalls* calls = nullptr;
   MemoryLedger* memory = nullptr;

@@ -27,10 +27,10 @@ JobRunner::JobRunner(JobRunnerOptions options)
 
 // All jobs start here: an exception must not end that.
 void JobRunner::StartJobs() {
-  JobTable& table = *options_.environment.table;
+  JobDispatcher& dispatcher = *options_.environment.dispatcher;
   // Daemons of a job that was interrupted are for that job to take over.
-  if (!table.resumes_interrupted()) KeepDaemons();
-  while (!table.closed()) {
+  if (!dispatcher.resumes_interrupted()) KeepDaemons();
+  while (!dispatcher.closed()) {
     const absl::Status status = CatchExceptions([&] {
       StartNext();
       return absl::OkStatus();
@@ -38,13 +38,13 @@ void JobRunner::StartJobs() {
     if (status.ok()) continue;
     LogError("starting jobs: {}; goes on", MessageOf(status));
     // What failed may fail at once again.
-    table.WaitUntilClosed(DeadlineIn(kTick));
+    dispatcher.WaitUntilClosed(DeadlineIn(kTick));
   }
 }
 
 void JobRunner::StartNext() {
-  JobTable& table = *options_.environment.table;
-  const std::optional<Job> job = table.StartNext(DeadlineIn(kTick));
+  JobDispatcher& dispatcher = *options_.environment.dispatcher;
+  const std::optional<Job> job = dispatcher.StartNext(DeadlineIn(kTick));
   running_.remove_if(
       [](const RunningJob& run) { return run.has_ended.load(); });
   if (!job.has_value()) {
@@ -53,9 +53,9 @@ void JobRunner::StartNext() {
   }
   const absl::Status started =
       CatchExceptions([&] { return StartThread(*job); });
-  if (started.ok() || table.TryAgain(job->id, started)) return;
+  if (started.ok() || dispatcher.TryAgain(job->id, started)) return;
   LogError("job {}: {}", job->id, MessageOf(started));
-  table.End(job->id, JobState::kFailed, started);
+  dispatcher.End(job->id, JobState::kFailed, started);
 }
 
 // An exception in the job's thread is the end of that job alone.
@@ -68,7 +68,7 @@ absl::Status JobRunner::StartThread(const Job& job) {
     });
     if (!failure.ok()) {
       LogError("job {}: failed: {}", job.id, MessageOf(failure));
-      options_.environment.table->End(job.id, JobState::kFailed, failure);
+      options_.environment.dispatcher->End(job.id, JobState::kFailed, failure);
     }
     run.has_ended = true;
   });
@@ -84,27 +84,27 @@ absl::Status JobRunner::StartThread(const Job& job) {
 absl::Status JobRunner::WriteSummary(const JobRun& run, const std::string& id,
                                      JobState state,
                                      const absl::Status& error) {
-  JobTable& table = *options_.environment.table;
+  JobDispatcher& dispatcher = *options_.environment.dispatcher;
   const Deadline patience = DeadlineIn(kSummaryPatience);
   while (true) {
     absl::Status written = run.WriteSummary(state, error);
     if (!absl::IsResourceExhausted(written) || state != JobState::kCompleted ||
-        table.closed() || !table.CancelCause(id).ok() ||
+        dispatcher.closed() || !dispatcher.CancelCause(id).ok() ||
         MonotonicClock::now() >= patience) {
       return written;
     }
     LogWarning("job {}: its summary waits for room: {}", id,
                MessageOf(written));
-    table.WaitUntilClosed(DeadlineIn(kSummaryEvery));
+    dispatcher.WaitUntilClosed(DeadlineIn(kSummaryEvery));
   }
 }
 
 void JobRunner::RunOne(const Job& job) {
-  JobTable& table = *options_.environment.table;
+  JobDispatcher& dispatcher = *options_.environment.dispatcher;
   LogInfo("job {}: starts, results in {}", job.id, job.run_dir);
   absl::StatusOr<DecodedSpec> decoded = options_.decode(job);
   if (!decoded.ok()) {
-    table.End(job.id, JobState::kFailed, decoded.status());
+    dispatcher.End(job.id, JobState::kFailed, decoded.status());
     return;
   }
   JobEnvironment environment = options_.environment;
@@ -115,8 +115,8 @@ void JobRunner::RunOne(const Job& job) {
   run.Release();
   // The next job may want the daemons that this one had.
   are_kept_ = false;
-  if (!table.closed() && table.counts().queued == 0) KeepDaemons();
-  const bool cancelled = !table.CancelCause(job.id).ok();
+  if (!dispatcher.closed() && !dispatcher.HasQueued()) KeepDaemons();
+  const bool cancelled = !dispatcher.CancelCause(job.id).ok();
   if (!status.ok() && !cancelled) {
     if (run.let_go() == LetGo::kTimeIsUp) {
       status = absl::DeadlineExceededError(absl::StrCat(
@@ -124,9 +124,9 @@ void JobRunner::RunOne(const Job& job) {
           " s; what it has got to is in ", job.run_dir));
     } else if (run.let_go() != LetGo::kNo) {
       run.LeaveFolder();
-      table.Park(job.id, run.let_go());
+      dispatcher.Park(job.id, run.let_go());
       return;
-    } else if (table.TryAgain(job.id, status)) {
+    } else if (dispatcher.TryAgain(job.id, status)) {
       return;
     }
   }
@@ -137,14 +137,14 @@ void JobRunner::RunOne(const Job& job) {
   if (!written.ok()) LogError("job {}: {}", job.id, MessageOf(written));
   if (!written.ok() && status.ok()) {
     // The job may have been cancelled while its summary waited for room.
-    const bool is_cancelled = !table.CancelCause(job.id).ok();
+    const bool is_cancelled = !dispatcher.CancelCause(job.id).ok();
     state = is_cancelled ? JobState::kCancelled : JobState::kFailed;
     status = written;
   }
   LogInfo("job {}: {}{}{}", job.id, NameOf(state), status.ok() ? "" : ": ",
           MessageOf(status));
   run.LeaveFolder();
-  table.End(job.id, state, status);
+  dispatcher.End(job.id, state, status);
 }
 
 void JobRunner::KeepDaemons() {

@@ -45,7 +45,7 @@ absl::Status JobRun::OpenDataset() {
   if (!validated_.warning.empty()) {
     LogWarning("job {}: {}", job_.id, validated_.warning);
   }
-  environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
+  environment_.dispatcher->UpdateProgress(job_.id, [&](JobProgress& progress) {
     progress.warning = validated_.warning;
     progress.dataset_content = validated_.content;
   });
@@ -210,14 +210,14 @@ RunRecord JobRun::Record() const {
 // A run folder of which the store does not know would be refused to its own job
 // after a crash, so that the job waits for room on a full disk.
 absl::Status JobRun::OwnFolder() {
-  absl::Status owned = environment_.table->OwnFolder(job_.id);
+  absl::Status owned = environment_.dispatcher->OwnFolder(job_.id);
   if (!absl::IsResourceExhausted(owned)) return owned;
   LogError("job {}: waits for room: {}", job_.id, MessageOf(owned));
   EnterPhase("waiting for room in the state folder");
   while (absl::IsResourceExhausted(owned)) {
     FGNN_RETURN_IF_ERROR(executors_.Tick());
-    environment_.table->WaitUntilClosed(DeadlineIn(kTryStoreEvery));
-    owned = environment_.table->OwnFolder(job_.id);
+    environment_.dispatcher->WaitUntilClosed(DeadlineIn(kTryStoreEvery));
+    owned = environment_.dispatcher->OwnFolder(job_.id);
   }
   return owned;
 }
@@ -419,7 +419,7 @@ void JobRun::LogCache(double ranking_seconds) const {
 }
 
 void JobRun::ShowSize() {
-  environment_.table->UpdateProgress(job_.id, [&](JobProgress& progress) {
+  environment_.dispatcher->UpdateProgress(job_.id, [&](JobProgress& progress) {
     progress.epochs = spec_.training.epochs;
     progress.batches_per_epoch = segment_.batches_per_epoch;
     progress.batches_expected = segment_.batches_per_epoch * segment_.epochs;

@@ -1,66 +1,80 @@
-// What clients ask of the jobs.
 #include "scheduler/jobs/job_table.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/jobs/job_recovery.h"
+#include "scheduler/jobs/job_table_parts.h"
+#include "scheduler/jobs/run_lock.h"
 #include "shared/base/status.h"
+#include "shared/telemetry/log.h"
 
 namespace fgnn {
-namespace {
 
-constexpr uint32_t kMaxListed = 10'000;
+absl::StatusOr<std::unique_ptr<JobTable>> JobTable::Open(
+    JobStore store, std::filesystem::path state_dir,
+    const JobTableOptions& options) {
+  absl::StatusOr<std::vector<ServiceDevice>> devices =
+      MakeServiceDevices(options.devices);
+  if (!devices.ok()) return Annotate(devices.status(), "--devices");
+  FGNN_ASSIGN_OR_RETURN(JobStore reader, store.OpenReader());
+  std::unique_ptr<JobTable> table(
+      new JobTable(std::make_unique<JobTableParts>(
+                       std::move(store),
+                       JobIntake::Options{.state_dir = std::move(state_dir),
+                                          .max_queued = options.max_queued,
+                                          .read_demand = options.read_demand},
+                       *std::move(devices)),
+                   std::move(reader)));
+  FGNN_RETURN_IF_ERROR(RecoverJobs(*table->parts_));
+  return table;
+}
 
-}  // namespace
+JobTable::JobTable(std::unique_ptr<JobTableParts> parts, JobStore reader)
+    : parts_(std::move(parts)),
+      dispatcher_(parts_.get()),
+      lister_(std::move(reader)) {}
 
-// From memory while it has not ended; the store knows it as it was saved last.
-absl::StatusOr<Job> JobTable::FindOneLocked(const std::string& id_or_prefix) {
-  if (id_or_prefix.empty()) {
-    return absl::InvalidArgumentError("job_id is empty");
+JobTable::~JobTable() {
+  parts_->jobs.SaveUnsaved();
+  const absl::Status merged = parts_->store.Checkpoint();
+  if (!merged.ok()) LogWarning("{}", MessageOf(merged));
+}
+
+const std::vector<std::string>& JobTable::interrupted() const {
+  return parts_->interrupted;
+}
+
+absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
+  Submission mine = {.request = &request};
+  if (request.resume) {
+    mine.on_disk.user = OwnerOnDisk(request.run_dir);
+    if (const auto record = ReadRunRecord(request.run_dir);
+        record.has_value()) {
+      mine.on_disk.digest = record->digest;
+      mine.on_disk.trace = record->trace;
+    }
   }
-  const auto exact = active_.find(id_or_prefix);
-  if (exact != active_.end()) return DescribeLocked(exact->second);
-  FGNN_ASSIGN_OR_RETURN(std::vector<Job> found,
-                        store_.FindByPrefix(id_or_prefix, 2));
-  if (found.empty()) {
-    return absl::NotFoundError(absl::StrCat(
-        "no job '", id_or_prefix, "'; 'fgnn jobs' lists those there are"));
-  }
-  if (found.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("more than one job begins with '", id_or_prefix,
-                     "'; write more of the id"));
-  }
-  const auto active = active_.find(found.front().id);
-  if (active != active_.end()) return DescribeLocked(active->second);
-  Job& job = found.front();
-  if (!IsFinal(job.state)) {
-    // A damaged row, which was left out at the start: nothing runs this job.
-    job.error = absl::DataLossError(absl::StrCat(
-        "job store: the row of job ", job.id, " is damaged: it says ",
-        std::string(NameOf(job.state)), ", but the job is not there"));
-    job.state = JobState::kFailed;
-  }
-  return std::move(job);
+  return submissions_.Submit(
+      std::move(mine), [this](const std::vector<Submission*>& all) {
+        const std::lock_guard<std::mutex> lock(parts_->mutex);
+        if (!parts_->intake.SubmitAll(all, parts_->closed)) return;
+        parts_->any_submitted = true;
+        parts_->jobs.SetChanged();
+        parts_->changes.Notify();
+      });
+}
+
+absl::StatusOr<std::optional<Job>> JobTable::FindSubmitted(
+    const JobRequest& request) {
+  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  return parts_->intake.FindSameRequest(request);
 }
 
 absl::StatusOr<JobVersion> JobTable::Get(const std::string& id_or_prefix) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return FindVersionLocked(id_or_prefix);
-}
-
-absl::StatusOr<JobVersion> JobTable::FindVersionLocked(
-    const std::string& id_or_prefix) {
-  FGNN_ASSIGN_OR_RETURN(Job job, FindOneLocked(id_or_prefix));
-  uint64_t change = UINT64_MAX;
-  if (const auto active = active_.find(job.id); active != active_.end()) {
-    // Why a queued job waits is news of it, too.
-    change = job.state == JobState::kQueued
-                 ? std::max(active->second.change, order_change_)
-                 : active->second.change;
-  }
-  return JobVersion{std::move(job), change};
+  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  return parts_->lookup.FindVersion(id_or_prefix);
 }
 
 absl::StatusOr<std::vector<Job>> JobTable::List(const JobFilter& filter,
@@ -70,80 +84,39 @@ absl::StatusOr<std::vector<Job>> JobTable::List(const JobFilter& filter,
     FGNN_ASSIGN_OR_RETURN(const JobVersion before, Get(filter.before_id));
     found.before_id = before.job.id;
   }
-  const uint32_t page = std::min(limit, kMaxListed);
-  while (true) {
-    std::vector<Job> jobs;
-    {
-      const std::lock_guard<std::mutex> lock(reader_mutex_);
-      FGNN_ASSIGN_OR_RETURN(jobs, reader_.Find(found, page));
-    }
-    const bool may_be_more = !jobs.empty() && jobs.size() >= page;
-    if (may_be_more) found.before_id = jobs.back().id;
-    DescribeAll(filter, jobs);
-    // An empty page is the last one to a client.
-    if (!jobs.empty() || !may_be_more) return jobs;
-  }
-}
-
-void JobTable::DescribeAll(const JobFilter& filter, std::vector<Job>& jobs) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  for (Job& job : jobs) {
-    const auto active = active_.find(job.id);
-    if (active != active_.end()) job = DescribeLocked(active->second);
-  }
-  if (filter.states.empty()) return;
-  std::erase_if(jobs, [&](const Job& job) {
-    return std::find(filter.states.begin(), filter.states.end(), job.state) ==
-           filter.states.end();
+  return lister_.List(found, limit, [&](std::vector<Job>& jobs) {
+    const std::lock_guard<std::mutex> lock(parts_->mutex);
+    parts_->lookup.DescribeAll(filter, jobs);
   });
 }
 
-bool JobTable::HasEndedLocked(const std::string& id) const {
-  const auto active = active_.find(id);
-  return active == active_.end() || active->second.has_ended();
-}
-
-absl::Status JobTable::CheckHasNotEndedLocked(const std::string& id) {
-  if (!HasEndedLocked(id)) return absl::OkStatus();
-  FGNN_ASSIGN_OR_RETURN(const Job found, FindOneLocked(id));
-  const JobState state = found.state;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "job ", id, " has already ", state == JobState::kCancelled ? "been " : "",
-      std::string(NameOf(state))));
-}
-
 absl::Status JobTable::Cancel(const std::string& id, const absl::Status& why) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (absl::Status ended = CheckHasNotEndedLocked(id); !ended.ok()) {
-    const absl::StatusOr<Job> job = FindOneLocked(id);
+  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  if (absl::Status ended = parts_->lookup.CheckHasNotEnded(id); !ended.ok()) {
+    const absl::StatusOr<Job> job = parts_->lookup.Find(id);
     const bool is_so = job.ok() && job->state == JobState::kCancelled;
     return is_so ? absl::OkStatus() : ended;
   }
-  Active& active = active_.at(id);
+  ActiveJob& active = parts_->jobs.at(id);
   if (active.runs()) {
-    CancelLocked(active, why);
+    parts_->steps.Cancel(active, why);
   } else {
-    EndLocked(id, JobState::kCancelled, why);
+    parts_->steps.End(id, JobState::kCancelled, why);
   }
   return absl::OkStatus();
 }
 
-void JobTable::CancelLocked(Active& active, const absl::Status& why) {
-  if (!active.cancel.ok()) return;
-  active.cancel = why;
-  OrderChangedLocked();
-  GoLocked(active, JobState::kCancelling);
-}
-
 void JobTable::CancelRunning(const absl::Status& why) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  for (const std::string& id : running_) CancelLocked(active_.at(id), why);
+  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  for (const std::string& id : parts_->queue.running()) {
+    parts_->steps.Cancel(parts_->jobs.at(id), why);
+  }
 }
 
 absl::Status JobTable::Pause(const std::string& id) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  FGNN_RETURN_IF_ERROR(CheckHasNotEndedLocked(id));
-  Active& active = active_.at(id);
+  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  FGNN_RETURN_IF_ERROR(parts_->lookup.CheckHasNotEnded(id));
+  ActiveJob& active = parts_->jobs.at(id);
   if (active.job.state == JobState::kPaused) return absl::OkStatus();
   if (active.job.state == JobState::kCancelling) {
     return absl::FailedPreconditionError(
@@ -151,78 +124,76 @@ absl::Status JobTable::Pause(const std::string& id) {
   }
   // The daemons of one that was interrupted may be at work: it is started, and
   // lets go of them as any that runs.
-  const bool may_have_daemons = MayTakeOverLocked(active) && !closed_;
+  const bool may_have_daemons =
+      parts_->queue.MayTakeOver(active) && !parts_->closed;
   if (active.runs() || may_have_daemons) {
     active.pause = true;
     active.not_paused = absl::OkStatus();
-    OrderChangedLocked();
-    changed_.notify_all();
+    parts_->queue.SetChanged();
+    parts_->changes.Notify();
     return absl::OkStatus();
   }
   Job paused = active.job;
   paused.state = JobState::kPaused;
   paused.progress.phase = "paused";
-  FGNN_RETURN_IF_ERROR(store_.Update(paused));
+  FGNN_RETURN_IF_ERROR(parts_->store.Update(paused));
   active.job.progress.phase = paused.progress.phase;
-  EnqueueLocked(active, JobState::kPaused);
+  parts_->steps.Enqueue(active, JobState::kPaused);
   return absl::OkStatus();
 }
 
 std::optional<absl::Status> JobTable::PauseAnswer(const std::string& id) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (absl::Status ended = CheckHasNotEndedLocked(id); !ended.ok()) {
+  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  if (absl::Status ended = parts_->lookup.CheckHasNotEnded(id); !ended.ok()) {
     return ended;
   }
-  const Active& active = active_.at(id);
+  const ActiveJob& active = parts_->jobs.at(id);
   if (active.pause) return std::nullopt;
   return active.not_paused;
 }
 
 absl::Status JobTable::Continue(const std::string& id) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  FGNN_RETURN_IF_ERROR(CheckHasNotEndedLocked(id));
-  Active& active = active_.at(id);
+  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  FGNN_RETURN_IF_ERROR(parts_->lookup.CheckHasNotEnded(id));
+  ActiveJob& active = parts_->jobs.at(id);
   if (active.pause) {
     active.pause = false;
-    OrderChangedLocked();
-    changed_.notify_all();
+    parts_->queue.SetChanged();
+    parts_->changes.Notify();
   }
   if (active.job.state != JobState::kPaused) return absl::OkStatus();
-  if (closed_) {
+  if (parts_->closed) {
     return absl::UnavailableError("the service is ending; start it again");
   }
   Job queued = active.job;
   queued.state = JobState::kQueued;
   queued.progress.phase = "queued";
-  FGNN_RETURN_IF_ERROR(store_.Update(queued));
+  FGNN_RETURN_IF_ERROR(parts_->store.Update(queued));
   active.job.progress.phase = queued.progress.phase;
-  EnqueueLocked(active, JobState::kQueued);
+  parts_->steps.Enqueue(active, JobState::kQueued);
   return absl::OkStatus();
 }
 
 bool JobTable::WaitForChange(const std::string& id, uint64_t seen,
                              bool only_end, Deadline deadline) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  return changed_.wait_until(lock, deadline, [&] {
-    if (HasEndedLocked(id)) return true;
-    if (only_end) return false;
-    const Active& active = active_.at(id);
-    return active.change > seen ||
-           (active.job.state == JobState::kQueued && order_change_ > seen);
+  std::unique_lock<std::mutex> lock(parts_->mutex);
+  return parts_->changes.WaitUntil(lock, deadline, [&] {
+    return only_end ? parts_->jobs.HasEnded(id)
+                    : parts_->lookup.HasNews(id, seen);
   });
 }
 
 std::map<std::string, absl::StatusOr<JobVersion>> JobTable::WaitForChanges(
     const std::map<std::string, uint64_t>& seen, Deadline deadline) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait_until(lock, deadline, [&] {
+  std::unique_lock<std::mutex> lock(parts_->mutex);
+  parts_->changes.WaitUntil(lock, deadline, [&] {
     return std::any_of(seen.begin(), seen.end(), [&](const auto& entry) {
-      return HasEndedLocked(entry.first);
+      return parts_->jobs.HasEnded(entry.first);
     });
   });
   std::map<std::string, absl::StatusOr<JobVersion>> changed;
   for (const auto& [id, change] : seen) {
-    absl::StatusOr<JobVersion> found = FindVersionLocked(id);
+    absl::StatusOr<JobVersion> found = parts_->lookup.FindVersion(id);
     const bool is_news = !found.ok() || found->change > change;
     if (is_news) changed.emplace(id, std::move(found));
   }
@@ -230,9 +201,9 @@ std::map<std::string, absl::StatusOr<JobVersion>> JobTable::WaitForChanges(
 }
 
 std::vector<Job> JobTable::UnfinishedOfOthers(const std::string& user) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> lock(parts_->mutex);
   std::vector<Job> others;
-  for (const auto& [id, active] : active_) {
+  for (const auto& [id, active] : parts_->jobs.all()) {
     if (active.job.user != user && !active.has_ended()) {
       others.push_back(active.job);
     }
@@ -241,38 +212,35 @@ std::vector<Job> JobTable::UnfinishedOfOthers(const std::string& user) const {
 }
 
 void JobTable::MarkSeen(const std::string& id) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (unseen_.erase(id) > 0) changed_.notify_all();
+  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  if (parts_->steps.MarkSeen(id)) parts_->changes.Notify();
 }
 
 JobTable::Counts JobTable::counts() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return {.queued = static_cast<uint32_t>(queue_.size()),
-          .paused = static_cast<uint32_t>(active_.size() - unsaved_ends_ -
-                                          queue_.size() - running_.size()),
-          .running = static_cast<uint32_t>(running_.size()),
-          .any_submitted = any_submitted_,
-          .ended_unseen = static_cast<uint32_t>(unseen_.size()),
-          .last_change = last_change_};
+  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  const size_t queued = parts_->queue.num_queued();
+  const size_t running = parts_->queue.running().size();
+  return {.queued = static_cast<uint32_t>(queued),
+          .paused = static_cast<uint32_t>(parts_->jobs.num_unfinished() -
+                                          queued - running),
+          .running = static_cast<uint32_t>(running),
+          .any_submitted = parts_->any_submitted,
+          .ended_unseen = static_cast<uint32_t>(parts_->steps.num_unseen()),
+          .last_change = parts_->jobs.last_change()};
 }
 
 void JobTable::Close() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  closed_ = true;
-  changed_.notify_all();
+  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  parts_->closed = true;
+  parts_->changes.Notify();
 }
 
 bool JobTable::CloseIfEmpty() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (!active_.empty()) return false;
-  closed_ = true;
-  changed_.notify_all();
+  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  if (!parts_->jobs.empty()) return false;
+  parts_->closed = true;
+  parts_->changes.Notify();
   return true;
-}
-
-bool JobTable::closed() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return closed_;
 }
 
 }  // namespace fgnn

@@ -49,9 +49,9 @@ class JournalFaultTest : public testing::Test {
     const auto job = table->Submit(Request());
     if (!job.ok()) return 1;
     *told_ = kSubmitted;
-    if (!table->StartNext(Deadline::min()).has_value()) return 2;
-    table->MarkRunning(job->id);
-    table->End(job->id, JobState::kCompleted, absl::OkStatus());
+    if (!table->dispatcher().StartNext(Deadline::min()).has_value()) return 2;
+    table->dispatcher().MarkRunning(job->id);
+    table->dispatcher().End(job->id, JobState::kCompleted, absl::OkStatus());
     *told_ = kCompleted;
     return 0;
   }

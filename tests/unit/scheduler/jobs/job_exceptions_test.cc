@@ -33,7 +33,7 @@ class JobExceptionsTest : public JobRunTest {
     return table_->Get(id_)->job;
   }
   JobRunnerOptions Options() {
-    return {.environment = {.table = table_.get(),
+    return {.environment = {.dispatcher = &table_->dispatcher(),
                             .host = host_.get(),
                             .calls = &calls_},
             .decode =

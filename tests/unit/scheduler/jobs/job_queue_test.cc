@@ -37,15 +37,16 @@ class JobQueueTest : public testing::Test {
   Job JobOf(const std::string& id) { return table_->Get(id)->job; }
   JobState StateOf(const std::string& id) { return JobOf(id).state; }
   std::string Start() {
-    const std::string id = table_->StartNext(DeadlineIn(kLong)).value().id;
-    table_->MarkRunning(id);
+    const std::string id =
+        table_->dispatcher().StartNext(DeadlineIn(kLong)).value().id;
+    table_->dispatcher().MarkRunning(id);
     return id;
   }
   bool NothingStarts() {
-    return !table_->StartNext(Deadline::min()).has_value();
+    return !table_->dispatcher().StartNext(Deadline::min()).has_value();
   }
   void Complete(const std::string& id) {
-    table_->End(id, JobState::kCompleted, absl::OkStatus());
+    table_->dispatcher().End(id, JobState::kCompleted, absl::OkStatus());
   }
 
   TempFolder folder_;
@@ -83,17 +84,17 @@ TEST_F(JobQueueTest, TheRunningJobGivesWayToOneOfHigherPriorityAlone) {
   const std::string low = Submit();
   ASSERT_EQ(Start(), low);
   Submit({.user = "other"});
-  EXPECT_EQ(table_->ShouldLetGo(low), LetGo::kNo);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(low), LetGo::kNo);
   const std::string high = Submit({.priority = 1});
-  EXPECT_EQ(table_->ShouldLetGo(low), LetGo::kGiveWay);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(low), LetGo::kGiveWay);
   EXPECT_EQ(JobOf(high).waiting_for,
             "next; waits for job " + low + " to let go of its devices");
-  table_->Park(low, LetGo::kGiveWay);
+  table_->dispatcher().Park(low, LetGo::kGiveWay);
   EXPECT_EQ(StateOf(low), JobState::kQueued);
   EXPECT_EQ(JobOf(low).preemptions, 1U);
   EXPECT_TRUE(JobOf(low).resume);
   EXPECT_EQ(Start(), high);
-  EXPECT_EQ(table_->ShouldLetGo(high), LetGo::kNo);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(high), LetGo::kNo);
   Reopen();  // The one that ran goes on, the other waits as it did.
   EXPECT_EQ(JobOf(low).preemptions, 1U);
   EXPECT_EQ(Start(), high);
@@ -105,8 +106,8 @@ TEST_F(JobQueueTest, AnInterruptedJobGoesFirstAndThenGivesWay) {
   const std::string high = Submit({.priority = 1});
   Reopen();
   ASSERT_EQ(Start(), low);  // Its daemons may still be at work.
-  EXPECT_EQ(table_->ShouldLetGo(low), LetGo::kGiveWay);
-  table_->Park(low, LetGo::kGiveWay);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(low), LetGo::kGiveWay);
+  table_->dispatcher().Park(low, LetGo::kGiveWay);
   EXPECT_EQ(Start(), high);
 }
 
@@ -114,14 +115,14 @@ TEST_F(JobQueueTest, OneThatCannotLetGoKeepsOn) {
   const std::string low = Submit();
   ASSERT_EQ(Start(), low);
   Submit({.priority = 1});
-  ASSERT_EQ(table_->ShouldLetGo(low), LetGo::kGiveWay);
-  table_->KeepOn(low, absl::ResourceExhaustedError("disk full"));
-  EXPECT_EQ(table_->ShouldLetGo(low), LetGo::kNo);
+  ASSERT_EQ(table_->dispatcher().ShouldLetGo(low), LetGo::kGiveWay);
+  table_->dispatcher().KeepOn(low, absl::ResourceExhaustedError("disk full"));
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(low), LetGo::kNo);
   // A pause is asked for by hand, and answered.
   FGNN_ASSERT_OK(table_->Pause(low));
-  EXPECT_EQ(table_->ShouldLetGo(low), LetGo::kPause);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(low), LetGo::kPause);
   EXPECT_EQ(table_->PauseAnswer(low), std::nullopt);
-  table_->KeepOn(low, absl::ResourceExhaustedError("disk full"));
+  table_->dispatcher().KeepOn(low, absl::ResourceExhaustedError("disk full"));
   EXPECT_EQ(table_->PauseAnswer(low),
             absl::ResourceExhaustedError("disk full"));
   EXPECT_EQ(StateOf(low), JobState::kRunning);
@@ -142,8 +143,8 @@ TEST_F(JobQueueTest, APausedJobWaitsForContinueAlsoAfterARestart) {
   EXPECT_EQ(StateOf(id), JobState::kQueued);
   ASSERT_EQ(Start(), id);
   FGNN_ASSERT_OK(table_->Pause(id));
-  EXPECT_EQ(table_->ShouldLetGo(id), LetGo::kPause);
-  table_->Park(id, LetGo::kPause);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kPause);
+  table_->dispatcher().Park(id, LetGo::kPause);
   EXPECT_EQ(StateOf(id), JobState::kPaused);
   EXPECT_EQ(table_->PauseAnswer(id), absl::OkStatus());
   EXPECT_EQ(JobOf(id).preemptions, 0U);
@@ -164,10 +165,10 @@ TEST_F(JobQueueTest, AnInterruptedJobIsPausedOnceItsDaemonsHaveLetGo) {
   FGNN_ASSERT_OK(table_->Pause(id));
   EXPECT_EQ(table_->PauseAnswer(id), std::nullopt);
   // Others would be held back after so many interruptions.
-  ASSERT_TRUE(table_->StartNext(Deadline::min()).has_value());
-  table_->MarkRunning(id);
-  EXPECT_EQ(table_->ShouldLetGo(id), LetGo::kPause);
-  table_->Park(id, LetGo::kPause);
+  ASSERT_TRUE(table_->dispatcher().StartNext(Deadline::min()).has_value());
+  table_->dispatcher().MarkRunning(id);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kPause);
+  table_->dispatcher().Park(id, LetGo::kPause);
   EXPECT_EQ(table_->PauseAnswer(id), absl::OkStatus());
   EXPECT_EQ(StateOf(id), JobState::kPaused);
 }
@@ -176,10 +177,10 @@ TEST_F(JobQueueTest, APauseThatIsTakenBackLeavesTheJobQueued) {
   const std::string id = Submit();
   ASSERT_EQ(Start(), id);
   FGNN_ASSERT_OK(table_->Pause(id));
-  ASSERT_EQ(table_->ShouldLetGo(id), LetGo::kPause);
+  ASSERT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kPause);
   FGNN_ASSERT_OK(table_->Continue(id));
-  EXPECT_EQ(table_->ShouldLetGo(id), LetGo::kNo);
-  table_->Park(id, LetGo::kPause);  // It had begun to.
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kNo);
+  table_->dispatcher().Park(id, LetGo::kPause);  // It had begun to.
   EXPECT_EQ(StateOf(id), JobState::kQueued);
   EXPECT_EQ(table_->PauseAnswer(id), absl::OkStatus());
 }
@@ -189,8 +190,8 @@ TEST_F(JobQueueTest, ACancelledJobIsNotParked) {
   ASSERT_EQ(Start(), id);
   FGNN_ASSERT_OK(table_->Pause(id));
   FGNN_ASSERT_OK(table_->Cancel(id, absl::CancelledError("by hand")));
-  EXPECT_EQ(table_->ShouldLetGo(id), LetGo::kNo);
-  table_->Park(id, LetGo::kPause);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kNo);
+  table_->dispatcher().Park(id, LetGo::kPause);
   EXPECT_EQ(StateOf(id), JobState::kCancelled);
 }
 
@@ -202,7 +203,7 @@ TEST_F(JobQueueTest, AJobRunsAfterThoseThatItNames) {
                                          std::min(first, second) + ", " +
                                          std::max(first, second));
   ASSERT_EQ(Start(), first);
-  EXPECT_EQ(table_->ShouldLetGo(first), LetGo::kNo);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(first), LetGo::kNo);
   Complete(first);
   Reopen();
   EXPECT_EQ(JobOf(last).waiting_for, "waits for job " + second);
@@ -217,7 +218,7 @@ TEST_F(JobQueueTest, WhereOneFailsThoseAfterItFailAndNameIt) {
   const std::string third = Submit({.after = {second}});
   FGNN_ASSERT_OK(table_->Pause(third));
   ASSERT_EQ(Start(), first);
-  table_->End(first, JobState::kFailed, absl::InternalError("no"));
+  table_->dispatcher().End(first, JobState::kFailed, absl::InternalError("no"));
   for (const std::string& id : {second, third}) {
     EXPECT_EQ(StateOf(id), JobState::kFailed);
     EXPECT_THAT(JobOf(id).error, StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -257,7 +258,8 @@ TEST_F(JobQueueTest, AServiceThatEndedBetweenFailsThoseAfterAtItsNextStart) {
 TEST_F(JobQueueTest, AFailureThatMayMendIsTriedAgainSoManyTimes) {
   const std::string id = Submit({.retries = 1});
   ASSERT_EQ(Start(), id);
-  EXPECT_TRUE(table_->TryAgain(id, absl::UnavailableError("gone")));
+  EXPECT_TRUE(
+      table_->dispatcher().TryAgain(id, absl::UnavailableError("gone")));
   EXPECT_EQ(StateOf(id), JobState::kQueued);
   EXPECT_THAT(JobOf(id).waiting_for, HasSubstr("held back"));
   EXPECT_EQ(JobOf(id).attempts, 1U);
@@ -265,7 +267,8 @@ TEST_F(JobQueueTest, AFailureThatMayMendIsTriedAgainSoManyTimes) {
   EXPECT_EQ(JobOf(id).attempts, 1U);
   EXPECT_TRUE(JobOf(id).resume);
   ASSERT_EQ(Start(), id);
-  EXPECT_FALSE(table_->TryAgain(id, absl::UnavailableError("gone")));
+  EXPECT_FALSE(
+      table_->dispatcher().TryAgain(id, absl::UnavailableError("gone")));
   EXPECT_EQ(JobOf(id).attempts, 2U);
 }
 
@@ -275,8 +278,8 @@ TEST_F(JobQueueTest, AFailureThatStaysIsNotTriedAgain) {
         absl::DataLossError("torn"), absl::NotFoundError("no")}) {
     const std::string id = Submit({.retries = 5});
     ASSERT_EQ(Start(), id);
-    EXPECT_FALSE(table_->TryAgain(id, error)) << error;
-    table_->End(id, JobState::kFailed, error);
+    EXPECT_FALSE(table_->dispatcher().TryAgain(id, error)) << error;
+    table_->dispatcher().End(id, JobState::kFailed, error);
   }
 }
 
@@ -284,7 +287,7 @@ TEST_F(JobQueueTest, TheTimeLimitIsOfAllStarts) {
   const std::string id = Submit({.time_limit_seconds = 1});
   ASSERT_EQ(Start(), id);
   FGNN_ASSERT_OK(table_->Pause(id));
-  table_->Park(id, LetGo::kPause);
+  table_->dispatcher().Park(id, LetGo::kPause);
   table_.reset();
   {  // As if it had had devices for a while.
     JobStore store = JobStore::Open(folder_ / "jobs.sqlite").value();
@@ -295,14 +298,15 @@ TEST_F(JobQueueTest, TheTimeLimitIsOfAllStarts) {
   Reopen();
   FGNN_ASSERT_OK(table_->Continue(id));
   ASSERT_EQ(Start(), id);
-  EXPECT_EQ(table_->ShouldLetGo(id), LetGo::kTimeIsUp);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kTimeIsUp);
   // Its last checkpoint is not tried again at each tick.
-  table_->KeepOn(id, absl::ResourceExhaustedError("disk full"));
-  EXPECT_EQ(table_->ShouldLetGo(id), LetGo::kNo);
+  table_->dispatcher().KeepOn(id, absl::ResourceExhaustedError("disk full"));
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kNo);
   const std::string other = Submit({.time_limit_seconds = 3600});
-  table_->End(id, JobState::kFailed, absl::DeadlineExceededError("up"));
+  table_->dispatcher().End(id, JobState::kFailed,
+                           absl::DeadlineExceededError("up"));
   ASSERT_EQ(Start(), other);
-  EXPECT_EQ(table_->ShouldLetGo(other), LetGo::kNo);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(other), LetGo::kNo);
 }
 
 TEST_F(JobQueueTest, ListsByWhatIsKnownAndGoesOnBehindAJob) {

@@ -23,6 +23,8 @@
 #include "nlohmann/json.hpp"
 #include "scheduler/jobs/job_run.h"
 #include "scheduler/jobs/job_runner.h"
+#include "scheduler/jobs/job_store.h"
+#include "scheduler/jobs/job_table.h"
 #include "shared/base/file.h"
 #include "shared/base/hash.h"
 #include "shared/base/notification.h"
@@ -353,7 +355,7 @@ class JobRunTest : public testing::Test {
 
   // The job of id_, which waits in table_.
   Job RunToItsEnd() {
-    const JobRunner runner({.environment = {.table = table_.get(),
+    const JobRunner runner({.environment = {.dispatcher = &table_->dispatcher(),
                                             .host = host_.get(),
                                             .calls = &calls_},
                             .decode =

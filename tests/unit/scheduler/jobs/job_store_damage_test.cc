@@ -59,14 +59,16 @@ class JobStoreDamageTest : public testing::Test {
     return table_->Submit({.spec_bytes = "spec", .after = after})->id;
   }
   void Start(const std::string& id) {
-    const auto job = table_->StartNext(Deadline::min());
+    const auto job = table_->dispatcher().StartNext(Deadline::min());
     ASSERT_TRUE(job.has_value());
     ASSERT_EQ(job->id, id);
-    table_->MarkRunning(id);
+    table_->dispatcher().MarkRunning(id);
   }
   JobState StateOf(const std::string& id) { return table_->Get(id)->job.state; }
   // A turn of the service.
-  void Tick() { EXPECT_FALSE(table_->StartNext(Deadline::min()).has_value()); }
+  void Tick() {
+    EXPECT_FALSE(table_->dispatcher().StartNext(Deadline::min()).has_value());
+  }
 
   TempFolder folder_;
   std::unique_ptr<JobTable> table_;
@@ -76,7 +78,7 @@ TEST_F(JobStoreDamageTest, AnEndThatCannotBeStoredIsToldAndStoredLater) {
   const std::string id = Submit();
   Start(id);
   FillDisk();
-  table_->End(id, JobState::kCompleted, absl::OkStatus());
+  table_->dispatcher().End(id, JobState::kCompleted, absl::OkStatus());
   EXPECT_EQ(StateOf(id), JobState::kCompleted);
   EXPECT_TRUE(table_->WaitForChange(id, UINT64_MAX, /*only_end=*/true,
                                     Deadline::min()));
@@ -105,11 +107,11 @@ TEST_F(JobStoreDamageTest, AJobThatWaitedForAnEndThatIsNotStoredGoesOn) {
   const std::string second = Submit({first});
   Start(first);
   FillDisk();
-  table_->End(first, JobState::kCompleted, absl::OkStatus());
+  table_->dispatcher().End(first, JobState::kCompleted, absl::OkStatus());
   const std::string third = Submit({first});
   MakeRoom();
   Start(second);
-  table_->End(second, JobState::kCompleted, absl::OkStatus());
+  table_->dispatcher().End(second, JobState::kCompleted, absl::OkStatus());
   Start(third);
 }
 
@@ -142,11 +144,11 @@ TEST_F(JobStoreDamageTest, AFullDiskOwnsNoFolder) {
   Start(id);
   {
     const FullDisk full(0);
-    EXPECT_THAT(table_->OwnFolder(id),
+    EXPECT_THAT(table_->dispatcher().OwnFolder(id),
                 StatusIs(absl::StatusCode::kResourceExhausted));
     EXPECT_EQ(table_->Get(id)->job.folder, FolderUse::kMake);
   }
-  FGNN_ASSERT_OK(table_->OwnFolder(id));
+  FGNN_ASSERT_OK(table_->dispatcher().OwnFolder(id));
   Reopen();
   EXPECT_EQ(table_->Get(id)->job.folder, FolderUse::kOwn);
 }

@@ -56,17 +56,17 @@ class JobTableDevicesTest : public testing::Test {
   Job JobOf(const std::string& id) { return table_->Get(id)->job; }
   // Of the job that starts next.
   std::vector<std::string> Start(const std::string& id) {
-    const Job job = table_->StartNext(DeadlineIn(kLong)).value();
+    const Job job = table_->dispatcher().StartNext(DeadlineIn(kLong)).value();
     EXPECT_EQ(job.id, id);
-    table_->MarkRunning(job.id);
+    table_->dispatcher().MarkRunning(job.id);
     EXPECT_EQ(JobOf(id).devices, job.devices);
     return job.devices;
   }
   bool NothingStarts() {
-    return !table_->StartNext(Deadline::min()).has_value();
+    return !table_->dispatcher().StartNext(Deadline::min()).has_value();
   }
   void Complete(const std::string& id) {
-    table_->End(id, JobState::kCompleted, absl::OkStatus());
+    table_->dispatcher().End(id, JobState::kCompleted, absl::OkStatus());
   }
 
   TempFolder folder_;
@@ -142,7 +142,7 @@ TEST_F(JobTableDevicesTest, WhatWasInterruptedHasItsDevicesAgainBeforeOthers) {
   EXPECT_THAT(Start(high), ElementsAre("cpu:0"));
   EXPECT_THAT(Start(one), ElementsAre("cpu:1"));
   // What let go of them goes on where there is room.
-  table_->Park(one, LetGo::kGiveWay);
+  table_->dispatcher().Park(one, LetGo::kGiveWay);
   EXPECT_THAT(JobOf(one).devices, IsEmpty());
   EXPECT_THAT(Start(other), ElementsAre("cpu:2"));
   EXPECT_THAT(Start(one), ElementsAre("cpu:4"));
@@ -151,16 +151,16 @@ TEST_F(JobTableDevicesTest, WhatWasInterruptedHasItsDevicesAgainBeforeOthers) {
 TEST_F(JobTableDevicesTest, SuspectsArePreparedOneAfterTheOther) {
   const std::string one = Submit("1");
   const std::string other = Submit("1");
-  for (int i = 0; i < 2; ++i) table_->StartNext(DeadlineIn(kLong));
+  for (int i = 0; i < 2; ++i) table_->dispatcher().StartNext(DeadlineIn(kLong));
   Reopen({"cpu:0", "cpu:1", "cpu:2"});  // The service died meanwhile.
   const std::string fresh = Submit("cpu:2");
-  EXPECT_EQ(table_->StartNext(DeadlineIn(kLong))->id, one);
+  EXPECT_EQ(table_->dispatcher().StartNext(DeadlineIn(kLong))->id, one);
   // The other one waits; a job that is no suspect does not.
-  EXPECT_EQ(table_->StartNext(DeadlineIn(kLong))->id, fresh);
-  EXPECT_FALSE(table_->StartNext(Deadline::min()).has_value());
+  EXPECT_EQ(table_->dispatcher().StartNext(DeadlineIn(kLong))->id, fresh);
+  EXPECT_FALSE(table_->dispatcher().StartNext(Deadline::min()).has_value());
   EXPECT_THAT(JobOf(other).waiting_for, HasSubstr("held back"));
-  table_->MarkRunning(one);
-  EXPECT_EQ(table_->StartNext(Deadline::min())->id, other);
+  table_->dispatcher().MarkRunning(one);
+  EXPECT_EQ(table_->dispatcher().StartNext(Deadline::min())->id, other);
 }
 
 TEST_F(JobTableDevicesTest, OneThatWasInterruptedIsPausedByItsOwnStart) {
@@ -174,9 +174,9 @@ TEST_F(JobTableDevicesTest, OneThatWasInterruptedIsPausedByItsOwnStart) {
   FGNN_ASSERT_OK(table_->Pause(other));
   EXPECT_EQ(table_->PauseAnswer(other), std::nullopt);
   EXPECT_THAT(Start(other), ElementsAre("cpu:1"));
-  EXPECT_EQ(table_->ShouldLetGo(other), LetGo::kPause);
-  EXPECT_EQ(table_->ShouldLetGo(one), LetGo::kNo);
-  table_->Park(other, LetGo::kPause);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(other), LetGo::kPause);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(one), LetGo::kNo);
+  table_->dispatcher().Park(other, LetGo::kPause);
   EXPECT_EQ(JobOf(other).state, JobState::kPaused);
   EXPECT_EQ(table_->counts().running, 1U);
   EXPECT_EQ(table_->counts().paused, 1U);
@@ -188,17 +188,17 @@ TEST_F(JobTableDevicesTest, OnlyThoseInTheWayGiveWay) {
   Start(low);
   Start(lower);
   const std::string high = Submit("cpu:0 cpu:2");
-  EXPECT_EQ(table_->ShouldLetGo(low), LetGo::kGiveWay);
-  EXPECT_EQ(table_->ShouldLetGo(lower), LetGo::kNo);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(low), LetGo::kGiveWay);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(lower), LetGo::kNo);
   // It keeps on: the other one alone would not be enough.
-  table_->KeepOn(low, absl::ResourceExhaustedError("disk full"));
-  EXPECT_EQ(table_->ShouldLetGo(low), LetGo::kNo);
-  EXPECT_EQ(table_->ShouldLetGo(lower), LetGo::kNo);
+  table_->dispatcher().KeepOn(low, absl::ResourceExhaustedError("disk full"));
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(low), LetGo::kNo);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(lower), LetGo::kNo);
   const std::string any = Submit("1", {.priority = 1});
   EXPECT_THAT(Start(any), ElementsAre("cpu:2"));
   const std::string more = Submit("1", {.priority = 1});
-  EXPECT_EQ(table_->ShouldLetGo(lower), LetGo::kGiveWay);
-  table_->Park(lower, LetGo::kGiveWay);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(lower), LetGo::kGiveWay);
+  table_->dispatcher().Park(lower, LetGo::kGiveWay);
   EXPECT_EQ(JobOf(lower).preemptions, 1U);
   EXPECT_THAT(Start(more), ElementsAre("cpu:1"));
 }
@@ -211,19 +211,22 @@ TEST_F(JobTableDevicesTest, EachIsPausedCancelledAndTriedAgainByItself) {
   Start(two);
   Start(three);
   FGNN_ASSERT_OK(table_->Pause(one));
-  EXPECT_EQ(table_->ShouldLetGo(one), LetGo::kPause);
-  EXPECT_EQ(table_->ShouldLetGo(two), LetGo::kNo);
-  table_->Park(one, LetGo::kPause);
-  EXPECT_TRUE(table_->TryAgain(two, absl::UnavailableError("gone")));
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(one), LetGo::kPause);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(two), LetGo::kNo);
+  table_->dispatcher().Park(one, LetGo::kPause);
+  EXPECT_TRUE(
+      table_->dispatcher().TryAgain(two, absl::UnavailableError("gone")));
   EXPECT_EQ(JobOf(two).state, JobState::kQueued);
   FGNN_ASSERT_OK(table_->Cancel(three, absl::CancelledError("by hand")));
   EXPECT_EQ(JobOf(three).state, JobState::kCancelling);
   FGNN_ASSERT_OK(table_->Continue(one));
   EXPECT_THAT(Start(one), ElementsAre("cpu:0"));
   table_->CancelRunning(absl::CancelledError("the end"));
-  EXPECT_EQ(table_->CancelCause(one), absl::CancelledError("the end"));
-  EXPECT_EQ(table_->CancelCause(three), absl::CancelledError("by hand"));
-  EXPECT_EQ(table_->CancelCause(two), absl::OkStatus());
+  EXPECT_EQ(table_->dispatcher().CancelCause(one),
+            absl::CancelledError("the end"));
+  EXPECT_EQ(table_->dispatcher().CancelCause(three),
+            absl::CancelledError("by hand"));
+  EXPECT_EQ(table_->dispatcher().CancelCause(two), absl::OkStatus());
   EXPECT_EQ(table_->counts().running, 2U);
 }
 
@@ -288,32 +291,36 @@ TEST_F(JobTableDevicesTest, AJobGrowsToDevicesThatComeFreeWhereThatPays) {
   ASSERT_THAT(Start(grows), ElementsAre("cpu:0", "cpu:1", "cpu:2"));
   const std::string named = Submit("cpu:0", {.priority = 1});
   const std::string other = Submit("cpu:1 cpu:2", {.priority = 1});
-  table_->Park(grows, LetGo::kGiveWay);
+  table_->dispatcher().Park(grows, LetGo::kGiveWay);
   Start(named);
   Start(other);
   Complete(named);
   ASSERT_THAT(Start(grows), ElementsAre("cpu:0"));
   const auto set_seconds_left = [&](double seconds) {
-    table_->UpdateProgress(
+    table_->dispatcher().UpdateProgress(
         grows, [&](JobProgress& progress) { progress.seconds_left = seconds; });
   };
   set_seconds_left(1000);
-  EXPECT_EQ(table_->ShouldLetGo(grows), LetGo::kNo) << "nothing is free";
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(grows), LetGo::kNo)
+      << "nothing is free";
   Complete(other);
-  EXPECT_EQ(table_->ShouldLetGo(grows), LetGo::kGrow);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(grows), LetGo::kGrow);
   set_seconds_left(1);
-  EXPECT_EQ(table_->ShouldLetGo(grows), LetGo::kNo) << "it is soon over";
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(grows), LetGo::kNo)
+      << "it is soon over";
   set_seconds_left(1000);
   const std::string waits = Submit("3");
-  EXPECT_EQ(table_->ShouldLetGo(grows), LetGo::kNo) << "they are reserved";
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(grows), LetGo::kNo)
+      << "they are reserved";
   ASSERT_TRUE(table_->Cancel(waits, absl::CancelledError("")).ok());
-  EXPECT_EQ(table_->ShouldLetGo(grows), LetGo::kGrow);
-  table_->Park(grows, LetGo::kGrow);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(grows), LetGo::kGrow);
+  table_->dispatcher().Park(grows, LetGo::kGrow);
   EXPECT_EQ(JobOf(grows).preemptions, 1U) << "as before";
   EXPECT_TRUE(JobOf(grows).resume);
   EXPECT_THAT(Start(grows), ElementsAre("cpu:0", "cpu:1", "cpu:2"));
   set_seconds_left(1000);
-  EXPECT_EQ(table_->ShouldLetGo(grows), LetGo::kNo) << "it has its most";
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(grows), LetGo::kNo)
+      << "it has its most";
 }
 
 }  // namespace

@@ -47,7 +47,9 @@ class JobTableTest : public testing::Test {
     return table_->Submit(RequestOf("spec", key))->id;
   }
   JobState StateOf(const std::string& id) { return table_->Get(id)->job.state; }
-  Job Start() { return table_->StartNext(DeadlineIn(kLong)).value(); }
+  Job Start() {
+    return table_->dispatcher().StartNext(DeadlineIn(kLong)).value();
+  }
 
   TempFolder folder_;
   std::unique_ptr<JobTable> table_;
@@ -60,8 +62,8 @@ TEST_F(JobTableTest, JobsStartInTheOrderOfTheirSubmission) {
   EXPECT_EQ(Start().id, first);
   EXPECT_EQ(StateOf(first), JobState::kPreparing);
   EXPECT_EQ(StateOf(second), JobState::kQueued);
-  table_->MarkRunning(first);
-  table_->End(first, JobState::kCompleted, absl::OkStatus());
+  table_->dispatcher().MarkRunning(first);
+  table_->dispatcher().End(first, JobState::kCompleted, absl::OkStatus());
   EXPECT_EQ(Start().id, second);
 }
 
@@ -69,7 +71,7 @@ TEST_F(JobTableTest, AfterARestartWhatRanGoesOnBeforeWhatWaited) {
   const std::string first = Submit();
   const std::string second = Submit();
   ASSERT_EQ(Start().id, first);
-  table_->MarkRunning(first);
+  table_->dispatcher().MarkRunning(first);
 
   Reopen();
   EXPECT_EQ(StateOf(first), JobState::kQueued);
@@ -79,7 +81,7 @@ TEST_F(JobTableTest, AfterARestartWhatRanGoesOnBeforeWhatWaited) {
   const Job again = Start();
   EXPECT_EQ(again.id, first);
   EXPECT_TRUE(again.resume);
-  table_->End(first, JobState::kCompleted, absl::OkStatus());
+  table_->dispatcher().End(first, JobState::kCompleted, absl::OkStatus());
   const Job waited = Start();
   EXPECT_EQ(waited.id, second);
   EXPECT_FALSE(waited.resume);
@@ -103,7 +105,7 @@ TEST_F(JobTableTest, AJobThatTakesTheServiceDownAgainAndAgainLetsOthersPass) {
   const std::string other = Submit();
   Reopen();
   EXPECT_EQ(Start().id, other);
-  table_->End(other, JobState::kCompleted, absl::OkStatus());
+  table_->dispatcher().End(other, JobState::kCompleted, absl::OkStatus());
   EXPECT_EQ(Start().id, id);  // A second later.
 }
 
@@ -130,7 +132,7 @@ TEST_F(JobTableTest, AJobThatIsHeldBackCanBeCancelled) {
   }
   EXPECT_EQ(StateOf(id), JobState::kQueued);
   FGNN_ASSERT_OK(table_->Cancel(id, absl::CancelledError("by hand")));
-  EXPECT_FALSE(table_->StartNext(Deadline::min()).has_value());
+  EXPECT_FALSE(table_->dispatcher().StartNext(Deadline::min()).has_value());
 }
 
 // Between two deaths the job is held back for seconds, which is passed over
@@ -173,7 +175,7 @@ TEST_F(PoisonJobTest, AStartThatGetsFurtherEndsTheCount) {
   for (int round = 0; round < 3; ++round) {
     for (int death = 1; death < 10; ++death) DieInPreparing({id});
     ASSERT_EQ(Start().id, id);
-    table_->MarkRunning(id);
+    table_->dispatcher().MarkRunning(id);
   }
   // A death while it runs counts for nothing.
   for (int death = 0; death < 3; ++death) Reopen();
@@ -183,10 +185,11 @@ TEST_F(PoisonJobTest, AStartThatGetsFurtherEndsTheCount) {
 TEST_F(JobTableTest, AnEpochBetweenMakesUpForInterruptions) {
   const std::string id = Submit();
   for (int restart = 0; restart < 30; ++restart) {
-    const std::optional<Job> job = table_->StartNext(Deadline::min());
+    const std::optional<Job> job =
+        table_->dispatcher().StartNext(Deadline::min());
     ASSERT_TRUE(job.has_value()) << restart;  // It is never held back.
-    table_->MarkRunning(id);
-    if (restart % 5 == 4) table_->ForgetInterruptions(id);
+    table_->dispatcher().MarkRunning(id);
+    if (restart % 5 == 4) table_->dispatcher().ForgetInterruptions(id);
     Reopen();
   }
 }
@@ -200,7 +203,7 @@ TEST_F(JobTableTest, AFolderIsResumedByOneJobAtATime) {
   EXPECT_EQ(table_->Submit(request)->id, id);
   ASSERT_EQ(Start().id, id);
   EXPECT_EQ(table_->Submit(request)->id, id);
-  table_->End(id, JobState::kCompleted, absl::OkStatus());
+  table_->dispatcher().End(id, JobState::kCompleted, absl::OkStatus());
   EXPECT_NE(table_->Submit(request)->id, id);
 }
 
@@ -223,7 +226,7 @@ TEST_F(JobTableTest, WhetherAJobHasItsFolderIsKnownAfterARestart) {
   EXPECT_EQ(Start().folder, FolderUse::kMake);
   Reopen();
   EXPECT_EQ(Start().folder, FolderUse::kMake);
-  FGNN_ASSERT_OK(table_->OwnFolder(id));
+  FGNN_ASSERT_OK(table_->dispatcher().OwnFolder(id));
   Reopen();
   EXPECT_EQ(Start().folder, FolderUse::kOwn);
 }
@@ -251,11 +254,11 @@ class ResumedRunTest : public JobTableTest {
 };
 
 TEST_F(ResumedRunTest, ARunIsOfTheUserWhoseJobItIs) {
-  FGNN_ASSERT_OK(table_->OwnFolder(id_));
+  FGNN_ASSERT_OK(table_->dispatcher().OwnFolder(id_));
   // While it runs as well, where a resume by its user answers with the job.
   EXPECT_THAT(ResumeAs("bob"), StatusIs(absl::StatusCode::kPermissionDenied));
   EXPECT_EQ(ResumeAs("ann")->id, id_);
-  table_->End(id_, JobState::kCompleted, absl::OkStatus());
+  table_->dispatcher().End(id_, JobState::kCompleted, absl::OkStatus());
   // Jobs that never had the folder do not make it theirs.
   EXPECT_EQ(table_
                 ->Submit({.spec_bytes = "spec",
@@ -263,7 +266,8 @@ TEST_F(ResumedRunTest, ARunIsOfTheUserWhoseJobItIs) {
                           .user = "bob"})
                 ->user,
             "bob");
-  table_->End(Start().id, JobState::kFailed, absl::UnknownError("not empty"));
+  table_->dispatcher().End(Start().id, JobState::kFailed,
+                           absl::UnknownError("not empty"));
   for (const char* other : {"bob", ""}) {
     EXPECT_THAT(ResumeAs(other),
                 StatusIs(absl::StatusCode::kPermissionDenied,
@@ -277,15 +281,16 @@ TEST_F(ResumedRunTest, ARunIsOfTheUserWhoseJobItIs) {
 }
 
 TEST_F(ResumedRunTest, RootMayResumeEveryRun) {
-  FGNN_ASSERT_OK(table_->OwnFolder(id_));
-  table_->End(id_, JobState::kCompleted, absl::OkStatus());
+  FGNN_ASSERT_OK(table_->dispatcher().OwnFolder(id_));
+  table_->dispatcher().End(id_, JobState::kCompleted, absl::OkStatus());
   request_.client_key = "key";
   FGNN_ASSERT_OK_AND_ASSIGN(const Job job, ResumeAs("root"));
   EXPECT_EQ(ResumeAs("root")->id, job.id) << "the same call again";
 }
 
 TEST_F(ResumedRunTest, OfARunOfAnotherServiceItsFolderSaysWhose) {
-  table_->End(id_, JobState::kFailed, absl::UnknownError("no folder yet"));
+  table_->dispatcher().End(id_, JobState::kFailed,
+                           absl::UnknownError("no folder yet"));
   EXPECT_THAT(RunFolder::Create(folder_ / "run", "job",
                                 {.job_id = "elsewhere",
                                  .user = "carla",
@@ -348,21 +353,22 @@ TEST_F(JobTableTest, AQueuedJobIsCancelledAtOnce) {
 TEST_F(JobTableTest, ARunningJobIsCancelledByItsThread) {
   const std::string id = Submit();
   ASSERT_EQ(Start().id, id);
-  table_->MarkRunning(id);
-  EXPECT_THAT(table_->CancelCause(id), IsOk());
+  table_->dispatcher().MarkRunning(id);
+  EXPECT_THAT(table_->dispatcher().CancelCause(id), IsOk());
   FGNN_ASSERT_OK(table_->Cancel(id, absl::CancelledError("by hand")));
   EXPECT_EQ(StateOf(id), JobState::kCancelling);
-  EXPECT_THAT(table_->CancelCause(id),
+  EXPECT_THAT(table_->dispatcher().CancelCause(id),
               StatusIs(absl::StatusCode::kCancelled, "by hand"));
-  table_->End(id, JobState::kCancelled, table_->CancelCause(id));
+  table_->dispatcher().End(id, JobState::kCancelled,
+                           table_->dispatcher().CancelCause(id));
   EXPECT_EQ(StateOf(id), JobState::kCancelled);
 }
 
 TEST_F(JobTableTest, AnEndedJobCannotBeCancelled) {
   const std::string id = Submit();
   ASSERT_EQ(Start().id, id);
-  table_->MarkRunning(id);
-  table_->End(id, JobState::kCompleted, absl::OkStatus());
+  table_->dispatcher().MarkRunning(id);
+  table_->dispatcher().End(id, JobState::kCompleted, absl::OkStatus());
   EXPECT_THAT(
       table_->Cancel(id, absl::CancelledError("late")),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("completed")));
@@ -374,10 +380,11 @@ TEST_F(JobTableTest, WatchersHearOfChangesAndOfTheEnd) {
   EXPECT_FALSE(table_->WaitForChange(id, seen, false, Deadline::min()));
   std::thread runner([&] {
     ASSERT_EQ(Start().id, id);
-    table_->UpdateProgress(id, [](JobProgress& p) { p.epochs_done = 1; });
+    table_->dispatcher().UpdateProgress(
+        id, [](JobProgress& p) { p.epochs_done = 1; });
     ASSERT_TRUE(table_->WaitForChange(id, 0, false, DeadlineIn(kLong)));
-    table_->MarkRunning(id);
-    table_->End(id, JobState::kCompleted, absl::OkStatus());
+    table_->dispatcher().MarkRunning(id);
+    table_->dispatcher().End(id, JobState::kCompleted, absl::OkStatus());
   });
   EXPECT_TRUE(table_->WaitForChange(id, seen, false, DeadlineIn(kLong)));
   EXPECT_TRUE(table_->WaitForChange(id, seen, true, DeadlineIn(kLong)));
@@ -398,7 +405,7 @@ TEST_F(JobTableTest, AnEndIsUnseenUntilAClientWasTold) {
   EXPECT_FALSE(table_->counts().any_submitted);
   const std::string id = Submit();
   ASSERT_EQ(Start().id, id);
-  table_->End(id, JobState::kFailed, absl::InternalError("no"));
+  table_->dispatcher().End(id, JobState::kFailed, absl::InternalError("no"));
   EXPECT_TRUE(table_->counts().any_submitted);
   EXPECT_EQ(table_->counts().ended_unseen, 1U);
   table_->MarkSeen(id);
@@ -411,7 +418,7 @@ TEST_F(JobTableTest, AClosedTableTakesAndStartsNothing) {
   table_->Close();
   EXPECT_THAT(table_->Submit(RequestOf("spec")),
               StatusIs(absl::StatusCode::kUnavailable));
-  EXPECT_FALSE(table_->StartNext(DeadlineIn(kLong)).has_value());
+  EXPECT_FALSE(table_->dispatcher().StartNext(DeadlineIn(kLong)).has_value());
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ TEST_F(RunOfOneJobTest, AJobThatWasInterruptedBeforeItHadAFolderTakesNoOther) {
   OpenTable();
   const fs::path run_dir = temp_ / "run";
   id_ = table_->Submit({.spec_bytes = "spec", .run_dir = run_dir.string()})->id;
-  ASSERT_TRUE(table_->StartNext(Deadline::max()).has_value());
+  ASSERT_TRUE(table_->dispatcher().StartNext(Deadline::max()).has_value());
   OpenTable();  // The service died while it prepared the job.
   fs::create_directories(run_dir);
   Write(run_dir / "job.yaml", "of another run");

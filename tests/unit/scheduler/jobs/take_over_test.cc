@@ -28,11 +28,11 @@ class TakeOverTest : public JobRunTest {
     request.spec_bytes = "spec";
     request.digest = true;
     id_ = table_->Submit(request)->id;
-    EXPECT_TRUE(table_->StartNext(DeadlineIn(kLong)).has_value());
-    table_->MarkRunning(id_);
+    EXPECT_TRUE(table_->dispatcher().StartNext(DeadlineIn(kLong)).has_value());
+    table_->dispatcher().MarkRunning(id_);
     run_dir_ = table_->Get(id_)->job.run_dir;
     folder_ = RunFolder::Create(run_dir_, "effective\n", {}).value();
-    EXPECT_THAT(table_->OwnFolder(id_), IsOk());
+    EXPECT_THAT(table_->dispatcher().OwnFolder(id_), IsOk());
     SegmentOptions options;
     options.job_key = HashString(id_);
     options.num_slots = 6;

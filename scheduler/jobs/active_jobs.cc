@@ -1,0 +1,120 @@
+#include "scheduler/jobs/active_jobs.h"
+
+#include <utility>
+
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+
+ActiveJobs::ActiveJobs(JobStore* store, JobChanges* changes)
+    : store_(store), changes_(changes), last_change_(MonotonicClock::now()) {}
+
+ActiveJob* ActiveJobs::Find(const std::string& id) {
+  const auto place = jobs_.find(id);
+  return place == jobs_.end() ? nullptr : &place->second;
+}
+
+const ActiveJob* ActiveJobs::Find(const std::string& id) const {
+  const auto place = jobs_.find(id);
+  return place == jobs_.end() ? nullptr : &place->second;
+}
+
+bool ActiveJobs::HasEnded(const std::string& id) const {
+  const ActiveJob* const active = Find(id);
+  return active == nullptr || active->has_ended();
+}
+
+const ActiveJob* ActiveJobs::FindByFolder(const std::string& run_dir) const {
+  const auto folder = folders_.find(run_dir);
+  return folder == folders_.end() ? nullptr : &jobs_.at(folder->second);
+}
+
+std::vector<std::string> ActiveJobs::DependentsOf(const std::string& id) const {
+  std::vector<std::string> dependents;
+  for (const auto& [other, active] : jobs_) {
+    if (active.unmet.contains(id)) dependents.push_back(other);
+  }
+  return dependents;
+}
+
+ActiveJob& ActiveJobs::Add(Job job, WantedDevices wanted) {
+  ActiveJob& active = jobs_[job.id];
+  active.job = std::move(job);
+  active.wanted = std::move(wanted);
+  active.number = next_number_++;
+  active.change = changes_->Next();
+  // A damaged row has no folder.
+  if (!active.job.run_dir.empty()) {
+    folders_.emplace(active.job.run_dir, active.job.id);
+  }
+  return active;
+}
+
+void ActiveJobs::Remove(const std::string& id) {
+  const auto place = jobs_.find(id);
+  if (place == jobs_.end()) return;
+  folders_.erase(place->second.job.run_dir);
+  jobs_.erase(place);
+}
+
+// The job's fate is still what happened.
+void ActiveJobs::Go(ActiveJob& active, JobState state) {
+  if (!CanGo(active.job.state, state)) {
+    LogError("job {}: no way from {} to {}", active.job.id,
+             NameOf(active.job.state), NameOf(state));
+    return;
+  }
+  active.job.state = state;
+  active.change = changes_->Next();
+  SetChanged();
+  Save(active);
+  changes_->Notify();
+}
+
+// The job goes on if its state cannot be written: it is in memory, and each
+// turn of the service tries again. After a restart the job counts as
+// interrupted, which is the safe side.
+void ActiveJobs::Save(ActiveJob& active) {
+  const std::string& id = active.job.id;
+  const absl::Status saved = store_->Update(active.job);
+  if (saved.ok()) {
+    unsaved_.erase(id);
+  } else if (unsaved_.insert(id).second) {
+    LogError("job {}: its state is kept in memory, to be stored later: {}", id,
+             MessageOf(saved));
+  }
+}
+
+void ActiveJobs::SaveUnsaved() {
+  const std::vector<std::string> unsaved(unsaved_.begin(), unsaved_.end());
+  for (const std::string& id : unsaved) {
+    ActiveJob& active = jobs_.at(id);
+    Save(active);
+    if (unsaved_.contains(id)) continue;  // There is no room yet.
+    LogInfo("job {}: its state is stored now", id);
+    if (!active.has_ended()) continue;
+    --unsaved_ends_;
+    Forget(id);
+  }
+}
+
+void ActiveJobs::Leave(ActiveJob& active) {
+  const std::string id = active.job.id;
+  if (const auto folder = folders_.find(active.job.run_dir);
+      folder != folders_.end() && folder->second == id) {
+    folders_.erase(folder);
+  }
+  if (unsaved_.contains(id)) {
+    ++unsaved_ends_;
+  } else {
+    Forget(id);
+  }
+}
+
+void ActiveJobs::Forget(const std::string& id) {
+  jobs_.erase(id);
+  changes_->Notify();
+}
+
+}  // namespace fgnn

@@ -1,0 +1,61 @@
+#include "scheduler/jobs/device_account.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+// A start counts so much of each device at once: a user whose jobs fail at once
+// would go first for ever, and one with many would get all that is free.
+constexpr double kLeastCharge = 0.1;
+// Half-lives of a share after which it is as good as nothing.
+constexpr int kRememberedHalfLives = 10;
+
+// A table without devices counts all that a job has as one.
+double NumDevicesOf(const Job& job) {
+  return static_cast<double>(std::max<size_t>(job.devices.size(), 1));
+}
+
+}  // namespace
+
+double SecondsLeftOf(const Job& job, double uncounted) {
+  if (job.time_limit_seconds == 0) return kNoLimit;
+  return std::max(0.0, job.time_limit_seconds - job.run_seconds - uncounted);
+}
+
+absl::Status DeviceAccount::Recover(JobStore& store) {
+  const int64_t now_ms = UnixMilliseconds();
+  const auto remembered = std::chrono::duration_cast<std::chrono::milliseconds>(
+      UserShares::kHalfLife * kRememberedHalfLives);
+  FGNN_ASSIGN_OR_RETURN(const std::vector<JobUse> uses,
+                        store.UseSince(now_ms - remembered.count()));
+  for (const JobUse& use : uses) {
+    shares_.Charge(use.user, use.device_seconds,
+                   use.until_ms == 0 ? now_ms : use.until_ms);
+  }
+  return absl::OkStatus();
+}
+
+void DeviceAccount::Begin(ActiveJob& active) {
+  active.stay->uncharged.Restart();
+  active.stay->prepaid = kLeastCharge * NumDevicesOf(active.job);
+  shares_.Charge(active.job.user, active.stay->prepaid, UnixMilliseconds());
+}
+
+void DeviceAccount::Charge(ActiveJob& active) {
+  const double used = active.stay->uncharged.Restart();
+  const double of_devices = used * NumDevicesOf(active.job);
+  active.job.run_seconds += used;
+  active.job.device_seconds += of_devices;
+  const double paid = std::min(active.stay->prepaid, of_devices);
+  active.stay->prepaid -= paid;
+  shares_.Charge(active.job.user, of_devices - paid, UnixMilliseconds());
+}
+
+}  // namespace fgnn

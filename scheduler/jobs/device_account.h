@@ -1,0 +1,40 @@
+// The account of device time: what jobs and their users have had.
+#ifndef FGNN_SCHEDULER_JOBS_DEVICE_ACCOUNT_H_
+#define FGNN_SCHEDULER_JOBS_DEVICE_ACCOUNT_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "scheduler/jobs/active_job.h"
+#include "scheduler/jobs/job_store.h"
+#include "scheduler/jobs/user_shares.h"
+
+namespace fgnn {
+
+// Not thread-safe: the caller holds the table's mutex.
+class DeviceAccount {
+ public:
+  // Reads from the store what users have had before the service started.
+  absl::Status Recover(JobStore& store);
+  // Charges the least that a start counts. The job has its devices from now
+  // on.
+  void Begin(ActiveJob& active);
+  // Charges the seconds since the last charge to the job and to its user.
+  void Charge(ActiveJob& active);
+  // Returns the seconds of each user, as UserShares weighs them.
+  const std::map<std::string, double>& user_seconds() const {
+    return shares_.seconds();
+  }
+
+ private:
+  UserShares shares_;
+};
+
+// Returns the seconds that the job's time limit leaves it, `uncounted` seconds
+// after the last charge; kNoLimit without a limit.
+double SecondsLeftOf(const Job& job, double uncounted);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_JOBS_DEVICE_ACCOUNT_H_

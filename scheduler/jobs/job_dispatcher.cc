@@ -1,0 +1,228 @@
+#include "scheduler/jobs/job_dispatcher.h"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/jobs/job_table_parts.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+using std::chrono::seconds;
+
+// What a kill of the service may cost a time limit and a share.
+constexpr double kSaveEverySeconds = 10;
+constexpr seconds kLongestHold{60};
+// After a checkpoint that could not be written for one that would go first.
+constexpr seconds kStayAfterFailure{60};
+// What one more device has to save, in starts of the job; and the least that a
+// start takes, for one that took over daemons took less.
+constexpr double kStartsToSave = 2;
+constexpr double kLeastStartSeconds = 1;
+
+// Returns whether a start with one device more would pay for itself.
+bool GainsByMore(const ActiveJob& active) {
+  const auto has = static_cast<double>(active.devices.names.size());
+  if (active.job.state != JobState::kRunning || !active.wanted.by_number() ||
+      has >= active.wanted.max) {
+    return false;
+  }
+  const double saves = active.job.progress.seconds_left / (has + 1);
+  return saves > kStartsToSave *
+                     std::max(active.stay->start_seconds, kLeastStartSeconds);
+}
+
+}  // namespace
+
+std::optional<Job> JobDispatcher::StartNext(Deadline deadline) {
+  std::unique_lock<std::mutex> lock(parts_.mutex);
+  JobQueue& queue = parts_.queue;
+  parts_.jobs.SaveUnsaved();
+  while (true) {
+    if (parts_.closed) return std::nullopt;
+    Deadline until = deadline;
+    // Else the order would be made for nothing with each job that comes.
+    if (queue.HasRoom()) {
+      if (queue.CanStart()) break;
+      until = std::min(deadline, queue.order_until());
+    }
+    if (MonotonicClock::now() >= deadline) return std::nullopt;
+    parts_.changes.Wait(lock, until);
+  }
+  ActiveJob& active = queue.Start();
+  if (active.job.started_ms == 0) active.job.started_ms = UnixMilliseconds();
+  active.job.progress.phase = "preparing";
+  queue.SetChanged();
+  parts_.jobs.Go(active, JobState::kPreparing);
+  return active.job;
+}
+
+ActiveJob* JobDispatcher::FindRunning(const std::string& id) {
+  ActiveJob* const active = parts_.jobs.Find(id);
+  return active == nullptr || !active->runs() ? nullptr : active;
+}
+
+LetGo JobDispatcher::ShouldLetGo(const std::string& id) {
+  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  ActiveJob* const active = FindRunning(id);
+  if (active == nullptr || parts_.closed || !active->cancel.ok()) {
+    return LetGo::kNo;
+  }
+  const DeviceStay& stay = *active->stay;
+  if (stay.uncharged.Seconds() >= kSaveEverySeconds) {
+    parts_.queue.Charge(*active);
+    parts_.jobs.Save(*active);
+  }
+  if (active->pause) return LetGo::kPause;
+  // Its last checkpoint is not tried again at once on a full disk.
+  if (SecondsLeftOf(active->job, stay.uncharged.Seconds()) <= 0 &&
+      MonotonicClock::now() >= stay.stays_until) {
+    return LetGo::kTimeIsUp;
+  }
+  if (parts_.queue.Order().gives_way(id)) return LetGo::kGiveWay;
+  return parts_.queue.Order().grows(id) ? LetGo::kGrow : LetGo::kNo;
+}
+
+void JobDispatcher::KeepOn(const std::string& id, const absl::Status& why) {
+  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  ActiveJob* const active = FindRunning(id);
+  if (active == nullptr) return;
+  if (active->pause) {
+    active->pause = false;
+    active->not_paused = why;
+  }
+  active->stay->stays_until = DeadlineIn(kStayAfterFailure);
+  parts_.queue.SetChanged();
+  parts_.changes.Notify();
+}
+
+void JobDispatcher::Park(const std::string& id, LetGo why) {
+  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  ActiveJob* const active = FindRunning(id);
+  if (active == nullptr) return;
+  if (!active->cancel.ok()) {
+    const absl::Status cause = active->cancel;
+    parts_.steps.End(id, JobState::kCancelled, cause);
+    return;
+  }
+  // Somebody may have had it go on since it began to let go, or asked for the
+  // pause of one that was about to give way.
+  const bool paused = active->pause;
+  if (!paused && why == LetGo::kGiveWay) ++active->job.preemptions;
+  parts_.steps.Enqueue(*active, paused ? JobState::kPaused : JobState::kQueued);
+}
+
+bool JobDispatcher::TryAgain(const std::string& id, const absl::Status& error) {
+  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  ActiveJob* const active = FindRunning(id);
+  if (active == nullptr) return false;
+  const bool may_mend = absl::IsUnavailable(error) ||
+                        absl::IsResourceExhausted(error) ||
+                        absl::IsInternal(error) || absl::IsUnknown(error);
+  const uint32_t failed = active->job.attempts++;
+  if (!may_mend || failed >= active->job.retries || !active->cancel.ok() ||
+      parts_.closed) {
+    return false;
+  }
+  const auto hold =
+      std::min(seconds(1 << std::min<uint32_t>(failed, 6)), kLongestHold);
+  LogWarning(
+      "job {}: failed, {} of {} times before it is over; tried again in "
+      "{} s: {}",
+      id, failed + 1, active->job.retries + 1, hold.count(), MessageOf(error));
+  active->job.error = error;
+  active->held_until = DeadlineIn(hold);
+  parts_.steps.Enqueue(*active,
+                       active->pause ? JobState::kPaused : JobState::kQueued);
+  return true;
+}
+
+absl::Status JobDispatcher::OwnFolder(const std::string& id) {
+  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  ActiveJob* const active = parts_.jobs.Find(id);
+  if (active == nullptr) {
+    return absl::InternalError(absl::StrCat("job ", id, " is not there"));
+  }
+  Job& job = active->job;
+  const FolderUse before = std::exchange(job.folder, FolderUse::kOwn);
+  absl::Status stored = parts_.store.Update(job);
+  if (!stored.ok()) job.folder = before;
+  return stored;
+}
+
+void JobDispatcher::ForgetInterruptions(const std::string& id) {
+  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  ActiveJob* const active = parts_.jobs.Find(id);
+  if (active == nullptr || active->job.interruptions == 0) return;
+  active->job.interruptions = 0;
+  parts_.jobs.Save(*active);
+}
+
+void JobDispatcher::MarkRunning(const std::string& id) {
+  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  ActiveJob* const active = FindRunning(id);
+  // Somebody may have cancelled it meanwhile: then it stays CANCELLING.
+  if (active == nullptr || active->job.state != JobState::kPreparing) return;
+  active->stay->start_seconds =
+      std::chrono::duration<double>(MonotonicClock::now() - active->stay->began)
+          .count();
+  if (active->job.progress.deaths_in_preparing > 0) {
+    active->job.progress.deaths_in_preparing = 0;
+    parts_.queue.SetChanged();
+  }
+  parts_.jobs.Go(*active, JobState::kRunning);
+}
+
+void JobDispatcher::UpdateProgress(
+    const std::string& id, const std::function<void(JobProgress&)>& update) {
+  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  if (parts_.jobs.HasEnded(id)) return;
+  ActiveJob& active = parts_.jobs.at(id);
+  update(active.job.progress);
+  if (active.runs()) {
+    const bool gains = GainsByMore(active);
+    if (gains != std::exchange(active.stay->gains_by_more, gains)) {
+      parts_.queue.SetChanged();
+    }
+  }
+  active.change = parts_.changes.Next();
+  parts_.changes.Notify();
+}
+
+absl::Status JobDispatcher::CancelCause(const std::string& id) const {
+  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  const ActiveJob* const active = parts_.jobs.Find(id);
+  return active == nullptr ? absl::OkStatus() : active->cancel;
+}
+
+void JobDispatcher::End(const std::string& id, JobState state,
+                        const absl::Status& error) {
+  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  parts_.steps.End(id, state, error);
+}
+
+bool JobDispatcher::HasQueued() const {
+  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  return parts_.queue.num_queued() > 0;
+}
+
+bool JobDispatcher::resumes_interrupted() const {
+  return parts_.resumes_interrupted;
+}
+
+bool JobDispatcher::closed() const {
+  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  return parts_.closed;
+}
+
+void JobDispatcher::WaitUntilClosed(Deadline deadline) {
+  std::unique_lock<std::mutex> lock(parts_.mutex);
+  parts_.changes.WaitUntil(lock, deadline, [this] { return parts_.closed; });
+}
+
+}  // namespace fgnn

@@ -1,0 +1,238 @@
+#include "scheduler/jobs/job_intake.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/jobs/run_lock.h"
+#include "shared/base/exceptions.h"
+#include "shared/base/hash.h"
+#include "shared/base/status.h"
+#include "shared/base/user_name.h"
+#include "shared/config/state_dir.h"
+
+namespace fgnn {
+namespace {
+
+constexpr int kIdAttempts = 64;
+
+// Returns whether `names`, ids or beginnings of ids, are those of `ids`, in
+// order.
+bool NamesAll(const std::vector<std::string>& names,
+              const std::vector<std::string>& ids) {
+  return std::equal(names.begin(), names.end(), ids.begin(), ids.end(),
+                    [](const std::string& name, const std::string& id) {
+                      return id.starts_with(name);
+                    });
+}
+
+// Returns whether the request asks for this job, but for its run folder.
+bool IsSame(const JobRequest& request, const Job& job) {
+  // A run that goes on has digests and a trace where it had them before.
+  const bool same_files = request.resume || (job.digest == request.digest &&
+                                             job.trace == request.trace);
+  return job.spec_bytes == request.spec_bytes && same_files &&
+         job.user == request.user && job.name == request.name &&
+         job.priority == request.priority && job.retries == request.retries &&
+         job.time_limit_seconds == request.time_limit_seconds &&
+         NamesAll(request.after, job.after);
+}
+
+}  // namespace
+
+JobIntake::JobIntake(Options options, JobStore* store, ActiveJobs* jobs,
+                     JobQueue* queue, JobLookup* lookup)
+    : options_(std::move(options)),
+      service_user_(UserName(::geteuid())),
+      store_(store),
+      jobs_(jobs),
+      queue_(queue),
+      lookup_(lookup) {}
+
+absl::StatusOr<std::optional<Job>> JobIntake::FindSameRequest(
+    const JobRequest& request) {
+  if (request.client_key.empty()) return std::nullopt;
+  FGNN_ASSIGN_OR_RETURN(std::optional<Job> job,
+                        store_->FindByClientKey(request.client_key));
+  if (!job.has_value()) return std::nullopt;
+  const std::filesystem::path own = RunDirPath(options_.state_dir, job->id);
+  const bool same_folder =
+      request.run_dir.empty()
+          ? job->run_dir == own || job->run_dir == CanonicalRunDir(own)
+          : job->run_dir == request.run_dir;
+  if (!IsSame(request, *job) || !same_folder) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("client key '", request.client_key, "' names job ",
+                     job->id, ", which is another one; use a new key"));
+  }
+  const ActiveJob* const active = jobs_->Find(job->id);
+  if (active != nullptr) return std::optional<Job>(lookup_->Describe(*active));
+  return job;
+}
+
+absl::StatusOr<std::string> JobIntake::NewId(int64_t now_ms) {
+  // The only use of the clock as a source of chance: an id is not part of what
+  // a job computes.
+  uint64_t salt =
+      HashString(absl::StrCat(now_ms, ".", ::getpid(), ".", ++ids_made_));
+  for (int attempt = 0; attempt < kIdAttempts; ++attempt) {
+    const std::string id = MakeJobId(now_ms, salt);
+    FGNN_ASSIGN_OR_RETURN(const std::vector<Job> taken,
+                          store_->FindByPrefix(id, 1));
+    if (taken.empty()) return id;
+    salt = Mix64(salt);
+  }
+  return absl::ResourceExhaustedError(
+      "no free job id in this second; submit again");
+}
+
+absl::StatusOr<WantedDevices> JobIntake::ReadWanted(
+    const std::string& spec_bytes) const {
+  DeviceDemand demand;
+  if (options_.read_demand != nullptr) {
+    FGNN_ASSIGN_OR_RETURN(demand, options_.read_demand(spec_bytes));
+  }
+  return Resolve(demand, queue_->devices());
+}
+
+ActiveJob& JobIntake::Add(Job job, WantedDevices wanted) {
+  ActiveJob& active = jobs_->Add(std::move(job), std::move(wanted));
+  if (active.job.state == JobState::kQueued) queue_->Add(active);
+  queue_->SetChanged();
+  return active;
+}
+
+absl::Status JobIntake::StoreAll(const std::vector<Submission*>& all,
+                                 bool is_closed,
+                                 std::vector<std::string>& added) {
+  absl::Status stored = store_->Begin();
+  for (Submission* const one : all) {
+    one->job = stored.ok() ? SubmitOne(*one, is_closed, added)
+                           : absl::StatusOr<Job>(stored);
+    // After errors of the disk there may be no transaction any more.
+    if (!store_->InTransaction() && stored.ok()) stored = one->job->status();
+  }
+  return stored.ok() ? store_->Commit() : stored;
+}
+
+// Others wait for this: an exception must not leave them waiting.
+bool JobIntake::SubmitAll(const std::vector<Submission*>& all, bool is_closed) {
+  std::vector<std::string> added;
+  const absl::Status stored =
+      CatchExceptions([&] { return StoreAll(all, is_closed, added); });
+  if (stored.ok()) return !added.empty();
+  store_->Rollback();
+  for (const std::string& id : added) {
+    const ActiveJob* const active = jobs_->Find(id);
+    if (active == nullptr) continue;
+    queue_->Remove(*active);
+    jobs_->Remove(id);
+  }
+  queue_->SetChanged();
+  for (Submission* const one : all) one->job = stored;
+  return false;
+}
+
+// As the newest job says that had the folder; where this service knows none, as
+// the folder itself does.
+absl::StatusOr<OwnerOfRun> JobIntake::FindOwner(const Submission& submission) {
+  FGNN_ASSIGN_OR_RETURN(const std::optional<Job> job,
+                        store_->FindByFolder(submission.request->run_dir));
+  if (!job.has_value()) return submission.on_disk;
+  return OwnerOfRun{.user = job->user,
+                    .job_id = job->id,
+                    .digest = job->digest,
+                    .trace = job->trace};
+}
+
+absl::Status JobIntake::CheckMayResume(const JobRequest& request,
+                                       const OwnerOfRun& owner) const {
+  if (owner.user.empty() || request.user == owner.user ||
+      request.user == "root" || request.user == service_user_) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(absl::StrCat(
+      "run_dir ", request.run_dir, " is the run of user ", owner.user,
+      owner.job_id.empty() ? "" : absl::StrCat(" (job ", owner.job_id, ")"),
+      ", not of ",
+      request.user.empty() ? "a caller without a name" : request.user,
+      "; resume a copy of your own, or submit its job.yaml"));
+}
+
+absl::Status JobIntake::CheckHasRoom() const {
+  const size_t waiting = jobs_->num_unfinished() - queue_->running().size();
+  if (waiting < options_.max_queued) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat(waiting, " jobs wait, at most ", options_.max_queued,
+                   " can; wait or cancel some"));
+}
+
+absl::StatusOr<Job> JobIntake::SubmitOne(const Submission& submission,
+                                         bool is_closed,
+                                         std::vector<std::string>& added) {
+  const JobRequest& request = *submission.request;
+  FGNN_ASSIGN_OR_RETURN(std::optional<Job> same, FindSameRequest(request));
+  if (same.has_value()) return *std::move(same);
+  const ActiveJob* const taken = jobs_->FindByFolder(request.run_dir);
+  if (taken != nullptr && request.resume) {
+    const Job& has = taken->job;
+    FGNN_RETURN_IF_ERROR(
+        CheckMayResume(request, {.user = has.user, .job_id = has.id}));
+    return has;
+  }
+  if (taken != nullptr) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        "run_dir ", request.run_dir, " is that of job ", taken->job.id,
+        ", which has not ended; name another folder, or wait for that job"));
+  }
+  OwnerOfRun owner;
+  if (request.resume) {
+    FGNN_ASSIGN_OR_RETURN(owner, FindOwner(submission));
+    FGNN_RETURN_IF_ERROR(CheckMayResume(request, owner));
+  }
+  if (is_closed) {
+    return absl::UnavailableError("the service is ending; start it again");
+  }
+  FGNN_RETURN_IF_ERROR(CheckHasRoom());
+  FGNN_ASSIGN_OR_RETURN(WantedDevices wanted, ReadWanted(request.spec_bytes));
+  FGNN_RETURN_IF_ERROR(CheckCanHave(wanted, queue_->devices()));
+  std::vector<std::string> after = request.after;
+  FGNN_ASSIGN_OR_RETURN(std::set<std::string> unmet, lookup_->FindUnmet(after));
+  FGNN_ASSIGN_OR_RETURN(Job job, Make(request, owner));
+  job.after = std::move(after);
+  FGNN_RETURN_IF_ERROR(store_->Insert(job));
+  added.push_back(job.id);
+  Add(job, std::move(wanted)).unmet = std::move(unmet);
+  return job;
+}
+
+absl::StatusOr<Job> JobIntake::Make(const JobRequest& request,
+                                    const OwnerOfRun& owner) {
+  Job job;
+  job.submitted_ms = UnixMilliseconds();
+  FGNN_ASSIGN_OR_RETURN(job.id, NewId(job.submitted_ms));
+  job.spec_bytes = request.spec_bytes;
+  job.run_dir =
+      request.run_dir.empty()
+          ? CanonicalRunDir(RunDirPath(options_.state_dir, job.id)).string()
+          : request.run_dir;
+  job.client_key = request.client_key;
+  job.digest = request.digest || owner.digest;
+  job.trace = request.trace || owner.trace;
+  job.resume = request.resume;
+  job.folder = request.resume ? FolderUse::kResume : FolderUse::kMake;
+  job.dataset = request.dataset;
+  job.user = request.user;
+  job.name = request.name;
+  job.priority = request.priority;
+  job.retries = request.retries;
+  job.time_limit_seconds = request.time_limit_seconds;
+  job.progress.phase = "queued";
+  job.progress.epochs = request.epochs;
+  return job;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,77 @@
+// Takes jobs into the table: what is submitted is checked, stored and queued.
+#ifndef FGNN_SCHEDULER_JOBS_JOB_INTAKE_H_
+#define FGNN_SCHEDULER_JOBS_JOB_INTAKE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "scheduler/jobs/active_job.h"
+#include "scheduler/jobs/active_jobs.h"
+#include "scheduler/jobs/device_demand.h"
+#include "scheduler/jobs/job.h"
+#include "scheduler/jobs/job_lookup.h"
+#include "scheduler/jobs/job_queue.h"
+#include "scheduler/jobs/job_store.h"
+#include "scheduler/jobs/submission_group.h"
+
+namespace fgnn {
+
+// Not thread-safe: the caller holds the table's mutex.
+class JobIntake {
+ public:
+  struct Options {
+    std::filesystem::path state_dir;
+    size_t max_queued = 0;
+    // nullptr: every job has all devices.
+    DemandReader read_demand = nullptr;
+  };
+  // Borrows all but the options.
+  JobIntake(Options options, JobStore* store, ActiveJobs* jobs, JobQueue* queue,
+            JobLookup* lookup);
+
+  const std::filesystem::path& state_dir() const { return options_.state_dir; }
+  // Answers all of them, by one commit. `is_closed`: no job that is new is
+  // taken. Returns whether a job is new. Throws nothing.
+  bool SubmitAll(const std::vector<Submission*>& all, bool is_closed);
+  // Returns the job that an earlier request with this client key made.
+  // AlreadyExists: that was another request.
+  absl::StatusOr<std::optional<Job>> FindSameRequest(const JobRequest& request);
+  // Returns the devices that a spec asks for.
+  absl::StatusOr<WantedDevices> ReadWanted(const std::string& spec_bytes) const;
+  // Adds a job that the store has to those in memory, and to the queue.
+  ActiveJob& Add(Job job, WantedDevices wanted);
+
+ private:
+  // Appends the ids of jobs that are new to `added`; none of them stays where
+  // the result is an error.
+  absl::Status StoreAll(const std::vector<Submission*>& all, bool is_closed,
+                        std::vector<std::string>& added);
+  // Appends the id of a job that is new to `added`.
+  absl::StatusOr<Job> SubmitOne(const Submission& submission, bool is_closed,
+                                std::vector<std::string>& added);
+  // Makes a job of the request, with a new id.
+  absl::StatusOr<Job> Make(const JobRequest& request, const OwnerOfRun& owner);
+  absl::Status CheckHasRoom() const;
+  absl::StatusOr<OwnerOfRun> FindOwner(const Submission& submission);
+  absl::Status CheckMayResume(const JobRequest& request,
+                              const OwnerOfRun& owner) const;
+  absl::StatusOr<std::string> NewId(int64_t now_ms);
+
+  const Options options_;
+  const std::string service_user_;
+  JobStore* const store_;
+  ActiveJobs* const jobs_;
+  JobQueue* const queue_;
+  JobLookup* const lookup_;
+  uint64_t ids_made_ = 0;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_JOBS_JOB_INTAKE_H_

@@ -1,0 +1,64 @@
+// Finds jobs, in memory or in the store, as clients are told of them.
+#ifndef FGNN_SCHEDULER_JOBS_JOB_LOOKUP_H_
+#define FGNN_SCHEDULER_JOBS_JOB_LOOKUP_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "scheduler/jobs/active_job.h"
+#include "scheduler/jobs/active_jobs.h"
+#include "scheduler/jobs/job.h"
+#include "scheduler/jobs/job_queue.h"
+#include "scheduler/jobs/job_store.h"
+
+namespace fgnn {
+
+// A job and the number of its last change.
+struct JobVersion {
+  Job job;
+  uint64_t change = 0;
+};
+
+// Not thread-safe: the caller holds the table's mutex.
+class JobLookup {
+ public:
+  // Borrows all.
+  JobLookup(JobStore* store, ActiveJobs* jobs, JobQueue* queue)
+      : store_(store), jobs_(jobs), queue_(queue) {}
+
+  // Returns the job as it is now, with the reason for its wait.
+  Job Describe(const ActiveJob& active) const;
+  // Brings jobs of the store to the table's state, and drops those that are in
+  // another state than asked for: the store may know of a change later.
+  void DescribeAll(const JobFilter& filter, std::vector<Job>& jobs) const;
+
+  // Finds a job by its id or by a unique prefix of it. NotFound,
+  // InvalidArgument (empty, or not unique).
+  absl::StatusOr<Job> Find(const std::string& id_or_prefix) const;
+  absl::StatusOr<JobVersion> FindVersion(const std::string& id_or_prefix) const;
+  // FailedPrecondition: the job has ended. Or an error of Find().
+  absl::Status CheckHasNotEnded(const std::string& id) const;
+  // Returns whether the job has ended or has changed since `seen`.
+  bool HasNews(const std::string& id, uint64_t seen) const;
+  // Returns those of `after` that have yet to complete, and makes whole ids of
+  // its prefixes. FailedPrecondition: one has failed or was cancelled. Or an
+  // error of Find().
+  absl::StatusOr<std::set<std::string>> FindUnmet(
+      std::vector<std::string>& after) const;
+
+ private:
+  // Returns the number of the last change that a client may see.
+  uint64_t ChangeOf(const ActiveJob& active) const;
+
+  JobStore* const store_;
+  ActiveJobs* const jobs_;
+  JobQueue* const queue_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_JOBS_JOB_LOOKUP_H_

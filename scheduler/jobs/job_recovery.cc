@@ -1,0 +1,144 @@
+#include "scheduler/jobs/job_recovery.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/jobs/run_lock.h"
+#include "shared/base/status.h"
+#include "shared/config/state_dir.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+// A job may be what takes the service down: after so many interruptions in a
+// row it waits before it is started again, longer each time, so that others go
+// on and somebody can cancel it. It is not failed for that alone: a service
+// that is killed again and again must not cost a job.
+constexpr uint32_t kFreeInterruptions = 5;
+constexpr std::chrono::seconds kLongestHold{60};
+// A job is failed after so many deaths of the service, one after the other,
+// while the job was prepared: it would go on like this for ever. Any start that
+// gets as far as RUNNING ends the count.
+constexpr uint32_t kMostDeathsInPreparing = 10;
+
+std::chrono::seconds HoldAfter(uint32_t interruptions) {
+  if (interruptions <= kFreeInterruptions) return std::chrono::seconds(0);
+  const uint32_t doublings =
+      std::min<uint32_t>(interruptions - kFreeInterruptions - 1, 10);
+  return std::min(std::chrono::seconds(1 << doublings), kLongestHold);
+}
+
+// Ends a job that ran, or has it go on.
+void SettleInterrupted(Job& job) {
+  ++job.interruptions;
+  if (job.state == JobState::kPreparing) ++job.progress.deaths_in_preparing;
+  if (job.state == JobState::kCancelling) {
+    job.state = JobState::kCancelled;
+    job.error =
+        absl::CancelledError("cancelled; the service ended before the job had");
+    job.finished_ms = UnixMilliseconds();
+    LogWarning("job {}: {}", job.id, MessageOf(job.error));
+  } else if (job.progress.deaths_in_preparing >= kMostDeathsInPreparing) {
+    job.state = JobState::kFailed;
+    job.error = absl::InternalError(absl::StrCat(
+        "the service died ", job.progress.deaths_in_preparing,
+        " times in a row while it prepared this job, so that it is given up; "
+        "see the scheduler's log, and 'fgnn dataset validate' of its dataset"));
+    job.finished_ms = UnixMilliseconds();
+    LogError("job {}: {}", job.id, MessageOf(job.error));
+  } else {
+    job.state = JobState::kQueued;
+    job.resume = true;
+    job.progress.phase = "queued";
+    LogWarning(
+        "job {}: the service ended while it ran, {} times by now; it "
+        "goes on in {} s",
+        job.id, job.interruptions, HoldAfter(job.interruptions).count());
+  }
+}
+
+// Adds a job that has not ended to those in memory.
+absl::Status AddUnfinished(Job job, bool was_interrupted,
+                           JobTableParts& parts) {
+  // Only the service could move its own folder of runs and leave a link.
+  const std::filesystem::path own =
+      RunDirPath(parts.intake.state_dir(), job.id);
+  if (job.run_dir == own) job.run_dir = CanonicalRunDir(own).string();
+  // One whose spec cannot be read fails when it starts.
+  absl::StatusOr<WantedDevices> wanted =
+      parts.intake.ReadWanted(job.spec_bytes);
+  if (!wanted.ok()) {
+    LogWarning("job {}: {}", job.id, MessageOf(wanted.status()));
+    wanted = Resolve({}, parts.queue.devices());
+  }
+  FGNN_RETURN_IF_ERROR(wanted.status());
+  absl::StatusOr<DeviceSet> had = MakeDeviceSet(job.devices);
+  if (!had.ok()) {
+    LogWarning("job store: job {}: it had devices that are none: {}", job.id,
+               MessageOf(had.status()));
+    had = DeviceSet();
+    job.devices.clear();
+  }
+  ActiveJob& active = parts.intake.Add(std::move(job), *std::move(wanted));
+  active.was_interrupted = was_interrupted;
+  if (was_interrupted) active.devices = *std::move(had);
+  active.held_until = DeadlineIn(HoldAfter(active.job.interruptions));
+  parts.any_submitted = true;
+  return absl::OkStatus();
+}
+
+// The service may have ended between the end of a job and what follows for
+// those that wait for it.
+absl::Status RecoverDependencies(JobTableParts& parts) {
+  std::vector<std::pair<std::string, absl::Status>> ended;
+  for (const auto& entry : parts.jobs.all()) {
+    ActiveJob& active = parts.jobs.at(entry.first);
+    absl::StatusOr<std::set<std::string>> unmet =
+        parts.lookup.FindUnmet(active.job.after);
+    if (unmet.ok()) {
+      active.unmet = *std::move(unmet);
+    } else if (absl::IsFailedPrecondition(unmet.status()) ||
+               absl::IsInvalidArgument(unmet.status()) ||
+               absl::IsNotFound(unmet.status())) {
+      ended.emplace_back(entry.first, unmet.status());
+    } else {
+      return unmet.status();
+    }
+  }
+  parts.queue.SetChanged();
+  for (const auto& [id, why] : ended) {
+    parts.steps.End(id, JobState::kFailed, why);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RecoverJobs(JobTableParts& parts) {
+  const std::lock_guard<std::mutex> lock(parts.mutex);
+  FGNN_RETURN_IF_ERROR(parts.account.Recover(parts.store));
+  FGNN_ASSIGN_OR_RETURN(std::vector<Job> jobs, parts.store.Unfinished());
+  for (Job& job : jobs) {
+    const bool was_interrupted =
+        job.state != JobState::kQueued && job.state != JobState::kPaused;
+    if (was_interrupted) {
+      parts.interrupted.push_back(job.id);
+      SettleInterrupted(job);
+      FGNN_RETURN_IF_ERROR(parts.store.Update(job));
+      parts.resumes_interrupted |= job.state == JobState::kQueued;
+    }
+    if (IsFinal(job.state)) continue;
+    FGNN_RETURN_IF_ERROR(AddUnfinished(std::move(job), was_interrupted, parts));
+  }
+  return RecoverDependencies(parts);
+}
+
+}  // namespace fgnn
