@@ -3,288 +3,160 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "scheduler/jobs/early_stop.h"
-#include "shared/base/hash.h"
+#include "scheduler/jobs/run_start.h"
+#include "shared/base/clock.h"
 #include "shared/base/status.h"
-#include "shared/base/units.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
 
-using std::chrono::milliseconds;
-
-constexpr milliseconds kTick{100};
-constexpr milliseconds kMemoryLook{1'000};
-// The share of time that looking at memory may cost.
-constexpr int kMemoryLookShare = 50;
-
-ExecutorsOfJob ExecutorsFor(const Job& job, const JobSpec& spec) {
-  return {.job_id = job.id,
-          .spec_bytes = job.spec_bytes,
-          .dataset = spec.dataset,
-          .dataset_content = job.progress.dataset_content,
-          .placements = PlaceExecutors(spec.num_samplers(), spec.num_trainers(),
-                                       spec.devices),
-          .restarts = spec.limits.restarts};
-}
+constexpr std::chrono::milliseconds kTick{100};
 
 }  // namespace
 
 JobRun::JobRun(Job job, DecodedSpec decoded, const JobEnvironment& environment)
-    : job_(std::move(job)),
-      decoded_(std::move(decoded)),
-      spec_(decoded_.spec),
-      environment_(environment),
-      executors_(environment.host->DaemonsOf(job_.id), environment.calls,
-                 ExecutorsFor(job_, spec_), [this] { return KeepGoing(); }),
-      planner_(job_.id, spec_, environment.host->options().state_dir),
-      plateau_(spec_.training),
-      next_memory_look_(MonotonicClock::now()) {}
+    : parts_(std::move(job), std::move(decoded), environment,
+             [this] { return KeepGoing(); }),
+      run_(parts_.context),
+      let_go_(&parts_) {}
+
+absl::Status JobRun::Prepare() {
+  RunStart start(&parts_);
+  if (run_.job.resume) {
+    parts_.progress.EnterPreparation("looking for its daemons");
+    FGNN_ASSIGN_OR_RETURN(const bool taken_over, start.TakeOver());
+    if (taken_over) return absl::OkStatus();
+  }
+  let_go_.AllowAnywhere(true);  // What it goes on from is in its folder.
+  return start.Begin();
+}
 
 absl::Status JobRun::RunToEnd() {
   const absl::Status prepared = Prepare();
-  EndPreparation();
-  may_stop_anywhere_ = false;
+  parts_.progress.EndPreparation();
+  let_go_.AllowAnywhere(false);
   FGNN_RETURN_IF_ERROR(prepared);
-  environment_.dispatcher->MarkRunning(job_.id);
-  since_training_.Restart();
-  ShowProgress();
-  while (!IsOver()) FGNN_RETURN_IF_ERROR(RunEpoch(epochs_done_));
-  if (const auto why = WhyStopped(); why.has_value()) {
-    LogInfo("job {}: stops early: {}", job_.id, *why);
+  run_.environment.dispatcher->MarkRunning(run_.job.id);
+  parts_.progress.BeginTraining();
+  while (!IsOver()) FGNN_RETURN_IF_ERROR(RunEpoch(run_.epochs_done));
+  if (const auto why = parts_.scores.WhyStopped(run_.epochs_done);
+      why.has_value()) {
+    LogInfo("job {}: stops early: {}", run_.job.id, *why);
   }
-  may_stop_anywhere_ = true;  // Its last checkpoint is written.
+  let_go_.AllowAnywhere(true);  // Its last checkpoint is written.
   return Test();
 }
 
 absl::Status JobRun::Run() {
   const absl::Status status = RunToEnd();
   // What else went wrong, or right, meanwhile stands.
-  if (!absl::IsAborted(status)) let_go_ = LetGo::kNo;
+  if (!absl::IsAborted(status)) let_go_.Forget();
   return status;
 }
 
 absl::Status JobRun::KeepGoing() {
-  const Deadline now = MonotonicClock::now();
-  if (now >= next_memory_look_) {
-    const Stopwatch cost;
-    MeasureMemory();
-    next_memory_look_ =
-        now +
-        std::max<MonotonicClock::duration>(
-            kMemoryLook, std::chrono::duration_cast<MonotonicClock::duration>(
-                             std::chrono::duration<double>(cost.Seconds() *
-                                                           kMemoryLookShare)));
-  }
-  FGNN_RETURN_IF_ERROR(environment_.dispatcher->CancelCause(job_.id));
-  if (!may_stop_anywhere_) return absl::OkStatus();
-  const LetGo why = environment_.dispatcher->ShouldLetGo(job_.id);
-  if (why == LetGo::kNo) return absl::OkStatus();
-  let_go_ = why;
-  return absl::AbortedError("it lets go of its devices");
-}
-
-void JobRun::MeasureMemory() {
-  const MemoryUse use = executors_.MeasureMemory();
-  peak_bytes_ = std::max(peak_bytes_, use.resident_bytes);
-  epoch_peak_bytes_ =
-      std::max(epoch_peak_bytes_, use.anonymous_bytes + SegmentBytes(segment_) +
-                                      executors_.scratch_bytes());
-  environment_.memory->SetTaken(
-      job_.id, use.anonymous_bytes -
-                   std::min(use.anonymous_bytes, unplanned_bytes_) +
-                   executors_.segment_bytes() + executors_.scratch_bytes());
-}
-
-void JobRun::EnterPhase(const std::string& phase) {
-  LogInfo("job {}: {}", job_.id, phase);
-  environment_.dispatcher->UpdateProgress(job_.id, [&](JobProgress& progress) {
-    progress.phase = phase;
-    progress.executors = executors_.Views();
-    progress.restarts = executors_.restarts();
-    progress.edges_per_second = 0;
-  });
-}
-
-// Of what is on disk: a checkpoint never counts on lines that are not.
-absl::StatusOr<std::string> JobRun::State() {
-  FGNN_RETURN_IF_ERROR(folder_->Flush());
-  FGNN_ASSIGN_OR_RETURN(const RunFolder::Lengths lengths, folder_->Sync());
-  return RunStateToJson({.batches_per_epoch = segment_.batches_per_epoch,
-                         .next_seq = next_seq_,
-                         .dataset_content = validated_.content,
-                         .sum = sum_,
-                         .valid_accuracy = valid_accuracy_,
-                         .best_valid_accuracy = best_valid_accuracy_,
-                         .best_epoch = best_epoch_,
-                         .metrics_bytes = lengths.metrics_bytes,
-                         .digests_bytes = lengths.digests_bytes});
-}
-
-std::optional<std::string> JobRun::WhyStopped() const {
-  return WhyStopEarly(spec_.training, epochs_done_, best_epoch_);
-}
-
-bool JobRun::IsOver() const {
-  return epochs_done_ == spec_.training.epochs || WhyStopped().has_value();
-}
-
-bool JobRun::IsDue(uint32_t every, uint32_t epoch) const {
-  return epoch + 1 == spec_.training.epochs ||
-         (every > 0 && (epoch + 1) % every == 0);
+  parts_.memory.MeasureIfDue();
+  FGNN_RETURN_IF_ERROR(run_.environment.dispatcher->CancelCause(run_.job.id));
+  return let_go_.AnywhereIfAsked();
 }
 
 absl::Status JobRun::RunEpoch(uint32_t epoch) {
   // An epoch may be shorter than the ticks of waiting for it.
-  FGNN_RETURN_IF_ERROR(executors_.Tick());
-  EnterPhase(absl::StrCat("epoch ", epoch + 1));
-  epoch_peak_bytes_ = 0;  // What it took to get here is over.
-  // The queue may run one epoch ahead: samplers work while trainers evaluate.
-  const uint64_t opened = std::min<uint64_t>(epoch + 2, segment_.epochs);
-  executors_.segment().queue().OpenForSampling(opened *
-                                               segment_.batches_per_epoch);
+  FGNN_RETURN_IF_ERROR(run_.executors.Tick());
+  parts_.progress.EnterPhase(absl::StrCat("epoch ", epoch + 1));
+  parts_.memory.BeginEpoch();
+  const JobSpec& spec = run_.spec;
   EpochFacts facts = {.epoch = epoch,
                       .seconds = 0,
-                      .predicts_links = spec_.training.predicts_links(),
+                      .predicts_links = spec.training.predicts_links(),
                       .evaluate_seconds = 0,
-                      .samplers = spec_.num_samplers(),
-                      .trainers = spec_.num_trainers(),
+                      .samplers = spec.num_samplers(),
+                      .trainers = spec.num_trainers(),
                       .switches = 0};
-  planner_.BeginEpoch(&facts);
-  edges_.Restart(MonotonicClock::now());
-  executors_.segment().SetRateFactor(plateau_.factor());
-  const uint64_t epoch_end = (epoch + 1) * segment_.steps_per_epoch();
-  uint64_t version = board().version().value_or(0);
-  while (version < epoch_end) {
-    const Stopwatch seconds;
-    version = NextStop(version, epoch_end);
-    board().OpenForTraining(version);
-    FGNN_RETURN_IF_ERROR(WaitForVersion(version));
-    facts.seconds += seconds.Seconds();
-    if (version < epoch_end) {
-      FGNN_RETURN_IF_ERROR(CheckpointWithin(epoch, version));
-    }
-  }
-  // Trainers that a scheduler took over may have ended the epoch already.
-  FGNN_RETURN_IF_ERROR(
-      RecordBatches(BatchesOf(segment_, epoch_end - 1).last_batch));
-  planner_.EndEpoch(&facts);
-  if (timeline_.has_value()) timeline_->EndEpoch(epoch, next_seq_ - 1);
+  FGNN_RETURN_IF_ERROR(TrainEpoch(epoch, facts));
   // Training is closed until the next epoch is opened.
   FGNN_RETURN_IF_ERROR(Validate(epoch, facts));
   const std::optional<double> valid_score = facts.valid_score();
-  const bool is_best = IsBest(valid_score);
-  FGNN_RETURN_IF_ERROR(WriteLinesTolerantly(MetricsLine(facts, sum_)));
+  const bool is_best = parts_.scores.IsBetter(valid_score);
+  FGNN_RETURN_IF_ERROR(parts_.records.WriteEpoch(facts));
   // Who is told of an epoch finds its line.
-  epochs_done_ = epoch + 1;
-  ShowProgress();
-  plateau_.Add(valid_score);
-  sum_ = EpochSum();
-  environment_.dispatcher->ForgetInterruptions(job_.id);
-  FGNN_RETURN_IF_ERROR(Checkpoint(epoch, is_best));
-  planner_.Replan(segment_.epochs - epochs_done_);
-  FGNN_RETURN_IF_ERROR(RankByOnlineCounts());
-  FGNN_RETURN_IF_ERROR(AdaptCache());
-  return IsOver() ? absl::OkStatus() : LetGoIfAsked();
+  run_.epochs_done = epoch + 1;
+  parts_.progress.Show();
+  parts_.scores.AddEpoch(valid_score);
+  parts_.records.BeginSum();
+  run_.environment.dispatcher->ForgetInterruptions(run_.job.id);
+  FGNN_RETURN_IF_ERROR(parts_.checkpoints.SaveEpoch(epoch, is_best));
+  parts_.planner.Replan(run_.segment.epochs - run_.epochs_done);
+  if (IsOver()) return absl::OkStatus();
+  FGNN_RETURN_IF_ERROR(parts_.caches.RankByOnlineCounts());
+  FGNN_RETURN_IF_ERROR(parts_.caches.Adapt());
+  return let_go_.IfAsked();
 }
 
-// The best epoch is the first that has the highest score.
-bool JobRun::IsBest(std::optional<double> score) const {
-  return score.has_value() &&
-         (!best_valid_accuracy_.has_value() || *score > *best_valid_accuracy_);
+absl::Status JobRun::TrainEpoch(uint32_t epoch, EpochFacts& facts) {
+  JobSegment& segment = run_.executors.segment();
+  // The queue may run one epoch ahead: samplers work while trainers evaluate.
+  const uint64_t opened = std::min<uint64_t>(epoch + 2, run_.segment.epochs);
+  segment.queue().OpenForSampling(opened * run_.segment.batches_per_epoch);
+  parts_.planner.BeginEpoch(&facts);
+  parts_.records.BeginEpoch();
+  segment.SetRateFactor(parts_.scores.rate_factor());
+  const uint64_t epoch_end = (epoch + 1) * run_.segment.steps_per_epoch();
+  uint64_t version = run_.board().version().value_or(0);
+  while (version < epoch_end) {
+    const Stopwatch seconds;
+    version = NextStop(version, epoch_end);
+    run_.board().OpenForTraining(version);
+    FGNN_RETURN_IF_ERROR(WaitForVersion(version));
+    facts.seconds += seconds.Seconds();
+    if (version < epoch_end) {
+      FGNN_RETURN_IF_ERROR(parts_.checkpoints.SaveWithin(epoch, version));
+    }
+  }
+  // Trainers that a scheduler took over may have ended the epoch already.
+  FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(
+      BatchesOf(run_.segment, epoch_end - 1).last_batch));
+  parts_.planner.EndEpoch(&facts);
+  parts_.records.EndTimelineOf(epoch);
+  return absl::OkStatus();
 }
 
 uint64_t JobRun::NextStop(uint64_t version, uint64_t epoch_end) const {
-  const uint64_t steps = spec_.training.checkpoint_steps;
+  const uint64_t steps = run_.spec.training.checkpoint_steps;
   if (steps == 0) return epoch_end;
   return std::min(epoch_end, (version / steps + 1) * steps);
 }
 
 absl::Status JobRun::WaitForVersion(uint64_t version) {
   while (true) {
-    FGNN_ASSIGN_OR_RETURN(const bool done,
-                          board().WaitForVersion(version, DeadlineIn(kTick)));
-    const uint64_t now = board().version().value_or(0);
-    if (now > segment_.first_version) {
+    FGNN_ASSIGN_OR_RETURN(const bool done, run_.board().WaitForVersion(
+                                               version, DeadlineIn(kTick)));
+    const uint64_t now = run_.board().version().value_or(0);
+    if (now > run_.segment.first_version) {
       const StepPlace last =
-          BatchesOf(segment_, std::min<uint64_t>(now, version) - 1);
-      FGNN_RETURN_IF_ERROR(RecordBatches(last.last_batch));
+          BatchesOf(run_.segment, std::min<uint64_t>(now, version) - 1);
+      FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(last.last_batch));
     }
-    planner_.ReplanIfDevicesChanged();
-    ShowProgress();
+    parts_.planner.ReplanIfDevicesChanged();
+    parts_.progress.Show();
     if (done) return absl::OkStatus();
-    FGNN_RETURN_IF_ERROR(executors_.Tick());
-    FGNN_RETURN_IF_ERROR(LetGoIfAsked());
+    FGNN_RETURN_IF_ERROR(run_.executors.Tick());
+    FGNN_RETURN_IF_ERROR(let_go_.IfAsked());
   }
-}
-
-// Records are there until the next epoch is trained; all before `last_seq` are
-// committed.
-absl::Status JobRun::RecordBatches(uint64_t last_seq) {
-  std::string digests;
-  const uint64_t edges_before = sum_.edges();
-  for (; next_seq_ < last_seq; ++next_seq_) {
-    const std::optional<BatchRecord> record = board().record(next_seq_);
-    if (!record.has_value()) {
-      return absl::InternalError(absl::StrCat(
-          "job ", job_.id, ": batch ", next_seq_,
-          " is committed, but the gradient board has no record of it"));
-    }
-    sum_.Add(*record);
-    planner_.Add(*record);
-    if (job_.digest) digests += DigestLine(*record);
-    if (timeline_.has_value()) AddToTimeline(*record);
-  }
-  edges_.Add(sum_.edges() - edges_before, MonotonicClock::now());
-  absl::Status written = folder_->AppendDigests(digests);
-  if (timeline_.has_value()) written.Update(timeline_->Write());
-  return CheckHeldLines(written);
-}
-
-void JobRun::AddToTimeline(const BatchRecord& record) {
-  const JobDevices& devices = executors_.segment().devices();
-  timeline_->Add(record,
-                 {.sampler = devices.ExecutorOf(record.sampler).value_or(0),
-                  .trainer = devices.ExecutorOf(record.trainer).value_or(0)});
-}
-
-void JobRun::ShowProgress() {
-  environment_.dispatcher->UpdateProgress(job_.id, [&](JobProgress& progress) {
-    progress.epochs_done = epochs_done_;
-    progress.batches_committed = next_seq_;
-    progress.loss = sum_.loss();
-    progress.edges_per_second = edges_.PerSecond();
-    progress.restarts = executors_.restarts();
-    progress.executors = executors_.Views();
-    progress.devices = planner_.Views();
-    if (spec_.training.predicts_links()) {
-      progress.valid_mrr = valid_accuracy_.value_or(0);
-    } else {
-      progress.valid_accuracy = valid_accuracy_.value_or(-1);
-    }
-    ShowTest(progress);
-    if (next_seq_ > first_seq_) {
-      const uint64_t left = progress.batches_expected - next_seq_;
-      progress.seconds_left = since_training_.Seconds() *
-                              static_cast<double>(left) /
-                              static_cast<double>(next_seq_ - first_seq_);
-    }
-  });
 }
 
 absl::Status JobRun::Validate(uint32_t epoch, EpochFacts& facts) {
-  if (spec_.training.evaluate_every == 0 || !dataset_.has_valid ||
-      !IsDue(spec_.training.evaluate_every, epoch)) {
+  const uint32_t every = run_.spec.training.evaluate_every;
+  if (every == 0 || !run_.dataset.has_valid || !run_.IsDue(every, epoch)) {
     return absl::OkStatus();
   }
-  EnterPhase(absl::StrCat("evaluating epoch ", epoch + 1));
+  parts_.progress.EnterPhase(absl::StrCat("evaluating epoch ", epoch + 1));
   FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation,
-                        executors_.evaluation().Evaluate("", {"valid"}));
+                        run_.executors.evaluation().Evaluate("", {"valid"}));
   if (const auto score = evaluation.ScoreOf("valid"); score.has_value()) {
     if (!facts.predicts_links) {
       facts.valid_accuracy = score->accuracy();
@@ -295,67 +167,42 @@ absl::Status JobRun::Validate(uint32_t epoch, EpochFacts& facts) {
     facts.valid_mean_rank = score->mean_rank;
   }
   facts.evaluate_seconds = evaluation.seconds;
-  valid_accuracy_ = facts.valid_score();
+  parts_.scores.SetValid(facts.valid_score());
   return absl::OkStatus();
 }
 
 absl::Status JobRun::Test() {
-  if (spec_.training.evaluate_every == 0 || !dataset_.has_test) {
+  if (run_.spec.training.evaluate_every == 0 || !run_.dataset.has_test) {
     return absl::OkStatus();
   }
-  EnterPhase("testing");
-  if (best_epoch_.has_value()) {
-    FGNN_ASSIGN_OR_RETURN(const bool found, FindBestWeights());
-    if (!found) return absl::OkStatus();
+  parts_.progress.EnterPhase("testing");
+  std::string checkpoint;  // The newest weights.
+  if (parts_.scores.best().epoch.has_value()) {
+    FGNN_ASSIGN_OR_RETURN(test_warning_, parts_.checkpoints.FindBestWeights());
+    if (!test_warning_.empty()) return absl::OkStatus();
+    checkpoint = run_.folder->checkpoints().Best().string();
   }
-  const std::string checkpoint =
-      best_epoch_.has_value() ? folder_->BestCheckpoint().string() : "";
-  FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation,
-                        executors_.evaluation().Evaluate(checkpoint, {"test"}));
-  test_ = evaluation.ScoreOf("test");
-  environment_.dispatcher->UpdateProgress(job_.id, [&](JobProgress& progress) {
-    ShowTest(progress);
-    progress.seconds_left = 0;
-  });
+  FGNN_ASSIGN_OR_RETURN(
+      const Evaluation evaluation,
+      run_.executors.evaluation().Evaluate(checkpoint, {"test"}));
+  parts_.scores.SetTest(evaluation.ScoreOf("test"));
+  parts_.progress.ShowTest();
   return absl::OkStatus();
-}
-
-void JobRun::ShowTest(JobProgress& progress) const {
-  if (!test_.has_value()) return;
-  if (test_->mrr.has_value()) {
-    progress.test_mrr = *test_->mrr;
-    progress.test_mean_rank = test_->mean_rank.value_or(0);
-  } else {
-    progress.test_accuracy = test_->accuracy();
-    progress.test_macro_f1 = test_->macro_f1;
-  }
-  progress.test_roc_auc = test_->roc_auc.value_or(-1);
 }
 
 // As the line of the best epoch has it.
 std::optional<double> JobRun::BestMacroF1() const {
-  if (!best_epoch_.has_value()) return std::nullopt;
-  const absl::StatusOr<RunFolder::EpochScores> best = ScoresOf(*best_epoch_);
+  const std::optional<uint32_t> epoch = parts_.scores.best().epoch;
+  if (!epoch.has_value()) return std::nullopt;
+  const absl::StatusOr<EpochScores> best = run_.folder->ScoresOf(*epoch);
   if (best.ok()) return best->valid_macro_f1;
-  LogWarning("job {}: {}", job_.id, MessageOf(best.status()));
+  LogWarning("job {}: {}", run_.job.id, MessageOf(best.status()));
   return std::nullopt;
-}
-
-absl::StatusOr<RunFolder::EpochScores> JobRun::ScoresOf(uint32_t epoch) const {
-  RunFolder::EpochScores found;
-  uint32_t line = 0;
-  FGNN_RETURN_IF_ERROR(
-      folder_
-          ->ReadMetrics([&](const RunFolder::EpochScores& scores) {
-            if (line++ == epoch) found = scores;
-          })
-          .status());
-  return found;
 }
 
 std::vector<std::string> JobRun::Warnings() const {
   std::vector<std::string> warnings;
-  for (const std::string& warning : {validated_.warning, test_warning_}) {
+  for (const std::string& warning : {run_.validated.warning, test_warning_}) {
     if (!warning.empty()) warnings.push_back(warning);
   }
   return warnings;
@@ -363,48 +210,48 @@ std::vector<std::string> JobRun::Warnings() const {
 
 // The host counts while the job has daemons.
 void JobRun::Release() {
-  restarts_ = std::max(restarts_, executors_.restarts());
-  executors_.Release();
-  environment_.memory->Forget(job_.id);
-  if (folder_.has_value()) {
-    absl::Status left = folder_->Flush();
-    left.Update(folder_->RemoveLeftovers());
-    if (!left.ok()) LogError("job {}: {}", job_.id, MessageOf(left));
+  const JobEnvironment& environment = run_.environment;
+  restarts_ = std::max(restarts_, run_.executors.restarts());
+  run_.executors.Release();
+  environment.memory->Forget(run_.job.id);
+  if (run_.folder.has_value()) {
+    absl::Status left = run_.folder->Flush();
+    left.Update(run_.folder->RemoveLeftovers());
+    if (!left.ok()) LogError("job {}: {}", run_.job.id, MessageOf(left));
   }
-  if (!timeline_.has_value()) return;
-  const absl::Status closed = timeline_->Close();
-  if (!closed.ok()) LogError("job {}: {}", job_.id, MessageOf(closed));
-  timeline_.reset();
+  parts_.records.CloseTimeline();
 }
 
 absl::Status JobRun::WriteSummary(JobState state,
                                   const absl::Status& error) const {
-  if (!folder_.has_value()) return absl::OkStatus();
-  return folder_->WriteSummary(
-      {.job_id = job_.id,
+  if (!run_.folder.has_value()) return absl::OkStatus();
+  const RunScores& scores = parts_.scores;
+  const std::optional<SplitScore>& test = scores.test();
+  return run_.folder->WriteSummary(
+      {.job_id = run_.job.id,
        .state = state,
-       .epochs = epochs_done_,
-       .stopped_early = WhyStopped(),
-       .seconds = since_start_.Seconds(),
-       .preparation = preparation_,
-       .batches_committed = next_seq_,
-       .batches_expected = segment_.batches_per_epoch * segment_.epochs,
-       .valid_accuracy = best_valid_accuracy_,
+       .epochs = run_.epochs_done,
+       .stopped_early = scores.WhyStopped(run_.epochs_done),
+       .seconds = parts_.progress.seconds(),
+       .preparation = parts_.progress.preparation(),
+       .batches_committed = parts_.records.next_seq(),
+       .batches_expected = run_.segment.batches_per_epoch * run_.segment.epochs,
+       .valid_accuracy = scores.best().score,
        .valid_macro_f1 = BestMacroF1(),
        .test_accuracy =
-           test_.has_value() ? std::optional(test_->accuracy()) : std::nullopt,
+           test.has_value() ? std::optional(test->accuracy()) : std::nullopt,
        .test_macro_f1 =
-           test_.has_value() ? std::optional(test_->macro_f1) : std::nullopt,
-       .test_roc_auc = test_.has_value() ? test_->roc_auc : std::nullopt,
-       .predicts_links = spec_.training.predicts_links(),
-       .valid_mrr = best_valid_accuracy_,
-       .test_mrr = test_.has_value() ? test_->mrr : std::nullopt,
-       .test_mean_rank = test_.has_value() ? test_->mean_rank : std::nullopt,
-       .best_epoch = best_epoch_,
-       .switches = planner_.switches(),
+           test.has_value() ? std::optional(test->macro_f1) : std::nullopt,
+       .test_roc_auc = test.has_value() ? test->roc_auc : std::nullopt,
+       .predicts_links = run_.spec.training.predicts_links(),
+       .valid_mrr = scores.best().score,
+       .test_mrr = test.has_value() ? test->mrr : std::nullopt,
+       .test_mean_rank = test.has_value() ? test->mean_rank : std::nullopt,
+       .best_epoch = scores.best().epoch,
+       .switches = parts_.planner.switches(),
        .restarts = restarts_,
-       .peak_bytes = peak_bytes_,
-       .seed = spec_.training.seed,
+       .peak_bytes = parts_.memory.peak_bytes(),
+       .seed = run_.spec.training.seed,
        .error = MessageOf(error),
        .warning = absl::StrJoin(Warnings(), "; ")});
 }

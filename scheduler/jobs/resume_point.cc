@@ -133,7 +133,7 @@ absl::StatusOr<std::optional<ResumePoint>> FindResumePoint(
     absl::FunctionRef<absl::StatusOr<CheckpointProfile>(const fs::path&)>
         describe) {
   FGNN_ASSIGN_OR_RETURN(const std::vector<fs::path> checkpoints,
-                        folder.Checkpoints());
+                        folder.checkpoints().Find());
   absl::Status damage;
   for (const fs::path& path : checkpoints) {
     damage = CheckFile(path, segment);

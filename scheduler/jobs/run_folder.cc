@@ -6,18 +6,12 @@
 
 #include <cerrno>
 #include <system_error>
-#include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "nlohmann/json.hpp"
 #include "scheduler/jobs/run_timeline.h"
 #include "shared/base/file.h"
-#include "shared/base/file_lines.h"
-#include "shared/base/guarded_path.h"
 #include "shared/base/status.h"
 #include "shared/base/unique_fd.h"
-#include "shared/config/checkpoint_name.h"
 
 namespace fgnn {
 namespace {
@@ -26,19 +20,10 @@ namespace fs = std::filesystem;
 
 constexpr char kJobYaml[] = "job.yaml";
 constexpr char kSummary[] = "summary.json";
-// In checkpoints/: the best checkpoint before it has its name.
-constexpr char kNextBest[] = ".best.next";
-constexpr char kMetrics[] = "metrics.jsonl";
 constexpr char kDigests[] = "batches.crc";
-// A line has about 1 KiB. The folder is the user's, whose file may be any.
-constexpr size_t kMaxLineBytes = 1 << 20;
 
 absl::Status ErrorOf(const std::error_code& error, const fs::path& path) {
   return ErrnoToStatus(error.value(), path.string());
-}
-
-std::optional<double> NumberOrNone(const nlohmann::json& value) {
-  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
 // The file's length, once it is on disk; 0 where there is none.
@@ -103,55 +88,6 @@ absl::StatusOr<bool> IsEmptyRunFolder(const fs::path& path) {
   return true;
 }
 
-// Whether a file in checkpoints/ was left by a writer. Others are the user's.
-bool IsLeftover(const std::string& name) {
-  return name == kNextBest || ((absl::StartsWith(name, "epoch-") ||
-                                absl::StartsWith(name, "best.")) &&
-                               IsTemporaryName(name));
-}
-
-absl::Status RemoveTemporaries(const fs::path& checkpoints) {
-  std::error_code error;
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(checkpoints, error)) {
-    const std::string name = entry.path().filename().string();
-    // A folder in a checkpoint's place was moved aside for somebody to look at.
-    if (IsLeftover(name) && fs::is_regular_file(entry.symlink_status(error))) {
-      found.push_back(entry.path());
-    }
-  }
-  for (const fs::path& path : found) {
-    if (!error) fs::remove(path, error);
-  }
-  return error ? ErrorOf(error, checkpoints) : absl::OkStatus();
-}
-
-// Scores by the line of this epoch.
-absl::StatusOr<RunFolder::EpochScores> ParseMetricsLine(std::string_view text,
-                                                        uint32_t epoch) {
-  const auto line = nlohmann::json::parse(text, nullptr,
-                                          /*allow_exceptions=*/false);
-  const auto at = [&](const char* name) {
-    return line.is_object() ? line.value(name, nlohmann::json())
-                            : nlohmann::json();
-  };
-  const nlohmann::json mrr = at("valid_mrr");
-  const nlohmann::json accuracy = mrr.is_null() ? at("valid_accuracy") : mrr;
-  const nlohmann::json macro_f1 = at("valid_macro_f1");
-  if (at("epoch") != epoch || !(accuracy.is_null() || accuracy.is_number()) ||
-      !(macro_f1.is_null() || macro_f1.is_number())) {
-    return absl::DataLossError(absl::StrCat("is not of epoch ", epoch));
-  }
-  return RunFolder::EpochScores{.valid_accuracy = NumberOrNone(accuracy),
-                                .valid_macro_f1 = NumberOrNone(macro_f1)};
-}
-
-template <typename T>
-nlohmann::ordered_json OrNull(const std::optional<T>& value) {
-  if (!value.has_value()) return nullptr;
-  return *value;
-}
-
 // A link that took the place of the folder, or of one above it, since the
 // submission leads to a run whose owner was not asked.
 absl::Status CheckIsItself(const fs::path& path) {
@@ -192,8 +128,9 @@ absl::Status CheckRunFolderIsFree(const fs::path& path) {
 
 RunFolder::RunFolder(fs::path path, RunLock lock)
     : path_(std::move(path)),
-      metrics_(path_ / kMetrics),
+      metrics_(path_ / kMetricsName),
       digests_(path_ / kDigests),
+      checkpoints_(path_ / "checkpoints"),
       lock_(std::move(lock)) {}
 
 // Whether the folder is free is asked twice: before, so that nothing is left in
@@ -234,27 +171,14 @@ absl::StatusOr<RunFolder> RunFolder::Reopen(const fs::path& path,
 absl::Status RunFolder::Fill(const std::string& job_yaml,
                              const RunRecord& record) const {
   FGNN_RETURN_IF_ERROR(lock_.Write(record));
-  FGNN_RETURN_IF_ERROR(MakeFolder(path_ / "checkpoints"));
+  FGNN_RETURN_IF_ERROR(MakeFolder(checkpoints_.path()));
   // What is refused keeps its summary.
-  FGNN_RETURN_IF_ERROR(HeldFolder::Open(path_ / "checkpoints").status());
+  FGNN_RETURN_IF_ERROR(checkpoints_.Check());
   std::error_code error;
   fs::remove(path_ / kSummary, error);
   if (error) return ErrorOf(error, path_);
   FGNN_RETURN_IF_ERROR(RemoveLeftovers());
   return WriteFileAtomically(path_ / kJobYaml, job_yaml);
-}
-
-fs::path RunFolder::EpochCheckpoint(uint32_t epochs_done) const {
-  return path_ / "checkpoints" / CheckpointAge{epochs_done, 0}.ToName();
-}
-
-fs::path RunFolder::StepCheckpoint(uint32_t epochs_done,
-                                   uint64_t version) const {
-  return path_ / "checkpoints" / CheckpointAge{epochs_done, version}.ToName();
-}
-
-fs::path RunFolder::BestCheckpoint() const {
-  return path_ / "checkpoints" / kBestCheckpointName;
 }
 
 absl::Status RunFolder::AppendMetrics(std::string_view lines) {
@@ -275,78 +199,37 @@ absl::Status RunFolder::Flush() {
 
 absl::StatusOr<uint64_t> RunFolder::ReadMetrics(
     absl::FunctionRef<void(const EpochScores&)> add) const {
-  const fs::path path = path_ / kMetrics;
-  absl::StatusOr<FileLines> file = FileLines::Open(path, kMaxLineBytes);
-  if (absl::IsNotFound(file.status())) return uint64_t{0};
-  FGNN_RETURN_IF_ERROR(file.status());
-  uint64_t bytes = 0;
-  for (uint32_t epoch = 0;; ++epoch) {
-    const auto text = file->Next();
-    // Behind the last line, or in one that was cut off.
-    if (text.ok() && (!text->has_value() || !file->is_whole())) return bytes;
-    const absl::StatusOr<EpochScores> scores =
-        text.ok() ? ParseMetricsLine(**text, epoch) : text.status();
-    if (!scores.ok()) {
-      return absl::DataLossError(absl::StrCat(path.string(), ":", epoch + 1,
-                                              ": ", scores.status().message()));
-    }
-    add(*scores);
-    bytes += (*text)->size() + 1;
-  }
+  return fgnn::ReadMetrics(path_, add);
+}
+
+absl::StatusOr<EpochScores> RunFolder::ScoresOf(uint32_t epoch) const {
+  EpochScores found;
+  uint32_t line = 0;
+  FGNN_RETURN_IF_ERROR(ReadMetrics([&](const EpochScores& scores) {
+                         if (line++ == epoch) found = scores;
+                       }).status());
+  return found;
 }
 
 absl::StatusOr<RunFolder::Lengths> RunFolder::Sync() const {
   Lengths lengths;
-  FGNN_ASSIGN_OR_RETURN(lengths.metrics_bytes, SyncFile(path_ / kMetrics));
+  FGNN_ASSIGN_OR_RETURN(lengths.metrics_bytes, SyncFile(path_ / kMetricsName));
   FGNN_ASSIGN_OR_RETURN(lengths.digests_bytes, SyncFile(path_ / kDigests));
   return lengths;
 }
 
 absl::Status RunFolder::TruncateTo(const Lengths& lengths) const {
-  FGNN_RETURN_IF_ERROR(CutFile(path_ / kMetrics, lengths.metrics_bytes));
+  FGNN_RETURN_IF_ERROR(CutFile(path_ / kMetricsName, lengths.metrics_bytes));
   return CutFile(path_ / kDigests, lengths.digests_bytes);
 }
 
-absl::Status RunFolder::MakeBest(const fs::path& checkpoint) const {
-  FGNN_ASSIGN_OR_RETURN(const HeldFolder held,
-                        HeldFolder::Open(path_ / "checkpoints"));
-  const fs::path folder = held.path();
-  const fs::path from = folder / checkpoint.filename();
-  const fs::path next = folder / kNextBest;
-  std::error_code error;
-  fs::remove(next, error);
-  fs::create_hard_link(from, next, error);
-  // Not every file system has links.
-  if (error) fs::copy_file(from, next, error);
-  if (!error) fs::rename(next, folder / kBestCheckpointName, error);
-  if (!error) return held.Named(SyncFolder(folder));
-  std::error_code ignored;
-  fs::remove(next, ignored);
-  return ErrorOf(error, BestCheckpoint());
-}
-
-absl::StatusOr<std::vector<fs::path>> RunFolder::Checkpoints() const {
-  return FindCheckpoints(path_ / "checkpoints");
-}
-
 absl::Status RunFolder::PruneCheckpoints(uint32_t keep) const {
-  FGNN_ASSIGN_OR_RETURN(const HeldFolder held,
-                        HeldFolder::Open(path_ / "checkpoints"));
-  const auto checkpoints = FindCheckpoints(held.path());
-  FGNN_RETURN_IF_ERROR(held.Named(checkpoints.status()));
-  for (size_t i = keep; i < checkpoints->size(); ++i) {
-    const fs::path& checkpoint = (*checkpoints)[i];
-    std::error_code error;
-    fs::remove(checkpoint, error);
-    if (error) return held.Named(ErrorOf(error, checkpoint));
-  }
+  FGNN_RETURN_IF_ERROR(checkpoints_.Prune(keep));
   return RemoveLeftovers();
 }
 
 absl::Status RunFolder::RemoveLeftovers() const {
-  FGNN_ASSIGN_OR_RETURN(const HeldFolder held,
-                        HeldFolder::Open(path_ / "checkpoints"));
-  FGNN_RETURN_IF_ERROR(held.Named(RemoveTemporaries(held.path())));
+  FGNN_RETURN_IF_ERROR(checkpoints_.RemoveLeftovers());
   for (const char* name : {kJobYaml, kSummary, kTimelineName}) {
     FGNN_RETURN_IF_ERROR(RemoveTemporariesOf(path_ / name));
   }
@@ -354,61 +237,7 @@ absl::Status RunFolder::RemoveLeftovers() const {
 }
 
 absl::Status RunFolder::WriteSummary(const RunSummary& summary) const {
-  nlohmann::ordered_json preparation = nlohmann::ordered_json::object();
-  for (const auto& [phase, seconds] : summary.preparation) {
-    preparation[phase] = seconds;
-  }
-  nlohmann::ordered_json json = {
-      {"job_id", summary.job_id},
-      {"state", std::string(NameOf(summary.state))},
-      {"epochs", summary.epochs},
-      {"stopped_early", OrNull(summary.stopped_early)},
-      {"seconds", summary.seconds},
-      {"preparation_seconds", preparation},
-      {"batches_committed", summary.batches_committed},
-      {"batches_expected", summary.batches_expected}};
-  if (summary.predicts_links) {
-    json["valid_mrr"] = OrNull(summary.valid_mrr);
-    json["test_mean_rank"] = OrNull(summary.test_mean_rank);
-    json["test_mrr"] = OrNull(summary.test_mrr);
-  } else {
-    json["valid_accuracy"] = OrNull(summary.valid_accuracy);
-    json["valid_macro_f1"] = OrNull(summary.valid_macro_f1);
-    json["test_accuracy"] = OrNull(summary.test_accuracy);
-    json["test_macro_f1"] = OrNull(summary.test_macro_f1);
-  }
-  json.update(
-      nlohmann::ordered_json{{"test_roc_auc", OrNull(summary.test_roc_auc)},
-                             {"best_epoch", OrNull(summary.best_epoch)},
-                             {"switches", summary.switches},
-                             {"restarts", summary.restarts},
-                             {"peak_bytes", summary.peak_bytes},
-                             {"seed", summary.seed}});
-  if (!summary.error.empty()) json["error"] = summary.error;
-  if (!summary.warning.empty()) json["warning"] = summary.warning;
-  return WriteFileAtomically(
-      path_ / kSummary,
-      json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-          "\n");
-}
-
-absl::StatusOr<std::vector<std::string>> ReadMetricsLines(
-    const fs::path& run_dir, uint32_t first_epoch, size_t enough_bytes) {
-  const fs::path path = run_dir / kMetrics;
-  std::vector<std::string> lines;
-  std::error_code error;
-  if (!fs::exists(path, error) && !error) return lines;
-  FGNN_ASSIGN_OR_RETURN(FileLines file, FileLines::Open(path, kMaxLineBytes));
-  size_t bytes = 0;
-  for (uint32_t epoch = 0; bytes < enough_bytes; ++epoch) {
-    FGNN_ASSIGN_OR_RETURN(const auto line, file.Next());
-    // A line without its end is still being written.
-    if (!line.has_value() || !file.is_whole()) break;
-    if (epoch < first_epoch) continue;
-    bytes += line->size();
-    lines.emplace_back(*line);
-  }
-  return lines;
+  return WriteFileAtomically(path_ / kSummary, SummaryToJson(summary));
 }
 
 }  // namespace fgnn

@@ -15,18 +15,17 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "scheduler/jobs/checkpoint_folder.h"
 #include "scheduler/jobs/held_lines.h"
-#include "scheduler/jobs/job_state.h"
 #include "scheduler/jobs/run_lock.h"
+#include "scheduler/jobs/run_metrics.h"
+#include "scheduler/jobs/run_summary.h"
 
 namespace fgnn {
 
@@ -34,36 +33,6 @@ namespace fgnn {
 // (run_lock.h). AlreadyExists, InvalidArgument (not absolute, or a file is in
 // the way).
 absl::Status CheckRunFolderIsFree(const std::filesystem::path& path);
-
-struct RunSummary {
-  std::string job_id;
-  JobState state = JobState::kFailed;
-  uint32_t epochs = 0;  // That were finished.
-  std::optional<std::string> stopped_early = std::nullopt;  // Why.
-  double seconds = 0;
-  // Of each phase before the first epoch, in their order.
-  std::vector<std::pair<std::string, double>> preparation = {};
-  uint64_t batches_committed = 0;
-  uint64_t batches_expected = 0;
-  // Of the best epoch.
-  std::optional<double> valid_accuracy = std::nullopt;
-  std::optional<double> valid_macro_f1 = std::nullopt;
-  std::optional<double> test_accuracy = std::nullopt;
-  std::optional<double> test_macro_f1 = std::nullopt;
-  std::optional<double> test_roc_auc = std::nullopt;  // Of two classes, links.
-  // Of link prediction, instead of accuracies and F1.
-  bool predicts_links = false;
-  std::optional<double> valid_mrr = std::nullopt;
-  std::optional<double> test_mrr = std::nullopt;
-  std::optional<double> test_mean_rank = std::nullopt;
-  std::optional<uint32_t> best_epoch = std::nullopt;  // From 0.
-  uint32_t switches = 0;
-  uint32_t restarts = 0;
-  uint64_t peak_bytes = 0;
-  uint64_t seed = 0;
-  std::string error = {};    // Empty: none.
-  std::string warning = {};  // Of its dataset. Empty: none.
-};
 
 // A run's folder in the hands of the job that runs; no other job of any service
 // gets it meanwhile. Not thread-safe.
@@ -92,10 +61,7 @@ class RunFolder {
                                           const RunRecord& record);
 
   const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path EpochCheckpoint(uint32_t epochs_done) const;
-  std::filesystem::path StepCheckpoint(uint32_t epochs_done,
-                                       uint64_t version) const;
-  std::filesystem::path BestCheckpoint() const;
+  const CheckpointFolder& checkpoints() const { return checkpoints_; }
 
   // `lines` end with newlines. A reader never sees a part of one call's lines
   // without the rest, short of a kill. After an error, of a full disk say, the
@@ -108,16 +74,12 @@ class RunFolder {
     return metrics_.held_bytes() + digests_.held_bytes();
   }
 
-  // Scores of an epoch by its line of metrics.jsonl; nullopt: it was not
-  // validated. Of link prediction `valid_accuracy` is the MRR.
-  struct EpochScores {
-    std::optional<double> valid_accuracy;
-    std::optional<double> valid_macro_f1;
-  };
-  // Calls `add` for each epoch that has a line, in their order, and returns the
-  // bytes of these lines. DataLoss: a line that AppendMetrics() did not write.
+  // As ReadMetrics() of this folder.
   absl::StatusOr<uint64_t> ReadMetrics(
       absl::FunctionRef<void(const EpochScores&)> add) const;
+  // Returns the scores in the epoch's line of the metrics; none without that
+  // line.
+  absl::StatusOr<EpochScores> ScoresOf(uint32_t epoch) const;
 
   struct Lengths {
     uint64_t metrics_bytes = 0;
@@ -128,10 +90,6 @@ class RunFolder {
   // Cuts off what was appended since Sync() said so. DataLoss: a file is
   // shorter than that.
   absl::Status TruncateTo(const Lengths& lengths) const;
-  // Newest first; not the best one, which may be a copy of any.
-  absl::StatusOr<std::vector<std::filesystem::path>> Checkpoints() const;
-  // Makes a checkpoint of an epoch the best one; it costs no space.
-  absl::Status MakeBest(const std::filesystem::path& checkpoint) const;
   // Removes all checkpoints but the newest `keep` and the best, and leftovers.
   absl::Status PruneCheckpoints(uint32_t keep) const;
   // Removes what writers of the folder's files that were killed left behind.
@@ -146,15 +104,9 @@ class RunFolder {
   std::filesystem::path path_;
   HeldLines metrics_;
   HeldLines digests_;
+  CheckpointFolder checkpoints_;
   RunLock lock_;
 };
-
-// Whole lines of metrics.jsonl of a run's folder, one an epoch, from this epoch
-// (from 0) on, until they have `enough_bytes` or more. None: it has no such
-// epoch, or no metrics yet.
-absl::StatusOr<std::vector<std::string>> ReadMetricsLines(
-    const std::filesystem::path& run_dir, uint32_t first_epoch,
-    size_t enough_bytes);
 
 }  // namespace fgnn
 

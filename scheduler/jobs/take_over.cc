@@ -33,7 +33,7 @@ absl::StatusOr<RunState> FindRunningState(const SegmentOptions& segment,
   RunState state;
   uint32_t epochs = 0;
   const absl::StatusOr<uint64_t> metrics_bytes =
-      folder.ReadMetrics([&](const RunFolder::EpochScores& scores) {
+      folder.ReadMetrics([&](const EpochScores& scores) {
         AddEpoch(epochs++, scores.valid_accuracy, state);
       });
   if (!metrics_bytes.ok()) {

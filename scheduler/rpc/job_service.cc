@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "scheduler/jobs/run_folder.h"
+#include "scheduler/jobs/run_metrics.h"
 #include "scheduler/jobs/submission.h"
 #include "scheduler/rpc/job_messages.h"
 #include "scheduler/rpc/submit_request.h"

@@ -43,9 +43,9 @@ class RunFolderFaultTest : public testing::Test {
     if (!folder.ok()) return 1;
     if (!folder->AppendMetrics("{}\n").ok()) return 2;
     if (!folder->AppendDigests("0 ab\n").ok()) return 3;
-    const fs::path checkpoint = folder->EpochCheckpoint(1);
+    const fs::path checkpoint = folder->checkpoints().OfEpoch(1);
     std::ofstream(checkpoint) << "weights";
-    return folder->MakeBest(checkpoint).ok() ? 0 : 4;
+    return folder->checkpoints().MakeBest(checkpoint).ok() ? 0 : 4;
   }
 
   TempFolder temp_;

@@ -42,7 +42,7 @@ std::set<std::string> NamesIn(const fs::path& folder) {
 
 std::vector<std::optional<double>> Accuracies(const RunFolder& folder) {
   std::vector<std::optional<double>> accuracies;
-  EXPECT_THAT(folder.ReadMetrics([&](const RunFolder::EpochScores& scores) {
+  EXPECT_THAT(folder.ReadMetrics([&](const EpochScores& scores) {
     accuracies.push_back(scores.valid_accuracy);
   }),
               IsOk());
@@ -74,7 +74,7 @@ TEST(RunFolderTest, ReadsItsMetricsBack) {
   FGNN_ASSERT_OK(folder.AppendMetrics(whole + "{\"epoch\": 2"));
   std::vector<std::optional<double>> macro_f1s;
   EXPECT_EQ(folder
-                .ReadMetrics([&](const RunFolder::EpochScores& scores) {
+                .ReadMetrics([&](const EpochScores& scores) {
                   macro_f1s.push_back(scores.valid_macro_f1);
                 })
                 .value(),
@@ -120,16 +120,18 @@ TEST(RunFolderTest, KeepsTheNewestCheckpointsByNumberAndTheBest) {
   FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder,
                             RunFolder::Create(temp / "run", "", {}));
   for (const uint32_t epoch : {9, 9999, 10000, 10}) {
-    Write(folder.EpochCheckpoint(epoch), std::to_string(epoch));
+    Write(folder.checkpoints().OfEpoch(epoch), std::to_string(epoch));
   }
-  FGNN_ASSERT_OK(folder.MakeBest(folder.EpochCheckpoint(9)));
+  FGNN_ASSERT_OK(
+      folder.checkpoints().MakeBest(folder.checkpoints().OfEpoch(9)));
   FGNN_ASSERT_OK(folder.PruneCheckpoints(2));
   EXPECT_THAT(NamesIn(temp / "run/checkpoints"),
               ElementsAre("best.safetensors", "epoch-10000.safetensors",
                           "epoch-9999.safetensors"));
-  EXPECT_EQ(Read(folder.BestCheckpoint()), "9");
-  FGNN_ASSERT_OK(folder.MakeBest(folder.EpochCheckpoint(9999)));
-  EXPECT_EQ(Read(folder.BestCheckpoint()), "9999");
+  EXPECT_EQ(Read(folder.checkpoints().Best()), "9");
+  FGNN_ASSERT_OK(
+      folder.checkpoints().MakeBest(folder.checkpoints().OfEpoch(9999)));
+  EXPECT_EQ(Read(folder.checkpoints().Best()), "9999");
   EXPECT_EQ(NamesIn(temp / "run/checkpoints").size(), 3U);
 }
 
@@ -159,11 +161,11 @@ TEST(RunFolderTest, IsReopenedWithWhatItHolds) {
         RunFolder folder, RunFolder::Create(temp / "run", "dataset: x\n", {}));
     FGNN_ASSERT_OK(folder.AppendMetrics("one\n"));
     FGNN_ASSERT_OK(folder.WriteSummary({}));
-    Write(folder.EpochCheckpoint(3), "sound");
-    Write(folder.EpochCheckpoint(3).string() + ".sha512", "the user's");
+    Write(folder.checkpoints().OfEpoch(3), "sound");
+    Write(folder.checkpoints().OfEpoch(3).string() + ".sha512", "the user's");
     Write(temp / "run/checkpoints/model.tmp-backup", "the user's");
-    Write(folder.EpochCheckpoint(4).string() + ".tmp-AbCdEf", "torn");
-    Write(folder.BestCheckpoint().string() + ".tmp-AbCdEf", "torn");
+    Write(folder.checkpoints().OfEpoch(4).string() + ".tmp-AbCdEf", "torn");
+    Write(folder.checkpoints().Best().string() + ".tmp-AbCdEf", "torn");
     for (const char* name : {"summary.json", "job.yaml", "trace.json"}) {
       Write((temp / "run" / name).string() + ".tmp-AbCdEf", "torn");
     }
@@ -228,7 +230,8 @@ TEST(RunFolderTest, NoLinkLeadsToTheCheckpointsOfAnotherRun) {
                               RunFolder::Create(temp / "run", "", {}));
     fs::remove(temp / "run/checkpoints");
     fs::create_symlink(temp / "other", temp / "run/checkpoints");
-    EXPECT_THAT(folder.MakeBest(folder.EpochCheckpoint(1)), is_refused);
+    EXPECT_THAT(folder.checkpoints().MakeBest(folder.checkpoints().OfEpoch(1)),
+                is_refused);
     EXPECT_THAT(folder.PruneCheckpoints(1), is_refused);
     EXPECT_THAT(folder.RemoveLeftovers(), is_refused);
     FGNN_ASSERT_OK(folder.WriteSummary({}));
