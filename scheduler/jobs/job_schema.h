@@ -1,13 +1,12 @@
-// The tables of the job store, and the ways to them from those of earlier
-// releases. For job_store.cc.
+// The tables of the job store. For job_store.cc.
 #ifndef FGNN_SCHEDULER_JOBS_JOB_SCHEMA_H_
 #define FGNN_SCHEDULER_JOBS_JOB_SCHEMA_H_
 
+#include "scheduler/jobs/store_database.h"
+
 namespace fgnn {
 
-inline constexpr int kSchemaVersion = 5;
-
-inline constexpr char kSchema[] = R"sql(
+inline constexpr char kJobTables[] = R"sql(
 CREATE TABLE IF NOT EXISTS jobs (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
@@ -48,45 +47,11 @@ CREATE TABLE IF NOT EXISTS service (
 INSERT OR IGNORE INTO service VALUES (1, 0);
 )sql";
 
-inline constexpr char kSchema1To2[] = R"sql(
-ALTER TABLE jobs ADD COLUMN resume INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN interruptions INTEGER NOT NULL DEFAULT 0;
-)sql";
-
-// Their datasets are in specs that this folder cannot read.
-inline constexpr char kSchema2To3[] = R"sql(
-ALTER TABLE jobs ADD COLUMN trace INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN dataset TEXT NOT NULL DEFAULT '';
-ALTER TABLE jobs ADD COLUMN user TEXT NOT NULL DEFAULT '';
-ALTER TABLE jobs ADD COLUMN name TEXT NOT NULL DEFAULT '';
-ALTER TABLE jobs ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN after TEXT NOT NULL DEFAULT '';
-ALTER TABLE jobs ADD COLUMN retries INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN time_limit_seconds INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN preemptions INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN run_seconds REAL NOT NULL DEFAULT 0;
-UPDATE jobs SET run_seconds = max(0, finished_ms - started_ms) / 1000.0
-  WHERE started_ms > 0 AND finished_ms > 0;
-)sql";
-
-// Of that release a job had all devices of the service: counted as one.
-inline constexpr char kSchema3To4[] = R"sql(
-ALTER TABLE jobs ADD COLUMN device_seconds REAL NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN devices TEXT NOT NULL DEFAULT '';
-UPDATE jobs SET device_seconds = run_seconds;
-)sql";
-
-// A job has batches, or runs, only behind making its folder (FolderUse::kOwn).
-// Where it has none yet, it was to go on in one if its first start was to. A
-// job that was started may have made the folder that the service named.
-inline constexpr char kSchema4To5[] = R"sql(
-ALTER TABLE jobs ADD COLUMN folder INTEGER NOT NULL DEFAULT 0;
-UPDATE jobs SET folder = 1 WHERE resume AND started_ms = 0;
-UPDATE jobs SET folder = 2 WHERE state IN (3, 5) OR (json_valid(progress) AND
-  coalesce(json_extract(progress, '$.batches_committed'), 0) > 0) OR
-  (started_ms > 0 AND run_dir LIKE '%/runs/' || id);
-)sql";
+// The first release has version 5: those before were never released. A release
+// that changes the tables adds a step from the version before.
+inline StoreSchema JobSchema() {
+  return {.baseline = 5, .tables = kJobTables, .steps = {}};
+}
 
 }  // namespace fgnn
 

@@ -2,8 +2,7 @@
 
 #include <sqlite3.h>
 
-#include <algorithm>
-#include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -16,20 +15,13 @@
 namespace fgnn {
 namespace {
 
-// In the order of Statement::BindJob() and JobStore::ReadAll().
+// In the order of JobStore::Insert() and ReadRow().
 constexpr char kColumns[] =
     "id, state, spec, run_dir, client_key, digest, submitted_ms, started_ms, "
     "finished_ms, error_code, error_message, progress, resume, interruptions, "
     "dataset, user, name, priority, after, retries, attempts, "
     "time_limit_seconds, preemptions, run_seconds, trace, device_seconds, "
     "devices, folder";
-
-std::string WayOutOf(const std::string& file) {
-  return absl::StrCat("move ", file, " away, with ", file, "-wal and ", file,
-                      "-shm if they are there, to start without jobs; "
-                      "'sqlite3 ",
-                      file, " .recover' prints what can still be read");
-}
 
 // An error of a job that is none, or of a damaged row.
 absl::Status ErrorOfRow(int64_t code, const std::string& message) {
@@ -41,294 +33,8 @@ absl::Status ErrorOfRow(int64_t code, const std::string& message) {
                       message);
 }
 
-// No byte of UTF-8 is greater.
-constexpr char kBehindAllText[] = "\xff";
-
-}  // namespace
-
-// A prepared statement, kept for the next time; columns and parameters are
-// counted from 0. Two at once are of different text.
-class JobStore::Statement {
- public:
-  static absl::StatusOr<Statement> Prepare(JobStore& store,
-                                           const std::string& sql) {
-    auto& kept = store.prepared_[sql];
-    if (kept == nullptr) {
-      sqlite3_stmt* statement = nullptr;
-      const int code =
-          sqlite3_prepare_v3(store.database_.get(), sql.c_str(), -1,
-                             SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
-      if (code != SQLITE_OK) return store.ErrorOf(code, "prepare a statement");
-      kept.reset(statement);
-    }
-    return Statement(kept.get());
-  }
-
-  void Bind(int64_t value) {
-    sqlite3_bind_int64(statement_.get(), ++bound_, value);
-  }
-  void Bind(double value) {
-    sqlite3_bind_double(statement_.get(), ++bound_, value);
-  }
-  void Bind(const std::string& text) {
-    sqlite3_bind_text(statement_.get(), ++bound_, text.data(),
-                      static_cast<int>(text.size()), SQLITE_TRANSIENT);
-  }
-  void BindBlob(const std::string& bytes) {
-    sqlite3_bind_blob(statement_.get(), ++bound_, bytes.data(),
-                      static_cast<int>(bytes.size()), SQLITE_TRANSIENT);
-  }
-  void BindNull() { sqlite3_bind_null(statement_.get(), ++bound_); }
-
-  int Step() { return sqlite3_step(statement_.get()); }
-
-  int64_t Integer(int column) const {
-    return sqlite3_column_int64(statement_.get(), column);
-  }
-  double Real(int column) const {
-    return sqlite3_column_double(statement_.get(), column);
-  }
-  std::string Text(int column) const {
-    const void* bytes = sqlite3_column_blob(statement_.get(), column);
-    const int size = sqlite3_column_bytes(statement_.get(), column);
-    if (bytes == nullptr) return "";
-    return std::string(static_cast<const char*>(bytes),
-                       static_cast<size_t>(size));
-  }
-
- private:
-  struct Reset {
-    void operator()(sqlite3_stmt* statement) const {
-      sqlite3_reset(statement);
-      sqlite3_clear_bindings(statement);
-    }
-  };
-  explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
-  std::unique_ptr<sqlite3_stmt, Reset> statement_;
-  int bound_ = 0;
-};
-
-void JobStore::Finalize::operator()(sqlite3_stmt* statement) const {
-  sqlite3_finalize(statement);
-}
-
-void JobStore::Close::operator()(sqlite3* database) const {
-  sqlite3_close_v2(database);
-}
-
-absl::Status JobStore::ErrorOf(int code, const char* doing) const {
-  const char* file = sqlite3_db_filename(database_.get(), "main");
-  const std::string message =
-      absl::StrCat("job store ", file == nullptr ? "" : file, ": ", doing, ": ",
-                   sqlite3_errmsg(database_.get()));
-  switch (code & 0xff) {
-    case SQLITE_CONSTRAINT:
-      return absl::AlreadyExistsError(message);
-    case SQLITE_FULL:
-      return absl::ResourceExhaustedError(message);
-    case SQLITE_NOTADB:
-    case SQLITE_CORRUPT:
-      return absl::DataLossError(
-          absl::StrCat(message, "; ", WayOutOf(file == nullptr ? "" : file)));
-    case SQLITE_PERM:
-    case SQLITE_READONLY:
-    case SQLITE_CANTOPEN:
-      return absl::PermissionDeniedError(message);
-    case SQLITE_BUSY:
-      return absl::UnavailableError(message);
-    case SQLITE_IOERR:
-      // A disk that a quota or a limit of a file's size makes full.
-      return sqlite3_extended_errcode(database_.get()) == SQLITE_IOERR_WRITE
-                 ? absl::ResourceExhaustedError(message)
-                 : absl::InternalError(message);
-    default:
-      return absl::InternalError(message);
-  }
-}
-
-absl::Status JobStore::Execute(const char* sql) {
-  const int code =
-      sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr);
-  return code == SQLITE_OK ? absl::OkStatus() : ErrorOf(code, "write");
-}
-
-absl::Status JobStore::CreateTables() {
-  FGNN_RETURN_IF_ERROR(Execute("PRAGMA journal_mode = WAL"));
-  // An acknowledged job survives a power cut: every commit is synced.
-  FGNN_RETURN_IF_ERROR(Execute("PRAGMA synchronous = FULL"));
-  int64_t version = 0;
-  {
-    FGNN_ASSIGN_OR_RETURN(Statement statement,
-                          Statement::Prepare(*this, "PRAGMA user_version"));
-    const int code = statement.Step();
-    if (code != SQLITE_ROW) return ErrorOf(code, "read its version");
-    version = statement.Integer(0);
-  }
-  if (version > kSchemaVersion) {
-    return absl::DataLossError(absl::StrCat(
-        "job store has schema version ", version, ", this program knows ",
-        kSchemaVersion, "; run a newer release or another state folder"));
-  }
-  FGNN_RETURN_IF_ERROR(CheckIsSound());
-  FGNN_RETURN_IF_ERROR(Execute("BEGIN"));
-  if (version == 1) FGNN_RETURN_IF_ERROR(Execute(kSchema1To2));
-  if (version == 1 || version == 2) FGNN_RETURN_IF_ERROR(Execute(kSchema2To3));
-  if (version >= 1 && version <= 3) FGNN_RETURN_IF_ERROR(Execute(kSchema3To4));
-  if (version >= 1 && version <= 4) FGNN_RETURN_IF_ERROR(Execute(kSchema4To5));
-  FGNN_RETURN_IF_ERROR(Execute(kSchema));
-  FGNN_RETURN_IF_ERROR(
-      Execute(absl::StrCat("PRAGMA user_version = ", kSchemaVersion).c_str()));
-  return Execute("COMMIT");
-}
-
-// A damaged page would be met some day, by a job that needs it.
-absl::Status JobStore::CheckIsSound() {
-  FGNN_ASSIGN_OR_RETURN(Statement statement,
-                        Statement::Prepare(*this, "PRAGMA quick_check(1)"));
-  const int code = statement.Step();
-  if (code != SQLITE_ROW) return ErrorOf(code, "check it");
-  std::string found = statement.Text(0);
-  std::replace(found.begin(), found.end(), '\n', ' ');
-  if (found == "ok") return absl::OkStatus();
-  const std::string file = sqlite3_db_filename(database_.get(), "main");
-  return absl::DataLossError(absl::StrCat(
-      "job store ", file, " is damaged: ", found, "; ", WayOutOf(file)));
-}
-
-absl::StatusOr<JobStore> JobStore::OpenFile(const char* path, int flags) {
-  sqlite3* database = nullptr;
-  const int code =
-      sqlite3_open_v2(path, &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
-  JobStore store(database);  // Also where it failed: it is to be closed.
-  if (code != SQLITE_OK) return store.ErrorOf(code, "open");
-  sqlite3_busy_timeout(database, 2'000);
-  // Jobs are read rarely; the 2 MiB that SQLite would keep of them look like a
-  // leak for thousands of jobs.
-  FGNN_RETURN_IF_ERROR(store.Execute("PRAGMA cache_size = -128"));
-  return store;
-}
-
-absl::StatusOr<JobStore> JobStore::Open(const std::filesystem::path& path) {
-  FGNN_ASSIGN_OR_RETURN(
-      JobStore store,
-      OpenFile(path.c_str(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
-  FGNN_RETURN_IF_ERROR(store.CreateTables());
-  return store;
-}
-
-absl::StatusOr<JobStore> JobStore::OpenReader() const {
-  return OpenFile(sqlite3_db_filename(database_.get(), "main"),
-                  SQLITE_OPEN_READONLY);
-}
-
-absl::StatusOr<uint64_t> JobStore::NextGeneration() {
-  FGNN_ASSIGN_OR_RETURN(
-      Statement statement,
-      Statement::Prepare(*this,
-                         "UPDATE service SET generation = generation + 1 "
-                         "RETURNING generation"));
-  const int code = statement.Step();
-  if (code != SQLITE_ROW) return ErrorOf(code, "count a start");
-  const int64_t generation = statement.Integer(0);
-  if (const int end = statement.Step(); end != SQLITE_DONE) {
-    return ErrorOf(end, "count a start");
-  }
-  return static_cast<uint64_t>(generation);
-}
-
-absl::Status JobStore::Checkpoint() {
-  return Execute("PRAGMA wal_checkpoint(TRUNCATE)");
-}
-
-absl::Status JobStore::Begin() { return Execute("BEGIN IMMEDIATE"); }
-absl::Status JobStore::Commit() { return Execute("COMMIT"); }
-
-void JobStore::Rollback() {
-  // It may be over: some errors end a transaction.
-  if (InTransaction()) (void)Execute("ROLLBACK");
-}
-
-bool JobStore::InTransaction() const {
-  return sqlite3_get_autocommit(database_.get()) == 0;
-}
-
-absl::Status JobStore::Insert(const Job& job) {
-  FGNN_ASSIGN_OR_RETURN(
-      Statement statement,
-      Statement::Prepare(
-          *this,
-          absl::StrCat("INSERT INTO jobs (", kColumns,
-                       ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                       "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
-  statement.Bind(job.id);
-  statement.Bind(static_cast<int64_t>(job.state));
-  statement.BindBlob(job.spec_bytes);
-  statement.Bind(job.run_dir);
-  if (job.client_key.empty()) {
-    statement.BindNull();
-  } else {
-    statement.Bind(job.client_key);
-  }
-  statement.Bind(int64_t{job.digest});
-  statement.Bind(job.submitted_ms);
-  statement.Bind(job.started_ms);
-  statement.Bind(job.finished_ms);
-  statement.Bind(static_cast<int64_t>(job.error.code()));
-  statement.Bind(MessageOf(job.error));
-  statement.Bind(ProgressToJson(job.progress));
-  statement.Bind(int64_t{job.resume});
-  statement.Bind(int64_t{job.interruptions});
-  statement.Bind(job.dataset);
-  statement.Bind(job.user);
-  statement.Bind(job.name);
-  statement.Bind(int64_t{job.priority});
-  statement.Bind(absl::StrJoin(job.after, " "));
-  statement.Bind(int64_t{job.retries});
-  statement.Bind(int64_t{job.attempts});
-  statement.Bind(int64_t{job.time_limit_seconds});
-  statement.Bind(int64_t{job.preemptions});
-  statement.Bind(job.run_seconds);
-  statement.Bind(int64_t{job.trace});
-  statement.Bind(job.device_seconds);
-  statement.Bind(absl::StrJoin(job.devices, " "));
-  statement.Bind(static_cast<int64_t>(job.folder));
-  const int code = statement.Step();
-  return code == SQLITE_DONE ? absl::OkStatus() : ErrorOf(code, "add a job");
-}
-
-absl::Status JobStore::Update(const Job& job) {
-  FGNN_ASSIGN_OR_RETURN(
-      Statement statement,
-      Statement::Prepare(
-          *this,
-          "UPDATE jobs SET state = ?, started_ms = ?, finished_ms = ?, "
-          "error_code = ?, error_message = ?, progress = ?, resume = ?, "
-          "interruptions = ?, attempts = ?, preemptions = ?, run_seconds = ?, "
-          "device_seconds = ?, devices = ?, folder = ? WHERE id = ?"));
-  statement.Bind(static_cast<int64_t>(job.state));
-  statement.Bind(job.started_ms);
-  statement.Bind(job.finished_ms);
-  statement.Bind(static_cast<int64_t>(job.error.code()));
-  statement.Bind(MessageOf(job.error));
-  statement.Bind(ProgressToJson(job.progress));
-  statement.Bind(int64_t{job.resume});
-  statement.Bind(int64_t{job.interruptions});
-  statement.Bind(int64_t{job.attempts});
-  statement.Bind(int64_t{job.preemptions});
-  statement.Bind(job.run_seconds);
-  statement.Bind(job.device_seconds);
-  statement.Bind(absl::StrJoin(job.devices, " "));
-  statement.Bind(static_cast<int64_t>(job.folder));
-  statement.Bind(job.id);
-  if (const int code = statement.Step(); code != SQLITE_DONE) {
-    return ErrorOf(code, "change a job");
-  }
-  if (sqlite3_changes(database_.get()) == 1) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("job store has no job ", job.id));
-}
-
 // A row that says what no job says is one that failed: it hides no other one.
-Job JobStore::ReadRow(const Statement& row) {
+Job ReadRow(const StoreStatement& row) {
   Job job;
   job.id = row.Text(0);
   job.spec_bytes = row.Text(2);
@@ -369,24 +75,141 @@ Job JobStore::ReadRow(const Statement& row) {
   return job;
 }
 
-absl::StatusOr<std::vector<Job>> JobStore::ReadAll(Statement& statement) {
+// No byte of UTF-8 is greater.
+constexpr char kBehindAllText[] = "\xff";
+
+}  // namespace
+
+absl::StatusOr<JobStore> JobStore::Open(const std::filesystem::path& path) {
+  FGNN_ASSIGN_OR_RETURN(StoreDatabase database,
+                        StoreDatabase::Open(path, JobSchema()));
+  return JobStore(std::move(database));
+}
+
+absl::StatusOr<JobStore> JobStore::OpenReader() const {
+  FGNN_ASSIGN_OR_RETURN(StoreDatabase database, database_.OpenReader());
+  return JobStore(std::move(database));
+}
+
+absl::StatusOr<uint64_t> JobStore::NextGeneration() {
+  FGNN_ASSIGN_OR_RETURN(
+      StoreStatement statement,
+      database_.Prepare("UPDATE service SET generation = generation + 1 "
+                        "RETURNING generation"));
+  const int code = statement.Step();
+  if (code != SQLITE_ROW) return database_.ErrorOf(code, "count a start");
+  const int64_t generation = statement.Integer(0);
+  if (const int end = statement.Step(); end != SQLITE_DONE) {
+    return database_.ErrorOf(end, "count a start");
+  }
+  return static_cast<uint64_t>(generation);
+}
+
+absl::Status JobStore::Checkpoint() {
+  return database_.Execute("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+absl::Status JobStore::Begin() { return database_.Execute("BEGIN IMMEDIATE"); }
+absl::Status JobStore::Commit() { return database_.Execute("COMMIT"); }
+
+void JobStore::Rollback() {
+  // It may be over: some errors end a transaction.
+  if (InTransaction()) (void)database_.Execute("ROLLBACK");
+}
+
+bool JobStore::InTransaction() const { return database_.InTransaction(); }
+
+absl::Status JobStore::Insert(const Job& job) {
+  FGNN_ASSIGN_OR_RETURN(
+      StoreStatement statement,
+      database_.Prepare(
+          absl::StrCat("INSERT INTO jobs (", kColumns,
+                       ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                       "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
+  statement.Bind(job.id);
+  statement.Bind(static_cast<int64_t>(job.state));
+  statement.BindBlob(job.spec_bytes);
+  statement.Bind(job.run_dir);
+  if (job.client_key.empty()) {
+    statement.BindNull();
+  } else {
+    statement.Bind(job.client_key);
+  }
+  statement.Bind(int64_t{job.digest});
+  statement.Bind(job.submitted_ms);
+  statement.Bind(job.started_ms);
+  statement.Bind(job.finished_ms);
+  statement.Bind(static_cast<int64_t>(job.error.code()));
+  statement.Bind(MessageOf(job.error));
+  statement.Bind(ProgressToJson(job.progress));
+  statement.Bind(int64_t{job.resume});
+  statement.Bind(int64_t{job.interruptions});
+  statement.Bind(job.dataset);
+  statement.Bind(job.user);
+  statement.Bind(job.name);
+  statement.Bind(int64_t{job.priority});
+  statement.Bind(absl::StrJoin(job.after, " "));
+  statement.Bind(int64_t{job.retries});
+  statement.Bind(int64_t{job.attempts});
+  statement.Bind(int64_t{job.time_limit_seconds});
+  statement.Bind(int64_t{job.preemptions});
+  statement.Bind(job.run_seconds);
+  statement.Bind(int64_t{job.trace});
+  statement.Bind(job.device_seconds);
+  statement.Bind(absl::StrJoin(job.devices, " "));
+  statement.Bind(static_cast<int64_t>(job.folder));
+  const int code = statement.Step();
+  return code == SQLITE_DONE ? absl::OkStatus()
+                             : database_.ErrorOf(code, "add a job");
+}
+
+absl::Status JobStore::Update(const Job& job) {
+  FGNN_ASSIGN_OR_RETURN(
+      StoreStatement statement,
+      database_.Prepare(
+          "UPDATE jobs SET state = ?, started_ms = ?, finished_ms = ?, "
+          "error_code = ?, error_message = ?, progress = ?, resume = ?, "
+          "interruptions = ?, attempts = ?, preemptions = ?, run_seconds = ?, "
+          "device_seconds = ?, devices = ?, folder = ? WHERE id = ?"));
+  statement.Bind(static_cast<int64_t>(job.state));
+  statement.Bind(job.started_ms);
+  statement.Bind(job.finished_ms);
+  statement.Bind(static_cast<int64_t>(job.error.code()));
+  statement.Bind(MessageOf(job.error));
+  statement.Bind(ProgressToJson(job.progress));
+  statement.Bind(int64_t{job.resume});
+  statement.Bind(int64_t{job.interruptions});
+  statement.Bind(int64_t{job.attempts});
+  statement.Bind(int64_t{job.preemptions});
+  statement.Bind(job.run_seconds);
+  statement.Bind(job.device_seconds);
+  statement.Bind(absl::StrJoin(job.devices, " "));
+  statement.Bind(static_cast<int64_t>(job.folder));
+  statement.Bind(job.id);
+  if (const int code = statement.Step(); code != SQLITE_DONE) {
+    return database_.ErrorOf(code, "change a job");
+  }
+  if (database_.NumChanged() == 1) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("job store has no job ", job.id));
+}
+
+absl::StatusOr<std::vector<Job>> JobStore::ReadAll(StoreStatement& statement) {
   std::vector<Job> jobs;
   int code = statement.Step();
   for (; code == SQLITE_ROW; code = statement.Step()) {
     jobs.push_back(ReadRow(statement));
   }
-  if (code != SQLITE_DONE) return ErrorOf(code, "read jobs");
+  if (code != SQLITE_DONE) return database_.ErrorOf(code, "read jobs");
   return jobs;
 }
 
 absl::StatusOr<std::vector<Job>> JobStore::FindByPrefix(
     const std::string& prefix, uint32_t limit) {
   FGNN_ASSIGN_OR_RETURN(
-      Statement statement,
-      Statement::Prepare(*this,
-                         absl::StrCat("SELECT ", kColumns,
-                                      " FROM jobs WHERE id >= ? AND id < ? "
-                                      "ORDER BY number LIMIT ?")));
+      StoreStatement statement,
+      database_.Prepare(absl::StrCat("SELECT ", kColumns,
+                                     " FROM jobs WHERE id >= ? AND id < ? "
+                                     "ORDER BY number LIMIT ?")));
   statement.Bind(prefix);
   statement.Bind(prefix + kBehindAllText);
   statement.Bind(int64_t{limit});
@@ -396,10 +219,10 @@ absl::StatusOr<std::vector<Job>> JobStore::FindByPrefix(
 absl::StatusOr<std::optional<Job>> JobStore::FindByClientKey(
     const std::string& key) {
   FGNN_ASSIGN_OR_RETURN(
-      Statement statement,
-      Statement::Prepare(*this, absl::StrCat("SELECT ", kColumns,
-                                             " FROM jobs WHERE client_key = "
-                                             "?")));
+      StoreStatement statement,
+      database_.Prepare(absl::StrCat("SELECT ", kColumns,
+                                     " FROM jobs WHERE client_key = "
+                                     "?")));
   statement.Bind(key);
   FGNN_ASSIGN_OR_RETURN(std::vector<Job> jobs, ReadAll(statement));
   if (jobs.empty()) return std::nullopt;
@@ -409,12 +232,10 @@ absl::StatusOr<std::optional<Job>> JobStore::FindByClientKey(
 absl::StatusOr<std::optional<Job>> JobStore::FindByFolder(
     const std::string& run_dir) {
   FGNN_ASSIGN_OR_RETURN(
-      Statement statement,
-      Statement::Prepare(
-          *this, absl::StrCat("SELECT ", kColumns,
-                              " FROM jobs WHERE run_dir = ? AND folder = ",
-                              static_cast<int>(FolderUse::kOwn),
-                              " ORDER BY number DESC LIMIT 1")));
+      StoreStatement statement,
+      database_.Prepare(absl::StrCat(
+          "SELECT ", kColumns, " FROM jobs WHERE run_dir = ? AND folder = ",
+          static_cast<int>(FolderUse::kOwn), " ORDER BY number DESC LIMIT 1")));
   statement.Bind(run_dir);
   FGNN_ASSIGN_OR_RETURN(std::vector<Job> jobs, ReadAll(statement));
   if (jobs.empty()) return std::nullopt;
@@ -440,10 +261,9 @@ absl::StatusOr<std::vector<Job>> JobStore::Find(const JobFilter& filter,
     where += " AND number < (SELECT number FROM jobs WHERE id = ?)";
   }
   FGNN_ASSIGN_OR_RETURN(
-      Statement statement,
-      Statement::Prepare(*this,
-                         absl::StrCat("SELECT ", kColumns, " FROM jobs", where,
-                                      " ORDER BY number DESC LIMIT ?")));
+      StoreStatement statement,
+      database_.Prepare(absl::StrCat("SELECT ", kColumns, " FROM jobs", where,
+                                     " ORDER BY number DESC LIMIT ?")));
   if (states != 0) statement.Bind(states);
   if (!filter.user.empty()) statement.Bind(filter.user);
   if (!filter.search.empty()) statement.Bind(filter.search);
@@ -453,13 +273,12 @@ absl::StatusOr<std::vector<Job>> JobStore::Find(const JobFilter& filter,
 }
 
 absl::StatusOr<std::vector<Job>> JobStore::Unfinished() {
-  FGNN_ASSIGN_OR_RETURN(
-      Statement statement,
-      Statement::Prepare(
-          *this, absl::StrCat(
-                     "SELECT ", kColumns, " FROM jobs WHERE state < ",
-                     static_cast<int>(JobState::kCompleted), " OR state = ",
-                     static_cast<int>(JobState::kPaused), " ORDER BY number")));
+  FGNN_ASSIGN_OR_RETURN(StoreStatement statement,
+                        database_.Prepare(absl::StrCat(
+                            "SELECT ", kColumns, " FROM jobs WHERE state < ",
+                            static_cast<int>(JobState::kCompleted),
+                            " OR state = ", static_cast<int>(JobState::kPaused),
+                            " ORDER BY number")));
   FGNN_ASSIGN_OR_RETURN(std::vector<Job> jobs, ReadAll(statement));
   std::erase_if(jobs, [](const Job& job) {
     if (!IsFinal(job.state)) return false;
@@ -471,11 +290,10 @@ absl::StatusOr<std::vector<Job>> JobStore::Unfinished() {
 
 absl::StatusOr<std::vector<JobUse>> JobStore::UseSince(int64_t since_ms) {
   FGNN_ASSIGN_OR_RETURN(
-      Statement statement,
-      Statement::Prepare(*this,
-                         "SELECT user, device_seconds, finished_ms FROM jobs "
-                         "WHERE device_seconds > 0 AND (finished_ms = 0 OR "
-                         "finished_ms >= ?)"));
+      StoreStatement statement,
+      database_.Prepare("SELECT user, device_seconds, finished_ms FROM jobs "
+                        "WHERE device_seconds > 0 AND (finished_ms = 0 OR "
+                        "finished_ms >= ?)"));
   statement.Bind(since_ms);
   std::vector<JobUse> uses;
   int code = statement.Step();
@@ -483,7 +301,8 @@ absl::StatusOr<std::vector<JobUse>> JobStore::UseSince(int64_t since_ms) {
     uses.push_back(
         {statement.Text(0), statement.Real(1), statement.Integer(2)});
   }
-  if (code != SQLITE_DONE) return ErrorOf(code, "read what users have had");
+  if (code != SQLITE_DONE)
+    return database_.ErrorOf(code, "read what users have had");
   return uses;
 }
 

@@ -5,18 +5,16 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scheduler/jobs/job.h"
-
-struct sqlite3;
-struct sqlite3_stmt;
+#include "scheduler/jobs/store_database.h"
+#include "scheduler/jobs/store_statement.h"
 
 namespace fgnn {
 
@@ -42,7 +40,7 @@ struct JobUse {
 class JobStore {
  public:
   // Makes the file where it is missing. DataLoss: it is no job store, it is
-  // damaged, or it is of a later release.
+  // damaged, or it is of another release.
   static absl::StatusOr<JobStore> Open(const std::filesystem::path& path);
   // Another one of the same file, for reading alone: beside this one it needs
   // no lock, and sees what this one has committed.
@@ -84,26 +82,10 @@ class JobStore {
   absl::StatusOr<std::vector<JobUse>> UseSince(int64_t since_ms);
 
  private:
-  struct Close {
-    void operator()(sqlite3* database) const;
-  };
-  struct Finalize {
-    void operator()(sqlite3_stmt* statement) const;
-  };
-  class Statement;
+  explicit JobStore(StoreDatabase database) : database_(std::move(database)) {}
+  absl::StatusOr<std::vector<Job>> ReadAll(StoreStatement& statement);
 
-  explicit JobStore(sqlite3* database) : database_(database) {}
-  static absl::StatusOr<JobStore> OpenFile(const char* path, int flags);
-  absl::Status Execute(const char* sql);
-  absl::Status CreateTables();
-  absl::Status CheckIsSound();
-  static Job ReadRow(const Statement& row);
-  absl::StatusOr<std::vector<Job>> ReadAll(Statement& statement);
-  absl::Status ErrorOf(int code, const char* doing) const;
-
-  std::unique_ptr<sqlite3, Close> database_;
-  // Statements that were used before, by their text.
-  std::map<std::string, std::unique_ptr<sqlite3_stmt, Finalize>> prepared_;
+  StoreDatabase database_;
 };
 
 }  // namespace fgnn

@@ -2,13 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include <fstream>
 #include <string>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -17,7 +14,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 Job SomeJob(const std::string& id) {
   Job job;
@@ -151,99 +147,6 @@ TEST_F(JobStoreTest, SaysThatAFileIsNoStore) {
 TEST_F(JobStoreTest, ChangingAJobThatIsNotThereIsAnError) {
   EXPECT_THAT(Open().Update(SomeJob("none")),
               StatusIs(absl::StatusCode::kNotFound));
-}
-
-// What release 0.1 (schema 1) and its successors (2) left behind.
-constexpr char kOldTables[] = R"sql(
-CREATE TABLE jobs (
-  number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
-  state INTEGER NOT NULL, spec BLOB NOT NULL, run_dir TEXT NOT NULL,
-  client_key TEXT UNIQUE, digest INTEGER NOT NULL,
-  submitted_ms INTEGER NOT NULL, started_ms INTEGER NOT NULL,
-  finished_ms INTEGER NOT NULL, error_code INTEGER NOT NULL,
-  error_message TEXT NOT NULL, progress TEXT NOT NULL%s);
-CREATE INDEX jobs_by_state ON jobs (state);
-CREATE TABLE service (one INTEGER PRIMARY KEY CHECK (one = 1),
-                      generation INTEGER NOT NULL);
-INSERT INTO service VALUES (1, 41);
-INSERT INTO jobs VALUES (1, 'ended', 5, x'01', '/runs/ended', NULL, 1, 1000,
-                         2000, 4500, 0, '', '{"epochs": 3}'%s);
-INSERT INTO jobs VALUES (2, 'queued', 1, x'02', '/runs/queued', 'key', 0, 3000,
-                         0, 0, 0, '', '{}'%s);
-PRAGMA user_version = %d;
-)sql";
-
-TEST_F(JobStoreTest, JournalsOfEarlierReleasesAreRead) {
-  for (const int version : {1, 2}) {
-    SCOPED_TRACE(version);
-    const std::string file =
-        (folder_ / absl::StrCat("of-", version, ".sqlite")).string();
-    const bool old = version == 1;
-    sqlite3* database = nullptr;
-    ASSERT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
-    const std::string tables = absl::StrFormat(
-        kOldTables,
-        old ? "" : ", resume INTEGER NOT NULL, interruptions INTEGER NOT NULL",
-        old ? "" : ", 1, 0", old ? "" : ", 1, 2", version);
-    char* error = nullptr;
-    ASSERT_EQ(sqlite3_exec(database, tables.c_str(), nullptr, nullptr, &error),
-              SQLITE_OK)
-        << error;
-    sqlite3_close(database);
-
-    for (int start = 0; start < 2; ++start) {  // Also of what it has become.
-      FGNN_ASSERT_OK_AND_ASSIGN(JobStore store, JobStore::Open(file));
-      EXPECT_EQ(store.NextGeneration().value(), 42U + start);
-      FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> jobs,
-                                store.Find({}, 10));
-      ASSERT_THAT(IdsOf(jobs), ElementsAre("queued", "ended"));
-      EXPECT_EQ(jobs[0].client_key, "key");
-      EXPECT_EQ(jobs[0].interruptions, old ? 0U : 2U);
-      EXPECT_EQ(jobs[0].user, "");
-      EXPECT_EQ(jobs[0].priority, 0);
-      EXPECT_EQ(jobs[0].run_seconds, 0);
-      EXPECT_EQ(jobs[1].run_seconds, 2.5);
-      EXPECT_EQ(jobs[1].device_seconds, 2.5);
-      EXPECT_THAT(jobs[1].devices, IsEmpty());
-      EXPECT_EQ(jobs[1].progress.epochs, 3U);
-      Job more = SomeJob(absl::StrCat("more-", start));
-      more.state = JobState::kCancelled;
-      FGNN_ASSERT_OK(store.Insert(more));
-      sqlite3_open(file.c_str(), &database);
-      sqlite3_exec(database, "DELETE FROM jobs WHERE id LIKE 'more%'", nullptr,
-                   nullptr, nullptr);
-      sqlite3_close(database);
-    }
-  }
-}
-
-// Schema 3 is 5 without the last three columns.
-TEST_F(JobStoreTest, TheJournalOfTheReleaseBeforeIsRead) {
-  Job job = SomeJob("ended");
-  job.state = JobState::kCompleted;
-  job.run_seconds = 2.5;
-  FGNN_ASSERT_OK(Open().Insert(job));
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open((folder_ / "jobs.sqlite").c_str(), &database),
-            SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(database,
-                         "ALTER TABLE jobs DROP COLUMN device_seconds;"
-                         "ALTER TABLE jobs DROP COLUMN devices;"
-                         "ALTER TABLE jobs DROP COLUMN folder;"
-                         "PRAGMA user_version = 3;",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK);
-  sqlite3_close(database);
-  for (int start = 0; start < 2; ++start) {
-    FGNN_ASSERT_OK_AND_ASSIGN(JobStore store,
-                              JobStore::Open(folder_ / "jobs.sqlite"));
-    const std::vector<Job> jobs = store.Find({}, 10).value();
-    ASSERT_THAT(IdsOf(jobs), ElementsAre("ended"));
-    EXPECT_EQ(jobs[0].device_seconds, 2.5);
-    EXPECT_TRUE(jobs[0].trace);
-    EXPECT_THAT(jobs[0].devices, IsEmpty());
-    EXPECT_EQ(jobs[0].folder, FolderUse::kOwn);  // It completed.
-  }
 }
 
 TEST_F(JobStoreTest, EveryFieldIsThereAfterReopening) {
