@@ -127,7 +127,7 @@ absl::Status RunCheckpoints::FindSavedBest() {
   if (absl::IsNotFound(best.status())) {
     const SegmentOptions& segment = run_.segment;
     return scores_.ForgetBestSince(
-        segment.first_version / segment.steps_per_epoch(), *run_.folder);
+        segment.first_version / segment.steps_per_epoch(), run_.folder->path());
   }
   // A run that went on from before its best epoch trains that epoch again. A
   // damaged file tells nothing.

@@ -1,20 +1,21 @@
 #include "scheduler/jobs/run_scores.h"
 
 #include "scheduler/jobs/early_stop.h"
+#include "scheduler/jobs/run_metrics.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
 
 absl::Status RunScores::GoOnFrom(const RunState& state,
-                                 const RunFolder& folder) {
+                                 const std::filesystem::path& run_dir) {
   valid_ = state.valid_accuracy;
   best_ = {.score = state.best_valid_accuracy, .epoch = state.best_epoch};
   if (training_.schedule != "plateau") return absl::OkStatus();
   plateau_ = Plateau(training_);
-  return folder
-      .ReadMetrics([this](const EpochScores& scores) {
-        plateau_.Add(scores.valid_accuracy);
-      })
+  return ReadMetrics(run_dir,
+                     [this](const EpochScores& scores) {
+                       plateau_.Add(scores.valid_accuracy);
+                     })
       .status();
 }
 
@@ -26,19 +27,20 @@ bool RunScores::IsBetter(std::optional<double> score) const {
 // The best of the epochs before is known from the checkpoint that the run went
 // on from.
 absl::Status RunScores::ForgetBestSince(uint64_t first_epoch,
-                                        const RunFolder& folder) {
+                                        const std::filesystem::path& run_dir) {
   if (!best_.epoch.has_value() || *best_.epoch < first_epoch) {
     return absl::OkStatus();
   }
   best_ = {};
   uint32_t epoch = 0;
-  return folder
-      .ReadMetrics([&](const EpochScores& scores) {
-        if (epoch < first_epoch && IsBetter(scores.valid_accuracy)) {
-          best_ = {.score = scores.valid_accuracy, .epoch = epoch};
-        }
-        ++epoch;
-      })
+  return ReadMetrics(
+             run_dir,
+             [&](const EpochScores& scores) {
+               if (epoch < first_epoch && IsBetter(scores.valid_accuracy)) {
+                 best_ = {.score = scores.valid_accuracy, .epoch = epoch};
+               }
+               ++epoch;
+             })
       .status();
 }
 

@@ -4,14 +4,15 @@
 #define FGNN_SCHEDULER_JOBS_RUN_SCORES_H_
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "scheduler/host/executor_calls.h"
 #include "scheduler/jobs/job.h"
 #include "scheduler/jobs/plateau.h"
-#include "scheduler/jobs/run_folder.h"
 #include "scheduler/jobs/run_state.h"
 #include "shared/config/job_spec.h"
 
@@ -33,8 +34,9 @@ class RunScores {
       : training_(*training), plateau_(*training) {}
 
   // Goes on where an earlier run was, whose metrics are cut to the epochs that
-  // are done.
-  absl::Status GoOnFrom(const RunState& state, const RunFolder& folder);
+  // are done. `run_dir`: its folder.
+  absl::Status GoOnFrom(const RunState& state,
+                        const std::filesystem::path& run_dir);
 
   // The last validated epoch has this score.
   void SetValid(std::optional<double> score) { valid_ = score; }
@@ -44,7 +46,8 @@ class RunScores {
   void SetBest(const Best& best) { best_ = best; }
   // No epoch from `first_epoch` on was saved as the best one: the best one is
   // that of those before.
-  absl::Status ForgetBestSince(uint64_t first_epoch, const RunFolder& folder);
+  absl::Status ForgetBestSince(uint64_t first_epoch,
+                               const std::filesystem::path& run_dir);
   void SetTest(std::optional<SplitScore> score) { test_ = std::move(score); }
 
   const std::optional<double>& valid() const { return valid_; }

@@ -194,7 +194,7 @@ absl::Status RunStart::GoOnFrom(const ResumePoint& point) {
 
 absl::Status RunStart::SetState(const RunState& state) {
   parts_.records.GoOnFrom(state);
-  return parts_.scores.GoOnFrom(state, *run_.folder);
+  return parts_.scores.GoOnFrom(state, run_.folder->path());
 }
 
 absl::StatusOr<SegmentOptions> RunStart::Plan() {

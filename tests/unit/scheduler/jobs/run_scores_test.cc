@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <optional>
-#include <string>
+#include <vector>
 
 #include "scheduler/jobs/epoch_sum.h"
+#include "scheduler/jobs/run_metrics.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -17,17 +20,15 @@ class RunScoresTest : public testing::Test {
  protected:
   RunScoresTest() { training_.epochs = 10; }
 
-  // A run whose epochs had these scores.
-  RunFolder FolderOf(const std::vector<std::optional<double>>& scores) {
-    RunFolder folder =
-        RunFolder::Create(temp_ / "run", "yaml", {.job_id = "job"}).value();
+  // The folder of a run whose epochs had these scores.
+  std::filesystem::path FolderOf(
+      const std::vector<std::optional<double>>& scores) {
+    std::ofstream file(temp_ / kMetricsName);
     for (uint32_t epoch = 0; epoch < scores.size(); ++epoch) {
-      EXPECT_THAT(
-          folder.AppendMetrics(MetricsLine(
-              {.epoch = epoch, .valid_accuracy = scores[epoch]}, EpochSum())),
-          IsOk());
+      file << MetricsLine({.epoch = epoch, .valid_accuracy = scores[epoch]},
+                          EpochSum());
     }
-    return folder;
+    return temp_.path();
   }
 
   TempFolder temp_;
@@ -44,7 +45,8 @@ TEST_F(RunScoresTest, OfEqualScoresTheFirstStaysTheBest) {
 }
 
 TEST_F(RunScoresTest, WhereTheBestEpochWasNotSavedTheBestBeforeIsIt) {
-  const RunFolder folder = FolderOf({0.25, 0.5, 0.5, std::nullopt, 0.75});
+  const std::filesystem::path folder =
+      FolderOf({0.25, 0.5, 0.5, std::nullopt, 0.75});
   RunScores scores(&training_);
   scores.SetBest({.score = 0.75, .epoch = 4});
   FGNN_ASSERT_OK(scores.ForgetBestSince(5, folder));
