@@ -9,10 +9,10 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "scheduler/jobs/device_demand.h"
-#include "scheduler/jobs/job.h"
-#include "scheduler/jobs/job_order.h"
-#include "scheduler/jobs/job_state.h"
+#include "scheduler/order/device_demand.h"
+#include "scheduler/order/job_order.h"
+#include "scheduler/store/job.h"
+#include "scheduler/store/job_state.h"
 #include "shared/base/clock.h"
 
 namespace fgnn {

@@ -11,7 +11,7 @@
 
 #include "scheduler/jobs/active_job.h"
 #include "scheduler/jobs/job_changes.h"
-#include "scheduler/jobs/job_store.h"
+#include "scheduler/store/job_store.h"
 #include "shared/base/clock.h"
 
 namespace fgnn {

@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "scheduler/jobs/active_job.h"
-#include "scheduler/jobs/job_store.h"
-#include "scheduler/jobs/user_shares.h"
+#include "scheduler/order/user_shares.h"
+#include "scheduler/store/job_store.h"
 
 namespace fgnn {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "scheduler/jobs/job.h"
+#include "scheduler/store/job.h"
 #include "shared/base/clock.h"
 
 namespace fgnn {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/jobs/run_lock.h"
+#include "scheduler/files/run_lock.h"
 #include "shared/base/exceptions.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"

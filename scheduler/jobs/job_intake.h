@@ -13,12 +13,12 @@
 #include "absl/status/statusor.h"
 #include "scheduler/jobs/active_job.h"
 #include "scheduler/jobs/active_jobs.h"
-#include "scheduler/jobs/device_demand.h"
-#include "scheduler/jobs/job.h"
 #include "scheduler/jobs/job_lookup.h"
 #include "scheduler/jobs/job_queue.h"
-#include "scheduler/jobs/job_store.h"
 #include "scheduler/jobs/submission_group.h"
+#include "scheduler/order/device_demand.h"
+#include "scheduler/store/job.h"
+#include "scheduler/store/job_store.h"
 
 namespace fgnn {
 

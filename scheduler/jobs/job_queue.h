@@ -13,9 +13,9 @@
 #include "scheduler/jobs/active_job.h"
 #include "scheduler/jobs/active_jobs.h"
 #include "scheduler/jobs/device_account.h"
-#include "scheduler/jobs/device_demand.h"
 #include "scheduler/jobs/job_changes.h"
-#include "scheduler/jobs/job_order.h"
+#include "scheduler/order/device_demand.h"
+#include "scheduler/order/job_order.h"
 #include "shared/base/clock.h"
 
 namespace fgnn {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/jobs/run_lock.h"
+#include "scheduler/files/run_lock.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
 #include "shared/telemetry/log.h"

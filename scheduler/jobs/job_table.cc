@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/files/run_lock.h"
 #include "scheduler/jobs/job_recovery.h"
 #include "scheduler/jobs/job_table_parts.h"
-#include "scheduler/jobs/run_lock.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 

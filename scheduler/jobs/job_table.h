@@ -26,13 +26,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "scheduler/jobs/device_demand.h"
-#include "scheduler/jobs/job.h"
 #include "scheduler/jobs/job_dispatcher.h"
-#include "scheduler/jobs/job_lister.h"
 #include "scheduler/jobs/job_lookup.h"
-#include "scheduler/jobs/job_store.h"
 #include "scheduler/jobs/submission_group.h"
+#include "scheduler/order/device_demand.h"
+#include "scheduler/store/job.h"
+#include "scheduler/store/job_lister.h"
+#include "scheduler/store/job_store.h"
 #include "shared/base/clock.h"
 
 namespace fgnn {

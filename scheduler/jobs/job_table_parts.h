@@ -9,13 +9,13 @@
 
 #include "scheduler/jobs/active_jobs.h"
 #include "scheduler/jobs/device_account.h"
-#include "scheduler/jobs/device_demand.h"
 #include "scheduler/jobs/job_changes.h"
 #include "scheduler/jobs/job_intake.h"
 #include "scheduler/jobs/job_lookup.h"
 #include "scheduler/jobs/job_queue.h"
 #include "scheduler/jobs/job_steps.h"
-#include "scheduler/jobs/job_store.h"
+#include "scheduler/order/device_demand.h"
+#include "scheduler/store/job_store.h"
 
 namespace fgnn {
 

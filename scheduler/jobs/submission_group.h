@@ -13,7 +13,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "scheduler/jobs/job.h"
+#include "scheduler/store/job.h"
 
 namespace fgnn {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "scheduler/jobs/job.h"
+#include "scheduler/store/job.h"
 
 namespace fgnn {
 

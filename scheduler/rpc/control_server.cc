@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "scheduler/jobs/job_dataset.h"
+#include "scheduler/files/job_dataset.h"
 #include "scheduler/rpc/caller.h"
 #include "scheduler/rpc/device_service.h"
 #include "scheduler/rpc/host_service.h"

@@ -4,7 +4,7 @@
 
 #include "fgnn/v1/job_service.pb.h"
 #include "scheduler/host/executor_view.h"
-#include "scheduler/jobs/job.h"
+#include "scheduler/store/job.h"
 
 namespace fgnn {
 

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "scheduler/jobs/run_metrics.h"
-#include "scheduler/jobs/submission.h"
+#include "scheduler/figures/run_metrics.h"
+#include "scheduler/files/submission.h"
 #include "scheduler/rpc/job_messages.h"
 #include "scheduler/rpc/submit_request.h"
 #include "shared/base/clock.h"

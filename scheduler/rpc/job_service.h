@@ -6,8 +6,8 @@
 #include <string>
 
 #include "fgnn/v1/job_service.grpc.pb.h"
+#include "scheduler/files/job_dataset.h"
 #include "scheduler/host/daemon_host.h"
-#include "scheduler/jobs/job_dataset.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/rpc/caller.h"
 #include "scheduler/rpc/control_server.h"

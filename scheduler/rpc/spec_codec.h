@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "scheduler/jobs/device_demand.h"
-#include "scheduler/jobs/job.h"
+#include "scheduler/order/device_demand.h"
+#include "scheduler/store/job.h"
 
 namespace fgnn {
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
-#include "scheduler/jobs/run_lock.h"
+#include "scheduler/files/run_lock.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"

@@ -14,7 +14,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/jobs/run_folder.h"
+#include "scheduler/files/run_folder.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/fault/traced_child.h"

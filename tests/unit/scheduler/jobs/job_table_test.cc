@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "scheduler/jobs/run_folder.h"
-#include "scheduler/jobs/run_lock.h"
+#include "scheduler/files/run_folder.h"
+#include "scheduler/files/run_lock.h"
 #include "shared/base/clock.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"

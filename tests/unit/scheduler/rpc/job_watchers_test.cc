@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "fgnn/v1/job_service.grpc.pb.h"
-#include "scheduler/jobs/job_store.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/store/job_store.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/server.h"
 #include "tests/fakes/status_matchers.h"

@@ -1,0 +1,29 @@
+#include "scheduler/figures/early_stop.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace fgnn {
+
+std::optional<std::string> WhyStopEarly(const TrainingSpec& training,
+                                        uint32_t epochs_done,
+                                        std::optional<uint32_t> best_epoch) {
+  if (training.patience == 0 || training.evaluate_every == 0 ||
+      epochs_done >= training.epochs || !best_epoch.has_value()) {
+    return std::nullopt;
+  }
+  // Epochs behind the last validation say nothing yet.
+  const uint32_t validated =
+      epochs_done - epochs_done % training.evaluate_every;
+  const uint32_t best = *best_epoch + 1;
+  if (validated < best || validated - best < training.patience) {
+    return std::nullopt;
+  }
+  return absl::StrCat("training.patience is ", training.patience,
+                      training.predicts_links()
+                          ? " and the validation MRR"
+                          : " and the validation accuracy",
+                      " of epoch ", best, " was not surpassed in the ",
+                      validated - best, " epochs after it");
+}
+
+}  // namespace fgnn

@@ -1,0 +1,158 @@
+#include "scheduler/figures/epoch_sum.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "nlohmann/json.hpp"
+
+namespace fgnn {
+namespace {
+
+struct Stage {
+  const char* name;
+  double StageSeconds::*seconds;
+};
+constexpr Stage kStages[] = {
+    {"sample", &StageSeconds::sample}, {"id_map", &StageSeconds::id_map},
+    {"mark", &StageSeconds::mark},     {"copy", &StageSeconds::copy},
+    {"wait", &StageSeconds::wait},     {"extract", &StageSeconds::extract},
+    {"train", &StageSeconds::train},   {"sync", &StageSeconds::sync}};
+
+nlohmann::ordered_json OrNull(const std::optional<double>& value) {
+  if (!value.has_value()) return nullptr;
+  return *value;
+}
+
+nlohmann::ordered_json DevicesToJson(const std::vector<DeviceFacts>& devices) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const DeviceFacts& device : devices) {
+    json.push_back({{"device", device.device},
+                    {"plan", device.plan},
+                    {"sample_ms", device.sample_ms},
+                    {"sample_deviation_ms", device.sample_deviation_ms},
+                    {"train_ms", device.train_ms},
+                    {"train_deviation_ms", device.train_deviation_ms},
+                    {"standby_ms", device.standby_ms},
+                    {"wake_ms", device.wake_ms},
+                    {"sampled", device.sampled},
+                    {"trained", device.trained},
+                    {"cache_hit_rate", device.cache_hit_rate}});
+  }
+  return json;
+}
+
+}  // namespace
+
+void EpochSum::Add(const BatchRecord& record) {
+  ++batches_;
+  seeds_ += record.num_seeds;
+  edges_ += record.num_edges;
+  input_nodes_ += record.num_input_nodes;
+  cache_hits_ += record.num_cache_hits;
+  staleness_ += record.staleness;
+  staleness_max_ = std::max(staleness_max_, record.staleness);
+  loss_sum_ += double{record.loss} * record.num_seeds;
+  stages_.sample += double{record.sample};
+  stages_.id_map += double{record.id_map};
+  stages_.mark += double{record.mark};
+  stages_.copy += double{record.copy};
+  stages_.wait += double{record.wait};
+  stages_.extract += double{record.extract};
+  stages_.train += double{record.train};
+  stages_.sync += double{record.sync};
+}
+
+double EpochSum::loss() const {
+  return seeds_ == 0 ? 0 : loss_sum_ / static_cast<double>(seeds_);
+}
+
+double EpochSum::cache_hit_rate() const {
+  return input_nodes_ == 0 ? 0
+                           : static_cast<double>(cache_hits_) /
+                                 static_cast<double>(input_nodes_);
+}
+
+double EpochSum::staleness_mean() const {
+  return batches_ == 0
+             ? 0
+             : static_cast<double>(staleness_) / static_cast<double>(batches_);
+}
+
+std::string EpochSum::ToJson() const {
+  nlohmann::ordered_json json = {
+      {"batches", batches_},       {"seeds", seeds_},
+      {"edges", edges_},           {"input_nodes", input_nodes_},
+      {"cache_hits", cache_hits_}, {"loss_sum", loss_sum_},
+      {"staleness", staleness_},   {"staleness_max", staleness_max_}};
+  for (const auto& [name, member] : kStages) json[name] = stages_.*member;
+  return json.dump();
+}
+
+absl::StatusOr<EpochSum> EpochSum::FromJson(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr,
+                                          /*allow_exceptions=*/false);
+  EpochSum sum;
+  bool complete = json.is_object();
+  const auto read = [&](const char* name, auto& value) {
+    complete = complete && json.contains(name) && json[name].is_number();
+    if (complete) json[name].get_to(value);
+  };
+  read("batches", sum.batches_);
+  read("seeds", sum.seeds_);
+  read("edges", sum.edges_);
+  read("input_nodes", sum.input_nodes_);
+  read("cache_hits", sum.cache_hits_);
+  read("loss_sum", sum.loss_sum_);
+  read("staleness", sum.staleness_);
+  read("staleness_max", sum.staleness_max_);
+  for (const auto& [name, member] : kStages) read(name, sum.stages_.*member);
+  if (complete) return sum;
+  return absl::DataLossError("the sums of an epoch are incomplete");
+}
+
+std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum) {
+  nlohmann::ordered_json seconds;
+  for (const auto& [name, member] : kStages) {
+    seconds[name] = sum.stages().*member;
+  }
+  nlohmann::ordered_json line = {{"epoch", facts.epoch}, {"loss", sum.loss()}};
+  if (facts.predicts_links) {
+    line["valid_mean_rank"] = OrNull(facts.valid_mean_rank);
+    line["valid_mrr"] = OrNull(facts.valid_mrr);
+  } else {
+    line["valid_accuracy"] = OrNull(facts.valid_accuracy);
+    line["valid_macro_f1"] = OrNull(facts.valid_macro_f1);
+  }
+  line["valid_roc_auc"] = OrNull(facts.valid_roc_auc);
+  line.update(
+      nlohmann::ordered_json{{"seconds", facts.seconds},
+                             {"batches", sum.batches()},
+                             {"edges", sum.edges()},
+                             {"input_nodes", sum.input_nodes()},
+                             {"cache_hit_rate", sum.cache_hit_rate()},
+                             {"samplers", facts.samplers},
+                             {"trainers", facts.trainers},
+                             {"switches", facts.switches},
+                             {"staleness_max", sum.staleness_max()},
+                             {"staleness_mean", sum.staleness_mean()},
+                             {"stages", seconds},
+                             {"evaluate_seconds", facts.evaluate_seconds}});
+  if (!facts.devices.empty()) line["devices"] = DevicesToJson(facts.devices);
+  return line.dump() + "\n";
+}
+
+std::string DigestLine(const BatchRecord& record) {
+  return absl::StrFormat("%d %08x\n", record.seq_plus_one - 1, record.digest);
+}
+
+uint64_t DigestBytes(uint64_t num_batches) {
+  constexpr uint64_t kBesideTheSeq = 10;  // A space, eight digits, a newline.
+  uint64_t bytes = num_batches * (kBesideTheSeq + 1);
+  for (uint64_t longer = 10; longer < num_batches; longer *= 10) {
+    bytes += num_batches - longer;  // One digit more each.
+    if (longer > UINT64_MAX / 10) break;
+  }
+  return bytes;
+}
+
+}  // namespace fgnn

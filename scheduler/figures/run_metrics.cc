@@ -1,0 +1,86 @@
+#include "scheduler/figures/run_metrics.h"
+
+#include <string_view>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+#include "shared/base/file_lines.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A line has about 1 KiB. The folder is the user's, whose file may be any.
+constexpr size_t kMaxLineBytes = 1 << 20;
+
+std::optional<double> NumberOrNone(const nlohmann::json& value) {
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+// Returns the scores in the line of this epoch.
+absl::StatusOr<EpochScores> ParseMetricsLine(std::string_view text,
+                                             uint32_t epoch) {
+  const auto line = nlohmann::json::parse(text, nullptr,
+                                          /*allow_exceptions=*/false);
+  const auto at = [&](const char* name) {
+    return line.is_object() ? line.value(name, nlohmann::json())
+                            : nlohmann::json();
+  };
+  const nlohmann::json mrr = at("valid_mrr");
+  const nlohmann::json accuracy = mrr.is_null() ? at("valid_accuracy") : mrr;
+  const nlohmann::json macro_f1 = at("valid_macro_f1");
+  if (at("epoch") != epoch || !(accuracy.is_null() || accuracy.is_number()) ||
+      !(macro_f1.is_null() || macro_f1.is_number())) {
+    return absl::DataLossError(absl::StrCat("is not of epoch ", epoch));
+  }
+  return EpochScores{.valid_accuracy = NumberOrNone(accuracy),
+                     .valid_macro_f1 = NumberOrNone(macro_f1)};
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> ReadMetrics(
+    const fs::path& run_dir, absl::FunctionRef<void(const EpochScores&)> add) {
+  const fs::path path = run_dir / kMetricsName;
+  absl::StatusOr<FileLines> file = FileLines::Open(path, kMaxLineBytes);
+  if (absl::IsNotFound(file.status())) return uint64_t{0};
+  FGNN_RETURN_IF_ERROR(file.status());
+  uint64_t bytes = 0;
+  for (uint32_t epoch = 0;; ++epoch) {
+    const auto text = file->Next();
+    // Behind the last line, or in one that was cut off.
+    if (text.ok() && (!text->has_value() || !file->is_whole())) return bytes;
+    const absl::StatusOr<EpochScores> scores =
+        text.ok() ? ParseMetricsLine(**text, epoch) : text.status();
+    if (!scores.ok()) {
+      return absl::DataLossError(absl::StrCat(path.string(), ":", epoch + 1,
+                                              ": ", scores.status().message()));
+    }
+    add(*scores);
+    bytes += (*text)->size() + 1;
+  }
+}
+
+absl::StatusOr<std::vector<std::string>> ReadMetricsLines(
+    const fs::path& run_dir, uint32_t first_epoch, size_t enough_bytes) {
+  const fs::path path = run_dir / kMetricsName;
+  std::vector<std::string> lines;
+  std::error_code error;
+  if (!fs::exists(path, error) && !error) return lines;
+  FGNN_ASSIGN_OR_RETURN(FileLines file, FileLines::Open(path, kMaxLineBytes));
+  size_t bytes = 0;
+  for (uint32_t epoch = 0; bytes < enough_bytes; ++epoch) {
+    FGNN_ASSIGN_OR_RETURN(const auto line, file.Next());
+    // A line without its end is still being written.
+    if (!line.has_value() || !file.is_whole()) break;
+    if (epoch < first_epoch) continue;
+    bytes += line->size();
+    lines.emplace_back(*line);
+  }
+  return lines;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,42 @@
+// metrics.jsonl of a run's folder: a line for each epoch.
+#ifndef FGNN_SCHEDULER_FIGURES_RUN_METRICS_H_
+#define FGNN_SCHEDULER_FIGURES_RUN_METRICS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+
+namespace fgnn {
+
+inline constexpr char kMetricsName[] = "metrics.jsonl";
+
+// Scores of an epoch by its line; nullopt: it was not validated. Of link
+// prediction `valid_accuracy` is the MRR.
+struct EpochScores {
+  std::optional<double> valid_accuracy = std::nullopt;
+  std::optional<double> valid_macro_f1 = std::nullopt;
+};
+
+// Calls `add` for each epoch that has a line, in their order, and returns the
+// bytes of these lines. DataLoss: a line that RunFolder::AppendMetrics() did
+// not write.
+absl::StatusOr<uint64_t> ReadMetrics(
+    const std::filesystem::path& run_dir,
+    absl::FunctionRef<void(const EpochScores&)> add);
+
+// Returns whole lines, one an epoch, from this epoch (from 0) on, until they
+// have `enough_bytes` or more. None: the run has no such epoch, or no metrics
+// yet.
+absl::StatusOr<std::vector<std::string>> ReadMetricsLines(
+    const std::filesystem::path& run_dir, uint32_t first_epoch,
+    size_t enough_bytes);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_FIGURES_RUN_METRICS_H_

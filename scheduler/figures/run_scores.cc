@@ -1,0 +1,75 @@
+#include "scheduler/figures/run_scores.h"
+
+#include "scheduler/figures/early_stop.h"
+#include "scheduler/figures/run_metrics.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+
+absl::Status RunScores::GoOnFrom(const RunState& state,
+                                 const std::filesystem::path& run_dir) {
+  valid_ = state.valid_accuracy;
+  best_ = {.score = state.best_valid_accuracy, .epoch = state.best_epoch};
+  if (training_.schedule != "plateau") return absl::OkStatus();
+  plateau_ = Plateau(training_);
+  return ReadMetrics(run_dir,
+                     [this](const EpochScores& scores) {
+                       plateau_.Add(scores.valid_accuracy);
+                     })
+      .status();
+}
+
+bool RunScores::IsBetter(std::optional<double> score) const {
+  return score.has_value() &&
+         (!best_.score.has_value() || *score > *best_.score);
+}
+
+// The best of the epochs before is known from the checkpoint that the run went
+// on from.
+absl::Status RunScores::ForgetBestSince(uint64_t first_epoch,
+                                        const std::filesystem::path& run_dir) {
+  if (!best_.epoch.has_value() || *best_.epoch < first_epoch) {
+    return absl::OkStatus();
+  }
+  best_ = {};
+  uint32_t epoch = 0;
+  return ReadMetrics(
+             run_dir,
+             [&](const EpochScores& scores) {
+               if (epoch < first_epoch && IsBetter(scores.valid_accuracy)) {
+                 best_ = {.score = scores.valid_accuracy, .epoch = epoch};
+               }
+               ++epoch;
+             })
+      .status();
+}
+
+std::optional<std::string> RunScores::WhyStopped(uint32_t epochs_done) const {
+  return WhyStopEarly(training_, epochs_done, best_.epoch);
+}
+
+bool RunScores::IsOver(uint32_t epochs_done) const {
+  return epochs_done == training_.epochs || WhyStopped(epochs_done).has_value();
+}
+
+void RunScores::ShowValid(JobProgress& progress) const {
+  if (training_.predicts_links()) {
+    progress.valid_mrr = valid_.value_or(0);
+  } else {
+    progress.valid_accuracy = valid_.value_or(-1);
+  }
+}
+
+void RunScores::ShowTest(JobProgress& progress) const {
+  if (!test_.has_value()) return;
+  if (test_->mrr.has_value()) {
+    progress.test_mrr = *test_->mrr;
+    progress.test_mean_rank = test_->mean_rank.value_or(0);
+  } else {
+    progress.test_accuracy = test_->accuracy();
+    progress.test_macro_f1 = test_->macro_f1;
+  }
+  progress.test_roc_auc = test_->roc_auc.value_or(-1);
+}
+
+}  // namespace fgnn

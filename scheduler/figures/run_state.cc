@@ -1,0 +1,80 @@
+#include "scheduler/figures/run_state.h"
+
+#include "nlohmann/json.hpp"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  if (!value.has_value()) return nullptr;
+  return *value;
+}
+
+// Remembers whether everything that was asked for was there.
+class Reader {
+ public:
+  explicit Reader(const Json& json) : json_(json), ok_(json.is_object()) {}
+
+  void Read(const char* name, uint64_t& value) {
+    ok_ = ok_ && json_.contains(name) && json_[name].is_number_unsigned();
+    if (ok_) json_[name].get_to(value);
+  }
+  template <typename T>
+  void Read(const char* name, std::optional<T>& value) {
+    ok_ = ok_ && json_.contains(name) &&
+          (json_[name].is_null() || json_[name].is_number());
+    if (ok_ && !json_[name].is_null()) value = json_[name].template get<T>();
+  }
+  std::string Object(const char* name) {
+    ok_ = ok_ && json_.contains(name) && json_[name].is_object();
+    return ok_ ? json_[name].dump() : std::string();
+  }
+  bool ok() const { return ok_; }
+
+ private:
+  const Json& json_;
+  bool ok_;
+};
+
+}  // namespace
+
+std::string RunStateToJson(const RunState& state) {
+  return Json{{"batches_per_epoch", state.batches_per_epoch},
+              {"next_seq", state.next_seq},
+              {"dataset_content", state.dataset_content},
+              {"sum", Json::parse(state.sum.ToJson())},
+              {"valid_accuracy", OrNull(state.valid_accuracy)},
+              {"best_valid_accuracy", OrNull(state.best_valid_accuracy)},
+              {"best_epoch", OrNull(state.best_epoch)},
+              {"metrics_bytes", state.metrics_bytes},
+              {"digests_bytes", state.digests_bytes}}
+      .dump();
+}
+
+absl::StatusOr<RunState> RunStateFromJson(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  RunState state;
+  Reader reader(json);
+  reader.Read("batches_per_epoch", state.batches_per_epoch);
+  reader.Read("next_seq", state.next_seq);
+  if (json.is_object() && json.contains("dataset_content")) {
+    reader.Read("dataset_content", state.dataset_content);
+  }
+  const std::string sum = reader.Object("sum");
+  reader.Read("valid_accuracy", state.valid_accuracy);
+  reader.Read("best_valid_accuracy", state.best_valid_accuracy);
+  reader.Read("best_epoch", state.best_epoch);
+  reader.Read("metrics_bytes", state.metrics_bytes);
+  reader.Read("digests_bytes", state.digests_bytes);
+  if (!reader.ok()) {
+    return absl::DataLossError("its state of the run cannot be read");
+  }
+  FGNN_ASSIGN_OR_RETURN(state.sum, EpochSum::FromJson(sum));
+  return state;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,103 @@
+#include "scheduler/files/checkpoint_folder.h"
+
+#include <string>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "shared/base/file.h"
+#include "shared/base/guarded_path.h"
+#include "shared/base/status.h"
+#include "shared/config/checkpoint_name.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The best checkpoint before it has its name.
+constexpr char kNextBest[] = ".best.next";
+
+absl::Status ErrorOf(const std::error_code& error, const fs::path& path) {
+  return ErrnoToStatus(error.value(), path.string());
+}
+
+// Returns whether a writer left the file. Other files are the user's.
+bool IsLeftover(const std::string& name) {
+  return name == kNextBest || ((absl::StartsWith(name, "epoch-") ||
+                                absl::StartsWith(name, "best.")) &&
+                               IsTemporaryName(name));
+}
+
+absl::Status RemoveTemporaries(const fs::path& checkpoints) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(checkpoints, error)) {
+    const std::string name = entry.path().filename().string();
+    // A folder in a checkpoint's place was moved aside for somebody to look at.
+    if (IsLeftover(name) && fs::is_regular_file(entry.symlink_status(error))) {
+      found.push_back(entry.path());
+    }
+  }
+  for (const fs::path& path : found) {
+    if (!error) fs::remove(path, error);
+  }
+  return error ? ErrorOf(error, checkpoints) : absl::OkStatus();
+}
+
+}  // namespace
+
+fs::path CheckpointFolder::OfEpoch(uint32_t epochs_done) const {
+  return path_ / CheckpointAge{epochs_done, 0}.ToName();
+}
+
+fs::path CheckpointFolder::OfStep(uint32_t epochs_done,
+                                  uint64_t version) const {
+  return path_ / CheckpointAge{epochs_done, version}.ToName();
+}
+
+fs::path CheckpointFolder::Best() const { return path_ / kBestCheckpointName; }
+
+absl::Status CheckpointFolder::Check() const {
+  return HeldFolder::Open(path_).status();
+}
+
+absl::StatusOr<std::vector<fs::path>> CheckpointFolder::Find() const {
+  return FindCheckpoints(path_);
+}
+
+absl::Status CheckpointFolder::MakeBest(const fs::path& checkpoint) const {
+  FGNN_ASSIGN_OR_RETURN(const HeldFolder held, HeldFolder::Open(path_));
+  const fs::path folder = held.path();
+  const fs::path from = folder / checkpoint.filename();
+  const fs::path next = folder / kNextBest;
+  std::error_code error;
+  fs::remove(next, error);
+  fs::create_hard_link(from, next, error);
+  // Not every file system has links.
+  if (error) fs::copy_file(from, next, error);
+  if (!error) fs::rename(next, folder / kBestCheckpointName, error);
+  if (!error) return held.Named(SyncFolder(folder));
+  std::error_code ignored;
+  fs::remove(next, ignored);
+  return ErrorOf(error, Best());
+}
+
+absl::Status CheckpointFolder::Prune(uint32_t keep) const {
+  FGNN_ASSIGN_OR_RETURN(const HeldFolder held, HeldFolder::Open(path_));
+  const auto checkpoints = FindCheckpoints(held.path());
+  FGNN_RETURN_IF_ERROR(held.Named(checkpoints.status()));
+  for (size_t i = keep; i < checkpoints->size(); ++i) {
+    const fs::path& checkpoint = (*checkpoints)[i];
+    std::error_code error;
+    fs::remove(checkpoint, error);
+    if (error) return held.Named(ErrorOf(error, checkpoint));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointFolder::RemoveLeftovers() const {
+  FGNN_ASSIGN_OR_RETURN(const HeldFolder held, HeldFolder::Open(path_));
+  return held.Named(RemoveTemporaries(held.path()));
+}
+
+}  // namespace fgnn

@@ -1,0 +1,67 @@
+#include "scheduler/files/held_lines.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/file.h"
+#include "shared/base/status.h"
+#include "shared/base/unique_fd.h"
+
+namespace fgnn {
+namespace {
+
+absl::Status WriteAt(int fd, std::string_view text, uint64_t place,
+                     const std::string& what) {
+  while (!text.empty()) {
+    const ssize_t written =
+        ::pwrite(fd, text.data(), text.size(), static_cast<off_t>(place));
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoToStatus(errno, what);
+    }
+    text.remove_prefix(static_cast<size_t>(written));
+    place += static_cast<uint64_t>(written);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status HeldLines::Write() {
+  if (held_.empty()) return absl::OkStatus();
+  const std::string what = absl::StrCat("write ", path_.string());
+  absl::StatusOr<UniqueFd> fd = OpenPlainFile(path_, O_WRONLY);
+  if (absl::IsNotFound(fd.status())) {
+    fd = OpenPlainFile(path_, O_WRONLY | O_CREAT);
+    FGNN_RETURN_IF_ERROR(fd.status());
+    // A checkpoint that counts on these lines may outlive a power cut.
+    FGNN_RETURN_IF_ERROR(SyncFolder(path_.parent_path()));
+  }
+  FGNN_RETURN_IF_ERROR(fd.status());
+  struct stat file {};
+  if (::fstat(fd->get(), &file) != 0) return ErrnoToStatus(errno, what);
+  const auto size = static_cast<uint64_t>(file.st_size);
+  const uint64_t place = place_.value_or(size);
+  if (size < place) {
+    return absl::DataLossError(
+        absl::StrCat(path_.string(), " has ", size, " bytes, but had ", place,
+                     "; does another program write to it?"));
+  }
+  place_ = place;
+  const absl::Status written = WriteAt(fd->get(), held_, place, what);
+  const uint64_t end = place + (written.ok() ? held_.size() : 0);
+  // What a full disk took of the lines goes. Where that fails as well, the next
+  // call writes over it.
+  const bool is_cut = ::ftruncate(fd->get(), static_cast<off_t>(end)) == 0;
+  FGNN_RETURN_IF_ERROR(written);
+  if (!is_cut) return ErrnoToStatus(errno, what);
+  held_.clear();
+  place_.reset();
+  return absl::OkStatus();
+}
+
+}  // namespace fgnn

@@ -1,0 +1,163 @@
+#include "scheduler/files/resume_point.h"
+
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/plain_file.h"
+#include "shared/base/status.h"
+#include "shared/queue/segment_layout.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What a checkpoint holds beside its floats: trainer_service/checkpoint/
+// README.md.
+constexpr uint64_t kMostHeaderBytes = (uint64_t{1} << 20) + sizeof(uint64_t);
+
+// DataLoss: what is there cannot be a checkpoint of this job. It is found
+// before a trainer reads the whole of a file that may be of any size.
+absl::Status CheckFile(const fs::path& path, const SegmentOptions& segment) {
+  const absl::StatusOr<PlainFile> file = PlainFile::Open(path);
+  if (!file.ok()) return absl::DataLossError(MessageOf(file.status()));
+  const uint64_t least = segment.num_parameters * sizeof(float) *
+                         (uint64_t{1} + segment.optimizer_floats_per_parameter);
+  if (file->size() >= least && file->size() <= least + kMostHeaderBytes) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat(
+      path.string(), ": has ", file->size(), " bytes, where weights and ",
+      "optimizer of this job take ", least, " to ", least + kMostHeaderBytes,
+      "; it is damaged, or model or optimizer in job.yaml changed"));
+}
+
+// Is the file to blame for what a trainer said of it?
+bool IsUnreadable(const absl::Status& status) {
+  return absl::IsDataLoss(status) || absl::IsNotFound(status) ||
+         absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status);
+}
+
+// InvalidArgument names the first thing in which the job is not the one that
+// the checkpoint was made by, and the way out.
+absl::Status CheckSameJob(const CheckpointProfile& profile,
+                          const RunState& state, const SegmentOptions& segment,
+                          uint64_t seed) {
+  if (profile.seed != seed) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is of a run with training.seed ", profile.seed, ", this job has ",
+        seed, "; set the seed back, or train in another run folder"));
+  }
+  if (state.batches_per_epoch != segment.batches_per_epoch) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is of a run with ", state.batches_per_epoch,
+        " batches an epoch, this job has ", segment.batches_per_epoch,
+        "; set the dataset and sampling.batch_size back, or train in another "
+        "run folder"));
+  }
+  const uint64_t reached = (state.next_seq + segment.batches_per_epoch - 1) /
+                           segment.batches_per_epoch;
+  if (reached > segment.epochs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has reached epoch ", reached, ", but training.epochs is ",
+                     segment.epochs, "; raise it to ", reached,
+                     " or more, or train in another run folder"));
+  }
+  if (state.next_seq != BatchesOf(segment, profile.version).first_batch) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "has trained ", state.next_seq, " batches in ", profile.version,
+        " steps, which are not steps of this job's ", segment.batches_per_step,
+        " batches; set training.batches_per_step back, or train in another "
+        "run folder"));
+  }
+  return ValidateOptions(segment);
+}
+
+// The same shapes may hold other values.
+absl::Status CheckContent(const fs::path& path, const RunState& state,
+                          const ResumedRun& run) {
+  if (state.dataset_content == 0) {
+    LogWarning(
+        "{} does not say which contents its dataset had; goes on with those "
+        "of now",
+        path.string());
+    return absl::OkStatus();
+  }
+  if (state.dataset_content == run.dataset_content) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      path.string(), " was trained on a dataset with the fingerprint ",
+      absl::Hex(state.dataset_content, absl::kZeroPad16), ", but ", run.dataset,
+      " now has ", absl::Hex(run.dataset_content, absl::kZeroPad16),
+      "; put its files back, or start a new run"));
+}
+
+absl::StatusOr<ResumePoint> ResumeFrom(const fs::path& path,
+                                       const CheckpointProfile& profile,
+                                       const RunFolder& folder,
+                                       SegmentOptions segment,
+                                       const ResumedRun& run) {
+  absl::StatusOr<RunState> state = RunStateFromJson(profile.run_state);
+  FGNN_RETURN_IF_ERROR(Annotate(state.status(), path.string()));
+  segment.first_version = profile.version;
+  FGNN_RETURN_IF_ERROR(Annotate(
+      CheckSameJob(profile, *state, segment, run.seed), path.string()));
+  FGNN_RETURN_IF_ERROR(CheckContent(path, *state, run));
+  FGNN_RETURN_IF_ERROR(
+      folder.TruncateTo({.metrics_bytes = state->metrics_bytes,
+                         .digests_bytes = state->digests_bytes}));
+  return ResumePoint{path, profile.version, *std::move(state)};
+}
+
+// A checkpoint will be written there again, which replaces everything but a
+// folder.
+absl::Status MoveFolderAway(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(fs::symlink_status(path, error))) {
+    return absl::OkStatus();
+  }
+  const fs::path aside = path.string() + ".unreadable";
+  fs::rename(path, aside, error);
+  if (!error) return absl::OkStatus();
+  return ErrnoToStatus(error.value(), absl::StrCat("rename ", path.string(),
+                                                   " to ", aside.string()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<ResumePoint>> FindResumePoint(
+    const RunFolder& folder, const SegmentOptions& segment,
+    const ResumedRun& run,
+    absl::FunctionRef<absl::StatusOr<CheckpointProfile>(const fs::path&)>
+        describe) {
+  FGNN_ASSIGN_OR_RETURN(const std::vector<fs::path> checkpoints,
+                        folder.checkpoints().Find());
+  absl::Status damage;
+  for (const fs::path& path : checkpoints) {
+    damage = CheckFile(path, segment);
+    if (damage.ok()) {
+      const absl::StatusOr<CheckpointProfile> profile = describe(path);
+      absl::StatusOr<ResumePoint> point =
+          profile.ok() ? ResumeFrom(path, *profile, folder, segment, run)
+                       : profile.status();
+      if (point.ok()) return *std::move(point);
+      damage = point.status();
+      const bool is_unreadable =
+          profile.ok() ? absl::IsDataLoss(damage) : IsUnreadable(damage);
+      if (!is_unreadable) return damage;
+    }
+    LogWarning("{}; trying the checkpoint before it", MessageOf(damage));
+    FGNN_RETURN_IF_ERROR(MoveFolderAway(path));
+  }
+  if (!damage.ok()) {
+    return absl::DataLossError(
+        absl::StrCat("none of the checkpoints is sound; the last one tried: ",
+                     MessageOf(damage)));
+  }
+  FGNN_RETURN_IF_ERROR(folder.TruncateTo({}));
+  return std::nullopt;
+}
+
+}  // namespace fgnn

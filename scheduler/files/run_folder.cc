@@ -1,0 +1,243 @@
+#include "scheduler/files/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/files/run_timeline.h"
+#include "shared/base/file.h"
+#include "shared/base/status.h"
+#include "shared/base/unique_fd.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kJobYaml[] = "job.yaml";
+constexpr char kSummary[] = "summary.json";
+constexpr char kDigests[] = "batches.crc";
+
+absl::Status ErrorOf(const std::error_code& error, const fs::path& path) {
+  return ErrnoToStatus(error.value(), path.string());
+}
+
+// The file's length, once it is on disk; 0 where there is none.
+absl::StatusOr<uint64_t> SyncFile(const fs::path& path) {
+  const absl::StatusOr<UniqueFd> fd = OpenPlainFile(path, O_WRONLY);
+  if (absl::IsNotFound(fd.status())) return uint64_t{0};
+  FGNN_RETURN_IF_ERROR(fd.status());
+  struct stat file = {};
+  if (::fsync(fd->get()) != 0 || ::fstat(fd->get(), &file) != 0) {
+    return ErrnoToStatus(errno, path.string());
+  }
+  return static_cast<uint64_t>(file.st_size);
+}
+
+absl::Status CutFile(const fs::path& path, uint64_t bytes) {
+  const absl::StatusOr<UniqueFd> fd = OpenPlainFile(path, O_WRONLY);
+  struct stat file = {};
+  if (!absl::IsNotFound(fd.status())) {
+    FGNN_RETURN_IF_ERROR(fd.status());
+    if (::fstat(fd->get(), &file) != 0) {
+      return ErrnoToStatus(errno, path.string());
+    }
+  }
+  const auto there = static_cast<uint64_t>(file.st_size);
+  if (there < bytes) {
+    return absl::DataLossError(absl::StrCat(path.string(), " has ", there,
+                                            " bytes, but had ", bytes,
+                                            " when the checkpoint was made"));
+  }
+  if (there > bytes && ::ftruncate(fd->get(), static_cast<off_t>(bytes)) != 0) {
+    return ErrnoToStatus(errno, path.string());
+  }
+  return absl::OkStatus();
+}
+
+// Makes a folder and those above it. What is in it outlives a power cut only if
+// its own entry does.
+absl::Status MakeFolder(const fs::path& path) {
+  if (::mkdir(path.c_str(), 0777) != 0) {
+    const int error = errno;
+    if (error == EEXIST) return absl::OkStatus();
+    if (error != ENOENT || !path.has_relative_path()) {
+      return ErrnoToStatus(error, absl::StrCat("make ", path.string()));
+    }
+    FGNN_RETURN_IF_ERROR(MakeFolder(path.parent_path()));
+    if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
+      return ErrnoToStatus(errno, absl::StrCat("make ", path.string()));
+    }
+  }
+  const absl::Status synced = SyncFolder(path.parent_path());
+  // A parent that may be written to, but not read, cannot be synced.
+  return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
+}
+
+// The record alone may be of a job that was killed before it had the folder.
+absl::StatusOr<bool> IsEmptyRunFolder(const fs::path& path) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path, error)) {
+    if (entry.path().filename() != kRunRecordName) return false;
+  }
+  if (error) return ErrorOf(error, path);
+  return true;
+}
+
+// A link that took the place of the folder, or of one above it, since the
+// submission leads to a run whose owner was not asked.
+absl::Status CheckIsItself(const fs::path& path) {
+  const fs::path now = CanonicalRunDir(path);
+  if (now == path) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("run_dir ", path.string(), " leads to ", now.string(),
+                   " by now; resume that folder, or submit the job with it"));
+}
+
+// The folder's lock.
+absl::StatusOr<RunLock> TakeItself(const fs::path& path) {
+  FGNN_RETURN_IF_ERROR(CheckIsItself(path));
+  return RunLock::Take(path);
+}
+
+}  // namespace
+
+absl::Status CheckRunFolderIsFree(const fs::path& path) {
+  if (!path.is_absolute()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("run_dir '", path.string(), "' is not an absolute path"));
+  }
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) return absl::OkStatus();
+  if (error) return ErrorOf(error, path);
+  if (status.type() != fs::file_type::directory) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("run_dir ", path.string(), " is not a folder"));
+  }
+  FGNN_ASSIGN_OR_RETURN(const bool empty, IsEmptyRunFolder(path));
+  if (empty) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat("run_dir ", path.string(),
+                   " is not empty; name another one or remove it"));
+}
+
+RunFolder::RunFolder(fs::path path, RunLock lock)
+    : path_(std::move(path)),
+      metrics_(path_ / kMetricsName),
+      digests_(path_ / kDigests),
+      checkpoints_(path_ / "checkpoints"),
+      lock_(std::move(lock)) {}
+
+// Whether the folder is free is asked twice: before, so that nothing is left in
+// a folder of somebody else, and behind the lock, where the answer stays true.
+absl::StatusOr<RunFolder> RunFolder::Create(
+    const fs::path& path, const std::string& job_yaml, const RunRecord& record,
+    absl::FunctionRef<absl::Status()> claim) {
+  FGNN_RETURN_IF_ERROR(CheckIsItself(path));
+  FGNN_RETURN_IF_ERROR(CheckRunFolderIsFree(path));
+  FGNN_RETURN_IF_ERROR(MakeFolder(path));
+  FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeItself(path));
+  FGNN_RETURN_IF_ERROR(CheckRunFolderIsFree(path));
+  FGNN_RETURN_IF_ERROR(claim());
+  RunFolder folder(path, std::move(lock));
+  FGNN_RETURN_IF_ERROR(folder.Fill(job_yaml, record));
+  return folder;
+}
+
+absl::StatusOr<RunFolder> RunFolder::Keep(const fs::path& path,
+                                          const RunRecord& record) {
+  FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeItself(path));
+  FGNN_RETURN_IF_ERROR(lock.Write(record));
+  return RunFolder(path, std::move(lock));
+}
+
+absl::StatusOr<RunFolder> RunFolder::Reopen(const fs::path& path,
+                                            const std::string& job_yaml,
+                                            const RunRecord& record) {
+  FGNN_RETURN_IF_ERROR(CheckIsItself(path));
+  // It may have ended before there was anything.
+  FGNN_RETURN_IF_ERROR(MakeFolder(path));
+  FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeItself(path));
+  RunFolder folder(path, std::move(lock));
+  FGNN_RETURN_IF_ERROR(folder.Fill(job_yaml, record));
+  return folder;
+}
+
+absl::Status RunFolder::Fill(const std::string& job_yaml,
+                             const RunRecord& record) const {
+  FGNN_RETURN_IF_ERROR(lock_.Write(record));
+  FGNN_RETURN_IF_ERROR(MakeFolder(checkpoints_.path()));
+  // What is refused keeps its summary.
+  FGNN_RETURN_IF_ERROR(checkpoints_.Check());
+  std::error_code error;
+  fs::remove(path_ / kSummary, error);
+  if (error) return ErrorOf(error, path_);
+  FGNN_RETURN_IF_ERROR(RemoveLeftovers());
+  return WriteFileAtomically(path_ / kJobYaml, job_yaml);
+}
+
+absl::Status RunFolder::AppendMetrics(std::string_view lines) {
+  metrics_.Add(lines);
+  return Flush();
+}
+
+absl::Status RunFolder::AppendDigests(std::string_view lines) {
+  digests_.Add(lines);
+  return Flush();
+}
+
+absl::Status RunFolder::Flush() {
+  absl::Status flushed = metrics_.Write();
+  flushed.Update(digests_.Write());
+  return flushed;
+}
+
+absl::StatusOr<uint64_t> RunFolder::ReadMetrics(
+    absl::FunctionRef<void(const EpochScores&)> add) const {
+  return fgnn::ReadMetrics(path_, add);
+}
+
+absl::StatusOr<EpochScores> RunFolder::ScoresOf(uint32_t epoch) const {
+  EpochScores found;
+  uint32_t line = 0;
+  FGNN_RETURN_IF_ERROR(ReadMetrics([&](const EpochScores& scores) {
+                         if (line++ == epoch) found = scores;
+                       }).status());
+  return found;
+}
+
+absl::StatusOr<RunFolder::Lengths> RunFolder::Sync() const {
+  Lengths lengths;
+  FGNN_ASSIGN_OR_RETURN(lengths.metrics_bytes, SyncFile(path_ / kMetricsName));
+  FGNN_ASSIGN_OR_RETURN(lengths.digests_bytes, SyncFile(path_ / kDigests));
+  return lengths;
+}
+
+absl::Status RunFolder::TruncateTo(const Lengths& lengths) const {
+  FGNN_RETURN_IF_ERROR(CutFile(path_ / kMetricsName, lengths.metrics_bytes));
+  return CutFile(path_ / kDigests, lengths.digests_bytes);
+}
+
+absl::Status RunFolder::PruneCheckpoints(uint32_t keep) const {
+  FGNN_RETURN_IF_ERROR(checkpoints_.Prune(keep));
+  return RemoveLeftovers();
+}
+
+absl::Status RunFolder::RemoveLeftovers() const {
+  FGNN_RETURN_IF_ERROR(checkpoints_.RemoveLeftovers());
+  for (const char* name : {kJobYaml, kSummary, kTimelineName}) {
+    FGNN_RETURN_IF_ERROR(RemoveTemporariesOf(path_ / name));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunFolder::WriteSummary(const RunSummary& summary) const {
+  return WriteFileAtomically(path_ / kSummary, SummaryToJson(summary));
+}
+
+}  // namespace fgnn

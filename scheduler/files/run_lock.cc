@@ -1,0 +1,142 @@
+#include "scheduler/files/run_lock.h"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+#include "shared/base/file.h"
+#include "shared/base/status.h"
+#include "shared/base/user_name.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxRecordBytes = 1 << 16;
+
+std::string TextAt(const nlohmann::json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>()
+                                                   : std::string();
+}
+
+bool IsTrueAt(const nlohmann::json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_boolean() && found->get<bool>();
+}
+
+nlohmann::json ReadJson(const fs::path& path) {
+  const absl::StatusOr<std::string> text =
+      ReadSmallFile(path, kMaxRecordBytes, O_RDONLY | O_NOFOLLOW);
+  if (!text.ok()) return nullptr;
+  // A kill may have come before the file was cut behind the line.
+  return nlohmann::json::parse(text->substr(0, text->find('\n')), nullptr,
+                               /*allow_exceptions=*/false);
+}
+
+std::string DescribeHolder(const fs::path& path) {
+  const nlohmann::json json = ReadJson(path);
+  if (!json.is_object()) return "a job that has yet to say which";
+  const std::string user = TextAt(json, "user");
+  const auto pid = json.find("pid");
+  return absl::StrCat("job ", TextAt(json, "job_id"),
+                      user.empty() ? "" : " of user ", user,
+                      ", of the service in ", TextAt(json, "service"),
+                      pid != json.end() && pid->is_number_integer()
+                          ? absl::StrCat(" (pid ", pid->get<int64_t>(), ")")
+                          : "");
+}
+
+}  // namespace
+
+std::optional<RunRecord> ReadRunRecord(const fs::path& run_dir) {
+  const nlohmann::json json = ReadJson(run_dir / kRunRecordName);
+  if (!json.is_object()) return std::nullopt;
+  return RunRecord{.job_id = TextAt(json, "job_id"),
+                   .user = TextAt(json, "user"),
+                   .digest = IsTrueAt(json, "digest"),
+                   .trace = IsTrueAt(json, "trace"),
+                   .service = TextAt(json, "service")};
+}
+
+std::string OwnerOnDisk(const fs::path& run_dir) {
+  const uid_t us = ::geteuid();
+  struct stat record {};
+  if (::lstat((run_dir / kRunRecordName).c_str(), &record) == 0 &&
+      record.st_uid == us) {
+    if (const auto read = ReadRunRecord(run_dir); read.has_value()) {
+      return read->user;
+    }
+  }
+  struct stat folder {};
+  if (::stat(run_dir.c_str(), &folder) != 0 || folder.st_uid == us) return "";
+  return UserName(folder.st_uid);
+}
+
+fs::path CanonicalRunDir(const fs::path& run_dir) {
+  if (!run_dir.is_absolute()) return run_dir;
+  std::error_code error;
+  fs::path canonical = fs::weakly_canonical(run_dir, error);
+  if (error) return run_dir;
+  // A path that ends with a slash names the same folder.
+  return canonical.has_filename() ? canonical : canonical.parent_path();
+}
+
+absl::StatusOr<RunLock> RunLock::Take(const fs::path& run_dir) {
+  const fs::path path = run_dir / kRunRecordName;
+  // Closed on exec: a daemon that outlives the scheduler must not hold it.
+  FGNN_ASSIGN_OR_RETURN(UniqueFd fd, OpenPlainFile(path, O_RDWR | O_CREAT));
+  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) {
+      return ErrnoToStatus(errno, absl::StrCat("lock ", path.string()));
+    }
+    return absl::FailedPreconditionError(absl::StrCat(
+        "run_dir ", run_dir.string(), " is in use by ", DescribeHolder(path),
+        "; wait until it has ended, or name another folder"));
+  }
+  return RunLock(std::move(fd), path);
+}
+
+absl::Status RunLock::Write(const RunRecord& record) const {
+  const std::string text =
+      nlohmann::ordered_json({{"job_id", record.job_id},
+                              {"user", record.user},
+                              {"digest", record.digest},
+                              {"trace", record.trace},
+                              {"service", record.service},
+                              {"pid", ::getpid()}})
+          .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+      "\n";
+  const auto size = static_cast<ssize_t>(text.size());
+  const ssize_t written = ::pwrite(fd_.get(), text.data(), text.size(), 0);
+  if (written >= 0 && written < size) errno = ENOSPC;
+  if (written != size || ::ftruncate(fd_.get(), size) != 0 ||
+      ::fsync(fd_.get()) != 0) {
+    return ErrnoToStatus(errno, absl::StrCat("write ", path_.string()));
+  }
+  return absl::OkStatus();
+}
+
+RunLock& RunLock::operator=(RunLock&& other) noexcept {
+  if (this != &other) {
+    Unlock();
+    fd_ = std::move(other.fd_);
+    path_ = std::move(other.path_);
+  }
+  return *this;
+}
+
+// Not by closing alone: a child that has yet to exec shares the lock.
+void RunLock::Unlock() {
+  if (fd_.valid()) ::flock(fd_.get(), LOCK_UN);
+  fd_.Reset();
+}
+
+}  // namespace fgnn

@@ -1,0 +1,53 @@
+#include "scheduler/files/run_summary.h"
+
+#include "nlohmann/json.hpp"
+
+namespace fgnn {
+namespace {
+
+template <typename T>
+nlohmann::ordered_json OrNull(const std::optional<T>& value) {
+  if (!value.has_value()) return nullptr;
+  return *value;
+}
+
+}  // namespace
+
+std::string SummaryToJson(const RunSummary& summary) {
+  nlohmann::ordered_json preparation = nlohmann::ordered_json::object();
+  for (const auto& [phase, seconds] : summary.preparation) {
+    preparation[phase] = seconds;
+  }
+  nlohmann::ordered_json json = {
+      {"job_id", summary.job_id},
+      {"state", std::string(NameOf(summary.state))},
+      {"epochs", summary.epochs},
+      {"stopped_early", OrNull(summary.stopped_early)},
+      {"seconds", summary.seconds},
+      {"preparation_seconds", preparation},
+      {"batches_committed", summary.batches_committed},
+      {"batches_expected", summary.batches_expected}};
+  if (summary.predicts_links) {
+    json["valid_mrr"] = OrNull(summary.valid_mrr);
+    json["test_mean_rank"] = OrNull(summary.test_mean_rank);
+    json["test_mrr"] = OrNull(summary.test_mrr);
+  } else {
+    json["valid_accuracy"] = OrNull(summary.valid_accuracy);
+    json["valid_macro_f1"] = OrNull(summary.valid_macro_f1);
+    json["test_accuracy"] = OrNull(summary.test_accuracy);
+    json["test_macro_f1"] = OrNull(summary.test_macro_f1);
+  }
+  json.update(
+      nlohmann::ordered_json{{"test_roc_auc", OrNull(summary.test_roc_auc)},
+                             {"best_epoch", OrNull(summary.best_epoch)},
+                             {"switches", summary.switches},
+                             {"restarts", summary.restarts},
+                             {"peak_bytes", summary.peak_bytes},
+                             {"seed", summary.seed}});
+  if (!summary.error.empty()) json["error"] = summary.error;
+  if (!summary.warning.empty()) json["warning"] = summary.warning;
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace fgnn

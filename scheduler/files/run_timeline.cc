@@ -1,0 +1,163 @@
+#include "scheduler/files/run_timeline.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "nlohmann/json.hpp"
+#include "shared/base/clock.h"
+#include "shared/base/file.h"
+#include "shared/base/file_lines.h"
+#include "shared/base/status.h"
+#include "shared/base/unique_fd.h"
+#include "shared/telemetry/chrome_trace.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kBegin[] = "[\n";
+constexpr char kBetween[] = ",\n";
+constexpr char kEnd[] = "\n]\n";
+// An event has about 200 bytes. The folder is the user's.
+constexpr size_t kMaxLineBytes = 1 << 16;
+// Of one executor; its threads' spans beyond them overlap in the last one.
+constexpr uint32_t kMostRows = 16;
+
+// Whether this line, of Write(), is whole and stays, if what stays are the
+// batches below `next_seq`.
+bool Stays(const std::string& line, uint64_t next_seq) {
+  const auto event = nlohmann::json::parse(line, nullptr,
+                                           /*allow_exceptions=*/false);
+  if (!event.is_object()) return false;
+  const auto args = event.find("args");
+  if (args == event.end() || !args->is_object()) return false;
+  const auto batch = args->find("batch");
+  return batch == args->end() ||
+         (batch->is_number_unsigned() && *batch < next_seq);
+}
+
+// The bytes of it that stay, without a comma behind them; 0: none.
+absl::StatusOr<uint64_t> FindEnd(const fs::path& path, uint64_t next_seq) {
+  std::error_code error;
+  if (!fs::exists(path, error) && !error) return 0;
+  FGNN_ASSIGN_OR_RETURN(FileLines file, FileLines::Open(path, kMaxLineBytes));
+  FGNN_ASSIGN_OR_RETURN(auto line, file.Next());
+  uint64_t end = 0;
+  uint64_t read = sizeof(kBegin) - 1;
+  if (line != "[") return end;
+  while (true) {
+    FGNN_ASSIGN_OR_RETURN(line, file.Next());
+    if (!line.has_value()) return end;
+    const auto event = std::string(
+        absl::StripSuffix(absl::string_view(line->data(), line->size()), ","));
+    if (!Stays(event, next_seq)) return end;
+    end = read + event.size();
+    read += line->size() + 1;
+  }
+}
+
+double UnixSeconds() {
+  return std::chrono::duration<double>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+double SecondsOf(uint64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) * 1e-9;
+}
+
+}  // namespace
+
+absl::StatusOr<RunTimeline> RunTimeline::Open(const fs::path& run_dir,
+                                              int64_t started_ms,
+                                              uint64_t next_seq) {
+  const double started = static_cast<double>(started_ms) * 1e-3;
+  RunTimeline timeline(
+      run_dir / kTimelineName,
+      SecondsOf(MonotonicNanoseconds()) - (UnixSeconds() - started));
+  FGNN_ASSIGN_OR_RETURN(const uint64_t end,
+                        FindEnd(timeline.lines_.path(), next_seq));
+  if (end == 0) {
+    FGNN_RETURN_IF_ERROR(WriteFileAtomically(
+        timeline.lines_.path(),
+        absl::StrCat(kBegin,
+                     TraceTitle(absl::StrCat("fgnn run ", run_dir.string())))));
+    return timeline;
+  }
+  FGNN_ASSIGN_OR_RETURN(const UniqueFd file,
+                        OpenPlainFile(timeline.lines_.path(), O_WRONLY));
+  if (::ftruncate(file.get(), static_cast<off_t>(end)) != 0) {
+    return ErrnoToStatus(errno, timeline.lines_.path().string());
+  }
+  return timeline;
+}
+
+void RunTimeline::AddEvent(const std::string& event) {
+  absl::StrAppend(&text_, kBetween, event);
+}
+
+void RunTimeline::AddSpan(const Span& span) {
+  const double end = SecondsOf(span.end_ns) - zero_seconds_;
+  const double begin = end - span.seconds;
+  const uint32_t first =
+      (2 * span.executor + (span.trains ? 1 : 0)) * kMostRows;
+  uint32_t row = first;
+  while (row + 1 < first + kMostRows) {
+    const auto busy = row_ends_.find(row);
+    if (busy == row_ends_.end() || busy->second <= begin) break;
+    ++row;
+  }
+  if (row_ends_.insert_or_assign(row, end).second) {
+    std::string name =
+        absl::StrCat(span.trains ? "trainer." : "sampler.", span.executor);
+    if (row > first) absl::StrAppend(&name, " (", row - first + 1, ")");
+    AddEvent(TraceRow(row, name));
+  }
+  const char* const what = span.trains ? "train" : "sample";
+  AddEvent(ToText(TraceSpan{.row = row,
+                            .name = absl::StrCat(what, " ", span.seq),
+                            .category = what,
+                            .batch = span.seq,
+                            .begin_seconds = begin,
+                            .end_seconds = end}));
+}
+
+void RunTimeline::Add(const BatchRecord& record, Executors executors) {
+  const uint64_t seq = record.seq_plus_one - 1;
+  AddSpan({.trains = false,
+           .executor = executors.sampler,
+           .seq = seq,
+           .end_ns = record.sampled_ns,
+           .seconds = double{record.sample} + double{record.id_map} +
+                      double{record.mark} + double{record.copy}});
+  AddSpan({.trains = true,
+           .executor = executors.trainer,
+           .seq = seq,
+           .end_ns = record.trained_ns,
+           .seconds = double{record.train}});
+}
+
+void RunTimeline::EndEpoch(uint32_t epoch, uint64_t last_seq) {
+  AddEvent(ToText(
+      TraceMark{.name = absl::StrCat("end of epoch ", epoch),
+                .seconds = SecondsOf(MonotonicNanoseconds()) - zero_seconds_,
+                .batch = last_seq}));
+}
+
+absl::Status RunTimeline::Write() {
+  lines_.Add(std::exchange(text_, std::string()));
+  return lines_.Write();
+}
+
+absl::Status RunTimeline::Close() {
+  text_ += kEnd;
+  return Write();
+}
+
+}  // namespace fgnn

@@ -1,0 +1,68 @@
+#include "scheduler/files/take_over.h"
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/figures/epoch_sum.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+// The best epoch is the first that has the highest accuracy.
+void AddEpoch(uint32_t epoch, std::optional<double> accuracy, RunState& state) {
+  if (!accuracy.has_value()) return;
+  state.valid_accuracy = accuracy;
+  if (!state.best_valid_accuracy.has_value() ||
+      *accuracy > *state.best_valid_accuracy) {
+    state.best_valid_accuracy = accuracy;
+    state.best_epoch = epoch;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<RunState> FindRunningState(const SegmentOptions& segment,
+                                          const GradientBoard& board,
+                                          const RunFolder& folder,
+                                          bool has_digests) {
+  const std::optional<uint64_t> version = board.version();
+  if (!version.has_value()) {
+    return absl::FailedPreconditionError("its segment has no weights yet");
+  }
+  RunState state;
+  uint32_t epochs = 0;
+  const absl::StatusOr<uint64_t> metrics_bytes =
+      folder.ReadMetrics([&](const EpochScores& scores) {
+        AddEpoch(epochs++, scores.valid_accuracy, state);
+      });
+  if (!metrics_bytes.ok()) {
+    return absl::FailedPreconditionError(metrics_bytes.status().message());
+  }
+  const uint64_t steps = segment.steps_per_epoch();
+  // The metrics of an epoch are written behind its last step and before the
+  // first one of the next.
+  const bool fits =
+      epochs == *version / steps ||
+      (*version % steps == 0 && *version > 0 && epochs == *version / steps - 1);
+  const uint64_t next_seq = uint64_t{epochs} * segment.batches_per_epoch;
+  const uint64_t first_seq =
+      BatchesOf(segment, segment.first_version).first_batch;
+  if (!fits || next_seq < first_seq) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "its metrics have ", epochs, " epochs, its segment steps ",
+        segment.first_version, " to ", *version, ", ", steps, " an epoch"));
+  }
+  state.batches_per_epoch = segment.batches_per_epoch;
+  state.next_seq = next_seq;
+  state.metrics_bytes = *metrics_bytes;
+  if (has_digests) {
+    state.digests_bytes = DigestBytes(next_seq);
+  } else {  // What is there is of an earlier run.
+    FGNN_ASSIGN_OR_RETURN(const RunFolder::Lengths lengths, folder.Sync());
+    state.digests_bytes = lengths.digests_bytes;
+  }
+  return state;
+}
+
+}  // namespace fgnn

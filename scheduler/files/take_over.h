@@ -1,0 +1,27 @@
+// What a run was when its scheduler died, from what outlived it: the gradient
+// board in shared memory and metrics.jsonl.
+#ifndef FGNN_SCHEDULER_FILES_TAKE_OVER_H_
+#define FGNN_SCHEDULER_FILES_TAKE_OVER_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "scheduler/figures/run_state.h"
+#include "scheduler/files/run_folder.h"
+#include "shared/queue/gradient_board.h"
+#include "shared/queue/segment.h"
+
+namespace fgnn {
+
+// The state at the end of the last epoch in metrics.jsonl: the records of all
+// batches behind it are on the board, to be recorded again.
+// FailedPrecondition: nothing was trained yet, or this is not so; the job then
+// goes on from a checkpoint.
+absl::StatusOr<RunState> FindRunningState(const SegmentOptions& segment,
+                                          const GradientBoard& board,
+                                          const RunFolder& folder,
+                                          bool has_digests);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_FILES_TAKE_OVER_H_

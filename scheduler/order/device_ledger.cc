@@ -1,0 +1,271 @@
+#include "scheduler/order/device_ledger.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "scheduler/order/fewest.h"
+
+namespace fgnn {
+namespace {
+
+constexpr int kNobody = -1;
+
+// Calls `visit` with the number of each resource of the set.
+template <typename Visit>
+void ForEachResource(const ResourceSet& resources, const Visit& visit) {
+  for (size_t resource = resources._Find_first(); resource < resources.size();
+       resource = resources._Find_next(resource)) {
+    visit(resource);
+  }
+}
+
+}  // namespace
+
+DeviceLedger::DeviceLedger(const QueueSnapshot& snapshot)
+    : snapshot_(snapshot),
+      holder_of_(ResourceSet().size(), kNobody),
+      lent_for_(ResourceSet().size(), kNoLimit) {
+  for (const RunningJob& job : snapshot.running) {
+    ForEachResource(job.devices.resources, [this](size_t resource) {
+      holder_of_[resource] = static_cast<int>(holders_.size());
+    });
+    held_ |= job.devices.resources;
+    holders_.push_back({.most_seconds = job.most_seconds,
+                        .priority = job.priority,
+                        .can_give_way = job.can_give_way,
+                        .is_leaving = job.is_leaving,
+                        .started = job.started});
+  }
+}
+
+bool DeviceLedger::MayBorrow(const ResourceSet& resources,
+                             double seconds) const {
+  bool may = true;
+  ForEachResource(resources & reserved_, [&](size_t resource) {
+    may = may && seconds <= lent_for_[resource];
+  });
+  return may;
+}
+
+std::optional<DeviceSet> DeviceLedger::FindStart(const QueuedJob& job) const {
+  if (holders_.size() >= snapshot_.most_running()) return std::nullopt;
+  const WantedDevices& wanted = job.wanted;
+  if (!wanted.by_number()) {
+    const ResourceSet& resources = wanted.named.resources;
+    if (!IsFree(resources) || !MayBorrow(resources, job.most_seconds)) {
+      return std::nullopt;
+    }
+    return wanted.named;
+  }
+  std::vector<const ServiceDevice*> own;       // Reserved by nobody.
+  std::vector<const ServiceDevice*> borrowed;  // For no more than `min`.
+  for (const ServiceDevice& device : snapshot_.devices) {
+    if (!wanted.fits(device) || !IsFree(device.resources)) continue;
+    if (!IsReserved(device.resources)) {
+      if (own.size() < wanted.max) own.push_back(&device);
+    } else if (MayBorrow(device.resources, job.most_seconds)) {
+      borrowed.push_back(&device);
+    }
+  }
+  for (size_t i = 0; own.size() < wanted.min && i < borrowed.size(); ++i) {
+    own.push_back(borrowed[i]);
+  }
+  if (own.size() < wanted.min) return std::nullopt;
+  DeviceSet devices;
+  for (const ServiceDevice* device : own) {
+    devices.names.push_back(device->name);
+    devices.resources |= device->resources;
+  }
+  return devices;
+}
+
+void DeviceLedger::Start(const QueuedJob& job, const DeviceSet& devices) {
+  ForEachResource(devices.resources, [this](size_t resource) {
+    holder_of_[resource] = static_cast<int>(holders_.size());
+  });
+  held_ |= devices.resources;
+  holders_.push_back({.most_seconds = job.most_seconds});
+}
+
+double DeviceLedger::FreeIn(const ResourceSet& resources) const {
+  double seconds = 0;
+  ForEachResource(resources & held_, [&](size_t resource) {
+    const Holder& holder = holders_[static_cast<size_t>(holder_of_[resource])];
+    seconds =
+        std::max(seconds, holder.is_leaving ? kNoLimit : holder.most_seconds);
+  });
+  // Not before those that have reserved them start.
+  ForEachResource(resources & reserved_, [&](size_t resource) {
+    seconds = std::max(
+        seconds, lent_for_[resource] > 0 ? lent_for_[resource] : kNoLimit);
+  });
+  return seconds;
+}
+
+std::vector<size_t> DeviceLedger::HoldersOf(
+    const ResourceSet& resources) const {
+  std::vector<size_t> holders;
+  ForEachResource(resources & held_, [&](size_t resource) {
+    const auto holder = static_cast<size_t>(holder_of_[resource]);
+    if (!holders_[holder].is_leaving &&
+        std::find(holders.begin(), holders.end(), holder) == holders.end()) {
+      holders.push_back(holder);
+    }
+  });
+  return holders;
+}
+
+// Of devices by number those that are not reserved, and of these those that are
+// free, or about to be, or promised first. Others that come free before, for
+// who has them has no limit, might let the job start earlier: it lends what it
+// has reserved no longer than until then.
+DeviceLedger::Reservation DeviceLedger::ChooseToReserve(
+    const WantedDevices& wanted) const {
+  if (!wanted.by_number()) {
+    const double free_in = FreeIn(wanted.named.resources);
+    return {wanted.named.resources, free_in == kNoLimit ? 0 : free_in};
+  }
+  struct Choice {
+    bool is_reserved = false;
+    double free_in = 0;
+    size_t place = 0;
+  };
+  std::vector<Choice> choices;
+  for (size_t i = 0; i < snapshot_.devices.size(); ++i) {
+    const ServiceDevice& device = snapshot_.devices[i];
+    if (!wanted.fits(device)) continue;
+    const bool is_soon = HoldersOf(device.resources).empty();
+    choices.push_back({IsReserved(device.resources),
+                       is_soon ? 0 : FreeIn(device.resources), i});
+  }
+  std::sort(choices.begin(), choices.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.is_reserved, a.free_in, a.place) <
+           std::tie(b.is_reserved, b.free_in, b.place);
+  });
+  Reservation chosen;
+  bool is_promised = true;
+  std::vector<double> may_be_free_in;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const ResourceSet& resources =
+        snapshot_.devices[choices[i].place].resources;
+    const double free_in = FreeIn(resources);
+    may_be_free_in.push_back(free_in == kNoLimit ? 0 : free_in);
+    if (i >= wanted.min) continue;
+    chosen.resources |= resources;
+    is_promised &= free_in != kNoLimit;
+  }
+  if (!is_promised) return chosen;
+  std::sort(may_be_free_in.begin(), may_be_free_in.end());
+  chosen.lends_for = may_be_free_in[wanted.min - 1];
+  return chosen;
+}
+
+DeviceLedger::Reservation DeviceLedger::Reserve(const QueuedJob& job) {
+  const Reservation made = ChooseToReserve(job.wanted);
+  ReserveResources(made);
+  return made;
+}
+
+void DeviceLedger::ReserveResources(const Reservation& reservation) {
+  reserved_ |= reservation.resources;
+  ForEachResource(reservation.resources, [&](size_t resource) {
+    lent_for_[resource] = std::min(lent_for_[resource], reservation.lends_for);
+  });
+}
+
+std::optional<std::vector<size_t>> DeviceLedger::FindWhoGivesWay(
+    const QueuedJob& job) const {
+  // Candidates, in the order in which they would be chosen.
+  std::vector<size_t> candidates;
+  bool any_leaves = false;
+  for (size_t i = 0; i < holders_.size(); ++i) {
+    const Holder& holder = holders_[i];
+    any_leaves |= holder.is_leaving;
+    if (holder.can_give_way && !holder.is_leaving &&
+        holder.priority < job.priority) {
+      candidates.push_back(i);
+    }
+  }
+  if (candidates.empty() && !any_leaves) return std::nullopt;
+  std::sort(candidates.begin(), candidates.end(), [this](size_t a, size_t b) {
+    return std::make_tuple(holders_[a].priority, holders_[b].started) <
+           std::make_tuple(holders_[b].priority, holders_[a].started);
+  });
+  std::vector<size_t> candidate_of(holders_.size(), candidates.size());
+  for (size_t i = 0; i < candidates.size(); ++i)
+    candidate_of[candidates[i]] = i;
+
+  // What has to come free, by who has it.
+  std::vector<std::vector<size_t>> targets;
+  size_t need = job.wanted.by_number() ? job.wanted.min : 1;
+  const auto add = [&](const ResourceSet& resources) {
+    if (IsReserved(resources)) return;
+    std::vector<size_t> holders = HoldersOf(resources);
+    if (holders.empty()) {
+      if (need > 0) --need;
+      return;
+    }
+    for (size_t& holder : holders) holder = candidate_of[holder];
+    if (std::find(holders.begin(), holders.end(), candidates.size()) ==
+        holders.end()) {
+      targets.push_back(std::move(holders));
+    }
+  };
+  if (job.wanted.by_number()) {
+    for (const ServiceDevice& device : snapshot_.devices) {
+      if (job.wanted.fits(device)) add(device.resources);
+    }
+  } else {
+    add(job.wanted.named.resources);
+  }
+  // One more is to run than do not leave.
+  const auto staying = static_cast<size_t>(
+      std::count_if(holders_.begin(), holders_.end(),
+                    [](const Holder& holder) { return !holder.is_leaving; }));
+  const size_t would_run = staying + promised_ + 1;
+  const size_t most = snapshot_.most_running();
+  std::optional<std::vector<size_t>> chosen =
+      ChooseFewest(targets, candidates.size(), need,
+                   would_run > most ? would_run - most : 0);
+  if (chosen.has_value()) {
+    for (size_t& one : *chosen) one = candidates[one];
+  }
+  return chosen;
+}
+
+void DeviceLedger::GiveWay(const std::vector<size_t>& running) {
+  for (const size_t one : running) holders_[one].is_leaving = true;
+  ++promised_;
+}
+
+std::vector<size_t> DeviceLedger::FindWhoGrows() {
+  std::vector<size_t> candidates;
+  for (size_t i = 0; i < snapshot_.running.size(); ++i) {
+    const RunningJob& job = snapshot_.running[i];
+    if (job.gains_by_more && !holders_[i].is_leaving) candidates.push_back(i);
+  }
+  std::sort(candidates.begin(), candidates.end(), [this](size_t a, size_t b) {
+    return std::make_tuple(-int64_t{holders_[a].priority},
+                           holders_[a].started) <
+           std::make_tuple(-int64_t{holders_[b].priority}, holders_[b].started);
+  });
+  std::vector<size_t> grow;
+  for (const size_t candidate : candidates) {
+    const RunningJob& job = snapshot_.running[candidate];
+    const size_t has = job.devices.names.size();
+    size_t gets = 0;
+    for (const ServiceDevice& device : snapshot_.devices) {
+      if (has + gets >= job.wanted.max) break;
+      if (!job.wanted.fits(device) || !IsFree(device.resources) ||
+          IsReserved(device.resources)) {
+        continue;
+      }
+      ReserveResources({.resources = device.resources});
+      ++gets;
+    }
+    if (gets > 0) grow.push_back(candidate);
+  }
+  return grow;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,46 @@
+// Memory of this machine that jobs were planned with and have not taken yet, so
+// that two jobs that start one after the other do not both count on it.
+#ifndef FGNN_SCHEDULER_PLANNING_MEMORY_LEDGER_H_
+#define FGNN_SCHEDULER_PLANNING_MEMORY_LEDGER_H_
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace fgnn {
+
+// Thread-safe.
+class MemoryLedger {
+ public:
+  // Calls `plan` with the bytes that other jobs are still to take, of one job
+  // at a time; it returns how many this one takes in all, or why it does not
+  // start. They are spoken for from now on.
+  absl::Status Plan(
+      const std::string& job_id,
+      absl::FunctionRef<absl::StatusOr<uint64_t>(uint64_t of_others)> plan);
+  // The job has taken so many by now.
+  void SetTaken(const std::string& job_id, uint64_t bytes);
+  // That other jobs are still to take.
+  uint64_t OfOthers(const std::string& job_id) const;
+  // The job has ended, or let go of its devices.
+  void Forget(const std::string& job_id);
+
+ private:
+  struct Use {
+    uint64_t planned = 0;
+    uint64_t taken = 0;
+  };
+
+  std::mutex plan_mutex_;  // Held while a job is planned.
+  mutable std::mutex mutex_;
+  std::map<std::string, Use> uses_;  // Guarded by mutex_.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_PLANNING_MEMORY_LEDGER_H_

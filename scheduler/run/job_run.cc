@@ -1,0 +1,259 @@
+#include "scheduler/run/job_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "scheduler/run/run_start.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{100};
+
+}  // namespace
+
+JobRun::JobRun(Job job, DecodedSpec decoded, const JobEnvironment& environment)
+    : parts_(std::move(job), std::move(decoded), environment,
+             [this] { return KeepGoing(); }),
+      run_(parts_.context),
+      let_go_(&parts_) {}
+
+absl::Status JobRun::Prepare() {
+  RunStart start(&parts_);
+  if (run_.job.resume) {
+    parts_.progress.EnterPreparation("looking for its daemons");
+    FGNN_ASSIGN_OR_RETURN(const bool taken_over, start.TakeOver());
+    if (taken_over) return absl::OkStatus();
+  }
+  let_go_.AllowAnywhere(true);  // What it goes on from is in its folder.
+  return start.Begin();
+}
+
+absl::Status JobRun::RunToEnd() {
+  const absl::Status prepared = Prepare();
+  parts_.progress.EndPreparation();
+  let_go_.AllowAnywhere(false);
+  FGNN_RETURN_IF_ERROR(prepared);
+  run_.environment.dispatcher->MarkRunning(run_.job.id);
+  parts_.progress.BeginTraining();
+  while (!IsOver()) FGNN_RETURN_IF_ERROR(RunEpoch(run_.epochs_done));
+  if (const auto why = parts_.scores.WhyStopped(run_.epochs_done);
+      why.has_value()) {
+    LogInfo("job {}: stops early: {}", run_.job.id, *why);
+  }
+  let_go_.AllowAnywhere(true);  // Its last checkpoint is written.
+  return Test();
+}
+
+absl::Status JobRun::Run() {
+  const absl::Status status = RunToEnd();
+  // What else went wrong, or right, meanwhile stands.
+  if (!absl::IsAborted(status)) let_go_.Forget();
+  return status;
+}
+
+absl::Status JobRun::KeepGoing() {
+  parts_.memory.MeasureIfDue();
+  FGNN_RETURN_IF_ERROR(run_.environment.dispatcher->CancelCause(run_.job.id));
+  return let_go_.AnywhereIfAsked();
+}
+
+absl::Status JobRun::RunEpoch(uint32_t epoch) {
+  // An epoch may be shorter than the ticks of waiting for it.
+  FGNN_RETURN_IF_ERROR(run_.executors.Tick());
+  parts_.progress.EnterPhase(absl::StrCat("epoch ", epoch + 1));
+  parts_.memory.BeginEpoch();
+  const JobSpec& spec = run_.spec;
+  EpochFacts facts = {.epoch = epoch,
+                      .seconds = 0,
+                      .predicts_links = spec.training.predicts_links(),
+                      .evaluate_seconds = 0,
+                      .samplers = spec.num_samplers(),
+                      .trainers = spec.num_trainers(),
+                      .switches = 0};
+  FGNN_RETURN_IF_ERROR(TrainEpoch(epoch, facts));
+  // Training is closed until the next epoch is opened.
+  FGNN_RETURN_IF_ERROR(Validate(epoch, facts));
+  const std::optional<double> valid_score = facts.valid_score();
+  const bool is_best = parts_.scores.IsBetter(valid_score);
+  FGNN_RETURN_IF_ERROR(parts_.records.WriteEpoch(facts));
+  // Who is told of an epoch finds its line.
+  run_.epochs_done = epoch + 1;
+  parts_.progress.Show();
+  parts_.scores.AddEpoch(valid_score);
+  parts_.records.BeginSum();
+  run_.environment.dispatcher->ForgetInterruptions(run_.job.id);
+  FGNN_RETURN_IF_ERROR(parts_.checkpoints.SaveEpoch(epoch, is_best));
+  parts_.planner.Replan(run_.segment.epochs - run_.epochs_done);
+  if (IsOver()) return absl::OkStatus();
+  FGNN_RETURN_IF_ERROR(parts_.caches.RankByOnlineCounts());
+  FGNN_RETURN_IF_ERROR(parts_.caches.Adapt());
+  return let_go_.IfAsked();
+}
+
+absl::Status JobRun::TrainEpoch(uint32_t epoch, EpochFacts& facts) {
+  JobSegment& segment = run_.executors.segment();
+  // The queue may run one epoch ahead: samplers work while trainers evaluate.
+  const uint64_t opened = std::min<uint64_t>(epoch + 2, run_.segment.epochs);
+  segment.queue().OpenForSampling(opened * run_.segment.batches_per_epoch);
+  parts_.planner.BeginEpoch(&facts);
+  parts_.records.BeginEpoch();
+  segment.SetRateFactor(parts_.scores.rate_factor());
+  const uint64_t epoch_end = (epoch + 1) * run_.segment.steps_per_epoch();
+  uint64_t version = run_.board().version().value_or(0);
+  while (version < epoch_end) {
+    const Stopwatch seconds;
+    version = NextStop(version, epoch_end);
+    run_.board().OpenForTraining(version);
+    FGNN_RETURN_IF_ERROR(WaitForVersion(version));
+    facts.seconds += seconds.Seconds();
+    if (version < epoch_end) {
+      FGNN_RETURN_IF_ERROR(parts_.checkpoints.SaveWithin(epoch, version));
+    }
+  }
+  // Trainers that a scheduler took over may have ended the epoch already.
+  FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(
+      BatchesOf(run_.segment, epoch_end - 1).last_batch));
+  parts_.planner.EndEpoch(&facts);
+  parts_.records.EndTimelineOf(epoch);
+  return absl::OkStatus();
+}
+
+uint64_t JobRun::NextStop(uint64_t version, uint64_t epoch_end) const {
+  const uint64_t steps = run_.spec.training.checkpoint_steps;
+  if (steps == 0) return epoch_end;
+  return std::min(epoch_end, (version / steps + 1) * steps);
+}
+
+absl::Status JobRun::WaitForVersion(uint64_t version) {
+  while (true) {
+    FGNN_ASSIGN_OR_RETURN(const bool done, run_.board().WaitForVersion(
+                                               version, DeadlineIn(kTick)));
+    const uint64_t now = run_.board().version().value_or(0);
+    if (now > run_.segment.first_version) {
+      const StepPlace last =
+          BatchesOf(run_.segment, std::min<uint64_t>(now, version) - 1);
+      FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(last.last_batch));
+    }
+    parts_.planner.ReplanIfDevicesChanged();
+    parts_.progress.Show();
+    if (done) return absl::OkStatus();
+    FGNN_RETURN_IF_ERROR(run_.executors.Tick());
+    FGNN_RETURN_IF_ERROR(let_go_.IfAsked());
+  }
+}
+
+absl::Status JobRun::Validate(uint32_t epoch, EpochFacts& facts) {
+  const uint32_t every = run_.spec.training.evaluate_every;
+  if (every == 0 || !run_.dataset.has_valid || !run_.IsDue(every, epoch)) {
+    return absl::OkStatus();
+  }
+  parts_.progress.EnterPhase(absl::StrCat("evaluating epoch ", epoch + 1));
+  FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation,
+                        run_.executors.evaluation().Evaluate("", {"valid"}));
+  if (const auto score = evaluation.ScoreOf("valid"); score.has_value()) {
+    if (!facts.predicts_links) {
+      facts.valid_accuracy = score->accuracy();
+      facts.valid_macro_f1 = score->macro_f1;
+    }
+    facts.valid_roc_auc = score->roc_auc;
+    facts.valid_mrr = score->mrr;
+    facts.valid_mean_rank = score->mean_rank;
+  }
+  facts.evaluate_seconds = evaluation.seconds;
+  parts_.scores.SetValid(facts.valid_score());
+  return absl::OkStatus();
+}
+
+absl::Status JobRun::Test() {
+  if (run_.spec.training.evaluate_every == 0 || !run_.dataset.has_test) {
+    return absl::OkStatus();
+  }
+  parts_.progress.EnterPhase("testing");
+  std::string checkpoint;  // The newest weights.
+  if (parts_.scores.best().epoch.has_value()) {
+    FGNN_ASSIGN_OR_RETURN(test_warning_, parts_.checkpoints.FindBestWeights());
+    if (!test_warning_.empty()) return absl::OkStatus();
+    checkpoint = run_.folder->checkpoints().Best().string();
+  }
+  FGNN_ASSIGN_OR_RETURN(
+      const Evaluation evaluation,
+      run_.executors.evaluation().Evaluate(checkpoint, {"test"}));
+  parts_.scores.SetTest(evaluation.ScoreOf("test"));
+  parts_.progress.ShowTest();
+  return absl::OkStatus();
+}
+
+// As the line of the best epoch has it.
+std::optional<double> JobRun::BestMacroF1() const {
+  const std::optional<uint32_t> epoch = parts_.scores.best().epoch;
+  if (!epoch.has_value()) return std::nullopt;
+  const absl::StatusOr<EpochScores> best = run_.folder->ScoresOf(*epoch);
+  if (best.ok()) return best->valid_macro_f1;
+  LogWarning("job {}: {}", run_.job.id, MessageOf(best.status()));
+  return std::nullopt;
+}
+
+std::vector<std::string> JobRun::Warnings() const {
+  std::vector<std::string> warnings;
+  for (const std::string& warning : {run_.validated.warning, test_warning_}) {
+    if (!warning.empty()) warnings.push_back(warning);
+  }
+  return warnings;
+}
+
+// The host counts while the job has daemons.
+void JobRun::Release() {
+  const JobEnvironment& environment = run_.environment;
+  restarts_ = std::max(restarts_, run_.executors.restarts());
+  run_.executors.Release();
+  environment.memory->Forget(run_.job.id);
+  if (run_.folder.has_value()) {
+    absl::Status left = run_.folder->Flush();
+    left.Update(run_.folder->RemoveLeftovers());
+    if (!left.ok()) LogError("job {}: {}", run_.job.id, MessageOf(left));
+  }
+  parts_.records.CloseTimeline();
+}
+
+absl::Status JobRun::WriteSummary(JobState state,
+                                  const absl::Status& error) const {
+  if (!run_.folder.has_value()) return absl::OkStatus();
+  const RunScores& scores = parts_.scores;
+  const std::optional<SplitScore>& test = scores.test();
+  return run_.folder->WriteSummary(
+      {.job_id = run_.job.id,
+       .state = state,
+       .epochs = run_.epochs_done,
+       .stopped_early = scores.WhyStopped(run_.epochs_done),
+       .seconds = parts_.progress.seconds(),
+       .preparation = parts_.progress.preparation(),
+       .batches_committed = parts_.records.next_seq(),
+       .batches_expected = run_.segment.batches_per_epoch * run_.segment.epochs,
+       .valid_accuracy = scores.best().score,
+       .valid_macro_f1 = BestMacroF1(),
+       .test_accuracy =
+           test.has_value() ? std::optional(test->accuracy()) : std::nullopt,
+       .test_macro_f1 =
+           test.has_value() ? std::optional(test->macro_f1) : std::nullopt,
+       .test_roc_auc = test.has_value() ? test->roc_auc : std::nullopt,
+       .predicts_links = run_.spec.training.predicts_links(),
+       .valid_mrr = scores.best().score,
+       .test_mrr = test.has_value() ? test->mrr : std::nullopt,
+       .test_mean_rank = test.has_value() ? test->mean_rank : std::nullopt,
+       .best_epoch = scores.best().epoch,
+       .switches = parts_.planner.switches(),
+       .restarts = restarts_,
+       .peak_bytes = parts_.memory.peak_bytes(),
+       .seed = run_.spec.training.seed,
+       .error = MessageOf(error),
+       .warning = absl::StrJoin(Warnings(), "; ")});
+}
+
+}  // namespace fgnn

@@ -1,0 +1,79 @@
+// One job from its start to its end, on a thread of its own.
+//
+//   Prepare   validate the dataset, start daemons, measure, plan, make the
+//             run's folder, make the segment, attach everybody; a job that
+//             is resumed goes on from a checkpoint of its folder, or, if its
+//             scheduler alone died, with the segment and the daemons it had
+//             (run_start.h)
+//   Train     per epoch: open it (up to the next checkpoint), wait for the
+//             last commit, record, evaluate, checkpoint
+//   Test      the best checkpoint on the test split
+//
+// Scores, records, checkpoints, caches, memory and progress of a run are
+// classes of their own (run_parts.h); this one has the sequence.
+#ifndef FGNN_SCHEDULER_RUN_JOB_RUN_H_
+#define FGNN_SCHEDULER_RUN_JOB_RUN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "scheduler/figures/epoch_sum.h"
+#include "scheduler/jobs/job_dispatcher.h"
+#include "scheduler/run/run_context.h"
+#include "scheduler/run/run_let_go.h"
+#include "scheduler/run/run_parts.h"
+#include "scheduler/store/job.h"
+
+namespace fgnn {
+
+// Not thread-safe; runs of several jobs may be under way at once.
+class JobRun {
+ public:
+  JobRun(Job job, DecodedSpec decoded, const JobEnvironment& environment);
+  JobRun(const JobRun&) = delete;
+  JobRun& operator=(const JobRun&) = delete;
+
+  // Runs the job; returns why it did not get to its end. Cancelled jobs return
+  // what JobTable::Cancel() was told, those that let go of their devices
+  // Aborted.
+  absl::Status Run();
+  // Returns why the job let go of its devices before its end; it goes on from
+  // its folder. kNo: it did not.
+  LetGo let_go() const { return let_go_.why(); }
+  // Nothing of the job is left in memory or in the daemons once this returns.
+  void Release();
+  // Writes the summary if the run has a folder by now. Behind Release().
+  absl::Status WriteSummary(JobState state, const absl::Status& error) const;
+  // Another job may have the folder once this returns. Before the table is told
+  // that the job is over, or waits again.
+  void LeaveFolder() { run_.folder.reset(); }
+
+ private:
+  absl::Status RunToEnd();
+  absl::Status Prepare();
+  absl::Status RunEpoch(uint32_t epoch);
+  // Trains the epoch to its end, but for what is between its stops.
+  absl::Status TrainEpoch(uint32_t epoch, EpochFacts& facts);
+  // Returns the version at which training stops next.
+  uint64_t NextStop(uint64_t version, uint64_t epoch_end) const;
+  absl::Status WaitForVersion(uint64_t version);
+  absl::Status Validate(uint32_t epoch, EpochFacts& facts);
+  absl::Status Test();
+  absl::Status KeepGoing();
+  bool IsOver() const { return parts_.scores.IsOver(run_.epochs_done); }
+  std::optional<double> BestMacroF1() const;
+  std::vector<std::string> Warnings() const;
+
+  RunParts parts_;
+  RunContext& run_;
+  RunLetGo let_go_;
+  std::string test_warning_;  // Why nothing was tested; empty: no reason.
+  uint32_t restarts_ = 0;     // Restarts of daemons, once they are released.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_RUN_JOB_RUN_H_

@@ -1,0 +1,157 @@
+#include "scheduler/run/job_runner.h"
+
+#include <chrono>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/clock.h"
+#include "shared/base/exceptions.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{500};
+// The longest wait for room for a summary. The job's devices wait as well.
+constexpr std::chrono::seconds kSummaryPatience{60};
+constexpr std::chrono::seconds kSummaryEvery{2};
+
+}  // namespace
+
+JobRunner::JobRunner(JobRunnerOptions options)
+    : options_(std::move(options)),
+      thread_("job-runner", [this] { StartJobs(); }) {}
+
+// All jobs start here: an exception must not end that.
+void JobRunner::StartJobs() {
+  JobDispatcher& dispatcher = *options_.environment.dispatcher;
+  // Daemons of a job that was interrupted are for that job to take over.
+  if (!dispatcher.resumes_interrupted()) KeepDaemons();
+  while (!dispatcher.closed()) {
+    const absl::Status status = CatchExceptions([&] {
+      StartNext();
+      return absl::OkStatus();
+    });
+    if (status.ok()) continue;
+    LogError("starting jobs: {}; goes on", MessageOf(status));
+    // What failed may fail at once again.
+    dispatcher.WaitUntilClosed(DeadlineIn(kTick));
+  }
+}
+
+void JobRunner::StartNext() {
+  JobDispatcher& dispatcher = *options_.environment.dispatcher;
+  const std::optional<Job> job = dispatcher.StartNext(DeadlineIn(kTick));
+  running_.remove_if(
+      [](const RunningJob& run) { return run.has_ended.load(); });
+  if (!job.has_value()) {
+    if (!are_kept_.load()) KeepDaemons();
+    return;
+  }
+  const absl::Status started =
+      CatchExceptions([&] { return StartThread(*job); });
+  if (started.ok() || dispatcher.TryAgain(job->id, started)) return;
+  LogError("job {}: {}", job->id, MessageOf(started));
+  dispatcher.End(job->id, JobState::kFailed, started);
+}
+
+// An exception in the job's thread is the end of that job alone.
+absl::Status JobRunner::StartThread(const Job& job) {
+  RunningJob& run = running_.emplace_back();
+  absl::StatusOr<Thread> thread = Thread::Start("job", [this, &run, job] {
+    const absl::Status failure = CatchExceptions([&] {
+      RunOne(job);
+      return absl::OkStatus();
+    });
+    if (!failure.ok()) {
+      LogError("job {}: failed: {}", job.id, MessageOf(failure));
+      options_.environment.dispatcher->End(job.id, JobState::kFailed, failure);
+    }
+    run.has_ended = true;
+  });
+  if (!thread.ok()) {
+    running_.pop_back();
+    return thread.status();
+  }
+  run.thread = *std::move(thread);
+  return absl::OkStatus();
+}
+
+// A full disk must not cost a job that has trained to its end.
+absl::Status JobRunner::WriteSummary(const JobRun& run, const std::string& id,
+                                     JobState state,
+                                     const absl::Status& error) {
+  JobDispatcher& dispatcher = *options_.environment.dispatcher;
+  const Deadline patience = DeadlineIn(kSummaryPatience);
+  while (true) {
+    absl::Status written = run.WriteSummary(state, error);
+    if (!absl::IsResourceExhausted(written) || state != JobState::kCompleted ||
+        dispatcher.closed() || !dispatcher.CancelCause(id).ok() ||
+        MonotonicClock::now() >= patience) {
+      return written;
+    }
+    LogWarning("job {}: its summary waits for room: {}", id,
+               MessageOf(written));
+    dispatcher.WaitUntilClosed(DeadlineIn(kSummaryEvery));
+  }
+}
+
+void JobRunner::RunOne(const Job& job) {
+  JobDispatcher& dispatcher = *options_.environment.dispatcher;
+  LogInfo("job {}: starts, results in {}", job.id, job.run_dir);
+  absl::StatusOr<DecodedSpec> decoded = options_.decode(job);
+  if (!decoded.ok()) {
+    dispatcher.End(job.id, JobState::kFailed, decoded.status());
+    return;
+  }
+  JobEnvironment environment = options_.environment;
+  environment.memory = &memory_;
+  JobRun run(job, *std::move(decoded), environment);
+  absl::Status status = CatchExceptions([&] { return run.Run(); });
+  // What the job comes to is told once nothing of it is left.
+  run.Release();
+  // The next job may want the daemons that this one had.
+  are_kept_ = false;
+  if (!dispatcher.closed() && !dispatcher.HasQueued()) KeepDaemons();
+  const bool cancelled = !dispatcher.CancelCause(job.id).ok();
+  if (!status.ok() && !cancelled) {
+    if (run.let_go() == LetGo::kTimeIsUp) {
+      status = absl::DeadlineExceededError(absl::StrCat(
+          "it had devices for its time limit of ", job.time_limit_seconds,
+          " s; what it has got to is in ", job.run_dir));
+    } else if (run.let_go() != LetGo::kNo) {
+      run.LeaveFolder();
+      dispatcher.Park(job.id, run.let_go());
+      return;
+    } else if (dispatcher.TryAgain(job.id, status)) {
+      return;
+    }
+  }
+  JobState state = status.ok() ? JobState::kCompleted
+                   : cancelled ? JobState::kCancelled
+                               : JobState::kFailed;
+  const absl::Status written = WriteSummary(run, job.id, state, status);
+  if (!written.ok()) LogError("job {}: {}", job.id, MessageOf(written));
+  if (!written.ok() && status.ok()) {
+    // The job may have been cancelled while its summary waited for room.
+    const bool is_cancelled = !dispatcher.CancelCause(job.id).ok();
+    state = is_cancelled ? JobState::kCancelled : JobState::kFailed;
+    status = written;
+  }
+  LogInfo("job {}: {}{}{}", job.id, NameOf(state), status.ok() ? "" : ": ",
+          MessageOf(status));
+  run.LeaveFolder();
+  dispatcher.End(job.id, state, status);
+}
+
+void JobRunner::KeepDaemons() {
+  are_kept_ = true;
+  if (options_.kept.empty()) return;
+  const absl::Status kept = options_.environment.host->Keep(options_.kept);
+  if (!kept.ok()) LogWarning("{}", MessageOf(kept));
+}
+
+}  // namespace fgnn

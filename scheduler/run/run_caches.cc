@@ -1,0 +1,120 @@
+#include "scheduler/run/run_caches.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/device/memory.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::string_view kOnlinePolicy = "online";
+
+}  // namespace
+
+absl::Status RunCaches::Rank() {
+  if (!run_.segment.plans_caches()) return absl::OkStatus();
+  const Stopwatch watch;
+  absl::StatusOr<uint64_t> key = 0;
+  if (run_.spec.cache.policy == kOnlinePolicy) {
+    key = run_.executors.ranking().FindRankOrder();
+  } else {
+    progress_.EnterPreparation("pre-sampling");
+    key = run_.executors.ranking().RankVertices(run_.job.run_dir);
+  }
+  if (!key.ok()) return Annotate(key.status(), "cache.policy");
+  run_.segment.rank_order_key = *key;
+  if (*key != 0) Log(watch.Seconds());
+  return absl::OkStatus();
+}
+
+absl::Status RunCaches::RankByOnlineCounts() {
+  JobSegment& segment = run_.executors.segment();
+  if (!run_.segment.plans_caches() ||
+      segment.cache_plan().rank_order_key != 0 ||
+      run_.spec.cache.policy != kOnlinePolicy ||
+      run_.epochs_done < run_.spec.cache.epochs) {
+    return absl::OkStatus();
+  }
+  progress_.EnterPhase("ranking what was counted");
+  const Stopwatch watch;
+  const absl::StatusOr<uint64_t> key =
+      run_.executors.ranking().RankByOnlineCounts(run_.job.run_dir);
+  if (!key.ok()) return Annotate(key.status(), "cache.policy");
+  CachePlan plan = segment.cache_plan();
+  plan.rank_order_key = *key;
+  segment.SetCachePlan(plan);
+  if (*key != 0) Log(watch.Seconds());
+  return absl::OkStatus();
+}
+
+absl::Status RunCaches::Adapt() {
+  JobSegment& segment = run_.executors.segment();
+  const CachePlan plan = segment.cache_plan();
+  if (!run_.segment.plans_caches()) return absl::OkStatus();
+  CacheUse use = UseOf(plan);
+  // Caches follow devices that have changed roles.
+  segment.devices().CacheAsPlanned();
+  use.standbys.next_count = segment.devices().NumStandbyCaches();
+  use.trainers.next_count = run_.spec.num_trainers() - use.standbys.next_count;
+  if (plan.rank_order_key == 0) return absl::OkStatus();
+  memory_.Measure();
+  FGNN_ASSIGN_OR_RETURN(uint64_t available, AvailableMemoryBytes());
+  available -=
+      std::min(available, run_.environment.memory->OfOthers(run_.job.id));
+  use.peak_bytes = memory_.epoch_peak_bytes();
+  use.have_bytes = std::min(run_.spec.limits.memory_bytes.value_or(UINT64_MAX),
+                            available + use.peak_bytes);
+  const CacheRows rows = AdaptedCacheRows(use);
+  const CachePlan next = {.rank_order_key = plan.rank_order_key,
+                          .rows = rows.trainer,
+                          .standby_rows = rows.standby};
+  if (next == plan) return absl::OkStatus();
+  LogInfo(
+      "job {}: the epoch took {} of {}: {} from now on, {} vertices before{}",
+      run_.job.id, FormatBytes(use.peak_bytes), FormatBytes(use.have_bytes),
+      Describe(rows), plan.rows,
+      run_.spec.has_standbys() ? absl::StrCat(" and ", plan.standby_rows) : "");
+  segment.SetCachePlan(next);
+  return absl::OkStatus();
+}
+
+CacheUse RunCaches::UseOf(const CachePlan& plan) {
+  const CacheSpec& cache = run_.spec.cache;
+  const DatasetShape& shape = run_.dataset.shape;
+  CacheUse use;
+  use.row_bytes = shape.feature_row_bytes;
+  use.standbys.rows = plan.standby_rows;
+  use.standbys.count = run_.executors.segment().devices().NumStandbyCaches();
+  use.trainers.rows = plan.rows;
+  use.trainers.count = run_.spec.num_trainers() - use.standbys.count;
+  use.trainers.most_rows =
+      cache.capacity.has_value() ? run_.segment.cache_rows : shape.num_nodes;
+  use.standbys.most_rows = cache.standby_capacity.has_value()
+                               ? run_.segment.standby_cache_rows
+                               : use.trainers.most_rows;
+  if (!run_.spec.has_standbys()) use.standbys.most_rows = 0;
+  return use;
+}
+
+std::string RunCaches::Describe(const CacheRows& rows) const {
+  return absl::StrCat(
+      "each trainer caches ", rows.trainer, " vertices",
+      run_.spec.has_standbys()
+          ? absl::StrCat(", each standby trainer ", rows.standby)
+          : "");
+}
+
+void RunCaches::Log(double ranking_seconds) const {
+  LogInfo("job {}: {} by {}, ranked in {:.1f} s", run_.job.id,
+          Describe({run_.segment.cache_rows, run_.segment.standby_cache_rows}),
+          run_.spec.cache.policy, ranking_seconds);
+}
+
+}  // namespace fgnn

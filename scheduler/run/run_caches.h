@@ -1,0 +1,45 @@
+// The trainers' caches of a run: the order that they cache by, and how much.
+#ifndef FGNN_SCHEDULER_RUN_RUN_CACHES_H_
+#define FGNN_SCHEDULER_RUN_RUN_CACHES_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "scheduler/planning/cache_capacity.h"
+#include "scheduler/run/run_context.h"
+#include "scheduler/run/run_memory.h"
+#include "scheduler/run/run_progress.h"
+
+namespace fgnn {
+
+// Not thread-safe: for the job's thread.
+class RunCaches {
+ public:
+  // Borrows all.
+  RunCaches(RunContext* run, RunMemory* memory, RunProgress* progress)
+      : run_(*run), memory_(*memory), progress_(*progress) {}
+
+  // Sees to it that there is an order to cache by, if trainers cache. Before
+  // the segment is made.
+  absl::Status Rank();
+  // Behind an epoch, where another one follows: with policy online, ranks once
+  // enough was counted.
+  absl::Status RankByOnlineCounts();
+  // Behind an epoch, where another one follows: adapts the caches' capacity to
+  // the memory that the epoch took.
+  absl::Status Adapt();
+
+ private:
+  // Returns the caches of the epoch that is over.
+  CacheUse UseOf(const CachePlan& plan);
+  std::string Describe(const CacheRows& rows) const;
+  void Log(double ranking_seconds) const;
+
+  RunContext& run_;
+  RunMemory& memory_;
+  RunProgress& progress_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_RUN_RUN_CACHES_H_

@@ -1,0 +1,188 @@
+#include "scheduler/run/run_checkpoints.h"
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/figures/run_state.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+// Checkpoints that fail in a row before the job does.
+constexpr int kLostCheckpoints = 3;
+
+}  // namespace
+
+absl::Status RunCheckpoints::SaveWithin(uint32_t epoch, uint64_t version) {
+  progress_.EnterPhase(absl::StrCat("saving step ", version));
+  bool saved = false;
+  FGNN_RETURN_IF_ERROR(SaveTolerantly(
+      run_.folder->checkpoints().OfStep(epoch, version), epoch, saved));
+  if (saved) {
+    FGNN_RETURN_IF_ERROR(
+        run_.folder->PruneCheckpoints(run_.spec.training.keep_checkpoints));
+  }
+  progress_.EnterPhase(absl::StrCat("epoch ", epoch + 1));
+  return absl::OkStatus();
+}
+
+absl::Status RunCheckpoints::SaveEpoch(uint32_t epoch, bool is_best) {
+  const RunScores::Best best_before = scores_.best();
+  if (is_best) scores_.SetBest({.score = scores_.valid(), .epoch = epoch});
+  const TrainingSpec& training = run_.spec.training;
+  const CheckpointFolder& checkpoints = run_.folder->checkpoints();
+  const bool is_last = scores_.IsOver(run_.epochs_done);
+  const uint64_t steps = training.checkpoint_steps;
+  const bool is_due =
+      is_last || run_.IsDue(training.checkpoint_every, epoch) ||
+      (steps > 0 && (epoch + 1) * run_.segment.steps_per_epoch() % steps == 0);
+  if (!is_due && !is_best) return absl::OkStatus();
+  progress_.EnterPhase(absl::StrCat("saving epoch ", epoch + 1));
+  const std::filesystem::path path =
+      is_due ? checkpoints.OfEpoch(epoch + 1) : checkpoints.Best();
+  bool saved = false;
+  FGNN_RETURN_IF_ERROR(SaveTolerantly(path, epoch + 1, saved));
+  if (!saved) scores_.SetBest(best_before);
+  if (saved && is_due) {
+    if (is_best) FGNN_RETURN_IF_ERROR(checkpoints.MakeBest(path));
+    FGNN_RETURN_IF_ERROR(
+        run_.folder->PruneCheckpoints(training.keep_checkpoints));
+  }
+  if (is_last && !saved) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the last checkpoint could not be written to ",
+        run_.folder->path().string(), "; see the log of the trainers"));
+  }
+  return absl::OkStatus();
+}
+
+// What is on disk: a checkpoint never counts on lines that are not.
+absl::StatusOr<std::string> RunCheckpoints::State() {
+  FGNN_RETURN_IF_ERROR(run_.folder->Flush());
+  FGNN_ASSIGN_OR_RETURN(const RunFolder::Lengths lengths, run_.folder->Sync());
+  return RunStateToJson({.batches_per_epoch = run_.segment.batches_per_epoch,
+                         .next_seq = records_.next_seq(),
+                         .dataset_content = run_.validated.content,
+                         .sum = records_.sum(),
+                         .valid_accuracy = scores_.valid(),
+                         .best_valid_accuracy = scores_.best().score,
+                         .best_epoch = scores_.best().epoch,
+                         .metrics_bytes = lengths.metrics_bytes,
+                         .digests_bytes = lengths.digests_bytes});
+}
+
+// A full disk must not cost the work of hours: training goes on, and the next
+// checkpoint is tried.
+absl::Status RunCheckpoints::SaveTolerantly(const std::filesystem::path& path,
+                                            uint32_t epochs_done, bool& saved) {
+  // Training is closed, so they stay the newest.
+  const uint64_t version = run_.board().version().value_or(0);
+  const absl::StatusOr<std::string> state = State();
+  const absl::Status status = state.ok()
+                                  ? run_.executors.calls().SaveCheckpoint(
+                                        path, version, epochs_done, *state)
+                                  : state.status();
+  saved = status.ok();
+  if (saved) {
+    lost_ = 0;
+    if (path != run_.folder->checkpoints().Best()) saved_version_ = version;
+    return absl::OkStatus();
+  }
+  FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or beyond repair.
+  ++lost_;
+  LogError("job {}: checkpoint {}: {}", run_.job.id, path.string(),
+           MessageOf(status));
+  const bool is_last = epochs_done == run_.spec.training.epochs;
+  if (lost_ < kLostCheckpoints && !is_last) return absl::OkStatus();
+  return Annotate(status, path.string());
+}
+
+absl::Status RunCheckpoints::SaveHeld(uint64_t version) {
+  // Before its first step it starts anew.
+  if (version == 0 || saved_version_ == version) return absl::OkStatus();
+  progress_.EnterPhase(absl::StrCat("saving step ", version));
+  FGNN_ASSIGN_OR_RETURN(const std::string state, State());
+  const CheckpointFolder& checkpoints = run_.folder->checkpoints();
+  const bool whole_epochs = version % run_.segment.steps_per_epoch() == 0;
+  const std::filesystem::path path =
+      whole_epochs ? checkpoints.OfEpoch(run_.epochs_done)
+                   : checkpoints.OfStep(run_.epochs_done, version);
+  FGNN_RETURN_IF_ERROR(run_.executors.calls().SaveCheckpoint(
+      path, version, run_.epochs_done, state));
+  saved_version_ = version;
+  return run_.folder->PruneCheckpoints(run_.spec.training.keep_checkpoints);
+}
+
+// The metrics have an epoch's score before its checkpoint is written. So they
+// do not tell whether that checkpoint failed, after which the best epoch was
+// still the one before. best.safetensors tells which epoch was saved last as
+// the best one.
+absl::Status RunCheckpoints::FindSavedBest() {
+  if (!scores_.best().epoch.has_value()) return absl::OkStatus();
+  const absl::StatusOr<CheckpointProfile> best =
+      run_.executors.calls().DescribeCheckpoint(
+          run_.folder->checkpoints().Best());
+  if (absl::IsUnavailable(best.status())) return best.status();
+  FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or beyond repair.
+  if (absl::IsNotFound(best.status())) {
+    const SegmentOptions& segment = run_.segment;
+    return scores_.ForgetBestSince(
+        segment.first_version / segment.steps_per_epoch(), run_.folder->path());
+  }
+  // A run that went on from before its best epoch trains that epoch again. A
+  // damaged file tells nothing.
+  if (!best.ok() || best->seed != run_.spec.training.seed) {
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<RunState> state = RunStateFromJson(best->run_state);
+  if (!state.ok() || !state->best_epoch.has_value() ||
+      *state->best_epoch + 1 != best->epochs_done ||
+      *state->best_epoch >= run_.epochs_done) {
+    return absl::OkStatus();
+  }
+  FGNN_ASSIGN_OR_RETURN(const EpochScores scores,
+                        run_.folder->ScoresOf(*state->best_epoch));
+  // Another score is that of another run, which was trained otherwise.
+  if (!scores.valid_accuracy.has_value() ||
+      scores.valid_accuracy != state->best_valid_accuracy) {
+    return absl::OkStatus();
+  }
+  scores_.SetBest({.score = scores.valid_accuracy, .epoch = state->best_epoch});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> RunCheckpoints::IsOf(const std::filesystem::path& path,
+                                          uint32_t epochs) {
+  const absl::StatusOr<CheckpointProfile> profile =
+      run_.executors.calls().DescribeCheckpoint(path);
+  if (absl::IsUnavailable(profile.status())) return profile.status();
+  FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or beyond repair.
+  return profile.ok() && profile->epochs_done == epochs &&
+         profile->seed == run_.spec.training.seed;
+}
+
+// A run that went on from before its best epoch may have found that of another
+// one, which was the best until then.
+absl::StatusOr<std::string> RunCheckpoints::FindBestWeights() {
+  const CheckpointFolder& checkpoints = run_.folder->checkpoints();
+  const uint32_t epochs = *scores_.best().epoch + 1;
+  FGNN_ASSIGN_OR_RETURN(const bool is_best, IsOf(checkpoints.Best(), epochs));
+  if (is_best) return "";
+  const std::filesystem::path path = checkpoints.OfEpoch(epochs);
+  FGNN_ASSIGN_OR_RETURN(const bool is_there, IsOf(path, epochs));
+  if (is_there) {
+    LogWarning(
+        "job {}: best.safetensors was not of epoch {}, the best one; {} "
+        "takes its place",
+        run_.job.id, epochs, path.string());
+    FGNN_RETURN_IF_ERROR(checkpoints.MakeBest(path));
+    return "";
+  }
+  std::string why = absl::StrCat(
+      "nothing was tested: best.safetensors is not of epoch ", epochs,
+      ", the best one, whose checkpoint is gone or cannot be read");
+  LogError("job {}: {}", run_.job.id, why);
+  return why;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,60 @@
+// What the parts of one job's run share.
+#ifndef FGNN_SCHEDULER_RUN_RUN_CONTEXT_H_
+#define FGNN_SCHEDULER_RUN_RUN_CONTEXT_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "scheduler/files/job_dataset.h"
+#include "scheduler/files/run_folder.h"
+#include "scheduler/host/daemon_host.h"
+#include "scheduler/host/executor_calls.h"
+#include "scheduler/host/job_executors.h"
+#include "scheduler/jobs/job_dispatcher.h"
+#include "scheduler/planning/memory_ledger.h"
+#include "scheduler/store/job.h"
+#include "shared/queue/gradient_board.h"
+#include "shared/queue/segment.h"
+
+namespace fgnn {
+
+// What everything that runs a job needs, and all that runs of several jobs have
+// in common. All borrowed, and thread-safe.
+struct JobEnvironment {
+  JobDispatcher* dispatcher = nullptr;
+  DaemonHost* host = nullptr;
+  ExecutorCalls* calls = nullptr;
+  MemoryLedger* memory = nullptr;
+};
+
+// Not thread-safe: for the job's thread.
+struct RunContext {
+  // `keep_going`: of JobExecutors.
+  RunContext(Job job_to_run, DecodedSpec decoded_spec,
+             const JobEnvironment& of_all_jobs,
+             JobExecutors::KeepGoing keep_going);
+  RunContext(const RunContext&) = delete;
+  RunContext& operator=(const RunContext&) = delete;
+
+  GradientBoard& board() { return executors.segment().board(); }
+  // Returns whether something is due behind this epoch (from 0): it is due
+  // every so many epochs (0: never), and behind the last one.
+  bool IsDue(uint32_t every, uint32_t epoch) const;
+
+  const Job job;
+  const DecodedSpec decoded;
+  const JobSpec& spec;  // decoded.spec.
+  const JobEnvironment environment;
+  JobExecutors executors;
+
+  // Known once the dataset is validated:
+  DatasetFacts dataset;
+  ValidatedDataset validated;
+  SegmentOptions segment;           // Plan of the segment, once it is made.
+  std::optional<RunFolder> folder;  // nullopt: the run has none yet.
+  uint32_t epochs_done = 0;         // Epochs with a line in the metrics.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_RUN_RUN_CONTEXT_H_

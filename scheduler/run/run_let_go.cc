@@ -1,0 +1,80 @@
+#include "scheduler/run/run_let_go.h"
+
+#include <chrono>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+// A trainer that makes a step takes about so long.
+constexpr std::chrono::milliseconds kStepTick{5};
+
+absl::Status LetsGo() {
+  return absl::AbortedError("it lets go of its devices");
+}
+
+}  // namespace
+
+absl::Status RunLetGo::AnywhereIfAsked() {
+  if (!may_anywhere_) return absl::OkStatus();
+  const LetGo why = run_.environment.dispatcher->ShouldLetGo(run_.job.id);
+  if (why == LetGo::kNo) return absl::OkStatus();
+  why_ = why;
+  return LetsGo();
+}
+
+absl::StatusOr<std::optional<uint64_t>> RunLetGo::HoldVersion() {
+  while (true) {
+    // Where no step is left to be made before the stop, it is awaited as ever.
+    const std::optional<uint64_t> newest = run_.board().version();
+    const std::optional<uint64_t> held = run_.executors.segment().HoldVersion();
+    if (held.has_value()) return held;
+    FGNN_RETURN_IF_ERROR(run_.executors.Tick());
+    const absl::StatusOr<bool> changed = run_.board().WaitForVersion(
+        newest.value_or(0) + 1, DeadlineIn(kStepTick));
+    FGNN_RETURN_IF_ERROR(changed.status());
+  }
+}
+
+absl::Status RunLetGo::IfAsked() {
+  const LetGo why = run_.environment.dispatcher->ShouldLetGo(run_.job.id);
+  if (why == LetGo::kNo) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(const std::optional<uint64_t> version, HoldVersion());
+  const absl::Cleanup let_version_go = [this] {
+    run_.executors.segment().LetVersionGo();
+  };
+  // An epoch that is trained is evaluated, and let go of behind that.
+  const uint64_t steps = run_.segment.steps_per_epoch();
+  if (*version == (uint64_t{run_.epochs_done} + 1) * steps) {
+    return absl::OkStatus();
+  }
+  if (*version > run_.segment.first_version) {
+    FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(
+        BatchesOf(run_.segment, *version - 1).last_batch));
+  }
+  const absl::Status saved = parts_.checkpoints.SaveHeld(*version);
+  if (!saved.ok()) return KeepOn(saved);
+  LogInfo("job {}: lets go of its devices at step {}{}", run_.job.id, *version,
+          why == LetGo::kGrow ? ", to start again with more" : "");
+  why_ = why;
+  return LetsGo();
+}
+
+absl::Status RunLetGo::KeepOn(const absl::Status& saved) {
+  FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or beyond repair.
+  const absl::Status lost = Annotate(
+      saved, absl::StrCat("job ", run_.job.id,
+                          " keeps its devices, for a checkpoint of it could "
+                          "not be written"));
+  LogError("{}", MessageOf(lost));
+  run_.environment.dispatcher->KeepOn(run_.job.id, lost);
+  parts_.progress.EnterPhase(absl::StrCat("epoch ", run_.epochs_done + 1));
+  return absl::OkStatus();
+}
+
+}  // namespace fgnn

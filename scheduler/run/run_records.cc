@@ -1,0 +1,99 @@
+#include "scheduler/run/run_records.h"
+
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+// Ends of epochs in a row whose lines could not be written, for another reason
+// than a full disk, before the job fails.
+constexpr int kLostWrites = 3;
+// Bytes of lines that are held for a full disk.
+constexpr size_t kMostHeldBytes = 16 << 20;
+
+}  // namespace
+
+void RunRecords::GoOnFrom(const RunState& state) {
+  first_seq_ = next_seq_ = state.next_seq;
+  sum_ = state.sum;
+}
+
+absl::Status RunRecords::OpenTimeline() {
+  if (!run_.job.trace) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(
+      timeline_,
+      RunTimeline::Open(run_.job.run_dir, run_.job.started_ms, next_seq_));
+  return absl::OkStatus();
+}
+
+void RunRecords::CloseTimeline() {
+  if (!timeline_.has_value()) return;
+  const absl::Status closed = timeline_->Close();
+  if (!closed.ok()) LogError("job {}: {}", run_.job.id, MessageOf(closed));
+  timeline_.reset();
+}
+
+absl::Status RunRecords::RecordUntil(uint64_t last_seq) {
+  std::string digests;
+  const uint64_t edges_before = sum_.edges();
+  for (; next_seq_ < last_seq; ++next_seq_) {
+    const std::optional<BatchRecord> record = run_.board().record(next_seq_);
+    if (!record.has_value()) {
+      return absl::InternalError(absl::StrCat(
+          "job ", run_.job.id, ": batch ", next_seq_,
+          " is committed, but the gradient board has no record of it"));
+    }
+    sum_.Add(*record);
+    planner_.Add(*record);
+    if (run_.job.digest) digests += DigestLine(*record);
+    if (timeline_.has_value()) AddToTimeline(*record);
+  }
+  edges_.Add(sum_.edges() - edges_before, MonotonicClock::now());
+  absl::Status written = run_.folder->AppendDigests(digests);
+  if (timeline_.has_value()) written.Update(timeline_->Write());
+  return CheckHeldLines(written);
+}
+
+void RunRecords::AddToTimeline(const BatchRecord& record) {
+  const JobDevices& devices = run_.executors.segment().devices();
+  timeline_->Add(record,
+                 {.sampler = devices.ExecutorOf(record.sampler).value_or(0),
+                  .trainer = devices.ExecutorOf(record.trainer).value_or(0)});
+}
+
+void RunRecords::EndTimelineOf(uint32_t epoch) {
+  if (timeline_.has_value()) timeline_->EndEpoch(epoch, next_seq_ - 1);
+}
+
+absl::Status RunRecords::WriteEpoch(const EpochFacts& facts) {
+  const absl::Status written =
+      run_.folder->AppendMetrics(MetricsLine(facts, sum_));
+  if (written.ok()) {
+    if (writes_lost_ > 0) LogInfo("job {}: its lines are written", run_.job.id);
+    writes_lost_ = 0;
+    return absl::OkStatus();
+  }
+  ++writes_lost_;
+  if (writes_lost_ == 1) {
+    LogError("job {}: its newest lines are held in memory: {}", run_.job.id,
+             MessageOf(written));
+  }
+  // Epochs of milliseconds say nothing of how long a disk stays full: what is
+  // held is the limit.
+  if (absl::IsResourceExhausted(written) || writes_lost_ < kLostWrites) {
+    return CheckHeldLines(written);
+  }
+  return written;
+}
+
+absl::Status RunRecords::CheckHeldLines(const absl::Status& written) const {
+  const size_t held = run_.folder->held_bytes() +
+                      (timeline_.has_value() ? timeline_->held_bytes() : 0);
+  return held <= kMostHeldBytes ? absl::OkStatus() : written;
+}
+
+}  // namespace fgnn

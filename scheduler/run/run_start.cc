@@ -1,0 +1,253 @@
+#include "scheduler/run/run_start.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/files/take_over.h"
+#include "shared/base/clock.h"
+#include "shared/base/hash.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/device/memory.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{100};
+// While the store's disk is full.
+constexpr std::chrono::milliseconds kTryStoreEvery{500};
+
+}  // namespace
+
+absl::Status RunStart::OpenDataset() {
+  FGNN_ASSIGN_OR_RETURN(run_.validated, run_.executors.ValidateDataset());
+  FGNN_ASSIGN_OR_RETURN(run_.dataset, LookAtDataset(run_.spec));
+  if (!run_.validated.warning.empty()) {
+    LogWarning("job {}: {}", run_.job.id, run_.validated.warning);
+  }
+  parts_.progress.ShowDataset();
+  return absl::OkStatus();
+}
+
+absl::Status RunStart::Begin() {
+  RunProgress& progress = parts_.progress;
+  progress.EnterPreparation("validating data");
+  // A sampler validates the data while the other daemons start up.
+  FGNN_RETURN_IF_ERROR(run_.executors.Start());
+  FGNN_RETURN_IF_ERROR(OpenDataset());
+  progress.EnterPreparation("starting daemons");
+  FGNN_RETURN_IF_ERROR(run_.executors.WaitUntilRegistered());
+  progress.EnterPreparation("measuring");
+  FGNN_ASSIGN_OR_RETURN(run_.segment, Plan());
+  progress.ShowSize();
+  FGNN_RETURN_IF_ERROR(OpenFolder());
+  FGNN_RETURN_IF_ERROR(parts_.caches.Rank());
+  progress.EnterPreparation("attaching daemons");
+  FGNN_RETURN_IF_ERROR(run_.executors.OpenSegment(run_.segment));
+  // Trainers fill their caches when they are attached, by what is planned.
+  parts_.planner.Begin(&run_.executors.segment());
+  FGNN_RETURN_IF_ERROR(run_.executors.Tick());
+  FGNN_RETURN_IF_ERROR(parts_.records.OpenTimeline());
+  if (run_.segment.first_version > 0) {
+    progress.EnterPreparation(
+        absl::StrCat("loading ", resumed_from_.filename().string()));
+    FGNN_RETURN_IF_ERROR(run_.executors.calls().LoadCheckpoint(resumed_from_));
+  }
+  return WaitForFirstWeights();
+}
+
+absl::StatusOr<bool> RunStart::TakeOver() {
+  FGNN_ASSIGN_OR_RETURN(JobSegment* const kept,
+                        run_.executors.FindKeptSegment());
+  if (kept == nullptr) return false;
+  absl::StatusOr<RunFolder> folder =
+      RunFolder::Keep(run_.job.run_dir, Record());
+  // A queue that is stopped stays so.
+  absl::StatusOr<RunState> state =
+      !folder.ok() ? folder.status()
+      : kept->queue().stopped()
+          ? absl::FailedPreconditionError(
+                "its daemons had begun to let go of it")
+          : FindRunningState(kept->options(), kept->board(), *folder,
+                             run_.job.digest);
+  if (state.ok()) {
+    const absl::Status cut =
+        folder->TruncateTo({.metrics_bytes = state->metrics_bytes,
+                            .digests_bytes = state->digests_bytes});
+    if (!cut.ok()) state = cut;
+  }
+  if (!state.ok()) {
+    LogWarning("job {}: cannot go on where it is: {}", run_.job.id,
+               MessageOf(state.status()));
+    run_.executors.Release();
+    return false;
+  }
+  run_.folder = *std::move(folder);
+  run_.segment = kept->options();
+  run_.epochs_done =
+      static_cast<uint32_t>(state->next_seq / run_.segment.batches_per_epoch);
+  FGNN_RETURN_IF_ERROR(SetState(*state));
+  FGNN_RETURN_IF_ERROR(run_.executors.TakeOver());
+  parts_.planner.TakeOver(&run_.executors.segment());
+  FGNN_RETURN_IF_ERROR(parts_.records.OpenTimeline());
+  parts_.progress.ShowSize();
+  LogInfo("job {}: taken over at step {}", run_.job.id,
+          run_.board().version().value_or(0));
+  FGNN_RETURN_IF_ERROR(OpenDataset());
+  FGNN_RETURN_IF_ERROR(parts_.checkpoints.FindSavedBest());
+  FGNN_RETURN_IF_ERROR(FinishStop());
+  return true;
+}
+
+absl::Status RunStart::FinishStop() {
+  const uint64_t version = run_.board().version().value_or(0);
+  if (version == run_.segment.first_version) return absl::OkStatus();
+  FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(
+      BatchesOf(run_.segment, version - 1).last_batch));
+  // Beyond a stop, what was due at it has been done.
+  if (run_.board().training_limit() != version) return absl::OkStatus();
+  const uint64_t steps = run_.segment.steps_per_epoch();
+  if (version % steps != 0) {
+    return parts_.checkpoints.SaveWithin(run_.epochs_done, version);
+  }
+  // Without metrics the epoch is not done; the first epoch of the run finds
+  // nothing to train.
+  if (run_.epochs_done < version / steps) return absl::OkStatus();
+  const uint32_t epoch = run_.epochs_done - 1;
+  FGNN_ASSIGN_OR_RETURN(const EpochScores scores, run_.folder->ScoresOf(epoch));
+  return parts_.checkpoints.SaveEpoch(
+      epoch, parts_.scores.IsBetter(scores.valid_accuracy));
+}
+
+RunRecord RunStart::Record() const {
+  return {.job_id = run_.job.id,
+          .user = run_.job.user,
+          .digest = run_.job.digest,
+          .trace = run_.job.trace,
+          .service = run_.environment.host->options().state_dir.string()};
+}
+
+// A run folder of which the store does not know would be refused to its own job
+// after a crash, so that the job waits for room on a full disk.
+absl::Status RunStart::OwnFolder() {
+  JobDispatcher& dispatcher = *run_.environment.dispatcher;
+  absl::Status owned = dispatcher.OwnFolder(run_.job.id);
+  if (!absl::IsResourceExhausted(owned)) return owned;
+  LogError("job {}: waits for room: {}", run_.job.id, MessageOf(owned));
+  parts_.progress.EnterPhase("waiting for room in the state folder");
+  while (absl::IsResourceExhausted(owned)) {
+    FGNN_RETURN_IF_ERROR(run_.executors.Tick());
+    dispatcher.WaitUntilClosed(DeadlineIn(kTryStoreEvery));
+    owned = dispatcher.OwnFolder(run_.job.id);
+  }
+  return owned;
+}
+
+absl::Status RunStart::OpenFolder() {
+  const auto own = [this] { return OwnFolder(); };
+  const std::string& yaml = run_.decoded.yaml;
+  if (run_.job.folder == FolderUse::kMake) {
+    FGNN_ASSIGN_OR_RETURN(
+        run_.folder, RunFolder::Create(run_.job.run_dir, yaml, Record(), own));
+    return absl::OkStatus();
+  }
+  FGNN_ASSIGN_OR_RETURN(run_.folder,
+                        RunFolder::Reopen(run_.job.run_dir, yaml, Record()));
+  if (run_.job.folder == FolderUse::kResume) FGNN_RETURN_IF_ERROR(own());
+  FGNN_ASSIGN_OR_RETURN(
+      const std::optional<ResumePoint> point,
+      FindResumePoint(*run_.folder, run_.segment,
+                      {.seed = run_.spec.training.seed,
+                       .dataset = run_.spec.dataset,
+                       .dataset_content = run_.validated.content},
+                      [this](const std::filesystem::path& path) {
+                        return run_.executors.calls().DescribeCheckpoint(path);
+                      }));
+  if (point.has_value()) return GoOnFrom(*point);
+  LogInfo("job {}: has no checkpoint; starts anew", run_.job.id);
+  return absl::OkStatus();
+}
+
+absl::Status RunStart::GoOnFrom(const ResumePoint& point) {
+  run_.segment.first_version = point.version;
+  parts_.checkpoints.GoOnFrom(point.version);
+  resumed_from_ = point.checkpoint;
+  run_.epochs_done =
+      static_cast<uint32_t>(point.version / run_.segment.steps_per_epoch());
+  FGNN_RETURN_IF_ERROR(SetState(point.state));
+  LogInfo("job {}: goes on from {}, batch {}", run_.job.id,
+          point.checkpoint.string(), parts_.records.next_seq());
+  // The run may have ended between saving the epoch and making it the best.
+  const CheckpointFolder& checkpoints = run_.folder->checkpoints();
+  const std::optional<uint32_t> best = parts_.scores.best().epoch;
+  const bool is_best =
+      point.checkpoint == checkpoints.OfEpoch(run_.epochs_done) &&
+      best.has_value() && *best + 1 == run_.epochs_done;
+  return is_best ? checkpoints.MakeBest(point.checkpoint) : absl::OkStatus();
+}
+
+absl::Status RunStart::SetState(const RunState& state) {
+  parts_.records.GoOnFrom(state);
+  return parts_.scores.GoOnFrom(state, run_.folder->path());
+}
+
+absl::StatusOr<SegmentOptions> RunStart::Plan() {
+  PlanInput input;
+  input.job_key = HashString(run_.job.id);
+  input.spec = run_.spec;
+  input.dataset = run_.dataset.shape;
+  const uint64_t batches = BatchesPerEpoch(run_.dataset.shape.num_train,
+                                           run_.spec.sampling.batch_size);
+  FGNN_ASSIGN_OR_RETURN(
+      input.sampling,
+      run_.executors.calls().ProfileSampling(static_cast<uint32_t>(
+          std::min<uint64_t>(batches, kProfiledBatches))));
+  FGNN_ASSIGN_OR_RETURN(input.training, run_.executors.calls().ProfileTraining(
+                                            input.sampling.hops));
+  parts_.planner.SetProfile(input.sampling.seconds_per_batch,
+                            input.training.seconds_per_batch);
+  JobPlan plan;
+  FGNN_RETURN_IF_ERROR(run_.environment.memory->Plan(
+      run_.job.id, [&](uint64_t of_others) -> absl::StatusOr<uint64_t> {
+        FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
+        input.available_bytes = available - std::min(available, of_others);
+        absl::StatusOr<JobPlan> planned = PlanJob(input);
+        if (!planned.ok() && of_others > 0) {
+          return absl::Status(
+              planned.status().code(),
+              absl::StrCat(planned.status().message(),
+                           "; other jobs that run are still to take ",
+                           FormatBytes(of_others)));
+        }
+        FGNN_ASSIGN_OR_RETURN(plan, std::move(planned));
+        return plan.total_bytes;
+      }));
+  parts_.memory.SetPlanned();
+  LogInfo("job {}: {} batches an epoch, W = {}, {} parameters; memory {}: {}",
+          run_.job.id, plan.segment.batches_per_epoch,
+          plan.segment.batches_per_step, plan.segment.num_parameters,
+          FormatBytes(plan.total_bytes), DescribeMemory(plan));
+  if (const std::string limits = DescribeRoleLimits(plan, run_.spec);
+      !limits.empty()) {
+    LogInfo("job {}: {}", run_.job.id, limits);
+  }
+  return plan.segment;
+}
+
+absl::Status RunStart::WaitForFirstWeights() {
+  while (true) {
+    FGNN_RETURN_IF_ERROR(run_.executors.Tick());
+    FGNN_ASSIGN_OR_RETURN(const bool there,
+                          run_.board().WaitForVersion(
+                              run_.segment.first_version, DeadlineIn(kTick)));
+    if (there) return absl::OkStatus();
+  }
+}
+
+}  // namespace fgnn

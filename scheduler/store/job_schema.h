@@ -1,0 +1,58 @@
+// The tables of the job store. For job_store.cc.
+#ifndef FGNN_SCHEDULER_STORE_JOB_SCHEMA_H_
+#define FGNN_SCHEDULER_STORE_JOB_SCHEMA_H_
+
+#include "scheduler/store/store_database.h"
+
+namespace fgnn {
+
+inline constexpr char kJobTables[] = R"sql(
+CREATE TABLE IF NOT EXISTS jobs (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  state INTEGER NOT NULL,
+  spec BLOB NOT NULL,
+  run_dir TEXT NOT NULL,
+  client_key TEXT UNIQUE,
+  digest INTEGER NOT NULL,
+  trace INTEGER NOT NULL,
+  submitted_ms INTEGER NOT NULL,
+  started_ms INTEGER NOT NULL,
+  finished_ms INTEGER NOT NULL,
+  error_code INTEGER NOT NULL,
+  error_message TEXT NOT NULL,
+  progress TEXT NOT NULL,
+  resume INTEGER NOT NULL,
+  interruptions INTEGER NOT NULL,
+  dataset TEXT NOT NULL,
+  user TEXT NOT NULL,
+  name TEXT NOT NULL,
+  priority INTEGER NOT NULL,
+  after TEXT NOT NULL,
+  retries INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  time_limit_seconds INTEGER NOT NULL,
+  preemptions INTEGER NOT NULL,
+  run_seconds REAL NOT NULL,
+  device_seconds REAL NOT NULL,
+  devices TEXT NOT NULL,
+  folder INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state);
+CREATE INDEX IF NOT EXISTS jobs_by_run_dir ON jobs (run_dir);
+CREATE TABLE IF NOT EXISTS service (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  generation INTEGER NOT NULL
+);
+INSERT OR IGNORE INTO service VALUES (1, 0);
+)sql";
+
+// The first release has version 5: those before were never released. A release
+// that changes the tables adds a step from the version before.
+inline StoreSchema JobSchema() {
+  return {.baseline = 5, .tables = kJobTables, .steps = {}};
+}
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_STORE_JOB_SCHEMA_H_

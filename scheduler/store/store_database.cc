@@ -1,0 +1,167 @@
+#include "scheduler/store/store_database.h"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+std::string WayOutOf(const std::string& file) {
+  return absl::StrCat("move ", file, " away, with ", file, "-wal and ", file,
+                      "-shm if they are there, to start without jobs; "
+                      "'sqlite3 ",
+                      file, " .recover' prints what can still be read");
+}
+
+}  // namespace
+
+void StoreDatabase::Finalize::operator()(sqlite3_stmt* statement) const {
+  sqlite3_finalize(statement);
+}
+
+void StoreDatabase::Close::operator()(sqlite3* database) const {
+  sqlite3_close_v2(database);
+}
+
+absl::Status StoreDatabase::ErrorOf(int code, const char* doing) const {
+  const char* file = sqlite3_db_filename(database_.get(), "main");
+  const std::string message =
+      absl::StrCat("job store ", file == nullptr ? "" : file, ": ", doing, ": ",
+                   sqlite3_errmsg(database_.get()));
+  switch (code & 0xff) {
+    case SQLITE_CONSTRAINT:
+      return absl::AlreadyExistsError(message);
+    case SQLITE_FULL:
+      return absl::ResourceExhaustedError(message);
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+      return absl::DataLossError(
+          absl::StrCat(message, "; ", WayOutOf(file == nullptr ? "" : file)));
+    case SQLITE_PERM:
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+      return absl::PermissionDeniedError(message);
+    case SQLITE_BUSY:
+      return absl::UnavailableError(message);
+    case SQLITE_IOERR:
+      // A disk that a quota or a limit of a file's size makes full.
+      return sqlite3_extended_errcode(database_.get()) == SQLITE_IOERR_WRITE
+                 ? absl::ResourceExhaustedError(message)
+                 : absl::InternalError(message);
+    default:
+      return absl::InternalError(message);
+  }
+}
+
+absl::Status StoreDatabase::Execute(const char* sql) {
+  const int code =
+      sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? absl::OkStatus() : ErrorOf(code, "write");
+}
+
+absl::StatusOr<StoreStatement> StoreDatabase::Prepare(const std::string& sql) {
+  auto& kept = prepared_[sql];
+  if (kept == nullptr) {
+    sqlite3_stmt* statement = nullptr;
+    const int code =
+        sqlite3_prepare_v3(database_.get(), sql.c_str(), -1,
+                           SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+    if (code != SQLITE_OK) return ErrorOf(code, "prepare a statement");
+    kept.reset(statement);
+  }
+  return StoreStatement(kept.get());
+}
+
+bool StoreDatabase::InTransaction() const {
+  return sqlite3_get_autocommit(database_.get()) == 0;
+}
+
+int StoreDatabase::NumChanged() const {
+  return sqlite3_changes(database_.get());
+}
+
+absl::StatusOr<int64_t> StoreDatabase::ReadVersion() {
+  FGNN_ASSIGN_OR_RETURN(StoreStatement statement,
+                        Prepare("PRAGMA user_version"));
+  const int code = statement.Step();
+  if (code != SQLITE_ROW) return ErrorOf(code, "read its version");
+  return statement.Integer(0);
+}
+
+absl::Status StoreDatabase::MakeTables(const StoreSchema& schema) {
+  FGNN_RETURN_IF_ERROR(Execute("PRAGMA journal_mode = WAL"));
+  // An acknowledged job survives a power cut: every commit is synced.
+  FGNN_RETURN_IF_ERROR(Execute("PRAGMA synchronous = FULL"));
+  FGNN_ASSIGN_OR_RETURN(const int64_t version, ReadVersion());
+  if (version > schema.version()) {
+    return absl::DataLossError(absl::StrCat(
+        "job store has schema version ", version, ", this program knows ",
+        schema.version(), "; run a newer release or another state folder"));
+  }
+  if (version > 0 && version < schema.baseline) {
+    return absl::DataLossError(absl::StrCat(
+        "job store has schema version ", version, ", this program reads ",
+        schema.baseline, " and later; run another state folder"));
+  }
+  FGNN_RETURN_IF_ERROR(CheckIsSound());
+  FGNN_RETURN_IF_ERROR(Execute("BEGIN"));
+  // A new file, of version 0, has nothing to be led on from.
+  const int64_t from = version == 0 ? schema.version() : version;
+  for (int64_t at = from; at < schema.version(); ++at) {
+    FGNN_RETURN_IF_ERROR(
+        Execute(schema.steps[static_cast<size_t>(at - schema.baseline)]));
+  }
+  FGNN_RETURN_IF_ERROR(Execute(schema.tables));
+  FGNN_RETURN_IF_ERROR(Execute(
+      absl::StrCat("PRAGMA user_version = ", schema.version()).c_str()));
+  return Execute("COMMIT");
+}
+
+// A damaged page would be met some day, by a job that needs it.
+absl::Status StoreDatabase::CheckIsSound() {
+  FGNN_ASSIGN_OR_RETURN(StoreStatement statement,
+                        Prepare("PRAGMA quick_check(1)"));
+  const int code = statement.Step();
+  if (code != SQLITE_ROW) return ErrorOf(code, "check it");
+  std::string found = statement.Text(0);
+  std::replace(found.begin(), found.end(), '\n', ' ');
+  if (found == "ok") return absl::OkStatus();
+  const std::string file = sqlite3_db_filename(database_.get(), "main");
+  return absl::DataLossError(absl::StrCat(
+      "job store ", file, " is damaged: ", found, "; ", WayOutOf(file)));
+}
+
+absl::StatusOr<StoreDatabase> StoreDatabase::OpenFile(const char* path,
+                                                      int flags) {
+  sqlite3* handle = nullptr;
+  const int code =
+      sqlite3_open_v2(path, &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  StoreDatabase database(handle);  // Also where it failed: it is to be closed.
+  if (code != SQLITE_OK) return database.ErrorOf(code, "open");
+  sqlite3_busy_timeout(handle, 2'000);
+  // Jobs are read rarely; the 2 MiB that SQLite would keep of them look like a
+  // leak for thousands of jobs.
+  FGNN_RETURN_IF_ERROR(database.Execute("PRAGMA cache_size = -128"));
+  return database;
+}
+
+absl::StatusOr<StoreDatabase> StoreDatabase::Open(
+    const std::filesystem::path& path, const StoreSchema& schema) {
+  FGNN_ASSIGN_OR_RETURN(
+      StoreDatabase database,
+      OpenFile(path.c_str(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
+  FGNN_RETURN_IF_ERROR(database.MakeTables(schema));
+  return database;
+}
+
+absl::StatusOr<StoreDatabase> StoreDatabase::OpenReader() const {
+  return OpenFile(sqlite3_db_filename(database_.get(), "main"),
+                  SQLITE_OPEN_READONLY);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,100 @@
+// What is checked before a job is queued.
+#include "scheduler/files/submission.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+#include "tests/unit/scheduler/ring_dataset.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class SubmissionTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    spec_.dataset = folder_.string();
+    WriteRing(folder_, {});
+  }
+  absl::Status Check() { return CheckSubmission(spec_, "", datasets_); }
+
+  const TempFolder temp_;
+  const fs::path folder_ = temp_ / "ring";
+  JobSpec spec_;
+  KnownDatasets datasets_;
+};
+
+TEST_F(SubmissionTest, WhatNeedsVerticesToValidateIsRefusedWithout) {
+  spec_.training.patience = 2;
+  EXPECT_THAT(Check(), IsOk());
+  WriteRing(temp_ / "no_valid", {.with_valid = false});
+  spec_.dataset = (temp_ / "no_valid").string();
+  EXPECT_THAT(Check(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::AllOf(HasSubstr("training.patience is 2"),
+                                      HasSubstr("valid.npy"))));
+  spec_.training.patience = 0;
+  spec_.training.schedule = "plateau";
+  EXPECT_THAT(Check(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::AllOf(HasSubstr("training.schedule is plateau"),
+                                      HasSubstr("valid.npy"))));
+}
+
+TEST_F(SubmissionTest, LinkPredictionNeedsEdgesAndNoLabels) {
+  spec_.training.task = "link_prediction";
+  fs::remove(folder_ / "train.npy");
+  EXPECT_THAT(Check(), IsOk());
+  spec_.training.patience = 2;
+  EXPECT_THAT(Check(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("valid_edges.npy")));
+}
+
+class KnownDatasetsTest : public SubmissionTest {};
+
+TEST_F(KnownDatasetsTest, OpensADatasetOnceForAsLongAsItStaysWhatItIs) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const DatasetFacts facts, datasets_.Look(spec_));
+  EXPECT_EQ(facts.shape.num_train, 20U);
+  EXPECT_TRUE(facts.has_valid);
+  // Damage that neither size nor time shows.
+  const fs::path file = folder_ / "csc_indptr.npy";
+  const auto time = fs::last_write_time(file);
+  std::fstream(file, std::ios::in | std::ios::out).put('?');
+  fs::last_write_time(file, time);
+  EXPECT_THAT(LookAtDataset(spec_),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(datasets_.Look(spec_), IsOk());
+  fs::last_write_time(file, time + std::chrono::nanoseconds(1));
+  EXPECT_THAT(datasets_.Look(spec_),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(KnownDatasetsTest, SeesWhatBecomesOfAFolder) {
+  FGNN_ASSERT_OK(datasets_.Look(spec_).status());
+  fs::remove_all(folder_);
+  EXPECT_THAT(datasets_.Look(spec_), StatusIs(absl::StatusCode::kNotFound));
+  WriteRing(folder_, {.num_train = 7, .with_valid = false});
+  FGNN_ASSERT_OK_AND_ASSIGN(const DatasetFacts facts, datasets_.Look(spec_));
+  EXPECT_EQ(facts.shape.num_train, 7U);
+  EXPECT_FALSE(facts.has_valid);
+}
+
+TEST_F(KnownDatasetsTest, KnowsVerticesFromEdges) {
+  FGNN_ASSERT_OK(datasets_.Look(spec_).status());
+  spec_.training.task = "link_prediction";
+  FGNN_ASSERT_OK_AND_ASSIGN(const DatasetFacts facts, datasets_.Look(spec_));
+  EXPECT_EQ(facts.shape.num_train, 40U);
+  EXPECT_FALSE(facts.has_valid);
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,490 @@
+// What job_order.h promises, of random queues.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/order/job_order.h"
+#include "tests/fakes/rounds.h"
+#include "tests/unit/scheduler/order/chance.h"
+
+namespace fgnn {
+namespace {
+
+constexpr uint64_t kCases = Rounds(10'000);
+constexpr uint32_t kCores = 10;
+
+DeviceSet DevicesFrom(uint32_t first, uint32_t count) {
+  DeviceSet set;
+  set.names = {absl::StrCat("cpu:", first, "-", first + count - 1)};
+  for (uint32_t i = 0; i < count; ++i) set.resources.set(first + i);
+  return set;
+}
+
+WantedDevices RandomWanted(Chance& chance, uint32_t num_devices) {
+  if (chance.OneIn(2)) {
+    const uint32_t count = 1 + chance.Below(3);
+    return {.named = DevicesFrom(chance.Below(kCores - count + 1), count)};
+  }
+  const uint32_t min = 1 + chance.Below(num_devices);
+  return {.kind = chance.OneIn(4)   ? "gpu"
+                  : chance.OneIn(2) ? "cpu"
+                                    : "any",
+          .min = min,
+          .max = min + chance.Below(3)};
+}
+
+// Devices of one or two resources; who runs has resources that nobody else has.
+QueueSnapshot RandomSnapshot(uint64_t seed) {
+  Chance chance(seed);
+  QueueSnapshot snapshot;
+  const uint32_t num_devices = 1 + chance.Below(5);
+  for (uint32_t i = 0, resource = 0; i < num_devices; ++i) {
+    const DeviceSet device = DevicesFrom(resource, 1 + chance.Below(2));
+    snapshot.devices.push_back({device.names.front(),
+                                chance.OneIn(5) ? "gpu" : "cpu",
+                                device.resources});
+    resource += static_cast<uint32_t>(device.resources.count());
+  }
+  ResourceSet held;
+  const uint32_t running = chance.Below(num_devices + 1);
+  for (uint32_t i = 0; i < running; ++i) {
+    const uint32_t count = 1 + chance.Below(3);
+    const DeviceSet devices =
+        DevicesFrom(chance.Below(kCores - count + 1), count);
+    if ((devices.resources & held).any()) continue;
+    held |= devices.resources;
+    RunningJob& job = snapshot.running.emplace_back();
+    job.id = absl::StrCat("running", i);
+    job.priority = static_cast<int32_t>(chance.Below(3)) - 1;
+    job.is_leaving = chance.OneIn(8);
+    job.can_give_way = !job.is_leaving && !chance.OneIn(4);
+    job.started = (i * 7) % 12;
+    job.devices = devices;
+    if (chance.OneIn(2)) job.most_seconds = 1 + chance.Below(20);
+    job.wanted = RandomWanted(chance, num_devices);
+    job.gains_by_more = job.can_give_way && job.wanted.by_number() &&
+                        job.wanted.max > job.devices.names.size();
+  }
+  const uint32_t jobs = chance.Below(12);
+  for (uint32_t i = 0; i < jobs; ++i) {
+    QueuedJob& job = snapshot.queued.emplace_back();
+    job.id = absl::StrCat("job", i);
+    job.user = absl::StrCat("user", chance.Below(3));
+    job.priority = static_cast<int32_t>(chance.Below(3)) - 1;
+    job.number = (i * 7) % 12;
+    job.was_interrupted = chance.OneIn(10);
+    if (chance.OneIn(5)) job.after = {"earlier"};
+    if (chance.OneIn(5)) job.held_seconds = 2.5;
+    job.wanted = RandomWanted(chance, num_devices);
+    if (chance.OneIn(2)) job.most_seconds = 1 + chance.Below(20);
+  }
+  for (int user = 0; user < 2; ++user) {
+    snapshot.user_seconds[absl::StrCat("user", user)] = chance.Below(3);
+  }
+  return snapshot;
+}
+
+bool IsReady(const QueuedJob& job, const QueueSnapshot& snapshot) {
+  return job.after.empty() && job.held_seconds == 0 &&
+         CheckCanHave(job.wanted, snapshot.devices).ok();
+}
+
+// Whether `a` has to go before `b`, word for word as the header has it.
+bool GoesBefore(const QueuedJob& a, const QueuedJob& b,
+                const QueueSnapshot& snapshot) {
+  const auto had_by = [&snapshot](const std::string& user) {
+    const auto had = snapshot.user_seconds.find(user);
+    return had == snapshot.user_seconds.end() ? 0 : had->second;
+  };
+  if (a.was_interrupted != b.was_interrupted) return a.was_interrupted;
+  if (a.priority != b.priority) return a.priority > b.priority;
+  const double had_a = had_by(a.user);
+  const double had_b = had_by(b.user);
+  if (had_a != had_b) return had_a < had_b;
+  return a.number < b.number;
+}
+
+// Whether resources that are not `taken` are enough for the job.
+bool IsEnough(const WantedDevices& wanted, const ResourceSet& taken,
+              const QueueSnapshot& snapshot) {
+  if (!wanted.by_number()) return (wanted.named.resources & taken).none();
+  const auto free = std::count_if(
+      snapshot.devices.begin(), snapshot.devices.end(),
+      [&](const ServiceDevice& device) {
+        return (wanted.kind == "any" || wanted.kind == device.kind) &&
+               (device.resources & taken).none();
+      });
+  return static_cast<uint32_t>(free) >= wanted.min;
+}
+
+ResourceSet HeldBy(const std::vector<RunningJob>& running) {
+  ResourceSet held;
+  for (const RunningJob& job : running) held |= job.devices.resources;
+  return held;
+}
+
+// The walk through the queue, as somebody who checks it sees it.
+struct Walk {
+  ResourceSet held;
+  size_t num_running = 0;
+  struct Reserved {
+    ResourceSet resources;
+    double lends_for;
+  };
+  std::vector<Reserved> reserved = {};
+
+  // What a job that may run for `seconds` cannot have.
+  ResourceSet TakenFor(double seconds) const {
+    ResourceSet taken = held;
+    for (const Reserved& one : reserved) {
+      if (seconds > one.lends_for) taken |= one.resources;
+    }
+    return taken;
+  }
+};
+
+void ExpectIsWhatWasAskedFor(const WantedDevices& wanted,
+                             const DeviceSet& devices,
+                             const QueueSnapshot& snapshot) {
+  if (!wanted.by_number()) {
+    EXPECT_EQ(devices.names, wanted.named.names);
+    EXPECT_EQ(devices.resources, wanted.named.resources);
+    return;
+  }
+  EXPECT_GE(devices.names.size(), wanted.min);
+  EXPECT_LE(devices.names.size(), wanted.max);
+  ResourceSet resources;
+  for (const std::string& name : devices.names) {
+    const auto device = std::find_if(
+        snapshot.devices.begin(), snapshot.devices.end(),
+        [&name](const ServiceDevice& one) { return one.name == name; });
+    ASSERT_NE(device, snapshot.devices.end()) << name;
+    EXPECT_TRUE(wanted.fits(*device)) << name;
+    EXPECT_TRUE((resources & device->resources).none()) << name;
+    resources |= device->resources;
+  }
+  EXPECT_EQ(devices.resources, resources);
+}
+
+// That who reserves cannot start before what it lends is given back, if limits
+// are kept, whenever those without a limit end; nor are its own of the latter.
+void ExpectMayLend(const JobWait& wait, const Walk& walk,
+                   const QueueSnapshot& snapshot,
+                   const std::vector<JobStart>& starts) {
+  if (wait.lends_for == 0) return;
+  ResourceSet taken;  // Just before.
+  const auto add = [&](const ResourceSet& resources, double seconds) {
+    if (seconds != kNoLimit && seconds >= wait.lends_for) taken |= resources;
+    EXPECT_TRUE(seconds != kNoLimit || (resources & wait.reserved).none());
+  };
+  for (const RunningJob& job : snapshot.running) {
+    add(job.devices.resources, job.is_leaving ? kNoLimit : job.most_seconds);
+  }
+  for (const JobStart& start : starts) {
+    const auto job = std::find_if(
+        snapshot.queued.begin(), snapshot.queued.end(),
+        [&start](const QueuedJob& one) { return one.id == start.id; });
+    add(start.devices.resources, job->most_seconds);
+  }
+  for (const Walk::Reserved& one : walk.reserved) {
+    if (one.lends_for >= wait.lends_for) taken |= one.resources;
+  }
+  EXPECT_FALSE(IsEnough(snapshot.queued[wait.job].wanted, taken, snapshot));
+}
+
+TEST(JobOrderRandomTest, EverybodyHasWhatNobodyElseHasOrHasReserved) {
+  size_t num_starts = 0;
+  size_t num_borrow = 0;
+  size_t num_wait = 0;
+  for (uint64_t seed = 0; seed < kCases; ++seed) {
+    SCOPED_TRACE(seed);
+    const QueueSnapshot snapshot = RandomSnapshot(seed);
+    const JobOrder order = OrderJobs(snapshot);
+    ASSERT_EQ(order.waits.size(), snapshot.queued.size());
+    Walk walk = {.held = HeldBy(snapshot.running),
+                 .num_running = snapshot.running.size()};
+    auto start = order.starts.begin();
+    for (const JobWait& wait : order.waits) {
+      const QueuedJob& job = snapshot.queued[wait.job];
+      SCOPED_TRACE(job.id);
+      ASSERT_EQ(wait.ready, IsReady(job, snapshot));
+      if (!wait.ready) {
+        EXPECT_FALSE(wait.starts);
+        EXPECT_TRUE(wait.reserved.none());
+        continue;
+      }
+      const ResourceSet taken = walk.TakenFor(job.most_seconds);
+      if (wait.starts) {
+        ++num_starts;
+        ASSERT_NE(start, order.starts.end());
+        ASSERT_EQ(start->id, job.id);
+        ExpectIsWhatWasAskedFor(job.wanted, start->devices, snapshot);
+        EXPECT_TRUE((start->devices.resources & taken).none());
+        // More than it needs is of nobody's.
+        ResourceSet of_others = walk.TakenFor(kNoLimit);
+        if ((start->devices.resources & of_others).any()) {
+          ++num_borrow;
+          EXPECT_TRUE(!job.wanted.by_number() ||
+                      start->devices.names.size() == job.wanted.min);
+        }
+        walk.held |= start->devices.resources;
+        ASSERT_LT(walk.num_running++, snapshot.most_running());
+        ++start;
+        continue;
+      }
+      ++num_wait;
+      EXPECT_TRUE(walk.num_running >= snapshot.most_running() ||
+                  !IsEnough(job.wanted, taken, snapshot));
+      EXPECT_TRUE(IsEnough(job.wanted, ~wait.reserved, snapshot));
+      ExpectMayLend(wait, walk, snapshot, {order.starts.begin(), start});
+      walk.reserved.push_back({wait.reserved, wait.lends_for});
+    }
+    EXPECT_EQ(start, order.starts.end());
+  }
+  EXPECT_GT(num_starts, kCases / 2);
+  EXPECT_GT(num_wait, kCases / 2);
+  EXPECT_GT(num_borrow, kCases / 500);
+}
+
+TEST(JobOrderRandomTest, TheOrderIsThatOfTheHeaderAndToldToEach) {
+  for (uint64_t seed = 0; seed < kCases; ++seed) {
+    SCOPED_TRACE(seed);
+    const QueueSnapshot snapshot = RandomSnapshot(seed);
+    const JobOrder order = OrderJobs(snapshot);
+    std::set<size_t> seen;
+    std::vector<const QueuedJob*> before;
+    for (const JobWait& wait : order.waits) {
+      const QueuedJob& me = snapshot.queued.at(wait.job);
+      EXPECT_TRUE(seen.insert(wait.job).second);
+      EXPECT_NE(ReasonOf(wait, order, snapshot), "");
+      EXPECT_EQ(ReasonOf(wait, order, snapshot).find('\n'), std::string::npos);
+      if (!wait.ready) continue;
+      uint32_t higher = 0;
+      for (const QueuedJob* const other : before) {
+        EXPECT_TRUE(GoesBefore(*other, me, snapshot)) << other->id;
+        higher += other->was_interrupted > me.was_interrupted ||
+                  (other->was_interrupted == me.was_interrupted &&
+                   other->priority > me.priority);
+      }
+      EXPECT_EQ(wait.of_higher_priority, higher);
+      EXPECT_EQ(wait.of_higher_priority + wait.of_users_with_less + wait.older,
+                before.size());
+      before.push_back(&me);
+    }
+  }
+}
+
+TEST(JobOrderRandomTest, TheOrderDoesNotDependOnThatOfTheSnapshot) {
+  for (uint64_t seed = 0; seed < kCases; seed += 10) {
+    SCOPED_TRACE(seed);
+    const QueueSnapshot snapshot = RandomSnapshot(seed);
+    const JobOrder order = OrderJobs(snapshot);
+    QueueSnapshot other = snapshot;
+    std::reverse(other.queued.begin(), other.queued.end());
+    const JobOrder reversed = OrderJobs(other);
+    ASSERT_EQ(order.give_way, reversed.give_way);
+    for (size_t i = 0; i < order.waits.size(); ++i) {
+      ASSERT_EQ(snapshot.queued[order.waits[i].job].id,
+                other.queued[reversed.waits[i].job].id);
+      ASSERT_EQ(ReasonOf(order.waits[i], order, snapshot),
+                ReasonOf(reversed.waits[i], reversed, other));
+    }
+  }
+}
+
+// The fewest of those that may give way to the job, found by trying all sets;
+// nullopt: none are enough.
+std::optional<size_t> FewestByTrying(const QueuedJob& job,
+                                     const QueueSnapshot& snapshot,
+                                     const ResourceSet& started,
+                                     size_t num_started) {
+  std::optional<size_t> fewest;
+  for (uint32_t set = 0; set < 1u << snapshot.running.size(); ++set) {
+    ResourceSet held = started;
+    size_t staying = num_started;
+    bool may = true;
+    for (size_t i = 0; i < snapshot.running.size(); ++i) {
+      const RunningJob& running = snapshot.running[i];
+      if ((set >> i & 1) != 0) {
+        may &= running.can_give_way && !running.is_leaving &&
+               running.priority < job.priority;
+      } else if (!running.is_leaving) {
+        held |= running.devices.resources;
+        ++staying;
+      }
+    }
+    const auto count = static_cast<size_t>(std::popcount(set));
+    if (may && staying < snapshot.most_running() &&
+        IsEnough(job.wanted, held, snapshot) &&
+        (!fewest.has_value() || count < *fewest)) {
+      fewest = count;
+    }
+  }
+  return fewest;
+}
+
+TEST(JobOrderRandomTest, TheFewestGiveWayThatAreEnoughAndElseNone) {
+  size_t num_give_way = 0;
+  for (uint64_t seed = 0; seed < kCases; ++seed) {
+    SCOPED_TRACE(seed);
+    QueueSnapshot snapshot = RandomSnapshot(seed);
+    JobOrder order = OrderJobs(snapshot);
+    // The first that waits, and those before it.
+    const auto first =
+        std::find_if(order.waits.begin(), order.waits.end(),
+                     [](const JobWait& w) { return w.ready && !w.starts; });
+    if (first == order.waits.end()) continue;
+    const QueuedJob job = snapshot.queued[first->job];
+    std::vector<QueuedJob> queued;
+    for (auto wait = order.waits.begin(); wait <= first; ++wait) {
+      queued.push_back(snapshot.queued[wait->job]);
+    }
+    snapshot.queued = queued;
+    order = OrderJobs(snapshot);
+    ResourceSet started;
+    for (const JobStart& start : order.starts)
+      started |= start.devices.resources;
+    EXPECT_EQ(order.give_way.size(),
+              FewestByTrying(job, snapshot, started, order.starts.size())
+                  .value_or(0));
+    if (order.give_way.empty()) continue;
+    ++num_give_way;
+    // Once they have left, and those that start have not ended, it starts.
+    std::erase_if(snapshot.running, [&order](const RunningJob& running) {
+      return running.is_leaving || order.gives_way(running.id);
+    });
+    for (const JobStart& start : order.starts) {
+      snapshot.running.push_back({.id = start.id, .devices = start.devices});
+    }
+    snapshot.queued = {job};
+    EXPECT_EQ(OrderJobs(snapshot).starts.size(), 1U);
+  }
+  EXPECT_GT(num_give_way, kCases / 50);
+}
+
+// Seconds; those that may run for ever do so for longer than all that may not.
+constexpr double kBeyondLimits = 1000;
+
+// When each job starts if all that run do so for as long as they may. `lasts`:
+// of those without a limit.
+std::map<std::string, double> StartTimes(
+    QueueSnapshot snapshot, const std::map<std::string, double>& lasts) {
+  std::map<std::string, double> started;
+  std::map<std::string, double> ends;
+  const auto ends_in = [&lasts](const std::string& id, double most_seconds) {
+    return most_seconds == kNoLimit ? lasts.at(id) : most_seconds;
+  };
+  for (const RunningJob& job : snapshot.running) {
+    ends[job.id] = ends_in(job.id, job.most_seconds);
+  }
+  double now = 0;
+  while (true) {
+    const JobOrder order = OrderJobs(snapshot);
+    for (const JobStart& start : order.starts) {
+      const auto job = std::find_if(
+          snapshot.queued.begin(), snapshot.queued.end(),
+          [&start](const QueuedJob& one) { return one.id == start.id; });
+      started[start.id] = now;
+      ends[start.id] = now + ends_in(start.id, job->most_seconds);
+      snapshot.running.push_back({.id = start.id,
+                                  .can_give_way = false,
+                                  .devices = start.devices,
+                                  .most_seconds = job->most_seconds});
+      snapshot.queued.erase(job);
+    }
+    if (snapshot.running.empty()) return started;
+    const auto next =
+        std::min_element(snapshot.running.begin(), snapshot.running.end(),
+                         [&ends](const RunningJob& a, const RunningJob& b) {
+                           return ends.at(a.id) < ends.at(b.id);
+                         });
+    const double passed = ends.at(next->id) - now;
+    now = ends.at(next->id);
+    snapshot.running.erase(next);
+    for (RunningJob& job : snapshot.running) job.most_seconds -= passed;
+  }
+}
+
+TEST(JobOrderRandomTest, WhoGrowsGetsWhatNobodyElseWantsAndNoneIsLeft) {
+  size_t num_grow = 0;
+  for (uint64_t seed = 0; seed < kCases; ++seed) {
+    SCOPED_TRACE(seed);
+    const QueueSnapshot snapshot = RandomSnapshot(seed);
+    const JobOrder order = OrderJobs(snapshot);
+    ResourceSet taken = HeldBy(snapshot.running);
+    for (const JobStart& start : order.starts) taken |= start.devices.resources;
+    for (const JobWait& wait : order.waits) taken |= wait.reserved;
+    // The most important and oldest one first, each as many as it may have.
+    std::vector<const RunningJob*> sorted;
+    for (const RunningJob& job : snapshot.running) sorted.push_back(&job);
+    std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
+      return a->priority != b->priority ? a->priority > b->priority
+                                        : a->started < b->started;
+    });
+    std::vector<std::string> grow;
+    for (const RunningJob* job : sorted) {
+      if (!job->gains_by_more || order.gives_way(job->id)) continue;
+      size_t has = job->devices.names.size();
+      const size_t had = has;
+      for (const ServiceDevice& device : snapshot.devices) {
+        if (has == job->wanted.max || (device.resources & taken).any() ||
+            !job->wanted.fits(device)) {
+          continue;
+        }
+        taken |= device.resources;
+        ++has;
+      }
+      if (has > had) grow.push_back(job->id);
+    }
+    EXPECT_EQ(order.grow, grow);
+    num_grow += grow.size();
+  }
+  EXPECT_GT(num_grow, kCases / 20);
+}
+
+TEST(JobOrderRandomTest, TheFirstThatWaitsStartsNoLaterForThoseBehindIt) {
+  size_t num_waited = 0;
+  for (uint64_t seed = 0; seed < kCases; ++seed) {
+    SCOPED_TRACE(seed);
+    QueueSnapshot snapshot = RandomSnapshot(seed);
+    Chance chance(seed + kCases);
+    std::map<std::string, double> lasts;
+    for (RunningJob& job : snapshot.running) {
+      job.can_give_way = false;
+      job.is_leaving = false;
+      lasts[job.id] = kBeyondLimits + chance.Below(30);
+    }
+    std::erase_if(snapshot.queued, [&snapshot](const QueuedJob& job) {
+      return !IsReady(job, snapshot);
+    });
+    for (const QueuedJob& job : snapshot.queued) {
+      lasts[job.id] = kBeyondLimits + chance.Below(30);
+    }
+    const std::map<std::string, double> all = StartTimes(snapshot, lasts);
+    ASSERT_EQ(all.size(), snapshot.queued.size());  // Nobody starves.
+
+    const JobOrder order = OrderJobs(snapshot);
+    const auto first =
+        std::find_if(order.waits.begin(), order.waits.end(),
+                     [](const JobWait& wait) { return !wait.starts; });
+    if (first == order.waits.end()) continue;
+    ++num_waited;
+    QueueSnapshot without = snapshot;
+    without.queued.clear();
+    for (auto wait = order.waits.begin(); wait <= first; ++wait) {
+      without.queued.push_back(snapshot.queued[wait->job]);
+    }
+    const std::string& id = snapshot.queued[first->job].id;
+    EXPECT_LE(all.at(id), StartTimes(without, lasts).at(id) + 1e-6) << id;
+  }
+  EXPECT_GT(num_waited, kCases / 4);
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,455 @@
+#include "scheduler/run/device_planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "shared/base/hash.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+using testing::Each;
+using testing::ElementsAre;
+using enum DevicePlan;
+
+class DevicePlannerTest : public testing::Test {
+ protected:
+  DevicePlannerTest() {
+    spec_.dataset = (temp_ / "graph").string();
+    fs::create_directories(temp_ / "graph");
+    spec_.devices = {"cpu:0", "cpu:1", "cpu:2", "cpu:3"};
+    spec_.executors = "factored";
+    spec_.samplers = 0;
+    spec_.switching = false;
+    NewSegment();
+  }
+
+  void NewSegment(uint32_t most_trainers = kMostDevices) {
+    SegmentOptions options;
+    options.most_trainers = most_trainers;
+    options.job_key = HashString("job");
+    options.num_slots = 16;
+    options.slot_bytes = 4096;
+    options.batches_per_epoch = 100;
+    options.batches_per_step = 4;
+    options.epochs = 50;
+    options.num_parameters = 1;
+    options.num_devices = static_cast<uint32_t>(spec_.devices.size());
+    segment_ = JobSegment::Create("job", options).value();
+  }
+  std::unique_ptr<DevicePlanner> NewPlanner() {
+    return std::make_unique<DevicePlanner>("job", spec_, temp_ / "state");
+  }
+  // What the daemons measure; the averages forget what was before.
+  void Measure(double sample, double train) {
+    DeviceTable& table = segment_->devices().table();
+    for (uint32_t device = 0; device < table.num_devices(); ++device) {
+      for (int i = 0; i < 200; ++i) {
+        table.AddSampleTime(device, sample);
+        table.AddTrainTime(device, train);
+      }
+    }
+  }
+  static EpochFacts RunEpoch(DevicePlanner* planner, double seconds) {
+    EpochFacts facts;
+    planner->BeginEpoch(&facts);
+    facts.seconds = seconds;
+    planner->EndEpoch(&facts);
+    return facts;
+  }
+  uint32_t Samplers() const {
+    uint32_t samplers = 0;
+    for (const DevicePlan plan : segment_->devices().plans()) {
+      samplers += plan == kSample ? 1 : 0;
+    }
+    return samplers;
+  }
+
+  TempFolder temp_;
+  JobSpec spec_;
+  std::unique_ptr<JobSegment> segment_;
+};
+
+TEST_F(DevicePlannerTest, PlansByTheProfileAndAgainByWhatIsMeasured) {
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.01, 0.03);
+  planner->Begin(segment_.get());
+  EXPECT_EQ(Samplers(), 1U);
+  EXPECT_EQ(segment_->devices().NumStandbyCaches(), 1U);
+  Measure(0.03, 0.01);
+  const EpochFacts facts = RunEpoch(planner.get(), 3);
+  EXPECT_EQ(facts.samplers, 1U);
+  EXPECT_EQ(facts.trainers, 3U);
+  planner->Replan(/*epochs_left=*/0);
+  EXPECT_EQ(Samplers(), 1U);
+  planner->Replan(49);
+  EXPECT_EQ(Samplers(), 3U);
+}
+
+// The profile leaves out what a batch of a job takes beside; a device that has
+// only sampled is no better a trainer for that.
+TEST_F(DevicePlannerTest, WhatADeviceHasNotDoneTakesItWhatOthersTook) {
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.01, 0.03);
+  planner->Begin(segment_.get());
+  ASSERT_EQ(segment_->devices().plans().at(0), kSample);
+  DeviceTable& table = segment_->devices().table();
+  for (int i = 0; i < 200; ++i) {
+    table.AddSampleTime(0, 0.02);
+    for (const uint32_t device : {1, 2, 3}) table.AddTrainTime(device, 0.06);
+  }
+  EpochFacts facts = RunEpoch(planner.get(), 3);
+  EXPECT_NEAR(facts.devices[0].train_ms, 60, 1e-3);
+  EXPECT_NEAR(facts.devices[3].sample_ms, 20, 1e-3);
+  planner->Replan(1000);
+  EXPECT_EQ(segment_->devices().plans().at(0), kSample);
+
+  // Where all sample, standby trainers say what training takes.
+  spec_.switching = true;
+  spec_.samplers = 4;
+  spec_.sampling.batch_size = 7;  // Another job.
+  NewSegment();
+  const auto other = NewPlanner();
+  other->SetProfile(0.01, 0.03);
+  other->Begin(segment_.get());
+  for (int i = 0; i < 200; ++i) {
+    segment_->devices().table().AddTrainTime(1, 0.06);
+  }
+  facts = RunEpoch(other.get(), 3);
+  EXPECT_NEAR(facts.devices[1].standby_ms, 60, 1e-3);
+  EXPECT_NEAR(facts.devices[2].train_ms, 60, 1e-3);
+}
+
+TEST_F(DevicePlannerTest, WhatChangingWasMeasuredToCostHoldsItBack) {
+  auto planner = NewPlanner();
+  planner->SetProfile(0.01, 0.03);
+  planner->Begin(segment_.get());
+  Measure(0.03, 0.01);
+  RunEpoch(planner.get(), 3);
+  planner->Replan(49);
+  ASSERT_EQ(Samplers(), 3U);
+  // The first epoch of the new plan takes long.
+  RunEpoch(planner.get(), 1000);
+  Measure(0.01, 0.03);
+  RunEpoch(planner.get(), 1);
+  planner->Replan(48);
+  EXPECT_EQ(Samplers(), 3U) << "1000 s are more than 48 epochs gain";
+}
+
+TEST_F(DevicePlannerTest, ANumberThatWasNamedStays) {
+  spec_.samplers = 2;
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.01, 0.09);
+  planner->Begin(segment_.get());
+  EXPECT_EQ(Samplers(), 2U);
+  Measure(0.09, 0.01);
+  RunEpoch(planner.get(), 3);
+  planner->Replan(49);
+  EXPECT_EQ(Samplers(), 2U);
+}
+
+TEST_F(DevicePlannerTest, WithoutAnyTimesSomebodySamplesAndTrains) {
+  const auto planner = NewPlanner();
+  planner->SetProfile(0, 0);
+  planner->Begin(segment_.get());
+  EXPECT_EQ(Samplers(), 1U);
+  RunEpoch(planner.get(), 3);
+  planner->Replan(49);
+  EXPECT_EQ(Samplers(), 1U);
+}
+
+TEST_F(DevicePlannerTest, NoMoreDevicesTrainThanMemoryAllows) {
+  NewSegment(/*most_trainers=*/2);
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.01, 0.03);
+  planner->Begin(segment_.get());
+  EXPECT_EQ(Samplers(), 2U);
+  RunEpoch(planner.get(), 3);
+  planner->Replan(49);
+  EXPECT_EQ(Samplers(), 2U);
+  // Nor where nothing is known, nor under the next scheduler.
+  spec_.sampling.batch_size = 7;
+  NewSegment(/*most_trainers=*/2);
+  const auto ignorant = NewPlanner();
+  ignorant->SetProfile(0, 0);
+  ignorant->Begin(segment_.get());
+  EXPECT_EQ(Samplers(), 2U);
+  Measure(0.01, 0.03);
+  const auto next = NewPlanner();
+  next->TakeOver(segment_.get());
+  RunEpoch(next.get(), 3);
+  next->Replan(49);
+  EXPECT_EQ(Samplers(), 2U);
+}
+
+TEST_F(DevicePlannerTest, SharedDevicesAreNotPlanned) {
+  spec_.executors = "time_sharing";
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.01, 0.03);
+  planner->Begin(segment_.get());
+  const EpochFacts facts = RunEpoch(planner.get(), 3);
+  planner->Replan(49);
+  EXPECT_THAT(segment_->devices().plans(), Each(kTimeShare));
+  EXPECT_EQ(facts.samplers, 4U);
+  EXPECT_EQ(facts.trainers, 4U);
+  EXPECT_EQ(facts.devices.at(3).plan, "time_sharing");
+}
+
+TEST_F(DevicePlannerTest, WhatAHandDidStays) {
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.01, 0.03);
+  planner->Begin(segment_.get());
+  ASSERT_EQ(segment_->devices().plans().at(3), kTrain);
+  ASSERT_THAT(segment_->devices().Switch(3, kSample), IsOk());
+  RunEpoch(planner.get(), 3);
+  planner->Replan(49);
+  EXPECT_EQ(segment_->devices().plans().at(3), kSample);
+  EXPECT_TRUE(planner->Views().at(3).by_hand);
+}
+
+TEST_F(DevicePlannerTest, WhatIsLeftIsPlannedAtOnceWhateverThatCosts) {
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.03, 0.01);
+  planner->Begin(segment_.get());
+  JobDevices& devices = segment_->devices();
+  ASSERT_THAT(devices.plans(), ElementsAre(kSample, kSample, kSample, kTrain));
+  EpochFacts facts;
+  planner->BeginEpoch(&facts);
+  ASSERT_TRUE(devices.Lose(3));
+  ASSERT_THAT(devices.plans(), ElementsAre(kTrain, kSample, kSample, kLost));
+  planner->ReplanIfDevicesChanged();
+  EXPECT_THAT(devices.plans(), ElementsAre(kSample, kSample, kTrain, kLost));
+  // Once: what happens to the plan later is another matter.
+  devices.SetPlans({kTrain, kSample, kSample, kLost});
+  planner->ReplanIfDevicesChanged();
+  EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample, kSample, kLost));
+  facts.seconds = 3;
+  planner->EndEpoch(&facts);
+  EXPECT_EQ(facts.devices.at(0).plan, "sampler") << "when it began";
+  EXPECT_EQ(facts.devices.at(3).plan, "lost");
+  EXPECT_EQ(planner->Views().at(3).plan, kLost);
+  // As good a plan stays.
+  planner->Replan(49);
+  EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample, kSample, kLost));
+  facts = RunEpoch(planner.get(), 3);
+  EXPECT_EQ(facts.samplers, 2U);
+  EXPECT_EQ(facts.trainers, 1U);
+
+  // Back, it is planned with the others; at an epoch's end at the latest.
+  ASSERT_THAT(devices.Switch(3, std::nullopt), IsOk());
+  planner->Replan(48);
+  EXPECT_THAT(devices.plans(), ElementsAre(kSample, kSample, kSample, kTrain));
+}
+
+TEST_F(DevicePlannerTest, AnEpochsEndIsTheLatestThatALossIsSeen) {
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.03, 0.01);
+  planner->Begin(segment_.get());
+  RunEpoch(planner.get(), 3);
+  ASSERT_TRUE(segment_->devices().Lose(3));
+  // What the others made up for it takes as long as the plan: that alone would
+  // be no reason.
+  ASSERT_THAT(segment_->devices().plans(),
+              ElementsAre(kTrain, kSample, kSample, kLost));
+  planner->Replan(49);
+  EXPECT_THAT(segment_->devices().plans(),
+              ElementsAre(kSample, kSample, kTrain, kLost));
+}
+
+TEST_F(DevicePlannerTest, ANumberThatWasNamedIsOfThoseThatAreLeft) {
+  spec_.samplers = 3;
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.01, 0.03);
+  planner->Begin(segment_.get());
+  ASSERT_EQ(Samplers(), 3U);
+  ASSERT_TRUE(segment_->devices().Lose(3));
+  planner->ReplanIfDevicesChanged();
+  // Two of three, without switching; and planned, not only made up for.
+  EXPECT_THAT(segment_->devices().plans(),
+              ElementsAre(kSample, kSample, kTrain, kLost));
+  ASSERT_TRUE(segment_->devices().Lose(1));
+  planner->ReplanIfDevicesChanged();
+  EXPECT_EQ(Samplers(), 1U);
+  // One alone samples and trains.
+  ASSERT_TRUE(segment_->devices().Lose(2));
+  planner->ReplanIfDevicesChanged();
+  planner->Replan(49);
+  EXPECT_THAT(segment_->devices().plans(),
+              ElementsAre(kTimeShare, kLost, kLost, kLost));
+}
+
+TEST_F(DevicePlannerTest, ADeviceLostBeforeThereIsAPlanHasNoPartInIt) {
+  ASSERT_TRUE(segment_->devices().Lose(0));
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.01, 0.03);
+  planner->Begin(segment_.get());
+  EXPECT_THAT(segment_->devices().plans(),
+              ElementsAre(kLost, kSample, kTrain, kTrain));
+  // Nor where nothing is known.
+  NewSegment();
+  ASSERT_TRUE(segment_->devices().Lose(0));
+  spec_.sampling.batch_size = 7;  // Another job.
+  const auto ignorant = NewPlanner();
+  ignorant->SetProfile(0, 0);
+  ignorant->Begin(segment_.get());
+  EXPECT_THAT(segment_->devices().plans(),
+              ElementsAre(kLost, kSample, kTrain, kTrain));
+}
+
+TEST_F(DevicePlannerTest, DevicesThatShareTimeGoOnWithoutALostOne) {
+  spec_.executors = "time_sharing";
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.01, 0.03);
+  planner->Begin(segment_.get());
+  ASSERT_TRUE(segment_->devices().Lose(2));
+  planner->ReplanIfDevicesChanged();
+  EXPECT_THAT(segment_->devices().plans(),
+              ElementsAre(kTimeShare, kTimeShare, kLost, kTimeShare));
+  const EpochFacts facts = RunEpoch(planner.get(), 3);
+  EXPECT_EQ(facts.samplers, 3U);
+  EXPECT_EQ(facts.devices.at(2).plan, "lost");
+}
+
+TEST_F(DevicePlannerTest, TheNextRunOfTheJobStartsFromItsTimes) {
+  const auto first = NewPlanner();
+  first->SetProfile(0.01, 0.03);
+  first->Begin(segment_.get());
+  Measure(0.03, 0.01);
+  RunEpoch(first.get(), 3);
+
+  NewSegment();
+  const auto second = NewPlanner();
+  second->SetProfile(0.01, 0.03);
+  second->Begin(segment_.get());
+  EXPECT_EQ(Samplers(), 3U);
+  EXPECT_NEAR(segment_->devices().table().times(2).sample, 0.03, 1e-6);
+
+  // Of another batch size nothing is known.
+  spec_.sampling.batch_size *= 2;
+  NewSegment();
+  const auto third = NewPlanner();
+  third->SetProfile(0.01, 0.03);
+  third->Begin(segment_.get());
+  EXPECT_EQ(Samplers(), 1U);
+}
+
+TEST_F(DevicePlannerTest, TimesAreKeptWhereTheDatasetCannotBeWritten) {
+  // A file is in the way, which also stops root.
+  std::ofstream(temp_ / "graph" / "derived") << "no folder";
+  const DeviceTimesFile file(spec_, temp_ / "state");
+  EXPECT_EQ(file.Read(), std::nullopt);
+  fs::create_directories(temp_ / "state");
+  MeasuredTimes times;
+  times.devices = {{0.1, 0.2, 0.3}, {}, {0.4, 0, 0}, {}};
+  times.change_seconds = 5;
+  ASSERT_THAT(file.Write(times), IsOk());
+  const auto back = DeviceTimesFile(spec_, temp_ / "state").Read();
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(back->devices.at(0).standby, 0.3);
+  EXPECT_EQ(back->devices.at(2).sample, 0.4);
+  EXPECT_EQ(back->change_seconds, 5);
+}
+
+TEST_F(DevicePlannerTest, AFileOfTimesThatIsWrongIsAsNone) {
+  const DeviceTimesFile file(spec_, temp_ / "state");
+  ASSERT_THAT(file.Write({.devices = std::vector<DeviceCost>(4)}), IsOk());
+  const fs::path path =
+      fs::directory_iterator(temp_ / "graph" / "derived")->path();
+  for (const std::string text :
+       {"", "{}", "[1]", "{\"devices\": 3}", "{\"devices\": [{}, {}]}",
+        "{\"devices\": [1, 2, 3, 4]}", "nonsense"}) {
+    std::ofstream(path) << text;
+    EXPECT_EQ(file.Read(), std::nullopt) << text;
+  }
+  std::ofstream(path) << "{\"devices\": [{\"sample\": -1, \"train\": \"x\"}, "
+                         "{\"sample\": 1e999}, {}, {}]}";
+  const auto read = file.Read();
+  if (read.has_value()) {
+    for (const DeviceCost& cost : read->devices) {
+      EXPECT_EQ(cost.sample, 0);
+      EXPECT_EQ(cost.train, 0);
+    }
+  }
+}
+
+TEST_F(DevicePlannerTest, WhatIsNotKnownIsFilledInByCores) {
+  spec_.devices = {"cpu:0-3", "cpu:4", "cpu:5-6"};
+  MeasuredTimes times;
+  times.devices = {{}, {0, 7, 8}, {}};
+  FillIn(spec_, 0.01, 0.03, &times);
+  EXPECT_EQ(times.devices[0].sample, 0.01);
+  EXPECT_EQ(times.devices[1].sample, 0.04);
+  EXPECT_EQ(times.devices[2].train, 0.06);
+  EXPECT_EQ(times.devices[1].train, 7);
+  EXPECT_EQ(times.devices[1].standby, 8);
+
+  times.devices = {{0.01, 0, 0}, {0, 0.04, 0}, {0.03, 0.02, 0}};
+  const auto costs = CostsOf(times);
+  ASSERT_TRUE(costs.has_value());
+  EXPECT_DOUBLE_EQ((*costs)[1].sample, 0.02);
+  EXPECT_DOUBLE_EQ((*costs)[0].train, 0.03);
+  times.devices = {{0.01, 0, 0}, {0.01, 0, 0}};
+  EXPECT_EQ(CostsOf(times), std::nullopt);
+}
+
+TEST_F(DevicePlannerTest, CountsWhoDidWhat) {
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.01, 0.03);
+  planner->Begin(segment_.get());
+  segment_->devices().SetExecutorOf(1, 0);
+  segment_->devices().SetExecutorOf(2, 3);
+  EpochFacts facts;
+  planner->BeginEpoch(&facts);
+  for (int i = 0; i < 4; ++i) {
+    BatchRecord record;
+    record.sampler = 1;
+    record.trainer = i == 0 ? 9 : 2;  // 9: one that an earlier scheduler knew.
+    record.sample = 0.5F;
+    record.train = i % 2 == 0 ? 1.0F : 2.0F;
+    record.num_input_nodes = 10;
+    record.num_cache_hits = static_cast<uint32_t>(i);  // 0 to 3.
+    planner->Add(record);
+  }
+  planner->EndEpoch(&facts);
+  ASSERT_EQ(facts.devices.size(), 4U);
+  EXPECT_EQ(facts.devices[0].sampled, 4U);
+  EXPECT_EQ(facts.devices[0].trained, 0U);
+  EXPECT_EQ(facts.devices[0].sample_deviation_ms, 0);
+  EXPECT_EQ(facts.devices[3].trained, 3U);
+  EXPECT_NEAR(facts.devices[3].train_deviation_ms, 577.35, 0.01);
+  EXPECT_NEAR(facts.devices[3].cache_hit_rate, 6 / 30.0, 1e-9);
+  EXPECT_EQ(facts.devices[0].cache_hit_rate, 0);
+  EXPECT_NEAR(facts.devices[3].train_ms, 30, 1e-6);
+  EXPECT_EQ(planner->Views().at(3).trained, 3U);
+  // The next epoch counts anew, the job goes on.
+  EpochFacts next;
+  planner->BeginEpoch(&next);
+  planner->EndEpoch(&next);
+  EXPECT_EQ(next.devices[3].trained, 0U);
+  EXPECT_EQ(next.devices[3].cache_hit_rate, 0);
+  EXPECT_EQ(planner->Views().at(3).trained, 3U);
+}
+
+TEST_F(DevicePlannerTest, ExecutorsThatWorkTogetherHaveNoPlan) {
+  spec_.executors = "together";
+  const auto planner = NewPlanner();
+  planner->SetProfile(0.01, 0.03);
+  planner->Begin(segment_.get());
+  const EpochFacts facts = RunEpoch(planner.get(), 3);
+  planner->Replan(49);
+  EXPECT_TRUE(facts.devices.empty());
+  EXPECT_TRUE(planner->Views().empty());
+  EXPECT_FALSE(fs::exists(temp_ / "graph" / "derived"));
+}
+
+}  // namespace
+}  // namespace fgnn

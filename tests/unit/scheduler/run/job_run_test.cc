@@ -1,0 +1,491 @@
+// Jobs from their start to their end: see job_run_fixture.h.
+#include "scheduler/run/job_run.h"
+
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/unit/scheduler/run/job_run_fixture.h"
+
+namespace fgnn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+TEST_F(JobRunTest, ADeviceThatTakesTurnsHasAPlanAndIsInTheMetrics) {
+  spec_.executors = "factored";
+  spec_.samplers = 0;
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  ExpectEveryBatchOnce();
+  EXPECT_EQ(calls_.plans.size(), 2U);
+  EXPECT_EQ(calls_.plans.at("trainer.0").num_devices, 1U);
+  EXPECT_EQ(calls_.plans.at("trainer.0").switching, 1U);
+  EXPECT_EQ(calls_.devices.at("trainer.0"), 0U);
+  for (const nlohmann::json& epoch : Metrics()) {
+    EXPECT_EQ(epoch["samplers"], 1);
+    EXPECT_EQ(epoch["trainers"], 0);
+    EXPECT_EQ(epoch["devices"].size(), 1U);
+    EXPECT_EQ(epoch["devices"][0]["device"], "cpu:0");
+    EXPECT_EQ(epoch["devices"][0]["plan"], "sampler");
+  }
+  ASSERT_EQ(job.progress.devices.size(), 0U) << "it has ended";
+}
+
+TEST_F(JobRunTest, WarnsOfClassesThatItCannotLearn) {
+  WriteRing(temp_ / "ring of one", {.num_train = 1});
+  spec_.dataset = (temp_ / "ring of one").string();
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_THAT(job.progress.warning, HasSubstr("no vertex of 1 of 2 classes"));
+  EXPECT_EQ(Summary()["warning"], job.progress.warning);
+}
+
+TEST_F(JobRunTest, EveryBatchOfEveryEpochIsTrainedOnceAndRecorded) {
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_EQ(ReadRun("job.yaml"), "effective\n");
+  EXPECT_EQ(calls_.profiled_batches, 5U);
+  EXPECT_THAT(calls_.profiled_hops,
+              ElementsAre(HopSize{4, 9, 5}, HopSize{9, 20, 11}));
+  ExpectEveryBatchOnce();
+
+  const std::vector<nlohmann::json> metrics = Metrics();
+  ASSERT_EQ(metrics.size(), 4U);
+  for (size_t epoch = 0; epoch < 4; ++epoch) {
+    EXPECT_EQ(metrics[epoch]["valid_accuracy"],
+              0.25 * static_cast<double>(epoch + 1));
+    EXPECT_EQ(metrics[epoch]["valid_macro_f1"],
+              0.125 * static_cast<double>(epoch + 1));
+    EXPECT_EQ(metrics[epoch]["valid_roc_auc"],
+              0.0625 * static_cast<double>(epoch + 1));
+    EXPECT_EQ(metrics[epoch]["evaluate_seconds"], 0.5);
+  }
+  // Losses of the batches are 1, 1/2, 1/3, …
+  EXPECT_NEAR(metrics[0]["loss"], (1 + 1 / 2. + 1 / 3. + 1 / 4. + 1 / 5.) / 5,
+              1e-6);
+
+  const nlohmann::json summary = Summary();
+  EXPECT_EQ(summary["job_id"], id_);
+  EXPECT_EQ(summary["epochs"], 4);
+  EXPECT_EQ(summary["batches_expected"], 20);
+  EXPECT_EQ(summary["restarts"], 0);
+  std::vector<std::string> phases;
+  for (const auto& [phase, seconds] : summary["preparation_seconds"].items()) {
+    phases.push_back(phase);
+    EXPECT_GT(seconds, 0) << phase;
+  }
+  // nlohmann::json sorts them.
+  EXPECT_THAT(phases, ElementsAre("attaching daemons", "measuring",
+                                  "starting daemons", "validating data"));
+  EXPECT_GT(summary["peak_bytes"], 0);
+  EXPECT_EQ(job.progress.test_accuracy, 0.75);
+  EXPECT_EQ(job.progress.test_macro_f1, 0.375);
+  EXPECT_EQ(job.progress.test_roc_auc, 0.1875);
+  EXPECT_EQ(job.progress.batches_committed, 20U);
+  EXPECT_EQ(job.progress.epochs_done, 4U);
+}
+
+TEST_F(JobRunTest, CountsBeforeItRanksUnlessAnOrderIsSaved) {
+  spec_.cache = {.policy = "presc", .capacity = 0.5};
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  // As if the sampler had died on the way.
+  calls_.lost_counts = {absl::UnavailableError("gone")};
+  Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  ASSERT_EQ(calls_.counted.size(), 1U);
+  EXPECT_EQ(calls_.counted[0].part, 0U);
+  EXPECT_EQ(calls_.counted[0].num_parts, 1U);
+  ASSERT_EQ(calls_.ranked.size(), 2U);
+  EXPECT_TRUE(calls_.ranked[0].counts.empty());
+  EXPECT_EQ(calls_.ranked[1].counts,
+            std::vector<fs::path>{calls_.counted[0].path});
+  EXPECT_FALSE(fs::exists(calls_.counted[0].path));
+  for (const char* name : {"sampler.0", "trainer.0"}) {
+    EXPECT_EQ(calls_.plans[name].rank_order_key, 77U);
+    EXPECT_EQ(calls_.plans[name].cache_rows, 20U);  // Of 40 vertices.
+  }
+
+  calls_.order_is_saved = true;
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_EQ(calls_.counted.size(), 1U);
+  EXPECT_EQ(calls_.ranked.size(), 3U);
+}
+
+TEST_F(JobRunTest, RanksByWhatWasCountedOnline) {
+  spec_.cache = {.policy = "online", .capacity = 0.5, .epochs = 2};
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  // As if the sampler had died on the way: tried again an epoch later.
+  calls_.lost_counts = {absl::UnavailableError("gone")};
+  std::vector<CachePlan> plans;
+  calls_.on_evaluate = [&] {
+    plans.push_back(calls_.daemon("sampler.0").cache_plan());
+  };
+  Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_EQ(calls_.plans["trainer.0"].rank_order_key, 0U);
+  EXPECT_THAT(plans,
+              ElementsAre(CachePlan{0, 20}, CachePlan{0, 20}, CachePlan{0, 20},
+                          CachePlan{77, 20}, CachePlan{77, 20}));
+  EXPECT_TRUE(calls_.counted.empty());
+  ASSERT_EQ(calls_.written.size(), 1U);
+  EXPECT_FALSE(fs::exists(calls_.written[0]));
+  ASSERT_EQ(calls_.ranked.size(), 2U);
+  EXPECT_TRUE(calls_.ranked[0].counts.empty());
+  EXPECT_EQ(calls_.ranked[1].counts, calls_.written);
+
+  calls_.order_is_saved = true;
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_EQ(calls_.plans["trainer.0"].rank_order_key, 77U);
+  EXPECT_EQ(calls_.written.size(), 1U);
+}
+
+TEST_F(JobRunTest, ACacheThatMemoryHasNoRoomForShrinks) {
+  spec_.cache = {.policy = "degree", .capacity = 0.5};
+  calls_.order_is_saved = true;
+  // The plan fits. What is measured is this process, which is the daemons.
+  spec_.limits.memory_bytes = 2 << 20;
+  const std::vector<char> touched(8 << 20, 1);
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  std::vector<CachePlan> plans;
+  calls_.on_evaluate = [&] {
+    plans.push_back(calls_.daemon("sampler.0").cache_plan());
+  };
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_THAT(plans,
+              ElementsAre(CachePlan{77, 20}, CachePlan{77, 0}, CachePlan{77, 0},
+                          CachePlan{77, 0}, CachePlan{77, 0}));
+}
+
+TEST_F(JobRunTest, StandbyTrainersHaveACapacityOfTheirOwn) {
+  spec_.executors = "factored";
+  spec_.samplers = 0;
+  spec_.cache = {.policy = "degree", .capacity = 0.5};
+  spec_.cache.standby_capacity = 0.25;
+  calls_.order_is_saved = true;
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  std::vector<CachePlan> plans;
+  calls_.on_evaluate = [&] {
+    plans.push_back(calls_.daemon("sampler.0").cache_plan());
+  };
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  ExpectEveryBatchOnce();
+  EXPECT_THAT(plans, testing::Each(CachePlan{77, 20, 10}));
+}
+
+TEST_F(JobRunTest, FailsWhereVerticesCannotBeRanked) {
+  spec_.cache = {.policy = "presc", .capacity = 0.5};
+  calls_.lost_counts = {absl::PermissionDeniedError("derived: no")};
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error,
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       testing::AllOf(testing::HasSubstr("cache.policy"),
+                                      testing::HasSubstr("derived: no"))));
+}
+
+TEST_F(JobRunTest, StopsOnceItGetsNoBetter) {
+  spec_.training.epochs = 8;
+  spec_.training.patience = 2;
+  spec_.training.checkpoint_every = 0;
+  calls_.evaluations = {1, 3, 3, 2, 4};
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_EQ(calls_.evaluated.size(), 5U);
+  EXPECT_EQ(calls_.evaluated.back(), "test of best.safetensors");
+  EXPECT_EQ(Metrics().size(), 4U);
+  EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "10");
+  // As a job leaves its last weights.
+  EXPECT_EQ(ReadRun("checkpoints/epoch-0004.safetensors"), "20");
+  EXPECT_EQ(Summary()["state"], "completed");
+  EXPECT_EQ(Summary()["epochs"], 4);
+  EXPECT_EQ(Summary()["best_epoch"], 1);
+  EXPECT_EQ(Summary()["test_accuracy"], 1.0);
+  EXPECT_THAT(Summary()["stopped_early"].get<std::string>(),
+              HasSubstr("training.patience is 2"));
+}
+
+TEST_F(JobRunTest, LowersTheLearningRateOnAPlateau) {
+  spec_.training.schedule = "plateau";
+  spec_.training.plateau_epochs = 1;
+  calls_.evaluations = {2, 1, 3, 3, 4};
+  std::vector<double> factors;
+  calls_.on_evaluate = [&] {
+    factors.push_back(calls_.daemon("trainer.0").rate_factor());
+  };
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  // Of each epoch, and of the test behind the last of them.
+  EXPECT_THAT(factors, ElementsAre(1, 1, 0.1, 0.1, 0.1));
+}
+
+TEST_F(JobRunTest, AJobThatGetsBetterDoesNotStop) {
+  spec_.training.patience = 2;
+  calls_.evaluations = {1, 1, 2, 2, 4};
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  ExpectEveryBatchOnce();
+  EXPECT_TRUE(Summary()["stopped_early"].is_null());
+}
+
+TEST_F(JobRunTest, TheBestEpochIsKeptAndTested) {
+  spec_.training.keep_checkpoints = 1;
+  calls_.evaluations = {1, 3, 3, 2, 4};
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  EXPECT_THAT(
+      calls_.evaluated,
+      ElementsAre("valid of segment", "valid of segment", "valid of segment",
+                  "valid of segment", "test of best.safetensors"));
+  EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "10");
+  EXPECT_FALSE(HasCheckpoint("epoch-0003"));
+  EXPECT_TRUE(HasCheckpoint("epoch-0004"));
+  EXPECT_EQ(Summary()["best_epoch"], 1);
+  EXPECT_EQ(Summary()["valid_accuracy"], 0.75);
+  EXPECT_EQ(Summary()["valid_macro_f1"], 0.375);
+  EXPECT_EQ(Summary()["test_accuracy"], 1.0);
+  EXPECT_EQ(Summary()["test_macro_f1"], 0.5);
+  EXPECT_EQ(Summary()["test_roc_auc"], 0.25);
+}
+
+TEST_F(JobRunTest, OfLinkPredictionTheBestEpochHasTheHighestMrr) {
+  WriteRing(temp_ / "links", {.with_edge_splits = true});
+  spec_.dataset = (temp_ / "links").string();
+  spec_.training.task = "link_prediction";
+  // Its 40 edges make as many batches as the 20 train vertices do.
+  spec_.sampling.batch_size *= 2;
+  calls_.predicts_links = true;
+  calls_.evaluations = {1, 3, 3, 2, 4};
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted);
+  EXPECT_EQ(Summary()["best_epoch"], 1);
+  EXPECT_EQ(Summary()["valid_mrr"], 0.375);
+  EXPECT_EQ(Summary()["test_mrr"], 0.5);
+  EXPECT_EQ(Summary()["test_mean_rank"], 4);
+  EXPECT_FALSE(Summary().contains("test_accuracy"));
+  EXPECT_EQ(Metrics()[0]["valid_mrr"], 0.125);
+  EXPECT_EQ(Metrics()[0]["valid_mean_rank"], 7);
+  EXPECT_EQ(job.progress.valid_mrr, 0.25);
+  EXPECT_EQ(job.progress.test_mrr, 0.5);
+  EXPECT_EQ(job.progress.test_mean_rank, 4);
+  EXPECT_LT(job.progress.test_accuracy, 0);
+}
+
+TEST_F(JobRunTest, TheBestEpochIsSavedEvenBetweenCheckpoints) {
+  spec_.training.checkpoint_every = 0;
+  calls_.evaluations = {4, 1, 1, 1, 2};
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "5");
+  EXPECT_FALSE(HasCheckpoint("epoch-0001"));
+  EXPECT_TRUE(HasCheckpoint("epoch-0004"));
+}
+
+TEST_F(JobRunTest, ValidatesAsOftenAsAskedAndAtTheEnd) {
+  spec_.training.evaluate_every = 3;
+  calls_.evaluations = {2, 1, 3};
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  EXPECT_EQ(calls_.evaluated.size(), 3U);  // Epochs 3 and 4, and the test.
+  EXPECT_TRUE(Metrics()[0]["valid_accuracy"].is_null());
+  EXPECT_EQ(Metrics()[2]["valid_accuracy"], 0.5);
+  EXPECT_EQ(Metrics()[3]["valid_accuracy"], 0.25);
+}
+
+TEST_F(JobRunTest, WithoutEvaluationNothingIsEvaluated) {
+  spec_.training.evaluate_every = 0;
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  EXPECT_TRUE(calls_.evaluated.empty());
+  for (const char* score : {"valid_accuracy", "valid_macro_f1", "test_macro_f1",
+                            "test_roc_auc", "best_epoch"}) {
+    EXPECT_TRUE(Summary()[score].is_null()) << score;
+  }
+  EXPECT_FALSE(HasCheckpoint("best"));
+}
+
+TEST_F(JobRunTest, WithoutAValidSplitTheLastWeightsAreTested) {
+  fs::remove_all(temp_ / "ring");
+  WriteRing(temp_ / "ring", {.with_valid = false});
+  calls_.evaluations = {2};
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  EXPECT_THAT(calls_.evaluated, ElementsAre("test of segment"));
+  EXPECT_EQ(Summary()["test_accuracy"], 0.5);
+}
+
+TEST_F(JobRunTest, ALostEvaluationIsAskedForAgain) {
+  calls_.evaluations = {1, absl::UnavailableError("socket closed"), 2, 3, 4, 4};
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  EXPECT_EQ(calls_.evaluated.size(), 6U);
+  EXPECT_EQ(Metrics()[1]["valid_accuracy"], 0.5);
+}
+
+TEST_F(JobRunTest, AnEvaluationThatFailsFailsTheJob) {
+  calls_.evaluations = {1, absl::DataLossError("features.npy: torn")};
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kDataLoss,
+                                  HasSubstr("features.npy: torn")));
+  EXPECT_EQ(Summary()["state"], "failed");
+  EXPECT_EQ(Summary()["epochs"], 1);
+  EXPECT_THAT(Summary()["error"], HasSubstr("torn"));
+}
+
+TEST_F(JobRunTest, TrainingGoesOnWithoutACheckpointThatCannotBeWritten) {
+  calls_.evaluations = {4, 1, 1, 1, 4};
+  calls_.saves = {absl::ResourceExhaustedError("disk full")};
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  EXPECT_FALSE(HasCheckpoint("epoch-0001"));
+  EXPECT_TRUE(HasCheckpoint("epoch-0004"));
+  // The best epoch is the best of those that are kept.
+  EXPECT_EQ(Summary()["best_epoch"], 1);
+}
+
+TEST_F(JobRunTest, ThreeCheckpointsInARowThatCannotBeWrittenFailTheJob) {
+  calls_.evaluations = {1, 1, 1, 1, 1};
+  calls_.saves = {3, absl::ResourceExhaustedError("disk full")};
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kResourceExhausted,
+                                  HasSubstr("disk full")));
+  EXPECT_EQ(Metrics().size(), 3U);
+}
+
+TEST_F(JobRunTest, SeveralTrainersMakeTheSameWeights) {
+  spec_.trainers = 2;
+  calls_.evaluations = {1, 1, 1, 1, 1};
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  EXPECT_EQ(ReadRun("checkpoints/epoch-0004.safetensors"), "20");
+  EXPECT_EQ(Metrics()[0]["trainers"], 2);
+}
+
+TEST_F(JobRunTest, AllTrainersEvaluateTogether) {
+  spec_.trainers = 2;
+  spec_.training.epochs = 1;
+  calls_.evaluations = {2, 3};
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  ASSERT_EQ(calls_.shared.size(), 2U);  // The epoch, and the test.
+  for (const auto& [number, evaluation] : calls_.shared) {
+    EXPECT_THAT(evaluation.trainers,
+                testing::UnorderedElementsAre("trainer.0", "trainer.1"));
+  }
+  EXPECT_EQ(Metrics()[0]["valid_accuracy"], 0.5);
+  EXPECT_EQ(Metrics()[0]["evaluate_seconds"], 1.0);  // Half a second each.
+  EXPECT_EQ(Summary()["test_accuracy"], 0.75);
+}
+
+TEST_F(JobRunTest, ATrainerThatIsLostDoesNotLeaveTheOthersWaiting) {
+  spec_.trainers = 2;
+  spec_.training.epochs = 1;
+  calls_.evaluations = {absl::UnavailableError("socket closed"), 2, 3};
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  // Made anew in other memory, which nobody of the first attempt has.
+  EXPECT_EQ(calls_.shared.size(), 3U);
+  EXPECT_EQ(Metrics()[0]["valid_accuracy"], 0.5);
+}
+
+TEST_F(JobRunTest, WhatOneTrainerCannotEvaluateFailsTheJobAsItSaid) {
+  spec_.trainers = 2;
+  calls_.evaluations = {absl::DataLossError("features.npy: torn")};
+  EXPECT_THAT(Run().error, StatusIs(absl::StatusCode::kDataLoss,
+                                    HasSubstr("features.npy: torn")));
+}
+
+TEST_F(JobRunTest, AJobThatDoesNotFitIsRefusedAndLeavesNothing) {
+  spec_.limits.memory_bytes = 64 * kMiB;
+  calls_.training = 65 * kMiB;
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kResourceExhausted,
+                                  HasSubstr("limits.memory")));
+  EXPECT_FALSE(fs::exists(RunDir()));
+  EXPECT_TRUE(calls_.plans.empty()) << "a daemon was attached";
+}
+
+TEST_F(JobRunTest, AStepThatATrainerRefusesIsItsRefusal) {
+  calls_.training = absl::ResourceExhaustedError("limits.memory: one step");
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error,
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("trainer.0: limits.memory: one step")));
+  EXPECT_FALSE(fs::exists(RunDir()));
+  EXPECT_TRUE(calls_.plans.empty()) << "a daemon was attached";
+}
+
+TEST_F(JobRunTest, DamagedDataIsRefusedAndLeavesNothing) {
+  fs::remove_all(temp_ / "ring");
+  WriteRing(temp_ / "ring", {.nan_feature = true});
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kInvalidArgument,
+                                  HasSubstr("features.npy")));
+  EXPECT_FALSE(fs::exists(RunDir()));
+}
+
+TEST_F(JobRunTest, ARunFolderThatIsTakenIsRefused) {
+  std::ofstream(temp_ / "runs") << "a file";
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error, testing::Not(IsOk()));
+}
+
+TEST_F(JobRunTest, CancelledInAnEvaluationItEndsThere) {
+  calls_.evaluations = {1, 1, 1, 1, 1};
+  calls_.on_evaluate = [this] {
+    EXPECT_THAT(table_->Cancel(id_, absl::CancelledError("by hand")), IsOk());
+  };
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kCancelled);
+  EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kCancelled, "by hand"));
+  EXPECT_EQ(Summary()["state"], "cancelled");
+  EXPECT_EQ(Summary()["batches_committed"], 5);
+  EXPECT_TRUE(host_->DaemonsOf(id_)->Attached().empty());
+  EXPECT_THAT(host_->SegmentFor(::getpid(), id_),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(JobRunTest, WhatADaemonReportsFailsTheJob) {
+  calls_.evaluations = {1, 1, 1, 1, 1};
+  calls_.on_evaluate = [this] {
+    EXPECT_THAT(host_->Heartbeat({.name = "sampler.0",
+                                  .pid = ::getpid(),
+                                  .batches = 3,
+                                  .job_id = "another job",
+                                  .failure = absl::DataLossError("stale")}),
+                IsOk());
+    EXPECT_THAT(host_->Heartbeat({.name = "sampler.0",
+                                  .pid = ::getpid(),
+                                  .batches = 3,
+                                  .job_id = id_,
+                                  .failure = absl::DataLossError("no graph")}),
+                IsOk());
+  };
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error,
+              StatusIs(absl::StatusCode::kDataLoss, "sampler.0: no graph"));
+}
+
+TEST_F(JobRunTest, ADaemonOnAnotherDeviceIsNotTaken) {
+  DaemonHostOptions options;
+  options.register_within = std::chrono::milliseconds(10);
+  StartHost(options);
+  for (const char* name : {"sampler.0", "trainer.0"}) RegisterHere(name);
+  spec_.devices = {"cpu:1"};
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kUnavailable,
+                                  HasSubstr("sampler.1 on cpu:1, trainer.1 on "
+                                            "cpu:1 did not register")));
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,214 @@
+// A run's folder belongs to the job that made it, and its files are whole.
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/figures/run_state.h"
+#include "tests/fakes/full_disk.h"
+#include "tests/unit/scheduler/run/job_run_fixture.h"
+
+namespace fgnn {
+namespace {
+
+using testing::HasSubstr;
+
+void Write(const fs::path& path, const std::string& text) {
+  std::ofstream(path) << text;
+}
+
+bool IsWaitingForRoom(const Job& job) {
+  return job.progress.phase == "waiting for room in the state folder";
+}
+
+class RunOfOneJobTest : public JobRunTest {
+ protected:
+  RunOfOneJobTest() { spec_.training.evaluate_every = 0; }
+
+  void OpenTable() {
+    table_.reset();
+    table_ = JobTable::Open(JobStore::Open(temp_ / "jobs.sqlite").value(),
+                            temp_.path())
+                 .value();
+  }
+  std::string Checkpoint(const std::string& name) const {
+    return (RunDir() / "checkpoints" / (name + ".safetensors")).string();
+  }
+};
+
+TEST_F(RunOfOneJobTest, AJobThatWasInterruptedBeforeItHadAFolderTakesNoOther) {
+  OpenTable();
+  const fs::path run_dir = temp_ / "run";
+  id_ = table_->Submit({.spec_bytes = "spec", .run_dir = run_dir.string()})->id;
+  ASSERT_TRUE(table_->dispatcher().StartNext(Deadline::max()).has_value());
+  OpenTable();  // The service died while it prepared the job.
+  fs::create_directories(run_dir);
+  Write(run_dir / "job.yaml", "of another run");
+  Write(run_dir / "summary.json", "its results");
+  const Job job = RunToItsEnd();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kAlreadyExists,
+                                  HasSubstr(run_dir.string())));
+  EXPECT_EQ(ReadRun("job.yaml"), "of another run");
+  EXPECT_EQ(ReadRun("summary.json"), "its results");
+}
+
+TEST_F(RunOfOneJobTest, MetricsOfAnySizeAreGoneOnWith) {
+  constexpr uint32_t kEpochs = 17;
+  constexpr size_t kLineBytes = 1'000'000;
+  spec_.training.epochs = kEpochs + 1;
+  spec_.training.schedule = "plateau";
+  calls_.on_save = [this](const fs::path& path) {
+    if (path.stem() != absl::StrCat("epoch-00", kEpochs)) return;
+    EXPECT_THAT(table_->Cancel(id_, absl::CancelledError("by hand")), IsOk());
+  };
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  // Spaces at the ends of the lines.
+  std::string text;
+  for (const nlohmann::json& epoch : Metrics()) {
+    std::string line = epoch.dump();
+    line.resize(kLineBytes - 1, ' ');
+    text += line + "\n";
+  }
+  Write(RunDir() / "metrics.jsonl", text);
+  std::string& state =
+      calls_.checkpoints.at(Checkpoint(absl::StrCat("epoch-00", kEpochs)))
+          .run_state;
+  RunState longer = RunStateFromJson(state).value();
+  longer.metrics_bytes = text.size();
+  ASSERT_GT(longer.metrics_bytes, 16U << 20);
+  state = RunStateToJson(longer);
+  const Job job = Resume();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_EQ(Metrics().size(), kEpochs + 1);
+}
+
+TEST_F(RunOfOneJobTest, AFullDiskUnderItsMetricsIsWaitedFor) {
+  spec_.training.evaluate_every = 1;
+  calls_.evaluations = {4, 1, 1, 1, 1};  // No other is the best.
+  spec_.training.checkpoint_every = 0;
+  int evaluations = 0;
+  std::optional<FullDisk> full;
+  calls_.on_evaluate = [&] {
+    if (++evaluations == 2) full.emplace(0);
+    if (evaluations == 4) full.reset();
+  };
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  ExpectEveryBatchOnce();
+}
+
+TEST_F(RunOfOneJobTest, MetricsThatCannotBeWrittenAreWaitedFor) {
+  spec_.training.evaluate_every = 1;
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  int evaluations = 0;
+  calls_.on_evaluate = [&] {
+    const fs::path metrics =
+        fs::path(table_->Get(id_)->job.run_dir) / "metrics.jsonl";
+    if (++evaluations == 1) fs::create_directory(metrics);
+    if (evaluations == 3) fs::remove(metrics);
+  };
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  ExpectEveryBatchOnce();
+}
+
+TEST_F(RunOfOneJobTest, MetricsThatStayUnwrittenFailTheJobInTheEnd) {
+  spec_.training.evaluate_every = 1;
+  spec_.training.checkpoint_every = 0;
+  calls_.evaluations = {4, 1, 1, 1, 1};
+  calls_.on_evaluate = [this] {
+    fs::create_directory(fs::path(table_->Get(id_)->job.run_dir) /
+                         "metrics.jsonl");
+  };
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error.message(), HasSubstr("metrics.jsonl"));
+  EXPECT_EQ(calls_.evaluated.size(), 3U);  // Epochs without a line.
+  EXPECT_EQ(Summary()["state"], "failed");
+}
+
+// Otherwise a run's folder would be refused to its own job after a crash.
+TEST_F(RunOfOneJobTest, AJobWaitsForRoomToOwnItsFolder) {
+  std::optional<FullDisk> full;
+  calls_.on_profile = [&] { full.emplace(0); };
+  while_it_runs_ = [&] {
+    WaitUntil(id_, IsWaitingForRoom);
+    full.reset();
+  };
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_EQ(job.folder, FolderUse::kOwn);
+  ExpectEveryBatchOnce();
+}
+
+TEST_F(RunOfOneJobTest, AJobThatWaitsForRoomCanBeCancelled) {
+  std::optional<FullDisk> full;
+  calls_.on_profile = [&] { full.emplace(0); };
+  while_it_runs_ = [&] {
+    WaitUntil(id_, IsWaitingForRoom);
+    EXPECT_THAT(table_->Cancel(id_, absl::CancelledError("by hand")), IsOk());
+  };
+  const Job job = Run();
+  full.reset();
+  EXPECT_EQ(job.state, JobState::kCancelled) << job.error;
+  EXPECT_EQ(job.folder, FolderUse::kMake);
+}
+
+TEST_F(RunOfOneJobTest, WhatAKilledTrainerLeftGoesWithTheNextCheckpoint) {
+  bool was_there = false;
+  calls_.on_save = [&](const fs::path& path) {
+    const fs::path torn =
+        path.parent_path() / "epoch-0001.safetensors.tmp-AbCdEf";
+    if (path.stem() == "epoch-0001") Write(torn, "torn");
+    if (path.stem() == "epoch-0003") was_there = fs::exists(torn);
+    // Behind the last checkpoint.
+    if (path.stem() == "epoch-0004") {
+      Write(path.parent_path() / "epoch-0004.safetensors.tmp-AbCdEf", "torn");
+    }
+  };
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  EXPECT_FALSE(was_there);
+  for (const auto& entry : fs::directory_iterator(RunDir() / "checkpoints")) {
+    EXPECT_EQ(entry.path().extension(), ".safetensors") << entry.path();
+  }
+}
+
+class BestEpochTest : public RunOfOneJobTest {
+ protected:
+  BestEpochTest() {
+    spec_.training.evaluate_every = 1;
+    calls_.evaluations = {1, 4, 2, 2, 3};  // The second is the best.
+    // As a resumed run may find it: the weights of the epoch behind.
+    calls_.on_save = [this](const fs::path& path) {
+      if (path.stem() != "epoch-0003") return;
+      run_dir_ = path.parent_path().parent_path();
+      fs::remove(Checkpoint("best"));
+      fs::create_hard_link(path, Checkpoint("best"));
+    };
+  }
+};
+
+TEST_F(BestEpochTest, TheTestIsOfTheBestEpochsWeights) {
+  spec_.training.keep_checkpoints = 4;
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "10");  // Batches.
+  EXPECT_EQ(calls_.evaluated.back(), "test of best.safetensors");
+  EXPECT_EQ(Summary()["test_accuracy"], 0.75);
+}
+
+TEST_F(BestEpochTest, WithoutThoseWeightsNothingElseIsTested) {
+  spec_.training.keep_checkpoints = 1;
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_EQ(calls_.evaluated.back(), "valid of segment");
+  EXPECT_TRUE(Summary()["test_accuracy"].is_null());
+  EXPECT_THAT(Summary()["warning"].get<std::string>(),
+              HasSubstr("best.safetensors"));
+}
+
+}  // namespace
+}  // namespace fgnn

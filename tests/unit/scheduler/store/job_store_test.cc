@@ -1,0 +1,224 @@
+#include "scheduler/store/job_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Job SomeJob(const std::string& id) {
+  Job job;
+  job.id = id;
+  job.spec_bytes = std::string("spec\0bytes", 10);
+  job.run_dir = "/runs/" + id;
+  job.client_key = "key of " + id;
+  job.digest = true;
+  job.trace = true;
+  job.submitted_ms = 1'000;
+  job.progress.phase = "queued";
+  job.progress.epochs = 3;
+  return job;
+}
+
+std::vector<std::string> IdsOf(const std::vector<Job>& jobs) {
+  std::vector<std::string> ids;
+  for (const Job& job : jobs) ids.push_back(job.id);
+  return ids;
+}
+
+class JobStoreTest : public testing::Test {
+ protected:
+  JobStore Open() { return JobStore::Open(folder_ / "jobs.sqlite").value(); }
+  TempFolder folder_;
+};
+
+TEST_F(JobStoreTest, AJobIsThereAfterReopening) {
+  const Job job = SomeJob("20260101-000000-0001");
+  FGNN_ASSERT_OK(Open().Insert(job));
+
+  JobStore store = Open();
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> jobs, store.Unfinished());
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_EQ(jobs[0].id, job.id);
+  EXPECT_EQ(jobs[0].state, JobState::kQueued);
+  EXPECT_EQ(jobs[0].spec_bytes, job.spec_bytes);
+  EXPECT_EQ(jobs[0].run_dir, job.run_dir);
+  EXPECT_EQ(jobs[0].client_key, job.client_key);
+  EXPECT_TRUE(jobs[0].digest);
+  EXPECT_TRUE(jobs[0].trace);
+  EXPECT_EQ(jobs[0].progress.epochs, 3U);
+}
+
+TEST_F(JobStoreTest, AnEndedJobKeepsItsErrorAndProgress) {
+  JobStore store = Open();
+  Job job = SomeJob("20260101-000000-0001");
+  FGNN_ASSERT_OK(store.Insert(job));
+  job.state = JobState::kFailed;
+  job.finished_ms = 2'000;
+  job.error = absl::ResourceExhaustedError("needs 2, has 1");
+  job.progress.test_accuracy = 0.25;
+  job.progress.test_macro_f1 = 0.125;
+  job.progress.batches_committed = uint64_t{1} << 40;
+  FGNN_ASSERT_OK(store.Update(job));
+
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> unfinished,
+                            store.Unfinished());
+  EXPECT_TRUE(unfinished.empty());
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> jobs, store.Find({}, 10));
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_THAT(jobs[0].error,
+              StatusIs(absl::StatusCode::kResourceExhausted, "needs 2, has 1"));
+  EXPECT_EQ(jobs[0].finished_ms, 2'000);
+  EXPECT_EQ(jobs[0].progress.test_accuracy, 0.25);
+  EXPECT_EQ(jobs[0].progress.test_macro_f1, 0.125);
+  EXPECT_EQ(jobs[0].progress.test_roc_auc, -1);
+  EXPECT_EQ(jobs[0].progress.valid_accuracy, -1);
+  EXPECT_EQ(jobs[0].progress.batches_committed, uint64_t{1} << 40);
+}
+
+TEST_F(JobStoreTest, FindsByPrefixAndByClientKey) {
+  JobStore store = Open();
+  for (const char* id : {"2026-a1", "2026-a2", "2026-b1"}) {
+    FGNN_ASSERT_OK(store.Insert(SomeJob(id)));
+  }
+  EXPECT_THAT(IdsOf(store.FindByPrefix("2026-a", 10).value()),
+              ElementsAre("2026-a1", "2026-a2"));
+  EXPECT_THAT(IdsOf(store.FindByPrefix("2026", 2).value()),
+              ElementsAre("2026-a1", "2026-a2"));
+  // No pattern: % and _ stand for themselves.
+  EXPECT_THAT(IdsOf(store.FindByPrefix("2026-_", 10).value()), ElementsAre());
+  EXPECT_THAT(IdsOf(store.Find({}, 2).value()),
+              ElementsAre("2026-b1", "2026-a2"));
+  EXPECT_EQ(store.FindByClientKey("key of 2026-b1").value()->id, "2026-b1");
+  EXPECT_FALSE(store.FindByClientKey("no such key").value().has_value());
+}
+
+TEST_F(JobStoreTest, RefusesTheSameIdAndTheSameKey) {
+  JobStore store = Open();
+  FGNN_ASSERT_OK(store.Insert(SomeJob("one")));
+  EXPECT_THAT(store.Insert(SomeJob("one")),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+  Job other = SomeJob("two");
+  other.client_key = "key of one";
+  EXPECT_THAT(store.Insert(other), StatusIs(absl::StatusCode::kAlreadyExists));
+  // Jobs without a key are not the same.
+  Job third = SomeJob("three");
+  Job fourth = SomeJob("four");
+  third.client_key.clear();
+  fourth.client_key.clear();
+  EXPECT_THAT(store.Insert(third), IsOk());
+  EXPECT_THAT(store.Insert(fourth), IsOk());
+}
+
+TEST_F(JobStoreTest, AReaderSeesWhatWasCommittedAndChangesNothing) {
+  JobStore store = Open();
+  FGNN_ASSERT_OK_AND_ASSIGN(JobStore reader, store.OpenReader());
+  FGNN_ASSERT_OK(store.Insert(SomeJob("one")));
+  EXPECT_THAT(IdsOf(reader.Find({}, 10).value()), ElementsAre("one"));
+  FGNN_ASSERT_OK(store.Begin());
+  FGNN_ASSERT_OK(store.Insert(SomeJob("two")));
+  EXPECT_THAT(IdsOf(reader.Find({}, 10).value()), ElementsAre("one"));
+  FGNN_ASSERT_OK(store.Commit());
+  EXPECT_THAT(IdsOf(reader.Find({}, 10).value()), ElementsAre("two", "one"));
+  EXPECT_FALSE(reader.Insert(SomeJob("three")).ok());
+}
+
+TEST_F(JobStoreTest, GenerationsRiseAcrossStarts) {
+  EXPECT_EQ(Open().NextGeneration().value(), 1U);
+  EXPECT_EQ(Open().NextGeneration().value(), 2U);
+}
+
+TEST_F(JobStoreTest, SaysThatAFileIsNoStore) {
+  std::ofstream(folder_ / "jobs.sqlite")
+      << std::string(4096, 'x') << "no database";
+  EXPECT_THAT(JobStore::Open(folder_ / "jobs.sqlite"),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("jobs.sqlite")));
+}
+
+TEST_F(JobStoreTest, ChangingAJobThatIsNotThereIsAnError) {
+  EXPECT_THAT(Open().Update(SomeJob("none")),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(JobStoreTest, EveryFieldIsThereAfterReopening) {
+  Job job = SomeJob("one");
+  job.dataset = "/data";
+  job.user = "ann";
+  job.name = "a name";
+  job.priority = -7;
+  job.after = {"a", "b"};
+  job.retries = 3;
+  job.time_limit_seconds = 60;
+  FGNN_ASSERT_OK(Open().Insert(job));
+  job.state = JobState::kPaused;
+  job.attempts = 2;
+  job.preemptions = 4;
+  job.run_seconds = 1.5;
+  job.device_seconds = 3;
+  job.devices = {"cpu:0-1", "cpu:3"};
+  job.folder = FolderUse::kOwn;
+  FGNN_ASSERT_OK(Open().Update(job));
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> jobs, Open().Unfinished());
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_EQ(jobs[0].state, JobState::kPaused);
+  EXPECT_EQ(jobs[0].dataset, "/data");
+  EXPECT_EQ(jobs[0].user, "ann");
+  EXPECT_EQ(jobs[0].name, "a name");
+  EXPECT_EQ(jobs[0].priority, -7);
+  EXPECT_THAT(jobs[0].after, ElementsAre("a", "b"));
+  EXPECT_EQ(jobs[0].retries, 3U);
+  EXPECT_EQ(jobs[0].time_limit_seconds, 60U);
+  EXPECT_EQ(jobs[0].attempts, 2U);
+  EXPECT_EQ(jobs[0].preemptions, 4U);
+  EXPECT_EQ(jobs[0].run_seconds, 1.5);
+  EXPECT_EQ(jobs[0].device_seconds, 3);
+  EXPECT_THAT(jobs[0].devices, ElementsAre("cpu:0-1", "cpu:3"));
+  EXPECT_EQ(jobs[0].folder, FolderUse::kOwn);
+  EXPECT_EQ(Open().UseSince(0).value().front().device_seconds, 3);
+}
+
+TEST_F(JobStoreTest, JobsAreFoundByWhatIsKnownOfThem) {
+  JobStore store = Open();
+  const auto add = [&store](const std::string& id, JobState state,
+                            const std::string& user, const std::string& name) {
+    Job job = SomeJob(id);
+    job.user = user;
+    job.name = name;
+    job.dataset = "/data/Papers";
+    FGNN_ASSERT_OK(store.Insert(job));
+    job.state = state;
+    if (state == JobState::kFailed) job.error = absl::InternalError("it BROKE");
+    FGNN_ASSERT_OK(store.Update(job));
+  };
+  add("one", JobState::kCompleted, "ann", "first try");
+  add("two", JobState::kFailed, "bob", "");
+  add("three", JobState::kQueued, "ann", "100% of it_all");
+  const auto find = [&store](const JobFilter& filter, uint32_t limit = 10) {
+    return IdsOf(store.Find(filter, limit).value());
+  };
+  EXPECT_THAT(find({.user = "ann"}), ElementsAre("three", "one"));
+  EXPECT_THAT(find({.states = {JobState::kFailed, JobState::kQueued}}),
+              ElementsAre("three", "two"));
+  EXPECT_THAT(find({.states = {JobState::kCompleted}, .user = "bob"}),
+              ElementsAre());
+  EXPECT_THAT(find({.search = "broke"}), ElementsAre("two"));
+  EXPECT_THAT(find({.search = "FIRST"}), ElementsAre("one"));
+  EXPECT_THAT(find({.search = "papers"}), ElementsAre("three", "two", "one"));
+  EXPECT_THAT(find({.search = "/runs/tw"}), ElementsAre("two"));
+  // No pattern: % and _ stand for themselves.
+  EXPECT_THAT(find({.search = "%"}), ElementsAre("three"));
+  EXPECT_THAT(find({.before_id = "three"}, 1), ElementsAre("two"));
+  EXPECT_THAT(find({.before_id = "two"}), ElementsAre("one"));
+}
+
+}  // namespace
+}  // namespace fgnn
