@@ -195,7 +195,7 @@ bool Command::IsChosen() const { return app_->parsed(); }
 
 CommandLine::CommandLine(const std::string& help, const std::string& name)
     : app_(std::make_unique<CLI::App>(help, name)) {
-  // Commands that are added later inherit both.
+  // Commands that are added later inherit both settings.
   app_->fallthrough();
   app_->set_help_flag("-h,--help", "Explain a command and its flags");
 }
@@ -215,7 +215,7 @@ void CommandLine::CheckFirst(std::function<absl::Status()> check) {
 
 absl::StatusOr<std::string> CommandLine::Parse(std::vector<std::string> words) {
   try {
-    // CLI11 takes words from the back.
+    // CLI11 takes words from the back of the list.
     app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::Success& asked_for_text) {
     std::ostringstream text;

@@ -1,5 +1,5 @@
-// A program's commands, flags and arguments, described without the parser in
-// sight: CLI11's headers would cost every command six seconds of compiling.
+// A program's commands, flags and arguments. The header hides the parser:
+// including CLI11's headers costs a command six seconds of compiling.
 #ifndef FGNN_SHARED_COMMAND_LINE_COMMAND_LINE_H_
 #define FGNN_SHARED_COMMAND_LINE_COMMAND_LINE_H_
 
@@ -19,26 +19,28 @@ class Option;
 
 namespace fgnn {
 
-// A flag ("--seed") or an argument ("JOB") of a command. A handle: its copies
-// mean the same option, and are valid as long as the CommandLine is.
+// A flag ("--seed") or an argument ("JOB") of a command. An Option is a handle:
+// its copies mean the same option, and are valid as long as the CommandLine is.
 class Option {
  public:
-  // The word that stands for the value in help, e.g. DIR.
+  // Sets the word that stands for the value in help, e.g. DIR.
   Option Takes(const std::string& word) const;
   Option Required() const;
-  // Help shows the variable's value of now, or `text`, as the default.
+  // Help shows the variable's present value, or `text`, as the default.
   Option ShowDefault() const;
   Option ShowDefault(const std::string& text) const;
   Option OneOf(const std::vector<std::string>& words) const;
-  // Both bounds included. T: int, uint32_t, uint64_t, double.
+  // Limits the value; both bounds are included. T: int, uint32_t, uint64_t,
+  // double.
   template <typename T>
   Option Between(T least, T most) const;
   // The value is a list, e.g. "a,b,c" for ','.
   Option SplitAt(char delimiter) const;
-  // A list that takes one word each time the flag is given, so that arguments
-  // may follow.
+  // Makes the option a list that takes one word each time the flag is given, so
+  // that arguments may follow.
   Option OneWordEach() const;
-  // May be given only with, or only without, the other.
+  // The option may be given only with (Needs) or only without (Excludes) the
+  // other.
   Option Needs(Option other) const;
   Option Excludes(Option other) const;
 
@@ -46,7 +48,8 @@ class Option {
   bool IsRequired() const;
   std::vector<std::string> LongNames() const;   // "json" of "--json"
   std::vector<std::string> ShortNames() const;  // "h" of "-h"
-  // Words that it takes behind its name, or in its place. A list takes many.
+  // Returns the least and the most words that the option takes behind its name,
+  // or in its place. A list takes many.
   int LeastWords() const;
   int MostWords() const;
 
@@ -57,43 +60,43 @@ class Option {
   CLI::Option* option_;
 };
 
-// A command ("run") or a group of them ("dataset"). A handle, as Option.
+// A command ("run") or a group of commands ("dataset"). A handle, like Option.
 class Command {
  public:
   Command AddSubcommand(const std::string& name, const std::string& help) const;
-  // One of the subcommands has to be named.
+  // Requires that one of the subcommands is named.
   void NeedSubcommand() const;
-  // Called while the words are parsed, if they name this command.
+  // `run` is called while the words are parsed, if they name this command.
   void OnRun(std::function<void()> run) const;
 
-  // `names`: "--out", "-h,--help", or "JOB" for an argument. The variable keeps
-  // its value if the option is not given; it must outlive the CommandLine.
-  // T: an integer of 32 or 64 bits, float, double, std::string,
-  // std::filesystem::path, std::optional or std::vector of some of them
-  // (command_line.cc has the list).
+  // Adds an option. `names`: "--out", "-h,--help", or "JOB" for an argument.
+  // The variable keeps its value if the option is not given; it must outlive
+  // the CommandLine. T: an integer of 32 or 64 bits, float, double,
+  // std::string, std::filesystem::path, or std::optional or std::vector of some
+  // of them (command_line.cc has the list).
   template <typename T>
   Option AddOption(const std::string& names, T& variable,
                    const std::string& help = "") const;
-  // `take` is called with the value.
+  // Adds an option whose value is passed to `take`.
   Option AddOption(const std::string& names,
                    std::function<void(const std::string&)> take,
                    const std::string& help) const;
-  // "--json" sets the variable to true, "!--no-json" to false.
+  // Adds a flag: "--json" sets the variable to true, "!--no-json" to false.
   Option AddFlag(const std::string& names, bool& variable,
                  const std::string& help = "") const;
-  // A flag that says what is done anyway.
+  // Adds a flag that asks for what is done anyway.
   Option AddFlag(const std::string& names, const std::string& help) const;
 
   std::string Name() const;
   std::string Path() const;  // "fgnn bench sample"
-  std::string Help() const;  // The text that it was added with.
+  std::string Help() const;  // The text that AddSubcommand() was given.
   std::optional<Command> Parent() const;
   std::vector<Command> Subcommands() const;
   std::optional<Command> Subcommand(const std::string& name) const;
   std::vector<Option> Options() const;
-  // `flag`: "--json", "-h" or "JOB".
+  // Returns the option of this name: "--json", "-h" or "JOB".
   std::optional<Option> FindOption(const std::string& flag) const;
-  // The subcommand that the parsed words named.
+  // Returns the subcommand that the parsed words named.
   std::optional<Command> Chosen() const;
   bool IsChosen() const;
 
@@ -104,8 +107,8 @@ class Command {
   CLI::App* app_;
 };
 
-// A program's words. Flags of a command may stand behind the names of its
-// subcommands. Every command has -h and --help.
+// The words of a program's call. Flags of a command may stand behind the names
+// of its subcommands. Every command has -h and --help.
 class CommandLine {
  public:
   explicit CommandLine(const std::string& help, const std::string& name = "");
@@ -114,17 +117,17 @@ class CommandLine {
   Command root() const { return Command(app_.get()); }
   // Adds --version.
   void SetVersion(const std::string& text);
-  // Called behind parsing and before the command runs. An error is one of
-  // usage.
+  // `check` is called after parsing and before the command runs. Its error
+  // counts as wrong use.
   void CheckFirst(std::function<absl::Status()> check);
 
-  // Parses `words`, without the program's name, and runs what they name.
-  // Returns the text that they ask for (help, version), else "".
-  // InvalidArgument: wrong use, in the parser's words. What a command throws is
-  // passed on.
+  // Parses `words`, without the program's name, and runs the command that they
+  // name. Returns the text that they ask for (help, version), else "".
+  // InvalidArgument: wrong use, in the parser's words. An exception that a
+  // command throws is passed on.
   absl::StatusOr<std::string> Parse(std::vector<std::string> words);
-  // As Parse(), for a main: prints the text or, to standard error, the wrong
-  // use. Returns the exit code (0 or 2) if the program is over.
+  // Parse() for a main function: prints the text or, to standard error, the
+  // wrong use. Returns the exit code (0 or 2) if the program is over.
   std::optional<int> ParseMain(int argc, char** argv);
 
  private:

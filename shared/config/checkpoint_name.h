@@ -1,5 +1,5 @@
-// Names of the checkpoints of a run, which the scheduler gives and everybody
-// reads.
+// Names of the checkpoints of a run. The scheduler gives them; daemons and
+// tools read them.
 #ifndef FGNN_SHARED_CONFIG_CHECKPOINT_NAME_H_
 #define FGNN_SHARED_CONFIG_CHECKPOINT_NAME_H_
 
@@ -14,14 +14,14 @@
 
 namespace fgnn {
 
-// When a checkpoint was made; a later one is greater.
+// Age of a checkpoint; a later one is greater.
 struct CheckpointAge {
   uint32_t epochs_done = 0;
-  uint64_t steps = 0;  // Of the whole job; 0: at the end of an epoch.
+  uint64_t steps = 0;  // Steps of the whole job; 0: at the end of an epoch.
 
   // "epoch-0003.safetensors" or "epoch-0003-step-0000000120.safetensors".
   std::string ToName() const;
-  // nullopt: not a name that ToName() gave.
+  // Returns nullopt if ToName() never gives this name.
   static std::optional<CheckpointAge> FromName(const std::string& name);
 
   auto operator<=>(const CheckpointAge&) const = default;
@@ -29,8 +29,8 @@ struct CheckpointAge {
 
 inline constexpr char kBestCheckpointName[] = "best.safetensors";
 
-// The checkpoints in a folder, newest first, without the best one, which may
-// be a copy of any. NotFound, PermissionDenied.
+// Returns the checkpoints in a folder, newest first. The best one is left out,
+// as it may be a copy of any. NotFound, PermissionDenied.
 absl::StatusOr<std::vector<std::filesystem::path>> FindCheckpoints(
     const std::filesystem::path& folder);
 

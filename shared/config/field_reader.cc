@@ -41,7 +41,7 @@ std::string Range(double min, double max) {
   return absl::StrCat(FormatDouble(min), " to ", FormatDouble(max));
 }
 
-// The bounds of the field's type and documentation together.
+// Finds the bounds that the field's type and its documentation set together.
 void Bounds(const FieldDescriptor& field, double* min, double* max) {
   *min = -std::numeric_limits<double>::infinity();
   *max = std::numeric_limits<double>::infinity();
@@ -94,7 +94,7 @@ absl::Status CheckChoice(const FieldDescriptor& field, const std::string& path,
       "choose from: ", absl::StrJoin(choices, ", ")));
 }
 
-// A whole number, written as such or like 1e3.
+// Parses a whole number, written as such or like 1e3.
 template <typename Integer>
 absl::StatusOr<Integer> ParseInteger(const FieldDescriptor& field,
                                      const std::string& path,
@@ -111,7 +111,7 @@ absl::StatusOr<Integer> ParseInteger(const FieldDescriptor& field,
         absl::StrCat(path, ": '", text, "' is not a whole number"));
   }
   FGNN_RETURN_IF_ERROR(CheckNumber(field, path, value, text));
-  // 2^53: beyond it a double does not name one whole number.
+  // Beyond 2^53 a double does not name one whole number.
   if (value != std::trunc(value) || std::abs(value) > 0x1.0p53) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": ", text, " is not a whole number"));
@@ -185,8 +185,8 @@ absl::Status StoreScalar(const FieldDescriptor& field, const std::string& path,
   }
 }
 
-// What is a word needs no parser, which would take longer than all else that is
-// done with a job that is submitted.
+// A text default needs no parser. The parser would take longer than all other
+// work on a submitted job.
 YAML::Node DefaultOf(const v1::FieldDoc& doc) {
   const std::string& text = doc.default_value();
   if (text == R"("")") return YAML::Node(std::string());
@@ -216,7 +216,8 @@ absl::Status ReadScalar(const YAML::Node& node, const YamlOrigin& origin,
                              node.IsMap() ? "block of keys" : "list")));
 }
 
-// A block, or the number that its first field is, in the place of a list.
+// Reads a block that stands in the place of a list, or the number that is the
+// block's first field.
 absl::Status ReadBlockInstead(const YAML::Node& node, const YamlOrigin& origin,
                               const std::string& path,
                               const FieldDescriptor& block, Message* message) {
@@ -253,7 +254,7 @@ absl::Status ReadList(const YAML::Node& node, const YamlOrigin& origin,
   return absl::OkStatus();
 }
 
-// The numbers of a field as doubles, the words as they are.
+// Checks one element of a field: numbers as doubles, texts as they are.
 absl::Status CheckElement(const FieldDescriptor& field, const std::string& path,
                           const Message& message, int index) {
   const Reflection& reflection = *message.GetReflection();
@@ -296,7 +297,8 @@ absl::Status CheckElement(const FieldDescriptor& field, const std::string& path,
   }
 }
 
-// Where else a key of this name stands: "training.epochs". Empty: nowhere.
+// Returns another place where a key of this name stands, e.g.
+// "training.epochs". Empty: nowhere.
 std::string PlaceOf(const std::string& key, const Descriptor& root) {
   for (int i = 0; i < root.field_count(); ++i) {
     const FieldDescriptor& section = *root.field(i);
@@ -379,7 +381,7 @@ absl::Status ReadField(const YAML::Node& node, const YamlOrigin& origin,
 
 absl::Status ReadMessage(const YAML::Node& node, const YamlOrigin& origin,
                          const std::string& prefix, Message* message) {
-  if (node.IsNull()) return absl::OkStatus();  // A heading and nothing below.
+  if (node.IsNull()) return absl::OkStatus();  // The key has nothing below it.
   const std::string what = prefix.empty() ? "a job file" : prefix;
   if (!node.IsMap()) {
     return ErrorAt(
@@ -412,7 +414,7 @@ absl::Status FillDefaults(const std::string& prefix, Message* message) {
   for (int i = 0; i < descriptor.field_count(); ++i) {
     const FieldDescriptor& field = *descriptor.field(i);
     if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      // Where it stands for a list it is there only if it was written.
+      // A block in the place of a list is set only if it was written.
       const bool is_instead = !DocOf(field).instead_of().empty();
       if (is_instead && !reflection.HasField(*message, &field)) continue;
       FGNN_RETURN_IF_ERROR(

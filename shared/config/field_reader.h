@@ -1,5 +1,5 @@
-// Reads, checks and completes protobuf messages by their fields' FieldDoc: no
-// field is known here by name. For shared/config alone.
+// Reads, checks and completes protobuf messages by their fields' FieldDoc. The
+// code names no field. Only shared/config uses this header.
 #ifndef FGNN_SHARED_CONFIG_FIELD_READER_H_
 #define FGNN_SHARED_CONFIG_FIELD_READER_H_
 
@@ -14,7 +14,7 @@
 
 namespace fgnn {
 
-// What stands before a message: "FILE:LINE: ", or "--set KEY=VALUE: ".
+// Prefix of a message: "FILE:LINE: ", or "--set KEY=VALUE: ".
 struct YamlOrigin {
   std::string name;
   bool has_lines = true;
@@ -22,36 +22,38 @@ struct YamlOrigin {
 
 const v1::FieldDoc& DocOf(const google::protobuf::FieldDescriptor& field);
 
-// Under which key YAML has the field: its name, or that of the list in whose
-// place it may be written (FieldDoc.instead_of).
+// Returns the key that YAML has for the field. It is the field's name, or the
+// name of the list in whose place the field may be written
+// (FieldDoc.instead_of).
 std::string KeyOf(const google::protobuf::FieldDescriptor& field);
-// The field of a key; of a list and the block in its place, the list. nullptr:
-// there is none.
+// Returns the field of a key. For a key of a list and of the block in its
+// place, returns the list. nullptr: there is no such field.
 const google::protobuf::FieldDescriptor* FieldOfKey(
     const google::protobuf::Descriptor& message, const std::string& key);
-// The block that may be written in the place of a list; nullptr: none may.
+// Returns the block that may be written in the place of a list. nullptr: none
+// may.
 const google::protobuf::FieldDescriptor* BlockInsteadOf(
     const google::protobuf::FieldDescriptor& list);
 
-// `prefix` and the field's key: "sampling.fanouts".
+// Returns `prefix` and the field's key: "sampling.fanouts".
 std::string FieldPath(const std::string& prefix,
                       const google::protobuf::FieldDescriptor& field);
 
-// Reads `node`, a map, into `message`, over what it holds. `prefix` is the
-// message's path, empty for the root. InvalidArgument: unknown or repeated
-// keys, wrong types, values out of range.
+// Reads the map `node` into `message`; fields that the map does not name keep
+// their values. `prefix` is the message's path, empty for the root.
+// InvalidArgument: unknown or repeated keys, wrong types, values out of range.
 absl::Status ReadMessage(const YAML::Node& node, const YamlOrigin& origin,
                          const std::string& prefix,
                          google::protobuf::Message* message);
 
-// Reads one field of `message`, replacing what it holds.
+// Reads one field of `message`, and replaces its old value.
 absl::Status ReadField(const YAML::Node& node, const YamlOrigin& origin,
                        const std::string& prefix,
                        const google::protobuf::FieldDescriptor& field,
                        google::protobuf::Message* message);
 
-// The error of a key that `message` has not: names the nearest one, or where
-// else it belongs.
+// Returns the error for a key that `message` does not have. The error names the
+// nearest key, or where else the key belongs.
 absl::Status UnknownKey(const std::string& key, const std::string& prefix,
                         const google::protobuf::Descriptor& message);
 
@@ -60,11 +62,11 @@ absl::Status UnknownKey(const std::string& key, const std::string& prefix,
 absl::Status FillDefaults(const std::string& prefix,
                           google::protobuf::Message* message);
 
-// Ranges and choices of every field that is set.
+// Checks ranges and choices of every field that is set.
 absl::Status CheckFields(const std::string& prefix,
                          const google::protobuf::Message& message);
 
-// The shortest text that reads as the same number.
+// Returns the shortest text that reads as the same number.
 std::string FormatDouble(double value);
 
 }  // namespace fgnn

@@ -34,7 +34,8 @@ absl::Status CheckHops(const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
-// Keys that a model does not know would be silently ignored.
+// A key that does not belong to the model is an error: it would be silently
+// ignored.
 absl::Status CheckModel(const v1::JobSpec& spec) {
   const v1::ModelSpec& model = spec.model();
   const auto only_for = [&](bool is_set, const char* field, const char* kind) {
@@ -74,7 +75,8 @@ absl::Status CheckModel(const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
-// A model of the user's own, and what only ours know.
+// Rules for a model that the user wrote, and for keys that only our models
+// have.
 absl::Status CheckUserModel(const v1::JobSpec& spec) {
   const v1::ModelSpec& model = spec.model();
   const auto only_with = [&](const std::string& value, const char* field,
@@ -111,7 +113,8 @@ absl::Status CheckUserModel(const v1::JobSpec& spec) {
       model.kind(), ", whose layers do that themselves; leave it out"));
 }
 
-// Keys that an algorithm does not know would be silently ignored.
+// A key that does not belong to the algorithm is an error: it would be silently
+// ignored.
 absl::Status CheckAlgorithm(const v1::JobSpec& spec) {
   const v1::SamplingSpec& sampling = spec.sampling();
   const bool walks = sampling.kind() == "random_walk";
@@ -154,7 +157,7 @@ absl::Status CheckAlgorithm(const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
-// How many devices a job has, at least and at most.
+// Least and most devices of a job.
 struct DeviceCounts {
   uint32_t least = 0;
   uint32_t most = 0;
@@ -167,7 +170,7 @@ DeviceCounts CountDevices(const v1::JobSpec& spec) {
   return {devices, devices};
 }
 
-// What the service has is for the scheduler.
+// The scheduler checks whether the service has such devices.
 absl::Status CheckDeviceRequest(v1::JobSpec* spec) {
   v1::DeviceRequest& request = *spec->mutable_device_request();
   if (!spec->devices().empty()) {
@@ -181,8 +184,8 @@ absl::Status CheckDeviceRequest(v1::JobSpec* spec) {
                    request.max(), "; give at most as many"));
 }
 
-// Canonical names, no resource twice. Which cores there are is for the
-// scheduler.
+// Makes names canonical, and refuses two devices that share a resource. The
+// scheduler checks that the cores exist.
 absl::Status CheckDevices(v1::JobSpec* spec) {
   if (spec->has_device_request()) return CheckDeviceRequest(spec);
   std::vector<Device> taken;
@@ -206,7 +209,7 @@ absl::Status CheckDevices(v1::JobSpec* spec) {
   return absl::OkStatus();
 }
 
-// What "auto" stands for, and fields that the executors do not know.
+// Replaces "auto", and refuses fields that do not belong to the executors.
 absl::Status CheckExecutors(v1::JobSpec* spec) {
   const auto [devices, most_devices] = CountDevices(*spec);
   if (spec->executors() == kAuto) {
@@ -342,7 +345,8 @@ absl::Status CheckTraining(const v1::TrainingSpec& training) {
   return absl::OkStatus();
 }
 
-// What only link prediction knows, and what it does not.
+// Rules for keys that only link prediction has, and for keys that it does not
+// have.
 absl::Status CheckTask(const v1::JobSpec& spec) {
   const v1::TrainingSpec& training = spec.training();
   if (training.task() != "link_prediction") {

@@ -1,4 +1,5 @@
-// The rules of a job spec that span several fields, and what its texts mean.
+// The rules of a job spec that span several fields, and the values that its
+// texts stand for.
 #ifndef FGNN_SHARED_CONFIG_JOB_RULES_H_
 #define FGNN_SHARED_CONFIG_JOB_RULES_H_
 
@@ -12,19 +13,19 @@
 
 namespace fgnn {
 
-// Of a spec whose every field is set and within its range. Writes devices by
-// their canonical names. InvalidArgument names the fields and the way out.
+// Checks a spec whose every field is set and within its range. Writes devices
+// by their canonical names. InvalidArgument names the fields and the way out.
 absl::Status CheckRules(v1::JobSpec* spec);
 
-// limits.memory; nullopt: "auto". InvalidArgument.
+// Returns limits.memory in bytes; nullopt: "auto". InvalidArgument.
 absl::StatusOr<std::optional<uint64_t>> MemoryLimit(const v1::JobSpec& spec);
 
-// cache.capacity or cache.standby_capacity, a share; nullopt: "auto", or no
-// number.
+// Returns cache.capacity or cache.standby_capacity as a share; nullopt: "auto",
+// or no number.
 std::optional<double> CapacityIn(const std::string& text);
 
-// Devices of a job with complete fields that may train at the same time; the
-// most, where they are asked for by number.
+// Returns how many devices of a job may train at the same time. All fields must
+// be set. If devices are asked for by number, returns the most.
 uint32_t DevicesThatTrain(const v1::JobSpec& spec);
 
 }  // namespace fgnn

@@ -1,6 +1,6 @@
-// A training job as the rooms of the house see it: the effective spec without
-// a trace of protobuf. Fields, units, ranges and defaults are documented in
-// proto/fgnn/v1/job.proto, once.
+// A training job for all parts of the service: the effective spec, without
+// protobuf types. proto/fgnn/v1/job.proto documents the fields, their units,
+// ranges and defaults.
 #ifndef FGNN_SHARED_CONFIG_JOB_SPEC_H_
 #define FGNN_SHARED_CONFIG_JOB_SPEC_H_
 
@@ -17,48 +17,49 @@ struct ModelSpec {
   uint32_t hidden = 256;
   double dropout = 0.5;
   double input_dropout = 0;
-  std::string aggregator = "mean";     // Of "graphsage": or "pool".
-  uint32_t heads = 8;                  // Of "gat".
-  double attention_dropout = 0;        // Of "gat".
+  std::string aggregator = "mean";     // "graphsage" only: "mean" or "pool".
+  uint32_t heads = 8;                  // "gat" only.
+  double attention_dropout = 0;        // "gat" only.
   std::string normalization = "none";  // "batch", "layer"
   bool residual = false;
-  std::string degree_norm = "both";  // Of "gcn": or "right".
-  std::string plugin = "";           // Of "plugin".
-  std::string file = "";             // Of "torchscript": an absolute path.
+  std::string degree_norm = "both";  // "gcn" only: "both" or "right".
+  std::string plugin = "";           // "plugin" only.
+  std::string file = "";             // "torchscript" only: an absolute path.
 };
 
 struct SamplingSpec {
   std::string kind;              // "khop", "khop_weighted", "labor", …
   std::vector<int32_t> fanouts;  // First hop first; -1: all.
   uint32_t batch_size = 1024;
-  uint32_t threads = 0;  // 0: the cores of the device.
+  uint32_t threads = 0;  // 0: as many as the device has cores.
   bool replace = false;
   bool resample = true;
   std::string weights = "edge_weights.npy";
   uint32_t num_walks = 4;
   uint32_t walk_length = 3;
   double walk_restart = 0.5;
-  std::string plugin = "";  // Of kind "plugin".
+  std::string plugin = "";  // Kind "plugin" only.
 };
 
 struct TrainingSpec {
   uint32_t epochs = 10;
-  std::string task = "node_classification";  // Or "link_prediction".
-  uint32_t negatives = 1;                    // Of "link_prediction".
-  bool exclude_seed_edges = true;            // Of "link_prediction".
-  std::string optimizer;                     // "adam", "adamw", "sgd"
-  double momentum = 0;                       // Of "sgd".
+  // "node_classification" or "link_prediction".
+  std::string task = "node_classification";
+  uint32_t negatives = 1;          // "link_prediction" only.
+  bool exclude_seed_edges = true;  // "link_prediction" only.
+  std::string optimizer;           // "adam", "adamw", "sgd"
+  double momentum = 0;             // "sgd" only.
   double learning_rate = 0.003;
   std::string schedule = "constant";  // "cosine", "plateau"
-  uint32_t plateau_epochs = 5;        // Of "plateau".
+  uint32_t plateau_epochs = 5;        // "plateau" only.
   uint64_t warmup_steps = 0;
   double weight_decay = 0;
   double clip_norm = 0;  // 0: no limit.
   uint64_t seed = 1;
-  uint32_t batches_per_step = 1;  // W; effective, so never 0.
+  uint32_t batches_per_step = 1;  // W; never 0 in an effective spec.
   double label_smoothing = 0;
   std::string sync;        // "steps", "bounded_staleness"
-  uint32_t staleness = 1;  // Of "bounded_staleness": most versions.
+  uint32_t staleness = 1;  // "bounded_staleness" only: most versions.
   std::string precision;   // "f32", "bf16"
   uint32_t evaluate_every = 1;
   uint32_t patience = 0;  // 0: the job never stops early.
@@ -68,7 +69,8 @@ struct TrainingSpec {
   uint32_t threads = 0;
 
   bool predicts_links() const { return task == "link_prediction"; }
-  // Versions that the weights of a batch may be older than those it changes.
+  // Returns the most versions that the weights of a batch may be older than the
+  // weights that the batch changes.
   uint32_t most_staleness() const {
     return sync == "bounded_staleness" ? staleness : 0;
   }
@@ -77,17 +79,18 @@ struct TrainingSpec {
 struct CacheSpec {
   std::string policy;
   std::optional<double> capacity;  // Share of the vertices; nullopt: "auto".
-  std::optional<double> standby_capacity = std::nullopt;  // Of "factored".
-  uint32_t epochs = 1;      // That are pre-sampled or counted.
-  std::string plugin = "";  // Of policy "plugin".
+  std::optional<double> standby_capacity = std::nullopt;  // "factored" only.
+  uint32_t epochs = 1;      // Number of epochs that are pre-sampled or counted.
+  std::string plugin = "";  // Policy "plugin" only.
 };
 
 struct FeaturesSpec {
   std::string store = "auto";  // "memory", "disk"
-  uint32_t ahead = 1;          // Batches extracted while another is trained.
+  // Batches whose features are extracted while another batch is trained.
+  uint32_t ahead = 1;
 };
 
-// Devices of the service by number.
+// A request for devices of the service by number.
 struct DeviceRequestSpec {
   std::string kind = "any";  // "cpu"
   uint32_t min = 1;
@@ -95,34 +98,36 @@ struct DeviceRequestSpec {
 };
 
 struct LimitsSpec {
-  std::optional<uint64_t> memory_bytes;  // nullopt: what the machine has.
+  std::optional<uint64_t> memory_bytes;  // nullopt: the memory of the machine.
   uint32_t restarts = 5;
 };
 
 struct JobSpec {
-  std::string dataset;  // Absolute.
+  std::string dataset;  // Absolute path.
   ModelSpec model;
   SamplingSpec sampling;
   TrainingSpec training;
   CacheSpec cache;
-  // Empty only while device_request is not answered.
+  // Empty only until the scheduler has answered device_request.
   std::vector<std::string> devices;
   std::optional<DeviceRequestSpec> device_request;
   std::string executors = "together";  // "factored", "time_sharing"
-  // Of "factored": devices that sample, 0: as planned. Of "together":
-  // executors.
+  // "factored": devices that sample, 0: as planned. "together": number of
+  // samplers.
   uint32_t samplers = 1;
-  uint32_t trainers = 1;     // Of "together".
-  bool switching = true;     // Of "factored".
-  uint32_t queue_slots = 0;  // 0: planned.
+  uint32_t trainers = 1;     // Number of trainers; "together" only.
+  bool switching = true;     // "factored" only.
+  uint32_t queue_slots = 0;  // Slots of the queue; 0: as planned.
   LimitsSpec limits;
   FeaturesSpec features;
 
-  // A device has a sampler and a trainer, one of which works at a time.
+  // Returns true if each device has a sampler and a trainer, one of which works
+  // at a time.
   bool takes_turns() const { return executors != "together"; }
-  // Trainers of devices that sample, which train in what time is left.
+  // Returns true if devices that sample have trainers for the time that is
+  // left.
   bool has_standbys() const { return executors == "factored" && switching; }
-  // Daemons of the job.
+  // Numbers of the job's sampler daemons and of its trainer daemons.
   uint32_t num_samplers() const {
     return takes_turns() ? static_cast<uint32_t>(devices.size()) : samplers;
   }

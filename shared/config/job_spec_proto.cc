@@ -36,7 +36,7 @@ absl::StatusOr<YAML::Node> LoadYaml(std::string_view text,
   }
 }
 
-// The message that holds the field of a dotted key, and that field.
+// The field of a dotted key, and the message that holds the field.
 struct Place {
   Message* message;
   const FieldDescriptor* field;
@@ -48,7 +48,7 @@ absl::StatusOr<Place> FindPlace(const std::string& key, v1::JobSpec* spec) {
   for (size_t begin = 0; begin <= key.size();) {
     const size_t dot = std::min(key.find('.', begin), key.size());
     const std::string name = key.substr(begin, dot - begin);
-    if (place.field != nullptr) {  // Not the last word: go down.
+    if (place.field != nullptr) {  // More words follow: go down into the field.
       const FieldDescriptor* const block = BlockInsteadOf(*place.field);
       if (block != nullptr) {
         place.message->GetReflection()->ClearField(place.message, place.field);
@@ -72,7 +72,8 @@ absl::StatusOr<Place> FindPlace(const std::string& key, v1::JobSpec* spec) {
   return place;
 }
 
-// Of the dataset and the model's file, relative ones being meant in `folder`.
+// Makes the paths of the dataset and the model's file absolute. Relative ones
+// are relative to `folder`.
 absl::Status MakePathsAbsolute(const fs::path& folder, v1::JobSpec* spec) {
   std::error_code error;
   const fs::path base = fs::absolute(folder / ".", error);
@@ -229,7 +230,7 @@ JobSpec FromProto(const v1::JobSpec& from) {
                          .min = from.device_request().min(),
                          .max = from.device_request().max()};
   }
-  // Jobs of releases that knew nothing else name their executors.
+  // Jobs of early releases name no executors; they ran them together.
   to.executors = from.executors().empty() ? "together" : from.executors();
   to.samplers = from.samplers();
   to.trainers = from.trainers();

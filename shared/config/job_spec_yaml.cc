@@ -19,7 +19,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Whether every reader of YAML takes the text for a string as it stands.
+// Returns true if every reader of YAML takes the text, unquoted, for a string.
 bool IsPlain(const std::string& text) {
   static constexpr absl::string_view kReserved[] = {
       "true", "false", "null", "yes", "no", "on", "off", "y", "n"};

@@ -18,9 +18,9 @@ struct Preset {
 };
 
 // fgnn/*: FGNN, section 7.1, which counts hops from the training vertices, as
-// fanouts do. fastgl/*: FastGL, section 6.1, which lists fanouts by layer, the
-// one next to the features first, "following the settings in GNNLab", and the
-// hidden layers of GAT as eight heads of eight columns.
+// fanouts do. fastgl/*: FastGL, section 6.1, "following the settings in
+// GNNLab". FastGL lists fanouts by layer, the layer next to the features first.
+// GAT's hidden layers have eight heads of eight columns there.
 constexpr Preset kPresets[] = {
     {"fgnn/gcn", R"(
 model: {kind: gcn, layers: 3, hidden: 256}
@@ -71,7 +71,7 @@ absl::Status FillPreset(v1::JobSpec* spec) {
   if (preset == std::end(kPresets)) return UnknownPreset(spec->preset());
   FGNN_ASSIGN_OR_RETURN(v1::JobSpec filled,
                         ParseJobYaml(preset->yaml, preset->name));
-  // Merging lays lists end to end; here the job's replaces the preset's.
+  // Merging appends lists; here the job's list replaces the preset's.
   if (spec->sampling().fanouts_size() > 0) {
     filled.mutable_sampling()->clear_fanouts();
   }

@@ -1,4 +1,5 @@
-// Jobs that papers describe, by name: `preset: fgnn/gcn` in a job file.
+// Jobs that papers describe, by name. A job file names one with `preset:
+// fgnn/gcn`.
 #ifndef FGNN_SHARED_CONFIG_PRESETS_H_
 #define FGNN_SHARED_CONFIG_PRESETS_H_
 
@@ -10,13 +11,13 @@
 
 namespace fgnn {
 
-// "fgnn/gcn", …, in the order in which people are told them.
+// Returns "fgnn/gcn", …, in the order in which users see them.
 std::vector<std::string> PresetNames();
 
-// Sets the fields that `spec` does not name to those of its preset, and only
-// those that the paper states: the others are left to their defaults. Without a
-// preset nothing changes. Idempotent. InvalidArgument: an unknown preset, with
-// those that there are.
+// Sets the fields that `spec` does not name to the values of its preset. Only
+// fields that the paper states are set; the others keep their defaults. Without
+// a preset nothing changes. Idempotent. InvalidArgument: an unknown preset,
+// naming the known ones.
 absl::Status FillPreset(v1::JobSpec* spec);
 
 }  // namespace fgnn

@@ -27,7 +27,7 @@ absl::Status FolderError(int error, const fs::path& path) {
                        absl::StrCat("make state folder ", path.string()));
 }
 
-// Whether an earlier version made a folder of this mode.
+// Returns true if an earlier version made a folder of this mode.
 bool IsEarlierMode(mode_t mode) {
   return (mode & 0777) == 0770 || (mode & 0777) == 0775;
 }
@@ -52,7 +52,7 @@ absl::Status CheckFolder(const fs::path& path) {
 
 absl::Status MakeFolder(const fs::path& path) {
   if (::mkdir(path.c_str(), kFolderMode) == 0) {
-    // Whatever the umask is: the group has to reach the sockets.
+    // The mode does not depend on the umask: the group must reach the sockets.
     return ::chmod(path.c_str(), kFolderMode) == 0 ? absl::OkStatus()
                                                    : FolderError(errno, path);
   }
@@ -115,7 +115,7 @@ absl::StatusOr<fs::path> DefaultStateDir(const char* fgnn_state_dir,
 }
 
 absl::Status MakeStateDir(const fs::path& state_dir) {
-  // The longest name that a daemon of a full machine has.
+  // The longest socket path of a daemon on a full machine.
   const fs::path longest = ExecutorSocketPath(state_dir, "sampler.1023");
   constexpr size_t kMaxSocketBytes = sizeof(sockaddr_un::sun_path) - 1;
   if (longest.native().size() > kMaxSocketBytes) {
@@ -129,9 +129,9 @@ absl::Status MakeStateDir(const fs::path& state_dir) {
   for (const char* folder : {"executors", "logs", "runs"}) {
     FGNN_RETURN_IF_ERROR(MakeFolder(state_dir / folder));
   }
-  // What is cleaned there must not be another folder's.
+  // The folder is cleaned below, so it must not be a link to another folder.
   FGNN_RETURN_IF_ERROR(OpenFolderItself(state_dir / "executors").status());
-  std::error_code ignored;  // Then CheckFolder() says what is wrong.
+  std::error_code ignored;  // CheckFolder() reports what is wrong.
   const fs::path plugins = PluginFolder(state_dir);
   if (fs::exists(plugins, ignored)) return CheckFolder(plugins);
   return absl::OkStatus();

@@ -34,22 +34,24 @@ std::filesystem::path PluginFolder(const std::filesystem::path& state_dir);
 std::filesystem::path RunDirPath(const std::filesystem::path& state_dir,
                                  std::string_view job_id);
 
-// Where the service of this user lives: $FGNN_STATE_DIR if set, else
-// /var/lib/fgnn for root, else $XDG_STATE_HOME/fgnn or ~/.local/state/fgnn.
-// The first three are the environment's values, null where unset: only main
-// reads the environment. FailedPrecondition: none of them is set. A folder in
-// the shared temporary folder could be another user's.
+// Returns the state folder of this user's service. It is $FGNN_STATE_DIR if
+// set, else /var/lib/fgnn for root, else $XDG_STATE_HOME/fgnn or
+// ~/.local/state/fgnn. The first three arguments are the environment's values,
+// null where unset: only main reads the environment. FailedPrecondition: none
+// of them is set. The shared temporary folder is never used: a folder there
+// could be another user's.
 absl::StatusOr<std::filesystem::path> DefaultStateDir(
     const char* fgnn_state_dir, const char* xdg_state_home, const char* home,
     bool is_root);
 
-// Makes the folder and executors/, logs/ and runs/ in it where missing, mode
-// 0750: the group may read, and reach the sockets, but change nothing.
-// What is there, plugins/ too, has to be this user's alone to write. Folders of
-// this user with the modes 0770 and 0775, as earlier versions made them, are
-// mended. PermissionDenied: another user's, or others may write; the message
-// has the command that mends it. InvalidArgument: a file is in the way, or the
-// sockets' names would not fit into the 107 bytes that the system allows.
+// Makes the folder and executors/, logs/ and runs/ in it where missing, with
+// mode 0750. The group may read and reach the sockets, but change nothing.
+// Folders that exist, plugins/ too, must be writable by this user alone.
+// Folders of this user with the modes 0770 and 0775, which earlier versions
+// made, get mode 0750. PermissionDenied: a folder is another user's, or others
+// may write it; the message has the command that mends it. InvalidArgument: a
+// file is in the way, or the sockets' names would not fit into the 107 bytes
+// that the system allows.
 absl::Status MakeStateDir(const std::filesystem::path& state_dir);
 
 }  // namespace fgnn

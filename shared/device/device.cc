@@ -39,7 +39,7 @@ absl::Status AppendRange(absl::string_view text, absl::string_view range,
   return absl::OkStatus();
 }
 
-// The cores of this process's affinity mask, rising.
+// Returns the cores of this process's affinity mask, rising.
 std::vector<int> AllowedCores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -140,7 +140,7 @@ std::string DeviceName(const std::vector<int>& cores) {
 
 std::string AllCoresDevice() {
   const std::vector<int> cores = AllowedCores();
-  // Without a readable mask there is still the core that runs this.
+  // If the mask cannot be read, the list has the core that runs this code.
   return cores.empty() ? "cpu:0" : DeviceName(cores);
 }
 

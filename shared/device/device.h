@@ -1,5 +1,5 @@
-// Devices: their names, and what two of them cannot use at once. A CPU device
-// is a list of cores: "cpu:0", "cpu:0-3", "cpu:0,2-3".
+// Devices, their names, and the resources that two of them cannot use at once.
+// A CPU device is a list of cores: "cpu:0", "cpu:0-3", "cpu:0,2-3".
 #ifndef FGNN_SHARED_DEVICE_DEVICE_H_
 #define FGNN_SHARED_DEVICE_DEVICE_H_
 
@@ -17,8 +17,8 @@
 
 namespace fgnn {
 
-inline constexpr int kMaxCores = CPU_SETSIZE;  // Of a host.
-inline constexpr int kMaxGpus = 64;            // Of a host.
+inline constexpr int kMaxCores = CPU_SETSIZE;  // Most cores of a host.
+inline constexpr int kMaxGpus = 64;            // Most GPUs of a host.
 
 enum class DeviceKind : uint8_t { kCpu, kCuda };
 // "cpu", "cuda".
@@ -31,24 +31,28 @@ struct Device {
   int index = 0;  // Number of the GPU, below kMaxGpus; 0 for a CPU device.
 };
 
-// Cores and GPUs of a host. Two devices with a resource in common cannot work
-// for two jobs at once.
+// Cores and GPUs of a host. Two devices that share a resource cannot work for
+// two jobs at once.
 using ResourceSet = std::bitset<size_t{kMaxCores} + kMaxGpus>;
 ResourceSet ResourcesOf(const Device& device);
-// Names the first resource of a set that has one: "core 3", "GPU 0".
+// Returns the name of the first resource of a set that is not empty: "core 3",
+// "GPU 0".
 std::string NameFirst(const ResourceSet& resources);
 
-// Memory of the host, as one of the places that a plan of memory counts by.
+// The host's memory, as a place in a plan of memory.
 inline constexpr std::string_view kHostMemory = "host";
-// Returns the place of what a device works on: kHostMemory, or "cuda:0".
+// Returns the place of the memory that a device works in: kHostMemory, or
+// "cuda:0".
 std::string MemoryPlaceOf(const Device& device);
 
-// Returns what the name says, without asking the machine. InvalidArgument
-// naming the text; Unimplemented for "cuda:N", which this build has not.
+// Returns the device of this name, without asking the machine. InvalidArgument
+// names the text. Unimplemented for "cuda:N", which this build does not
+// support.
 absl::StatusOr<Device> ParseDeviceName(std::string_view text);
 
-// Returns the same, if every core is there and allowed to this process (its
-// affinity mask). InvalidArgument names the cores that the machine has.
+// As ParseDeviceName(), but every core must exist and be allowed to this
+// process (its affinity mask). InvalidArgument names the cores that the machine
+// has.
 absl::StatusOr<Device> ParseDevice(std::string_view text);
 
 // Returns the canonical name of a list of cores.

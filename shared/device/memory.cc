@@ -25,11 +25,12 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
 
-// The files of one version of memory cgroups.
+// File names of one version of memory cgroups.
 struct CgroupFiles {
   const char* limit;
   const char* usage;
-  // The lines of memory.stat that count page cache, descendants included.
+  // Names of the lines of memory.stat that count page cache, descendants
+  // included.
   const char* inactive_file;
   const char* active_file;
 };
@@ -39,7 +40,7 @@ constexpr CgroupFiles kVersion1 = {
     "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ",
     "total_active_file "};
 
-// The number behind `name` at the beginning of a line.
+// Returns the number behind `name` at the beginning of a line.
 std::optional<uint64_t> NumberAfter(const std::string& text,
                                     absl::string_view name) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -58,8 +59,8 @@ std::optional<uint64_t> ReadNumber(const fs::path& path) {
   return NumberAfter(*text, "");
 }
 
-// What the cgroup in `folder` has left; kUnlimited where it sets no limit,
-// which is also what an absent folder or "max" means.
+// Returns the bytes that the cgroup in `folder` has left. Returns kUnlimited if
+// the cgroup sets no limit: the folder is missing, or the limit is "max".
 uint64_t LeftIn(const fs::path& folder, const CgroupFiles& files) {
   const std::optional<uint64_t> limit = ReadNumber(folder / files.limit);
   const std::optional<uint64_t> usage = ReadNumber(folder / files.usage);
@@ -73,15 +74,16 @@ uint64_t LeftIn(const fs::path& folder, const CgroupFiles& files) {
   return *limit - std::min(held, *limit);
 }
 
-// The least that the cgroup `path` below `mount` and its ancestors have left.
-// In a container the path may be the host's while the mount shows its own:
-// what is not there sets no limit, and the mount itself is always asked.
+// Returns the least bytes that the cgroup `path` below `mount` and its
+// ancestors have left. In a container the path may be the host's while the
+// mount shows the container's. Missing folders set no limit, and the mount
+// itself is always asked.
 uint64_t LeftUpTo(const fs::path& mount, const std::string& path,
                   const CgroupFiles& files) {
   uint64_t left = LeftIn(mount, files);
   fs::path folder = mount;
   for (absl::string_view part : absl::StrSplit(path, '/', absl::SkipEmpty())) {
-    if (part == "..") break;  // Outside of this cgroup namespace.
+    if (part == "..") break;  // The path is outside of this cgroup namespace.
     const std::string name(part);
     folder /= name;
     left = std::min(left, LeftIn(folder, files));
@@ -140,7 +142,8 @@ TableMemory<std::byte> AllocateTableBytes(uint64_t bytes) {
   if (bytes < kHugeTableBytes) {
     return {static_cast<std::byte*>(std::calloc(bytes, 1)), FreeTable{}};
   }
-  // One huge page more than asked for, less what lies outside their limits.
+  // Maps one huge page more than asked for, and unmaps what lies outside the
+  // aligned part.
   constexpr uint64_t kHugePage = uint64_t{2} << 20;
   if (bytes > UINT64_MAX - 2 * kHugePage) return nullptr;
   const uint64_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
@@ -155,7 +158,7 @@ TableMemory<std::byte> AllocateTableBytes(uint64_t bytes) {
   if (before < kHugePage) {
     ::munmap(first + before + rounded, kHugePage - before);
   }
-  // Advice: refused where the kernel has no huge pages, and that is all right.
+  // This is only advice: the kernel may refuse it if it has no huge pages.
   ::madvise(first + before, rounded, MADV_HUGEPAGE);
   return {reinterpret_cast<std::byte*>(first + before), FreeTable{rounded}};
 }

@@ -1,4 +1,4 @@
-// How much memory this process may still take, and memory for large tables.
+// How much memory this process may still take; memory for large tables.
 #ifndef FGNN_SHARED_DEVICE_MEMORY_H_
 #define FGNN_SHARED_DEVICE_MEMORY_H_
 
@@ -14,31 +14,33 @@
 
 namespace fgnn {
 
-// Bytes that can be allocated before the kernel swaps or kills: the least of
-// the machine's MemAvailable and what each memory cgroup of this process, and
-// each of its ancestors (v2 and v1), has left. Page cache that the kernel would
-// drop counts as free. A snapshot: others allocate too.
-// `root` is the folder that holds proc/ and sys/; tests give one of their own.
-// Unavailable if MemAvailable cannot be read.
+// Returns the bytes that can be allocated before the kernel swaps or kills.
+// They are the least of the machine's MemAvailable and what each memory cgroup
+// (v2 and v1) has left. The cgroups are this process's and all their ancestors.
+// Page cache that the kernel would drop counts as free. The number is a
+// snapshot: other processes allocate too. `root` is the folder that holds proc/
+// and sys/; tests give one of their own. Unavailable if MemAvailable cannot be
+// read.
 absl::StatusOr<uint64_t> AvailableMemoryBytes(
     const std::filesystem::path& root = "/");
 
-// Tells the kernel that mapped memory is read at random, so that it reads no
-// pages beside those that are asked for. Any part of a mapping.
+// Tells the kernel that mapped memory is read at random, so that it reads only
+// the pages that are asked for. `bytes` may be any part of a mapping.
 absl::Status AdviseRandomReads(absl::Span<const std::byte> bytes);
 
-// Gives back what AllocateTable() returned.
+// Frees memory that AllocateTable() returned.
 struct FreeTable {
-  uint64_t mapped_bytes = 0;  // 0: it came from the heap.
+  // Size of the mapping in bytes; 0: the memory came from the heap.
+  uint64_t mapped_bytes = 0;
   void operator()(void* memory) const;
 };
 template <typename T>
 using TableMemory = std::unique_ptr<T[], FreeTable>;
 
-// Zeroed memory for a table that is read at random, nullptr if there is none.
-// Pages are taken as they are touched: huge ones, if the kernel has them, for a
-// table of kHugeTableBytes or more, whose reads would miss the translation
-// buffers else.
+// Returns zeroed memory for a table that is read at random, or nullptr if there
+// is none. Pages are taken as they are touched. A table of kHugeTableBytes or
+// more gets huge pages if the kernel has them: its reads would miss the
+// translation buffers otherwise.
 inline constexpr uint64_t kHugeTableBytes = uint64_t{16} << 20;
 TableMemory<std::byte> AllocateTableBytes(uint64_t bytes);
 

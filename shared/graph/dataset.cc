@@ -36,11 +36,11 @@ NpyType StoredType(FeatureType type) {
   return NpyType::kU16;
 }
 
-// What an array of the folder has to be.
+// The type and shape that an array of the folder must have.
 struct Wanted {
   std::vector<NpyType> types;
   std::vector<uint64_t> shape;
-  std::string because;  // Where the shape comes from.
+  std::string because;  // Reason for the shape, for messages.
 };
 
 absl::Status CheckKind(const fs::path& path, const NpyHeader& header,
@@ -65,7 +65,7 @@ absl::Status CheckKind(const fs::path& path, const NpyHeader& header,
   return absl::OkStatus();
 }
 
-// Whether arrays are mapped, or their headers read.
+// Whether arrays are mapped, or only their headers read.
 enum class Access : uint8_t { kMap, kHeaders };
 
 absl::StatusOr<NpyArray> OpenArray(const fs::path& path, Access access) {
@@ -106,7 +106,7 @@ std::vector<std::string_view> SplitLines(std::string_view text,
 }  // namespace
 
 struct Dataset::Contents {
-  // Everything but Validate().
+  // Does all of Open() but Validate().
   absl::Status Open();
   absl::Status OpenTopology();
   absl::Status OpenFeatures();
@@ -147,7 +147,7 @@ struct Dataset::Contents {
   absl::Span<const int64_t> labels;
   absl::Span<const float> weights;
 
-  // Few callers ask for names, so the first one pays for finding the lines.
+  // Few callers ask for names, so the first call finds the lines.
   mutable std::once_flag lines_once;
   mutable std::vector<std::string_view> lines;
 };
@@ -271,7 +271,8 @@ absl::Status Dataset::Contents::OpenOptional() {
 
 absl::Status Dataset::Contents::Open() {
   FGNN_RETURN_IF_ERROR(CheckFolder(folder));
-  // Before anything is read: a file that changes meanwhile changes the key.
+  // The state is read before any file: a file that changes meanwhile changes
+  // the key.
   state = StateOf(folder);
   FGNN_ASSIGN_OR_RETURN(metadata, ReadMetadata(folder));
   FGNN_RETURN_IF_ERROR(OpenTopology());
@@ -362,7 +363,8 @@ absl::StatusOr<DatasetSizes> Dataset::ReadSizes(const fs::path& folder) {
   return contents.Sizes();
 }
 
-// Names and metadata.yaml are left out but for what a job makes use of.
+// Names do not count, and metadata.yaml counts only by the fields that a job
+// uses.
 absl::StatusOr<uint64_t> Dataset::ContentFingerprint(
     absl::FunctionRef<absl::Status()> check) const {
   const Contents& c = *contents_;

@@ -24,14 +24,15 @@ enum class FeatureType : uint8_t { kFloat32, kFloat16, kBfloat16 };
 
 size_t BytesOf(FeatureType type);
 std::string_view NameOf(FeatureType type);  // "f32", "f16", "bf16".
-// nullopt: no type has this name.
+// Returns nullopt if no type has this name.
 std::optional<FeatureType> FeatureTypeOf(std::string_view name);
 
 // The graph in compressed sparse columns: the in-neighbours of v are
 // indices[indptr[v] .. indptr[v+1]). Borrowed from a Dataset.
 struct CscView {
   absl::Span<const EdgeOffset> indptr;  // [num_nodes + 1], monotone, from 0.
-  // [num_edges], each in [0, num_nodes). Wide ids are read, never written.
+  // [num_edges], each in [0, num_nodes). Datasets with 64-bit ids are read, but
+  // never written.
   std::variant<absl::Span<const uint32_t>, absl::Span<const int64_t>> indices;
 
   uint64_t num_nodes() const { return indptr.size() - 1; }
@@ -44,8 +45,8 @@ struct Edge {
   friend bool operator==(const Edge&, const Edge&) = default;
 };
 
-// Edges by their places: those of a file, or, where none was given, all of a
-// graph's as its CSC has them. Borrowed from a Dataset.
+// Edges by their places. They are a file's edges or, without a file, all edges
+// of a graph in the order of its CSC. Borrowed from a Dataset.
 class EdgeView {
  public:
   EdgeView() = default;
@@ -56,8 +57,9 @@ class EdgeView {
 
   uint64_t size() const;
   bool empty() const { return size() == 0; }
-  // place in [0, size()). Of a graph in O(log num_nodes). Ends are as they were
-  // read: a negative one is beyond every vertex.
+  // Returns the edge at `place`, in [0, size()). Takes O(log num_nodes) for a
+  // graph's edges. Ends are as they were read: a negative one is beyond every
+  // vertex.
   Edge operator[](uint64_t place) const;
 
  private:
@@ -65,7 +67,8 @@ class EdgeView {
   const CscView* graph_ = nullptr;
 };
 
-// The largest number of in-neighbours of a vertex: one pass over indptr.
+// Returns the largest number of in-neighbours of a vertex. One pass over
+// indptr.
 uint64_t MaxInDegree(const CscView& graph);
 
 // [rows, columns] row-major. Borrowed from a Dataset.
@@ -82,7 +85,7 @@ struct FeatureView {
 // The same rows as they lie in their file.
 struct FeatureFile {
   std::filesystem::path path;
-  uint64_t offset = 0;  // Of the first row.
+  uint64_t offset = 0;  // Offset of the first row in bytes.
   FeatureType type = FeatureType::kFloat32;
   uint64_t rows = 0;
   uint64_t columns = 0;
@@ -90,21 +93,21 @@ struct FeatureFile {
   uint64_t row_bytes() const { return columns * BytesOf(type); }
 };
 
-// How deeply Open() looks.
+// How much Open() checks.
 enum class Validation : uint8_t {
-  // Files present, types and shapes agree, split ids and labels in range,
-  // indptr monotone and ending at the number of edges, every index in range.
-  // Costs one pass over the topology.
+  // Checks that files are present and that types and shapes agree. Split ids,
+  // labels and indices must be in range; indptr must be monotone and end at the
+  // number of edges. Costs one pass over the topology.
   kStructure,
-  // And every feature finite, edge weights finite and not negative: one pass
-  // over the features too.
+  // Also checks that features are finite, and edge weights finite and not
+  // negative. Costs one more pass over the features.
   kEverything,
-  // Types and shapes only. For tools that look at a folder's metadata, and for
-  // daemons of a service whose scheduler has validated the folder.
+  // Checks types and shapes only. For tools that read a folder's metadata, and
+  // for daemons of a service whose scheduler has validated the folder.
   kShapes,
 };
 
-// What the headers of a dataset's files say.
+// The sizes in the headers of a dataset's files.
 struct DatasetSizes {
   uint64_t num_nodes = 0;
   uint64_t num_edges = 0;
@@ -123,7 +126,7 @@ struct DatasetSizes {
   uint64_t num_test_edges = 0;
 };
 
-// Immutable once open; safe to read from any thread. Holds its mappings.
+// An open dataset. Immutable; safe to read from any thread. Owns its mappings.
 //
 // Errors name the file, the place in it and the reason:
 //   NotFound         the folder or a file of it is missing.
@@ -131,13 +134,13 @@ struct DatasetSizes {
 //   PermissionDenied a file cannot be read.
 class Dataset {
  public:
-  // `check` is asked between the files that are validated; its error is the
-  // result.
+  // Calls `check` between the files that are validated, and returns its error.
   static absl::StatusOr<Dataset> Open(
       const std::filesystem::path& folder, Validation validation,
       absl::FunctionRef<absl::Status()> check = absl::OkStatus);
-  // The sizes of a folder that Open() accepts with kShapes. Nothing is mapped:
-  // a file that shrinks meanwhile does no harm to this process.
+  // Returns the sizes of a folder that Open() accepts with kShapes. Maps
+  // nothing, so that a file that shrinks meanwhile does no harm to this
+  // process.
   static absl::StatusOr<DatasetSizes> ReadSizes(
       const std::filesystem::path& folder);
   Dataset(Dataset&&) noexcept;
@@ -149,38 +152,41 @@ class Dataset {
   const std::filesystem::path& folder() const;
   uint64_t num_nodes() const;
   uint64_t num_edges() const;
-  // Classes of the labels: metadata.yaml's num_classes. 0 without labels.
+  // Number of classes of the labels: metadata.yaml's num_classes. 0 without
+  // labels.
   uint32_t num_classes() const;
 
   const CscView& graph() const;
-  // No rows if the folder has no features.
+  // Has no rows if the folder has no features.
   const FeatureView& features() const;
   FeatureFile feature_file() const;
   // [num_nodes], each in [0, num_classes), or -1 for "has none"; may be empty.
   absl::Span<const int64_t> labels() const;
-  // Global ids, ascending order not promised. Every one has a label.
+  // Global ids in any order. Every one of them has a label.
   absl::Span<const int64_t> train() const;
   absl::Span<const int64_t> valid() const;
   absl::Span<const int64_t> test() const;
-  // What link prediction learns from: train_edges.npy or, without that file,
-  // all edges of the graph; and is scored on, empty without their files.
+  // Edges that link prediction trains on: train_edges.npy or, without that
+  // file, all edges of the graph. The edges that it is scored on are empty
+  // without their files.
   EdgeView train_edges() const;
   EdgeView valid_edges() const;
   EdgeView test_edges() const;
-  // Whether it has train_edges.npy.
+  // Returns true if the dataset has train_edges.npy.
   bool has_train_edges() const;
   // [num_edges] or empty.
   absl::Span<const float> edge_weights() const;
-  // The v-th line of names.txt; empty if there is no such file.
+  // Returns the v-th line of names.txt; empty if there is no such file.
   std::string_view NodeName(GlobalId v) const;
   bool has_names() const;
 
-  // Changes whenever a file of the folder changes (names, sizes, modification
-  // times, inodes); the key of what is derived from it.
+  // Returns a number that changes whenever a file of the folder changes (names,
+  // sizes, modification times, inodes). It is the key of files that are derived
+  // from the dataset.
   uint64_t Fingerprint() const;
 
-  // A checksum of all that a job reads of the dataset, never 0: equal for
-  // copies. Reads all arrays once; `check` as in Open().
+  // Returns a checksum of everything that a job reads of the dataset. It is
+  // never 0, and equal for copies. Reads all arrays once; `check` as in Open().
   absl::StatusOr<uint64_t> ContentFingerprint(
       absl::FunctionRef<absl::Status()> check = absl::OkStatus) const;
 
@@ -193,8 +199,8 @@ class Dataset {
   std::unique_ptr<Contents> contents_;
 };
 
-// Of the files of `folder` as they are now, without opening them: what
-// Fingerprint() says of a dataset that is opened then.
+// Returns the fingerprint of the files of `folder` as they are now, without
+// opening them. A dataset that is opened then has the same Fingerprint().
 uint64_t FingerprintOf(const std::filesystem::path& folder);
 
 struct ValidatedFolder {
@@ -202,9 +208,9 @@ struct ValidatedFolder {
   uint64_t content = 0;  // ContentFingerprint() of the dataset.
 };
 
-// Validates everything, once per state of the folder: a success is remembered
-// in derived/ under the fingerprint, if that folder can be written. `check` as
-// in Dataset::Open().
+// Validates everything, once per state of the folder. A success is saved in
+// derived/ under the fingerprint, if that folder can be written. `check` as in
+// Dataset::Open().
 absl::StatusOr<ValidatedFolder> ValidateOnce(
     const std::filesystem::path& folder,
     absl::FunctionRef<absl::Status()> check = absl::OkStatus);

@@ -1,4 +1,4 @@
-// What a dataset shows of its arrays.
+// The views that a dataset gives of its arrays.
 #include <algorithm>
 
 #include "shared/graph/dataset.h"

@@ -36,7 +36,7 @@ std::string FormatMark(const ValidatedFolder& validated) {
                       absl::Hex(validated.content, absl::kZeroPad16), "\n");
 }
 
-// nullopt: there is none, or one of an earlier release.
+// Returns nullopt if there is no mark, or one of an earlier release.
 std::optional<ValidatedFolder> ReadMark(const fs::path& mark) {
   const absl::StatusOr<std::string> text = ReadSmallFile(mark, kMaxMarkBytes);
   ValidatedFolder validated;
@@ -116,7 +116,7 @@ absl::StatusOr<ValidatedFolder> ValidateOnce(
                         Dataset::Open(folder, Validation::kEverything, check));
   ValidatedFolder validated = {.state = dataset.Fingerprint(), .content = 0};
   FGNN_ASSIGN_OR_RETURN(validated.content, dataset.ContentFingerprint(check));
-  // A folder that cannot be written is validated each time, and that is all.
+  // A folder that cannot be written is validated each time; that is no error.
   std::error_code ignored;
   fs::create_directory(mark.parent_path(), ignored);
   WriteFileAtomically(mark, FormatMark(validated)).IgnoreError();

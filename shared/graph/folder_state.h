@@ -1,4 +1,4 @@
-// What the file system says of a dataset folder. Private to this folder.
+// The state of a dataset folder in the file system. Private to this folder.
 #ifndef FGNN_SHARED_GRAPH_FOLDER_STATE_H_
 #define FGNN_SHARED_GRAPH_FOLDER_STATE_H_
 
@@ -11,14 +11,15 @@ namespace fgnn {
 
 struct FolderState {
   uint64_t fingerprint = 0;  // Dataset::Fingerprint().
-  uint64_t array_bytes = 0;  // Of all .npy files.
+  uint64_t array_bytes = 0;  // Bytes of all .npy files.
 };
 
-// Of the files that a dataset has; those that are missing do not count.
+// Returns the state of the files that a dataset has; missing files do not
+// count.
 FolderState StateOf(const std::filesystem::path& folder);
 
-// That `folder` is one and can be listed. NotFound only if there is none: what
-// cannot be looked at is PermissionDenied.
+// Checks that `folder` is a folder and can be listed. NotFound only if it does
+// not exist: a path that cannot be read is PermissionDenied.
 absl::Status CheckFolder(const std::filesystem::path& folder);
 
 }  // namespace fgnn

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMaxMetadataBytes = 1 << 20;
 constexpr uint64_t kMaxNodes = std::numeric_limits<uint32_t>::max();
 
-// Reads keys of one mapping; the first error stays.
+// Reads keys of one mapping, and keeps the first error.
 class KeyReader {
  public:
   KeyReader(std::string file, YAML::Node root)
@@ -27,7 +27,7 @@ class KeyReader {
     const YAML::Node node = std::as_const(root_)[key];
     if (!node) return otherwise;
     T value;
-    // uint64_t of "-1" wraps in yaml-cpp, so look at the text.
+    // yaml-cpp reads "-1" as a uint64_t that wraps, so the text is checked.
     const bool negative = node.IsScalar() && !node.Scalar().empty() &&
                           node.Scalar().front() == '-';
     if (!node.IsScalar() || (!std::is_same_v<T, std::string> && negative) ||
@@ -111,7 +111,7 @@ absl::StatusOr<DatasetMetadata> FromYaml(const std::string& file,
   return metadata;
 }
 
-// yaml-cpp's messages end in the place, ours in the way out.
+// yaml-cpp's messages end with the place; ours end with the way out.
 absl::StatusOr<DatasetMetadata> Parse(const std::string& file,
                                       const std::string& text) {
   try {

@@ -1,4 +1,5 @@
-// metadata.yaml of a dataset folder: what the arrays are to be.
+// metadata.yaml of a dataset folder: the sizes and types that the arrays must
+// have.
 #ifndef FGNN_SHARED_GRAPH_METADATA_H_
 #define FGNN_SHARED_GRAPH_METADATA_H_
 
@@ -12,14 +13,14 @@
 namespace fgnn {
 
 // The most classes that a dataset may have, and the most columns of its
-// features. Memory is taken by these numbers, which only the author of
-// metadata.yaml vouches for: a larger one is a mistake.
+// features. Memory is allocated by these numbers, which nothing but
+// metadata.yaml states. A larger number is taken for a mistake.
 inline constexpr uint32_t kMostClasses = uint32_t{1} << 24;
 inline constexpr uint64_t kMostFeatureColumns = uint64_t{1} << 24;
 
 struct DatasetMetadata {
   std::string name;
-  std::string source;      // Where it came from, one line for people.
+  std::string source;      // Origin of the dataset, one line for people.
   uint64_t num_nodes = 0;  // In [1, 2^32).
   uint64_t num_edges = 0;
   uint64_t feature_columns = 0;  // 0: no features. At most kMostFeatureColumns.
@@ -28,14 +29,15 @@ struct DatasetMetadata {
   bool symmetric = false;
 };
 
-// Reads `folder`/metadata.yaml. num_nodes and num_edges must be there, the
-// rest has defaults (the name is the folder's); unknown keys are ignored.
+// Reads `folder`/metadata.yaml. num_nodes and num_edges must be there; the
+// other keys have defaults (the name is the folder's). Unknown keys are
+// ignored.
 //   NotFound         there is no such file.
 //   InvalidArgument  not YAML, or a value out of range; names line and key.
 absl::StatusOr<DatasetMetadata> ReadMetadata(
     const std::filesystem::path& folder);
 
-// The file's contents.
+// Returns the file's contents.
 std::string FormatMetadata(const DatasetMetadata& metadata);
 
 }  // namespace fgnn

@@ -16,7 +16,7 @@ namespace fgnn {
 
 namespace {
 
-// The header of a file of `file_bytes` bytes that begins with `head`.
+// Returns the header of a file of `file_bytes` bytes that begins with `head`.
 absl::StatusOr<NpyHeader> CheckedHeader(const std::filesystem::path& path,
                                         absl::Span<const std::byte> head,
                                         uint64_t file_bytes) {
@@ -83,7 +83,7 @@ const std::byte* NpyArray::data() const {
   return file_.bytes().data() + header_.data_offset;
 }
 
-// Private to the writer: buffers small appends, passes large ones through.
+// The open file. Buffers small appends, and passes large ones through.
 struct NpyWriter::File {
   static constexpr size_t kBufferBytes = 1 << 20;
 
@@ -120,7 +120,8 @@ struct NpyWriter::File {
   std::vector<uint64_t> row_shape;
   uint64_t row_bytes = 0;
   uint64_t header_bytes = 0;
-  uint64_t file_bytes = 0;  // Written so far, the header's room included.
+  // Bytes written so far, with the room for the header.
+  uint64_t file_bytes = 0;
   std::string buffer;
 };
 

@@ -1,5 +1,6 @@
-// NumPy's .npy format, versions 1.0 to 3.0, little endian, C order: a header
-// that says type and shape, then the array. Read by mapping, written by stream.
+// NumPy's .npy format, versions 1.0 to 3.0, little endian, C order. A header
+// states type and shape; the array follows. Files are read by mapping and
+// written as a stream.
 #ifndef FGNN_SHARED_GRAPH_NPY_H_
 #define FGNN_SHARED_GRAPH_NPY_H_
 
@@ -19,7 +20,7 @@
 namespace fgnn {
 
 // The element types that datasets use. NumPy has no bf16: it is written as
-// '<u2', and metadata.yaml says what it means.
+// '<u2', and metadata.yaml states the meaning.
 enum class NpyType : uint8_t {
   kF16,
   kF32,
@@ -40,40 +41,45 @@ std::string_view DescrOf(NpyType type);  // "<f4", "|b1", …
 struct NpyHeader {
   NpyType type = NpyType::kF32;
   std::vector<uint64_t> shape;
-  uint64_t data_offset = 0;  // Of the first element, from the file's start.
+  // Offset of the first element in bytes from the file's start.
+  uint64_t data_offset = 0;
 
   uint64_t num_elements() const;
 };
 
-// A header ends within so many bytes of its file.
+// The most bytes of a header, from the start of its file.
 inline constexpr size_t kMostNpyHeaderBytes = (1 << 16) + 12;
 
 // Parses the header at the head of `bytes`. InvalidArgument (with the reason,
-// not the file's name) on anything else, Fortran order and big endian included.
+// not the file's name) for anything else, also for Fortran order and big
+// endian.
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const std::byte> bytes);
 
 // InvalidArgument if an array of this type and shape would have more than 2^62
-// bytes; a dimension of zero counts as one.
+// bytes. A dimension of zero counts as one.
 absl::Status CheckArrayBytes(const NpyHeader& header);
 
-// The header's bytes, padded so that the data is 64-byte aligned, with room for
-// any first dimension: headers of equal types and rows have equal lengths.
+// Returns the header's bytes, padded so that the data is 64-byte aligned. The
+// header has room for any first dimension: headers of equal types and rows have
+// equal lengths.
 std::string MakeNpyHeader(NpyType type, absl::Span<const uint64_t> shape);
 
-// A mapped array. The file is checked to hold exactly what its header says.
+// A mapped array. Open() checks that the file holds exactly what its header
+// states.
 class NpyArray {
  public:
   static absl::StatusOr<NpyArray> Open(const std::filesystem::path& path);
   // As Open(), but reads the header and maps nothing: data() is nullptr, and
-  // As() has a size alone. A file that shrinks meanwhile does no harm.
+  // As() returns a span that has only a size. A file that shrinks meanwhile
+  // does no harm.
   static absl::StatusOr<NpyArray> OpenHeader(const std::filesystem::path& path);
   NpyArray() = default;
 
   const NpyHeader& header() const { return header_; }
   const std::byte* data() const;  // nullptr: nothing is mapped.
 
-  // The elements; T must be of the header's type's size (a u32 may be read
-  // from '<i4' after its range was checked).
+  // Returns the elements. T must have the size of the header's type (a u32 may
+  // be read from '<i4' after its range was checked).
   template <typename T>
   absl::Span<const T> As() const {
     return {reinterpret_cast<const T*>(data()),
@@ -97,9 +103,10 @@ class NpyWriter {
   NpyWriter& operator=(NpyWriter&&) noexcept;
   ~NpyWriter();
 
-  // Appends whole or part rows.
+  // Appends whole rows or parts of rows.
   absl::Status Append(const void* data, size_t bytes);
-  // Fills in the shape, flushes, closes. InvalidArgument if a row is partial.
+  // Writes the shape into the header, flushes and closes. InvalidArgument if a
+  // row is partial.
   absl::Status Close();
 
  private:

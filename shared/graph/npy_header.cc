@@ -30,8 +30,8 @@ constexpr size_t kMagicBytes = 6;
 constexpr size_t kMaxHeaderBytes = 1 << 16;
 static_assert(kMostNpyHeaderBytes >= kMaxHeaderBytes + kMagicBytes + 6);
 constexpr size_t kDataAlignment = 64;
-constexpr size_t kMaxDimensions = 32;     // NumPy's own bound.
-constexpr size_t kLongestDimension = 20;  // Digits of 2^64 - 1.
+constexpr size_t kMaxDimensions = 32;     // NumPy has the same bound.
+constexpr size_t kLongestDimension = 20;  // Number of digits of 2^64 - 1.
 constexpr uint64_t kMaxArrayBytes = uint64_t{1} << 62;
 
 const TypeRow& RowOf(NpyType type) { return kTypes[static_cast<size_t>(type)]; }
@@ -43,7 +43,7 @@ absl::Status Malformed(std::string_view reason) {
 }
 
 // Reads the Python literal of the header: a dict of a string, a bool and a
-// tuple of integers. Nothing else of Python is understood.
+// tuple of integers. It accepts nothing else of Python.
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : text_(text) {}
@@ -169,7 +169,8 @@ std::string HeaderText(NpyType type, absl::Span<const uint64_t> shape) {
 
 }  // namespace
 
-// Zero dimensions count as one here: (0, 2^63, 2^63) is not worth a mapping.
+// Zero dimensions count as one here: no reader needs to map a shape like (0,
+// 2^63, 2^63).
 absl::Status CheckArrayBytes(const NpyHeader& header) {
   uint64_t bytes = BytesOf(header.type);
   for (const uint64_t dimension : header.shape) {
@@ -231,7 +232,7 @@ std::string MakeNpyHeader(NpyType type, absl::Span<const uint64_t> shape) {
   const size_t longest =
       text.size() + (shape.empty() ? 0 : kLongestDimension - first);
   constexpr size_t kPrefix = kMagicBytes + 4;
-  // One more for the newline that ends the header.
+  // The one added byte is for the newline that ends the header.
   const size_t total = (kPrefix + longest + 1 + kDataAlignment - 1) /
                        kDataAlignment * kDataAlignment;
   const size_t length = total - kPrefix;

@@ -30,7 +30,7 @@ struct alignas(64) FileHeader {
   uint32_t ranks_crc;
 };
 
-// What names of files of this state begin with.
+// Returns the prefix of the names of this state's files.
 std::string PrefixOf(const Dataset& dataset) {
   return absl::StrCat("ranks-",
                       absl::Hex(dataset.Fingerprint(), absl::kZeroPad16), "-");
@@ -45,9 +45,9 @@ uint32_t CrcOf(absl::Span<const uint32_t> values) {
   return ExtendCrc32c(0, values.data(), values.size() * sizeof(uint32_t));
 }
 
-// Returns true if the two are a permutation of all vertices and its inverse:
-// where ranks[vertices[r]] is r for every r, no vertex is there twice.
-// Memory is read in any order: asking for it ahead takes a third of the time.
+// Returns true if the two are a permutation of all vertices and its inverse. If
+// ranks[vertices[r]] is r for every r, no vertex is there twice. The reads are
+// in random order: prefetching reduces their time to a third.
 bool AreInverse(absl::Span<const GlobalId> vertices,
                 absl::Span<const uint32_t> ranks) {
   constexpr size_t kAhead = 32;
@@ -62,7 +62,7 @@ bool AreInverse(absl::Span<const GlobalId> vertices,
   return true;
 }
 
-// Nobody will ask for these again.
+// Removes files of other states, which no job will read again.
 void RemoveStale(const fs::path& folder, const std::string& current) {
   std::error_code error;
   for (const fs::directory_entry& entry :

@@ -1,4 +1,4 @@
-// The order in which a dataset's vertices are worth caching.
+// The order in which a dataset's vertices are cached.
 #ifndef FGNN_SHARED_GRAPH_RANK_ORDER_H_
 #define FGNN_SHARED_GRAPH_RANK_ORDER_H_
 
@@ -14,28 +14,28 @@
 
 namespace fgnn {
 
-// Hotness of a vertex: the mini-batches of an epoch that it is an input node
-// of, expected by some policy. Its hot rank is its place when all vertices are
-// sorted by falling hotness, so that a cache of c rows holds the ranks below c,
-// and the place of a row in it is its rank (FGNN, section 6).
+// The hotness of a vertex is the expected number of an epoch's mini-batches
+// that it is an input node of, by some policy. Its hot rank is its place when
+// all vertices are sorted by falling hotness. A cache of c rows holds the ranks
+// below c, and a row's place in it is its rank (FGNN, section 6).
 //
-// A file of the dataset's folder derived/, mapped: all daemons of a machine
+// A mapped file of the dataset's folder derived/: all daemons of a machine
 // share its pages. Immutable, safe to read from any thread.
 class RankOrder {
  public:
-  // `key` names the policy and all that it depends on, the dataset aside.
-  // NotFound: there is none of this key and this state of the dataset.
-  // DataLoss: it is damaged, or no order of all vertices.
+  // `key` names the policy and everything that the order depends on, apart from
+  // the dataset. NotFound: there is no order of this key and this state of the
+  // dataset. DataLoss: the file is damaged, or no order of all vertices.
   static absl::StatusOr<RankOrder> Open(const Dataset& dataset, uint64_t key);
 
   // Saves an order: all vertices of the dataset, once each, hottest first.
-  // Removes those of other states of the dataset. InvalidArgument: a vertex is
-  // missing or there twice. PermissionDenied and the like: the folder cannot be
-  // written, naming it.
+  // Removes the orders of other states of the dataset. InvalidArgument: a
+  // vertex is missing or there twice. PermissionDenied and similar errors,
+  // naming the folder: it cannot be written.
   static absl::Status Save(const Dataset& dataset, uint64_t key,
                            absl::Span<const GlobalId> vertices);
 
-  // Where that is.
+  // Returns the path of the file.
   static std::filesystem::path PathOf(const Dataset& dataset, uint64_t key);
 
   // [N] vertices()[rank], hottest first.

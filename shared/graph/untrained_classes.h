@@ -1,4 +1,4 @@
-// Classes that a dataset's splits leave out.
+// Finds classes that a dataset's train split leaves out.
 #ifndef FGNN_SHARED_GRAPH_UNTRAINED_CLASSES_H_
 #define FGNN_SHARED_GRAPH_UNTRAINED_CLASSES_H_
 
@@ -11,13 +11,14 @@
 
 namespace fgnn {
 
-// Classes in [0, num_classes) of which train.npy names no vertex, ascending: a
-// model cannot learn them. None without train vertices. Reads the labels of the
-// train vertices, which have to be validated (Validation::kStructure).
+// Returns the classes in [0, num_classes) that no vertex of train.npy has,
+// ascending. A model cannot learn them. Returns none without train vertices.
+// Reads the labels of the train vertices, which must be validated
+// (Validation::kStructure).
 std::vector<uint32_t> FindUntrainedClasses(const Dataset& dataset);
 
-// A line for people that names them, and how many vertices of valid.npy and
-// test.npy are of them; nullopt: there are none.
+// Returns a line for people that names them, and how many vertices of valid.npy
+// and test.npy have them. nullopt: there are none.
 std::optional<std::string> UntrainedClassesWarning(const Dataset& dataset);
 
 }  // namespace fgnn

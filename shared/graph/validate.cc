@@ -20,8 +20,9 @@ constexpr size_t kReleaseBytes = size_t{16} << 20;
 constexpr size_t kBlockElements = 1 << 12;
 constexpr char kRebuild[] = "; rebuild the dataset";
 
-// Drops the mapping's pages that lie wholly in [begin, end): they stay in the
-// page cache and out of this process. Advice, so a refusal costs nothing.
+// Drops the mapping's pages that lie wholly in [begin, end). They stay in the
+// page cache, but not in this process. It is only advice, so a refusal does no
+// harm.
 void Release(const void* begin, const void* end) {
   const uintptr_t from =
       (reinterpret_cast<uintptr_t>(begin) + kPageBytes - 1) & ~(kPageBytes - 1);
@@ -30,8 +31,8 @@ void Release(const void* begin, const void* end) {
     ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
 }
 
-// The place of the first element for which is_bad() holds, or values.size().
-// The inner loop only gathers a flag, so that it is vectorised.
+// Returns the place of the first element for which is_bad() holds, or
+// values.size(). The inner loop only gathers a flag, so that it is vectorised.
 template <typename T, typename IsBad>
 size_t FindBad(absl::Span<const T> values, IsBad is_bad) {
   const size_t per_release = kReleaseBytes / sizeof(T);
@@ -65,7 +66,7 @@ template <typename T>
 absl::Status CheckIndexSpan(const std::string& file,
                             absl::Span<const T> indices, uint64_t limit,
                             uint64_t num_nodes, bool is_signed) {
-  // A negative id is a large unsigned one.
+  // A negative id is large as an unsigned number.
   const size_t place = FindBad(indices, [limit](T index) {
     return static_cast<std::make_unsigned_t<T>>(index) >= limit;
   });
@@ -75,7 +76,7 @@ absl::Status CheckIndexSpan(const std::string& file,
   return Bad(file, place, value, "but the graph has ", num_nodes, " vertices");
 }
 
-// The bits of the exponent are all set in NaN and in infinity alone.
+// Only NaN and infinity have all bits of the exponent set.
 template <typename Bits>
 size_t FindNotFinite(const FeatureView& features, Bits exponent) {
   const absl::Span<const Bits> bits(
@@ -115,7 +116,7 @@ absl::Status CheckIndptr(const std::string& file,
                          absl::Span<const EdgeOffset> indptr,
                          uint64_t num_edges) {
   if (indptr.front() != 0) return Bad(file, 0, indptr.front(), "but must be 0");
-  // Pairs overlap, so this cannot be FindBad().
+  // Neighbouring pairs overlap, so FindBad() cannot check them.
   const size_t per_release = kReleaseBytes / sizeof(EdgeOffset);
   for (size_t begin = 1; begin < indptr.size(); begin += per_release) {
     const size_t end = std::min(indptr.size(), begin + per_release);

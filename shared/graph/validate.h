@@ -18,40 +18,41 @@
 
 namespace fgnn {
 
-// The CRC32C of `bytes`.
+// Returns the CRC32C of `bytes`.
 uint32_t CrcOfMapped(absl::Span<const std::byte> bytes);
 
-// Starts at 0, never falls, ends at num_edges.
+// Checks that indptr starts at 0, never falls, and ends at num_edges.
 absl::Status CheckIndptr(const std::string& file,
                          absl::Span<const EdgeOffset> indptr,
                          uint64_t num_edges);
 
-// Every index in [0, num_nodes). `is_signed`: the 32-bit ids came from '<i4'.
+// Checks that every index is in [0, num_nodes). `is_signed`: the 32-bit ids
+// came from '<i4'.
 absl::Status CheckIndices(const std::string& file, const CscView& graph,
                           bool is_signed);
 
-// Every label in [-1, num_classes).
+// Checks that every label is in [-1, num_classes).
 absl::Status CheckLabels(const std::string& file,
                          absl::Span<const int64_t> labels,
                          uint32_t num_classes);
 
-// Every global id in range, labelled, and there once.
+// Checks that every global id is in range, has a label, and is there once.
 absl::Status CheckSplit(const std::string& file, absl::Span<const int64_t> ids,
                         absl::Span<const int64_t> labels, uint64_t num_nodes);
 
-// Both ends of every edge in [0, num_nodes).
+// Checks that both ends of every edge are in [0, num_nodes).
 absl::Status CheckEdges(const std::string& file, const EdgeView& edges,
                         uint64_t num_nodes);
 
-// Every feature finite.
+// Checks that every feature is finite.
 absl::Status CheckFeatures(const std::string& file,
                            const FeatureView& features);
 
-// Every weight finite and not negative.
+// Checks that every weight is finite and not negative.
 absl::Status CheckEdgeWeights(const std::string& file,
                               absl::Span<const float> weights);
 
-// As many lines as vertices.
+// Checks that there are as many lines as vertices.
 absl::Status CheckNames(const std::string& file, std::string_view text,
                         uint64_t num_nodes);
 

@@ -1,4 +1,4 @@
-// How many batches an epoch has.
+// Number of batches of an epoch.
 #ifndef FGNN_SHARED_MINIBATCH_BATCHES_PER_EPOCH_H_
 #define FGNN_SHARED_MINIBATCH_BATCHES_PER_EPOCH_H_
 
@@ -6,8 +6,8 @@
 
 namespace fgnn {
 
-// num_train vertices in batches of batch_size, at least 1; the last one may be
-// smaller.
+// Returns the batches of num_train vertices, batch_size each, which is at least
+// 1. The last batch may be smaller.
 inline uint64_t BatchesPerEpoch(uint64_t num_train, uint32_t batch_size) {
   return num_train / batch_size + (num_train % batch_size != 0 ? 1 : 0);
 }

@@ -1,4 +1,4 @@
-// How large one hop of a batch is, or of the largest of several batches.
+// The size of one hop of a batch, or the largest sizes of several batches.
 #ifndef FGNN_SHARED_MINIBATCH_HOP_SIZE_H_
 #define FGNN_SHARED_MINIBATCH_HOP_SIZE_H_
 
@@ -6,7 +6,7 @@
 
 namespace fgnn {
 
-// See shared/minibatch/task.h for what they count.
+// shared/minibatch/task.h explains what is counted.
 struct HopSize {
   uint64_t num_destinations = 0;
   uint64_t num_sources = 0;

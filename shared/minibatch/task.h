@@ -1,22 +1,22 @@
 // A task: one sampled mini-batch as a contiguous block of memory that every
-// process can map at an address of its own. Offsets, no pointers; arrays are
-// 64-byte aligned; integers are little endian, fixed width.
+// process can map at an address of its own. It has offsets, no pointers. Arrays
+// are 64-byte aligned; integers are little endian, of fixed width.
 //
 //   TaskHeader
 //   pairs[n][2] u32 (optional)
-//   hop 0: indptr[D0+1] u32 | indices[E0] u32 | weights f32? | edge ids i64?
+//   hop 0: indptr[D0+1] u32 | indices[E0] u32 | weights f32?
 //   hop 1: …                                      (hop 0 is next to the seeds)
 //   input_nodes[U] u32 | hot_rank[U] u32 (optional)
 //
 // The vertices of a batch have one numbering, the local ids: seeds first, then
-// new vertices in order of first appearance. So the destinations of hop h are
-// the local ids [0, D_h), D_0 = number of seeds; its sources are [0, S_h) with
-// S_h = D_{h+1}; and the sources of the last hop are input_nodes, whose first
+// new vertices in order of first appearance. The destinations of hop h are the
+// local ids [0, D_h); D_0 is the number of seeds. Its sources are [0, S_h) with
+// S_h = D_{h+1}. The sources of the last hop are input_nodes, whose first
 // num_seeds entries are the seeds.
 //
-// Of link prediction, pairs are what is trained on: local ids of seeds,
-// (source, destination). The first num_positives of them are edges, the others,
-// as many for each edge, are negatives.
+// Link prediction trains on the pairs (source, destination), which are local
+// ids of seeds. The first num_positives pairs are edges. The others are
+// negatives, the same number for each edge.
 #ifndef FGNN_SHARED_MINIBATCH_TASK_H_
 #define FGNN_SHARED_MINIBATCH_TASK_H_
 
@@ -41,7 +41,7 @@ struct SampleSeconds {
   float sample = 0;
   float id_map = 0;
   float mark = 0;
-  float copy = 0;  // CRC and what else publishing costs.
+  float copy = 0;  // Checksums and the other work of publishing.
 };
 
 // Sizes and places (in bytes from the block's start; 0 = absent) of one hop.
@@ -52,38 +52,41 @@ struct TaskHop {
   uint64_t indptr_offset;
   uint64_t indices_offset;
   uint64_t weights_offset;
-  uint64_t reserved;  // 0.
+  uint64_t reserved;  // Always 0.
 };
 
 struct alignas(64) TaskHeader {
   uint32_t magic;
   uint32_t layout_version;
   uint64_t
-      job_key;  // A hash of the job's id: a block of another job is refused.
+      // Hash of the job's id: a reader refuses a block of another job.
+      job_key;
   BatchSeq seq;
-  uint32_t part;  // Split parallelism: which of the batch's parts. Else 0.
+  // Number of the part of the batch in split parallelism, else 0.
+  uint32_t part;
   uint32_t num_hops;
   uint32_t num_seeds;
   uint32_t num_input_nodes;
-  uint32_t rank_order_version;  // Which hot ranks were used; 0 = none.
+  // Version of the hot ranks in the task; 0: there are none.
+  uint32_t rank_order_version;
   // CRC32C of pairs; indptr, indices, weights per hop; input nodes.
   uint32_t digest;
   uint32_t ranks_crc;    // CRC32C of hot ranks.
   uint32_t header_crc;   // CRC32C of the header with this field zero.
-  uint64_t total_bytes;  // Of the whole task, this header included.
+  uint64_t total_bytes;  // Bytes of the whole task, this header included.
   uint64_t input_nodes_offset;
   uint64_t hot_rank_offset;
   uint64_t pairs_offset;
   uint32_t num_pairs;
   uint32_t num_positives;
   SampleSeconds seconds;
-  uint64_t finished_ns;  // MonotonicNanoseconds() when its writer was done.
+  uint64_t finished_ns;  // MonotonicNanoseconds() when the writer had finished.
   TaskHop hops[kMaxHops];
 };
 static_assert(std::is_trivially_copyable_v<TaskHeader>);
 static_assert(sizeof(TaskHeader) % 64 == 0);
 
-// One hop as the reader sees it. Borrowed from the block.
+// One hop for the reader. Borrowed from the block.
 struct BlockView {
   uint32_t num_destinations = 0;
   uint32_t num_sources = 0;
@@ -92,7 +95,7 @@ struct BlockView {
   absl::Span<const float> weights;     // [num_edges] or empty.
 };
 
-// A task as the reader sees it. Borrowed from the block.
+// A task for the reader. Borrowed from the block.
 struct TaskView {
   BatchSeq seq = 0;
   uint32_t part = 0;
@@ -100,8 +103,8 @@ struct TaskView {
   uint32_t digest = 0;
   uint32_t rank_order_version = 0;
   SampleSeconds seconds;
-  uint64_t finished_ns = 0;          // As in TaskHeader.
-  uint32_t num_positives = 0;        // Of the pairs; 0 without any.
+  uint64_t finished_ns = 0;    // As in TaskHeader.
+  uint32_t num_positives = 0;  // Number of positive pairs; 0 without pairs.
   absl::Span<const uint32_t> pairs;  // [num_pairs, 2], local ids of seeds.
   int num_hops = 0;
   std::array<BlockView, kMaxHops> hops;    // [num_hops], seed side first.
@@ -112,18 +115,19 @@ struct TaskView {
     return input_nodes.subspan(0, num_seeds);
   }
   uint32_t num_pairs() const { return static_cast<uint32_t>(pairs.size() / 2); }
-  // What the loss is the mean over: pairs, or seeds where there are none.
+  // Returns the number of examples that the loss is the mean over: pairs, or
+  // seeds if there are no pairs.
   uint32_t num_examples() const {
     return pairs.empty() ? num_seeds : num_pairs();
   }
   uint64_t num_edges() const;
 };
 
-// Checks a block as a stranger's: magic, version, job, every offset and size
-// within the block, all checksums, pairs below num_seeds, indptr monotone,
-// indices below num_sources.
-// The header is copied first, so a peer that writes meanwhile cannot make this
-// process read outside the block. DataLoss with the reason otherwise.
+// Checks a block that another process wrote: magic, version, job, every offset
+// and size within the block, all checksums, pairs below num_seeds, indptr
+// monotone, indices below num_sources. The header is copied first. A process
+// that writes meanwhile therefore cannot make this one read outside the block.
+// DataLoss, with the reason: a check failed.
 absl::StatusOr<TaskView> ReadTask(absl::Span<const std::byte> block,
                                   uint64_t job_key);
 
@@ -157,44 +161,46 @@ class TaskWriter {
   // at least 1 and divides num_pairs.
   absl::StatusOr<uint32_t*> AddPairs(uint32_t num_pairs,
                                      uint32_t num_positives);
-  // Makes room for the next hop. num_edges < 2^32.
+  // Makes room for the next hop; num_edges < 2^32.
   absl::StatusOr<HopArrays> AddHop(uint32_t num_destinations,
                                    uint64_t num_edges,
                                    bool with_weights = false);
-  // The hop added last has but num_edges edges: the room of the rest is given
-  // back. Returns where its weights are then; null without any.
+  // Reduces the hop added last to num_edges edges, and gives back the room of
+  // the others. Returns the new place of its weights; null without weights.
   float* TrimHop(uint64_t num_edges);
-  // Of the hop added last.
+  // Sets the number of sources of the hop added last.
   void SetNumSources(uint32_t num_sources);
   // Makes room for the global ids of the last hop's sources.
   absl::StatusOr<uint32_t*> AddInputNodes(uint32_t num_input_nodes);
-  // Optional: room for their hot ranks, which are of order `version` (not 0).
+  // Makes room for the sources' hot ranks, which belong to order `version` (not
+  // 0). Optional.
   absl::StatusOr<uint32_t*> AddHotRanks(uint32_t version);
   // Computes the checksums and writes the header. Returns the task's digest.
   uint32_t Finish(const SampleSeconds& seconds);
 
-  // Bytes taken so far, header included.
+  // Returns the bytes taken so far, header included.
   uint64_t total_bytes() const { return header_.total_bytes; }
 
  private:
-  absl::StatusOr<uint64_t> Reserve(uint64_t bytes);  // An offset.
+  // Returns the offset of the reserved bytes.
+  absl::StatusOr<uint64_t> Reserve(uint64_t bytes);
 
   absl::Span<std::byte> block_;
   TaskHeader header_ = {};
 };
 
-// Bytes of a task of these sizes, without pairs, as TaskWriter lays it out.
-// `destinations` and `edges` are per hop.
+// Returns the bytes of a task of these sizes, without pairs, in the layout of
+// TaskWriter. `destinations` and `edges` are per hop.
 uint64_t TaskBytes(absl::Span<const uint64_t> destinations,
                    absl::Span<const uint64_t> edges, uint64_t num_input_nodes,
                    bool with_weights, bool with_ranks);
 
-// Bytes that pairs add to a task.
+// Returns the bytes that pairs add to a task.
 uint64_t PairBytes(uint64_t num_pairs);
 
-// The hard bound: bytes that no batch of `batch_size` seeds can exceed, given
-// fanouts (first hop first; -1 is all neighbours), the graph's size and its
-// largest in-degree; without pairs.
+// Returns the hard bound: bytes that no batch of `batch_size` seeds exceeds,
+// without pairs. The bound follows from the fanouts (first hop first; -1 is all
+// neighbours), the graph's size and its largest in-degree.
 uint64_t MaxTaskBytes(uint64_t batch_size, absl::Span<const int32_t> fanouts,
                       uint64_t num_nodes, uint64_t num_edges,
                       uint64_t max_degree, bool with_weights);

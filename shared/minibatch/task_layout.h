@@ -1,5 +1,5 @@
-// How the arrays of a task follow each other; shared by its writer, its reader
-// and the bounds, so that they cannot disagree.
+// The order and alignment of the arrays of a task. The writer, the reader and
+// the bounds share it, so that they cannot disagree.
 #ifndef FGNN_SHARED_MINIBATCH_TASK_LAYOUT_H_
 #define FGNN_SHARED_MINIBATCH_TASK_LAYOUT_H_
 
@@ -15,8 +15,8 @@ namespace fgnn::task_layout {
 inline constexpr uint64_t kAlignmentBytes = 64;
 inline constexpr uint64_t kMaxBytes = std::numeric_limits<uint64_t>::max();
 
-// The bytes of the header that its checksum covers: all but the padding, whose
-// value C++ does not fix.
+// Bytes of the header that its checksum covers: all but the padding, whose
+// value C++ does not define.
 inline constexpr size_t kChecksummedHeaderBytes =
     offsetof(TaskHeader, hops) + sizeof(TaskHeader::hops);
 
@@ -28,27 +28,29 @@ constexpr uint64_t SaturatingMultiply(uint64_t a, uint64_t b) {
   return b != 0 && a > kMaxBytes / b ? kMaxBytes : a * b;
 }
 
-// The next multiple of kAlignmentBytes, saturating.
+// Returns the next multiple of kAlignmentBytes, saturating.
 constexpr uint64_t Align(uint64_t bytes) {
   const uint64_t padded = SaturatingAdd(bytes, kAlignmentBytes - 1);
   return padded == kMaxBytes ? kMaxBytes : padded & ~(kAlignmentBytes - 1);
 }
 
-// The end of an array of `count` elements behind `end` bytes of task.
+// Returns the end of an array of `count` elements behind `end` bytes of task.
 constexpr uint64_t EndAfter(uint64_t end, uint64_t count,
                             uint64_t element_bytes) {
   return SaturatingAdd(Align(end), SaturatingMultiply(count, element_bytes));
 }
 
-// The checksum of a header, whatever its header_crc holds.
+// Returns the checksum of a header. The value of its header_crc does not
+// matter.
 inline uint32_t HeaderCrc(const TaskHeader& header) {
   TaskHeader copy = header;
   copy.header_crc = 0;
   return ExtendCrc32c(0, &copy, kChecksummedHeaderBytes);
 }
 
-// The checksums of the arrays, whose places must lie within the block at
-// `base`: what a batch is (TaskHeader::digest), and the rest.
+// Checksums of the arrays, whose places must lie within the block at `base`.
+// Digest() covers the batch itself (TaskHeader::digest), RanksCrc() the hot
+// ranks.
 inline uint32_t Digest(const TaskHeader& header, const std::byte* base) {
   uint32_t crc = 0;
   if (header.pairs_offset != 0) {

@@ -40,8 +40,8 @@ absl::Status CheckIdentity(const TaskHeader& header, uint64_t block_bytes,
   return absl::OkStatus();
 }
 
-// Walks the arrays in their order. Each must stand exactly where the layout
-// puts it, so none can overlap another or leave the block.
+// Walks the arrays in their order. Each array must stand exactly where the
+// layout puts it, so none can overlap another or leave the block.
 class PlaceChecker {
  public:
   explicit PlaceChecker(uint64_t total_bytes) : total_bytes_(total_bytes) {}
@@ -88,7 +88,7 @@ absl::Status CheckPlaces(const TaskHeader& header) {
   return absl::OkStatus();
 }
 
-// The numbering of the vertices: see task.h.
+// Checks the numbering of the vertices: see task.h.
 absl::Status CheckCounts(const TaskHeader& header) {
   const bool counts_fit =
       header.pairs_offset == 0
@@ -132,7 +132,7 @@ absl::Span<const T> ArrayAt(const std::byte* base, uint64_t offset,
           static_cast<size_t>(count)};
 }
 
-// Both loops have no exit in their middle, so that they run vectorised.
+// Neither loop can exit early, so that both run vectorised.
 bool RisesFromZeroTo(absl::Span<const uint32_t> indptr, uint64_t last) {
   uint32_t falls = 0;
   const uint32_t* value = indptr.data();

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The names of the plugins in `folder`, sorted.
+// Returns the names of the plugins in `folder`, sorted.
 std::vector<std::string> PluginsIn(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -36,7 +36,8 @@ std::vector<std::string> PluginsIn(const fs::path& folder) {
   return names;
 }
 
-// A plugin's code runs as this user: nobody else may put another one there.
+// A plugin's code runs as this user, so no other user may be able to replace
+// it.
 absl::Status CheckTrusted(const fs::path& folder, const fs::path& path) {
   struct stat info;
   if (::stat(folder.c_str(), &info) != 0) {

@@ -1,4 +1,5 @@
-// A user's shared library in this process, whatever it plugs in.
+// Loads a user's shared library into this process, whatever kind of plugin it
+// is.
 #ifndef FGNN_SHARED_PLUGIN_PLUGIN_LIBRARY_H_
 #define FGNN_SHARED_PLUGIN_PLUGIN_LIBRARY_H_
 
@@ -15,17 +16,18 @@
 
 namespace fgnn {
 
-// `folder`/lib`name`.so, as the job's field `field` names it.
+// Names `folder`/lib`name`.so, and the job's field `field` that chose it.
 struct PluginName {
   std::filesystem::path folder;
   std::string name;
   std::string field;  // "sampling.plugin"
 };
 
-// Its file, there or not.
+// Returns the path of the file, whether it exists or not.
 std::filesystem::path PathOf(const PluginName& plugin);
 
-// Calls `work`, which is a plugin's code. Aborted, with its message: it threw.
+// Calls `work`, which is a plugin's code. Aborted, with the plugin's message:
+// it threw.
 template <typename Work>
 absl::Status CallPlugin(const std::string& name, const Work& work) {
   try {
@@ -39,14 +41,16 @@ absl::Status CallPlugin(const std::string& name, const Work& work) {
   }
 }
 
-// Stays loaded as long as it lives; what it made must not outlive it.
+// The library stays loaded as long as this object lives. Objects that the
+// library made must not outlive it.
 class PluginLibrary {
  public:
-  // Exports `symbol`, an Entry, made by `macro`.
-  // NotFound           there is none; says which there are.
-  // PermissionDenied   the file or its folder is not this user's or root's, or
-  //                    others may write it, or it is no plain file.
-  // FailedPrecondition it cannot be loaded, is no such plugin, or of another
+  // Opens a library that exports `symbol`, an Entry, made by `macro`.
+  // NotFound           there is none; names the plugins of the folder.
+  // PermissionDenied   the file or its folder is not this user's or root's,
+  // others
+  //                    may write it, or it is no plain file.
+  // FailedPrecondition it cannot be loaded, is no such plugin, or is of another
   //                    version.
   template <typename Entry>
   static absl::StatusOr<std::unique_ptr<PluginLibrary>> Open(

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kWarnEvery{60};
 
-// Whatever can be opened serves as a reserve.
+// Any descriptor that can be opened serves as a reserve.
 UniqueFd OpenReserve() {
   return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
@@ -24,7 +24,7 @@ UniqueFd Accept(int listener) {
   while (true) {
     UniqueFd connection(
         ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    // The errors are those of a signal and of a client that went away again.
+    // The errors are caused by a signal, or by a client that has already gone.
     if (connection.valid() || (errno != EINTR && errno != ECONNABORTED)) {
       return connection;
     }
@@ -51,7 +51,8 @@ ConnectionAcceptor::Result ConnectionAcceptor::Refuse(int listener, int error) {
       !refused.valid() && (errno == EAGAIN || errno == EWOULDBLOCK);
   const bool was_taken = refused.valid();
   refused.Reset();
-  // Another thread may have been faster: then the next call tries again.
+  // Another thread may have taken the descriptor: then the next call tries
+  // again.
   reserve_ = OpenReserve();
   if (none_waits) return {};
   WarnNowAndThen(error);

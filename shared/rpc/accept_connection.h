@@ -1,4 +1,4 @@
-// Takes connections off a listening socket, also when the process has no
+// Accepts connections of a listening socket, also when the process has no
 // descriptor left.
 #ifndef FGNN_SHARED_RPC_ACCEPT_CONNECTION_H_
 #define FGNN_SHARED_RPC_ACCEPT_CONNECTION_H_
@@ -28,7 +28,7 @@ class ConnectionAcceptor {
     // No descriptor was left for a connection. It was closed, so that its
     // client learns of it at once. Others may wait behind it.
     kRefused,
-    // Not even the reserve helped: the connection still waits. See kPause.
+    // The reserve did not help: the connection still waits. See kPause.
     kExhausted,
   };
   struct Result {

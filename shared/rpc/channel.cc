@@ -24,11 +24,11 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-  // A local server is back within a second of its restart; the defaults wait
+  // A local server is back within a second of its restart; gRPC's defaults wait
   // up to two minutes.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // How long a server that has accepted may take to greet, in truth: a socket
-  // that nobody serves is refused at once.
+  // Despite its name, this is the time in which a server that has accepted must
+  // greet. A socket without a server is refused at once.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   // Two channels of a process to one path must not share a back-off.
@@ -59,7 +59,8 @@ absl::Status WaitForServer(const std::filesystem::path& socket_path,
       return absl::UnavailableError(
           absl::StrCat("no service answers on ", socket_path.string()));
     }
-    // Nothing tells of a socket that is not there yet.
+    // The kernel does not report when a missing socket appears, so the loop
+    // polls.
     std::this_thread::sleep_for(kPause);
   }
 }

@@ -15,18 +15,18 @@
 
 namespace fgnn {
 
-// A channel, which connects with the first call and again after its server was
-// restarted. InvalidArgument: the path is too long for a socket.
+// Returns a channel that connects with the first call, and again after its
+// server was restarted. InvalidArgument: the path is too long for a socket.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
     const std::filesystem::path& socket_path);
 
-// Waits until somebody serves at `socket_path`. Unavailable at the deadline,
-// naming the path; PermissionDenied at once.
+// Waits until a server listens at `socket_path`. Unavailable, naming the path:
+// none does at the deadline. PermissionDenied is returned at once.
 absl::Status WaitForServer(const std::filesystem::path& socket_path,
                            Deadline deadline);
 
-// Every call has one. gRPC's deadlines are wall-clock inside the process only;
-// on the wire they are a duration.
+// Every call must have a deadline. gRPC's deadlines are wall-clock only inside
+// the process; on the wire they are a duration.
 void SetDeadline(grpc::ClientContext& context,
                  std::chrono::milliseconds timeout);
 

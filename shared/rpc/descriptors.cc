@@ -33,7 +33,7 @@ constexpr absl::string_view kScratchWord = "scratch";
 constexpr absl::string_view kReturnWord = "return";
 constexpr absl::string_view kDoneWord = "ok";
 constexpr absl::string_view kErrorWord = "error";
-// A peer sends its request right after it has connected.
+// Time in which a peer must send its request after it has connected.
 constexpr std::chrono::milliseconds kRequestTimeout{1'000};
 constexpr std::chrono::milliseconds kLook{200};
 constexpr size_t kMostConnections = 64;
@@ -44,14 +44,15 @@ struct Packet {
   UniqueFd fd;
 };
 
-// Room for the control message of one descriptor, aligned as it must be. The
-// padding behind it takes a second one.
+// Room for the control message of one descriptor, with the alignment that it
+// needs. The padding behind it has room for a second descriptor.
 union ControlBuffer {
   cmsghdr header;
   char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-// Every descriptor that came along, so that none stays open unowned.
+// Takes every descriptor that came with the message, so that none stays open
+// without an owner.
 std::vector<UniqueFd> TakeDescriptors(const msghdr& message) {
   std::vector<UniqueFd> taken;
   const cmsghdr* const header = CMSG_FIRSTHDR(&message);
@@ -68,7 +69,7 @@ std::vector<UniqueFd> TakeDescriptors(const msghdr& message) {
   return taken;
 }
 
-// Until `fd` has one of `events` (or is closed); DeadlineExceeded.
+// Waits until `fd` has one of `events` or is closed. DeadlineExceeded.
 absl::Status WaitFor(int fd, int16_t events, Deadline deadline,
                      const std::string& what) {
   while (true) {
@@ -154,7 +155,7 @@ absl::StatusOr<ucred> PeerOf(int socket, const std::string& what) {
   return peer;
 }
 
-// "error 5 no such job" as the Status that it was.
+// Returns the Status that the text "error 5 no such job" stands for.
 absl::Status ParseError(const std::string& text, const std::string& what) {
   const std::vector<std::string> parts =
       absl::StrSplit(text, absl::MaxSplits(' ', 2));
@@ -180,25 +181,26 @@ struct DescriptorServer::State {
 
   struct Connection {
     UniqueFd fd;
-    Deadline until;  // It has to ask.
+    Deadline until;  // Time until which the peer must send its request.
   };
 
   void Run();
   void Accept(Deadline now);
-  // Answers what the connection asks, or what is wrong with it.
+  // Answers the connection's request, or replies with its error.
   void Serve(int connection);
   absl::Status Answer(int connection);
-  // `words`: number and job id.
+  // `words` are the number and the job id.
   absl::StatusOr<UniqueFd> ScratchFor(pid_t peer, const std::string& words);
 
   SocketName name;
   UniqueFd listener;
   UniqueFd stop;
   DescriptorHandlers handlers;
-  // The thread alone uses the following three.
+  // Only the server's thread uses the following three.
   ConnectionAcceptor acceptor;
-  Deadline accepts_from = Deadline::min();  // Later: no descriptor is left.
-  std::vector<Connection> waiting;          // Oldest first.
+  // Time before which no connection is accepted, as no descriptor was left.
+  Deadline accepts_from = Deadline::min();
+  std::vector<Connection> waiting;  // Waiting connections, oldest first.
   Thread thread;
 };
 
@@ -211,8 +213,8 @@ void DescriptorServer::State::Run() {
     for (const Connection& connection : waiting) {
       fds.push_back({connection.fd.get(), POLLIN, 0});
     }
-    // Woken by the stop descriptor; the limit is there for connections that
-    // ask nothing, and so that a lost wake-up could not hang the process.
+    // The stop descriptor ends the wait. The time limit is for connections that
+    // send no request, and for a lost wake-up, which could hang the process.
     ::poll(fds.data(), static_cast<nfds_t>(fds.size()),
            static_cast<int>(
                (accepts ? kLook : ConnectionAcceptor::kPause).count()));
@@ -236,7 +238,7 @@ void DescriptorServer::State::Accept(Deadline now) {
     ConnectionAcceptor::Result result = acceptor.AcceptOne(listener.get());
     switch (result.outcome) {
       case ConnectionAcceptor::Outcome::kAccepted:
-        // Silent ones must not keep others out.
+        // Connections that send nothing must not keep others out.
         if (waiting.size() == kMostConnections) waiting.erase(waiting.begin());
         waiting.push_back(
             {std::move(result.connection), now + kRequestTimeout});
@@ -269,8 +271,8 @@ absl::Status DescriptorServer::State::Answer(int connection) {
   absl::StatusOr<Packet> request =
       ReceivePacket(connection, MonotonicClock::now(), what);
   if (!request.ok()) return request.status();
-  // After the request was read: closing a socket with unread bytes would take
-  // the reply with it.
+  // Checked after the request was read: closing a socket with unread bytes
+  // would discard the reply.
   FGNN_ASSIGN_OR_RETURN(const ucred peer, PeerOf(connection, what));
   const std::pair<std::string, std::string> words =
       absl::StrSplit(request->text, absl::MaxSplits(' ', 1));
@@ -335,7 +337,7 @@ namespace {
 
 absl::Status LimitSends(int socket, Deadline deadline,
                         const std::string& what) {
-  // 0 would mean for ever.
+  // A timeout of 0 would mean no timeout.
   const auto left = std::max(std::chrono::ceil<std::chrono::microseconds>(
                                  deadline - MonotonicClock::now()),
                              std::chrono::microseconds(1'000));
@@ -358,7 +360,7 @@ absl::StatusOr<Packet> Exchange(const std::filesystem::path& socket_path,
   if (!socket.valid()) return ErrnoToStatus(errno, what);
   int error = EINTR;
   while (error == EINTR && MonotonicClock::now() < deadline) {
-    // A connect waits for room among those that are not accepted yet.
+    // connect() waits while the server's queue of connections is full.
     FGNN_RETURN_IF_ERROR(LimitSends(socket.get(), deadline, what));
     const int result =
         ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address),

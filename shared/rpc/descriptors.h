@@ -34,26 +34,29 @@
 
 namespace fgnn {
 
-// Called for peers of our own user, on the server's thread. Must not block.
+// Called for peers of this process's user, on the server's thread. Must not
+// block.
 struct DescriptorHandlers {
-  // The descriptor to be sent, borrowed until the next call, or why not.
+  // Returns the job's descriptor to be sent, borrowed until the next call, or
+  // an error.
   std::function<absl::StatusOr<int>(pid_t peer, const std::string& job_id)>
       give;
-  // The shared memory of that number, or why not. Empty: there is none.
+  // Returns the shared memory of that number, or an error. Empty: there is no
+  // such memory.
   std::function<absl::StatusOr<UniqueFd>(pid_t peer, const std::string& job_id,
                                          uint64_t number)>
       give_scratch = nullptr;
-  // One that is returned. Empty: none is taken.
+  // Takes a segment that a daemon returns. Empty: none is taken.
   std::function<absl::Status(const std::string& job_id, UniqueFd fd)>
       take_back = nullptr;
 };
 
 class DescriptorServer {
  public:
-  // Errors as those of RpcServer::Start().
+  // Errors: those of RpcServer::Start().
   static absl::StatusOr<std::unique_ptr<DescriptorServer>> Start(
       const std::filesystem::path& socket_path, DescriptorHandlers handlers);
-  // Stops the thread, removes the socket.
+  // Stops the thread and removes the socket.
   ~DescriptorServer();
   DescriptorServer(const DescriptorServer&) = delete;
   DescriptorServer& operator=(const DescriptorServer&) = delete;
@@ -64,21 +67,21 @@ class DescriptorServer {
   std::unique_ptr<State> state_;
 };
 
-// Asks for the segment of a job. The handler's error as it was;
-// PermissionDenied: the server runs as another user; Unavailable: nobody
-// listens or it went away; DeadlineExceeded.
+// Asks for the segment of a job. Returns the handler's error unchanged.
+// PermissionDenied: the server runs as another user. Unavailable: no server
+// listens, or it went away. DeadlineExceeded.
 absl::StatusOr<UniqueFd> RequestSegment(
     const std::filesystem::path& socket_path, const std::string& job_id,
     Deadline deadline);
 
-// Asks for the memory of that number that trainers of a job share. Errors as
+// Asks for the memory of that number that trainers of a job share. Errors:
 // those of RequestSegment().
 absl::StatusOr<UniqueFd> RequestScratch(
     const std::filesystem::path& socket_path, const std::string& job_id,
     uint64_t number, Deadline deadline);
 
-// Gives `fd`, the segment of a job that an earlier scheduler made, to the one
-// that listens now. Errors as those of RequestSegment().
+// Gives `fd`, the segment of a job that an earlier scheduler made, to the
+// scheduler that listens now. Errors: those of RequestSegment().
 absl::Status ReturnSegment(const std::filesystem::path& socket_path,
                            const std::string& job_id, int fd,
                            Deadline deadline);

@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::chrono::seconds kRegistrationPatience{30};
 constexpr std::chrono::seconds kSegmentPatience{10};
-// The answer to a registration is on its way while its scheduler calls.
+// Longest wait for the registration's answer, which may still be on its way
+// when the scheduler calls.
 constexpr std::chrono::seconds kAnswerPatience{2};
 constexpr std::chrono::seconds kShutdownGrace{2};
 constexpr std::chrono::seconds kEndLimit{30};
@@ -168,7 +169,7 @@ absl::Status ExecutorDaemon::Detach(const std::string& job_id) {
   return absl::OkStatus();
 }
 
-// Empty if there is none.
+// Returns the id of the job; empty if there is none.
 std::string ExecutorDaemon::CurrentJobId() {
   const std::lock_guard<std::mutex> lock(mutex_);
   return job_id_;
@@ -216,7 +217,8 @@ WorkReport ExecutorDaemon::Report() {
   WorkReport report;
   report.work_loop_turns = turns_before_;
   report.batches = batches_before_;
-  // Loops of a job that is being left end, while calls may still use it.
+  // While the daemon leaves a job, its loops end, but calls may still use the
+  // job.
   report.working = job_ != nullptr && !leaving_;
   if (job_ != nullptr) {
     report.work_loop_turns += job_->turns();
@@ -260,7 +262,7 @@ void ExecutorDaemon::ShutDown() {
     LogError("did not end within {} s; leaves at once", kEndLimit.count());
   });
   {
-    // So that calls that use the job end within the server's grace.
+    // Stops the job, so that calls that use it end within the server's grace.
     const std::lock_guard<std::mutex> lock(mutex_);
     if (job_ != nullptr) job_->Stop();
   }

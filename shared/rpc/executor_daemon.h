@@ -1,6 +1,6 @@
-// What sampler and trainer daemons have in common: a device, a server, a
-// session with the scheduler, one job at a time, an orderly end. Shows neither
-// gRPC nor protobuf.
+// The common part of sampler and trainer daemons: a device, a server, a session
+// with the scheduler, one job at a time, an orderly end. The header needs
+// neither gRPC nor protobuf.
 #ifndef FGNN_SHARED_RPC_EXECUTOR_DAEMON_H_
 #define FGNN_SHARED_RPC_EXECUTOR_DAEMON_H_
 
@@ -27,37 +27,38 @@
 namespace fgnn {
 
 struct ExecutorDaemonOptions {
-  std::string name;                 // "sampler.0"
-  std::string device;               // "cpu:0-3": the cores it pins itself to.
-  std::filesystem::path state_dir;  // Of the service.
-  std::string version;              // Of the program.
+  std::string name;    // "sampler.0"
+  std::string device;  // "cpu:0-3": the cores that the daemon pins itself to.
+  std::filesystem::path state_dir;  // State folder of the service.
+  std::string version;              // Version of the program.
 };
 
-// A job while a daemon takes part in it. Thread-safe.
+// A job that a daemon takes part in. Thread-safe.
 class ExecutorJob {
  public:
-  // Stop(), then waits for the work loops and unmaps the segment.
+  // Calls Stop(), waits for the work loops and unmaps the segment.
   virtual ~ExecutorJob() = default;
-  // Ends the work loops, and calls that use the job, soon.
+  // Makes the work loops, and calls that use the job, end soon.
   virtual void Stop() = 0;
-  // Rises while every loop turns, at most by one from one call to the next.
+  // Returns a number that rises while every loop turns, by at most one from one
+  // call to the next.
   virtual uint64_t turns() const = 0;
-  // Finished for the job so far.
+  // Number of batches finished for the job so far.
   virtual uint64_t batches() const = 0;
 };
 
-// How a job is started for the scheduler.
+// The scheduler's request to start a job.
 struct ExecutorJobStart {
   const JobAttachment& attachment;
-  // Asks the scheduler for the job's segment and maps it. What the job works
-  // on is best opened before.
+  // Asks the scheduler for the job's segment and maps it. Open the dataset and
+  // other inputs first.
   absl::FunctionRef<absl::StatusOr<std::unique_ptr<Segment>>()> segment;
-  // Tells the scheduler that the job cannot go on here. Any thread, until the
-  // job is destroyed.
+  // Tells the scheduler that the job cannot go on here. Any thread may call it
+  // until the job is destroyed.
   std::function<void(const absl::Status&)> on_failure;
 };
 
-// What one service adds: its way to work on a job.
+// Starts jobs: the part in which samplers and trainers differ.
 class JobStarter {
  public:
   virtual ~JobStarter() = default;
@@ -66,42 +67,46 @@ class JobStarter {
       const ExecutorJobStart& start) = 0;
 };
 
-// How a watched call comes along.
+// Progress of a watched call.
 struct CallActivity {
-  uint64_t turns = 0;    // Has to change while the call works.
-  bool working = false;  // In what may take no longer than a work loop's turn.
+  uint64_t turns = 0;  // Number that must change while the call works.
+  // Whether the call does work that takes no longer than a work loop's turn.
+  bool working = false;
 };
 
-// Registers with the scheduler and does what it asks for. Members in order of
-// dependency: the session outlives the job, the server is shut down first.
+// Registers with the scheduler and carries out its calls. The members stand in
+// order of dependency: the session outlives the job, and the server is shut
+// down first.
 class ExecutorDaemon : private ExecutorHandler {
  public:
   // `kind` is "sampler" or "trainer". `starter` and `stop` are borrowed until
-  // destruction; the scheduler may ask for an end too.
+  // destruction. The scheduler may ask for an end too.
   ExecutorDaemon(ExecutorDaemonOptions options, std::string kind,
                  JobStarter* starter, const SignalWaiter* stop);
-  // As ServeUntilStopped() ends.
+  // Ends in the same way as ServeUntilStopped().
   ~ExecutorDaemon() override;
   ExecutorDaemon(const ExecutorDaemon&) = delete;
   ExecutorDaemon& operator=(const ExecutorDaemon&) = delete;
 
-  // Pins the calling thread (call it in main, before other threads start),
-  // serves ExecutorService and `services` (borrowed until destruction),
-  // registers. Calls may come before it has returned. InvalidArgument: the
-  // device, or no name or folder; FailedPrecondition: the scheduler is another
-  // version; Unavailable: there is none.
+  // Pins the calling thread, serves ExecutorService and `services` (borrowed
+  // until destruction), and registers. Call it in main, before other threads
+  // start. Calls may arrive before it has returned. InvalidArgument: a wrong
+  // device, or no name or folder. FailedPrecondition: the scheduler is another
+  // version. Unavailable: there is no scheduler.
   absl::Status Start(const std::vector<grpc::Service*>& services);
 
-  // Returns once `stop` says so and everything that was under way has ended.
+  // Waits for `stop`, and until all work in progress has ended.
   absl::Status ServeUntilStopped();
 
-  // Calls `use` with the job, which stays attached until it has returned. Any
-  // thread. FailedPrecondition: not attached to it; else what `use` says.
+  // Calls `use` with the job, which stays attached until `use` has returned.
+  // Returns the error of `use`. Any thread. FailedPrecondition: the daemon is
+  // not attached to the job.
   absl::Status WithJob(const std::string& job_id,
                        absl::FunctionRef<absl::Status(ExecutorJob&)> use);
 
-  // Has the scheduler watch a call as it watches work loops, for this object's
-  // life. `look` is called on another thread, also while the call runs.
+  // Makes the scheduler watch a call as it watches work loops, for this
+  // object's life. `look` is called on another thread, also while the call
+  // runs.
   class WatchedCall {
    public:
     WatchedCall(ExecutorDaemon* daemon, std::function<CallActivity()> look);
@@ -121,14 +126,14 @@ class ExecutorDaemon : private ExecutorHandler {
 
   const std::string& name() const { return options_.name; }
 
-  // `wanted` by a job, or one per core of the device where that is 0. After
-  // Start() has begun to serve.
+  // Returns `wanted`, which a job asks for, or one per core of the device if it
+  // is 0. Call it after Start() has begun to serve.
   uint32_t NumThreads(uint32_t wanted) const {
     return wanted > 0 ? wanted : static_cast<uint32_t>(device_.cores.size());
   }
 
  private:
-  // ExecutorHandler: one of the first two at a time.
+  // ExecutorHandler. Attach() and Detach() are called one at a time.
   absl::Status Attach(const JobAttachment& attachment) override;
   absl::Status Detach(const std::string& job_id) override;
   void RequestStop() override { stop_->RequestStop(); }
@@ -147,23 +152,27 @@ class ExecutorDaemon : private ExecutorHandler {
   Device device_;  // Set before the server starts.
 
   std::mutex mutex_;
-  std::condition_variable changed_;  // session_ is there, or no user is left.
+  // Signals that session_ is there, or that no user is left.
+  std::condition_variable changed_;
   // Guarded by mutex_.
   std::unique_ptr<HostSession> session_;
   std::unique_ptr<ExecutorJob> job_;
-  std::string job_id_;  // Empty: no job.
+  std::string job_id_;  // Id of the job; empty: there is none.
   OwnerIndex owner_ = kNoOwner;
-  uint32_t number_ = 0;  // In the job.
-  UniqueFd segment_;     // Of the job, for a scheduler that comes back.
+  uint32_t number_ = 0;  // Number of this executor in the job.
+  UniqueFd segment_;     // Segment of the job, for a scheduler that comes back.
   bool attaching_ = false;
   bool leaving_ = false;
-  uint64_t least_generation_ = 0;  // Of a scheduler that may attach this.
-  int num_users_ = 0;              // Of job_, in WithJob().
+  // Least generation of a scheduler that may attach this daemon.
+  uint64_t least_generation_ = 0;
+  int num_users_ = 0;  // Number of calls in WithJob() that use job_.
   std::set<const WatchedCall*> watched_calls_;
-  uint64_t turns_before_ = 0;  // Of jobs and watched calls that have ended.
+  // Turns of jobs and watched calls that have ended.
+  uint64_t turns_before_ = 0;
   uint64_t batches_before_ = 0;
 
-  std::unique_ptr<ExecutorServer> server_;  // Last: it calls the above.
+  // Last member: it calls the members above.
+  std::unique_ptr<ExecutorServer> server_;
 };
 
 }  // namespace fgnn

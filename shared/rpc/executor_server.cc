@@ -30,8 +30,8 @@ absl::StatusOr<JobAttachment> ReadAttachment(
   if (request.overflow_block() >= 0) {
     attachment.overflow_block = static_cast<uint32_t>(request.overflow_block());
   }
-  // An effective spec stays as it is; anything else is filled in and checked,
-  // since it comes from another process.
+  // The spec comes from another process, so it is filled in and checked. An
+  // effective spec stays as it is.
   const absl::StatusOr<v1::JobSpec> spec = MakeEffective(request.spec(), {});
   if (!spec.ok()) return Annotate(spec.status(), "attach");
   attachment.spec = FromProto(*spec);
@@ -64,7 +64,8 @@ class ExecutorServer::Impl final : public v1::ExecutorService::Service {
       const uint64_t generation = attachment.scheduler_generation;
       FGNN_RETURN_IF_ERROR(CheckNotReplacedLocked(generation));
       FGNN_RETURN_IF_ERROR(handler_->Attach(attachment));
-      // An attach that fails proves nothing: it must not keep others out.
+      // The generation is stored only if the attach succeeds: a failed attach
+      // must not keep other schedulers out.
       newest_generation_ = generation;
       return absl::OkStatus();
     });
@@ -89,7 +90,7 @@ class ExecutorServer::Impl final : public v1::ExecutorService::Service {
   }
 
  private:
-  // A scheduler that was replaced, and does not know it yet, is not obeyed.
+  // Refuses a scheduler that was replaced and does not know it yet.
   absl::Status CheckNotReplacedLocked(uint64_t generation) const {
     if (generation >= newest_generation_) return absl::OkStatus();
     return absl::FailedPreconditionError(
@@ -99,9 +100,11 @@ class ExecutorServer::Impl final : public v1::ExecutorService::Service {
 
   ExecutorHandler* handler_;
   std::mutex mutex_;
-  // The newest one that has attached this daemon. Guarded by mutex_.
+  // Newest generation of a scheduler that has attached this daemon. Guarded by
+  // mutex_.
   uint64_t newest_generation_ = 0;
-  std::unique_ptr<RpcServer> server_;  // Last: it calls the above.
+  // Last member: it calls the members above.
+  std::unique_ptr<RpcServer> server_;
 };
 
 ExecutorServer::ExecutorServer(std::unique_ptr<Impl> impl)

@@ -1,5 +1,5 @@
 // Serves ExecutorService for a daemon, on <state dir>/executors/<name>.sock.
-// Shows no protobuf.
+// The header needs no protobuf.
 #ifndef FGNN_SHARED_RPC_EXECUTOR_SERVER_H_
 #define FGNN_SHARED_RPC_EXECUTOR_SERVER_H_
 
@@ -24,24 +24,26 @@ namespace fgnn {
 
 struct JobAttachment {
   std::string job_id;
-  JobSpec spec;  // Effective.
+  JobSpec spec;  // Effective spec.
   OwnerIndex owner = kNoOwner;
-  std::optional<uint32_t> overflow_block;  // Samplers: theirs.
+  // Number of the overflow block that a sampler owns; nullopt for trainers.
+  std::optional<uint32_t> overflow_block;
   uint64_t scheduler_generation = 0;
-  // Its number among the job's of its role; where devices take turns, of its
-  // device.
+  // Number of this executor among the job's executors of its role. Where
+  // devices take turns: number of its device.
   uint32_t device = 0;
 };
 
-// What a daemon does when the scheduler asks. Called on threads of the server,
-// never two calls at once.
+// Carries out the scheduler's calls. Called on threads of the server, never two
+// calls at once.
 class ExecutorHandler {
  public:
   virtual ~ExecutorHandler() = default;
   // Takes part in the job; returns when the work loop is attached. Idempotent
-  // for the same job id. FailedPrecondition: attached to another job.
+  // for the same job id. FailedPrecondition: the daemon is attached to another
+  // job.
   virtual absl::Status Attach(const JobAttachment& attachment) = 0;
-  // Leaves the job; OK if it is not attached to it.
+  // Leaves the job. OK if the daemon is not attached to it.
   virtual absl::Status Detach(const std::string& job_id) = 0;
   // Asks the daemon to drain and exit; returns at once.
   virtual void RequestStop() = 0;
@@ -50,7 +52,7 @@ class ExecutorHandler {
 class ExecutorServer {
  public:
   // `handler` and `extra_services` (SamplerService, TrainerService) are
-  // borrowed until after Shutdown(). Errors as those of RpcServer::Start().
+  // borrowed until after Shutdown(). Errors: those of RpcServer::Start().
   static absl::StatusOr<std::unique_ptr<ExecutorServer>> Start(
       const std::filesystem::path& state_dir, const std::string& name,
       ExecutorHandler* handler,

@@ -1,4 +1,4 @@
-// What gRPC has to be told about local sockets. For shared/rpc alone.
+// gRPC's addresses and log for local sockets. Only shared/rpc uses this header.
 #ifndef FGNN_SHARED_RPC_GRPC_ADDRESS_H_
 #define FGNN_SHARED_RPC_GRPC_ADDRESS_H_
 
@@ -7,12 +7,12 @@
 
 namespace fgnn {
 
-// "unix:/run/fgnn/scheduler.sock", with the characters escaped that have a
-// meaning in a URI.
+// Returns "unix:/run/fgnn/scheduler.sock", with the characters escaped that
+// have a meaning in a URI.
 std::string GrpcAddress(const std::filesystem::path& socket_path);
 
-// gRPC writes its own lines to stderr, about connections that were refused as
-// they should be. Errors go to our log instead; the rest is left out.
+// Sends gRPC's errors to our log, and drops its other lines. gRPC writes to
+// stderr, also about connections that were refused as intended.
 void RouteGrpcLog();
 
 }  // namespace fgnn

@@ -25,15 +25,17 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Whatever the scheduler asks for, neither a flood nor a silence.
+// Bounds of the heartbeat interval that the scheduler may ask for, in
+// milliseconds.
 constexpr uint32_t kMinIntervalMs = 10;
 constexpr uint32_t kMaxIntervalMs = 60'000;
 constexpr milliseconds kRetryPause{50};
-// A heartbeat that nobody answers is sent again before the scheduler could take
-// this thread, which waits for the answer, for one that hangs.
+// A heartbeat without an answer is sent again. The time is shorter than that
+// after which the scheduler takes this thread, which waits, for one that hangs.
 constexpr milliseconds kHeartbeatTimeout{2'000};
 
-// Worth another try: the scheduler is starting, restarting or busy.
+// Returns true if the call is worth another try: the scheduler is starting,
+// restarting or busy.
 bool IsTransient(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsResourceExhausted(status);
@@ -95,13 +97,14 @@ class HostSession::Impl {
 
  private:
   absl::Status Register(milliseconds timeout, const JobStanding& standing = {});
-  // With a scheduler that took the place of another one.
+  // Registers with a scheduler that replaced another one.
   absl::Status RegisterAgain();
   absl::Status Heartbeat();
   void Run();
-  // Whether the session is to go on after a round that ended with `status`.
+  // Returns true if the session is to go on after a round that ended with
+  // `status`.
   bool Judge(const absl::Status& status);
-  // False once the session is being destroyed.
+  // Returns false once the session is being destroyed.
   bool WaitForNextBeat();
 
   // Runs one call that the destructor can cancel.
@@ -127,14 +130,17 @@ class HostSession::Impl {
   std::atomic<uint64_t> generation_{0};
   std::atomic<uint32_t> interval_ms_{kMaxIntervalMs};
 
-  // Of the heartbeat thread alone.
-  Deadline alive_at_ = MonotonicClock::now();  // Heard, or finished a batch.
-  bool works_ = false;  // Finished a batch since the heartbeat before.
+  // Only the heartbeat thread uses the following.
+  // Time when the scheduler was last heard, or a batch finished.
+  Deadline alive_at_ = MonotonicClock::now();
+  // Whether a batch was finished since the heartbeat before.
+  bool works_ = false;
   uint64_t batches_ = 0;
   bool is_away_ = false;
 
   std::mutex mutex_;
-  std::condition_variable changed_;      // generation_, stopping_ or wake_.
+  // Signals changes of generation_, stopping_ or wake_.
+  std::condition_variable changed_;
   bool stopping_ = false;                // Guarded by mutex_.
   bool wake_ = false;                    // Guarded by mutex_.
   grpc::ClientContext* call_ = nullptr;  // Guarded by mutex_.
@@ -183,7 +189,7 @@ absl::Status HostSession::Impl::RegisterAgain() {
   const absl::Status returned =
       ReturnSegment(HostSocketPath(options_.state_dir), standing->job_id,
                     standing->segment.get(), DeadlineIn(options_.call_timeout));
-  // The scheduler detaches this daemon from a job that it cannot go on with.
+  // A job that this daemon cannot go on with is detached by the scheduler.
   if (!returned.ok()) LogWarning("{}", MessageOf(returned));
   return Register(options_.call_timeout, *standing);
 }
@@ -200,7 +206,7 @@ absl::Status HostSession::Impl::RegisterUntil(Deadline deadline) {
                      DaemonsSocketPath(options_.state_dir).string());
     if (!IsTransient(status)) return Annotate(status, what);
     std::unique_lock<std::mutex> lock(mutex_);
-    // The clock, not the time left at the start of the call.
+    // The pause starts now, not at the start of the call.
     const Deadline next = DeadlineIn(kRetryPause);
     if (next >= deadline ||
         changed_.wait_until(lock, next, [this] { return stopping_; })) {
@@ -229,7 +235,8 @@ absl::Status HostSession::Impl::Heartbeat() {
     wake_ = false;
     if (!failure_.ok()) {
       request.set_error_code(static_cast<int>(failure_.code()));
-      // A plugin's words may be no UTF-8, and the message could not be read.
+      // A plugin's message may not be UTF-8, which the receiver could not
+      // parse.
       request.set_error_message(PrintableText(MessageOf(failure_)));
       request.set_job_id(failed_job_);
     }
@@ -249,11 +256,12 @@ bool HostSession::Impl::Judge(const absl::Status& status) {
     alive_at_ = MonotonicClock::now();
     return true;
   }
-  if (absl::IsCancelled(status)) return true;  // By our own destructor.
+  // Our own destructor has cancelled the call.
+  if (absl::IsCancelled(status)) return true;
   if (!is_away_) LogWarning("the scheduler is away: {}", MessageOf(status));
   is_away_ = true;
-  // A job that runs goes on without its scheduler. FailedPrecondition: what
-  // came back is another version, for which this daemon cannot work.
+  // A running job goes on without its scheduler. FailedPrecondition: the new
+  // scheduler is another version, for which this daemon cannot work.
   const bool refused = absl::IsFailedPrecondition(status);
   const bool away_for_long =
       !works_ && MonotonicClock::now() - alive_at_ >= options_.orphaned_after;

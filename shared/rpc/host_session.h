@@ -1,5 +1,5 @@
-// A daemon's standing with the scheduler: registered, and heard from. Used by
-// samplers and trainers. Shows neither gRPC nor protobuf.
+// A daemon's connection with the scheduler: registration and heartbeats.
+// Samplers and trainers use it. The header needs neither gRPC nor protobuf.
 #ifndef FGNN_SHARED_RPC_HOST_SESSION_H_
 #define FGNN_SHARED_RPC_HOST_SESSION_H_
 
@@ -21,24 +21,27 @@ namespace fgnn {
 
 struct HostSessionOptions {
   std::filesystem::path state_dir;
-  std::string name;     // "sampler.0"; its socket is executors/<name>.sock.
+  // "sampler.0"; the daemon's socket is executors/<name>.sock.
+  std::string name;
   std::string role;     // "sampler" or "trainer".
   std::string device;   // "cpu:0-1"
-  std::string version;  // Of the program.
+  std::string version;  // Version of the program.
   uint32_t segment_layout_version = 0;
   std::chrono::milliseconds call_timeout{5'000};
-  // A daemon whose scheduler has been away for so long, and which has finished
-  // no batch for as long, ends itself.
+  // Time after which a daemon ends itself if its scheduler is away and it has
+  // finished no batch meanwhile.
   std::chrono::milliseconds orphaned_after{60'000};
 };
 
-// Asked for before each heartbeat, on the session's thread. Must not block.
+// The state of a daemon's work. The session asks for it before each heartbeat,
+// on its own thread. Must not block.
 struct WorkReport {
-  // Rises while all work loops of the job turn. A daemon that works and whose
-  // turns stand still for long is taken for one that hangs, and killed.
+  // Number that rises while all work loops of the job turn. The scheduler kills
+  // a daemon that works while this number does not change for long.
   uint64_t work_loop_turns = 0;
-  uint64_t batches = 0;  // Finished since the start.
-  // Attached to a job and not about to leave it, or in a call that is watched.
+  uint64_t batches = 0;  // Number of batches finished since the start.
+  // Whether the daemon is attached to a job and not about to leave it, or in a
+  // watched call.
   bool working = false;
 };
 
@@ -46,8 +49,8 @@ struct WorkReport {
 struct JobStanding {
   std::string job_id;
   OwnerIndex owner = kNoOwner;
-  uint32_t number = 0;  // Of this executor in the job.
-  UniqueFd segment;     // A duplicate of its descriptor.
+  uint32_t number = 0;  // Number of this executor in the job.
+  UniqueFd segment;     // A duplicate of the segment's descriptor.
 };
 
 // Thread-safe.
@@ -55,26 +58,25 @@ class HostSession {
  public:
   struct Callbacks {
     std::function<WorkReport()> report;
-    // Asked for when the scheduler turns out to be another one than that of
-    // `generation`, on the session's thread. Must not block. What it answers
-    // stays true until the new one attaches or detaches this daemon: an older
-    // one's calls are to be refused from now on. nullopt: attached to no job.
-    // Unavailable: about to be, or not yet detached; ask again.
+    // Called when the scheduler is not the one of `generation` any more, on the
+    // session's thread. Must not block. Its answer must stay true until the new
+    // scheduler attaches or detaches this daemon: calls of an older one must be
+    // refused from now on. nullopt: attached to no job. Unavailable: the daemon
+    // is about to be attached, or not yet detached; the session asks again.
     std::function<absl::StatusOr<std::optional<JobStanding>>(
         uint64_t generation)>
         standing;
-    // Called once, on the session's thread: nobody will give this daemon work
-    // again, so it is to exit. Must not destroy the session.
+    // Called once, on the session's thread, when no scheduler will give this
+    // daemon work again: the daemon should exit. Must not destroy the session.
     std::function<void()> on_orphaned;
   };
 
-  // Registers, trying again until the deadline while the scheduler is away;
-  // then says every `heartbeat_interval_ms` (the scheduler's choice) how work
-  // goes, on a thread of its own, and registers again with a scheduler that
-  // does not know this daemon, giving it the segment of its job. Serve
-  // ExecutorService first: the scheduler may call back at once.
-  // FailedPrecondition: the scheduler is another version. Unavailable: no
-  // scheduler until the deadline.
+  // Registers, and tries again until the deadline while the scheduler is away.
+  // Then a thread sends a heartbeat every `heartbeat_interval_ms` (the
+  // scheduler's choice). It registers again with a scheduler that does not know
+  // this daemon, and gives it the segment of its job. Serve ExecutorService
+  // first: the scheduler may call back at once. FailedPrecondition: the
+  // scheduler is another version. Unavailable: no scheduler until the deadline.
   static absl::StatusOr<std::unique_ptr<HostSession>> Start(
       const HostSessionOptions& options, Callbacks callbacks,
       Deadline deadline);
@@ -83,29 +85,30 @@ class HostSession {
   HostSession(const HostSession&) = delete;
   HostSession& operator=(const HostSession&) = delete;
 
-  // Of the scheduler that this daemon registered with last.
+  // Generation of the scheduler that this daemon registered with last.
   uint64_t scheduler_generation() const;
 
   // Waits until this daemon is registered with a scheduler of `generation` or a
-  // later one: that scheduler may call before its answer has been read here.
+  // later one. That scheduler may call before this daemon has read its answer.
   // Returns false at the deadline.
   bool WaitForGeneration(uint64_t generation, Deadline deadline) const;
 
-  // The segment of a job that this daemon is being attached to; see
+  // Asks for the segment of a job that this daemon is being attached to; see
   // shared/rpc/descriptors.h.
   absl::StatusOr<UniqueFd> RequestSegment(const std::string& job_id,
                                           Deadline deadline) const;
 
-  // Memory that the job's trainers share for one evaluation, by its number.
+  // Asks for the memory of this number, which the job's trainers share for one
+  // evaluation.
   absl::StatusOr<UniqueFd> RequestScratch(const std::string& job_id,
                                           uint64_t number,
                                           Deadline deadline) const;
 
-  // The job cannot go on here: said at once, and again with every heartbeat
-  // until ClearFailure() or another job's failure. The first failure of a job
-  // stands: those after it are its consequences.
+  // Reports that the job cannot go on here. The report is sent at once and with
+  // every heartbeat, until ClearFailure() or another job's failure. Only the
+  // first failure of a job is kept: those after it are its consequences.
   void ReportFailure(const std::string& job_id, const absl::Status& failure);
-  // When the daemon has left the job.
+  // Called when the daemon has left the job.
   void ClearFailure();
 
  private:

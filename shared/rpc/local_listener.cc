@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kBacklog = 1024;
 constexpr int kPauseMs = ConnectionAcceptor::kPause.count();
-// Every wait has a deadline, so that a lost wake-up costs this at most.
+// Longest wait: a lost wake-up costs at most this time.
 constexpr int kLongestWaitMs = 1'000;
 
 }  // namespace
@@ -55,14 +55,15 @@ LocalListener::LocalListener(SocketName name, UniqueFd listener, UniqueFd stop,
       thread_("listener", [this] { Run(); }) {}
 
 LocalListener::~LocalListener() {
-  // First the name, so that a new client sees at once that no server is there.
+  // Removes the name first, so that a new client sees at once that no server is
+  // there.
   name_.Remove();
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t size = ::write(stop_.get(), &one, sizeof(one));
   thread_.Join();
 }
 
-// All users connect here: an exception must not end that.
+// All users connect here: an exception must not end this loop.
 void LocalListener::Run() {
   while (!WaitFor(listener_.get(), kLongestWaitMs)) {
     const absl::Status accepted = CatchExceptions([this] {
@@ -72,7 +73,7 @@ void LocalListener::Run() {
     if (accepted.ok()) continue;
     LogError("accepting on {}: {}; goes on", name_.path().string(),
              MessageOf(accepted));
-    // What failed may fail at once again.
+    // A call that failed may fail again at once, so the loop pauses.
     WaitFor(/*fd=*/-1, kPauseMs);
   }
 }

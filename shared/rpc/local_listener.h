@@ -1,7 +1,8 @@
-// Accepts connections on a Unix socket and asks the kernel whose they are.
+// Accepts connections on a Unix socket, and asks the kernel which user each
+// belongs to.
 //
-// gRPC's own listener cannot: it names no user, and once the process has run
-// out of descriptors it never accepts again. This one goes on.
+// gRPC's own listener does not name the user. Once the process has run out of
+// descriptors, it never accepts again. This listener goes on.
 #ifndef FGNN_SHARED_RPC_LOCAL_LISTENER_H_
 #define FGNN_SHARED_RPC_LOCAL_LISTENER_H_
 
@@ -19,22 +20,23 @@
 
 namespace fgnn {
 
-// The process that connected, as the kernel had it at that moment.
+// The process that connected, as the kernel recorded it then.
 struct Peer {
-  pid_t pid = 0;  // 0: the process is of another PID namespace.
+  pid_t pid = 0;  // Process id; 0: the process is in another PID namespace.
   uid_t uid = 0;
 };
 
-// The peer of a connected Unix socket. Internal: `fd` is none.
+// Returns the peer of a connected Unix socket. Internal: `fd` is no such
+// socket.
 absl::StatusOr<Peer> PeerOf(int fd);
 
 class LocalListener {
  public:
-  // Called on the listener's thread with a connection that does not block.
-  // Must not block either: the next connection waits for it.
+  // Called on the listener's thread with a nonblocking connection. Must not
+  // block: the next connection waits for it.
   using OnConnection = std::function<void(UniqueFd connection, Peer peer)>;
 
-  // Listens on a new socket of `mode` at `socket_path`. Errors as those of
+  // Listens on a new socket of `mode` at `socket_path`. Errors: those of
   // RpcServer::Start().
   static absl::StatusOr<std::unique_ptr<LocalListener>> Start(
       const std::filesystem::path& socket_path, mode_t mode,
@@ -49,15 +51,15 @@ class LocalListener {
                 OnConnection on_connection);
   void Run();
   void AcceptAll();
-  // Waits for `fd` to be readable. Returns true once the thread is to return.
+  // Waits for `fd` to be readable. Returns true once the thread must end.
   bool WaitFor(int fd, int milliseconds);
 
   SocketName name_;
   const UniqueFd listener_;
-  const UniqueFd stop_;          // An eventfd: the thread is to return.
-  ConnectionAcceptor acceptor_;  // For the thread alone.
+  const UniqueFd stop_;  // An eventfd; signals that the thread must end.
+  ConnectionAcceptor acceptor_;  // Only the thread uses this.
   const OnConnection on_connection_;
-  Thread thread_;  // Last: it uses the above.
+  Thread thread_;  // Last member: it uses the members above.
 };
 
 }  // namespace fgnn

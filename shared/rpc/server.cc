@@ -23,24 +23,27 @@
 namespace fgnn {
 namespace {
 
-// Pollers plus calls at once, of one user. Beyond it calls are answered with
+// Most pollers and calls at once of one user. Further calls get
 // RESOURCE_EXHAUSTED.
 constexpr int kMaxThreads = 64;
 constexpr size_t kMaxBufferBytes = 64 << 20;
 constexpr size_t kMaxUsers = 64;
-// Clients that are told why they are not served.
+// Most clients at once that are told why they are not served.
 constexpr size_t kMaxRefused = 16;
-// Their connections are closed then. A client that goes on calling connects
-// again, and is served where there is room by now.
+// Milliseconds until their connections are closed. A client that calls again
+// connects again, and is served if there is room by then.
 constexpr int kMaxRefusedMs = 1'000;
 constexpr std::chrono::hours kLongestDeadline{1};
-// A connection without a call for so long is closed; its client connects again.
+// Milliseconds after which a connection without a call is closed; its client
+// connects again.
 constexpr int kMaxIdleMs = 10 * 60 * 1'000;
 
-// Limits on all users together do not keep out those that can end the service.
+// Returns true for users who may end the service. Limits on all users together
+// do not keep these out.
 bool IsOperator(uid_t user) { return user == 0 || user == ::geteuid(); }
 
-// Connections may have half of the descriptors, one user a quarter of that.
+// Connections may have half of the descriptors; one user may have a quarter of
+// that.
 ConnectionLimits WithinDescriptors(ConnectionLimits limits) {
   rlimit descriptors = {};
   if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return limits;
@@ -50,15 +53,16 @@ ConnectionLimits WithinDescriptors(ConnectionLimits limits) {
   return limits;
 }
 
-// `max_age_ms`: milliseconds after which a connection is closed, if any.
+// `max_age_ms`: milliseconds after which a connection is closed; nullopt:
+// never.
 std::unique_ptr<grpc::Server> BuildServer(
     grpc::ServerBuilder& builder, int max_idle_ms,
     std::optional<int> max_age_ms = std::nullopt) {
   grpc::ResourceQuota quota;
   quota.SetMaxThreads(kMaxThreads);
   quota.Resize(kMaxBufferBytes);
-  // No keepalive: the kernel closes a dead peer's local socket, and a call to
-  // one that hangs ends at its deadline.
+  // No keepalive: the kernel closes a dead peer's local socket. A call to a
+  // peer that hangs ends at its deadline.
   builder.SetResourceQuota(quota)
       .SetMaxReceiveMessageSize(kMaxMessageBytes)
       .SetMaxSendMessageSize(kMaxMessageBytes)
@@ -79,7 +83,7 @@ ino_t InodeOf(int fd) {
 
 }  // namespace
 
-// Answers each call with the last error that it was told to say.
+// Answers each call with the last error that it was given.
 class RpcServer::RefusingService final : public grpc::CallbackGenericService {
  public:
   void Say(const absl::Status& why) {
@@ -160,7 +164,7 @@ absl::StatusOr<RpcServer::UserServer> RpcServer::MakeServer(
 RpcServer::~RpcServer() { Shutdown(std::chrono::milliseconds(0)); }
 
 void RpcServer::Shutdown(std::chrono::milliseconds grace) {
-  // First the listener: a new client sees at once that no server is there.
+  // The listener ends first: a new client sees at once that no server is there.
   listener_.reset();
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto deadline = std::chrono::system_clock::now() + grace;
@@ -201,7 +205,7 @@ void RpcServer::RefuseLocked(UniqueFd connection, const absl::Status& why) {
   }
   refusing_service_->Say(why);
   ForgetClosed(refusing_);
-  // Beyond it a client sees its connection closed without a word.
+  // Further clients see their connection closed without a message.
   if (refusing_.connections.size() < kMaxRefused) {
     HandOver(std::move(connection), refusing_);
   }
@@ -240,7 +244,7 @@ absl::Status RpcServer::CheckRoomLocked(UserServer& server, uid_t user) {
   };
   if (is_full()) ForgetClosedLocked();
   if (!is_full()) return absl::OkStatus();
-  // The clients of all users that are refused may read this.
+  // All refused users may read this message.
   return absl::ResourceExhaustedError(
       absl::StrCat(name_, " has no room for another connection: it takes ",
                    limits_.per_user, " of a user and ", limits_.in_all,
@@ -263,7 +267,8 @@ void RpcServer::ForgetClosed(UserServer& server) {
 
 absl::Status CheckDeadline(std::chrono::system_clock::time_point deadline) {
   const auto now = std::chrono::system_clock::now();
-  // Not now + limit: that may overflow where there is no deadline.
+  // `now + limit` may overflow where there is no deadline, so it is not
+  // computed.
   if (deadline <= now || deadline - now <= kLongestDeadline) {
     return absl::OkStatus();
   }
@@ -272,7 +277,7 @@ absl::Status CheckDeadline(std::chrono::system_clock::time_point deadline) {
 }
 
 absl::StatusOr<Peer> CallingProcess(const grpc::ServerContext& context) {
-  // What gRPC calls a connection that it was handed.
+  // gRPC's name of a connection that it was handed.
   const std::string peer = context.peer();
   absl::string_view number = peer;
   int fd = -1;

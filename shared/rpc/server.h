@@ -1,10 +1,10 @@
-// A gRPC server on a Unix socket, which knows from the kernel who calls.
+// A gRPC server on a Unix socket. It knows the caller's user from the kernel.
 //
 //   connection ─▶ LocalListener: SO_PEERCRED ─▶ the gRPC server of that user
 //
-// Each user has a gRPC server of its own, so that who a caller is follows from
-// the server that serves it: no call can claim another name, and one user's
-// calls take no thread, message buffer or connection of another's.
+// Each user has a gRPC server of its own, so the server that serves a caller
+// tells the caller's user. No call can claim another name. One user's calls
+// take no thread, message buffer or connection of another's.
 #ifndef FGNN_SHARED_RPC_SERVER_H_
 #define FGNN_SHARED_RPC_SERVER_H_
 
@@ -32,11 +32,11 @@
 
 namespace fgnn {
 
-// The most bytes of one message, both ways. Anything larger than a job and its
-// state does not belong on the control path.
+// The most bytes of one message, both ways. The control path carries nothing
+// larger than a job and its state.
 inline constexpr int kMaxMessageBytes = 1 << 20;
 
-// The most connections at once. A descriptor limit lowers both.
+// The most connections at once. A limit on descriptors lowers both fields.
 struct ConnectionLimits {
   size_t per_user = 1'024;
   size_t in_all = 4'096;
@@ -57,7 +57,7 @@ class RpcServer {
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::filesystem::path& socket_path,
       std::vector<grpc::Service*> services);
-  // Serves each user who may open the socket, whose mode is 0660. Errors as
+  // Serves each user that may open the socket, whose mode is 0660. Errors as
   // above.
   static absl::StatusOr<std::unique_ptr<RpcServer>> StartForUsers(
       const std::filesystem::path& socket_path, MakeServices make_services,
@@ -67,22 +67,23 @@ class RpcServer {
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
 
-  // Refuses new calls, gives those under way `grace` before it cancels them,
-  // returns once every handler has returned; removes the socket. Idempotent.
-  // Never called from a handler, which it would wait for.
+  // Refuses new calls, and cancels running calls after `grace`. Returns once
+  // every handler has returned, and removes the socket. Idempotent. A handler
+  // must not call it, as it waits for handlers.
   void Shutdown(std::chrono::milliseconds grace);
 
  private:
   class RefusingService;
   // A connection that was handed to gRPC, which closes it. The inode tells
-  // whether the descriptor is still of that connection.
+  // whether the descriptor still belongs to that connection.
   struct Connection {
     int fd = -1;
     ino_t inode = 0;
   };
   struct UserServer {
     Services services;
-    std::unique_ptr<grpc::Server> server;  // Before its services in its end.
+    // Declared after its services, so that it ends before them.
+    std::unique_ptr<grpc::Server> server;
     std::vector<Connection> connections;
   };
 
@@ -111,24 +112,25 @@ class RpcServer {
   // Serves clients for which there is no room. Guarded by mutex_.
   std::unique_ptr<RefusingService> refusing_service_;
   UserServer refusing_;
-  std::map<uid_t, UserServer> servers_;      // Guarded by mutex_.
-  size_t num_connections_ = 0;               // Guarded by mutex_.
-  std::unique_ptr<LocalListener> listener_;  // Last: it uses the above.
+  std::map<uid_t, UserServer> servers_;  // Guarded by mutex_.
+  size_t num_connections_ = 0;           // Guarded by mutex_.
+  // Last member: it uses the members above.
+  std::unique_ptr<LocalListener> listener_;
 };
 
-// InvalidArgument for a call without a deadline: a client that waits for ever
-// is a client that hangs. A longer one than an hour counts as none.
+// InvalidArgument for a call without a deadline, as its client could hang for
+// ever. A deadline of more than an hour counts as none.
 absl::Status CheckDeadline(std::chrono::system_clock::time_point deadline);
 inline absl::Status RequireDeadline(const grpc::ServerContext& context) {
   return CheckDeadline(context.deadline());
 }
 
-// The process that calls, as the kernel had it when it connected.
+// Returns the process that calls, as the kernel recorded it at the connect.
 // PermissionDenied: the kernel cannot tell.
 absl::StatusOr<Peer> CallingProcess(const grpc::ServerContext& context);
 
-// The body of every handler: refuses a call without a deadline, runs
-// `handler`, which returns absl::Status, and says the same in gRPC's words.
+// The body of every handler. Refuses a call without a deadline, runs `handler`,
+// which returns absl::Status, and converts that status to gRPC's.
 //
 //   return ServeCall(*context, [&] { return jobs_->Cancel(...); });
 template <typename Handler>

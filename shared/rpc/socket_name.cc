@@ -19,10 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kFolderPrefix[] = ".s";  // Of the private folder's name.
-constexpr char kSocket[] = "s";         // The socket's name in it.
+constexpr char kFolderPrefix[] = ".s";  // Prefix of the private folder's name.
+constexpr char kSocket[] = "s";  // Name of the socket in the private folder.
 
-// Whether a server accepts on the socket, of whatever type, at `path`.
+// Returns true if a server accepts on the socket, of whatever type, at `path`.
 absl::StatusOr<bool> SomebodyListens(const fs::path& path) {
   FGNN_ASSIGN_OR_RETURN(const sockaddr_un address, MakeSocketAddress(path));
   const std::string what = absl::StrCat("look at socket ", path.string());
@@ -32,7 +32,7 @@ absl::StatusOr<bool> SomebodyListens(const fs::path& path) {
     if (!fd.valid()) return ErrnoToStatus(errno, what);
     if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address),
                   sizeof(address)) == 0 ||
-        errno == EAGAIN) {  // EAGAIN: its backlog is full.
+        errno == EAGAIN) {  // EAGAIN: the server's backlog is full.
       return true;
     }
     if (errno == ENOENT) return false;
@@ -43,7 +43,7 @@ absl::StatusOr<bool> SomebodyListens(const fs::path& path) {
   return false;
 }
 
-// A folder beside `path` that only this user can enter.
+// Makes a folder beside `path` that only this user can enter.
 absl::StatusOr<fs::path> MakePrivateFolder(const fs::path& path) {
   std::string folder =
       (path.parent_path() / absl::StrCat(kFolderPrefix, "XXXXXX")).string();
@@ -92,13 +92,14 @@ absl::StatusOr<SocketName> SocketName::Claim(const fs::path& path) {
 
 void SocketName::RemoveUnpublished(const fs::path& folder) {
   const absl::StatusOr<UniqueFd> outer = OpenFolderItself(folder);
-  if (!outer.ok()) return;  // A server that claims a name there says why.
+  // A server that claims a name in this folder reports the error.
+  if (!outer.ok()) return;
   std::error_code error;
   fs::directory_iterator entry(folder, error);
   for (; entry != fs::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename();
     if (!name.starts_with(kFolderPrefix)) continue;
-    // Never through a link, and nothing but a socket: the name is no proof.
+    // Follows no link and removes only sockets: the name alone proves nothing.
     const UniqueFd inner(
         ::openat(outer->get(), name.c_str(),
                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -106,7 +107,7 @@ void SocketName::RemoveUnpublished(const fs::path& folder) {
     if (IsSocketIn(inner.get(), kSocket)) {
       ::unlinkat(inner.get(), kSocket, 0);
     }
-    // Unless something else is in it.
+    // Fails if something else is in the folder.
     ::unlinkat(outer->get(), name.c_str(), AT_REMOVEDIR);
   }
 }
@@ -149,7 +150,7 @@ absl::Status SocketName::Publish(mode_t mode) {
   }
   device_ = info.st_dev;
   inode_ = info.st_ino;
-  // At once, so that a killed server leaves no folder behind.
+  // Removed at once, so that a killed server leaves no folder behind.
   ::rmdir(bind_path_.parent_path().c_str());
   bind_path_.clear();
   return absl::OkStatus();
@@ -162,7 +163,8 @@ void SocketName::Remove() {
     bind_path_.clear();
   }
   struct stat info;
-  // A successor may have put its own socket there.
+  // The name is removed only if it is still this socket's: a successor may have
+  // put its own there.
   if (inode_ != 0 && ::lstat(path_.c_str(), &info) == 0 &&
       info.st_dev == device_ && info.st_ino == inode_) {
     ::unlink(path_.c_str());

@@ -18,31 +18,32 @@ namespace fgnn {
 absl::StatusOr<sockaddr_un> MakeSocketAddress(
     const std::filesystem::path& path);
 
-// Claims a name so that no client ever sees a socket there with a wrong mode:
-// Listen() makes the socket in a folder that only this user can enter, and
-// Publish() sets the mode and moves it to its name. Removes both when
-// destroyed, its name only while it is still this socket's. Movable.
+// Claims a name so that no client ever sees a socket there with a wrong mode.
+// Listen() makes the socket in a folder that only this user can enter.
+// Publish() sets the mode and moves the socket to its name. The destructor
+// removes both; the name only while it is still this socket's. Movable.
 class SocketName {
  public:
-  // AlreadyExists: somebody listens there. A dead server's socket is fine;
-  // anything else that is there is not (FailedPrecondition).
+  // AlreadyExists: a server listens there. A dead server's socket is replaced.
+  // FailedPrecondition: something else is there.
   static absl::StatusOr<SocketName> Claim(const std::filesystem::path& path);
   // Removes what servers left in `folder` that were killed between Claim() and
-  // Publish(). To be called when no server is between the two. Follows no link,
-  // and removes sockets and empty folders alone.
+  // Publish(). Call it when no server is between the two. Follows no link, and
+  // removes only sockets and empty folders.
   static void RemoveUnpublished(const std::filesystem::path& folder);
   SocketName(SocketName&& other) noexcept;
   SocketName& operator=(SocketName&& other) noexcept;
   ~SocketName();
 
   const std::filesystem::path& path() const { return path_; }
-  // A socket of this type (SOCK_STREAM, SOCK_SEQPACKET) that listens and does
-  // not block. Clients find it after Publish(). To be called once.
+  // Returns a socket of this type (SOCK_STREAM, SOCK_SEQPACKET) that listens
+  // and does not block. Clients find it after Publish(). Call it once.
   absl::StatusOr<UniqueFd> Listen(int type, int backlog) const;
-  // After Listen() and before the first client: sets the mode, and moves the
-  // socket to its name.
+  // Sets the mode, and moves the socket to its name. Call it after Listen() and
+  // before the first client.
   absl::Status Publish(mode_t mode);
-  // Removes what is there of it. Idempotent.
+  // Removes the socket and its private folder, as far as they exist.
+  // Idempotent.
   void Remove();
 
  private:
@@ -50,8 +51,8 @@ class SocketName {
       : path_(std::move(path)), bind_path_(std::move(bind_path)) {}
   std::filesystem::path path_;
   std::filesystem::path bind_path_;  // Empty once published or removed.
-  dev_t device_ = 0;                 // Of the published socket.
-  ino_t inode_ = 0;                  // 0: not published.
+  dev_t device_ = 0;  // Device and inode of the published socket.
+  ino_t inode_ = 0;   // 0: not published.
 };
 
 }  // namespace fgnn

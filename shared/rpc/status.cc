@@ -8,8 +8,8 @@
 namespace fgnn {
 namespace {
 
-// gRPC refuses metadata beyond 8 KiB; no message of ours is near that unless a
-// caller's own text was quoted in it.
+// gRPC refuses metadata beyond 8 KiB. A message of ours comes near that only if
+// it quotes a caller's own text.
 constexpr size_t kMaxMessageLength = 4096;
 
 }  // namespace

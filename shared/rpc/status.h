@@ -1,4 +1,4 @@
-// absl::Status and grpc::Status say the same with the same numbers.
+// Converts between absl::Status and grpc::Status, which have the same codes.
 #ifndef FGNN_SHARED_RPC_STATUS_H_
 #define FGNN_SHARED_RPC_STATUS_H_
 

@@ -13,11 +13,12 @@ DeviceWork TrainIfAny(const SwitchSnapshot& snapshot) {
 
 }  // namespace
 
-// A device goes on until nothing is left or the queue is full; having trained
-// meanwhile, it comes back once half of the queue is free or trainers are about
-// to run out of tasks, so that caches and threads do not change hands at every
-// batch; and if everybody waits for a batch that was sampled and then lost.
-// Alone it trains until there is nothing to train.
+// A device samples until no batch is left or the queue is full. After it has
+// trained, it samples again once half of the queue is free or trainers are
+// about to run out of tasks. Caches and threads then do not change hands at
+// every batch. It also samples if all trainers wait for a batch that was
+// sampled and then lost. A device that is alone trains until nothing is left to
+// train.
 bool IsSamplingDue(const SwitchSnapshot& snapshot) {
   if (snapshot.free_batches == 0) return false;
   if (snapshot.last != DeviceWork::kTrain) return true;
@@ -60,7 +61,8 @@ DeviceWork NextWork(const SwitchSnapshot& snapshot) {
   if (snapshot.switching && SwitchProfit(snapshot) > 0) {
     return TrainIfAny(snapshot);
   }
-  // Training does not pay any more in this epoch: rather sample for the next.
+  // Training does not pay any more in this epoch: the device samples for the
+  // next.
   return snapshot.free_batches > 0 ? DeviceWork::kSample : DeviceWork::kNothing;
 }
 

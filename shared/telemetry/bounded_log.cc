@@ -21,21 +21,22 @@ bool IsSame(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Returns 0 or an error's number.
+// Returns 0 or an error number.
 int Rotate(const fs::path& log, const struct stat& now) {
   if (::rename(log.c_str(), PredecessorOf(log).c_str()) != 0) return errno;
   const UniqueFd next(
       ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
   if (!next.valid()) {
     const int error = errno;
-    // So that the name is still that of the file which is written to.
+    // Moves the file back, so that the name is again that of the file that is
+    // written to.
     ::rename(PredecessorOf(log).c_str(), log.c_str());
     return error;
   }
   struct stat info = {};
   const bool has_stdout =
       ::fstat(STDOUT_FILENO, &info) == 0 && IsSame(info, now);
-  // Threads that write meanwhile write to the one file or the other.
+  // Threads that write meanwhile write to one of the two files.
   if (::dup2(next.get(), STDERR_FILENO) < 0) return errno;
   if (has_stdout && ::dup2(next.get(), STDOUT_FILENO) < 0) return errno;
   return 0;

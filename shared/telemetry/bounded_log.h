@@ -7,10 +7,10 @@
 
 namespace fgnn {
 
-// The process whose stderr is the log moves it to "<name>.1", whose predecessor
-// goes, and puts a new file in the place of its stderr and stdout. Whatever is
-// written to these, a crash's last words too, lands in one of the two files.
-// Not thread-safe; other threads may write meanwhile.
+// The process whose stderr is the log moves the file to "<name>.1", replacing
+// an older one. It then puts a new file in the place of its stderr and stdout.
+// Everything written to these, also a crash's last words, is in one of the two
+// files. Not thread-safe; other threads may write meanwhile.
 class BoundedLog {
  public:
   static constexpr uint64_t kMostBytes = 16 << 20;
@@ -18,18 +18,18 @@ class BoundedLog {
   explicit BoundedLog(std::filesystem::path log,
                       uint64_t most_bytes = kMostBytes);
 
-  // To be called every now and then. Nothing happens while the log is smaller,
-  // or where stderr goes elsewhere. Where no new file can be made the log says
-  // why and goes on.
+  // Call it from time to time. Does nothing while the log is smaller than the
+  // limit, or if stderr goes elsewhere. If no new file can be made, it logs the
+  // reason, and logging goes on.
   void RotateIfLarge();
 
  private:
   const std::filesystem::path log_;
   const uint64_t most_bytes_;
-  bool has_failed_ = false;  // The log has said why.
+  bool has_failed_ = false;  // Whether the reason was logged.
 };
 
-// Where the part of a log goes that does not fit into it any more.
+// Returns the path of the older part of a log, which no longer fits into it.
 std::filesystem::path PredecessorOf(const std::filesystem::path& log);
 
 }  // namespace fgnn

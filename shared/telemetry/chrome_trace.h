@@ -1,5 +1,5 @@
-// A timeline as chrome://tracing and https://ui.perfetto.dev show it (Trace
-// Event Format): one JSON array of events, which may be read while it grows.
+// A timeline for chrome://tracing and https://ui.perfetto.dev (Trace Event
+// Format). It is one JSON array of events, which may be read while it grows.
 #ifndef FGNN_SHARED_TELEMETRY_CHROME_TRACE_H_
 #define FGNN_SHARED_TELEMETRY_CHROME_TRACE_H_
 
@@ -18,13 +18,13 @@ struct TraceSpan {
   double end_seconds = 0;
 };
 
-struct TraceMark {  // A line over all rows.
+struct TraceMark {  // A mark that is drawn across all rows.
   std::string name;
   double seconds = 0;
-  uint64_t batch = 0;  // The last one before it.
+  uint64_t batch = 0;  // Number of the last batch before the mark.
 };
 
-// One event each, a JSON object on one line without a newline.
+// Each function returns one event: a JSON object on one line without a newline.
 std::string TraceTitle(const std::string& title);
 std::string TraceRow(uint32_t row, const std::string& name);
 std::string ToText(const TraceSpan& span);
@@ -32,12 +32,12 @@ std::string ToText(const TraceMark& mark);
 
 struct ChromeTrace {
   std::string title;
-  std::vector<std::string> rows;  // Their names, from the top.
+  std::vector<std::string> rows;  // Names of the rows, from the top.
   std::vector<TraceSpan> spans;
   std::vector<TraceMark> marks;
 };
 
-// The whole array, an event on each line.
+// Returns the whole array, one event on each line.
 std::string ToText(const ChromeTrace& trace);
 
 }  // namespace fgnn

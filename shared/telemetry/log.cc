@@ -35,7 +35,7 @@ void InitLog(std::string_view process_name) {
   logger->set_level(spdlog::default_logger()->level());
   logger->set_formatter(std::make_unique<spdlog::pattern_formatter>(
       "%Y-%m-%dT%H:%M:%S.%eZ %L %n: %v", spdlog::pattern_time_type::utc));
-  // What a killed process said last is what matters most.
+  // Every line is flushed: the last line of a killed process matters most.
   logger->flush_on(spdlog::level::trace);
   spdlog::set_default_logger(std::move(logger));
 }

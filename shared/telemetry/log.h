@@ -14,15 +14,15 @@ namespace fgnn {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// Names the process in its lines. Once, at the start of main; before it, lines
-// have no name.
+// Sets the name of the process in its lines. Call it once, at the start of
+// main. Earlier lines have no name.
 void InitLog(std::string_view process_name);
 
 // Lines below `level` are left out. kInfo at first.
 void SetLogLevel(LogLevel level);
 
-// One line: `message` as PrintableText(). Others' words may stand in it, and a
-// terminal that shows the log must not obey them.
+// Writes one line: `message` as PrintableText(). A message may quote other
+// people's text, which must not control a terminal that shows the log.
 void LogLine(LogLevel level, std::string_view message);
 
 template <typename... Args>

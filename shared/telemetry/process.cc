@@ -15,7 +15,8 @@
 namespace fgnn {
 namespace {
 
-// A process that dies while its file is read answers ESRCH or with nothing.
+// If a process dies while its file is read, the read fails with ESRCH or
+// returns nothing.
 absl::StatusOr<std::string> ReadOf(pid_t pid, const char* file) {
   const std::string path = absl::StrCat("/proc/", pid, "/", file);
   FGNN_ASSIGN_OR_RETURN(std::string text, ReadSmallFile(path));
