@@ -10,8 +10,8 @@
 
 namespace {
 
-// Volatile, so that the text stands in the program's file and not in code: a
-// fault test changes it there.
+// Volatile, so that the text stands in the program's file and not in code. A
+// fault test changes the text in the file.
 const char* const volatile kVersion = FGNN_VERSION;
 
 }  // namespace
@@ -30,7 +30,8 @@ int main(int argc, char** argv) {
   if (const auto code = line.ParseMain(argc, argv)) return *code;
   fgnn::InitLog(options.name);
   fgnn::RaiseDescriptorLimit();
-  // Before any thread starts, so that every thread inherits the mask.
+  // Made before any thread starts, so that every thread inherits the signal
+  // mask.
   const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
   const absl::Status status = fgnn::CatchExceptions([&] {
     const auto daemon = fgnn::SamplerDaemon::Start(options, &stop);

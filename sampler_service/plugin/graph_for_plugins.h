@@ -1,4 +1,4 @@
-// A dataset's graph as plugins see it.
+// Shows a dataset's graph to plugins.
 #ifndef FGNN_SAMPLER_SERVICE_PLUGIN_GRAPH_FOR_PLUGINS_H_
 #define FGNN_SAMPLER_SERVICE_PLUGIN_GRAPH_FOR_PLUGINS_H_
 
@@ -11,7 +11,8 @@
 
 namespace fgnn {
 
-// Borrows both. edge_weights [num_edges], or empty.
+// Returns a view that borrows both arguments. edge_weights [num_edges], or
+// empty.
 inline PluginGraph GraphForPlugins(const CscView& graph,
                                    absl::Span<const float> edge_weights) {
   const auto* const narrow =

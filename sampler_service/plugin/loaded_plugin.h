@@ -1,4 +1,4 @@
-// A sampler of the user's own.
+// A sampler plugin that the user wrote.
 #ifndef FGNN_SAMPLER_SERVICE_PLUGIN_LOADED_PLUGIN_H_
 #define FGNN_SAMPLER_SERVICE_PLUGIN_LOADED_PLUGIN_H_
 
@@ -18,13 +18,14 @@
 
 namespace fgnn {
 
-// Stays loaded as long as it lives; instances must not outlive it. Thread-safe.
+// The library stays loaded as long as this object lives; instances must not
+// outlive it. Thread-safe.
 class LoadedPlugin {
  public:
   using Instance =
       std::unique_ptr<SamplerPlugin, std::function<void(SamplerPlugin*)>>;
 
-  // `folder`/lib`name`.so. Errors of PluginLibrary::Open().
+  // Opens `folder`/lib`name`.so. Errors: those of PluginLibrary::Open().
   static absl::StatusOr<std::unique_ptr<LoadedPlugin>> Open(
       const std::filesystem::path& folder, const std::string& name);
   LoadedPlugin(const LoadedPlugin&) = delete;
@@ -32,19 +33,20 @@ class LoadedPlugin {
 
   const std::string& name() const { return name_; }
 
-  // Aborted, with its message: the plugin threw.
+  // Returns a new instance. Aborted, with the plugin's message: the plugin
+  // threw.
   absl::StatusOr<Instance> NewInstance() const;
 
-  // The calls of one instance: its user adds one before each call and one
-  // behind it, on one thread, so that the count is odd during a call.
+  // Counts the calls of one instance. The instance's user adds one before and
+  // one after each call, on one thread. The count is odd during a call.
   using CallCount = std::atomic<uint64_t>;
-  // A new count, which lives as long as this.
+  // Returns a new count, which lives as long as this object.
   CallCount& NewCallCount() const;
   struct Calls {
     uint64_t count = 0;         // The sum of all counts.
-    bool is_under_way = false;  // Some instance is in a call.
+    bool is_under_way = false;  // Whether some instance is in a call.
   };
-  // For a watch over calls that do not return.
+  // Returns the state of the calls, for a watch over calls that do not return.
   Calls calls() const;
 
  private:

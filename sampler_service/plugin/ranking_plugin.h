@@ -1,4 +1,4 @@
-// A cache policy of the user's own.
+// A cache policy that the user wrote.
 #ifndef FGNN_SAMPLER_SERVICE_PLUGIN_RANKING_PLUGIN_H_
 #define FGNN_SAMPLER_SERVICE_PLUGIN_RANKING_PLUGIN_H_
 
@@ -11,9 +11,9 @@
 
 namespace fgnn {
 
-// [N] what `folder`/lib`name`.so says. Errors of PluginLibrary::Open();
-// Aborted: it threw; InvalidArgument: a NaN, or hotness of another number of
-// vertices.
+// Returns the hotness [N] that the plugin `folder`/lib`name`.so gives. Errors:
+// those of PluginLibrary::Open(). Aborted: the plugin threw. InvalidArgument: a
+// hotness is NaN, or their number is not the number of vertices.
 absl::StatusOr<std::vector<float>> HotnessByPlugin(
     const std::filesystem::path& folder, const std::string& name,
     const CachePluginJob& job);

@@ -1,11 +1,11 @@
-// Samplers of your own: derive from SamplerPlugin, name the class in
-// FGNN_SAMPLER_PLUGIN, build a shared library lib<name>.so, put it into the
+// Samplers of your own. Derive from SamplerPlugin, name the class in
+// FGNN_SAMPLER_PLUGIN, and build a shared library lib<name>.so. Put it into the
 // folder plugins/ of the service's state folder, and write into the job
 //
 //   sampling: {kind: plugin, plugin: <name>, fanouts: [10, 5]}
 //
-// This header, plugin_graph.h and philox.h are all that a plugin includes; it
-// links nothing of FGNN. Build it with the compiler that FGNN was built with.
+// A plugin includes only this header, plugin_graph.h and philox.h; it links
+// nothing of FGNN. Build it with the compiler that FGNN was built with.
 #ifndef FGNN_SAMPLER_SERVICE_PLUGIN_SAMPLER_PLUGIN_H_
 #define FGNN_SAMPLER_SERVICE_PLUGIN_SAMPLER_PLUGIN_H_
 
@@ -18,20 +18,21 @@
 
 namespace fgnn {
 
-// Raised whenever anything in this header changes.
+// Version of the interface. Raised whenever anything in this header changes.
 inline constexpr uint32_t kSamplerPluginVersion = 1;
 
-// Random numbers of one destination in one hop of one batch: the same whoever
-// samples it. Any other source of randomness would give every run, and every
-// sampler that repeats the batch of one that died, other batches.
+// Random numbers of one destination in one hop of one batch. Every sampler that
+// makes the batch gets the same numbers. With any other source of randomness
+// each run would make other batches, and so would a sampler that repeats a dead
+// sampler's batch.
 class PluginRandom {
  public:
   PluginRandom(PhiloxKey key, uint32_t v) : halves_(key, v, /*stream=*/0) {}
 
   uint64_t Bits() { return halves_.Get(next_++); }
-  // In [0, range), range >= 1.
+  // Returns a number in [0, range); range >= 1.
   uint64_t Below(uint64_t range) { return UniformBelow(Bits(), range); }
-  // In [0, 1), with 53 bits.
+  // Returns a number in [0, 1) with 53 random bits.
   double Uniform() { return static_cast<double>(Bits() >> 11) * 0x1p-53; }
 
  private:
@@ -42,7 +43,7 @@ class PluginRandom {
 // The edges of one destination.
 class PluginEdges {
  public:
-  // From any vertex of the graph, a neighbour or not.
+  // Adds an edge from any vertex of the graph, a neighbour or not.
   void Add(uint32_t source, float weight = 1.0F) {
     sources.push_back(source);
     weights.push_back(weight);
@@ -53,19 +54,19 @@ class PluginEdges {
   std::vector<float> weights;
 };
 
-// One per sampling thread.
+// A sampler; each sampling thread has an instance of its own.
 class SamplerPlugin {
  public:
   virtual ~SamplerPlugin() = default;
 
-  // Adds the edges of destination v in one hop: at most `fanout`, or, where
-  // that is -1, at most the degree of v. It is a function of its arguments
-  // alone. An exception ends the job with its message.
+  // Adds the edges of destination v in one hop: at most `fanout` of them. Where
+  // `fanout` is -1, at most as many as the degree of v. The result must depend
+  // on the arguments alone. An exception ends the job with its message.
   virtual void Sample(const PluginGraph& graph, uint32_t v, int32_t fanout,
                       PluginRandom* random, PluginEdges* edges) = 0;
 };
 
-// What a plugin exports.
+// The entry that a plugin exports.
 struct SamplerPluginEntry {
   uint32_t version;
   SamplerPlugin* (*create)();

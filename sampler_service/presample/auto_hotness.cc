@@ -15,13 +15,15 @@ namespace {
 
 constexpr double kMostLoss = 0.03;
 constexpr std::array kCapacities = {0.01, 0.05, 0.1, 0.2, 0.3};
-// The capacities below this one have too few hits to judge an estimator by.
+// Index of the first capacity by which estimators are judged. The capacities
+// below it have too few hits.
 constexpr size_t kFirstJudged = 1;
-// All epochs know more than the half that is judged.
+// Share of the degree's hits that the best estimator must have. It is below 1,
+// as all epochs know more than the half that is judged.
 constexpr double kBelowDegree = 0.9995;
 using Rates = std::array<double, kCapacities.size()>;
 
-// Of floats there are 2 * 256 octaves' halves at most.
+// Number of groups: two for each of the 256 octaves of a float, at most.
 constexpr size_t kNumGroups = 512;
 size_t GroupOf(float prior) {
   const int half_octaves = static_cast<int>(std::floor(2 * std::log2(prior)));
@@ -30,20 +32,22 @@ size_t GroupOf(float prior) {
                  static_cast<int>(kNumGroups) - 1));
 }
 
-// Of the chances of a group's vertices.
+// Gamma distribution of the chances of a group's vertices.
 struct Gamma {
-  double scale = 0;  // The mean, in priors.
-  double shape = 0;  // Infinite: the prior is right.
+  double scale = 0;  // Mean of the chances, in priors.
+  double shape = 0;  // Shape of the distribution; infinite: the prior is right.
 };
 
 struct GroupSums {
   double counts = 0;
   double priors = 0;
-  double squares = 0;   // Of expected counts.
-  double excesses = 0;  // Of squared differences to them over what trials have.
+  double squares = 0;  // Sum of the squares of the expected counts.
+  // Sum of the squared differences to the expected counts, less what
+  // independent trials would have.
+  double excesses = 0;
 };
 
-// The hit rates of a cache that is filled in this order.
+// Returns the hit rates of a cache that is filled in this order.
 Rates HitRates(absl::Span<const GlobalId> order,
                absl::Span<const uint32_t> counts) {
   double all = 0;
@@ -60,7 +64,7 @@ Rates HitRates(absl::Span<const GlobalId> order,
   return rates;
 }
 
-// The largest share of `most` that is missing.
+// Returns the largest share of `most` that `rates` misses.
 double LossOf(const Rates& rates, const Rates& most) {
   double loss = 0;
   for (size_t i = kFirstJudged; i < rates.size(); ++i) {
@@ -126,8 +130,8 @@ std::vector<float> ShrinkCounts(absl::Span<const uint32_t> counts,
     // Variance of the chances over their squared mean: 1 / shape.
     const double spread =
         sum.squares > 0 ? std::max(sum.excesses / sum.squares, 0.0) : 0;
-    // (shape + count) / (shape / expected + 1), and `expected` for any shape
-    // that is infinite.
+    // The value is (shape + count) / (shape / expected + 1). With an infinite
+    // shape it is `expected`.
     result[v] = static_cast<float>(expected * (1 + spread * counts[v]) /
                                    (1 + spread * expected));
   }

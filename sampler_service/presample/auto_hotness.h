@@ -1,5 +1,5 @@
-// Hotness from as few pre-sampled epochs as do: counts, drawn towards what
-// vertices of their kind are expected to have as long as there are few of them.
+// Hotness from as few pre-sampled epochs as suffice. As long as counts are few,
+// they are drawn towards what is expected of vertices of their kind.
 #ifndef FGNN_SAMPLER_SERVICE_PRESAMPLE_AUTO_HOTNESS_H_
 #define FGNN_SAMPLER_SERVICE_PRESAMPLE_AUTO_HOTNESS_H_
 
@@ -14,48 +14,51 @@
 
 namespace fgnn {
 
-// [N] expected counts of vertices that have counts `counts` [N] after
-// `num_batches` batches, and that something else than counting expects to be
-// proportional to `prior` [N]: VipHotness(), for one.
+// Returns the expected counts [N] of vertices that have counts `counts` [N]
+// after `num_batches` batches. `prior` [N] is an estimate that does not count,
+// for example VipHotness(): the counts are expected to be proportional to it.
 //
 // Vertices are put into groups, two to an octave of their prior. Within a group
-// the chance that a batch has v is taken for a Gamma variable whose mean is the
-// group's scale times v's prior, and whose spread is what the group's counts
-// have beyond that of num_batches trials; the posterior's mean is returned.
-// Where the prior is right the counts hardly matter, where it is wrong they
-// alone do. A prior of 0 leaves the count.
+// the chance that a batch has v is taken for a Gamma variable. Its mean is the
+// group's scale times v's prior. Its spread is what the group's counts have
+// beyond that of num_batches trials. The result is the posterior's mean. Where
+// the prior is right the counts hardly matter; where it is wrong only the
+// counts matter. For a prior of 0 the result is the count.
 std::vector<float> ShrinkCounts(absl::Span<const uint32_t> counts,
                                 uint64_t num_batches,
                                 absl::Span<const float> prior);
 
 struct AutoHotnessInput {
-  // [N] counts of epochs [begin, end) of kPresampleSeed, whoever makes them.
+  // Returns the counts [N] of epochs [begin, end) of kPresampleSeed.
   std::function<absl::StatusOr<std::vector<uint32_t>>(uint32_t begin,
                                                       uint32_t end)>
       count;
   uint64_t batches_per_epoch = 1;
   absl::Span<const uint32_t> out_degrees;  // [N]
-  absl::Span<const float> vip = {};        // [N], or empty: a plugin's.
-  uint32_t most_epochs = kMostAutoEpochs;  // That are counted, at least 2.
+  absl::Span<const float> vip = {};  // [N], or empty for a plugin's sampler.
+  // Most epochs that are counted, at least 2.
+  uint32_t most_epochs = kMostAutoEpochs;
 };
 
 struct AutoHotness {
   std::vector<float> hotness;  // [N]
-  uint32_t num_epochs = 0;     // That were counted.
-  // "counts", "shrunk" (ShrinkCounts() towards vip) or "degree".
+  uint32_t num_epochs = 0;     // Number of epochs that were counted.
+  // Name of the estimator: "counts", "shrunk" (ShrinkCounts() towards vip) or
+  // "degree".
   std::string estimator;
-  // The share of the hits of perfect knowledge that ranking by half of these
-  // epochs is thought to miss, at the capacity where it misses most.
+  // Estimated share of the hits of perfect knowledge that ranking by half of
+  // these epochs misses, at the capacity where it misses most.
   double loss = 0;
 };
 
-// Counts two epochs, and twice as many again and again. Each time the first
-// half of them is ranked by every estimator, and the hits of these rankings are
-// seen in the second half. What epochs without end would tell lies in the
-// middle between what counts promise of the batches that they are of and what
-// they keep for others. Ends when the best estimator misses 3 % of that or less
-// at every capacity from 5 to 30 % and is not below the degree at any from 1 %
-// on, or with most_epochs. Pure, but for `count`, whose errors it returns.
+// Counts two epochs, then twice as many, again and again. Each time every
+// estimator ranks the first half of the epochs, and the hits of these rankings
+// are counted in the second half. Counts promise too many hits for the batches
+// that they come from and too few for others. The hits of endless epochs are
+// taken to lie in the middle of both. Ends with most_epochs, or when the best
+// estimator fulfils two conditions. It misses 3 % of those hits or less at
+// every capacity from 5 to 30 %. It is not below the degree at any capacity
+// from 1 % on. Pure, but for `count`, whose errors it returns.
 absl::StatusOr<AutoHotness> EstimateHotness(const AutoHotnessInput& input);
 
 }  // namespace fgnn

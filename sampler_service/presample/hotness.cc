@@ -19,11 +19,11 @@
 namespace fgnn {
 namespace {
 
-// Rises whenever a policy or a sampling law changes, so that orders which were
-// saved before are not taken for those of now.
+// Version of policies and sampling laws. Rises whenever one of them changes, so
+// that orders saved before the change are not used.
 constexpr int kVersion = 1;
 
-// Falls as the float rises, for every pair of them.
+// Returns bits that fall as the float rises, for every pair of floats.
 uint32_t FallingBits(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   return bits >> 31 == 0 ? ~(bits | 0x8000'0000) : bits;
@@ -34,9 +34,9 @@ struct Place {
   GlobalId vertex;
 };
 
-// By rising keys; equals stay as they are. By digits from the lowest one, but
-// for those that all keys share: counts and degrees have few others. `spare`
-// is as long as `places`.
+// Sorts by rising keys; equal keys keep their order. A radix sort from the
+// lowest digit, which skips digits that all keys share: counts and degrees
+// differ in few digits. `spare` is as long as `places`.
 void SortByKey(absl::Span<Place>& places, absl::Span<Place>& spare) {
   constexpr int kDigitBits = 11;
   constexpr size_t kRadix = size_t{1} << kDigitBits;
@@ -61,7 +61,7 @@ void SortByKey(absl::Span<Place>& places, absl::Span<Place>& spare) {
   }
 }
 
-// What the edges of a destination depend on, in words.
+// Returns, in words, what the edges of a destination depend on.
 std::string LawOf(const HotnessSource& source) {
   const SamplerOptions& options = source.sampling;
   std::string law = absl::StrCat(
@@ -147,7 +147,8 @@ std::vector<float> RandomHotness(uint64_t num_nodes, uint64_t seed) {
 std::vector<GlobalId> OrderByHotness(absl::Span<const float> hotness,
                                      absl::Span<const uint32_t> out_degrees) {
   const size_t size = hotness.size();
-  // One table, large enough for huge pages sooner than two are.
+  // One table of twice the size, as one large table gets huge pages sooner than
+  // two smaller ones.
   const TableMemory<Place> table = AllocateTable<Place>(2 * size);
   if (table == nullptr) throw std::bad_alloc();
   absl::Span<Place> places(table.get(), size);

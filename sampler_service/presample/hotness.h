@@ -1,6 +1,7 @@
 // Hotness of vertices by several policies, and the order that follows from it.
-// Hotness of a vertex: the mini-batches of an epoch whose input nodes contain
-// it, or anything that rises with them (FGNN, section 6.1).
+// The hotness of a vertex is the number of an epoch's mini-batches whose input
+// nodes contain it (FGNN, section 6.1). Anything that rises with that number
+// does as well.
 #ifndef FGNN_SAMPLER_SERVICE_PRESAMPLE_HOTNESS_H_
 #define FGNN_SAMPLER_SERVICE_PRESAMPLE_HOTNESS_H_
 
@@ -18,57 +19,60 @@
 namespace fgnn {
 
 enum class HotnessPolicy : uint8_t {
-  kPresc,    // Counts of K epochs that are no job's: kPresampleSeed.
+  kPresc,    // Counts of K epochs of kPresampleSeed, which are no job's epochs.
   kDegree,   // OutDegrees().
-  kRandom,   // RandomHotness(), of kPresampleSeed.
-  kOptimal,  // Counts of the job's own epochs: its seed, from epoch 0.
-  kOnline,   // Of its first K epochs, taken while they are trained.
-  kVip,      // VipHotness(), in vip.h.
-  kAuto,     // EstimateHotness(), in auto_hotness.h.
-  kPlugin,   // As the user's library says: plugin/cache_plugin.h.
+  kRandom,   // RandomHotness() of kPresampleSeed.
+  kOptimal,  // Counts of the job's own epochs, with its seed, from epoch 0 on.
+  kOnline,  // Counts of the job's first K epochs, taken while they are trained.
+  kVip,     // VipHotness(), in vip.h.
+  kAuto,    // EstimateHotness(), in auto_hotness.h.
+  kPlugin,  // The hotness that the user's library gives: plugin/cache_plugin.h.
 };
 
-// The words of cache.policy, in the order of HotnessPolicy.
+// Returns the words of cache.policy, in the order of HotnessPolicy.
 std::vector<std::string> HotnessPolicies();
 std::string NameOf(HotnessPolicy policy);
-// InvalidArgument, with the known ones.
+// Returns the policy of this name. InvalidArgument, with the known names: there
+// is none.
 absl::StatusOr<HotnessPolicy> HotnessPolicyOf(std::string_view name);
 
-// Epochs that policy auto counts at most.
+// Most epochs that policy auto counts.
 inline constexpr uint32_t kMostAutoEpochs = 32;
 
-// The seed of epochs that are sampled only to be counted: not the job's, so
-// that an order which was saved once serves jobs of every seed.
+// The seed of epochs that are sampled only to be counted. It is not the job's
+// seed, so that a saved order serves jobs of every seed.
 inline constexpr uint64_t kPresampleSeed = 0x7072'6573'616d'706c;  // "presampl"
 
-// [N] how often v is an in-neighbour, multi-edges counted as often as they are
-// there: PaGraph's policy. One pass over the edges. InvalidArgument: an index
-// is out of range.
+// Returns, for each vertex [N], how often it is an in-neighbour; each
+// multi-edge counts. This is PaGraph's policy. One pass over the edges.
+// InvalidArgument: an index is out of range.
 absl::StatusOr<std::vector<uint32_t>> OutDegrees(const CscView& graph);
 
-// [N] in [0, 1), of `seed` and v alone.
+// Returns numbers [N] in [0, 1) that depend on `seed` and v alone.
 std::vector<float> RandomHotness(uint64_t num_nodes, uint64_t seed);
 
-// [N] all vertices by falling hotness; equals by falling out-degree, then by
-// rising id, so that every machine finds the same order. Both are [N].
+// Returns all vertices [N] by falling hotness. Equal ones are ordered by
+// falling out-degree, then by rising id, so that every machine finds the same
+// order. Both arguments are [N].
 std::vector<GlobalId> OrderByHotness(absl::Span<const float> hotness,
                                      absl::Span<const uint32_t> out_degrees);
 
-// What a rank order depends on, the dataset aside.
+// The data that a rank order depends on, apart from the dataset.
 struct HotnessSource {
   HotnessPolicy policy = HotnessPolicy::kPresc;
   SamplerOptions sampling;
   // Names of files, and anything that changes with them.
-  std::string weights_file;   // Of kWeighted.
-  std::string plugin;         // That samples, of kPlugin.
-  std::string policy_plugin;  // That ranks.
-  // kPresc, kOnline: that are counted. kAuto: the most of them. kOptimal: of
-  // the job.
+  std::string weights_file;  // Name of the weights' file; only of kWeighted.
+  std::string plugin;  // Name of the plugin that samples; only of kPlugin.
+  std::string policy_plugin;  // Name of the plugin that ranks.
+  // kPresc, kOnline: number of epochs that are counted. kAuto: the most of
+  // them. kOptimal: number of the job's epochs.
   uint32_t num_epochs = 1;
 };
 
-// For RankOrder::Open() and Save(). Two sources have the same key if they lead
-// to the same order: what a policy does not look at does not count.
+// Returns the key for RankOrder::Open() and Save(). Two sources have the same
+// key if they lead to the same order: fields that a policy does not use are
+// left out.
 uint64_t HotnessKey(const HotnessSource& source);
 
 }  // namespace fgnn

@@ -1,5 +1,5 @@
-// Pre-sampling (FGNN, section 6.3): batches are made for nothing but to see
-// which vertices' features they need.
+// Pre-sampling (FGNN, section 6.3): batches are made only to count which
+// vertices' features they need.
 #ifndef FGNN_SAMPLER_SERVICE_PRESAMPLE_INPUT_NODE_COUNTS_H_
 #define FGNN_SAMPLER_SERVICE_PRESAMPLE_INPUT_NODE_COUNTS_H_
 
@@ -24,21 +24,21 @@ struct BatchRange {
 
 struct CountOptions {
   BatchRange batches;
-  // The batches are spread over them. Each takes 4 bytes a vertex beside its
-  // sampler and its task.
+  // Number of threads that share the batches. Each takes 4 bytes per vertex
+  // beside its sampler and its task.
   uint32_t num_threads = 1;
   SamplerFactory factory;
-  // Asked between batches, by several threads; an error ends the count. May be
+  // Called between batches, by several threads. An error ends the count. May be
   // empty.
   std::function<absl::Status()> check;
 };
 
-// [N] how many of these batches have v among their input nodes. Exact: the same
-// for any number of threads, and the counts of a range's parts add up to its
-// own, wherever they were made.
-// InvalidArgument: of Validate(), or the range ends before it begins.
-// ResourceExhausted: a batch would not fit into this machine's memory. Else the
-// factory's, the samplers' and check's errors.
+// Returns, for each vertex [N], how many of these batches have it among their
+// input nodes. The counts are exact: they are the same for any number of
+// threads. The counts of a range's parts add up to its own, wherever they were
+// made. InvalidArgument: an error of Validate(), or the range ends before it
+// begins. ResourceExhausted: a batch would not fit into this machine's memory.
+// Other errors: those of the factory, the samplers and `check`.
 absl::StatusOr<std::vector<uint32_t>> CountInputNodes(
     const SamplerInput& input, const SamplerOptions& sampling,
     const CountOptions& options);

@@ -1,4 +1,4 @@
-// Hotness by a policy's name: what the policies have in common to say.
+// Hotness by a policy's name: one call for all policies.
 #ifndef FGNN_SAMPLER_SERVICE_PRESAMPLE_POLICY_HOTNESS_H_
 #define FGNN_SAMPLER_SERVICE_PRESAMPLE_POLICY_HOTNESS_H_
 
@@ -16,13 +16,13 @@ namespace fgnn {
 
 struct PolicyHotnessInput {
   SamplerInput graph;
-  SamplerOptions sampling;                 // Of the job.
+  SamplerOptions sampling;                 // Sampling options of the job.
   absl::Span<const uint32_t> out_degrees;  // [N], see OutDegrees().
-  // kPresc, kOnline: that are counted. kAuto: the most of them. kOptimal: of
-  // the job.
+  // kPresc, kOnline: number of epochs that are counted. kAuto: the most of
+  // them. kOptimal: number of the job's epochs.
   uint32_t num_epochs = 1;
   uint32_t num_threads = 1;
-  // [N] counts of epochs [begin, end) of `seed`, whoever makes them.
+  // Returns the counts [N] of epochs [begin, end) of `seed`.
   std::function<absl::StatusOr<std::vector<uint32_t>>(
       uint64_t seed, uint32_t begin, uint32_t end)>
       count;
@@ -30,12 +30,12 @@ struct PolicyHotnessInput {
 
 struct PolicyHotness {
   std::vector<float> hotness;  // [N]
-  uint32_t num_epochs = 0;     // That were counted.
-  std::string estimator = {};  // Of kAuto.
+  uint32_t num_epochs = 0;     // Number of epochs that were counted.
+  std::string estimator = {};  // Name of the estimator; only of kAuto.
 };
 
-// Of all policies but kPlugin (InvalidArgument). Errors of `count`,
-// VipHotness() and EstimateHotness().
+// Returns the hotness by any policy but kPlugin. InvalidArgument: the policy is
+// kPlugin. Other errors: those of `count`, VipHotness() and EstimateHotness().
 absl::StatusOr<PolicyHotness> HotnessBy(HotnessPolicy policy,
                                         const PolicyHotnessInput& input);
 

@@ -22,8 +22,8 @@ namespace {
 
 constexpr uint64_t kVerticesPerChunk = 4096;
 
-// Sums are in fixed point: unlike those of floats, they do not depend on who
-// adds first. Those at the limit stay there.
+// Scale of sums in fixed point. Unlike sums of floats, they do not depend on
+// the order of the additions. Sums at the limit stay there.
 constexpr double kOne = 0x1p40;
 constexpr uint64_t kLimit = uint64_t{1} << 62;
 
@@ -37,17 +37,17 @@ double FromFixed(uint64_t sum) { return static_cast<double>(sum) / kOne; }
 
 void Add(uint64_t value, uint64_t& sum) { sum = std::min(sum + value, kLimit); }
 
-// Chances of most edges are small. There four terms of a series are within
-// 1e-4 of it, and many times as fast.
+// Limit below which four terms of a series are within 1e-4 of the exact value,
+// and many times as fast. Chances of most edges are that small.
 constexpr double kSmall = 0.1;
 
-// 1 - exp(-x).
+// Returns 1 - exp(-x).
 double OneMinusExp(double x) {
   return x < kSmall ? x * (1 - x * (1.0 / 2 - x * (1.0 / 6 - x / 24)))
                     : -std::expm1(-x);
 }
 
-// -log(1 - chance), in fixed point.
+// Returns -log(1 - chance), in fixed point.
 uint64_t Avoidance(double chance) {
   if (chance < kSmall) {
     return ToFixed(chance *
@@ -58,13 +58,15 @@ uint64_t Avoidance(double chance) {
 
 double Chance(uint64_t avoidance) { return OneMinusExp(FromFixed(avoidance)); }
 
-// That some of `count` tries which have the odds `odds` succeeds.
+// Returns the chance that at least one of `count` tries succeeds, each with the
+// chance `odds`.
 double OddsOfAny(double odds, double count) {
   return odds < 1 ? -std::expm1(count * std::log1p(-odds)) : 1;
 }
 
-// When `count` of the places have been hit in the mean, each after a time that
-// is Exponential(its weight); infinite if no more than `count` ever are.
+// Returns the time at which `count` of the places have been hit in the mean, if
+// the time of each hit is Exponential(its weight). Infinite if no more than
+// `count` places are ever hit.
 double HitTime(absl::Span<const float> weights, double count) {
   double sum = 0;
   double squares = 0;
@@ -82,12 +84,12 @@ double HitTime(absl::Span<const float> weights, double count) {
   if (static_cast<double>(num_positive) <= count) {
     return std::numeric_limits<double>::infinity();
   }
-  // The hits are a concave function of time: Newton's steps from below stay
-  // below. Errors are squared by each.
+  // Most steps of Newton's method. The hits are a concave function of time, so
+  // steps from below stay below. Each step squares the error.
   constexpr int kMostSteps = 50;
   constexpr double kTolerance = 1e-2;
   double time = count / sum;
-  // Where all are hit rarely, three terms of the hits' series do.
+  // Where all places are hit rarely, three terms of the hits' series suffice.
   if (2 * time * static_cast<double>(most) < kSmall) {
     for (int step = 0; step < 3; ++step) {
       const double hits =
@@ -111,7 +113,8 @@ double HitTime(absl::Span<const float> weights, double count) {
   return time;
 }
 
-// Chances that a destination draws a place of its list, in a hop.
+// Returns the chance that a destination draws a certain place of its list in a
+// hop.
 double UniformOdds(double degree, int32_t fanout, bool replace) {
   if (fanout < 0) return 1;
   return replace ? OddsOfAny(1 / degree, fanout)
@@ -177,15 +180,15 @@ class Propagation {
                     : 0),
         parts_(num_threads) {}
 
-  // That v is drawn for in this hop.
+  // Returns the chance that edges are drawn for v in this hop.
   double DrawnFor(uint64_t v, size_t hop) const {
     const double chance = chances_[hop][v];
     return sampling_.resample || hop == 0 ? chance
                                           : chance - chances_[hop - 1][v];
   }
 
-  // That v has drawn a place by the end of this hop; odds(hop) is the chance
-  // that it does if it is drawn for.
+  // Returns the chance that v has drawn a place by the end of this hop.
+  // odds(hop) is the chance that v draws it if edges are drawn for v.
   template <typename Odds>
   double HasDrawn(uint64_t v, size_t hop, const Odds& odds) const {
     double drawn = 0;
@@ -220,7 +223,7 @@ class Propagation {
   }
 
   float ScaleOf(absl::Span<const float> weights, int32_t fanout) const {
-    if (fanout < 0) return 0;  // Not looked at.
+    if (fanout < 0) return 0;  // All places are drawn, so the time is not used.
     return static_cast<float>(
         sampling_.replace ? std::accumulate(weights.begin(), weights.end(), 0.0)
                           : HitTime(weights, fanout));
@@ -257,7 +260,8 @@ class Propagation {
       return std::min(1.0, sampling_.fanouts[h] / expected_steps);
     };
     for (uint32_t s = 0; s < walks.length; ++s) {
-      // Where one walk from each destination is after this step, in the mean.
+      // Computes where one walk from each destination is after this step, in
+      // the mean.
       FGNN_RETURN_IF_ERROR(PushEqual([&](uint64_t v, double degree) {
         return ToFixed(
             (s == 0 ? DrawnFor(v, hop) : goes_on * FromFixed(walkers_[v])) /
@@ -276,7 +280,8 @@ class Propagation {
     });
   }
 
-  // The same to each place of a list: value(v, degree).
+  // Adds the same value, value(v, degree), to the source of each place of v's
+  // list.
   template <typename Value>
   absl::Status PushEqual(const Value& value) {
     return Push([&value](uint64_t v, size_t, size_t degree) {
@@ -285,8 +290,8 @@ class Propagation {
     });
   }
 
-  // Adds to the source of each place of v's list what values(v, first edge,
-  // degree)(place) says.
+  // Adds values(v, first edge, degree)(place) to the source of each place of
+  // v's list.
   template <typename Values>
   absl::Status Push(const Values& values) {
     std::atomic<uint64_t> next = 0;
@@ -306,7 +311,7 @@ class Propagation {
         }
       });
     }
-    threads.clear();  // Joins.
+    threads.clear();  // Joins the threads.
     return error.status();
   }
 
@@ -333,7 +338,7 @@ class Propagation {
     return absl::OkStatus();
   }
 
-  // Hands over what was pushed to each vertex, and forgets it.
+  // Gives each vertex's sum of what was pushed to `take`, and clears the sums.
   template <typename Take>
   void Gather(const Take& take) {
     for (uint64_t v = 0; v < num_nodes_; ++v) {
@@ -347,14 +352,15 @@ class Propagation {
   const SamplerInput& input_;
   const SamplerOptions& sampling_;
   uint64_t num_nodes_;
-  // [hops + 1][N] that v is in the batch before hop h.
+  // [hops + 1][N] Chance that v is in the batch before hop h.
   std::vector<TableMemory<float>> chances_;
-  // [hops][N] Of weights: the sum, or the time of the fanout's hits; of those
-  // that a hop may draw for.
+  // [hops][N] For weighted sampling: the sum of the weights, or the time at
+  // which the fanout is hit. Filled in for vertices that a hop may draw for.
   std::vector<TableMemory<float>> scales_;
-  TableMemory<uint64_t> walkers_;  // [N] Of one walk each, expected at v.
-  TableMemory<uint64_t> walked_;   // [N] Avoidance of all steps but the first.
-  // [threads][N] What is being pushed.
+  // [N] Expected walkers at v, with one walk from each vertex.
+  TableMemory<uint64_t> walkers_;
+  TableMemory<uint64_t> walked_;  // [N] Avoidance of all steps but the first.
+  // [threads][N] Values that are being pushed.
   std::vector<TableMemory<uint64_t>> parts_;
 };
 

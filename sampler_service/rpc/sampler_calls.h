@@ -1,5 +1,5 @@
-// What the scheduler asks of a sampler beside ExecutorService: SamplerService
-// of proto/fgnn/v1/executor.proto without a trace of protobuf.
+// The scheduler's calls of a sampler beside ExecutorService: SamplerService of
+// proto/fgnn/v1/executor.proto, without protobuf types.
 #ifndef FGNN_SAMPLER_SERVICE_RPC_SAMPLER_CALLS_H_
 #define FGNN_SAMPLER_SERVICE_RPC_SAMPLER_CALLS_H_
 
@@ -16,12 +16,14 @@
 
 namespace fgnn {
 
-// Called on threads of the server, several at once. See the proto for errors.
+// Called on threads of the server, several at once. The proto documents the
+// errors.
 class SamplerCalls {
  public:
   virtual ~SamplerCalls() = default;
-  // `check`: Cancelled once the caller has gone, DeadlineExceeded once its
-  // deadline has passed. Any thread, for the length of the call.
+  // `check` returns Cancelled once the caller has gone, and DeadlineExceeded
+  // once its deadline has passed. Any thread may call it for the length of the
+  // call.
   virtual absl::StatusOr<SamplingMeasurement> ProfileSampling(
       const JobSpec& spec, uint32_t num_batches,
       const std::function<absl::Status()>& check) = 0;
@@ -35,16 +37,16 @@ class SamplerCalls {
       const JobSpec& spec, const std::function<absl::Status()>& check) = 0;
 
   struct CountQuery {
-    uint32_t part = 0;  // In [0, num_parts).
+    uint32_t part = 0;  // Number of the part, in [0, num_parts).
     uint32_t num_parts = 1;
     std::filesystem::path path;
   };
-  // The number of batches of the part.
+  // Writes the counts of the part. Returns the number of batches of the part.
   virtual absl::StatusOr<uint64_t> CountInputNodes(
       const JobSpec& spec, const CountQuery& query,
       const std::function<absl::Status()>& check) = 0;
 
-  // Of a job that this sampler is attached to.
+  // Writes the counts of a job that this sampler is attached to.
   virtual absl::Status WriteCounts(const std::string& job_id,
                                    const std::filesystem::path& path) = 0;
 

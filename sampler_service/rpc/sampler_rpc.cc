@@ -26,7 +26,8 @@ absl::Status CheckCall(const grpc::ServerContext& context) {
   return absl::OkStatus();
 }
 
-// What the scheduler names is the same file here, wherever this daemon runs.
+// Returns an error if the path is relative. An absolute path names the same
+// file for the scheduler and this daemon, whatever folder the daemon runs in.
 absl::Status CheckAbsolute(const std::string& path) {
   if (std::filesystem::path(path).is_absolute()) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -43,7 +44,8 @@ class SamplerRpc::Impl final : public v1::SamplerService::Service {
                                const v1::ProfileSamplingRequest* request,
                                v1::ProfileSamplingResponse* response) override {
     return ServeCall(*context, [&]() -> absl::Status {
-      // Comes from another process: filled in and checked like any other.
+      // The spec comes from another process: it is filled in and checked like
+      // any other.
       FGNN_ASSIGN_OR_RETURN(const v1::JobSpec spec,
                             MakeEffective(request->spec(), {}));
       FGNN_ASSIGN_OR_RETURN(

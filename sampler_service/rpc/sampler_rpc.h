@@ -1,4 +1,4 @@
-// Serves SamplerService. Shows neither gRPC nor protobuf.
+// Serves SamplerService. The header needs neither gRPC nor protobuf.
 #ifndef FGNN_SAMPLER_SERVICE_RPC_SAMPLER_RPC_H_
 #define FGNN_SAMPLER_SERVICE_RPC_SAMPLER_RPC_H_
 
@@ -14,13 +14,13 @@ namespace fgnn {
 
 class SamplerRpc {
  public:
-  // `calls` is borrowed until the server that serves this is shut down.
+  // `calls` is borrowed until the server that serves this object is shut down.
   explicit SamplerRpc(SamplerCalls* calls);
   ~SamplerRpc();
   SamplerRpc(const SamplerRpc&) = delete;
   SamplerRpc& operator=(const SamplerRpc&) = delete;
 
-  // To be given to ExecutorServer::Start(). Borrowed.
+  // Returns the service for ExecutorServer::Start(). Borrowed.
   grpc::Service* service();
 
  private:

@@ -29,10 +29,10 @@ constexpr uint64_t kMagic = 0x3253'4149'4c41'4746;  // "FGALIAS2"
 constexpr char kEdgeWeights[] = "edge_weights.npy";
 constexpr uint64_t kVerticesPerChunk = 1 << 12;
 
-// One vertex's table after the other. Thread-compatible.
+// Builds one vertex's table after the other. Thread-compatible.
 class TableBuilder {
  public:
-  // False: all weights are 0, or one is negative or not finite.
+  // Returns false if all weights are 0, or one is negative or not finite.
   bool Build(absl::Span<const float> weights, AliasCell* cells) {
     const auto degree = static_cast<uint32_t>(weights.size());
     double total = 0;
@@ -48,7 +48,7 @@ class TableBuilder {
       total += static_cast<double>(weight);
     }
     if (degree > 0 && !(total > 0)) return false;
-    // odds[i]: what cell i still has of its place's share, 1 being a cell full.
+    // odds[i]: what cell i still has of its place's share; a full cell has 1.
     odds_.resize(degree);
     light_.clear();
     heavy_.clear();
@@ -67,7 +67,8 @@ class TableBuilder {
         light_.push_back(heavy);
       }
     }
-    // What rounding left over is full, except where nothing may be drawn.
+    // Cells that rounding left over count as full, except where nothing may be
+    // drawn.
     for (const std::vector<uint32_t>* rest : {&light_, &heavy_}) {
       for (const uint32_t i : *rest) {
         cells[i] = weights[i] > 0 ? AliasCell{UINT32_MAX, i, 0, 0}
@@ -125,8 +126,8 @@ absl::Status CheckGraph(const CscView& graph, absl::Span<const float> weights) {
   return absl::OkStatus();
 }
 
-// Into the cells of the list of `degree` edges from `edge` on. Returns the
-// largest index.
+// Fills the cells of the list of `degree` edges that begins at `edge` with
+// their vertices. Returns the largest index.
 uint64_t SetVertices(const CscView& graph, size_t edge, size_t degree,
                      AliasCell* cells) {
   return std::visit(
@@ -157,7 +158,7 @@ absl::Status CheckList(const CscView& graph, uint64_t v) {
       graph.indices);
 }
 
-// `cells` [num_edges].
+// Fills `cells` [num_edges].
 absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
                         uint32_t num_threads, AliasCell* cells) {
   FGNN_RETURN_IF_ERROR(CheckGraph(graph, weights));
@@ -179,7 +180,8 @@ absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
                 SetVertices(graph, edge, degree, cells + edge) < num_nodes) {
               continue;
             }
-            // The lowest one is named, whoever comes first.
+            // The lowest wrong vertex is named, whichever thread finds its own
+            // first.
             uint64_t known = first_wrong.load();
             while (v < known && !first_wrong.compare_exchange_weak(known, v)) {
             }
@@ -194,7 +196,7 @@ absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
   return WrongWeights(graph, weights, first_wrong);
 }
 
-// Per edge, from one weight per vertex.
+// Returns weights per edge, made from one weight per vertex.
 absl::StatusOr<std::vector<float>> WeightsOfSources(
     const CscView& graph, absl::Span<const float> of_vertex) {
   std::vector<float> weights(graph.num_edges());
@@ -211,7 +213,7 @@ absl::StatusOr<std::vector<float>> WeightsOfSources(
   return weights;
 }
 
-// The weights' file, f32 of the expected length.
+// Opens the weights' file, an f32 array of the expected length.
 absl::StatusOr<NpyArray> OpenVertexFile(const fs::path& path,
                                         uint64_t num_nodes) {
   FGNN_ASSIGN_OR_RETURN(NpyArray array, NpyArray::Open(path));
@@ -224,7 +226,7 @@ absl::StatusOr<NpyArray> OpenVertexFile(const fs::path& path,
                    ",), a weight per vertex"));
 }
 
-// Names the state of everything that the tables depend on.
+// Returns a key that names the state of everything that the tables depend on.
 absl::StatusOr<uint64_t> KeyOf(const Dataset& dataset,
                                const std::string& weights_file) {
   uint64_t key = Mix64(dataset.Fingerprint());
@@ -256,11 +258,11 @@ std::string_view BytesOfSpan(absl::Span<const T> values) {
 
 }  // namespace
 
-// What derived/alias-….bin begins with; cells follow, then weights where
-// has_weights.
+// The header of derived/alias-….bin. Cells follow it, then weights where
+// has_weights is set.
 struct alignas(64) AliasTables::FileHeader {
   uint64_t magic;
-  uint64_t key;  // Of the state of the folder, and of the weights' file.
+  uint64_t key;  // Key of the state of the folder and of the weights' file.
   uint64_t num_edges;
   uint64_t has_weights;
   uint64_t all_positive;
@@ -377,7 +379,7 @@ absl::StatusOr<AliasTables> AliasTables::Open(const Dataset& dataset,
   const absl::Status written = WriteFileAtomically(
       path, {head, BytesOfSpan(tables.cells_),
              of_vertices ? BytesOfSpan(tables.weights_) : std::string_view()});
-  // Pages of the file can be shared and dropped, those of this process cannot.
+  // Pages of the file can be shared and dropped; pages of this process cannot.
   saved = written.ok() ? Map(path, header, dataset) : written;
   if (saved.ok()) return saved;
   LogWarning("the weights' tables stay in memory: {}",

@@ -1,4 +1,4 @@
-// What is said where a graph's arrays contradict themselves.
+// Errors for a graph whose arrays contradict themselves.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_DAMAGED_GRAPH_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_DAMAGED_GRAPH_H_
 
@@ -15,7 +15,7 @@ inline absl::Status FallingIndptr() {
       "dataset again");
 }
 
-// `largest`: of the indices that were read; a negative one is huge.
+// `largest` is the largest index that was read; a negative index is huge.
 inline absl::Status CheckIndices(uint64_t largest, uint64_t num_nodes) {
   if (largest < num_nodes) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(

@@ -1,4 +1,5 @@
-// The pairs of every batch of a link prediction, drawn when they are asked for.
+// The pairs of every batch of link prediction, drawn when the sampler asks for
+// them.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_EPOCH_EDGES_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_EPOCH_EDGES_H_
 
@@ -13,19 +14,19 @@
 namespace fgnn {
 
 // The law is in sampler.h. Immutable, so safe to use from any thread. Borrows
-// what the edges are borrowed from.
+// the memory that the edges borrow.
 class EpochEdges {
  public:
-  // Options that are valid, of one negative or more; edges not empty; ids are
-  // to be below num_nodes.
+  // The options are valid and have at least one negative. The edges are not
+  // empty. Ids must be below num_nodes.
   EpochEdges(const EdgeView& edges, const SamplerOptions& options,
              uint64_t num_nodes);
 
   BatchPlace PlaceOf(BatchSeq seq) const;
 
   // Writes the ends of a batch's pairs, [P * (1 + negatives), 2] global ids,
-  // its edges first; returns P, at most batch_size. InvalidArgument: an end is
-  // out of range.
+  // training edges first. Returns P, at most batch_size. InvalidArgument: an
+  // end is out of range.
   absl::StatusOr<uint32_t> Draw(BatchPlace place, GlobalId* ends) const;
 
  private:

@@ -27,7 +27,8 @@ absl::StatusOr<uint32_t> EpochSeeds::Draw(BatchPlace place,
                                    Purpose::kSeedPermutation));
   const uint64_t first = place.batch * batch_size_;
   const uint64_t count = std::min<uint64_t>(batch_size_, train_.size() - first);
-  // Places first: the processor cannot see past a permutation to the next read.
+  // All places are computed first: the processor does not reach the next read
+  // while it computes a permutation.
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t train_place = permutation(first + i);
     __builtin_prefetch(&train_[train_place]);

@@ -1,4 +1,4 @@
-// The seeds of every batch of a job, drawn when they are asked for.
+// The seeds of every batch of a job, drawn when the sampler asks for them.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_EPOCH_SEEDS_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_EPOCH_SEEDS_H_
 
@@ -19,14 +19,14 @@ struct BatchPlace {
 // Immutable, so safe to use from any thread. Borrows the train ids.
 class EpochSeeds {
  public:
-  // train not empty, batch_size >= 1; ids are to be below num_nodes.
+  // `train` is not empty; batch_size >= 1. Ids must be below num_nodes.
   EpochSeeds(absl::Span<const int64_t> train, uint32_t batch_size,
              uint64_t seed, uint64_t num_nodes);
 
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
   BatchPlace PlaceOf(BatchSeq seq) const;
 
-  // Writes the global ids of a batch's seeds to `seeds` [batch_size]; returns
+  // Writes the global ids of a batch's seeds to `seeds` [batch_size]. Returns
   // how many there are. InvalidArgument: a train id is out of range.
   absl::StatusOr<uint32_t> Draw(BatchPlace place, GlobalId* seeds) const;
 

@@ -7,12 +7,13 @@
 namespace fgnn {
 namespace {
 
-// Entries that are under way at once.
+// Number of entries in flight.
 constexpr size_t kPrefetchedEntries = 64;
 
 constexpr int kCountBits = 16;
 constexpr uint32_t kCountMask = (uint32_t{1} << kCountBits) - 1;
-constexpr uint32_t kMostStamps = kCountMask;  // No count exceeds it either.
+// No count exceeds this number either.
+constexpr uint32_t kMostStamps = kCountMask;
 
 }  // namespace
 

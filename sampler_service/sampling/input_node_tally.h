@@ -1,6 +1,6 @@
-// How often each vertex is among the input nodes of a batch, from ids that may
-// repeat within it: a batch that is made only to be counted needs no id map for
-// its last hop, which has most of its edges.
+// Counts how often each vertex is among the input nodes of a batch. Ids may
+// repeat within a batch. A batch that is made only to be counted therefore
+// needs no id map for its last hop, which has most of its edges.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_INPUT_NODE_TALLY_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_INPUT_NODE_TALLY_H_
 
@@ -16,23 +16,25 @@
 
 namespace fgnn {
 
-// Takes 4 bytes a vertex, and as many again from 65,536 batches on. Thread-
-// compatible.
+// Takes 4 bytes per vertex, and as many again from 65,536 batches on.
+// Thread-compatible.
 class InputNodeTally {
  public:
   // ResourceExhausted: no memory.
   static absl::StatusOr<InputNodeTally> Create(uint64_t num_nodes);
 
   void StartBatch();
-  // Counts those that this batch has not had yet; each is below num_nodes.
+  // Counts the nodes that this batch has not had yet. Each node is below
+  // num_nodes.
   void Add(absl::Span<const GlobalId> nodes);
 
-  // Adds the batches that had each vertex to sum [num_nodes].
+  // Adds, for each vertex, the number of batches that had it to `sum`
+  // [num_nodes].
   void AddTo(absl::Span<uint32_t> sum) const;
 
  private:
-  // Above: the stamp of the last batch that had the vertex. Below: how many
-  // had it since stamps began anew.
+  // Upper bits: the stamp of the last batch that had the vertex. Lower bits:
+  // the number of batches that had it since the stamps last began anew.
   using Entry = uint32_t;
 
   InputNodeTally(uint64_t num_nodes, TableMemory<Entry> entries)
@@ -41,7 +43,7 @@ class InputNodeTally {
   uint64_t num_nodes_;
   TableMemory<Entry> entries_;
   std::vector<uint32_t> before_;  // Counts from before stamps began anew.
-  uint32_t stamp_ = 0;            // The batch's.
+  uint32_t stamp_ = 0;            // Stamp of the current batch.
 };
 
 }  // namespace fgnn

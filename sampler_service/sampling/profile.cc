@@ -16,13 +16,15 @@
 namespace fgnn {
 namespace {
 
-// What one thread has seen. It keeps its sampler, whose memory is measured
-// while all of them are there.
+// Measurements of one thread. The thread keeps its sampler, as memory is
+// measured while all samplers exist.
 struct ThreadProfile {
   std::unique_ptr<Sampler> sampler;
-  SamplingMeasurement seen;  // seconds_per_batch: the sum, of the warm batches.
+  // Measurement of this thread. seconds_per_batch is the sum over the warm
+  // batches.
+  SamplingMeasurement seen;
   uint64_t num_warm = 0;
-  double cold_seconds = 0;  // Of the first batch; 0 if there was none.
+  double cold_seconds = 0;  // Seconds of the first batch; 0 if there was none.
   absl::Status status;
 };
 
@@ -36,7 +38,7 @@ void TakeLargest(const std::vector<HopSize>& from, std::vector<HopSize>* to) {
   }
 }
 
-// Of a task that this process has just written.
+// Returns the hops of a task that this process has just written.
 std::vector<HopSize> HopsOf(absl::Span<const std::byte> block) {
   TaskHeader header;
   std::memcpy(&header, block.data(), sizeof(header));
@@ -103,8 +105,9 @@ SamplingMeasurement Merge(const std::vector<ThreadProfile>& threads) {
   return all;
 }
 
-// A few batches leave most pages of a word for each vertex untouched, unless
-// they are huge; all batches of a job touch them all.
+// Returns the bytes of tables with a word per vertex that are not yet resident.
+// A few batches leave most pages untouched, unless the pages are huge; all
+// batches of a job touch every page.
 uint64_t FilledTableBytes(const std::vector<ThreadProfile>& threads,
                           uint64_t num_nodes) {
   const uint64_t table_bytes =
@@ -137,7 +140,8 @@ absl::StatusOr<SamplingMeasurement> ProfileSampling(
           absl::StrCat("fgnn-prof-", threads.size()), [&, mine = &profile] {
             mine->status = ProfileThread(input, sampling, options, num_batches,
                                          next, *mine);
-            // Nobody needs the rest of a profile that failed.
+            // Ends the other threads: the rest of a failed profile is not
+            // needed.
             if (!mine->status.ok()) next = num_batches;
           });
     }

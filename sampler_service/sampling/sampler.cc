@@ -13,7 +13,8 @@
 namespace fgnn {
 namespace {
 
-// Steps of a destination, whose visits are counted by looking at each other.
+// Most steps of a destination. Its visits are counted by comparing each with
+// the others.
 constexpr uint32_t kMaxSteps = 4096;
 
 absl::Status ValidateFanouts(absl::Span<const int32_t> fanouts) {

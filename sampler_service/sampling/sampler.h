@@ -1,23 +1,24 @@
-// Makes tasks out of a graph: what a sampler daemon's thread does for a batch.
+// Makes tasks out of a graph: the work of a sampler daemon's thread for a
+// batch.
 //
 //   claim(seq) -> seeds[B] -> sampled blocks (global ids)
 //              -> id map: input_nodes[U] + local blocks
 //              -> marked with hot ranks -> task in a slot
 //
-// A batch is a pure function of (graph, train ids, options, seq), so the number
-// of samplers and threads and the kind of device change nothing.
+// A batch is a pure function of (graph, train ids, options, seq). The number of
+// samplers and threads and the kind of device change nothing.
 //
-// The law that all algorithms share (FGNN, section 5.1); how the edges of a
-// destination are drawn is said by cpu/<algorithm>_hops.h:
+// The law that all algorithms share (FGNN, section 5.1). cpu/<algorithm>_hops.h
+// has the law for the edges of a destination.
 //   Vertices. The destinations of hop h are all vertices of the batch so far,
 //     in the order of their local ids: the seeds for hop 0, all sources of hop
-//     h - 1 for hop h. Each is drawn again in each hop (DGL's convention);
-//     without `resample` (PyG's) only those that hop h - 1 brought are drawn,
-//     and the others keep the edges that they had there.
+//     h - 1 for hop h. Each is drawn again in each hop (DGL's convention).
+//     Without `resample` (PyG's) only the vertices that hop h - 1 added are
+//     drawn; the others keep the edges that they had there.
 //   Edges. Places of the destination's adjacency list; multi-edges and
 //     self-loops are edges like others.
 //   Draws. From the hop's key MakePhiloxKey(seed, epoch, batch, hop,
-//     kNeighbors), `batch` being the place in the epoch, and the vertex alone.
+//     kNeighbors) and the vertex alone; `batch` is the place in the epoch.
 //   Local ids. Seeds first, then new vertices in order of first appearance:
 //     hop by hop, destination by destination, place by place.
 //   Seeds. Batch b of epoch e holds the train ids at the places
@@ -25,12 +26,13 @@
 //     MakePhiloxKey(seed, e, 0, 0, kSeedPermutation)); the epoch's last batch
 //     has the rest.
 //   Link prediction. Batch b holds the P training edges at those places of the
-//     permutation of all of them, then K negatives of each: the source again,
-//     and a vertex drawn uniformly from all, draw j of the i-th edge being
-//     PhiloxHalves(MakePhiloxKey(seed, e, b, 0, kNegatives), i, 0).Get(j). Its
-//     seeds are the ends of these pairs in order of first appearance. With
-//     `exclude_seed_edges` its hops leave out, once they are drawn, every edge
-//     that joins the ends of one of the P, in either direction.
+//     permutation of all of them, then K negatives of each. A negative has the
+//     edge's source and a vertex drawn uniformly from all. Draw j of the i-th
+//     edge is PhiloxHalves(MakePhiloxKey(seed, e, b, 0, kNegatives), i,
+//     0).Get(j). The batch's seeds are the ends of these pairs in order of
+//     first appearance. With `exclude_seed_edges` its hops leave out, once they
+//     are drawn, every edge that joins the ends of one of the P, in either
+//     direction.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_SAMPLER_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_SAMPLER_H_
 
@@ -61,32 +63,40 @@ enum class SamplingAlgorithm : uint8_t {
   kPlugin,      // plugin_hops.h
 };
 
-// The words of sampling.kind, in the order of SamplingAlgorithm.
+// Returns the words of sampling.kind, in the order of SamplingAlgorithm.
 std::vector<std::string> SamplingKinds();
 std::string NameOf(SamplingAlgorithm algorithm);
-// InvalidArgument, with the known ones.
+// Returns the algorithm of this name. InvalidArgument, with the known names:
+// there is none.
 absl::StatusOr<SamplingAlgorithm> SamplingAlgorithmOf(std::string_view kind);
 
 // Random walks of a destination (walk_hops.h).
 struct WalkOptions {
-  uint32_t num_walks = 4;  // At least 1; num_walks * length at most 4096.
-  uint32_t length = 3;     // Steps of each, at least 1.
-  double restart = 0.5;    // That a walk ends before a later step, [0, 1).
+  // Walks per destination, at least 1; num_walks * length is at most 4096.
+  uint32_t num_walks = 4;
+  uint32_t length = 3;  // Steps of each walk, at least 1.
+  // Chance that a walk ends before a later step, in [0, 1).
+  double restart = 0.5;
 };
 
 struct SamplerOptions {
   SamplingAlgorithm algorithm = SamplingAlgorithm::kUniform;
-  // Per hop, first hop first: edges per destination in [1, 65535], -1: all.
+  // Edges per destination and hop, first hop first: in [1, 65535], or -1 for
+  // all.
   std::vector<int32_t> fanouts;  // [1 .. kMaxHops]
-  bool replace = false;          // kUniform, kWeighted: draws may repeat.
-  bool resample = true;          // Vertices are drawn again in each hop.
-  WalkOptions walks = {};        // kRandomWalk.
-  uint32_t batch_size = 1024;    // Seeds of a batch, or edges, >= 1.
-  // Of link prediction, K of each edge; 0: seeds are the train vertices.
+  bool replace = false;  // kUniform, kWeighted: whether draws may repeat.
+  // Whether edges are drawn again for a vertex in each hop.
+  bool resample = true;
+  WalkOptions walks = {};  // Options of kRandomWalk.
+  // Seeds of a batch, or its training edges; at least 1.
+  uint32_t batch_size = 1024;
+  // Negatives of each edge, K, for link prediction; 0: the seeds are the train
+  // vertices.
   uint32_t negatives = 0;
-  bool exclude_seed_edges = true;  // Of link prediction.
-  uint64_t seed = 1;               // Of the job.
-  uint64_t job_key = 0;            // Written into every task.
+  // Whether hops leave out the batch's edges; link prediction only.
+  bool exclude_seed_edges = true;
+  uint64_t seed = 1;     // The job's seed.
+  uint64_t job_key = 0;  // The job's key, written into every task.
 };
 
 inline constexpr int32_t kMaxFanout = 65535;
@@ -94,59 +104,64 @@ inline constexpr int32_t kMaxFanout = 65535;
 class AliasTables;   // sampling/alias_tables.h
 class LoadedPlugin;  // plugin/loaded_plugin.h
 
-// What the samplers of a job share. Borrowed: outlives them.
+// The data that the samplers of a job share. Borrowed: it must outlive them.
 struct SamplerInput {
   CscView graph;
   absl::Span<const int64_t> train;  // Distinct global ids, at least one.
-  // kWeighted only.
+  // Tables for kWeighted, else null.
   const AliasTables* weights = nullptr;
-  // kPlugin only.
+  // Plugin for kPlugin, else null.
   const LoadedPlugin* plugin = nullptr;
   absl::Span<const float> edge_weights = {};  // [num_edges] or empty.
-  // Of link prediction; at least one.
+  // Training edges of link prediction, at least one.
   EdgeView train_edges = {};
 };
 
-// What an epoch goes through: train vertices, or training edges.
+// Returns the number of examples of an epoch: train vertices, or training
+// edges.
 inline uint64_t NumExamples(const SamplerInput& input,
                             const SamplerOptions& options) {
   return options.negatives > 0 ? input.train_edges.size() : input.train.size();
 }
 
-// Seeds that no batch exceeds.
+// Returns the number of seeds that no batch exceeds.
 inline uint64_t MaxSeedsOf(const SamplerOptions& options) {
   return options.negatives > 0
              ? options.batch_size * (uint64_t{options.negatives} + 2)
              : options.batch_size;
 }
 
-// What input nodes are marked with: [num_nodes], or empty: they are not.
+// Hot ranks that input nodes are marked with: [num_nodes]; empty: nodes are not
+// marked.
 struct HotRanks {
   absl::Span<const uint32_t> ranks;
-  uint32_t rank_order_version = 0;  // Of the ranks, then not 0.
+  // Version of the ranks; not 0 if there are any.
+  uint32_t rank_order_version = 0;
 };
 
-// That tasks of this algorithm have a weight per edge.
+// Returns true if tasks of this algorithm have a weight per edge.
 inline bool HasWeights(const SamplerOptions& options) {
   return options.algorithm == SamplingAlgorithm::kRandomWalk ||
          options.algorithm == SamplingAlgorithm::kPlugin;
 }
 
-// InvalidArgument naming the field: options out of range, an empty train set
-// or graph, an indptr that does not end at the number of indices.
+// InvalidArgument, naming the field: options are out of range, the train set or
+// the graph is empty, or indptr does not end at the number of indices.
 absl::Status Validate(const SamplerInput& input, const SamplerOptions& options);
 
-// Bytes that no task exceeds, from the largest in-degree. Reads indptr. With
-// kLabor, whose tasks are bounded by the degrees alone, a destination exceeds
-// its part with odds below 1e-20; its batch would end the job.
+// Returns a number of bytes that no task exceeds, from the largest in-degree.
+// Reads indptr. With kLabor the degrees alone bound a task. A destination
+// exceeds its part of the bound with odds below 1e-20; its batch would end the
+// job.
 uint64_t MaxTaskBytesOf(const CscView& graph, const SamplerOptions& options);
 
-// Of a task that was just sampled into this block: nothing is checked.
+// Returns the input nodes of a task that was just sampled into this block.
+// Nothing is checked.
 absl::Span<const GlobalId> InputNodesOf(absl::Span<const std::byte> block);
 
 struct SampledTask {
   uint32_t digest = 0;
-  uint64_t bytes = 0;  // Of the block that the task takes.
+  uint64_t bytes = 0;  // Bytes of the block that the task takes.
   uint32_t num_seeds = 0;
   uint32_t num_input_nodes = 0;
   uint64_t num_edges = 0;
@@ -167,25 +182,27 @@ class Sampler {
   virtual absl::StatusOr<SampledTask> Sample(BatchSeq seq,
                                              absl::Span<std::byte> block) = 0;
 
-  // Counts the input nodes of batch `seq`, and makes no more of it than that
-  // takes. `block` and errors as in Sample(); a batch that fails is not
-  // counted.
+  // Counts the input nodes of batch `seq`, and makes only as much of the batch
+  // as that takes. `block` and errors are as in Sample(). A batch that fails is
+  // not counted.
   virtual absl::Status Tally(BatchSeq seq, absl::Span<std::byte> block,
                              InputNodeTally* tally);
 
-  // Marks batches with these from now on. Borrowed. InvalidArgument: of another
-  // number of vertices, or no version.
+  // Marks batches with these ranks from now on. Borrowed. InvalidArgument: the
+  // number of ranks is not the number of vertices, or there is no version.
   virtual absl::Status MarkBy(const HotRanks& ranks) = 0;
 
-  // Memory that this sampler reserves; what it never touches costs nothing.
+  // Returns the bytes of memory that this sampler reserves. Pages that it never
+  // touches cost nothing.
   virtual uint64_t workspace_bytes() const = 0;
 
-  // Rises every some milliseconds while Sample() works. Any thread.
+  // Returns a number that rises every few milliseconds while Sample() works.
+  // Any thread.
   virtual uint64_t progress() const = 0;
 };
 
-// A back end: NewCpuSampler, for one. The graph and the train ids outlive
-// the sampler.
+// Makes samplers of a back end, for example NewCpuSampler. The graph and the
+// train ids outlive the sampler.
 using SamplerFactory = std::function<absl::StatusOr<std::unique_ptr<Sampler>>(
     const SamplerInput& input, const SamplerOptions& options)>;
 

@@ -13,25 +13,25 @@
 
 namespace fgnn {
 
-// One task at a time, in memory that grows as batches need it. Thread-
-// compatible.
+// Holds one task at a time, in memory that grows as batches need it.
+// Thread-compatible.
 class ScratchBlock {
  public:
-  // `bound_bytes`: MaxTaskBytesOf(), beyond which it does not grow.
+  // `bound_bytes` is MaxTaskBytesOf(): the block does not grow beyond it.
   explicit ScratchBlock(uint64_t bound_bytes) : bound_bytes_(bound_bytes) {}
 
-  // Sampler::Sample() into this block, valid until the next one.
-  // ResourceExhausted: the batch does not fit into this machine's memory. Else
-  // the sampler's errors.
+  // Calls Sampler::Sample() with this block. The task is valid until the next
+  // call. ResourceExhausted: the batch does not fit into this machine's memory.
+  // Other errors: the sampler's.
   absl::StatusOr<SampledTask> Sample(Sampler& sampler, BatchSeq seq);
 
-  // Sampler::Tally() in it, with the same errors.
+  // Calls Sampler::Tally() with this block. Errors: as for Sample().
   absl::Status Tally(Sampler& sampler, BatchSeq seq, InputNodeTally* tally);
 
   absl::Span<const std::byte> bytes() const { return {memory_.get(), size_}; }
 
  private:
-  // At least twice as large, at most the bound.
+  // Makes the block at least twice as large, up to the bound.
   absl::Status Grow();
 
   struct Free {

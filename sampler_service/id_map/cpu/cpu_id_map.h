@@ -12,17 +12,20 @@ namespace fgnn {
 
 enum class CpuIdMapKind : uint8_t { kDirect, kHash };
 
-// Up to this many bytes of table the direct map is the faster one, on the ids
-// of real batches (`fgnn bench idmap`); above, its reads leave the caches and
-// the translation buffers behind, and every thread has a table of its own.
+// Most bytes of the direct map's table at which the direct map is the faster
+// one, on the ids of real batches (`fgnn bench idmap`). Above them its reads
+// miss the caches and the translation buffers, and every thread has a table of
+// its own.
 inline constexpr uint64_t kMaxDirectTableBytes = uint64_t{256} << 20;
 
-// The direct map while its 4 bytes a vertex are at most kMaxDirectTableBytes,
-// or fewer than a hash table would take: batches that can hold a good part of
-// the graph. Else the hash map. Both give the same local ids.
+// Returns the direct map while its 4 bytes per vertex are at most
+// kMaxDirectTableBytes. Also returns it where a hash table would take more
+// bytes: batches can then hold a good part of the graph. Otherwise returns the
+// hash map. Both maps give the same local ids.
 CpuIdMapKind ChooseCpuIdMap(uint64_t num_nodes, uint64_t max_batch_nodes);
 
-// The map that is chosen; errors as those of its Create().
+// Returns the id map that ChooseCpuIdMap() names. Errors: those of the map's
+// Create().
 absl::StatusOr<std::unique_ptr<IdMap>> NewCpuIdMap(uint64_t num_nodes,
                                                    uint64_t max_batch_nodes);
 

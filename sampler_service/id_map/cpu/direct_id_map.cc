@@ -7,12 +7,12 @@
 
 namespace fgnn {
 namespace {
-// The sampler's reads drive the table out of the near caches between two calls:
-// this many lookups in flight hide the time to memory.
+// Number of lookups in flight. Between two calls the sampler's reads drive the
+// table out of the near caches; this many lookups hide the time to memory.
 constexpr size_t kPrefetchDistance = 128;
 
-// A compiler that knew that this is 0 or 1 would make a branch of it, four
-// times slower.
+// Hides from the compiler that the value is 0 or 1. A compiler that knows it
+// makes a branch of it, which is four times slower.
 inline void HideFromCompiler(uint32_t* value) { asm("" : "+r"(*value)); }
 }  // namespace
 
@@ -37,7 +37,7 @@ DirectIdMap::DirectIdMap(uint64_t num_nodes, uint64_t max_batch_nodes,
                          uint32_t first_base)
     : num_nodes_(num_nodes),
       max_batch_nodes_(std::min(num_nodes, max_batch_nodes)),
-      // Its zeros are below every base.
+      // The table's zeros are below every base.
       table_(AllocateTable<uint32_t>(num_nodes_)),
       nodes_(AllocateTable<GlobalId>(max_batch_nodes_ + 1)),
       base_(first_base) {}
@@ -63,8 +63,8 @@ void DirectIdMap::MapInPlace(absl::Span<uint32_t> ids) {
   for (size_t i = 0; i < std::min(size, kPrefetchDistance); ++i) {
     __builtin_prefetch(&table[id[i]], 1);
   }
-  // Whether a vertex is new is a coin toss that no branch predictor wins, so
-  // both outcomes are computed and everything is written in any case.
+  // The processor cannot predict whether a vertex is new. Both outcomes are
+  // therefore computed, and everything is written in any case.
   const auto map_one = [&](size_t i) __attribute__((always_inline)) {
     const GlobalId v = id[i];
     const uint32_t word = table[v];

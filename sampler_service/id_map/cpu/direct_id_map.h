@@ -1,8 +1,8 @@
 // An id map that looks vertices up by address: one 32-bit word per vertex of
-// the dataset. A batch's local ids are written as base + local id, and the next
-// batch's base lies above all of them: so a word below the base belongs to an
-// earlier batch, and nothing is cleared between batches. Only when the words
-// run out of range is the table cleared, once in about 2^32 / U batches of U
+// the dataset. A batch's local ids are written as base + local id. The next
+// batch's base lies above all of them, so a word below the base belongs to an
+// earlier batch. Nothing is cleared between batches. The table is cleared only
+// when the words run out of range: once in about 2^32 / U batches of U
 // vertices.
 #ifndef FGNN_SAMPLER_SERVICE_ID_MAP_CPU_DIRECT_ID_MAP_H_
 #define FGNN_SAMPLER_SERVICE_ID_MAP_CPU_DIRECT_ID_MAP_H_
@@ -20,10 +20,11 @@ namespace fgnn {
 
 class DirectIdMap final : public IdMap {
  public:
-  // For vertices below num_nodes (< 2^32 - 1), of which a batch has at most
-  // max_batch_nodes. `first_base` >= 1: so that tests need not wait for the
-  // words to run out. Pages are taken as they are touched.
-  // InvalidArgument: num_nodes. ResourceExhausted: no memory for the table.
+  // Creates a map for vertices below num_nodes (< 2^32 - 1). A batch has at
+  // most max_batch_nodes of them. Tests give a large `first_base` (>= 1), so
+  // that the words run out soon. Pages are taken as they are touched.
+  // InvalidArgument: num_nodes is out of range. ResourceExhausted: no memory
+  // for the table.
   static absl::StatusOr<std::unique_ptr<DirectIdMap>> Create(
       uint64_t num_nodes, uint64_t max_batch_nodes, uint32_t first_base = 1);
 
@@ -32,7 +33,7 @@ class DirectIdMap final : public IdMap {
   absl::Span<const GlobalId> nodes() const override;
   uint64_t workspace_bytes() const override;
 
-  // Of the table that lookups go to.
+  // Returns the bytes of the table that lookups read.
   uint64_t table_bytes() const { return num_nodes_ * sizeof(uint32_t); }
 
  private:
@@ -42,8 +43,8 @@ class DirectIdMap final : public IdMap {
   uint64_t num_nodes_;
   uint64_t max_batch_nodes_;
   TableMemory<uint32_t> table_;  // [num_nodes]
-  // [max_batch_nodes + 1]: MapInPlace() writes before it knows whether a
-  // vertex is new.
+  // [max_batch_nodes + 1]: MapInPlace() writes an entry before it knows whether
+  // the vertex is new.
   TableMemory<GlobalId> nodes_;
   uint32_t num_mapped_ = 0;
   uint32_t base_;

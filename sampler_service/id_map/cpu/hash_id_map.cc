@@ -9,14 +9,15 @@
 namespace fgnn {
 namespace {
 constexpr uint64_t kFewestEntries = 1 << 6;
-// Ids between two looks at how full the table is.
+// Number of ids between two checks of how full the table is.
 constexpr uint64_t kChunk = 1 << 12;
-// Entries of the part in use for each vertex, unless that is all there is.
+// Entries in use per vertex, as long as the table has that many.
 constexpr uint64_t kEntriesPerNode = 4;
-// Lookups in flight, as in DirectIdMap.
+// Number of lookups in flight, as in DirectIdMap.
 constexpr size_t kPrefetchDistance = 128;
 
-// A compiler that knew that this is 0 or 1 would make a branch of it.
+// Hides from the compiler that the value is 0 or 1. A compiler that knows it
+// makes a branch of it.
 inline void HideFromCompiler(uint32_t* value) { asm("" : "+r"(*value)); }
 
 // 2^64 / golden ratio: neighbouring ids come apart (Fibonacci hashing).
@@ -31,8 +32,9 @@ inline uint64_t MakeEntry(GlobalId v, uint32_t stamp) {
   return uint64_t{stamp} << 32 | v;
 }
 
-// 1: the entry is another vertex's of this batch. Rarely so, unlike each of its
-// two reasons: only both together make a branch that can be predicted.
+// Returns 1 if the entry belongs to another vertex of this batch, else 0. Each
+// of the two conditions alone is frequent, but both together are rare. Only the
+// branch on both together can be predicted.
 inline uint32_t IsTaken(uint64_t entry, uint32_t base, GlobalId v) {
   uint32_t is_current = StampOf(entry) >= base ? 1 : 0;
   uint32_t is_other = static_cast<uint32_t>(entry) != v ? 1 : 0;
@@ -72,7 +74,7 @@ absl::StatusOr<std::unique_ptr<HashIdMap>> HashIdMap::Create(
 HashIdMap::HashIdMap(uint64_t max_batch_nodes, uint32_t first_base)
     : max_batch_nodes_(max_batch_nodes),
       num_entries_(NumEntries(max_batch_nodes, max_batch_nodes)),
-      // Its zeros are below every base.
+      // The table's zeros are below every base.
       table_(AllocateTable<uint64_t>(num_entries_)),
       nodes_(AllocateTable<GlobalId>(max_batch_nodes_ + 1)),
       base_(first_base),
@@ -127,7 +129,8 @@ void HashIdMap::MapChunk(absl::Span<uint32_t> ids) {
   uint32_t next = base + num_mapped_;
   const size_t size = ids.size();
   uint32_t* const id = ids.data();
-  // Where lookups under way begin: that of id i is at i mod the distance.
+  // Entries where the lookups in flight begin: the entry of id i is at i mod
+  // kPrefetchDistance.
   uint64_t places[kPrefetchDistance];
   const auto begin_lookup = [&](size_t i) __attribute__((always_inline)) {
     const uint64_t at = PlaceOf(id[i], shift);
@@ -135,8 +138,8 @@ void HashIdMap::MapChunk(absl::Span<uint32_t> ids) {
     __builtin_prefetch(&table[at], 1);
   };
   // The only branch that depends on data is whether the entry is another
-  // vertex's. Whether the vertex is new is a coin toss: both outcomes are
-  // computed and everything is written in any case.
+  // vertex's. The processor cannot predict whether the vertex is new: both
+  // outcomes are computed, and everything is written in any case.
   const auto end_lookup = [&](size_t i) __attribute__((always_inline)) {
     const GlobalId v = id[i];
     uint64_t at = places[i % kPrefetchDistance];

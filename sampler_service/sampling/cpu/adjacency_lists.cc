@@ -8,7 +8,7 @@
 namespace fgnn {
 namespace {
 
-// Reads of indptr that are under way at once.
+// Number of reads of indptr in flight.
 constexpr uint64_t kPrefetchedLists = 32;
 constexpr uint64_t kListsPerTick = 128;
 

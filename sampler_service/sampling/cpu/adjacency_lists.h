@@ -1,4 +1,4 @@
-// Where the adjacency lists of a batch's vertices are.
+// The places of the adjacency lists of a batch's vertices.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_ADJACENCY_LISTS_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_ADJACENCY_LISTS_H_
 
@@ -17,11 +17,13 @@ struct AdjacencyList {
   uint64_t degree;
 };
 
-// Read once for each vertex of a batch, with a constant number of reads under
-// way. Thread-compatible; allocates when created only. Borrows indptr.
+// indptr is read once for each vertex of a batch, with a constant number of
+// reads in flight. Thread-compatible; allocates only when created. Borrows
+// indptr.
 class AdjacencyLists {
  public:
-  // For batches of at most `max_lists` vertices that edges are drawn for.
+  // Makes room for batches in which edges are drawn for at most `max_lists`
+  // vertices.
   AdjacencyLists(absl::Span<const EdgeOffset> indptr, uint64_t num_edges,
                  uint64_t max_lists);
   bool has_memory() const { return lists_ != nullptr; }
@@ -29,15 +31,16 @@ class AdjacencyLists {
   // Forgets all vertices.
   void StartBatch() { size_ = 0; }
 
-  // Learns the lists of `nodes`, which begin with those of the batch's last
+  // Reads the lists of `nodes`, which begin with the nodes of the batch's last
   // call. InvalidArgument: indptr falls.
   absl::Status LookUp(absl::Span<const GlobalId> nodes, Progress* progress);
 
-  // Of the i-th vertex.
+  // Returns the list of the i-th vertex.
   const AdjacencyList& operator[](uint64_t i) const { return lists_[i]; }
 
-  // That the vertices from `first` on have if `fanout` (-1: all) are drawn for
-  // each, with replacement (a list that is empty gives none) or without.
+  // Returns the number of edges of the vertices from `first` on, if `fanout`
+  // (-1: all) edges are drawn for each. With replacement an empty list gives
+  // none.
   uint64_t CountEdges(uint64_t first, int32_t fanout, bool replace) const;
 
   uint64_t workspace_bytes() const {

@@ -22,10 +22,10 @@
 namespace fgnn {
 namespace {
 
-// Reads of ranks that are under way at once.
+// Number of reads of ranks in flight.
 constexpr size_t kPrefetchedRanks = 64;
 
-// Vertices that a batch can have after `num_hops` hops.
+// Returns the most vertices that a batch can have after `num_hops` hops.
 uint64_t MaxNodesAfter(size_t num_hops, const CscView& graph,
                        const SamplerOptions& options) {
   const uint64_t num_nodes = graph.num_nodes();
@@ -75,7 +75,8 @@ class CpuSampler final : public Sampler {
   uint64_t progress() const override { return hops_->progress(); }
 
  private:
-  // The hop before, of which a hop that is not resampled begins with a copy.
+  // The edges of the hop before. Without `resample`, a hop begins with a copy
+  // of them.
   struct Kept {
     uint64_t num_destinations = 0;
     uint32_t num_edges = 0;
@@ -88,10 +89,10 @@ class CpuSampler final : public Sampler {
   }
   absl::Status MapSeeds(BatchPlace place, SampledTask* task);
   absl::Status MapPairs(BatchPlace place, SampledTask* task);
-  // The batch's seeds, and pairs if it has them.
+  // Draws the batch's seeds, and its pairs if it has them.
   absl::StatusOr<TaskWriter> Begin(BatchSeq seq, absl::Span<std::byte> block,
                                    SampledTask* task);
-  // The new edges' sources, as global ids.
+  // Draws a hop. Returns the sources of the new edges, as global ids.
   absl::StatusOr<absl::Span<uint32_t>> DrawHop(BatchPlace place, uint32_t hop,
                                                TaskWriter* writer);
   absl::Status SampleHop(BatchPlace place, uint32_t hop, TaskWriter* writer,
@@ -103,12 +104,14 @@ class CpuSampler final : public Sampler {
 
   SamplerOptions options_;
   EpochSeeds epoch_seeds_;
-  // Of link prediction, and then: the batch's edges, to be left out.
+  // Draws pairs; only for link prediction. seed_edges_ leaves a batch's own
+  // edges out of its hops.
   std::optional<EpochEdges> epoch_edges_;
   std::optional<SeedEdgeFilter> seed_edges_;
-  // Of a batch; or the ends of its pairs, as local ids once they are mapped.
+  // Seeds of a batch. For link prediction: the ends of its pairs, as local ids
+  // once they are mapped.
   std::vector<GlobalId> seeds_;
-  uint32_t num_positives_ = 0;  // Of the batch's pairs.
+  uint32_t num_positives_ = 0;  // Number of the batch's training edges.
   const uint64_t num_nodes_;
   HotRanks hot_ranks_;
   std::unique_ptr<IdMap> id_map_;
@@ -242,7 +245,7 @@ absl::Status CpuSampler::MarkBy(const HotRanks& ranks) {
   return absl::OkStatus();
 }
 
-// FGNN, section 6: a trainer sees from the rank alone whether it has cached a
+// FGNN, section 6: the rank alone tells a trainer whether it has cached a
 // vertex, and where.
 absl::Status CpuSampler::Mark(TaskWriter* writer) {
   FGNN_ASSIGN_OR_RETURN(uint32_t* const marks,

@@ -15,19 +15,19 @@
 namespace fgnn {
 
 struct HopRequest {
-  PhiloxKey key;  // Of this hop's draws.
+  PhiloxKey key;  // Key of this hop's draws.
   int32_t fanout;
-  // All vertices of the batch so far; those of the batch's earlier hops first.
+  // All vertices of the batch so far; the vertices of earlier hops come first.
   absl::Span<const GlobalId> nodes;
-  // Destinations are the nodes from here on.
+  // Index of the first destination; all nodes from it on are destinations.
   uint64_t first = 0;
 };
 
-// Thread-compatible: one per sampling thread. Allocates when created, or as
-// batches grow beyond all before them; never for every batch.
+// Thread-compatible: one per sampling thread. Allocates when created, or when a
+// batch is larger than all before it; not for every batch.
 class HopSampler {
  public:
-  // Room in the task for the hop's edges.
+  // Returns room in the task for the hop's edges.
   using MakeRoom = absl::FunctionRef<absl::StatusOr<TaskWriter::HopArrays>(
       uint64_t num_edges)>;
 
@@ -36,16 +36,16 @@ class HopSampler {
   // Forgets all vertices.
   virtual void StartBatch() = 0;
 
-  // Asks once for room, for as many edges as the hop can have, and fills
-  // indptr, from 0, of the destinations, indices with global ids, and weights
-  // where the algorithm has them. Returns the edges it made.
+  // Asks once for room for as many edges as the hop can have. Fills indptr of
+  // the destinations, from 0; indices, with global ids; and weights where the
+  // algorithm has them. Returns the number of edges that it made.
   // InvalidArgument: indptr falls, or an index that was drawn is not a vertex.
   virtual absl::StatusOr<uint64_t> Sample(const HopRequest& request,
                                           MakeRoom make_room) = 0;
 
   virtual uint64_t workspace_bytes() const = 0;
 
-  // Rises while Sample() works. Any thread.
+  // Returns a number that rises while Sample() works. Any thread.
   uint64_t progress() const { return progress_.ticks(); }
 
  protected:

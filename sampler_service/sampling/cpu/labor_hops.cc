@@ -14,9 +14,9 @@
 namespace fgnn {
 namespace {
 
-// Neighbours that are looked at in one go.
+// Number of neighbours whose dice are compared in one call.
 constexpr uint64_t kBlock = 2048;
-// Cache lines of the next list that are fetched while this one is looked at.
+// Bytes of the next list that are fetched while this list is read.
 constexpr uint64_t kPrefetchedBytes = 512;
 
 template <typename Index>
@@ -38,7 +38,7 @@ class LaborHops final : public HopSampler {
   }
 
  private:
-  // `size` neighbours from `begin` on, as 32-bit ids.
+  // Returns `size` neighbours from `begin` on, as 32-bit ids.
   const uint32_t* Ids(EdgeOffset begin, uint64_t size);
   void Append(const uint32_t* ids, uint64_t size);
   void Prefetch(const AdjacencyList& list) const;
@@ -48,11 +48,12 @@ class LaborHops final : public HopSampler {
   AdjacencyLists lists_;
   std::array<uint32_t, kBlock> narrow_ = {};  // Ids of wide indices.
   std::array<uint32_t, kBlock + kLaneGroup> places_ = {};
-  // How many edges a hop has is known at its end. They grow with batches.
+  // Edges of the hop so far: their number is known only at the hop's end. The
+  // arrays grow with batches.
   std::vector<uint32_t> indptr_;
   std::vector<uint32_t> edges_;
   uint64_t num_edges_ = 0;
-  uint64_t largest_ = 0;  // Index of this hop; negative ones are huge.
+  uint64_t largest_ = 0;  // Largest index of this hop; negative ones are huge.
 };
 
 template <typename Index>
@@ -122,7 +123,7 @@ absl::StatusOr<uint64_t> LaborHops<Index>::Sample(const HopRequest& request,
         edges_[num_edges_++] = ids[places_[k]];
       }
     }
-    if (num_edges_ > UINT32_MAX) break;  // make_room() says so.
+    if (num_edges_ > UINT32_MAX) break;  // make_room() returns the error.
     indptr_[i - request.first + 1] = static_cast<uint32_t>(num_edges_);
   }
   FGNN_ASSIGN_OR_RETURN(const TaskWriter::HopArrays hop, make_room(num_edges_));

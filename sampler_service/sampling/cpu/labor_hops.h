@@ -1,6 +1,6 @@
-// Layer-neighbour sampling, LABOR-0 (Balin and Catalyurek, NeurIPS 2023): each
-// source vertex throws one die per hop, which all destinations share, so that
-// they agree on their neighbours and a batch has fewer input nodes.
+// Layer-neighbour sampling, LABOR-0 (Balin and Catalyurek, NeurIPS 2023). Each
+// source vertex throws one die per hop, which all destinations share. They
+// therefore agree on their neighbours, and a batch has fewer input nodes.
 //
 // The law. A destination v of in-degree d and a fanout f (-1: d) gives
 //   d <= f: all places, ascending. Else every place i, ascending, whose vertex
@@ -8,8 +8,8 @@
 //   odds of an edge are f / d, off by less than 2^-32.
 // die(u) is word 0 of Philox block {u, 0, 0, 0} under the hop's key.
 //
-// Looks at all d neighbours, since each has a die of its own: the cost is that
-// of the edges read, not of those made.
+// The sampler reads all d neighbours, as each has a die of its own. The cost
+// depends on the edges read, not on the edges made.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_LABOR_HOPS_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_LABOR_HOPS_H_
 
@@ -25,7 +25,7 @@ namespace fgnn {
 
 struct LaborHopsOptions {
   CscView graph;                  // Borrowed.
-  uint64_t max_destinations = 0;  // Of any hop of a batch.
+  uint64_t max_destinations = 0;  // Most destinations of any hop of a batch.
   LaneFunctions lanes;
 };
 

@@ -1,4 +1,4 @@
-// Creation of a HopSampler for the indices that a graph has.
+// Creates a HopSampler for the type of indices that a graph has.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_NEW_HOPS_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_NEW_HOPS_H_
 
@@ -12,7 +12,7 @@
 
 namespace fgnn {
 
-// Hops<uint32_t or int64_t>(options, indices).
+// Returns Hops<uint32_t> or Hops<int64_t>, made from (options, indices).
 // ResourceExhausted: no memory for the workspace.
 template <template <typename Index> class Hops, typename Options>
 absl::StatusOr<std::unique_ptr<HopSampler>> NewHops(const Options& options) {

@@ -41,14 +41,14 @@ class PluginHops final : public HopSampler {
   PluginGraph graph_;
   LoadedPlugin::Instance plugin_;
   LoadedPlugin::CallCount& calls_;
-  PluginEdges edges_;  // Of the hop so far.
+  PluginEdges edges_;  // Edges of the hop so far.
   std::vector<uint32_t> indptr_;
 };
 
 absl::Status PluginHops::SampleOne(const HopRequest& request, GlobalId v) {
   const uint64_t before = edges_.size();
   PluginRandom random(request.key, v);
-  // Without a locked instruction, as there is one writer.
+  // Counts without a locked instruction, as there is one writer.
   const auto count = [this] {
     calls_.store(calls_.load(std::memory_order_relaxed) + 1,
                  std::memory_order_relaxed);
@@ -90,7 +90,7 @@ absl::StatusOr<uint64_t> PluginHops::Sample(const HopRequest& request,
   for (const GlobalId v : request.nodes.subspan(request.first)) {
     progress_.Tick();
     FGNN_RETURN_IF_ERROR(SampleOne(request, v));
-    if (edges_.size() > UINT32_MAX) break;  // make_room() says so.
+    if (edges_.size() > UINT32_MAX) break;  // make_room() returns the error.
     indptr_.push_back(static_cast<uint32_t>(edges_.size()));
   }
   FGNN_ASSIGN_OR_RETURN(const TaskWriter::HopArrays hop,

@@ -1,5 +1,5 @@
-// Hops that a user's plugin draws (plugin/sampler_plugin.h): its law is its
-// own. Destinations are drawn for one after the other; what they give is
+// Hops that a user's plugin draws (plugin/sampler_plugin.h), by the plugin's
+// own law. The plugin draws for one destination after the other. Its edges are
 // checked, collected, and then written to the task.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_PLUGIN_HOPS_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_PLUGIN_HOPS_H_
@@ -15,13 +15,14 @@
 namespace fgnn {
 
 struct PluginHopsOptions {
-  CscView graph;                         // Borrowed, as is the rest.
+  CscView graph;                         // Borrowed, as are the other fields.
   absl::Span<const float> edge_weights;  // [num_edges] or empty.
   const LoadedPlugin* plugin = nullptr;
 };
 
-// Errors of LoadedPlugin::NewInstance(). Sample() returns Aborted, naming the
-// plugin, where it throws, gives more edges than it may, or no vertex.
+// Errors: those of LoadedPlugin::NewInstance(). Sample() returns Aborted,
+// naming the plugin, where the plugin throws, gives more edges than it may, or
+// gives an id that is no vertex.
 absl::StatusOr<std::unique_ptr<HopSampler>> NewPluginHops(
     const PluginHopsOptions& options);
 

@@ -7,10 +7,10 @@
 
 namespace fgnn {
 
-// One thread ticks; any thread looks.
+// One thread ticks; any thread may read.
 class Progress {
  public:
-  // Without a locked instruction, as there is one writer.
+  // Ticks without a locked instruction, as there is one writer.
   void Tick() {
     ticks_.store(ticks_.load(std::memory_order_relaxed) + 1,
                  std::memory_order_relaxed);

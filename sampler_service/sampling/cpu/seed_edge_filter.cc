@@ -10,8 +10,9 @@ SeedEdgeFilter::SeedEdgeFilter(uint64_t max_edges)
 void SeedEdgeFilter::StartBatch(absl::Span<const uint32_t> edges,
                                 absl::Span<const GlobalId> nodes) {
   num_ends_ = uint64_t{*std::max_element(edges.begin(), edges.end())} + 1;
-  // Counts stand two places on, then begins one place on, so that they are in
-  // their places once all partners are.
+  // During the counting each count stands two places to the right; then each
+  // begin stands one place to the right. Once all partners are written, the
+  // begins are in their places.
   std::fill_n(begins_.begin(), num_ends_ + 2, 0);
   for (const uint32_t end : edges) ++begins_[end + 2];
   for (uint64_t i = 2; i < num_ends_ + 2; ++i) begins_[i] += begins_[i - 1];

@@ -1,5 +1,5 @@
-// Keeps what a batch is to predict out of what it sees: its training edges, in
-// both directions, are left out of its hops.
+// Leaves a batch's training edges out of its hops, in both directions, so that
+// the model does not see what it is to predict.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_SEED_EDGE_FILTER_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_SEED_EDGE_FILTER_H_
 
@@ -12,31 +12,32 @@
 
 namespace fgnn {
 
-// Not thread-safe. Allocates only when it is made.
+// Not thread-safe. Allocates only when created.
 class SeedEdgeFilter {
  public:
-  // For batches of at most max_edges training edges.
+  // Makes a filter for batches of at most max_edges training edges.
   explicit SeedEdgeFilter(uint64_t max_edges);
 
-  // edges [P, 2]: local ids, the first that the batch has, in order of first
-  // appearance. nodes: the global id of each.
+  // `edges` [P, 2] are local ids: the first ids of the batch, in order of first
+  // appearance. `nodes` has the global id of each.
   void StartBatch(absl::Span<const uint32_t> edges,
                   absl::Span<const GlobalId> nodes);
 
-  // Destinations, as local ids.
+  // A range of destinations, as local ids.
   struct Range {
     uint64_t first = 0;
     uint64_t end = 0;
   };
-  // Leaves the batch's edges out of those drawn for a range of destinations:
-  // indptr [end - first + 1], from 0; indices, global ids; weights may be null.
-  // Returns how many edges there are then. O(edges into ends of the P).
+  // Removes the batch's edges from the edges drawn for a range of destinations.
+  // `drawn` has indptr [end - first + 1], from 0; indices, global ids; and
+  // weights, which may be null. Returns how many edges are left. Takes O(number
+  // of edges into ends of the P training edges).
   uint64_t Filter(Range destinations, const TaskWriter::HopArrays& drawn) const;
 
  private:
-  // The ends of the batch's edges are the local ids [0, num_ends_); what end i
-  // is joined with is partners_[begins_[i] .. begins_[i + 1]), global ids that
-  // rise.
+  // The ends of the batch's edges are the local ids [0, num_ends_). The
+  // partners of end i are partners_[begins_[i] .. begins_[i + 1]): rising
+  // global ids.
   uint64_t num_ends_ = 0;
   std::vector<uint32_t> begins_;
   std::vector<GlobalId> partners_;

@@ -43,7 +43,8 @@ class UniformHops final : public HopSampler {
   struct Group {
     LaneDraws draws;
     std::array<EdgeOffset, kDrawLanes> begins;
-    std::array<uint32_t, kDrawLanes> outs;  // Where their edges begin.
+    // Places where the destinations' edges begin.
+    std::array<uint32_t, kDrawLanes> outs;
     uint32_t num_lanes = 0;
   };
 
@@ -64,8 +65,9 @@ class UniformHops final : public HopSampler {
   std::unique_ptr<Group> group_;
 };
 
-// Sorts the destinations of a group by what draws for them: nothing where all
-// places are taken, lanes, or the draws of large lists.
+// Sorts the destinations of a group by how their edges are drawn. Nothing is
+// drawn where all places are taken; others are drawn in lanes, or as large
+// lists.
 template <typename Index>
 void UniformHops<Index>::Sort(const HopRequest& request, uint64_t first,
                               uint32_t* indptr) {
@@ -138,7 +140,7 @@ void UniformHops<Index>::FillLarge(const HopRequest& request,
       all ? UINT64_MAX : (options_.replace ? 0 : fanout);
   const uint64_t num_nodes = request.nodes.size();
   uint32_t out = 0;
-  // Edge by edge, as a list may be longer than the ring.
+  // Puts edge by edge, as a list may be longer than the ring.
   const auto put = [&](EdgeOffset place) {
     ring_.Put(out++, place);
     ring_.ReadMost(out);

@@ -1,9 +1,9 @@
-// k-hop uniform sampling (FGNN, section 5.1), straight into the CSC arrays of
-// a task (FastSample's fused sampling): no edge list in between.
+// k-hop uniform sampling (FGNN, section 5.1). It writes the CSC arrays of a
+// task directly, without an edge list in between (FastSample's fused sampling).
 //
 // The law. A destination v of in-degree d and a fanout f (-1: d) gives
-//   without replacement  min(f, d) distinct places of its adjacency list, every
-//     such set being as likely as every other. d <= f: all places, ascending.
+//   without replacement  min(f, d) distinct places of its adjacency list; every
+//     such set is equally likely. d <= f: all places, ascending.
 //     Else Floyd's algorithm, in this order:
 //       for j = 0 .. f-1:
 //         t = UniformBelow(draw(j), d - f + j + 1)
@@ -11,11 +11,11 @@
 //   with replacement  f places, none if d = 0; f = -1: all places, once.
 //       place(j) = UniformBelow(draw(j), d)
 // draw(j) is 64 bits of Philox block {v, j div 2, 0, 0} under the hop's key
-// (Purpose::kNeighbors): words 0 (low) and 1 of the block for even j, words 2
-// (low) and 3 for odd j. v is the global id.
+// (Purpose::kNeighbors). They are words 0 (low) and 1 of the block for even j,
+// words 2 (low) and 3 for odd j. v is the global id.
 //
 // Each step runs over all destinations with a constant number of memory
-// accesses under way, so that the time to memory is not paid per edge.
+// accesses in flight, so that the time to memory is not paid per edge.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_UNIFORM_HOPS_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_UNIFORM_HOPS_H_
 
@@ -31,8 +31,8 @@ namespace fgnn {
 
 struct UniformHopsOptions {
   CscView graph;                  // Borrowed.
-  uint64_t max_destinations = 0;  // Of any hop of a batch.
-  uint32_t max_fanout = 0;        // Of the fanouts that are not -1.
+  uint64_t max_destinations = 0;  // Most destinations of any hop of a batch.
+  uint32_t max_fanout = 0;        // Largest of the fanouts that are not -1.
   bool replace = false;
   LaneFunctions lanes;
 };

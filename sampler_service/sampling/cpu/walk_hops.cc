@@ -11,7 +11,8 @@
 namespace fgnn {
 namespace {
 
-// Walks that go on side by side, so that as many reads are under way.
+// Number of walks that take a step together, so that as many reads are in
+// flight.
 constexpr uint32_t kWalksAtOnce = 256;
 constexpr GlobalId kNowhere = UINT32_MAX;
 
@@ -47,7 +48,7 @@ class WalkHops final : public HopSampler {
  private:
   struct Walk {
     GlobalId start;
-    GlobalId at;  // kNowhere: it has ended.
+    GlobalId at;  // The walk's vertex; kNowhere: the walk has ended.
     EdgeOffset next;
   };
   struct Count {
@@ -55,9 +56,9 @@ class WalkHops final : public HopSampler {
     uint32_t visits;
   };
 
-  // Walks from `nodes`, at most destinations_at_once_; fills visited_.
+  // Walks from `nodes`, at most destinations_at_once_ of them. Fills visited_.
   absl::Status WalkFrom(PhiloxKey key, absl::Span<const GlobalId> nodes);
-  // The most visited of the `visits`, in counts_.
+  // Writes the most visited vertices of `visits` to counts_.
   void CountVisits(absl::Span<const GlobalId> visits, uint32_t fanout);
 
   WalkHopsOptions options_;
@@ -66,11 +67,12 @@ class WalkHops final : public HopSampler {
   uint64_t end_below_;
   uint32_t destinations_at_once_;
   std::vector<Walk> walks_;
-  // [destination of the group, walk, step]: where it went, or kNowhere.
+  // [destination of the group, walk, step]: the vertex of the step, or
+  // kNowhere.
   std::vector<GlobalId> visited_;
   std::vector<Count> counts_;
-  // Of the hop so far; they grow with batches.
-  std::vector<uint32_t> num_sources_;  // Of each destination.
+  // Edges of the hop so far; the arrays grow with batches.
+  std::vector<uint32_t> num_sources_;  // Number of sources of each destination.
   std::vector<GlobalId> sources_;
   std::vector<float> visits_;
 };
@@ -87,8 +89,9 @@ absl::Status WalkHops<Index>::WalkFrom(PhiloxKey key,
     walks_[w] = {v, v, 0};
     if (w % num_walks == 0) __builtin_prefetch(&indptr_[v]);
   }
-  // The reads of a step depend on each other, those of the walks do not: so all
-  // walks take each part of a step before one takes the next part.
+  // The reads of one walk's steps depend on each other; the reads of different
+  // walks do not. So all walks take each part of a step before any walk takes
+  // the next part.
   for (uint32_t step = 0; step < length; ++step) {
     progress_.Tick();
     for (uint64_t w = 0; w < size; ++w) {
@@ -142,7 +145,8 @@ void WalkHops<Index>::CountVisits(absl::Span<const GlobalId> visits,
       ++known->visits;
     }
   }
-  // An insertion sort: few vertices, and it keeps the order of equals.
+  // An insertion sort: the vertices are few, and it keeps the order of equal
+  // ones.
   for (size_t i = 1; i < counts_.size(); ++i) {
     const Count count = counts_[i];
     size_t at = i;

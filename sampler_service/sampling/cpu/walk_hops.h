@@ -1,13 +1,14 @@
-// Neighbours by random walks, as PinSAGE (Ying et al., KDD 2018) takes them:
-// those vertices that short walks from a destination visit most often.
+// Neighbours by random walks, as in PinSAGE (Ying et al., KDD 2018): the
+// vertices that short walks from a destination visit most often.
 //
-// The law. From a destination v start W walks of at most L steps. A step goes
-// from the vertex where the walk is, of in-degree d, to the vertex at place
-// UniformBelow(draw, d) of its adjacency list; d = 0 ends the walk. Before each
+// The law. W walks of at most L steps start from a destination v. A step goes
+// from the walk's vertex, of in-degree d, to the vertex at place
+// UniformBelow(draw, d) of its adjacency list. d = 0 ends the walk. Before each
 // step but its first a walk ends with the odds `restart`, and the next begins.
-// v's edges lead to the min(f, visited) vertices with most visits, v itself
-// among them if it was visited; by falling visits, equals in order of their
-// first visit, walk by walk. The weight of an edge is the number of visits.
+// v's edges lead to the min(f, visited) vertices with most visits; v itself may
+// be among them if it was visited. They are ordered by falling visits, equal
+// ones by their first visit, walk by walk. The weight of an edge is the number
+// of visits.
 //   Step s of walk w has Philox block {v, w * L + s, 0, 0} under the hop's key:
 //   draw is words 0 (low) and 1; it ends if word 2 < floor(restart * 2^32).
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_WALK_HOPS_H_
@@ -25,7 +26,7 @@ namespace fgnn {
 
 struct WalkHopsOptions {
   CscView graph;            // Borrowed.
-  uint32_t max_fanout = 0;  // f, at least 1.
+  uint32_t max_fanout = 0;  // Largest fanout f, at least 1.
   WalkOptions walks;
 };
 

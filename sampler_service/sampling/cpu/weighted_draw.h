@@ -19,8 +19,8 @@ namespace fgnn {
 
 inline constexpr uint32_t kAttemptsPerEdge = 4;
 
-// -ln of a uniform number in (0, 1] made of the upper 53 bits, in IEEE
-// arithmetic that is the same on every device; accurate to 1e-15.
+// Returns -ln of a uniform number in (0, 1] that is made of the upper 53 bits.
+// The IEEE arithmetic gives the same on every device. Accurate to 1e-15.
 double Exponential(uint64_t random_bits);
 
 // Thread-compatible; allocates in its constructor only. Borrows the tables.
@@ -28,15 +28,15 @@ class WeightedDraw {
  public:
   WeightedDraw(const AliasTables& weights, uint32_t max_fanout);
 
-  // fanout places, any of which may repeat; degree >= 1. Valid until the next
-  // call.
+  // Draws `fanout` places, any of which may repeat; degree >= 1. Valid until
+  // the next call.
   absl::Span<const uint64_t> DrawAny(PhiloxKey key, GlobalId v,
                                      const AdjacencyList& list,
                                      uint32_t fanout);
 
-  // fanout distinct places, or all of positive weight if they are fewer;
-  // fanout < degree. `drawn`: what the attempts before `next` gave. Ticks at
-  // least every 2^16 neighbours. Valid until the next call.
+  // Draws `fanout` distinct places, or all places of positive weight if they
+  // are fewer; fanout < degree. `drawn` has the results of the attempts before
+  // `next`. Ticks at least every 2^16 neighbours. Valid until the next call.
   absl::Span<const uint64_t> Draw(PhiloxKey key, GlobalId v,
                                   const AdjacencyList& list, uint32_t fanout,
                                   absl::Span<const uint32_t> drawn,
@@ -56,7 +56,7 @@ class WeightedDraw {
 
   uint64_t Alias(PhiloxHalves& draws, const AdjacencyList& list,
                  uint32_t attempt) const;
-  // Adds the first `count` of the places that are not drawn yet.
+  // Adds the first `count` of the race's places that are not drawn yet.
   void Race(PhiloxKey key, GlobalId v, const AdjacencyList& list,
             uint32_t count, Progress* progress);
 
@@ -64,7 +64,7 @@ class WeightedDraw {
   const float* weights_;
   PlaceSet drawn_;
   std::vector<uint64_t> places_;
-  std::vector<Runner> race_;  // A heap, the slowest on top.
+  std::vector<Runner> race_;  // A heap with the slowest runner on top.
 };
 
 }  // namespace fgnn

@@ -14,11 +14,11 @@
 namespace fgnn {
 namespace {
 
-// FindRepeatsFn has a bit for each draw.
+// Most distinct draws in lanes: FindRepeatsFn has a bit for each draw.
 constexpr uint32_t kMaxDistinctLaneFanout = 32;
 
-// Attempts that lanes make for each destination. Those beyond the fanout are
-// looked at only where some before them repeat.
+// Returns the attempts that lanes make for each destination. Attempts beyond
+// the fanout are used only where some before them repeat.
 uint32_t LaneAttempts(uint32_t fanout, bool replace) {
   return replace ? fanout
                  : std::min(fanout + 4 + fanout / 4, kAttemptsPerEdge * fanout);
@@ -47,7 +47,7 @@ class WeightedHops final : public HopSampler {
   struct Group {
     LaneDraws draws;
     std::array<EdgeOffset, kDrawLanes> begins;
-    // [attempt][lane]: the vertices at draws.places, of the first f attempts.
+    // [attempt][lane]: the vertices at draws.places, for the first f attempts.
     std::array<std::array<GlobalId, kDrawLanes>, kMaxLaneFanout> vertices;
   };
 
@@ -60,7 +60,8 @@ class WeightedHops final : public HopSampler {
     return static_cast<uint32_t>(index);
   }
   void DrawLanes(const HopRequest& request, uint64_t first, uint64_t last);
-  // These write the edges of the i-th vertex from `out` on; return the end.
+  // Each function writes the edges of the i-th vertex from `out` on, and
+  // returns their end.
   uint32_t* PutLane(const HopRequest& request, uint64_t i, uint32_t lane,
                     uint32_t* out);
   uint32_t* PutPlaces(const AdjacencyList& list,
@@ -74,11 +75,11 @@ class WeightedHops final : public HopSampler {
   absl::Span<const Index> indices_;
   WeightedDraw draw_;
   std::unique_ptr<Group> group_;
-  uint64_t largest_ = 0;  // Index of this hop; negative ones are huge.
+  uint64_t largest_ = 0;  // Largest index of this hop; negative ones are huge.
 };
 
-// Makes the attempts of all destinations of a group that lanes draw for, and
-// resolves the first f.
+// Makes the attempts of all destinations of a group that lanes draw for. Looks
+// up the vertices of the first f attempts.
 template <typename Index>
 void WeightedHops<Index>::DrawLanes(const HopRequest& request, uint64_t first,
                                     uint64_t last) {
@@ -102,7 +103,8 @@ void WeightedHops<Index>::DrawLanes(const HopRequest& request, uint64_t first,
   const auto cell_of = [&](uint32_t a, uint32_t lane) {
     return &cells[group.begins[lane] + EdgeOffset{draws.places[a][lane]}];
   };
-  // The cells of an attempt are fetched while those of the one before are read.
+  // The cells of an attempt are fetched while the cells of the attempt before
+  // are read.
   for (uint32_t lane = 0; lane < num_lanes; ++lane) {
     __builtin_prefetch(cell_of(0, lane));
   }
@@ -240,7 +242,7 @@ absl::StatusOr<uint64_t> WeightedHops<Index>::Sample(const HopRequest& request,
               with_lanes, hop);
   }
   const uint32_t num_edges = hop.indptr[num_nodes - request.first];
-  // The vertices of a damaged table's cells.
+  // Checks the vertices in case the table's cells are damaged.
   for (uint32_t e = 0; e < num_edges; ++e) {
     largest_ = std::max<uint64_t>(largest_, hop.indices[e]);
   }

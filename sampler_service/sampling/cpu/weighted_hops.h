@@ -1,7 +1,7 @@
 // k-hop sampling by edge weights (FGNN, section 7.1).
 //
-// The law. A destination v of in-degree d, of whose places p have a weight
-// above 0, and a fanout f (-1: d):
+// The law. A destination v has in-degree d; p of its places have a weight above
+// 0. With a fanout f (-1: d) it gives:
 //   without replacement  min(f, p) distinct places by successive draws: each is
 //     drawn from those that are left, with odds proportional to its weight.
 //       d <= f: all places of positive weight, ascending. Else:
@@ -13,13 +13,13 @@
 //         time(i) = Exponential(race(i)) / weight(i), then by i.
 //   with replacement  f places alias(0 .. f-1), none if d = 0. f = -1: all
 //     places of positive weight, once.
-// alias(a), of draw(a) as in uniform_hops.h: the product draw(a) * d has a
-//   place above its 64 lower bits, whose upper 32 are the coin that
-//   alias_tables.h speaks of.
+// alias(a) is made of draw(a), as in uniform_hops.h. The product draw(a) * d
+// has the place above its 64 lower bits. The upper 32 of these bits are the
+// coin of alias_tables.h.
 // race(i) is as draw(i), of stream 1: Philox block {v, i div 2, 1, 0}.
 //
-// Attempts cost O(f) whatever d is; the race, where few heavy edges make
-// repeats likely, O(d).
+// Attempts cost O(f) whatever d is. The race costs O(d); it is needed where few
+// heavy edges make repeats likely.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_WEIGHTED_HOPS_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_WEIGHTED_HOPS_H_
 
@@ -36,9 +36,9 @@ namespace fgnn {
 
 struct WeightedHopsOptions {
   CscView graph;                         // Borrowed, as are the weights.
-  const AliasTables* weights = nullptr;  // Of that graph.
-  uint64_t max_destinations = 0;         // Of any hop of a batch.
-  uint32_t max_fanout = 0;               // Of the fanouts that are not -1.
+  const AliasTables* weights = nullptr;  // Alias tables of that graph.
+  uint64_t max_destinations = 0;  // Most destinations of any hop of a batch.
+  uint32_t max_fanout = 0;        // Largest of the fanouts that are not -1.
   bool replace = false;
   LaneFunctions lanes;
 };

@@ -20,47 +20,53 @@ inline constexpr uint32_t kLaneGroup = 16;
 // hash table is cheaper (draw_large.h).
 inline constexpr uint32_t kMaxLaneFanout = 64;
 
-// In and out of a draw: 65 KiB, of which few are touched at usual fanouts.
+// Arguments and results of a draw: 65 KiB, of which few are touched at usual
+// fanouts.
 struct alignas(64) LaneDraws {
   GlobalId global_ids[kDrawLanes] = {};
   uint32_t degrees[kDrawLanes] = {};
-  uint32_t places[kMaxLaneFanout][kDrawLanes];  // [num_draws] are filled.
-  uint32_t coins[kMaxLaneFanout][kDrawLanes];   // By draw_any.
-  uint32_t repeats[kDrawLanes];                 // By find_repeats.
+  // Places; the first [num_draws] are filled.
+  uint32_t places[kMaxLaneFanout][kDrawLanes];
+  uint32_t coins[kMaxLaneFanout][kDrawLanes];  // Coins; written by draw_any.
+  uint32_t repeats[kDrawLanes];  // Repeats; written by find_repeats.
 };
 
-// Makes num_draws, in [1, kMaxLaneFanout], for the first `num_lanes` lanes
-// (rounded up to whole groups: the values in the rest are without meaning).
+// Makes num_draws draws, in [1, kMaxLaneFanout], for the first `num_lanes`
+// lanes. num_lanes is rounded up to whole groups; the values of the added lanes
+// have no meaning.
 using DrawLanesFn = void (*)(PhiloxKey key, uint32_t num_draws,
                              uint32_t num_lanes, LaneDraws* draws);
 
 // Sets bit j of a lane's `repeats` where its place j is one of places 0 .. j-1,
-// for the first num_draws, at most 32.
+// for the first num_draws places, at most 32.
 using FindRepeatsFn = void (*)(uint32_t num_draws, uint32_t num_lanes,
                                LaneDraws* draws);
 
-// Writes the places i in [0, size) with word 0 of Philox block {ids[i], 0, 0,
-// 0} below `limit` to `places`, ascending; returns how many they are. `places`
-// has room for size + kLaneGroup.
+// Writes the places i in [0, size) for which word 0 of Philox block {ids[i], 0,
+// 0, 0} is below `limit` to `places`, ascending. Returns how many they are.
+// `places` has room for size + kLaneGroup.
 using SelectBelowFn = uint32_t (*)(PhiloxKey key, uint32_t limit,
                                    const uint32_t* ids, uint32_t size,
                                    uint32_t* places);
 
 struct LaneFunctions {
   const char* name;
-  // Floyd's algorithm: places distinct; degrees above num_draws.
+  // Draws distinct places by Floyd's algorithm; degrees are above num_draws.
   DrawLanesFn draw_distinct;
-  // place = UniformBelow(draw, degree); coin = the 32 bits of draw * degree
-  // below the place's; degrees at least 1.
+  // Draws places that may repeat: place = UniformBelow(draw, degree). The coin
+  // is the 32 bits of draw * degree below the place's bits. Degrees are at
+  // least 1.
   DrawLanesFn draw_any;
   FindRepeatsFn find_repeats;
   SelectBelowFn select_below;
 };
-// The same functions for each instruction set that this machine can run, equal
-// in every bit; fastest first, never empty.
+// Returns the same functions for each instruction set that this machine can
+// run. Their results are equal in every bit. The fastest is first; the list is
+// never empty.
 std::vector<LaneFunctions> SupportedDrawLanes();
 
-// Those of each; called only where SupportedDrawLanes() has them.
+// The functions of each instruction set. They may be called only where
+// SupportedDrawLanes() has them.
 extern const LaneFunctions kLanesPortable;
 extern const LaneFunctions kLanesAvx2;
 extern const LaneFunctions kLanesAvx512;

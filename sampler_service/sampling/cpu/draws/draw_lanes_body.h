@@ -1,7 +1,7 @@
 // The bodies of LaneFunctions, compiled once per instruction set in a
-// translation unit of its own. Everything is in an anonymous namespace and no
-// inline function of another header is called: the linker would keep one copy
-// of it, maybe the one that this machine cannot run.
+// translation unit of its own. Everything is in an anonymous namespace, and no
+// inline function of another header is called. The linker would keep one copy
+// of such a function, maybe one that this machine cannot run.
 //
 // `Vec` has kWidth 64-bit lanes:
 //   Load, Store       from and to 2 * kWidth aligned uint32_t
@@ -12,9 +12,10 @@
 //   PackHigh(a, b)    High(a) | b & ~0xffffffff
 //   PackLow(a, b)     a & 0xffffffff | b << 32
 //   Xor(a, b, c), Add(a, b)
-// and AppendBelow(words, limit, first, places): writes first + i for each of
-// the kLaneGroup aligned words[i] below limit, ascending; returns how many. It
-// may write rubbish behind them, up to kLaneGroup in all.
+//   AppendBelow(words, limit, first, places)
+//                     writes first + i for each of the kLaneGroup aligned
+//                     words[i] below limit, ascending; returns how many. It may
+//                     write rubbish behind them, up to kLaneGroup in all.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DRAWS_DRAW_LANES_BODY_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DRAWS_DRAW_LANES_BODY_H_
 
@@ -75,8 +76,8 @@ inline __attribute__((always_inline)) typename Vec::Register BelowShifted(
   return Vec::Add(Vec::MulLow(high, range), Vec::High(Vec::MulLow(low, range)));
 }
 
-// Draws 2 * block and 2 * block + 1 of every lane. kDistinct: in the ranges of
-// Floyd's algorithm, not yet distinct.
+// Makes draws 2 * block and 2 * block + 1 of every lane. With kDistinct they
+// are in the ranges of Floyd's algorithm, but not yet distinct.
 template <typename Vec, bool kDistinct>
 inline __attribute__((always_inline)) void DrawBlock(const RoundKeys<Vec>& keys,
                                                      uint32_t num_draws,
@@ -111,8 +112,8 @@ inline __attribute__((always_inline)) void DrawBlock(const RoundKeys<Vec>& keys,
   }
 }
 
-// A draw that repeats an earlier one of its lane becomes degree - num_draws +
-// j.
+// Replaces a draw that repeats an earlier one of its lane by degree - num_draws
+// + j.
 inline __attribute__((always_inline)) void MakeDistinct(uint32_t num_draws,
                                                         uint32_t num_lanes,
                                                         LaneDraws* draws) {

@@ -15,7 +15,8 @@ absl::Span<const uint64_t> LargeDraw::Draw(PhiloxKey key, GlobalId v,
     if (drawn_.Insert(drawn)) {
       places_[j] = drawn;
     } else {
-      drawn_.Insert(last);  // New: every place before it is below `last`.
+      // `last` is new: every place drawn before it is below `last`.
+      drawn_.Insert(last);
       places_[j] = last;
     }
   }

@@ -19,12 +19,12 @@ class LargeDraw {
  public:
   explicit LargeDraw(uint32_t max_fanout);
 
-  // fanout distinct places in [0, degree), fanout < degree, fanout <=
+  // Draws `fanout` distinct places in [0, degree); fanout < degree, fanout <=
   // max_fanout. Valid until the next call.
   absl::Span<const uint64_t> Draw(PhiloxKey key, GlobalId v, uint64_t degree,
                                   uint32_t fanout);
 
-  // fanout places, any of which may repeat; degree >= 1.
+  // Draws `fanout` places, any of which may repeat; degree >= 1.
   absl::Span<const uint64_t> DrawAny(PhiloxKey key, GlobalId v, uint64_t degree,
                                      uint32_t fanout);
 

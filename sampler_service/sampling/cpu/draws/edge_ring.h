@@ -1,5 +1,5 @@
-// Edges of a hop that are drawn but not yet read: their places in the array of
-// indices, in a ring, so that a constant number of reads is under way.
+// Edges of a hop that are drawn but not yet read. The ring holds their places
+// in the array of indices, so that a constant number of reads is in flight.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DRAWS_EDGE_RING_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DRAWS_EDGE_RING_H_
 
@@ -17,7 +17,7 @@
 namespace fgnn {
 
 // Index is uint32_t or int64_t, as the dataset has it. Thread-compatible;
-// allocates when created only. Borrows the indices.
+// allocates only when created. Borrows the indices.
 template <typename Index>
 class EdgeRing {
  public:
@@ -38,11 +38,12 @@ class EdgeRing {
     largest_ = 0;
   }
 
-  // Edges may be put in any order, but for all of a group before its read.
+  // Stores the place of an edge. Edges may be put in any order, but all edges
+  // of a group must be put before the group is read.
   void Put(uint32_t edge, EdgeOffset place) { places_[edge & mask_] = place; }
 
-  // All edges below `num_put` are put: reads those whose places were
-  // prefetched long enough ago.
+  // Reads those edges whose places were prefetched long enough ago. All edges
+  // below `num_put` must have been put.
   void ReadMost(uint32_t num_put) {
     Read(num_put - std::min(num_put, kPrefetched), num_put);
   }
@@ -75,10 +76,11 @@ class EdgeRing {
 
   const Index* indices_;
   uint32_t mask_;
-  std::unique_ptr<EdgeOffset[]> places_;  // [mask_ + 1]; edge e at e & mask_.
+  // [mask_ + 1]; the place of edge e is at e & mask_.
+  std::unique_ptr<EdgeOffset[]> places_;
   uint32_t* out_ = nullptr;
   uint32_t num_read_ = 0;
-  uint64_t largest_ = 0;  // Index of this hop; negative ones are huge.
+  uint64_t largest_ = 0;  // Largest index of this hop; negative ones are huge.
 };
 
 }  // namespace fgnn

@@ -1,4 +1,4 @@
-// Places of an adjacency list that were drawn already.
+// The set of places of an adjacency list that were already drawn.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DRAWS_PLACE_SET_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_DRAWS_PLACE_SET_H_
 
@@ -9,21 +9,21 @@
 
 namespace fgnn {
 
-// Open addressing, at most half full. Thread-compatible; allocates in its
-// constructor only.
+// A hash table with open addressing, at most half full. Thread-compatible;
+// allocates in its constructor only.
 class PlaceSet {
  public:
   explicit PlaceSet(uint32_t max_size)
       : table_(std::bit_ceil(2 * uint64_t{std::max(max_size, 1u)})) {}
 
-  // Empties it, for at most `size` places.
+  // Empties the set, for at most `size` places.
   void Start(uint32_t size) {
     const uint64_t in_use = std::bit_ceil(2 * uint64_t{size});
     mask_ = in_use - 1;
     shift_ = 64 - std::countr_zero(in_use);
     std::fill_n(table_.begin(), in_use, uint64_t{0});
   }
-  // False: it is there already.
+  // Returns false if the place is already in the set.
   bool Insert(uint64_t place) {
     uint64_t& cell = table_[Find(place)];
     if (cell != 0) return false;
@@ -35,14 +35,14 @@ class PlaceSet {
   uint64_t workspace_bytes() const { return table_.size() * sizeof(uint64_t); }
 
  private:
-  // Where the place is, or could be.
+  // Returns the entry where the place is, or where it could be put.
   uint64_t Find(uint64_t place) const {
     uint64_t at = (place * 0x9e3779b97f4a7c15u) >> shift_;
     while (table_[at] != 0 && table_[at] != place + 1) at = (at + 1) & mask_;
     return at;
   }
 
-  std::vector<uint64_t> table_;  // place + 1, or 0.
+  std::vector<uint64_t> table_;  // Entries: place + 1, or 0 if free.
   uint64_t mask_ = 0;
   int shift_ = 63;
 };
