@@ -1,4 +1,4 @@
-// What every model asks of a batch before it reads it.
+// The checks that every model makes of a batch before it reads it.
 #ifndef FGNN_TRAINER_SERVICE_NN_CHECK_BATCH_H_
 #define FGNN_TRAINER_SERVICE_NN_CHECK_BATCH_H_
 
@@ -8,9 +8,9 @@
 
 namespace fgnn {
 
-// InvalidArgument with sizes, where hops, features, pairs, labels, weights or
-// the room for the gradient are not as many as the model's, or a label is no
-// class. A batch may have no seeds.
+// InvalidArgument with sizes: the number of hops, features, pairs, labels,
+// weights or gradient floats is not the model's, or a label is no class. A batch
+// may have no seeds.
 absl::Status CheckBatch(const Model& model, absl::Span<const float> weights,
                         const TrainingBatch& batch, absl::Span<float> gradient);
 

@@ -9,8 +9,8 @@
 
 namespace fgnn {
 
-// The model that a job asks for on a dataset.
-// InvalidArgument: the dataset lacks features or labels, or layers and fanouts
+// Returns the options of the model that a job asks for on a dataset.
+// InvalidArgument: the dataset lacks features or labels, layers and fanouts
 // differ in number, or a field is out of range.
 absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
                                             const Dataset& dataset);

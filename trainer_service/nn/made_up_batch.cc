@@ -9,7 +9,7 @@
 namespace fgnn {
 namespace {
 
-// Numbers in [0, end), of the stream `hop`.
+// Draws numbers in [0, end) from the stream `hop`.
 std::vector<uint32_t> DrawNumbers(uint64_t count, uint64_t end, uint32_t hop) {
   const PhiloxKey key = MakePhiloxKey(0, 0, 0, hop, Purpose::kNeighbors);
   std::vector<uint32_t> numbers(count);
@@ -70,7 +70,7 @@ MadeUpBatch::MadeUpBatch(absl::Span<const HopSize> hops, uint64_t num_nodes,
     block.num_destinations = static_cast<uint32_t>(hop.num_destinations);
     block.num_sources = static_cast<uint32_t>(hop.num_sources);
   }
-  // The vectors themselves stay where they are from here on.
+  // The vectors do not move from here on.
   for (size_t h = 0; h < hops.size(); ++h) {
     task_.hops[h].indptr = indptr_[h];
     task_.hops[h].indices = indices_[h];

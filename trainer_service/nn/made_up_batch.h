@@ -1,5 +1,5 @@
-// A batch of given sizes that no sampler made: what memory and time of a
-// training step are measured with before there is any other.
+// A batch of given sizes that no sampler made. Memory and time of a training
+// step are measured with it before a real one exists.
 #ifndef FGNN_TRAINER_SERVICE_NN_MADE_UP_BATCH_H_
 #define FGNN_TRAINER_SERVICE_NN_MADE_UP_BATCH_H_
 
@@ -16,31 +16,31 @@
 namespace fgnn {
 
 // InvalidArgument names the hop that no batch of a graph of `num_nodes`
-// vertices can have: none at all, or more than kMaxHops; destinations that are
-// not the sources of the hop before; fewer sources than destinations.
+// vertices can have. There are no hops, or more than kMaxHops; destinations are
+// not the sources of the hop before; or there are fewer sources than
+// destinations.
 absl::Status CheckHops(absl::Span<const HopSize> hops, uint64_t num_nodes);
 
-// Neighbours and input nodes are drawn at random, the same ones each time;
-// edges are spread evenly over the destinations; all labels are 0. Pairs are
-// drawn too, the first of them being an edge.
-// Thread-compatible.
+// Neighbours and input nodes are drawn at random, the same ones each time.
+// Edges are spread evenly over the destinations. All labels are 0. Pairs are
+// drawn too; the first of them is an edge. Thread-compatible.
 class MadeUpBatch {
  public:
-  // `hops`: first hop first. Input nodes are global ids below `num_nodes`.
-  // Errors of CheckHops().
-  // With pairs it has no labels.
+  // `hops`: first hop first. Input nodes are global ids below `num_nodes`. With
+  // pairs the batch has no labels. Errors: those of CheckHops().
   static absl::StatusOr<std::unique_ptr<MadeUpBatch>> Make(
       absl::Span<const HopSize> hops, uint64_t num_nodes,
       uint64_t num_pairs = 0);
   MadeUpBatch(const MadeUpBatch&) = delete;
   MadeUpBatch& operator=(const MadeUpBatch&) = delete;
 
-  // Borrowed from this.
+  // The task is borrowed from this object.
   const TaskView& task() const { return task_; }
   // [num_seeds] or empty.
   absl::Span<const int64_t> labels() const { return labels_; }
 
-  // Of the arrays behind the task, which a job has in its segment, and labels.
+  // Returns the bytes of the labels and of the arrays behind the task, which a
+  // job has in its segment.
   uint64_t bytes() const;
 
  private:

@@ -65,13 +65,13 @@ uint64_t ParameterInfo::size() const {
   return product;
 }
 
-// Names as PyTorch Geometric has them. SAGEConv: lin_l is for neighbours, lin_r
-// for the vertex itself, and lin, with project=True, makes messages; PinSAGE
-// has the same. GCNConv: lin is for both. GINConv: nn is Sequential(Linear,
-// ReLU, Linear). GATConv: att_src and att_dst make scores of sources and of
-// destinations. Linear, and lin of SAGEConv, start as torch.nn.Linear does, the
-// others by Glorot and Bengio's uniform distribution. norms as
-// torch.nn.BatchNorm1d and LayerNorm have them.
+// Names are those of PyTorch Geometric. SAGEConv: lin_l is for neighbours,
+// lin_r for the vertex itself, and lin, with project=True, makes messages;
+// PinSAGE has the same. GCNConv: lin is for both. GINConv: nn is
+// Sequential(Linear, ReLU, Linear). GATConv: att_src and att_dst make scores of
+// sources and of destinations. Linear, and lin of SAGEConv, start as
+// torch.nn.Linear does, the others by Glorot and Bengio's uniform distribution.
+// norms are those of torch.nn.BatchNorm1d and LayerNorm.
 std::vector<ParameterInfo> ParametersOf(const ModelOptions& options) {
   std::vector<ParameterInfo> parameters;
   uint64_t offset = 0;
@@ -164,7 +164,8 @@ absl::Status CheckSameFunction(const ModelOptions& options,
       check("num_classes", options.num_classes, other.num_classes));
   FGNN_RETURN_IF_ERROR(
       check("predicts_links", options.predicts_links, other.predicts_links));
-  if (options.is_users()) return absl::OkStatus();  // Its code is checked.
+  // The user's code is checked instead.
+  if (options.is_users()) return absl::OkStatus();
   for (uint32_t layer = 0; layer < options.layers; ++layer) {
     if (options.normalizes(layer) || other.normalizes(layer)) {
       FGNN_RETURN_IF_ERROR(
@@ -173,8 +174,8 @@ absl::Status CheckSameFunction(const ModelOptions& options,
     FGNN_RETURN_IF_ERROR(check("residual", options.adds_inputs(layer),
                                other.adds_inputs(layer)));
   }
-  // An option of another kind of model means nothing. A checkpoint of an early
-  // format has not even been asked for it.
+  // An option of another kind of model has no meaning. Checkpoints of an early
+  // format do not have it.
   if (options.kind == "graphsage") {
     return check("aggregator", options.aggregator, other.aggregator);
   }

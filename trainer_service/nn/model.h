@@ -1,5 +1,5 @@
 // A model as a pure function: (weights, batch) -> gradient. It keeps no
-// weights, so that any trainer can do any batch of any version.
+// weights, so that any trainer can compute any batch of any version.
 #ifndef FGNN_TRAINER_SERVICE_NN_MODEL_H_
 #define FGNN_TRAINER_SERVICE_NN_MODEL_H_
 
@@ -17,39 +17,41 @@
 
 namespace fgnn {
 
-// What activations are kept in and products multiply while a batch is trained.
+// Type in which activations are stored and multiplied while a batch is trained.
 // Sums, weights, gradients of weights and inference are f32.
 enum class Precision : uint8_t { kFloat32, kBfloat16 };
 
-// Everything that makes a model what it is; stored in every checkpoint, but for
-// `precision` and `label_smoothing`, with others of which it may be trained on.
+// Everything that defines a model. It is stored in every checkpoint, except
+// `precision` and `label_smoothing`, which may change when training goes on.
 struct ModelOptions {
-  // Or "gcn", "gin", "gat", "pinsage"; or one of the user's: "plugin",
-  // "torchscript".
+  // "graphsage", "gcn", "gin", "gat", "pinsage"; or one of the user's:
+  // "plugin", "torchscript".
   std::string kind = "graphsage";
   uint32_t layers = 2;         // [1, kMaxHops]; each takes one hop.
   uint32_t hidden = 256;       // Columns of the hidden layers.
   uint64_t input_columns = 0;  // F, columns of the features.
   uint32_t num_classes = 0;    // C, columns of the last layer; 0 for links.
-  // The last layer makes embeddings, `hidden` columns; GraphSAGE alone.
+  // Whether the last layer makes embeddings, `hidden` columns; GraphSAGE only.
   bool predicts_links = false;
-  double dropout = 0;                  // Of hidden activations, [0, 1).
-  double input_dropout = 0;            // Of features, [0, 1).
-  std::string aggregator = "mean";     // Of GraphSAGE: or "pool".
-  uint32_t heads = 8;                  // Of GAT, [1, 256]; divides hidden.
-  double attention_dropout = 0;        // Of GAT, [0, 1).
-  std::string normalization = "none";  // Of hidden layers: "batch", "layer".
-  bool residual = false;  // Layers between hidden ones add their inputs.
-  std::string degree_norm = "both";  // Of GCN: or "right".
-  std::string plugin;                // Name of a "plugin".
-  std::string file;                  // Absolute path of a "torchscript".
-  // bfloat16: not for a model of the user's.
+  double dropout = 0;               // Dropout of hidden activations, [0, 1).
+  double input_dropout = 0;         // Dropout of features, [0, 1).
+  std::string aggregator = "mean";  // GraphSAGE only: "mean" or "pool".
+  uint32_t heads = 8;               // GAT only: [1, 256]; divides hidden.
+  double attention_dropout = 0;     // GAT only: [0, 1).
+  // For hidden layers: "none", "batch", "layer".
+  std::string normalization = "none";
+  // Whether layers between hidden ones add their inputs.
+  bool residual = false;
+  std::string degree_norm = "both";  // GCN only: "both" or "right".
+  std::string plugin;                // Name of the plugin, for kind "plugin".
+  std::string file;                  // Absolute path, for kind "torchscript".
+  // bfloat16 is not for a user's model.
   Precision precision = Precision::kFloat32;
 
-  // Of a label's weight, the share that is spread over all classes, [0, 1).
+  // Share of a label's weight that is spread over all classes, [0, 1).
   double label_smoothing = 0;
 
-  // Whether vertices send what a layer of their own makes of them.
+  // Returns true if the messages of vertices come from a layer of their own.
   bool transforms_messages() const {
     return kind == "pinsage" || (kind == "graphsage" && aggregator == "pool");
   }
@@ -65,118 +67,122 @@ struct ModelOptions {
   uint64_t output_width(uint32_t layer) const {
     return layer + 1 == layers && !predicts_links ? num_classes : hidden;
   }
-  // Of GAT; they divide the output_width(). The last layer has one.
+  // Returns the number of GAT's heads, which divides output_width(). The last
+  // layer has one.
   uint32_t layer_heads(uint32_t layer) const {
     return layer + 1 == layers ? 1 : heads;
   }
-  // Whether vertices count by their degrees in the whole graph.
+  // Returns true if vertices count by their degrees in the whole graph.
   bool divides_by_degrees() const {
     return kind == "gcn" && degree_norm == "both";
   }
-  // Whether only the user's code knows its parameters.
+  // Returns true if only the user's code knows the parameters.
   bool is_users() const { return kind == "plugin" || kind == "torchscript"; }
 };
 
 inline constexpr uint32_t kMostHeads = 256;
 
-// InvalidArgument naming the field that is out of range.
+// InvalidArgument names the field that is out of range.
 absl::Status ValidateOptions(const ModelOptions& options);
 
-// InvalidArgument naming the first option with which a model of `other` maps
-// the same weights and features to other outputs than one of `options`. Dropout
-// and what else only training reads may differ.
+// Compares the functions of two models, with the same weights and features.
+// InvalidArgument names the first option that makes their outputs differ.
+// Dropout and other options that only training reads may differ.
 absl::Status CheckSameFunction(const ModelOptions& options,
                                const ModelOptions& other);
 
-// As PyTorch's normalisation layers have it by default.
+// Share by which a step moves a measured parameter. PyTorch's normalisation
+// layers have the same default.
 inline constexpr float kMeasuredShare = 0.1F;
 
 // One tensor among the P floats of all weights.
 struct ParameterInfo {
   std::string name;             // "convs.0.lin_l.weight"
   std::vector<uint64_t> shape;  // [out, in] or [out], row-major.
-  uint64_t offset = 0;          // Of its first float.
-  bool decay = false;           // Subject to weight decay.
-  double initial_bound = 0;     // Initially uniform in [-bound, bound];
-  double initial_value = 0;     // all this one, if the bound is 0.
-  // Not trained but measured: a batch's gradient says what it should be, and
-  // each step moves it kMeasuredShare of the way there.
+  uint64_t offset = 0;          // Offset of its first float.
+  bool decay = false;           // Whether weight decay applies.
+  double initial_bound = 0;  // Initial values are uniform in [-bound, bound].
+  double initial_value = 0;  // Initial value of all floats, if the bound is 0.
+  // Whether it is measured instead of trained. A batch's gradient then states
+  // its value in the batch. Each step moves it kMeasuredShare of the way there.
   bool measured = false;
 
   uint64_t size() const;
 };
 
-// The parameters of a model of valid options that is not the user's, in the
-// order of their offsets.
+// Returns the parameters of a model of valid options that is not the user's, in
+// the order of their offsets.
 std::vector<ParameterInfo> ParametersOf(const ModelOptions& options);
-uint64_t NumParameters(const ModelOptions& options);  // P
+uint64_t NumParameters(const ModelOptions& options);  // Returns P.
 
 // Lists of rows: list i holds indices[indptr[i] .. indptr[i+1]), the neighbours
-// of the vertex whose own row is own[i], or i where `own` is null. Borrowed.
+// of a vertex. The vertex's own row is own[i], or i if `own` is null. Borrowed.
 struct RowLists {
   const uint32_t* indptr = nullptr;
   const uint32_t* indices = nullptr;
   const uint32_t* own = nullptr;
-  // In inference with a model that divides_by_degrees(): of each row
-  // 1 / sqrt(d), d being its in-degree + 1.
+  // Only for inference with a model that divides_by_degrees(): 1 / sqrt(d) of
+  // each row, where d is its in-degree + 1.
   const float* degree_scales = nullptr;
 };
 
 // Rows of features where a store has them, each at a place of its own.
 // Borrowed.
 struct StoredRows {
-  absl::Span<const std::byte* const> rows;  // Of F numbers each.
+  absl::Span<const std::byte* const> rows;  // Rows of F numbers each.
   FeatureType type = FeatureType::kFloat32;
 };
 
 struct TrainingBatch {
   const TaskView* task = nullptr;
-  // The features of the input nodes: dense [num_input_nodes, F], input dropout
-  // being applied in place, or [num_input_nodes] stored rows, for a batch that
-  // Model::TakesStoredRows(). The other one is empty.
+  // The features of the input nodes. They are dense [num_input_nodes, F], and
+  // input dropout is applied in place. For a batch that
+  // Model::TakesStoredRows() they are [num_input_nodes] stored rows. The other
+  // field is empty.
   absl::Span<float> features;
   StoredRows stored_rows;
-  // [num_seeds], of the seeds in order; none where links are predicted.
+  // [num_seeds], labels of the seeds in order; empty if links are predicted.
   absl::Span<const int64_t> labels;
-  // [N + 1] of the whole graph (CscView), whose vertices the input nodes are;
-  // read where the model divides_by_degrees().
+  // [N + 1] of the whole graph (CscView), whose vertices the input nodes are.
+  // Read only if the model divides_by_degrees().
   absl::Span<const EdgeOffset> indptr;
-  // What dropout is drawn from: the job's seed, and the batch's place.
+  // The key of dropout: the job's seed, and the batch's place.
   uint64_t seed = 0;
   uint64_t epoch = 0;
   uint64_t batch = 0;
 };
 
 struct BatchResult {
-  // Mean cross-entropy over the seeds, or the task's pairs; may be NaN.
+  // Mean cross-entropy over the seeds or the task's pairs; may be NaN.
   double loss = 0;
-  uint32_t num_correct = 0;  // Of them.
+  uint32_t num_correct = 0;  // Number of correct seeds or pairs.
 };
 
-// A layer with its weights, ready for many rows: see Model::Inference(). May be
-// called from several threads at once. One of the user's may throw
+// A layer with its weights, ready for many rows: see Model::Inference().
+// Several threads may call it at once. A user's layer may throw
 // std::runtime_error with one line.
 class LayerInference {
  public:
   virtual ~LayerInference() = default;
 
-  // inputs [rows, input_width] -> messages [rows, message_width()]. Only where
-  // the layer SendsProducts().
+  // Maps inputs [rows, input_width] to messages [rows, message_width()]. Only
+  // for a layer that SendsProducts().
   virtual void Messages(const float* inputs, int64_t rows,
                         float* messages) const = 0;
-  // out [last - first, aggregate_width]: of each list in [first, last), what
-  // the layer makes of the messages that it names, and of the vertex's own.
+  // Sets out [last - first, aggregate_width] to the layer's aggregate for each
+  // list in [first, last). It is made of the messages that the list names and
+  // of the vertex's own.
   virtual void Aggregate(const RowLists& lists, int64_t first, int64_t last,
                          const float* messages, float* out) const = 0;
-  // Whether Update() reads `inputs`; else they may be null.
+  // Returns true if Update() reads `inputs`; else they may be null.
   virtual bool UpdateReadsInputs() const = 0;
-  // Of `rows` vertices: their own inputs, their aggregates -> outputs
-  // [rows, output_width].
+  // Maps the own inputs and the aggregates of `rows` vertices to outputs [rows,
+  // output_width].
   virtual void Update(const float* inputs, const float* aggregates,
                       int64_t rows, float* outputs) const = 0;
 };
 
-// Thread-compatible: one call at a time, for it reuses its buffers.
+// Thread-compatible: one call at a time, as it reuses its buffers.
 class Model {
  public:
   explicit Model(const ModelOptions& options);
@@ -184,23 +190,23 @@ class Model {
 
   const ModelOptions& options() const { return options_; }
   const std::vector<ParameterInfo>& parameters() const { return parameters_; }
-  uint64_t num_parameters() const {  // P
+  uint64_t num_parameters() const {  // Returns P.
     return parameters_.back().offset + parameters_.back().size();
   }
 
-  // Fills weights [P] from the job's seed; equal on every machine. A model of
-  // the user's may have had its values, or that seed, when it was made.
+  // Fills weights [P] from the job's seed; they are equal on every machine. A
+  // user's model may have got its values, or that seed, when it was made.
   virtual void Initialize(uint64_t seed, absl::Span<float> weights) const;
 
-  // Whether a batch's features are better given to Gradient() as rows that a
-  // store of this type has, than copied first: a pure function of the model's
-  // options and the sizes of the task's blocks. Any thread.
+  // Returns true if Gradient() should get a batch's features as rows of a store
+  // of this type, instead of copies. A pure function of the model's options and
+  // the sizes of the task's blocks. Any thread.
   virtual bool TakesStoredRows(const TaskView& task,
                                FeatureType type) const = 0;
 
   // Writes the gradient [P] of the mean loss; zeros for a batch without seeds,
   // whose loss is 0. The same arguments give the same bits, whatever the number
-  // of threads, and so do stored rows and their copies.
+  // of threads; stored rows and their copies do too.
   // InvalidArgument: the batch does not fit the model. ResourceExhausted.
   virtual absl::StatusOr<BatchResult> Gradient(absl::Span<const float> weights,
                                                const TrainingBatch& batch,
@@ -211,32 +217,34 @@ class Model {
   //   out_v = Update(x_v, a_v).
   // These are const and may be called from several threads at once.
 
-  // Whether layer `layer` aggregates what Messages() makes of its inputs. Else
-  // messages are the inputs themselves.
+  // Returns true if layer `layer` aggregates the results of Messages().
+  // Otherwise messages are the inputs themselves.
   virtual bool SendsProducts(uint32_t layer) const = 0;
-  // Columns of the messages of layer `layer`: its input_width where they are
-  // inputs or what a layer of their own makes of them, else its output_width.
+  // Returns the columns of the messages of layer `layer`. They are its
+  // input_width if messages are inputs or come from a layer of their own, else
+  // its output_width.
   uint64_t message_width(uint32_t layer) const;
-  // Columns of what the layer aggregates to: those of its messages, or as many
-  // as it says.
+  // Returns the columns of the layer's aggregates: those of its messages,
+  // unless the layer states another number.
   virtual uint64_t aggregate_width(uint32_t layer) const {
     return message_width(layer);
   }
-  // The functions of a layer. Borrows the weights. std::bad_alloc; one of the
-  // user's may throw std::runtime_error with one line.
+  // Returns the functions of a layer. Borrows the weights. std::bad_alloc; a
+  // user's layer may throw std::runtime_error with one line.
   virtual std::unique_ptr<const LayerInference> Inference(
       uint32_t layer, absl::Span<const float> weights) const = 0;
 
-  // Memory that calls take beside the model's buffers and give back: the
-  // largest Gradient() so far, and LayerInference on each thread, on a graph
-  // of this in-degree at most.
+  // Bytes that calls take beside the model's buffers and give back. They are
+  // for the largest Gradient() so far, and for LayerInference on each thread,
+  // on a graph of at most this in-degree.
   virtual uint64_t gradient_working_bytes() const { return 0; }
   virtual uint64_t inference_working_bytes(uint64_t /*largest_degree*/) const {
     return 0;
   }
 
  protected:
-  // Of parameters that its kind does not tell; at least one.
+  // Makes a model with parameters that its kind does not determine; at least
+  // one.
   Model(const ModelOptions& options, std::vector<ParameterInfo> parameters);
 
  private:

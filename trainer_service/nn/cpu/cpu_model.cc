@@ -29,13 +29,13 @@ namespace {
 constexpr int64_t kSeedsPerTask = 128;
 constexpr int64_t kFloatsPerDropoutTask = 65536;
 constexpr int64_t kNodesPerDegreeTask = 4096;
-// Copies lie close together, which pays where rows are read often; so many
-// bytes of each column are read for every source before it does (fgnn bench
-// extract --edges-per-row).
+// Most bytes of each column that are read for every source in place. If more
+// are read, copies pay: they lie close together (fgnn bench extract
+// --edges-per-row).
 constexpr uint64_t kMostBytesInPlace = 6;
 
-// Layers that take one block each, the loss of the last one's outputs. Number:
-// see GnnLayer.
+// A model whose layers take one block each, with the loss of the last layer's
+// outputs. Number: see GnnLayer.
 template <typename Number>
 class LayeredModel final : public Model {
  public:
@@ -90,7 +90,7 @@ class LayeredModel final : public Model {
   }
 
  private:
-  // That of the activations that enter `layer`.
+  // Returns the dropout of the activations that enter `layer`.
   Dropout DropoutInto(uint32_t layer, const TrainingBatch& batch) const {
     const double rate =
         layer == 0 ? options().input_dropout : options().dropout;
@@ -98,7 +98,8 @@ class LayeredModel final : public Model {
                                            layer, Purpose::kDropout));
   }
 
-  // Hops beyond those of the layers' inputs and outputs.
+  // Returns a key whose hop lies beyond those of the layers' inputs and
+  // outputs.
   PhiloxKey KeyOf(uint32_t layer, const TrainingBatch& batch) const {
     return MakePhiloxKey(batch.seed, batch.epoch, batch.batch,
                          uint32_t{kMaxHops} + 1 + layer, Purpose::kDropout);
@@ -122,12 +123,14 @@ class LayeredModel final : public Model {
     });
   }
 
-  // Layer l takes hop L - 1 - l: the last hop's sources have features.
+  // Returns the block of layer l: hop L - 1 - l, as the last hop's sources have
+  // features.
   const BlockView& BlockOf(uint32_t layer, const TaskView& task) const {
     return task.hops[options().layers - 1 - layer];
   }
 
-  // Of the input nodes, and so, from the first on, of the sources of any hop.
+  // Returns the degrees of the input nodes. The first of these are the sources
+  // of any hop.
   absl::StatusOr<SourceDegrees> DegreesOf(const TrainingBatch& batch) {
     if (!options().divides_by_degrees()) return SourceDegrees();
     const absl::Span<const uint32_t> nodes = batch.task->input_nodes;
@@ -148,8 +151,8 @@ class LayeredModel final : public Model {
     return SourceDegrees{.degrees = degrees, .scales = scales};
   }
 
-  // Features in f32 that are dense are to a layer of Bfloat16 as rows that a
-  // store has: it adds them in f32 and rounds what it keeps.
+  // Returns the features. A layer of Bfloat16 takes dense features in f32 like
+  // rows of a store: it adds them in f32 and rounds what it keeps.
   LayerInput<Number> InputOf(const TrainingBatch& batch) {
     LayerInput<Number> input;
     input.stored = &batch.stored_rows;
@@ -177,7 +180,7 @@ class LayeredModel final : public Model {
     FGNN_RETURN_IF_ERROR(DropFeatures(batch));
     LayerInput<Number> input = InputOf(batch);
     FGNN_ASSIGN_OR_RETURN(input.degrees, DegreesOf(batch));
-    // Of each layer: what it reads, but for features, and what it makes.
+    // Input and output of each layer; inputs without features.
     std::array<const Number*, kMaxHops> inputs = {};
     std::array<LayerOutput<Number>, kMaxHops> outputs = {};
     for (uint32_t layer = 0; layer < num_layers; ++layer) {
@@ -220,8 +223,8 @@ class LayeredModel final : public Model {
     return result;
   }
 
-  // The last layer's logits become the gradient of the mean loss, which its
-  // rows are then.
+  // Computes the loss. The last layer's logits become the gradient of the mean
+  // loss, which is then in the layer's rows.
   absl::StatusOr<BatchResult> Loss(const TrainingBatch& batch,
                                    const LayerOutput<Number>& last) {
     const int64_t num_seeds = batch.task->num_seeds;
@@ -259,7 +262,7 @@ class LayeredModel final : public Model {
           const int64_t first = task * kSeedsPerTask * columns;
           const int64_t count =
               std::min(kSeedsPerTask * columns, num_seeds * columns - first);
-          // The layer's own rows, which nobody reads any more.
+          // Overwrites the layer's own rows, which are not read any more.
           std::copy_n(pair_loss_.gradient() + first, count,
                       last.logits + first);
           StoreRows(last.logits + first, count, last.rows + first);
@@ -268,13 +271,13 @@ class LayeredModel final : public Model {
   }
 
   ThreadTeam* const team_;
-  PairLoss pair_loss_;  // Of link prediction.
+  PairLoss pair_loss_;  // Loss of link prediction.
   AlignedBuffer row_buffer_;
   AlignedBuffer degrees_buffer_;
   AlignedBuffer degree_scales_buffer_;
-  StoredRows dense_rows_;  // Of InputOf().
+  StoredRows dense_rows_;  // Rows for InputOf().
   std::vector<std::unique_ptr<GnnLayer<Number>>> layers_;
-  // What follows each of them; null where nothing does.
+  // Stages behind the layers; null where there is none.
   std::vector<std::unique_ptr<HiddenStage<Number>>> stages_;
 };
 

@@ -11,9 +11,8 @@
 
 namespace fgnn {
 
-// Makes the model that `options` ask for. `team` is borrowed; the model is the
-// only one to call it during a call. `order` is for tests.
-// InvalidArgument: see ValidateOptions.
+// Makes the model for `options`. `team` is borrowed; during a call only the
+// model may use it. `order` is for tests. InvalidArgument: see ValidateOptions.
 absl::StatusOr<std::unique_ptr<Model>> MakeCpuModel(
     const ModelOptions& options, ThreadTeam* team,
     ProductOrder order = ProductOrder::kCheapest);

@@ -15,7 +15,7 @@ LossSum CrossEntropyWithGradient(const int64_t* labels, int64_t rows,
   for (int64_t r = 0; r < rows; ++r) {
     float* row = logits + r * num_classes;
     const int64_t best = std::max_element(row, row + num_classes) - row;
-    // Taken from every logit, so that no exponential overflows.
+    // Subtracted from every logit, so that no exponential overflows.
     const float largest = row[best];
     const float of_label = row[labels[r]] - largest;
     double total = 0;

@@ -7,13 +7,13 @@
 namespace fgnn {
 
 struct LossSum {
-  double loss = 0;  // Summed over the rows.
+  double loss = 0;  // Sum over the rows.
   uint32_t num_correct = 0;
 };
 
-// logits [rows, num_classes] become the gradient of sum(loss) * scale; labels
-// [rows], each in [0, num_classes). A row's prediction is its first largest
-// logit. Of the weight of a row's label, the share `smoothing` is spread evenly
+// Replaces logits [rows, num_classes] by the gradient of sum(loss) * scale.
+// labels [rows] are each in [0, num_classes). A row's prediction is its first
+// largest logit. The share `smoothing` of a label's weight is spread evenly
 // over all classes (Szegedy et al., "Rethinking the Inception Architecture",
 // section 7).
 LossSum CrossEntropyWithGradient(const int64_t* labels, int64_t rows,

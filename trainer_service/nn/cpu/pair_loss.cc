@@ -35,8 +35,9 @@ absl::StatusOr<BatchResult> PairLoss::Compute(const TaskView& task,
 void PairLoss::ListPairs(const TaskView& task) {
   begins_ = begin_buffer_.Words(size_t{task.num_seeds} + 2);
   ends_ = end_buffer_.Words(task.pairs.size());
-  // Counts stand two places on, then begins one place on, so that they are in
-  // their places once all ends are.
+  // During the counting each count stands two places to the right; then each
+  // begin stands one place to the right. Once all ends are written, the begins
+  // are in their places.
   std::fill_n(begins_, size_t{task.num_seeds} + 2, 0);
   for (const uint32_t seed : task.pairs) ++begins_[seed + 2];
   for (size_t s = 2; s < size_t{task.num_seeds} + 2; ++s) {
@@ -62,8 +63,7 @@ absl::StatusOr<BatchResult> PairLoss::ScorePairs(const TaskView& task,
       const double logit = DotProduct(rows + pair[0] * columns,
                                       rows + pair[1] * columns, columns);
       const bool is_edge = p < int64_t{task.num_positives};
-      // Of what the logit says against the truth, so that no exponential
-      // overflows.
+      // The logit's sign is chosen so that no exponential overflows.
       const double against = is_edge ? -logit : logit;
       const double decay = std::exp(-std::abs(logit));
       sum.loss += std::max(against, 0.0) + std::log1p(decay);

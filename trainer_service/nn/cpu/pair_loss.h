@@ -18,13 +18,15 @@ class PairLoss {
  public:
   explicit PairLoss(ThreadTeam* team) : team_(team) {}
 
-  // rows [num_seeds, columns] of the task's seeds. The mean over its pairs;
-  // those are correct whose logit is above 0 exactly if they are edges. The
-  // same bits for any number of threads. std::bad_alloc.
+  // rows [num_seeds, columns] belong to the task's seeds. The loss is the mean
+  // over its pairs. A pair is correct if its logit is above 0 and it is an
+  // edge, or neither. Any number of threads gives the same bits.
+  // std::bad_alloc.
   absl::StatusOr<BatchResult> Compute(const TaskView& task, const float* rows,
                                       int64_t columns);
 
-  // That of the mean loss, [num_seeds, columns]; of the last Compute().
+  // Returns the gradient of the mean loss of the last Compute(), [num_seeds,
+  // columns].
   const float* gradient() const { return gradient_; }
 
  private:
@@ -38,9 +40,10 @@ class PairLoss {
   AlignedBuffer begin_buffer_;
   AlignedBuffer end_buffer_;
   AlignedBuffer gradient_buffer_;
-  float* slopes_ = nullptr;  // [pairs]: of the mean loss over a pair's logit.
-  // Seed s is at the places ends_[begins_[s] .. begins_[s + 1]) of the pairs'
-  // ends, which rise.
+  // [pairs], slope of the mean loss over a pair's logit.
+  float* slopes_ = nullptr;
+  // The places of seed s among the pairs' ends are ends_[begins_[s] ..
+  // begins_[s + 1]), rising.
   uint32_t* begins_ = nullptr;
   uint32_t* ends_ = nullptr;
   float* gradient_ = nullptr;

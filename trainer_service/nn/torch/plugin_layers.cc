@@ -30,7 +30,8 @@ class PluginLayer : public UserLayer {
   }
 
  private:
-  const std::shared_ptr<ModelLayer> layer_;  // As libtorch has modules.
+  // Shared, as libtorch's modules are.
+  const std::shared_ptr<ModelLayer> layer_;
 };
 
 class PluginLayers : public UserLayers {

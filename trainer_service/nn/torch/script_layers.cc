@@ -26,8 +26,8 @@ class ScriptLayer : public UserLayer {
 
   at::Tensor Forward(const at::Tensor& x, const at::Tensor& indptr,
                      const at::Tensor& indices) override {
-    // Code that was optimised after some calls would give other last bits than
-    // a trainer that has just begun.
+    // Code runs as written: code that was optimised after some calls would give
+    // other last bits than in a new trainer.
     const torch::jit::GraphOptimizerEnabledGuard as_written(false);
     return layer_.get_method("forward")({x, indptr, indices}).toTensor();
   }
@@ -60,7 +60,7 @@ class ScriptLayers : public UserLayers {
   std::unique_ptr<UserLayer> MakeLayer(uint32_t layer) const override {
     const at::NoGradGuard no_grad;
     torch::jit::Module copy = layers_[layer].deepcopy();
-    // Copies forget what they were.
+    // Copies lose whether a parameter asks for a gradient.
     auto copies = copy.parameters().begin();
     for (const at::Tensor& parameter : layers_[layer].parameters()) {
       (*copies).set_requires_grad(parameter.requires_grad());
@@ -73,7 +73,8 @@ class ScriptLayers : public UserLayers {
   const std::vector<torch::jit::Module> layers_;
 };
 
-// Whether its forward() takes and returns what a layer does; else what it is.
+// Checks that forward() takes and returns what a layer does. Returns the
+// difference, or "".
 std::string Misfit(const torch::jit::Module& layer) {
   const auto method = layer.find_method("forward");
   if (!method.has_value()) return "has no forward";
@@ -89,7 +90,7 @@ std::string Misfit(const torch::jit::Module& layer) {
   return text.str();
 }
 
-// The modules of its list. InvalidArgument, without the file's name.
+// Returns the modules of its list. InvalidArgument, without the file's name.
 absl::StatusOr<std::vector<torch::jit::Module>> LayersOf(
     const torch::jit::Module& model, uint32_t num_layers) {
   if (!model.hasattr("layers") || !model.attr("layers").isModule()) {

@@ -1,5 +1,5 @@
-// How libtorch and the user's code in it are called: on this thread alone, and
-// with exceptions as one line.
+// Calls libtorch and the user's code in it, on this thread alone. Exceptions
+// become one line.
 #ifndef FGNN_TRAINER_SERVICE_NN_TORCH_TORCH_CALL_H_
 #define FGNN_TRAINER_SERVICE_NN_TORCH_TORCH_CALL_H_
 
@@ -19,15 +19,16 @@
 
 namespace fgnn {
 
-// libtorch's threads would spin, and its sums depend on their number. Of the
-// calling thread, which need not be told twice.
+// Makes libtorch use only the calling thread: its own threads would spin, and
+// its sums depend on their number. One call per thread is enough.
 void UseOneTorchThread();
 
-// One line: of a C++ exception its first, of a TorchScript's its last.
+// Returns one line: the first of a C++ exception, the last of a TorchScript
+// exception.
 std::string ReasonOf(const std::exception& thrown);
 
-// Calls `work`, on one thread. InvalidArgument with `what` and the reason: it
-// threw; ResourceExhausted: for memory.
+// Calls `work` on one thread. InvalidArgument, with `what` and the reason: it
+// threw. ResourceExhausted: it found no memory.
 template <typename Work>
 absl::Status CallTorch(const std::string& what, const Work& work) {
   UseOneTorchThread();
@@ -44,8 +45,8 @@ absl::Status CallTorch(const std::string& what, const Work& work) {
   }
 }
 
-// libtorch's generator is the process's. While this lives it begins with
-// `seed`, and no other of these lives.
+// Seeds libtorch's generator, which the whole process shares, with `seed`. Only
+// one such object exists at a time.
 class SeededGenerator {
  public:
   explicit SeededGenerator(uint64_t seed);
@@ -54,8 +55,8 @@ class SeededGenerator {
   std::lock_guard<std::mutex> lock_;
 };
 
-// Counts what libtorch allocates on this thread while it lives, and calls
-// `on_allocation` each time: a sign that the work goes on.
+// Counts what libtorch allocates on this thread while it lives. Calls
+// `on_allocation` each time, as a sign that the work goes on.
 class TorchMemory {
  public:
   explicit TorchMemory(std::function<void()> on_allocation);

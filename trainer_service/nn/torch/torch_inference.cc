@@ -18,11 +18,11 @@
 namespace fgnn {
 namespace {
 
-// Of one call of a layer, unless one vertex alone has more edges.
+// Most edges of one call of a layer, unless one vertex alone has more.
 constexpr int64_t kMostEdges = 1 << 14;
 constexpr int64_t kMostRows = 512;
 
-// Some lists with their sources numbered: those of the lists themselves first.
+// Some lists with their sources numbered; the vertices of the lists come first.
 struct Block {
   std::vector<uint32_t> sources;  // Rows of the messages.
   std::vector<uint32_t> indptr = {0};
@@ -57,7 +57,8 @@ class TorchInference : public LayerInference {
     layer_->Train(false);
   }
 
-  // Only between hidden layers, where outputs go over what was read.
+  // Called only between hidden layers, where outputs are written over inputs
+  // that were read.
   void Messages(const float* inputs, int64_t rows,
                 float* messages) const override {
     std::copy_n(inputs, rows * shape_.in, messages);
@@ -118,7 +119,7 @@ void CopyToParameters(absl::Span<const float> weights,
   const at::NoGradGuard no_grad;
   const float* next = weights.data();
   for (const at::Tensor& parameter : parameters) {
-    // ATen has no view of const memory; it is only read.
+    // ATen has no view of const memory; the memory is only read.
     parameter.copy_(
         at::from_blob(const_cast<float*>(next), parameter.sizes(), at::kFloat));
     next += parameter.numel();
@@ -172,9 +173,9 @@ uint64_t MeasureInferenceBytes(std::unique_ptr<UserLayer> layer,
     inference.Aggregate({.indptr = indptr.data(), .indices = indices.data()}, 0,
                         kMostRows, messages.data(), out.data());
   } catch (const std::runtime_error&) {
-    // An evaluation will say so.
+    // The evaluation will report the error.
   }
-  // What numbers the sources is not libtorch's.
+  // Memory that numbers the sources, which is not libtorch's.
   constexpr uint64_t kBytesPerSource = 32;
   const uint64_t bytes = memory.most_bytes() + kSources * kBytesPerSource;
   return bytes * std::max<uint64_t>(largest_degree, kMostEdges) / kMostEdges;

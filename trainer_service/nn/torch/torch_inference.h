@@ -15,31 +15,32 @@
 
 namespace fgnn {
 
-// Of a layer's parameters, in their order.
+// Copies the weights to a layer's parameters, in their order.
 void CopyToParameters(absl::Span<const float> weights,
                       absl::Span<const at::Tensor> parameters);
 
-// u32 as libtorch's i64.
+// Returns the u32 numbers as libtorch's i64.
 at::Tensor IndexTensor(absl::Span<const uint32_t> numbers);
 
 struct LayerShape {
   int64_t in = 0;
   int64_t out = 0;
-  std::string name;  // For errors.
+  std::string name;  // Name for errors.
 };
 
-// InvalidArgument unless it is f32 [rows, shape.out].
+// InvalidArgument unless the output is f32 [rows, shape.out].
 absl::Status CheckOutput(const at::Tensor& output, int64_t rows,
                          const LayerShape& shape);
 
-// Takes over `layer`, which has its weights. Its functions throw
-// std::runtime_error with one line where the layer does, or makes something
-// else than `shape` says.
+// Takes over `layer`, which has its weights. The functions throw
+// std::runtime_error with one line if the layer throws, or if its output does
+// not fit `shape`.
 std::unique_ptr<const LayerInference> MakeTorchInference(
     std::unique_ptr<UserLayer> layer, const LayerShape& shape);
 
-// The most memory that Aggregate() of such a layer takes on a thread: measured
-// for as many edges as one call has, and more where one vertex has more.
+// Returns the most bytes that Aggregate() of such a layer takes on a thread.
+// They are measured for the edges of one call, or for those of the largest
+// vertex if it has more.
 uint64_t MeasureInferenceBytes(std::unique_ptr<UserLayer> layer,
                                const LayerShape& shape,
                                uint64_t largest_degree);

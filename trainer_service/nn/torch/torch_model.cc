@@ -30,7 +30,7 @@ LayerShape ShapeOf(const ModelOptions& options, uint32_t layer) {
           .name = absl::StrCat("layer ", layer, " of ", NameOf(options))};
 }
 
-// Layers, and the tensors of all of their parameters in the order of infos.
+// Layers, and the tensors of all their parameters in the order of `infos`.
 struct TrainedLayers {
   std::vector<std::unique_ptr<UserLayer>> layers;
   std::vector<at::Tensor> tensors;
@@ -131,8 +131,8 @@ class TorchModel final : public Model {
     return result;
   }
 
-  // Outputs of a layer between hidden ones go where its inputs were, so that
-  // these are copied.
+  // Outputs of a layer between hidden ones are written over its inputs, so the
+  // inputs are copied.
   bool SendsProducts(uint32_t layer) const override {
     return layer > 0 && layer + 1 < options().layers;
   }
@@ -158,7 +158,8 @@ class TorchModel final : public Model {
   }
 
  private:
-  // One of its own, so that several threads may ask. std::runtime_error.
+  // Returns a copy of a layer, so that several threads may call it.
+  // std::runtime_error.
   std::unique_ptr<UserLayer> CopyOf(uint32_t layer,
                                     absl::Span<const float> weights) const {
     const SeededGenerator generator(0);
@@ -201,7 +202,7 @@ class TorchModel final : public Model {
     return Backward(x, batch, gradient);
   }
 
-  // From the logits.
+  // Computes the backward pass from the logits.
   absl::StatusOr<BatchResult> Backward(const at::Tensor& logits,
                                        const TrainingBatch& batch,
                                        absl::Span<float> gradient) {
@@ -231,7 +232,8 @@ class TorchModel final : public Model {
     return result;
   }
 
-  // 0 of parameters that ask for none, or that the loss does not depend on.
+  // Writes 0 for parameters that need no gradient or that the loss does not
+  // depend on.
   void CopyGradients(const std::vector<at::Tensor>& gradients,
                      absl::Span<float> gradient) const {
     std::fill(gradient.begin(), gradient.end(), 0.0F);
@@ -247,14 +249,16 @@ class TorchModel final : public Model {
   }
 
   ThreadTeam* const team_;
-  const std::unique_ptr<UserLayers> source_;  // Outlives what it made.
+  // Outlives the layers that it made.
+  const std::unique_ptr<UserLayers> source_;
   const std::vector<std::unique_ptr<UserLayer>> layers_;
   const std::vector<at::Tensor> tensors_;
   const std::vector<float> first_weights_;
   uint64_t most_bytes_ = 0;
 };
 
-// Whole neighbourhoods: the second vertex is the first one's, and has none.
+// Tries whole neighbourhoods: the second vertex is the first one's neighbour,
+// and has none.
 absl::Status TryInference(const Model& model, absl::Span<const float> weights) {
   const ModelOptions& options = model.options();
   const uint32_t indptr[] = {0, 1, 1};
@@ -274,8 +278,8 @@ absl::Status TryInference(const Model& model, absl::Span<const float> weights) {
   }
 }
 
-// A batch of which one destination has no edge, forwards and backwards, and
-// evaluation.
+// Tries a batch in which one destination has no edge, forwards and backwards,
+// and evaluation.
 absl::Status TryOut(Model& model) {
   const ModelOptions& options = model.options();
   std::vector<HopSize> hops;

@@ -1,4 +1,4 @@
-// A model of the user's, a plugin's or a TorchScript file's, by libtorch.
+// A user's model, from a plugin or a TorchScript file, run by libtorch.
 #ifndef FGNN_TRAINER_SERVICE_NN_TORCH_TORCH_MODEL_H_
 #define FGNN_TRAINER_SERVICE_NN_TORCH_TORCH_MODEL_H_
 
@@ -12,19 +12,18 @@
 
 namespace fgnn {
 
-// Where the code that `options` name is: the plugin's library in the folder
-// `plugins`, or the TorchScript file.
+// Returns the path of the code that `options` name: the plugin's library in the
+// folder `plugins`, or the TorchScript file.
 std::filesystem::path CodeOf(const ModelOptions& options,
                              const std::filesystem::path& plugins);
 
 // Makes the model of options.is_users(). A plugin's first weights come from
-// `seed`, a file's are in it. Its code is tried on a tiny batch, so that what
-// does not fit is known before training. Gradients are computed on the calling
-// thread: libtorch's sums would depend on the number of its own; `team`, which
-// is borrowed, counts what it does.
-// InvalidArgument: see ValidateOptions; the model is none that can be trained
-// here, or does not fit the dataset, and why. Errors of OpenModelPlugin() and
-// OpenTorchScript().
+// `seed`; a file has its own. The code is tried on a tiny batch, so that errors
+// show before training. Gradients are computed on the calling thread:
+// libtorch's sums would depend on the number of its own threads. `team`, which
+// is borrowed, counts the model's work. InvalidArgument, with the reason: see
+// ValidateOptions, or the model cannot be trained here or does not fit the
+// dataset. Other errors: those of OpenModelPlugin() and OpenTorchScript().
 absl::StatusOr<std::unique_ptr<Model>> MakeTorchModel(
     const ModelOptions& options, const std::filesystem::path& plugins,
     uint64_t seed, ThreadTeam* team);

@@ -1,5 +1,5 @@
-// A model of the user's as layers, whatever it is written in. What these
-// functions throw is the user's code's, or libtorch's; see torch_call.h.
+// A user's model as layers, whatever it is written in. Exceptions come from the
+// user's code or libtorch; see torch_call.h.
 #ifndef FGNN_TRAINER_SERVICE_NN_TORCH_USER_LAYERS_H_
 #define FGNN_TRAINER_SERVICE_NN_TORCH_USER_LAYERS_H_
 
@@ -24,9 +24,10 @@ class UserLayer {
   // See ModelLayer::forward() of trainer_service/plugin/model_plugin.h.
   virtual at::Tensor Forward(const at::Tensor& x, const at::Tensor& indptr,
                              const at::Tensor& indices) = 0;
-  // From now on it trains, or evaluates.
+  // Sets whether the layer trains or evaluates from now on.
   virtual void Train(bool on) = 0;
-  // Always in the same order; names are the layer's own.
+  // Returns the parameters, always in the same order. Names are the layer's
+  // own.
   virtual std::vector<std::pair<std::string, at::Tensor>> Parameters()
       const = 0;
   virtual std::vector<std::string> BufferNames() const = 0;
@@ -37,23 +38,25 @@ class UserLayers {
  public:
   virtual ~UserLayers() = default;
 
-  // A new layer: a plugin's has values from libtorch's generator, a file's
-  // those of the file.
+  // Makes a new layer. A plugin's layer has values from libtorch's generator, a
+  // file's layer those of the file.
   virtual std::unique_ptr<UserLayer> MakeLayer(uint32_t layer) const = 0;
 };
 
-// What errors call it: "model.plugin 'sage'", "model.file /models/sage.pt".
+// Returns the model's name in errors: "model.plugin 'sage'", "model.file
+// /models/sage.pt".
 std::string NameOf(const ModelOptions& options);
 
-// `plugins`/lib`options.plugin`.so. Errors of PluginLibrary::Open();
-// FailedPrecondition: it was built with another release of libtorch.
+// Opens `plugins`/lib`options.plugin`.so. Errors: those of
+// PluginLibrary::Open(). FailedPrecondition: it was built with another release
+// of libtorch.
 absl::StatusOr<std::unique_ptr<UserLayers>> OpenModelPlugin(
     const ModelOptions& options, const std::filesystem::path& plugins);
 
-// The TorchScript of options.file: a module with a list `layers`, of as many
-// modules as options.layers, each with the method
+// Opens the TorchScript of options.file: a module with a list `layers`, of as
+// many modules as options.layers, each with the method
 //   forward(self, x: Tensor, indptr: Tensor, indices: Tensor) -> Tensor
-// NotFound; InvalidArgument: it is no such file, and what is expected.
+// NotFound. InvalidArgument, naming what is expected: it is no such file.
 absl::StatusOr<std::unique_ptr<UserLayers>> OpenTorchScript(
     const ModelOptions& options);
 

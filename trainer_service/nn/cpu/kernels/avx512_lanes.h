@@ -1,4 +1,4 @@
-// What products in registers of 512 bits share. Only for files that are
+// The common part of products in registers of 512 bits. Only for files that are
 // compiled with -mavx512f.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_AVX512_LANES_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_AVX512_LANES_H_
@@ -8,14 +8,16 @@
 #include <cstdint>
 
 namespace fgnn {
-namespace {  // Each file that includes it is compiled for other processors.
+// Anonymous, as each file that includes this header is compiled for other
+// processors.
+namespace {
 
 // See ProductBody.
 struct Avx512Lanes {
   using Register = __m512;
   static constexpr int64_t kWidth = 16;
   static constexpr int kRows = 8;
-  static constexpr int kMostSums = 24;  // Of 32 registers.
+  static constexpr int kMostSums = 24;  // Most sums, of 32 registers.
 
   static Register Zero() { return _mm512_setzero_ps(); }
   static Register Load(const float* from) { return _mm512_loadu_ps(from); }
@@ -30,8 +32,8 @@ struct Avx512Lanes {
     _mm512_mask_storeu_ps(to, lanes, a);
   }
 
-  // Sixteen rows of sixteen words become columns: pairs of rows are exchanged
-  // at distances 1, 2, 4 and 8.
+  // Turns sixteen rows of sixteen words into columns: pairs of rows are
+  // exchanged at distances 1, 2, 4 and 8.
   static inline __attribute__((always_inline)) void TransposeWords(
       __m512i (&rows)[16]) {
     __m512i t[16];
@@ -39,7 +41,7 @@ struct Avx512Lanes {
       t[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
       t[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
     }
-    // rows[4 i + j]: column j of each quarter, of the rows 4 i to 4 i + 3.
+    // rows[4 i + j] is column j of each quarter of the rows 4 i to 4 i + 3.
     for (int i = 0; i < 16; i += 4) {
       rows[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
       rows[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);

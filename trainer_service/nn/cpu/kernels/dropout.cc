@@ -12,11 +12,11 @@ namespace fgnn {
 namespace {
 
 constexpr int kLanes = 16;
-constexpr int kWords = 4 * kLanes;  // Of a tile.
+constexpr int kWords = 4 * kLanes;  // Words of a tile.
 static_assert(2 * kWords == kDropoutTile);
 
-// Philox4x32 of 16 counters in a row, lane by lane, so that the compiler makes
-// vectors of it. words [kWords] as the tile orders them.
+// Computes Philox4x32 of 16 consecutive counters, lane by lane, so that the
+// compiler vectorises it. words [kWords] are in the order of the tile.
 inline __attribute__((always_inline)) void PhiloxTile(uint64_t tile,
                                                       PhiloxKey key,
                                                       uint32_t* words) {
@@ -45,7 +45,7 @@ inline __attribute__((always_inline)) void PhiloxTile(uint64_t tile,
   }
 }
 
-// Of what `value_of(i)` is for i in [0, count).
+// Applies dropout to value_of(i) for i in [0, count).
 template <bool kRelu, typename ValueOf>
 inline __attribute__((always_inline)) void DropTile(const Dropout& dropout,
                                                     const uint32_t* words,
@@ -57,8 +57,9 @@ inline __attribute__((always_inline)) void DropTile(const Dropout& dropout,
   uint16_t halves[kDropoutTile];
   static_assert(std::endian::native == std::endian::little);
   std::memcpy(halves, words, sizeof(halves));
-  // Products and comparisons of all, of which some are taken: compilers make
-  // vectors of that alone. NaN stays: it is how a run that diverges is noticed.
+  // Computes products and comparisons of all elements, of which some are used:
+  // compilers vectorise only that. NaN stays NaN, so that a run that diverges
+  // is noticed.
   for (int64_t i = 0; i < count; ++i) {
     const float value = value_of(i);
     const float scaled = value * scale;
@@ -101,7 +102,7 @@ void FinishPortably(const Dropout& dropout, const RepeatedRow& row,
   }
 }
 
-// nullptr: this processor has no wide registers.
+// Returns nullptr if this processor has no wide registers.
 const DropoutKernels* WideKernels() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512bw")) return &kDropoutAvx512;
@@ -110,7 +111,7 @@ const DropoutKernels* WideKernels() {
   return nullptr;
 }
 
-// The elements, from a tile's first on, that `wide` takes.
+// Returns the number of elements, from a tile's first on, that `wide` handles.
 int64_t CountInTiles(const DropoutKernels* wide, int64_t count) {
   return wide == nullptr ? 0 : count / kDropoutTile * kDropoutTile;
 }
@@ -154,7 +155,7 @@ void Store(const float* from, int64_t count, Bfloat16* to) {
   RoundToBfloat16s(from, count, to);
 }
 
-// Rounded in the registers that made them, or tile by tile.
+// Rounds in the registers that hold the results, or tile by tile.
 template <typename Number>
 void Finish(const Dropout& dropout, const RepeatedRow& row, int64_t first,
             int64_t count, const float* z, Number* to) {
@@ -180,7 +181,8 @@ template <typename Number>
 inline __attribute__((always_inline)) void ScaleWhereActive(
     float scale, const Number* activations, int64_t count, float* gradient) {
   for (int64_t i = 0; i < count; ++i) {
-    const float scaled = gradient[i] * scale;  // Of all: see DropTile().
+    // Computed for all elements: see DropTile().
+    const float scaled = gradient[i] * scale;
     gradient[i] = Widen(activations[i]) > 0 ? scaled : 0.0F;
   }
 }

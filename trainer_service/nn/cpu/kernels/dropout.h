@@ -1,5 +1,5 @@
-// Dropout from the counter-based generator: the same elements are dropped
-// whoever computes a batch.
+// Dropout from the counter-based generator: every trainer that computes a batch
+// drops the same elements.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_DROPOUT_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_DROPOUT_H_
 
@@ -12,39 +12,41 @@
 
 namespace fgnn {
 
-// Elements that share one evaluation of the vectorised generator.
+// Elements that share one call of the vectorised generator.
 inline constexpr int64_t kDropoutTile = 128;
 
-// What happens to element e of a flat array: it is dropped if its half of a
-// word is below `threshold`, else multiplied by `scale`. Elements come in tiles
-// of 128; of word j of Philox(counter = 16 * tile + i, key) the lower half is
-// for element 128 * tile + 32 * j + 2 * i, the upper half for the next.
+// The rule for element e of a flat array: it is dropped if its half of a word
+// is below `threshold`, else multiplied by `scale`. Elements come in tiles of
+// 128. The halves of word j of Philox(counter = 16 * tile + i, key) belong to
+// two elements: the lower half to 128 * tile + 32 * j + 2 * i, the upper half
+// to the next.
 struct Dropout {
   PhiloxKey key = {0, 0};
   uint32_t threshold = 0;  // Below 2^16.
   float scale = 1;
 
-  // rate in [0, 1), to the nearest 2^-16.
+  // Returns the dropout of `rate`, in [0, 1), rounded to the nearest 2^-16.
   static Dropout Of(double rate, PhiloxKey key);
   bool active() const { return threshold != 0; }
 };
 
-// values[i], the elements from `first` on, which is a multiple of
-// kDropoutTile. Several threads may work on parts of one array.
+// Applies dropout to `values`, the elements from `first` on; `first` is a
+// multiple of kDropoutTile. Several threads may work on parts of one array.
 void ApplyDropout(const Dropout& dropout, int64_t first, int64_t count,
                   float* values);
 
-// max(values[i], 0), then dropout.
+// Replaces each value by max(values[i], 0), then applies dropout.
 void ApplyReluAndDropout(const Dropout& dropout, int64_t first, int64_t count,
                          float* values);
 
-// What every row of a matrix gets added, wherever a tile of it begins.
+// A row that is added to every row of a matrix, wherever a tile of it begins.
 class RepeatedRow {
  public:
-  // A copy, of at least one number. std::bad_alloc.
+  // Copies `row`, which has at least one number. std::bad_alloc.
   void Assign(absl::Span<const float> row);
 
-  // [columns + kDropoutTile]: behind the last come the first ones again.
+  // [columns + kDropoutTile]: the last number is followed by the first ones
+  // again.
   const float* floats() const { return floats_; }
   int64_t columns() const { return columns_; }
 
@@ -54,9 +56,10 @@ class RepeatedRow {
   int64_t columns_ = 0;
 };
 
-// to[i] = max(z[i] + row[(first + i) % columns], 0), then dropout, rounded to
-// what `to` holds; a matrix of the row's columns, from a row on whose first
-// element `first` is a multiple of kDropoutTile. `to` may be z.
+// Sets to[i] = max(z[i] + row[(first + i) % columns], 0), then applies dropout
+// and rounds to the type of `to`. The matrix has the row's columns. z begins at
+// element `first`, which begins a row and is a multiple of kDropoutTile. `to`
+// may be z.
 void AddRowReluAndDropout(const Dropout& dropout, const RepeatedRow& row,
                           int64_t first, int64_t count, const float* z,
                           float* to);
@@ -64,8 +67,8 @@ void AddRowReluAndDropout(const Dropout& dropout, const RepeatedRow& row,
                           int64_t first, int64_t count, const float* z,
                           Bfloat16* to);
 
-// gradient[i] *= scale where activations[i], which ApplyReluAndDropout left,
-// is above 0; else 0.
+// Sets gradient[i] *= scale where activations[i], a result of
+// ApplyReluAndDropout, is above 0; else gradient[i] = 0.
 void GradientOfReluAndDropout(float scale, const float* activations,
                               int64_t count, float* gradient);
 void GradientOfReluAndDropout(float scale, const Bfloat16* activations,

@@ -1,4 +1,4 @@
-// Dropout for wide registers, with the bits of the portable loop.
+// Dropout for wide registers, with the same bits as the portable loop.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_DROPOUT_KERNELS_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_DROPOUT_KERNELS_H_
 
@@ -8,9 +8,9 @@
 
 namespace fgnn {
 
-// Of whole tiles: `count` is a multiple of kDropoutTile.
+// Functions for whole tiles: `count` is a multiple of kDropoutTile.
 struct DropoutKernels {
-  // ApplyDropout(), with ReLU before it where `relu`.
+  // ApplyDropout(), with ReLU before it if `relu`.
   void (*drop)(const Dropout& dropout, bool relu, int64_t first, int64_t count,
                float* values);
   // AddRowReluAndDropout().
@@ -22,7 +22,7 @@ struct DropoutKernels {
                            Bfloat16* to);
 };
 
-// Called only where the processor has AVX-512BW, or AVX2.
+// May be called only if the processor has AVX-512BW, or AVX2.
 extern const DropoutKernels kDropoutAvx512;
 extern const DropoutKernels kDropoutAvx2;
 

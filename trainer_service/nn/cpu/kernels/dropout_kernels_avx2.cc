@@ -7,7 +7,7 @@ namespace fgnn {
 namespace {
 
 // Philox4x32 of four counters. Each word is the lower half of a lane of 64
-// bits, of which VPMULUDQ reads no more: what is above it may be anything.
+// bits. VPMULUDQ reads only that half, so the upper half may have any value.
 struct Counters {
   __m256i words[4];
 };
@@ -16,7 +16,7 @@ inline __m256i Repeat(uint32_t word) {
   return _mm256_set1_epi32(static_cast<int>(word));
 }
 
-// Of the counters from `first` on.
+// Returns the counters from `first` on.
 inline Counters CountersFrom(uint64_t first) {
   const __m256i counters =
       _mm256_add_epi64(_mm256_set1_epi64x(static_cast<int64_t>(first)),
@@ -38,14 +38,15 @@ inline void Round(PhiloxKey key, Counters* c) {
   c->words[3] = p0;
 }
 
-// The lower halves of both's lanes, in their order.
+// Returns the lower halves of the lanes of both, in their order.
 inline __m256i LowerHalves(__m256i first, __m256i second) {
   const __m256 halves = _mm256_shuffle_ps(_mm256_castsi256_ps(first),
                                           _mm256_castsi256_ps(second), 0x88);
   return _mm256_permute4x64_epi64(_mm256_castps_si256(halves), 0xd8);
 }
 
-// The halves of a tile's words, 16 in the order of their elements, eight times.
+// The halves of a tile's words, in the order of their elements: 16 halves,
+// eight times.
 struct Halves {
   __m256i of[8];
 };
@@ -68,8 +69,8 @@ inline Halves HalvesOf(PhiloxKey key, int64_t first) {
   return halves;
 }
 
-// Zero where not all bits of `kept` are set or, if kRelu, below zero; NaN is
-// not.
+// Returns zero where not all bits of `kept` are set or, if kRelu, where the
+// value is below zero. NaN is not below zero.
 template <bool kRelu>
 inline __m256 Kept(__m128i kept, __m256 value, __m256 scale) {
   __m256 lanes = _mm256_castsi256_ps(_mm256_cvtepi16_epi32(kept));
@@ -85,7 +86,7 @@ inline void Store16(__m256 low, __m256 high, float* to) {
   _mm256_storeu_ps(to + 8, high);
 }
 
-// RoundToBfloat16() of 8 numbers, in the lower halves of words.
+// Returns RoundToBfloat16() of 8 numbers, in the lower halves of words.
 inline __m256i RoundInWords(__m256 numbers) {
   const __m256i bits = _mm256_castps_si256(numbers);
   const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), Repeat(1));
@@ -117,7 +118,7 @@ struct Avx2Tiles {
     Halves halves = {};
     if (dropout.active()) halves = HalvesOf(dropout.key, element);
     for (int j = 0; j < 8; ++j) {
-      // Not below the threshold: the larger of both.
+      // A half is not below the threshold if it is the larger of both.
       const __m256i kept = _mm256_cmpeq_epi16(
           _mm256_max_epu16(halves.of[j], threshold), halves.of[j]);
       Store16(Kept<kRelu>(_mm256_castsi256_si128(kept), load(16 * j), scale),

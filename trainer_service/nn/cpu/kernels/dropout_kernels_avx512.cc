@@ -8,12 +8,12 @@ namespace fgnn {
 namespace {
 
 // Philox4x32 of eight counters. Each word is the lower half of a lane of 64
-// bits, of which VPMULUDQ reads no more: what is above it may be anything.
+// bits. VPMULUDQ reads only that half, so the upper half may have any value.
 struct Counters {
   __m512i words[4];
 };
 
-// Of the counters from `first` on.
+// Returns the counters from `first` on.
 inline Counters CountersFrom(uint64_t first) {
   const __m512i lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
   const __m512i counters =
@@ -38,7 +38,8 @@ inline void Round(PhiloxKey key, Counters* c) {
   c->words[3] = p0;
 }
 
-// The halves of a tile's words, 32 in the order of their elements, four times.
+// The halves of a tile's words, in the order of their elements: 32 halves, four
+// times.
 struct Halves {
   __m512i of[4];
 };
@@ -62,7 +63,8 @@ inline Halves HalvesOf(PhiloxKey key, int64_t first) {
   return halves;
 }
 
-// Zero where it is not kept or, if kRelu, below zero; NaN is not.
+// Returns zero where the element is not kept or, if kRelu, where the value is
+// below zero. NaN is not below zero.
 template <bool kRelu>
 inline __m512 Kept(__mmask16 kept, __m512 value, __m512 scale) {
   if (kRelu) {

@@ -1,4 +1,4 @@
-// Whole tiles of dropout, for any width of register.
+// Dropout of whole tiles, for any width of register.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_DROPOUT_KERNELS_BODY_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_DROPOUT_KERNELS_BODY_H_
 
@@ -8,8 +8,9 @@
 
 namespace fgnn {
 
-// Vec: Load and Add of a register of floats; DropTile<kRelu>(dropout, element,
-// load, to), one tile, of which load(i) is the register from i on.
+// Vec has Load and Add of a register of floats. It also has
+// DropTile<kRelu>(dropout, element, load, to) for one tile, where load(i) is
+// the register from element i on.
 template <typename Vec>
 class DropoutBody {
  public:

@@ -1,5 +1,4 @@
-// The exponential of softmaxes, for loops that FGNN_TARGET_CLONES stands
-// before.
+// The exponential of softmaxes, for loops in functions with FGNN_TARGET_CLONES.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_EXP_OF_NEGATIVE_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_EXP_OF_NEGATIVE_H_
 
@@ -8,16 +7,17 @@
 
 namespace fgnn {
 
-// exp(x) of x <= 0 to 2 units in the last place, without a branch, so that the
-// compiler makes vectors of it; at least exp(-87), which is nothing beside the
-// largest weight's 1. NaN stays.
+// Returns exp(x) of x <= 0 to 2 units in the last place. It has no branch, so
+// that the compiler vectorises it. The result is at least exp(-87), which is
+// negligible beside the largest weight, 1. NaN stays NaN.
 inline __attribute__((always_inline)) float ExpOfNegative(float x) {
   constexpr float kLog2E = 1.44269504F;
-  // ln 2 in two parts, of which the first has zeros at its end: x - n ln 2 is
-  // exact but for its last rounding.
+  // ln 2 in two parts. The first ends in zeros, so x - n ln 2 is exact but for
+  // its last rounding.
   constexpr float kLn2High = 0.693359375F;
   constexpr float kLn2Low = -2.12194440e-4F;
-  constexpr float kRounder = 12582912.0F;  // 1.5 * 2^23: rounds what is added.
+  // 1.5 * 2^23: adding it rounds the other number.
+  constexpr float kRounder = 12582912.0F;
   const float bounded = x < -87.0F ? -87.0F : x;
   const float shifted = bounded * kLog2E + kRounder;
   const float n = shifted - kRounder;

@@ -1,4 +1,4 @@
-// Products of matrices of Number, once for each instruction set.
+// Products of matrices of Number, one implementation per instruction set.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_PRODUCT_KERNELS_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_PRODUCT_KERNELS_H_
 
@@ -14,33 +14,33 @@ namespace fgnn {
 template <typename Number>
 struct ProductKernelsOf {
   const char* name;
-  // Bytes that a factor [rows, columns] takes once it is packed.
+  // Returns the bytes of a factor [rows, columns] in packed form.
   int64_t (*packed_bytes)(int64_t rows, int64_t columns);
-  // `packed`, at a 64-byte boundary.
+  // Packs b. `packed` lies at a 64-byte boundary.
   void (*pack)(const FactorOf<Number>& b, void* packed);
-  // out [a's rows, columns] = or += a * b, of a as stored and b packed; rows of
-  // out lie `columns` floats apart. Every element is a sum in the order of b's
-  // rows.
+  // Sets out [a's rows, columns] = or += a * b; a is as stored, b is packed.
+  // Rows of out lie `columns` floats apart. Every element is a sum in the order
+  // of b's rows.
   void (*multiply)(const FactorOf<Number>& a, const void* packed,
                    int64_t columns, Into into, float* out);
-  // to [a's columns, a's rows; of Bfloat16 rounded up to even]: a^T, of a as
-  // stored, with zeros for a missing row.
+  // Writes a^T, of a as stored, to `to` [a's columns, a's rows]. For Bfloat16
+  // the number of rows is rounded up to even, with zeros for the missing row.
   void (*transpose)(const FactorOf<Number>& a, Number* to);
-  // Of both factors of a sum over rows that are multiplied at a time: what is
-  // packed and transposed of them stays in the second-level cache while all
-  // tiles of the result pass by.
+  // Rows of both factors of a sum over rows that are multiplied at a time.
+  // Their packed and transposed form stays in the second-level cache while all
+  // tiles of the result are computed.
   int64_t rows_per_block;
 };
 using ProductKernels = ProductKernelsOf<float>;
 
-// Those that this machine can run, fastest first, never empty. Those of f32
-// with fused multiply-adds, which come first, are equal in every bit;
-// libtorch's are not. Those of bfloat16 differ in how they round sums.
+// Returns the kernels that this machine can run, fastest first, never empty.
+// The f32 kernels with fused multiply-adds come first and are equal in every
+// bit; libtorch's is not. The bfloat16 kernels differ in how they round sums.
 template <typename Number = float>
 std::vector<const ProductKernelsOf<Number>*> SupportedProductKernels();
 
-// to [columns]: the numbers of two rows side by side, as words, of which
-// compilers make vectors. Always inlined: files that use it are compiled for
+// Writes the numbers of two rows side by side, as words, to [columns];
+// compilers vectorise it. Always inlined: files that use it are compiled for
 // different processors.
 inline __attribute__((always_inline)) void InterleaveRows(
     const Bfloat16* first, const Bfloat16* second, int64_t columns,
@@ -51,7 +51,8 @@ inline __attribute__((always_inline)) void InterleaveRows(
   }
 }
 
-// Of each; called only where SupportedProductKernels() has them.
+// The kernels of each instruction set. They may be called only if
+// SupportedProductKernels() has them.
 extern const ProductKernels kProductsAvx512;
 extern const ProductKernels kProductsAvx2;
 extern const ProductKernels kProductsLibtorch;

@@ -1,9 +1,9 @@
-// Compiled with -mamx-bf16; called only where SupportedProductKernels() has it.
+// Compiled with -mamx-bf16; called only if SupportedProductKernels() has it.
 //
 // A processor with AMX multiplies whole tiles: 16 rows by 32 numbers of a, 32
 // rows by 16 columns of b, a sum of 16 by 16. Two of each are kept at a time,
-// so that every tile that is loaded is used twice. Zeros cost what other
-// numbers do: to look for them takes longer than to multiply them.
+// so that every loaded tile is used twice. Zeros are not skipped: finding them
+// takes longer than multiplying them.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -15,18 +15,19 @@
 namespace fgnn {
 namespace {
 
-constexpr int64_t kTileRows = 16;     // Of a and of sums; pairs of rows of b.
-constexpr int64_t kTileColumns = 16;  // Of b and of sums.
+// Rows of a tile of a and of sums; pairs of rows of b.
+constexpr int64_t kTileRows = 16;
+constexpr int64_t kTileColumns = 16;  // Columns of a tile of b and of sums.
 constexpr int64_t kTileInner = 32;    // Numbers of a row of a.
 constexpr int64_t kTileNumbers = kTileRows * kTileInner;
 constexpr int64_t kTileStride = 64;  // Bytes of a row of any tile.
 
-// Compilers do not know that instructions on tiles read and write memory.
+// Tells the compiler that instructions on tiles read and write memory.
 inline void Barrier() { __asm__ volatile("" ::: "memory"); }
 
 int64_t Tiles(int64_t count, int64_t of) { return (count + of - 1) / of; }
 
-// What LDTILECFG reads: all eight tiles of 16 rows of 64 bytes.
+// Operand of LDTILECFG: all eight tiles have 16 rows of 64 bytes.
 struct alignas(64) TileConfig {
   uint8_t palette = 1;
   uint8_t start_row = 0;
@@ -40,20 +41,21 @@ __mmask16 FirstLanes(int64_t count) {
       (uint32_t{1} << std::clamp<int64_t>(count, 0, 16)) - 1);
 }
 
-// 16 numbers, zeros from `count` on, each in the lower half of a word.
+// Loads 16 numbers, each into the lower half of a word, with zeros from `count`
+// on.
 __m512i LoadWords(const Bfloat16* from, int64_t count) {
   return _mm512_cvtepu16_epi32(
       _mm256_maskz_loadu_epi16(FirstLanes(count), from));
 }
 
-// One tile of b: its rows from `row` on and columns from `column` on, pair of
-// rows by pair of rows, the numbers of a column side by side.
+// Packs one tile of b: its rows from `row` on and columns from `column` on,
+// pair of rows by pair of rows. The two numbers of a column are side by side.
 void PackTile(const FactorOf<Bfloat16>& b, int64_t row, int64_t column,
               Bfloat16* to) {
   const int64_t rows = (b.transposed ? b.columns : b.rows) - row;
   const int64_t columns = (b.transposed ? b.rows : b.columns) - column;
   if (b.transposed) {
-    // A column of b is stored as a row, whose pairs are words already.
+    // A column of b is stored as a row, whose pairs are already words.
     const __mmask32 numbers =
         static_cast<__mmask32>((uint64_t{1} << std::min(rows, kTileInner)) - 1);
     __m512i words[kTileColumns];
@@ -85,7 +87,7 @@ int64_t PackedBytes(int64_t rows, int64_t columns) {
          kTileStride;
 }
 
-// Tiles of the same columns one behind the other.
+// Tiles of the same columns follow one another.
 void Pack(const FactorOf<Bfloat16>& b, void* packed) {
   auto* to = static_cast<Bfloat16*>(packed);
   const int64_t rows = b.transposed ? b.columns : b.rows;
@@ -98,8 +100,8 @@ void Pack(const FactorOf<Bfloat16>& b, void* packed) {
   }
 }
 
-// Sums: 0 and 1 of the first 16 rows, 2 and 3 of the others. Tiles of a: 4 and
-// 5; of b: 6 and 7.
+// Sums: tiles 0 and 1 for the first 16 rows, 2 and 3 for the others. Tiles of
+// a: 4 and 5; of b: 6 and 7.
 class Product {
  public:
   Product(const FactorOf<Bfloat16>& a, const Bfloat16* packed, int64_t columns,
@@ -116,8 +118,8 @@ class Product {
     const TileConfig config;
     _tile_loadconfig(&config);
     Barrier();
-    // Tiles of b are read from the first-level cache by all but the first rows
-    // of a chunk.
+    // All rows of a chunk but the first read tiles of b from the first-level
+    // cache.
     for (int64_t chunk = 0; chunk < a_.rows; chunk += kChunkRows) {
       CopyLastTiles(chunk);
       const int64_t end = std::min(chunk + kChunkRows, a_.rows);
@@ -134,7 +136,7 @@ class Product {
  private:
   static constexpr int64_t kChunkRows = 128;
 
-  // Where a tile is copied to that the matrix does not have in full.
+  // Room for the copy of a tile that lies only partly in the matrix.
   struct alignas(64) Spare {
     std::byte bytes[kTileRows * kTileStride];
   };
@@ -197,7 +199,7 @@ class Product {
             a_.columns * static_cast<int64_t>(sizeof(Bfloat16))};
   }
 
-  // Rows that are no multiple of a tile: their ends are copied once for all
+  // If the rows are no multiple of a tile, their ends are copied once for all
   // columns of b.
   void CopyLastTiles(int64_t chunk) {
     if (!has_copies_) return;
@@ -208,7 +210,7 @@ class Product {
     }
   }
 
-  // With zeros where a has no numbers.
+  // Fills with zeros where a has no numbers.
   void CopyTile(int64_t row, int64_t tile, Spare* to) const {
     const int64_t inner = tile * kTileInner;
     const __mmask32 lanes = static_cast<__mmask32>(
@@ -235,7 +237,8 @@ class Product {
     return columns_ * static_cast<int64_t>(sizeof(float));
   }
 
-  // The sums of a tile that `out` has in part only, zeros behind them.
+  // Copies the sums of a tile that lies only partly in `out`, with zeros behind
+  // them.
   TilePlace CopyOfSums(int64_t row, int64_t column, Spare* spare) const {
     const __mmask16 lanes = FirstLanes(columns_ - column);
     for (int64_t r = 0; r < kTileRows; ++r) {
@@ -333,7 +336,8 @@ class Product {
   const bool has_copies_;
   const bool adds_;
   float* const out_;
-  Spare last_tiles_[kChunkRows / kTileRows];  // Of a chunk, if has_copies_.
+  // Last tiles of a chunk, if has_copies_.
+  Spare last_tiles_[kChunkRows / kTileRows];
 };
 
 void Multiply(const FactorOf<Bfloat16>& a, const void* packed, int64_t columns,

@@ -7,14 +7,14 @@
 namespace fgnn {
 namespace {
 
-// What both have; see ProductBody.
+// The common part of both kernels; see ProductBody.
 struct Avx2Lanes {
   using Register = __m256;
   using Word = float;
   using Packed = __m256;
   static constexpr int64_t kWidth = 8;
   static constexpr int kRows = 6;
-  static constexpr int kMostSums = 12;  // Of 16 registers.
+  static constexpr int kMostSums = 12;  // Most sums, of 16 registers.
   static constexpr double kMostToMultiply = 0.55;
   static Register Zero() { return _mm256_setzero_ps(); }
   static Register Load(const float* from) { return _mm256_loadu_ps(from); }
@@ -31,7 +31,8 @@ struct Avx2Lanes {
   static Register LoadFirst(const float* from, const Lanes& lanes) {
     return _mm256_maskload_ps(from, lanes.mask);
   }
-  // Stores by a mask take some processors dozens of cycles.
+  // Masked stores take dozens of cycles on some processors, so they are not
+  // used.
   static void StoreFirst(float* to, const Lanes& lanes, Register a) {
     if (lanes.count == kWidth) {
       Store(to, a);
@@ -75,7 +76,7 @@ struct Avx2Floats : Avx2Lanes {
       t[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
       t[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
     }
-    // rows[4 i + j]: column j of each half, of the rows 4 i to 4 i + 3.
+    // rows[4 i + j] is column j of each half of the rows 4 i to 4 i + 3.
     for (int i = 0; i < kWidth; i += 4) {
       rows[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
       rows[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
@@ -91,7 +92,7 @@ struct Avx2Floats : Avx2Lanes {
   }
 };
 
-// Multiplied as the floats that they equal.
+// Multiplies bfloat16 as the floats that they equal.
 struct Avx2Bfloat16s : Avx2Lanes {
   using Number = Bfloat16;
   static uint32_t NotZero(const Bfloat16* numbers) {
@@ -106,8 +107,9 @@ struct Avx2Bfloat16s : Avx2Lanes {
     __m128i rows[kWidth];
     __m128i t[kWidth];
     for (int i = 0; i < kWidth; ++i) rows[i] = Load8(from + i * from_stride);
-    // Rows four apart are interleaved, three times over: a row's place in its
-    // eight moves one bit up each time, and a column's takes the bit left.
+    // Rows four apart are interleaved, three times over. Each time a row's
+    // place in its eight moves one bit up, and a column's takes the bit that is
+    // left.
     for (int i = 0; i < 4; ++i) {
       t[2 * i] = _mm_unpacklo_epi16(rows[i], rows[i + 4]);
       t[2 * i + 1] = _mm_unpackhi_epi16(rows[i], rows[i + 4]);

@@ -1,6 +1,6 @@
 // The kernel, for any width of register. A tile of rows times a panel of
-// columns stays in registers while it is summed: each load of b serves kRows
-// rows, each broadcast of a serves up to three registers.
+// columns stays in registers while it is summed. Each load of b serves kRows
+// rows; each broadcast of a serves up to three registers.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_PRODUCT_KERNELS_BODY_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_PRODUCT_KERNELS_BODY_H_
 
@@ -65,7 +65,8 @@ class ProductBody {
     }
   }
 
-  // to [a's columns, a's rows, for whole words]: a^T, zeros behind its rows.
+  // Writes a^T to `to` [a's columns, a's rows, for whole words], with zeros
+  // behind its rows.
   static void Transpose(const FactorOf<Number>& a, Number* to) {
     const int64_t stride = Words(a.rows) * kPerWord;
     int64_t rows = 0;
@@ -101,7 +102,7 @@ class ProductBody {
   static int64_t Words(int64_t numbers) { return P::Words(numbers); }
   static int64_t Vectors(int64_t columns) { return P::Vectors(columns); }
 
-  // Of `filled` columns from `first` on, the words that begin with `row`.
+  // Packs the words that begin with `row`, of `filled` columns from `first` on.
   static void PackWords(const FactorOf<Number>& b, int64_t row, int64_t first,
                         int64_t filled, Word* to) {
     const int64_t left = (b.transposed ? b.columns : b.rows) - row;
@@ -123,7 +124,7 @@ class ProductBody {
         to[c] = P::WordAt(from + c * column_stride);
       }
     } else {
-      // By whole registers, whose copies need no loop.
+      // Copies by whole registers need no loop.
       int64_t c = 0;
       for (; c + kWidth <= filled; c += kWidth) {
         PackRow(from + c, row_stride, kWidth, to + c);
@@ -143,7 +144,7 @@ class ProductBody {
     }
   }
 
-  // Words of some rows of a that lie in it.
+  // Words of some rows, read from a itself.
   struct StoredRows {
     const Number* first;
     int64_t inner;
@@ -151,7 +152,7 @@ class ProductBody {
       return P::WordAt(first + row * inner + word * kPerWord);
     }
   };
-  // Of rows that were widened.
+  // Words of rows that were widened.
   struct WidenedRows {
     const float* first;
     int64_t stride;
@@ -159,8 +160,8 @@ class ProductBody {
       return first[row * stride + word];
     }
   };
-  // What tiles sum: `words` of the rows from `row` on, by the rows of words of
-  // b from `first` on.
+  // The sums of a tile: `words` of the rows from `row` on, times the rows of
+  // words of b from `first` on.
   template <typename LeftRows>
   struct Strip {
     LeftRows a;
@@ -189,7 +190,7 @@ class ProductBody {
       AllPanels<kRows, StoredRows>(
           of, {{a, of.inner}, row, 0, of.inner / kPerWord, of.adds});
     } else {
-      // As many at a time as leave room for b in the first-level cache.
+      // Most words at a time, so that b has room in the first-level cache.
       constexpr int64_t kMostWords = 512;
       float widened[kRows * kMostWords];
       int64_t first = 0;
@@ -232,8 +233,8 @@ class ProductBody {
     }
   }
 
-  // kRows rows from the strip's row kFirst on, the panel of b that begins with
-  // `column`.
+  // Multiplies kRows rows, from the strip's row kFirst on, by the panel of b
+  // that begins with `column`.
   template <int kFirst, int kRows, int kVectors, typename LeftRows>
   static void Tile(const Operands& of, const Strip<LeftRows>& strip,
                    int64_t column) {
@@ -257,7 +258,7 @@ class ProductBody {
                                 [=](int i) { return strip.a(kFirst + i, k); });
     }
     if constexpr (kPerWord > 1) {
-      // The last number of a row may have none to make a word with.
+      // The last number of a row may have no second number for its word.
       if (strip.words < Words(of.inner)) {
         AddWords<kRows, kVectors>(
             panel + strip.words * kVectors * kWidth, sums, [=](int i) {

@@ -1,4 +1,5 @@
-// For processors without AVX2. The only file of the kernels that sees torch.
+// Products for processors without AVX2. This is the only kernel file that
+// includes torch.
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/addmm.h>
@@ -12,7 +13,7 @@ namespace fgnn {
 namespace {
 
 at::Tensor View(const Factor& factor) {
-  // ATen has no view of const memory; it is only read.
+  // ATen has no view of const memory; the memory is only read.
   at::Tensor tensor = at::from_blob(const_cast<float*>(factor.data),
                                     {factor.rows, factor.columns}, at::kFloat);
   return factor.transposed ? tensor.t() : tensor;
@@ -30,7 +31,7 @@ void Pack(const Factor& b, void* packed) {
 
 void Multiply(const Factor& a, const void* packed, int64_t columns, Into into,
               float* out) {
-  // Threads are the team's business. The library's own would spin, and its
+  // The team has the threads. The library's own threads would spin, and its
   // sums would depend on their number.
   thread_local const bool single_threaded = (at::set_num_threads(1), true);
   static_cast<void>(single_threaded);

@@ -3,7 +3,7 @@
 namespace fgnn {
 namespace {
 
-// About how many flops of a product take as long as one byte of random rows.
+// Estimated flops of a product that take as long as one byte of random rows.
 constexpr double kFlopsPerByte = 10;
 
 }  // namespace

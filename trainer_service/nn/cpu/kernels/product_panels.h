@@ -1,13 +1,14 @@
-// How the right factor of a product is laid out for the kernels.
+// The layout of the right factor of a product.
 //
-// What is broadcast of a and what a lane of b holds is a word of 32 bits: one
-// float, two bfloat16 that follow one another in the order of the sum, or, for
-// processors that multiply no bfloat16, one bfloat16 widened to a float.
+// A word of 32 bits is what is broadcast of a, and what a lane of b holds. It
+// is one float, or two bfloat16 that follow one another in the order of the
+// sum. For processors that multiply no bfloat16 it is one bfloat16 widened to a
+// float.
 //
 // Packed: panels of columns, in each of them row of words after row of words. A
-// panel is two registers wide; the last is as wide as what is left, up to
-// three, with zeros behind the last column. Of bfloat16, a row of zeros makes
-// the number of rows even.
+// panel is two registers wide. The last is as wide as what is left, up to three
+// registers, with zeros behind the last column. For bfloat16, a row of zeros
+// makes the number of rows even.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_PRODUCT_PANELS_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_PRODUCT_PANELS_H_
 
@@ -31,7 +32,7 @@ struct Panels {
   static constexpr int64_t kWidth = Vec::kWidth;
   static constexpr int64_t kMostVectors = 3;
 
-  // Rows of words of a packed factor that has so many rows.
+  // Returns the rows of words of a packed factor that has so many rows.
   static int64_t Words(int64_t rows) {
     return (rows + kNumbersPer32Bits - 1) / kNumbersPer32Bits *
            kNumbersPer32Bits / kPerWord;
@@ -39,12 +40,12 @@ struct Panels {
   static int64_t Vectors(int64_t columns) {
     return (columns + kWidth - 1) / kWidth;
   }
-  // Registers of the panel that begins where `columns` are left.
+  // Returns the registers of the panel that begins where `columns` are left.
   static int64_t PanelVectors(int64_t columns) {
     const int64_t left = Vectors(columns);
     return left <= kMostVectors ? left : 2;
   }
-  // Pairs need not lie at a boundary of words.
+  // Pairs may lie at any address, not only at a boundary of words.
   static Word WordAt(const Number* numbers) {
     if constexpr (kWidens) {
       return Widen(*numbers);
@@ -56,7 +57,7 @@ struct Panels {
   }
 };
 
-// out [rows, columns] = or += a [rows, inner] * packed.
+// The product out [rows, columns] = or += a [rows, inner] * packed.
 template <typename Vec>
 struct ProductOperands {
   const typename Vec::Number* a;

@@ -1,11 +1,11 @@
-// A product whose left factor is mostly zeros, as ReLU and dropout leave them:
-// of each row of a, only the words that are not zero are multiplied. Zeros add
-// nothing to a sum, so the bits are those of the whole product, but where b is
-// not finite.
+// A product whose left factor is mostly zeros, as ReLU and dropout leave it. Of
+// each row of a, only the words that are not zero are multiplied. Zeros add
+// nothing to a sum, so the bits are those of the whole product, unless b is not
+// finite.
 //
-// Rows of b as many as the first-level cache holds of up to nine registers each
-// serve all rows of a; a sum is kept in registers over such a block, and in
-// `out` between blocks.
+// A block is as many rows of b, of up to nine registers each, as the
+// first-level cache holds. It serves all rows of a. A sum is kept in registers
+// over a block, and in `out` between blocks.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_PRODUCT_SKIPPING_BODY_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_PRODUCT_SKIPPING_BODY_H_
 
@@ -24,15 +24,15 @@ class SkippingBody {
   using Number = typename Vec::Number;
   using Operands = ProductOperands<Vec>;
 
-  // Whether so many words of a are zeros that the others alone take less time.
-  // Either way has the same bits.
+  // Returns true if a has enough zero words that multiplying only the others
+  // takes less time. Both ways give the same bits.
   static bool Pays(const Operands& of) {
     const int64_t words = of.inner / P::kPerWord;
     if (of.inner % P::kPerWord != 0 || words < kLeastWords ||
         P::Vectors(of.columns) <= P::kMostVectors) {
       return false;
     }
-    // A few rows tell.
+    // A sample of the rows is enough.
     const int64_t step = std::max<int64_t>(of.rows / kRowsToCount, 1);
     int64_t counted = 0;
     int64_t not_zero = 0;
@@ -69,19 +69,21 @@ class SkippingBody {
   static constexpr int64_t kRowsToCount = 16;
   static constexpr int kMostPanels = 4;
 
-  // Some words of some rows of a. Rows of as many words that are not zero come
-  // one behind the other: the processor foresees when the loop over them ends.
+  // Some words of some rows of a. Rows with the same number of nonzero words
+  // follow one another: the processor then predicts the end of the loop over
+  // them.
   struct Block {
-    const Number* a;  // Of its first row and word.
-    float* out;       // Of its first row.
+    const Number* a;  // Begin of its first row and word.
+    float* out;       // Begin of its first row.
     int64_t first_word;
     int64_t rows;
     uint64_t not_zero[kBlockRows];
-    uint16_t order[kBlockRows];  // The rows.
+    // The rows, sorted by their number of nonzero words.
+    uint16_t order[kBlockRows];
   };
 
-  // Some panels of b: one number past those of two registers is of the last,
-  // of three.
+  // Some panels of b. If the number is one more than the panels of two
+  // registers, the last is the one of three.
   struct Group {
     int64_t first_column;
     int64_t columns;
@@ -95,7 +97,7 @@ class SkippingBody {
     block->out = of.out + first_row * of.columns;
     block->first_word = first_word;
     block->rows = std::min(kBlockRows, of.rows - first_row);
-    // By counting: ends[n + 1] is where the rows with n words begin.
+    // A counting sort: ends[n + 1] is where the rows with n words begin.
     uint16_t ends[kBlockWords + 2] = {};
     for (int64_t row = 0; row < block->rows; ++row) {
       block->not_zero[row] =
@@ -109,8 +111,8 @@ class SkippingBody {
     }
   }
 
-  // A bit for each of the first kBlockWords words of a row, of which it has
-  // `words`: whether it is not zero.
+  // Returns a bit for each of the first kBlockWords words of a row, which has
+  // `words`: 1 if the word is not zero.
   static uint64_t NotZero(const Number* row, int64_t words) {
     uint64_t bits = 0;
     if (words >= kBlockWords) {
@@ -129,9 +131,9 @@ class SkippingBody {
   static void Groups(const Operands& of, const Block& block) {
     const bool adds = of.adds || block.first_word > 0;
     const bool tail = P::Vectors(of.columns) % 2 == 1;
-    int64_t left = P::Vectors(of.columns) / 2;  // Panels.
+    int64_t left = P::Vectors(of.columns) / 2;  // Number of panels.
     for (int64_t first = 0; first < of.columns;) {
-      // As many in each group, but for one.
+      // All groups but one have the same number of panels.
       const int64_t groups = (left + kMostPanels - 1) / kMostPanels;
       const int64_t panels = (left + groups - 1) / groups;
       left -= panels;
@@ -161,7 +163,7 @@ class SkippingBody {
     }
   }
 
-  // kPairs panels of two registers, then one of three if kTail.
+  // Multiplies kPairs panels of two registers, then one of three if kTail.
   template <int kPairs, bool kTail>
   static void Rows(const Operands& of, const Block& block, const Group& group) {
     constexpr int kRegisters = 2 * kPairs + (kTail ? 3 : 0);

@@ -16,8 +16,9 @@ namespace fgnn {
 namespace {
 
 #if defined(__x86_64__)
-// Whether the processor multiplies tiles of bfloat16 (AMX), and the kernel lets
-// this process: their registers are large, so it has to be asked once.
+// Returns true if the processor multiplies tiles of bfloat16 (AMX) and the
+// kernel lets this process do so. A process must ask once, as the registers are
+// large.
 bool MayUseTiles() {
   static const bool may = [] {
     constexpr unsigned int kTilesOfBfloat16 = 1u << 22;

@@ -20,8 +20,8 @@ struct ProductKernelsOf;  // product_kernels.h
 template <typename Number>
 struct FactorOf {
   const Number* data = nullptr;
-  int64_t rows = 0;     // As stored.
-  int64_t columns = 0;  // As stored.
+  int64_t rows = 0;     // Rows of the stored matrix.
+  int64_t columns = 0;  // Columns of the stored matrix.
   bool transposed = false;
 
   FactorOf T() const { return {data, rows, columns, !transposed}; }
@@ -30,7 +30,7 @@ using Factor = FactorOf<float>;
 
 enum class Into : uint8_t { kOverwrite, kAdd };
 
-// The right factor of products, laid out for the kernels: weights, which are
+// The right factor of products in the kernels' layout: weights, which are
 // packed once and multiply many rows.
 template <typename Number>
 class PackedFactorOf {
@@ -42,18 +42,19 @@ class PackedFactorOf {
   // Copies b. std::bad_alloc.
   void Pack(const FactorOf<Number>& b);
 
-  // out [a's rows, columns()] = or += a * b, of a as stored. `out` does not
-  // overlap a. Where many of a's numbers are zeros, they are passed over.
+  // Sets out [a's rows, columns()] = or += a * b; a is as stored. `out` does
+  // not overlap a. If many of a's numbers are zeros, they are skipped.
   void Multiply(const FactorOf<Number>& a, Into into, float* out) const;
 
-  // a^T, of a as stored: a copy, valid until the next one. Of Bfloat16, rows
-  // are filled up to an even number by zeros, as those of a packed b are.
+  // Returns a^T, of a as stored: a copy, valid until the next call. For
+  // Bfloat16, zeros fill rows up to an even number, as in a packed b.
   // std::bad_alloc.
   FactorOf<Number> Transposed(const FactorOf<Number>& a);
 
   int64_t columns() const { return columns_; }
 
-  // Rows of both factors that ProductsOverRows() multiplies at a time.
+  // Returns the rows of both factors that ProductsOverRows() multiplies at a
+  // time.
   int64_t rows_per_block() const;
 
  private:
@@ -61,11 +62,11 @@ class PackedFactorOf {
   int64_t columns_ = 0;
   void* packed_ = nullptr;
   AlignedBuffer buffer_;
-  AlignedBuffer left_buffer_;  // Of Transposed().
+  AlignedBuffer left_buffer_;  // Memory of Transposed().
 };
 using PackedFactor = PackedFactorOf<float>;
 
-// A factor [rows, columns] without gaps, and where its product goes.
+// A factor [rows, columns] without gaps, and the place of its product.
 template <typename Number>
 struct RightFactor {
   const Number* data = nullptr;
@@ -73,14 +74,15 @@ struct RightFactor {
   float* out = nullptr;
 };
 
-// out [a's columns, columns] = a^T b of each b, of a and b [rows, ...] as
-// stored: the sum over their rows. What it packs on the way stays in `block`.
+// Sets out [a's columns, columns] = a^T b for each b. a and b [rows, ...] are
+// as stored; the sum is over their rows. What it packs on the way stays in
+// `block`.
 template <typename Number>
 void ProductsOverRows(const FactorOf<Number>& a,
                       absl::Span<const RightFactor<Number>> factors,
                       PackedFactorOf<Number>* block);
 
-// The same of one b.
+// The same for one b.
 template <typename Number>
 void ProductOverRows(const FactorOf<Number>& a, const FactorOf<Number>& b,
                      PackedFactorOf<Number>* block, float* out) {
@@ -88,8 +90,8 @@ void ProductOverRows(const FactorOf<Number>& a, const FactorOf<Number>& b,
   ProductsOverRows<Number>(a, absl::MakeConstSpan(&factor, 1), block);
 }
 
-// The library that processors without AVX2 multiply f32 by, and its version:
-// "libtorch 2.11.0".
+// Returns the library, with its version, that multiplies f32 on processors
+// without AVX2: "libtorch 2.11.0".
 std::string ProductsLibrary();
 
 }  // namespace fgnn

@@ -110,7 +110,7 @@ absl::StatusOr<Number*> GatLayer<Number>::Backward(const BlockView& /*block*/,
   return input_gradient_;
 }
 
-// d alpha_uv = dz_v . m_u, then back through the softmax.
+// Computes d alpha_uv = dz_v . m_u, then goes back through the softmax.
 template <typename Number>
 absl::Status GatLayer<Number>::GradientOfScores(const Number* dz) {
   const HeadShape& shape = options_.shape;
@@ -133,8 +133,8 @@ absl::Status GatLayer<Number>::GradientOfScores(const Number* dz) {
   });
 }
 
-// A message is in the sums of those that its vertex is a neighbour of, and in
-// its scores.
+// A message contributes to the sums of all vertices that its own is a neighbour
+// of, and to its scores.
 template <typename Number>
 absl::Status GatLayer<Number>::GradientOfMessages(const Number* dz) {
   const HeadShape& shape = options_.shape;

@@ -1,15 +1,15 @@
 // One GAT layer (Velickovic et al., "Graph Attention Networks", section 2.1),
-// forwards and backwards. Of each head
+// forwards and backwards. For each head
 //   m_u = W x_u
 //   e_uv = leaky_relu(a_src . m_u + a_dst . m_v), of slope 0.2
 //   alpha_uv = exp(e_uv) / sum_{w in N(v) + {v}} exp(e_wv)
 //   z_v = b + sum_{u in N(v) + {v}} alpha_uv m_u
 // and the heads' z_v lie side by side. A neighbour that was drawn twice counts
-// twice, and v as a neighbour of its own beside v. Dropout of alpha, in
-// training, is after the softmax.
+// twice. A v that is a neighbour of its own counts beside v. Dropout of alpha,
+// in training, is after the softmax.
 //
-// Hidden layers end in this repository's ReLU where the paper has ELU, and the
-// last layer has one head where the paper has the mean of several.
+// Hidden layers end in this repository's ReLU; the paper has ELU. The last
+// layer has one head; the paper has the mean of several.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GAT_LAYER_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GAT_LAYER_H_
 
@@ -35,8 +35,8 @@
 namespace fgnn {
 
 // Borrows the team. H heads of C columns, out = H * C; E entries: the edges of
-// the block and one from each destination to itself. Number: see GnnLayer;
-// messages are kept in it too, scores and alpha in f32.
+// the block and one from each destination to itself. Number: see GnnLayer.
+// Messages are Numbers too; scores and alpha are f32.
 template <typename Number>
 class GatLayer final : public GnnLayer<Number> {
  public:
@@ -63,24 +63,26 @@ class GatLayer final : public GnnLayer<Number> {
   }
 
  private:
-  // Forwards, in this order: messages_ and their scores; alpha_ and kept_; z.
+  // The forward pass, in this order: messages_ and their scores; alpha_ and
+  // kept_; z.
   absl::Status Transform(const float* weight);
   absl::Status Attend();
   absl::StatusOr<LayerOutput<Number>> SumMessages(const float* bias,
                                                   const Dropout& dropout);
-  // Backwards.
+  // The backward pass.
   absl::Status GradientOfScores(const Number* dz);
   absl::Status GradientOfMessages(const Number* dz);
   absl::Status GradientOfParameters(const Number* dz,
                                     absl::Span<float> gradient);
   absl::Status GradientOfInput(float input_scale);
 
-  // Calls task(first, last, worker) for the lists of each task, at most
-  // kRowsPerTask of them at a time.
+  // Calls task(first, last, worker) for the lists of each task, with at most
+  // kRowsPerTask lists per call.
   using ListTask =
       absl::FunctionRef<void(int64_t first, int64_t last, int worker)>;
   absl::Status ForLists(const std::vector<int64_t>& starts, ListTask task);
-  // to [E, H] = `from` with attention_dropout_; they may be one.
+  // Sets to [E, H] to `from` with attention_dropout_; both may be the same
+  // array.
   absl::Status DropEntries(const float* from, float* to);
   EdgeScores scores() const {
     return {options_.shape.heads, source_scores_, destination_scores_};
@@ -92,9 +94,9 @@ class GatLayer final : public GnnLayer<Number> {
   SelfLoops self_loops_;
   TransposedBlock transposed_;
 
-  // Of the last Forward().
-  BlockView block_;                    // With self-loops.
-  std::vector<int64_t> destinations_;  // Starts of tasks.
+  // State of the last Forward().
+  BlockView block_;                    // Block with self-loops.
+  std::vector<int64_t> destinations_;  // First destinations of the tasks.
   InputRows<Number> x_;
   const float* source_vector_ = nullptr;       // a_src
   const float* destination_vector_ = nullptr;  // a_dst
@@ -107,8 +109,8 @@ class GatLayer final : public GnnLayer<Number> {
   float* alpha_ = nullptr;               // [E, H]
   float* kept_ = nullptr;                // [E, H], alpha_ after dropout.
 
-  // Of the last Backward().
-  float* entry_gradient_ = nullptr;        // [E, H], of the scores.
+  // State of the last Backward().
+  float* entry_gradient_ = nullptr;        // [E, H], gradient of the scores.
   float* destination_gradient_ = nullptr;  // [D, H]
   float* source_gradient_ = nullptr;       // [S, H]
   Number* messages_gradient_ = nullptr;    // [S, out]

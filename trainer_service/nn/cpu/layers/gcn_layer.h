@@ -1,12 +1,13 @@
 // One GCN layer (Kipf and Welling, "Semi-Supervised Classification with Graph
 // Convolutional Networks", section 2), forwards and backwards:
 //   z_v = b + W (x_v / d_v + (d_v - 1) / |N(v)| sum_{u in N(v)} x_u / c_uv)
-// with c_uv = sqrt(d_u d_v), the paper's, DGL's norm "both". d is a vertex's
-// in-degree in the whole graph and 1 for itself, so that the sum over the N(v)
-// that were drawn, uniformly, estimates that over all d_v - 1, and training on
-// samples and inference over whole neighbourhoods obey one law. Or
+// with c_uv = sqrt(d_u d_v), as in the paper; it is DGL's norm "both". d is a
+// vertex's in-degree in the whole graph, plus 1 for itself. The sum over the
+// N(v), which were drawn uniformly, estimates the sum over all d_v - 1.
+// Training on samples and inference over whole neighbourhoods therefore obey
+// one law. The other form is
 //   z_v = b + W mean({x_v} + {x_u: u in N(v)})
-// which divides by what was drawn, and v itself: DGL's norm "right". An edge
+// which divides by the number drawn, plus v itself: DGL's norm "right". An edge
 // from v to itself counts beside v.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GCN_LAYER_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GCN_LAYER_H_
@@ -22,11 +23,11 @@
 
 namespace fgnn {
 
-// Borrows the team. Number: see GnnLayer; what is summed is kept in it too.
+// Borrows the team. Number: see GnnLayer; sums are Numbers too.
 template <typename Number>
 class GcnLayer final : public GnnLayer<Number> {
  public:
-  // last: no ReLU and dropout after it.
+  // `last`: no ReLU and dropout follow.
   GcnLayer(const NeighborLinearOptions& options, bool last, ProductOrder order,
            ThreadTeam* team)
       : last_(last),

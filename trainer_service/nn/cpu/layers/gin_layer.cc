@@ -35,7 +35,8 @@ class GinInference final : public LayerInference {
   bool UpdateReadsInputs() const override { return false; }
   void Update(const float*, const float* sums, int64_t rows,
               float* z) const override {
-    // Few rows at a time, so that what is between the two stays in the cache.
+    // Rows at a time: few, so that the values between the two maps stay in the
+    // cache.
     constexpr int64_t kRowsAtOnce = 64;
     const int64_t out = options_.first_linear.out;
     const int64_t sum_columns = linear_.message_columns();

@@ -3,10 +3,10 @@
 //   z_v = b_2 + W_2 relu(b_1 + W_1 ((1 + eps) x_v + sum_{u in N(v)} x_u))
 // eps is learned; W_1 [out, in], W_2 [out, out].
 //
-// The sum is plain, as GINConv of PyTorch Geometric and DGL have it: over the
-// neighbours drawn in a sampled block, over all of them in inference. With few
-// of many drawn, training sees smaller sums than inference; fanouts of -1 make
-// them equal.
+// The sum is plain, as in GINConv of PyTorch Geometric and DGL. In a sampled
+// block it is over the drawn neighbours, in inference over all of them. If few
+// of many are drawn, training sees smaller sums than inference; fanouts of -1
+// make them equal.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GIN_LAYER_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GIN_LAYER_H_
 
@@ -25,17 +25,17 @@
 
 namespace fgnn {
 
-// What is fixed for a layer's life.
+// Fixed properties of a layer.
 struct GinLayerOptions {
   NeighborLinearOptions first_linear;  // W_1, b_1 and eps.
-  // Places of W_2 and b_2 among the P floats.
+  // Offsets of W_2 and b_2 among the P floats.
   uint64_t weight_offset = 0;
   uint64_t bias_offset = 0;
-  bool last = false;  // No ReLU and dropout after it.
+  bool last = false;  // Whether no ReLU and dropout follow.
 };
 
-// Borrows the team. Number: see GnnLayer; what is between the two linear maps
-// is kept in it too.
+// Borrows the team. Number: see GnnLayer. The values between the two linear
+// maps are Numbers too.
 template <typename Number>
 class GinLayer final : public GnnLayer<Number> {
  public:
@@ -69,10 +69,10 @@ class GinLayer final : public GnnLayer<Number> {
   NeighborLinear<Number> linear_;
   RowSums<Number> sums_;
 
-  // Of the last Forward().
+  // State of the last Forward().
   PackedFactorOf<Number> forward_;
   PackedFactorOf<Number> backward_;
-  Number* hidden_ = nullptr;  // [D, out], after the ReLU between the two.
+  Number* hidden_ = nullptr;  // [D, out], values after the inner ReLU.
 
   FloatRows<Number> floats_;
   OutputRows<Number> output_;

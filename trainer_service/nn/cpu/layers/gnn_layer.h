@@ -1,8 +1,10 @@
-// A layer of a model on CPU cores, forwards and backwards. S sources and D
-// destinations of a block, `in` and `out` columns; destination d is source d.
+// A layer of a model on CPU cores, forwards and backwards. A block has S
+// sources and D destinations; destination d is source d. Rows have `in` and
+// `out` columns.
 //
-// Number, float or Bfloat16, is what activations and their gradients are kept
-// in and what products multiply; sums, parameters and their gradients are f32.
+// Number is float or Bfloat16. Activations and their gradients are stored as
+// Numbers, and products multiply them. Sums, parameters and their gradients are
+// f32.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GNN_LAYER_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GNN_LAYER_H_
 
@@ -18,30 +20,33 @@
 
 namespace fgnn {
 
-// Of a block's sources, [S] each; null where the model does not divide by them.
+// Degrees of a block's sources, [S] each; null if the model does not divide by
+// them.
 struct SourceDegrees {
-  const float* degrees = nullptr;  // d: in-degree in the whole graph + 1.
+  const float* degrees = nullptr;  // d: in-degree in the whole graph, plus 1.
   const float* scales = nullptr;   // 1 / sqrt(d)
 };
 
-// The rows that a layer reads, [S, in]: dense, or, for a first layer, where a
-// store has them.
+// The input rows of a layer, [S, in]. They are dense or, for a first layer,
+// where a store has them.
 template <typename Number>
 struct LayerInput {
   const Number* dense = nullptr;
-  const StoredRows* stored = nullptr;  // Where dense is null.
-  // What the layer draws from, beside the dropout of its output: of the batch
-  // and the layer.
+  const StoredRows* stored = nullptr;  // Rows of a store if dense is null.
+  // Key of the batch and the layer for what the layer draws, apart from the
+  // dropout of its output.
   PhiloxKey key = {0, 0};
   SourceDegrees degrees;
 };
 
-// What a layer makes, [D, out]; its own, valid until its next Forward().
+// The output of a layer, [D, out]. The layer owns it; it is valid until the
+// next Forward().
 template <typename Number>
 struct LayerOutput {
-  // After ReLU and dropout; of the last layer, room for what Backward() takes.
+  // Rows after ReLU and dropout. For the last layer: room for the gradient that
+  // Backward() takes.
   Number* rows = nullptr;
-  // Of the last layer alone. Where Number is float, these are its rows.
+  // Only of the last layer. If Number is float, these are its rows.
   float* logits = nullptr;
 };
 
@@ -51,20 +56,22 @@ class GnnLayer {
  public:
   virtual ~GnnLayer() = default;
 
-  // Whether it reads its input where a store has it without a copy of all of
-  // it. Only a first layer.
+  // Returns true if the layer reads its input where a store has it, without a
+  // copy of all of it. Only a first layer may return true.
   virtual bool TakesStoredRows(const BlockView& block) const = 0;
 
-  // x of floats is stored only where TakesStoredRows(), with the bits of dense
-  // ones; to a first layer of Bfloat16 it always is. weights [P].
+  // weights [P]. An x of floats is stored only if TakesStoredRows(), and gives
+  // the same bits as a dense one. A first layer of Bfloat16 always gets a
+  // stored x.
   virtual absl::StatusOr<LayerOutput<Number>> Forward(
       absl::Span<const float> weights, const BlockView& block,
       const LayerInput<Number>& x, const Dropout& dropout) = 0;
 
-  // dz [D, out]: the gradient before ReLU and dropout. Writes those of the
-  // layer's parameters to their places in `gradient` [P]; returns that of x
-  // [S, in] before the ReLU and dropout (of `input_scale`) that made it; null
-  // for the first layer. Block and a dense x are those of the last Forward().
+  // dz [D, out] is the gradient before ReLU and dropout. Writes the gradients
+  // of the layer's parameters to their places in `gradient` [P]. Returns the
+  // gradient of x [S, in] before the ReLU and dropout (of `input_scale`) that
+  // made it; null for the first layer. The block and a dense x are those of the
+  // last Forward().
   virtual absl::StatusOr<Number*> Backward(const BlockView& block,
                                            const Number* dz, float input_scale,
                                            absl::Span<float> gradient) = 0;

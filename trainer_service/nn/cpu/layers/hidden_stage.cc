@@ -14,7 +14,7 @@
 namespace fgnn {
 namespace {
 
-// Rows of one task; their numbers in f32 stay in the second-level cache.
+// Rows of one task. Their numbers in f32 stay in the second-level cache.
 constexpr int64_t kRowsPerTask = 128;
 static_assert(kRowsPerTask % kDropoutTile == 0);
 
@@ -26,7 +26,7 @@ std::vector<float> InverseDeviations(const std::vector<float>& variances) {
   return inverse;
 }
 
-// sums [columns] over `count` rows become means.
+// Divides sums [columns] over `count` rows by `count`.
 void DivideBy(int64_t count, std::vector<float>* sums) {
   for (float& sum : *sums) sum /= static_cast<float>(count);
 }
@@ -72,7 +72,7 @@ class HiddenInference final : public LayerInference {
     if (options_.normalization != Normalization::kNone) {
       ScaleAndShift(scale_.data(), shift_.data(), h, rows, columns, h);
     }
-    // A row as long as all of them.
+    // Adds all rows as one long row.
     if (options_.adds_inputs) AddRow(x, rows * columns, 1, h);
     ApplyReluAndDropout(Dropout(), 0, rows * columns, h);
   }
@@ -95,7 +95,7 @@ HiddenStage<Number>::HiddenStage(const HiddenStageOptions& options,
       team_(team),
       scratch_(static_cast<size_t>(team->size())) {}
 
-// Floats that are to be read are those of the numbers, or copies.
+// Returns floats to be read: the numbers themselves, or copies.
 template <typename Number>
 const float* HiddenStage<Number>::AsFloats(const Number* numbers, int64_t count,
                                            AlignedBuffer& buffer) const {
@@ -110,7 +110,7 @@ const float* HiddenStage<Number>::AsFloats(const Number* numbers, int64_t count,
   }
 }
 
-// Room for floats that become the numbers by StoreRows().
+// Returns room for floats that StoreRows() turns into the numbers.
 template <typename Number>
 float* HiddenStage<Number>::InFloats(Number* numbers, int64_t count,
                                      AlignedBuffer& buffer) const {
@@ -239,7 +239,7 @@ absl::StatusOr<const Number*> HiddenStage<Number>::Backward(
   if (batch) {
     std::copy(mean_.begin(), mean_.end(),
               gradient.begin() + options_.mean_offset);
-    // As it is estimated for all rows that there could be.
+    // The unbiased estimate, for all rows that there could be.
     const float unbiased = static_cast<float>(rows_) /
                            static_cast<float>(std::max<int64_t>(rows_ - 1, 1));
     for (size_t c = 0; c < variance_.size(); ++c) {

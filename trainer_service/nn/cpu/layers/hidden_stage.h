@@ -1,6 +1,6 @@
-// What follows a hidden layer that is normalised, or whose inputs are added to
-// what it makes (He et al., "Deep Residual Learning", section 3.2), forwards
-// and backwards:
+// The stage behind a hidden layer that is normalised, or whose inputs are added
+// to its output, forwards and backwards (He et al., "Deep Residual Learning",
+// section 3.2):
 //   h = dropout(relu(norm(z) + x))
 // Other layers end in ReLU and dropout themselves.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_HIDDEN_STAGE_H_
@@ -22,12 +22,12 @@ namespace fgnn {
 
 enum class Normalization : uint8_t { kNone, kBatch, kLayer };
 
-// What is fixed for its life.
+// Fixed properties of a stage.
 struct HiddenStageOptions {
   int64_t columns = 0;
   Normalization normalization = Normalization::kNone;
   bool adds_inputs = false;
-  // Places among the P floats, [columns] each: of scale and shift where it
+  // Offsets among the P floats, [columns] each: of scale and shift if it
   // normalises, of the running mean and variance with kBatch.
   uint64_t scale_offset = 0;
   uint64_t shift_offset = 0;
@@ -42,27 +42,29 @@ class HiddenStage {
  public:
   HiddenStage(const HiddenStageOptions& options, ThreadTeam* team);
 
-  // z [rows, columns], which is overwritten and borrowed; x [rows, columns], if
-  // inputs are added; weights [P]. Returns h, its own until the next Forward().
+  // z [rows, columns] is overwritten and borrowed. x [rows, columns] is read if
+  // inputs are added. weights [P]. Returns h, which the stage owns until the
+  // next Forward().
   absl::StatusOr<const Number*> Forward(absl::Span<const float> weights,
                                         int64_t rows, float* z, const Number* x,
                                         const Dropout& dropout);
 
-  // dy [rows, columns], the gradient before ReLU and dropout, to that of z:
-  // dy itself, or in `room` [rows, columns], which may lie in the place of z.
-  // Writes the gradients of scale and shift, and what was measured in the batch
-  // for the running mean and variance, to their places in `gradient` [P].
+  // dy [rows, columns] is the gradient before ReLU and dropout. Returns the
+  // gradient of z: dy itself, or `room` [rows, columns], which may lie in the
+  // place of z. Writes to their places in `gradient` [P]: the gradients of
+  // scale and shift, and the batch's measurements for the running mean and
+  // variance.
   absl::StatusOr<const Number*> Backward(const Number* dy, Number* room,
                                          absl::Span<float> gradient);
 
   // Adds the part of x to its gradient before the ReLU and dropout (of
-  // `input_scale`) that made it, [rows, columns]. Nothing if inputs are not
-  // added.
+  // `input_scale`) that made it, [rows, columns]. Does nothing if inputs are
+  // not added.
   absl::Status AddGradientOfInputs(const Number* dy, const Number* x,
                                    float input_scale, Number* dx);
 
  private:
-  // Of one worker, in f32.
+  // Memory of one worker, in f32.
   struct Scratch {
     AlignedBuffer left;
     AlignedBuffer right;
@@ -73,8 +75,8 @@ class HiddenStage {
   const float* AsFloats(const Number* numbers, int64_t count,
                         AlignedBuffer& buffer) const;
   float* InFloats(Number* numbers, int64_t count, AlignedBuffer& buffer) const;
-  // out [width] = the sums over all rows of what
-  // sum(first, rows, worker, out [width]) sums over some.
+  // Sets out [width] to the sums over all rows. sum(first, rows, worker, out
+  // [width]) computes the sums over some rows.
   template <typename Sum>
   absl::Status SumOverRows(int64_t width, const Sum& sum,
                            std::vector<float>* out);
@@ -83,22 +85,22 @@ class HiddenStage {
   ThreadTeam* const team_;
   std::vector<Scratch> scratch_;
 
-  // Of the last Forward().
+  // State of the last Forward().
   int64_t rows_ = 0;
   float* normalized_ = nullptr;  // [rows, columns]
   absl::Span<const float> scale_;
-  std::vector<float> mean_;               // [columns], of kBatch.
-  std::vector<float> variance_;           // Among the batch's rows.
-  std::vector<float> inverse_deviation_;  // [columns], or [rows] of kLayer.
-  // Of the last Backward().
+  std::vector<float> mean_;               // [columns], only with kBatch.
+  std::vector<float> variance_;           // Variance among the batch's rows.
+  std::vector<float> inverse_deviation_;  // [columns], or [rows] with kLayer.
+  // State of the last Backward().
   std::vector<float> scale_and_shift_gradient_;  // [2 * columns]
 
   AlignedBuffer output_buffer_;
   AlignedBuffer partials_buffer_;
 };
 
-// A layer's inference with this stage behind it; normalised over a batch, by
-// the running mean and variance. Borrows weights [P].
+// Returns a layer's inference with this stage behind it. Normalisation over a
+// batch uses the running mean and variance. Borrows weights [P].
 std::unique_ptr<const LayerInference> WithHiddenStage(
     const HiddenStageOptions& options, absl::Span<const float> weights,
     std::unique_ptr<const LayerInference> layer);

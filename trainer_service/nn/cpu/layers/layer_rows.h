@@ -1,5 +1,5 @@
-// Rows of layers whose numbers are float or Bfloat16: they are computed in f32,
-// then kept and multiplied as Numbers. Of float all of this costs nothing.
+// Rows of layers whose numbers are float or Bfloat16. Rows are computed in f32,
+// then stored and multiplied as Numbers. For float all of this costs nothing.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_LAYER_ROWS_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_LAYER_ROWS_H_
 
@@ -19,7 +19,7 @@
 
 namespace fgnn {
 
-// Rows of one task of a layer: what is computed for them, in f32, stays in the
+// Rows of one task of a layer. What is computed for them, in f32, stays in the
 // second-level cache until the product or the rounding has read it. A multiple
 // of kDropoutTile.
 template <typename Number>
@@ -33,14 +33,15 @@ int64_t NumRowTasks(int64_t rows) {
   return NumTasks(rows, kRowsPerTask<Number>);
 }
 
-// `count` numbers in the buffer. std::bad_alloc.
+// Returns room for `count` numbers in the buffer. std::bad_alloc.
 template <typename Number>
 Number* ReserveNumbers(AlignedBuffer& buffer, int64_t count) {
   return static_cast<Number*>(
       buffer.Reserve(static_cast<size_t>(count) * sizeof(Number)));
 }
 
-// A weight, which is f32, as Numbers: itself, or rounded copies in `buffer`.
+// Returns a weight, which is f32, as Numbers: itself, or rounded copies in
+// `buffer`.
 template <typename Number>
 FactorOf<Number> AsNumbers(const Factor& weight, AlignedBuffer& buffer) {
   if constexpr (std::is_same_v<Number, float>) {
@@ -53,15 +54,15 @@ FactorOf<Number> AsNumbers(const Factor& weight, AlignedBuffer& buffer) {
   }
 }
 
-// Where workers compute what StoreRows() then rounds.
+// Memory in which workers compute what StoreRows() then rounds.
 template <typename Number>
 class FloatRows {
  public:
   explicit FloatRows(const ThreadTeam& team)
       : rooms_(static_cast<size_t>(team.size())) {}
 
-  // Room for `count` floats that become `rows`; of float, `rows` themselves.
-  // Valid until the worker's next call. std::bad_alloc.
+  // Returns room for `count` floats that become `rows`; for float, returns
+  // `rows` themselves. Valid until the worker's next call. std::bad_alloc.
   float* Of(Number* rows, int64_t count, int worker) {
     if constexpr (std::is_same_v<Number, float>) {
       return rows;
@@ -72,19 +73,19 @@ class FloatRows {
   }
 
  private:
-  std::vector<AlignedBuffer> rooms_;  // Of each worker.
+  std::vector<AlignedBuffer> rooms_;  // Room of each worker.
 };
 
 // The rows of a layer's input [.., columns] that its products and gradients
-// read: those of a dense one, or copies of stored ones.
+// read: those of a dense input, or copies of stored rows.
 template <typename Number>
 class InputRows {
  public:
   InputRows(int64_t columns, const ThreadTeam& team)
       : columns_(columns), floats_(team) {}
 
-  // Of an input of which the first `count` rows are needed. Borrows what x
-  // points to. std::bad_alloc.
+  // Starts with an input of which the first `count` rows are needed. Borrows
+  // what x points to. std::bad_alloc.
   void Start(const LayerInput<Number>& x, int64_t count) {
     stored_ = x.dense == nullptr ? x.stored : nullptr;
     copies_ = stored_ == nullptr
@@ -108,7 +109,7 @@ class InputRows {
     StoreRows(floats, count, to);
   }
 
-  // From row `row` on.
+  // Returns the rows from row `row` on.
   const Number* From(int64_t row) const { return data_ + row * columns_; }
 
  private:
@@ -120,15 +121,15 @@ class InputRows {
   FloatRows<Number> floats_;
 };
 
-// What a layer makes [.., columns]: see LayerOutput.
+// The output of a layer [.., columns]: see LayerOutput.
 template <typename Number>
 class OutputRows {
  public:
-  // last: it makes logits.
+  // `last`: the layer makes logits.
   OutputRows(int64_t columns, bool last, const ThreadTeam& team)
       : columns_(columns), last_(last), floats_(team) {}
 
-  // Room for `count` rows. std::bad_alloc.
+  // Returns room for `count` rows. std::bad_alloc.
   LayerOutput<Number> Reserve(int64_t count) {
     output_.rows = ReserveNumbers<Number>(rows_buffer_, count * columns_);
     if constexpr (std::is_same_v<Number, float>) {
@@ -139,14 +140,15 @@ class OutputRows {
     return output_;
   }
 
-  // Where a worker makes the rows in [first, last). std::bad_alloc.
+  // Returns the floats in which a worker computes the rows in [first, last).
+  // std::bad_alloc.
   float* Floats(int64_t first, int64_t last, int worker) {
     const int64_t at = first * columns_;
     if (last_) return output_.logits + at;
     return floats_.Of(output_.rows + at, (last - first) * columns_, worker);
   }
 
-  // ReLU and dropout of what has been made there, unless these are logits.
+  // Applies ReLU and dropout to these rows, unless they are logits.
   void Finish(const Dropout& dropout, int64_t first, int64_t last, float* z) {
     if (last_) return;
     const int64_t at = first * columns_;

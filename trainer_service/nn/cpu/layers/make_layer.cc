@@ -13,13 +13,15 @@
 namespace fgnn {
 namespace {
 
-// Whether the layer leaves its ReLU and dropout to nobody or to a HiddenStage.
+// Returns true if the layer itself ends without ReLU and dropout: a HiddenStage
+// has them, or none follow.
 bool EndsPlainly(const ModelOptions& options, uint32_t layer) {
   return layer + 1 == options.layers || options.normalizes(layer) ||
          options.adds_inputs(layer);
 }
 
-// Where a parameter that the model has lies among its P floats.
+// Returns the offset of a parameter, which the model must have, among its P
+// floats.
 uint64_t OffsetOf(const Model& model, const char* part, uint32_t layer,
                   const char* name) {
   const std::string full_name = absl::StrCat(part, ".", layer, ".", name);
@@ -104,7 +106,7 @@ std::unique_ptr<GnnLayer<Number>> MakeGatLayer(const Model& model,
   return std::make_unique<GatLayer<Number>>(shape, team);
 }
 
-// Each makes messages of all sources, so there is no order to choose.
+// Each layer makes messages of all sources, so there is no order to choose.
 template <typename Number>
 std::unique_ptr<GnnLayer<Number>> MakePooledLayer(const Model& model,
                                                   uint32_t layer,

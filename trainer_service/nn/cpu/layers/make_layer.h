@@ -1,5 +1,5 @@
-// The layers of a model by its options: which class each kind is, and where its
-// parameters lie.
+// Makes the layers of a model from its options: the class of each kind, and the
+// offsets of its parameters.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_MAKE_LAYER_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_MAKE_LAYER_H_
 
@@ -15,14 +15,14 @@
 
 namespace fgnn {
 
-// Of valid options. Borrows the team. Number: see GnnLayer.
+// The options must be valid. Borrows the team. Number: see GnnLayer.
 template <typename Number>
 std::unique_ptr<GnnLayer<Number>> MakeLayer(const Model& model, uint32_t layer,
                                             ProductOrder order,
                                             ThreadTeam* team);
 
-// What follows the layer; nullopt: nothing, and where it is hidden, it ends in
-// ReLU and dropout itself.
+// Returns the stage behind the layer. nullopt: there is none, and a hidden
+// layer ends in ReLU and dropout itself.
 std::optional<HiddenStageOptions> StageOf(const Model& model, uint32_t layer);
 
 }  // namespace fgnn

@@ -90,7 +90,7 @@ absl::Status NeighborLinear<Number>::Start(absl::Span<const float> weights,
   });
 }
 
-// Where degrees count the forward pass needs them too.
+// With degrees the forward pass needs the scales too.
 template <typename Number>
 void NeighborLinear<Number>::StartScales(const BlockView& block,
                                          const SourceDegrees& degrees) {
@@ -146,7 +146,7 @@ absl::StatusOr<Number*> NeighborLinear<Number>::Backward(
   if (ReachesSources() || options_.epsilon_offset) {
     FGNN_RETURN_IF_ERROR(GradientOfMessages(block, dy));
   }
-  // dW = dy^T sums, or (gradient of messages)^T x.
+  // dW is dy^T sums, or (gradient of messages)^T x.
   const absl::Span<float> weight_gradient =
       gradient.subspan(options_.weight_offset, static_cast<size_t>(in * out));
   if (transforms_first_) {
@@ -191,7 +191,7 @@ void NeighborLinear<Number>::GradientOfSummands(const BlockView& block,
   }
 }
 
-// Transform first: [S, out], the dy of the sums that a source is in.
+// Transform first: [S, out], the sum of dy over the sums that a source is in.
 // Aggregate first: [D, in], dy W.
 template <typename Number>
 absl::Status NeighborLinear<Number>::GradientOfMessages(const BlockView& block,
@@ -222,7 +222,7 @@ absl::Status NeighborLinear<Number>::GradientOfMessages(const BlockView& block,
       });
 }
 
-// The sum over v of dy_v . W x_v, or of W^T dy_v . x_v.
+// Returns the sum over v of dy_v . W x_v, or of W^T dy_v . x_v.
 template <typename Number>
 absl::StatusOr<float> NeighborLinear<Number>::GradientOfEpsilon(
     const BlockView& block, const Number* dy) {

@@ -4,9 +4,9 @@
 //     mean({x_v} + {x_u: u in N(v)})
 //     x_v / d_v + (d_v - 1) / |N(v)| sum_{u in N(v)} x_u / sqrt(d_u d_v)
 //     (1 + eps) x_v + sum_{u in N(v)} x_u
-// d being a vertex's in-degree in the whole graph + 1, and N(v) the neighbours
-// that were drawn for v, which stand for all d_v - 1 of them.
-// S sources and D destinations of a block, `in` and `out` columns.
+// d is a vertex's in-degree in the whole graph + 1. N(v) are the neighbours
+// that were drawn for v; they stand for all d_v - 1 of them. A block has S
+// sources and D destinations; rows have `in` and `out` columns.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_NEIGHBOR_LINEAR_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_NEIGHBOR_LINEAR_H_
 
@@ -29,20 +29,22 @@
 
 namespace fgnn {
 
-// What is fixed for its life.
+// Fixed properties of the map.
 struct NeighborLinearOptions {
   int64_t in = 0;
   int64_t out = 0;
-  // Places of the parameters among the P floats: W [out, in], b [out].
+  // Offsets of the parameters among the P floats: W [out, in], b [out].
   uint64_t weight_offset = 0;
   uint64_t bias_offset = 0;
-  // Sums instead of means: the place of eps, which is learned.
+  // Offset of eps, which is learned; nullopt: means instead of sums.
   std::optional<uint64_t> epsilon_offset;
-  bool divides_by_degrees = false;  // The second of the above; without eps.
-  bool first = false;  // Its input is features, whose gradient nobody needs.
+  // Whether s_v is the second of the above; without eps.
+  bool divides_by_degrees = false;
+  // Whether the input is features, whose gradient is not needed.
+  bool first = false;
 };
 
-// Whether inference aggregates products: where these are the narrower.
+// Returns true if inference aggregates products: if these have fewer columns.
 inline bool SendsProducts(const NeighborLinearOptions& options) {
   return options.out <= options.in;
 }
@@ -61,21 +63,21 @@ class NeighborLinear {
         rows_(options.in, *team),
         floats_(*team) {}
 
-  // As GnnLayer has it: a first layer, where it aggregates first.
+  // As in GnnLayer: true for a first layer that aggregates first.
   bool TakesStoredRows(const BlockView& block) const {
     return options_.first && !TransformsFirst(block);
   }
   const NeighborLinearOptions& options() const { return options_; }
 
-  // What comes before ForwardRows() of a block. Borrows weights [P] and what x
-  // points to.
+  // Prepares ForwardRows() of a block. Borrows weights [P] and what x points
+  // to.
   absl::Status Start(absl::Span<const float> weights, const BlockView& block,
                      const LayerInput<Number>& x);
-  // y [last - first, out] of the destinations in [first, last), at most
-  // kRowsPerTask. Several workers may do parts that do not overlap.
+  // Computes y [last - first, out] of the destinations in [first, last), at
+  // most kRowsPerTask. Several workers may compute parts that do not overlap.
   void ForwardRows(const BlockView& block, int64_t first, int64_t last,
                    int worker, float* y);
-  // dy [D, out], to the gradients of the parameters and of x: see
+  // Turns dy [D, out] into the gradients of the parameters and of x: see
   // GnnLayer::Backward(). The block is that of the last Start().
   absl::StatusOr<Number*> Backward(const BlockView& block, const Number* dy,
                                    float input_scale,
@@ -88,12 +90,12 @@ class NeighborLinear {
   absl::Status GradientOfInput(const BlockView& block, float input_scale);
   absl::StatusOr<float> GradientOfEpsilon(const BlockView& block,
                                           const Number* dy);
-  // rows [last - first, columns] of sources = the gradient of what is summed,
-  // of that of the sums [D, columns].
+  // Sets rows [last - first, columns] of sources to the gradient of the
+  // summands, from that of the sums [D, columns].
   void GradientOfSummands(const BlockView& block, const Number* sums_gradient,
                           int64_t columns, int64_t first, int64_t last,
                           float* rows) const;
-  // Whether the gradient goes on from sums to sources.
+  // Returns true if the gradient goes on from sums to sources.
   bool ReachesSources() const { return transforms_first_ || !options_.first; }
 
   const NeighborLinearOptions options_;
@@ -101,22 +103,22 @@ class NeighborLinear {
   ThreadTeam* const team_;
   RowSums<Number> sums_;
 
-  // Of the last Start().
+  // State of the last Start().
   bool transforms_first_ = false;
   LayerInput<Number> x_;
-  // Of x, where it transforms first or is not first, or, of the first D, where
+  // Rows of x: all if it transforms first or is not first, else the first D if
   // eps needs them.
   InputRows<Number> rows_;
   NeighborhoodWeights sum_weights_;
   absl::Span<const float> bias_;
   PackedFactorOf<Number> forward_;
   PackedFactorOf<Number> backward_;
-  // Aggregate first: sums s [D, in], and the gradient of them.
-  // Transform first: products of x [S, out], and the gradient of them.
+  // Aggregate first: sums s [D, in], and their gradient. Transform first:
+  // products of x [S, out], and their gradient.
   Number* messages_ = nullptr;
   Number* messages_gradient_ = nullptr;
   Number* input_gradient_ = nullptr;  // [S, in]
-  float* scales_ = nullptr;           // [D] of each sum of neighbours
+  float* scales_ = nullptr;           // [D], scale of each sum of neighbours.
 
   FloatRows<Number> floats_;
   AlignedBuffer weight_buffer_;
@@ -127,8 +129,8 @@ class NeighborLinear {
   TransposedBlock transposed_;
 };
 
-// What it does in inference: see LayerInference. May be called from several
-// threads at once.
+// The map in inference: see LayerInference. Several threads may call it at
+// once.
 class NeighborLinearInference {
  public:
   NeighborLinearInference(const NeighborLinearOptions& options,
@@ -140,7 +142,7 @@ class NeighborLinearInference {
   int64_t message_columns() const {
     return SendsProducts(options_) ? options_.out : options_.in;
   }
-  // aggregates -> y [rows, out].
+  // Maps aggregates to y [rows, out].
   void Update(const float* aggregates, int64_t rows, float* y) const;
 
  private:

@@ -8,11 +8,11 @@
 namespace fgnn {
 namespace {
 
-// Chains of additions of a row's sum: an order that is fixed, and that vector
-// instructions can follow.
+// Number of independent sums of a row. Their order is fixed, and vector
+// instructions can compute them.
 constexpr int64_t kChains = 16;
 
-// The sum of term(c) over the columns.
+// Returns the sum of term(c) over the columns.
 template <typename Term>
 inline __attribute__((always_inline)) float SumOverColumns(int64_t columns,
                                                            const Term& term) {

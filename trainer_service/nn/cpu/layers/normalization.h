@@ -13,28 +13,29 @@ namespace fgnn {
 
 inline constexpr float kNormEpsilon = 1e-5F;
 
-// out [columns] = the sum of (z - mean)^2 over the rows.
+// Sets out [columns] to the sum of (z - mean)^2 over the rows.
 void SumOfSquaresAround(const float* mean, const float* z, int64_t rows,
                         int64_t columns, float* out);
 
-// z becomes n; mean, inverse_deviation [columns].
+// Replaces z by n; mean, inverse_deviation [columns].
 void NormalizeColumns(const float* mean, const float* inverse_deviation,
                       int64_t rows, int64_t columns, float* z);
 
-// z becomes n; inverse_deviations [rows] are written.
+// Replaces z by n; writes inverse_deviations [rows].
 void NormalizeRows(int64_t rows, int64_t columns, float* z,
                    float* inverse_deviations);
 
-// y = scale * n + shift; scale, shift [columns].
+// Computes y = scale * n + shift; scale, shift [columns].
 void ScaleAndShift(const float* scale, const float* shift, const float* n,
                    int64_t rows, int64_t columns, float* y);
 
-// d_scale, d_shift [columns] = the sums of dy * n and of dy over the rows.
+// Sets d_scale, d_shift [columns] to the sums of dy * n and of dy over the
+// rows.
 void GradientOfScaleAndShift(const float* dy, const float* n, int64_t rows,
                              int64_t columns, float* d_scale, float* d_shift);
 
-// dz of what NormalizeColumns() made of `num_rows` rows, of which these are
-// some: the sums of GradientOfScaleAndShift() are over all of them. dz may be
+// Computes dz of NormalizeColumns() over `num_rows` rows, of which these are
+// some. The sums of GradientOfScaleAndShift() are over all of them. dz may be
 // n.
 struct ColumnNormGradient {
   const float* scale = nullptr;  // [columns] each.
@@ -47,7 +48,7 @@ void GradientOfNormalizeColumns(const ColumnNormGradient& norm, const float* dy,
                                 const float* n, int64_t rows, int64_t columns,
                                 float* dz);
 
-// dz of what NormalizeRows() made. dz may be n.
+// Computes dz of NormalizeRows(). dz may be n.
 void GradientOfNormalizeRows(const float* scale,
                              const float* inverse_deviations, const float* dy,
                              const float* n, int64_t rows, int64_t columns,

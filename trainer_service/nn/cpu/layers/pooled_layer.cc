@@ -27,7 +27,7 @@ Factor SelfWeight(const PooledLayerOptions& options,
   return {weights.data() + options.self_offset, options.out, options.in};
 }
 
-// messages [rows, in] = relu(x weight + bias).
+// Sets messages [rows, in] to relu(x weight + bias).
 template <typename Number>
 void MessagesOf(const PackedFactorOf<Number>& weight, const float* bias,
                 const Number* x, int64_t rows, float* messages) {
@@ -37,7 +37,7 @@ void MessagesOf(const PackedFactorOf<Number>& weight, const float* bias,
   ApplyReluAndDropout(Dropout(), 0, rows * in, messages);
 }
 
-// Copies of floats that were not computed in their place.
+// Copies floats that were not computed in their place.
 void CopyRows(const float* from, int64_t count, float* to) {
   std::copy_n(from, count, to);
 }
@@ -177,7 +177,7 @@ void PooledLayer<Number>::ForwardRows(const BlockView& block, int64_t first,
     ScaleToUnitLength(rows, out, z, inverse_lengths_ + first);
     CopyRows(z, rows * out, unit_rows_ + first * out);
   }
-  // What is scaled is not negative.
+  // The ReLU has no effect here, as scaled rows are not negative.
   output_.Finish(dropout, first, last, z);
 }
 
@@ -195,9 +195,9 @@ absl::StatusOr<Number*> PooledLayer<Number>::Backward(
   return input_gradient_;
 }
 
-// What comes from above is 0 where a row is, as if there were no scaling before
-// dropout. Elements that are 0 by ReLU add nothing to the length, so nothing of
-// the gradient is missing.
+// The incoming gradient is 0 where a row is, as if there were no scaling before
+// dropout. Elements that are 0 by ReLU add nothing to the length, so the
+// gradient is complete.
 template <typename Number>
 absl::StatusOr<const Number*> PooledLayer<Number>::GradientOfScaling(
     int64_t num_rows, const Number* dy) {
@@ -294,7 +294,7 @@ absl::Status PooledLayer<Number>::GradientOfInput(const BlockView& block,
                                                           int worker) {
     const int64_t first = task * kRowsPerTask<Number>;
     const int64_t rows = std::min(kRowsPerTask<Number>, num_sources - first);
-    // Of these rows, those that are destinations too.
+    // Number of these rows that are destinations too.
     const int64_t own = std::clamp<int64_t>(num_destinations - first, 0, rows);
     Number* const to = input_gradient_ + first * in;
     float* const floats = floats_.Of(to, rows * in, worker);

@@ -1,15 +1,15 @@
-// One layer whose vertices send what a layer of their own makes of them,
+// One layer in which the messages of vertices come from a layer of their own,
 // forwards and backwards:
 //   m_u = relu(Q x_u + q)
 //   z_v = W_neigh aggregate({m_u: u in N(v)}) + W_self x_v + b
-// Q [in, in]. With the largest as aggregate it is GraphSAGE's pooling
-// aggregator (Hamilton, Ying and Leskovec, section 3.3, equation 3), with the
-// mean weighted by visits and rows of length 1 it is PinSAGE (Ying et al.,
-// "Graph Convolutional Neural Networks for Web-Scale Recommender Systems",
+// Q is [in, in]. If the aggregate is the largest, it is GraphSAGE's pooling
+// aggregator (Hamilton, Ying and Leskovec, section 3.3, equation 3). If it is
+// the mean weighted by visits, with rows of length 1, it is PinSAGE (Ying et
+// al., "Graph Convolutional Neural Networks for Web-Scale Recommender Systems",
 // algorithm 1).
 //
-// PinSAGE trains on the vertices that random walks visit; in inference, over
-// whole neighbourhoods, nobody has walked: the mean is that of all neighbours,
+// PinSAGE trains on the vertices that random walks visit. Inference is over
+// whole neighbourhoods, without walks: the mean is that of all neighbours,
 // equally.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_POOLED_LAYER_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_POOLED_LAYER_H_
@@ -30,25 +30,26 @@
 
 namespace fgnn {
 
-// What is fixed for a layer's life.
+// Fixed properties of a layer.
 struct PooledLayerOptions {
   int64_t in = 0;
   int64_t out = 0;
-  // Places of the parameters among the P floats: Q [in, in], q [in],
-  // W_neigh [out, in], W_self [out, in], b [out].
+  // Offsets of the parameters among the P floats: Q [in, in], q [in], W_neigh
+  // [out, in], W_self [out, in], b [out].
   uint64_t message_weight_offset = 0;
   uint64_t message_bias_offset = 0;
   uint64_t neighbor_offset = 0;
   uint64_t self_offset = 0;
   uint64_t bias_offset = 0;
   Aggregator aggregator = Aggregator::kMax;
-  bool unit_rows = false;  // After ReLU, rows are scaled to length 1.
-  bool first = false;  // Its input is features, whose gradient nobody needs.
-  bool last = false;   // No ReLU, scaling and dropout after it.
+  bool unit_rows = false;  // Whether rows are scaled to length 1 after ReLU.
+  // Whether the input is features, whose gradient is not needed.
+  bool first = false;
+  bool last = false;  // Whether no ReLU, scaling and dropout follow.
 };
 
-// Borrows the team. Number: see GnnLayer; messages and aggregates are kept in
-// it too.
+// Borrows the team. Number: see GnnLayer; messages and aggregates are Numbers
+// too.
 template <typename Number>
 class PooledLayer final : public GnnLayer<Number> {
  public:
@@ -81,7 +82,7 @@ class PooledLayer final : public GnnLayer<Number> {
   absl::Status MakeMessages(const BlockView& block);
   void ForwardRows(const BlockView& block, int64_t first, int64_t last,
                    const Dropout& dropout, int worker);
-  // From the gradient of the rows that the layer made to that of z.
+  // Turns the gradient of the layer's output rows into that of z.
   absl::StatusOr<const Number*> GradientOfScaling(int64_t rows,
                                                   const Number* dy);
   absl::Status GradientOfMessages(const BlockView& block, const Number* dz);
@@ -95,7 +96,7 @@ class PooledLayer final : public GnnLayer<Number> {
   RowSums<Number> sums_;
   const std::unique_ptr<NeighborAggregation<Number>> aggregation_;
 
-  // Of the last Forward().
+  // State of the last Forward().
   InputRows<Number> x_;
   const float* message_bias_ = nullptr;
   const float* bias_ = nullptr;
@@ -105,12 +106,12 @@ class PooledLayer final : public GnnLayer<Number> {
   PackedFactorOf<Number> neighbor_backward_;
   PackedFactorOf<Number> self_forward_;
   PackedFactorOf<Number> self_backward_;
-  Number* messages_ = nullptr;             // [S, in]
-  Number* messages_gradient_ = nullptr;    // [S, in] before their ReLU
-  Number* aggregates_ = nullptr;           // [D, in]
+  Number* messages_ = nullptr;           // [S, in]
+  Number* messages_gradient_ = nullptr;  // [S, in], gradient before their ReLU.
+  Number* aggregates_ = nullptr;         // [D, in]
   Number* aggregates_gradient_ = nullptr;  // [D, in]
-  Number* unit_rows_ = nullptr;            // [D, out] before dropout
-  float* inverse_lengths_ = nullptr;       // [D] of them
+  Number* unit_rows_ = nullptr;            // [D, out], rows before dropout.
+  float* inverse_lengths_ = nullptr;       // [D], of the unit rows.
   Number* input_gradient_ = nullptr;       // [S, in]
 
   FloatRows<Number> floats_;

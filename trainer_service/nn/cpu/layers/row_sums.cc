@@ -24,7 +24,7 @@ inline __attribute__((always_inline)) void AddProductsOf(const Number* x,
   }
 }
 
-// out [columns] += the products of x's and y's elements [rows, columns].
+// Adds to out [columns] the products of x's and y's elements [rows, columns].
 FGNN_TARGET_CLONES
 void AddProducts(const float* x, const float* y, int64_t rows, int64_t columns,
                  float* out) {
@@ -46,7 +46,7 @@ absl::Status RowSums<Number>::OfProducts(const FactorOf<Number>& a,
   const int64_t chunk = RowsPerPartial(a.rows);
   const int64_t num_chunks = NumTasks(a.rows, chunk);
   const int64_t size = a.columns * b.columns;
-  const int64_t stride = NumTasks(size, 16) * 16;  // Whole lines.
+  const int64_t stride = NumTasks(size, 16) * 16;  // Whole cache lines.
   float* partials =
       partials_buffer_.Floats(static_cast<size_t>(stride * num_chunks));
   FGNN_RETURN_IF_ERROR(team_->Run(num_chunks, [&](int64_t task, int worker) {

@@ -1,6 +1,6 @@
-// Sums over the rows of a batch, the gradients of weights and biases: over
-// chunks of rows, then over the chunks in their order, so that the bits do not
-// depend on the number of threads.
+// Sums over the rows of a batch: the gradients of weights and biases. Sums are
+// over chunks of rows, then over the chunks in their order, so that the bits do
+// not depend on the number of threads.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_ROW_SUMS_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_ROW_SUMS_H_
 
@@ -26,13 +26,14 @@ class RowSums {
   explicit RowSums(ThreadTeam* team)
       : team_(team), blocks_(static_cast<size_t>(team->size())) {}
 
-  // out [a's columns, b's columns] = a^T b, of a and b as stored, with as many
-  // rows each.
+  // Sets out [a's columns, b's columns] to a^T b. a and b are as stored and
+  // have the same number of rows.
   absl::Status OfProducts(const FactorOf<Number>& a, const FactorOf<Number>& b,
                           absl::Span<float> out);
-  // out [a's columns] = the sum of a's rows, as stored.
+  // Sets out [a's columns] to the sum of a's rows, as stored.
   absl::Status OfRows(const FactorOf<Number>& a, absl::Span<float> out);
-  // The sum of the products of a's and b's elements, of one shape.
+  // Returns the sum of the products of a's and b's elements; they have one
+  // shape.
   absl::StatusOr<float> OfElementProducts(const FactorOf<Number>& a,
                                           const FactorOf<Number>& b);
   // Calls add(first, count, sum) for chunks of all rows in [0, rows); the sums
@@ -43,7 +44,7 @@ class RowSums {
 
  private:
   ThreadTeam* const team_;
-  // Of each worker: ProductOverRows().
+  // Blocks of each worker for ProductOverRows().
   std::vector<PackedFactorOf<Number>> blocks_;
   AlignedBuffer partials_buffer_;
   AlignedBuffer column_sums_buffer_;

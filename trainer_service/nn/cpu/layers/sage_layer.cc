@@ -11,7 +11,7 @@
 namespace fgnn {
 namespace {
 
-// Rows of one task: its aggregated rows, and its results in f32, stay in the
+// Rows of one task. Its aggregated rows, and its results in f32, stay in the
 // second-level cache until the product or the rounding has read them. A
 // multiple of kDropoutTile.
 template <typename Number>
@@ -51,7 +51,7 @@ void SageLayer<Number>::PackWeight(const float* weight,
   }
   const FactorOf<Number> factor = {numbers, options_.out, options_.in};
   forward->Pack(factor.T());
-  // Nobody needs the gradient of the first layer's input.
+  // The gradient of the first layer's input is not needed.
   if (!options_.first) backward->Pack(factor);
 }
 
@@ -196,8 +196,8 @@ absl::StatusOr<Number*> SageLayer<Number>::Backward(
   return input_gradient_;
 }
 
-// Transform first: [S, out], the dz of the destinations that a source was
-// averaged into. Aggregate first: [D, in], dz W_neigh.
+// Transform first: [S, out], the sum of dz over the destinations that a source
+// was averaged into. Aggregate first: [D, in], dz W_neigh.
 template <typename Number>
 absl::Status SageLayer<Number>::GradientOfMessages(const BlockView& block,
                                                    const Number* dz) {
@@ -266,8 +266,9 @@ absl::Status SageLayer<Number>::GradientOfWeights(const BlockView& block,
   });
 }
 
-// dW_self = dz^T x; dW_neigh = dz^T means, in one task with it, which share
-// what is made of dz, or (gradient of messages)^T x.
+// Computes dW_self = dz^T x and dW_neigh. The latter is (gradient of
+// messages)^T x, or dz^T means. dz^T means is in one task with dW_self, so that
+// both share the packed dz.
 template <typename Number>
 absl::Status SageLayer<Number>::PartialGradients(int64_t self_rows,
                                                  int64_t neighbor_rows,
@@ -322,7 +323,7 @@ absl::Status SageLayer<Number>::GradientOfInput(const BlockView& block,
         const int64_t first = task * kRowsPerTask<Number>;
         const int64_t last =
             std::min(first + kRowsPerTask<Number>, num_sources);
-        // Of these rows, those that are destinations too.
+        // Number of these rows that are destinations too.
         const int64_t own =
             std::clamp<int64_t>(num_destinations - first, 0, last - first);
         Number* const to = input_gradient_ + first * in;

@@ -1,6 +1,6 @@
 // One GraphSAGE layer (mean), forwards and backwards:
 //   z_v = W_self x_v + W_neigh mean_{u in N(v)} x_u + b
-// S sources and D destinations of a block, `in` and `out` columns.
+// A block has S sources and D destinations; rows have `in` and `out` columns.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_SAGE_LAYER_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_SAGE_LAYER_H_
 
@@ -24,7 +24,7 @@
 
 namespace fgnn {
 
-// Borrows the team. Number: see GnnLayer; the means are kept in it too.
+// Borrows the team. Number: see GnnLayer; the means are Numbers too.
 template <typename Number>
 class SageLayer final : public GnnLayer<Number> {
  public:
@@ -36,7 +36,7 @@ class SageLayer final : public GnnLayer<Number> {
         blocks_(static_cast<size_t>(team->size())),
         scratch_(static_cast<size_t>(team->size())) {}
 
-  // The first layer, where it aggregates first.
+  // True for the first layer if it aggregates first.
   bool TakesStoredRows(const BlockView& block) const override {
     return options_.first && !TransformsFirst(block);
   }
@@ -59,8 +59,9 @@ class SageLayer final : public GnnLayer<Number> {
   // weight [out, in].
   void PackWeight(const float* weight, PackedFactorOf<Number>* forward,
                   PackedFactorOf<Number>* backward);
-  // Where a worker computes what StoreRows() then rounds to `rows`, those of
-  // one task: its scratch, or, of floats, `rows` themselves.
+  // Returns the floats in which a worker computes what StoreRows() then rounds
+  // to `rows`, the rows of one task. They are its scratch or, for floats,
+  // `rows` themselves.
   float* InFloats(Number* rows, int worker);
   void CopyOwnRows(const StoredRows& x, int64_t first, int64_t rows,
                    int worker);
@@ -71,8 +72,8 @@ class SageLayer final : public GnnLayer<Number> {
   void ForwardRows(const BlockView& block, int64_t first, int64_t last,
                    const Dropout& dropout, int worker);
   absl::Status GradientOfMessages(const BlockView& block, const Number* dz);
-  // Sums over chunks of rows, `stride` floats apart: of the weight [out, in],
-  // and of the bias behind that of the own rows.
+  // Sums over chunks of rows, `stride` floats apart: the weight's [out, in],
+  // and the bias's behind that of the own rows' weight.
   struct Partials {
     float* self = nullptr;
     float* neighbor = nullptr;
@@ -90,23 +91,23 @@ class SageLayer final : public GnnLayer<Number> {
   const ProductOrder order_;
   ThreadTeam* const team_;
 
-  bool transforms_first_ = false;  // Of the last Forward().
-  // The dense input of the last Forward(); where that was stored, copies of the
-  // rows that products and gradients need: of all where it transformed first,
-  // else of the first D.
+  bool transforms_first_ = false;  // Choice of the last Forward().
+  // The dense input of the last Forward(). If the input was stored: copies of
+  // the rows that products and gradients need. These are all rows if it
+  // transformed first, else the first D.
   const Number* x_ = nullptr;
   Number* own_rows_ = nullptr;
-  // Of the last Forward().
+  // State of the last Forward().
   PackedFactorOf<Number> neighbor_forward_;
   PackedFactorOf<Number> self_forward_;
   PackedFactorOf<Number> neighbor_backward_;
   PackedFactorOf<Number> self_backward_;
   RepeatedRow bias_;
-  // Of each worker: for ProductOverRows(), and for InFloats().
+  // Memory of each worker: for ProductOverRows(), and for InFloats().
   std::vector<PackedFactorOf<Number>> blocks_;
   std::vector<AlignedBuffer> scratch_;
-  // Aggregate first: means of x [D, in], and the gradient of them.
-  // Transform first: products of x [S, out], and the gradient of them.
+  // Aggregate first: means of x [D, in], and their gradient. Transform first:
+  // products of x [S, out], and their gradient.
   Number* messages_ = nullptr;
   Number* messages_gradient_ = nullptr;
   Number* output_ = nullptr;          // [D, out]

@@ -10,7 +10,7 @@
 namespace fgnn {
 namespace {
 
-// Scores less the largest one of their list and head.
+// Subtracts the largest score of a list and head from its scores.
 inline __attribute__((always_inline)) void ScoresBelowZero(
     const EdgeScores& scores, const RowLists& lists, int64_t i,
     float* weights) {
@@ -64,7 +64,7 @@ void EdgeSoftmax(const EdgeScores& scores, const RowLists& lists, int64_t first,
   for (int64_t i = first; i < last; ++i) {
     ScoresBelowZero(scores, lists, i, weights);
   }
-  // Of all lists at once: one loop, however short the lists.
+  // One loop over all lists, however short these are.
   for (int64_t at = lists.indptr[first] * heads;
        at < lists.indptr[last] * heads; ++at) {
     weights[at] = ExpOfNegative(weights[at]);

@@ -1,9 +1,9 @@
-// The weights of attention: for each list and head a softmax of the scores of
-// the list's entries, forwards and backwards (Velickovic et al., "Graph
+// The weights of attention, forwards and backwards: for each list and head a
+// softmax of the scores of the list's entries (Velickovic et al., "Graph
 // Attention Networks", section 2.1, equation 3). The score of entry j of list i
 // is
 //   leaky_relu(sources_j + destinations_i), of slope 0.2.
-// H heads; arrays of entries are those of head_sums.h.
+// There are H heads; arrays of entries are those of head_sums.h.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_MESSAGES_EDGE_SOFTMAX_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_MESSAGES_EDGE_SOFTMAX_H_
 
@@ -19,18 +19,18 @@ struct EdgeScores {
   const float* destinations = nullptr;  // [D, H]
 };
 
-// Its derivative too.
+// LeakyRelu() and its derivative.
 inline float LeakySlope(float score) { return score < 0 ? 0.2F : 1.0F; }
 inline float LeakyRelu(float score) { return score * LeakySlope(score); }
 
-// weights [entries, H] of the lists in [first, last), whatever the size of
-// their scores; NaN where a score of the list is. No list is empty.
+// Computes weights [entries, H] of the lists in [first, last), for scores of
+// any size. They are NaN where a score of the list is. No list is empty.
 void EdgeSoftmax(const EdgeScores& scores, const RowLists& lists, int64_t first,
                  int64_t last, float* weights);
 
-// The gradient of `weights`, which EdgeSoftmax() made, to that of what
-// LeakyRelu() takes, in place, [entries, H]; destinations [D, H] = its sum over
-// each list in [first, last).
+// Replaces the gradient of `weights`, which EdgeSoftmax() made, by that of
+// LeakyRelu()'s argument, [entries, H]. Sets destinations [D, H] to its sum
+// over each list in [first, last).
 void GradientOfEdgeSoftmax(const EdgeScores& scores, const RowLists& lists,
                            int64_t first, int64_t last, const float* weights,
                            float* gradient, float* destinations);

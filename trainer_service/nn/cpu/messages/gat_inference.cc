@@ -13,8 +13,8 @@
 namespace fgnn {
 namespace {
 
-// Entries whose weights are made before their messages are added, which stay in
-// the cache meanwhile.
+// Entries whose weights are made before their messages are added. The messages
+// stay in the cache meanwhile.
 constexpr uint32_t kEntriesAtOnce = 16;
 
 struct Vectors {
@@ -22,17 +22,17 @@ struct Vectors {
   const float* destination;  // a_dst [H * C]
 };
 
-// The softmax of one vertex while its entries pass by: sums so far, each weight
-// relative to the largest score so far, by head.
+// The softmax of one vertex, updated entry by entry: sums so far, by head. Each
+// weight is relative to the largest score so far.
 struct RunningSoftmax {
   HeadShape shape;
-  float* sum = nullptr;  // [H * C], of messages times weights.
+  float* sum = nullptr;  // [H * C], sum of messages times weights.
   float own_scores[kMostHeads];
   float largest[kMostHeads];
-  float total[kMostHeads];  // Of weights.
+  float total[kMostHeads];  // Sum of weights.
   float scores[kEntriesAtOnce * kMostHeads];
 
-  // The vertex itself is the first entry, of weight 1.
+  // Starts with the vertex itself as the first entry, of weight 1.
   inline __attribute__((always_inline)) void Start(const Vectors& vectors,
                                                    const float* own_row) {
     HeadProducts(shape, vectors.destination, own_row, own_scores);
@@ -44,8 +44,8 @@ struct RunningSoftmax {
     std::copy_n(own_row, shape.width(), sum);
   }
 
-  // Makes what came before smaller where one of `scores` [count, H] is the new
-  // largest, and weights of the scores.
+  // Turns `scores` [count, H] into weights. Where one of them is the new
+  // largest, scales the earlier sums down.
   inline __attribute__((always_inline)) void MakeWeights(uint32_t count) {
     float before[kMostHeads];
     std::copy_n(largest, shape.heads, before);
@@ -86,7 +86,8 @@ struct RunningSoftmax {
   }
 };
 
-// out [H * C] = what the layer makes of the messages of list i, less the bias.
+// Sets out [H * C] to the layer's output for the messages of list i, without
+// the bias.
 inline __attribute__((always_inline)) void AttendToList(
     const HeadShape& shape, const Vectors& vectors, const RowLists& lists,
     int64_t i, uint32_t end_of_all, const float* messages, float* out) {

@@ -1,5 +1,5 @@
-// What attention does with one row, whose columns belong to heads; for loops
-// that FGNN_TARGET_CLONES stands before.
+// Attention's operations on one row, whose columns belong to heads; for loops
+// in functions with FGNN_TARGET_CLONES.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_MESSAGES_HEAD_KERNELS_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_MESSAGES_HEAD_KERNELS_H_
 
@@ -15,18 +15,20 @@ namespace fgnn {
 // A row of H * C columns: head h has those in [h * C, (h + 1) * C).
 struct HeadShape {
   int64_t heads = 1;    // H
-  int64_t columns = 1;  // C, of each head.
+  int64_t columns = 1;  // C, columns of each head.
 
   int64_t width() const { return heads * columns; }
 };
 
-// Columns side by side: of rows, which begin at any float. By name, for a loop
-// over one sum's columns would have to change the order of its additions.
+// Columns that are handled side by side; rows may begin at any float. The lanes
+// are explicit: in a loop over one sum's columns the compiler may not change
+// the order of additions.
 inline constexpr int64_t kHeadLanes = 8;
 typedef float HeadLanes __attribute__((vector_size(kHeadLanes * sizeof(float)),
                                        aligned(alignof(float)), may_alias));
 
-// Through an address: how such a vector is returned depends on the processor.
+// Reads through an address, as the way to return such a vector depends on the
+// processor.
 inline __attribute__((always_inline)) void ReadLanes(const float* from,
                                                      HeadLanes* lanes) {
   *lanes = *reinterpret_cast<const HeadLanes*>(from);
@@ -36,7 +38,7 @@ inline __attribute__((always_inline)) void ReadLanes(const Bfloat16* from,
   for (int64_t l = 0; l < kHeadLanes; ++l) (*lanes)[l] = Widen(from[l]);
 }
 
-// out [H] = of each head the sum of the products of a's and b's columns.
+// Sets out [H] to each head's sum of the products of a's and b's columns.
 template <typename Number>
 inline __attribute__((always_inline)) void HeadProducts(const HeadShape& shape,
                                                         const Number* a,
@@ -62,7 +64,7 @@ inline __attribute__((always_inline)) void HeadProducts(const HeadShape& shape,
   }
 }
 
-// out [H * C] += scales[h] * row, in each head.
+// Adds scales[h] * row to out [H * C], in each head.
 template <typename Number>
 inline __attribute__((always_inline)) void AddScaledHeads(
     const HeadShape& shape, const float* __restrict scales,
@@ -81,7 +83,7 @@ inline __attribute__((always_inline)) void AddScaledHeads(
   }
 }
 
-// Rows are named in random order: fetches the one that comes some turns later.
+// Prefetches the row that comes some turns later, as rows are in random order.
 template <typename Number>
 inline __attribute__((always_inline)) void PrefetchEntry(const RowLists& lists,
                                                          uint32_t entry,

@@ -11,9 +11,9 @@
 namespace fgnn {
 namespace {
 
-// Rows are named in random order: the one that is summed some turns later is
-// fetched now. The further ahead, the shorter the rows, so that about as many
-// lines are under way; measured with rows of 200 to 2,400 bytes.
+// Returns how many turns ahead a row is prefetched; rows are in random order.
+// The shorter the rows, the further ahead, so that about as many lines are in
+// flight. Measured with rows of 200 to 2,400 bytes.
 uint32_t PrefetchDistance(uint64_t row_bytes) {
   constexpr uint64_t kBytesUnderWay = 8192;
   return static_cast<uint32_t>(std::clamp<uint64_t>(
@@ -24,7 +24,7 @@ const std::byte* Bytes(const void* row) {
   return static_cast<const std::byte*>(row);
 }
 
-// row_of(i) is row i, of numbers that Widen() takes.
+// row_of(i) returns row i, of numbers that Widen() takes.
 template <typename RowOf>
 inline __attribute__((always_inline)) void MeanOfRows(
     const RowLists& lists, int64_t first, int64_t last, RowOf row_of,
@@ -158,8 +158,8 @@ void TransposedBlock::Build(const BlockView& block) {
   indptr_ = indptr_buffer_.Words(size_t{num_sources} + 2);
   indices_ = indices_buffer_.Words(block.indices.size());
   inverse_degrees_ = inverse_degrees_buffer_.Floats(num_destinations);
-  // Counted two places on, so that after the pass that fills the lists, which
-  // moves each start to its end, the array is the list of starts.
+  // Counted two places to the right. The pass that fills the lists moves each
+  // start to its end; after it the array is the list of starts.
   std::fill_n(indptr_, size_t{num_sources} + 2, 0U);
   for (const uint32_t source : block.indices) ++indptr_[size_t{source} + 2];
   for (size_t s = 2; s < size_t{num_sources} + 2; ++s) {

@@ -11,25 +11,25 @@
 
 namespace fgnn {
 
-// Of its destinations.
+// Returns the lists of a block's destinations.
 inline RowLists ListsOf(const BlockView& block) {
   return {block.indptr.data(), block.indices.data()};
 }
 
-// out [last - first, columns] = for each list i in [first, last) the mean of
-// the rows of x that it names (a row named twice counts twice); zero for an
-// empty list.
+// Sets out [last - first, columns] to the mean of the rows of x that list i
+// names, for each i in [first, last). A row named twice counts twice. The mean
+// is zero for an empty list.
 void MeanOfLists(const RowLists& lists, int64_t first, int64_t last,
                  const float* x, int64_t columns, float* out);
 void MeanOfLists(const RowLists& lists, int64_t first, int64_t last,
                  const Bfloat16* x, int64_t columns, float* out);
 
-// The same of rows as a store has them, widened on the way: the bits that the
-// means of copies have.
+// The same for rows as a store has them, widened on the way. The bits equal
+// those of the means of copies.
 void MeanOfLists(const RowLists& lists, int64_t first, int64_t last,
                  const StoredRows& x, int64_t columns, float* out);
 
-// out [last - first, columns] += for each list the sum of scale[j] * x_j over
+// Adds to out [last - first, columns] each list's sum of scale[j] * x_j over
 // the rows j that it names.
 void AddScaledSumOfLists(const RowLists& lists, int64_t first, int64_t last,
                          const float* scale, const float* x, int64_t columns,
@@ -38,20 +38,20 @@ void AddScaledSumOfLists(const RowLists& lists, int64_t first, int64_t last,
                          const float* scale, const Bfloat16* x, int64_t columns,
                          float* out);
 
-// A block seen from its sources: for each, the destinations that it is a
-// neighbour of, in rising order. What gradients of means are summed over, so
-// that no two threads write to one row and the order of a sum is fixed.
+// A block seen from its sources: for each source, the destinations that it is a
+// neighbour of, in rising order. Gradients of means are summed over it. No two
+// threads then write to one row, and the order of a sum is fixed.
 class TransposedBlock {
  public:
-  // Rebuilds it, on the calling thread. May throw std::bad_alloc.
+  // Rebuilds the lists, on the calling thread. May throw std::bad_alloc.
   void Build(const BlockView& block);
-  // The same, and edges().
+  // Build(), and fills edges().
   void BuildWithEdges(const BlockView& block);
 
   RowLists lists() const { return {indptr_, indices_}; }
-  // [num_edges] The edge of the block that each entry of lists() is.
+  // [num_edges] Number of the block's edge for each entry of lists().
   const uint32_t* edges() const { return edges_; }
-  // [num_destinations] 1 / number of neighbours; 0 where there is none.
+  // [num_destinations] 1 / number of neighbours; 0 if there are none.
   const float* inverse_degrees() const { return inverse_degrees_; }
 
  private:

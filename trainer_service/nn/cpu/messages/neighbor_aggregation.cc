@@ -12,7 +12,7 @@
 namespace fgnn {
 namespace {
 
-// A column whose largest message is 0: no source has won it.
+// Marks a column whose largest message is 0: it comes from no source.
 constexpr uint32_t kNoSource = UINT32_MAX;
 
 template <typename Number>
@@ -24,7 +24,7 @@ void PrefetchAhead(const RowLists& lists, uint32_t e, uint32_t end_of_all,
               static_cast<uint64_t>(columns) * sizeof(Number));
 }
 
-// Written so that NaN wins and stays: it is how a run that diverges is noticed.
+// Written so that NaN wins and stays: a run that diverges is noticed by it.
 bool Beats(float challenger, float largest) {
   return challenger > largest || challenger != challenger;
 }
@@ -68,7 +68,7 @@ inline __attribute__((always_inline)) void MaxAndWinnersOfRows(
   }
 }
 
-// winners [last - first, columns]: the sources whose messages they are.
+// winners [last - first, columns] are the sources of the largest messages.
 FGNN_TARGET_CLONES
 void MaxAndWinnersOfLists(const RowLists& lists, int64_t first, int64_t last,
                           const float* x, int64_t columns, float* out,
@@ -96,7 +96,7 @@ inline __attribute__((always_inline)) void SumOfWonRows(
       PrefetchAhead(transposed, e, transposed.indptr[last], x, columns);
       PrefetchAhead(transposed, e, transposed.indptr[last], winners, columns);
       const uint32_t row = transposed.indices[e];
-      // A neighbour drawn twice has won once.
+      // A neighbour that was drawn twice counts once.
       if (e > begin && row == transposed.indices[e - 1]) continue;
       const Number* __restrict from = x + row * columns;
       const uint32_t* __restrict winner = winners + row * columns;
@@ -107,8 +107,8 @@ inline __attribute__((always_inline)) void SumOfWonRows(
   }
 }
 
-// out [last - first, columns] = for each source the sum of what it has won:
-// of the rows of x, those of the destinations that it is a neighbour of.
+// Sets out [last - first, columns] to each source's sum over what it has won.
+// The summed rows of x are those of the destinations that it is a neighbour of.
 FGNN_TARGET_CLONES
 void SumOfWins(const RowLists& transposed, int64_t first, int64_t last,
                const float* x, const uint32_t* winners, int64_t columns,
@@ -139,7 +139,7 @@ inline __attribute__((always_inline)) void ScaledSumOfRows(
   }
 }
 
-// out [last - first, columns] = for each list the sum of the rows that it
+// Sets out [last - first, columns] to a sum for each list: the rows that it
 // names, each times the scale of the edge that names it.
 FGNN_TARGET_CLONES
 void ScaledSumOfLists(const RowLists& lists, int64_t first, int64_t last,
@@ -202,7 +202,7 @@ class WeightedMeanAggregation final : public NeighborAggregation<Number> {
     ScaledSumOfLists(ListsOf(block), first, last, scales_, messages, columns_,
                      out);
   }
-  // The scales too are sorted by source: edges keep their order, as in the
+  // Sorts the scales by source too: edges keep their order, as in the
   // transposed lists.
   void StartBackward(const BlockView& block) override {
     transposed_.Build(block);
@@ -221,7 +221,7 @@ class WeightedMeanAggregation final : public NeighborAggregation<Number> {
   }
 
  private:
-  // Those in [begin, end), of one destination.
+  // Scales the edges in [begin, end), which have one destination.
   void ScaleEdges(const BlockView& block, uint32_t begin, uint32_t end) {
     if (block.weights.empty()) {
       std::fill(scales_ + begin, scales_ + end,
@@ -236,7 +236,7 @@ class WeightedMeanAggregation final : public NeighborAggregation<Number> {
   }
 
   const int64_t columns_;
-  float* scales_ = nullptr;             // [E] of each edge's message
+  float* scales_ = nullptr;             // [E], scale of each edge's message.
   float* transposed_scales_ = nullptr;  // [E]
   AlignedBuffer scales_buffer_;
   AlignedBuffer transposed_scales_buffer_;

@@ -10,7 +10,7 @@
 namespace fgnn {
 namespace {
 
-// row_of(i) is row i, of numbers that Widen() takes.
+// row_of(i) returns row i, of numbers that Widen() takes.
 template <bool kRowScales, typename RowOf>
 inline __attribute__((always_inline)) void SumOfRows(
     const NeighborhoodWeights& weights, const RowLists& lists, int64_t first,

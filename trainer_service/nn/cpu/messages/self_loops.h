@@ -1,5 +1,5 @@
-// Blocks whose destinations are neighbours of themselves too, and how their
-// lists are shared out.
+// Blocks whose destinations are also neighbours of themselves, and the division
+// of their lists into tasks.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_MESSAGES_SELF_LOOPS_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_MESSAGES_SELF_LOOPS_H_
 
@@ -15,9 +15,9 @@ namespace fgnn {
 // Owns the lists of the last block. Not thread-safe.
 class SelfLoops {
  public:
-  // The block with each destination before its neighbours, an edge to itself
-  // that was drawn beside it. Valid until the next call. InvalidArgument: these
-  // are 2^32 edges or more. std::bad_alloc.
+  // Returns the block with each destination before its neighbours. An edge to
+  // itself that was drawn stays beside it. Valid until the next call.
+  // InvalidArgument: the block has 2^32 edges or more. std::bad_alloc.
   absl::StatusOr<BlockView> Add(const BlockView& block);
 
  private:
@@ -25,8 +25,8 @@ class SelfLoops {
   AlignedBuffer indices_buffer_;
 };
 
-// Cuts lists into tasks of about as many entries: first lists of each, which
-// are whole kDropoutTile apart, and the end.
+// Cuts lists into tasks of about as many entries. Returns the first list of
+// each, whose numbers are multiples of kDropoutTile, and the end.
 std::vector<int64_t> CutByEntries(const uint32_t* indptr, int64_t num_lists);
 
 }  // namespace fgnn

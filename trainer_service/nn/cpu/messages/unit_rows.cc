@@ -8,8 +8,8 @@
 namespace fgnn {
 namespace {
 
-// In f64, where squares of floats neither overflow nor vanish; by lanes, which
-// the compiler may do at once, for their order is fixed.
+// Computed in f64, in which squares of floats neither overflow nor vanish. By
+// lanes in a fixed order, which the compiler may compute at once.
 template <typename Number>
 inline __attribute__((always_inline)) double DotProduct(const Number* x,
                                                         const Number* y,
@@ -54,7 +54,7 @@ void ScaleToUnitLength(int64_t rows, int64_t columns, float* x,
   for (int64_t r = 0; r < rows; ++r) {
     float* const row = x + r * columns;
     const double length = std::sqrt(DotProduct(row, row, columns));
-    // Written so that NaN stays: it is how a run that diverges is noticed.
+    // Written so that NaN stays: a run that diverges is noticed by it.
     const auto inverse =
         static_cast<float>(length < double{FLT_MIN} ? 0.0 : 1.0 / length);
     for (int64_t c = 0; c < columns; ++c) row[c] *= inverse;
