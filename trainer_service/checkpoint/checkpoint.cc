@@ -23,8 +23,8 @@ constexpr char kOptimizerPrefix[] = "optimizer.";
 constexpr const char* kMomentPrefixes[] = {"optimizer.m.", "optimizer.v."};
 constexpr const char* kMomentumPrefix[] = {"optimizer.momentum."};
 
-// What names of tensors start with, per P floats of an optimizer that keeps
-// this many of each weight; nullopt if there is no such optimizer.
+// Returns the prefixes of tensor names, one per P floats of an optimizer that
+// keeps `floats` floats of each weight. nullopt: there is no such optimizer.
 std::optional<absl::Span<const char* const>> StatePrefixes(uint64_t floats) {
   switch (floats) {
     case 0:
@@ -40,7 +40,7 @@ std::optional<absl::Span<const char* const>> StatePrefixes(uint64_t floats) {
 
 using Metadata = std::map<std::string, std::string>;
 
-// Shortest text that reads back as the same number.
+// Returns the shortest text that reads back as the same number.
 std::string TextOf(double value) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
@@ -90,7 +90,8 @@ uint64_t NumFloats(const std::vector<ParameterInfo>& parameters) {
   return sum;
 }
 
-// Those of a user's model are what is no optimizer's.
+// Returns the parameters of a user's model: the tensors that are no
+// optimizer's.
 std::vector<ParameterInfo> ParametersIn(const SafetensorsFile& file) {
   std::vector<ParameterInfo> parameters;
   uint64_t offset = 0;
@@ -103,7 +104,7 @@ std::vector<ParameterInfo> ParametersIn(const SafetensorsFile& file) {
   return parameters;
 }
 
-// Reads metadata field by field; remembers the first one that is wrong.
+// Reads metadata field by field, and keeps the first wrong one.
 class MetadataReader {
  public:
   explicit MetadataReader(const Metadata& metadata) : metadata_(metadata) {}
@@ -214,7 +215,7 @@ absl::StatusOr<Checkpoint> Decode(const SafetensorsFile& file) {
   if (num_parameters == 0) {
     return absl::InvalidArgumentError("it holds no parameters");
   }
-  // Before anything of that size is allocated.
+  // Checked before anything of that size is allocated.
   uint64_t num_floats = 0;
   for (const StoredTensor& tensor : file.tensors()) {
     num_floats += tensor.num_values;

@@ -1,5 +1,5 @@
-// A checkpoint: a published version of a job's weights with all that it takes
-// to go on from there, or to rebuild the model. The format is in README.md.
+// A checkpoint: a published version of a job's weights, with all data to go on
+// from there, or to rebuild the model. The format is in README.md.
 #ifndef FGNN_TRAINER_SERVICE_CHECKPOINT_CHECKPOINT_H_
 #define FGNN_TRAINER_SERVICE_CHECKPOINT_CHECKPOINT_H_
 
@@ -21,20 +21,21 @@ inline constexpr size_t kMaxRunStateBytes = 64 << 10;
 struct CheckpointInfo {
   std::string job_id;
   ModelOptions model;
-  uint64_t version = 0;  // Committed steps: the ledger.
-  uint32_t epoch = 0;    // Epochs completed.
-  uint64_t seed = 0;     // The job's.
-  // Of a model of the user's, whose options do not tell: names, shapes and
-  // offsets; and the CRC32C of the code that it was trained with.
+  uint64_t version = 0;  // Number of committed steps: the ledger.
+  uint32_t epoch = 0;    // Number of completed epochs.
+  uint64_t seed = 0;     // The job's seed.
+  // Parameters of a user's model, which its options do not determine: names,
+  // shapes and offsets. code_crc32c is the CRC32C of the code that it was
+  // trained with.
   std::vector<ParameterInfo> parameters;
   uint32_t code_crc32c = 0;
-  // What the scheduler has to know to go on; opaque here. At most
+  // The scheduler's state to go on from; opaque here. At most
   // kMaxRunStateBytes.
   std::string run_state;
 };
 
-// Borrowed floats of one version. Of each of P weights the optimizer keeps k
-// floats, 0 to 2.
+// Borrowed floats of one version. The optimizer keeps k floats, 0 to 2, for
+// each of P weights.
 struct CheckpointTensors {
   absl::Span<const float> weights;          // [P]
   absl::Span<const float> optimizer_state;  // [P * k], see README.md.
@@ -46,20 +47,22 @@ struct Checkpoint {
   std::vector<float> optimizer_state;  // [P * k]
 };
 
-// Replaces `path` atomically; a crash leaves the old file or the new one.
+// Replaces `path` atomically: a crash leaves the old file or the new one.
 // Returns the file's size in bytes. InvalidArgument: sizes do not fit the
-// model; else NotFound, PermissionDenied, ResourceExhausted (disk full).
+// model. Other errors: NotFound, PermissionDenied, ResourceExhausted (disk
+// full).
 absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
                                          const CheckpointInfo& info,
                                          const CheckpointTensors& tensors);
 
-// Distrusts the file. DataLoss: damaged, or the disk cannot read it.
-// InvalidArgument: a sound file that is not a checkpoint of ours, or of a later
-// version of the program; or no plain file. NotFound, PermissionDenied.
+// Reads a file without trusting it. DataLoss: it is damaged, or the disk cannot
+// read it. InvalidArgument: it is no plain file, not a checkpoint of ours, or
+// of a later version of the program. NotFound, PermissionDenied.
 absl::StatusOr<Checkpoint> ReadCheckpoint(const std::filesystem::path& path);
 
-// InvalidArgument with the first parameter whose name or shape is another in a
-// checkpoint of a user's model than in `parameters`.
+// Compares the parameters of a user's model with those of a checkpoint.
+// InvalidArgument names the first parameter whose name or shape differs from
+// `parameters`.
 absl::Status CheckParameters(const CheckpointInfo& info,
                              absl::Span<const ParameterInfo> parameters);
 

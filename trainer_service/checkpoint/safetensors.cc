@@ -25,13 +25,13 @@ static_assert(std::endian::native == std::endian::little,
 using Json = nlohmann::json;
 
 constexpr char kMetadataKey[] = "__metadata__";
-// As it stands in the header. Quotes within strings are escaped, so that this
-// can only be the key.
+// The checksum's key in the header. Quotes within strings are escaped, so this
+// text can only be the key.
 constexpr std::string_view kChecksumStart = "\"crc32c\":\"";
 constexpr std::string_view kNoChecksum = "00000000";
 constexpr uint64_t kLengthBytes = sizeof(uint64_t);
 constexpr uint64_t kDataAlignment = 64;
-// Bytes that are read at a time for the checksum: they stay in a core's cache.
+// Bytes that are read at a time for the checksum. They stay in a core's cache.
 constexpr uint64_t kPieceBytes = 256 << 10;
 
 std::string Hex(uint32_t checksum) {
@@ -49,7 +49,8 @@ absl::Span<std::byte> BytesOf(void* data, size_t size) {
   return {static_cast<std::byte*>(data), size};
 }
 
-// The header with an empty checksum, padded so that data starts aligned.
+// Returns the header with an empty checksum, padded so that the data starts
+// aligned.
 absl::StatusOr<std::string> MakeHeader(
     const std::map<std::string, std::string>& metadata,
     const std::vector<Tensor>& tensors) {
@@ -68,7 +69,7 @@ absl::StatusOr<std::string> MakeHeader(
                            {"data_offsets", {begin, end}}};
     begin = end;
   }
-  // Strings of a user may not be UTF-8.
+  // A user's strings may not be UTF-8.
   std::string text =
       header.dump(-1, ' ', false, Json::error_handler_t::replace);
   while ((kLengthBytes + text.size()) % kDataAlignment != 0) text += ' ';
@@ -87,7 +88,7 @@ absl::Status Damaged(const std::filesystem::path& path,
                    "; the file is damaged or no checkpoint, use another one"));
 }
 
-// The place of the 8 hexadecimal digits; npos if there is none.
+// Returns the place of the 8 hexadecimal digits; npos if there is none.
 size_t FindChecksum(std::string_view header) {
   const size_t start = header.find(kChecksumStart);
   if (start == std::string_view::npos) return start;
@@ -96,7 +97,7 @@ size_t FindChecksum(std::string_view header) {
                                                      : std::string_view::npos;
 }
 
-// `data_begin`: bytes of the file before its data.
+// `data_begin` is the number of bytes of the file before its data.
 absl::Status CheckChecksum(const std::filesystem::path& path,
                            const PlainFile& file, std::string_view header,
                            uint64_t data_begin) {
@@ -122,8 +123,8 @@ absl::Status CheckChecksum(const std::filesystem::path& path,
   return absl::OkStatus();
 }
 
-// The number of bytes of a f32 tensor; nullopt where it is no array of
-// extents, or beyond `limit`.
+// Returns the number of bytes of an f32 tensor. nullopt: `shape` is no array of
+// extents, or the number is beyond `limit`.
 std::optional<uint64_t> TensorBytes(const Json& shape, uint64_t limit,
                                     std::vector<uint64_t>* extents) {
   if (!shape.is_array() || shape.size() > 8) return std::nullopt;
@@ -144,7 +145,7 @@ struct Entry {
   uint64_t end = 0;
 };
 
-// nullopt if the JSON is not that of a f32 tensor within `data_bytes`.
+// Returns nullopt if the JSON is not that of an f32 tensor within `data_bytes`.
 std::optional<Entry> ReadEntry(const std::string& name, const Json& json,
                                uint64_t data_bytes) {
   if (!json.is_object() || json.size() != 3 || !json.contains("dtype") ||

@@ -25,10 +25,10 @@ struct Tensor {
 inline constexpr uint64_t kMaxSafetensorsHeaderBytes = 1 << 20;
 
 // Replaces `path` atomically by a file of these tensors, in this order, and
-// this metadata, to which a checksum over header and data is added as
-// "crc32c". Returns the file's size in bytes.
-// InvalidArgument: two tensors of one name, or too many for the header; else
-// what WriteFileAtomically returns.
+// this metadata. A checksum over header and data is added as "crc32c". Returns
+// the file's size in bytes. InvalidArgument: two tensors have one name, or
+// there are too many for the header. Other errors: those of
+// WriteFileAtomically().
 absl::StatusOr<uint64_t> WriteSafetensors(
     const std::filesystem::path& path,
     const std::map<std::string, std::string>& metadata,
@@ -39,16 +39,16 @@ struct StoredTensor {
   std::string name;
   std::vector<uint64_t> shape;
   uint64_t offset = 0;      // Bytes of the file before its values.
-  uint64_t num_values = 0;  // Floats, row-major.
+  uint64_t num_values = 0;  // Number of floats, row-major.
 };
 
 // An open file. Movable.
 class SafetensorsFile {
  public:
-  // Reads the whole file once, in pieces, and distrusts it: DataLoss names it
-  // and the reason where anything in it is not as WriteSafetensors() leaves it:
-  // lengths, JSON, types, shapes, gaps, overlaps, the checksum; or where the
-  // disk cannot read it. InvalidArgument: not a plain file. NotFound,
+  // Reads the whole file once, in pieces, without trusting it. DataLoss, naming
+  // the file and the reason: something is not as WriteSafetensors() writes it
+  // (lengths, JSON, types, shapes, gaps, overlaps, the checksum), or the disk
+  // cannot read it. InvalidArgument: not a plain file. NotFound,
   // PermissionDenied.
   static absl::StatusOr<SafetensorsFile> Open(
       const std::filesystem::path& path);
@@ -56,9 +56,9 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const {
     return metadata_;
   }
-  // In the order of their data.
+  // Tensors in the order of their data.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
-  // Null if there is none of that name.
+  // Returns null if there is no tensor of that name.
   const StoredTensor* Find(const std::string& name) const;
   // Reads the values of one of the tensors to `out`, which has room for them.
   absl::Status Read(const StoredTensor& tensor, float* out) const;

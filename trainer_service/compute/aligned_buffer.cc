@@ -14,7 +14,8 @@ AlignedBuffer::~AlignedBuffer() { std::free(data_); }
 
 void* AlignedBuffer::Reserve(size_t bytes) {
   if (bytes <= capacity_bytes_ && data_ != nullptr) return data_;
-  // A tenth more: the next batch is a little larger or smaller than this one.
+  // Reserves a tenth more: the next batch is a little larger or smaller than
+  // this one.
   size_t wanted = bytes + bytes / 10;
   wanted = (wanted + kAlignment) / kAlignment * kAlignment;
   std::free(data_);

@@ -1,4 +1,4 @@
-// Memory for arrays that are made anew for every batch.
+// Memory for arrays that each batch makes anew.
 #ifndef FGNN_TRAINER_SERVICE_COMPUTE_ALIGNED_BUFFER_H_
 #define FGNN_TRAINER_SERVICE_COMPUTE_ALIGNED_BUFFER_H_
 
@@ -8,9 +8,9 @@
 
 namespace fgnn {
 
-// Bytes at a 64-byte boundary that only ever grow, so that after a few batches
+// Bytes at a 64-byte boundary. The buffer only grows: after a few batches
 // nothing is allocated and no page is touched for the first time. Contents are
-// unspecified. Movable. Memory that cannot be had throws std::bad_alloc, which
+// unspecified. Movable. If there is no memory it throws std::bad_alloc, which
 // ThreadTeam::Run() and the owners of batches turn into a Status.
 class AlignedBuffer {
  public:
@@ -25,7 +25,7 @@ class AlignedBuffer {
   }
   ~AlignedBuffer();
 
-  // At least `bytes`; keeps nothing of what was there if it has to grow.
+  // Returns at least `bytes`. If the buffer has to grow, its contents are lost.
   void* Reserve(size_t bytes);
 
   float* Floats(size_t count) {

@@ -1,13 +1,15 @@
-// Rounding in registers. Only for files that are compiled with -mavx512bw.
+// Rounds in registers. Only for files that are compiled with -mavx512bw.
 #ifndef FGNN_TRAINER_SERVICE_COMPUTE_BFLOAT16_AVX512_H_
 #define FGNN_TRAINER_SERVICE_COMPUTE_BFLOAT16_AVX512_H_
 
 #include <immintrin.h>
 
 namespace fgnn {
-namespace {  // Each file that includes it is compiled for other processors.
+// Anonymous, as each file that includes this header is compiled for other
+// processors.
+namespace {
 
-// RoundToBfloat16() of 16 numbers, in the upper halves of words.
+// Returns RoundToBfloat16() of 16 numbers, in the upper halves of words.
 inline __m512i RoundInWords(__m512 numbers) {
   const __m512i bits = _mm512_castps_si512(numbers);
   const __m512i odd =
@@ -19,9 +21,9 @@ inline __m512i RoundInWords(__m512 numbers) {
                               _mm512_set1_epi32(0x400000));
 }
 
-// 32 numbers of bfloat16.
+// Returns 32 numbers of bfloat16.
 inline __m512i RoundToBfloat16x32(__m512 low, __m512 high) {
-  // 1, 3, ..., 63: the upper halves of both.
+  // Lanes 1, 3, ..., 63: the upper halves of both.
   const __m512i lanes =
       _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const __m512i upper =

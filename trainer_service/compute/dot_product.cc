@@ -4,8 +4,8 @@
 
 namespace fgnn {
 
-// A chain of additions for each place of sixteen, which vector instructions can
-// follow.
+// Sixteen independent sums, one per place modulo sixteen, which vector
+// instructions can compute.
 FGNN_TARGET_CLONES
 float DotProduct(const float* __restrict a, const float* __restrict b,
                  int64_t columns) {

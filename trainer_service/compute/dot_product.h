@@ -6,7 +6,7 @@
 
 namespace fgnn {
 
-// In f32, and in an order that is fixed by `columns`.
+// Computes in f32, in an order that depends on `columns` alone.
 float DotProduct(const float* a, const float* b, int64_t columns);
 
 }  // namespace fgnn

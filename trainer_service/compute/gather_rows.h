@@ -1,5 +1,5 @@
-// Copies of rows that lie in memory, in any order, at the speed at which the
-// memory answers random reads: rows are fetched some time before their turn.
+// Copies rows that lie in memory, in any order, as fast as memory answers
+// random reads. Rows are fetched some time before their turn.
 #ifndef FGNN_TRAINER_SERVICE_COMPUTE_GATHER_ROWS_H_
 #define FGNN_TRAINER_SERVICE_COMPUTE_GATHER_ROWS_H_
 
@@ -14,12 +14,13 @@
 namespace fgnn {
 
 inline constexpr size_t kPrefetchRows = 8;
-// Of a row; behind that the processor has seen the pattern and fetches itself.
+// Bytes of a row that are prefetched. Beyond them the processor has seen the
+// pattern and prefetches itself.
 inline constexpr uint64_t kPrefetchBytes = 4096;
 
-// As many fetches for each row: what follows from its address alone could not
-// be foretold. bytes >= 1. Always inlined: a call of what only fetches, GCC
-// takes for one without effect, and leaves it out.
+// Prefetches the same number of lines for each row: a number that followed from
+// the address could not be predicted. `bytes` is at least 1. Always inlined:
+// GCC takes a call that only prefetches for one without effect, and removes it.
 inline __attribute__((always_inline)) void PrefetchRow(const std::byte* row,
                                                        uint64_t bytes) {
   constexpr uint64_t kLineBytes = 64;
@@ -27,11 +28,11 @@ inline __attribute__((always_inline)) void PrefetchRow(const std::byte* row,
   for (uint64_t at = 0; at < last; at += kLineBytes) {
     __builtin_prefetch(row + at);
   }
-  __builtin_prefetch(row + last);  // Rows need not start at a line.
+  __builtin_prefetch(row + last);  // A row may begin within a cache line.
 }
 
-// Calls copy(i, row_of(i)) for i in [0, count), the rows being fetched ahead.
-// row_of(i) is asked twice and must be cheap.
+// Calls copy(i, row_of(i)) for i in [0, count), and prefetches the rows.
+// row_of(i) is called twice and must be cheap.
 template <typename RowOf, typename Copy>
 void ForRows(size_t count, uint64_t row_bytes, RowOf row_of, Copy copy) {
   if (row_bytes == 0) return;
@@ -46,7 +47,7 @@ void ForRows(size_t count, uint64_t row_bytes, RowOf row_of, Copy copy) {
   }
 }
 
-// The rows as f32, to out [count, columns].
+// Copies the rows as f32 to out [count, columns].
 template <typename RowOf>
 void GatherRows(FeatureType type, uint64_t columns, size_t count, RowOf row_of,
                 float* out) {
@@ -56,7 +57,7 @@ void GatherRows(FeatureType type, uint64_t columns, size_t count, RowOf row_of,
           });
 }
 
-// The rows as they are, to out [count, row_bytes].
+// Copies the rows as they are stored to out [count, row_bytes].
 template <typename RowOf>
 void GatherStoredRows(uint64_t row_bytes, size_t count, RowOf row_of,
                       std::byte* out) {

@@ -1,11 +1,12 @@
 // FGNN_TARGET_CLONES before a function makes the compiler build it for several
-// instruction sets; the loader takes the best one that the processor has.
-// Results may differ in the last bits between processors, never on one.
+// instruction sets. The loader takes the best one that the processor has.
+// Results may differ in the last bits between processors, but never on one
+// processor.
 #ifndef FGNN_TRAINER_SERVICE_COMPUTE_TARGET_CLONES_H_
 #define FGNN_TRAINER_SERVICE_COMPUTE_TARGET_CLONES_H_
 
 // The choice is made while the program is loaded, before a sanitizer's own
-// memory is there, so sanitized builds have one version.
+// memory exists. Sanitized builds therefore have one version.
 #if !defined(__x86_64__) || defined(FGNN_SANITIZED)
 #define FGNN_TARGET_CLONES
 #elif defined(__clang__)

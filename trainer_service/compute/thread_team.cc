@@ -13,7 +13,8 @@
 namespace fgnn {
 namespace {
 
-// Wake-ups are never lost; a limit makes a mistake of ours slow, not stuck.
+// Longest wait. Wake-ups should never be lost; the limit makes such an error
+// slow instead of a hang.
 constexpr std::chrono::seconds kLongestWait{1};
 
 }  // namespace
@@ -69,7 +70,8 @@ void ThreadTeam::Work(int worker) {
       if (stop_) return;
       seen = loop_;
       task = task_;
-      if (task == nullptr) continue;  // It was over before this one woke up.
+      // The loop had ended before this thread woke up.
+      if (task == nullptr) continue;
       ++working_;
     }
     TakeTasks(*task, worker);
@@ -93,8 +95,8 @@ absl::Status ThreadTeam::Run(int64_t num_tasks, Task task) {
   }
   TakeTasks(task, /*worker=*/0);
   std::unique_lock<std::mutex> lock(mutex_);
-  // Nothing is left to take: whoever has not woken up yet, because other
-  // threads have its core, is not waited for.
+  // No task is left. Threads that have not woken up yet, as others use their
+  // core, are not waited for.
   task_ = nullptr;
   while (!done_.wait_until(lock, DeadlineIn(kLongestWait),
                            [this] { return working_ == 0; })) {

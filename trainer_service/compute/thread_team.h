@@ -14,24 +14,25 @@
 
 namespace fgnn {
 
-// Tasks of `per_task` elements each, but for the last, that make up `count`.
+// Returns the number of tasks of `per_task` elements each that make up `count`.
+// The last may be smaller.
 inline int64_t NumTasks(int64_t count, int64_t per_task) {
   return (count + per_task - 1) / per_task;
 }
 
-// A fixed number of threads that share out the tasks of one loop at a time;
-// the caller is one of them. They sleep between loops, so that trainers and
+// A fixed number of threads that share the tasks of one loop at a time; the
+// caller is one of them. They sleep between loops, so that trainers and
 // samplers on the same cores do not take time from each other.
 //
 // Loops are cut into tasks by the size of the work, never by the number of
-// threads: so results do not depend on it.
+// threads. Results therefore do not depend on the number of threads.
 class ThreadTeam {
  public:
   // Called with a task in [0, num_tasks) and the worker, in [0, size()), that
   // runs it.
   using Task = absl::FunctionRef<void(int64_t task, int worker)>;
 
-  // num_threads >= 1, the caller included.
+  // `num_threads` is at least 1 and includes the caller.
   explicit ThreadTeam(int num_threads);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -39,31 +40,32 @@ class ThreadTeam {
 
   int size() const { return static_cast<int>(threads_.size()) + 1; }
 
-  // Tasks begun so far, over all loops: rises while work goes on. Any thread.
+  // Returns the number of tasks begun so far, over all loops. It rises while
+  // work goes on. Any thread.
   uint64_t tasks_begun() const {
     return tasks_begun_.load(std::memory_order_relaxed);
   }
-  // Counts a task of work that the caller does outside of loops. Any thread.
+  // Counts a task that the caller does outside of loops. Any thread.
   void CountTask() { tasks_begun_.fetch_add(1, std::memory_order_relaxed); }
 
-  // Runs all tasks, taken in rising order; returns when the last has ended.
-  // One caller at a time; tasks must not call it. ResourceExhausted or
-  // Internal if a task threw; tasks not begun by then are left out.
+  // Runs all tasks, taken in rising order; returns when the last has ended. One
+  // caller at a time; tasks must not call it. ResourceExhausted or Internal: a
+  // task threw. Tasks that were not begun by then are left out.
   absl::Status Run(int64_t num_tasks, Task task);
 
  private:
   void Work(int worker);
   void TakeTasks(Task task, int worker);
 
-  // absl::Mutex waits by the wall clock, which may jump.
+  // A std::mutex: absl::Mutex waits by the wall clock, which may jump.
   std::mutex mutex_;
-  std::condition_variable called_;  // loop_ or stop_ has changed.
-  std::condition_variable done_;    // working_ is 0.
-  // The following are guarded by mutex_.
+  std::condition_variable called_;  // Signals that loop_ or stop_ has changed.
+  std::condition_variable done_;    // Signals that working_ is 0.
+  // The following members are guarded by mutex_.
   uint64_t loop_ = 0;  // Rises with every Run().
   bool stop_ = false;
-  int working_ = 0;             // Workers in the loop, the caller aside.
-  const Task* task_ = nullptr;  // Of the loop that may still be joined.
+  int working_ = 0;  // Number of workers in the loop, without the caller.
+  const Task* task_ = nullptr;  // Task of the loop that threads may still join.
   absl::Status failure_;
 
   std::atomic<int64_t> next_task_ = 0;

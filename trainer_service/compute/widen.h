@@ -1,4 +1,4 @@
-// Numbers of stored features as f32, exactly, and f32 as bfloat16, rounded.
+// Converts stored features to f32, exactly, and f32 to bfloat16, rounded.
 #ifndef FGNN_TRAINER_SERVICE_COMPUTE_WIDEN_H_
 #define FGNN_TRAINER_SERVICE_COMPUTE_WIDEN_H_
 
@@ -10,7 +10,7 @@
 
 namespace fgnn {
 
-// A number as it is stored.
+// A number in its stored form.
 struct Float16 {
   uint16_t bits;
 };
@@ -24,9 +24,9 @@ inline float Widen(Bfloat16 number) {
   return std::bit_cast<float>(static_cast<uint32_t>(number.bits) << 16);
 }
 
-// By integer operations that every processor can do for many numbers at once:
-// the exponent is moved to f32's bias by a product, which is exact for
-// subnormal numbers too; infinities and NaN get f32's largest exponent.
+// Uses integer operations that every processor can do for many numbers at once.
+// A product moves the exponent to f32's bias, which is exact for subnormal
+// numbers too. Infinities and NaN get f32's largest exponent.
 inline float Widen(Float16 number) {
   constexpr float kRebias = 0x1.0p112f;
   const uint32_t half = number.bits;
@@ -37,8 +37,8 @@ inline float Widen(Float16 number) {
   return std::bit_cast<float>(widened | special | ((half & 0x8000u) << 16));
 }
 
-// The nearest one, the even one of two; what is too large is infinite, NaN
-// stays NaN.
+// Returns the nearest number, the even one of two. A number that is too large
+// becomes infinite; NaN stays NaN.
 inline Bfloat16 RoundToBfloat16(float number) {
   constexpr uint32_t kQuiet = 0x400000u;
   const uint32_t bits = std::bit_cast<uint32_t>(number);
@@ -47,10 +47,10 @@ inline Bfloat16 RoundToBfloat16(float number) {
   return {static_cast<uint16_t>((is_nan ? bits | kQuiet : rounded) >> 16)};
 }
 
-// `count` numbers at `from` to `to`.
+// Converts `count` numbers at `from` to `to`.
 void RoundToBfloat16s(const float* from, int64_t count, Bfloat16* to);
 
-// `count` numbers of `type` at `from` to `to`.
+// Converts `count` numbers of `type` at `from` to `to`.
 void WidenToFloats(FeatureType type, const std::byte* from, uint64_t count,
                    float* to);
 

@@ -1,4 +1,4 @@
-// What widen.cc has for some processors only.
+// Kernels of widen.cc that only some processors can run.
 #ifndef FGNN_TRAINER_SERVICE_COMPUTE_WIDEN_KERNELS_H_
 #define FGNN_TRAINER_SERVICE_COMPUTE_WIDEN_KERNELS_H_
 
@@ -10,7 +10,7 @@ namespace fgnn {
 
 inline constexpr int64_t kRoundedAtOnce = 32;
 
-// RoundToBfloat16s() of a multiple of kRoundedAtOnce.
+// RoundToBfloat16s() for a multiple of kRoundedAtOnce numbers.
 void RoundManyAvx512(const float* from, int64_t count, Bfloat16* to);
 
 }  // namespace fgnn

@@ -1,4 +1,4 @@
-// Where a trainer takes the features of its input nodes from.
+// The source of the features of a trainer's input nodes.
 #ifndef FGNN_TRAINER_SERVICE_FEATURES_FEATURE_STORE_H_
 #define FGNN_TRAINER_SERVICE_FEATURES_FEATURE_STORE_H_
 
@@ -14,11 +14,11 @@
 
 namespace fgnn {
 
-// The rows of a batch that have to come from a store: those of nodes[i] with
-// ranks[i] >= capacity; all of them without ranks.
+// The rows of a batch that must come from a store: those of nodes[i] with
+// ranks[i] >= capacity; all rows if there are no ranks.
 struct BatchMisses {
   absl::Span<const GlobalId> nodes;
-  absl::Span<const uint32_t> ranks;  // Of the nodes, or none.
+  absl::Span<const uint32_t> ranks;  // Hot ranks of the nodes, or none.
   uint64_t capacity = 0;
 
   bool Has(size_t i) const { return ranks.empty() || ranks[i] >= capacity; }
@@ -33,23 +33,23 @@ class FeatureStore {
   virtual uint64_t num_rows() const = 0;     // N
   virtual uint64_t num_columns() const = 0;  // F
 
-  // As they are stored.
+  // Type of the stored features.
   virtual FeatureType type() const = 0;
   uint64_t row_bytes() const { return num_columns() * BytesOf(type()); }
 
   // Copies the rows of `nodes`, in their order, to out [nodes.size(), F], on
-  // the calling thread. Every node is below N (see CheckNodes). Errors of
-  // reading, naming the file.
+  // the calling thread. Every node is below N (see CheckNodes). Errors: those
+  // of reading, naming the file.
   virtual absl::Status CopyRows(absl::Span<const GlobalId> nodes,
                                 float* out) const = 0;
 
-  // The same as they are stored, to out [nodes.size(), row_bytes()].
+  // Copies the stored rows in the same way to out [nodes.size(), row_bytes()].
   virtual absl::Status CopyStoredRows(absl::Span<const GlobalId> nodes,
                                       std::byte* out) const = 0;
 
-  // All rows [N, row_bytes()] where they lie in memory; null where they do not.
+  // Returns all rows [N, row_bytes()] if they lie in memory, else null.
   virtual const std::byte* data() const = 0;
-  // The same as f32; null where they are of another type.
+  // Returns the same as f32; null if they are of another type.
   const float* AsFloats() const {
     return type() == FeatureType::kFloat32
                ? reinterpret_cast<const float*>(data())
@@ -57,25 +57,25 @@ class FeatureStore {
   }
 
   // Copies the rows of node i of the misses to row i of out, with all threads
-  // of `team`. Every node is below N. Meanwhile other(first, last) is called,
-  // from several threads, for parts that make up [0, nodes.size()): what the
-  // caller has to do for the others. Errors of reading; not every part may have
-  // been done by then.
+  // of `team`. Every node is below N. Meanwhile several threads call
+  // other(first, last) for parts that make up [0, nodes.size()). There the
+  // caller handles the other rows. Errors: those of reading; some parts may not
+  // have been handled by then.
   using OtherRows = absl::FunctionRef<void(size_t first, size_t last)>;
   virtual absl::Status ExtractMisses(const BatchMisses& misses, float* out,
                                      ThreadTeam& team, OtherRows other) const;
 
-  // CopyRows with all threads of `team`, after checking the nodes.
-  // InvalidArgument: a global id is not below N.
+  // Checks the nodes, then copies rows like CopyRows(), with all threads of
+  // `team`. InvalidArgument: a global id is not below N.
   absl::Status Extract(absl::Span<const GlobalId> nodes, float* out,
                        ThreadTeam& team) const;
 };
 
-// Rows of one task of an extraction: long enough to prefetch ahead, short
-// enough to share out evenly.
+// Rows of one task of an extraction: enough to prefetch ahead, few enough to
+// share evenly.
 inline constexpr size_t kExtractedRowsPerTask = 512;
 
-// InvalidArgument naming the first global id that is not below num_rows.
+// InvalidArgument names the first global id that is not below num_rows.
 absl::Status CheckNodes(absl::Span<const GlobalId> nodes, uint64_t num_rows);
 
 }  // namespace fgnn

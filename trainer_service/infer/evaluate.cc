@@ -12,14 +12,13 @@
 namespace fgnn {
 namespace {
 
-// [vertices] each, those of one split after those of the other.
+// Spans of [vertices]; the vertices of one split follow those of the other.
 struct VertexScores {
   std::vector<uint32_t> labels;
-  // Written by whoever infers a vertex.
+  // Written by the thread that infers the vertex.
   absl::Span<uint32_t> predictions;
   absl::Span<float> losses;
-  // How much larger the logit of class 1 is than that of class 0; empty unless
-  // there are two classes.
+  // Logit of class 1 minus that of class 0; empty unless there are two classes.
   absl::Span<float> margins;
 };
 

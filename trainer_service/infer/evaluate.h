@@ -15,15 +15,16 @@ namespace fgnn {
 struct SplitAccuracy {
   uint64_t num_vertices = 0;
   uint64_t num_correct = 0;
-  double loss = 0;      // Mean cross-entropy; 0 of an empty split.
-  double macro_f1 = 0;  // See MacroF1(); 0 of an empty split.
-  // See RocAuc(); of a model of two classes alone.
+  double loss = 0;      // Mean cross-entropy; 0 for an empty split.
+  double macro_f1 = 0;  // See MacroF1(); 0 for an empty split.
+  // See RocAuc(); only for a model of two classes.
   std::optional<double> roc_auc;
 };
 
-// One score per split, all from one inference. labels [N]; splits of global
-// ids. The processes of a shared inference all return the same. Errors of
-// InferLogits(); InvalidArgument: a vertex has no label that the model knows.
+// Returns one score per split, all from one inference. labels [N]; splits have
+// global ids. The processes of a shared inference all return the same.
+// InvalidArgument: a vertex has no label that the model knows. Other errors:
+// those of InferLogits().
 absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
     const InferenceInput& input, absl::Span<const int64_t> labels,
     const std::vector<absl::Span<const int64_t>>& splits);

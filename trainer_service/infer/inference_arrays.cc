@@ -25,7 +25,7 @@ ArrayWidths WidthsOf(const InferenceInput& input) {
 
 uint64_t InferenceArrayBytes(const InferenceInput& input) {
   const uint64_t num_nodes = input.graph->num_nodes();
-  // And a mark for each layer.
+  // The arrays, and a mark for each layer.
   return WidthsOf(input).Bytes(num_nodes) +
          input.model->options().layers * num_nodes;
 }
@@ -40,14 +40,15 @@ uint64_t InferenceBytes(const InferenceInput& input) {
     rows_in = std::max(rows_in, options.input_width(layer));
     rows_made = std::max({rows_made, input.model->message_width(layer),
                           input.model->aggregate_width(layer)});
-    // Messages too are made there.
+    // Messages are made in the same memory.
     rows_out = std::max(rows_out, options.output_width(layer));
     if (input.model->SendsProducts(layer)) {
       rows_out = std::max(rows_out, input.model->message_width(layer));
     }
   }
   uint64_t largest_degree = 0;
-  // Ours sum neighbours where they are.
+  // Our own layers sum neighbours where they lie; only users' layers need
+  // memory that grows with the degree.
   for (GlobalId v = 0; options.is_users() && v < num_nodes; ++v) {
     largest_degree = std::max(largest_degree, DegreeOf(*input.graph, v));
   }
@@ -56,7 +57,7 @@ uint64_t InferenceBytes(const InferenceInput& input) {
        std::min(kEdgesPerChunk, input.graph->num_edges())) *
           sizeof(float) +
       input.model->inference_working_bytes(largest_degree);
-  // Each layer's sources, and those that are asked for.
+  // Lists of each layer's sources, and of the vertices that are asked for.
   const uint64_t lists = (options.layers + 1) * num_nodes * sizeof(GlobalId);
   return InferenceArrayBytes(input) + lists +
          static_cast<uint64_t>(input.team->size()) * per_thread;

@@ -47,7 +47,8 @@ std::vector<GlobalId> MarkedNodes(absl::Span<const uint8_t> marks) {
   return nodes;
 }
 
-// Starts of chunks of vertices, and the end: few enough rows and edges each.
+// Returns the starts of chunks of vertices, and the end. Each chunk has few
+// enough rows and edges.
 absl::StatusOr<std::vector<size_t>> CutIntoChunks(
     const CscView& graph, absl::Span<const GlobalId> nodes) {
   std::vector<size_t> starts = {0};
@@ -72,7 +73,7 @@ absl::StatusOr<std::vector<size_t>> CutIntoChunks(
 
 class LayerWise {
  public:
-  // The first `num_layers` layers, whose outputs go to `consume`.
+  // Infers the first `num_layers` layers, whose outputs go to `consume`.
   LayerWise(const InferenceInput& input, uint32_t num_layers,
             RowsConsumer consume)
       : input_(input),
@@ -85,7 +86,7 @@ class LayerWise {
   absl::Status Run(absl::Span<const GlobalId> vertices) {
     FGNN_RETURN_IF_ERROR(ReserveArrays());
     FGNN_RETURN_IF_ERROR(MeasureDegrees());
-    // From the last layer down: who is needed.
+    // Finds the vertices that are needed, from the last layer down.
     std::vector<std::vector<GlobalId>> sources(num_layers_);
     for (uint32_t layer = num_layers_; layer-- > 0;) {
       const absl::Span<const GlobalId> above =
@@ -104,7 +105,7 @@ class LayerWise {
   }
 
  private:
-  // Of one worker.
+  // Memory of one worker.
   struct Scratch {
     AlignedBuffer inputs;
     AlignedBuffer aggregates;
@@ -116,7 +117,8 @@ class LayerWise {
   absl::Status ReserveArrays() {
     const ArrayWidths widths = WidthsOf(input_);
     uint64_t need = widths.Bytes(num_nodes_);
-    // Whoever came first has asked for it.
+    // The first process has already reserved the shared memory, so only its
+    // growth is needed.
     if (input_.shared != nullptr) need = input_.shared->Growth(need);
     const absl::StatusOr<uint64_t> have = AvailableMemoryBytes();
     if (have.ok() && need > *have) {
@@ -151,7 +153,8 @@ class LayerWise {
     });
   }
 
-  // The vertices whose input to a layer is needed for its `destinations`.
+  // Returns the vertices whose input to a layer is needed for its
+  // `destinations`.
   absl::StatusOr<std::vector<GlobalId>> SourcesOf(
       absl::Span<const GlobalId> destinations) {
     uint8_t* marks = nullptr;
@@ -163,7 +166,7 @@ class LayerWise {
                             input_.shared->Reserve(num_nodes_));
       marks = reinterpret_cast<uint8_t*>(bytes.data());
     }
-    // Of several threads that mark a vertex none minds the others.
+    // Several threads may mark a vertex: they write the same value.
     const auto mark = [marks](GlobalId v) {
       std::atomic_ref<uint8_t>(marks[v]).store(1, std::memory_order_relaxed);
     };
@@ -189,9 +192,9 @@ class LayerWise {
     return reinterpret_cast<float*>(bytes.data());
   }
 
-  // Runs task(chunk, worker), until the caller wants no more. Where others
-  // share the chunks, those that come to this process; returns when all are
-  // done.
+  // Runs task(chunk, worker) for all chunks, until the caller cancels. If
+  // processes share the chunks, this one runs those that it takes. Returns when
+  // all chunks are done.
   using ChunkTask = absl::FunctionRef<absl::Status(int64_t chunk, int worker)>;
   absl::Status RunChunks(int64_t num_chunks, ChunkTask task) {
     const uint32_t loop = num_loops_++;
@@ -207,7 +210,7 @@ class LayerWise {
     FGNN_RETURN_IF_ERROR(stopped.status());
     if (input_.shared == nullptr) return absl::OkStatus();
     return input_.shared->WaitForLoop(loop, num_chunks, [this] {
-      // Who waits for others hangs no more than they do.
+      // Counted, as a process that waits for others hangs no more than they do.
       input_.team->CountTask();
       return input_.check ? input_.check() : absl::OkStatus();
     });
@@ -223,7 +226,7 @@ class LayerWise {
     return absl::OkStatus();
   }
 
-  // What a layer of the user's throws is no failure of ours.
+  // Turns what a user's layer throws into a Status: it is no failure of ours.
   static absl::Status WithoutThrowing(ChunkTask task, int64_t chunk,
                                       int worker) {
     try {
@@ -233,7 +236,7 @@ class LayerWise {
     }
   }
 
-  // Rows of the layer's input, [nodes.size(), input_width].
+  // Copies rows of the layer's input, [nodes.size(), input_width].
   absl::Status CopyInputs(uint32_t layer, absl::Span<const GlobalId> nodes,
                           float* out) const {
     if (layer == 0) return input_.features->CopyRows(nodes, out);
@@ -244,7 +247,7 @@ class LayerWise {
     return absl::OkStatus();
   }
 
-  // Makes messages_source_ [N, message_width] hold the messages of `sources`.
+  // Fills messages_source_ [N, message_width] with the messages of `sources`.
   absl::Status PrepareMessages(uint32_t layer,
                                absl::Span<const GlobalId> sources) {
     if (!NeedsMessageArray(input_, layer)) {
@@ -308,8 +311,8 @@ class LayerWise {
       consume_(first, rows, outputs);
       return absl::OkStatus();
     }
-    // Over the layer's own input: nobody else reads these rows, for a layer
-    // between hidden ones sends products.
+    // Written over the layer's own input: no other task reads these rows, as a
+    // layer between hidden ones sends products.
     for (size_t i = 0; i < nodes.size(); ++i) {
       std::copy_n(outputs + i * out, out, hidden_ + nodes[i] * out);
     }
@@ -336,17 +339,18 @@ class LayerWise {
   const uint32_t num_layers_;
   const uint64_t num_nodes_;
   const RowsConsumer consume_;
-  uint32_t num_loops_ = 0;                       // Begun so far.
-  std::unique_ptr<const LayerInference> layer_;  // The one under way.
+  uint32_t num_loops_ = 0;  // Number of loops begun so far.
+  std::unique_ptr<const LayerInference> layer_;  // The current layer.
   std::vector<Scratch> scratch_;
   AlignedBuffer marks_buffer_;
   AlignedBuffer messages_buffer_;
   AlignedBuffer hidden_buffer_;
   AlignedBuffer degree_scales_buffer_;
-  float* messages_ = nullptr;               // [N, message width]
-  float* hidden_ = nullptr;                 // [N, hidden]
-  float* degree_scales_ = nullptr;          // [N]; null: not needed.
-  const float* messages_source_ = nullptr;  // What the layer aggregates.
+  float* messages_ = nullptr;       // [N, message width]
+  float* hidden_ = nullptr;         // [N, hidden]
+  float* degree_scales_ = nullptr;  // [N]; null: they are not needed.
+  // The rows that the layer aggregates.
+  const float* messages_source_ = nullptr;
 };
 
 absl::Status Infer(const InferenceInput& input, uint32_t num_layers,

@@ -1,17 +1,17 @@
-// Inference with full neighbourhoods over the whole graph, layer by layer, so
-// that no vertex is computed twice and memory stays bounded:
+// Inference with full neighbourhoods over the whole graph, layer by layer. No
+// vertex is computed twice, and memory is bounded:
 //
-//   who is needed                          from the last layer down
+//   the vertices that are needed           from the last layer down
 //   x (features or layer l's output, [N, in])
 //     -> messages [N, out or in]           all sources, chunk by chunk
 //     -> aggregate, update                 all destinations, chunk by chunk
 //     -> layer l+1's input; the chunks of the last layer that is asked for go
 //        to the caller
 //
-// Two arrays of [N, hidden] at most. Each layer is computed only for the
-// vertices that the layer above needs. Several processes may share the arrays
-// and the chunks (shared_inference.h): which of them computes a chunk changes
-// no bit.
+// It takes two arrays of [N, hidden] at most. Each layer is computed only for
+// the vertices that the layer above needs. Several processes may share the
+// arrays and the chunks (shared_inference.h): the process that computes a chunk
+// changes no bit of it.
 #ifndef FGNN_TRAINER_SERVICE_INFER_LAYER_WISE_H_
 #define FGNN_TRAINER_SERVICE_INFER_LAYER_WISE_H_
 
@@ -31,46 +31,47 @@
 
 namespace fgnn {
 
-// All borrowed.
+// All pointers and spans are borrowed.
 struct InferenceInput {
   const Model* model = nullptr;
   absl::Span<const float> weights;  // [P]
   const CscView* graph = nullptr;   // N vertices, valid.
   const FeatureStore* features = nullptr;
   ThreadTeam* team = nullptr;
-  // Asked now and then, from any thread: an error ends the inference with it.
-  // May be empty.
+  // Called now and then, from any thread. Its error ends the inference and is
+  // returned. May be empty.
   std::function<absl::Status()> check;
-  // With the other processes that make this very inference; null: alone.
+  // Shared with the other processes that make this very inference; null: this
+  // process is alone.
   SharedInference* shared = nullptr;
 };
 
-// What was inferred of vertices[first, first + rows): [rows, columns]. Called
-// from several threads at once, for parts that do not overlap. Of a shared
-// inference each process is given the parts that it computed itself; all of
-// them have been given once it ends.
+// Takes the result for vertices[first, first + rows): [rows, columns]. Called
+// from several threads at once, for parts that do not overlap. In a shared
+// inference each process gets the parts that it computed itself. All parts have
+// been given once the inference ends.
 using RowsConsumer =
     absl::FunctionRef<void(size_t first, int64_t rows, const float* values)>;
 
-// Bytes that inference takes at most, whatever vertices are asked for:
-// arrays over all of them, and what each thread works in.
+// Returns the most bytes that inference takes, whatever vertices are asked for:
+// arrays over all vertices, and the memory of each thread.
 uint64_t InferenceBytes(const InferenceInput& input);
-// Those of them that are arrays over all vertices, which processes may share.
+// Returns the part of InferenceBytes() that processes may share: the arrays
+// over all vertices.
 uint64_t InferenceArrayBytes(const InferenceInput& input);
 
-// Computes the logits of `vertices`, num_classes columns; the same bits for any
-// number of threads. InvalidArgument: the model does not fit the features, or a
-// vertex is not in the graph. ResourceExhausted: the arrays do not fit into
-// memory. Of a shared inference also what `check` says while others are waited
-// for.
+// Computes the logits of `vertices`, num_classes columns. Every number of
+// threads gives the same bits. InvalidArgument: the model does not fit the
+// features, or a vertex is not in the graph. ResourceExhausted: the arrays do
+// not fit into memory. In a shared inference also the error of `check` while
+// this process waits for others.
 absl::Status InferLogits(const InferenceInput& input,
                          absl::Span<const GlobalId> vertices,
                          RowsConsumer consume);
 
-// Computes the embeddings of `vertices`, `hidden` columns: what the last layer
-// makes of them where links are predicted, else what it is given. Otherwise as
-// InferLogits(). InvalidArgument also: the model has one layer, which is given
-// features.
+// Computes the embeddings of `vertices`, `hidden` columns: the last layer's
+// output if links are predicted, else its input. Otherwise as InferLogits().
+// Also InvalidArgument: the model has one layer, whose input is features.
 absl::Status InferEmbeddings(const InferenceInput& input,
                              absl::Span<const GlobalId> vertices,
                              RowsConsumer consume);

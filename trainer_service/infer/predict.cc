@@ -21,7 +21,8 @@
 namespace fgnn {
 namespace {
 
-// As RFC 4180 has it: quoted where a separator, a quote or a line break is in.
+// Appends a field as RFC 4180 writes it: quoted if it has a separator, a quote
+// or a line break.
 void AppendCsvField(std::string_view field, std::string* line) {
   if (field.find_first_of(",\"\r\n") == std::string_view::npos) {
     line->append(field);
@@ -57,7 +58,7 @@ std::vector<GlobalId> AllVertices(const InferenceInput& input) {
   return vertices;
 }
 
-// Of the logits of one vertex.
+// Appends the softmax of one vertex's logits.
 void AppendSoftmax(absl::Span<const float> logits, std::vector<float>* out) {
   const double largest = *std::max_element(logits.begin(), logits.end());
   double total = 0;

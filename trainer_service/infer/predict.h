@@ -1,4 +1,5 @@
-// Predictions for every vertex of a graph, and the files they are written to.
+// Predictions for every vertex of a graph, and the files that they are written
+// to.
 #ifndef FGNN_TRAINER_SERVICE_INFER_PREDICT_H_
 #define FGNN_TRAINER_SERVICE_INFER_PREDICT_H_
 
@@ -14,36 +15,39 @@
 
 namespace fgnn {
 
-// What is written of every vertex.
+// Kinds of predictions for every vertex.
 enum class PredictionKind : uint8_t {
-  kClasses,        // And their probabilities, in text.
-  kProbabilities,  // Of every class: f32 [N, C], rows that sum to 1.
-  kEmbeddings,     // See InferEmbeddings(): f32 [N, hidden].
+  kClasses,  // Classes and, in text, their probabilities.
+  // Probabilities of every class: f32 [N, C], rows that sum to 1.
+  kProbabilities,
+  kEmbeddings,  // Embeddings, see InferEmbeddings(): f32 [N, hidden].
 };
 
-// "classes", "probabilities" or "embeddings"; InvalidArgument otherwise.
+// Returns the kind of "classes", "probabilities" or "embeddings";
+// InvalidArgument for other words.
 absl::StatusOr<PredictionKind> PredictionKindOf(std::string_view word);
 
-// [N] each.
+// Vectors of [N] each.
 struct Predictions {
-  std::vector<int64_t> classes;      // The first of the largest logits.
-  std::vector<float> probabilities;  // Of that class.
+  // The class of the largest logit; of equal ones the first.
+  std::vector<int64_t> classes;
+  std::vector<float> probabilities;  // Probability of that class.
 };
 
-// Of all vertices. Errors of InferLogits().
+// Predicts all vertices. Errors: those of InferLogits().
 absl::StatusOr<Predictions> Predict(const InferenceInput& input);
 
-// Replaces `path`: "*.npy" by the classes, i64 [N]; "*.csv" by lines
-// "id,name,class,probability" with a heading, names empty where the dataset has
-// none. Errors of the file system.
+// Replaces `path`. "*.npy" gets the classes, i64 [N]. "*.csv" gets a heading
+// and lines "id,name,class,probability"; names are empty if the dataset has
+// none. Errors: those of the file system.
 absl::Status WritePredictions(const std::filesystem::path& path,
                               const Predictions& predictions,
                               const Dataset& dataset);
 
 // Infers a row of every vertex, its probabilities or its embedding, and writes
-// them as they come: no more than a chunk of them is in memory. Replaces
-// `path`, a .npy file. Errors of InferLogits(), InferEmbeddings() and of the
-// file system.
+// the rows as they come. Only a chunk of them is in memory. Replaces `path`, a
+// .npy file. Errors: those of InferLogits(), InferEmbeddings() and the file
+// system.
 absl::Status PredictRows(const InferenceInput& input, PredictionKind kind,
                          const std::filesystem::path& path);
 
@@ -51,8 +55,8 @@ absl::Status PredictRows(const InferenceInput& input, PredictionKind kind,
 // classes.
 absl::Status CheckPrediction(const ModelOptions& model, PredictionKind kind);
 
-// InvalidArgument unless what is predicted can be written to such a name: to be
-// asked before the work is done.
+// InvalidArgument unless this kind can be written to such a name. Call it
+// before the work is done.
 absl::Status CheckPredictionsPath(const std::filesystem::path& path,
                                   PredictionKind kind);
 

@@ -22,11 +22,11 @@ namespace {
 
 constexpr int64_t kEdgesPerTask = 256;
 
-// Of a split.
+// Scores of the edges of a split.
 struct EdgeScores {
-  // Twice the ranks, which are whole then. [edges]
+  // [edges] Twice the ranks, which are integers then.
   std::vector<uint32_t> doubled_ranks;
-  // Of the edges, then of the first negative of each, and what they are.
+  // Scores of the edges, then of the first negative of each; and their labels.
   std::vector<float> scores;
   std::vector<uint32_t> labels;
 };

@@ -1,5 +1,5 @@
-// A .npy file of f32 rows that are written in any order, so that none of them
-// has to be kept.
+// A .npy file of f32 rows that are written in any order, so that none has to be
+// kept in memory.
 #ifndef FGNN_TRAINER_SERVICE_INFER_ROW_FILE_H_
 #define FGNN_TRAINER_SERVICE_INFER_ROW_FILE_H_
 
@@ -15,22 +15,22 @@
 
 namespace fgnn {
 
-// Lies beside `path` until Commit() gives it that name; removed if that never
-// happens. Errors name `path`.
+// The file lies beside `path` until Commit() renames it. Without Commit() it is
+// removed. Errors name `path`.
 class RowFile {
  public:
-  // Takes the disk space of [rows, columns] at once: ResourceExhausted, before
-  // anything is computed, where there is not enough.
+  // Takes the disk space of [rows, columns] at once. ResourceExhausted: there
+  // is not enough; the caller learns it before anything is computed.
   static absl::StatusOr<std::unique_ptr<RowFile>> Create(
       const std::filesystem::path& path, uint64_t rows, uint64_t columns);
   RowFile(const RowFile&) = delete;
   RowFile& operator=(const RowFile&) = delete;
   ~RowFile();
 
-  // Writes whole rows, `first` being the first one's number. Any thread.
+  // Writes whole rows; `first` is the number of the first one. Any thread.
   absl::Status Write(uint64_t first, absl::Span<const float> rows) const;
 
-  // Replaces `path`. Once, after the last Write().
+  // Replaces `path`. Call it once, after the last Write().
   absl::Status Commit();
 
  private:

@@ -12,7 +12,8 @@ double MacroF1(absl::Span<const uint32_t> labels,
                absl::Span<const uint32_t> predictions, uint32_t num_classes) {
   struct Counts {
     uint64_t right = 0;
-    uint64_t named = 0;  // By labels, and by predictions.
+    // Number of labels plus number of predictions that name the class.
+    uint64_t named = 0;
   };
   std::vector<Counts> classes(num_classes);
   for (size_t i = 0; i < labels.size(); ++i) {
@@ -33,7 +34,7 @@ double MacroF1(absl::Span<const uint32_t> labels,
 
 std::optional<double> RocAuc(absl::Span<const uint32_t> labels,
                              absl::Span<const float> scores) {
-  // No order has a place for it.
+  // NaN has no place in an order.
   const bool any_nan =
       std::any_of(scores.begin(), scores.end(),
                   [](float score) { return std::isnan(score); });
@@ -42,9 +43,10 @@ std::optional<double> RocAuc(absl::Span<const uint32_t> labels,
   std::iota(order.begin(), order.end(), uint32_t{0});
   std::sort(order.begin(), order.end(),
             [&](uint32_t a, uint32_t b) { return scores[a] < scores[b]; });
-  // Ranks from 1, those of a tie being their mean; doubled, to stay whole.
+  // Ranks from 1; those of a tie are their mean. They are doubled to stay
+  // integers.
   uint64_t positives = 0;
-  uint64_t doubled_ranks = 0;  // Of the positives.
+  uint64_t doubled_ranks = 0;  // Sum of the positives' doubled ranks.
   for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
     uint64_t tied_positives = 0;
     while (end < order.size() && scores[order[end]] == scores[order[begin]]) {

@@ -19,7 +19,7 @@
 namespace fgnn {
 namespace {
 
-// Of every machine that this runs on; a multiple of it is as good.
+// Page size of every machine that this runs on; a multiple works as well.
 constexpr uint64_t kPageBytes = 4096;
 
 uint64_t InPages(uint64_t bytes) {
@@ -28,14 +28,14 @@ uint64_t InPages(uint64_t bytes) {
 
 }  // namespace
 
-// Zeros at first. Only counters: whatever a peer writes here, nobody leaves an
-// array by it.
+// Zero at first. It holds only counters: whatever another process writes here,
+// no process leaves an array because of it.
 struct SharedInference::Header {
   struct alignas(64) Loop {
     uint64_t taken;
     uint64_t done;
   };
-  alignas(64) uint32_t changes;  // A futex: rises when a loop ends.
+  alignas(64) uint32_t changes;  // A futex; rises when a loop ends.
   Loop loops[kMostLoops];
 };
 
@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<SharedInference>> SharedInference::Open(
   const int seals = ::fcntl(memory.get(), F_GET_SEALS);
   if (seals < 0) return ErrnoToStatus(errno, "look at shared memory");
   if ((seals & F_SEAL_SHRINK) == 0) {
-    // Touching a page that is gone would kill this process.
+    // Touching a page that was truncated would kill this process.
     return absl::InvalidArgumentError(
         "memory for a shared inference is not sealed against shrinking");
   }
@@ -80,7 +80,8 @@ absl::StatusOr<absl::Span<std::byte>> SharedInference::Reserve(uint64_t bytes) {
   const uint64_t end = reserved_bytes_ + size;
   const std::string what =
       absl::StrCat("reserve ", FormatBytes(bytes), " of shared memory");
-  // Sealed: where another process is further, this one cannot take it back.
+  // The memory is sealed against shrinking: if another process has made it
+  // larger already, this call fails with EPERM.
   if (::ftruncate(memory_.get(), static_cast<off_t>(end)) != 0 &&
       (errno != EPERM || FileBytes() < end)) {
     return ErrnoToStatus(errno, what);
@@ -97,7 +98,7 @@ absl::StatusOr<absl::Span<std::byte>> SharedInference::Reserve(uint64_t bytes) {
 std::optional<int64_t> SharedInference::TakeChunk(uint32_t loop,
                                                   int64_t num_chunks) {
   std::atomic_ref<uint64_t> taken(header_->loops[loop].taken);
-  // Looked at first, so that late comers do not count it up for ever.
+  // Read before the increment, so that late calls do not raise it for ever.
   if (taken.load(std::memory_order_relaxed) >=
       static_cast<uint64_t>(num_chunks)) {
     return std::nullopt;
@@ -109,7 +110,8 @@ std::optional<int64_t> SharedInference::TakeChunk(uint32_t loop,
 
 void SharedInference::ChunkDone(uint32_t loop, int64_t num_chunks) {
   std::atomic_ref<uint64_t> done(header_->loops[loop].done);
-  // What was written before is seen by whoever reads the last of these numbers.
+  // The process that reads the last of these numbers sees everything that was
+  // written before.
   if (done.fetch_add(1, std::memory_order_acq_rel) + 1 ==
       static_cast<uint64_t>(num_chunks)) {
     AnnounceOn(&header_->changes);

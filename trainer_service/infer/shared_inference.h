@@ -1,16 +1,17 @@
 // One inference that several processes make together, in memory that they all
 // map:
 //
-//   first page   of each loop, chunks taken and chunks done; a futex
+//   first page   for each loop, chunks taken and chunks done; a futex
 //   behind it    arrays, as they were reserved
 //
-// All of them run the same loops over the same chunks; each computes those that
-// it takes. A loop has ended once all of its chunks are done, and what was
-// written in it is then seen by all. So it does not matter who computes what.
+// All processes run the same loops over the same chunks; each computes the
+// chunks that it takes. A loop has ended once all of its chunks are done. All
+// processes then see what was written in it, so any of them may have computed a
+// chunk.
 //
-// A process that dies, or gives up, with a chunk in its hands leaves the loop
-// unfinished for ever: whoever asked for the inference ends the others (their
-// `check`) and has it made anew in other memory.
+// A process that dies or gives up while it has a chunk leaves the loop
+// unfinished for ever. The caller who asked for the inference ends the other
+// processes (their `check`) and starts it anew in other memory.
 #ifndef FGNN_TRAINER_SERVICE_INFER_SHARED_INFERENCE_H_
 #define FGNN_TRAINER_SERVICE_INFER_SHARED_INFERENCE_H_
 
@@ -30,31 +31,31 @@
 
 namespace fgnn {
 
-// TakeChunk() and ChunkDone(): any thread. The rest: one thread.
+// TakeChunk() and ChunkDone(): any thread. The other methods: one thread.
 class SharedInference {
  public:
-  // `memory`: a memfd that can only grow; empty, or as another process of the
-  // same inference left it. InvalidArgument: it could shrink.
+  // `memory` is a memfd that can only grow; it is empty, or as another process
+  // of the same inference left it. InvalidArgument: it could shrink.
   static absl::StatusOr<std::unique_ptr<SharedInference>> Open(UniqueFd memory);
   ~SharedInference();
   SharedInference(const SharedInference&) = delete;
   SharedInference& operator=(const SharedInference&) = delete;
 
-  // An array at a page's boundary, zeros until somebody writes to it. All
-  // processes reserve the same sizes in the same order. Pages are taken when
-  // they are touched. Stays until this is destroyed.
+  // Returns an array at a page's boundary, zero until a process writes to it.
+  // All processes reserve the same sizes in the same order. Pages are taken
+  // when they are touched. The array is valid until this object is destroyed.
   absl::StatusOr<absl::Span<std::byte>> Reserve(uint64_t bytes);
-  // How much the memory would grow by that: nothing if another process has
-  // reserved it before.
+  // Returns the bytes by which Reserve() would enlarge the memory: 0 if another
+  // process has reserved them before.
   uint64_t Growth(uint64_t bytes) const;
 
-  // A chunk of [0, num_chunks) that nobody has taken; nullopt: none is left.
-  // Loops are numbered from 0, in [0, kMostLoops).
+  // Takes a chunk of [0, num_chunks) that no process has taken; nullopt: none
+  // is left. Loops are numbered from 0, in [0, kMostLoops).
   static constexpr uint32_t kMostLoops = 60;
   std::optional<int64_t> TakeChunk(uint32_t loop, int64_t num_chunks);
   void ChunkDone(uint32_t loop, int64_t num_chunks);
-  // Returns once all chunks are done. `check` is asked ten times a second or
-  // more often; an error of it ends the wait.
+  // Returns once all chunks are done. Calls `check` at least ten times a
+  // second; its error ends the wait.
   absl::Status WaitForLoop(uint32_t loop, int64_t num_chunks,
                            const std::function<absl::Status()>& check);
 
@@ -70,8 +71,8 @@ class SharedInference {
   Header* header_ = nullptr;
 };
 
-// Memory of `count` words, reserved in `shared`, or the caller's own where that
-// is null. Errors of Reserve().
+// Returns memory of `count` words, reserved in `shared`, or in the caller's own
+// buffer if `shared` is null. Errors: those of Reserve().
 absl::StatusOr<void*> ReserveWords(SharedInference* shared, size_t count,
                                    AlignedBuffer* own);
 

@@ -1,18 +1,18 @@
-// Models of your own: derive a layer from ModelLayer, name the class in
-// FGNN_MODEL_PLUGIN, build a shared library lib<name>.so, put it into the
+// Models of your own. Derive a layer from ModelLayer, name the class in
+// FGNN_MODEL_PLUGIN, and build a shared library lib<name>.so. Put it into the
 // folder plugins/ of the service's state folder, and write into the job
 //
 //   model: {kind: plugin, plugin: <name>, layers: 2, hidden: 64, dropout: 0.5}
 //
-// FGNN makes as many of it as model.layers says, feeds each one's output to the
-// next, takes the cross-entropy of the last one's, and has libtorch compute the
-// gradients. Build it with the compiler and the release of libtorch (`fgnn
-// doctor` names it) that FGNN was built with; it links nothing.
+// FGNN makes model.layers layers and feeds each one's output to the next. It
+// takes the cross-entropy of the last one's output, and libtorch computes the
+// gradients. Build the library with the compiler and the release of libtorch
+// (`fgnn doctor` names it) that FGNN was built with; it links nothing.
 //
 // A model of this kind is a function of its parameters alone, so that any
-// trainer can do any batch: it keeps nothing else from call to call, and has no
-// buffers. Its random numbers come from libtorch's generator, which FGNN seeds
-// for each batch.
+// trainer can compute any batch. It keeps nothing else from call to call, and
+// has no buffers. Its random numbers come from libtorch's generator, which FGNN
+// seeds for each batch.
 #ifndef FGNN_TRAINER_SERVICE_PLUGIN_MODEL_PLUGIN_H_
 #define FGNN_TRAINER_SERVICE_PLUGIN_MODEL_PLUGIN_H_
 
@@ -25,41 +25,42 @@
 
 namespace fgnn {
 
-// Raised whenever anything in this header changes.
+// Version of the interface. Raised whenever anything in this header changes.
 inline constexpr uint32_t kModelPluginVersion = 1;
 
-// What a layer is made from.
+// The options that a layer is made from.
 struct ModelLayerOptions {
-  uint32_t layer = 0;       // From 0, which takes the features.
+  uint32_t layer = 0;       // Number from 0; layer 0 takes the features.
   uint32_t num_layers = 0;  // model.layers
   int64_t in = 0;           // Columns of the features, or model.hidden.
   int64_t out = 0;          // model.hidden, or the number of classes.
-  // Share of x to drop in training: model.input_dropout of the first layer,
-  // model.dropout of the others.
+  // Share of x to drop in training: model.input_dropout for the first layer,
+  // model.dropout for the others.
   double dropout = 0;
 
   bool last() const { return layer + 1 == num_layers; }
 };
 
-// One layer. Parameters, its own and those of its submodules, are f32; its
-// constructor gives them their first values, from libtorch's generator, which
-// is seeded by the job. Those that ask for no gradient stay as they are.
+// One layer. All parameters, also those of its submodules, are f32. The
+// constructor sets their first values from libtorch's generator, which the
+// job's seed seeds. Parameters that need no gradient keep their values.
 class ModelLayer : public torch::nn::Module {
  public:
-  // S sources, of which the first D are the destinations too, and E edges.
-  //   x        [S, in] f32     what the layer below made of the sources
+  // Computes the layer for S sources and E edges. The first D sources are the
+  // destinations too.
+  //   x        [S, in] f32     outputs of the layer below for the sources
   //   indptr   [D + 1] i64     destination d has the in-edges [indptr[d],
   //   indices  [E] i64         indptr[d + 1]), which come from these rows of x
-  //   returns  [D, out] f32    the logits, of the last layer
+  //   returns  [D, out] f32    outputs; the last layer's are the logits
   // D >= 1; a destination may have no edge. In evaluation (!is_training())
-  // these are whole neighbourhoods, and it is called from several threads at
-  // once. An exception ends the job with its message.
+  // these are whole neighbourhoods, and several threads call it at once. An
+  // exception ends the job with its message.
   virtual torch::Tensor forward(const torch::Tensor& x,
                                 const torch::Tensor& indptr,
                                 const torch::Tensor& indices) = 0;
 };
 
-// What a plugin exports.
+// The entry that a plugin exports.
 struct ModelPluginEntry {
   uint32_t version;
   const char* torch_version;
@@ -68,7 +69,7 @@ struct ModelPluginEntry {
 
 }  // namespace fgnn
 
-// Class has a constructor of ModelLayerOptions.
+// Class has a constructor that takes ModelLayerOptions.
 #define FGNN_MODEL_PLUGIN(Class)                       \
   extern "C" __attribute__((visibility("default")))    \
   const ::fgnn::ModelPluginEntry fgnn_model_plugin;    \

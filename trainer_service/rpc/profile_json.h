@@ -1,4 +1,5 @@
-// ProfileTraining without a service, for a program that asks another one.
+// Answers ProfileTraining without a service, for a program that is asked on its
+// command line.
 #ifndef FGNN_TRAINER_SERVICE_RPC_PROFILE_JSON_H_
 #define FGNN_TRAINER_SERVICE_RPC_PROFILE_JSON_H_
 
@@ -16,13 +17,13 @@ namespace fgnn {
 using TrainingProfiler = absl::FunctionRef<absl::StatusOr<TrainingNeeds>(
     const JobSpec& spec, absl::Span<const HopSize> hops)>;
 
-// `request`: a v1.ProfileTrainingRequest as protobuf's JSON; the answer is a
-// v1.ProfileTrainingResponse, in one line. InvalidArgument: it is none; else
-// errors of the spec and of `profile`.
+// `request` is a v1.ProfileTrainingRequest as protobuf's JSON. Returns a
+// v1.ProfileTrainingResponse, in one line. InvalidArgument: it is no such
+// request. Other errors: those of the spec and of `profile`.
 absl::StatusOr<std::string> AnswerProfileRequest(const std::string& request,
                                                  TrainingProfiler profile);
 
-// The spec of such a request, effective.
+// Returns the effective spec of such a request.
 absl::StatusOr<JobSpec> SpecOfProfileRequest(const std::string& request);
 
 }  // namespace fgnn

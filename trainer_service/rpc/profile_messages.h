@@ -1,4 +1,4 @@
-// Messages of ProfileTraining in C++ words, for this folder alone.
+// Converts messages of ProfileTraining to C++ types. Private to this folder.
 #ifndef FGNN_TRAINER_SERVICE_RPC_PROFILE_MESSAGES_H_
 #define FGNN_TRAINER_SERVICE_RPC_PROFILE_MESSAGES_H_
 
@@ -12,7 +12,7 @@
 
 namespace fgnn {
 
-// Comes from another process: filled in and checked like any other.
+// Fills in and checks the spec, as it comes from another process.
 absl::StatusOr<JobSpec> ReadSpec(const v1::JobSpec& spec);
 
 std::vector<HopSize> HopsOf(const v1::ProfileTrainingRequest& request);

@@ -1,5 +1,5 @@
-// What the scheduler asks of a trainer beside ExecutorService: TrainerService
-// of proto/fgnn/v1/executor.proto without a trace of protobuf.
+// The scheduler's calls of a trainer beside ExecutorService: TrainerService of
+// proto/fgnn/v1/executor.proto, without protobuf types.
 #ifndef FGNN_TRAINER_SERVICE_RPC_TRAINER_CALLS_H_
 #define FGNN_TRAINER_SERVICE_RPC_TRAINER_CALLS_H_
 
@@ -18,28 +18,31 @@
 
 namespace fgnn {
 
-// What is known of the call that asks.
+// Limits of the call that asks.
 struct CallLimits {
   Deadline deadline;
-  // Whether the caller has gone. Any thread, for the length of the call.
+  // Returns true if the caller has gone. Any thread may call it for the length
+  // of the call.
   std::function<bool()> is_cancelled;
 
-  // DeadlineExceeded, Cancelled or OK.
+  // Returns DeadlineExceeded, Cancelled or OK.
   absl::Status Check() const;
 };
 
-// Bytes are of anonymous memory, and resident.
+// Needs of training. Bytes are resident, anonymous memory.
 struct TrainingNeeds {
   uint64_t num_parameters = 0;
   uint32_t optimizer_floats_per_parameter = 0;
-  double seconds_per_batch = 0;  // Tt, without the extraction of features.
-  uint64_t program_bytes = 0;    // Before the job's model was made.
-  uint64_t step_bytes = 0;       // Model, threads, features of batches.
-  // Beside that, of an evaluation: of each trainer, and of what they share. 0:
-  // the job has none.
+  // Tt: seconds of a batch, without the extraction of features.
+  double seconds_per_batch = 0;
+  uint64_t program_bytes = 0;  // Bytes before the job's model was made.
+  uint64_t step_bytes = 0;  // Bytes of model, threads and features of batches.
+  // Bytes of an evaluation beside step_bytes: of each trainer, and of what they
+  // share. 0: the job has none.
   uint64_t evaluation_bytes = 0;
   uint64_t evaluation_shared_bytes = 0;
-  uint64_t checkpoint_bytes = 0;  // Beside that, to write or read one.
+  // Bytes beside step_bytes to write or read a checkpoint.
+  uint64_t checkpoint_bytes = 0;
 };
 
 struct EvaluationQuery {
@@ -53,13 +56,14 @@ struct EvaluationQuery {
 struct EvaluationAnswer {
   struct Split {
     std::string name;
-    uint64_t num_vertices = 0;  // Of link prediction: edges.
+    // Number of vertices; of edges for link prediction.
+    uint64_t num_vertices = 0;
     uint64_t num_correct = 0;
     double loss = 0;
     double macro_f1 = 0;
     std::optional<double> roc_auc;
     std::optional<double> mean_rank =
-        std::nullopt;  // Of link prediction alone.
+        std::nullopt;  // Only for link prediction.
     std::optional<double> mrr = std::nullopt;
   };
   std::vector<Split> splits;
@@ -68,10 +72,10 @@ struct EvaluationAnswer {
 
 struct SaveQuery {
   std::string job_id;
-  std::filesystem::path path;  // Absolute.
-  uint64_t version = 0;        // Of the weights.
-  uint32_t epoch = 0;          // Epochs completed.
-  std::string run_state;       // Opaque.
+  std::filesystem::path path;  // Absolute path.
+  uint64_t version = 0;        // Version of the weights.
+  uint32_t epoch = 0;          // Number of completed epochs.
+  std::string run_state;       // Opaque state of the scheduler.
 };
 
 struct CheckpointFacts {
@@ -91,7 +95,8 @@ struct SaveAnswer {
   uint64_t bytes = 0;
 };
 
-// Called on threads of the server, several at once. See the proto for errors.
+// Called on threads of the server, several at once. The proto documents the
+// errors.
 class TrainerCalls {
  public:
   virtual ~TrainerCalls() = default;

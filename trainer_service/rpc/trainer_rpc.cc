@@ -16,7 +16,8 @@ namespace {
 
 CallLimits LimitsOf(const grpc::ServerContext& context) {
   CallLimits limits;
-  // gRPC tells wall-clock time; the difference to now was made by a duration.
+  // gRPC gives a wall-clock time that it made from a duration, so the
+  // difference to now is used.
   const auto left = context.deadline() - std::chrono::system_clock::now();
   limits.deadline =
       DeadlineIn(std::chrono::duration_cast<MonotonicClock::duration>(

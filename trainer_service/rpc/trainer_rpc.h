@@ -1,4 +1,4 @@
-// Serves TrainerService. Shows neither gRPC nor protobuf.
+// Serves TrainerService. The header needs neither gRPC nor protobuf.
 #ifndef FGNN_TRAINER_SERVICE_RPC_TRAINER_RPC_H_
 #define FGNN_TRAINER_SERVICE_RPC_TRAINER_RPC_H_
 
@@ -14,13 +14,13 @@ namespace fgnn {
 
 class TrainerRpc {
  public:
-  // `calls` is borrowed until the server that serves this is shut down.
+  // `calls` is borrowed until the server that serves this object is shut down.
   explicit TrainerRpc(TrainerCalls* calls);
   ~TrainerRpc();
   TrainerRpc(const TrainerRpc&) = delete;
   TrainerRpc& operator=(const TrainerRpc&) = delete;
 
-  // To be given to ExecutorServer::Start(). Borrowed.
+  // Returns the service for ExecutorServer::Start(). Borrowed.
   grpc::Service* service();
 
  private:

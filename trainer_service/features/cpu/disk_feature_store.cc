@@ -22,13 +22,13 @@
 namespace fgnn {
 namespace {
 
-// Sorted rows of a task: so many that the queue runs empty seldom.
+// Sorted rows of a task: enough that the queue seldom runs empty.
 constexpr size_t kReadsPerTask = 8192;
-// Other rows that are copied between two looks at the queue.
+// Number of other rows that are copied between two checks of the queue.
 constexpr size_t kOtherRows = 64;
 constexpr uint32_t kMostDepth = 4096;
 
-// Things that threads borrow and bring back. Thread-safe.
+// A pool of objects that threads borrow and give back. Thread-safe.
 template <typename T>
 class Shelf {
  public:
@@ -79,7 +79,8 @@ class UringFeatureStore : public DiskFeatureStore {
   absl::Status ExtractMisses(const BatchMisses& misses, float* out,
                              ThreadTeam& team, OtherRows other) const override;
 
-  // A reader for a thread, there from the start: refusals show at once.
+  // Adds a reader for a thread. Readers are made at the start, so that an error
+  // shows at once.
   absl::Status AddReader() const {
     FGNN_ASSIGN_OR_RETURN(auto reader, PageReader::Create(file_, make_queue_));
     readers_.Put(std::move(reader));
@@ -125,8 +126,9 @@ class UringFeatureStore : public DiskFeatureStore {
   mutable std::atomic<uint64_t> num_reads_ = 0;
 };
 
-// Misses are sorted over the whole batch, so that pages are read once, and
-// shared out; threads whose reads are under way take from the other rows.
+// Misses are sorted over the whole batch, so that each page is read once, and
+// shared among threads. Threads whose reads are in flight copy some of the
+// other rows.
 absl::Status UringFeatureStore::ExtractMisses(const BatchMisses& misses,
                                               float* out, ThreadTeam& team,
                                               OtherRows other) const {

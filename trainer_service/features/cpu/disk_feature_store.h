@@ -1,5 +1,5 @@
-// Features that stay on the disk: read by io_uring past the page cache, for
-// datasets that are larger than memory.
+// Features that stay on the disk, for datasets that are larger than memory.
+// io_uring reads them past the page cache.
 #ifndef FGNN_TRAINER_SERVICE_FEATURES_CPU_DISK_FEATURE_STORE_H_
 #define FGNN_TRAINER_SERVICE_FEATURES_CPU_DISK_FEATURE_STORE_H_
 
@@ -15,23 +15,24 @@
 namespace fgnn {
 
 struct DiskStoreOptions {
-  uint32_t depth = 128;  // Reads under way at once, for each thread.
+  uint32_t depth = 128;  // Reads in flight at once, for each thread.
   MakeReadQueue make_queue = MakeUringReadQueue;
 };
 
-// Keeps the file open; each thread that reads has a queue and buffers of
-// min(depth * 32 KiB, 64 MiB), more for rows that do not fit, kept for the
-// next one.
+// Keeps the file open. Each thread that reads has a queue, and buffers of
+// min(depth * 32 KiB, 64 MiB); rows that do not fit get more. Threads pass
+// queues and buffers on.
 class DiskFeatureStore : public FeatureStore {
  public:
-  // Reads handed to the disk so far: pages of several rows count once.
+  // Returns the number of reads handed to the disk so far. A page of several
+  // rows counts once.
   virtual uint64_t num_reads() const = 0;
 };
 
-// FailedPrecondition: the file system has no direct I/O or the kernel no
-// io_uring, with the way out. DataLoss: the file is shorter than its rows.
-// InvalidArgument: a depth of 0 or above 4096, or no columns. Else errors of
-// opening. All name the file.
+// FailedPrecondition, with the way out: the file system has no direct I/O or
+// the kernel no io_uring. DataLoss: the file is shorter than its rows.
+// InvalidArgument: the depth is 0 or above 4096, or there are no columns. Other
+// errors: those of opening. All errors name the file.
 absl::StatusOr<std::unique_ptr<DiskFeatureStore>> OpenDiskFeatureStore(
     const FeatureFile& file, const DiskStoreOptions& options = {});
 

@@ -16,7 +16,7 @@
 namespace fgnn {
 namespace {
 
-// A disk's queue runs empty at the end of each task.
+// Rows per load. A disk's queue runs empty at the end of each load.
 constexpr uint64_t kRowsPerLoad = 8192;
 
 absl::Status CheckRanks(absl::Span<const GlobalId> nodes,

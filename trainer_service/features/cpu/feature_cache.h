@@ -16,50 +16,50 @@
 
 namespace fgnn {
 
-// Row r holds the features of the vertex of hot rank r, as the store has them:
-// a vertex is cached if its rank is below capacity(), and its rank is its
-// place. Immutable; safe to read from any thread.
+// Row r holds the features of the vertex of hot rank r, in the store's type. A
+// vertex is cached if its rank is below capacity(), and its rank is its place.
+// Immutable; safe to read from any thread.
 class FeatureCache {
  public:
-  // No rows: everything is a miss. Borrows the store.
+  // Makes a cache without rows: every vertex is a miss. Borrows the store.
   explicit FeatureCache(const FeatureStore* store) : store_(store) {}
 
   // Reads the rows of `hottest`, the first vertices of a rank order, from the
-  // store. ResourceExhausted: no memory, with need. Else the store's errors.
+  // store. ResourceExhausted, with need: no memory. Other errors: the store's.
   static absl::StatusOr<FeatureCache> Load(const FeatureStore* store,
                                            absl::Span<const GlobalId> hottest,
                                            ThreadTeam& team);
 
-  uint64_t capacity() const { return capacity_; }  // In rows.
+  uint64_t capacity() const { return capacity_; }  // Number of rows.
   uint64_t bytes() const { return capacity_ * store_->row_bytes(); }
 
-  // Copies the rows of `nodes`, whose hot ranks are `ranks` (or none, if there
-  // is no cache), to out [nodes.size(), F] as f32: those that are cached from
-  // here, the others from the store. Returns how many were cached.
-  // InvalidArgument: a global id is not below N, or there are fewer or more
-  // ranks than nodes. Else the store's errors.
+  // Copies the rows of `nodes` to out [nodes.size(), F] as f32. `ranks` has
+  // their hot ranks, or none if there is no cache. Cached rows come from here,
+  // the others from the store. Returns how many were cached. InvalidArgument: a
+  // global id is not below N, or the numbers of ranks and nodes differ. Other
+  // errors: the store's.
   absl::StatusOr<uint64_t> Extract(absl::Span<const GlobalId> nodes,
                                    absl::Span<const uint32_t> ranks, float* out,
                                    ThreadTeam& team) const;
 
-  // Finds rows instead of copying them: rows [nodes.size()] point to where each
-  // of them lies, as the store has them, here or in the store; valid as long as
-  // both. The store lies in memory (FeatureStore::data()). Otherwise as
-  // Extract().
+  // Finds rows instead of copying them. rows [nodes.size()] point to the stored
+  // rows, here or in the store; they are valid as long as both. The store must
+  // lie in memory (FeatureStore::data()). Otherwise as Extract().
   absl::StatusOr<uint64_t> Find(absl::Span<const GlobalId> nodes,
                                 absl::Span<const uint32_t> ranks,
                                 const std::byte** rows) const;
 
  private:
-  // Of a store that lies in memory: one pass over cached and other rows.
+  // Extract() for a store that lies in memory: one pass over cached and other
+  // rows.
   absl::StatusOr<uint64_t> ExtractFromMemory(absl::Span<const GlobalId> nodes,
                                              absl::Span<const uint32_t> ranks,
                                              float* out,
                                              ThreadTeam& team) const;
-  // Those that are cached, to their rows of out; returns how many.
+  // Copies the cached rows to their rows of out; returns how many there are.
   uint64_t CopyHits(absl::Span<const uint32_t> ranks, float* out) const;
-  // Where each of them is, and how many are cached. Without branches: which
-  // rows are cached cannot be foretold.
+  // Finds the rows; returns how many are cached. The loop has no branches, as
+  // which rows are cached cannot be predicted.
   uint64_t FindRows(absl::Span<const GlobalId> nodes,
                     absl::Span<const uint32_t> ranks,
                     const std::byte** rows) const;

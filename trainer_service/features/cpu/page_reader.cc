@@ -14,7 +14,7 @@
 namespace fgnn {
 namespace {
 
-// What adjoining pages are merged to; longer reads keep others waiting.
+// Most bytes of merged adjoining pages: longer reads make other reads wait.
 constexpr uint64_t kMergedBytes = 8 * kPageBytes;
 constexpr uint64_t kMostBufferBytes = uint64_t{64} << 20;
 constexpr uint64_t kFewestSlots = 4;
@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<PageReader>> PageReader::Create(
       file.depth, std::max(kMostBufferBytes / slot_bytes, kFewestSlots));
   auto reader = std::unique_ptr<PageReader>(new PageReader(file, slot_bytes));
   const uint64_t bytes = num_slots * slot_bytes;
-  // Mapped, so that a read that never ends cannot write to others' memory.
+  // Mapped, so that a read that never ends cannot write to memory in other use.
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
@@ -112,7 +112,7 @@ absl::Status PageReader::Read(absl::Span<const WantedRow> rows, TakeRow take,
                               Meanwhile meanwhile) {
   absl::Status failed;
   bool is_busy = true;
-  // After an error nothing is begun, but what is under way is waited for.
+  // After an error no read is begun, but those in flight are waited for.
   while ((failed.ok() && !rows.empty()) || free_.size() < slots_.size()) {
     while (failed.ok() && !rows.empty() && !free_.empty()) {
       const uint32_t slot = free_.back();

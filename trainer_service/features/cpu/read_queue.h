@@ -1,4 +1,4 @@
-// Reads of one file, many under way at once.
+// Reads of one file, with many in flight at once.
 #ifndef FGNN_TRAINER_SERVICE_FEATURES_CPU_READ_QUEUE_H_
 #define FGNN_TRAINER_SERVICE_FEATURES_CPU_READ_QUEUE_H_
 
@@ -15,22 +15,23 @@ namespace fgnn {
 
 struct EndedRead {
   uint32_t slot = 0;
-  int32_t result = 0;  // Bytes, or an errno below zero.
+  int32_t result = 0;  // Number of bytes, or an errno below zero.
 };
 
-// Used by one thread at a time. Tests put damaged disks here.
+// Used by one thread at a time. Tests replace it to simulate damaged disks.
 class ReadQueue {
  public:
   virtual ~ReadQueue() = default;
 
-  // Reads to.size() bytes at `offset`; `slot` names the read. At most as many
-  // under way as the queue was made for. `to` stays until the read has ended.
+  // Begins a read of to.size() bytes at `offset`; `slot` names the read. At
+  // most as many reads may be in flight as the queue was made for. `to` must
+  // live until the read has ended.
   virtual void Begin(uint32_t slot, uint64_t offset,
                      absl::Span<std::byte> to) = 0;
 
-  // Hands what was begun to the kernel; what has ended since the last call, at
-  // least one read if `wait`. Valid until the next call. Unavailable: none
-  // ended in time; the queue cannot be used any more.
+  // Hands the begun reads to the kernel. Returns the reads that have ended
+  // since the last call, at least one if `wait`. Valid until the next call.
+  // Unavailable: none ended in time; the queue cannot be used any more.
   virtual absl::StatusOr<absl::Span<const EndedRead>> Take(bool wait) = 0;
 };
 

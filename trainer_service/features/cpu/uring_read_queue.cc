@@ -12,7 +12,8 @@
 namespace fgnn {
 namespace {
 
-// A disk that answers none of many reads for so long will not.
+// Longest wait in seconds. A disk that answers none of many reads for so long
+// will never answer.
 constexpr int64_t kLongestWaitSeconds = 60;
 
 class UringReadQueue : public ReadQueue {
@@ -34,7 +35,7 @@ class UringReadQueue : public ReadQueue {
 
   void Begin(uint32_t slot, uint64_t offset,
              absl::Span<std::byte> to) override {
-    // There is room: the ring has as many entries as there are slots.
+    // There is always room: the ring has as many entries as there are slots.
     io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);
     ::io_uring_prep_read(entry, fd_, to.data(),
                          static_cast<unsigned>(to.size()), offset);
@@ -69,7 +70,7 @@ class UringReadQueue : public ReadQueue {
       if (done != -EINTR && done != -EAGAIN && done != -EBUSY) {
         return ErrnoToStatus(-done, "hand reads to io_uring");
       }
-      // What has ended makes room.
+      // Reads that have ended make room.
       if (::io_uring_cq_ready(&ring_) > 0) return absl::OkStatus();
     }
   }

@@ -10,12 +10,13 @@
 
 namespace fgnn {
 
-// FailedPrecondition: the kernel, or the container's rules, have no io_uring.
-// ResourceExhausted: no memory for a ring.
+// FailedPrecondition: the kernel has no io_uring, or the container's rules
+// forbid it. ResourceExhausted: no memory for a ring.
 absl::StatusOr<std::unique_ptr<ReadQueue>> MakeUringReadQueue(int fd,
                                                               uint32_t depth);
 
-// What it says when the kernel refuses a ring with this errno.
+// Returns the error of MakeUringReadQueue() for a kernel that refuses a ring
+// with this errno.
 absl::Status RefusedRing(int error);
 
 }  // namespace fgnn

@@ -36,7 +36,8 @@ class Sage : public fgnn::ModelLayer {
   }
 
  private:
-  static constexpr int64_t kMean = 1;  // As embedding_bag has it.
+  // The number by which embedding_bag names the mean.
+  static constexpr int64_t kMean = 1;
   const fgnn::ModelLayerOptions options_;
   torch::nn::Linear neighbors_;
   torch::nn::Linear self_;
