@@ -18,7 +18,7 @@
 namespace fgnn {
 namespace {
 
-// As SageLayer cuts its work.
+// Rows of a task, as SageLayer divides its work.
 constexpr uint64_t kRowsPerTask = 512;
 
 struct BlockSize {
@@ -41,7 +41,8 @@ absl::StatusOr<BlockSize> SizeOf(const AggregateBenchOptions& options) {
   return BlockSize{sources, destinations, static_cast<uint64_t>(edges)};
 }
 
-// Edges find the sources that are no destinations at even distances.
+// Draws a block in which the sources that are no destinations are found by
+// edges at even distances.
 void DrawBlock(const BlockSize& size, const PhiloxKey& key, RowBatch& batch) {
   batch.indptr.resize(size.destinations + 1);
   for (uint64_t d = 0; d <= size.destinations; ++d) {
@@ -64,7 +65,7 @@ void DrawBlock(const BlockSize& size, const PhiloxKey& key, RowBatch& batch) {
   }
 }
 
-// The two ways and what they keep from batch to batch.
+// Both ways, with what each keeps from batch to batch.
 class FirstLayer {
  public:
   FirstLayer(const FeatureStore& store, const FeatureCache& cache,
@@ -133,7 +134,7 @@ class FirstLayer {
   uint64_t hits_ = 0;
 };
 
-// Of a round, but for the hits.
+// Returns the results of a round, without the hits.
 AggregateBenchResult ResultOf(const FeatureStore& store, const BlockSize& size,
                               uint64_t batches,
                               const std::vector<Contender>& contenders) {

@@ -1,5 +1,6 @@
-// The operators below are the library's, plus one increment of a number that no
-// other thread sees. operator new[] and the forms that do not throw call them.
+// The operators below do what the library's operators do, and increment a
+// number that no other thread sees. operator new[] and the forms that do not
+// throw call them.
 #include "tools/bench/allocation_counter.h"
 
 #include <algorithm>
@@ -17,7 +18,8 @@ void* OrThrow(void* memory) {
 
 }  // namespace
 
-// Not inlined: the compiler would see malloc() and delete apart, and object.
+// Not inlined: otherwise the compiler sees memory of malloc() given to delete,
+// and warns.
 __attribute__((noinline)) void* operator new(std::size_t bytes) {
   ++num_allocations;
   return OrThrow(std::malloc(std::max<std::size_t>(bytes, 1)));

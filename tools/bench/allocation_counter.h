@@ -1,4 +1,4 @@
-// Counts allocations of a program that links tools_bench_allocations.
+// Counts the allocations of a program that links tools_bench_allocations.
 #ifndef FGNN_TOOLS_BENCH_ALLOCATION_COUNTER_H_
 #define FGNN_TOOLS_BENCH_ALLOCATION_COUNTER_H_
 
@@ -7,8 +7,8 @@
 
 namespace fgnn {
 
-// Calls of operator new by this thread so far, every form of it; nullopt in a
-// build with sanitizers, whose operator new stays in place.
+// Returns how often this thread has called any form of operator new. nullopt in
+// a build with sanitizers, which keep their own operator new.
 std::optional<uint64_t> ThreadAllocations();
 
 }  // namespace fgnn

@@ -1,12 +1,12 @@
 // The loop that one would write by hand to sample k-hop uniformly without
-// replacement: what a sampler with canonical ids, a counter-based generator, a
-// task with checksums and checks of the data has to be measured against.
+// replacement. A sampler with canonical ids, a counter-based generator, a task
+// with checksums and checks of the data is measured against it.
 //
 //   places   Floyd's algorithm, draws of a xorshift generator; the places of
 //            128 edges ahead are prefetched
 //   id map   a table with one stamped word per vertex, prefetched
 //
-// Everything goes to plain arrays.
+// The results are written to plain arrays.
 #ifndef FGNN_TOOLS_BENCH_BARE_LOOP_H_
 #define FGNN_TOOLS_BENCH_BARE_LOOP_H_
 
@@ -17,9 +17,10 @@
 
 namespace fgnn {
 
-// Its batches have the seeds of the job and the sizes that the law gives, but
-// other edges; it writes no task, and digests are 0. Trusts the graph.
-// InvalidArgument: those of Validate(); a fanout of -1.
+// Returns the sampler. Its batches have the seeds of the job and the sizes that
+// the law gives, but other edges. It writes no task, and digests are 0. It does
+// not check the graph. InvalidArgument: an error of Validate(), or a fanout of
+// -1.
 absl::StatusOr<std::unique_ptr<Sampler>> NewBareLoop(
     const SamplerInput& input, const SamplerOptions& options);
 

@@ -21,7 +21,8 @@ using Counts = std::vector<uint32_t>;
 
 constexpr double kSimilarShare = 0.1;
 
-// Ascending capacities; hits by rank, [N + 1] from 0.
+// Returns the hit rates at `capacities`, which ascend, from the hits by rank,
+// [N + 1] from 0.
 std::vector<double> RatesOf(const std::vector<double>& capacities,
                             const std::vector<double>& hits) {
   std::vector<double> rates;
@@ -33,7 +34,7 @@ std::vector<double> RatesOf(const std::vector<double>& capacities,
   return rates;
 }
 
-// Of caches of 0 .. N rows that are filled in this order.
+// Returns the hits of caches of 0 .. N rows that are filled in this order.
 std::vector<double> HitsByRank(const std::vector<GlobalId>& order,
                                const Counts& counts) {
   std::vector<double> hits = {0};
@@ -88,7 +89,8 @@ class CacheBench {
          .check = nullptr});
   }
 
-  // As samplers of a job do it, whose work is what counting is compared with.
+  // Returns the seconds that a job's samplers take for an epoch. Counting is
+  // compared with them.
   absl::StatusOr<double> SecondsOfAnEpoch() const {
     SampleBenchOptions options;
     options.sampling = options_.sampling;
@@ -185,7 +187,7 @@ class CacheBench {
   const CacheBenchOptions& options_;
   const Counts out_degrees_;
   const uint64_t batches_per_epoch_;
-  Counts measured_;  // Over all measured epochs.
+  Counts measured_;  // Counts over all measured epochs.
 };
 
 }  // namespace

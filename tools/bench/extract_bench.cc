@@ -14,7 +14,7 @@
 namespace fgnn {
 namespace {
 
-// What one would write by hand.
+// The loop that one would write by hand.
 absl::Status PlainCopy(const FeatureStore& store, const RowBatch& rows,
                        float* out, ThreadTeam& team) {
   constexpr size_t kAhead = 8;

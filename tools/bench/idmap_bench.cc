@@ -20,14 +20,14 @@
 namespace fgnn {
 namespace {
 
-// What one call of MapInPlace() is given, and has to answer.
+// Argument and expected result of one call of MapInPlace().
 struct Call {
   std::vector<uint32_t> global_ids;
   std::vector<uint32_t> local_ids;
 };
 
 struct BatchCalls {
-  std::vector<Call> calls;  // The seeds, then each hop.
+  std::vector<Call> calls;  // Calls of a batch: the seeds, then each hop.
   uint64_t num_nodes = 0;
 };
 
@@ -67,7 +67,8 @@ absl::StatusOr<std::vector<BatchCalls>> SampleCalls(
   return batches;
 }
 
-// Seconds in the map; copies of the ids and comparisons are not counted.
+// Returns the seconds in the map. Copies of the ids and comparisons are not
+// counted.
 absl::StatusOr<double> TimeRound(IdMap& map,
                                  const std::vector<BatchCalls>& batches) {
   double seconds = 0;
@@ -93,7 +94,8 @@ absl::StatusOr<IdMapRate> Measure(std::string name, Map& map,
                                   const std::vector<BatchCalls>& batches,
                                   uint64_t num_ids, uint32_t rounds) {
   double fastest = std::numeric_limits<double>::infinity();
-  FGNN_RETURN_IF_ERROR(TimeRound(map, batches).status());  // Its pages.
+  // A first round that takes the map's pages.
+  FGNN_RETURN_IF_ERROR(TimeRound(map, batches).status());
   for (uint32_t round = 0; round < rounds; ++round) {
     FGNN_ASSIGN_OR_RETURN(const double seconds, TimeRound(map, batches));
     fastest = std::min(fastest, seconds);

@@ -1,5 +1,6 @@
-// How fast the id maps are on the ids that real batches of a dataset show,
-// beside how fast this machine updates random places of a table of their size.
+// Measures how fast the id maps are on the ids of a dataset's real batches. The
+// result also has how fast this machine updates random places of a table of
+// their size.
 #ifndef FGNN_TOOLS_BENCH_IDMAP_BENCH_H_
 #define FGNN_TOOLS_BENCH_IDMAP_BENCH_H_
 
@@ -15,22 +16,23 @@ namespace fgnn {
 
 struct IdMapRate {
   std::string name;        // "direct" or "hash".
-  bool is_chosen = false;  // What samplers of this dataset use.
+  bool is_chosen = false;  // Whether samplers of this dataset use this map.
   double ids_per_second = 0;
-  uint64_t table_bytes = 0;              // That lookups go to.
-  uint64_t workspace_bytes = 0;          // Reserved in all.
-  double random_updates_per_second = 0;  // Of a table of table_bytes.
+  uint64_t table_bytes = 0;      // Bytes of the table that lookups read.
+  uint64_t workspace_bytes = 0;  // Bytes reserved in all.
+  // Random updates per second of a table of table_bytes.
+  double random_updates_per_second = 0;
 };
 
 struct IdMapBenchResult {
-  uint64_t num_ids = 0;    // Mapped in a round, repeats included.
-  uint64_t num_nodes = 0;  // Different ones in a batch, summed over batches.
+  uint64_t num_ids = 0;    // Ids mapped in a round, repeats included.
+  uint64_t num_nodes = 0;  // Different ids of a batch, summed over batches.
   std::vector<IdMapRate> rates;
 };
 
 // Maps the ids of batches 0 .. batches-1 with one thread; the fastest of
-// options.rounds counts. Threads, two_step and allocations are not looked at.
-// Internal: a map gave other local ids than the sampler.
+// options.rounds counts. Ignores threads, two_step and allocations. Internal: a
+// map gave other local ids than the sampler.
 absl::StatusOr<IdMapBenchResult> RunIdMapBench(
     const SamplerInput& input, const SampleBenchOptions& options);
 

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kAccesses = 1 << 18;
 constexpr size_t kAhead = 128;
 
-// The same number of other places in every round.
+// Returns as many places in every round, but different ones.
 std::vector<uint64_t> RandomPlaces(uint64_t below, uint64_t round) {
   std::vector<uint64_t> places(kAccesses);
   for (size_t i = 0; i < kAccesses; ++i) {
@@ -25,7 +25,8 @@ std::vector<uint64_t> RandomPlaces(uint64_t below, uint64_t round) {
   return places;
 }
 
-// access(place) in a round; prefetched by address(place).
+// Returns the accesses per second of the fastest round. access(place) is made
+// for each place; address(place) is prefetched before.
 template <typename Address, typename Access>
 double FastestPerSecond(uint64_t size, uint32_t rounds, Address address,
                         Access access) {
@@ -55,7 +56,8 @@ double RandomReadsPerSecond(const CscView& graph, uint32_t rounds) {
             [data, &sum](uint64_t i) {
               sum += static_cast<uint64_t>(data[i]);
             });
-        asm volatile("" : : "r"(sum));  // So that the reads are made.
+        // Keeps the compiler from removing the reads.
+        asm volatile("" : : "r"(sum));
         return rate;
       },
       graph.indices);
@@ -69,7 +71,7 @@ absl::StatusOr<double> RandomUpdatesPerSecond(uint64_t table_bytes,
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for a table of ", table_bytes, " bytes"));
   }
-  std::fill_n(table.get(), size, 1);  // Its pages.
+  std::fill_n(table.get(), size, 1);  // Takes the table's pages.
   uint32_t* const data = table.get();
   const double rate = FastestPerSecond(
       size, rounds, [data](uint64_t i) { return data + i; },

@@ -29,7 +29,7 @@ absl::Status CheckOptions(const ExtractBenchOptions& options,
   return absl::OkStatus();
 }
 
-// NaN has many forms.
+// NaN has many bit patterns, which all count as equal.
 bool IsSame(float a, float b) {
   return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b) ||
          (std::isnan(a) && std::isnan(b));

@@ -1,4 +1,4 @@
-// What the benchmarks of features share: batches of random rows, and
+// The common part of the benchmarks of features: batches of random rows, and
 // contenders that take turns over them.
 #ifndef FGNN_TOOLS_BENCH_ROW_ROUNDS_H_
 #define FGNN_TOOLS_BENCH_ROW_ROUNDS_H_
@@ -20,24 +20,24 @@
 namespace fgnn {
 
 struct RowBatch {
-  std::vector<GlobalId> nodes;  // All different.
+  std::vector<GlobalId> nodes;  // All nodes are different.
   std::vector<uint32_t> ranks;
-  // Lists of local ids, of those that aggregate; see BlockView.
+  // Lists of local ids, for batches that are aggregated; see BlockView.
   std::vector<uint32_t> indptr;
   std::vector<uint32_t> indices;
 };
 
-// Draws batches, and says which vertex has which hot rank.
+// Draws batches, and gives vertices their hot ranks.
 class RowDraw {
  public:
-  // InvalidArgument naming the flag: the store has too few rows.
+  // InvalidArgument, naming the flag: the store has too few rows.
   static absl::StatusOr<RowDraw> Create(const ExtractBenchOptions& options,
                                         uint64_t num_rows);
 
-  // The vertices of the first `count` ranks.
+  // Returns the vertices of the first `count` ranks.
   std::vector<GlobalId> Hottest(uint64_t count) const;
 
-  // Nodes and ranks, hits and misses in any order.
+  // Returns nodes and ranks; hits and misses are in any order.
   RowBatch Draw(uint64_t batch) const;
 
  private:
@@ -50,26 +50,26 @@ class RowDraw {
   uint64_t seed_;
   uint64_t num_rows_;
   uint64_t batch_rows_;
-  uint64_t hot_rows_;  // Drawn from apart from the others.
+  uint64_t hot_rows_;  // Number of rows that are drawn apart from the others.
   uint64_t hits_ = 0;
   KeyedPermutation node_of_rank_;
 };
 
-// One way to do a batch, timed over rounds.
+// One way to make a batch, timed over rounds.
 struct Contender {
   std::function<absl::Status(const RowBatch& batch, float* out)> run;
   std::vector<float> out;
   double fastest = std::numeric_limits<double>::infinity();
-  uint64_t reads = 0;  // Of the fastest round.
+  uint64_t reads = 0;  // Number of reads in the fastest round.
 
-  // The first half is not timed: it leaves the caches as this contender does,
-  // not as the one before.
+  // Runs a round. Its first half is not timed: it fills the caches as this
+  // contender does, instead of the one before.
   absl::Status RunRound(absl::Span<const RowBatch> batches,
                         const ExtractBenchOptions& options);
 };
 
-// Every round has other batches and another contender that begins. Internal:
-// they disagree on the last batch of a round.
+// Runs rounds, each with other batches and another contender that begins.
+// Internal: the contenders disagree on the last batch of a round.
 absl::Status RunRounds(const ExtractBenchOptions& options,
                        absl::FunctionRef<RowBatch(uint64_t batch)> draw,
                        std::vector<Contender>& contenders);

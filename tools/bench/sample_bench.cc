@@ -24,7 +24,7 @@ namespace {
 
 constexpr uint32_t kWarmBatches = 5;
 
-// Batches of a round.
+// The batches of a round.
 struct Batches {
   BatchSeq begin;
   uint32_t count;
@@ -57,12 +57,12 @@ class SamplerTeam {
     return team;
   }
 
-  // Of one member.
+  // Returns the bytes of one member's workspace.
   uint64_t workspace_bytes() const {
     return members_.front().sampler->workspace_bytes();
   }
 
-  // Writes the digests of the batches to `digests` [batches.count].
+  // Samples the batches, and writes their digests to `digests` [batches.count].
   absl::StatusOr<SampleRound> Run(const Batches& batches, uint32_t* digests) {
     std::vector<SampleRound> parts(members_.size());
     std::vector<absl::Status> statuses(members_.size());
@@ -135,7 +135,8 @@ void KeepFaster(const SampleRound& round, std::optional<SampleRound>& best) {
   }
 }
 
-// Rounds of each kind in turns, so that what else the machine does meets both.
+// Runs rounds of each kind in turns, so that other load of the machine meets
+// both.
 class Rounds {
  public:
   Rounds(SamplerTeam fused, std::optional<SamplerTeam> baseline,
@@ -145,7 +146,7 @@ class Rounds {
         has_same_batches_(has_same_batches) {}
 
   absl::Status Run(uint32_t num_batches, bool is_counted) {
-    // Other batches than before: the caches have forgotten these.
+    // Other batches than before: the caches do not hold the data of these.
     const Batches batches = {end_, num_batches};
     end_ += num_batches;
     std::vector<uint32_t> digests(num_batches);

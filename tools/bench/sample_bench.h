@@ -1,4 +1,4 @@
-// How fast a dataset's batches are sampled on this machine.
+// Measures how fast a dataset's batches are sampled on this machine.
 #ifndef FGNN_TOOLS_BENCH_SAMPLE_BENCH_H_
 #define FGNN_TOOLS_BENCH_SAMPLE_BENCH_H_
 
@@ -15,24 +15,27 @@ namespace fgnn {
 
 struct SampleBenchOptions {
   SamplerOptions sampling = {.fanouts = {15, 10, 5}};
-  uint32_t batches = 30;  // Of a round, over all threads.
-  uint32_t rounds = 5;    // Each of other batches; the fastest counts.
-  uint32_t threads = 1;   // Each with a sampler of its own.
-  HotRanks marks;         // Of input nodes, as a job's are; none if empty.
-  // Sampled with in turns: "two-step", whose batches have to be the same (see
-  // TwoStepSampler), "bare-loop" (BareLoop), or none.
+  uint32_t batches = 30;  // Batches of a round, over all threads.
+  uint32_t rounds = 5;    // Rounds, each of other batches; the fastest counts.
+  uint32_t threads = 1;   // Number of threads, each with a sampler of its own.
+  // Hot ranks that input nodes are marked with, as in a job; empty: none.
+  HotRanks marks;
+  // Sampler that is measured in turns with the first. "two-step"
+  // (TwoStepSampler) must make the same batches; "bare-loop" is BareLoop;
+  // empty: none.
   std::string baseline;
-  // Allocations of the calling thread so far, where they are counted.
+  // Returns the allocations of the calling thread so far; null where they are
+  // not counted.
   std::optional<uint64_t> (*thread_allocations)() = nullptr;
 };
 
 // Sums over the batches of a round.
 struct SampleRound {
-  double seconds = 0;  // Of the slowest thread.
+  double seconds = 0;  // Seconds of the slowest thread.
   uint64_t edges = 0;
   uint64_t input_nodes = 0;
   std::optional<uint64_t> allocations;
-  SampleSeconds stages;  // Over all threads.
+  SampleSeconds stages;  // Seconds of each stage, over all threads.
 
   double edges_per_second() const {
     return static_cast<double>(edges) / seconds;
@@ -42,8 +45,8 @@ struct SampleRound {
 struct SampleBenchResult {
   SampleRound fused;
   std::optional<SampleRound> baseline;
-  uint64_t workspace_bytes = 0;  // Of a sampler, beside graph and task.
-  uint64_t num_nodes = 0;        // Of the graph.
+  uint64_t workspace_bytes = 0;  // Bytes of a sampler, beside graph and task.
+  uint64_t num_nodes = 0;        // Number of the graph's vertices.
 
   double workspace_bytes_per_node() const {
     return static_cast<double>(workspace_bytes) /
@@ -51,17 +54,17 @@ struct SampleBenchResult {
   }
 };
 
-// InvalidArgument naming the flag: options that no sampler takes.
+// InvalidArgument, naming the flag: no sampler takes these options.
 absl::Status ValidateBenchFlags(const SampleBenchOptions& options);
 
-// The first batches of each sampler warm it up and are not counted.
+// Measures. The first batches of each sampler warm it up and are not counted.
 // Internal: the two samplers made different batches. ResourceExhausted: no
-// memory for the threads' tasks. Else the samplers' errors.
+// memory for the threads' tasks. Other errors: the samplers'.
 absl::StatusOr<SampleBenchResult> RunSampleBench(
     const SamplerInput& input, const SampleBenchOptions& options);
 
-// Writes batches 0 .. batches-1 of the job to `folder`/batch-<i>.npz, as
-// WriteTaskNpz() does; makes the folder.
+// Makes `folder`, and writes batches 0 .. batches-1 of the job to
+// `folder`/batch-<i>.npz, as WriteTaskNpz() does.
 absl::Status DumpBatches(const SamplerInput& input,
                          const SampleBenchOptions& options,
                          const std::filesystem::path& folder);

@@ -16,7 +16,8 @@
 namespace fgnn {
 namespace {
 
-// Up to here, comparing a draw with all before it is cheaper than a hash set.
+// Largest fanout for which comparing a draw with all before it is cheaper than
+// a hash set.
 constexpr uint64_t kMaxComparedFanout = 64;
 
 template <typename Index>
@@ -62,7 +63,7 @@ class TwoStepSampler final : public Sampler {
   EpochSeeds epoch_seeds_;
   std::vector<GlobalId> seeds_;
   absl::flat_hash_map<GlobalId, LocalId> local_ids_;
-  std::vector<GlobalId> nodes_;  // By local id.
+  std::vector<GlobalId> nodes_;  // Global ids by local id.
   std::vector<uint64_t> places_;
   absl::flat_hash_set<uint64_t> drawn_;
   // [edges of the hop]
@@ -85,7 +86,7 @@ absl::Status TwoStepSampler<Index>::MapSeeds(BatchPlace place,
                    " of epoch ", place.epoch, "; remove the repeated ids"));
 }
 
-// Floyd's algorithm, in the order of the law.
+// Draws by Floyd's algorithm, in the order of the law.
 template <typename Index>
 void TwoStepSampler<Index>::DrawPlaces(PhiloxKey key, GlobalId v,
                                        uint64_t degree, uint64_t fanout) {
@@ -136,7 +137,7 @@ absl::Status TwoStepSampler<Index>::Convert(TaskWriter* writer) {
   const auto num_destinations = static_cast<uint32_t>(nodes_.size());
   FGNN_ASSIGN_OR_RETURN(const TaskWriter::HopArrays hop,
                         writer->AddHop(num_destinations, sources_.size()));
-  // A counting sort: indptr[i] moves from where list i begins to where it ends.
+  // A counting sort: indptr[i] moves from the begin of list i to its end.
   std::fill_n(hop.indptr, uint64_t{num_destinations} + 1, 0u);
   for (GlobalId& v : destinations_) {
     v = local_ids_.find(v)->second;

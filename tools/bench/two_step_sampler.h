@@ -1,10 +1,10 @@
-// k-hop sampling in two steps, as most systems do it (DGL's sample_neighbors
-// and to_block): what `fgnn bench sample --baseline two-step` compares with.
+// k-hop sampling in two steps, as in most systems (DGL's sample_neighbors and
+// to_block). `fgnn bench sample --baseline two-step` compares with it.
 //
 //   1. draw     for each destination, one draw after the other; every edge is
 //               appended to a list of pairs of global ids (COO)
-//   2. convert  destinations are looked up and counted, the pairs sorted by
-//               them (CSC), and then the sources' local ids are looked up in a
+//   2. convert  destinations are looked up and counted, and the pairs sorted by
+//               them (CSC); then the sources' local ids are looked up in a
 //               general hash table
 //
 // The law is that of sampling/sampler.h, so its tasks are equal to those of the
@@ -19,8 +19,9 @@
 
 namespace fgnn {
 
-// Its tasks' `id_map` seconds are those of step 2. Trusts the graph: open it
-// with validation. Errors: those of Validate().
+// Returns the sampler. The `id_map` seconds of its tasks are those of step 2.
+// It does not check the graph: open it with validation. Errors: those of
+// Validate().
 absl::StatusOr<std::unique_ptr<Sampler>> NewTwoStepSampler(
     const SamplerInput& input, const SamplerOptions& options);
 

@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
   submitting.set_deadline(now + std::chrono::seconds(60));
   watching.set_deadline(now + std::chrono::minutes(59));
   v1::SubmitJobRequest request;
-  request.mutable_spec()->set_dataset(argv[2]);  // The rest has defaults.
+  // The other fields have defaults.
+  request.mutable_spec()->set_dataset(argv[2]);
   request.mutable_spec()->mutable_training()->set_epochs(2);
   v1::SubmitJobResponse answer;
   auto status = service->SubmitJob(&submitting, request, &answer);

@@ -30,7 +30,7 @@ absl::StatusOr<GeneratedFeatures> GenerateFeatures(FeatureType type,
                      FormatBytes(bytes), "; lower --rows or --columns"));
   }
   made.memory = {static_cast<std::byte*>(memory), FreeTable{bytes}};
-  // Refused where the kernel has no huge pages, and that is all right.
+  // This is only advice: the kernel may refuse it if it has no huge pages.
   ::madvise(memory, bytes, MADV_NOHUGEPAGE);
   const PhiloxKey key = MakePhiloxKey(seed, 0, 0, 0, Purpose::kGenerateDataset);
   for (uint64_t block = 0; block < blocks; ++block) {

@@ -1,4 +1,4 @@
-// Features of no dataset, to measure with.
+// Made-up features for measurements.
 #ifndef FGNN_TOOLS_BENCH_FILES_GENERATED_FEATURES_H_
 #define FGNN_TOOLS_BENCH_FILES_GENERATED_FEATURES_H_
 
@@ -13,11 +13,11 @@ namespace fgnn {
 
 struct GeneratedFeatures {
   TableMemory<std::byte> memory;
-  FeatureView view;  // Of it.
+  FeatureView view;  // View of the memory.
 };
 
-// Random bits, in pages of the size that a mapped file has. rows * columns
-// below 2^60. ResourceExhausted: no memory for them.
+// Fills memory with random bits, in pages of the size that a mapped file has.
+// rows * columns must be below 2^60. ResourceExhausted: no memory for them.
 absl::StatusOr<GeneratedFeatures> GenerateFeatures(FeatureType type,
                                                    uint64_t rows,
                                                    uint64_t columns,

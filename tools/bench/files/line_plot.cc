@@ -12,18 +12,19 @@
 namespace fgnn {
 namespace {
 
-// In pixels.
+// Sizes in pixels.
 constexpr double kWidth = 760;
 constexpr double kHeight = 440;
 constexpr double kLeft = 70;
-constexpr double kRight = 170;  // The legend's.
+constexpr double kRight = 170;  // Margin for the legend.
 constexpr double kTop = 50;
 constexpr double kBottom = 60;
 constexpr double kLegendLine = 22;
 constexpr double kPlotWidth = kWidth - kLeft - kRight;
 constexpr double kPlotHeight = kHeight - kTop - kBottom;
 
-// Okabe and Ito's, without yellow, which white paper swallows; then greys.
+// Okabe and Ito's colours, then greys. Yellow is left out, as it cannot be seen
+// on white paper.
 constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73",
                                  "#cc79a7", "#e69f00", "#56b4e9",
                                  "#000000", "#7f7f7f", "#b0b0b0"};
@@ -46,7 +47,7 @@ std::string Segment(double x1, double y1, double x2, double y2,
       x2, y2, attributes);
 }
 
-// A round number that makes four to ten steps of `most`.
+// Returns a round number that divides `most` into four to ten steps.
 double StepOf(double most) {
   const double tenth = std::pow(10, std::floor(std::log10(most)));
   for (const double step : {tenth / 10, tenth / 5, tenth / 2}) {

@@ -13,7 +13,7 @@
 namespace fgnn {
 namespace {
 
-// 1 January 1980, the first day of a zip archive.
+// 1 January 1980, the first day that a zip archive can state.
 constexpr zip_uint16_t kDosDate = 1 << 5 | 1;
 
 absl::Status Failed(const std::filesystem::path& path, std::string_view why) {
@@ -22,7 +22,8 @@ absl::Status Failed(const std::filesystem::path& path, std::string_view why) {
                    absl::string_view(why.data(), why.size())));
 }
 
-// A member of an archive: what zip_close() reads lives here until then.
+// A member of an archive. zip_close() reads its memory, so it must live until
+// then.
 struct Member {
   std::string header;
   std::array<zip_buffer_fragment_t, 2> fragments;
@@ -31,7 +32,7 @@ struct Member {
 bool AddMember(zip_t* zip, const NpzArray& array, Member& member) {
   member.header =
       MakeNpyHeader(array.type, {array.bytes.size() / BytesOf(array.type)});
-  // libzip does not write to what it is given.
+  // libzip does not write to this memory.
   member.fragments[0] = {reinterpret_cast<zip_uint8_t*>(member.header.data()),
                          member.header.size()};
   member.fragments[1] = {reinterpret_cast<zip_uint8_t*>(
@@ -70,7 +71,7 @@ absl::Status WriteNpz(const std::filesystem::path& path,
   for (size_t i = 0; ok && i < arrays.size(); ++i) {
     ok = AddMember(zip, arrays[i], members[i]);
   }
-  // Writes a file beside it and renames that.
+  // zip_close() writes a file beside the archive and renames it.
   if (ok && ::zip_close(zip) == 0) return absl::OkStatus();
   absl::Status status = Failed(path, ::zip_strerror(zip));
   ::zip_discard(zip);

@@ -1,4 +1,5 @@
-// Writes .npz files: zip archives of .npy arrays, stored, as numpy.savez does.
+// Writes .npz files: zip archives of uncompressed .npy arrays, as numpy.savez
+// does.
 #ifndef FGNN_TOOLS_BENCH_FILES_NPZ_WRITER_H_
 #define FGNN_TOOLS_BENCH_FILES_NPZ_WRITER_H_
 
@@ -12,9 +13,9 @@
 
 namespace fgnn {
 
-// A vector; its elements are borrowed.
+// A one-dimensional array; its elements are borrowed.
 struct NpzArray {
-  std::string name;  // Without ".npy".
+  std::string name;  // Name without ".npy".
   NpyType type = NpyType::kU32;
   absl::Span<const std::byte> bytes;
 };
@@ -33,7 +34,8 @@ inline NpzArray MakeNpzArray(std::string name, absl::Span<const float> values) {
            values.size() * sizeof(float)}};
 }
 
-// Replaces `path`. Equal arrays give equal bytes. Errors name the path.
+// Replaces the file at `path`. Equal arrays give equal bytes. Errors name the
+// path.
 absl::Status WriteNpz(const std::filesystem::path& path,
                       absl::Span<const NpzArray> arrays);
 

@@ -1,4 +1,4 @@
-// Memory for any task of a job, as a slot of the queue gives it.
+// Memory for any task of a job, as large as a slot of the queue.
 #ifndef FGNN_TOOLS_BENCH_FILES_TASK_BLOCK_H_
 #define FGNN_TOOLS_BENCH_FILES_TASK_BLOCK_H_
 
@@ -18,8 +18,8 @@ namespace fgnn {
 
 class TaskBlock {
  public:
-  // For tasks of the hard bound; pages are taken as they are touched.
-  // ResourceExhausted naming the flags.
+  // Reserves memory for tasks of the hard bound; pages are taken as they are
+  // touched. ResourceExhausted names the flags.
   static absl::StatusOr<TaskBlock> Create(const SamplerInput& input,
                                           const SamplerOptions& options) {
     constexpr uint64_t kAlignmentBytes = 64;

@@ -1,4 +1,4 @@
-// A task as an .npz file, so that anyone can check what was sampled.
+// Writes a task as an .npz file, so that anyone can check what was sampled.
 #ifndef FGNN_TOOLS_BENCH_FILES_TASK_DUMP_H_
 #define FGNN_TOOLS_BENCH_FILES_TASK_DUMP_H_
 
@@ -9,10 +9,11 @@
 
 namespace fgnn {
 
-// Arrays, all of u32 but the weights: seeds and input_nodes (global ids); for
-// hop h, seed side first, hop<h>_indptr [destinations + 1], hop<h>_indices
-// [edges] (local ids, places in input_nodes) and, where the task has them,
-// hop<h>_weights [edges] (f32). Destination i of a hop is local id i.
+// Writes the task's arrays, all of u32 but the weights. They are seeds and
+// input_nodes (global ids) and, for hop h, seed side first: hop<h>_indptr
+// [destinations + 1], hop<h>_indices [edges] (local ids, places in input_nodes)
+// and, where the task has them, hop<h>_weights [edges] (f32). Destination i of
+// a hop is local id i.
 absl::Status WriteTaskNpz(const TaskView& task,
                           const std::filesystem::path& path);
 

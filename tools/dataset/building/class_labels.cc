@@ -9,7 +9,7 @@
 namespace fgnn {
 namespace {
 
-// "3", and "3.0" as spreadsheets and pandas write it.
+// Parses "3", and also "3.0", which spreadsheets and pandas write.
 bool ParseClass(std::string_view text, int64_t* value) {
   if (ParseNumber(text, value)) return true;
   const size_t dot = text.find('.');

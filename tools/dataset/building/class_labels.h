@@ -1,4 +1,4 @@
-// Classes that are given as text.
+// Class labels that are given as text.
 #ifndef FGNN_TOOLS_DATASET_BUILDING_CLASS_LABELS_H_
 #define FGNN_TOOLS_DATASET_BUILDING_CLASS_LABELS_H_
 
@@ -14,21 +14,23 @@ namespace fgnn {
 // Collects a label per vertex. Not thread-safe.
 class ClassLabels {
  public:
-  // Of the next vertex; empty or "nan": it has none.
+  // Adds the label of the next vertex; empty or "nan": it has none.
   void Add(std::string_view text);
 
   struct Result {
     std::vector<int64_t> labels;  // [vertices added], -1: none.
-    // By class; empty if all labels were integers, which then are the classes.
+    // Names by class. Empty if all labels were integers: these are then the
+    // classes.
     std::vector<std::string> class_names;
   };
-  // Classes by name are numbered in alphabetical order. Leaves the object
-  // empty. integers_count: labels that are all integers are taken as they are.
+  // Returns the labels, and leaves the object empty. Names are numbered in
+  // alphabetical order. integers_count: labels that are all integers are taken
+  // as they are.
   Result Take(bool integers_count);
 
  private:
   StringIds texts_;
-  std::vector<int64_t> labels_;  // Numbers of texts_, or -1.
+  std::vector<int64_t> labels_;  // Indices in texts_, or -1.
 };
 
 }  // namespace fgnn

@@ -23,7 +23,7 @@ constexpr uint64_t kMostScatterBytes = uint64_t{64} << 10;
 constexpr uint64_t kLeastScatterBytes = uint64_t{4} << 10;
 constexpr uint64_t kMaxNodes = std::numeric_limits<GlobalId>::max();
 
-// The arrays of the folder, appended bucket by bucket.
+// Writes the arrays of the folder, bucket by bucket.
 class CscWriter {
  public:
   static absl::StatusOr<CscWriter> Create(const fs::path& folder,
@@ -60,7 +60,7 @@ class CscWriter {
     return indices_.Append(sources.data(), sources.size() * sizeof(uint32_t));
   }
 
-  // In blocks, so that a bucket is not held a second time.
+  // Appends in blocks, so that a bucket is not held a second time.
   absl::Status AppendValues(absl::Span<const uint64_t> values) {
     constexpr size_t kBlock = 1 << 12;
     uint32_t sources[kBlock];
@@ -91,7 +91,7 @@ class CscWriter {
 
   NpyWriter indptr_;
   NpyWriter indices_;
-  std::vector<NpyWriter> weights_;  // One or none.
+  std::vector<NpyWriter> weights_;  // One writer, or none without weights.
   EdgeOffset num_edges_ = 0;
   std::vector<EdgeOffset> offsets_;
 };
@@ -163,7 +163,7 @@ class SpillingCscBuilder : public CscBuilder {
                            options_.memory_bytes * 3 / 4 / threads_);
     FGNN_ASSIGN_OR_RETURN(sorted_, SpillFile::Create(building_ / "buckets"));
     FGNN_RETURN_IF_ERROR(Distribute(num_nodes));
-    log_ = SpillFile();  // Gives its disk space back.
+    log_ = SpillFile();  // Gives the log's disk space back.
     FGNN_RETURN_IF_ERROR(SortAndWrite(progress));
     sorted_ = SpillFile();
     std::error_code ignored;  // The destructor tries again.
@@ -213,8 +213,8 @@ class SpillingCscBuilder : public CscBuilder {
   SpillFile sorted_;
   std::vector<Bucket> buckets_;
   std::vector<uint32_t> bucket_of_bin_;
-  std::vector<std::vector<EdgeT>> scatter_;  // By bucket.
-  std::vector<uint64_t> placed_;             // By bucket, in the file.
+  std::vector<std::vector<EdgeT>> scatter_;  // [buckets] Edges to be written.
+  std::vector<uint64_t> placed_;  // [buckets] Number of edges in the file.
 };
 
 template <typename EdgeT>
@@ -276,7 +276,8 @@ absl::Status SpillingCscBuilder<EdgeT>::Distribute(uint64_t num_nodes) {
   for (auto& edges : scatter_) edges.reserve(scatter_bytes / sizeof(EdgeT));
   placed_.assign(buckets_.size(), 0);
 
-  std::vector<EdgeT> tail;  // Arrived last, so it is distributed last.
+  // The last edges that arrived, which are distributed last.
+  std::vector<EdgeT> tail;
   tail.swap(pending_);
   std::vector<EdgeT> block(
       std::min(num_logged_, std::max<uint64_t>(tail.capacity(), 1)));

@@ -1,4 +1,4 @@
-// A look at a dataset: what `fgnn dataset info` says.
+// Facts about a dataset, for `fgnn dataset info`.
 #ifndef FGNN_TOOLS_DATASET_BUILDING_DATASET_INFO_H_
 #define FGNN_TOOLS_DATASET_BUILDING_DATASET_INFO_H_
 
@@ -19,30 +19,33 @@ struct DatasetInfo {
   DatasetMetadata metadata;
   double mean_in_degree = 0;
   uint64_t max_in_degree = 0;
-  uint64_t num_isolated = 0;  // Without in-neighbours.
+  uint64_t num_isolated = 0;  // Number of vertices without in-neighbours.
   uint64_t num_unlabelled = 0;
-  std::vector<uint64_t> label_counts;       // [num_classes]
-  std::vector<uint32_t> untrained_classes;  // Of no train vertex, ascending.
-  std::optional<std::string> warning;       // That there are such; for people.
+  std::vector<uint64_t> label_counts;  // [num_classes]
+  // Classes of no train vertex, ascending.
+  std::vector<uint32_t> untrained_classes;
+  // Warning about untrained classes, for people; nullopt: there are none.
+  std::optional<std::string> warning;
   uint64_t num_train = 0;
   uint64_t num_valid = 0;
   uint64_t num_test = 0;
-  // Of link prediction. nullopt: all edges of the graph.
+  // Training edges of link prediction; nullopt: all edges of the graph.
   std::optional<uint64_t> num_train_edges;
   uint64_t num_valid_edges = 0;
   uint64_t num_test_edges = 0;
   bool has_edge_weights = false;
   bool has_names = false;
-  uint64_t total_bytes = 0;  // Of all arrays.
+  uint64_t total_bytes = 0;  // Bytes of all arrays.
 };
 
-// One pass over the topology and the labels. Errors: Dataset::Open().
+// Reads the facts in one pass over the topology and the labels. Errors: those
+// of Dataset::Open().
 absl::StatusOr<DatasetInfo> ReadDatasetInfo(
     const std::filesystem::path& folder);
 
-// For people, several lines.
+// Returns several lines for people.
 std::string FormatInfo(const DatasetInfo& info);
-// One JSON document.
+// Returns one JSON document.
 std::string InfoToJson(const DatasetInfo& info);
 
 }  // namespace fgnn

@@ -27,15 +27,15 @@ std::string PartialPrefix(const fs::path& out) {
   return absl::StrCat(".", out.filename().string(), ".partial-");
 }
 
-// A lock on the folder lives as long as its maker, in whichever PID namespace
-// that may be; invalid if somebody else holds it.
+// Locks the folder. The lock lives as long as the process that made it, in any
+// PID namespace. Invalid if another process holds it.
 UniqueFd TryLockFolder(const fs::path& folder) {
   UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd.Reset();
   return fd;
 }
 
-// What writers of the same dataset left that were killed.
+// Removes what killed writers of the same dataset left.
 void RemoveAbandoned(const fs::path& out) {
   const std::string prefix = PartialPrefix(out);
   std::error_code ignored;
@@ -142,7 +142,7 @@ absl::StatusOr<DatasetWriter> DatasetWriter::Create(
         "lock ", partial.string(), ": another process holds it; try again"));
   }
   hold.Remember({whole, partial, writer.made_parents_});
-  // Not before: what is abandoned above is abandoned within this hold.
+  // Set only here: abandoned folders were removed within this hold.
   writer.interrupt_ = interrupt;
   return writer;
 }
@@ -173,7 +173,7 @@ void DatasetWriter::Abandon() {
   std::error_code ignored;
   if (!partial_.empty()) fs::remove_all(partial_, ignored);
   partial_.clear();
-  // Only those that nobody has put something else into.
+  // Removes only folders that are still empty.
   for (; !made_parents_.empty(); made_parents_.pop_back()) {
     ::rmdir(made_parents_.back().c_str());
   }
@@ -196,7 +196,7 @@ absl::Status DatasetWriter::Commit(const DatasetMetadata& metadata) {
   const absl::Status valid =
       Dataset::Open(partial_, Validation::kStructure).status();
   if (!valid.ok()) {
-    // The partial folder will be gone when somebody reads the message.
+    // The partial folder will be gone when the user reads the message.
     return absl::Status(
         valid.code(), absl::StrReplaceAll(MessageOf(valid), {{partial_.string(),
                                                               out_.string()}}));
@@ -230,7 +230,7 @@ Splits MakeSplits(absl::Span<const int64_t> labels, double train_fraction,
   splits.test.reserve(labelled - train - valid);
   const KeyedPermutation place_of(
       labelled, MakePhiloxKey(seed, 0, 0, 0, Purpose::kSplit));
-  uint64_t rank = 0;  // Among the labelled.
+  uint64_t rank = 0;  // Number of the vertex among the labelled ones.
   for (size_t v = 0; v < labels.size(); ++v) {
     if (labels[v] < 0) continue;
     const uint64_t place = place_of(rank++);

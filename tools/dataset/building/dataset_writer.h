@@ -1,4 +1,4 @@
-// Makes a dataset folder so that it appears whole or not at all: everything is
+// Makes a dataset folder that appears whole or not at all. Everything is
 // written to a sibling folder `.<name>.partial-<pid>`, which Commit() renames.
 #ifndef FGNN_TOOLS_DATASET_BUILDING_DATASET_WRITER_H_
 #define FGNN_TOOLS_DATASET_BUILDING_DATASET_WRITER_H_
@@ -19,19 +19,20 @@
 
 namespace fgnn {
 
-// Removes what it wrote unless Commit() succeeded. Not thread-safe.
+// The destructor removes what was written unless Commit() succeeded. Not
+// thread-safe.
 class DatasetWriter {
  public:
-  // AlreadyExists if `out` exists and is not an empty folder. Makes missing
-  // parents. Removes what a writer of the same `out` that was killed left.
-  // With `interrupt` (borrowed), a signal does so too.
+  // Makes missing parents. Removes what a killed writer of the same `out` left.
+  // AlreadyExists if `out` exists and is not an empty folder. With `interrupt`
+  // (borrowed), a signal removes the unfinished files too.
   static absl::StatusOr<DatasetWriter> Create(
       const std::filesystem::path& out, InterruptCleanup* interrupt = nullptr);
   DatasetWriter(DatasetWriter&& other) noexcept;
   DatasetWriter& operator=(DatasetWriter&& other) noexcept;
   ~DatasetWriter();
 
-  // Where to put files meanwhile.
+  // Folder for the files until Commit().
   const std::filesystem::path& folder() const { return partial_; }
 
   absl::Status WriteLabels(absl::Span<const int64_t> labels);
@@ -39,7 +40,7 @@ class DatasetWriter {
   absl::Status WriteSplit(const std::string& name,
                           absl::Span<const int64_t> ids);
   // Writes metadata.yaml, validates the folder (kStructure), flushes it to the
-  // disk and renames it. A name that is empty becomes that of `out`.
+  // disk and renames it. An empty name is replaced by that of `out`.
   absl::Status Commit(const DatasetMetadata& metadata);
 
  private:
@@ -48,14 +49,15 @@ class DatasetWriter {
 
   std::filesystem::path out_;
   std::filesystem::path partial_;  // Empty once committed or moved from.
-  std::vector<std::filesystem::path> made_parents_;  // Outermost first.
+  // Parent folders that were made, outermost first.
+  std::vector<std::filesystem::path> made_parents_;
   InterruptCleanup* interrupt_ = nullptr;
-  UniqueFd lock_;  // Held on partial_ for as long as its maker lives.
+  UniqueFd lock_;  // Lock on partial_, held as long as this object lives.
 };
 
-// Splits the labelled vertices at random, keyed by `seed`: a share for
+// Splits the labelled vertices at random, keyed by `seed`. A share is for
 // training, half of the rest for validation, the other half for test. Ids
-// ascend in each.
+// ascend in each split.
 struct Splits {
   std::vector<int64_t> train, valid, test;
 };

@@ -13,7 +13,7 @@
 namespace fgnn {
 namespace {
 
-// Room for a vertex's count and for its place in the sort.
+// Bytes for a vertex's count and its place in the sort.
 constexpr uint64_t kBytesPerDestination = 12;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Edges on their way to their destination's bucket: a log in the order of
-// arrival, and a file of buckets. Private to csc_builder.cc.
+// Files for edges on their way to their destination's bucket: a log in the
+// order of arrival, and a file of buckets. Private to csc_builder.cc.
 #ifndef FGNN_TOOLS_DATASET_BUILDING_EDGE_SPILL_H_
 #define FGNN_TOOLS_DATASET_BUILDING_EDGE_SPILL_H_
 
@@ -27,8 +27,9 @@ struct WeightedEdge {
   float weight;
 };
 
-// A temporary file, removed when destroyed. Errors name it; a full disk is
-// ResourceExhausted. Reads and writes at different offsets may be concurrent.
+// A temporary file, which the destructor removes. Errors name it; a full disk
+// is ResourceExhausted. Reads and writes at different offsets may be
+// concurrent.
 class SpillFile {
  public:
   static absl::StatusOr<SpillFile> Create(const std::filesystem::path& path);
@@ -45,8 +46,9 @@ class SpillFile {
   UniqueFd fd_;
 };
 
-// How many edges end in each range of destinations. Ranges double in width
-// whenever an id lies beyond them, so nothing need be known beforehand.
+// Counts how many edges end in each range of destinations. The ranges double in
+// width whenever an id lies beyond them, so the number of vertices need not be
+// known.
 class DestinationHistogram {
  public:
   void Add(GlobalId destination) {
@@ -72,12 +74,14 @@ class DestinationHistogram {
 struct Bucket {
   uint64_t begin;  // Destinations [begin, end).
   uint64_t end;
-  uint64_t first_edge;  // Its place in the file of buckets, in edges.
+  // Place of its first edge in the file of buckets, in edges.
+  uint64_t first_edge;
   uint64_t num_edges;
 };
 
-// Cuts [0, num_nodes) at the bins' borders so that each bucket needs at most
-// `bucket_bytes` (or is one bin), at `edge_bytes` an edge.
+// Cuts [0, num_nodes) at the bins' borders into buckets of at most
+// `bucket_bytes`, with `edge_bytes` per edge. A bucket of one bin may be
+// larger.
 std::vector<Bucket> MakeBuckets(const DestinationHistogram& histogram,
                                 uint64_t num_nodes, uint64_t edge_bytes,
                                 uint64_t bucket_bytes);

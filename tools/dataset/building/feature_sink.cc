@@ -34,7 +34,8 @@ double LengthOf(absl::Span<const float> row, RowNorm norm) {
   return norm == RowNorm::kL1 ? sum : std::sqrt(sum);
 }
 
-// Without a branch a value, so that it is vectorised.
+// Returns true if all magnitudes are at most the limit. The loop has no branch
+// per value, so that it is vectorised.
 bool AllAtMost(absl::Span<const float> row, uint32_t magnitude_bits) {
   bool good = true;
   for (const float value : row) {
@@ -63,7 +64,8 @@ FeatureSink::FeatureSink(NpyWriter writer, uint64_t columns, FeatureType type,
 }
 
 absl::Status FeatureSink::CheckRow(absl::Span<const float> row) const {
-  // The largest finite magnitudes: f32's own, and what bf16 does not round up.
+  // Largest finite magnitudes: that of f32, and the largest that bf16 does not
+  // round up to infinity.
   uint32_t limit = 0x7F7FFFFF;
   if (type_ == FeatureType::kFloat16) limit = std::bit_cast<uint32_t>(kMaxHalf);
   if (type_ == FeatureType::kBfloat16) limit = 0x7F7F7FFF;

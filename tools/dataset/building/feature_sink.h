@@ -16,20 +16,20 @@
 
 namespace fgnn {
 
-// What each row is divided by: nothing, the sum of its absolute values, or its
-// Euclidean length. A row of zeros stays.
+// Divisor of each row: 1, the sum of its absolute values, or its Euclidean
+// length. A row of zeros stays.
 enum class RowNorm : uint8_t { kNone, kL1, kL2 };
 
 // Not thread-safe. Memory: a buffer of about 1 MiB.
 class FeatureSink {
  public:
-  // columns >= 1.
+  // `columns` is at least 1.
   static absl::StatusOr<FeatureSink> Create(const std::filesystem::path& path,
                                             uint64_t columns, FeatureType type,
                                             RowNorm norm);
 
-  // The next row, [columns]. InvalidArgument, naming row and column: a value
-  // that is not finite, or that f16 cannot hold.
+  // Appends the next row, [columns]. InvalidArgument, naming row and column: a
+  // value is not finite, or f16 cannot hold it.
   absl::Status AppendRow(absl::Span<const float> row);
   // Must be called once, at the end.
   absl::Status Close();

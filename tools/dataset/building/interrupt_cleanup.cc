@@ -17,8 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Others may still write: a file that is made while the folder is emptied is
-// removed the next time. Once the folder is gone, nothing can be made in it.
+// Most attempts to empty the folder. Other threads may still write: a file that
+// is made meanwhile is removed at the next attempt. Once the folder is gone,
+// nothing can be made in it.
 constexpr int kMostTries = 1000;
 
 bool RemoveWhole(const fs::path& folder) {
@@ -79,14 +80,15 @@ void InterruptCleanup::Wait() {
 }
 
 void InterruptCleanup::RemoveAndExit(int signal) {
-  // Held to the end: nobody makes, renames or reports anything any more.
+  // Held until the process ends: no other thread can make, rename or report
+  // anything any more.
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!leftovers_.folder.empty()) {
     const bool removed = RemoveWhole(leftovers_.folder);
     for (; !leftovers_.parents.empty(); leftovers_.parents.pop_back()) {
       ::rmdir(leftovers_.parents.back().c_str());
     }
-    // Over the progress bar.
+    // Wipes the progress bar.
     if (::isatty(STDERR_FILENO) == 1) std::fputs("\r\033[K", stderr);
     if (removed) {
       std::fprintf(stderr, "fgnn: interrupted; %s was not made\n",

@@ -1,5 +1,5 @@
-// Ctrl-C while a dataset folder is being made: what is unfinished goes, then
-// the process ends.
+// Handles Ctrl-C while a dataset folder is being made: removes what is
+// unfinished, then ends the process.
 #ifndef FGNN_TOOLS_DATASET_BUILDING_INTERRUPT_CLEANUP_H_
 #define FGNN_TOOLS_DATASET_BUILDING_INTERRUPT_CLEANUP_H_
 
@@ -13,29 +13,29 @@
 
 namespace fgnn {
 
-// Blocks SIGINT and SIGTERM in the calling thread and those it starts later,
-// and waits for them on a thread of its own, which removes the leftovers and
-// ends the process with 128 plus the signal, whatever other threads are doing.
-// Make it before anything that starts threads. Thread-safe.
+// Blocks SIGINT and SIGTERM in the calling thread and in those that it starts
+// later. A thread waits for the signals, removes the leftovers and ends the
+// process with 128 plus the signal, whatever other threads are doing. Make the
+// object before anything that starts threads. Thread-safe.
 class InterruptCleanup {
  public:
-  // What is on the disk as long as a dataset is not whole.
+  // The files and folders on the disk while a dataset is unfinished.
   struct Leftovers {
-    std::filesystem::path dataset;               // Its name once it is whole.
-    std::filesystem::path folder;                // Where it is made meanwhile.
-    std::vector<std::filesystem::path> parents;  // Made for it; outermost
-                                                 // first.
+    std::filesystem::path dataset;  // Path of the finished dataset.
+    std::filesystem::path folder;   // Path of the unfinished dataset.
+    // Folders made for it, outermost first.
+    std::vector<std::filesystem::path> parents;
   };
 
-  // Throws std::system_error where the process has no descriptor left.
+  // Throws std::system_error if the process has no descriptor left.
   InterruptCleanup();
-  // Signals do again what they did before.
+  // Restores the former effect of the signals.
   ~InterruptCleanup();
   InterruptCleanup(const InterruptCleanup&) = delete;
   InterruptCleanup& operator=(const InterruptCleanup&) = delete;
 
-  // Keeps signals waiting while it lives, so that the disk and the leftovers
-  // change together. Of nullptr, it does nothing.
+  // Delays signals while it lives, so that the disk and the leftovers change
+  // together. Does nothing for nullptr.
   class Hold {
    public:
     explicit Hold(InterruptCleanup* cleanup);
@@ -51,12 +51,12 @@ class InterruptCleanup {
   void Wait();
   [[noreturn]] void RemoveAndExit(int signal);
 
-  sigset_t earlier_mask_;  // Of the thread that made this.
+  sigset_t earlier_mask_;  // Signal mask of the thread that made this object.
   UniqueFd signals_;
   UniqueFd stop_;
   std::mutex mutex_;
   Leftovers leftovers_;  // Guarded by mutex_.
-  Thread thread_;        // Last: it uses the above.
+  Thread thread_;        // Last member: it uses the members above.
 };
 
 }  // namespace fgnn

@@ -1,4 +1,4 @@
-// Work that is made in parallel and used in order.
+// Results that threads make in parallel and that are used in order.
 #ifndef FGNN_TOOLS_DATASET_BUILDING_ORDERED_CHUNKS_H_
 #define FGNN_TOOLS_DATASET_BUILDING_ORDERED_CHUNKS_H_
 
@@ -17,26 +17,26 @@
 
 namespace fgnn {
 
-// The number of threads to use where the caller named none (0).
+// Returns `wanted`, or the number of cores if it is 0.
 inline unsigned ThreadsOr(unsigned wanted) {
   if (wanted != 0) return wanted;
   const unsigned cores = std::thread::hardware_concurrency();
   return cores == 0 ? 1 : cores;
 }
 
-// For each chunk in [0, num_chunks): `make(chunk, state)` on any of `threads`
-// threads, then `use(chunk, state)` for chunk 0, 1, 2, …, one at a time. Each
-// thread has one State (default-constructed, reused), so memory is bounded by
-// `threads` of them. Both return absl::Status; the first error, in the order
-// of chunks, ends the work and is returned.
+// For each chunk in [0, num_chunks), calls `make(chunk, state)` on any of
+// `threads` threads. Calls `use(chunk, state)` for chunk 0, 1, 2, …, one at a
+// time. Each thread has one State (default-constructed, reused), so memory is
+// bounded by `threads` of them. Both return absl::Status. The first error, in
+// the order of chunks, ends the work and is returned.
 template <typename State, typename Make, typename Use>
 absl::Status RunOrderedChunks(uint64_t num_chunks, unsigned threads, Make make,
                               Use use) {
   std::atomic<uint64_t> next{0};
   std::mutex mutex;
   std::condition_variable turned;
-  uint64_t turn = 0;    // The chunk to be used next. Under mutex.
-  absl::Status status;  // Under mutex.
+  uint64_t turn = 0;  // Number of the chunk to be used next. Guarded by mutex.
+  absl::Status status;  // Guarded by mutex.
 
   const auto work = [&] {
     State state;
@@ -51,13 +51,13 @@ absl::Status RunOrderedChunks(uint64_t num_chunks, unsigned threads, Make make,
             "not enough memory; end other programs or use fewer threads");
       }
       std::unique_lock<std::mutex> lock(mutex);
-      // Whoever has the lowest chunk never waits, so this ends. The time is
-      // only there so that no wait is without a bound.
+      // The thread with the lowest chunk never waits, so the loop ends. The
+      // time only bounds each wait.
       while (turn != chunk) turned.wait_for(lock, std::chrono::seconds(1));
       if (status.ok()) {
         status = made;
         if (status.ok()) {
-          // No other thread may pass while `turn` stands.
+          // No other thread may pass while `turn` is unchanged.
           lock.unlock();
           absl::Status used = use(chunk, state);
           lock.lock();
@@ -75,7 +75,7 @@ absl::Status RunOrderedChunks(uint64_t num_chunks, unsigned threads, Make make,
     try {
       others.emplace_back(work);
     } catch (const std::system_error&) {
-      break;  // A limit on threads: those that there are do the work.
+      break;  // The number of threads is limited: those that exist do the work.
     }
   }
   work();

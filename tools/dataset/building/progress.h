@@ -1,4 +1,5 @@
-// How far a long command is, on a terminal as a bar, elsewhere as plain lines.
+// Shows the progress of a long command: as a bar on a terminal, elsewhere as
+// plain lines.
 #ifndef FGNN_TOOLS_DATASET_BUILDING_PROGRESS_H_
 #define FGNN_TOOLS_DATASET_BUILDING_PROGRESS_H_
 
@@ -12,13 +13,13 @@
 
 namespace fgnn {
 
-// What is being done, and how much of how much (0: not known) is. Called from
-// one thread at a time.
+// Reports the stage, and how much of it is done of how much in all (0: not
+// known). Called from one thread at a time.
 using ProgressCallback =
     std::function<void(std::string_view stage, uint64_t done, uint64_t total)>;
 
-// Prints at most ten times a second on a terminal, and elsewhere a line when a
-// stage begins, every few seconds, and when it ends. Not thread-safe.
+// Prints at most ten times a second on a terminal. Elsewhere it prints a line
+// when a stage begins, every few seconds, and when it ends. Not thread-safe.
 class ProgressPrinter {
  public:
   // `out` is borrowed.

@@ -1,4 +1,4 @@
-// The edges of one bucket as adjacency lists, sorted in memory. Private to
+// Sorts the edges of one bucket in memory into adjacency lists. Private to
 // csc_builder.cc.
 #ifndef FGNN_TOOLS_DATASET_BUILDING_SORTED_BUCKET_H_
 #define FGNN_TOOLS_DATASET_BUILDING_SORTED_BUCKET_H_
@@ -20,7 +20,8 @@ inline WeightedEdge Reversed(WeightedEdge e) {
   return {e.destination, e.source, e.weight};
 }
 
-// What is sorted in place of an edge once its destination is known.
+// Returns the value that is sorted in place of an edge once its destination is
+// known.
 inline uint32_t ValueOf(PlainEdge e) { return e.source; }
 inline uint64_t ValueOf(WeightedEdge e) {
   uint32_t bits = 0;
@@ -36,7 +37,7 @@ inline void SortBySource(uint32_t* begin, uint32_t* end) {
   std::sort(begin, end);
 }
 
-// Stable, so that the first of equal edges stays the first.
+// A stable sort, so that the first of equal edges stays the first.
 inline void SortBySource(uint64_t* begin, uint64_t* end) {
   const auto before = [](uint64_t a, uint64_t b) {
     return SourceOf(a) < SourceOf(b);
@@ -105,7 +106,7 @@ class SortedBucket {
   }
 
   std::vector<EdgeT> edges_;
-  std::vector<uint64_t> ends_;  // Of each destination's values.
+  std::vector<uint64_t> ends_;  // End of each destination's values.
   std::vector<Value> values_;
   std::vector<uint64_t> degrees_;
   uint64_t num_duplicates_ = 0;

@@ -22,13 +22,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In this order they are numbered.
+// Files, in the order of their numbers.
 constexpr std::array<const char*, 3> kFiles = {
     "train_edges.npy", "valid_edges.npy", "test_edges.npy"};
 constexpr size_t kTrain = 0;
 constexpr size_t kValid = 1;
 constexpr size_t kTest = 2;
-// What has nothing to do with edges.
+// Files that do not depend on edges.
 constexpr std::array<const char*, 6> kKeptFiles = {"features.npy", "labels.npy",
                                                    "train.npy",    "valid.npy",
                                                    "test.npy",     "names.txt"};
@@ -75,7 +75,7 @@ absl::Status CopyFiles(const fs::path& from, const fs::path& to) {
   return absl::OkStatus();
 }
 
-// Which file an edge goes to.
+// Decides which file an edge goes to.
 class Parts {
  public:
   Parts(const SplitEdgesOptions& options, bool symmetric)
@@ -100,7 +100,7 @@ class Parts {
   PhiloxKey key_;
 };
 
-// The three files, and how many edges each has.
+// The three files, and the number of edges of each.
 class EdgeFiles {
  public:
   static absl::StatusOr<EdgeFiles> Create(const fs::path& folder) {
@@ -135,7 +135,7 @@ void Report(const SplitEdgesOptions& options, std::string_view stage,
   if (options.progress) options.progress(stage, done, total);
 }
 
-// Into the files, and those for training into the graph too.
+// Writes the edges to the files, and adds those for training to the graph.
 absl::Status Distribute(const SplitEdgesOptions& options,
                         const Dataset& dataset, const Parts& parts,
                         CscBuilder& builder, EdgeFiles& files) {

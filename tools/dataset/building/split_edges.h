@@ -1,5 +1,5 @@
-// A dataset for link prediction out of any other: some of its edges are taken
-// out of the graph, to be predicted.
+// Makes a dataset for link prediction from any other: some edges are taken out
+// of the graph, to be predicted.
 #ifndef FGNN_TOOLS_DATASET_BUILDING_SPLIT_EDGES_H_
 #define FGNN_TOOLS_DATASET_BUILDING_SPLIT_EDGES_H_
 
@@ -13,14 +13,14 @@
 namespace fgnn {
 
 struct SplitEdgesOptions {
-  std::filesystem::path dataset;  // A folder; read, never changed.
+  std::filesystem::path dataset;  // Folder of the dataset; read, never changed.
   std::filesystem::path out;
-  // Chances of an edge, [0, 1); their sum is below 1.
+  // Chances that an edge goes to a split, in [0, 1); their sum is below 1.
   double valid = 0.05;
   double test = 0.05;
   uint64_t seed = 1;
   ProgressCallback progress;              // May be empty.
-  InterruptCleanup* interrupt = nullptr;  // Borrowed; may be none.
+  InterruptCleanup* interrupt = nullptr;  // Borrowed; may be null.
 };
 
 struct SplitEdgesSummary {
@@ -29,13 +29,13 @@ struct SplitEdgesSummary {
   uint64_t num_test = 0;
 };
 
-// Makes `out`: the dataset, of whose graph the edges for training are left, and
-// train_edges.npy, valid_edges.npy, test_edges.npy, which have every edge of
-// the dataset once between them. Where an edge goes follows from its ends and
-// the seed alone: all edges that join the same two go together, in a symmetric
-// graph those of both directions, and then each direction is in the file.
-// InvalidArgument names the flag or the file; else errors of Dataset::Open()
-// and DatasetWriter.
+// Makes `out`: the dataset, whose graph has only the edges for training.
+// train_edges.npy, valid_edges.npy and test_edges.npy have every edge of the
+// dataset once between them. The ends of an edge and the seed alone decide
+// where it goes. All edges between the same two vertices go together. In a
+// symmetric graph these are the edges of both directions, and each direction is
+// in the file. InvalidArgument names the flag or the file. Other errors: those
+// of Dataset::Open() and DatasetWriter.
 absl::StatusOr<SplitEdgesSummary> SplitEdges(const SplitEdgesOptions& options);
 
 }  // namespace fgnn

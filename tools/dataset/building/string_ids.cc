@@ -37,7 +37,8 @@ std::string_view StringIds::text(uint64_t number) const {
   return TextOf(entries_[number]);
 }
 
-// Where `text` is in the table, or the empty place where it belongs.
+// Returns the place of `text` in the table, or the empty place where it
+// belongs.
 size_t StringIds::Place(std::string_view text) const {
   const size_t mask = table_.size() - 1;
   size_t place = HashOf(text) & mask;
@@ -59,14 +60,15 @@ uint32_t StringIds::Intern(std::string_view text) {
   const auto number = static_cast<uint32_t>(entries_.size());
   entries_.push_back(Store(text));
   table_[place] = entries_.back();
-  // Three quarters full: probes stay short and memory small.
+  // The table is at most three quarters full: probes stay short and memory
+  // small.
   if (entries_.size() * 4 > table_.size() * 3) Grow();
   return number;
 }
 
 void StringIds::Grow() {
   const size_t size = table_.size() * 2;
-  // The old table goes first: it can be made again from the entries.
+  // The old table is freed first: a new one can be made from the entries.
   table_ = std::vector<const char*>();
   table_.assign(size, nullptr);
   for (const char* entry : entries_) {

@@ -10,20 +10,20 @@
 
 namespace fgnn {
 
-// Not thread-safe. Memory: some 30 bytes a string beside its text, and no text
-// is ever moved. Finding a string takes two cache misses.
+// Not thread-safe. Takes some 30 bytes per string beside its text, and never
+// moves a text. Finding a string takes two cache misses.
 class StringIds {
  public:
   static constexpr uint32_t kNone = 0xFFFFFFFF;
 
   StringIds();
 
-  // The number of `text`, which gets the next one if it is new; kNone if
-  // 2^32 - 1 numbers are given out.
+  // Returns the number of `text`; a new text gets the next number. Returns
+  // kNone if 2^32 - 1 numbers are given out.
   uint32_t Intern(std::string_view text);
-  // kNone if `text` has no number.
+  // Returns kNone if `text` has no number.
   uint32_t Find(std::string_view text) const;
-  // number in [0, size()).
+  // `number` is in [0, size()).
   std::string_view text(uint64_t number) const;
   uint64_t size() const { return entries_.size(); }
 
@@ -32,10 +32,10 @@ class StringIds {
   void Grow();
   const char* Store(std::string_view text);
 
-  // Open addressing over entries: a u32 number, a u32 length, the text. The
-  // size is a power of two.
+  // Hash table with open addressing over entries: a u32 number, a u32 length,
+  // the text. Its size is a power of two.
   std::vector<const char*> table_;
-  std::deque<const char*> entries_;  // By number.
+  std::deque<const char*> entries_;  // Entries by number.
   std::vector<std::unique_ptr<char[]>> blocks_;
   char* free_ = nullptr;
   size_t free_bytes_ = 0;

@@ -11,7 +11,8 @@ namespace fgnn {
 namespace {
 
 constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
-// Vertices per end of an edge that still pass as a graph with isolated ones.
+// Most vertices per end of an edge in a graph that passes as one with isolated
+// vertices.
 constexpr uint64_t kMaxSparsity = 16;
 constexpr uint64_t kSmallGraph = uint64_t{1} << 20;
 

@@ -1,4 +1,4 @@
-// How the ids of a text source become global ids.
+// Turns the ids of a text source into global ids.
 #ifndef FGNN_TOOLS_DATASET_BUILDING_VERTEX_NUMBERING_H_
 #define FGNN_TOOLS_DATASET_BUILDING_VERTEX_NUMBERING_H_
 
@@ -12,28 +12,29 @@
 
 namespace fgnn {
 
-// Returns true if so few edges cannot mean a graph of so many vertices: the
-// numbers are rather arbitrary keys, or a wrong count, and the graph's index
-// would fill the disk with nothing. Small graphs are never sparse.
+// Returns true if a graph of so many vertices is unlikely to have so few edges.
+// The numbers are then arbitrary keys, or a count is wrong, and the graph's
+// index would fill the disk with zeros. Small graphs are never sparse.
 bool IsTooSparse(uint64_t num_nodes, uint64_t num_edges);
 
-// Not thread-safe. Errors do not say where: the caller annotates them with the
-// place in its file.
+// Not thread-safe. Errors do not name a place: the caller adds the place in its
+// file.
 class VertexNumbering {
  public:
   enum class Kind : uint8_t {
-    kIntegers,    // The id is the global id.
-    kOneBased,    // The id less one is the global id.
-    kNames,       // Any text; numbered in the order of first appearance.
+    kIntegers,  // The id is the global id.
+    kOneBased,  // The id less one is the global id.
+    kNames,     // Ids are any text, numbered in the order of first appearance.
     kKnownNames,  // As kNames, but only Declare() gives numbers.
   };
   explicit VertexNumbering(Kind kind) : kind_(kind) {}
 
   absl::StatusOr<GlobalId> Number(std::string_view id);
-  // kKnownNames: the next vertex. AlreadyExists if there is one of that id.
+  // Only for kKnownNames: adds the next vertex. AlreadyExists if there is a
+  // vertex of that id.
   absl::StatusOr<GlobalId> Declare(std::string_view id);
 
-  // One more than the highest global id.
+  // Returns one more than the highest global id.
   uint64_t num_nodes() const {
     return has_names() ? names_.size() : num_integers_;
   }
@@ -42,7 +43,7 @@ class VertexNumbering {
   }
   const StringIds& names() const { return names_; }
 
-  // InvalidArgument if integers reach so far that the graph IsTooSparse().
+  // InvalidArgument if the largest integer makes the graph IsTooSparse().
   absl::Status CheckDense(uint64_t num_edges) const;
 
  private:

@@ -20,8 +20,8 @@ constexpr uint64_t kMaxCentroidValues = uint64_t{1} << 26;
 constexpr uint64_t kChunkBytes = uint64_t{4} << 20;
 constexpr uint64_t kVerticesPerChunk = uint64_t{1} << 16;
 
-// The sum of a word's four bytes: near enough to a normal distribution, and
-// four values cost one block of Philox.
+// Returns the sum of a word's four bytes, scaled. It is near enough to a normal
+// distribution, and four values cost one block of Philox.
 float NearlyNormal(uint32_t word) {
   constexpr float kMean = 4 * 127.5F;
   constexpr float kDeviation = 147.80054F;  // sqrt(4 * (256^2 - 1) / 12)
@@ -37,7 +37,7 @@ class RowMaker {
         type_(options.feature_type),
         key_(KeyOf(options.seed, Stream::kNoise)) {
     const double noise = options.feature_noise;
-    // Centroids have unit length, that is a deviation of 1 / sqrt(columns).
+    // Centroids have unit length: their deviation is 1 / sqrt(columns).
     const double length = 1.0 / std::sqrt(static_cast<double>(columns_));
     const double scale = 1.0 / std::hypot(noise, length);
     noise_ = static_cast<float>(noise * scale);

@@ -1,5 +1,5 @@
-// What the generators share: streams of random words, ids in a random order,
-// features around centroids. Private to generate*.cc.
+// The common part of the generators: streams of random words, ids in a random
+// order, features around centroids. Private to generate*.cc.
 #ifndef FGNN_TOOLS_DATASET_GENERATING_GENERATE_PARTS_H_
 #define FGNN_TOOLS_DATASET_GENERATING_GENERATE_PARTS_H_
 
@@ -19,7 +19,7 @@
 
 namespace fgnn {
 
-// Two choices of one dataset never share a stream.
+// Streams of random words. Two choices of one dataset never share a stream.
 enum class Stream : uint32_t {
   kEdges = 1,
   kWeights = 2,
@@ -52,26 +52,27 @@ struct DrawnEdge {
 
 inline constexpr uint64_t kEdgesPerChunk = uint64_t{1} << 18;
 
-// InvalidArgument, naming the flag.
+// Returns InvalidArgument, naming the flag.
 absl::Status OutOfRange(std::string_view flag, const std::string& value,
                         std::string_view range);
 absl::Status CheckOptions(const GenerateOptions& options);
 
-// [num_nodes], a permutation of the global ids.
+// Returns a permutation of the global ids, [num_nodes].
 std::vector<GlobalId> RandomVertexOrder(uint64_t num_nodes,
                                         const GenerateOptions& options);
 
-// Shows the stage, if anybody looks.
+// Reports the stage, if there is a progress callback.
 void Report(const GenerateOptions& options, std::string_view stage,
             uint64_t done, uint64_t total);
 
-// features.npy: for each vertex the centroid of its label (zero without
+// Writes features.npy. Each vertex has the centroid of its label (zero without
 // labels) and noise, scaled to a variance of about one.
 absl::Status WriteFeatures(const DatasetWriter& writer,
                            absl::Span<const int64_t> labels, uint64_t num_nodes,
                            const GenerateOptions& options);
 
-// Everything after the topology: labels, splits, features, metadata; commits.
+// Writes everything after the topology (labels, splits, features, metadata) and
+// commits.
 absl::StatusOr<GenerateSummary> FinishDataset(DatasetWriter& writer,
                                               const CscTotals& totals,
                                               absl::Span<const int64_t> labels,

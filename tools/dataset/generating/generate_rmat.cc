@@ -15,7 +15,7 @@ namespace fgnn {
 namespace {
 
 constexpr uint64_t kVerticesPerChunk = uint64_t{1} << 14;
-// Of the vertices, how many have the class of the hub next to them.
+// Share of the vertices that have the class of their neighbouring hub.
 constexpr float kHubShare = 0.7F;
 
 absl::Status Check(const RmatOptions& options) {
@@ -36,7 +36,7 @@ absl::Status Check(const RmatOptions& options) {
   return absl::OkStatus();
 }
 
-// Draws edge number e: one random word for each level of the matrix.
+// Draws edge number e, with one random word for each level of the matrix.
 class EdgeDrawer {
  public:
   explicit EdgeDrawer(const RmatOptions& options)
@@ -64,7 +64,7 @@ class EdgeDrawer {
         column = column << 1 | (past_a ^ past_b ^ past_c);
       }
     }
-    // In (0, 1]: a weight of zero would be an edge that is never sampled.
+    // Weights are in (0, 1]: an edge of weight zero would never be sampled.
     const float weight =
         weights_ ? 1.0F - UniformFloat(DrawAt(weight_key_, e).words[0]) : 1.0F;
     return {order_[row], order_[column], weight};
@@ -121,8 +121,8 @@ absl::StatusOr<CscTotals> WriteTopology(const DatasetWriter& writer,
                          });
 }
 
-// The in-neighbour of v with the highest in-degree, the first of equals; v if
-// it has none.
+// Returns the in-neighbour of v with the highest in-degree, the first of equal
+// ones. Returns v if it has none.
 uint64_t HubOf(uint64_t v, absl::Span<const EdgeOffset> indptr,
                absl::Span<const uint32_t> indices) {
   uint64_t hub = v;

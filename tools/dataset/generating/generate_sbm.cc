@@ -42,8 +42,9 @@ absl::Status Check(const SbmOptions& options) {
   return absl::OkStatus();
 }
 
-// A vertex has a place in [0, N); classes are ranges of places, so that a
-// member of a class, or of all others, is one draw. Ids are places, permuted.
+// A vertex has a place in [0, N); classes are ranges of places. A member of a
+// class, or of all other classes, is therefore one draw. Ids are places,
+// permuted.
 class Blocks {
  public:
   explicit Blocks(const SbmOptions& options)
@@ -68,7 +69,7 @@ class Blocks {
     uint64_t to = 0;
     if (second.words[0] < within_) {
       to = begin + UniformBelow(bits, size - 1);
-      if (to >= from) ++to;  // Not a self-loop.
+      if (to >= from) ++to;  // Leaves out the self-loop.
     } else {
       to = UniformBelow(bits, num_nodes_ - size);
       if (to >= begin) to += size;
@@ -85,14 +86,14 @@ class Blocks {
   }
 
  private:
-  // The first place whose ClassAt() is `c`.
+  // Returns the first place whose ClassAt() is `c`.
   uint64_t BeginOf(uint64_t c) const {
     return (c * num_nodes_ + num_classes_ - 1) / num_classes_;
   }
 
   uint64_t num_nodes_;
   uint64_t num_classes_;
-  uint64_t within_;  // Of 2^32.
+  uint64_t within_;  // Chance of an edge within a class, in units of 2^-32.
   PhiloxKey key_;
   std::vector<GlobalId> order_;
 };

@@ -1,4 +1,4 @@
-// CompressedReader: sparse matrices row by row.
+// CompressedReader: reads sparse matrices row by row.
 #include <algorithm>
 #include <utility>
 

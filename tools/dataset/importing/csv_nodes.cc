@@ -53,7 +53,8 @@ class NodesReader {
     return absl::OkStatus();
   }
 
-  // A column that is named, or the one of the usual name if there is one.
+  // Finds the column that the user named, or the one of the usual name if there
+  // is one.
   absl::Status FindOptional(const std::string& named, const std::string& usual,
                             const std::string& flag,
                             std::optional<size_t>* column) {
@@ -67,7 +68,8 @@ class NodesReader {
     return absl::OkStatus();
   }
 
-  // Called with the first record, which tells numbers from text.
+  // Called with the first record, which shows whether columns are numbers or
+  // text.
   absl::Status BeginFeatures(absl::Span<const std::string_view> fields) {
     if (source_.feature_columns.empty()) TakeNumericColumns(fields);
     if (features_.empty()) return absl::OkStatus();

@@ -9,9 +9,9 @@
 
 namespace fgnn {
 
-// Declares a vertex per record to `numbering` (of kind kKnownNames), and hands
+// Declares a vertex per record to `numbering` (of kind kKnownNames). Hands
 // features, labels and splits to `target`. Labels that are not integers are
-// classes by name, in alphabetical order; class_names.txt keeps them.
+// class names in alphabetical order; class_names.txt keeps them.
 absl::Status ReadCsvNodes(const CsvSource& source, VertexNumbering& numbering,
                           ImportTarget& target);
 

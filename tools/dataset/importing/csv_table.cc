@@ -11,7 +11,8 @@
 namespace fgnn {
 namespace {
 
-// Not at every one: looking at the clock costs as much as a short record.
+// Records between two reports: reading the clock costs as much as a short
+// record.
 constexpr uint64_t kProgressRecords = 1024;
 
 }  // namespace

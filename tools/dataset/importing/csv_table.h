@@ -1,4 +1,5 @@
-// A CSV file with a header row: columns by name, records one after the other.
+// Reads a CSV file with a header row: columns by name, records one after the
+// other.
 #ifndef FGNN_TOOLS_DATASET_IMPORTING_CSV_TABLE_H_
 #define FGNN_TOOLS_DATASET_IMPORTING_CSV_TABLE_H_
 
@@ -24,19 +25,19 @@ class CsvTable {
   static absl::StatusOr<CsvTable> Open(const std::filesystem::path& path,
                                        char separator);
 
-  // Names of columns, without blanks around them.
+  // Names of the columns, without blanks around them.
   const std::vector<std::string>& header() const { return header_; }
-  // The path.
+  // Path of the file, for messages.
   const std::string& what() const { return records_.lines().what(); }
   uint64_t bytes_in_all() const { return records_.lines().bytes_in_all(); }
 
-  // The place of column `name`. NotFound names the file, the columns it has,
+  // Returns the place of column `name`. NotFound names the file, its columns,
   // the nearest one, and `flag`.
   absl::StatusOr<size_t> Column(const std::string& name,
                                 const std::string& flag) const;
 
-  // Calls `add` with the fields of each record, as many as the header has, and
-  // tells `target` how far `stage` has come. Errors name file and line.
+  // Calls `add` with the fields of each record, as many as the header has.
+  // Reports the progress of `stage` to `target`. Errors name file and line.
   absl::Status ForEachRecord(
       std::string_view stage, ImportTarget& target,
       absl::FunctionRef<absl::Status(absl::Span<const std::string_view>)> add);

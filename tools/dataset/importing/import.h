@@ -1,4 +1,4 @@
-// Importers: from what people have to a dataset folder, in bounded memory.
+// Importers make a dataset folder from other formats, in bounded memory.
 //
 // Each writes the folder options.out whole or not at all. Errors are one line:
 // the file, the line or element in it, the reason, and the way out.
@@ -24,65 +24,67 @@ namespace fgnn {
 
 struct ImportOptions {
   std::filesystem::path out;
-  std::string name;              // Empty: the last component of `out`.
-  bool symmetric = false;        // Add (v, u) for every (u, v).
-  bool keep_duplicates = false;  // Else the first of equal edges stays.
+  std::string name;        // Empty: the last component of `out`.
+  bool symmetric = false;  // Adds (v, u) for every (u, v).
+  // Keeps equal edges; false: only the first of them stays.
+  bool keep_duplicates = false;
   bool drop_self_loops = false;
   FeatureType feature_type = FeatureType::kFloat32;
   RowNorm feature_norm = RowNorm::kNone;
   uint32_t num_classes = 0;  // 0: one more than the highest label.
-  // In (0, 1): a split is drawn from the labelled vertices, keyed by `seed`,
-  // instead of taking the source's: this share to train, half of the rest each
-  // to validate and to test.
+  // Share for training, in (0, 1). If set, a split is drawn from the labelled
+  // vertices, keyed by `seed`, instead of the source's split. Half of the rest
+  // is for validation, half for test.
   std::optional<double> train_fraction;
   uint64_t seed = 1;
   // Called from the importing thread. May be empty.
   ProgressCallback progress;
-  InterruptCleanup* interrupt = nullptr;  // Borrowed; may be none.
+  InterruptCleanup* interrupt = nullptr;  // Borrowed; may be null.
 };
 
 struct ImportSummary {
   uint64_t num_nodes = 0;
-  uint64_t num_edges = 0;       // Written.
-  uint64_t num_duplicates = 0;  // Dropped.
-  uint64_t num_self_loops = 0;  // Dropped.
+  uint64_t num_edges = 0;       // Number of edges written.
+  uint64_t num_duplicates = 0;  // Number of duplicates dropped.
+  uint64_t num_self_loops = 0;  // Number of self-loops dropped.
   uint64_t feature_columns = 0;
   uint32_t num_classes = 0;
   uint64_t num_labelled = 0;
   uint64_t num_train = 0;
   uint64_t num_valid = 0;
   uint64_t num_test = 0;
-  std::vector<std::string> notes;  // What a user should know, a line each.
+  std::vector<std::string> notes;  // Notes for the user, a line each.
 };
 
-// The packages of Debian: vertices are packages; Pre-Depends, Depends,
-// Recommends and Suggests are edges, to every alternative, and to the providers
-// of a name that is no package; the section is the label (class_names.txt tells
-// the names); features are the words of the one-line description, hashed with a
-// sign into columns, rows of length 1. Made symmetric, without self-loops.
+// The packages of Debian. Vertices are packages. Edges are Pre-Depends,
+// Depends, Recommends and Suggests, to every alternative. A name that is no
+// package stands for its providers. The label is the section (class_names.txt
+// has the names). Features are the words of the one-line description, hashed
+// with a sign into columns, rows of length 1. The graph is made symmetric,
+// without self-loops.
 struct DebianSource {
-  // A Packages file, plain or compressed; empty: the package indexes of this
-  // machine (of Debian's main, if there are any), as apt-get names them.
+  // A Packages file, plain or compressed. Empty: the package indexes of this
+  // machine that apt-get names, of Debian's main if there are any.
   std::filesystem::path path;
   uint32_t feature_columns = 256;
 };
 absl::StatusOr<ImportSummary> ImportDebian(const DebianSource& source,
                                            const ImportOptions& options);
 
-// Lines "source destination [weight]", separated by blanks; # and % start
-// comments; gzip'ed or not.
+// Lines "source destination [weight]", separated by blanks. # and % start
+// comments. The file may be gzip'ed.
 struct EdgeListSource {
   std::filesystem::path path;
   bool string_ids = false;  // Ids are any text; names.txt keeps them.
   bool one_based = false;   // Integers count from 1.
   bool ignore_weights = false;
-  std::filesystem::path features;  // .npy [N, F]; empty: none.
-  std::filesystem::path labels;    // .npy [N]; empty: none.
+  std::filesystem::path features;  // An .npy file [N, F]; empty: none.
+  std::filesystem::path labels;    // An .npy file [N]; empty: none.
 };
 absl::StatusOr<ImportSummary> ImportEdgeList(const EdgeListSource& source,
                                              const ImportOptions& options);
 
-// Edges as CSV with a header row, and perhaps vertices as another.
+// Edges as CSV with a header row, and optionally vertices as a second file.
 struct CsvSource {
   std::filesystem::path edges;
   char separator = ',';
@@ -91,17 +93,19 @@ struct CsvSource {
   std::string weight_column;    // Empty: none.
   bool string_ids = false;      // Without `nodes`: ids are any text.
   std::filesystem::path nodes;  // Empty: none.
-  // Of `nodes`. Empty: "id", "label" and "split" where there are such columns.
+  // Columns of `nodes`. Empty: "id", "label" and "split", if there are such
+  // columns.
   std::string id_column;
   std::string label_column;
-  std::string split_column;  // train, valid or test; empty for none.
+  // Values are train, valid, test, or empty for none.
+  std::string split_column;
   // Empty: all other columns whose first value is a number.
   std::vector<std::string> feature_columns;
 };
 absl::StatusOr<ImportSummary> ImportCsv(const CsvSource& source,
                                         const ImportOptions& options);
 
-// An .npz archive of plain arrays: adj_{indptr,indices,data,shape} (row u,
+// An .npz archive of plain arrays. adj_{indptr,indices,data,shape} (row u,
 // column v is the edge u -> v) or edge_index; attr_{indptr,indices,data,shape}
 // or a dense attr_matrix or x; labels or y; {train,val,valid,test}_mask.
 struct NpzSource {
@@ -110,14 +114,15 @@ struct NpzSource {
 absl::StatusOr<ImportSummary> ImportNpz(const NpzSource& source,
                                         const ImportOptions& options);
 
-// A folder of NumPy arrays: indptr.npy and indices.npy (in-neighbours); and
-// where they are there features.npy, or features_{indptr,indices,values,shape}
-// .npy, labels.npy, {train,valid,test}_idx.npy, edge_weights.npy.
+// A folder of NumPy arrays: indptr.npy and indices.npy (in-neighbours).
+// Optional are features.npy or features_{indptr,indices,values,shape}.npy,
+// labels.npy, {train,valid,test}_idx.npy and edge_weights.npy.
 struct NumpySource {
   std::filesystem::path folder;
-  // "60": train60_idx.npy and the other splits with a number in their name.
+  // "60": train60_idx.npy, and the other splits with a number in their name.
   std::string split;
-  // Instead of `split`; relative to the folder. All three or none.
+  // Files that are used instead of `split`, relative to the folder. All three
+  // or none.
   std::filesystem::path train_file, valid_file, test_file;
 };
 absl::StatusOr<ImportSummary> ImportNumpy(const NumpySource& source,
@@ -127,8 +132,8 @@ absl::StatusOr<ImportSummary> ImportNumpy(const NumpySource& source,
 // edge.csv.gz, node-feat.csv.gz, … or data.npz, and split/.
 struct OgbSource {
   std::filesystem::path folder;
-  std::string split;          // Of several folders in split/.
-  int32_t label_column = -1;  // Of several; from 0.
+  std::string split;          // Name of one of several folders in split/.
+  int32_t label_column = -1;  // Number of one of several columns, from 0.
 };
 absl::StatusOr<ImportSummary> ImportOgb(const OgbSource& source,
                                         const ImportOptions& options);

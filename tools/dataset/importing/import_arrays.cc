@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kChunkElements = size_t{1} << 15;
 constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
-// Sparse features are written as dense rows. So many numbers are written
-// whatever they are, 64 MiB of f32; more must hold an entry in so many.
+// Elements that are always accepted, 64 MiB of f32. Sparse features are written
+// as dense rows; a larger matrix must hold an entry in each so many elements.
 constexpr uint64_t kSmallMatrix = uint64_t{1} << 24;
 constexpr uint64_t kMaxCellsPerEntry = 4096;
 
@@ -37,8 +37,8 @@ absl::Status CheckVertices(absl::Span<const int64_t> ids,
   return absl::OkStatus();
 }
 
-// Gives out an edge index in chunks. In [2, E] the two streams run half an
-// array apart; in [E, 2] one stream has both ends.
+// Reads an edge index in chunks. In [2, E] the two streams run half an array
+// apart; in [E, 2] one stream has both ends.
 class EdgeIndexReader {
  public:
   static absl::StatusOr<EdgeIndexReader> Create(ArrayStream sources,
@@ -55,7 +55,7 @@ class EdgeIndexReader {
                            num_edges);
   }
 
-  // False after the last edges.
+  // Returns false after the last edges.
   absl::StatusOr<bool> Next() {
     const uint64_t left = num_edges_ - done_;
     if (left == 0) return false;
@@ -203,7 +203,7 @@ absl::Status ImportDenseFeatures(ArrayStream features, ImportTarget& target) {
         absl::StrCat(features.what(), ": has ", features.shape().size(),
                      " dimensions; features are [vertices, columns]"));
   }
-  // Without elements, no byte vouches for the columns.
+  // Without elements, no byte proves the number of columns.
   if (features.num_elements() == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         features.what(), ": is empty, of ", features.rows(), " rows and ",

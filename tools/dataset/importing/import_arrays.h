@@ -1,4 +1,4 @@
-// Edges, features, labels and splits out of NumPy arrays, by stream.
+// Imports edges, features, labels and splits from NumPy arrays, as streams.
 #ifndef FGNN_TOOLS_DATASET_IMPORTING_IMPORT_ARRAYS_H_
 #define FGNN_TOOLS_DATASET_IMPORTING_IMPORT_ARRAYS_H_
 
@@ -20,26 +20,27 @@ namespace fgnn {
 struct CompressedArrays {
   ArrayStream indptr;                 // [rows + 1]
   ArrayStream indices;                // [entries]
-  std::optional<ArrayStream> values;  // [entries]; none: all 1.
+  std::optional<ArrayStream> values;  // [entries]; nullopt: all are 1.
 };
 
 // Reads a CompressedArrays row by row. Errors name array and element.
 class CompressedReader {
  public:
-  // InvalidArgument: shapes do not agree. Every column is to be below
+  // InvalidArgument: the shapes do not agree. Every column must be below
   // num_columns.
   static absl::StatusOr<CompressedReader> Create(CompressedArrays arrays,
                                                  uint64_t num_columns);
 
-  // Goes to the next row, whose pieces must all have been read; false after
-  // the last one. InvalidArgument: indptr falls or leaves the entries.
+  // Goes to the next row; all pieces of the row before must have been read.
+  // Returns false after the last row. InvalidArgument: indptr falls or leaves
+  // the entries.
   absl::StatusOr<bool> NextRow();
-  // The next piece of the row; false after its last one.
+  // Reads the next piece of the row. Returns false after its last one.
   absl::StatusOr<bool> NextPiece();
 
   uint64_t num_rows() const { return arrays_.indptr.rows() - 1; }
   uint64_t row() const { return row_; }
-  // Of the piece, of equal size; valid until the next call.
+  // Columns and values of the piece, of equal size; valid until the next call.
   absl::Span<const int64_t> columns() const { return piece_columns_; }
   absl::Span<const float> values() const { return piece_values_; }
 
@@ -52,8 +53,8 @@ class CompressedReader {
   uint64_t num_columns_;
   uint64_t row_ = 0;
   bool started_ = false;
-  uint64_t row_end_ = 0;  // Of the row, in entries.
-  uint64_t taken_ = 0;    // Entries given out.
+  uint64_t row_end_ = 0;  // End of the row, in entries.
+  uint64_t taken_ = 0;    // Number of entries given out.
   std::vector<int64_t> offsets_;
   size_t next_offset_ = 0;
   std::vector<int64_t> columns_;
@@ -69,29 +70,31 @@ class CompressedReader {
 absl::Status ImportCompressedEdges(CompressedArrays arrays,
                                    bool rows_are_sources, ImportTarget& target);
 
-// Adds the edges of an array [2, E], or [E, 2], given as two streams from its
-// front: sources first. Vertices must be below `num_nodes` (0: below 2^32 - 1).
-// Returns one more than the highest vertex. Calls target.BeginEdges().
+// Adds the edges of an array [2, E] or [E, 2], which is given as two streams
+// from its front: sources first. Vertices must be below `num_nodes` (0: below
+// 2^32 - 1). Returns one more than the highest vertex. Calls
+// target.BeginEdges().
 absl::StatusOr<uint64_t> ImportEdgeIndex(ArrayStream sources,
                                          ArrayStream destinations,
                                          uint64_t num_nodes,
                                          ImportTarget& target);
 
-// [N, F], or [N] as one column. InvalidArgument: it is empty.
+// Imports [N, F], or [N] as one column. InvalidArgument: the array is empty.
 absl::Status ImportDenseFeatures(ArrayStream features, ImportTarget& target);
 // `shape` holds [rows, columns] of the matrix; entries of equal place are
-// summed. InvalidArgument names the shape if it is not of this matrix, or if
-// the rows would hold next to nothing but zeros.
+// summed. InvalidArgument, naming the shape: it does not fit this matrix, or
+// the rows would hold almost only zeros.
 absl::Status ImportSparseFeatures(CompressedArrays arrays, ArrayStream shape,
                                   ImportTarget& target);
 
-// The [rows, columns] that an array of two numbers holds, both at least 1.
+// Returns the [rows, columns] that an array of two numbers holds. Both are at
+// least 1.
 absl::StatusOr<std::array<uint64_t, 2>> ReadMatrixShape(ArrayStream shape);
 
-// [N] or [N, 1]; NaN is -1.
+// Reads [N] or [N, 1]; NaN becomes -1.
 absl::StatusOr<std::vector<int64_t>> ReadLabels(ArrayStream labels);
-// [K] or [K, 1] of integers. A mask holds a flag for each vertex instead; a
-// bool array always is one.
+// Reads [K] or [K, 1] of integers. A mask holds a flag for each vertex instead;
+// a bool array is always a mask.
 absl::StatusOr<std::vector<int64_t>> ReadIds(ArrayStream ids,
                                              bool is_mask = false);
 

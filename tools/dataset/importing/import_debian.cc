@@ -21,8 +21,9 @@ namespace {
 constexpr uint32_t kMaxFeatureColumns = 1 << 20;
 constexpr uint64_t kProgressPackages = 256;
 
-// Packages may name others that come later, so relations are kept by name
-// until all are read: 8 bytes a relation, as many as its edge takes on disk.
+// Relations are kept by name until all packages are read, as they may name
+// packages that come later. A relation takes 8 bytes, as many as its edge takes
+// on disk.
 class PackageGraph {
  public:
   PackageGraph(uint32_t feature_columns, ImportTarget& target)
@@ -59,8 +60,8 @@ class PackageGraph {
 
  private:
   struct Relation {
-    uint32_t package;  // A global id.
-    uint32_t name;     // A number of names_.
+    uint32_t package;  // Global id of the package.
+    uint32_t name;     // Number in names_.
   };
 
   // The first package of a name stays: later indexes hold its updates.
@@ -104,9 +105,9 @@ class PackageGraph {
     return absl::OkStatus();
   }
 
-  StringIds names_;                      // Of packages and what they name.
-  std::vector<uint32_t> packages_;       // [names_], global id or kNone.
-  std::vector<uint32_t> package_names_;  // [packages], numbers of names_.
+  StringIds names_;  // Names of packages, and names in their relations.
+  std::vector<uint32_t> packages_;       // [names_] Global id or kNone.
+  std::vector<uint32_t> package_names_;  // [packages] Numbers in names_.
   std::vector<Relation> relations_;
   std::vector<Relation> provides_;
   ClassLabels sections_;
@@ -140,7 +141,7 @@ absl::StatusOr<ImportSummary> ImportDebian(const DebianSource& source,
   debian.drop_self_loops = true;
   FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<ImportTarget> target,
                         ImportTarget::Create(debian, Describe(paths)));
-  // Some hundred thousand edges, whatever the index.
+  // The index has some hundred thousand edges, whatever its size in bytes.
   FGNN_RETURN_IF_ERROR(target->BeginEdges(/*with_weights=*/false, 1));
   FGNN_RETURN_IF_ERROR(target->BeginFeatures(source.feature_columns));
   PackageGraph graph(source.feature_columns, *target);

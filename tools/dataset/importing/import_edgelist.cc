@@ -28,7 +28,7 @@ VertexNumbering::Kind KindOf(const EdgeListSource& source) {
                           : VertexNumbering::Kind::kIntegers;
 }
 
-// Up to four words of a line; the fourth stands for all that follow.
+// Up to four words of a line; the fourth stands for all further words.
 struct Words {
   std::string_view word[4];
   size_t count = 0;
@@ -93,7 +93,7 @@ class EdgeListReader {
         "sizes, then pass --one-based"));
   }
 
-  // Whether there are weights is told by the first line.
+  // The first line decides whether there are weights.
   absl::Status Begin(const Words& words) {
     num_words_ = words.count;
     return target_.BeginEdges(words.count == 3 && !source_.ignore_weights,
@@ -141,7 +141,7 @@ class EdgeListReader {
   LineReader lines_;
   VertexNumbering numbering_;
   ImportTarget& target_;
-  size_t num_words_ = 0;  // Of each line; 0 before the first.
+  size_t num_words_ = 0;  // Number of words of each line; 0 before the first.
 };
 
 absl::Status ReadCompanions(const EdgeListSource& source, ImportTarget& target,
@@ -149,7 +149,7 @@ absl::Status ReadCompanions(const EdgeListSource& source, ImportTarget& target,
   if (!source.features.empty()) {
     FGNN_ASSIGN_OR_RETURN(ArrayStream features,
                           ArrayStream::OpenFile(source.features));
-    // The features know of isolated vertices behind the last edge.
+    // The features count isolated vertices behind the last edge.
     *num_nodes = std::max(*num_nodes, features.rows());
     FGNN_RETURN_IF_ERROR(ImportDenseFeatures(std::move(features), target));
   }

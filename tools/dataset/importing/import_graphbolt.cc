@@ -37,7 +37,7 @@ struct TaskSet {
   fs::path labels;  // Empty: none.
 };
 
-// What an import needs of metadata.yaml.
+// The part of metadata.yaml that an import needs.
 struct GraphBoltMetadata {
   uint64_t num_nodes = 0;
   std::string edge_format;
@@ -47,8 +47,8 @@ struct GraphBoltMetadata {
   std::vector<TaskSet> sets;
 };
 
-// Reads metadata.yaml; the calls throw YAML::Exception on a value of a wrong
-// kind, which ReadGraphBoltMetadata() turns into a Status.
+// Reads metadata.yaml. Its calls throw YAML::Exception on a value of a wrong
+// kind; ReadGraphBoltMetadata() turns that into a Status.
 class MetadataParser {
  public:
   MetadataParser(const GraphBoltSource& source, std::string file)
@@ -74,7 +74,7 @@ class MetadataParser {
     return type && !type.IsNull() && !type.as<std::string>().empty();
   }
 
-  // Exactly one entry, of no type.
+  // Returns the only entry of a list, which must have no type.
   absl::StatusOr<YAML::Node> OnlyEntry(const YAML::Node& list,
                                        const std::string& key) const {
     if (!list || !list.IsSequence() || list.size() == 0) {
@@ -88,8 +88,9 @@ class MetadataParser {
     return list[0];
   }
 
-  // The path in the folder that the text of metadata.yaml names. Links are the
-  // user's own and may lead out of the folder; a text may be a stranger's.
+  // Returns the path in the folder that the text of metadata.yaml names. The
+  // text may be a stranger's, so it must not lead out of the folder. Links are
+  // the user's own, and may lead out.
   absl::StatusOr<fs::path> PathInFolder(const YAML::Node& entry,
                                         const std::string& key) const {
     if (!entry["path"]) return Bad("an entry of '", key, "' has no path");
@@ -102,7 +103,7 @@ class MetadataParser {
     return source_.folder / path;
   }
 
-  // The path of an array that can be read here.
+  // Returns the path of an array that can be read here.
   absl::StatusOr<fs::path> ArrayPath(const YAML::Node& entry,
                                      const std::string& key) const {
     FGNN_ASSIGN_OR_RETURN(fs::path path, PathInFolder(entry, key));
@@ -151,7 +152,7 @@ class MetadataParser {
             "supported; import one relation as csv");
       }
       const auto name = entry["name"].as<std::string>("");
-      // A torch file that is not wanted is no obstacle.
+      // A torch file that is not wanted is no error.
       if (!source_.feature.empty() && name != source_.feature) continue;
       FGNN_ASSIGN_OR_RETURN(const fs::path path,
                             ArrayPath(entry, "feature_data"));
@@ -190,7 +191,8 @@ class MetadataParser {
     return absl::OkStatus();
   }
 
-  // By name, or seeds first and labels second, as early versions wrote them.
+  // Reads a set by names, or seeds first and labels second, as early versions
+  // wrote them.
   absl::StatusOr<TaskSet> ParseSet(const YAML::Node& data,
                                    const std::string& key) const {
     TaskSet set;
@@ -238,7 +240,7 @@ class GraphBoltImporter {
   absl::StatusOr<ImportSummary> Run() {
     FGNN_RETURN_IF_ERROR(ReadEdges());
     FGNN_RETURN_IF_ERROR(ReadFeatures());
-    // The labels of all vertices are held in memory, whoever has one.
+    // Memory holds a label for every vertex, also for those that have none.
     FGNN_RETURN_IF_ERROR(target_.CheckDense(metadata_.num_nodes));
     FGNN_RETURN_IF_ERROR(ReadSets());
     return target_.Finish(metadata_.num_nodes);

@@ -28,7 +28,8 @@ std::optional<std::string> FirstOf(const NpzArchive& archive,
   return std::nullopt;
 }
 
-// Sparse matrices hold values even if all are 1; those are no weights.
+// Returns true if all values are 1. Sparse matrices hold values even then;
+// these are not weights.
 absl::StatusOr<bool> AllOnes(ArrayStream values) {
   std::vector<float> chunk;
   for (uint64_t left = values.num_elements(); left > 0; left -= chunk.size()) {
@@ -79,7 +80,7 @@ absl::StatusOr<uint64_t> ReadAdjacency(const NpzArchive& archive,
   return num_nodes;
 }
 
-// The rows of the first of these arrays, 0 if there is none.
+// Returns the rows of the first of these arrays that exists, or 0.
 absl::StatusOr<uint64_t> RowsOf(const NpzArchive& archive,
                                 const std::vector<std::string>& names) {
   const auto name = FirstOf(archive, names);

@@ -30,7 +30,7 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-// The first of `names` that is in the folder.
+// Returns the first of `names` that is in the folder.
 std::optional<fs::path> FindFile(const fs::path& folder,
                                  const std::vector<std::string>& names) {
   for (const std::string& name : names) {
@@ -47,7 +47,8 @@ absl::StatusOr<fs::path> RequireFile(const fs::path& folder,
       "; a folder of arrays holds indptr.npy and indices.npy at least"));
 }
 
-// "valid20_idx.npy" for "valid": a number stands before "_idx.npy".
+// Returns true for "valid20_idx.npy" and "valid": a number stands before
+// "_idx.npy".
 bool IsNumberedSplit(const std::string& file, const std::string& split) {
   const std::string ending = "_idx.npy";
   if (!file.starts_with(split) || !file.ends_with(ending) ||
@@ -60,8 +61,8 @@ bool IsNumberedSplit(const std::string& file, const std::string& split) {
   return true;
 }
 
-// The file of `split` that goes with --split `name`: of that name, or the only
-// numbered one, since 60/20/20 is train60, valid20, test20.
+// Returns the file of `split` that belongs to --split `name`. It has that name,
+// or is the only numbered one: 60/20/20 is train60, valid20, test20.
 absl::StatusOr<fs::path> FindNamedSplit(const fs::path& folder,
                                         const std::string& split,
                                         const std::string& name) {

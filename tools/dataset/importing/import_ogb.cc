@@ -29,7 +29,7 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-// The file, gzip'ed or already unpacked.
+// Returns the file, gzip'ed or already unpacked.
 std::optional<fs::path> FindCsv(const fs::path& folder,
                                 const std::string& name) {
   for (const char* ending : {".csv.gz", ".csv"}) {
@@ -47,7 +47,7 @@ absl::StatusOr<fs::path> RequireCsv(const fs::path& folder,
                    "dataset, with raw/ and split/"));
 }
 
-// The number of vertices of the only graph.
+// Returns the number of vertices of the only graph.
 absl::StatusOr<uint64_t> CheckNumNodes(const std::vector<int64_t>& counts,
                                        const std::string& what) {
   if (counts.size() == 1 && counts[0] > 0 &&
@@ -195,7 +195,7 @@ class OgbImporter {
     return absl::OkStatus();
   }
 
-  // OGB writes NaN, and labels as floating point, where some have none.
+  // OGB writes labels as floating point, with NaN, if some vertices have none.
   static absl::StatusOr<int64_t> ParseLabel(const DelimitedReader& records,
                                             size_t column) {
     if (TrimBlanks(records.fields()[column]).empty()) return -1;

@@ -57,7 +57,7 @@ std::string ImportReportJson(const ImportSummary& summary,
   document["test"] = summary.num_test;
   document["seconds"] = seconds;
   document["notes"] = summary.notes;
-  // File names need not be UTF-8, which JSON must be.
+  // File names may not be UTF-8, but JSON must be.
   return JsonText(document, 2);
 }
 

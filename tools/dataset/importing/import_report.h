@@ -1,4 +1,4 @@
-// What `fgnn dataset import` says when it is done.
+// The output of `fgnn dataset import` when it is done.
 #ifndef FGNN_TOOLS_DATASET_IMPORTING_IMPORT_REPORT_H_
 #define FGNN_TOOLS_DATASET_IMPORTING_IMPORT_REPORT_H_
 
@@ -8,11 +8,11 @@
 
 namespace fgnn {
 
-// Some lines for people.
+// Returns some lines for people.
 std::string ImportReport(const ImportSummary& summary,
                          const ImportOptions& options, double seconds);
 
-// One JSON document: dataset, num_nodes, num_edges, duplicates_dropped,
+// Returns one JSON document: dataset, num_nodes, num_edges, duplicates_dropped,
 // self_loops_dropped, feature_columns, feature_type, num_classes, labelled,
 // train, valid, test, seconds, notes.
 std::string ImportReportJson(const ImportSummary& summary,

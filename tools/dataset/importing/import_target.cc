@@ -15,8 +15,9 @@ namespace {
 
 constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
 constexpr double kProgressSeconds = 0.02;
-// A line of an edge list is seldom longer than 24 bytes, its edge takes at
-// least 4 on disk: so sorting takes at most half of what it writes.
+// Bytes of the source per byte for sorting. A line of an edge list seldom has
+// more than 24 bytes, and its edge takes at least 4 on disk. So sorting takes
+// at most half of what it writes.
 constexpr uint64_t kSourcePerSortByte = 12;
 constexpr uint64_t kMinSortBytes = uint64_t{8} << 20;
 constexpr uint64_t kMaxSortBytes = uint64_t{256} << 20;
@@ -100,7 +101,8 @@ absl::Status ImportTarget::WriteLines(
 void ImportTarget::Progress(std::string_view stage, uint64_t done,
                             uint64_t total) {
   if (!options_.progress) return;
-  // Compressed files are often taken in long before they are used up.
+  // A compressed file is often read to its end long before its lines are used
+  // up.
   const bool at_end = total > 0 && done >= total;
   if (stage == stage_ &&
       (stage_at_end_ || since_progress_.Seconds() < kProgressSeconds)) {
@@ -186,7 +188,7 @@ absl::Status ImportTarget::FinishLabels(uint64_t num_nodes) {
   int64_t highest = -1;
   for (size_t v = 0; v < labels_.size(); ++v) {
     const int64_t label = labels_[v];
-    // A label beyond any real number of classes is a mistaken column.
+    // A label beyond any real number of classes means a wrong column.
     if (label < -1 || label >= int64_t{kMostClasses} ||
         (options_.num_classes > 0 &&
          label >= static_cast<int64_t>(options_.num_classes))) {
@@ -244,7 +246,7 @@ absl::Status ImportTarget::FinishSplits(uint64_t num_nodes) {
     *TotalOf(split.name) = split.ids.size();
     split.ids = std::vector<int64_t>();
   }
-  labels_ = std::vector<int64_t>();  // Make room for the sort.
+  labels_ = std::vector<int64_t>();  // Frees the labels' memory for the sort.
   return absl::OkStatus();
 }
 

@@ -1,5 +1,5 @@
-// Where every importer ends: the dataset folder being made, its checks and its
-// totals.
+// The common end of all importers: the dataset folder being made, its checks
+// and its totals.
 #ifndef FGNN_TOOLS_DATASET_IMPORTING_IMPORT_TARGET_H_
 #define FGNN_TOOLS_DATASET_IMPORTING_IMPORT_TARGET_H_
 
@@ -23,16 +23,16 @@
 
 namespace fgnn {
 
-// Not thread-safe. `options` must outlive it. Nothing stays on the disk unless
-// Finish() succeeded.
+// Not thread-safe. `options` must outlive this object. Nothing stays on the
+// disk unless Finish() succeeded.
 class ImportTarget {
  public:
-  // `source` says in one line where the data comes from, for metadata.yaml.
+  // `source` is one line about the origin of the data, for metadata.yaml.
   static absl::StatusOr<std::unique_ptr<ImportTarget>> Create(
       const ImportOptions& options, std::string source);
 
-  // Once, before the edges. `source_bytes`, of the file that they come from (0:
-  // not known), bounds the memory for sorting them.
+  // Call it once, before the edges. `source_bytes` is the size of the file that
+  // they come from (0: not known); it bounds the memory for sorting them.
   absl::Status BeginEdges(bool with_weights, uint64_t source_bytes);
   absl::Status AddEdge(GlobalId source, GlobalId destination,
                        float weight = 1.0F) {
@@ -41,36 +41,37 @@ class ImportTarget {
   }
   uint64_t num_edges_added() const { return num_edges_added_; }
 
-  // Once, before the features' rows, which come in the order of global ids.
+  // Call it once, before the features' rows, which come in the order of global
+  // ids.
   absl::Status BeginFeatures(uint64_t columns);
   FeatureSink& features() { return *features_; }
 
-  // [N], each -1 (none) or a class. `what` is the file they come from.
+  // [N], each -1 (none) or a class. `what` is the file that they come from.
   void SetLabels(std::vector<int64_t> labels, std::string what);
   // Global ids. `split` is "train", "valid" or "test".
   void SetSplit(const std::string& split, std::vector<int64_t> ids,
                 std::string what);
 
-  // The source has an entry of its own for each of this many vertices, apart
-  // from features and labels: they are no mere number.
+  // States that the source has an entry of its own for each of this many
+  // vertices, apart from features and labels: the number is not a mere claim.
   void VouchForNodes(uint64_t num_nodes) { num_vouched_for_ = num_nodes; }
   // InvalidArgument if the edges are too few for `num_nodes` vertices and
-  // nothing else vouches for them. Finish() calls it; a caller that allocates
-  // by a number of vertices calls it before.
+  // nothing else proves them. Finish() calls it. A caller that allocates by a
+  // number of vertices calls it before.
   absl::Status CheckDense(uint64_t num_nodes) const;
 
-  // A text file of `count` lines in the folder. InvalidArgument: a line holds a
-  // line end itself.
+  // Writes a text file of `count` lines into the folder. InvalidArgument: a
+  // line holds a line end itself.
   absl::Status WriteLines(
       const std::string& file, uint64_t count,
       const std::function<std::string_view(uint64_t)>& line);
 
   void Note(std::string note) { summary_.notes.push_back(std::move(note)); }
-  // Passes it on, but at most some fifty times a second in one stage.
+  // Passes the progress on, but at most some fifty times a second in one stage.
   void Progress(std::string_view stage, uint64_t done, uint64_t total);
 
-  // Checks that all parts agree on the number of vertices, splits if that is
-  // asked for, sorts the edges, and makes the folder appear.
+  // Checks that all parts agree on the number of vertices, draws splits if
+  // asked to, sorts the edges, and makes the folder appear.
   absl::StatusOr<ImportSummary> Finish(uint64_t num_nodes);
 
  private:
@@ -95,13 +96,13 @@ class ImportTarget {
   DatasetWriter writer_;
   std::unique_ptr<CscBuilder> edges_;
   uint64_t num_edges_added_ = 0;
-  uint64_t num_vouched_for_ = 0;  // Vertices; see VouchForNodes().
+  uint64_t num_vouched_for_ = 0;  // Number of vertices; see VouchForNodes().
   std::optional<FeatureSink> features_;
   std::vector<int64_t> labels_;
   std::string labels_what_;  // Empty: no labels.
   std::vector<Split> splits_;
   ImportSummary summary_;
-  std::string stage_;  // That progress was told of last.
+  std::string stage_;  // The stage whose progress was reported last.
   bool stage_at_end_ = false;
   Stopwatch since_progress_;
 };

@@ -1,4 +1,4 @@
-// Feature hashing: text as a short vector without a vocabulary.
+// Feature hashing: turns text into a short vector without a vocabulary.
 #ifndef FGNN_TOOLS_DATASET_IMPORTING_WORD_HASHING_H_
 #define FGNN_TOOLS_DATASET_IMPORTING_WORD_HASHING_H_
 
@@ -8,9 +8,10 @@
 
 namespace fgnn {
 
-// Each word of `text` (lower-cased, split at what is no letter or digit; bytes
-// beyond ASCII count as letters) adds 1 or -1 to a column of `row`, both told
-// by its hash; then the row is divided by its length. No words: all zero.
+// Each word of `text` adds 1 or -1 to a column of `row`; the word's hash
+// decides both. Words are lower-cased, and split at what is no letter or digit;
+// bytes beyond ASCII count as letters. Then the row is divided by its length.
+// Without words it is all zero.
 void HashWords(std::string_view text, absl::Span<float> row);
 
 }  // namespace fgnn

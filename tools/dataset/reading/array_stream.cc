@@ -55,7 +55,7 @@ class FileSource : public ByteSource {
   uint64_t offset_ = 0;
 };
 
-// Bytes that were read ahead, then the rest of the source.
+// The bytes that were read ahead, then the rest of the source.
 class ReplayedSource : public ByteSource {
  public:
   ReplayedSource(std::vector<std::byte> head, std::unique_ptr<ByteSource> rest)
@@ -93,7 +93,7 @@ Raw Load(const std::byte* bytes) {
   return raw;
 }
 
-// False if the value is not whole or does not fit.
+// Returns false if the value is not whole or does not fit.
 template <typename Raw>
 bool Convert(Raw raw, int64_t* out) {
   if constexpr (std::is_floating_point_v<Raw>) {
@@ -112,7 +112,7 @@ bool Convert(Raw raw, float* out) {
   return true;
 }
 
-// The number of elements converted before one that cannot be.
+// Returns the number of elements that were converted before one that cannot be.
 template <typename Raw, typename Out>
 size_t ConvertAll(const std::byte* bytes, absl::Span<Out> out) {
   for (size_t i = 0; i < out.size(); ++i) {
@@ -163,7 +163,7 @@ size_t ConvertAs(NpyType type, const std::byte* bytes, absl::Span<Out> out) {
 absl::StatusOr<ArrayStream> ArrayStream::OpenFile(
     const std::filesystem::path& path) {
   const std::string what = path.string();
-  // Not blocking: the open of a FIFO would wait for its writer.
+  // Opened without blocking: the open of a FIFO would wait for its writer.
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat stat {};
   if (!fd.valid() || ::fstat(fd.get(), &stat) != 0) {

@@ -1,4 +1,4 @@
-// NumPy arrays read from front to back in constant memory: .npy files, and the
+// Reads NumPy arrays from front to back in constant memory: .npy files, and the
 // members of .npz archives, compressed or not.
 #ifndef FGNN_TOOLS_DATASET_READING_ARRAY_STREAM_H_
 #define FGNN_TOOLS_DATASET_READING_ARRAY_STREAM_H_
@@ -17,13 +17,13 @@
 
 namespace fgnn {
 
-// What an ArrayStream's bytes come from.
+// The source of an ArrayStream's bytes.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  // Fills `out` as far as there are bytes; fewer only at the end.
+  // Fills `out`; returns fewer bytes only at the end.
   virtual absl::StatusOr<size_t> Read(absl::Span<std::byte> out) = 0;
-  // Goes over bytes; may be as slow as reading them.
+  // Skips bytes; may be as slow as reading them.
   virtual absl::Status Skip(uint64_t bytes) = 0;
   virtual uint64_t size() const = 0;
 };
@@ -31,14 +31,14 @@ class ByteSource {
 // Not thread-safe. Errors name the array.
 class ArrayStream {
  public:
-  // NotFound: no such file. InvalidArgument: not an .npy file, or its size is
-  // not what its header says.
+  // NotFound: no such file. InvalidArgument: not an .npy file, or its size
+  // differs from its header's.
   static absl::StatusOr<ArrayStream> OpenFile(
       const std::filesystem::path& path);
   static absl::StatusOr<ArrayStream> Open(std::unique_ptr<ByteSource> source,
                                           std::string what);
 
-  // "folder/labels.npy" or "photo.npz (labels)".
+  // Name for messages: "folder/labels.npy" or "photo.npz (labels)".
   const std::string& what() const { return what_; }
   NpyType type() const { return header_.type; }
   absl::Span<const uint64_t> shape() const { return header_.shape; }
@@ -47,10 +47,12 @@ class ArrayStream {
   uint64_t rows() const;
   uint64_t columns() const;
   bool is_integer() const;
-  uint64_t position() const { return position_; }  // Elements read or skipped.
+  // Number of elements read or skipped.
+  uint64_t position() const { return position_; }
 
-  // The next elements, converted. For integers, InvalidArgument names the
-  // element that is not whole or does not fit. At most what is left.
+  // Reads the next elements, converted; at most as many as are left. For
+  // integers, InvalidArgument names the element that is not whole or does not
+  // fit.
   absl::Status Read(absl::Span<int64_t> out);
   absl::Status Read(absl::Span<float> out);
   absl::Status Skip(uint64_t elements);
@@ -69,16 +71,16 @@ class ArrayStream {
   std::vector<std::byte> raw_;
 };
 
-// An .npz archive. Streams keep it open.
+// An .npz archive. Its streams keep it open.
 class NpzArchive {
  public:
   // InvalidArgument: not a zip archive.
   static absl::StatusOr<NpzArchive> Open(const std::filesystem::path& path);
 
-  // Is there an array `name`, that is, a member "name.npy"?
+  // Returns true if there is an array `name`, that is, a member "name.npy".
   bool Has(const std::string& name) const;
   std::vector<std::string> Names() const;
-  // NotFound names the arrays there are. Each call reads from the front.
+  // NotFound names the arrays of the archive. Each call reads from the front.
   absl::StatusOr<ArrayStream> OpenArray(const std::string& name) const;
   const std::string& what() const;
 

@@ -17,7 +17,7 @@ bool SameField(std::string_view name, const char* wanted) {
   return absl::EqualsIgnoreCase({name.data(), name.size()}, wanted);
 }
 
-// Of formats that zlib does not read: xz, lz4, zstd, bzip2.
+// Returns true for formats that zlib does not read: xz, lz4, zstd, bzip2.
 bool IsForeignCompression(const std::filesystem::path& path) {
   char head[4] = {};
   std::ifstream(path, std::ios::binary).read(head, sizeof(head));
@@ -35,7 +35,8 @@ void StripArchiveArea(std::string* section) {
   if (slash != std::string::npos) section->erase(0, slash + 1);
 }
 
-// The file names that apt-get gives for its Packages indexes and `filters`.
+// Returns the file names that apt-get gives for its Packages indexes and
+// `filters`.
 absl::StatusOr<std::vector<std::filesystem::path>> ListIndexes(
     const std::vector<std::string>& filters) {
   std::vector<std::string> argv = {"apt-get", "indextargets", "--format",
@@ -90,7 +91,8 @@ absl::Status DebianIndexReader::TakeLine(std::string_view line,
   } else if (SameField(name, "Section")) {
     package->section = value;
   } else if (SameField(name, "Description")) {
-    package->description = value;  // Its other lines are the long one.
+    // The field's other lines are the long description.
+    package->description = value;
   } else if (SameField(name, "Provides")) {
     package->provides = value;
     field_ = &package->provides;

@@ -1,4 +1,4 @@
-// Debian's package index: which files a machine has, and their stanzas.
+// Debian's package indexes: the files of this machine, and their stanzas.
 #ifndef FGNN_TOOLS_DATASET_READING_DEBIAN_INDEX_H_
 #define FGNN_TOOLS_DATASET_READING_DEBIAN_INDEX_H_
 
@@ -15,25 +15,27 @@
 
 namespace fgnn {
 
-// What an importer needs of a stanza; fields that are not there are empty.
+// The fields of a stanza that an importer needs; fields that are not there are
+// empty.
 struct DebianPackage {
   std::string name;
-  std::string section;      // Without the archive area ("contrib/games").
-  std::string description;  // The first line.
+  std::string section;  // Section without the archive area ("contrib/games").
+  std::string description;  // The first line of the description.
   std::string provides;
   std::string relations;  // Pre-Depends, Depends, Recommends, Suggests; joined
                           // by commas.
 };
 
-// The stanzas of a Packages file, one after the other. Not thread-safe.
+// Reads the stanzas of a Packages file, one after the other. Not thread-safe.
 class DebianIndexReader {
  public:
-  // A plain or gzip'ed file; any other compression goes through apt-helper.
+  // Opens a plain or gzip'ed file; any other compression is read through
+  // apt-helper.
   static absl::StatusOr<DebianIndexReader> Open(
       const std::filesystem::path& path);
 
-  // Fills *package; false after the last stanza. InvalidArgument, naming file
-  // and line: a line that is no field, or a stanza without a name.
+  // Fills *package; returns false after the last stanza. InvalidArgument,
+  // naming file and line: a line is no field, or a stanza has no name.
   absl::StatusOr<bool> Next(DebianPackage* package);
 
   const LineReader& lines() const { return lines_; }
@@ -43,7 +45,8 @@ class DebianIndexReader {
   absl::Status TakeLine(std::string_view line, DebianPackage* package);
 
   LineReader lines_;
-  std::string* field_ = nullptr;  // That a continuation line goes on with.
+  // The field that a continuation line belongs to.
+  std::string* field_ = nullptr;
 };
 
 // Calls visit for each package name of a relation field: all alternatives,
@@ -51,8 +54,9 @@ class DebianIndexReader {
 void ForEachRelation(std::string_view relations,
                      const std::function<void(std::string_view)>& visit);
 
-// The package indexes of this machine, as apt-get lists them: those of Debian's
-// component main; if there are none (a derivative), all. NotFound: none.
+// Returns the package indexes of this machine, as apt-get lists them: those of
+// Debian's component main or, if there are none (a derivative), all. NotFound:
+// there are none.
 absl::StatusOr<std::vector<std::filesystem::path>> FindDebianIndexes();
 
 }  // namespace fgnn

@@ -1,5 +1,5 @@
-// Records of separated fields, as RFC 4180 describes CSV: a field in double
-// quotes may hold separators, line ends and doubled quotes.
+// Reads records of separated fields. As RFC 4180 describes CSV, a field in
+// double quotes may hold separators, line ends and doubled quotes.
 #ifndef FGNN_TOOLS_DATASET_READING_DELIMITED_TEXT_H_
 #define FGNN_TOOLS_DATASET_READING_DELIMITED_TEXT_H_
 
@@ -23,21 +23,23 @@ class DelimitedReader {
   static absl::StatusOr<DelimitedReader> Open(const std::filesystem::path& path,
                                               char separator = ',');
 
-  // Goes to the next record; false after the last. InvalidArgument, naming file
-  // and line: a quote that never closes, or text behind a closing quote.
+  // Goes to the next record; returns false after the last. InvalidArgument,
+  // naming file and line: a quote never closes, or text stands behind a closing
+  // quote.
   absl::StatusOr<bool> Next();
 
-  // Of the current record, valid until the next call of Next().
+  // Fields of the current record, valid until the next call of Next().
   absl::Span<const std::string_view> fields() const { return fields_; }
-  // Where the current record starts, "nodes.csv:17".
+  // Returns the place where the current record starts, "nodes.csv:17".
   std::string Place() const;
   const LineReader& lines() const { return lines_; }
 
-  // The number as field `i` of the record, or an error naming place and text.
+  // Returns field `i` of the record as a number, or an error naming place and
+  // text.
   absl::StatusOr<int64_t> Integer(size_t i) const;
-  // The same for floating point, NaN and infinities included.
+  // The same for floating point; NaN and infinities are accepted.
   absl::StatusOr<double> Float(size_t i) const;
-  // An error unless the record has `count` fields.
+  // Returns an error unless the record has `count` fields.
   absl::Status ExpectFields(size_t count) const;
 
  private:
@@ -49,8 +51,8 @@ class DelimitedReader {
   LineReader lines_;
   char separator_;
   uint64_t record_line_ = 0;
-  std::string unquoted_;  // What the fields of a record with quotes point to.
-  std::vector<size_t> ends_;  // Of each field in unquoted_.
+  std::string unquoted_;      // Memory of the fields of a record with quotes.
+  std::vector<size_t> ends_;  // End of each field in unquoted_.
   std::vector<std::string_view> fields_;
 };
 

@@ -28,7 +28,7 @@ uint16_t FloatToHalf(float value) {
   if (magnitude >= 0x477FF000) return sign | 0x7C00;
   if (magnitude < 0x38800000) {
     // Below the smallest normal half: adding 0.5 leaves the 24th fraction bit
-    // in the last place, rounded as the processor rounds.
+    // in the last place, rounded by the processor.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
     return static_cast<uint16_t>(
         sign | (std::bit_cast<uint32_t>(shifted) - 0x3F000000));
@@ -41,7 +41,7 @@ uint16_t FloatToHalf(float value) {
 uint16_t FloatToBfloat16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   if ((bits & 0x7FFFFFFF) > 0x7F800000) {
-    return static_cast<uint16_t>((bits >> 16) | 0x40);  // A NaN stays one.
+    return static_cast<uint16_t>((bits >> 16) | 0x40);  // Keeps a NaN a NaN.
   }
   return static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
 }

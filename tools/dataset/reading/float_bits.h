@@ -1,5 +1,5 @@
-// Half precision and bfloat16 by their bits; neither compiler that we build
-// with has both as types.
+// Half precision and bfloat16 by their bits: no compiler that we build with has
+// both types.
 #ifndef FGNN_TOOLS_DATASET_READING_FLOAT_BITS_H_
 #define FGNN_TOOLS_DATASET_READING_FLOAT_BITS_H_
 
@@ -8,7 +8,8 @@
 namespace fgnn {
 
 float HalfToFloat(uint16_t half);
-// Round to nearest, ties to even; what is too large becomes an infinity.
+// Rounds to nearest, ties to even. A value that is too large becomes an
+// infinity.
 uint16_t FloatToHalf(float value);
 uint16_t FloatToBfloat16(float value);
 

@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kBufferBytes = size_t{1} << 20;
 constexpr unsigned kInflateBytes = 1U << 18;
 
-// Reaps the child; an error unless it exited with 0.
+// Reaps the child. Returns an error unless it exited with 0.
 absl::Status WaitFor(pid_t child, const std::string& what) {
   int state = 0;
   while (::waitpid(child, &state, 0) < 0) {
@@ -50,8 +50,8 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv, int stdout_fd,
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, stdout_fd, 1);
-  // Signals that are blocked here, to remove what is unfinished first, end the
-  // program at once.
+  // This program blocks signals, to remove unfinished files first. In the child
+  // they must end the program at once.
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
   sigset_t none;
@@ -82,22 +82,23 @@ struct LineReader::Input {
     ::gzclose_r(file);
     if (child > 0) {
       ::kill(child, SIGKILL);
-      WaitFor(child, what).IgnoreError();  // Killed: there is nothing to say.
+      // The child was killed on purpose, so its exit is no error.
+      WaitFor(child, what).IgnoreError();
     }
   }
 
-  // Takes in more bytes after making room for them.
+  // Makes room and reads more bytes.
   absl::Status Fill();
   absl::Status CheckEnd();
 
   std::string what;
   gzFile file;
-  pid_t child;  // 0: none, or reaped.
+  pid_t child;  // Process id; 0: none, or reaped.
   uint64_t bytes_in_all;
   std::vector<char> buffer;
-  size_t begin = 0;  // Of what has not been given out.
+  size_t begin = 0;  // Begin of the bytes that were not given out.
   size_t end = 0;
-  size_t searched = 0;  // Bytes from `begin` without a line end.
+  size_t searched = 0;  // Bytes from `begin` that have no line end.
   bool at_end = false;
   uint64_t line_number = 0;
 };
@@ -180,7 +181,7 @@ absl::StatusOr<LineReader> LineReader::OpenCommand(
   gzFile file = ::gzdopen(from.get(), "rb");
   if (file == nullptr) {
     ::kill(child, SIGKILL);
-    WaitFor(child, what).IgnoreError();  // The reason is the one below.
+    WaitFor(child, what).IgnoreError();  // The error below has the reason.
     return ErrnoToStatus(ENOMEM, absl::StrCat("run '", what, "'"));
   }
   from.Release();
@@ -212,7 +213,7 @@ absl::StatusOr<bool> LineReader::Next(std::string_view* line) {
     in.searched = 0;
     if (length > 0 && start[length - 1] == '\r') --length;
     *line = std::string_view(start, length);
-    // Windows' editors open UTF-8 files with these three bytes.
+    // Editors on Windows begin UTF-8 files with these three bytes.
     if (in.line_number == 0 && line->substr(0, 3) == "\xEF\xBB\xBF") {
       line->remove_prefix(3);
     }

@@ -1,4 +1,4 @@
-// NpzArchive: .npz files through libzip.
+// NpzArchive: reads .npz files with libzip.
 #include <zip.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kSkipBytes = size_t{1} << 16;
-// A byte of deflate is at most so many of its array (RFC 1951: a pair of one
-// bit each stands for 258 bytes).
+// Most bytes of an array per byte of deflate (RFC 1951: a pair of one bit each
+// stands for 258 bytes).
 constexpr uint64_t kMostPerDeflatedByte = 1032;
 
 }  // namespace
@@ -27,14 +27,15 @@ struct NpzArchive::Archive {
       : what(std::move(what_in)), zip(zip_in) {}
   Archive(const Archive&) = delete;
   Archive& operator=(const Archive&) = delete;
-  ~Archive() { ::zip_discard(zip); }  // Read only: there is nothing to write.
+  // The archive was only read: there is nothing to write.
+  ~Archive() { ::zip_discard(zip); }
 
   std::string what;
   zip_t* zip;
-  uint64_t bytes = 0;  // Size of the file.
+  uint64_t bytes = 0;  // Bytes of the file.
 };
 
-// A member of an archive, which it keeps open.
+// A member of an archive; it keeps the archive open.
 class NpzMember : public ByteSource {
  public:
   NpzMember(std::shared_ptr<NpzArchive::Archive> archive, zip_file_t* file,
@@ -57,7 +58,7 @@ class NpzMember : public ByteSource {
       done += static_cast<size_t>(got);
     }
     position_ += done;
-    // The CRC is checked by the read behind the last byte.
+    // The read behind the last byte checks the CRC.
     std::byte nothing;
     if (position_ == size_ && ::zip_fread(file_, &nothing, 1) < 0) {
       return Damaged();
@@ -66,7 +67,8 @@ class NpzMember : public ByteSource {
   }
 
   absl::Status Skip(uint64_t bytes) override {
-    // Reading, not seeking: libzip checks the CRC of what was read whole.
+    // Reads instead of seeking: libzip checks the CRC only of what was read
+    // whole.
     std::vector<std::byte> dropped(std::min<uint64_t>(bytes, kSkipBytes));
     while (bytes > 0) {
       const size_t want = std::min<uint64_t>(bytes, dropped.size());
@@ -99,8 +101,9 @@ class NpzMember : public ByteSource {
 
 namespace {
 
-// The sizes of a member stand in the archive's directory: until it has been
-// read, its compressed bytes alone vouch for them. `bytes`: the archive's.
+// Checks the size of a member, which stands in the archive's directory. Until
+// the member has been read, only its compressed bytes prove that size. `bytes`
+// is the archive's size.
 absl::Status CheckMember(const zip_stat_t& member, uint64_t bytes,
                          const std::string& what) {
   if (member.comp_method != ZIP_CM_STORE &&

@@ -1,5 +1,5 @@
-// Numbers in text. Each takes the whole of `text`, blanks around it aside, or
-// returns false.
+// Parses numbers in text. Each function reads the whole of `text`, apart from
+// blanks around it, or returns false.
 #ifndef FGNN_TOOLS_DATASET_READING_NUMBER_TEXT_H_
 #define FGNN_TOOLS_DATASET_READING_NUMBER_TEXT_H_
 
