@@ -1,4 +1,4 @@
-// What every command of `fgnn` is given, and how it answers.
+// The context of every command of `fgnn`: its global flags and its result.
 #ifndef FGNN_TOOLS_FGNN_COMMAND_CONTEXT_H_
 #define FGNN_TOOLS_FGNN_COMMAND_CONTEXT_H_
 
@@ -13,26 +13,28 @@ namespace fgnn {
 
 // Lives in main() while the command line is parsed and the command runs.
 struct CommandContext {
-  // Global flags. Empty: neither a flag nor the environment names a folder.
+  // Global flags. An empty folder: neither a flag nor the environment names
+  // one.
   std::filesystem::path state_dir;
   bool json = false;
 
-  // Where the state folder is if no flag names it; empty if that is not known.
+  // State folder if no flag names one; empty if it is not known.
   std::filesystem::path default_state_dir;
-  absl::Status default_state_dir_status;  // Why it is not known.
+  absl::Status default_state_dir_status;  // Reason why it is not known.
 
-  // Allocations of the calling thread so far, for `bench`; null in a program
-  // that does not count them.
+  // Returns the allocations of the calling thread so far, for `bench`. Null in
+  // a program that does not count them.
   std::optional<uint64_t> (*thread_allocations)() = nullptr;
 
-  // How the command ended: OK is exit code 0, an error is printed as one line
+  // Result of the command. OK is exit code 0; an error is printed as one line
   // and becomes exit code 1 or 2.
   absl::Status status;
-  // Where the exit code is neither, e.g. 130 after Ctrl-C.
+  // Exit code if it is neither, e.g. 130 after Ctrl-C.
   std::optional<int> exit_code;
 };
 
-// "fgnn watch 4f", with --state-dir where one is needed: what to type next.
+// Returns a command for the user to type next: "fgnn watch 4f", with
+// --state-dir where it is needed.
 std::string CommandToType(const CommandContext& context,
                           const std::string& words);
 

@@ -15,7 +15,7 @@
 namespace fgnn {
 namespace {
 
-// Commands that neither reach a service nor look into its folder.
+// Commands that neither call a service nor read its folder.
 constexpr const char* kWithoutService[] = {"bench", "completion", "dataset",
                                            "simulate"};
 
@@ -90,7 +90,7 @@ int RunCommandLine(CommandLine& line, CommandContext& context,
       return 0;
     }
   } catch (const std::bad_alloc&) {
-    // Unwinding has removed what the command had not finished.
+    // The stack was unwound, which removed everything unfinished.
     return Fail(
         "not enough memory; end other programs, or ask for less at a time");
   } catch (const std::exception& error) {

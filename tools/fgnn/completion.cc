@@ -5,7 +5,7 @@
 namespace fgnn {
 namespace {
 
-// Flags of a command itself, one word each: "--json --state-dir".
+// Returns the flags of a command itself, one word each: "--json --state-dir".
 std::string Flags(Command command, bool only_with_value) {
   std::string words;
   for (const Option& option : command.Options()) {
@@ -23,8 +23,8 @@ bool TakesWords(Command command) {
   });
 }
 
-// A line of `case` per command: its path, what may follow, and the flags that
-// take a value.
+// Adds a line of `case` per command: its path, what may follow, and the flags
+// that take a value.
 void AddCases(Command command, const std::string& global_flags,
               std::string& cases) {
   std::string words;

@@ -1,4 +1,4 @@
-// Bash completion, made from the tree of commands itself.
+// Bash completion, made from the tree of commands.
 #ifndef FGNN_TOOLS_FGNN_COMPLETION_H_
 #define FGNN_TOOLS_FGNN_COMPLETION_H_
 
@@ -8,8 +8,9 @@
 
 namespace fgnn {
 
-// A script for bash to source: completes commands, flags and, behind a flag
-// that takes a value or a command that takes words, file names.
+// Returns a script for bash to source. It completes commands and flags. Behind
+// a flag that takes a value, or a command that takes words, it completes file
+// names.
 std::string BashCompletion(Command root);
 
 }  // namespace fgnn

@@ -1,4 +1,4 @@
-// fgnn: what people type. See README.md, "The commands".
+// fgnn: the users' program. See README.md, "The commands".
 #include <unistd.h>
 
 #include <cstdlib>

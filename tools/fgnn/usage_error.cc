@@ -1,5 +1,5 @@
-// Finds the word of a command line that the parser could not place. CLI11 says
-// "a subcommand is required" where a command is misspelt, so the words are
+// Finds the word of a command line that the parser could not place. CLI11
+// reports "a subcommand is required" for a misspelt command, so the words are
 // walked again.
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +11,8 @@
 namespace fgnn {
 namespace {
 
-// In the command or, since flags may stand behind a subcommand, above it.
+// Looks in the command and, as flags may stand behind a subcommand, in those
+// above it.
 std::optional<Option> FindFlag(std::optional<Command> command,
                                const std::string& flag) {
   for (; command.has_value(); command = command->Parent()) {
@@ -72,7 +73,7 @@ bool IsFlag(const std::string& word) {
          !(word[1] >= '0' && word[1] <= '9');
 }
 
-// The first word that has no place, described; nullopt: every one has.
+// Describes the first word that has no place; nullopt: every word has one.
 std::optional<std::string> FindUnplacedWord(
     Command root, const std::vector<std::string>& args) {
   Command command = root;

@@ -1,4 +1,5 @@
-// bench: what this machine makes of a dataset. Sampling and id maps are here.
+// bench: measures how fast this machine works on a dataset. This file has
+// sampling and id maps.
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,7 +26,8 @@ namespace {
 
 constexpr uint32_t kMostThreads = 1024;
 constexpr uint32_t kMostBatches = 100000;
-constexpr uint32_t kMostIdMapBatches = 1000;  // All are kept in memory.
+// Most batches: all are kept in memory.
+constexpr uint32_t kMostIdMapBatches = 1000;
 constexpr uint32_t kMostRounds = 1000000;
 constexpr uint32_t kMostEpochs = 10000;
 
@@ -37,7 +39,7 @@ struct BenchFlags {
   SampleBenchOptions options;
 };
 
-// What is sampled from.
+// The graph and the options that batches are sampled with.
 struct BenchInput {
   Dataset dataset;
   std::optional<AliasTables> weights;
@@ -122,13 +124,13 @@ absl::Status BenchCache(CacheFlags flags, const CommandContext& context) {
   return absl::OkStatus();
 }
 
-// What every command takes.
+// Adds the flags that every command takes.
 void AddInputFlags(Command app, BenchFlags* flags) {
   SampleBenchOptions& options = flags->options;
   app.AddOption("--dataset", flags->dataset, "Dataset folder")
       .Required()
       .Takes("DIR");
-  // Plugins belong to a service.
+  // Plugins are left out, as they belong to a service.
   std::vector<std::string> algorithms = SamplingKinds();
   algorithms.pop_back();
   app.AddOption("--algorithm", flags->algorithm,
@@ -169,7 +171,7 @@ void AddThreadsFlag(Command app, uint32_t& threads) {
       .ShowDefault();
 }
 
-// What is timed in rounds takes these too.
+// Adds the flags of commands that measure in rounds.
 std::shared_ptr<BenchFlags> AddFlags(Command app, uint32_t most_batches) {
   // Shared with the callback, which lives as long as the app.
   auto flags = std::make_shared<BenchFlags>();

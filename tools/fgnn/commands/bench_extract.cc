@@ -1,4 +1,4 @@
-// bench extract: how fast features reach a batch.
+// bench extract: measures how fast features reach a batch.
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,7 +19,8 @@ namespace fgnn {
 namespace {
 
 constexpr uint32_t kMostThreads = 1024;
-constexpr uint32_t kMostBatches = 1000;  // All are kept in memory.
+// Most batches: all are kept in memory.
+constexpr uint32_t kMostBatches = 1000;
 constexpr uint32_t kMostRounds = 1000000;
 constexpr uint64_t kMostRows = uint64_t{1} << 32;
 constexpr uint64_t kMostColumns = uint64_t{1} << 24;
@@ -32,15 +33,16 @@ struct ExtractFlags {
   std::string store = "memory";
   DiskStoreOptions disk;
   ExtractBenchOptions options;
-  std::optional<double> edges_per_row;  // Aggregate, too.
+  std::optional<double> edges_per_row;  // Aggregates too; edges per row.
 };
 
-// The folder or the memory that a store borrows from.
+// The memory that a store borrows: a dataset or generated features.
 struct ExtractInput {
   std::optional<Dataset> dataset;
   GeneratedFeatures generated;
   std::unique_ptr<FeatureStore> store;
-  const DiskFeatureStore* disk = nullptr;  // The store, if it is one.
+  // The store, if it reads a disk; else null.
+  const DiskFeatureStore* disk = nullptr;
 };
 
 absl::StatusOr<ExtractInput> OpenInput(const ExtractFlags& flags) {

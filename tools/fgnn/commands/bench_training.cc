@@ -1,4 +1,5 @@
-// bench epoch: training through the whole service; bench train: without it.
+// bench epoch: measures training through the whole service; bench train:
+// without it.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -31,7 +32,8 @@ namespace fgnn {
 namespace {
 
 constexpr int kInterruptedExitCode = 130;
-// An epoch may be one batch, and a job has at most a million epochs.
+// Most batches. An epoch may be one batch, and a job has at most a million
+// epochs.
 constexpr uint32_t kMostBatches = 999999;
 constexpr uint32_t kTrainRounds = 5;
 
@@ -47,7 +49,8 @@ struct EpochFlags {
   std::vector<std::string> devices;
 };
 
-// A job that only trains: no validation, and one checkpoint, at its end.
+// Returns a job that only trains: no validation, and one checkpoint, at its
+// end.
 absl::StatusOr<v1::JobSpec> JobOf(const EpochFlags& flags) {
   std::error_code error;
   const std::filesystem::path folder =
@@ -76,14 +79,14 @@ absl::StatusOr<v1::JobSpec> JobOf(const EpochFlags& flags) {
     return absl::InvalidArgumentError(
         flags.dataset + ": this dataset has no vertices to train on");
   }
-  // The first epoch warms up: caches fill, and buffers grow.
+  // The first epoch is a warm-up: caches fill, and buffers grow.
   spec.mutable_training()->set_epochs(
       static_cast<uint32_t>(1 + (flags.batches + batches - 1) / batches));
   return spec;
 }
 
 void BenchEpoch(const EpochFlags& flags, CommandContext& context) {
-  Interrupt interrupt;  // Before gRPC starts threads.
+  Interrupt interrupt;  // Made before gRPC starts threads.
   const absl::StatusOr<v1::JobSpec> spec = JobOf(flags);
   if (!spec.ok()) {
     context.status = spec.status();
@@ -103,7 +106,8 @@ void BenchEpoch(const EpochFlags& flags, CommandContext& context) {
   PrintReport(EpochReport{*spec, *std::move(epochs)}, context);
 }
 
-// Seconds of sampling the batches of each round, by all cores of the device.
+// Returns the seconds of sampling the batches of each round, by all cores of
+// the device.
 absl::StatusOr<std::vector<double>> SampleRounds(const JobSampling& job,
                                                  uint32_t batches,
                                                  uint32_t threads) {
@@ -121,8 +125,8 @@ absl::StatusOr<std::vector<double>> SampleRounds(const JobSampling& job,
   return seconds;
 }
 
-// Rounds as fgnn-trainer says them, each with its seconds of sampling, in the
-// form of epochs.
+// Converts fgnn-trainer's rounds, each with its seconds of sampling, into
+// epochs.
 absl::StatusOr<std::vector<EpochMetrics>> AsEpochs(
     const std::string& rounds, const std::vector<double>& sampling,
     uint32_t batches) {
@@ -145,8 +149,8 @@ absl::StatusOr<std::vector<EpochMetrics>> AsEpochs(
   return epochs;
 }
 
-// The batches of one epoch at most, one after the other: all cores sample, then
-// all cores train.
+// Measures at most the batches of one epoch, one round after the other. All
+// cores sample, then all cores train.
 absl::StatusOr<EpochReport> MeasureTraining(const EpochFlags& flags) {
   FGNN_ASSIGN_OR_RETURN(v1::JobSpec spec, JobOf(flags));
   if (spec.devices_size() != 1) {

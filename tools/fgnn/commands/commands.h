@@ -1,5 +1,5 @@
-// The command groups of `fgnn`. Each function adds its subcommands to `app`;
-// their callbacks answer in `context`, which must outlive `app`.
+// The command groups of `fgnn`. Each function adds its subcommands to `app`.
+// Their callbacks write their results to `context`, which must outlive `app`.
 #ifndef FGNN_TOOLS_FGNN_COMMANDS_COMMANDS_H_
 #define FGNN_TOOLS_FGNN_COMMANDS_COMMANDS_H_
 
@@ -9,27 +9,27 @@
 namespace fgnn {
 
 void AddDoctorCommand(Command app, CommandContext& context);
-// import, generate, info, validate.
+// Adds import, generate, info, validate.
 void AddDatasetGroup(Command app, CommandContext& context);
-// up, down, status.
+// Adds up, down, status.
 void AddServiceCommands(Command app, CommandContext& context);
 void AddRunCommand(Command app, CommandContext& context);
 void AddResumeCommand(Command app, CommandContext& context);
 void AddPlanCommand(Command app, CommandContext& context);
 void AddSimulateCommand(Command app, CommandContext& context);
-// submit, jobs, show, watch, pause, cancel.
+// Adds submit, jobs, show, watch, pause, cancel.
 void AddJobCommands(Command app, CommandContext& context);
-// devices, switch.
+// Adds devices, switch.
 void AddDeviceCommands(Command app, CommandContext& context);
 void AddLogsCommand(Command app, CommandContext& context);
 void AddPredictCommand(Command app, CommandContext& context);
-// sample, idmap, extract, cache, train, epoch.
+// Adds sample, idmap, extract, cache, train, epoch.
 void AddBenchGroup(Command app, CommandContext& context);
-// Of that group.
+// Adds extract to that group.
 void AddBenchExtract(Command bench, CommandContext& context);
-// train, epoch.
+// Adds train, epoch.
 void AddBenchTraining(Command bench, CommandContext& context);
-// completion bash.
+// Adds completion bash.
 void AddCompletionCommand(Command app, CommandContext& context);
 
 }  // namespace fgnn

@@ -1,4 +1,4 @@
-// dataset: mounts what tools/dataset offers.
+// dataset: adds the commands of tools/fgnn/dataset.
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/dataset/dataset_cli.h"
 #include "tools/fgnn/dataset/import_cli.h"

@@ -1,4 +1,4 @@
-// doctor: what this machine has and lacks.
+// doctor: lists what this machine has and lacks.
 #include <algorithm>
 #include <iostream>
 #include <vector>

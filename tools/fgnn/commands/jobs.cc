@@ -104,7 +104,7 @@ absl::Status Show(const std::string& job_id, bool spec_only,
 }
 
 void Watch(const std::string& job_id, CommandContext& context) {
-  Interrupt interrupt;  // Before gRPC starts threads.
+  Interrupt interrupt;  // Made before gRPC starts threads.
   auto client = ServiceClient::Connect(context.state_dir);
   if (!client.ok()) {
     context.status = client.status();

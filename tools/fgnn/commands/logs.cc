@@ -1,4 +1,4 @@
-// logs: what the daemons said of a job while it ran.
+// logs: prints the daemons' messages about a job while it ran.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -25,12 +25,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What belongs to a job is said a moment before it is queued and a moment
-// after it has ended too.
+// Milliseconds added before and after a job's time. Daemons log about a job
+// shortly before it is queued and after it has ended too.
 constexpr int64_t kMarginMs = 1000;
 
-// Without a service nobody knows when a job ran, or its whole id: everything is
-// shown then.
+// Returns the lines to select. Without a service neither the time of a job nor
+// its whole id is known: everything is shown then.
 absl::StatusOr<LogSelection> SelectionFor(const std::string& job_id,
                                           const fs::path& state_dir) {
   FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));

@@ -1,4 +1,4 @@
-// plan: what a job would take, before anything of it is started.
+// plan: computes what a job would take, before any part of it is started.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -46,8 +46,8 @@ absl::StatusOr<uint32_t> SamplerThreads(const JobSpec& spec) {
   return static_cast<uint32_t>(device.cores.size());
 }
 
-// What the scheduler asks a sampler for, found out here: this program is about
-// as large as a sampler.
+// Measures sampling in this program, where the scheduler would ask a sampler.
+// This program is about as large as a sampler.
 absl::StatusOr<SamplingProfile> MeasureSampling(
     const JobSpec& spec, const std::filesystem::path& state_dir,
     DatasetShape* dataset) {
@@ -97,7 +97,7 @@ absl::StatusOr<PlanInput> MeasureJob(const v1::JobSpec& effective,
   return input;
 }
 
-// Of the machine, or what limits.memory allows of it.
+// Returns the machine's bytes, or the part that limits.memory allows.
 uint64_t HaveBytes(const PlanInput& input) {
   return std::min(input.available_bytes,
                   input.spec.limits.memory_bytes.value_or(UINT64_MAX));
@@ -114,15 +114,16 @@ nlohmann::ordered_json ToJson(const std::vector<MemoryItem>& items) {
   return array;
 }
 
-// What devices are planned to do, and the times that it is planned by.
+// The plan of the devices' roles, and the times that it is based on.
 struct DevicesPlan {
-  bool has_run = false;  // The times are those of the last run of the job.
+  bool has_run = false;  // Whether the times are those of the job's last run.
   std::vector<DeviceCost> costs;
   Allocation allocation;
 };
 
-// Of a job whose devices sample or train, as the service plans it before the
-// first epoch. nullopt: it has none, or nothing is known of a batch.
+// Plans the devices of a job in which they sample or train, as the service does
+// before the first epoch. nullopt: the job has no such plan, or no times of a
+// batch are known.
 absl::StatusOr<std::optional<DevicesPlan>> PlanDevices(
     const PlanInput& input, const JobPlan& plan,
     const std::filesystem::path& state_dir) {
@@ -199,7 +200,8 @@ nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
           {"seconds_per_trained_batch", input.training.seconds_per_batch}};
 }
 
-// For how many devices the plan is, of a job that leaves it open.
+// Returns the number of devices that the plan is made for, of a job that leaves
+// it open.
 std::string DeviceCountText(const JobSpec& spec) {
   if (!spec.device_request.has_value()) return "";
   return absl::StrCat("planned for ", spec.devices.size(),

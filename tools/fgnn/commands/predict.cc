@@ -1,4 +1,4 @@
-// predict: full-neighbour inference, by the program that knows torch.
+// predict: full-neighbour inference, by the program that links torch.
 #include <filesystem>
 #include <iostream>
 #include <memory>

@@ -1,4 +1,4 @@
-// run and resume: submit, follow, sum up.
+// run and resume: submit a job, follow it, and sum it up.
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -28,24 +28,27 @@ namespace fgnn {
 namespace {
 
 constexpr std::chrono::seconds kEndTimeout{30};
-// Another `run` may start a service at the same moment as we do.
+// Longest wait for another `run`, which may start a service at the same moment.
 constexpr std::chrono::seconds kOthersTimeout{5};
-// A service that ends after its last job may be on its way out when we come.
+// Most attempts: a service that ends after its last job may be about to end
+// when it is called.
 constexpr int kMaxAttempts = 3;
 
 struct SubmittedJob {
   ServiceClient client;
   v1::Job job;
-  std::optional<pid_t> started_service;  // By us, for this job.
+  // Pid of the service that this program started for the job.
+  std::optional<pid_t> started_service;
 };
 
-// A request, and the spec by which a service for it is started.
+// A request, and the spec of the job for which a service is started.
 struct RunRequest {
   v1::SubmitJobRequest request;
   v1::JobSpec spec;
 };
 
-// The service's pid; nullopt if somebody else has started one meanwhile.
+// Returns the service's pid; nullopt if another program has started one
+// meanwhile.
 absl::StatusOr<std::optional<pid_t>> StartServiceFor(
     const std::filesystem::path& state_dir, const v1::JobSpec& spec) {
   FGNN_ASSIGN_OR_RETURN(std::vector<std::string> devices, DevicesForJob(spec));
@@ -60,18 +63,18 @@ absl::StatusOr<std::optional<pid_t>> StartServiceFor(
   return started.status();
 }
 
-// What a service stays for.
+// Returns true if the service has jobs that keep it running.
 bool HasJobs(const v1::ServiceInfo& info) {
   return info.jobs_running() + info.jobs_queued() + info.jobs_paused() > 0;
 }
 
-// A service that we started for a job it then refused has nothing to do, unless
-// others have come to it.
+// Ends a service that this program started for a job which it then refused. It
+// goes on if others have submitted jobs to it.
 void EndService(ServiceClient& client, pid_t service) {
   const auto info = client.GetService();
   if (info.ok() && HasJobs(*info)) return;
-  // It is the refusal that the user wants to read; a service that is gone
-  // already answers with an error here.
+  // The user should read the refusal. The result is ignored, as the service may
+  // already have ended.
   (void)client.Shutdown();
   (void)WaitUntilGone(service, DeadlineIn(kEndTimeout));
 }
@@ -123,7 +126,7 @@ absl::StatusOr<RunRequest> RequestToResume(
 
 void Follow(const std::function<absl::StatusOr<RunRequest>()>& make,
             CommandContext& context) {
-  Interrupt interrupt;  // Before gRPC starts threads.
+  Interrupt interrupt;  // Made before gRPC starts threads.
   const auto run = make();
   if (!run.ok()) {
     context.status = run.status();
@@ -139,7 +142,8 @@ void Follow(const std::function<absl::StatusOr<RunRequest>()>& make,
       FollowJob(context, submitted->client, submitted->job, interrupt);
   AnswerWithJob(ended, interrupt, context);
   if (interrupt.raised() || !submitted->started_service.has_value()) return;
-  // Others may have submitted to the service that we started; it is theirs now.
+  // Others may have submitted jobs to the service that this program started; it
+  // then belongs to them too.
   const auto info = submitted->client.GetService();
   if (info.ok() && HasJobs(*info)) return;
   const absl::Status gone =
@@ -147,11 +151,11 @@ void Follow(const std::function<absl::StatusOr<RunRequest>()>& make,
   if (context.status.ok()) context.status = gone;
 }
 
-// Goes on with a job of the service that runs, and follows it; false if it
-// knows no such job or the job has ended.
+// Goes on with a job of the running service, and follows it. Returns false if
+// the service knows no such job or the job has ended.
 bool FollowContinued(const std::string& job_id, CommandContext& context) {
   if (job_id.find('/') != std::string::npos) return false;
-  Interrupt interrupt;  // Before gRPC starts threads.
+  Interrupt interrupt;  // Made before gRPC starts threads.
   auto client = ServiceClient::Connect(context.state_dir);
   if (!client.ok()) return false;
   auto job = client->GetJob(job_id);

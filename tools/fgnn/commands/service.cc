@@ -44,7 +44,7 @@ void PrintService(const CommandContext& context, const std::string& headline,
             << "\n";
 }
 
-// Canonical names, so that a slip is answered before anything starts.
+// Returns canonical names, so that a slip is reported before anything starts.
 absl::StatusOr<std::vector<std::string>> CheckDevices(
     const std::vector<std::string>& names) {
   if (names.empty()) return std::vector<std::string>{AllCoresDevice()};
@@ -64,7 +64,7 @@ absl::Status Up(const std::vector<std::string>& device_names,
       std::filesystem::absolute(context.state_dir);
   absl::StatusOr<ServiceClient> client = ServiceClient::Connect(state_dir);
   std::string headline = "a service runs already";
-  // None runs, or it was about to end.
+  // No service runs, or it was about to end.
   if (absl::IsUnavailable(client.status())) {
     FGNN_RETURN_IF_ERROR(
         StartService({state_dir, devices, /*exit_when_idle=*/false}).status());

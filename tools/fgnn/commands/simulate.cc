@@ -1,4 +1,5 @@
-// simulate: plans and epochs for given times of a batch; nothing is started.
+// simulate: computes plans and epochs for given times of a batch; nothing is
+// started.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -18,7 +19,8 @@
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kMostBatches = 1'000'000;  // Of all epochs.
+// Most batches of all epochs together.
+constexpr uint64_t kMostBatches = 1'000'000;
 constexpr uint32_t kMostEpochs = 10'000;
 constexpr double kMostSpread = 10;
 
@@ -58,7 +60,8 @@ absl::StatusOr<double> SecondsOf(const char* flag, const std::string& text,
   return *seconds;
 }
 
-// One for all devices, or one for each. An empty list is of zeros.
+// Returns one value per device, from one for all devices or one for each. An
+// empty list becomes zeros.
 absl::StatusOr<std::vector<double>> ListOf(
     const char* flag, const std::vector<std::string>& words,
     uint32_t num_devices) {
@@ -99,7 +102,7 @@ absl::StatusOr<std::vector<DeviceCost>> DevicesOf(const SimulateFlags& flags) {
   return devices;
 }
 
-// nullopt: the planner's.
+// Returns the number of samplers; nullopt: the planner's.
 absl::StatusOr<std::optional<uint32_t>> SamplersOf(
     const SimulateFlags& flags, const Allocation& allocation) {
   const size_t num_devices = allocation.plans.size();

@@ -32,7 +32,7 @@ absl::Status RunInfo(const std::filesystem::path& folder, bool json) {
   return absl::OkStatus();
 }
 
-// What kEverything looked at in this folder.
+// Returns the names of the checks that kEverything made in this folder.
 std::vector<std::string> ChecksOf(const Dataset& dataset) {
   std::vector<std::string> checks = {
       absl::StrCat("csc_indptr.npy: ", FormatCount(dataset.num_nodes() + 1),

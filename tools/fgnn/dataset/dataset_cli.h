@@ -8,10 +8,10 @@
 namespace fgnn {
 
 // Adds the commands to `dataset`, the app of `fgnn dataset`. Each runs while
-// the command line is parsed and leaves how it ended in `status`; the caller
+// the command line is parsed, and writes its result to `status`. The caller
 // prints it and maps it to the exit code. `json` is read when a command runs:
-// with it, a command that succeeds prints one JSON document on stdout. Progress
-// and logs go to stderr. `json` and `status` must outlive `dataset`.
+// if it is true, a command that succeeds prints one JSON document on stdout.
+// Progress and logs go to stderr. `json` and `status` must outlive `dataset`.
 void AddDatasetCommands(Command dataset, const bool& json,
                         absl::Status& status);
 

@@ -22,7 +22,7 @@ namespace {
 using Importer =
     std::function<absl::StatusOr<ImportSummary>(const ImportOptions&)>;
 
-// Runs `import` and tells how it goes and how it went.
+// Runs `import` and prints its progress and its result.
 absl::Status RunImport(const Importer& import, ImportOptions options,
                        bool json) {
   ProgressPrinter progress(stderr);
@@ -50,7 +50,7 @@ absl::Status RunImport(const Importer& import, ImportOptions options,
       "the dataset is made, but standard output cannot be written");
 }
 
-// What the kinds have in common: options that outlive the parsing's callbacks.
+// The common part of the kinds: options that outlive the parsing's callbacks.
 class ImportCommands {
  public:
   ImportCommands(Command app, const bool& json, absl::Status& status)
@@ -172,8 +172,8 @@ class ImportCommands {
   using Function = std::function<absl::StatusOr<ImportSummary>(
       const Source&, const ImportOptions&)>;
 
-  // Adds a subcommand with the options of all kinds. The callback holds what
-  // the flags write to, so it lives as long as the subcommand.
+  // Adds a subcommand with the options of all kinds. The callback owns the
+  // variables of the flags, so that they live as long as the subcommand.
   template <typename Source>
   Command Add(
       const std::string& name, const std::string& about,
@@ -203,7 +203,7 @@ class ImportCommands {
     ImportOptions& options = *options_;
     const Option symmetric = command.AddFlag(
         "--symmetric", options.symmetric, "Add (v, u) for every edge (u, v)");
-    // What is done anyway; for scripts that want to say so.
+    // The default; for scripts that name it.
     command.AddFlag("--directed", "Take edges as they are (default)")
         .Excludes(symmetric);
     command.AddFlag("--keep-duplicates", options.keep_duplicates,
@@ -262,7 +262,8 @@ class ImportCommands {
   Command app_;
   const bool& json_;
   absl::Status& status_;
-  std::shared_ptr<ImportOptions> options_;  // Of the command added last.
+  // Options of the command added last.
+  std::shared_ptr<ImportOptions> options_;
 };
 
 }  // namespace

@@ -7,10 +7,10 @@
 
 namespace fgnn {
 
-// Adds a subcommand per kind to `import_app`. One that was chosen runs while
-// the command line is parsed: progress to standard error, the totals to
-// standard output (one document if `json`), its outcome to `status`. `json`
-// and `status` must live until the parsing is over.
+// Adds a subcommand per kind to `import_app`. The chosen one runs while the
+// command line is parsed. It prints progress to standard error and the totals
+// to standard output (one document if `json`), and writes its result to
+// `status`. `json` and `status` must live until the parsing is over.
 void AddImportCommands(Command import_app, const bool& json,
                        absl::Status& status);
 

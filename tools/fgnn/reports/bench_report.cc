@@ -75,7 +75,7 @@ ordered_json ReadsJson(const ExtractBenchResult& result) {
   return static_cast<double>(*result.reads) / result.seconds;
 }
 
-// What was extracted, of an ExtractReport or an AggregateReport.
+// Describes the rows of an ExtractReport or an AggregateReport.
 template <typename Report>
 std::string RowsText(const Report& report, const ExtractBenchOptions& options,
                      double hit_rate) {

@@ -1,4 +1,4 @@
-// What `fgnn bench` says, for people and for programs.
+// The output of `fgnn bench`, for people and for programs.
 #ifndef FGNN_TOOLS_FGNN_REPORTS_BENCH_REPORT_H_
 #define FGNN_TOOLS_FGNN_REPORTS_BENCH_REPORT_H_
 
@@ -17,7 +17,7 @@ namespace fgnn {
 struct SampleReport {
   SampleBenchOptions options;
   SampleBenchResult result;
-  double random_reads_per_second = 0;  // What the memory allows, one thread.
+  double random_reads_per_second = 0;  // The memory's limit, with one thread.
 };
 
 nlohmann::ordered_json ToJson(const SampleReport& report);
@@ -33,7 +33,7 @@ std::string ToText(const IdMapReport& report);
 
 struct ExtractReport {
   ExtractBenchOptions options;
-  uint64_t num_rows = 0;  // Of the store.
+  uint64_t num_rows = 0;  // Number of the store's rows.
   uint64_t num_columns = 0;
   FeatureType type = FeatureType::kFloat32;
   ExtractBenchResult result;
@@ -44,7 +44,7 @@ std::string ToText(const ExtractReport& report);
 
 struct AggregateReport {
   AggregateBenchOptions options;
-  uint64_t num_rows = 0;  // Of the store.
+  uint64_t num_rows = 0;  // Number of the store's rows.
   uint64_t num_columns = 0;
   FeatureType type = FeatureType::kFloat32;
   AggregateBenchResult result;

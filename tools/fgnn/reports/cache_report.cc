@@ -19,7 +19,7 @@ std::string Percent(double share) {
   return absl::StrFormat("%.2f %%", 100 * share);
 }
 
-// An epoch's.
+// Returns the bytes of an epoch that the cache does not have.
 double BytesMissed(const CacheReport& report, double hit_rate) {
   return (1 - hit_rate) * report.result.input_nodes *
          static_cast<double>(report.row_bytes);
@@ -32,7 +32,7 @@ std::string Workload(const CacheReport& report) {
                       FormatCount(sampling.batch_size), " seeds a batch");
 }
 
-// "auto (shrunk, 4)": what it found.
+// Returns the policy with what it found: "auto (shrunk, 4)".
 std::string NameOf(const CachePolicyResult& policy) {
   if (policy.estimator.empty()) return policy.policy;
   return absl::StrCat(policy.policy, " (", policy.estimator, ", ",

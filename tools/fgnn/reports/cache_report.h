@@ -1,4 +1,4 @@
-// What `fgnn bench cache` says, for people, for programs and as a picture.
+// The output of `fgnn bench cache`, for people, for programs and as a picture.
 #ifndef FGNN_TOOLS_FGNN_REPORTS_CACHE_REPORT_H_
 #define FGNN_TOOLS_FGNN_REPORTS_CACHE_REPORT_H_
 
@@ -13,7 +13,7 @@ namespace fgnn {
 struct CacheReport {
   std::string dataset;
   uint64_t num_nodes = 0;
-  uint64_t row_bytes = 0;  // Of a vertex's features.
+  uint64_t row_bytes = 0;  // Bytes of a vertex's features.
   CacheBenchOptions options;
   CacheBenchResult result;
 };

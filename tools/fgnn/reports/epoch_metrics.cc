@@ -13,7 +13,7 @@
 namespace fgnn {
 namespace {
 
-// A line has about 1 KiB.
+// Most bytes of a line. A line usually has about 1 KiB.
 constexpr size_t kMaxLineBytes = 1 << 20;
 
 }  // namespace
@@ -22,7 +22,7 @@ absl::StatusOr<std::vector<EpochMetrics>> EpochMetricsReader::ReadNew() {
   std::vector<EpochMetrics> epochs;
   absl::StatusOr<FileLines> file =
       FileLines::Open(file_, kMaxLineBytes, offset_);
-  // Whoever may watch a job need not be able to read its folder.
+  // A user who may watch a job may not be able to read its folder.
   if (absl::IsNotFound(file.status()) ||
       absl::IsPermissionDenied(file.status())) {
     return epochs;

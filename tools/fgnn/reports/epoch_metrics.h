@@ -13,19 +13,19 @@
 
 namespace fgnn {
 
-// A line, in the order of its fields.
+// A line; its fields keep their order.
 using EpochMetrics = nlohmann::ordered_json;
 
-// Reads the lines that a growing file has gained. Not thread-safe.
+// Reads the lines that were added to a growing file. Not thread-safe.
 class EpochMetricsReader {
  public:
   explicit EpochMetricsReader(std::filesystem::path file)
       : file_(std::move(file)) {}
 
-  // The lines completed since the last call; none while the file is missing.
-  // A last line without its newline waits for the next call. DataLoss names
-  // the file and the line that is no JSON object. InvalidArgument: it is not a
-  // plain file.
+  // Returns the lines completed since the last call; none while the file is
+  // missing. A last line without its newline waits for the next call. DataLoss,
+  // naming file and line: a line is no JSON object. InvalidArgument: it is not
+  // a plain file.
   absl::StatusOr<std::vector<EpochMetrics>> ReadNew();
 
  private:
@@ -36,15 +36,15 @@ class EpochMetricsReader {
 
 struct StageTime {
   std::string stage;
-  double seconds = 0;  // Summed over epochs and executors.
-  double share = 0;    // Of all stages' seconds, in [0, 1].
+  double seconds = 0;  // Sum over epochs and executors.
+  double share = 0;    // Share of all stages' seconds, in [0, 1].
 };
 
-// In the order in which the lines name the stages; last the evaluation of the
-// epochs, "evaluate", where they say what it took.
+// Returns the stages in the order in which the lines name them. The last is
+// "evaluate", the evaluation of the epochs, if the lines have its time.
 std::vector<StageTime> SumStages(const std::vector<EpochMetrics>& epochs);
 
-// The stage table, for people. Empty if no line names a stage.
+// Returns the table of stages, for people. Empty if no line names a stage.
 std::string StageTableText(const std::vector<StageTime>& stages);
 
 }  // namespace fgnn

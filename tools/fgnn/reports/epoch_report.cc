@@ -22,7 +22,7 @@ double Median(std::vector<double> values) {
 }
 
 struct Medians {
-  uint64_t batches = 0;  // Of every epoch.
+  uint64_t batches = 0;  // Number of every epoch's batches.
   double seconds = 0;
   std::vector<StageTime> stages;  // Seconds of an epoch, over all executors.
 

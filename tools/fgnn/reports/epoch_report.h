@@ -1,4 +1,4 @@
-// What `fgnn bench epoch` and `fgnn bench train` say, for people and for
+// The output of `fgnn bench epoch` and `fgnn bench train`, for people and for
 // programs.
 #ifndef FGNN_TOOLS_FGNN_REPORTS_EPOCH_REPORT_H_
 #define FGNN_TOOLS_FGNN_REPORTS_EPOCH_REPORT_H_
@@ -12,12 +12,12 @@
 
 namespace fgnn {
 
-// Of each figure the median over the epochs is said; of two in the middle,
-// their mean.
+// Each figure is the median over the epochs; of two in the middle, their mean.
 struct EpochReport {
-  v1::JobSpec spec;                                // Effective.
-  std::vector<EpochMetrics> epochs;                // That count; at least one.
-  std::string counted = "epochs after the first";  // What they are.
+  v1::JobSpec spec;                  // Effective spec.
+  std::vector<EpochMetrics> epochs;  // Epochs that count; at least one.
+  // Description of these epochs.
+  std::string counted = "epochs after the first";
 };
 
 nlohmann::ordered_json ToJson(const EpochReport& report);

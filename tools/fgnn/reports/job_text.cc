@@ -32,7 +32,7 @@ std::string ExecutorTable(
 }
 
 void AppendLine(const char* name, const std::string& value, std::string* text) {
-  // It may hold others' words.
+  // The value may hold other people's text.
   absl::StrAppendFormat(text, "%-15s %s\n", name, PrintableText(value));
 }
 

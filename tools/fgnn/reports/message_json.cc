@@ -22,7 +22,7 @@ std::string Lower(std::string text) {
   return text;
 }
 
-// JOB_STATE_RUNNING of JobState is "running".
+// Returns "running" for JOB_STATE_RUNNING of JobState.
 std::string ShortName(const EnumValueDescriptor& value) {
   std::string prefix;
   for (const char c : value.type()->name()) {

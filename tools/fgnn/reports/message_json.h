@@ -7,9 +7,9 @@
 
 namespace fgnn {
 
-// Every field under its name in the proto, in its order: numbers as numbers,
-// enums as the last words of their names in lower case ("running"), messages
-// and `optional` fields that are not set left out.
+// Returns every field under its name in the proto, in its order. Numbers are
+// numbers; enums are the last words of their names in lower case ("running").
+// Messages and `optional` fields that are not set are left out.
 nlohmann::ordered_json ToJson(const google::protobuf::Message& message);
 
 }  // namespace fgnn

@@ -1,4 +1,4 @@
-// How benchmarks answer.
+// Prints the results of benchmarks.
 #ifndef FGNN_TOOLS_FGNN_REPORTS_PRINT_REPORT_H_
 #define FGNN_TOOLS_FGNN_REPORTS_PRINT_REPORT_H_
 
@@ -9,7 +9,7 @@
 
 namespace fgnn {
 
-// ToJson() or ToText() of it, by --json.
+// Prints the report's ToJson() with --json, else its ToText().
 template <typename Report>
 void PrintReport(const Report& report, const CommandContext& context) {
   if (context.json) {

@@ -42,7 +42,7 @@ std::string Clip(std::string line, int width) {
   return line;
 }
 
-// In training: an epoch is open.
+// Returns true if the job is in training and an epoch has begun.
 bool InEpoch(const v1::Job& job) {
   const v1::JobProgress& p = job.progress();
   return job.state() == v1::JOB_STATE_RUNNING && p.batches_per_epoch() > 0 &&

@@ -1,5 +1,5 @@
-// How a job goes, while somebody looks: a bar refreshed in place on a terminal,
-// a line per epoch elsewhere, or JSON lines.
+// Shows a job's progress: a bar refreshed in place on a terminal, a line per
+// epoch elsewhere, or JSON lines.
 #ifndef FGNN_TOOLS_FGNN_REPORTS_PROGRESS_H_
 #define FGNN_TOOLS_FGNN_REPORTS_PROGRESS_H_
 
@@ -12,12 +12,14 @@
 
 namespace fgnn {
 
-// "epoch 3/10 [====>     ] 45/63  loss 0.8123  12.4 M edges/s  38 s left", at
-// most `width` columns: parts are left out from the bar on where it is narrow.
-// Before the first epoch and after the last, the phase in words.
+// Returns "epoch 3/10 [====>     ] 45/63  loss 0.8123  12.4 M edges/s  38 s
+// left", at most `width` columns. If it is too narrow, parts from the bar on
+// are left out. Before the first epoch and after the last, returns the phase in
+// words.
 std::string ProgressLine(const v1::Job& job, int width);
 
-// "epoch 3/10  loss 0.7123  valid 76.12 %  4.1 s" of a finished epoch.
+// Returns the line of a finished epoch: "epoch 3/10  loss 0.7123  valid 76.12 %
+// 4.1 s".
 std::string EpochLine(const EpochMetrics& epoch, uint32_t num_epochs);
 
 enum class ProgressStyle {
@@ -32,20 +34,20 @@ class ProgressReporter {
   ProgressReporter(ProgressStyle style, std::ostream& out)
       : style_(style), out_(out) {}
 
-  // The job as it is now, and its warning once; `width` of the terminal in
-  // columns.
+  // Shows the job's present state, and its warning once. `width` is the
+  // terminal's, in columns.
   void Update(const v1::Job& job, int width);
-  // A finished epoch, from metrics.jsonl.
+  // Shows a finished epoch, from metrics.jsonl.
   void FinishEpoch(const EpochMetrics& epoch, uint32_t num_epochs);
-  // Takes the bar away, so that other text may follow.
+  // Removes the bar, so that other text may follow.
   void Clear();
 
  private:
   ProgressStyle style_;
   std::ostream& out_;
-  std::string bar_;           // On the terminal now.
-  std::string last_phase_;    // Printed last, where there is no bar.
-  std::string last_warning_;  // Printed last; empty: none.
+  std::string bar_;         // The bar that the terminal shows now.
+  std::string last_phase_;  // Phase that was printed last, if there is no bar.
+  std::string last_warning_;  // Warning that was printed last; empty: none.
 };
 
 }  // namespace fgnn

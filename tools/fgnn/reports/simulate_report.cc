@@ -26,7 +26,7 @@ const char* NameOf(DevicePlan plan) {
   return "time_share";
 }
 
-// K of the means over the devices.
+// Returns K, the ratio of the means over the devices.
 double RatioOf(const AllocationInput& input) {
   double sample = 0;
   double train = 0;

@@ -1,4 +1,4 @@
-// What `fgnn simulate` says: for people, for programs, and as a timeline.
+// The output of `fgnn simulate`: for people, for programs, and as a timeline.
 #ifndef FGNN_TOOLS_FGNN_REPORTS_SIMULATE_REPORT_H_
 #define FGNN_TOOLS_FGNN_REPORTS_SIMULATE_REPORT_H_
 
@@ -12,7 +12,7 @@
 
 namespace fgnn {
 
-// A number of devices that sample; of 0, all share their time.
+// Result for a number of sampling devices; 0: all devices share their time.
 struct SimulatedPlan {
   uint32_t num_samplers = 0;
   Simulation simulation;
@@ -20,10 +20,10 @@ struct SimulatedPlan {
 
 struct SimulateReport {
   AllocationInput input;
-  Allocation allocation;  // What the planner finds best of all.
-  // Every number of samplers that there may be, then time sharing.
+  Allocation allocation;  // The plan that the planner finds best.
+  // Results for every possible number of samplers, then for time sharing.
   std::vector<SimulatedPlan> plans;
-  // The one that was asked for.
+  // Options of the plan that was asked for.
   SimulationOptions options;
   SimulatedPlan chosen;
 
@@ -32,7 +32,7 @@ struct SimulateReport {
 
 nlohmann::ordered_json ToJson(const SimulateReport& report);
 std::string ToText(const SimulateReport& report);
-// A Chrome trace of the chosen plan, a row for each device.
+// Returns a Chrome trace of the chosen plan, a row for each device.
 std::string ToTrace(const SimulateReport& report);
 
 }  // namespace fgnn

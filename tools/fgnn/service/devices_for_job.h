@@ -1,4 +1,4 @@
-// The devices of a service, or of a plan, that is made for one job.
+// Devices of a service, or of a plan, that is made for one job.
 #ifndef FGNN_TOOLS_FGNN_SERVICE_DEVICES_FOR_JOB_H_
 #define FGNN_TOOLS_FGNN_SERVICE_DEVICES_FOR_JOB_H_
 
@@ -10,11 +10,11 @@
 
 namespace fgnn {
 
-// Those that the job names. Where it asks for a number, this machine's cores
-// in as many even parts, by the most that it asks for, or one for each core
-// where there are fewer; where it says nothing, all cores as one.
-// InvalidArgument: this machine has them not; need and have. `spec` may lack
-// its defaults.
+// Returns the devices that the job names. If it asks for a number, returns this
+// machine's cores in as many even parts as the most that it asks for. If there
+// are fewer cores, returns one device per core. If the job says nothing,
+// returns all cores as one device. InvalidArgument, with need and have: this
+// machine does not have the devices. `spec` may lack its defaults.
 absl::StatusOr<std::vector<std::string>> DevicesForJob(const v1::JobSpec& spec);
 
 }  // namespace fgnn

@@ -39,7 +39,8 @@ int TerminalWidth() {
   return known ? size.ws_col : kUsualWidth;
 }
 
-// summary.json of the run, or what the job itself says where there is none.
+// Returns summary.json of the run; without the file, returns the job's own
+// numbers.
 nlohmann::ordered_json SummaryOf(const v1::Job& job) {
   const auto text =
       ReadSmallFile(std::filesystem::path(job.run_dir()) / "summary.json");

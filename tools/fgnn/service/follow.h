@@ -1,4 +1,4 @@
-// Follows a job until it ends and says how it went.
+// Follows a job until it ends, and prints its result.
 #ifndef FGNN_TOOLS_FGNN_SERVICE_FOLLOW_H_
 #define FGNN_TOOLS_FGNN_SERVICE_FOLLOW_H_
 
@@ -11,16 +11,16 @@
 namespace fgnn {
 
 // Shows the job's progress on stdout until it has ended, then its summary: the
-// stage table, test accuracy and where the results are (with --json one last
-// line {"type": "summary", …}). Returns the job as it ended.
-// Ctrl-C stops following, not the job: Cancelled, after saying on stderr how to
+// stage table, test accuracy and where the results are. With --json the summary
+// is one last line {"type": "summary", …}. Returns the job as it ended. Ctrl-C
+// ends the following, not the job: Cancelled, after printing on stderr how to
 // watch and how to cancel.
 absl::StatusOr<v1::Job> FollowJob(const CommandContext& context,
                                   ServiceClient& client, const v1::Job& job,
                                   Interrupt& interrupt);
 
-// The command's answer for a job that was followed: OK, its error, or exit code
-// 130 after Ctrl-C.
+// Sets the command's result for a job that was followed: OK, its error, or exit
+// code 130 after Ctrl-C.
 void AnswerWithJob(const absl::StatusOr<v1::Job>& job,
                    const Interrupt& interrupt, CommandContext& context);
 

@@ -45,7 +45,7 @@ void Interrupt::NotifyWith(std::function<void()> on_interrupt) {
 }
 
 void Interrupt::Wait() {
-  // Until the first Ctrl-C or the end of this object: both come as events.
+  // Waits for the first Ctrl-C or the end of this object: both are events.
   pollfd events[] = {{signals_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
   while (::poll(events, 2, -1) < 0 && errno == EINTR) {
   }
@@ -58,7 +58,7 @@ void Interrupt::Wait() {
     const std::lock_guard lock(mutex_);
     if (on_interrupt_) on_interrupt_();
   }
-  // From here on this thread takes the signal, and with it the program ends.
+  // From now on this thread takes the signal, which ends the program.
   const sigset_t set = OnlyInterrupt();
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   pollfd stopped = {stop_.get(), POLLIN, 0};

@@ -1,4 +1,4 @@
-// Ctrl-C as an event instead of a death.
+// Turns Ctrl-C into an event; the program does not end.
 #ifndef FGNN_TOOLS_FGNN_SERVICE_INTERRUPT_H_
 #define FGNN_TOOLS_FGNN_SERVICE_INTERRUPT_H_
 
@@ -12,9 +12,9 @@
 
 namespace fgnn {
 
-// Blocks SIGINT in the calling thread and those it starts later, and waits for
-// it on a thread of its own. Make it before anything that starts threads. A
-// second Ctrl-C ends the program as usual. Thread-safe.
+// Blocks SIGINT in the calling thread and in those that it starts later; a
+// thread waits for the signal. Make the object before anything that starts
+// threads. A second Ctrl-C ends the program as usual. Thread-safe.
 class Interrupt {
  public:
   Interrupt();
@@ -25,14 +25,14 @@ class Interrupt {
   bool raised() const { return raised_.load(); }
 
   // Calls `on_interrupt` once, from the waiting thread, when Ctrl-C comes, or
-  // at once if it came already; an empty function forgets the last one. It must
-  // not block.
+  // at once if it has come already. An empty function removes the last one. It
+  // must not block.
   void NotifyWith(std::function<void()> on_interrupt);
 
  private:
   void Wait();
 
-  sigset_t earlier_mask_;  // Of the thread that made this.
+  sigset_t earlier_mask_;  // Signal mask of the thread that made this object.
   std::atomic<bool> raised_ = false;
   std::mutex mutex_;
   std::function<void()> on_interrupt_;  // Guarded by mutex_.

@@ -15,7 +15,8 @@
 namespace fgnn {
 namespace {
 
-// An identity, not a random choice of a job.
+// Makes a key that identifies the submission; no random choice of the job
+// depends on it.
 std::string MakeClientKey() {
   std::random_device entropy;
   return absl::StrCat(absl::Hex(entropy(), absl::kZeroPad8),
@@ -106,7 +107,7 @@ absl::StatusOr<v1::SubmitJobRequest> MakeJobRequest(
   v1::SubmitJobRequest request;
   FGNN_ASSIGN_OR_RETURN(*request.mutable_spec(),
                         ReadJobFile(flags.job_file, flags.overrides));
-  // What is wrong in the file itself needs no service to be told.
+  // An error in the file itself is reported without a service.
   FGNN_RETURN_IF_ERROR(
       MakeEffective(request.spec(), {AllCoresDevice()}).status());
   if (!flags.run_dir.empty()) {
@@ -144,8 +145,8 @@ absl::Status CheckCanResume(const std::filesystem::path& run_dir) {
       "again"));
 }
 
-// The service knows whether the run had digests and a trace. Their files tell
-// of runs of earlier releases.
+// The service knows whether the run had digests and a trace. For runs of
+// earlier releases their files show it.
 absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
     const std::filesystem::path& run_dir) {
   std::error_code error;

@@ -1,4 +1,4 @@
-// From the words of `run` and `submit` to a request to the service.
+// Makes a request to the service from the words of `run` and `submit`.
 #ifndef FGNN_TOOLS_FGNN_SERVICE_JOB_REQUEST_H_
 #define FGNN_TOOLS_FGNN_SERVICE_JOB_REQUEST_H_
 
@@ -30,20 +30,20 @@ struct JobRequestFlags {
 // Adds JOB and the flags of a submission to a command; `flags` must outlive it.
 void AddJobRequestFlags(Command command, JobRequestFlags& flags);
 
-// Reads the job file and checks it as far as that goes without a service, with
-// a client key of its own. InvalidArgument, NotFound: name the file and field,
-// or the flag.
+// Reads the job file, and checks it as far as possible without a service. The
+// request has a client key of its own. InvalidArgument, NotFound: the error
+// names the file and field, or the flag.
 absl::StatusOr<v1::SubmitJobRequest> MakeJobRequest(
     const JobRequestFlags& flags);
 
-// Seconds of "90", "90s", "30m", "2h" or "1d". InvalidArgument: it is none of
-// these, or more than 2^32 - 1 of them.
+// Returns the seconds of "90", "90s", "30m", "2h" or "1d". InvalidArgument: the
+// text is none of these, or more than 2^32 - 1 seconds.
 absl::StatusOr<uint32_t> ParseTimeLimit(const std::string& text);
 
-// NotFound, with the way out: there is no run in the folder to go on with.
+// NotFound, with the way out: the folder has no run to go on with.
 absl::Status CheckCanResume(const std::filesystem::path& run_dir);
 
-// To go on in a run's folder.
+// Returns a request to go on in a run's folder.
 absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
     const std::filesystem::path& run_dir);
 

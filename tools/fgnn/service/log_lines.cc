@@ -11,11 +11,11 @@
 namespace fgnn {
 namespace {
 
-// In patterns 'd' is a digit, 'x' a hexadecimal one.
+// In patterns 'd' stands for a digit and 'x' for a hexadecimal digit.
 constexpr std::string_view kTime = "dddd-dd-ddTdd:dd:dd.dddZ";
 constexpr std::string_view kJobId = "dddddddd-dddddd-xxxx";
 
-// What `text` begins with, if that is of the pattern; else "".
+// Returns the beginning of `text` that matches the pattern, else "".
 std::string_view MatchStart(std::string_view text, std::string_view pattern) {
   if (text.size() < pattern.size()) return "";
   for (size_t i = 0; i < pattern.size(); ++i) {
@@ -28,7 +28,8 @@ std::string_view MatchStart(std::string_view text, std::string_view pattern) {
   return text.substr(0, pattern.size());
 }
 
-// "job 20260131-120000-12ab", as the daemons write it.
+// Returns the jobs that the line names as daemons do: "job
+// 20260131-120000-12ab".
 std::vector<std::string_view> JobsNamedIn(std::string_view line) {
   constexpr std::string_view kWord = "job ";
   std::vector<std::string_view> jobs;
@@ -45,15 +46,15 @@ bool Says(std::string_view line, std::string_view words) {
   return line.find(words) != std::string_view::npos;
 }
 
-// Whose the lines of a file are, one after the other.
+// Finds out which job the lines of a file belong to, one after the other.
 class LineOwner {
  public:
   explicit LineOwner(std::string_view job) : job_(job) {}
 
-  // Whether the next line with a time is the job's, or everybody's.
+  // Returns true if the next line with a time is the job's, or no single job's.
   bool IsOurs(std::string_view line) {
     const std::vector<std::string_view> named = JobsNamedIn(line);
-    // A daemon that registers is attached to nothing, or has outlived its
+    // A daemon that registers is attached to no job, or has outlived its
     // scheduler.
     if (Says(line, ": registered with scheduler ")) {
       attached_to_.clear();

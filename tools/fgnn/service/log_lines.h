@@ -1,4 +1,4 @@
-// The log files of a service, in one order.
+// Merges the log files of a service into one order.
 #ifndef FGNN_TOOLS_FGNN_SERVICE_LOG_LINES_H_
 #define FGNN_TOOLS_FGNN_SERVICE_LOG_LINES_H_
 
@@ -14,23 +14,24 @@ struct LogLine {
   std::string text;  // The whole line.
 };
 
-// The time stamp of log lines for Unix milliseconds.
+// Returns the time stamp of log lines for Unix milliseconds.
 std::string LogTime(int64_t unix_ms);
 
-// What to select; what is empty does not limit.
+// The selection of lines. Empty fields do not limit it.
 struct LogSelection {
-  std::string from;  // <= time
-  std::string to;    // >= time
-  std::string job;   // Its whole id.
+  std::string from;  // Earliest time.
+  std::string to;    // Latest time.
+  std::string job;   // The job's whole id.
 };
 
-// Lines of one file. A line without a time (a library's words, a crash) belongs
-// to the one before it. One that names jobs is theirs; another one that of a
-// daemon that is attached to a job, that job's; else everybody's.
+// Returns the selected lines of one file. A line without a time (a library's
+// message, a crash) belongs to the line before it. A line that names jobs
+// belongs to them. Another line of a daemon that is attached to a job belongs
+// to that job. All other lines belong to every job.
 std::vector<LogLine> SelectLogLines(std::istream& in,
                                     const LogSelection& selection);
 
-// By time; lines of equal time stay in their order.
+// Sorts by time; lines of equal time stay in their order.
 void SortByTime(std::vector<LogLine>& lines);
 
 }  // namespace fgnn

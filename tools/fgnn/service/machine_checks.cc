@@ -36,7 +36,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The least that the job of tools/quickstart.yaml runs in.
+// Least bytes in which the job of tools/quickstart.yaml runs.
 constexpr uint64_t kLeastMemoryBytes = uint64_t{1} << 30;
 constexpr std::chrono::seconds kVersionTimeout{20};
 constexpr char kBuildFix[] =
@@ -124,7 +124,7 @@ MachineCheck CheckTorch() {
   return JudgeTorch(ran->output, ran->exit_code);
 }
 
-// The folder itself, or the first one above it that is there.
+// Checks the folder, or the first existing one above it.
 MachineCheck CheckStateDir(const fs::path& state_dir) {
   std::error_code error;
   fs::path there = fs::absolute(state_dir);
@@ -144,7 +144,7 @@ MachineCheck CheckStateDir(const fs::path& state_dir) {
 }
 
 MachineCheck CheckSocketPath(const fs::path& state_dir) {
-  // The longest name that a service gives to a socket.
+  // The longest socket name of a service.
   const fs::path longest =
       ExecutorSocketPath(fs::absolute(state_dir), "trainer.99");
   if (MakeSocketAddress(longest).ok()) {

@@ -1,4 +1,4 @@
-// What `fgnn doctor` looks at.
+// The checks of `fgnn doctor`.
 #ifndef FGNN_TOOLS_FGNN_SERVICE_MACHINE_CHECKS_H_
 #define FGNN_TOOLS_FGNN_SERVICE_MACHINE_CHECKS_H_
 
@@ -14,18 +14,18 @@ namespace fgnn {
 struct MachineCheck {
   std::string name;  // "memory"
   bool ok = false;
-  std::string detail;  // What was found.
-  std::string fix;  // Where not ok: the command that mends it, or what to do.
+  std::string detail;  // Finding of the check.
+  std::string fix;     // If not ok: the command that mends it, or what to do.
 };
 
-// libtorch, by what `fgnn-trainer --version` printed and how it ended.
+// Checks libtorch, by the output and the exit code of `fgnn-trainer --version`.
 MachineCheck JudgeTorch(std::string_view output, int exit_code);
 
-// Looks at this machine, the programs beside this one and the state folder.
-// Starts nothing but `fgnn-trainer --version`; leaves nothing behind.
+// Checks this machine, the programs beside this one and the state folder.
+// Starts only `fgnn-trainer --version`; leaves no files behind.
 std::vector<MachineCheck> CheckMachine(const std::filesystem::path& state_dir);
 
-// A line per check, "ok" or "missing".
+// Returns a line per check, "ok" or "missing".
 std::string ChecksText(const std::vector<MachineCheck>& checks);
 nlohmann::ordered_json ChecksJson(const std::vector<MachineCheck>& checks);
 

@@ -24,12 +24,12 @@ absl::StatusOr<v1::Job> RunJob(const fs::path& state_dir,
                         ServiceClient::Connect(state_dir));
   v1::SubmitJobRequest request;
   *request.mutable_spec() = spec;
-  request.set_client_key("bench");  // The only job of this service.
+  request.set_client_key("bench");  // This service has only one job.
   FGNN_ASSIGN_OR_RETURN(const v1::Job job, client.Submit(request));
   return client.Watch(job.job_id(), interrupt, [](const v1::Job&) {});
 }
 
-// Whatever it does; it may have ended by itself.
+// Ends the service, whatever it does. It may have ended by itself.
 absl::Status EndService(const fs::path& state_dir, pid_t service) {
   absl::StatusOr<ServiceClient> client = ServiceClient::Connect(state_dir);
   if (client.ok()) (void)client->Shutdown();

@@ -1,4 +1,4 @@
-// A service for one benchmark, in a temporary folder.
+// Runs a service for one benchmark, in a temporary folder.
 #ifndef FGNN_TOOLS_FGNN_SERVICE_OWN_SERVICE_H_
 #define FGNN_TOOLS_FGNN_SERVICE_OWN_SERVICE_H_
 
@@ -11,10 +11,10 @@
 
 namespace fgnn {
 
-// Starts a service on the devices of `spec`, which is effective, runs the job
-// to its end and returns the lines of its metrics.jsonl, one per epoch. Nothing
-// is left of service, run or folder, Ctrl-C or not. Cancelled: Ctrl-C; else the
-// job's error, or those of StartService().
+// Starts a service on the devices of `spec`, which is effective, and runs the
+// job to its end. Returns the lines of its metrics.jsonl, one per epoch.
+// Removes service, run and folder, also after Ctrl-C. Cancelled: Ctrl-C. Other
+// errors: the job's, or those of StartService().
 absl::StatusOr<std::vector<EpochMetrics>> RunInOwnService(
     const v1::JobSpec& spec, Interrupt& interrupt);
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kMostOutputBytes = 64 << 10;
 
-// argv for exec; borrows `args`.
+// Returns argv for exec; borrows `args`.
 std::vector<char*> MakeArgv(const std::string& program,
                             const std::vector<std::string>& args) {
   std::vector<char*> argv;
@@ -40,7 +40,7 @@ int MillisecondsUntil(Deadline deadline) {
   return static_cast<int>(std::clamp<int64_t>(left.count() + 1, 0, 3600'000));
 }
 
-// Reads until end of file; false if the deadline passed first.
+// Reads until end of file. Returns false if the deadline passed first.
 bool ReadOutput(int fd, Deadline deadline, std::string& output) {
   char buffer[4096];
   while (true) {
@@ -95,7 +95,7 @@ absl::StatusOr<ProgramOutput> RunProgram(const std::filesystem::path& program,
   const bool ended = ReadOutput(reader.get(), deadline, result.output);
   if (!ended) ::kill(pid, SIGKILL);
   int status = 0;
-  // It has closed its output or was killed: it is about to be gone.
+  // The program has closed its output or was killed: it will end at once.
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (!ended) {
@@ -127,7 +127,8 @@ absl::Status WaitUntilGone(pid_t pid, Deadline deadline) {
     return absl::DeadlineExceededError(
         absl::StrCat("process ", pid, " does not end; kill ", pid));
   }
-  ::waitpid(pid, nullptr, WNOHANG);  // No child of ours: nothing happens.
+  // Does nothing for a process that is not our child.
+  ::waitpid(pid, nullptr, WNOHANG);
   return absl::OkStatus();
 }
 

@@ -1,4 +1,4 @@
-// Other programs: where they are, what they print, whether they have gone.
+// Finds and runs other programs, and waits for their end.
 #ifndef FGNN_TOOLS_FGNN_SERVICE_PROGRAM_H_
 #define FGNN_TOOLS_FGNN_SERVICE_PROGRAM_H_
 
@@ -14,25 +14,26 @@
 
 namespace fgnn {
 
-// `name` beside this program's own executable. NotFound names the path.
+// Returns `name` beside this program's own executable. NotFound names the path.
 absl::StatusOr<std::filesystem::path> FindProgram(const std::string& name);
 
 struct ProgramOutput {
-  int exit_code = 0;   // 128 + signal if one ended it.
-  std::string output;  // stdout and stderr, at most 64 KiB.
+  int exit_code = 0;   // Exit code; 128 + signal if a signal ended the program.
+  std::string output;  // stdout and stderr, at most 64 KiB together.
 };
 
-// Runs a program to its end without input. DeadlineExceeded: it was killed.
+// Runs a program to its end without input. DeadlineExceeded: it took too long
+// and was killed.
 absl::StatusOr<ProgramOutput> RunProgram(const std::filesystem::path& program,
                                          const std::vector<std::string>& args,
                                          Deadline deadline);
 
-// Becomes that program; returns only if that fails.
+// Replaces this process by that program. Returns only if that fails.
 absl::Status ReplaceByProgram(const std::filesystem::path& program,
                               const std::vector<std::string>& args);
 
-// Returns once process `pid` is gone, at once if there is none. A child is
-// reaped. DeadlineExceeded names it.
+// Returns once process `pid` has ended, at once if there is none. A child is
+// reaped. DeadlineExceeded names the process.
 absl::Status WaitUntilGone(pid_t pid, Deadline deadline);
 
 }  // namespace fgnn

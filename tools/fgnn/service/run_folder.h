@@ -1,4 +1,4 @@
-// Where a job's results are.
+// Finds the folder with a job's results.
 #ifndef FGNN_TOOLS_FGNN_SERVICE_RUN_FOLDER_H_
 #define FGNN_TOOLS_FGNN_SERVICE_RUN_FOLDER_H_
 
@@ -9,9 +9,10 @@
 
 namespace fgnn {
 
-// `run` is a run's folder (it holds job.yaml), or a job's id or the beginning
-// of one: of the service that runs in `state_dir`, else of a folder in its
-// runs/. NotFound, InvalidArgument (more than one job begins so).
+// `run` is a run's folder (it holds job.yaml), a job's id, or the beginning of
+// an id. Ids are looked up in the service that runs in `state_dir`; without a
+// service, in its folder runs/. NotFound; InvalidArgument: more than one job's
+// id begins so.
 absl::StatusOr<std::filesystem::path> FindRunFolder(
     const std::string& run, const std::filesystem::path& state_dir);
 

@@ -22,25 +22,27 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr milliseconds kQueryTimeout = seconds(10);
-// A submission checks the dataset's arrays, a cancellation drains daemons.
+// Timeout of calls that take long: a submission checks the dataset's arrays, a
+// cancellation drains daemons.
 constexpr milliseconds kActionTimeout = seconds(60);
 constexpr milliseconds kWatchTimeout = seconds(30);
 constexpr seconds kComeBackTimeout{10};
-// Between two tries of a call that a busy service did not begin.
+// First pause between two attempts of a call that a busy service did not begin.
 constexpr milliseconds kFirstPause{20};
 constexpr milliseconds kLongestPause{500};
-// As the service has it where a request says nothing.
+// Number of jobs that the service lists if a request names none.
 constexpr uint32_t kUsualListed = 100;
 constexpr uint32_t kListedAtOnce = 1'000;
 
-// gRPC's own word for a server that has no thread left for a call. The call was
-// not begun, so it can be made again.
+// Returns true if gRPC had no thread left for a call. The call was not begun,
+// so it can be made again.
 bool IsBusy(const absl::Status& status) {
   return absl::IsResourceExhausted(status) &&
          absl::StrContains(status.message(), "Threadpool");
 }
 
-// Waits longer each time; in all as long as a call may take.
+// Makes a call again while the service is busy, with growing pauses. All
+// attempts together take no longer than one call may.
 template <typename Make>
 absl::Status RetryWhileBusy(milliseconds timeout, const Make& make) {
   const Deadline end = DeadlineIn(timeout);
@@ -191,7 +193,7 @@ absl::StatusOr<v1::Job> ServiceClient::Watch(
   while (true) {
     grpc::ClientContext context;
     SetDeadline(context, kWatchTimeout);
-    // After a restart of the service the channel comes back with a delay.
+    // After a restart of the service the channel connects again with a delay.
     context.set_wait_for_ready(true);
     interrupt.NotifyWith([&context] { context.TryCancel(); });
     const auto stream = stub_->WatchJob(&context, request);

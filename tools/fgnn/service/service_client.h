@@ -17,25 +17,26 @@
 
 namespace fgnn {
 
-// Errors are what the service answers; Unavailable if none runs. Movable;
+// Errors are the service's answers. Unavailable: none runs. Movable;
 // thread-compatible.
 class ServiceClient {
  public:
-  // Unavailable if nothing listens in `state_dir`, with the command that starts
-  // a service. PermissionDenied: its socket is not ours to use.
-  // FailedPrecondition: what listens there does not answer as a service.
+  // Unavailable, with the command that starts a service: no server listens in
+  // `state_dir`. PermissionDenied: this user may not use its socket.
+  // FailedPrecondition: the server there does not answer as a service.
   static absl::StatusOr<ServiceClient> Connect(
       const std::filesystem::path& state_dir);
 
   absl::StatusOr<v1::ServiceInfo> GetService();
-  // A retry under the same client_key names the same job.
+  // A second call with the same client_key returns the same job.
   absl::StatusOr<v1::Job> Submit(const v1::SubmitJobRequest& request);
   absl::StatusOr<v1::Job> GetJob(const std::string& job_id);
-  // As many as request.limit() says, in as many calls as that takes.
+  // Returns as many jobs as request.limit() asks for, in as many calls as
+  // needed.
   absl::StatusOr<v1::ListJobsResponse> ListJobs(v1::ListJobsRequest request);
-  // Returns once nothing of the job is left running.
+  // Returns once no part of the job is running.
   absl::StatusOr<v1::Job> Cancel(const std::string& job_id);
-  // Returns once the job is paused, with a checkpoint of where it is.
+  // Returns once the job is paused, with a checkpoint of its state.
   absl::StatusOr<v1::Job> Pause(const std::string& job_id);
   absl::StatusOr<v1::Job> Continue(const std::string& job_id);
   absl::Status Shutdown();
@@ -44,8 +45,8 @@ class ServiceClient {
       const v1::SwitchDeviceRequest& request);
 
   // Calls `on_change` with the job now and whenever it has changed, until it
-  // has ended, and returns it as it was last. Cancelled: Ctrl-C came.
-  // Unavailable: the service went away and did not come back in ten seconds.
+  // has ended. Returns its last state. Cancelled: Ctrl-C came. Unavailable: the
+  // service went away and did not come back in ten seconds.
   absl::StatusOr<v1::Job> Watch(
       const std::string& job_id, Interrupt& interrupt,
       const std::function<void(const v1::Job&)>& on_change);

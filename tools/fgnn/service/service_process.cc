@@ -37,7 +37,8 @@ constexpr int kReadyFd = 3;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   const int null_fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  // Out of the way first: the numbers below may be taken by each other.
+  // The descriptors are moved to high numbers first: they may have the low
+  // numbers that are set below.
   const int log_copy = ::fcntl(log_fd, F_DUPFD, 10);
   const int ready_copy = ::fcntl(ready_fd, F_DUPFD, 10);
   if (null_fd < 0 || log_copy < 0 || ready_copy < 0 || ::dup2(null_fd, 0) < 0 ||
@@ -50,8 +51,8 @@ constexpr int kReadyFd = 3;
   ::_exit(127);
 }
 
-// The last line that the log gained since `before`, without the time, level
-// and name that stand before a message.
+// Returns the last line that the log gained since `before`, without the time,
+// level and name before a message.
 std::string LastWords(const std::filesystem::path& log, size_t before) {
   const absl::StatusOr<std::string> text = ReadSmallFile(log, 1 << 30);
   if (!text.ok() || text->size() <= before) return "";
@@ -69,8 +70,8 @@ size_t FileSize(int fd) {
   return size < 0 ? 0 : static_cast<size_t>(size);
 }
 
-// True once the scheduler has written that it is ready; false if it ended or
-// the deadline passed before.
+// Returns true once the scheduler has written that it is ready. Returns false
+// if it ended or the deadline passed before.
 bool WaitForReady(int ready_fd, Deadline deadline) {
   while (true) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -87,7 +88,7 @@ bool WaitForReady(int ready_fd, Deadline deadline) {
   }
 }
 
-// False if the child has not ended at the deadline.
+// Returns false if the child has not ended at the deadline.
 bool AwaitChild(pid_t pid, Deadline deadline, int& status) {
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   while (::waitpid(pid, &status, WNOHANG) == 0) {
@@ -100,13 +101,13 @@ bool AwaitChild(pid_t pid, Deadline deadline, int& status) {
   return true;
 }
 
-// Why a scheduler, our child, that is not ready is not.
+// Returns the reason why a scheduler, our child, is not ready.
 absl::Status ExplainFailure(pid_t pid, const std::filesystem::path& log,
                             size_t log_size) {
   int status = 0;
-  // End of file comes a moment before the end of the process.
+  // End of file comes shortly before the end of the process.
   if (!AwaitChild(pid, DeadlineIn(std::chrono::seconds(1)), status)) {
-    // It leads a process group: its daemons go with it.
+    // The scheduler leads a process group: its daemons get the signal too.
     ::kill(-pid, SIGTERM);
     if (!AwaitChild(pid, DeadlineIn(kEndTimeout), status)) {
       ::kill(-pid, SIGKILL);

@@ -1,4 +1,5 @@
-// The scheduler's process: started so that it outlives us, or found.
+// Starts the scheduler's process so that it outlives this program, or finds a
+// running one.
 #ifndef FGNN_TOOLS_FGNN_SERVICE_SERVICE_PROCESS_H_
 #define FGNN_TOOLS_FGNN_SERVICE_SERVICE_PROCESS_H_
 
@@ -13,20 +14,22 @@
 namespace fgnn {
 
 struct ServiceStart {
-  std::filesystem::path state_dir;   // Absolute; made if it is missing.
+  // Absolute path; the folder is made if it is missing.
+  std::filesystem::path state_dir;
   std::vector<std::string> devices;  // "cpu:0-1"; at least one.
-  bool exit_when_idle = false;       // Ends after its last job.
+  bool exit_when_idle = false;       // The scheduler ends after its last job.
 };
 
-// Whether something listens on the socket of that folder's service.
-// PermissionDenied: somebody may, whom we cannot reach.
+// Returns true if a server listens on the socket of that folder's service.
+// PermissionDenied: this user may not reach the socket, so a server may be
+// there.
 absl::StatusOr<bool> ServiceListens(const std::filesystem::path& state_dir);
 
-// Starts fgnn-scheduler in a session of its own, its output appended to
-// <state dir>/logs/scheduler.log, and returns its pid once it is ready.
-// What the scheduler said is the error: FailedPrecondition if it refused (a
-// service runs there already, a socket in use), else Internal.
-// DeadlineExceeded: not ready in half a minute; it was ended.
+// Starts fgnn-scheduler in a session of its own, its output appended to <state
+// dir>/logs/scheduler.log. Returns its pid once it is ready. The scheduler's
+// last message is the error. FailedPrecondition: the scheduler refused (a
+// service runs there already, a socket in use). Internal: it failed otherwise.
+// DeadlineExceeded: it was not ready in half a minute, and was ended.
 absl::StatusOr<pid_t> StartService(const ServiceStart& start);
 
 }  // namespace fgnn

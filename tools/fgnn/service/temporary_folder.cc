@@ -23,7 +23,8 @@ absl::StatusOr<TemporaryFolder> TemporaryFolder::Make() {
 
 TemporaryFolder::~TemporaryFolder() {
   if (path_.empty()) return;
-  std::error_code ignored;  // It is in the folder of temporary things.
+  // A folder that cannot be removed stays in the folder for temporary files.
+  std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
 }
 

@@ -1,4 +1,4 @@
-// A folder that is gone with the object.
+// A folder that is removed with the object.
 #ifndef FGNN_TOOLS_FGNN_SERVICE_TEMPORARY_FOLDER_H_
 #define FGNN_TOOLS_FGNN_SERVICE_TEMPORARY_FOLDER_H_
 
@@ -9,11 +9,11 @@
 
 namespace fgnn {
 
-// Removed with all that is in it. Movable.
+// Removed with all files in it. Movable.
 class TemporaryFolder {
  public:
-  // In $TMPDIR, or else /tmp; its name is short, so that sockets fit. Errors of
-  // the file system.
+  // Makes a folder in $TMPDIR, or else /tmp. Its name is short, so that socket
+  // paths fit. Errors: those of the file system.
   static absl::StatusOr<TemporaryFolder> Make();
   TemporaryFolder(TemporaryFolder&& other) noexcept
       : path_(std::exchange(other.path_, {})) {}

@@ -16,11 +16,11 @@
 namespace fgnn {
 namespace {
 
-// A batch of two steps, however large.
+// Longest profile: a batch of two steps, however large.
 constexpr std::chrono::minutes kLongestProfile{10};
 constexpr int kRefused = 2;  // See ExitCode().
 
-// What it logged comes before.
+// The result is the last line; log lines come before it.
 std::string LastLine(absl::string_view output) {
   output = absl::StripAsciiWhitespace(output);
   const size_t end_before = output.rfind('\n');

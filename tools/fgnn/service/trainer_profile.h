@@ -1,4 +1,4 @@
-// What a trainer measures of a job, by the program that knows torch.
+// Measures a job's training, by the program that links torch.
 #ifndef FGNN_TOOLS_FGNN_SERVICE_TRAINER_PROFILE_H_
 #define FGNN_TOOLS_FGNN_SERVICE_TRAINER_PROFILE_H_
 
@@ -14,21 +14,20 @@
 namespace fgnn {
 
 // Runs `trainer`, which is fgnn-trainer, with one of its commands and the
-// service's folder, where the user's plugins are, and returns
-// the last line that it prints. What it refuses is an InvalidArgument with its
-// words; Internal: it ended otherwise, with its last line. Errors of
-// RunProgram().
+// service's folder, which has the user's plugins. Returns the last line that it
+// prints. InvalidArgument, with the trainer's message: it refused. Internal,
+// with its last line: it failed otherwise. Other errors: those of RunProgram().
 absl::StatusOr<std::string> AskTrainer(const std::filesystem::path& trainer,
                                        const std::filesystem::path& state_dir,
                                        const std::vector<std::string>& args);
 
-// A ProfileTrainingRequest for an effective spec and batches of these sizes, as
-// the trainer's --request takes it.
+// Returns a ProfileTrainingRequest for an effective spec and batches of these
+// sizes, as the trainer's --request takes it.
 absl::StatusOr<std::string> ProfileRequestJson(
     const v1::JobSpec& spec, const std::vector<HopSize>& hops);
 
-// Asks it for the profile of an effective spec, batches of these sizes and the
-// device that it is to use.
+// Asks the trainer for the profile of an effective spec, batches of these sizes
+// and the device that it is to use.
 absl::StatusOr<TrainingProfile> AskForTrainingProfile(
     const std::filesystem::path& trainer,
     const std::filesystem::path& state_dir, const v1::JobSpec& spec,
