@@ -48,8 +48,7 @@ class PluginLibrary {
   // Opens a library that exports `symbol`, an Entry, made by `macro`.
   // NotFound           there is none; names the plugins of the folder.
   // PermissionDenied   the file or its folder is not this user's or root's,
-  // others
-  //                    may write it, or it is no plain file.
+  //                    others may write it, or it is no plain file.
   // FailedPrecondition it cannot be loaded, is no such plugin, or is of another
   //                    version.
   template <typename Entry>
