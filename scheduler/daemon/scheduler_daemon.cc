@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "scheduler/host/book/leftover_daemons.h"
 #include "scheduler/host/daemon_host.h"
-#include "scheduler/host/leftover_daemons.h"
 #include "scheduler/host/state_lock.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/rpc/control_server.h"

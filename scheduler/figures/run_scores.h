@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "scheduler/executors/executor_calls.h"
 #include "scheduler/figures/plateau.h"
 #include "scheduler/figures/run_state.h"
-#include "scheduler/host/executor_calls.h"
 #include "scheduler/store/job.h"
 #include "shared/config/job_spec.h"
 

@@ -9,9 +9,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "scheduler/executors/executor_calls.h"
 #include "scheduler/figures/run_state.h"
 #include "scheduler/files/run_folder.h"
-#include "scheduler/host/executor_calls.h"
 #include "shared/queue/segment.h"
 
 namespace fgnn {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/host/book/daemon_views.h"
+#include "scheduler/host/book/leftover_daemons.h"
 #include "scheduler/host/daemon_memory.h"
-#include "scheduler/host/daemon_views.h"
-#include "scheduler/host/leftover_daemons.h"
 #include "scheduler/host/local_job_daemons.h"
 #include "shared/base/mutex.h"
 #include "shared/base/status.h"

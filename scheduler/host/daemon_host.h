@@ -18,14 +18,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "scheduler/executors/executor_calls.h"
+#include "scheduler/executors/executor_view.h"
+#include "scheduler/executors/job_daemons.h"
+#include "scheduler/host/book/daemon_table.h"
 #include "scheduler/host/daemon_placer.h"
 #include "scheduler/host/daemon_stopper.h"
-#include "scheduler/host/daemon_table.h"
 #include "scheduler/host/daemon_watch.h"
-#include "scheduler/host/executor_calls.h"
-#include "scheduler/host/executor_view.h"
 #include "scheduler/host/host_state.h"
-#include "scheduler/host/job_daemons.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/unique_fd.h"
 

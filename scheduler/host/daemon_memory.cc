@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "scheduler/host/daemon_address.h"
+#include "scheduler/executors/daemon_address.h"
 #include "shared/base/mutex.h"
 #include "shared/telemetry/process.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "scheduler/executors/job_daemons.h"
 #include "scheduler/host/host_state.h"
-#include "scheduler/host/job_daemons.h"
 
 namespace fgnn {
 

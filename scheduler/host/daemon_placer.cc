@@ -1,7 +1,7 @@
 #include "scheduler/host/daemon_placer.h"
 
-#include "scheduler/host/daemon_address.h"
-#include "scheduler/host/executor_names.h"
+#include "scheduler/executors/daemon_address.h"
+#include "scheduler/host/book/executor_names.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "scheduler/host/daemon_address.h"
-#include "scheduler/host/executor_calls.h"
+#include "scheduler/executors/daemon_address.h"
+#include "scheduler/executors/executor_calls.h"
 #include "scheduler/host/host_state.h"
 #include "shared/base/clock.h"
 

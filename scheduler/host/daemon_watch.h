@@ -7,9 +7,9 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "scheduler/host/daemon.h"
-#include "scheduler/host/daemon_table.h"
-#include "scheduler/host/hang_watch.h"
+#include "scheduler/host/book/daemon.h"
+#include "scheduler/host/book/daemon_table.h"
+#include "scheduler/host/book/hang_watch.h"
 #include "scheduler/host/host_state.h"
 #include "shared/base/clock.h"
 #include "shared/base/thread.h"

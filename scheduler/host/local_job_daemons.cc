@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "scheduler/host/book/daemon_views.h"
 #include "scheduler/host/daemon_memory.h"
-#include "scheduler/host/daemon_views.h"
 #include "shared/base/mutex.h"
 #include "shared/telemetry/log.h"
 

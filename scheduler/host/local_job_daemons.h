@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/executors/job_daemons.h"
 #include "scheduler/host/daemon_placer.h"
 #include "scheduler/host/daemon_stopper.h"
 #include "scheduler/host/host_state.h"
-#include "scheduler/host/job_daemons.h"
 
 namespace fgnn {
 

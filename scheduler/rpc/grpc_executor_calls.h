@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "scheduler/host/executor_calls.h"
+#include "scheduler/executors/executor_calls.h"
 
 namespace fgnn {
 

@@ -3,7 +3,7 @@
 #define FGNN_SCHEDULER_RPC_JOB_MESSAGES_H_
 
 #include "fgnn/v1/job_service.pb.h"
-#include "scheduler/host/executor_view.h"
+#include "scheduler/executors/executor_view.h"
 #include "scheduler/store/job.h"
 
 namespace fgnn {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/executors/executor_view.h"
+#include "scheduler/executors/job_segment.h"
 #include "scheduler/figures/epoch_sum.h"
-#include "scheduler/host/executor_view.h"
-#include "scheduler/host/job_segment.h"
 #include "scheduler/planning/allocation.h"
 #include "scheduler/times/device_times.h"
 #include "shared/base/clock.h"

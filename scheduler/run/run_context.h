@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <optional>
 
+#include "scheduler/executors/executor_calls.h"
+#include "scheduler/executors/job_executors.h"
 #include "scheduler/files/job_dataset.h"
 #include "scheduler/files/run_folder.h"
 #include "scheduler/host/daemon_host.h"
-#include "scheduler/host/executor_calls.h"
-#include "scheduler/host/job_executors.h"
 #include "scheduler/jobs/job_dispatcher.h"
 #include "scheduler/planning/memory_ledger.h"
 #include "scheduler/store/job.h"

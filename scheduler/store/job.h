@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "scheduler/host/executor_view.h"
+#include "scheduler/executors/executor_view.h"
 #include "scheduler/store/job_state.h"
 #include "shared/config/job_spec.h"
 

@@ -2,7 +2,7 @@
 // end.
 #include <sys/socket.h>
 
-#include "scheduler/host/leftover_daemons.h"
+#include "scheduler/host/book/leftover_daemons.h"
 #include "shared/base/unique_fd.h"
 #include "shared/rpc/socket_name.h"
 #include "tests/unit/scheduler/daemon/service_fixture.h"

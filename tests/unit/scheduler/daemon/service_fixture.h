@@ -25,7 +25,7 @@
 #include "fgnn/v1/job_service.grpc.pb.h"
 #include "nlohmann/json.hpp"
 #include "scheduler/daemon/scheduler_daemon.h"
-#include "scheduler/host/daemon_process.h"
+#include "scheduler/host/book/daemon_process.h"
 #include "shared/base/file.h"
 #include "shared/base/signal_waiter.h"
 #include "shared/base/thread.h"

@@ -1,4 +1,4 @@
-#include "scheduler/host/daemon_process.h"
+#include "scheduler/host/book/daemon_process.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // The book of a host's daemons, and the parts that write in it.
-#include "scheduler/host/daemon_table.h"
+#include "scheduler/host/book/daemon_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,10 +10,10 @@
 #include <memory>
 #include <string>
 
-#include "scheduler/host/daemon_assignment.h"
-#include "scheduler/host/daemon_devices.h"
-#include "scheduler/host/daemon_views.h"
-#include "scheduler/host/segment_members.h"
+#include "scheduler/host/book/daemon_assignment.h"
+#include "scheduler/host/book/daemon_devices.h"
+#include "scheduler/host/book/daemon_views.h"
+#include "scheduler/host/book/segment_members.h"
 #include "shared/base/hash.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"

@@ -1,4 +1,4 @@
-#include "scheduler/host/executor_names.h"
+#include "scheduler/host/book/executor_names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "scheduler/host/hang_watch.h"
+#include "scheduler/host/book/hang_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/executors/job_executors.h"
 #include "scheduler/host/daemon_host.h"
-#include "scheduler/host/job_executors.h"
 #include "shared/base/hash.h"
 #include "shared/queue/segment_layout.h"
 #include "tests/fakes/status_matchers.h"

@@ -1,4 +1,4 @@
-#include "scheduler/host/job_devices.h"
+#include "scheduler/executors/job_devices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "scheduler/host/job_segment.h"
+#include "scheduler/executors/job_segment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

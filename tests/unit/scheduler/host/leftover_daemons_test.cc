@@ -1,4 +1,4 @@
-#include "scheduler/host/leftover_daemons.h"
+#include "scheduler/host/book/leftover_daemons.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "scheduler/host/restart_budget.h"
+#include "scheduler/host/book/restart_budget.h"
 
 #include <gtest/gtest.h>
 

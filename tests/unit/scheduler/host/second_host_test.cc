@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/host/job_daemons.h"
-#include "scheduler/host/job_executors.h"
+#include "scheduler/executors/job_daemons.h"
+#include "scheduler/executors/job_executors.h"
 #include "tests/unit/scheduler/host/hosted_jobs_fixture.h"
 
 namespace fgnn {

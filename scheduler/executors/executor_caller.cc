@@ -1,0 +1,70 @@
+#include "scheduler/executors/executor_caller.h"
+
+#include <chrono>
+#include <utility>
+
+#include "shared/base/clock.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{100};
+// Calls of one kind that are lost to deaths before the job is given up; the
+// restart limit usually comes first.
+constexpr int kMaxLostCalls = 10;
+
+}  // namespace
+
+ExecutorCaller::ExecutorCaller(JobDaemons* daemons, ExecutorCalls* calls,
+                               ExecutorsOfJob job, KeepGoing keep_going,
+                               KeepGoing tick)
+    : daemons_(daemons),
+      calls_(calls),
+      job_(std::move(job)),
+      keep_going_(std::move(keep_going)),
+      tick_(std::move(tick)) {}
+
+absl::Status ExecutorCaller::MayGoOn() const {
+  FGNN_RETURN_IF_ERROR(keep_going_());
+  return daemons_->Failure();
+}
+
+Patience ExecutorCaller::WhileItMayGoOn() const {
+  return {.timeout = kLongCall, .keep_going = [this] { return MayGoOn(); }};
+}
+
+Patience ExecutorCaller::WhileTicking() const {
+  return {.timeout = kLongCall, .keep_going = tick_};
+}
+
+absl::StatusOr<std::vector<DaemonAddress>> ExecutorCaller::WaitForSome(
+    ExecutorRole role, bool attached) {
+  while (true) {
+    FGNN_RETURN_IF_ERROR(tick_());
+    std::vector<DaemonAddress> found = daemons_->Find(role, attached);
+    if (!found.empty()) return found;
+    daemons_->Unregistered(DeadlineIn(kTick));
+  }
+}
+
+absl::Status ExecutorCaller::AfterLoss(const DaemonAddress& daemon,
+                                       const absl::Status& status, int lost,
+                                       pid_t* unreachable) {
+  if (!IsLost(status) || lost >= kMaxLostCalls) {
+    FGNN_RETURN_IF_ERROR(MayGoOn());
+    return Annotate(status, daemon.name);
+  }
+  LogWarning("{} was lost on the way: {}; trying again", daemon.name,
+             MessageOf(status));
+  // Usually it died. One that lives and cannot be reached twice is of no use:
+  // its socket may have been removed.
+  if (daemons_->WaitUntilGone(daemon, DeadlineIn(std::chrono::seconds(1)))) {
+    return absl::OkStatus();
+  }
+  if (daemon.pid == *unreachable) daemons_->Kill(daemon, "cannot be reached");
+  *unreachable = daemon.pid;
+  return absl::OkStatus();
+}
+
+}  // namespace fgnn

@@ -1,0 +1,12 @@
+#include "scheduler/executors/executor_calls.h"
+
+namespace fgnn {
+
+std::optional<SplitScore> Evaluation::ScoreOf(const std::string& split) const {
+  for (const SplitScore& score : scores) {
+    if (score.split == split && score.num_vertices > 0) return score;
+  }
+  return std::nullopt;
+}
+
+}  // namespace fgnn

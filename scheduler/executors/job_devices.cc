@@ -1,0 +1,269 @@
+#include "scheduler/executors/job_devices.h"
+
+#include <algorithm>
+
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+bool NobodyDoes(DevicePlan role, const std::vector<DevicePlan>& plans) {
+  return std::none_of(plans.begin(), plans.end(), [role](DevicePlan plan) {
+    return plan == role || plan == DevicePlan::kTimeShare;
+  });
+}
+
+}  // namespace
+
+std::string_view WordOf(DevicePlan plan) {
+  switch (plan) {
+    case DevicePlan::kSample:
+      return "sampler";
+    case DevicePlan::kTrain:
+      return "trainer";
+    case DevicePlan::kTimeShare:
+      break;
+    case DevicePlan::kLost:
+      return "lost";
+  }
+  return "time_sharing";
+}
+
+std::string_view WordOf(DeviceWork work) {
+  switch (work) {
+    case DeviceWork::kSample:
+      return "sampling";
+    case DeviceWork::kTrain:
+      return "training";
+    case DeviceWork::kNothing:
+      break;
+  }
+  return "";
+}
+
+JobDevices::JobDevices(Segment* segment)
+    : switching_(segment->options().switching != 0), table_(segment, kNoOwner) {
+  by_hand_.resize(size());
+  lost_.resize(size());
+  for (uint32_t device = 0; device < size(); ++device) {
+    const DevicePlan plan = table_.plan(device);
+    const std::optional<DevicePlan> released = table_.released(device);
+    lost_[device] = plan == DevicePlan::kLost;
+    const DevicePlan known = lost_[device] ? DevicePlan::kSample : plan;
+    planned_.push_back(released.value_or(known));
+    if (released.has_value() && !lost_[device]) by_hand_[device] = plan;
+  }
+}
+
+absl::Status JobDevices::Check(const std::vector<DevicePlan>& plans) const {
+  if (NobodyDoes(DevicePlan::kSample, plans)) {
+    return absl::FailedPreconditionError(
+        "it is the last device that samples; have another one sample first");
+  }
+  // With switching, standby trainers do.
+  if (!switching_ && NobodyDoes(DevicePlan::kTrain, plans)) {
+    return absl::FailedPreconditionError(
+        "it is the last device that trains, and switching is off; have another "
+        "one train first");
+  }
+  return absl::OkStatus();
+}
+
+void JobDevices::Mend(const std::function<bool(uint32_t)>& may_change,
+                      std::vector<DevicePlan>* plans) const {
+  const auto give = [&](DevicePlan role, DevicePlan missing) {
+    for (uint32_t device = 0; device < plans->size(); ++device) {
+      if ((*plans)[device] != role || !may_change(device)) continue;
+      (*plans)[device] = missing;
+      return;
+    }
+  };
+  const auto is_left = [](DevicePlan plan) {
+    return plan != DevicePlan::kLost;
+  };
+  const auto left = std::find_if(plans->begin(), plans->end(), is_left);
+  const bool is_last =
+      std::count_if(plans->begin(), plans->end(), is_left) == 1;
+  if (is_last && !switching_ && !Check(*plans).ok() &&
+      may_change(static_cast<uint32_t>(left - plans->begin()))) {
+    *left = DevicePlan::kTimeShare;
+    return;
+  }
+  if (NobodyDoes(DevicePlan::kSample, *plans)) {
+    give(DevicePlan::kTrain, DevicePlan::kSample);
+  }
+  if (!switching_ && NobodyDoes(DevicePlan::kTrain, *plans)) {
+    give(DevicePlan::kSample, DevicePlan::kTrain);
+  }
+}
+
+// What is planned for the devices that are left, and what hands have changed.
+std::vector<DevicePlan> JobDevices::WantedLocked() const {
+  std::vector<DevicePlan> wanted = planned_;
+  for (uint32_t device = 0; device < size(); ++device) {
+    if (lost_[device]) wanted[device] = DevicePlan::kLost;
+  }
+  Mend([](uint32_t) { return true; }, &wanted);
+  for (uint32_t device = 0; device < size(); ++device) {
+    if (by_hand_[device].has_value()) wanted[device] = *by_hand_[device];
+  }
+  return wanted;
+}
+
+void JobDevices::ApplyLocked() {
+  std::vector<DevicePlan> wanted = WantedLocked();
+  if (!Check(wanted).ok()) {
+    by_hand_.assign(size(), std::nullopt);
+    wanted = WantedLocked();
+  }
+  WriteLocked(wanted);
+}
+
+// Whoever is to sample begins before another one ends, so that there is always
+// one who does.
+void JobDevices::WriteLocked(const std::vector<DevicePlan>& plans) {
+  const auto turn_of = [](DevicePlan plan) {
+    return plan == DevicePlan::kLost ? 2 : plan == DevicePlan::kTrain ? 1 : 0;
+  };
+  for (const int turn : {0, 1, 2}) {
+    for (uint32_t device = 0; device < size(); ++device) {
+      const std::optional<DevicePlan> released =
+          by_hand_[device].has_value() || lost_[device]
+              ? std::optional<DevicePlan>(planned_[device])
+              : std::nullopt;
+      if (turn_of(plans[device]) == turn &&
+          (plans[device] != table_.plan(device) ||
+           released != table_.released(device))) {
+        table_.SetPlan(device, plans[device], released);
+      }
+    }
+  }
+}
+
+void JobDevices::SetPlans(const std::vector<DevicePlan>& plans) {
+  const MutexLock lock(&mutex_);
+  for (uint32_t device = 0; device < size(); ++device) {
+    const DevicePlan plan =
+        device < plans.size() ? plans[device] : DevicePlan::kSample;
+    // What a lost one goes back to is what it was last. One that is back since
+    // the plan was made keeps that too.
+    if (lost_[device] || plan == DevicePlan::kLost) continue;
+    planned_[device] = plan;
+  }
+  ApplyLocked();
+}
+
+absl::Status JobDevices::Switch(uint32_t device,
+                                std::optional<DevicePlan> plan) {
+  const MutexLock lock(&mutex_);
+  if (device >= size()) {
+    return absl::InvalidArgumentError("there is no such device");
+  }
+  const std::optional<DevicePlan> before = by_hand_[device];
+  const bool was_lost = lost_[device];
+  by_hand_[device] = plan;
+  lost_[device] = false;
+  std::vector<DevicePlan> wanted = WantedLocked();
+  if (was_lost) {
+    // The others have done all that is to be done.
+    const auto may_change = [this](uint32_t other)
+                                ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                                  return !by_hand_[other].has_value();
+                                };
+    Mend(may_change, &wanted);
+  }
+  if (const absl::Status status = Check(wanted); !status.ok()) {
+    by_hand_[device] = before;
+    lost_[device] = was_lost;
+    return status;
+  }
+  WriteLocked(wanted);
+  if (was_lost && !plan.has_value()) ++num_changes_;
+  return absl::OkStatus();
+}
+
+bool JobDevices::Lose(uint32_t device) {
+  const MutexLock lock(&mutex_);
+  if (device >= size()) return false;
+  if (lost_[device]) return true;
+  if (std::count(lost_.begin(), lost_.end(), false) == 1) return false;
+  lost_[device] = true;
+  by_hand_[device] = std::nullopt;
+  ApplyLocked();
+  ++num_changes_;
+  return true;
+}
+
+bool JobDevices::IsLost(uint32_t device) const {
+  const MutexLock lock(&mutex_);
+  return device < lost_.size() && lost_[device];
+}
+
+std::vector<uint32_t> JobDevices::lost() const {
+  const MutexLock lock(&mutex_);
+  std::vector<uint32_t> lost;
+  for (uint32_t device = 0; device < lost_.size(); ++device) {
+    if (lost_[device]) lost.push_back(device);
+  }
+  return lost;
+}
+
+uint64_t JobDevices::num_changes() const {
+  const MutexLock lock(&mutex_);
+  return num_changes_;
+}
+
+std::vector<DevicePlan> JobDevices::plans() const {
+  std::vector<DevicePlan> plans;
+  for (uint32_t device = 0; device < size(); ++device) {
+    plans.push_back(table_.plan(device));
+  }
+  return plans;
+}
+
+void JobDevices::CacheAsPlanned() {
+  const MutexLock lock(&mutex_);
+  for (uint32_t device = 0; device < size(); ++device) {
+    if (!lost_[device]) table_.SetCachedAs(device, table_.plan(device));
+  }
+}
+
+uint32_t JobDevices::NumStandbyCaches() const {
+  uint32_t count = 0;
+  for (uint32_t device = 0; device < size(); ++device) {
+    count += table_.cached_as(device) == DevicePlan::kSample ? 1 : 0;
+  }
+  return count;
+}
+
+bool JobDevices::IsByHand(uint32_t device) const {
+  const MutexLock lock(&mutex_);
+  return device < by_hand_.size() && by_hand_[device].has_value();
+}
+
+bool JobDevices::SharesTime(uint32_t device) const {
+  const MutexLock lock(&mutex_);
+  if (device >= size()) return false;
+  const DevicePlan plan =
+      lost_[device] ? planned_[device] : table_.plan(device);
+  return plan == DevicePlan::kTimeShare;
+}
+
+void JobDevices::SetExecutorOf(OwnerIndex owner, uint32_t number) {
+  const MutexLock lock(&mutex_);
+  executor_of_[owner] = number;
+}
+
+std::optional<uint32_t> JobDevices::ExecutorOf(OwnerIndex owner) const {
+  const MutexLock lock(&mutex_);
+  const auto found = executor_of_.find(owner);
+  if (found == executor_of_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<uint32_t> JobDevices::DeviceOf(OwnerIndex owner) const {
+  const std::optional<uint32_t> number = ExecutorOf(owner);
+  return number.has_value() && *number < size() ? number : std::nullopt;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,206 @@
+#include "scheduler/executors/job_executors.h"
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "shared/base/status.h"
+#include "shared/base/unique_fd.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr milliseconds kTick{100};
+constexpr minutes kAttachTimeout{10};  // A trainer fills its cache.
+constexpr seconds kDetachTimeout{15};
+constexpr seconds kKillTimeout{10};
+
+// The job's sampler 3 owns overflow block 3, whoever that is.
+std::optional<uint32_t> OverflowBlockOf(const AttachTicket& ticket,
+                                        const SegmentOptions& options) {
+  if (ticket.role != ExecutorRole::kSampler ||
+      ticket.number >= options.num_overflow_blocks) {
+    return std::nullopt;
+  }
+  return ticket.number;
+}
+
+}  // namespace
+
+JobExecutors::JobExecutors(std::unique_ptr<JobDaemons> daemons,
+                           ExecutorCalls* calls, ExecutorsOfJob job,
+                           KeepGoing keep_going)
+    : daemons_(std::move(daemons)),
+      caller_(daemons_.get(), calls, std::move(job), std::move(keep_going),
+              [this] { return Tick(); }),
+      dataset_check_(&caller_),
+      complete_(MonotonicClock::now()) {}
+
+JobExecutors::~JobExecutors() { Release(); }
+
+absl::Status JobExecutors::WaitForSurvivors() {
+  while (!daemons_->WaitForSurvivors(DeadlineIn(kTick))) {
+    FGNN_RETURN_IF_ERROR(caller_.KeepsGoing());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobExecutors::Start() {
+  // Before that it is not known where they are, and so who is in the way.
+  FGNN_RETURN_IF_ERROR(WaitForSurvivors());
+  complete_ = MonotonicClock::now();
+  // A segment that is there by now is one to go on with.
+  const bool goes_on = segment_ != nullptr;
+  return daemons_->Want(
+      caller_.job().placements, caller_.job().restarts,
+      goes_on ? segment_->devices().lost() : std::vector<uint32_t>());
+}
+
+absl::StatusOr<JobSegment*> JobExecutors::FindKeptSegment() {
+  FGNN_RETURN_IF_ERROR(WaitForSurvivors());
+  std::optional<UniqueFd> fd = daemons_->TakeReturnedSegment();
+  if (!fd.has_value()) return nullptr;
+  const std::string& job_id = caller_.job().job_id;
+  absl::StatusOr<std::unique_ptr<JobSegment>> segment =
+      JobSegment::TakeOver(job_id, *std::move(fd));
+  if (!segment.ok()) {
+    LogWarning("job {}: {}", job_id, MessageOf(segment.status()));
+    return nullptr;
+  }
+  segment_ = *std::move(segment);
+  return segment_.get();
+}
+
+absl::Status JobExecutors::TakeOver() {
+  FGNN_RETURN_IF_ERROR(Start());
+  daemons_->TakeOverSegment(segment_.get());
+  return Tick();
+}
+
+absl::Status JobExecutors::WaitUntilRegistered() {
+  while (!daemons_->Unregistered(DeadlineIn(kTick)).empty()) {
+    FGNN_RETURN_IF_ERROR(Tick());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ValidatedDataset> JobExecutors::ValidateDataset() {
+  return dataset_check_.Validate();
+}
+
+absl::Status JobExecutors::OpenSegment(const SegmentOptions& options) {
+  FGNN_ASSIGN_OR_RETURN(segment_,
+                        JobSegment::Create(caller_.job().job_id, options));
+  daemons_->OpenSegment(segment_.get());
+  return absl::OkStatus();
+}
+
+absl::Status JobExecutors::Tick() {
+  FGNN_RETURN_IF_ERROR(caller_.MayGoOn());
+  FGNN_RETURN_IF_ERROR(LoseTheOverdue());
+  const std::vector<std::string> attachable = daemons_->Attachable();
+  if (attachable.empty()) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(const bool as_before, dataset_check_.IsAsBefore());
+  if (!as_before) return absl::OkStatus();
+  for (const std::string& name : attachable) {
+    FGNN_RETURN_IF_ERROR(Attach(name));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobExecutors::LoseTheOverdue() {
+  const Deadline now = MonotonicClock::now();
+  const std::vector<std::string> missing = daemons_->Unregistered(now);
+  if (missing.empty()) {
+    complete_ = now;
+    return absl::OkStatus();
+  }
+  if (now - complete_ < daemons_->terms().register_within * 2) {
+    return absl::OkStatus();
+  }
+  const std::string why = absl::StrCat(
+      absl::StrJoin(missing, ", "), " did not register within ",
+      std::chrono::duration_cast<seconds>(now - complete_).count(), " s");
+  if (daemons_->LoseUnregistered(why)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat(why, "; start it, or lower samplers and trainers"));
+}
+
+absl::Status JobExecutors::Attach(const std::string& name) {
+  const absl::StatusOr<AttachTicket> ticket = daemons_->BeginAttach(name);
+  if (absl::IsNotFound(ticket.status())) return absl::OkStatus();
+  FGNN_RETURN_IF_ERROR(ticket.status());
+  const absl::Status status = CallAttach(*ticket);
+  if (status.ok()) {
+    daemons_->EndAttach(*ticket);
+    LogInfo("attached {} to job {} as owner {}", name, caller_.job().job_id,
+            ticket->owner);
+    return absl::OkStatus();
+  }
+  FGNN_RETURN_IF_ERROR(caller_.MayGoOn());
+  if (ExecutorCaller::IsLost(status) || absl::IsDeadlineExceeded(status)) {
+    // Its state is unknown, so it is ended; another one takes its place.
+    LogWarning("attach {}: {}", name, MessageOf(status));
+    daemons_->Kill(ticket->daemon, "did not answer AttachJob");
+    return absl::OkStatus();
+  }
+  return Annotate(status, name);
+}
+
+absl::Status JobExecutors::CallAttach(const AttachTicket& ticket) {
+  ExecutorCalls& calls = caller_.calls();
+  const std::string& socket = ticket.daemon.socket;
+  for (const std::string& job_id : daemons_->terms().interrupted_jobs) {
+    // An answer other than OK shows in the attach that follows.
+    calls
+        .Detach(socket, job_id,
+                {.timeout = kDetachTimeout,
+                 .keep_going = [this] { return caller_.KeepsGoing(); }})
+        .IgnoreError();
+  }
+  return calls.Attach(
+      socket,
+      {.job_id = caller_.job().job_id,
+       .spec_bytes = caller_.job().spec_bytes,
+       .owner = ticket.owner,
+       .overflow_block = OverflowBlockOf(ticket, segment_->options()),
+       .scheduler_generation = daemons_->terms().generation,
+       .device = ticket.number},
+      {.timeout = kAttachTimeout,
+       .keep_going = [this] { return caller_.MayGoOn(); }});
+}
+
+void JobExecutors::Release() {
+  if (segment_ != nullptr) LetGoOfSegment();
+  daemons_->Leave();
+}
+
+void JobExecutors::LetGoOfSegment() {
+  segment_->queue().Stop();
+  const std::string& job_id = caller_.job().job_id;
+  for (const DaemonAddress& daemon : daemons_->Attached()) {
+    const absl::Status status = caller_.calls().Detach(
+        daemon.socket, job_id,
+        {.timeout = kDetachTimeout, .keep_going = nullptr});
+    if (status.ok()) {
+      daemons_->EndDetach(daemon);
+    } else {
+      LogWarning("detach {}: {}", daemon.name, MessageOf(status));
+      daemons_->Kill(daemon, "did not let go of its job");
+    }
+  }
+  if (!daemons_->WaitUntilDetached(DeadlineIn(kKillTimeout))) {
+    LogError("job {}: a killed daemon has not ended yet", job_id);
+  }
+  daemons_->CloseSegment();
+  segment_.reset();
+}
+
+}  // namespace fgnn

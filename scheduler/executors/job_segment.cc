@@ -1,0 +1,157 @@
+#include "scheduler/executors/job_segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "shared/base/hash.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+// Once may be the machine; the same batch twice is the batch.
+constexpr int kMostCrashes = 2;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<JobSegment>> JobSegment::Create(
+    std::string job_id, const SegmentOptions& options) {
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment,
+                        Segment::Create(options));
+  return std::unique_ptr<JobSegment>(
+      new JobSegment(std::move(job_id), std::move(segment)));
+}
+
+absl::StatusOr<std::unique_ptr<JobSegment>> JobSegment::TakeOver(
+    std::string job_id, UniqueFd fd) {
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment,
+                        Segment::Attach(std::move(fd), HashString(job_id)));
+  return std::unique_ptr<JobSegment>(
+      new JobSegment(std::move(job_id), std::move(segment)));
+}
+
+JobSegment::JobSegment(std::string job_id, std::unique_ptr<Segment> segment)
+    : job_id_(std::move(job_id)),
+      segment_(std::move(segment)),
+      queue_(segment_.get(), kNoOwner),
+      board_(segment_.get(), kNoOwner),
+      devices_(segment_.get()) {}
+
+std::optional<uint64_t> JobSegment::HoldVersion() {
+  if (!holder_.has_value()) {
+    const absl::StatusOr<OwnerIndex> owner = TakeOwner();
+    if (!owner.ok()) return std::nullopt;
+    holder_index_ = *owner;
+    holder_.emplace(segment_.get(), *owner);
+  }
+  held_ = holder_->HoldVersion();
+  if (!held_.has_value()) {
+    LetVersionGo();
+    return std::nullopt;
+  }
+  return held_->new_version() - 1;
+}
+
+void JobSegment::LetVersionGo() {
+  held_.reset();
+  if (!holder_.has_value()) return;
+  holder_.reset();
+  ReleaseOwner(holder_index_);
+}
+
+absl::StatusOr<uint64_t> JobSegment::OpenScratch() {
+  UniqueFd scratch(
+      ::memfd_create("fgnn-scratch", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  // Nobody can take pages away from those who have it mapped.
+  if (!scratch.valid() ||
+      ::fcntl(scratch.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+    return ErrnoToStatus(errno, "make shared memory for an evaluation");
+  }
+  const MutexLock lock(&mutex_);
+  scratch_ = std::move(scratch);
+  return ++scratch_number_;
+}
+
+void JobSegment::CloseScratch() {
+  const MutexLock lock(&mutex_);
+  scratch_.Reset();
+}
+
+absl::StatusOr<UniqueFd> JobSegment::Scratch(uint64_t number) const {
+  const MutexLock lock(&mutex_);
+  if (!scratch_.valid() || number != scratch_number_) {
+    return absl::NotFoundError(absl::StrCat("shared memory ", number,
+                                            " of job ", job_id_, " is closed"));
+  }
+  UniqueFd copy = Duplicate(scratch_.get());
+  if (!copy.valid()) return ErrnoToStatus(errno, "hand over shared memory");
+  return copy;
+}
+
+uint64_t JobSegment::scratch_bytes() const {
+  constexpr uint64_t kBlockBytes = 512;
+  const MutexLock lock(&mutex_);
+  struct stat status = {};
+  if (!scratch_.valid() || ::fstat(scratch_.get(), &status) != 0) return 0;
+  return static_cast<uint64_t>(status.st_blocks) * kBlockBytes;
+}
+
+absl::StatusOr<OwnerIndex> JobSegment::TakeOwner() {
+  const MutexLock lock(&mutex_);
+  for (OwnerIndex tried = 0; tried < kMaxOwners; ++tried) {
+    last_ = static_cast<OwnerIndex>(last_ % kMaxOwners + 1);
+    if (taken_[last_]) continue;
+    taken_[last_] = true;
+    return last_;
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("job ", job_id_, ": all ", kMaxOwners,
+                   " owner indices of its segment are taken"));
+}
+
+void JobSegment::ReleaseOwner(OwnerIndex owner) {
+  const MutexLock lock(&mutex_);
+  taken_[owner] = false;
+}
+
+JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner, bool crashed) {
+  Reclaimed reclaimed;
+  const std::vector<BatchSeq> held = queue_.ReclaimSlotsOf(owner);
+  reclaimed.slots = static_cast<uint32_t>(held.size());
+  if (crashed) {
+    const MutexLock lock(&mutex_);
+    for (const BatchSeq seq : held) {
+      if (++crashes_[seq] >= kMostCrashes) reclaimed.poison.push_back(seq);
+    }
+  }
+  reclaimed.lease = board_.ReclaimLeaseOf(owner);
+  // Last: whoever takes the turn then finds what the dead one held.
+  devices_.table().ReclaimTurnsOf(owner);
+  ReleaseOwner(owner);
+  return reclaimed;
+}
+
+uint32_t JobSegment::ReclaimAllBut(const std::vector<OwnerIndex>& living) {
+  {
+    const MutexLock lock(&mutex_);
+    for (const OwnerIndex owner : living) taken_[owner] = true;
+  }
+  uint32_t slots = 0;
+  for (uint32_t owner = 1; owner <= kMaxOwners; ++owner) {
+    const auto index = static_cast<OwnerIndex>(owner);
+    if (std::find(living.begin(), living.end(), index) != living.end()) {
+      continue;
+    }
+    slots += ReclaimDead(index, /*crashed=*/false).slots;
+  }
+  return slots;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,175 @@
+#include "scheduler/host/book/daemon_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/process.h"
+
+namespace fgnn {
+namespace {
+
+absl::StatusOr<UniqueFd> OpenPidfd(pid_t pid) {
+  UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!fd.valid()) {
+    return ErrnoToStatus(errno, absl::StrCat("open process ", pid));
+  }
+  return fd;
+}
+
+// The scheduler blocks its signals; a daemon wants none of that.
+int ResetSignals(posix_spawnattr_t* attributes) {
+  sigset_t none;
+  sigset_t all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  if (const int error = ::posix_spawnattr_setsigmask(attributes, &none)) {
+    return error;
+  }
+  if (const int error = ::posix_spawnattr_setsigdefault(attributes, &all)) {
+    return error;
+  }
+  if (const int error = ::posix_spawnattr_setpgroup(attributes, 0)) {
+    return error;
+  }
+  return ::posix_spawnattr_setflags(
+      attributes,
+      static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                         POSIX_SPAWN_SETPGROUP));
+}
+
+int RedirectStreams(posix_spawn_file_actions_t* actions,
+                    const std::filesystem::path& log) {
+  if (const int error = ::posix_spawn_file_actions_addopen(
+          actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)) {
+    return error;
+  }
+  if (const int error = ::posix_spawn_file_actions_addopen(
+          actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
+          0640)) {
+    return error;
+  }
+  if (const int error = ::posix_spawn_file_actions_adddup2(
+          actions, STDOUT_FILENO, STDERR_FILENO)) {
+    return error;
+  }
+  return ::posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
+}
+
+absl::StatusOr<pid_t> SpawnChild(const LaunchOptions& options) {
+  const std::string what = absl::StrCat("start ", options.program.string());
+  std::vector<std::string> words = {options.program.string()};
+  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+
+  posix_spawnattr_t attributes;
+  if (const int error = ::posix_spawnattr_init(&attributes)) {
+    return ErrnoToStatus(error, what);
+  }
+  const auto destroy_attributes =
+      absl::MakeCleanup([&] { ::posix_spawnattr_destroy(&attributes); });
+  posix_spawn_file_actions_t actions;
+  if (const int error = ::posix_spawn_file_actions_init(&actions)) {
+    return ErrnoToStatus(error, what);
+  }
+  const auto destroy_actions =
+      absl::MakeCleanup([&] { ::posix_spawn_file_actions_destroy(&actions); });
+  if (const int error = ResetSignals(&attributes)) {
+    return ErrnoToStatus(error, what);
+  }
+  if (const int error = RedirectStreams(&actions, options.log)) {
+    return ErrnoToStatus(error, what);
+  }
+  pid_t pid = 0;
+  if (const int error = ::posix_spawn(&pid, options.program.c_str(), &actions,
+                                      &attributes, argv.data(), environ)) {
+    return ErrnoToStatus(error, what);
+  }
+  return pid;
+}
+
+}  // namespace
+
+absl::StatusOr<DaemonProcess> DaemonProcess::Spawn(
+    const LaunchOptions& options) {
+  FGNN_ASSIGN_OR_RETURN(const pid_t pid, SpawnChild(options));
+  absl::StatusOr<UniqueFd> pidfd = OpenPidfd(pid);
+  const absl::StatusOr<uint64_t> start_time = ReadProcessStartTime(pid);
+  if (!pidfd.ok() || !start_time.ok()) {
+    // Without a pidfd nobody would learn of its end. It is our unreaped child,
+    // so the pid is still its own.
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    return pidfd.ok() ? start_time.status() : pidfd.status();
+  }
+  return DaemonProcess(pid, *start_time, std::move(*pidfd));
+}
+
+absl::StatusOr<DaemonProcess> DaemonProcess::Adopt(pid_t pid,
+                                                   uint64_t start_time) {
+  FGNN_ASSIGN_OR_RETURN(UniqueFd pidfd, OpenPidfd(pid));
+  // After the pidfd is open, so that it is this process's start time.
+  FGNN_ASSIGN_OR_RETURN(const uint64_t found, ReadProcessStartTime(pid));
+  if (found != start_time) {
+    return absl::NotFoundError(
+        absl::StrCat("process ", pid, " started at tick ", found, ", not ",
+                     start_time, ": it is another process"));
+  }
+  return DaemonProcess(pid, start_time, std::move(pidfd));
+}
+
+bool DaemonProcess::WaitForEnd(Deadline deadline) const {
+  while (true) {
+    const Deadline now = MonotonicClock::now();
+    const int64_t left_ms =
+        deadline <= now
+            ? 0
+            : std::chrono::ceil<std::chrono::milliseconds>(deadline - now)
+                  .count();
+    pollfd ended = {pidfd_.get(), POLLIN, 0};
+    const int ready =
+        ::poll(&ended, 1, static_cast<int>(std::min<int64_t>(left_ms, 60'000)));
+    if (ready > 0) return true;
+    if (left_ms == 0) return false;
+  }
+}
+
+ProcessEnd DaemonProcess::Reap() {
+  siginfo_t info = {};
+  if (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd_.get()),
+               &info, WEXITED | WNOHANG) != 0 ||
+      info.si_pid == 0) {
+    return {.how = "for a reason that only its parent knows"};
+  }
+  if (info.si_code == CLD_EXITED) {
+    return {.how = absl::StrCat("with exit code ", info.si_status)};
+  }
+  constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+  return {.how = absl::StrCat("by signal ", info.si_status),
+          .crashed = std::find(std::begin(kCrashes), std::end(kCrashes),
+                               info.si_status) != std::end(kCrashes)};
+}
+
+absl::Status DaemonProcess::Signal(int signal) const {
+  if (::syscall(SYS_pidfd_send_signal, pidfd_.get(), signal, nullptr, 0) == 0 ||
+      errno == ESRCH) {
+    return absl::OkStatus();
+  }
+  return ErrnoToStatus(errno, absl::StrCat("signal process ", pid_));
+}
+
+}  // namespace fgnn

@@ -1,0 +1,102 @@
+#include "scheduler/host/book/executor_names.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "shared/device/device.h"
+
+namespace fgnn {
+namespace {
+
+std::string NameOn(ExecutorRole role, uint32_t number) {
+  return absl::StrCat(std::string(NameOf(role)), ".", number);
+}
+
+// The name of the job's own executor of that role and number, if it has one.
+const NamedExecutor* FindOwn(
+    const JobExecutor& executor,
+    const std::map<std::string, NamedExecutor>& there) {
+  for (const auto& [name, found] : there) {
+    if (found.number == executor.number &&
+        found.placement.role == executor.placement.role &&
+        found.placement.device == executor.placement.device) {
+      return &found;
+    }
+  }
+  return nullptr;
+}
+
+// How many executors of one number find their own, or a free one, under the
+// names of this number; -1: another job, or a device that is not the job's, has
+// one of the names.
+int CountReady(uint32_t number, const std::vector<JobExecutor*>& executors,
+               const std::map<std::string, NamedExecutor>& there) {
+  int ready = 0;
+  for (const JobExecutor* executor : executors) {
+    const ExecutorPlacement& wanted = executor->placement;
+    const auto found = there.find(NameOn(wanted.role, number));
+    if (found == there.end()) continue;
+    const NamedExecutor& other = found->second;
+    const bool is_ready =
+        FindOwn(*executor, there) == &other ||
+        (other.is_free && other.placement.device == wanted.device);
+    if (!is_ready && !other.gives_way) return -1;
+    if (is_ready) ++ready;
+  }
+  return ready;
+}
+
+}  // namespace
+
+bool ShareCores(const std::string& device, const std::string& other) {
+  if (device == other) return true;
+  const absl::StatusOr<Device> one = ParseDeviceName(device);
+  const absl::StatusOr<Device> two = ParseDeviceName(other);
+  if (!one.ok() || !two.ok()) return false;
+  return (ResourcesOf(*one) & ResourcesOf(*two)).any();
+}
+
+bool AnySharesCores(const std::vector<std::string>& devices,
+                    const std::string& other) {
+  return std::any_of(
+      devices.begin(), devices.end(),
+      [&](const std::string& device) { return ShareCores(device, other); });
+}
+
+std::vector<JobExecutor> NameExecutors(
+    const std::vector<ExecutorPlacement>& job,
+    const std::map<std::string, NamedExecutor>& there) {
+  std::vector<JobExecutor> named;
+  named.reserve(job.size());
+  std::map<uint32_t, std::vector<JobExecutor*>> by_number;
+  for (const ExecutorPlacement& placement : job) {
+    const uint32_t number = NumberOf(placement.name).value_or(0);
+    named.push_back({placement, number});
+    by_number[number].push_back(&named.back());
+  }
+  std::set<uint32_t> used;
+  for (auto& [number, executors] : by_number) {
+    uint32_t best = 0;
+    int most_ready = -1;
+    // Each name that is there and each number before makes at most one number
+    // unsuitable.
+    const size_t enough = there.size() + used.size();
+    for (uint32_t n = 0; n <= enough; ++n) {
+      const int ready = used.contains(n) ? -1 : CountReady(n, executors, there);
+      if (ready <= most_ready) continue;
+      best = n;
+      most_ready = ready;
+    }
+    used.insert(best);
+    for (JobExecutor* executor : executors) {
+      const NamedExecutor* const own = FindOwn(*executor, there);
+      executor->placement.name = own != nullptr
+                                     ? own->placement.name
+                                     : NameOn(executor->placement.role, best);
+    }
+  }
+  return named;
+}
+
+}  // namespace fgnn
