@@ -117,10 +117,11 @@ absl::StatusOr<PolicyHotness> HotnessOf(const HotnessSource& source,
     if (CountsAhead(source.policy)) {
       return SumOf(options.counts, job.dataset.num_nodes());
     }
-    const CountOptions counting = {.batches = {begin * batches, end * batches},
-                                   .num_threads = options.num_threads,
-                                   .factory = job.factory,
-                                   .check = options.check};
+    const CountOptions counting = {
+        .batches = BatchesOfEpochs(begin, end, batches),
+        .num_threads = options.num_threads,
+        .factory = job.factory,
+        .check = options.check};
     if (source.policy == HotnessPolicy::kOnline) {
       return SumOfCounts(options.counts, job, counting);
     }
@@ -145,7 +146,7 @@ absl::StatusOr<uint64_t> CountPart(const JobSpec& spec, const JobSampling& job,
   SamplerOptions sampling = job.options;
   if (source.policy != HotnessPolicy::kOptimal) sampling.seed = kPresampleSeed;
   const uint64_t num_batches =
-      uint64_t{source.num_epochs} * job.batches_per_epoch();
+      BatchesOfEpochs(0, source.num_epochs, job.batches_per_epoch()).size();
   const auto begin_of = [&](uint64_t part) {
     return num_batches / options.num_parts * part +
            std::min(part, num_batches % options.num_parts);
@@ -166,7 +167,8 @@ absl::StatusOr<uint64_t> CountPart(const JobSpec& spec, const JobSampling& job,
 
 uint64_t OnlineBatches(const JobSpec& spec, const JobSampling& job) {
   return spec.cache.policy == NameOf(HotnessPolicy::kOnline)
-             ? uint64_t{spec.cache.epochs} * job.batches_per_epoch()
+             ? BatchesOfEpochs(0, spec.cache.epochs, job.batches_per_epoch())
+                   .size()
              : 0;
 }
 

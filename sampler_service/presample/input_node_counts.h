@@ -12,15 +12,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "sampler_service/sampling/sampler.h"
-#include "shared/base/types.h"
+#include "shared/minibatch/batches_per_epoch.h"
 
 namespace fgnn {
-
-// Batches [begin, end) of a job.
-struct BatchRange {
-  BatchSeq begin = 0;
-  BatchSeq end = 0;
-};
 
 struct CountOptions {
   BatchRange batches;

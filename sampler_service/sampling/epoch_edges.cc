@@ -17,10 +17,6 @@ EpochEdges::EpochEdges(const EdgeView& edges, const SamplerOptions& options,
       num_nodes_(num_nodes),
       batches_per_epoch_(BatchesPerEpoch(edges.size(), batch_size_)) {}
 
-BatchPlace EpochEdges::PlaceOf(BatchSeq seq) const {
-  return {seq / batches_per_epoch_, seq % batches_per_epoch_};
-}
-
 absl::StatusOr<uint32_t> EpochEdges::Draw(BatchPlace place,
                                           GlobalId* ends) const {
   const KeyedPermutation permutation(

@@ -6,10 +6,10 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "sampler_service/sampling/epoch_seeds.h"
 #include "sampler_service/sampling/sampler.h"
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
+#include "shared/minibatch/batches_per_epoch.h"
 
 namespace fgnn {
 
@@ -22,7 +22,9 @@ class EpochEdges {
   EpochEdges(const EdgeView& edges, const SamplerOptions& options,
              uint64_t num_nodes);
 
-  BatchPlace PlaceOf(BatchSeq seq) const;
+  BatchPlace PlaceOf(BatchSeq seq) const {
+    return PlaceInEpoch(seq, batches_per_epoch_);
+  }
 
   // Writes the ends of a batch's pairs, [P * (1 + negatives), 2] global ids,
   // training edges first. Returns P, at most batch_size. InvalidArgument: an

@@ -16,10 +16,6 @@ EpochSeeds::EpochSeeds(absl::Span<const int64_t> train, uint32_t batch_size,
       num_nodes_(num_nodes),
       batches_per_epoch_(BatchesPerEpoch(train.size(), batch_size)) {}
 
-BatchPlace EpochSeeds::PlaceOf(BatchSeq seq) const {
-  return {seq / batches_per_epoch_, seq % batches_per_epoch_};
-}
-
 absl::StatusOr<uint32_t> EpochSeeds::Draw(BatchPlace place,
                                           GlobalId* seeds) const {
   const KeyedPermutation permutation(

@@ -7,14 +7,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/base/types.h"
+#include "shared/minibatch/batches_per_epoch.h"
 
 namespace fgnn {
-
-// A batch's place: seq = epoch * batches_per_epoch + batch.
-struct BatchPlace {
-  uint64_t epoch;
-  uint64_t batch;
-};
 
 // Immutable, so safe to use from any thread. Borrows the train ids.
 class EpochSeeds {
@@ -24,7 +19,9 @@ class EpochSeeds {
              uint64_t seed, uint64_t num_nodes);
 
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
-  BatchPlace PlaceOf(BatchSeq seq) const;
+  BatchPlace PlaceOf(BatchSeq seq) const {
+    return PlaceInEpoch(seq, batches_per_epoch_);
+  }
 
   // Writes the global ids of a batch's seeds to `seeds` [batch_size]. Returns
   // how many there are. InvalidArgument: a train id is out of range.

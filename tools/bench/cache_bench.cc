@@ -83,7 +83,7 @@ class CacheBench {
     sampling.seed = seed;
     return CountInputNodes(
         input_, sampling,
-        {.batches = {begin * batches_per_epoch_, end * batches_per_epoch_},
+        {.batches = BatchesOfEpochs(begin, end, batches_per_epoch_),
          .num_threads = options_.threads,
          .factory = NewCpuSampler,
          .check = nullptr});

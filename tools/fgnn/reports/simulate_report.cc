@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "shared/minibatch/batches_per_epoch.h"
 #include "shared/telemetry/chrome_trace.h"
 #include "tools/fgnn/reports/text_table.h"
 
@@ -217,11 +218,12 @@ std::string ToTrace(const SimulateReport& report) {
     trace.spans.push_back({work.device, absl::StrCat(name, " ", work.seq), name,
                            work.seq, work.begin_seconds, work.end_seconds});
   }
+  const uint64_t batches = report.options.batches_per_epoch;
   double end = 0;
   for (size_t i = 0; i < report.chosen.simulation.epoch_seconds.size(); ++i) {
     end += report.chosen.simulation.epoch_seconds[i];
     trace.marks.push_back({absl::StrCat("end of epoch ", i), end,
-                           (i + 1) * report.options.batches_per_epoch - 1});
+                           BatchesOfEpochs(i, i + 1, batches).end - 1});
   }
   return ToText(trace);
 }
