@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/plain_file.h"
 #include "shared/base/status.h"
-#include "shared/queue/segment_layout.h"
+#include "shared/queue/job_shape.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -58,15 +58,17 @@ absl::Status CheckSameJob(const CheckpointProfile& profile,
         "; set the dataset and sampling.batch_size back, or train in another "
         "run folder"));
   }
-  const uint64_t reached = (state.next_seq + segment.batches_per_epoch - 1) /
-                           segment.batches_per_epoch;
+  const JobShape shape(segment);
+  const uint64_t reached =
+      state.next_seq == 0 ? 0
+                          : shape.PlaceInEpoch(state.next_seq - 1).epoch + 1;
   if (reached > segment.epochs) {
     return absl::InvalidArgumentError(
         absl::StrCat("has reached epoch ", reached, ", but training.epochs is ",
                      segment.epochs, "; raise it to ", reached,
                      " or more, or train in another run folder"));
   }
-  if (state.next_seq != BatchesOf(segment, profile.version).first_batch) {
+  if (state.next_seq != shape.BatchesOfStep(profile.version).begin) {
     return absl::InvalidArgumentError(absl::StrCat(
         "has trained ", state.next_seq, " batches in ", profile.version,
         " steps, which are not steps of this job's ", segment.batches_per_step,

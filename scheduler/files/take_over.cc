@@ -39,19 +39,20 @@ absl::StatusOr<RunState> FindRunningState(const SegmentOptions& segment,
   if (!metrics_bytes.ok()) {
     return absl::FailedPreconditionError(metrics_bytes.status().message());
   }
-  const uint64_t steps = segment.steps_per_epoch();
+  const JobShape shape(segment);
+  const uint64_t trained = shape.EpochOfStep(*version);
   // The metrics of an epoch are written behind its last step and before the
   // first one of the next.
   const bool fits =
-      epochs == *version / steps ||
-      (*version % steps == 0 && *version > 0 && epochs == *version / steps - 1);
-  const uint64_t next_seq = uint64_t{epochs} * segment.batches_per_epoch;
-  const uint64_t first_seq =
-      BatchesOf(segment, segment.first_version).first_batch;
+      epochs == trained || (*version == shape.StepsOfEpoch(trained).begin &&
+                            trained > 0 && epochs == trained - 1);
+  const BatchSeq next_seq = shape.BatchesOfEpoch(epochs).begin;
+  const BatchSeq first_seq = shape.BatchesOfStep(segment.first_version).begin;
   if (!fits || next_seq < first_seq) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "its metrics have ", epochs, " epochs, its segment steps ",
-        segment.first_version, " to ", *version, ", ", steps, " an epoch"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("its metrics have ", epochs, " epochs, its segment steps ",
+                     segment.first_version, " to ", *version, ", ",
+                     shape.steps_per_epoch(), " an epoch"));
   }
   state.batches_per_epoch = segment.batches_per_epoch;
   state.next_seq = next_seq;

@@ -84,7 +84,7 @@ bool HasAutoCache(const PlanInput& input) {
 
 absl::Status CheckWarmup(const TrainingSpec& training,
                          const SegmentOptions& segment) {
-  const uint64_t steps = segment.steps_per_epoch() * segment.epochs;
+  const uint64_t steps = JobShape(segment).num_steps();
   if (training.warmup_steps < steps) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "training.warmup_steps is ", training.warmup_steps, ", but the job has ",

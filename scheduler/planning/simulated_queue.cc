@@ -5,24 +5,23 @@
 namespace fgnn {
 
 SimulatedQueue::SimulatedQueue(const SimulationOptions& options)
-    : batches_per_epoch_(options.batches_per_epoch),
-      batches_per_step_(options.batches_per_step),
-      steps_per_epoch_(
-          (options.batches_per_epoch + options.batches_per_step - 1) /
-          options.batches_per_step),
-      num_batches_(options.batches_per_epoch * options.epochs),
+    : shape_({.num_slots = options.num_slots,
+              .batches_per_epoch = options.batches_per_epoch,
+              .epochs = options.epochs,
+              .batches_per_step = options.batches_per_step,
+              .staleness = options.staleness}),
+      last_epoch_(options.epochs - 1),
       staleness_(options.staleness),
-      num_slots_(options.num_slots),
-      is_free_(num_batches_, false),
-      is_ready_(num_batches_, false),
-      left_of_step_(steps_per_epoch_ * options.epochs) {
+      is_free_(shape_.num_batches(), false),
+      is_ready_(shape_.num_batches(), false),
+      left_of_step_(shape_.num_steps()) {
   for (uint64_t step = 0; step < left_of_step_.size(); ++step) {
     left_of_step_[step] =
-        static_cast<uint32_t>(FirstBatchOf(step + 1) - FirstBatchOf(step));
+        static_cast<uint32_t>(shape_.BatchesOfStep(step).size());
   }
-  for (BatchSeq seq = 0; seq < std::min(num_slots_, num_batches_); ++seq) {
-    unopened_.push(seq);
-  }
+  const BatchSeq end =
+      std::min<BatchSeq>(shape_.num_slots(), shape_.num_batches());
+  for (BatchSeq seq = 0; seq < end; ++seq) unopened_.push(seq);
   OpenEpoch();
 }
 
@@ -32,31 +31,28 @@ BatchSeq SimulatedQueue::Pop(LowestFirst& queue) {
   return seq;
 }
 
-BatchSeq SimulatedQueue::FirstBatchOf(uint64_t step) const {
-  return step / steps_per_epoch_ * batches_per_epoch_ +
-         step % steps_per_epoch_ * batches_per_step_;
-}
-
-uint64_t SimulatedQueue::StepOf(BatchSeq seq) const {
-  return seq / batches_per_epoch_ * steps_per_epoch_ +
-         seq % batches_per_epoch_ / batches_per_step_;
+BatchSeq SimulatedQueue::NextIn(BatchSeq seq) const {
+  TaskSlot at = shape_.SlotOf(shape_.NumberOf(seq, /*part=*/0));
+  ++at.generation;
+  return shape_.TaskOf(shape_.TaskIn(at)).seq;
 }
 
 // Samplers may work on this epoch and the next, trainers on this one.
 void SimulatedQueue::OpenEpoch() {
   sampling_limit_ =
-      std::min(num_batches_, (epoch_ + uint64_t{2}) * batches_per_epoch_);
+      shape_.BatchesOfEpoch(std::min(epoch_ + 1, last_epoch_)).end;
   while (!unopened_.empty() && unopened_.top() < sampling_limit_) {
     Free(Pop(unopened_));
   }
-  batches_left_ = batches_per_epoch_;
+  batches_left_ = shape_.BatchesOfEpoch(epoch_).size();
   OpenSteps();
 }
 
 void SimulatedQueue::OpenSteps() {
-  const uint64_t end = std::min((epoch_ + uint64_t{1}) * steps_per_epoch_,
-                                version_ + staleness_ + 1);
-  for (const BatchSeq last = FirstBatchOf(end); open_end_ < last; ++open_end_) {
+  const uint64_t end =
+      std::min(shape_.StepsOfEpoch(epoch_).end, version_ + staleness_ + 1);
+  const BatchSeq last = shape_.BatchesOfStep(end - 1).end;
+  for (; open_end_ < last; ++open_end_) {
     if (is_ready_[open_end_]) ++trainable_;
     if (is_free_[open_end_]) ++missing_;
   }
@@ -90,9 +86,9 @@ BatchSeq SimulatedQueue::ClaimForReading() {
 }
 
 void SimulatedQueue::Release(BatchSeq seq) {
-  --left_of_step_[StepOf(seq)];
-  const BatchSeq next = seq + num_slots_;
-  if (next >= num_batches_) return;
+  --left_of_step_[shape_.StepOf(seq)];
+  const BatchSeq next = NextIn(seq);
+  if (next >= shape_.num_batches()) return;
   if (next < sampling_limit_) {
     Free(next);
   } else {
@@ -102,7 +98,7 @@ void SimulatedQueue::Release(BatchSeq seq) {
 
 bool SimulatedQueue::Commit() {
   ++version_;
-  if (version_ < (epoch_ + uint64_t{1}) * steps_per_epoch_) {
+  if (version_ < shape_.StepsOfEpoch(epoch_).end) {
     OpenSteps();
     return false;
   }

@@ -10,6 +10,7 @@
 
 #include "scheduler/planning/simulator.h"
 #include "shared/base/types.h"
+#include "shared/queue/job_shape.h"
 
 namespace fgnn {
 
@@ -48,18 +49,15 @@ class SimulatedQueue {
       std::priority_queue<BatchSeq, std::vector<BatchSeq>, std::greater<>>;
 
   static BatchSeq Pop(LowestFirst& queue);
-  BatchSeq FirstBatchOf(uint64_t step) const;
-  uint64_t StepOf(BatchSeq seq) const;
+  // The batch that lives in its slot next.
+  BatchSeq NextIn(BatchSeq seq) const;
   void Free(BatchSeq seq);
   void OpenEpoch();
   void OpenSteps();
 
-  const uint64_t batches_per_epoch_;
-  const uint64_t batches_per_step_;
-  const uint64_t steps_per_epoch_;
-  const uint64_t num_batches_;
+  const JobShape shape_;
+  const uint32_t last_epoch_;
   const uint64_t staleness_;
-  const uint64_t num_slots_;
 
   uint32_t epoch_ = 0;
   uint64_t version_ = 0;  // Steps made.

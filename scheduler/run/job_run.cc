@@ -9,6 +9,7 @@
 #include "scheduler/run/run_start.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "shared/queue/job_shape.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -100,12 +101,14 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
 absl::Status JobRun::TrainEpoch(uint32_t epoch, EpochFacts& facts) {
   JobSegment& segment = run_.executors.segment();
   // The queue may run one epoch ahead: samplers work while trainers evaluate.
-  const uint64_t opened = std::min<uint64_t>(epoch + 2, run_.segment.epochs);
-  segment.queue().OpenForSampling(opened * run_.segment.batches_per_epoch);
+  const JobShape shape(run_.segment);
+  const uint64_t opened =
+      std::min<uint64_t>(epoch + 1, run_.segment.epochs - 1);
+  segment.queue().OpenForSampling(shape.BatchesOfEpoch(opened).end);
   parts_.planner.BeginEpoch(&facts);
   parts_.records.BeginEpoch();
   segment.SetRateFactor(parts_.scores.rate_factor());
-  const uint64_t epoch_end = (epoch + 1) * run_.segment.steps_per_epoch();
+  const uint64_t epoch_end = shape.StepsOfEpoch(epoch).end;
   uint64_t version = run_.board().version().value_or(0);
   while (version < epoch_end) {
     const Stopwatch seconds;
@@ -118,8 +121,8 @@ absl::Status JobRun::TrainEpoch(uint32_t epoch, EpochFacts& facts) {
     }
   }
   // Trainers that a scheduler took over may have ended the epoch already.
-  FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(
-      BatchesOf(run_.segment, epoch_end - 1).last_batch));
+  FGNN_RETURN_IF_ERROR(
+      parts_.records.RecordUntil(shape.BatchesOfEpoch(epoch).end));
   parts_.planner.EndEpoch(&facts);
   parts_.records.EndTimelineOf(epoch);
   return absl::OkStatus();
@@ -137,9 +140,9 @@ absl::Status JobRun::WaitForVersion(uint64_t version) {
                                                version, DeadlineIn(kTick)));
     const uint64_t now = run_.board().version().value_or(0);
     if (now > run_.segment.first_version) {
-      const StepPlace last =
-          BatchesOf(run_.segment, std::min<uint64_t>(now, version) - 1);
-      FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(last.last_batch));
+      const uint64_t last = std::min<uint64_t>(now, version) - 1;
+      FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(
+          JobShape(run_.segment).BatchesOfStep(last).end));
     }
     parts_.planner.ReplanIfDevicesChanged();
     parts_.progress.Show();
@@ -235,7 +238,7 @@ absl::Status JobRun::WriteSummary(JobState state,
        .seconds = parts_.progress.seconds(),
        .preparation = parts_.progress.preparation(),
        .batches_committed = parts_.records.next_seq(),
-       .batches_expected = run_.segment.batches_per_epoch * run_.segment.epochs,
+       .batches_expected = JobShape(run_.segment).num_batches(),
        .valid_accuracy = scores.best().score,
        .valid_macro_f1 = BestMacroF1(),
        .test_accuracy =

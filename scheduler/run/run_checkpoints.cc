@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "scheduler/figures/run_state.h"
 #include "shared/base/status.h"
+#include "shared/queue/job_shape.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -35,7 +36,8 @@ absl::Status RunCheckpoints::SaveEpoch(uint32_t epoch, bool is_best) {
   const uint64_t steps = training.checkpoint_steps;
   const bool is_due =
       is_last || run_.IsDue(training.checkpoint_every, epoch) ||
-      (steps > 0 && (epoch + 1) * run_.segment.steps_per_epoch() % steps == 0);
+      (steps > 0 &&
+       JobShape(run_.segment).StepsOfEpoch(epoch).end % steps == 0);
   if (!is_due && !is_best) return absl::OkStatus();
   progress_.EnterPhase(absl::StrCat("saving epoch ", epoch + 1));
   const std::filesystem::path path =
@@ -103,7 +105,9 @@ absl::Status RunCheckpoints::SaveHeld(uint64_t version) {
   progress_.EnterPhase(absl::StrCat("saving step ", version));
   FGNN_ASSIGN_OR_RETURN(const std::string state, State());
   const CheckpointFolder& checkpoints = run_.folder->checkpoints();
-  const bool whole_epochs = version % run_.segment.steps_per_epoch() == 0;
+  const JobShape shape(run_.segment);
+  const bool whole_epochs =
+      version == shape.StepsOfEpoch(shape.EpochOfStep(version)).begin;
   const std::filesystem::path path =
       whole_epochs ? checkpoints.OfEpoch(run_.epochs_done)
                    : checkpoints.OfStep(run_.epochs_done, version);
@@ -127,7 +131,8 @@ absl::Status RunCheckpoints::FindSavedBest() {
   if (absl::IsNotFound(best.status())) {
     const SegmentOptions& segment = run_.segment;
     return scores_.ForgetBestSince(
-        segment.first_version / segment.steps_per_epoch(), run_.folder->path());
+        JobShape(segment).EpochOfStep(segment.first_version),
+        run_.folder->path());
   }
   // A run that went on from before its best epoch trains that epoch again. A
   // damaged file tells nothing.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "shared/queue/job_shape.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -49,13 +50,13 @@ absl::Status RunLetGo::IfAsked() {
     run_.executors.segment().LetVersionGo();
   };
   // An epoch that is trained is evaluated, and let go of behind that.
-  const uint64_t steps = run_.segment.steps_per_epoch();
-  if (*version == (uint64_t{run_.epochs_done} + 1) * steps) {
+  const JobShape shape(run_.segment);
+  if (*version == shape.StepsOfEpoch(run_.epochs_done).end) {
     return absl::OkStatus();
   }
   if (*version > run_.segment.first_version) {
-    FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(
-        BatchesOf(run_.segment, *version - 1).last_batch));
+    FGNN_RETURN_IF_ERROR(
+        parts_.records.RecordUntil(shape.BatchesOfStep(*version - 1).end));
   }
   const absl::Status saved = parts_.checkpoints.SaveHeld(*version);
   if (!saved.ok()) return KeepOn(saved);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "shared/queue/job_shape.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -50,7 +51,7 @@ void RunProgress::ShowSize() {
       run_.job.id, [&](JobProgress& progress) {
         progress.epochs = run_.spec.training.epochs;
         progress.batches_per_epoch = segment.batches_per_epoch;
-        progress.batches_expected = segment.batches_per_epoch * segment.epochs;
+        progress.batches_expected = JobShape(segment).num_batches();
       });
 }
 

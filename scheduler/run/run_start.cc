@@ -14,6 +14,7 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/device/memory.h"
+#include "shared/queue/job_shape.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -90,8 +91,8 @@ absl::StatusOr<bool> RunStart::TakeOver() {
   }
   run_.folder = *std::move(folder);
   run_.segment = kept->options();
-  run_.epochs_done =
-      static_cast<uint32_t>(state->next_seq / run_.segment.batches_per_epoch);
+  run_.epochs_done = static_cast<uint32_t>(
+      JobShape(run_.segment).PlaceInEpoch(state->next_seq).epoch);
   FGNN_RETURN_IF_ERROR(SetState(*state));
   FGNN_RETURN_IF_ERROR(run_.executors.TakeOver());
   parts_.planner.TakeOver(&run_.executors.segment());
@@ -108,17 +109,18 @@ absl::StatusOr<bool> RunStart::TakeOver() {
 absl::Status RunStart::FinishStop() {
   const uint64_t version = run_.board().version().value_or(0);
   if (version == run_.segment.first_version) return absl::OkStatus();
-  FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(
-      BatchesOf(run_.segment, version - 1).last_batch));
+  const JobShape shape(run_.segment);
+  FGNN_RETURN_IF_ERROR(
+      parts_.records.RecordUntil(shape.BatchesOfStep(version - 1).end));
   // Beyond a stop, what was due at it has been done.
   if (run_.board().training_limit() != version) return absl::OkStatus();
-  const uint64_t steps = run_.segment.steps_per_epoch();
-  if (version % steps != 0) {
+  const uint64_t epochs = shape.EpochOfStep(version);
+  if (version != shape.StepsOfEpoch(epochs).begin) {
     return parts_.checkpoints.SaveWithin(run_.epochs_done, version);
   }
   // Without metrics the epoch is not done; the first epoch of the run finds
   // nothing to train.
-  if (run_.epochs_done < version / steps) return absl::OkStatus();
+  if (run_.epochs_done < epochs) return absl::OkStatus();
   const uint32_t epoch = run_.epochs_done - 1;
   FGNN_ASSIGN_OR_RETURN(const EpochScores scores, run_.folder->ScoresOf(epoch));
   return parts_.checkpoints.SaveEpoch(
@@ -179,7 +181,7 @@ absl::Status RunStart::GoOnFrom(const ResumePoint& point) {
   parts_.checkpoints.GoOnFrom(point.version);
   resumed_from_ = point.checkpoint;
   run_.epochs_done =
-      static_cast<uint32_t>(point.version / run_.segment.steps_per_epoch());
+      static_cast<uint32_t>(JobShape(run_.segment).EpochOfStep(point.version));
   FGNN_RETURN_IF_ERROR(SetState(point.state));
   LogInfo("job {}: goes on from {}, batch {}", run_.job.id,
           point.checkpoint.string(), parts_.records.next_seq());

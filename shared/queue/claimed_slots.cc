@@ -16,8 +16,13 @@ absl::Status GoneError(BatchSeq seq) {
 
 }  // namespace
 
+WriteSlot::WriteSlot(GlobalQueue* queue, TaskNumber task,
+                     absl::Span<std::byte> block)
+    : queue_(queue), task_(task), seq_(queue->SeqOf(task)), block_(block) {}
+
 WriteSlot::WriteSlot(WriteSlot&& other) noexcept
     : queue_(std::exchange(other.queue_, nullptr)),
+      task_(other.task_),
       seq_(other.seq_),
       block_(other.block_),
       overflow_(other.overflow_) {}
@@ -26,6 +31,7 @@ WriteSlot& WriteSlot::operator=(WriteSlot&& other) noexcept {
   if (this == &other) return *this;
   Abandon();
   queue_ = std::exchange(other.queue_, nullptr);
+  task_ = other.task_;
   seq_ = other.seq_;
   block_ = other.block_;
   overflow_ = other.overflow_;
@@ -39,7 +45,7 @@ void WriteSlot::Abandon() {
   GlobalQueue* queue = std::exchange(queue_, nullptr);
   // Not ours any more only if this process was declared dead; then there is
   // nothing to give back.
-  if (queue->Leave(seq_, SlotState::kWriting, SlotState::kFree).ok()) {
+  if (queue->Leave(task_, SlotState::kWriting, SlotState::kFree).ok()) {
     queue->AnnounceFree();
   }
 }
@@ -51,7 +57,7 @@ absl::Status WriteSlot::SwitchToOverflow(Deadline deadline) {
         "task of batch ", seq_, " exceeds even its overflow block of ",
         block_.size(), " bytes"));
   }
-  FGNN_RETURN_IF_ERROR(queue_->TakeOverflowBlock(seq_, deadline));
+  FGNN_RETURN_IF_ERROR(queue_->TakeOverflowBlock(task_, deadline));
   overflow_ = true;
   block_ = queue_->segment_->regions().overflow_block(*queue_->overflow_block_);
   return absl::OkStatus();
@@ -61,15 +67,26 @@ absl::Status WriteSlot::Publish() && {
   if (queue_ == nullptr) return GoneError(seq_);
   GlobalQueue* queue = std::exchange(queue_, nullptr);
   FGNN_RETURN_IF_ERROR(
-      queue->Leave(seq_, SlotState::kWriting, SlotState::kReady));
+      queue->Leave(task_, SlotState::kWriting, SlotState::kReady));
   queue->AnnounceReady();
   // Another thread may wait to retract this task.
   if (overflow_) queue->AnnounceFree();
   return absl::OkStatus();
 }
 
+ReadSlot::ReadSlot(GlobalQueue* queue, TaskNumber task,
+                   absl::Span<const std::byte> block, bool in_overflow,
+                   OwnerIndex sampler)
+    : queue_(queue),
+      task_(task),
+      seq_(queue->SeqOf(task)),
+      block_(block),
+      in_overflow_(in_overflow),
+      sampler_(sampler) {}
+
 ReadSlot::ReadSlot(ReadSlot&& other) noexcept
     : queue_(std::exchange(other.queue_, nullptr)),
+      task_(other.task_),
       seq_(other.seq_),
       block_(other.block_),
       in_overflow_(other.in_overflow_),
@@ -79,6 +96,7 @@ ReadSlot& ReadSlot::operator=(ReadSlot&& other) noexcept {
   if (this == &other) return *this;
   Abandon();
   queue_ = std::exchange(other.queue_, nullptr);
+  task_ = other.task_;
   seq_ = other.seq_;
   block_ = other.block_;
   in_overflow_ = other.in_overflow_;
@@ -91,7 +109,7 @@ ReadSlot::~ReadSlot() { Abandon(); }
 void ReadSlot::Abandon() {
   if (queue_ == nullptr) return;
   GlobalQueue* queue = std::exchange(queue_, nullptr);
-  if (queue->Leave(seq_, SlotState::kReading, SlotState::kReady).ok()) {
+  if (queue->Leave(task_, SlotState::kReading, SlotState::kReady).ok()) {
     queue->AnnounceReady();
   }
 }
@@ -99,7 +117,8 @@ void ReadSlot::Abandon() {
 absl::Status ReadSlot::Release() && {
   if (queue_ == nullptr) return GoneError(seq_);
   GlobalQueue* queue = std::exchange(queue_, nullptr);
-  FGNN_RETURN_IF_ERROR(queue->Leave(seq_, SlotState::kReading, SlotState::kFree,
+  FGNN_RETURN_IF_ERROR(queue->Leave(task_, SlotState::kReading,
+                                    SlotState::kFree,
                                     /*generations_on=*/1));
   queue->AnnounceFree();
   return absl::OkStatus();
@@ -109,7 +128,7 @@ absl::Status ReadSlot::Reject() && {
   if (queue_ == nullptr) return GoneError(seq_);
   GlobalQueue* queue = std::exchange(queue_, nullptr);
   FGNN_RETURN_IF_ERROR(
-      queue->Leave(seq_, SlotState::kReading, SlotState::kFree));
+      queue->Leave(task_, SlotState::kReading, SlotState::kFree));
   queue->AnnounceFree();
   return absl::OkStatus();
 }

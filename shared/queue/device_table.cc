@@ -86,53 +86,50 @@ void Average(uint64_t& word, double seconds) {
       word, before == 0 ? seconds : before + kShareOfNew * (seconds - before));
 }
 
-// Batches [begin, end) of the epoch that is open for training, and where its
-// open steps end; empty if none is.
+// The tasks of the epoch that is open for training, and where those of its open
+// steps end; empty if none is.
 struct OpenEpoch {
-  BatchSeq begin = 0;
-  BatchSeq end = 0;
-  BatchSeq steps_end = 0;
+  TaskRange tasks;
+  TaskNumber steps_end;
 };
 
-OpenEpoch OpenEpochOf(const GradientBoard& board,
-                      const SegmentOptions& options) {
+OpenEpoch OpenEpochOf(const GradientBoard& board, const JobShape& shape) {
   const std::optional<OpenSteps> open = board.FindOpenSteps();
   if (!open.has_value()) return {};
-  const BatchSeq begin =
-      open->first / options.steps_per_epoch() * options.batches_per_epoch;
-  return {begin, begin + options.batches_per_epoch, open->last_batch};
+  const uint64_t epoch = shape.EpochOfStep(open->first);
+  return {.tasks = shape.TasksOf(shape.BatchesOfEpoch(epoch)),
+          .steps_end = shape.TasksOf({0, open->last_batch}).end};
 }
 
 // How many of first, first + stride, … below `last` are in the epoch.
-uint64_t CountInEpoch(BatchSeq first, BatchSeq last, uint64_t stride,
-                      const OpenEpoch& epoch) {
-  const auto below = [first, stride](BatchSeq end) {
+uint64_t CountInEpoch(TaskNumber first, TaskNumber last, uint64_t stride,
+                      const TaskRange& epoch) {
+  const auto below = [first, stride](TaskNumber end) {
     return end <= first ? 0 : (end - first + stride - 1) / stride;
   };
-  const BatchSeq end = std::min(last, epoch.end);
+  const TaskNumber end = std::min(last, epoch.end);
   return end <= epoch.begin ? 0 : below(end) - below(epoch.begin);
 }
 
-// Fills in what the snapshot says of slots: those from the oldest batch that
+// Fills in what the snapshot says of slots: those from the oldest task that
 // is not released (see SlotTable::FindLowest()) to the limit.
-void LookAtSlots(const Segment& segment, BatchSeq limit, const OpenEpoch& epoch,
-                 SwitchSnapshot* snapshot) {
+void LookAtSlots(const Segment& segment, TaskNumber limit,
+                 const OpenEpoch& epoch, SwitchSnapshot* snapshot) {
   const SlotTable slots(segment);
-  const uint32_t num_slots = segment.options().num_slots;
-  limit = std::min(limit, slots.end_of_job());
-  const BatchSeq oldest =
-      std::min(SharedWord(segment.regions().control().oldest_seq)
-                   .load(std::memory_order_relaxed),
-               slots.end_of_job());
-  uint64_t taken = CountInEpoch(0, oldest, 1, epoch);
-  uint64_t generation = oldest / num_slots;
-  auto slot = static_cast<uint32_t>(oldest % num_slots);
-  for (BatchSeq seq = oldest; seq < std::min(limit, oldest + num_slots);
-       ++seq) {
-    const SlotWord word = slots.Load(slot);
-    const BatchSeq now = slots.SeqIn(slot, word);
-    if (now > seq) taken += CountInEpoch(seq, now, num_slots, epoch);
-    if (word.generation >= generation && now < limit) {
+  const JobShape& shape = segment.shape();
+  const uint32_t num_slots = shape.num_slots();
+  const TaskNumber oldest =
+      std::min(TaskNumber(SharedWord(segment.regions().control().oldest_task)
+                              .load(std::memory_order_relaxed)),
+               shape.num_tasks());
+  uint64_t taken = CountInEpoch(TaskNumber(), oldest, 1, epoch.tasks);
+  TaskSlot at = shape.SlotOf(oldest);
+  const TaskNumber end = std::min(limit, oldest + num_slots);
+  for (TaskNumber task = oldest; task < end; ++task, at = shape.Next(at)) {
+    const SlotWord word = slots.Load(at.slot);
+    const TaskNumber now = slots.TaskIn(at.slot, word);
+    if (now > task) taken += CountInEpoch(task, now, num_slots, epoch.tasks);
+    if (word.generation >= at.generation && now < limit) {
       const bool is_open = now < epoch.steps_end;
       const bool is_nobodys = word.owner == kNoOwner;
       if (word.state == SlotState::kFree && is_nobodys) {
@@ -142,15 +139,11 @@ void LookAtSlots(const Segment& segment, BatchSeq limit, const OpenEpoch& epoch,
         ++snapshot->queued_batches;
         snapshot->trainable_batches += is_open ? 1 : 0;
       } else if (word.state == SlotState::kReading) {
-        taken += now >= epoch.begin && now < epoch.end ? 1 : 0;
+        taken += now >= epoch.tasks.begin && now < epoch.tasks.end ? 1 : 0;
       }
     }
-    if (++slot == num_slots) {
-      slot = 0;
-      ++generation;
-    }
   }
-  const uint64_t all = epoch.end - epoch.begin;
+  const uint64_t all = epoch.tasks.size();
   snapshot->batches_left = all - std::min(all, taken);
 }
 
@@ -348,8 +341,10 @@ SwitchSnapshot DeviceTable::SnapshotOfAll() const {
   snapshot.num_slots = options.num_slots;
 
   const GradientBoard board(segment_, kNoOwner);
-  LookAtSlots(*segment_, GlobalQueue(segment_, kNoOwner).sampling_limit(),
-              OpenEpochOf(board, options), &snapshot);
+  const JobShape& shape = segment_->shape();
+  const BatchSeq limit = GlobalQueue(segment_, kNoOwner).sampling_limit();
+  LookAtSlots(*segment_, shape.TasksOf({0, limit}).end,
+              OpenEpochOf(board, shape), &snapshot);
   // Who has the turn may make the step; the device need have no batch for it.
   if (board.IsStepDue()) ++snapshot.trainable_batches;
 

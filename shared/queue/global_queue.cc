@@ -60,41 +60,40 @@ absl::StatusOr<std::optional<WriteSlot>> GlobalQueue::TryClaimForWriting() {
   const SlotTable slots(*segment_);
   for (;;) {
     FGNN_RETURN_IF_ERROR(CheckMayClaim());
-    const std::optional<BatchSeq> seq =
-        slots.FindLowest(SlotState::kFree, 0, sampling_limit());
-    if (!seq.has_value()) return std::optional<WriteSlot>();
-    if (!slots.Move(*seq, slots.WordOf(*seq, SlotState::kFree, kNoOwner),
-                    slots.WordOf(*seq, SlotState::kWriting, owner_))) {
+    const std::optional<TaskNumber> task = slots.FindLowest(
+        SlotState::kFree, segment_->shape().TasksOf({0, sampling_limit()}));
+    if (!task.has_value()) return std::optional<WriteSlot>();
+    if (!slots.Move(*task, slots.WordOf(*task, SlotState::kFree, kNoOwner),
+                    slots.WordOf(*task, SlotState::kWriting, owner_))) {
       continue;  // Another sampler was faster.
     }
-    slots.StorePlace(*seq, {.sampler = owner_, .overflow_block = {}});
-    return std::optional<WriteSlot>(
-        WriteSlot(this, *seq, segment_->regions().slot_block(*seq)));
+    slots.StorePlace(*task, {.sampler = owner_, .overflow_block = {}});
+    return std::optional<WriteSlot>(WriteSlot(this, *task, slots.Block(*task)));
   }
 }
 
 absl::StatusOr<std::optional<ReadSlot>> GlobalQueue::TryClaimForReading(
     BatchSeq first, BatchSeq last) {
   const SlotTable slots(*segment_);
-  const Segment::Regions& regions = segment_->regions();
+  const TaskRange tasks = segment_->shape().TasksOf({first, last});
   for (;;) {
     FGNN_RETURN_IF_ERROR(CheckMayClaim());
-    const std::optional<BatchSeq> seq =
-        slots.FindLowest(SlotState::kReady, first, last);
-    if (!seq.has_value()) return std::optional<ReadSlot>();
-    if (!slots.Move(*seq, slots.WordOf(*seq, SlotState::kReady, kNoOwner),
-                    slots.WordOf(*seq, SlotState::kReading, owner_))) {
+    const std::optional<TaskNumber> task =
+        slots.FindLowest(SlotState::kReady, tasks);
+    if (!task.has_value()) return std::optional<ReadSlot>();
+    if (!slots.Move(*task, slots.WordOf(*task, SlotState::kReady, kNoOwner),
+                    slots.WordOf(*task, SlotState::kReading, owner_))) {
       continue;  // Another trainer was faster.
     }
-    const SlotPlace place = slots.LoadPlace(*seq);
+    const SlotPlace place = slots.LoadPlace(*task);
     const bool overflows =
         place.overflow_block.has_value() &&
         *place.overflow_block < segment_->options().num_overflow_blocks;
-    return std::optional<ReadSlot>(
-        ReadSlot(this, *seq,
-                 overflows ? regions.overflow_block(*place.overflow_block)
-                           : regions.slot_block(*seq),
-                 overflows, place.sampler));
+    return std::optional<ReadSlot>(ReadSlot(
+        this, *task,
+        overflows ? segment_->regions().overflow_block(*place.overflow_block)
+                  : slots.Block(*task),
+        overflows, place.sampler));
   }
 }
 
@@ -111,37 +110,44 @@ absl::StatusOr<std::optional<ReadSlot>> GlobalQueue::ClaimForReading(
       [this, first, last] { return TryClaimForReading(first, last); });
 }
 
-absl::Status GlobalQueue::Leave(BatchSeq seq, SlotState from, SlotState to,
-                                uint64_t generations_on) {
-  const SlotTable slots(*segment_);
-  SlotWord next = slots.WordOf(seq, to, kNoOwner);
-  next.generation += generations_on;
-  if (slots.Move(seq, slots.WordOf(seq, from, owner_), next)) {
-    return absl::OkStatus();
-  }
-  const SlotWord word = slots.Load(seq);
-  return absl::FailedPreconditionError(absl::StrCat(
-      "slot of batch ", seq, " is not ", NameOf(from), " by owner ", owner_,
-      " at generation ", slots.GenerationOf(seq), " but ", NameOf(word.state),
-      " by owner ", word.owner, " at generation ", word.generation));
+BatchSeq GlobalQueue::SeqOf(TaskNumber task) const {
+  return segment_->shape().TaskOf(task).seq;
 }
 
-absl::Status GlobalQueue::TakeOverflowBlock(BatchSeq seq, Deadline deadline) {
+absl::Status GlobalQueue::Leave(TaskNumber task, SlotState from, SlotState to,
+                                uint64_t generations_on) {
+  const SlotTable slots(*segment_);
+  SlotWord next = slots.WordOf(task, to, kNoOwner);
+  next.generation += generations_on;
+  if (slots.Move(task, slots.WordOf(task, from, owner_), next)) {
+    return absl::OkStatus();
+  }
+  const SlotWord word = slots.Load(task);
+  return absl::FailedPreconditionError(absl::StrCat(
+      "slot of batch ", SeqOf(task), " is not ", NameOf(from), " by owner ",
+      owner_, " at generation ", slots.GenerationOf(task), " but ",
+      NameOf(word.state), " by owner ", word.owner, " at generation ",
+      word.generation));
+}
+
+absl::Status GlobalQueue::TakeOverflowBlock(TaskNumber task,
+                                            Deadline deadline) {
   if (overflow_block_.value_or(UINT32_MAX) >=
       segment_->options().num_overflow_blocks) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "task of batch ", seq, " needs an overflow block, but owner ", owner_,
-        " has none"));
+        "task of batch ", SeqOf(task), " needs an overflow block, but owner ",
+        owner_, " has none"));
   }
   const Segment::Regions& regions = segment_->regions();
   const SlotTable slots(*segment_);
-  const OverflowBlocks blocks(slots, segment_->options(), regions);
+  const OverflowBlocks blocks(slots, *segment_);
   // Points at the block before it is taken: see OverflowBlocks::TryTake().
-  slots.StorePlace(seq, {.sampler = owner_, .overflow_block = overflow_block_});
+  slots.StorePlace(task,
+                   {.sampler = owner_, .overflow_block = overflow_block_});
   for (;;) {
     const uint32_t seen = ReadCounter(&regions.control().frees);
     const OverflowBlocks::Attempt attempt =
-        blocks.TryTake(*overflow_block_, seq);
+        blocks.TryTake(*overflow_block_, task);
     if (attempt.retracted) AnnounceFree();
     if (attempt.taken) return absl::OkStatus();
     absl::Status failure;
@@ -149,10 +155,10 @@ absl::Status GlobalQueue::TakeOverflowBlock(BatchSeq seq, Deadline deadline) {
     if (MonotonicClock::now() >= deadline) {
       failure = absl::DeadlineExceededError(
           absl::StrCat("overflow block ", *overflow_block_,
-                       " did not become free for batch ", seq));
+                       " did not become free for batch ", SeqOf(task)));
     }
     if (!failure.ok()) {
-      slots.StorePlace(seq, {.sampler = owner_, .overflow_block = {}});
+      slots.StorePlace(task, {.sampler = owner_, .overflow_block = {}});
       return failure;
     }
     WaitOn(&regions.control().frees, seen, deadline);
@@ -230,8 +236,8 @@ std::vector<BatchSeq> GlobalQueue::ReclaimSlotsOf(OwnerIndex dead_owner) {
     } else {
       continue;
     }
-    const BatchSeq seq = slots.SeqIn(slot, word);
-    if (slots.Move(seq, word, before)) reclaimed.push_back(seq);
+    const TaskNumber task = slots.TaskIn(slot, word);
+    if (slots.Move(task, word, before)) reclaimed.push_back(SeqOf(task));
   }
   // Even if there was nothing: an earlier reaper may have died before this.
   AnnounceReady();

@@ -1,16 +1,16 @@
 // The global queue (FGNN, section 5.1): samplers put tasks in, trainers take
 // them out, without a call or a lock between them.
 //
-// Batch `seq` lives in slot `seq mod S` at generation `seq div S`. One 64-bit
-// word per slot, `generation:48 | owner:13 | state:3`, changed by one
-// compare-and-swap per step:
+// A task, a part of a batch, lives in the slot and at the generation that
+// JobShape::SlotOf() says. One 64-bit word per slot, `generation:48 | owner:13
+// | state:3`, changed by one compare-and-swap per step:
 //
 //      FREE ──claim──▶ WRITING ──publish──▶ READY ──claim──▶ READING
 //       ▲ ▲               │                   ▲                 │
 //       │ └──abandon/reap─┘                   └──abandon/reap───┤
 //       └───────────────── release: generation + 1 ─────────────┘
 //
-// Claiming the free slot is the lease of that batch. Only a slot's owner, and
+// Claiming the free slot is the lease of that task. Only a slot's owner, and
 // for a dead owner the reaper, may leave WRITING and READING.
 #ifndef FGNN_SHARED_QUEUE_GLOBAL_QUEUE_H_
 #define FGNN_SHARED_QUEUE_GLOBAL_QUEUE_H_
@@ -27,6 +27,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/types.h"
 #include "shared/minibatch/task.h"
+#include "shared/queue/job_shape.h"
 #include "shared/queue/segment.h"
 
 namespace fgnn {
@@ -49,20 +50,21 @@ struct SlotCounts {
 class GlobalQueue;
 
 // A claimed free slot, to be filled. Move-only. Destroyed unpublished, it
-// gives the slot back, so another sampler claims the same seq.
+// gives the slot back, so another sampler claims the same task.
 class WriteSlot {
  public:
   WriteSlot(WriteSlot&& other) noexcept;
   WriteSlot& operator=(WriteSlot&& other) noexcept;
   ~WriteSlot();
 
-  BatchSeq seq() const { return seq_; }
+  TaskNumber task() const { return task_; }
+  BatchSeq seq() const { return seq_; }  // Of the task's batch.
   // Where the task is to be written: the slot's own block at first.
   absl::Span<std::byte> block() const { return block_; }
   // For a task that does not fit: switches to the overflow block of this
   // process, waiting until it is free. A READY task in it is retracted (its
-  // slot becomes FREE again) if its seq is later than this one, or later than
-  // a batch that is FREE, so that order cannot deadlock. DeadlineExceeded, the
+  // slot becomes FREE again) if it is later than this one, or later than a task
+  // that is FREE, so that order cannot deadlock. DeadlineExceeded, the
   // slot's own block then serves on; Cancelled once the job was stopped;
   // FailedPrecondition if already switched, or if there is no overflow block.
   absl::Status SwitchToOverflow(Deadline deadline);
@@ -71,10 +73,10 @@ class WriteSlot {
 
  private:
   friend class GlobalQueue;
-  WriteSlot(GlobalQueue* queue, BatchSeq seq, absl::Span<std::byte> block)
-      : queue_(queue), seq_(seq), block_(block) {}
+  WriteSlot(GlobalQueue* queue, TaskNumber task, absl::Span<std::byte> block);
   void Abandon();
   GlobalQueue* queue_;  // Null once published or moved from.
+  TaskNumber task_;
   BatchSeq seq_;
   absl::Span<std::byte> block_;
   bool overflow_ = false;
@@ -88,7 +90,8 @@ class ReadSlot {
   ReadSlot& operator=(ReadSlot&& other) noexcept;
   ~ReadSlot();
 
-  BatchSeq seq() const { return seq_; }
+  TaskNumber task() const { return task_; }
+  BatchSeq seq() const { return seq_; }  // Of the task's batch.
   // The bytes of the block that the slot names, unchecked: give it to
   // ReadTask() and compare the task's seq with this one's.
   absl::Span<const std::byte> block() const { return block_; }
@@ -96,23 +99,21 @@ class ReadSlot {
   bool in_overflow() const { return in_overflow_; }
   // Who sampled it.
   OwnerIndex sampler() const { return sampler_; }
-  // The batch's result is safe elsewhere: frees the slot for seq + num_slots.
+  // The batch's result is safe elsewhere: frees the slot for the next
+  // task that lives there.
   absl::Status Release() &&;
   // The block is damaged: frees the slot at the same generation, so that the
-  // batch is sampled again.
+  // task is sampled again.
   absl::Status Reject() &&;
 
  private:
   friend class GlobalQueue;
-  ReadSlot(GlobalQueue* queue, BatchSeq seq, absl::Span<const std::byte> block,
-           bool in_overflow, OwnerIndex sampler)
-      : queue_(queue),
-        seq_(seq),
-        block_(block),
-        in_overflow_(in_overflow),
-        sampler_(sampler) {}
+  ReadSlot(GlobalQueue* queue, TaskNumber task,
+           absl::Span<const std::byte> block, bool in_overflow,
+           OwnerIndex sampler);
   void Abandon();
   GlobalQueue* queue_;
+  TaskNumber task_;
   BatchSeq seq_;
   absl::Span<const std::byte> block_;
   bool in_overflow_;
@@ -129,12 +130,12 @@ class GlobalQueue {
   GlobalQueue(Segment* segment, OwnerIndex owner,
               std::optional<uint32_t> overflow_block = std::nullopt);
 
-  // Claims the lowest free seq below the opened limit. nullopt at the
+  // Claims the lowest free task of the opened batches. nullopt at the
   // deadline, when nothing could be claimed until then. Cancelled once the
   // job was stopped. FailedPrecondition for kNoOwner.
   absl::StatusOr<std::optional<WriteSlot>> ClaimForWriting(Deadline deadline);
 
-  // Claims the lowest ready seq in [first, last). As above.
+  // Claims the lowest ready task of the batches [first, last). As above.
   absl::StatusOr<std::optional<ReadSlot>> ClaimForReading(BatchSeq first,
                                                           BatchSeq last,
                                                           Deadline deadline);
@@ -153,7 +154,7 @@ class GlobalQueue {
 
   SlotCounts Counts() const;
 
-  // Scheduler only: samplers may claim every seq below `limit`. Never lowers.
+  // Scheduler only: samplers may claim every batch below `limit`. Never lowers.
   void OpenForSampling(BatchSeq limit);
   BatchSeq sampling_limit() const;
 
@@ -172,9 +173,11 @@ class GlobalQueue {
   absl::Status CheckMayClaim() const;
   // One step of a slot that this process owns. FailedPrecondition if it does
   // not own it at this generation, in state `from`.
-  absl::Status Leave(BatchSeq seq, SlotState from, SlotState to,
+  absl::Status Leave(TaskNumber task, SlotState from, SlotState to,
                      uint64_t generations_on = 0);
-  absl::Status TakeOverflowBlock(BatchSeq seq, Deadline deadline);
+  absl::Status TakeOverflowBlock(TaskNumber task, Deadline deadline);
+  // The batch whose task it is.
+  BatchSeq SeqOf(TaskNumber task) const;
   // Tell trainers that a task is ready; samplers that a slot is free.
   void AnnounceReady();
   void AnnounceFree();

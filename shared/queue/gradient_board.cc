@@ -19,29 +19,6 @@ bool IsStopped(const Segment& segment) {
 
 }  // namespace
 
-StepPlace StepOf(const SegmentOptions& options, BatchSeq seq) {
-  const uint64_t epoch = seq / options.batches_per_epoch;
-  const uint64_t batch = seq % options.batches_per_epoch;
-  StepPlace place = BatchesOf(options, epoch * options.steps_per_epoch() +
-                                           batch / options.batches_per_step);
-  place.place += static_cast<uint32_t>(batch % options.batches_per_step);
-  return place;
-}
-
-StepPlace BatchesOf(const SegmentOptions& options, uint64_t step) {
-  const uint64_t epoch = step / options.steps_per_epoch();
-  const uint64_t step_of_epoch = step % options.steps_per_epoch();
-  const BatchSeq epoch_begin = epoch * options.batches_per_epoch;
-  const BatchSeq first = epoch_begin + step_of_epoch * options.batches_per_step;
-  return {
-      .step = step,
-      .place = static_cast<uint32_t>(step % (uint64_t{options.staleness} + 1) *
-                                     options.batches_per_step),
-      .first_batch = first,
-      .last_batch = std::min(first + options.batches_per_step,
-                             epoch_begin + options.batches_per_epoch)};
-}
-
 GradientBoard::GradientBoard(Segment* segment, OwnerIndex owner)
     : segment_(segment), owner_(owner) {}
 
@@ -63,31 +40,30 @@ absl::Span<const float> GradientBoard::optimizer_state(uint64_t version) const {
 }
 
 absl::Span<float> GradientBoard::gradient(BatchSeq seq) {
-  return segment_->regions().gradient(StepOf(segment_->options(), seq).place);
+  return segment_->regions().gradient(
+      segment_->shape().PlaceOf(seq, /*part=*/0));
 }
 
 std::optional<OpenSteps> GradientBoard::FindOpenSteps() const {
-  const SegmentOptions& options = segment_->options();
+  const JobShape& shape = segment_->shape();
   const std::optional<uint64_t> first = version();
-  const uint64_t limit =
-      std::min(training_limit(), options.steps_per_epoch() * options.epochs);
+  const uint64_t limit = std::min(training_limit(), shape.num_steps());
   if (!first.has_value() || *first >= limit) return std::nullopt;
   // Not beyond the epoch: its records would be those of batches that are not
   // committed yet.
-  const uint64_t epoch_end =
-      (*first / options.steps_per_epoch() + 1) * options.steps_per_epoch();
+  const StepRange epoch = shape.StepsOfEpoch(shape.EpochOfStep(*first));
   const uint64_t end =
-      std::min({*first + options.staleness + 1, epoch_end, limit});
-  return OpenSteps{*first, end, BatchesOf(options, end - 1).last_batch};
+      std::min({*first + segment_->options().staleness + 1, epoch.end, limit});
+  return OpenSteps{*first, end, shape.BatchesOfStep(end - 1).end};
 }
 
 absl::Status GradientBoard::MarkDone(BatchSeq seq, BatchRecord record) {
-  const StepPlace place = StepOf(segment_->options(), seq);
+  const JobShape& shape = segment_->shape();
+  const uint64_t step = shape.StepOf(seq);
   const std::optional<OpenSteps> open = FindOpenSteps();
-  if (!open.has_value() || place.step < open->first ||
-      place.step >= open->end) {
+  if (!open.has_value() || step < open->first || step >= open->end) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "batch ", seq, " belongs to step ", place.step, ", but ",
+        "batch ", seq, " belongs to step ", step, ", but ",
         open.has_value() ? absl::StrCat("those open are ", open->first, " to ",
                                         open->end - 1)
                          : std::string("no step is open")));
@@ -99,31 +75,31 @@ absl::Status GradientBoard::MarkDone(BatchSeq seq, BatchRecord record) {
   }
   if (IsDone(seq)) return absl::OkStatus();
   record.seq_plus_one = seq + 1;
-  StoreRecord(segment_->regions().record_words(seq), record);
+  StoreRecord(segment_->regions().record_words(shape.RecordOf(seq, /*part=*/0)),
+              record);
   segment_->regions()
-      .done_word(place.place)
+      .done_word(shape.PlaceOf(seq, /*part=*/0))
       .store(seq + 1, std::memory_order_release);
   Announce();
   return absl::OkStatus();
 }
 
 bool GradientBoard::IsDone(BatchSeq seq) const {
-  const StepPlace place = StepOf(segment_->options(), seq);
+  const JobShape& shape = segment_->shape();
   const std::optional<uint64_t> committed = version();
   if (!committed.has_value()) return false;
-  return place.step < *committed ||
+  return shape.StepOf(seq) < *committed ||
          segment_->regions()
-                 .done_word(place.place)
+                 .done_word(shape.PlaceOf(seq, /*part=*/0))
                  .load(std::memory_order_acquire) == seq + 1;
 }
 
 bool GradientBoard::AllDone(uint64_t step) const {
-  const StepPlace batches = BatchesOf(segment_->options(), step);
-  for (BatchSeq seq = batches.first_batch; seq < batches.last_batch; ++seq) {
-    const uint32_t place =
-        batches.place + static_cast<uint32_t>(seq - batches.first_batch);
-    if (segment_->regions().done_word(place).load(std::memory_order_acquire) !=
-        seq + 1) {
+  const BatchRange batches = segment_->shape().BatchesOfStep(step);
+  uint32_t place = segment_->shape().PlaceOf(batches.begin, /*part=*/0);
+  for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
+    if (segment_->regions().done_word(place++).load(
+            std::memory_order_acquire) != seq + 1) {
       return false;
     }
   }
@@ -233,7 +209,9 @@ uint64_t GradientBoard::training_limit() const {
 
 std::optional<BatchRecord> GradientBoard::record(BatchSeq seq) const {
   if (!IsDone(seq)) return std::nullopt;
-  return LoadRecord(segment_->regions().record_words(seq), seq);
+  return LoadRecord(segment_->regions().record_words(
+                        segment_->shape().RecordOf(seq, /*part=*/0)),
+                    seq);
 }
 
 bool GradientBoard::ReclaimLeaseOf(OwnerIndex dead_owner) {

@@ -2,12 +2,12 @@
 // one optimizer step, and why the death of any of them costs one batch.
 //
 // Step t of the job consumes up to W consecutive batches of one epoch
-// (StepOf). A trainer computes (weights of version t, task) -> gradient, writes
-// it to the batch's place on the board and marks the place done. Whoever finds
-// all places of step t done may lease the step: it sums the gradients in batch
-// order, makes the optimizer step into another buffer and publishes version
-// t + 1, which is the commit of step t. If it dies on the way, version t and
-// all gradients are still there and another one leases the step again.
+// (JobShape). A trainer computes (weights of version t, task) -> gradient,
+// writes it to the batch's place on the board and marks the place done. Whoever
+// finds all places of step t done may lease the step: it sums the gradients in
+// batch order, makes the optimizer step into another buffer and publishes
+// version t + 1, which is the commit of step t. If it dies on the way, version
+// t and all gradients are still there and another one leases the step again.
 //
 // Bounded staleness (stale synchronous parallel; Ho et al., NIPS 2013): with s
 // of SegmentOptions above 0, trainers may work on steps [t, t + s] while t is
@@ -34,20 +34,10 @@
 #include "absl/types/span.h"
 #include "shared/base/clock.h"
 #include "shared/base/types.h"
+#include "shared/queue/job_shape.h"
 #include "shared/queue/segment.h"
 
 namespace fgnn {
-
-// Where a batch stands among the steps of its job.
-struct StepPlace {
-  uint64_t step;         // t, over all epochs.
-  uint32_t place;        // On the board, in [0, W * (s + 1)).
-  BatchSeq first_batch;  // The step's batches are [first_batch, last_batch).
-  BatchSeq last_batch;
-};
-StepPlace StepOf(const SegmentOptions& options, BatchSeq seq);
-// The batches [first, last) of step t, as StepPlace of its first one.
-StepPlace BatchesOf(const SegmentOptions& options, uint64_t step);
 
 // The steps that trainers may work on, [first, end): never empty, of one epoch.
 struct OpenSteps {
@@ -109,7 +99,7 @@ class StepLease {
   StepLease(GradientBoard* board, uint64_t new_version)
       : board_(board), new_version_(new_version) {}
   void Abandon();
-  StepPlace batches() const;  // Those whose gradients make this step.
+  BatchRange batches() const;  // Those whose gradients make this step.
   GradientBoard* board_;
   uint64_t new_version_;
 };

@@ -8,35 +8,36 @@ namespace fgnn {
 namespace {
 
 // Of a block's word.
-std::optional<BatchSeq> HolderOf(uint64_t word) {
-  const uint64_t seq_plus_one = word % kGenerationLimit;
-  if (seq_plus_one == 0) return std::nullopt;
-  return seq_plus_one - 1;
+std::optional<TaskNumber> HolderOf(uint64_t word) {
+  const uint64_t task_plus_one = word % kGenerationLimit;
+  if (task_plus_one == 0) return std::nullopt;
+  return TaskNumber(task_plus_one - 1);
 }
 
-// The word after `word`, for another holder or for none (seq_plus_one 0).
-uint64_t NextWord(uint64_t word, uint64_t seq_plus_one) {
+// The word after `word`, for another holder or for none (task_plus_one 0).
+uint64_t NextWord(uint64_t word, uint64_t task_plus_one) {
   const uint64_t tag = (word >> kGenerationBits) + 1;
-  return (tag << kGenerationBits) | seq_plus_one;
+  return (tag << kGenerationBits) | task_plus_one;
 }
 
 }  // namespace
 
-std::optional<OverflowBlocks::Hold> OverflowBlocks::HoldOf(BatchSeq seq) const {
-  const std::optional<uint32_t> block = slots_.LoadPlace(seq).overflow_block;
-  if (!block.has_value() || *block >= options_.num_overflow_blocks) {
+std::optional<OverflowBlocks::Hold> OverflowBlocks::HoldOf(
+    TaskNumber task) const {
+  const std::optional<uint32_t> block = slots_.LoadPlace(task).overflow_block;
+  if (!block.has_value() || *block >= segment_.options().num_overflow_blocks) {
     return std::nullopt;
   }
   const uint64_t word =
       regions_.overflow_word(*block).load(std::memory_order_acquire);
-  if (HolderOf(word) != seq) return std::nullopt;
+  if (HolderOf(word) != task) return std::nullopt;
   return Hold{*block, word};
 }
 
-bool OverflowBlocks::IsUsedAgainst(uint32_t block, BatchSeq holder,
-                                   BatchSeq seq, bool* retracted) const {
-  // Left by a process that was killed with this seq; the caller has it now.
-  if (holder == seq) return false;
+bool OverflowBlocks::IsUsedAgainst(uint32_t block, TaskNumber holder,
+                                   TaskNumber task, bool* retracted) const {
+  // Left by a process that was killed with this task; the caller has it now.
+  if (holder == task) return false;
   const SlotWord word = slots_.Load(holder);
   if (word.generation != slots_.GenerationOf(holder) ||
       word.state == SlotState::kFree ||
@@ -44,37 +45,39 @@ bool OverflowBlocks::IsUsedAgainst(uint32_t block, BatchSeq holder,
     return false;
   }
   if (word.state != SlotState::kReady) return true;
-  if (holder < seq && !IsFreeBelow(holder)) return true;
+  if (holder < task && !IsFreeBelow(holder)) return true;
   const SlotWord free = slots_.WordOf(holder, SlotState::kFree, kNoOwner);
   uint64_t expected = word.Pack();
-  if (!regions_.slot_word(holder).compare_exchange_strong(
-          expected, free.Pack(), std::memory_order_acq_rel,
-          std::memory_order_relaxed)) {
+  if (!regions_.slot_word(segment_.shape().SlotOf(holder).slot)
+           .compare_exchange_strong(expected, free.Pack(),
+                                    std::memory_order_acq_rel,
+                                    std::memory_order_relaxed)) {
     return true;  // A trainer was faster.
   }
   *retracted = true;
   return false;
 }
 
-bool OverflowBlocks::IsFreeBelow(BatchSeq seq) const {
+bool OverflowBlocks::IsFreeBelow(TaskNumber task) const {
   const BatchSeq limit = SharedWord(regions_.control().sampling_limit)
                              .load(std::memory_order_acquire);
-  return slots_.FindLowest(SlotState::kFree, 0, std::min(limit, seq))
-      .has_value();
+  TaskRange before = segment_.shape().TasksOf({0, limit});
+  before.end = std::min(before.end, task);
+  return slots_.FindLowest(SlotState::kFree, before).has_value();
 }
 
 OverflowBlocks::Attempt OverflowBlocks::TryTake(uint32_t block,
-                                                BatchSeq seq) const {
+                                                TaskNumber task) const {
   const SharedWord shared = regions_.overflow_word(block);
   Attempt attempt;
   uint64_t word = shared.load(std::memory_order_acquire);
   do {
-    const std::optional<BatchSeq> holder = HolderOf(word);
+    const std::optional<TaskNumber> holder = HolderOf(word);
     if (holder.has_value() &&
-        IsUsedAgainst(block, *holder, seq, &attempt.retracted)) {
+        IsUsedAgainst(block, *holder, task, &attempt.retracted)) {
       return attempt;
     }
-  } while (!shared.compare_exchange_weak(word, NextWord(word, seq + 1),
+  } while (!shared.compare_exchange_weak(word, NextWord(word, task.value() + 1),
                                          std::memory_order_acq_rel,
                                          std::memory_order_acquire));
   attempt.taken = true;

@@ -19,7 +19,6 @@
 #include "shared/base/units.h"
 #include "shared/device/memory.h"
 #include "shared/minibatch/task.h"
-#include "shared/queue/gradient_board.h"
 #include "shared/queue/segment_layout.h"
 #include "shared/queue/slot_table.h"
 
@@ -237,7 +236,7 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
   FGNN_RETURN_IF_ERROR(
       CheckRange("num_parameters", options.num_parameters, 0, kMaxParameters));
   FGNN_RETURN_IF_ERROR(CheckRange("first_version", options.first_version, 0,
-                                  options.steps_per_epoch() * options.epochs));
+                                  JobShape(options).num_steps()));
   FGNN_RETURN_IF_ERROR(
       CheckRange("cache_rows", options.cache_rows, 0, UINT32_MAX));
   FGNN_RETURN_IF_ERROR(CheckRange("standby_cache_rows",
@@ -258,10 +257,12 @@ uint64_t SegmentBytes(const SegmentOptions& options) {
   return SegmentLayout::Of(options).total_bytes;
 }
 
+Segment::Segment(const SegmentOptions& options)
+    : options_(options), shape_(options) {}
+
 absl::StatusOr<std::unique_ptr<Segment>> Segment::Map(
     UniqueFd fd, const SegmentOptions& options) {
-  std::unique_ptr<Segment> segment(new Segment());
-  segment->options_ = options;
+  std::unique_ptr<Segment> segment(new Segment(options));
   segment->mapping_ = std::make_unique<Mapping>();
   const uint64_t bytes = SegmentBytes(options);
   try {  // The only place where Boost may throw.
@@ -290,8 +291,9 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(
                          .rows = options.cache_rows,
                          .standby_rows = options.standby_cache_rows});
   segment->SetRateFactor(1);
+  const JobShape& shape = segment->shape();
   SlotTable(*segment).FreeAllFrom(
-      BatchesOf(options, options.first_version).first_batch);
+      shape.TasksOf(shape.BatchesOfStep(options.first_version)).begin);
   return segment;
 }
 

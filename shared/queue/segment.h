@@ -19,47 +19,10 @@
 #include "absl/status/statusor.h"
 #include "shared/base/types.h"
 #include "shared/base/unique_fd.h"
+#include "shared/queue/job_shape.h"
+#include "shared/queue/segment_options.h"
 
 namespace fgnn {
-
-inline constexpr uint32_t kMostDevices = 64;  // That take turns.
-
-// What a segment is made for. Fixed for the job's life.
-struct SegmentOptions {
-  uint64_t job_key = 0;              // Hash of the job's id.
-  uint32_t num_slots = 0;            // [1, 4096].
-  uint64_t slot_bytes = 0;           // Measured tasks x 1.25.
-  uint32_t num_overflow_blocks = 0;  // One per sampler.
-  uint64_t overflow_bytes = 0;       // The hard bound of a task.
-  uint64_t batches_per_epoch = 0;    // >= 1.
-  uint64_t epochs = 0;               // >= 1.
-  uint32_t batches_per_step = 1;     // W, [1, 1024].
-  uint32_t staleness = 0;            // s, [0, 1024]; see gradient_board.h.
-  uint64_t num_parameters = 0;       // Floats of all weights, P.
-  // Floats of optimizer state per weight: 2 for Adam.
-  uint32_t optimizer_floats_per_parameter = 2;
-  // Steps that were committed before: 0 for a new job, else the version of the
-  // checkpoint that it goes on from. [0, steps_per_epoch() * epochs].
-  uint64_t first_version = 0;
-  // The first CachePlan.
-  uint64_t rank_order_key = 0;
-  uint64_t cache_rows = 0;
-  uint64_t standby_cache_rows = 0;
-  // Devices that take turns, [0, 64]; see device_table.h. 0: whoever is
-  // attached works.
-  uint32_t num_devices = 0;
-  uint32_t switching = 0;  // Not 0: their standby trainers may wake.
-  // Of those, how many have memory to be planned to sample, and to train.
-  uint32_t most_samplers = kMostDevices;
-  uint32_t most_trainers = kMostDevices;
-
-  // Steps never span epochs: the last step of an epoch has fewer batches where
-  // W does not divide them.
-  uint64_t steps_per_epoch() const {
-    return (batches_per_epoch + batches_per_step - 1) / batches_per_step;
-  }
-  bool plans_caches() const { return cache_rows > 0 || standby_cache_rows > 0; }
-};
 
 // What is cached from now on. It may change while a job runs: whoever samples
 // or extracts a batch looks at it before.
@@ -111,6 +74,8 @@ class Segment {
   int fd() const;
   // A copy taken at Create/Attach: a peer cannot change it afterwards.
   const SegmentOptions& options() const { return options_; }
+  // Which task lives in which slot, and which batch makes which step.
+  const JobShape& shape() const { return shape_; }
   uint64_t total_bytes() const;
 
   CachePlan cache_plan() const;
@@ -130,11 +95,12 @@ class Segment {
  private:
   struct Mapping;
 
-  Segment() = default;
+  explicit Segment(const SegmentOptions& options);
   static absl::StatusOr<std::unique_ptr<Segment>> Map(
       UniqueFd fd, const SegmentOptions& options);
 
-  SegmentOptions options_;
+  const SegmentOptions options_;
+  const JobShape shape_;
   std::unique_ptr<Mapping> mapping_;
   std::unique_ptr<Regions> regions_;
 };

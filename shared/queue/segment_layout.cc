@@ -52,7 +52,9 @@ SegmentLayout SegmentLayout::Of(const SegmentOptions& options) {
                        sizeof(float)),
               kLineBytes);
   const uint64_t open_steps = uint64_t{options.staleness} + 1;
-  layout.board_places = options.batches_per_step * open_steps;
+  const JobShape shape(options);
+  layout.board_places = shape.num_places();
+  layout.num_records = shape.num_records();
   layout.weight_versions = std::max<uint64_t>(open_steps, 2);
   Allocator regions;
   layout.control = regions.Take(1, sizeof(ControlWords));
@@ -62,7 +64,7 @@ SegmentLayout SegmentLayout::Of(const SegmentOptions& options) {
   layout.overflow_words =
       regions.Take(options.num_overflow_blocks, sizeof(uint64_t));
   layout.done_words = regions.Take(layout.board_places, sizeof(uint64_t));
-  layout.records = regions.Take(options.batches_per_epoch, sizeof(BatchRecord));
+  layout.records = regions.Take(layout.num_records, sizeof(BatchRecord));
   layout.weights =
       regions.Take(layout.weight_versions, layout.weights_stride, kPageBytes);
   layout.optimizer_state = regions.Take(2, layout.optimizer_stride);
@@ -75,10 +77,10 @@ SegmentLayout SegmentLayout::Of(const SegmentOptions& options) {
   return layout;
 }
 
-uint64_t* Segment::Regions::record_words(BatchSeq seq) const {
+uint64_t* Segment::Regions::record_words(uint64_t record) const {
   static_assert(sizeof(BatchRecord) % sizeof(uint64_t) == 0);
   return At<uint64_t>(layout_.records +
-                      seq % options_.batches_per_epoch * sizeof(BatchRecord));
+                      record % layout_.num_records * sizeof(BatchRecord));
 }
 
 }  // namespace fgnn

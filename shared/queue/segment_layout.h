@@ -55,17 +55,17 @@ static_assert(std::has_unique_object_representations_v<SegmentHeader>);
 // The words that are not per slot. Those that different processes write often
 // have cache lines of their own.
 struct ControlWords {
-  alignas(64) uint64_t sampling_limit;  // Samplers claim seqs below it.
+  alignas(64) uint64_t sampling_limit;  // Samplers claim batches below it.
   uint64_t training_limit;              // Trainers work on steps below it.
   uint64_t stopped;                     // Not 0: the job was stopped.
   uint64_t rank_order_key;              // See CachePlan.
   uint64_t cache_rows;
   uint64_t standby_cache_rows;
-  uint64_t rate_factor;             // The bits of a double.
-  alignas(64) uint64_t oldest_seq;  // All below are released. A hint.
-  alignas(64) uint64_t board_word;  // See gradient_board.h.
-  alignas(64) uint32_t changes;     // What trainers wait on.
-  alignas(64) uint32_t frees;       // What samplers wait on.
+  uint64_t rate_factor;              // The bits of a double.
+  alignas(64) uint64_t oldest_task;  // All below are released. A hint.
+  alignas(64) uint64_t board_word;   // See gradient_board.h.
+  alignas(64) uint32_t changes;      // What trainers wait on.
+  alignas(64) uint32_t frees;        // What samplers wait on.
 };
 static_assert(std::is_trivially_copyable_v<ControlWords>);
 
@@ -90,16 +90,17 @@ struct SegmentLayout {
   uint64_t slot_words = 0;       // u64 [num_slots].
   uint64_t slot_places = 0;      // u64 [num_slots], see slot_table.h.
   uint64_t overflow_words = 0;   // u64 [num_overflow_blocks].
-  uint64_t done_words = 0;       // u64 [places of the board]: seq + 1.
-  uint64_t records = 0;          // BatchRecord [batches_per_epoch].
+  uint64_t done_words = 0;       // u64 [board_places]: seq + 1.
+  uint64_t records = 0;          // BatchRecord [num_records].
   uint64_t weights = 0;          // f32 [versions][P], each 64-byte aligned.
   uint64_t optimizer_state = 0;  // f32 [2][P * k].
-  uint64_t gradients = 0;        // f32 [places of the board][P].
+  uint64_t gradients = 0;        // f32 [board_places][P].
   uint64_t slots = 0;            // Blocks [num_slots].
   uint64_t overflow = 0;         // Blocks [num_overflow_blocks].
   uint64_t total_bytes = 0;
 
-  uint64_t board_places = 0;     // W (s + 1): the batches of all open steps.
+  uint64_t board_places = 0;  // See JobShape.
+  uint64_t num_records = 0;
   uint64_t weight_versions = 0;  // That are kept: s + 1, or the last two.
 
   // Distances between neighbours.
@@ -126,19 +127,17 @@ struct Segment::Regions {
                             index % options_.num_devices * sizeof(DeviceWords));
   }
 
-  // Of the slot in which batch `seq` lives.
-  SharedWord slot_word(BatchSeq seq) const {
-    // Spares the division to whoever goes over all slots by their index.
-    return Word(layout_.slot_words,
-                seq < options_.num_slots ? seq : seq % options_.num_slots);
+  // For tasks by their number: SlotTable.
+  SharedWord slot_word(uint64_t slot) const {
+    return Word(layout_.slot_words, SlotIndex(slot));
   }
-  SharedWord slot_place(BatchSeq seq) const {
-    return Word(layout_.slot_places, seq % options_.num_slots);
+  SharedWord slot_place(uint64_t slot) const {
+    return Word(layout_.slot_places, SlotIndex(slot));
   }
-  absl::Span<std::byte> slot_block(BatchSeq seq) const {
-    return {At<std::byte>(layout_.slots +
-                          seq % options_.num_slots * layout_.slot_stride),
-            static_cast<size_t>(options_.slot_bytes)};
+  absl::Span<std::byte> slot_block(uint64_t slot) const {
+    return {
+        At<std::byte>(layout_.slots + SlotIndex(slot) * layout_.slot_stride),
+        static_cast<size_t>(options_.slot_bytes)};
   }
 
   // Only for a segment with overflow blocks.
@@ -152,7 +151,7 @@ struct Segment::Regions {
         static_cast<size_t>(options_.overflow_bytes)};
   }
 
-  // `place` is on the board: see StepPlace.
+  // See JobShape::PlaceOf().
   SharedWord done_word(uint32_t place) const {
     return Word(layout_.done_words, place % layout_.board_places);
   }
@@ -161,8 +160,8 @@ struct Segment::Regions {
                       place % layout_.board_places * layout_.weights_stride),
             static_cast<size_t>(options_.num_parameters)};
   }
-  // The first of the words of batch `seq`'s BatchRecord.
-  uint64_t* record_words(BatchSeq seq) const;
+  // The first of the words of a BatchRecord: see JobShape::RecordOf().
+  uint64_t* record_words(uint64_t record) const;
 
   absl::Span<float> weights(uint64_t version) const {
     return {At<float>(layout_.weights + version % layout_.weight_versions *
@@ -180,6 +179,10 @@ struct Segment::Regions {
   template <typename T>
   T* At(uint64_t offset) const {
     return reinterpret_cast<T*>(base_ + offset);
+  }
+  // Spares the division to who has an index already.
+  uint64_t SlotIndex(uint64_t slot) const {
+    return slot < options_.num_slots ? slot : slot % options_.num_slots;
   }
   SharedWord Word(uint64_t offset, uint64_t index) const {
     return SharedWord(*At<uint64_t>(offset + index * sizeof(uint64_t)));

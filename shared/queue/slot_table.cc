@@ -26,67 +26,66 @@ uint64_t SlotPlace::Pack() const {
   return (uint64_t{sampler} << kSamplerShift) | block_plus_one;
 }
 
-std::optional<BatchSeq> SlotTable::FindLowest(SlotState state, BatchSeq first,
-                                              BatchSeq last) const {
-  // Everything below oldest_seq is released, and released for ever: the hint
+std::optional<TaskNumber> SlotTable::FindLowest(SlotState state,
+                                                const TaskRange& tasks) const {
+  // Everything below oldest_task is released, and released for ever: the hint
   // only spares the look at slots that have moved on.
-  const SharedWord hint(regions_.control().oldest_seq);
-  const BatchSeq oldest =
-      std::min(hint.load(std::memory_order_relaxed), end_of_job());
-  const BatchSeq begin = std::max(first, oldest);
-  last = std::min(last, end_of_job());
+  const SharedWord hint(regions_.control().oldest_task);
+  const TaskNumber oldest = std::min(
+      TaskNumber(hint.load(std::memory_order_relaxed)), shape_.num_tasks());
+  const TaskNumber begin = std::max(tasks.begin, oldest);
+  const TaskNumber last = std::min(tasks.end, shape_.num_tasks());
   if (begin >= last) return std::nullopt;
 
-  std::optional<BatchSeq> found_ahead;
-  BatchSeq released_below = begin;
-  uint64_t generation = begin / options_.num_slots;
-  uint64_t slot = begin % options_.num_slots;
-  const BatchSeq end = std::min(last, begin + options_.num_slots);
-  for (BatchSeq seq = begin; seq < end; ++seq) {
-    const SlotWord word = Load(seq);
+  std::optional<TaskNumber> found_ahead;
+  TaskNumber released_below = begin;
+  TaskSlot at = shape_.SlotOf(begin);
+  const TaskNumber end = std::min(last, begin + shape_.num_slots());
+  for (TaskNumber task = begin; task < end; ++task, at = shape_.Next(at)) {
+    const SlotWord word = Load(at.slot);
     // A damaged word with an owner would never let anyone move it.
     const bool matches = word.state == state && word.owner == kNoOwner;
-    if (word.generation == generation && matches) {
-      found_ahead = seq;
-      break;  // Slots that have moved on hold seqs beyond this window.
+    if (word.generation == at.generation && matches) {
+      found_ahead = task;
+      break;  // Slots that have moved on hold tasks beyond this window.
     }
-    if (word.generation > generation) {
-      if (released_below == seq) ++released_below;
-      const BatchSeq ahead = SeqIn(static_cast<uint32_t>(slot), word);
+    if (word.generation > at.generation) {
+      if (released_below == task) ++released_below;
+      const TaskNumber ahead = TaskIn(at.slot, word);
       if (matches && ahead < last) {
         found_ahead = std::min(ahead, found_ahead.value_or(ahead));
       }
     }
-    if (++slot == options_.num_slots) {
-      slot = 0;
-      ++generation;
-    }
   }
-  if (begin == oldest && released_below > oldest) RaiseTo(hint, released_below);
+  if (begin == oldest && released_below > oldest) {
+    RaiseTo(hint, released_below.value());
+  }
   return found_ahead;
 }
 
-void SlotTable::FreeAllFrom(BatchSeq first) const {
-  for (BatchSeq seq = first; seq < first + options_.num_slots; ++seq) {
-    regions_.slot_word(seq).store(
-        WordOf(seq, SlotState::kFree, kNoOwner).Pack(),
-        std::memory_order_relaxed);
+void SlotTable::FreeAllFrom(TaskNumber first) const {
+  const TaskNumber end = first + shape_.num_slots();
+  for (TaskNumber task = first; task < end; ++task) {
+    regions_.slot_word(shape_.SlotOf(task).slot)
+        .store(WordOf(task, SlotState::kFree, kNoOwner).Pack(),
+               std::memory_order_relaxed);
   }
-  RaiseTo(SharedWord(regions_.control().oldest_seq), first);
+  RaiseTo(SharedWord(regions_.control().oldest_task), first.value());
 }
 
-bool SlotTable::Move(BatchSeq seq, SlotWord from, SlotWord to) const {
-  const OverflowBlocks overflow(*this, options_, regions_);
+bool SlotTable::Move(TaskNumber task, SlotWord from, SlotWord to) const {
+  const OverflowBlocks overflow(*this, segment_);
   // Looked up before the step: afterwards the slot may be somebody else's.
   const std::optional<OverflowBlocks::Hold> hold =
-      to.state == SlotState::kFree ? overflow.HoldOf(seq) : std::nullopt;
+      to.state == SlotState::kFree ? overflow.HoldOf(task) : std::nullopt;
   uint64_t expected = from.Pack();
-  if (!regions_.slot_word(seq).compare_exchange_strong(
-          expected, to.Pack(), std::memory_order_acq_rel,
-          std::memory_order_relaxed)) {
+  if (!regions_.slot_word(shape_.SlotOf(task).slot)
+           .compare_exchange_strong(expected, to.Pack(),
+                                    std::memory_order_acq_rel,
+                                    std::memory_order_relaxed)) {
     return false;
   }
-  // A process killed here leaves a block that names a seq which has left it;
+  // A process killed here leaves a block that names a task which has left it;
   // OverflowBlocks::TryTake() sees that.
   if (hold.has_value()) overflow.Free(*hold);
   return true;

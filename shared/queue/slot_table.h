@@ -4,11 +4,14 @@
 #ifndef FGNN_SHARED_QUEUE_SLOT_TABLE_H_
 #define FGNN_SHARED_QUEUE_SLOT_TABLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
+#include "absl/types/span.h"
 #include "shared/base/types.h"
 #include "shared/queue/global_queue.h"
+#include "shared/queue/job_shape.h"
 #include "shared/queue/segment_layout.h"
 #include "shared/queue/slot_word.h"
 
@@ -30,50 +33,59 @@ struct SlotPlace {
 class SlotTable {
  public:
   explicit SlotTable(const Segment& segment)
-      : options_(segment.options()), regions_(segment.regions()) {}
+      : segment_(segment),
+        shape_(segment.shape()),
+        regions_(segment.regions()) {}
 
-  // Every seq of the job is below this.
-  BatchSeq end_of_job() const {
-    return options_.batches_per_epoch * options_.epochs;
+  // The generation at which a task lives in its slot.
+  uint64_t GenerationOf(TaskNumber task) const {
+    return shape_.SlotOf(task).generation;
   }
-  // The generation at which `seq` lives in its slot.
-  uint64_t GenerationOf(BatchSeq seq) const { return seq / options_.num_slots; }
-  // The word of the slot of `seq` in a state at seq's generation.
-  SlotWord WordOf(BatchSeq seq, SlotState state, OwnerIndex owner) const {
-    return {state, owner, GenerationOf(seq)};
+  // The word of a task's slot in a state at the task's generation.
+  SlotWord WordOf(TaskNumber task, SlotState state, OwnerIndex owner) const {
+    return {state, owner, GenerationOf(task)};
   }
 
-  // The lowest seq in [first, last) whose slot is in `state`. A snapshot.
-  std::optional<BatchSeq> FindLowest(SlotState state, BatchSeq first,
-                                     BatchSeq last) const;
+  // The lowest of the tasks whose slot is in `state`. A snapshot.
+  std::optional<TaskNumber> FindLowest(SlotState state,
+                                       const TaskRange& tasks) const;
 
-  // One step of the slot of `seq`. False, and nothing changed, if the slot is
-  // not in `from`. A slot that becomes FREE gives its overflow block back.
-  bool Move(BatchSeq seq, SlotWord from, SlotWord to) const;
+  // One step of the task's slot. False, and nothing changed, if the slot is not
+  // in `from`. A slot that becomes FREE gives its overflow block back.
+  bool Move(TaskNumber task, SlotWord from, SlotWord to) const;
 
-  // Each slot FREE for the first seq from `first` on that lives in it. Before
+  // Each slot FREE for the first task from `first` on that lives in it. Before
   // anybody else has the segment.
-  void FreeAllFrom(BatchSeq first) const;
+  void FreeAllFrom(TaskNumber first) const;
 
-  // The seq that lives in slot `index` now, and its word.
-  BatchSeq SeqIn(uint32_t index, SlotWord word) const {
-    return word.generation * options_.num_slots + index;
+  // The task that lives in a slot now, and its word.
+  TaskNumber TaskIn(uint32_t slot, SlotWord word) const {
+    return shape_.TaskIn({slot, word.generation});
   }
-  SlotWord Load(BatchSeq seq) const {
+  SlotWord Load(uint64_t slot) const {
     return SlotWord::Unpack(
-        regions_.slot_word(seq).load(std::memory_order_acquire));
+        regions_.slot_word(slot).load(std::memory_order_acquire));
   }
-  SlotPlace LoadPlace(BatchSeq seq) const {
-    return SlotPlace::Unpack(
-        regions_.slot_place(seq).load(std::memory_order_acquire));
+  SlotWord Load(TaskNumber task) const {
+    return Load(shape_.SlotOf(task).slot);
+  }
+  SlotPlace LoadPlace(TaskNumber task) const {
+    return SlotPlace::Unpack(regions_.slot_place(shape_.SlotOf(task).slot)
+                                 .load(std::memory_order_acquire));
   }
   // By the slot's WRITING owner alone.
-  void StorePlace(BatchSeq seq, SlotPlace place) const {
-    regions_.slot_place(seq).store(place.Pack(), std::memory_order_release);
+  void StorePlace(TaskNumber task, SlotPlace place) const {
+    regions_.slot_place(shape_.SlotOf(task).slot)
+        .store(place.Pack(), std::memory_order_release);
+  }
+  // The slot's own block.
+  absl::Span<std::byte> Block(TaskNumber task) const {
+    return regions_.slot_block(shape_.SlotOf(task).slot);
   }
 
  private:
-  const SegmentOptions& options_;
+  const Segment& segment_;
+  const JobShape& shape_;
   const Segment::Regions& regions_;
 };
 

@@ -53,24 +53,24 @@ absl::Span<float> StepLease::new_optimizer_state() const {
   return board_->segment_->regions().optimizer_state(new_version_);
 }
 
-StepPlace StepLease::batches() const {
+BatchRange StepLease::batches() const {
   if (board_ == nullptr || is_initial()) return {};
-  return BatchesOf(board_->segment_->options(), new_version_ - 1);
+  return board_->segment_->shape().BatchesOfStep(new_version_ - 1);
 }
 
 std::vector<absl::Span<const float>> StepLease::gradients() const {
-  const StepPlace place = batches();
+  const BatchRange range = batches();
   std::vector<absl::Span<const float>> gradients;
-  for (BatchSeq seq = place.first_batch; seq < place.last_batch; ++seq) {
+  for (BatchSeq seq = range.begin; seq < range.end; ++seq) {
     gradients.push_back(board_->gradient(seq));
   }
   return gradients;
 }
 
 std::vector<uint32_t> StepLease::num_seeds() const {
-  const StepPlace place = batches();
+  const BatchRange range = batches();
   std::vector<uint32_t> num_seeds;
-  for (BatchSeq seq = place.first_batch; seq < place.last_batch; ++seq) {
+  for (BatchSeq seq = range.begin; seq < range.end; ++seq) {
     const auto record = board_->record(seq);
     num_seeds.push_back(record.has_value() ? record->num_seeds : 0);
   }

@@ -69,8 +69,7 @@ class Training {
     options_.num_classes = 5;
     options_.dropout = 0.5;
     model_ = *MakeCpuModel(options_, &team_);
-    optimizer_.num_steps =
-        kEpochs * OptionsFor(num_parameters()).steps_per_epoch();
+    optimizer_.num_steps = JobShape(OptionsFor(num_parameters())).num_steps();
   }
 
   uint64_t num_parameters() const { return model_->num_parameters(); }
@@ -119,8 +118,8 @@ std::vector<float> TrainOnTheBoard() {
   board.OpenForTraining(training.num_steps());
   make_step();
   for (uint64_t step = 0; step < training.num_steps(); ++step) {
-    const StepPlace place = BatchesOf(segment->options(), step);
-    for (BatchSeq seq = place.first_batch; seq < place.last_batch; ++seq) {
+    const BatchRange batches = segment->shape().BatchesOfStep(step);
+    for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
       BatchRecord record;
       record.num_seeds =
           training.Gradient(board.weights(step), seq, board.gradient(seq));
@@ -178,14 +177,13 @@ class GlooSteps final : public StepExchange {
 // One step with the gradients of all members.
 absl::Status TrainStep(Training& training, uint64_t step, uint32_t rank,
                        GlooSteps& steps) {
-  const StepPlace place =
-      BatchesOf(OptionsFor(training.num_parameters()), step);
+  const JobShape shape(OptionsFor(training.num_parameters()));
+  const BatchRange batches = shape.BatchesOfStep(step);
   const uint64_t share = kBatchesPerStep / kMembers;
   std::vector<std::vector<float>> gradients;
   StepGradients own;
-  for (BatchSeq seq = place.first_batch + rank * share;
-       seq < std::min(place.first_batch + (rank + 1) * share, place.last_batch);
-       ++seq) {
+  for (BatchSeq seq = batches.begin + rank * share;
+       seq < std::min(batches.begin + (rank + 1) * share, batches.end); ++seq) {
     gradients.emplace_back(training.num_parameters());
     own.num_seeds.push_back(training.Gradient(
         steps.trained().weights, seq, absl::MakeSpan(gradients.back())));
@@ -193,7 +191,7 @@ absl::Status TrainStep(Training& training, uint64_t step, uint32_t rank,
   for (const auto& gradient : gradients) own.gradients.push_back(gradient);
   steps.Give(std::move(own));
   const auto make = [&](const StepTensors& tensors) -> absl::Status {
-    if (tensors.gradients.size() != place.last_batch - place.first_batch) {
+    if (tensors.gradients.size() != batches.size()) {
       return absl::InternalError(
           absl::StrCat(tensors.gradients.size(), " gradients in step ", step));
     }

@@ -25,6 +25,7 @@ BatchSource::BatchSource(const BatchSourceOptions& options,
       job_key_(segment->options().job_key),
       backend_(backend),
       plan_(segment->options()),
+      shape_(segment->shape()),
       queue_(segment, options.owner),
       board_(segment, options.owner),
       table_(segment, kNoOwner),
@@ -288,9 +289,9 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
     const uint64_t step = plan_.staleness > 0 ? end - 1 - i : open->first + i;
     if (!MayKeepMore(step)) continue;
     if (step >= open->end && step == overflowing_step_) continue;
-    const StepPlace batches = BatchesOf(plan_, step);
+    const BatchRange batches = shape_.BatchesOfStep(step);
     FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
-                          Claim(batches.first_batch, batches.last_batch));
+                          Claim(batches.begin, batches.end));
     if (!batch.has_value()) continue;
     // An overflow block that was held until its step opens could be the one
     // that a batch of an open step waits for.

@@ -112,6 +112,7 @@ class BatchSource {
   const uint64_t job_key_;
   TrainerBackend* const backend_;
   const SegmentOptions& plan_;
+  const JobShape& shape_;
   GlobalQueue queue_;
   GradientBoard board_;
   DeviceTable table_;

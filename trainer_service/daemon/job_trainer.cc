@@ -14,10 +14,9 @@ namespace {
 
 constexpr int kMostCopies = 5;
 
-OptimizerOptions OptimizerFor(const JobSpec& spec,
-                              const SegmentOptions& segment) {
+OptimizerOptions OptimizerFor(const JobSpec& spec, const JobShape& shape) {
   OptimizerOptions options = OptimizerOf(spec.training);
-  options.num_steps = segment.steps_per_epoch() * segment.epochs;
+  options.num_steps = shape.num_steps();
   return options;
 }
 
@@ -46,8 +45,7 @@ JobTrainer::JobTrainer(const JobSpec& spec, TrainerBackend* backend,
                        uint32_t device)
     : owner_(owner),
       seed_(spec.training.seed),
-      batches_per_epoch_(segment->options().batches_per_epoch),
-      optimizer_(OptimizerFor(spec, segment->options())),
+      optimizer_(OptimizerFor(spec, segment->shape())),
       backend_(backend),
       steps_(steps),
       segment_(segment),
@@ -208,10 +206,11 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
   batch.task = &task;
   batch.labels = labels_;
   batch.seed = seed_;
-  batch.epoch = seq / batches_per_epoch_;
-  batch.batch = seq % batches_per_epoch_;
+  const BatchPlace place = segment_->shape().PlaceInEpoch(seq);
+  batch.epoch = place.epoch;
+  batch.batch = place.batch;
   // The newest one: until this batch is done, its own step cannot be made.
-  const uint64_t step = StepOf(segment_->options(), seq).step;
+  const uint64_t step = segment_->shape().StepOf(seq);
   const uint64_t version = board_.version().value_or(step);
   record->staleness = static_cast<uint32_t>(step - version);
   FGNN_ASSIGN_OR_RETURN(

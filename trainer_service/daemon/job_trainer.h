@@ -117,7 +117,6 @@ class JobTrainer {
 
   const OwnerIndex owner_;
   const uint64_t seed_;
-  const uint64_t batches_per_epoch_;
   const OptimizerOptions optimizer_;
   TrainerBackend* const backend_;
   StepExchange* const steps_;

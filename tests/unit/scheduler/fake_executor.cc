@@ -68,8 +68,8 @@ void FakeExecutor::Train() {
     (void)board_->WaitForChange(board_->changes(), DeadlineIn(kTick));
     return;
   }
-  const StepPlace step = BatchesOf(segment_->options(), *version);
-  TrainOne(step.first_batch, step.last_batch);
+  const BatchRange step = segment_->shape().BatchesOfStep(*version);
+  TrainOne(step.begin, step.end);
 }
 
 absl::Status FakeExecutor::PublishFirst(float weight) {

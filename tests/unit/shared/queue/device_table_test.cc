@@ -350,13 +350,14 @@ TEST_F(DeviceTableTest, AStepThatIsDueIsTrainable) {
 SwitchSnapshot CountPlainly(const Segment& segment, BatchSeq limit) {
   const SlotTable slots(segment);
   const GradientBoard board(const_cast<Segment*>(&segment), kNoOwner);
-  const SegmentOptions& options = segment.options();
+  const JobShape& shape = segment.shape();
   const std::optional<OpenSteps> open = board.FindOpenSteps();
   SwitchSnapshot counted;
-  for (BatchSeq seq = 0; seq < slots.end_of_job(); ++seq) {
-    const SlotWord word = slots.Load(seq);
-    const bool is_here = word.generation == slots.GenerationOf(seq);
-    const bool is_gone = word.generation > slots.GenerationOf(seq);
+  for (BatchSeq seq = 0; seq < shape.num_batches(); ++seq) {
+    const TaskNumber task = shape.NumberOf(seq, /*part=*/0);
+    const SlotWord word = slots.Load(task);
+    const bool is_here = word.generation == slots.GenerationOf(task);
+    const bool is_gone = word.generation > slots.GenerationOf(task);
     const bool is_open = open.has_value() && seq < open->last_batch;
     if (is_here && seq < limit && word.owner == kNoOwner) {
       counted.free_batches += word.state == SlotState::kFree ? 1 : 0;
@@ -367,8 +368,8 @@ SwitchSnapshot CountPlainly(const Segment& segment, BatchSeq limit) {
           word.state == SlotState::kReady && is_open ? 1 : 0;
     }
     const bool in_epoch =
-        open.has_value() && seq / options.batches_per_epoch ==
-                                open->first / options.steps_per_epoch();
+        open.has_value() &&
+        shape.PlaceInEpoch(seq).epoch == shape.EpochOfStep(open->first);
     const bool is_taken =
         is_gone || (is_here && word.state == SlotState::kReading);
     counted.batches_left += in_epoch && !is_taken ? 1 : 0;
@@ -393,15 +394,15 @@ TEST_F(DeviceTableTest, TheSnapshotCountsAsAPlainLookDoes) {
     const BatchSeq limit = below(options.batches_per_epoch * 3 + 1);
     GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(limit);
     const Segment::Regions& regions = segment_->regions();
-    const uint64_t version = below(options.steps_per_epoch() * 3 + 1);
+    const uint64_t version = below(segment_->shape().num_steps() + 1);
     SharedWord(regions.control().board_word)
         .store((version << 16) | 2);  // Open.
     GradientBoard(segment_.get(), kNoOwner)
-        .OpenForTraining(below(options.steps_per_epoch() * 3 + 2));
+        .OpenForTraining(below(segment_->shape().num_steps() + 2));
     // Released below `oldest`, and here and there beyond; FREE from the limit
     // on.
     const BatchSeq oldest = below(limit + 1);
-    regions.control().oldest_seq = oldest;
+    regions.control().oldest_task = oldest;
     for (BatchSeq seq = oldest; seq < oldest + options.num_slots; ++seq) {
       BatchSeq now = seq;
       while (now < limit && below(2) == 0) now += options.num_slots;
@@ -440,7 +441,7 @@ TEST_F(DeviceTableTest, NonsenseInTheWordsLeadsNowhere) {
     for (BatchSeq slot = 0; slot < 4; ++slot) {
       regions.slot_word(slot).store(random() >> (random() % 64));
     }
-    regions.control().oldest_seq = random() >> (random() % 64);
+    regions.control().oldest_task = random() >> (random() % 64);
     regions.control().board_word = random() >> (random() % 64);
     const auto device = static_cast<uint32_t>(random());  // Of 3.
     const SwitchSnapshot snapshot = scheduler_->Snapshot(device);

@@ -27,7 +27,7 @@ inline float ExactGradient(BatchSeq seq, size_t i) {
 inline uint32_t EdgesOf(BatchSeq seq) { return seq % 3 == 1 ? 500 : 5; }
 
 inline uint64_t LastVersion(const SegmentOptions& options) {
-  return options.steps_per_epoch() * options.epochs;
+  return JobShape(options).num_steps();
 }
 
 // Claims the lowest free batch and publishes its task. Gives it back where the

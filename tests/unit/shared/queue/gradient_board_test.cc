@@ -21,43 +21,6 @@ using testing::HasSubstr;
 constexpr OwnerIndex kTrainer = 1;
 constexpr OwnerIndex kOther = 2;
 
-TEST(StepPlaceTest, StepsDivideEveryEpochWithoutRest) {
-  for (const uint64_t batches_per_epoch : {1, 2, 9, 10, 11, 100}) {
-    for (const uint32_t batches_per_step : {1, 2, 3, 10, 99, 1024}) {
-      SegmentOptions options;
-      options.batches_per_epoch = batches_per_epoch;
-      options.batches_per_step = batches_per_step;
-      SCOPED_TRACE(absl::StrCat(batches_per_epoch, "/", batches_per_step));
-      BatchSeq next = 0;
-      for (uint64_t step = 0; step < 3 * options.steps_per_epoch(); ++step) {
-        const StepPlace batches = BatchesOf(options, step);
-        EXPECT_EQ(batches.step, step);
-        EXPECT_EQ(batches.place, 0U);
-        ASSERT_EQ(batches.first_batch, next);  // No gap, no overlap.
-        ASSERT_GT(batches.last_batch, batches.first_batch);
-        const uint64_t count = batches.last_batch - batches.first_batch;
-        EXPECT_LE(count, batches_per_step);
-        // Fewer only at an epoch's end; never across it.
-        if (count < batches_per_step) {
-          EXPECT_EQ(batches.last_batch % batches_per_epoch, 0U);
-        }
-        EXPECT_EQ(batches.first_batch / batches_per_epoch,
-                  (batches.last_batch - 1) / batches_per_epoch);
-        for (BatchSeq seq = batches.first_batch; seq < batches.last_batch;
-             ++seq) {
-          const StepPlace place = StepOf(options, seq);
-          EXPECT_EQ(place.step, step);
-          EXPECT_EQ(place.place, seq - batches.first_batch);
-          EXPECT_EQ(place.first_batch, batches.first_batch);
-          EXPECT_EQ(place.last_batch, batches.last_batch);
-        }
-        next = batches.last_batch;
-      }
-      EXPECT_EQ(next, 3 * batches_per_epoch);
-    }
-  }
-}
-
 // 10 batches per epoch in steps of 3, 3, 3 and 1.
 class GradientBoardTest : public testing::Test {
  protected:
@@ -135,11 +98,11 @@ TEST_F(GradientBoardTest, AWholeJobIsSummedInStepsOfTheirBatches) {
     ASSERT_TRUE(steps.has_value());
     EXPECT_EQ(steps->first, step);
     EXPECT_EQ(steps->end, step + 1);
-    const StepPlace open = BatchesOf(segment_->options(), step);
-    EXPECT_EQ(steps->last_batch, open.last_batch);
-    EXPECT_EQ(open.last_batch - open.first_batch, step % 4 == 3 ? 1U : 3U);
+    const BatchRange open = segment_->shape().BatchesOfStep(step);
+    EXPECT_EQ(steps->last_batch, open.end);
+    EXPECT_EQ(open.size(), step % 4 == 3 ? 1U : 3U);
     // In any order.
-    for (BatchSeq seq = open.last_batch; seq-- > open.first_batch;) {
+    for (BatchSeq seq = open.end; seq-- > open.begin;) {
       EXPECT_FALSE(board_.TryLease().has_value());
       EXPECT_FALSE(board_.IsDone(seq));
       Finish(seq);
@@ -147,8 +110,8 @@ TEST_F(GradientBoardTest, AWholeJobIsSummedInStepsOfTheirBatches) {
     }
     MakeStep();
     EXPECT_EQ(other_.version(), step + 1);
-    EXPECT_TRUE(other_.IsDone(open.first_batch));
-    EXPECT_FALSE(other_.IsDone(open.last_batch));
+    EXPECT_TRUE(other_.IsDone(open.begin));
+    EXPECT_FALSE(other_.IsDone(open.end));
   }
   EXPECT_FALSE(board_.FindOpenSteps().has_value());
   EXPECT_FALSE(board_.TryLease().has_value());

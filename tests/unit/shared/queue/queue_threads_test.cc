@@ -162,8 +162,9 @@ TEST(QueueWaitTest, AnUnannouncedTaskIsFound) {
     EXPECT_TRUE(ready->has_value());
   });
   const SlotTable slots(*segment);
-  EXPECT_TRUE(slots.Move(0, slots.WordOf(0, SlotState::kWriting, 1),
-                         slots.WordOf(0, SlotState::kReady, kNoOwner)));
+  constexpr TaskNumber kFirst;
+  EXPECT_TRUE(slots.Move(kFirst, slots.WordOf(kFirst, SlotState::kWriting, 1),
+                         slots.WordOf(kFirst, SlotState::kReady, kNoOwner)));
   claiming.join();
   // The loop of a trainer comes round as well.
   EXPECT_THAT(board.WaitForChange(board.changes(), FarDeadline()), IsOk());

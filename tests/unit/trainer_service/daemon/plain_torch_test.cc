@@ -111,7 +111,7 @@ class PlainTorchTest : public testing::Test {
     FGNN_ASSERT_OK_AND_ASSIGN(const bool done,
                               board.WaitForVersion(limit, deadline_));
     ASSERT_TRUE(done);
-    const BatchSeq end = BatchesOf(segment->options(), limit - 1).last_batch;
+    const BatchSeq end = segment->shape().BatchesOfStep(limit - 1).end;
     for (BatchSeq seq = first; seq < end; ++seq) {
       const std::optional<BatchRecord> record = board.record(seq);
       ASSERT_TRUE(record.has_value()) << seq;
@@ -260,9 +260,9 @@ std::vector<double> PlainTorchTest::ByTorch(const Trained& trained) {
       versions.back().push_back(parameter.clone().requires_grad_());
       parameter.mutable_grad() = torch::zeros_like(parameter);
     }
-    const StepPlace batches = BatchesOf(Options(0), step);
+    const BatchRange batches = JobShape(Options(0)).BatchesOfStep(step);
     double num_seeds = 0;
-    for (BatchSeq seq = batches.first_batch; seq < batches.last_batch; ++seq) {
+    for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
       const Tensors& weights = versions[step - trained.staleness[seq]];
       const Loss loss = LossOf(seq, weights);
       const Tensors gradients = torch::autograd::grad({loss.mean}, weights);

@@ -64,9 +64,9 @@ class StoredRowsJobTest : public testing::Test {
                               }));
     if (stepped) return absl::OkStatus();
     GlobalQueue queue(segment_.get(), kTrainer);
-    const StepPlace open = BatchesOf(segment_->options(), *board_->version());
+    const BatchRange open = segment_->shape().BatchesOfStep(*board_->version());
     FGNN_ASSIGN_OR_RETURN(std::optional<ReadSlot> slot,
-                          queue.TryClaimForReading(0, open.last_batch));
+                          queue.TryClaimForReading(0, open.end));
     if (!slot.has_value()) return absl::OkStatus();
     FGNN_ASSIGN_OR_RETURN(const TaskView task,
                           ReadTask(slot->block(), segment_->options().job_key));
@@ -87,16 +87,17 @@ class StoredRowsJobTest : public testing::Test {
     for (const GlobalId vertex : task.seeds()) {
       labels.push_back(backend_->dataset().labels()[vertex]);
     }
-    const SegmentOptions& plan = segment_->options();
+    const JobShape& shape = segment_->shape();
+    const BatchPlace place = shape.PlaceInEpoch(task.seq);
     TrainingBatch batch;
     batch.task = &task;
     batch.features = absl::MakeSpan(features, size);
     batch.labels = labels;
     batch.seed = seed;
-    batch.epoch = task.seq / plan.batches_per_epoch;
-    batch.batch = task.seq % plan.batches_per_epoch;
+    batch.epoch = place.epoch;
+    batch.batch = place.batch;
     return backend_->model()
-        .Gradient(board_->weights(StepOf(plan, task.seq).step), batch,
+        .Gradient(board_->weights(shape.StepOf(task.seq)), batch,
                   board_->gradient(task.seq))
         .status();
   }

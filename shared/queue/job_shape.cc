@@ -1,0 +1,57 @@
+#include "shared/queue/job_shape.h"
+
+namespace fgnn {
+namespace {
+
+// How many of the first `places` places of a step are among the `count` from
+// `first` on.
+uint64_t CountAmong(uint64_t places, uint64_t first, uint64_t count) {
+  return places <= first ? 0 : std::min(places - first, count);
+}
+
+}  // namespace
+
+JobShape::JobShape(const SegmentOptions& options, const JobSplit& split)
+    : epochs_(options.epochs),
+      batches_per_epoch_(options.batches_per_epoch),
+      batches_per_step_(std::max(options.batches_per_step, 1u)),
+      steps_per_epoch_(batches_per_epoch_ / batches_per_step_ +
+                       (batches_per_epoch_ % batches_per_step_ != 0 ? 1 : 0)),
+      open_steps_(uint64_t{options.staleness} + 1),
+      num_slots_(options.num_slots),
+      parts_(split.parts),
+      hosts_(split.hosts),
+      first_place_(split.host * batches_per_step_ / split.hosts),
+      local_places_((split.host + uint64_t{1}) * batches_per_step_ /
+                        split.hosts -
+                    first_place_),
+      local_per_epoch_(0) {
+  if (steps_per_epoch_ == 0) return;
+  const uint64_t whole_steps = steps_per_epoch_ - 1;
+  const uint64_t rest = batches_per_epoch_ - whole_steps * batches_per_step_;
+  local_per_epoch_ = whole_steps * local_places_ +
+                     CountAmong(rest, first_place_, local_places_);
+}
+
+uint64_t JobShape::LocalBatchesBelow(BatchSeq seq) const {
+  const BatchPlace place = PlaceInEpoch(seq);
+  return place.epoch * local_per_epoch_ +
+         place.batch / batches_per_step_ * local_places_ +
+         CountAmong(place.batch % batches_per_step_, first_place_,
+                    local_places_);
+}
+
+BatchPart JobShape::TaskOf(TaskNumber number) const {
+  const uint64_t local = number.value() / parts_;
+  const auto part = static_cast<uint32_t>(number.value() % parts_);
+  if (hosts_ == 1) return {local, part};
+  // A share without batches has no number that is below num_tasks().
+  if (local_per_epoch_ == 0) return {num_batches(), part};
+  const uint64_t batch = local % local_per_epoch_;
+  return {local / local_per_epoch_ * batches_per_epoch_ +
+              batch / local_places_ * batches_per_step_ + first_place_ +
+              batch % local_places_,
+          part};
+}
+
+}  // namespace fgnn

@@ -1,0 +1,335 @@
+// Against a slow reference that counts what the shape calculates; and a job of
+// several parts and hosts that walks through slots and board places.
+#include "shared/queue/job_shape.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace fgnn {
+
+void PrintTo(TaskNumber number, std::ostream* out) {
+  *out << "task " << number.value();
+}
+
+namespace {
+
+// One task of a job, found by going through the job batch by batch.
+struct CountedTask {
+  BatchPart task;
+  BatchPlace in_epoch;
+  uint64_t step;
+  uint32_t batch_of_step;
+  uint32_t place;   // On the board.
+  uint64_t record;  // Of the epoch's.
+  uint32_t host;    // That samples and trains it.
+};
+
+// The host whose share of W places ends behind `batch_of_step` first.
+uint32_t HostOf(uint32_t batch_of_step, uint32_t batches_per_step,
+                uint32_t hosts) {
+  uint32_t host = 0;
+  while ((host + 1) * batches_per_step < (batch_of_step + 1) * hosts) ++host;
+  return host;
+}
+
+std::vector<CountedTask> CountTasks(const SegmentOptions& options,
+                                    const JobSplit& split) {
+  std::vector<CountedTask> tasks;
+  BatchSeq seq = 0;
+  uint64_t step = 0;
+  uint32_t open_step = 0;  // Counts the steps that are open at once.
+  for (uint64_t epoch = 0; epoch < options.epochs; ++epoch) {
+    uint64_t record = 0;
+    uint32_t batch_of_step = 0;
+    for (uint64_t batch = 0; batch < options.batches_per_epoch; ++batch) {
+      const uint32_t host =
+          HostOf(batch_of_step, options.batches_per_step, split.hosts);
+      for (uint32_t part = 0; part < split.parts; ++part) {
+        const uint32_t place =
+            (open_step * options.batches_per_step + batch_of_step) *
+                split.parts +
+            part;
+        tasks.push_back({.task = {seq, part},
+                         .in_epoch = {epoch, batch},
+                         .step = step,
+                         .batch_of_step = batch_of_step,
+                         .place = place,
+                         .record = record++,
+                         .host = host});
+      }
+      ++seq;
+      const bool ends_step = ++batch_of_step == options.batches_per_step ||
+                             batch + 1 == options.batches_per_epoch;
+      if (!ends_step) continue;
+      batch_of_step = 0;
+      ++step;
+      open_step = open_step == options.staleness ? 0 : open_step + 1;
+    }
+  }
+  return tasks;
+}
+
+using ShapeCheck =
+    std::function<void(const SegmentOptions& options, const JobSplit& split)>;
+
+// All small shapes, for each of their hosts.
+void ForEachShape(const ShapeCheck& check) {
+  SegmentOptions options;
+  options.epochs = 2;
+  for (options.batches_per_epoch = 1; options.batches_per_epoch <= 9;
+       ++options.batches_per_epoch) {
+    for (const uint32_t batches_per_step : {1, 2, 3, 4, 5, 11}) {
+      options.batches_per_step = batches_per_step;
+      options.staleness = batches_per_step % 3;
+      options.num_slots = 1 + batches_per_step % 5;
+      for (uint32_t parts = 1; parts <= 4; ++parts) {
+        for (uint32_t hosts = 1; hosts <= std::min(batches_per_step, 4u);
+             ++hosts) {
+          for (uint32_t host = 0; host < hosts; ++host) {
+            SCOPED_TRACE(absl::StrCat(options.batches_per_epoch, " batches, W ",
+                                      batches_per_step, ", parts ", parts,
+                                      ", host ", host, " of ", hosts));
+            check(options, {.parts = parts, .hosts = hosts, .host = host});
+            if (testing::Test::HasFailure()) return;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(JobShapeTest, CountsStepsPlacesAndRecordsAsTheReference) {
+  ForEachShape([](const SegmentOptions& options, const JobSplit& split) {
+    const JobShape shape(options, split);
+    const std::vector<CountedTask> tasks = CountTasks(options, split);
+    EXPECT_EQ(shape.num_batches(), tasks.back().task.seq + 1);
+    EXPECT_EQ(shape.num_steps(), tasks.back().step + 1);
+    EXPECT_EQ(shape.steps_per_epoch() * 2, shape.num_steps());
+    EXPECT_EQ(shape.num_records(), tasks.back().record + 1);
+    std::map<uint64_t, BatchRange> of_step;
+    std::map<uint64_t, BatchRange> of_epoch;
+    std::map<uint64_t, StepRange> steps;
+    for (const CountedTask& counted : tasks) {
+      const auto [seq, part] = counted.task;
+      const uint64_t epoch = counted.in_epoch.epoch;
+      EXPECT_EQ(shape.PlaceInEpoch(seq), counted.in_epoch);
+      EXPECT_EQ(shape.StepOf(seq), counted.step);
+      EXPECT_EQ(shape.EpochOfStep(counted.step), epoch);
+      EXPECT_EQ(shape.PlaceOf(seq, part), counted.place);
+      EXPECT_LT(counted.place, shape.num_places());
+      EXPECT_EQ(shape.RecordOf(seq, part), counted.record);
+      EXPECT_EQ(shape.IsLocal(seq), counted.host == split.host);
+      of_step.try_emplace(counted.step, seq, seq).first->second.end = seq + 1;
+      of_epoch.try_emplace(epoch, seq, seq).first->second.end = seq + 1;
+      steps.try_emplace(epoch, counted.step, counted.step).first->second.end =
+          counted.step + 1;
+    }
+    for (const auto& [step, batches] : of_step) {
+      EXPECT_EQ(shape.BatchesOfStep(step), batches) << "step " << step;
+    }
+    for (const auto& [epoch, batches] : of_epoch) {
+      EXPECT_EQ(shape.BatchesOfEpoch(epoch), batches) << "epoch " << epoch;
+      EXPECT_EQ(shape.StepsOfEpoch(epoch), steps[epoch]) << "epoch " << epoch;
+    }
+  });
+}
+
+TEST(JobShapeTest, NumbersThisHostsTasksWithoutGapsAndBack) {
+  ForEachShape([](const SegmentOptions& options, const JobSplit& split) {
+    const JobShape shape(options, split);
+    TaskNumber next;
+    TaskSlot at;
+    uint64_t of_first_epoch = 0;
+    for (const CountedTask& counted : CountTasks(options, split)) {
+      if (counted.host != split.host) continue;
+      EXPECT_EQ(shape.NumberOf(counted.task.seq, counted.task.part), next);
+      EXPECT_EQ(shape.TaskOf(next), counted.task);
+      EXPECT_EQ(shape.SlotOf(next), at);
+      EXPECT_EQ(shape.TaskIn(at), next);
+      if (split.parts == 1 && split.hosts == 1) {
+        EXPECT_EQ(next.value(), counted.task.seq);
+      }
+      of_first_epoch += counted.in_epoch.epoch == 0 ? 1 : 0;
+      ++next;
+      at = shape.Next(at);
+      // As one reads it in the header.
+      EXPECT_EQ(at.slot, next.value() % options.num_slots);
+      EXPECT_EQ(at.generation, next.value() / options.num_slots);
+    }
+    EXPECT_EQ(shape.num_tasks(), next);
+    EXPECT_EQ(shape.local_batches_per_epoch() * split.parts, of_first_epoch);
+  });
+}
+
+TEST(JobShapeTest, FindsTheTasksOfAnyBatches) {
+  ForEachShape([](const SegmentOptions& options, const JobSplit& split) {
+    const JobShape shape(options, split);
+    const std::vector<CountedTask> tasks = CountTasks(options, split);
+    const auto below = [&](BatchSeq seq) {
+      TaskNumber number;
+      for (const CountedTask& counted : tasks) {
+        if (counted.host == split.host && counted.task.seq < seq) ++number;
+      }
+      return number;
+    };
+    // Beyond the job too: there are no tasks there.
+    for (BatchSeq begin = 0; begin <= shape.num_batches() + 2; ++begin) {
+      const BatchSeq end = begin + begin % 4;
+      EXPECT_EQ(shape.TasksOf({begin, end}),
+                (TaskRange{below(begin), below(end)}))
+          << "from batch " << begin;
+    }
+    EXPECT_EQ(shape.TasksOf({0, ~BatchSeq{0}}),
+              (TaskRange{TaskNumber(), shape.num_tasks()}));
+  });
+}
+
+// A host's segment in small: its slots and its copy of the board. What the
+// queue and the board do with a shape, and nothing else of them.
+class FakeHost {
+ public:
+  FakeHost(const SegmentOptions& options, const JobSplit& split)
+      : shape_(options, split),
+        parts_(split.parts),
+        staleness_(options.staleness),
+        slots_(options.num_slots),
+        board_(shape_.num_places()) {}
+
+  // Samples into the lowest free slot; false: there is none.
+  bool Sample() {
+    const std::optional<TaskNumber> number =
+        Lowest(/*is_ready=*/false, {TaskNumber(), shape_.num_tasks()});
+    if (!number.has_value()) return false;
+    slots_[shape_.SlotOf(*number).slot].is_ready = true;
+    return true;
+  }
+
+  // Trains the lowest ready task of the steps that are open; nullopt: none.
+  std::optional<BatchPart> Train() {
+    if (is_over()) return std::nullopt;
+    const StepRange epoch = shape_.StepsOfEpoch(shape_.EpochOfStep(version_));
+    const uint64_t open_end = std::min(epoch.end, version_ + staleness_ + 1);
+    const std::optional<TaskNumber> number =
+        Lowest(/*is_ready=*/true,
+               shape_.TasksOf({shape_.BatchesOfStep(version_).begin,
+                               shape_.BatchesOfStep(open_end - 1).end}));
+    if (!number.has_value()) return std::nullopt;
+    Slot& slot = slots_[shape_.SlotOf(*number).slot];
+    slot = {.generation = slot.generation + 1, .is_ready = false};
+    return shape_.TaskOf(*number);
+  }
+
+  // A gradient of this host, or one that another has sent.
+  void MarkDone(const BatchPart& task) {
+    std::optional<BatchPart>& place =
+        board_.at(shape_.PlaceOf(task.seq, task.part));
+    EXPECT_FALSE(place.has_value());  // Nobody else's is overwritten.
+    place = task;
+  }
+
+  // Makes the next step if all gradients are there; returns its tasks.
+  std::vector<BatchPart> Step() {
+    std::vector<BatchPart> tasks;
+    const BatchRange batches = shape_.BatchesOfStep(version_);
+    uint32_t place = shape_.PlaceOf(batches.begin, 0);
+    for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
+      for (uint32_t part = 0; part < parts_; ++part) {
+        if (board_.at(place) != BatchPart{seq, part}) return {};
+        tasks.push_back({seq, part});
+        ++place;
+      }
+    }
+    for (const BatchPart& task : tasks) {
+      board_.at(shape_.PlaceOf(task.seq, task.part)).reset();
+    }
+    ++version_;
+    return tasks;
+  }
+
+  bool is_over() const { return version_ == shape_.num_steps(); }
+  void ExpectEmpty() const {
+    TaskSlot at = shape_.SlotOf(shape_.num_tasks());
+    for (size_t i = 0; i < slots_.size(); ++i, at = shape_.Next(at)) {
+      EXPECT_EQ(slots_[at.slot].generation, at.generation);
+      EXPECT_FALSE(slots_[at.slot].is_ready);
+    }
+  }
+
+ private:
+  struct Slot {
+    uint64_t generation = 0;
+    bool is_ready = false;
+  };
+
+  std::optional<TaskNumber> Lowest(bool is_ready, const TaskRange& range) {
+    for (TaskNumber number = range.begin; number < range.end; ++number) {
+      const auto [slot, generation] = shape_.SlotOf(number);
+      if (slots_[slot].generation == generation &&
+          slots_[slot].is_ready == is_ready) {
+        return number;
+      }
+    }
+    return std::nullopt;
+  }
+
+  const JobShape shape_;
+  const uint32_t parts_;
+  const uint32_t staleness_;
+  std::vector<Slot> slots_;
+  std::vector<std::optional<BatchPart>> board_;
+  uint64_t version_ = 0;
+};
+
+// Two parts and two hosts, one of which has the longer share: each part is
+// trained once, by one host, and both hosts make the same steps.
+TEST(JobShapeTest, PartsAndHostsWalkThroughSlotsAndPlaces) {
+  SegmentOptions options;
+  options.epochs = 2;
+  options.batches_per_epoch = 10;  // Steps of 3, 3, 3 and 1 batches.
+  options.batches_per_step = 3;
+  options.staleness = 1;
+  options.num_slots = 4;
+  std::vector<FakeHost> hosts;
+  for (const uint32_t host : {0u, 1u}) {
+    hosts.emplace_back(options, JobSplit{.parts = 2, .hosts = 2, .host = host});
+  }
+  std::vector<std::vector<BatchPart>> steps;
+  while (!hosts[0].is_over()) {
+    bool is_stuck = true;
+    for (FakeHost& host : hosts) {
+      while (host.Sample()) is_stuck = false;
+      while (const std::optional<BatchPart> task = host.Train()) {
+        for (FakeHost& other : hosts) other.MarkDone(*task);
+        is_stuck = false;
+      }
+    }
+    std::vector<BatchPart> made = hosts[0].Step();
+    EXPECT_EQ(hosts[1].Step(), made);
+    ASSERT_FALSE(is_stuck && made.empty());
+    if (!made.empty()) steps.push_back(std::move(made));
+  }
+  BatchPart next;
+  for (const size_t batches : {3, 3, 3, 1, 3, 3, 3, 1}) {
+    std::vector<BatchPart> step;
+    for (size_t i = 0; i < 2 * batches; ++i) {
+      step.push_back(next);
+      next = next.part == 0 ? BatchPart{next.seq, 1} : BatchPart{next.seq + 1};
+    }
+    ASSERT_FALSE(steps.empty());
+    EXPECT_EQ(steps.front(), step);
+    steps.erase(steps.begin());
+  }
+  EXPECT_TRUE(steps.empty());
+  for (const FakeHost& host : hosts) host.ExpectEmpty();
+}
+
+}  // namespace
+}  // namespace fgnn
