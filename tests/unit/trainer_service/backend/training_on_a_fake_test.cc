@@ -55,11 +55,10 @@ class TrainingOnAFakeTest : public testing::Test {
   std::vector<float> ExpectedWeights() {
     std::vector<float> weights = FakeStep({}, {}, {});
     for (uint64_t step = 0; step < kSteps; ++step) {
-      const StepPlace batches = BatchesOf(segment_->options(), step);
+      const BatchRange batches = segment_->shape().BatchesOfStep(step);
       std::vector<std::vector<float>> gradients;
       std::vector<uint32_t> num_seeds;
-      for (BatchSeq seq = batches.first_batch; seq < batches.last_batch;
-           ++seq) {
+      for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
         std::vector<float>& gradient = gradients.emplace_back();
         for (uint64_t i = 0; i < kFakeParameters; ++i) {
           gradient.push_back(FakeGradient(weights[i], seq, i));
