@@ -12,7 +12,7 @@
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/rpc/sampler_calls.h"
 #include "sampler_service/rpc/sampler_rpc.h"
-#include "shared/base/signal_waiter.h"
+#include "shared/base/threads/signal_waiter.h"
 #include "shared/rpc/executor_daemon.h"
 
 namespace fgnn {

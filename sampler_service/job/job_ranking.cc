@@ -14,7 +14,7 @@
 #include "sampler_service/presample/hotness.h"
 #include "sampler_service/presample/input_node_counts.h"
 #include "sampler_service/presample/policy_hotness.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/status.h"
 #include "shared/graph/rank_order.h"
 #include "shared/plugin/plugin_library.h"

@@ -6,7 +6,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/status.h"
 
 namespace fgnn {

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "sampler_service/sampling/input_node_tally.h"
 #include "sampler_service/sampling/scratch_block.h"
-#include "shared/base/first_error.h"
 #include "shared/base/status.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/first_error.h"
+#include "shared/base/threads/thread.h"
 
 namespace fgnn {
 namespace {

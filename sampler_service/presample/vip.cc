@@ -12,9 +12,9 @@
 #include "absl/types/span.h"
 #include "sampler_service/sampling/alias_tables.h"
 #include "sampler_service/sampling/damaged_graph.h"
-#include "shared/base/first_error.h"
 #include "shared/base/status.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/first_error.h"
+#include "shared/base/threads/thread.h"
 #include "shared/device/memory.h"
 
 namespace fgnn {

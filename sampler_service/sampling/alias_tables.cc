@@ -16,7 +16,7 @@
 #include "shared/base/hash.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 #include "shared/graph/npy.h"
 #include "shared/telemetry/log.h"
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "sampler_service/sampling/scratch_block.h"
 #include "shared/base/status.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 #include "shared/device/anonymous_memory.h"
 #include "shared/device/memory.h"
 

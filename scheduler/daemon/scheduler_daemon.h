@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "shared/base/signal_waiter.h"
+#include "shared/base/threads/signal_waiter.h"
 
 namespace fgnn {
 

@@ -7,9 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "shared/base/clock.h"
-#include "shared/base/exceptions.h"
-#include "shared/base/notification.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/exceptions.h"
+#include "shared/base/threads/notification.h"
+#include "shared/base/threads/thread.h"
 
 namespace fgnn {
 namespace {

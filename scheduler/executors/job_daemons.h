@@ -16,8 +16,8 @@
 #include "scheduler/executors/job_segment.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/clock.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/base/types.h"
-#include "shared/base/unique_fd.h"
 
 namespace fgnn {
 

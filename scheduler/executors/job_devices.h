@@ -15,7 +15,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "shared/base/mutex.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/base/types.h"
 #include "shared/queue/device_table.h"
 #include "shared/queue/segment.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
-#include "shared/base/file_lines.h"
+#include "shared/base/files/file_lines.h"
 #include "shared/base/status.h"
 
 namespace fgnn {

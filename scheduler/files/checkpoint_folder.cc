@@ -4,8 +4,8 @@
 #include <system_error>
 
 #include "absl/strings/match.h"
-#include "shared/base/file.h"
-#include "shared/base/guarded_path.h"
+#include "shared/base/files/file.h"
+#include "shared/base/files/guarded_path.h"
 #include "shared/base/status.h"
 #include "shared/config/checkpoint_name.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/plain_file.h"
+#include "shared/base/files/plain_file.h"
 #include "shared/base/status.h"
 #include "shared/queue/job_shape.h"
 #include "shared/telemetry/log.h"

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/status.h"
 #include "shared/base/user_name.h"
 

@@ -10,10 +10,10 @@
 #include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
 #include "shared/base/clock.h"
-#include "shared/base/file.h"
-#include "shared/base/file_lines.h"
+#include "shared/base/files/file.h"
+#include "shared/base/files/file_lines.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
-#include "shared/base/unique_fd.h"
 #include "shared/telemetry/chrome_trace.h"
 
 namespace fgnn {

@@ -27,7 +27,7 @@
 #include "scheduler/host/daemon_watch.h"
 #include "scheduler/host/host_state.h"
 #include "scheduler/planning/placement.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 
 namespace fgnn {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "scheduler/executors/daemon_address.h"
-#include "shared/base/mutex.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/telemetry/process.h"
 
 namespace fgnn {

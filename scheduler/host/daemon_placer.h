@@ -12,7 +12,7 @@
 #include "scheduler/host/daemon_stopper.h"
 #include "scheduler/host/host_state.h"
 #include "scheduler/planning/placement.h"
-#include "shared/base/mutex.h"
+#include "shared/base/threads/mutex.h"
 
 namespace fgnn {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "shared/base/mutex.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {

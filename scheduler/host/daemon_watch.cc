@@ -12,11 +12,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "shared/base/exceptions.h"
-#include "shared/base/file.h"
-#include "shared/base/mutex.h"
+#include "shared/base/files/file.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/exceptions.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/config/state_dir.h"
 #include "shared/telemetry/log.h"
 

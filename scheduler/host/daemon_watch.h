@@ -12,7 +12,7 @@
 #include "scheduler/host/book/hang_watch.h"
 #include "scheduler/host/host_state.h"
 #include "shared/base/clock.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 
 namespace fgnn {
 

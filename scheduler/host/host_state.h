@@ -19,8 +19,8 @@
 #include "scheduler/host/book/daemon_table.h"
 #include "scheduler/host/book/hang_watch.h"
 #include "scheduler/host/book/segment_members.h"
-#include "shared/base/mutex.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
+#include "shared/base/threads/mutex.h"
 
 namespace fgnn {
 

@@ -4,7 +4,7 @@
 
 #include "scheduler/host/book/daemon_views.h"
 #include "scheduler/host/daemon_memory.h"
-#include "shared/base/mutex.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 
 namespace fgnn {
 

@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/files/run_lock.h"
-#include "shared/base/exceptions.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/exceptions.h"
 #include "shared/base/user_name.h"
 #include "shared/config/state_dir.h"
 

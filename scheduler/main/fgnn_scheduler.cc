@@ -5,10 +5,10 @@
 
 #include "scheduler/daemon/scheduler_daemon.h"
 #include "scheduler/main/flags.h"
-#include "shared/base/descriptor_limit.h"
-#include "shared/base/exceptions.h"
-#include "shared/base/signal_waiter.h"
+#include "shared/base/files/descriptor_limit.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/exceptions.h"
+#include "shared/base/threads/signal_waiter.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {

@@ -9,8 +9,8 @@
 #include <system_error>
 
 #include "scheduler/planning/placement.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
-#include "shared/base/unique_fd.h"
 #include "shared/command_line/command_line.h"
 #include "shared/config/state_dir.h"
 #include "shared/telemetry/log.h"

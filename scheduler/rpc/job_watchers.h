@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "fgnn/v1/job_service.pb.h"
 #include "scheduler/jobs/job_table.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 
 namespace fgnn {
 

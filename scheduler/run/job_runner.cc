@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
-#include "shared/base/exceptions.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/exceptions.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {

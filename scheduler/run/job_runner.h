@@ -10,7 +10,7 @@
 #include "scheduler/planning/placement.h"
 #include "scheduler/run/job_run.h"
 #include "scheduler/store/job.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 
 namespace fgnn {
 

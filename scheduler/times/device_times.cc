@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/hash.h"
 #include "shared/device/device.h"
 

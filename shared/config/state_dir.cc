@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/guarded_path.h"
+#include "shared/base/files/guarded_path.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 

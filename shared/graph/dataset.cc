@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "shared/graph/folder_state.h"

@@ -13,7 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "shared/graph/dataset.h"

@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 
 namespace fgnn {
 

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
 

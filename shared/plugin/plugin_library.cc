@@ -11,7 +11,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "shared/base/guarded_path.h"
+#include "shared/base/files/guarded_path.h"
 #include "shared/base/status.h"
 
 namespace fgnn {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include "shared/base/futex.h"
+#include "shared/base/threads/futex.h"
 #include "shared/queue/global_queue.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment_layout.h"

@@ -3,8 +3,8 @@
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/futex.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/futex.h"
 #include "shared/queue/overflow_blocks.h"
 #include "shared/queue/segment_layout.h"
 #include "shared/queue/slot_table.h"

@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/futex.h"
+#include "shared/base/threads/futex.h"
 #include "shared/queue/board_word.h"
 #include "shared/queue/record_words.h"
 #include "shared/queue/segment_layout.h"

@@ -17,8 +17,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/base/types.h"
-#include "shared/base/unique_fd.h"
 #include "shared/queue/job_shape.h"
 #include "shared/queue/segment_options.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "shared/base/clock.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 
 namespace fgnn {
 

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
-#include "shared/base/unique_fd.h"
 #include "shared/rpc/grpc_address.h"
 #include "shared/rpc/server.h"
 #include "shared/rpc/socket_name.h"

@@ -19,7 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "shared/base/status.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 #include "shared/rpc/accept_connection.h"
 #include "shared/rpc/socket_name.h"
 #include "shared/telemetry/log.h"

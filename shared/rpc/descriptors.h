@@ -30,7 +30,7 @@
 
 #include "absl/status/statusor.h"
 #include "shared/base/clock.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 
 namespace fgnn {
 

@@ -18,7 +18,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "shared/base/signal_waiter.h"
+#include "shared/base/threads/signal_waiter.h"
 #include "shared/device/device.h"
 #include "shared/queue/segment.h"
 #include "shared/rpc/executor_server.h"

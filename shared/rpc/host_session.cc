@@ -12,7 +12,7 @@
 #include "fgnn/v1/host.grpc.pb.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/descriptors.h"

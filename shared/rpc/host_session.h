@@ -14,8 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "shared/base/clock.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/base/types.h"
-#include "shared/base/unique_fd.h"
 
 namespace fgnn {
 

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/exceptions.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/exceptions.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {

@@ -13,8 +13,8 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "shared/base/thread.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
+#include "shared/base/threads/thread.h"
 #include "shared/rpc/accept_connection.h"
 #include "shared/rpc/socket_name.h"
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {

@@ -13,7 +13,7 @@
 #include "nlohmann/json.hpp"
 #include "scheduler/planning/allocation.h"
 #include "shared/base/clock.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "shared/command_line/command_line.h"

@@ -14,8 +14,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
-#include "shared/base/unique_fd.h"
 #include "shared/rpc/socket_name.h"
 
 namespace fgnn {

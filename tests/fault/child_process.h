@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 
 namespace fgnn {
 

@@ -16,7 +16,7 @@
 #include "fgnn/v1/job_service.grpc.pb.h"
 #include "shared/base/clock.h"
 #include "shared/base/philox.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/channel.h"
 #include "tests/fakes/user_connection.h"

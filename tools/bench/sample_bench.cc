@@ -12,7 +12,7 @@
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 #include "shared/minibatch/task.h"
 #include "tools/bench/bare_loop.h"
 #include "tools/bench/files/task_block.h"

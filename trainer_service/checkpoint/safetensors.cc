@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/crc32c.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/status.h"
 
 namespace fgnn {

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "shared/base/plain_file.h"
+#include "shared/base/files/plain_file.h"
 
 namespace fgnn {
 

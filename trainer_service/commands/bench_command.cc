@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/status.h"
 #include "shared/device/device.h"
 #include "shared/minibatch/task.h"

@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "shared/base/exceptions.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/exceptions.h"
 
 namespace fgnn {
 

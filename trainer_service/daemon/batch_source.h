@@ -17,7 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 #include "shared/minibatch/task.h"
 #include "shared/queue/device_table.h"
 #include "shared/queue/global_queue.h"

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
-#include "shared/base/unique_fd.h"
 #include "shared/queue/device_table.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/checkpoint/checkpoint.h"

@@ -10,7 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "shared/base/signal_waiter.h"
+#include "shared/base/threads/signal_waiter.h"
 #include "shared/rpc/executor_daemon.h"
 #include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/daemon/training_job.h"

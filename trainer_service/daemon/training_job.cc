@@ -8,7 +8,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "shared/base/guarded_path.h"
+#include "shared/base/files/guarded_path.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/backend/check_code.h"

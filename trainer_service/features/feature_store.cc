@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/first_error.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/first_error.h"
 
 namespace fgnn {
 absl::Status CheckNodes(absl::Span<const GlobalId> nodes, uint64_t num_rows) {

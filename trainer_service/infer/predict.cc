@@ -12,9 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "shared/base/file.h"
-#include "shared/base/first_error.h"
+#include "shared/base/files/file.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/first_error.h"
 #include "shared/graph/npy.h"
 #include "trainer_service/infer/row_file.h"
 

@@ -8,9 +8,9 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/first_error.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/first_error.h"
 #include "shared/base/units.h"
 #include "shared/device/memory.h"
 #include "trainer_service/compute/aligned_buffer.h"

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 
 namespace fgnn {
 

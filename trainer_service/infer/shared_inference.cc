@@ -12,8 +12,8 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
-#include "shared/base/futex.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/futex.h"
 #include "shared/base/units.h"
 
 namespace fgnn {

@@ -26,7 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 #include "trainer_service/compute/aligned_buffer.h"
 
 namespace fgnn {

@@ -5,10 +5,10 @@
 #include <csignal>
 #include <filesystem>
 
-#include "shared/base/descriptor_limit.h"
-#include "shared/base/exceptions.h"
-#include "shared/base/signal_waiter.h"
+#include "shared/base/files/descriptor_limit.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/exceptions.h"
+#include "shared/base/threads/signal_waiter.h"
 #include "shared/command_line/command_line.h"
 #include "shared/config/state_dir.h"
 #include "shared/telemetry/log.h"

@@ -15,9 +15,9 @@
 
 #include "absl/status/statusor.h"
 #include "shared/base/clock.h"
-#include "shared/base/guarded_path.h"
+#include "shared/base/files/guarded_path.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
-#include "shared/base/unique_fd.h"
 #include "shared/config/state_dir.h"
 #include "shared/telemetry/log.h"
 #include "shared/telemetry/process.h"

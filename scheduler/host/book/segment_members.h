@@ -13,7 +13,7 @@
 #include "scheduler/executors/job_segment.h"
 #include "scheduler/host/book/daemon_table.h"
 #include "scheduler/planning/placement.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 
 namespace fgnn {
 

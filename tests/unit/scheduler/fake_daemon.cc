@@ -21,8 +21,8 @@
 
 #include "fgnn/v1/executor.grpc.pb.h"
 #include "shared/base/clock.h"
-#include "shared/base/signal_waiter.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/signal_waiter.h"
 #include "shared/config/job_spec.h"
 #include "shared/graph/dataset.h"
 #include "shared/queue/segment_layout.h"

@@ -12,9 +12,9 @@
 
 #include "absl/status/status.h"
 #include "scheduler/planning/placement.h"
-#include "shared/base/thread.h"
+#include "shared/base/files/unique_fd.h"
+#include "shared/base/threads/thread.h"
 #include "shared/base/types.h"
-#include "shared/base/unique_fd.h"
 #include "shared/queue/global_queue.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment.h"

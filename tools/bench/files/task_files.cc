@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/status.h"
 #include "tools/bench/files/task_block.h"
 

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/permutation.h"
 #include "shared/base/status.h"
 #include "shared/graph/npy.h"

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <vector>
 
-#include "shared/base/thread.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
+#include "shared/base/threads/thread.h"
 
 namespace fgnn {
 

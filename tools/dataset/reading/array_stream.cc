@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
-#include "shared/base/unique_fd.h"
 #include "tools/dataset/reading/float_bits.h"
 
 namespace fgnn {

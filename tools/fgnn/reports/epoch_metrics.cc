@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "shared/base/file_lines.h"
+#include "shared/base/files/file_lines.h"
 #include "shared/base/status.h"
 #include "tools/fgnn/reports/text_table.h"
 

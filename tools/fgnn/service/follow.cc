@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/json_text.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 
 namespace fgnn {
 

@@ -14,8 +14,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
-#include "shared/base/unique_fd.h"
 
 namespace fgnn {
 namespace {

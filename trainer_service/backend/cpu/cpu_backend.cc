@@ -6,7 +6,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/crc32c.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/device/anonymous_memory.h"

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/first_error.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/threads/first_error.h"
 #include "trainer_service/compute/widen.h"
 #include "trainer_service/features/cpu/page_reader.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/first_error.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/first_error.h"
 #include "shared/base/units.h"
 #include "trainer_service/compute/gather_rows.h"
 #include "trainer_service/compute/widen.h"

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "sampler_service/job/job_sampling.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/base/hash.h"
-#include "shared/base/unique_fd.h"
 #include "shared/graph/metadata.h"
 #include "shared/graph/npy.h"
 #include "tests/fakes/status_matchers.h"

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <set>
 
-#include "shared/base/file.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/file.h"
+#include "shared/base/files/unique_fd.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/sampler_service/sampling/sampler_case.h"
 

@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 
 #include "scheduler/host/book/leftover_daemons.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/rpc/socket_name.h"
 #include "tests/unit/scheduler/daemon/service_fixture.h"
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "tests/fakes/full_disk.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"

@@ -12,7 +12,7 @@
 
 #include "nlohmann/json.hpp"
 #include "scheduler/figures/epoch_sum.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 

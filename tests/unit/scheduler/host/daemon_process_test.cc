@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/host/state_lock.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <string>
 
-#include "shared/base/notification.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/notification.h"
+#include "shared/base/threads/thread.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <vector>
 
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/config/state_dir.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "shared/base/notification.h"
+#include "shared/base/threads/notification.h"
 #include "tests/fakes/status_matchers.h"
 
 namespace fgnn {

@@ -1,4 +1,4 @@
-#include "shared/base/end_limit.h"
+#include "shared/base/threads/end_limit.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "shared/base/clock.h"
-#include "shared/base/descriptor_limit.h"
-#include "shared/base/notification.h"
+#include "shared/base/files/descriptor_limit.h"
+#include "shared/base/threads/notification.h"
 
 namespace fgnn {
 namespace {

@@ -1,4 +1,4 @@
-#include "shared/base/exceptions.h"
+#include "shared/base/threads/exceptions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/file_lines.h"
-#include "shared/base/guarded_path.h"
+#include "shared/base/files/file_lines.h"
+#include "shared/base/files/guarded_path.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 

@@ -1,4 +1,4 @@
-#include "shared/base/loop_rounds.h"
+#include "shared/base/threads/loop_rounds.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "shared/base/mutex.h"
+#include "shared/base/threads/mutex.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 
 namespace fgnn {
 namespace {

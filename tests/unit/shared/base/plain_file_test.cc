@@ -1,4 +1,4 @@
-#include "shared/base/plain_file.h"
+#include "shared/base/files/plain_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "shared/base/signal_waiter.h"
+#include "shared/base/threads/signal_waiter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 
 namespace fgnn {
 namespace {

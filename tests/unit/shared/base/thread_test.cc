@@ -1,4 +1,4 @@
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

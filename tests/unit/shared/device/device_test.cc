@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 #include "tests/fakes/status_matchers.h"
 
 namespace fgnn {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "shared/base/futex.h"
+#include "shared/base/threads/futex.h"
 #include "shared/queue/segment_layout.h"
 #include "shared/queue/slot_table.h"
 #include "tests/unit/shared/queue/exact_job.h"

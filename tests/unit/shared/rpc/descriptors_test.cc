@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 #include "shared/rpc/socket_name.h"
 #include "tests/fakes/descriptor_limit.h"
 #include "tests/fakes/status_matchers.h"

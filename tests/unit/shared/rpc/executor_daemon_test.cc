@@ -9,8 +9,8 @@
 #include <string>
 
 #include "fgnn/v1/executor.grpc.pb.h"
-#include "shared/base/notification.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/notification.h"
+#include "shared/base/threads/thread.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/server.h"

@@ -14,8 +14,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "shared/base/clock.h"
-#include "shared/base/notification.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/notification.h"
+#include "shared/base/threads/thread.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/descriptors.h"
 #include "shared/telemetry/process.h"

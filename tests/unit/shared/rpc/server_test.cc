@@ -12,7 +12,7 @@
 #include <fstream>
 #include <string>
 
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/socket_name.h"
 #include "tests/fakes/descriptor_limit.h"

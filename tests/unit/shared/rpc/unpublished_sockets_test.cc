@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/rpc/socket_name.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"

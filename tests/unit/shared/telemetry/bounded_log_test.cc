@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/telemetry/log.h"
 #include "tests/fakes/temp_folder.h"
 

@@ -7,7 +7,7 @@
 #include <csignal>
 
 #include "shared/base/clock.h"
-#include "shared/base/notification.h"
+#include "shared/base/threads/notification.h"
 
 namespace fgnn {
 namespace {

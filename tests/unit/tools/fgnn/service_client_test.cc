@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/server.h"
 #include "shared/rpc/socket_name.h"

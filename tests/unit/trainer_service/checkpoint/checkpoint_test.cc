@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "shared/base/crc32c.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "trainer_service/checkpoint/safetensors.h"

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/graph/npy.h"
 #include "shared/queue/gradient_board.h"
 #include "tests/fakes/status_matchers.h"

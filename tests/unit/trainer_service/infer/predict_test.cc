@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/graph/npy.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"

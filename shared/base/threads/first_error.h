@@ -1,6 +1,6 @@
 // The first error of several threads.
-#ifndef FGNN_SHARED_BASE_FIRST_ERROR_H_
-#define FGNN_SHARED_BASE_FIRST_ERROR_H_
+#ifndef FGNN_SHARED_BASE_THREADS_FIRST_ERROR_H_
+#define FGNN_SHARED_BASE_THREADS_FIRST_ERROR_H_
 
 #include <atomic>
 #include <mutex>
@@ -34,4 +34,4 @@ class FirstError {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_BASE_FIRST_ERROR_H_
+#endif  // FGNN_SHARED_BASE_THREADS_FIRST_ERROR_H_

@@ -1,6 +1,6 @@
 // An owned file descriptor.
-#ifndef FGNN_SHARED_BASE_UNIQUE_FD_H_
-#define FGNN_SHARED_BASE_UNIQUE_FD_H_
+#ifndef FGNN_SHARED_BASE_FILES_UNIQUE_FD_H_
+#define FGNN_SHARED_BASE_FILES_UNIQUE_FD_H_
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -41,4 +41,4 @@ inline UniqueFd Duplicate(int fd) {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_BASE_UNIQUE_FD_H_
+#endif  // FGNN_SHARED_BASE_FILES_UNIQUE_FD_H_

@@ -1,6 +1,6 @@
 // Counters in shared memory that processes wait on.
-#ifndef FGNN_SHARED_BASE_FUTEX_H_
-#define FGNN_SHARED_BASE_FUTEX_H_
+#ifndef FGNN_SHARED_BASE_THREADS_FUTEX_H_
+#define FGNN_SHARED_BASE_THREADS_FUTEX_H_
 
 #include <chrono>
 #include <cstdint>
@@ -26,4 +26,4 @@ void WaitOn(const uint32_t* counter, uint32_t seen, Deadline deadline);
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_BASE_FUTEX_H_
+#endif  // FGNN_SHARED_BASE_THREADS_FUTEX_H_

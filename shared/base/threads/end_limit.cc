@@ -1,4 +1,4 @@
-#include "shared/base/end_limit.h"
+#include "shared/base/threads/end_limit.h"
 
 #include <unistd.h>
 

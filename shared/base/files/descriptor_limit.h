@@ -1,6 +1,6 @@
 // How many files and sockets a process may have open.
-#ifndef FGNN_SHARED_BASE_DESCRIPTOR_LIMIT_H_
-#define FGNN_SHARED_BASE_DESCRIPTOR_LIMIT_H_
+#ifndef FGNN_SHARED_BASE_FILES_DESCRIPTOR_LIMIT_H_
+#define FGNN_SHARED_BASE_FILES_DESCRIPTOR_LIMIT_H_
 
 #include <cstdint>
 
@@ -13,4 +13,4 @@ uint64_t RaiseDescriptorLimit();
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_BASE_DESCRIPTOR_LIMIT_H_
+#endif  // FGNN_SHARED_BASE_FILES_DESCRIPTOR_LIMIT_H_

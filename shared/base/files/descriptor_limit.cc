@@ -1,4 +1,4 @@
-#include "shared/base/descriptor_limit.h"
+#include "shared/base/files/descriptor_limit.h"
 
 #include <sys/resource.h>
 

@@ -1,6 +1,6 @@
 // A thing that happens once, and threads that wait for it.
-#ifndef FGNN_SHARED_BASE_NOTIFICATION_H_
-#define FGNN_SHARED_BASE_NOTIFICATION_H_
+#ifndef FGNN_SHARED_BASE_THREADS_NOTIFICATION_H_
+#define FGNN_SHARED_BASE_THREADS_NOTIFICATION_H_
 
 #include <condition_variable>
 #include <mutex>
@@ -36,4 +36,4 @@ class Notification {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_BASE_NOTIFICATION_H_
+#endif  // FGNN_SHARED_BASE_THREADS_NOTIFICATION_H_

@@ -1,4 +1,4 @@
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -1,11 +1,11 @@
 // How a daemon learns that it is to stop: by a signal or by RequestStop().
-#ifndef FGNN_SHARED_BASE_SIGNAL_WAITER_H_
-#define FGNN_SHARED_BASE_SIGNAL_WAITER_H_
+#ifndef FGNN_SHARED_BASE_THREADS_SIGNAL_WAITER_H_
+#define FGNN_SHARED_BASE_THREADS_SIGNAL_WAITER_H_
 
 #include <initializer_list>
 
 #include "shared/base/clock.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 
 namespace fgnn {
 
@@ -36,4 +36,4 @@ class SignalWaiter {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_BASE_SIGNAL_WAITER_H_
+#endif  // FGNN_SHARED_BASE_THREADS_SIGNAL_WAITER_H_

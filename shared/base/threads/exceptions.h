@@ -1,7 +1,7 @@
 // The boundary between code that throws (the standard library, libraries that
 // are not ours) and code that returns absl::Status.
-#ifndef FGNN_SHARED_BASE_EXCEPTIONS_H_
-#define FGNN_SHARED_BASE_EXCEPTIONS_H_
+#ifndef FGNN_SHARED_BASE_THREADS_EXCEPTIONS_H_
+#define FGNN_SHARED_BASE_THREADS_EXCEPTIONS_H_
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -14,4 +14,4 @@ absl::Status CatchExceptions(absl::FunctionRef<absl::Status()> body);
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_BASE_EXCEPTIONS_H_
+#endif  // FGNN_SHARED_BASE_THREADS_EXCEPTIONS_H_

@@ -1,4 +1,4 @@
-#include "shared/base/signal_waiter.h"
+#include "shared/base/threads/signal_waiter.h"
 
 #include <poll.h>
 #include <pthread.h>

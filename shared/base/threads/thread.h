@@ -1,6 +1,6 @@
 // A named thread that its owner joins.
-#ifndef FGNN_SHARED_BASE_THREAD_H_
-#define FGNN_SHARED_BASE_THREAD_H_
+#ifndef FGNN_SHARED_BASE_THREADS_THREAD_H_
+#define FGNN_SHARED_BASE_THREADS_THREAD_H_
 
 #include <functional>
 #include <string>
@@ -42,4 +42,4 @@ void WaitForTurnsOnTheCore();
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_BASE_THREAD_H_
+#endif  // FGNN_SHARED_BASE_THREADS_THREAD_H_

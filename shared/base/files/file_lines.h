@@ -1,6 +1,6 @@
 // A plain file, line by line, in little memory.
-#ifndef FGNN_SHARED_BASE_FILE_LINES_H_
-#define FGNN_SHARED_BASE_FILE_LINES_H_
+#ifndef FGNN_SHARED_BASE_FILES_FILE_LINES_H_
+#define FGNN_SHARED_BASE_FILES_FILE_LINES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 
 namespace fgnn {
 
@@ -51,4 +51,4 @@ class FileLines {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_BASE_FILE_LINES_H_
+#endif  // FGNN_SHARED_BASE_FILES_FILE_LINES_H_

@@ -1,4 +1,4 @@
-#include "shared/base/file_lines.h"
+#include "shared/base/files/file_lines.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/status.h"
 
 namespace fgnn {

@@ -1,6 +1,6 @@
 // Files as a whole. All functions return errors that name the path.
-#ifndef FGNN_SHARED_BASE_FILE_H_
-#define FGNN_SHARED_BASE_FILE_H_
+#ifndef FGNN_SHARED_BASE_FILES_FILE_H_
+#define FGNN_SHARED_BASE_FILES_FILE_H_
 
 #include <fcntl.h>
 
@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 
 namespace fgnn {
 
@@ -74,4 +74,4 @@ class MappedFile {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_BASE_FILE_H_
+#endif  // FGNN_SHARED_BASE_FILES_FILE_H_

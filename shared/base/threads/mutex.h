@@ -1,7 +1,7 @@
 // A mutex that clang's -Wthread-safety knows: a field that names it with
 // ABSL_GUARDED_BY is touched only where it is held, or the build fails.
-#ifndef FGNN_SHARED_BASE_MUTEX_H_
-#define FGNN_SHARED_BASE_MUTEX_H_
+#ifndef FGNN_SHARED_BASE_THREADS_MUTEX_H_
+#define FGNN_SHARED_BASE_THREADS_MUTEX_H_
 
 #include <condition_variable>
 #include <mutex>
@@ -56,4 +56,4 @@ class CondVar {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_BASE_MUTEX_H_
+#endif  // FGNN_SHARED_BASE_THREADS_MUTEX_H_

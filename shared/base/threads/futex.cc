@@ -1,4 +1,4 @@
-#include "shared/base/futex.h"
+#include "shared/base/threads/futex.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

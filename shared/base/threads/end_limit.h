@@ -1,12 +1,12 @@
 // An end that cannot hang.
-#ifndef FGNN_SHARED_BASE_END_LIMIT_H_
-#define FGNN_SHARED_BASE_END_LIMIT_H_
+#ifndef FGNN_SHARED_BASE_THREADS_END_LIMIT_H_
+#define FGNN_SHARED_BASE_THREADS_END_LIMIT_H_
 
 #include <chrono>
 #include <functional>
 
-#include "shared/base/notification.h"
-#include "shared/base/thread.h"
+#include "shared/base/threads/notification.h"
+#include "shared/base/threads/thread.h"
 
 namespace fgnn {
 
@@ -30,4 +30,4 @@ class EndLimit {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_BASE_END_LIMIT_H_
+#endif  // FGNN_SHARED_BASE_THREADS_END_LIMIT_H_

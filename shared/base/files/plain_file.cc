@@ -1,4 +1,4 @@
-#include "shared/base/plain_file.h"
+#include "shared/base/files/plain_file.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/status.h"
 
 namespace fgnn {

@@ -1,7 +1,7 @@
 // A plain file that is read in pieces, without a mapping: a disk that fails, or
 // a file that shrinks meanwhile, is an error and no SIGBUS.
-#ifndef FGNN_SHARED_BASE_PLAIN_FILE_H_
-#define FGNN_SHARED_BASE_PLAIN_FILE_H_
+#ifndef FGNN_SHARED_BASE_FILES_PLAIN_FILE_H_
+#define FGNN_SHARED_BASE_FILES_PLAIN_FILE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 
 namespace fgnn {
 
@@ -39,4 +39,4 @@ class PlainFile {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_BASE_PLAIN_FILE_H_
+#endif  // FGNN_SHARED_BASE_FILES_PLAIN_FILE_H_

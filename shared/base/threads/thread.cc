@@ -1,12 +1,12 @@
-#include "shared/base/thread.h"
+#include "shared/base/threads/thread.h"
 
 #include <pthread.h>
 #include <sched.h>
 
 #include <utility>
 
-#include "shared/base/exceptions.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/exceptions.h"
 
 namespace fgnn {
 

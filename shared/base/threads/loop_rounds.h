@@ -1,6 +1,6 @@
 // Whether each of several loops turns.
-#ifndef FGNN_SHARED_BASE_LOOP_ROUNDS_H_
-#define FGNN_SHARED_BASE_LOOP_ROUNDS_H_
+#ifndef FGNN_SHARED_BASE_THREADS_LOOP_ROUNDS_H_
+#define FGNN_SHARED_BASE_THREADS_LOOP_ROUNDS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -35,4 +35,4 @@ class LoopRounds {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_BASE_LOOP_ROUNDS_H_
+#endif  // FGNN_SHARED_BASE_THREADS_LOOP_ROUNDS_H_

@@ -1,6 +1,6 @@
 // Files and folders that nobody else may change, for what a process trusts.
-#ifndef FGNN_SHARED_BASE_GUARDED_PATH_H_
-#define FGNN_SHARED_BASE_GUARDED_PATH_H_
+#ifndef FGNN_SHARED_BASE_FILES_GUARDED_PATH_H_
+#define FGNN_SHARED_BASE_FILES_GUARDED_PATH_H_
 
 #include <sys/stat.h>
 
@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "shared/base/unique_fd.h"
+#include "shared/base/files/unique_fd.h"
 
 namespace fgnn {
 
@@ -52,4 +52,4 @@ bool IsSocketIn(int folder, const std::string& name);
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_BASE_GUARDED_PATH_H_
+#endif  // FGNN_SHARED_BASE_FILES_GUARDED_PATH_H_

@@ -1,4 +1,4 @@
-#include "shared/base/guarded_path.h"
+#include "shared/base/files/guarded_path.h"
 
 #include <fcntl.h>
 #include <unistd.h>
