@@ -1,7 +1,7 @@
 // Hotness of vertices by several policies, and the order that follows from it.
 // The hotness of a vertex is the number of an epoch's mini-batches whose input
 // nodes contain it (FGNN, section 6.1). Anything that rises with that number
-// does as well.
+// serves as well.
 #ifndef FGNN_SAMPLER_SERVICE_PRESAMPLE_HOTNESS_H_
 #define FGNN_SAMPLER_SERVICE_PRESAMPLE_HOTNESS_H_
 
@@ -62,8 +62,8 @@ struct HotnessSource {
   HotnessPolicy policy = HotnessPolicy::kPresc;
   SamplerOptions sampling;
   // Names of files, and anything that changes with them.
-  std::string weights_file;  // Name of the weights' file; only of kWeighted.
-  std::string plugin;  // Name of the plugin that samples; only of kPlugin.
+  std::string weights_file;  // Name of the weights' file; only for kWeighted.
+  std::string plugin;  // Name of the plugin that samples; only for kPlugin.
   std::string policy_plugin;  // Name of the plugin that ranks.
   // kPresc, kOnline: number of epochs that are counted. kAuto: the most of
   // them. kOptimal: number of the job's epochs.

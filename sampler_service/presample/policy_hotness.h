@@ -31,7 +31,7 @@ struct PolicyHotnessInput {
 struct PolicyHotness {
   std::vector<float> hotness;  // [N]
   uint32_t num_epochs = 0;     // Number of epochs that were counted.
-  std::string estimator = {};  // Name of the estimator; only of kAuto.
+  std::string estimator = {};  // Name of the estimator; only for kAuto.
 };
 
 // Returns the hotness by any policy but kPlugin. InvalidArgument: the policy is

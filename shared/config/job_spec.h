@@ -12,7 +12,8 @@
 namespace fgnn {
 
 struct ModelSpec {
-  std::string kind;  // "graphsage", "gcn", "gin", "gat", "pinsage", …
+  // "graphsage", "gcn", "gin", "gat", "pinsage", "plugin" or "torchscript".
+  std::string kind;
   uint32_t layers = 2;
   uint32_t hidden = 256;
   double dropout = 0.5;
@@ -20,7 +21,7 @@ struct ModelSpec {
   std::string aggregator = "mean";     // "graphsage" only: "mean" or "pool".
   uint32_t heads = 8;                  // "gat" only.
   double attention_dropout = 0;        // "gat" only.
-  std::string normalization = "none";  // "batch", "layer"
+  std::string normalization = "none";  // "none", "batch" or "layer".
   bool residual = false;
   std::string degree_norm = "both";  // "gcn" only: "both" or "right".
   std::string plugin = "";           // "plugin" only.
@@ -28,10 +29,13 @@ struct ModelSpec {
 };
 
 struct SamplingSpec {
-  std::string kind;              // "khop", "khop_weighted", "labor", …
-  std::vector<int32_t> fanouts;  // First hop first; -1: all.
+  // "khop", "khop_weighted", "labor", "random_walk" or "plugin".
+  std::string kind;
+  // Neighbours per hop, first hop first; -1: all.
+  std::vector<int32_t> fanouts;
   uint32_t batch_size = 1024;
-  uint32_t threads = 0;  // 0: as many as the device has cores.
+  // Number of threads; 0: as many as the device has cores.
+  uint32_t threads = 0;
   bool replace = false;
   bool resample = true;
   std::string weights = "edge_weights.npy";
@@ -47,24 +51,26 @@ struct TrainingSpec {
   std::string task = "node_classification";
   uint32_t negatives = 1;          // "link_prediction" only.
   bool exclude_seed_edges = true;  // "link_prediction" only.
-  std::string optimizer;           // "adam", "adamw", "sgd"
+  std::string optimizer;           // "adam", "adamw" or "sgd".
   double momentum = 0;             // "sgd" only.
   double learning_rate = 0.003;
-  std::string schedule = "constant";  // "cosine", "plateau"
+  std::string schedule = "constant";  // "constant", "cosine" or "plateau".
   uint32_t plateau_epochs = 5;        // "plateau" only.
   uint64_t warmup_steps = 0;
   double weight_decay = 0;
-  double clip_norm = 0;  // 0: no limit.
+  double clip_norm = 0;  // Largest norm of a step's gradient; 0: no limit.
   uint64_t seed = 1;
   uint32_t batches_per_step = 1;  // W; never 0 in an effective spec.
   double label_smoothing = 0;
-  std::string sync;        // "steps", "bounded_staleness"
+  std::string sync;        // "steps" or "bounded_staleness".
   uint32_t staleness = 1;  // "bounded_staleness" only: most versions.
-  std::string precision;   // "f32", "bf16"
+  std::string precision;   // "f32" or "bf16".
   uint32_t evaluate_every = 1;
-  uint32_t patience = 0;  // 0: the job never stops early.
+  // Epochs without improvement; 0: the job never stops early.
+  uint32_t patience = 0;
   uint32_t checkpoint_every = 1;
-  uint32_t checkpoint_steps = 0;  // 0: only at ends of epochs.
+  // Steps between checkpoints; 0: only at ends of epochs.
+  uint32_t checkpoint_steps = 0;
   uint32_t keep_checkpoints = 2;
   uint32_t threads = 0;
 
@@ -85,20 +91,21 @@ struct CacheSpec {
 };
 
 struct FeaturesSpec {
-  std::string store = "auto";  // "memory", "disk"
+  std::string store = "auto";  // "auto", "memory" or "disk".
   // Batches whose features are extracted while another batch is trained.
   uint32_t ahead = 1;
 };
 
 // A request for devices of the service by number.
 struct DeviceRequestSpec {
-  std::string kind = "any";  // "cpu"
+  std::string kind = "any";  // "any" or "cpu".
   uint32_t min = 1;
   uint32_t max = 1;
 };
 
 struct LimitsSpec {
-  std::optional<uint64_t> memory_bytes;  // nullopt: the memory of the machine.
+  // Limit of memory in bytes; nullopt: the memory of the machine.
+  std::optional<uint64_t> memory_bytes;
   uint32_t restarts = 5;
 };
 
@@ -111,7 +118,8 @@ struct JobSpec {
   // Empty only until the scheduler has answered device_request.
   std::vector<std::string> devices;
   std::optional<DeviceRequestSpec> device_request;
-  std::string executors = "together";  // "factored", "time_sharing"
+  // "together", "factored" or "time_sharing".
+  std::string executors = "together";
   // "factored": devices that sample, 0: as planned. "together": number of
   // samplers.
   uint32_t samplers = 1;

@@ -58,9 +58,7 @@ struct TaskHop {
 struct alignas(64) TaskHeader {
   uint32_t magic;
   uint32_t layout_version;
-  uint64_t
-      // Hash of the job's id: a reader refuses a block of another job.
-      job_key;
+  uint64_t job_key;  // Hash of the job's id; checked by the reader.
   BatchSeq seq;
   // Number of the part of the batch in split parallelism, else 0.
   uint32_t part;

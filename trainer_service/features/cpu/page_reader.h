@@ -68,7 +68,7 @@ class PageReader {
     uint64_t offset = 0;  // Offset in the file.
     uint64_t wanted_bytes = 0;
     uint64_t have_bytes = 0;  // Bytes read so far, in whole pages.
-    int fruitless = 0;        // Number of answers that brought no page.
+    int fruitless = 0;  // Number of successive answers that brought no page.
   };
 
   PageReader(const PagedFile& file, uint64_t slot_bytes)

@@ -46,7 +46,7 @@ struct LayerOutput {
   // Rows after ReLU and dropout. For the last layer: room for the gradient that
   // Backward() takes.
   Number* rows = nullptr;
-  // Only of the last layer. If Number is float, these are its rows.
+  // Only for the last layer. If Number is float, these are its rows.
   float* logits = nullptr;
 };
 
