@@ -31,8 +31,8 @@ struct IdMapBenchResult {
 };
 
 // Maps the ids of batches 0 .. batches-1 with one thread; the fastest of
-// options.rounds counts. Ignores threads, two_step and allocations. Internal: a
-// map gave other local ids than the sampler.
+// options.rounds counts. Ignores threads, baseline and thread_allocations.
+// Internal: a map gave other local ids than the sampler.
 absl::StatusOr<IdMapBenchResult> RunIdMapBench(
     const SamplerInput& input, const SampleBenchOptions& options);
 
