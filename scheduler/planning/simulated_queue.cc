@@ -12,8 +12,9 @@ SimulatedQueue::SimulatedQueue(const SimulationOptions& options)
               .staleness = options.staleness}),
       last_epoch_(options.epochs - 1),
       staleness_(options.staleness),
-      is_free_(shape_.num_batches(), false),
-      is_ready_(shape_.num_batches(), false),
+      free_(shape_.num_batches()),
+      unopened_(shape_.num_batches()),
+      ready_(shape_.num_batches()),
       left_of_step_(shape_.num_steps()) {
   for (uint64_t step = 0; step < left_of_step_.size(); ++step) {
     left_of_step_[step] =
@@ -21,13 +22,19 @@ SimulatedQueue::SimulatedQueue(const SimulationOptions& options)
   }
   const BatchSeq end =
       std::min<BatchSeq>(shape_.num_slots(), shape_.num_batches());
-  for (BatchSeq seq = 0; seq < end; ++seq) unopened_.push(seq);
+  for (BatchSeq seq = 0; seq < end; ++seq) unopened_.Add(seq);
   OpenEpoch();
 }
 
-BatchSeq SimulatedQueue::Pop(LowestFirst& queue) {
-  const BatchSeq seq = queue.top();
-  queue.pop();
+void SimulatedQueue::BatchSet::Add(BatchSeq seq) {
+  has_[seq] = true;
+  lowest_first_.push(seq);
+}
+
+BatchSeq SimulatedQueue::BatchSet::TakeLowest() {
+  const BatchSeq seq = lowest_first_.top();
+  lowest_first_.pop();
+  has_[seq] = false;
   return seq;
 }
 
@@ -41,8 +48,8 @@ BatchSeq SimulatedQueue::NextIn(BatchSeq seq) const {
 void SimulatedQueue::OpenEpoch() {
   sampling_limit_ =
       shape_.BatchesOfEpoch(std::min(epoch_ + 1, last_epoch_)).end;
-  while (!unopened_.empty() && unopened_.top() < sampling_limit_) {
-    Free(Pop(unopened_));
+  while (!unopened_.empty() && unopened_.lowest() < sampling_limit_) {
+    Free(unopened_.TakeLowest());
   }
   batches_left_ = shape_.BatchesOfEpoch(epoch_).size();
   OpenSteps();
@@ -53,33 +60,29 @@ void SimulatedQueue::OpenSteps() {
       std::min(shape_.StepsOfEpoch(epoch_).end, version_ + staleness_ + 1);
   const BatchSeq last = shape_.BatchesOfStep(end - 1).end;
   for (; open_end_ < last; ++open_end_) {
-    if (is_ready_[open_end_]) ++trainable_;
-    if (is_free_[open_end_]) ++missing_;
+    if (ready_.contains(open_end_)) ++trainable_;
+    if (free_.contains(open_end_)) ++missing_;
   }
 }
 
 void SimulatedQueue::Free(BatchSeq seq) {
-  is_free_[seq] = true;
-  free_.push(seq);
+  free_.Add(seq);
   if (seq < open_end_) ++missing_;
 }
 
 BatchSeq SimulatedQueue::ClaimForWriting() {
-  const BatchSeq seq = Pop(free_);
-  is_free_[seq] = false;
+  const BatchSeq seq = free_.TakeLowest();
   if (seq < open_end_) --missing_;
   return seq;
 }
 
 void SimulatedQueue::Publish(BatchSeq seq) {
-  is_ready_[seq] = true;
-  ready_.push(seq);
+  ready_.Add(seq);
   if (seq < open_end_) ++trainable_;
 }
 
 BatchSeq SimulatedQueue::ClaimForReading() {
-  const BatchSeq seq = Pop(ready_);
-  is_ready_[seq] = false;
+  const BatchSeq seq = ready_.TakeLowest();
   --trainable_;
   --batches_left_;
   return seq;
@@ -92,7 +95,7 @@ void SimulatedQueue::Release(BatchSeq seq) {
   if (next < sampling_limit_) {
     Free(next);
   } else {
-    unopened_.push(next);
+    unopened_.Add(next);
   }
 }
 

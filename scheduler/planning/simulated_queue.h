@@ -3,6 +3,7 @@
 #ifndef FGNN_SCHEDULER_PLANNING_SIMULATED_QUEUE_H_
 #define FGNN_SCHEDULER_PLANNING_SIMULATED_QUEUE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <queue>
@@ -45,10 +46,23 @@ class SimulatedQueue {
   bool Commit();
 
  private:
-  using LowestFirst =
-      std::priority_queue<BatchSeq, std::vector<BatchSeq>, std::greater<>>;
+  // Batches, the lowest of which is taken first.
+  class BatchSet {
+   public:
+    explicit BatchSet(BatchSeq num_batches) : has_(num_batches, false) {}
+    bool empty() const { return lowest_first_.empty(); }
+    size_t size() const { return lowest_first_.size(); }
+    BatchSeq lowest() const { return lowest_first_.top(); }
+    bool contains(BatchSeq seq) const { return has_[seq]; }
+    void Add(BatchSeq seq);
+    BatchSeq TakeLowest();
 
-  static BatchSeq Pop(LowestFirst& queue);
+   private:
+    std::priority_queue<BatchSeq, std::vector<BatchSeq>, std::greater<>>
+        lowest_first_;
+    std::vector<bool> has_;
+  };
+
   // The batch that lives in its slot next.
   BatchSeq NextIn(BatchSeq seq) const;
   void Free(BatchSeq seq);
@@ -66,12 +80,10 @@ class SimulatedQueue {
   uint64_t batches_left_ = 0;
   uint32_t trainable_ = 0;
   uint32_t missing_ = 0;
-  LowestFirst free_;      // In free slots, of opened epochs.
-  LowestFirst unopened_;  // In free slots, of later ones.
-  LowestFirst ready_;
-  std::vector<bool> is_free_;  // Of each batch: is in free_.
-  std::vector<bool> is_ready_;
-  std::vector<uint32_t> left_of_step_;  // Batches not done.
+  BatchSet free_;      // Batches of opened epochs in free slots.
+  BatchSet unopened_;  // Batches of later epochs in free slots.
+  BatchSet ready_;
+  std::vector<uint32_t> left_of_step_;  // Batches not done, for each step.
 };
 
 }  // namespace fgnn
