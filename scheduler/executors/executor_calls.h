@@ -31,7 +31,7 @@ struct Patience {
 
 struct AttachCall {
   std::string job_id;
-  std::string spec_bytes;  // Opaque here; see jobs/job.h.
+  std::string spec_bytes;  // Opaque here; see store/job.h.
   OwnerIndex owner = kNoOwner;
   std::optional<uint32_t> overflow_block;
   uint64_t scheduler_generation = 0;

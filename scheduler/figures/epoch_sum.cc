@@ -117,13 +117,13 @@ std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum) {
   }
   nlohmann::ordered_json line = {{"epoch", facts.epoch}, {"loss", sum.loss()}};
   if (facts.predicts_links) {
-    line["valid_mean_rank"] = OrNull(facts.valid_mean_rank);
-    line["valid_mrr"] = OrNull(facts.valid_mrr);
+    line["valid_mean_rank"] = OrNull(facts.valid.mean_rank);
+    line["valid_mrr"] = OrNull(facts.valid.mrr);
   } else {
-    line["valid_accuracy"] = OrNull(facts.valid_accuracy);
-    line["valid_macro_f1"] = OrNull(facts.valid_macro_f1);
+    line["valid_accuracy"] = OrNull(facts.valid.accuracy);
+    line["valid_macro_f1"] = OrNull(facts.valid.macro_f1);
   }
-  line["valid_roc_auc"] = OrNull(facts.valid_roc_auc);
+  line["valid_roc_auc"] = OrNull(facts.valid.roc_auc);
   line.update(
       nlohmann::ordered_json{{"seconds", facts.seconds},
                              {"batches", sum.batches()},

@@ -69,6 +69,16 @@ struct DeviceFacts {
   double cache_hit_rate = 0;  // Of the batches that it trained.
 };
 
+// Scores of an epoch on the validation split; nullopt: not known.
+struct ValidScores {
+  std::optional<double> accuracy = std::nullopt;
+  std::optional<double> macro_f1 = std::nullopt;
+  std::optional<double> roc_auc = std::nullopt;  // With two classes, or links.
+  // With link prediction alone.
+  std::optional<double> mrr = std::nullopt;
+  std::optional<double> mean_rank = std::nullopt;
+};
+
 // What else a line of metrics.jsonl says.
 struct EpochFacts {
   uint32_t epoch = 0;  // From 0.
@@ -76,12 +86,7 @@ struct EpochFacts {
   // checkpoint. The next epoch is sampled ahead meanwhile.
   double seconds = 0;
   bool predicts_links = false;  // Then it has MRR, mean rank and ROC-AUC.
-  std::optional<double> valid_accuracy = std::nullopt;
-  std::optional<double> valid_macro_f1 = std::nullopt;
-  // Of two classes, or links.
-  std::optional<double> valid_roc_auc = std::nullopt;
-  std::optional<double> valid_mrr = std::nullopt;
-  std::optional<double> valid_mean_rank = std::nullopt;
+  ValidScores valid = {};
   double evaluate_seconds = 0;
   // Executors; where devices take turns, those that are planned as such.
   uint32_t samplers = 0;
@@ -91,7 +96,7 @@ struct EpochFacts {
 
   // What is higher in a better epoch.
   std::optional<double> valid_score() const {
-    return predicts_links ? valid_mrr : valid_accuracy;
+    return predicts_links ? valid.mrr : valid.accuracy;
   }
 };
 

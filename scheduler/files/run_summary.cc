@@ -27,19 +27,20 @@ std::string SummaryToJson(const RunSummary& summary) {
       {"preparation_seconds", preparation},
       {"batches_committed", summary.batches_committed},
       {"batches_expected", summary.batches_expected}};
-  if (summary.predicts_links) {
-    json["valid_mrr"] = OrNull(summary.valid_mrr);
-    json["test_mean_rank"] = OrNull(summary.test_mean_rank);
-    json["test_mrr"] = OrNull(summary.test_mrr);
+  const SummaryScores& scores = summary.scores;
+  if (scores.predicts_links) {
+    json["valid_mrr"] = OrNull(scores.valid_mrr);
+    json["test_mean_rank"] = OrNull(scores.test_mean_rank);
+    json["test_mrr"] = OrNull(scores.test_mrr);
   } else {
-    json["valid_accuracy"] = OrNull(summary.valid_accuracy);
-    json["valid_macro_f1"] = OrNull(summary.valid_macro_f1);
-    json["test_accuracy"] = OrNull(summary.test_accuracy);
-    json["test_macro_f1"] = OrNull(summary.test_macro_f1);
+    json["valid_accuracy"] = OrNull(scores.valid_accuracy);
+    json["valid_macro_f1"] = OrNull(scores.valid_macro_f1);
+    json["test_accuracy"] = OrNull(scores.test_accuracy);
+    json["test_macro_f1"] = OrNull(scores.test_macro_f1);
   }
   json.update(
-      nlohmann::ordered_json{{"test_roc_auc", OrNull(summary.test_roc_auc)},
-                             {"best_epoch", OrNull(summary.best_epoch)},
+      nlohmann::ordered_json{{"test_roc_auc", OrNull(scores.test_roc_auc)},
+                             {"best_epoch", OrNull(scores.best_epoch)},
                              {"switches", summary.switches},
                              {"restarts", summary.restarts},
                              {"peak_bytes", summary.peak_bytes},

@@ -10,10 +10,10 @@
 
 namespace fgnn {
 
-// A SpecDecoder (jobs/job.h): of a serialised, effective fgnn.v1.JobSpec.
+// A SpecDecoder (store/job.h): of a serialised, effective fgnn.v1.JobSpec.
 absl::StatusOr<DecodedSpec> DecodeSpec(const Job& job);
 
-// A DemandReader (jobs/device_demand.h) of the same bytes.
+// A DemandReader (order/device_demand.h) of the same bytes.
 absl::StatusOr<DeviceDemand> ReadDemand(const std::string& spec_bytes);
 
 }  // namespace fgnn

@@ -162,12 +162,12 @@ absl::Status JobRun::Validate(uint32_t epoch, EpochFacts& facts) {
                         run_.executors.evaluation().Evaluate("", {"valid"}));
   if (const auto score = evaluation.ScoreOf("valid"); score.has_value()) {
     if (!facts.predicts_links) {
-      facts.valid_accuracy = score->accuracy();
-      facts.valid_macro_f1 = score->macro_f1;
+      facts.valid.accuracy = score->accuracy();
+      facts.valid.macro_f1 = score->macro_f1;
     }
-    facts.valid_roc_auc = score->roc_auc;
-    facts.valid_mrr = score->mrr;
-    facts.valid_mean_rank = score->mean_rank;
+    facts.valid.roc_auc = score->roc_auc;
+    facts.valid.mrr = score->mrr;
+    facts.valid.mean_rank = score->mean_rank;
   }
   facts.evaluate_seconds = evaluation.seconds;
   parts_.scores.SetValid(facts.valid_score());
@@ -225,32 +225,38 @@ void JobRun::Release() {
   parts_.records.CloseTimeline();
 }
 
+SummaryScores JobRun::ScoresInSummary() const {
+  const RunScores& scores = parts_.scores;
+  const std::optional<SplitScore>& test = scores.test();
+  SummaryScores summary = {
+      .valid_accuracy = scores.best().score,
+      .valid_macro_f1 = BestMacroF1(),
+      .predicts_links = run_.spec.training.predicts_links(),
+      .valid_mrr = scores.best().score,
+      .best_epoch = scores.best().epoch};
+  if (test.has_value()) {
+    summary.test_accuracy = test->accuracy();
+    summary.test_macro_f1 = test->macro_f1;
+    summary.test_roc_auc = test->roc_auc;
+    summary.test_mrr = test->mrr;
+    summary.test_mean_rank = test->mean_rank;
+  }
+  return summary;
+}
+
 absl::Status JobRun::WriteSummary(JobState state,
                                   const absl::Status& error) const {
   if (!run_.folder.has_value()) return absl::OkStatus();
-  const RunScores& scores = parts_.scores;
-  const std::optional<SplitScore>& test = scores.test();
   return run_.folder->WriteSummary(
       {.job_id = run_.job.id,
        .state = state,
        .epochs = run_.epochs_done,
-       .stopped_early = scores.WhyStopped(run_.epochs_done),
+       .stopped_early = parts_.scores.WhyStopped(run_.epochs_done),
        .seconds = parts_.progress.seconds(),
        .preparation = parts_.progress.preparation(),
        .batches_committed = parts_.records.next_seq(),
        .batches_expected = JobShape(run_.segment).num_batches(),
-       .valid_accuracy = scores.best().score,
-       .valid_macro_f1 = BestMacroF1(),
-       .test_accuracy =
-           test.has_value() ? std::optional(test->accuracy()) : std::nullopt,
-       .test_macro_f1 =
-           test.has_value() ? std::optional(test->macro_f1) : std::nullopt,
-       .test_roc_auc = test.has_value() ? test->roc_auc : std::nullopt,
-       .predicts_links = run_.spec.training.predicts_links(),
-       .valid_mrr = scores.best().score,
-       .test_mrr = test.has_value() ? test->mrr : std::nullopt,
-       .test_mean_rank = test.has_value() ? test->mean_rank : std::nullopt,
-       .best_epoch = scores.best().epoch,
+       .scores = ScoresInSummary(),
        .switches = parts_.planner.switches(),
        .restarts = restarts_,
        .peak_bytes = parts_.memory.peak_bytes(),

@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "scheduler/figures/epoch_sum.h"
+#include "scheduler/files/run_summary.h"
 #include "scheduler/jobs/job_dispatcher.h"
 #include "scheduler/run/run_context.h"
 #include "scheduler/run/run_let_go.h"
@@ -65,6 +66,7 @@ class JobRun {
   absl::Status KeepGoing();
   bool IsOver() const { return parts_.scores.IsOver(run_.epochs_done); }
   std::optional<double> BestMacroF1() const;
+  SummaryScores ScoresInSummary() const;
   std::vector<std::string> Warnings() const;
 
   RunParts parts_;

@@ -95,7 +95,7 @@ struct DecodedSpec {
   JobSpec spec;
   std::string yaml;  // As job.yaml has it.
 };
-// Given to jobs/ by rpc/: what a job's spec_bytes say; where the job has been
+// Given to run/ by rpc/: what a job's spec_bytes say; where the job has been
 // given devices, spec.devices are these, and yaml is what it asked for.
 // DataLoss for bytes that are no spec.
 using SpecDecoder = std::function<absl::StatusOr<DecodedSpec>(const Job& job)>;

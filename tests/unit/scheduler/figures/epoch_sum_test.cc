@@ -35,12 +35,11 @@ TEST(EpochSumTest, TheLossIsTheMeanOverSeedsNotOverBatches) {
 }
 
 TEST(EpochSumTest, AMetricsLineOfLinkPredictionHasRanksInsteadOfAccuracy) {
-  const auto json = nlohmann::json::parse(MetricsLine({.epoch = 1,
-                                                       .predicts_links = true,
-                                                       .valid_roc_auc = 0.75,
-                                                       .valid_mrr = 0.5,
-                                                       .valid_mean_rank = 3},
-                                                      EpochSum()));
+  const auto json = nlohmann::json::parse(
+      MetricsLine({.epoch = 1,
+                   .predicts_links = true,
+                   .valid = {.roc_auc = 0.75, .mrr = 0.5, .mean_rank = 3}},
+                  EpochSum()));
   EXPECT_EQ(json["valid_mrr"], 0.5);
   EXPECT_EQ(json["valid_mean_rank"], 3);
   EXPECT_EQ(json["valid_roc_auc"], 0.75);

@@ -25,8 +25,8 @@ class RunScoresTest : public testing::Test {
       const std::vector<std::optional<double>>& scores) {
     std::ofstream file(temp_ / kMetricsName);
     for (uint32_t epoch = 0; epoch < scores.size(); ++epoch) {
-      file << MetricsLine({.epoch = epoch, .valid_accuracy = scores[epoch]},
-                          EpochSum());
+      file << MetricsLine(
+          {.epoch = epoch, .valid = {.accuracy = scores[epoch]}}, EpochSum());
     }
     return temp_.path();
   }

@@ -67,7 +67,7 @@ TEST(RunFolderTest, ReadsItsMetricsBack) {
   FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder, RunFolder::Keep(temp.path(), {}));
   EXPECT_THAT(Accuracies(folder), testing::IsEmpty());
   const std::string whole =
-      MetricsLine({.epoch = 0, .valid_accuracy = 0.25, .valid_macro_f1 = 0.5},
+      MetricsLine({.epoch = 0, .valid = {.accuracy = 0.25, .macro_f1 = 0.5}},
                   {}) +
       MetricsLine({.epoch = 1}, {});
   // The last line was cut off by a full disk.
@@ -98,7 +98,8 @@ TEST(RunFolderTest, OfLinkPredictionItReadsTheRanks) {
   FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder,
                             RunFolder::Create(temp / "run", "job", {}));
   FGNN_ASSERT_OK(folder.AppendMetrics(
-      MetricsLine({.epoch = 0, .predicts_links = true, .valid_mrr = 0.25}, {}) +
+      MetricsLine({.epoch = 0, .predicts_links = true, .valid = {.mrr = 0.25}},
+                  {}) +
       MetricsLine({.epoch = 1, .predicts_links = true}, {})));
   EXPECT_THAT(Accuracies(folder),
               ElementsAre(std::optional(0.25), std::nullopt));
@@ -266,18 +267,18 @@ TEST(RunFolderTest, TheSummaryHasTheFieldsOfTheDesign) {
   const TempFolder temp;
   FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder,
                             RunFolder::Create(temp / "run", "", {}));
-  FGNN_ASSERT_OK(folder.WriteSummary({.job_id = "j",
-                                      .state = JobState::kCompleted,
-                                      .epochs = 2,
-                                      .seconds = 1.5,
-                                      .preparation = {{"measuring", 0.25}},
-                                      .batches_committed = 10,
-                                      .batches_expected = 10,
-                                      .valid_accuracy = 0.5,
-                                      .best_epoch = 1,
-                                      .restarts = 3,
-                                      .peak_bytes = 77,
-                                      .seed = 9}));
+  FGNN_ASSERT_OK(
+      folder.WriteSummary({.job_id = "j",
+                           .state = JobState::kCompleted,
+                           .epochs = 2,
+                           .seconds = 1.5,
+                           .preparation = {{"measuring", 0.25}},
+                           .batches_committed = 10,
+                           .batches_expected = 10,
+                           .scores = {.valid_accuracy = 0.5, .best_epoch = 1},
+                           .restarts = 3,
+                           .peak_bytes = 77,
+                           .seed = 9}));
   const auto json = nlohmann::json::parse(Read(temp / "run/summary.json"));
   std::set<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.insert(key);

@@ -77,7 +77,7 @@ class TakeOverTest : public JobRunTest {
     for (int i = 0; i < 5; ++i) sum.Add(record);
     EpochFacts facts;
     for (const std::optional<double>& score : scores) {
-      facts.valid_accuracy = score;
+      facts.valid.accuracy = score;
       EXPECT_THAT(folder_->AppendMetrics(MetricsLine(facts, sum)), IsOk());
       ++facts.epoch;
     }
