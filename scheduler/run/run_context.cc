@@ -18,8 +18,7 @@ ExecutorsOfJob ExecutorsFor(const Job& job, const JobSpec& spec) {
 }  // namespace
 
 RunContext::RunContext(Job job_to_run, DecodedSpec decoded_spec,
-                       const JobEnvironment& of_all_jobs,
-                       JobExecutors::KeepGoing keep_going)
+                       const JobEnvironment& of_all_jobs, KeepGoing keep_going)
     : job(std::move(job_to_run)),
       decoded(std::move(decoded_spec)),
       spec(decoded.spec),

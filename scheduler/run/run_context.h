@@ -29,10 +29,9 @@ struct JobEnvironment {
 
 // Not thread-safe: for the job's thread.
 struct RunContext {
-  // `keep_going`: of JobExecutors.
+  // `keep_going`: see KeepGoing in executors/executor_calls.h.
   RunContext(Job job_to_run, DecodedSpec decoded_spec,
-             const JobEnvironment& of_all_jobs,
-             JobExecutors::KeepGoing keep_going);
+             const JobEnvironment& of_all_jobs, KeepGoing keep_going);
   RunContext(const RunContext&) = delete;
   RunContext& operator=(const RunContext&) = delete;
 

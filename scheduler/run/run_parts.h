@@ -18,7 +18,7 @@ namespace fgnn {
 // Not thread-safe: for the job's thread.
 struct RunParts {
   RunParts(Job job, DecodedSpec decoded, const JobEnvironment& environment,
-           JobExecutors::KeepGoing keep_going)
+           KeepGoing keep_going)
       : context(std::move(job), std::move(decoded), environment,
                 std::move(keep_going)),
         planner(context.job.id, context.spec,
