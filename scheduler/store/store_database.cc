@@ -103,7 +103,8 @@ absl::Status StoreDatabase::MakeTables(const StoreSchema& schema) {
         "job store has schema version ", version, ", this program knows ",
         schema.version(), "; run a newer release or another state folder"));
   }
-  if (version > 0 && version < schema.baseline) {
+  // A damaged file may say any number.
+  if (version != 0 && version < schema.baseline) {
     return absl::DataLossError(absl::StrCat(
         "job store has schema version ", version, ", this program reads ",
         schema.baseline, " and later; run another state folder"));

@@ -48,13 +48,18 @@ class Small {
   std::map<int, std::vector<int>> b_ ABSL_GUARDED_BY(mutex_);
   std::function<void(int)> c_ = [](int) {};
 };
+class ABSL_LOCKABLE Lockable {
+  int a_ = f(1, 2), b_;
+};
 enum class Word { kNone };
 class Declared;
 ''', encoding='utf-8')
         result = run(self.script, '--all', 'shared')
         self.assertIn('class Small: 4 methods, 3 fields (shared/a.h)',
                       result.stdout)
-        self.assertIn('1 classes, 1 files, 1 rooms; 0 over a limit',
+        self.assertIn('class Lockable: 0 methods, 2 fields (shared/a.h)',
+                      result.stdout)
+        self.assertIn('2 classes, 1 files, 1 rooms; 0 over a limit',
                       result.stdout)
         self.assertEqual(result.returncode, 0)
 

@@ -75,5 +75,14 @@ TEST_F(StoreDatabaseTest, AVersionThatTheSchemaDoesNotKnowIsRefused) {
   FGNN_ASSERT_OK(Open(Schema5()).status());
 }
 
+TEST_F(StoreDatabaseTest, ADamagedVersionBelowZeroIsRefused) {
+  {
+    FGNN_ASSERT_OK_AND_ASSIGN(StoreDatabase database, Open(Schema5()));
+    FGNN_ASSERT_OK(database.Execute("PRAGMA user_version = -1"));
+  }
+  EXPECT_THAT(Open(Schema5()), StatusIs(absl::StatusCode::kDataLoss,
+                                        HasSubstr("schema version -1")));
+}
+
 }  // namespace
 }  // namespace fgnn
