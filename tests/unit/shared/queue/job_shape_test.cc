@@ -127,10 +127,12 @@ TEST(JobShapeTest, CountsStepsPlacesAndRecordsAsTheReference) {
       EXPECT_LT(counted.place, shape.num_places());
       EXPECT_EQ(shape.RecordOf(seq, part), counted.record);
       EXPECT_EQ(shape.IsLocal(seq), counted.host == split.host);
-      of_step.try_emplace(counted.step, seq, seq).first->second.end = seq + 1;
-      of_epoch.try_emplace(epoch, seq, seq).first->second.end = seq + 1;
-      steps.try_emplace(epoch, counted.step, counted.step).first->second.end =
-          counted.step + 1;
+      of_step.try_emplace(counted.step, BatchRange{seq, seq})
+          .first->second.end = seq + 1;
+      of_epoch.try_emplace(epoch, BatchRange{seq, seq}).first->second.end =
+          seq + 1;
+      steps.try_emplace(epoch, StepRange{counted.step, counted.step})
+          .first->second.end = counted.step + 1;
     }
     for (const auto& [step, batches] : of_step) {
       EXPECT_EQ(shape.BatchesOfStep(step), batches) << "step " << step;
