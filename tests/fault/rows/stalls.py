@@ -132,9 +132,9 @@ def slow_consumer(options, chance):
         try:
             # Their counters come with heartbeats.
             time.sleep(STALL_SECONDS / 2)
-            first = sampled(service, job), private_memory(service)
+            first = sampled(service, run_dir), private_memory(service)
             time.sleep(STALL_SECONDS / 2)
-            second = sampled(service, job), private_memory(service)
+            second = sampled(service, run_dir), private_memory(service)
         finally:
             for pid in trainers:
                 with contextlib.suppress(ProcessLookupError):  # See below.
@@ -158,12 +158,16 @@ def slow_consumer(options, chance):
             f'{slots} slots, memory flat, 0 kills, same result')
 
 
-def sampled(service, job):
-    """(batches sampled but not committed, batches sampled) as it says."""
-    progress = service.json('show', job)['progress']
-    batches = sum(executor['batches'] for executor in progress['executors']
+def sampled(service, run_dir):
+    """(batches sampled but not committed, batches sampled) as the host says.
+
+    Not by the job's progress: that stands still, with a count of samplers from
+    before, while a stopped trainer is to evaluate or to save a checkpoint.
+    """
+    batches = sum(executor['batches']
+                  for executor in service.json('status')['executors']
                   if executor['role'] == 'sampler')
-    return batches - progress['batches_committed'], batches
+    return batches - committed_of(run_dir), batches
 
 
 def private_memory(service):

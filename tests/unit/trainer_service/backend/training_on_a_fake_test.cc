@@ -142,7 +142,7 @@ TEST_F(TrainingOnAFakeTest, IsProfiledAsAnyOther) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const TrainingNeeds needs,
       ProfileTraining(Spec(), std::vector<HopSize>{{8, 40, 60}}, 1,
-                      [this](const JobSpec& spec, int) {
+                      [](const JobSpec& spec, int) {
                         return FakeBackend::Open(spec.dataset);
                       }));
   EXPECT_EQ(needs.num_parameters, kFakeParameters);
