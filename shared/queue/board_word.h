@@ -1,4 +1,4 @@
-// The board's word: where the job stands, and who makes the next version.
+// The board's word: the newest version, and the owner that makes the next one.
 // For the files of this folder.
 #ifndef FGNN_SHARED_QUEUE_BOARD_WORD_H_
 #define FGNN_SHARED_QUEUE_BOARD_WORD_H_
@@ -13,9 +13,9 @@ namespace fgnn {
 
 enum class BoardState : uint8_t {
   kEmpty = 0,        // No weights yet; the version is 0 and means nothing.
-  kLeasedEmpty = 1,  // Someone makes the first version.
+  kLeasedEmpty = 1,  // The owner makes the first version.
   kOpen = 2,         // `generation` is the newest version.
-  kLeasedOpen = 3,   // Someone makes the version after it.
+  kLeasedOpen = 3,   // The owner makes the version after `generation`.
 };
 using BoardWord = OwnedWord<BoardState>;
 
@@ -28,7 +28,7 @@ inline BoardWord LoadBoardWord(const Segment& segment) {
       BoardWordOf(segment).load(std::memory_order_acquire));
 }
 
-// The word before it was leased.
+// Returns the word as it was before the lease.
 inline BoardWord Unleased(BoardWord word) {
   const bool empty = word.state == BoardState::kLeasedEmpty;
   return {empty ? BoardState::kEmpty : BoardState::kOpen, kNoOwner,

@@ -1,4 +1,4 @@
-// WriteSlot and ReadSlot: a claim, and every way to end it.
+// WriteSlot and ReadSlot: a claimed slot, and every way to end the claim.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -43,8 +43,8 @@ WriteSlot::~WriteSlot() { Abandon(); }
 void WriteSlot::Abandon() {
   if (queue_ == nullptr) return;
   GlobalQueue* queue = std::exchange(queue_, nullptr);
-  // Not ours any more only if this process was declared dead; then there is
-  // nothing to give back.
+  // Leave() fails only if this process was declared dead. Then there is nothing
+  // to give back.
   if (queue->Leave(task_, SlotState::kWriting, SlotState::kFree).ok()) {
     queue->AnnounceFree();
   }
@@ -69,7 +69,7 @@ absl::Status WriteSlot::Publish() && {
   FGNN_RETURN_IF_ERROR(
       queue->Leave(task_, SlotState::kWriting, SlotState::kReady));
   queue->AnnounceReady();
-  // Another thread may wait to retract this task.
+  // Another thread of this process may wait until it can retract this task.
   if (overflow_) queue->AnnounceFree();
   return absl::OkStatus();
 }

@@ -16,17 +16,17 @@
 namespace fgnn {
 namespace {
 
-// A turn: who does what, and beside it what the device did last and how often
-// it woke, which outlive the turn.
+// A turn: its owner and work. The word's `generation` has the device's last
+// work and the number of its wakes. Both stay when the turn ends.
 using TurnWord = OwnedWord<DeviceWork>;
 constexpr int kLastBits = 2;
 constexpr uint64_t kLastMask = (1 << kLastBits) - 1;
 
-// Of the word of a plan: see DeviceWords.
+// Bits of one plan in the plan word: see DeviceWords.
 constexpr int kPlanBits = 8;
 constexpr uint64_t kPlanMask = (1 << kPlanBits) - 1;
 
-// A new value's share of a moving average.
+// Share of a new value in a moving average.
 constexpr double kShareOfNew = 0.125;
 
 bool IsWork(DeviceWork work) {
@@ -78,7 +78,7 @@ void StoreSeconds(uint64_t& word, double seconds) {
                          std::memory_order_relaxed);
 }
 
-// One writer at a time.
+// Adds the seconds to a moving average. One writer at a time.
 void Average(uint64_t& word, double seconds) {
   if (!std::isfinite(seconds) || seconds <= 0) return;
   const double before = LoadSeconds(word);
@@ -86,8 +86,8 @@ void Average(uint64_t& word, double seconds) {
       word, before == 0 ? seconds : before + kShareOfNew * (seconds - before));
 }
 
-// The tasks of the epoch that is open for training, and where those of its open
-// steps end; empty if none is.
+// The tasks of the epoch that is open for training, and the end of the tasks of
+// its open steps. Empty if no epoch is open.
 struct OpenEpoch {
   TaskRange tasks;
   TaskNumber steps_end;
@@ -101,7 +101,8 @@ OpenEpoch OpenEpochOf(const GradientBoard& board, const JobShape& shape) {
           .steps_end = shape.TasksOf({0, open->last_batch}).end};
 }
 
-// How many of first, first + stride, … below `last` are in the epoch.
+// Returns how many of the tasks first, first + stride, … below `last` are in
+// the epoch.
 uint64_t CountInEpoch(TaskNumber first, TaskNumber last, uint64_t stride,
                       const TaskRange& epoch) {
   const auto below = [first, stride](TaskNumber end) {
@@ -111,8 +112,8 @@ uint64_t CountInEpoch(TaskNumber first, TaskNumber last, uint64_t stride,
   return end <= epoch.begin ? 0 : below(end) - below(epoch.begin);
 }
 
-// Fills in what the snapshot says of slots: those from the oldest task that
-// is not released (see SlotTable::FindLowest()) to the limit.
+// Fills in the snapshot's numbers of batches. Looks at the tasks from the
+// oldest one that is not released (see SlotTable::FindLowest()) to the limit.
 void LookAtSlots(const Segment& segment, TaskNumber limit,
                  const OpenEpoch& epoch, SwitchSnapshot* snapshot) {
   const SlotTable slots(segment);
@@ -147,20 +148,22 @@ void LookAtSlots(const Segment& segment, TaskNumber limit,
   snapshot->batches_left = all - std::min(all, taken);
 }
 
-// What is none is as in a new word.
+// Returns the plan with this number; kSample, as in a new word, if there is
+// none.
 DevicePlan PlanOf(uint64_t number) {
   return number <= static_cast<uint64_t>(DevicePlan::kLost)
              ? static_cast<DevicePlan>(number)
              : DevicePlan::kSample;
 }
 
-// The same of what a device may be while it is not lost.
+// Returns the same plan for a device that is not lost: kSample for kLost.
 DevicePlan RoleOf(uint64_t number) {
   const DevicePlan plan = PlanOf(number);
   return plan == DevicePlan::kLost ? DevicePlan::kSample : plan;
 }
 
-// A device that has no turn to train, in time to share the open steps.
+// Whether a device that has no turn to train may get one in time to share the
+// open steps.
 bool MayTrain(const SwitchSnapshot& snapshot) {
   switch (snapshot.plan) {
     case DevicePlan::kTrain:
@@ -188,7 +191,7 @@ uint32_t DeviceTable::num_devices() const {
 void DeviceTable::SetPlan(uint32_t device, DevicePlan plan,
                           std::optional<DevicePlan> released) {
   if (num_devices() == 0) return;
-  // One store: whoever comes back finds both, or neither.
+  // One store: a scheduler that is started again finds both plans, or neither.
   const uint64_t hand =
       released.has_value() ? static_cast<uint64_t>(*released) + 1 : 0;
   SharedWord(segment_->regions().device(device).plan)
@@ -258,7 +261,8 @@ void DeviceTable::AddTrainTime(uint32_t device, double seconds) {
   if (num_devices() == 0) return;
   DeviceWords& words = segment_->regions().device(device);
   const DevicePlan planned = plan(device);
-  if (planned == DevicePlan::kLost) return;  // As what it was begun?
+  // It is not known whether the batch was begun as a standby trainer's.
+  if (planned == DevicePlan::kLost) return;
   Average(planned == DevicePlan::kSample ? words.standby_seconds
                                          : words.train_seconds,
           seconds);
@@ -266,7 +270,8 @@ void DeviceTable::AddTrainTime(uint32_t device, double seconds) {
 
 void DeviceTable::AddWakeTime(uint32_t device, double seconds) {
   if (num_devices() == 0) return;
-  // Of doubles that are not below 0, greater ones have greater bits.
+  // For doubles that are not below 0, the order of the bits is the order of the
+  // values.
   RaiseTo(SharedWord(segment_->regions().device(device).wake_seconds),
           std::bit_cast<uint64_t>(std::max(seconds, 0.0)));
 }
@@ -317,7 +322,8 @@ bool DeviceTable::ReclaimTurnsOf(OwnerIndex dead_owner) {
     if (!IsHeld(turn) || turn.owner != dead_owner) continue;
     reclaimed |= MoveTurn(*segment_, device, turn, Nobody(turn, LastOf(turn)));
   }
-  // Even if there was nothing: an earlier reaper may have died before this.
+  // Announced even if nothing was reclaimed: an earlier reaper may have died
+  // before its announcement.
   Announce();
   return reclaimed;
 }
@@ -345,7 +351,7 @@ SwitchSnapshot DeviceTable::SnapshotOfAll() const {
   const BatchSeq limit = GlobalQueue(segment_, kNoOwner).sampling_limit();
   LookAtSlots(*segment_, shape.TasksOf({0, limit}).end,
               OpenEpochOf(board, shape), &snapshot);
-  // Who has the turn may make the step; the device need have no batch for it.
+  // A due step is work for a trainer, also if the device has no batch for it.
   if (board.IsStepDue()) ++snapshot.trainable_batches;
 
   double planned_sum = 0;

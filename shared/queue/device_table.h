@@ -1,10 +1,12 @@
-// Devices that have one role at a time: who works on each, what the plan says,
-// how long its batches take. Each has a sampler and a trainer attached, of
-// which one works: before each fetch they ask NextWork() of shared/switching
-// and take the device's turn, without a call to the scheduler or a lock.
+// Devices that have one role at a time: the owner of each device's turn, its
+// plan, and the seconds of its batches. Each device has a sampler and a trainer
+// attached, and only one of the two works. Before each fetch they ask
+// NextWork() of shared/switching and take the device's turn, without a call to
+// the scheduler or a lock.
 //
-// One 64-bit word per device, changed by one compare-and-swap per step, so that
-// a process killed anywhere leaves a turn that the reaper names:
+// Each device has one 64-bit word. One compare-and-swap makes each step of the
+// word. So a process that is killed anywhere leaves a turn that the reaper can
+// end:
 //
 //   nobody(last) ──take──▶ working(owner, what, last) ──end──▶ nobody(last')
 //   reaper: working(dead, …, last) ──▶ nobody(last)
@@ -20,81 +22,97 @@
 
 namespace fgnn {
 
-// Seconds of a batch on one device: Ts, Tt, Tt'. 0: not known.
+// Seconds of a batch on one device. 0: not known.
 struct DeviceTimes {
-  double sample = 0;
-  double train = 0;    // As a trainer, extraction as the pipeline overlaps it.
-  double standby = 0;  // The same where the device is planned to sample.
+  double sample = 0;  // Ts: seconds to sample a batch.
+  // Tt: seconds to train a batch, with the extraction that the pipeline does
+  // not overlap.
+  double train = 0;
+  // Tt': the seconds of `train` while the device is planned to sample.
+  double standby = 0;
 };
 
 // A process's view of the table. Thread-safe. Borrows the segment. A device
-// beyond the last one is reduced to the range. In a segment without devices
-// nothing is planned, known or taken.
+// index beyond the last device is reduced to the range. A segment without
+// devices has no plans, times or turns.
 class DeviceTable {
  public:
-  // `owner`: as of the global queue; kNoOwner takes no turns.
+  // `owner`: index of this process, as in GlobalQueue; kNoOwner takes no turns.
   DeviceTable(Segment* segment, OwnerIndex owner);
 
   uint32_t num_devices() const;
 
-  // Scheduler only. Devices look again at once. `released`: of a device that is
-  // held by hand, or lost, what it is planned as once the hand lets go, or once
-  // it is back; kept here for a scheduler that comes back.
+  // Scheduler only. All devices look again at once. `released`: the plan of a
+  // device after a user's plan by hand ends, or after a lost device is back;
+  // nullopt for other devices. The table keeps it for a scheduler that is
+  // started again.
   void SetPlan(uint32_t device, DevicePlan plan,
                std::optional<DevicePlan> released = std::nullopt);
   DevicePlan plan(uint32_t device) const;
   std::optional<DevicePlan> released(uint32_t device) const;
 
-  // Scheduler only, while training is closed: what the device's trainer caches
-  // as, of CachePlan: as a standby trainer with kSample. The plan may change in
-  // mid-epoch, caches do not. kSample in a new segment.
+  // Scheduler only, while training is closed. Sets the plan by which the
+  // device's trainer caches: with kSample, it caches CachePlan::standby_rows.
+  // A device's plan may change in mid-epoch, but its cache does not change.
+  // kSample in a new segment.
   void SetCachedAs(uint32_t device, DevicePlan plan);
   DevicePlan cached_as(uint32_t device) const;
-  // What the device's trainer is to cache. Without devices: what all do.
+  // Returns what the device's trainer is to cache. In a segment without
+  // devices, all trainers cache the same.
   TrainerCache cache(uint32_t device) const;
 
-  // Scheduler only, before training is opened: as the profiles measured them.
+  // Scheduler only, before training is opened. Sets the seconds that profiles
+  // measured.
   void SetTimes(uint32_t device, const DeviceTimes& times);
   DeviceTimes times(uint32_t device) const;
-  // The device's sampler, and its trainer: moving averages go on with it. A
-  // trained batch counts as train or standby as the device is planned; where it
-  // is lost meanwhile, as neither.
+  // Called by the device's sampler, and by its trainer. Add the seconds of a
+  // batch to the moving averages. A trained batch counts as standby if the
+  // device is planned to sample, else as train. If the device is lost
+  // meanwhile, the batch does not count.
   void AddSampleTime(uint32_t device, double seconds);
   void AddTrainTime(uint32_t device, double seconds);
 
-  // At most one owner at a time holds the turn of a device. False: another one
-  // does, or this one already.
+  // Takes the device's turn for the work. At most one owner at a time holds the
+  // turn of a device. Returns false if an owner, this one included, holds the
+  // turn already.
   bool TryTakeTurn(uint32_t device, DeviceWork work);
-  // `last_done`: kNothing leaves what was remembered. The other one of the
-  // device looks again at once. Nothing happens to who has no turn.
+  // Ends the turn. Does nothing if this owner does not hold it. `last_done`:
+  // the device's last work; kNothing keeps the last work of before. The other
+  // daemon of the device looks again at once.
   void EndTurn(uint32_t device, DeviceWork last_done);
-  // kNothing: nobody holds the turn.
+  // Returns the work of the turn; kNothing: no owner holds the turn.
   DeviceWork working(uint32_t device) const;
-  // Times that the device went over to training though it is planned to sample.
+  // Number of times that the device went over to training while it was planned
+  // to sample.
   uint64_t wakes(uint32_t device) const;
 
-  // The device's trainer: from a look by which it went over to training, though
-  // it is planned to sample, to its first batch with features.
+  // Called by the device's trainer. Notes the seconds of a wake: from the look
+  // by which a device that is planned to sample went over to training, to its
+  // first batch with features.
   void AddWakeTime(uint32_t device, double seconds);
-  // The longest since the last call of this; 0: it did not wake. Scheduler
-  // only.
+  // Scheduler only. Returns the seconds of the longest wake since the last call
+  // of this function; 0: the device did not wake.
   double TakeLongestWake(uint32_t device);
 
   // Scheduler only, and only after the kernel has said that every process with
-  // this index is dead. Idempotent. True if it held a turn.
+  // this index is dead. Ends the turns of the owner. Idempotent. Returns true
+  // if the owner held a turn.
   bool ReclaimTurnsOf(OwnerIndex dead_owner);
 
-  // What NextWork() is asked with, from queue, board and this table. Takes one
-  // look at each slot; nothing is locked meanwhile.
+  // Returns the argument for NextWork(), from queue, board and this table.
+  // Reads each slot's word once and locks nothing meanwhile.
   SwitchSnapshot Snapshot(uint32_t device) const;
 
-  // Devices that share a step's batches: those that are planned to train, and
-  // those whose standby trainer is awake, or waits for one since no sampling is
-  // due. Of those that are lost, who trains a last batch. At least 1.
+  // Returns the number of devices that share a step's batches, at least 1: the
+  // devices that are planned to train or to share time, and the devices that
+  // train now. A standby trainer also counts while it waits for a batch because
+  // no sampling is due. A lost device counts only while it trains its last
+  // batch.
   uint32_t NumTraining() const;
 
  private:
-  // What all devices see alike, one look at each slot; and what this one does.
+  // SnapshotOfAll() returns what all devices see alike and reads each slot's
+  // word once. SnapshotOf() adds the fields of one device.
   SwitchSnapshot SnapshotOfAll() const;
   SwitchSnapshot SnapshotOf(uint32_t device, SwitchSnapshot of_all) const;
   void Announce();

@@ -27,13 +27,15 @@ const char* NameOf(SlotState state) {
   return "damaged";
 }
 
-// Repeats `attempt` until it yields something, fails, or the deadline passes.
+// Repeats `attempt` until it returns a slot or an error, or the deadline
+// passes.
 template <typename Slot, typename Attempt>
 absl::StatusOr<std::optional<Slot>> RepeatUntil(Deadline deadline,
                                                 const uint32_t* counter,
                                                 Attempt attempt) {
   for (;;) {
-    // Read before the attempt: a change that the attempt misses ends the wait.
+    // The counter is read before the attempt. So a change that the attempt
+    // misses ends the wait.
     const uint32_t seen = ReadCounter(counter);
     absl::StatusOr<std::optional<Slot>> slot = attempt();
     if (!slot.ok() || slot->has_value() || MonotonicClock::now() >= deadline) {
@@ -141,7 +143,8 @@ absl::Status GlobalQueue::TakeOverflowBlock(TaskNumber task,
   const Segment::Regions& regions = segment_->regions();
   const SlotTable slots(*segment_);
   const OverflowBlocks blocks(slots, *segment_);
-  // Points at the block before it is taken: see OverflowBlocks::TryTake().
+  // The slot points at the block before the block is taken: see
+  // OverflowBlocks::TryTake().
   slots.StorePlace(task,
                    {.sampler = owner_, .overflow_block = overflow_block_});
   for (;;) {
@@ -189,7 +192,7 @@ SlotCounts GlobalQueue::Counts() const {
       case SlotState::kReady:
         ++counts.ready;
         break;
-      default:  // A damaged word is as good as taken for ever.
+      default:  // A slot with a damaged word counts as taken for ever.
         ++counts.reading;
         break;
     }
@@ -239,7 +242,8 @@ std::vector<BatchSeq> GlobalQueue::ReclaimSlotsOf(OwnerIndex dead_owner) {
     const TaskNumber task = slots.TaskIn(slot, word);
     if (slots.Move(task, word, before)) reclaimed.push_back(SeqOf(task));
   }
-  // Even if there was nothing: an earlier reaper may have died before this.
+  // Announced even if nothing was reclaimed: an earlier reaper may have died
+  // before its announcement.
   AnnounceReady();
   AnnounceFree();
   return reclaimed;

@@ -1,17 +1,19 @@
-// The global queue (FGNN, section 5.1): samplers put tasks in, trainers take
-// them out, without a call or a lock between them.
+// The global queue (FGNN, section 5.1). Samplers put tasks into the queue and
+// trainers take them out, without a call or a lock between them.
 //
-// A task, a part of a batch, lives in the slot and at the generation that
-// JobShape::SlotOf() says. One 64-bit word per slot, `generation:48 | owner:13
-// | state:3`, changed by one compare-and-swap per step:
+// A task is a part of a batch. JobShape::SlotOf() says in which slot and at
+// which generation a task lives. Each slot has one 64-bit word,
+// `generation:48 | owner:13 | state:3`. One compare-and-swap makes each step of
+// the word:
 //
 //      FREE ──claim──▶ WRITING ──publish──▶ READY ──claim──▶ READING
 //       ▲ ▲               │                   ▲                 │
 //       │ └──abandon/reap─┘                   └──abandon/reap───┤
 //       └───────────────── release: generation + 1 ─────────────┘
 //
-// Claiming the free slot is the lease of that task. Only a slot's owner, and
-// for a dead owner the reaper, may leave WRITING and READING.
+// A sampler that claims the free slot has the lease of that task. Only the
+// slot's owner may move the slot out of WRITING or READING. If the owner is
+// dead, only the reaper may.
 #ifndef FGNN_SHARED_QUEUE_GLOBAL_QUEUE_H_
 #define FGNN_SHARED_QUEUE_GLOBAL_QUEUE_H_
 
@@ -39,7 +41,7 @@ enum class SlotState : uint8_t {
   kReading = 3
 };
 
-// How many slots are in each state; they sum to num_slots.
+// Number of slots in each state. The four numbers sum to num_slots.
 struct SlotCounts {
   uint32_t free = 0;
   uint32_t writing = 0;
@@ -49,8 +51,9 @@ struct SlotCounts {
 
 class GlobalQueue;
 
-// A claimed free slot, to be filled. Move-only. Destroyed unpublished, it
-// gives the slot back, so another sampler claims the same task.
+// A free slot that a sampler has claimed and fills. Move-only. If destroyed
+// before Publish(), it gives the slot back; another sampler then claims the
+// task.
 class WriteSlot {
  public:
   WriteSlot(WriteSlot&& other) noexcept;
@@ -58,17 +61,20 @@ class WriteSlot {
   ~WriteSlot();
 
   TaskNumber task() const { return task_; }
-  BatchSeq seq() const { return seq_; }  // Of the task's batch.
-  // Where the task is to be written: the slot's own block at first.
+  BatchSeq seq() const { return seq_; }  // Number of the task's batch.
+  // The memory for the task: the slot's own block until SwitchToOverflow().
   absl::Span<std::byte> block() const { return block_; }
-  // For a task that does not fit: switches to the overflow block of this
-  // process, waiting until it is free. A READY task in it is retracted (its
-  // slot becomes FREE again) if it is later than this one, or later than a task
-  // that is FREE, so that order cannot deadlock. DeadlineExceeded, the
-  // slot's own block then serves on; Cancelled once the job was stopped;
-  // FailedPrecondition if already switched, or if there is no overflow block.
+  // Switches to the overflow block of this process, for a task that does not
+  // fit into the slot's own block. Waits until the overflow block is free. A
+  // READY task in the block is retracted if it is later than this task, or
+  // later than a task that is FREE: so the order of tasks cannot deadlock. The
+  // slot of a retracted task becomes FREE again.
+  // Returns DeadlineExceeded at the deadline; the slot's own block is then
+  // still in use. Returns Cancelled once the job was stopped. Returns
+  // FailedPrecondition if the slot was switched already, or if this process has
+  // no overflow block.
   absl::Status SwitchToOverflow(Deadline deadline);
-  // Hands the block, a finished task, to the trainers.
+  // Hands the block, which holds a finished task, to the trainers.
   absl::Status Publish() &&;
 
  private:
@@ -82,8 +88,8 @@ class WriteSlot {
   bool overflow_ = false;
 };
 
-// A claimed ready slot. Move-only. Destroyed unreleased, it makes the slot
-// READY again for another trainer.
+// A READY slot that a trainer has claimed. Move-only. If destroyed before
+// Release(), it makes the slot READY again for another trainer.
 class ReadSlot {
  public:
   ReadSlot(ReadSlot&& other) noexcept;
@@ -91,19 +97,19 @@ class ReadSlot {
   ~ReadSlot();
 
   TaskNumber task() const { return task_; }
-  BatchSeq seq() const { return seq_; }  // Of the task's batch.
-  // The bytes of the block that the slot names, unchecked: give it to
-  // ReadTask() and compare the task's seq with this one's.
+  BatchSeq seq() const { return seq_; }  // Number of the task's batch.
+  // The bytes of the block that the slot names, not checked. The caller gives
+  // them to ReadTask() and compares the seq of the task with seq().
   absl::Span<const std::byte> block() const { return block_; }
-  // Whether that is a sampler's overflow block.
+  // Whether the block is the overflow block of a sampler.
   bool in_overflow() const { return in_overflow_; }
-  // Who sampled it.
+  // Owner index of the sampler that made the task.
   OwnerIndex sampler() const { return sampler_; }
-  // The batch's result is safe elsewhere: frees the slot for the next
-  // task that lives there.
+  // Frees the slot for the next task that lives in it. The caller calls this
+  // once the result of the batch is safe elsewhere.
   absl::Status Release() &&;
-  // The block is damaged: frees the slot at the same generation, so that the
-  // task is sampled again.
+  // Frees the slot at the same generation, so that a sampler makes the task
+  // again. The caller calls this if the block is damaged.
   absl::Status Reject() &&;
 
  private:
@@ -124,37 +130,39 @@ class ReadSlot {
 // process may claim. Borrows the segment.
 class GlobalQueue {
  public:
-  // `owner`: this process's index, given by the scheduler; kNoOwner for the
-  // scheduler itself, which claims nothing. `overflow_block`: the one that
-  // belongs to this process, if it is a sampler.
+  // `owner`: index of this process, which the scheduler assigned; kNoOwner for
+  // the scheduler itself, which claims nothing. `overflow_block`: index of the
+  // block that belongs to this process, if the process is a sampler.
   GlobalQueue(Segment* segment, OwnerIndex owner,
               std::optional<uint32_t> overflow_block = std::nullopt);
 
-  // Claims the lowest free task of the opened batches. nullopt at the
-  // deadline, when nothing could be claimed until then. Cancelled once the
-  // job was stopped. FailedPrecondition for kNoOwner.
+  // Claims the lowest free task of the opened batches. Returns nullopt if no
+  // task could be claimed until the deadline. Returns Cancelled once the job
+  // was stopped, and FailedPrecondition if the owner is kNoOwner.
   absl::StatusOr<std::optional<WriteSlot>> ClaimForWriting(Deadline deadline);
 
-  // Claims the lowest ready task of the batches [first, last). As above.
+  // Claims the lowest ready task of the batches [first, last). Returns nullopt
+  // and errors as ClaimForWriting().
   absl::StatusOr<std::optional<ReadSlot>> ClaimForReading(BatchSeq first,
                                                           BatchSeq last,
                                                           Deadline deadline);
-  // The same without waiting.
+  // Make the same claims without waiting.
   absl::StatusOr<std::optional<WriteSlot>> TryClaimForWriting();
   absl::StatusOr<std::optional<ReadSlot>> TryClaimForReading(BatchSeq first,
                                                              BatchSeq last);
 
-  // For who looks whether to claim at all. What to pass to WaitForFree(): read
-  // it before the look.
+  // The number to pass to WaitForFree(). A sampler that looks whether to claim
+  // at all reads it before it looks.
   uint32_t frees() const;
-  // Waits until a slot became free since `seen`, the sampling limit moved, a
-  // device's turn ended, 100 ms or the deadline passed: look again. Cancelled
-  // once the job was stopped.
+  // Waits until one of these: a slot became free since `seen`, the sampling
+  // limit moved, a device's turn ended, or 100 ms or the deadline passed. The
+  // caller then looks again. Returns Cancelled once the job was stopped.
   absl::Status WaitForFree(uint32_t seen, Deadline deadline) const;
 
   SlotCounts Counts() const;
 
-  // Scheduler only: samplers may claim every batch below `limit`. Never lowers.
+  // Scheduler only: samplers may claim every batch below `limit` from now on.
+  // Never lowers the limit.
   void OpenForSampling(BatchSeq limit);
   BatchSeq sampling_limit() const;
 
@@ -162,23 +170,25 @@ class GlobalQueue {
   void Stop();
   bool stopped() const;
 
-  // Scheduler only, and only after the kernel has said that every process
-  // with this index is dead: its WRITING slots become FREE, its READING slots
-  // READY again, same generation. Idempotent. Returns the batches in them.
+  // Scheduler only, and only after the kernel has said that every process with
+  // this index is dead. Makes the owner's WRITING slots FREE and its READING
+  // slots READY, at the same generation. Idempotent. Returns the batches of
+  // these slots.
   std::vector<BatchSeq> ReclaimSlotsOf(OwnerIndex dead_owner);
 
  private:
   friend class WriteSlot;
   friend class ReadSlot;
   absl::Status CheckMayClaim() const;
-  // One step of a slot that this process owns. FailedPrecondition if it does
-  // not own it at this generation, in state `from`.
+  // Makes one step of a slot that this process owns. Returns FailedPrecondition
+  // if this process does not own the slot at this generation, in state `from`.
   absl::Status Leave(TaskNumber task, SlotState from, SlotState to,
                      uint64_t generations_on = 0);
   absl::Status TakeOverflowBlock(TaskNumber task, Deadline deadline);
-  // The batch whose task it is.
+  // Returns the batch to which the task belongs.
   BatchSeq SeqOf(TaskNumber task) const;
-  // Tell trainers that a task is ready; samplers that a slot is free.
+  // Tell the trainers that a task is ready, and the samplers that a slot is
+  // free.
   void AnnounceReady();
   void AnnounceFree();
 

@@ -49,8 +49,8 @@ std::optional<OpenSteps> GradientBoard::FindOpenSteps() const {
   const std::optional<uint64_t> first = version();
   const uint64_t limit = std::min(training_limit(), shape.num_steps());
   if (!first.has_value() || *first >= limit) return std::nullopt;
-  // Not beyond the epoch: its records would be those of batches that are not
-  // committed yet.
+  // The open steps end with the epoch. Batches of the next epoch would
+  // overwrite the records of batches that are not committed yet.
   const StepRange epoch = shape.StepsOfEpoch(shape.EpochOfStep(*first));
   const uint64_t end =
       std::min({*first + segment_->options().staleness + 1, epoch.end, limit});
@@ -222,7 +222,8 @@ bool GradientBoard::ReclaimLeaseOf(OwnerIndex dead_owner) {
       BoardWordOf(*segment_).compare_exchange_strong(
           expected, Unleased(word).Pack(), std::memory_order_acq_rel,
           std::memory_order_relaxed);
-  // Even if there was nothing: an earlier reaper may have died before this.
+  // Announced even if nothing was reclaimed: an earlier reaper may have died
+  // before its announcement.
   Announce();
   return reclaimed;
 }

@@ -1,27 +1,29 @@
 // The gradient board, the weights and the ledger: how several trainers make
-// one optimizer step, and why the death of any of them costs one batch.
+// one optimizer step, and why the death of a trainer costs one batch.
 //
 // Step t of the job consumes up to W consecutive batches of one epoch
 // (JobShape). A trainer computes (weights of version t, task) -> gradient,
-// writes it to the batch's place on the board and marks the place done. Whoever
-// finds all places of step t done may lease the step: it sums the gradients in
-// batch order, makes the optimizer step into another buffer and publishes
-// version t + 1, which is the commit of step t. If it dies on the way, version
-// t and all gradients are still there and another one leases the step again.
+// writes the gradient to the batch's place on the board and marks the place
+// done. A trainer that finds all places of step t done may lease the step. It
+// sums the gradients in batch order and makes the optimizer step into another
+// buffer. Then it publishes version t + 1, which is the commit of step t. If
+// the trainer dies before that, version t and all gradients are still there,
+// and another trainer leases the step again.
 //
-// Bounded staleness (stale synchronous parallel; Ho et al., NIPS 2013): with s
-// of SegmentOptions above 0, trainers may work on steps [t, t + s] while t is
-// the newest version, each batch with the newest weights that are there. Steps
-// are still made one after the other. So who holds a batch of step u that is
-// not done has weights of a version in [u - s, u], and no later version than u
-// is published or written meanwhile: s + 1 buffers of weights are enough, and
-// the committed steps remain the whole ledger.
+// Bounded staleness (stale synchronous parallel; Ho et al., NIPS 2013): let s
+// of SegmentOptions be above 0, and t the newest version. Trainers may work on
+// the steps [t, t + s]. A trainer computes each batch with the newest weights
+// that are published. Steps are still made one after the other. While a batch
+// of step u is not done, its trainer has weights of a version in [u - s, u].
+// Meanwhile no version later than u is published or written. So s + 1 buffers
+// of weights are enough, and the committed steps remain the whole ledger.
 //
-// One 64-bit word says where the job stands, `version:48 | owner:13 | state:3`:
+// One 64-bit word, `version:48 | owner:13 | state:3`, holds the newest version
+// and the lease:
 //
 //   EMPTY ──lease──▶ LEASED(owner) ──publish──▶ OPEN(first version)
 //   OPEN(t) ──lease──▶ LEASED(owner, t) ──publish──▶ OPEN(t + 1)
-//   reaper: LEASED(dead, …) ──▶ what it was before
+//   reaper: LEASED(dead, …) ──▶ EMPTY or OPEN, as before the lease
 #ifndef FGNN_SHARED_QUEUE_GRADIENT_BOARD_H_
 #define FGNN_SHARED_QUEUE_GRADIENT_BOARD_H_
 
@@ -39,59 +41,66 @@
 
 namespace fgnn {
 
-// The steps that trainers may work on, [first, end): never empty, of one epoch.
+// The steps [first, end) on which trainers may work. The range is never empty
+// and lies in one epoch.
 struct OpenSteps {
   uint64_t first;  // The newest version.
   uint64_t end;
-  BatchSeq last_batch;  // Their batches are below it.
+  BatchSeq last_batch;  // The batches of the open steps are below it.
 };
 
-// What is known of one trained batch. Kept per batch of the epoch in the
-// segment, so that an epoch's metrics and digests are exact whoever died.
+// Facts of one trained batch. The segment keeps one record per batch of the
+// epoch. So the metrics and digests of an epoch are exact, also after deaths.
 struct BatchRecord {
   uint64_t seq_plus_one = 0;  // 0: nothing recorded yet. Written last.
   uint32_t digest = 0;
-  uint32_t num_seeds = 0;  // What it weighs; of link prediction, its pairs.
+  // The batch's weight in a mean: number of seeds, or of pairs where links are
+  // predicted.
+  uint32_t num_seeds = 0;
   uint64_t num_edges = 0;
   uint32_t num_input_nodes = 0;
   uint32_t num_cache_hits = 0;
   float loss = 0;  // Mean over the seeds.
   uint32_t num_correct = 0;
-  // Stage seconds: the sampler's, then the trainer's.
+  // Seconds of the sampler's stages, then of the trainer's stages.
   float sample = 0, id_map = 0, mark = 0, copy = 0;
   float wait = 0, extract = 0, train = 0, sync = 0;
-  uint16_t sampler = 0;  // Owner indices.
-  uint16_t trainer = 0;
-  uint32_t staleness = 0;   // Its step, less the version it was trained with.
-  uint64_t sampled_ns = 0;  // MonotonicNanoseconds() when it was sampled,
-  uint64_t trained_ns = 0;  // and when it was trained.
+  uint16_t sampler = 0;     // Owner index of the sampler.
+  uint16_t trainer = 0;     // Owner index of the trainer.
+  uint32_t staleness = 0;   // The batch's step - version of its weights.
+  uint64_t sampled_ns = 0;  // MonotonicNanoseconds() at the end of sampling.
+  uint64_t trained_ns = 0;  // MonotonicNanoseconds() at the end of training.
 };
 
 class GradientBoard;
 
-// The right to make one step (or the initial weights). Move-only. Destroyed
-// unpublished, it leaves everything as it was.
+// The right to make one step, or the initial weights. Move-only. If destroyed
+// before Publish(), it gives the right back and changes nothing else.
 class StepLease {
  public:
   StepLease(StepLease&& other) noexcept;
   StepLease& operator=(StepLease&& other) noexcept;
   ~StepLease();
 
-  // The version to be written: the job's first one for the initial weights,
-  // else t + 1.
+  // The version that the owner of the lease writes: the job's first version for
+  // the initial weights, else t + 1.
   uint64_t new_version() const { return new_version_; }
-  // Whether the job's first weights are to be made: nothing to step from.
+  // Whether the lease is for the job's first weights. There are no old weights
+  // then.
   bool is_initial() const;
-  // Of version new_version() - 1; empty for the initial weights. [P], [P * k].
+  // Weights and optimizer state of version new_version() - 1, [P] and [P * k];
+  // empty for the initial weights.
   absl::Span<const float> old_weights() const;
   absl::Span<const float> old_optimizer_state() const;
-  // Of new_version(); hold stale values until written. [P], [P * k].
+  // Buffers for version new_version(), [P] and [P * k]. They hold stale values
+  // until written.
   absl::Span<float> new_weights() const;
   absl::Span<float> new_optimizer_state() const;
-  // The step's gradients in batch order, each [P], and the seeds of each batch.
+  // The step's gradients in batch order, each [P], and the number of seeds of
+  // each batch.
   std::vector<absl::Span<const float>> gradients() const;
   std::vector<uint32_t> num_seeds() const;
-  // Publishes: other processes see the new version from now on.
+  // Publishes the new version: other processes see it from now on.
   absl::Status Publish() &&;
 
  private:
@@ -99,7 +108,7 @@ class StepLease {
   StepLease(GradientBoard* board, uint64_t new_version)
       : board_(board), new_version_(new_version) {}
   void Abandon();
-  BatchRange batches() const;  // Those whose gradients make this step.
+  BatchRange batches() const;  // Batches whose gradients make this step.
   GradientBoard* board_;
   uint64_t new_version_;
 };
@@ -109,77 +118,88 @@ class GradientBoard {
  public:
   GradientBoard(Segment* segment, OwnerIndex owner);
 
-  // The newest published version = number of committed steps; nullopt until
-  // the initial weights are there.
+  // The newest published version, which is the number of committed steps;
+  // nullopt until the initial weights are published.
   std::optional<uint64_t> version() const;
 
-  // The weights of `version`, [P]. Valid while that version is the newest, and
-  // for a trainer that took it as the newest one for a batch that it holds,
-  // until it has marked the batch done.
+  // The weights of `version`, [P]. Valid while that version is the newest one.
+  // A trainer may take the newest version for a batch that it holds: then the
+  // weights stay valid until the trainer has marked the batch done.
   absl::Span<const float> weights(uint64_t version) const;
   absl::Span<const float> optimizer_state(uint64_t version) const;
 
-  // Where the gradient of batch `seq` is to be written, [P]. The caller holds
-  // the batch's ReadSlot and seq belongs to an open step.
+  // The place for the gradient of batch `seq`, [P]. The caller holds the
+  // batch's ReadSlot and seq belongs to an open step.
   absl::Span<float> gradient(BatchSeq seq);
-  // The gradient is complete. `record.seq_plus_one` is filled in. OK without a
-  // change if seq is done already (its reader died before it could release the
-  // slot). FailedPrecondition if seq is not of the open steps, or if
-  // `record.staleness` is beyond s.
+  // Marks the gradient of batch `seq` complete. Fills in
+  // `record.seq_plus_one`. Returns OK without a change if seq is done already:
+  // its reader died before it could release the slot. Returns
+  // FailedPrecondition if seq is not in the open steps, or if
+  // `record.staleness` is above s.
   absl::Status MarkDone(BatchSeq seq, BatchRecord record);
-  // Whether the gradient is on the board or its step committed: then nothing
-  // is left to do with the batch but to release its slot.
+  // Whether the batch's gradient is on the board or its step is committed. The
+  // caller then only has to release the batch's slot.
   bool IsDone(BatchSeq seq) const;
-  // Up to s steps behind that of the newest version, to the end of its epoch,
-  // as far as OpenForTraining() has let them in; nullopt where there is none
-  // (yet).
+  // Returns the step from the newest version and up to s steps after it. No
+  // step is beyond the end of the epoch or the limit of OpenForTraining().
+  // Returns nullopt if no step is open (yet).
   std::optional<OpenSteps> FindOpenSteps() const;
 
   // Leases the initial weights if there are none, or the first open step if all
-  // its gradients are there; nullopt if neither is so or another has the lease.
+  // its gradients are there. Returns nullopt if neither is the case, or if
+  // another process has the lease.
   std::optional<StepLease> TryLease();
-  // Whether a trainer finds something to lease without being given weights: not
-  // so where a job goes on from a checkpoint that nobody has loaded yet.
+  // Whether a trainer could lease something and make it without given weights.
+  // Returns false if the job resumes from a checkpoint that no trainer has
+  // loaded yet.
   bool IsStepDue() const;
 
-  // Scheduler only, under an owner index that no daemon has: leases the step
-  // behind the newest version, whether its gradients are there or not, so that
-  // this version stays the newest until the lease is dropped. Never published.
-  // nullopt: there are no weights yet, or another one has the lease.
+  // Scheduler only, under an owner index that no daemon has. Leases the step
+  // from the newest version, also if its gradients are not there. So this
+  // version stays the newest until the lease is destroyed. The scheduler never
+  // publishes the lease. Returns nullopt if there are no weights yet, or if
+  // another process has the lease.
   std::optional<StepLease> HoldVersion();
 
-  // Waits until the version is at least `version` (or initial weights are
-  // there). False at the deadline; Cancelled when the job was stopped.
+  // Waits until the newest version is at least `version`; with 0, until the
+  // initial weights are published. Returns false at the deadline, and Cancelled
+  // once the job was stopped.
   absl::StatusOr<bool> WaitForVersion(uint64_t version, Deadline deadline);
 
-  // Waits until something changed on the board since `seen` (see changes()),
-  // a task became ready, the limits moved, or the deadline passed; OK in all
-  // these cases. It returns after 100 ms at the latest, since a peer may have
-  // been killed between its change and the announcement: look again, and wait
-  // again. Cancelled when the job was stopped.
+  // changes() returns the number to pass to WaitForChange().
+  // WaitForChange() waits until something changed on the board since `seen`, a
+  // task became ready, the limits moved, or the deadline passed. It returns OK
+  // in all these cases. It returns after 100 ms at the latest, since a peer may
+  // have been killed between its change and the announcement. The caller looks
+  // again, and waits again. Returns Cancelled once the job was stopped.
   uint32_t changes() const;
   absl::Status WaitForChange(uint32_t seen, Deadline deadline);
 
-  // Scheduler only: trainers may work on steps below `limit`. Never lowers.
+  // Scheduler only: trainers may work on steps below `step_limit` from now on.
+  // Never lowers the limit.
   void OpenForTraining(uint64_t step_limit);
   uint64_t training_limit() const;
 
-  // The record of batch `seq` of the epoch that is open, if it is done. Never
-  // torn. The same batch of the next epoch overwrites it, so read an epoch's
-  // records before the next one is opened for training.
+  // Returns the record of batch `seq` of the open epoch; nullopt if the batch
+  // is not done. A record is never torn. The same batch of the next epoch
+  // overwrites it. So the caller reads an epoch's records before the next epoch
+  // is opened for training.
   std::optional<BatchRecord> record(BatchSeq seq) const;
 
-  // Scheduler only, once the owner is dead. True if it held the lease.
+  // Scheduler only, once the owner is dead. Returns true if the owner held the
+  // lease.
   bool ReclaimLeaseOf(OwnerIndex dead_owner);
 
  private:
   friend class StepLease;
   bool AllDone(uint64_t step) const;
-  // Whether the step from `version`, the newest one, may be made.
+  // Whether the step from `version`, the newest version, may be made.
   bool CanStepFrom(uint64_t version) const;
-  // Of a board that is empty or open, if its word is still this one.
+  // Leases the next version of a board that is empty or open. Returns nullopt
+  // if the board's word is not `packed_word` any more.
   std::optional<StepLease> LeaseFrom(uint64_t packed_word);
-  // Ends the lease that makes `new_version`. False if this process has none.
+  // Ends the lease that makes `new_version`. Returns false if this process does
+  // not have that lease.
   bool EndLease(uint64_t new_version, bool publish);
   void Announce();
 

@@ -3,8 +3,8 @@
 namespace fgnn {
 namespace {
 
-// How many of the first `places` places of a step are among the `count` from
-// `first` on.
+// Returns how many of the first `places` places of a step are among the `count`
+// places from `first` on.
 uint64_t CountAmong(uint64_t places, uint64_t first, uint64_t count) {
   return places <= first ? 0 : std::min(places - first, count);
 }
@@ -45,7 +45,7 @@ BatchPart JobShape::TaskOf(TaskNumber number) const {
   const uint64_t local = number.value() / parts_;
   const auto part = static_cast<uint32_t>(number.value() % parts_);
   if (hosts_ == 1) return {local, part};
-  // A share without batches has no number that is below num_tasks().
+  // This host has no batches, so num_tasks() is 0 and `number` is beyond it.
   if (local_per_epoch_ == 0) return {num_batches(), part};
   const uint64_t batch = local % local_per_epoch_;
   return {local / local_per_epoch_ * batches_per_epoch_ +

@@ -1,22 +1,23 @@
-// Which batches, steps and tasks a job has, and where each one's place is. The
-// only code that does arithmetic over them.
+// Which batches, steps and tasks a job has, and where the place of each is. No
+// other code does arithmetic over them.
 //
 // A job has epochs of B batches each; batch `seq` is batch seq mod B of epoch
 // seq div B. Step t makes version t + 1 of the weights from W batches in a row.
 // Steps never span epochs: an epoch's last step is shorter where W does not
 // divide B.
 //
-// A batch consists of P parts, each of which is a task: it is sampled into a
-// slot, and its gradient goes to a place of its own on the board. Of each
-// step's batches, host h of H samples and trains those at the places
-// [h * W / H, (h + 1) * W / H). A host's segment holds the tasks of these
-// alone, numbered without gaps in the order of batches, then of parts:
+// A batch consists of P parts, and each part is a task. A sampler samples the
+// task into a slot. The task's gradient goes to its own place on the board.
+// Host h of H samples and trains the batches at the places
+// [h * W / H, (h + 1) * W / H) of each step. A host's segment holds only the
+// tasks of these batches. The tasks are numbered without gaps in the order of
+// batches, then of parts:
 //
 //   n = (epoch * LB + step of the epoch * LW + place - first place) * P + part
 //
-// where the host has LW batches of a step and LB of an epoch. Task n lives in
-// slot n mod S at generation n div S. The board holds the places of all hosts.
-// With one part and one host, n = seq.
+// LW is the number of the host's batches in a step, LB in an epoch. Task n
+// lives in slot n mod S at generation n div S. The board holds the places of
+// all hosts. With one part and one host, n = seq.
 #ifndef FGNN_SHARED_QUEUE_JOB_SHAPE_H_
 #define FGNN_SHARED_QUEUE_JOB_SHAPE_H_
 
@@ -30,7 +31,7 @@
 
 namespace fgnn {
 
-// A task's number in its segment. JobShape alone says which task it is.
+// A task's number in its segment. Only JobShape says which task has the number.
 using TaskNumber = StrongNumber<struct TaskNumberTag>;
 
 // Tasks [begin, end) of a segment.
@@ -42,7 +43,7 @@ struct TaskRange {
   bool operator==(const TaskRange&) const = default;
 };
 
-// One of a batch's parts, in [0, P).
+// One part of a batch. `part` is in [0, P).
 struct BatchPart {
   BatchSeq seq = 0;
   uint32_t part = 0;
@@ -68,20 +69,21 @@ struct StepRange {
 
 // How a job's batches are split, and which share a segment holds.
 struct JobSplit {
-  uint32_t parts = 1;  // P, at least 1.
-  uint32_t hosts = 1;  // H, [1, W].
-  uint32_t host = 0;   // h, below H.
+  uint32_t parts = 1;  // Number of parts P, at least 1.
+  uint32_t hosts = 1;  // Number of hosts H, [1, W].
+  uint32_t host = 0;   // Index h of this host, below H.
 };
 
-// Immutable. No function fails: a number that is beyond the job yields one that
-// is, too. Numbers of seqs, steps and tasks are to be below 2^48.
+// Immutable. No function fails: for a number beyond the job's range, the result
+// is beyond the range too. Numbers of seqs, steps and tasks are below 2^48.
 class JobShape {
  public:
-  // The options are valid. Of others, only the functions that return a number
-  // of things may be called.
+  // The options are valid. With options that are not valid, the caller may call
+  // only the functions that return a number of things.
   explicit JobShape(const SegmentOptions& options, const JobSplit& split = {});
 
-  // All seqs, and all steps, of the job are below these.
+  // Numbers of batches and of steps of the job. All seqs are below the first,
+  // all steps below the second.
   BatchSeq num_batches() const { return batches_per_epoch_ * epochs_; }
   uint64_t num_steps() const { return steps_per_epoch_ * epochs_; }
   uint64_t steps_per_epoch() const { return steps_per_epoch_; }
@@ -108,12 +110,14 @@ class JobShape {
     return {first, std::min(first + batches_per_step_, epoch.end)};
   }
 
-  // Places on the board: those of all steps that may be open at once.
+  // Number of places on the board: enough for all steps that may be open at
+  // once.
   uint64_t num_places() const {
     return open_steps_ * batches_per_step_ * parts_;
   }
-  // The place of a task's gradient on the board, below num_places(). Those of a
-  // step follow each other in the order of batches, then of parts.
+  // Returns the place of a task's gradient on the board, below num_places().
+  // The places of a step follow each other in the order of batches, then of
+  // parts.
   uint32_t PlaceOf(BatchSeq seq, uint32_t part) const {
     const BatchPlace place = PlaceInEpoch(seq);
     const uint64_t batch = StepOf(seq) % open_steps_ * batches_per_step_ +
@@ -121,7 +125,8 @@ class JobShape {
     return static_cast<uint32_t>(batch * parts_ + part);
   }
 
-  // Records of an epoch, and a task's among them, below num_records().
+  // Number of records of an epoch, and the index of a task's record, below
+  // num_records().
   uint64_t num_records() const { return batches_per_epoch_ * parts_; }
   uint64_t RecordOf(BatchSeq seq, uint32_t part) const {
     return PlaceInEpoch(seq).batch * parts_ + part;
@@ -132,22 +137,23 @@ class JobShape {
     const uint64_t place = PlaceInEpoch(seq).batch % batches_per_step_;
     return place >= first_place_ && place < first_place_ + local_places_;
   }
-  // Batches of an epoch that this host samples and trains, LB.
+  // Number LB of an epoch's batches that this host samples and trains.
   uint64_t local_batches_per_epoch() const { return local_per_epoch_; }
 
-  // All tasks of this segment are below it.
+  // Number of tasks of this segment. All task numbers are below it.
   TaskNumber num_tasks() const {
     return TaskNumber(epochs_ * local_per_epoch_ * parts_);
   }
-  // The batch is local.
+  // Returns the number of a task. The batch is local.
   TaskNumber NumberOf(BatchSeq seq, uint32_t part) const {
     // A whole job needs no division.
     const uint64_t batch = hosts_ == 1 ? seq : LocalBatchesBelow(seq);
     return TaskNumber(batch * parts_ + part);
   }
-  // Which task `number` is, below num_tasks().
+  // Returns the batch and part of task `number`, which is below num_tasks().
   BatchPart TaskOf(TaskNumber number) const;
-  // This host's tasks of the batches, as far as the job has them.
+  // Returns this host's tasks of the batches. Batches beyond the job's last one
+  // have no tasks.
   TaskRange TasksOf(const BatchRange& batches) const {
     const auto first_from = [this](BatchSeq seq) {
       return NumberOf(std::min(seq, num_batches()), 0);
@@ -160,11 +166,12 @@ class JobShape {
     return {static_cast<uint32_t>(number.value() % num_slots_),
             number.value() / num_slots_};
   }
-  // The task that lives there.
+  // Returns the task that lives in the slot at the generation.
   TaskNumber TaskIn(const TaskSlot& at) const {
     return TaskNumber(at.generation * num_slots_ + at.slot);
   }
-  // Where the task after that one lives. For who goes over many: no division.
+  // Returns where the task after the one at `at` lives. A loop over many tasks
+  // needs no division with this function.
   TaskSlot Next(TaskSlot at) const {
     if (++at.slot == num_slots_) {
       at.slot = 0;
@@ -174,14 +181,14 @@ class JobShape {
   }
 
  private:
-  // Local batches of the job below `seq`.
+  // Returns the number of local batches of the job below `seq`.
   uint64_t LocalBatchesBelow(BatchSeq seq) const;
 
   uint64_t epochs_;
   uint64_t batches_per_epoch_;  // B
   uint64_t batches_per_step_;   // W
   uint64_t steps_per_epoch_;
-  uint64_t open_steps_;  // That may be open at once.
+  uint64_t open_steps_;  // Number of steps that may be open at once.
   uint32_t num_slots_;   // S
   uint32_t parts_;       // P
   uint32_t hosts_;       // H

@@ -7,14 +7,15 @@
 namespace fgnn {
 namespace {
 
-// Of a block's word.
+// Returns the task that the block's word names; nullopt: none.
 std::optional<TaskNumber> HolderOf(uint64_t word) {
   const uint64_t task_plus_one = word % kGenerationLimit;
   if (task_plus_one == 0) return std::nullopt;
   return TaskNumber(task_plus_one - 1);
 }
 
-// The word after `word`, for another holder or for none (task_plus_one 0).
+// Returns the word that follows `word`, for another holder, or for none
+// (task_plus_one 0).
 uint64_t NextWord(uint64_t word, uint64_t task_plus_one) {
   const uint64_t tag = (word >> kGenerationBits) + 1;
   return (tag << kGenerationBits) | task_plus_one;
@@ -36,7 +37,8 @@ std::optional<OverflowBlocks::Hold> OverflowBlocks::HoldOf(
 
 bool OverflowBlocks::IsUsedAgainst(uint32_t block, TaskNumber holder,
                                    TaskNumber task, bool* retracted) const {
-  // Left by a process that was killed with this task; the caller has it now.
+  // A process was killed while it held this task, and the word stayed. The
+  // caller has the task now.
   if (holder == task) return false;
   const SlotWord word = slots_.Load(holder);
   if (word.generation != slots_.GenerationOf(holder) ||

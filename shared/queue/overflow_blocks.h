@@ -1,12 +1,13 @@
-// The overflow blocks: one per sampler, of the hard bound of a task, for the
-// rare task that its slot's block cannot hold.
+// The overflow blocks, one per sampler. A block has the size of a task's hard
+// bound. It holds the rare task that is too large for its slot's block.
 //
-// A word per block, `tag:16 | task + 1:48`, names the task that lies in it (0:
-// none); the tag changes with every change, so that no change is mistaken for
-// an earlier one. The word alone does not make a block used: the task's slot
-// must still be at that task, be taken or READY, and point back at the block.
-// So a process killed between the steps of taking or freeing one leaves a block
-// that its next user can tell is free. For the files of this folder.
+// A word per block, `tag:16 | task + 1:48`, names the task that lies in the
+// block (0: none). Every change of the word also changes the tag, so that no
+// change is mistaken for an earlier one. The word alone does not make a block
+// used. The task's slot must also be at that task, be taken or READY, and point
+// back at the block. So a process may be killed between the steps of taking or
+// freeing a block: the next user can still tell that the block is free. For the
+// files of this folder.
 #ifndef FGNN_SHARED_QUEUE_OVERFLOW_BLOCKS_H_
 #define FGNN_SHARED_QUEUE_OVERFLOW_BLOCKS_H_
 
@@ -20,41 +21,44 @@ namespace fgnn {
 
 class SlotTable;
 
-// Thread-safe. Borrows both.
+// Thread-safe. Borrows the slot table and the segment.
 class OverflowBlocks {
  public:
-  // A block that holds a task, as it was when looked up.
+  // A block that holds a task, and the block's word when HoldOf() read it.
   struct Hold {
     uint32_t block;
     uint64_t word;
   };
   struct Attempt {
     bool taken = false;
-    bool retracted = false;  // A slot became FREE on the way: announce it.
+    // Whether a slot became FREE meanwhile, which the caller announces.
+    bool retracted = false;
   };
 
   OverflowBlocks(const SlotTable& slots, const Segment& segment)
       : slots_(slots), segment_(segment), regions_(segment.regions()) {}
 
-  // The overflow block that holds the task, if one does.
+  // Returns the overflow block that holds the task; nullopt: none does.
   std::optional<Hold> HoldOf(TaskNumber task) const;
 
-  // Takes `block` for `task`, whose WRITING slot the caller owns and has
-  // pointed at the block already (SlotTable::StorePlace). A READY task in it is
-  // retracted if it is a later one, or if a task before it is FREE: trainers
-  // may wait for that task, and the sampler that should make it is the one
-  // that waits here. Not taken while another READY task, or one that is being
-  // written or read, lies there. block < num_overflow_blocks.
+  // Takes `block` for `task`. The caller owns the task's WRITING slot and has
+  // pointed the slot at the block already (SlotTable::StorePlace). A READY task
+  // in the block is retracted if it is later than `task`, or if a task before
+  // it is FREE. For trainers may wait for that FREE task, and the sampler that
+  // should make it is the one that waits for the block. Does not take the block
+  // while another READY task, or a task that is being written or read, lies in
+  // it. block < num_overflow_blocks.
   Attempt TryTake(uint32_t block, TaskNumber task) const;
 
-  // Frees the block unless its word has changed since it was looked up.
+  // Frees the block unless its word has changed since HoldOf() read it.
   void Free(Hold hold) const;
 
  private:
-  // False also if the holder's READY task was retracted just now.
+  // Whether `holder` keeps `task` out of the block. Returns false also if this
+  // call retracted the holder, which was READY; sets `retracted` then.
   bool IsUsedAgainst(uint32_t block, TaskNumber holder, TaskNumber task,
                      bool* retracted) const;
-  // Whether a task before this one waits to be sampled.
+  // Whether a task before `task` waits to be sampled.
   bool IsFreeBelow(TaskNumber task) const;
 
   const SlotTable& slots_;

@@ -1,5 +1,5 @@
-// A batch's record in shared memory. One trainer writes it while the scheduler
-// may read it; a reader sees all of it or none.
+// A batch's record in shared memory. One trainer writes the record while the
+// scheduler may read it. A reader sees the whole record or none.
 #include "shared/queue/record_words.h"
 
 #include <array>
@@ -19,8 +19,10 @@ static_assert(offsetof(BatchRecord, seq_plus_one) == 0);
 
 }  // namespace
 
-// Who reads one of the new fields (acquire) has seen the 0 in front of it, or
-// what came later; so the second look of LoadRecord() finds out.
+// Stores 0 to words[0], then the fields (release), then seq_plus_one (release).
+// A reader that loads a new field (acquire) also sees that 0, or a later value
+// of words[0]. So the second load of words[0] in LoadRecord() detects the
+// change.
 void StoreRecord(uint64_t* words, const BatchRecord& record) {
   const Words values = std::bit_cast<Words>(record);
   SharedWord(words[0]).store(0, std::memory_order_relaxed);

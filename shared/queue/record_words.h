@@ -1,4 +1,4 @@
-// How a BatchRecord lies in shared memory: word by word, seq_plus_one first.
+// Words of a BatchRecord in shared memory; the first one is seq_plus_one.
 // For the files of this folder.
 #ifndef FGNN_SHARED_QUEUE_RECORD_WORDS_H_
 #define FGNN_SHARED_QUEUE_RECORD_WORDS_H_
@@ -11,10 +11,12 @@
 
 namespace fgnn {
 
-// `words`: the record's place, see Segment::Regions. One writer at a time.
+// Writes the record to `words`, the record's place in Segment::Regions. One
+// writer at a time.
 void StoreRecord(uint64_t* words, const BatchRecord& record);
 
-// The record if it is batch `seq`'s and whole.
+// Returns the record of batch `seq`; nullopt if the record is of another batch
+// or not whole.
 std::optional<BatchRecord> LoadRecord(uint64_t* words, BatchSeq seq);
 
 }  // namespace fgnn

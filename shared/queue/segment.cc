@@ -34,11 +34,11 @@ constexpr uint32_t kMaxOptimizerFloats = 16;
 constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 42;
 constexpr uint64_t kMaxParameters = uint64_t{1} << 38;
 constexpr uint64_t kAllocationBytes = uint64_t{256} << 20;
-// Nobody who has the descriptor can change the size any more, so no access
-// within it can end in SIGBUS.
+// With these seals no process that has the descriptor can change the size. So
+// no access within the size can end in SIGBUS.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-// What Boost wants to see of a file to map it.
+// A descriptor with the interface that Boost needs to map a file.
 class MappableDescriptor {
  public:
   explicit MappableDescriptor(int fd) : fd_(fd) {}
@@ -117,7 +117,9 @@ SegmentOptions OptionsOf(const SegmentHeader& header) {
       .most_trainers = header.most_trainers};
 }
 
-// Past a cgroup's limit the kernel kills instead of failing, so ask first.
+// Returns ResourceExhausted if the memory is not there. The segment asks before
+// it allocates: beyond a cgroup's limit the kernel kills the process instead of
+// returning an error.
 absl::Status CheckHeadroom(uint64_t needed_bytes) {
   FGNN_ASSIGN_OR_RETURN(const uint64_t available_bytes, AvailableMemoryBytes());
   if (needed_bytes <= available_bytes) return absl::OkStatus();
@@ -127,8 +129,9 @@ absl::Status CheckHeadroom(uint64_t needed_bytes) {
       " available; lower queue.slots or sampling.batch_size"));
 }
 
-// ftruncate() would only promise the pages; touching one that is not there
-// kills. In pieces, since a signal undoes the piece that it interrupts.
+// Allocates the pages of the file. ftruncate() would only promise them, and a
+// process that touches a missing page is killed. The file is allocated in
+// pieces, since a signal undoes the piece that it interrupts.
 absl::Status AllocatePages(int fd, uint64_t total_bytes) {
   uint64_t done_bytes = 0;
   while (done_bytes < total_bytes) {
@@ -170,7 +173,7 @@ absl::Status CheckSealed(int fd) {
   return absl::OkStatus();
 }
 
-// The header as it is now; nobody rereads it afterwards.
+// Reads the header once. Its values are not read from the file again.
 absl::StatusOr<SegmentHeader> ReadHeader(int fd) {
   SegmentHeader header;
   if (::pread(fd, &header, sizeof(header), 0) !=
@@ -265,7 +268,7 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Map(
   std::unique_ptr<Segment> segment(new Segment(options));
   segment->mapping_ = std::make_unique<Mapping>();
   const uint64_t bytes = SegmentBytes(options);
-  try {  // The only place where Boost may throw.
+  try {  // Boost may throw only here.
     segment->mapping_->region = bip::mapped_region(MappableDescriptor(fd.get()),
                                                    bip::read_write, 0, bytes);
   } catch (const bip::interprocess_exception& error) {

@@ -2,11 +2,11 @@
 // gradient board, the weights and the records of the epoch. The layout is
 // drawn in shared/queue/README.md.
 //
-// The scheduler creates it and hands the descriptor to daemons of its own
-// user; everyone maps it at an address of their own, so it holds offsets and
-// trivially copyable types alone. No lock lives in it: every change of owner is
-// one compare-and-swap, so a process killed anywhere leaves a state that the
-// reaper can name.
+// The scheduler creates the segment and hands its descriptor to daemons of the
+// scheduler's own user. Each process maps the segment at another address, so
+// the segment holds only offsets and trivially copyable types. The segment
+// holds no lock: every change of owner is one compare-and-swap. So a process
+// that is killed anywhere leaves a state from which the reaper can recover.
 #ifndef FGNN_SHARED_QUEUE_SEGMENT_H_
 #define FGNN_SHARED_QUEUE_SEGMENT_H_
 
@@ -24,14 +24,15 @@
 
 namespace fgnn {
 
-// What is cached from now on. It may change while a job runs: whoever samples
-// or extracts a batch looks at it before.
+// What is cached from now on. The plan may change while a job runs: samplers
+// and trainers read it before they sample or extract a batch.
 struct CachePlan {
-  // The RankOrder that samplers mark input nodes by and trainers cache by;
-  // 0: none yet. One that is there stays.
+  // Key of the RankOrder by which samplers mark input nodes and trainers cache;
+  // 0: none yet. A key that is not 0 never changes.
   uint64_t rank_order_key = 0;
-  uint64_t rows = 0;  // Of each trainer: hot ranks below it are cached.
-  // Of each standby trainer; see DeviceTable::cache().
+  // Number of rows that each trainer caches: those of hot ranks below it.
+  uint64_t rows = 0;
+  // Number of rows that each standby trainer caches; see DeviceTable::cache().
   uint64_t standby_rows = 0;
 
   bool operator==(const CachePlan&) const = default;
@@ -45,34 +46,36 @@ struct TrainerCache {
   bool operator==(const TrainerCache&) const = default;
 };
 
-// InvalidArgument naming the field that is out of range.
+// Returns InvalidArgument, naming the field, if a field is out of range.
 absl::Status ValidateOptions(const SegmentOptions& options);
 
-// Bytes of the segment that Create() would make.
+// Returns the bytes of the segment that Create() would make.
 uint64_t SegmentBytes(const SegmentOptions& options);
 
-// A mapped segment. Movable in the sense of its unique_ptr; the mapping stays
-// where it is. Thread-safe: it only holds addresses.
+// A mapped segment. The unique_ptr that owns the segment may be moved; the
+// mapping keeps its address. Thread-safe: the object only holds addresses.
 class Segment {
  public:
-  // Scheduler only. Allocates every page (posix_fallocate), so that touching
-  // one later cannot kill anyone; before that it asks MemAvailable and the
-  // cgroup's limit. ResourceExhausted with need and have where it does not fit.
+  // Scheduler only. Allocates every page (posix_fallocate), so that no process
+  // is killed later because it touches a page. Compares the size with
+  // MemAvailable and the cgroup's limit first. Returns ResourceExhausted, which
+  // names the needed and the available memory, if the segment does not fit.
   static absl::StatusOr<std::unique_ptr<Segment>> Create(
       const SegmentOptions& options);
 
-  // Any daemon, of a descriptor it was handed. InvalidArgument if the
-  // segment is not sealed, has another layout version, another job, or sizes
-  // that do not add up to the file's.
+  // Any daemon, with the descriptor that the scheduler handed to it. Returns
+  // InvalidArgument if the segment is not sealed, or has another layout version
+  // or another job. The same if its sizes do not add up to the file's size.
   static absl::StatusOr<std::unique_ptr<Segment>> Attach(UniqueFd fd,
                                                          uint64_t job_key);
   ~Segment();
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
 
-  // Borrowed; to be sent to a daemon with SCM_RIGHTS.
+  // The descriptor, borrowed. The scheduler sends it to a daemon with
+  // SCM_RIGHTS.
   int fd() const;
-  // A copy taken at Create/Attach: a peer cannot change it afterwards.
+  // A copy that Create() or Attach() took: no other process can change it.
   const SegmentOptions& options() const { return options_; }
   // Which task lives in which slot, and which batch makes which step.
   const JobShape& shape() const { return shape_; }
@@ -82,10 +85,10 @@ class Segment {
   // Scheduler only.
   void SetCachePlan(const CachePlan& plan);
 
-  // What the learning rate of the job's schedule is multiplied by in a step.
+  // Factor by which a step multiplies the learning rate of the job's schedule.
   double rate_factor() const;
-  // Scheduler only, while training is closed: whoever makes a step that is
-  // opened afterwards reads this value. 1 in a new segment.
+  // Scheduler only, while training is closed. A trainer that makes a step that
+  // is opened afterwards reads this value. The factor of a new segment is 1.
   void SetRateFactor(double factor);
 
   // For GlobalQueue and GradientBoard.

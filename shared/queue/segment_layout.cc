@@ -22,7 +22,7 @@ uint64_t AlignUp(uint64_t bytes, uint64_t alignment) {
              : (bytes + alignment - 1) / alignment * alignment;
 }
 
-// Hands out one region behind the other.
+// Hands out the offsets of regions that follow each other.
 class Allocator {
  public:
   uint64_t Take(uint64_t count, uint64_t stride,

@@ -1,9 +1,9 @@
-// Where everything lies in a segment, and the only way into it. For the files
-// of this folder; drawn in README.md.
+// Where each region of a segment lies, and the only functions that access it.
+// For the files of this folder; README.md draws the layout.
 //
-// No value in shared memory is ever used as an address, an offset or a size:
-// offsets come from this process's copy of the options, and every index is
-// reduced to its range here.
+// No value in shared memory is ever used as an address, an offset or a size.
+// Offsets come from this process's copy of the options. The functions here
+// reduce every index to its range.
 #ifndef FGNN_SHARED_QUEUE_SEGMENT_LAYOUT_H_
 #define FGNN_SHARED_QUEUE_SEGMENT_LAYOUT_H_
 
@@ -22,7 +22,8 @@ namespace fgnn {
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
 inline constexpr uint32_t kSegmentLayoutVersion = 12;
 
-// Written once, before the descriptor is handed to anyone.
+// The scheduler writes the header once, before it hands the descriptor to any
+// daemon.
 struct SegmentHeader {
   uint64_t magic;
   uint32_t layout_version;
@@ -52,8 +53,8 @@ struct SegmentHeader {
 static_assert(sizeof(SegmentHeader) == 144);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);
 
-// The words that are not per slot. Those that different processes write often
-// have cache lines of their own.
+// The words that a segment has once, and not per slot. A word that different
+// processes write often has a cache line of its own.
 struct ControlWords {
   alignas(64) uint64_t sampling_limit;  // Samplers claim batches below it.
   uint64_t training_limit;              // Trainers work on steps below it.
@@ -62,23 +63,23 @@ struct ControlWords {
   uint64_t cache_rows;
   uint64_t standby_cache_rows;
   uint64_t rate_factor;              // The bits of a double.
-  alignas(64) uint64_t oldest_task;  // All below are released. A hint.
+  alignas(64) uint64_t oldest_task;  // A hint: all tasks below are released.
   alignas(64) uint64_t board_word;   // See gradient_board.h.
-  alignas(64) uint32_t changes;      // What trainers wait on.
-  alignas(64) uint32_t frees;        // What samplers wait on.
+  alignas(64) uint32_t changes;      // The futex on which trainers wait.
+  alignas(64) uint32_t frees;        // The futex on which samplers wait.
 };
 static_assert(std::is_trivially_copyable_v<ControlWords>);
 
-// Of a device that takes turns; see device_table.h. The daemons of a device
-// look at the first line before each fetch.
+// The words of a device that takes turns; see device_table.h. The daemons of a
+// device read the first cache line before each fetch.
 struct DeviceWords {
   alignas(64) uint64_t turn;
-  uint64_t plan;       // released + 1:8 (0: it is as planned) | plan:8
+  uint64_t plan;       // released + 1:8 (0: no released plan) | plan:8
   uint64_t cached_as;  // The DevicePlan that its trainer caches by.
   alignas(64) uint64_t sample_seconds;  // The bits of a double each.
   uint64_t train_seconds;
   uint64_t standby_seconds;
-  uint64_t wake_seconds;  // The longest since the scheduler looked.
+  uint64_t wake_seconds;  // Longest wake since the scheduler last read it.
 };
 static_assert(sizeof(DeviceWords) == 128);
 static_assert(std::is_trivially_copyable_v<DeviceWords>);
@@ -101,7 +102,7 @@ struct SegmentLayout {
 
   uint64_t board_places = 0;  // See JobShape.
   uint64_t num_records = 0;
-  uint64_t weight_versions = 0;  // That are kept: s + 1, or the last two.
+  uint64_t weight_versions = 0;  // Number of versions kept: max(2, s + 1).
 
   // Distances between neighbours.
   uint64_t slot_stride = 0;
@@ -109,12 +110,13 @@ struct SegmentLayout {
   uint64_t weights_stride = 0;
   uint64_t optimizer_stride = 0;
 
-  // Saturates: options that make no sense have a layout of 2^64 - 1 bytes.
+  // Returns the layout for these options. Sums saturate: options that make no
+  // sense have a layout of 2^64 - 1 bytes.
   static SegmentLayout Of(const SegmentOptions& options);
 };
 
-// The way into a mapped segment. Every argument is safe: an index beyond its
-// range is reduced to it. Thread-safe.
+// The regions of a mapped segment. Every argument is safe: an index beyond its
+// range is reduced to the range. Thread-safe.
 struct Segment::Regions {
   Regions(std::byte* base, const SegmentOptions& options)
       : base_(base), options_(options), layout_(SegmentLayout::Of(options)) {}
@@ -127,7 +129,7 @@ struct Segment::Regions {
                             index % options_.num_devices * sizeof(DeviceWords));
   }
 
-  // For tasks by their number: SlotTable.
+  // The words and the block of a slot. SlotTable has the same by task number.
   SharedWord slot_word(uint64_t slot) const {
     return Word(layout_.slot_words, SlotIndex(slot));
   }
@@ -151,7 +153,7 @@ struct Segment::Regions {
         static_cast<size_t>(options_.overflow_bytes)};
   }
 
-  // See JobShape::PlaceOf().
+  // The done word and the gradient of a place: see JobShape::PlaceOf().
   SharedWord done_word(uint32_t place) const {
     return Word(layout_.done_words, place % layout_.board_places);
   }
@@ -160,7 +162,7 @@ struct Segment::Regions {
                       place % layout_.board_places * layout_.weights_stride),
             static_cast<size_t>(options_.num_parameters)};
   }
-  // The first of the words of a BatchRecord: see JobShape::RecordOf().
+  // Returns the first word of a BatchRecord: see JobShape::RecordOf().
   uint64_t* record_words(uint64_t record) const;
 
   absl::Span<float> weights(uint64_t version) const {
@@ -180,7 +182,7 @@ struct Segment::Regions {
   T* At(uint64_t offset) const {
     return reinterpret_cast<T*>(base_ + offset);
   }
-  // Spares the division to who has an index already.
+  // Reduces `slot` to its range. Divides only if `slot` is out of range.
   uint64_t SlotIndex(uint64_t slot) const {
     return slot < options_.num_slots ? slot : slot % options_.num_slots;
   }

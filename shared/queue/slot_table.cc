@@ -14,7 +14,7 @@ constexpr int kSamplerShift = 32;
 SlotPlace SlotPlace::Unpack(uint64_t word) {
   SlotPlace place;
   place.sampler = static_cast<OwnerIndex>(word >> kSamplerShift);
-  // One more than the block's index; 0 is the slot's own block.
+  // The low 32 bits hold the block's index + 1; 0 is the slot's own block.
   const uint32_t block_plus_one = static_cast<uint32_t>(word);
   if (block_plus_one != 0) place.overflow_block = block_plus_one - 1;
   return place;
@@ -28,8 +28,8 @@ uint64_t SlotPlace::Pack() const {
 
 std::optional<TaskNumber> SlotTable::FindLowest(SlotState state,
                                                 const TaskRange& tasks) const {
-  // Everything below oldest_task is released, and released for ever: the hint
-  // only spares the look at slots that have moved on.
+  // All tasks below oldest_task are released, and a released task stays
+  // released. The hint only saves looks at slots that hold later tasks.
   const SharedWord hint(regions_.control().oldest_task);
   const TaskNumber oldest = std::min(
       TaskNumber(hint.load(std::memory_order_relaxed)), shape_.num_tasks());
@@ -43,11 +43,11 @@ std::optional<TaskNumber> SlotTable::FindLowest(SlotState state,
   const TaskNumber end = std::min(last, begin + shape_.num_slots());
   for (TaskNumber task = begin; task < end; ++task, at = shape_.Next(at)) {
     const SlotWord word = Load(at.slot);
-    // A damaged word with an owner would never let anyone move it.
+    // No process could move a damaged word that has an owner in this state.
     const bool matches = word.state == state && word.owner == kNoOwner;
     if (word.generation == at.generation && matches) {
       found_ahead = task;
-      break;  // Slots that have moved on hold tasks beyond this window.
+      break;  // Slots with a later generation hold tasks beyond this window.
     }
     if (word.generation > at.generation) {
       if (released_below == task) ++released_below;
@@ -75,7 +75,8 @@ void SlotTable::FreeAllFrom(TaskNumber first) const {
 
 bool SlotTable::Move(TaskNumber task, SlotWord from, SlotWord to) const {
   const OverflowBlocks overflow(*this, segment_);
-  // Looked up before the step: afterwards the slot may be somebody else's.
+  // Looked up before the step: after the step another process may have the
+  // slot.
   const std::optional<OverflowBlocks::Hold> hold =
       to.state == SlotState::kFree ? overflow.HoldOf(task) : std::nullopt;
   uint64_t expected = from.Pack();
@@ -85,8 +86,8 @@ bool SlotTable::Move(TaskNumber task, SlotWord from, SlotWord to) const {
                                     std::memory_order_relaxed)) {
     return false;
   }
-  // A process killed here leaves a block that names a task which has left it;
-  // OverflowBlocks::TryTake() sees that.
+  // A process that is killed here leaves a block whose word names a task that
+  // is not in the block any more. OverflowBlocks::TryTake() detects that.
   if (hold.has_value()) overflow.Free(*hold);
   return true;
 }

@@ -1,6 +1,6 @@
-// The slots' words and what a step of theirs means, for any process. Every
-// change is one compare-and-swap, so that a process killed anywhere leaves a
-// state with a name. For the files of this folder.
+// The words of the slots, and the steps that any process makes with them. Every
+// change is one compare-and-swap, so a process that is killed anywhere leaves
+// one of the four states. For the files of this folder.
 #ifndef FGNN_SHARED_QUEUE_SLOT_TABLE_H_
 #define FGNN_SHARED_QUEUE_SLOT_TABLE_H_
 
@@ -19,11 +19,11 @@ namespace fgnn {
 
 using SlotWord = OwnedWord<SlotState>;
 
-// Beside each slot's word: where its task lies and who sampled it. Written by
-// the slot's WRITING owner alone; means nothing in FREE.
+// Where a slot's task lies, and which sampler made the task. Only the slot's
+// WRITING owner writes it. While the slot is FREE, it means nothing.
 struct SlotPlace {
   OwnerIndex sampler = kNoOwner;
-  std::optional<uint32_t> overflow_block;  // Else the slot's own block.
+  std::optional<uint32_t> overflow_block;  // nullopt: the slot's own block.
 
   static SlotPlace Unpack(uint64_t word);
   uint64_t Pack() const;
@@ -37,28 +37,31 @@ class SlotTable {
         shape_(segment.shape()),
         regions_(segment.regions()) {}
 
-  // The generation at which a task lives in its slot.
+  // Returns the generation at which a task lives in its slot.
   uint64_t GenerationOf(TaskNumber task) const {
     return shape_.SlotOf(task).generation;
   }
-  // The word of a task's slot in a state at the task's generation.
+  // Returns the word of a task's slot in a state, at the task's generation.
   SlotWord WordOf(TaskNumber task, SlotState state, OwnerIndex owner) const {
     return {state, owner, GenerationOf(task)};
   }
 
-  // The lowest of the tasks whose slot is in `state`. A snapshot.
+  // Returns the lowest of the tasks whose slot is in `state` and has no owner,
+  // as the slots were when it read them; nullopt: there is none.
   std::optional<TaskNumber> FindLowest(SlotState state,
                                        const TaskRange& tasks) const;
 
-  // One step of the task's slot. False, and nothing changed, if the slot is not
-  // in `from`. A slot that becomes FREE gives its overflow block back.
+  // Makes one step of the task's slot. Returns false without a change if the
+  // slot's word is not `from`. A slot that becomes FREE gives its overflow
+  // block back.
   bool Move(TaskNumber task, SlotWord from, SlotWord to) const;
 
-  // Each slot FREE for the first task from `first` on that lives in it. Before
-  // anybody else has the segment.
+  // Makes each slot FREE for the first task from `first` on that lives in it.
+  // Only before any other process has the segment.
   void FreeAllFrom(TaskNumber first) const;
 
-  // The task that lives in a slot now, and its word.
+  // TaskIn() returns the task that lives in a slot with this word. Load() reads
+  // a slot's word (acquire).
   TaskNumber TaskIn(uint32_t slot, SlotWord word) const {
     return shape_.TaskIn({slot, word.generation});
   }
@@ -73,7 +76,7 @@ class SlotTable {
     return SlotPlace::Unpack(regions_.slot_place(shape_.SlotOf(task).slot)
                                  .load(std::memory_order_acquire));
   }
-  // By the slot's WRITING owner alone.
+  // Only for the slot's WRITING owner.
   void StorePlace(TaskNumber task, SlotPlace place) const {
     regions_.slot_place(shape_.SlotOf(task).slot)
         .store(place.Pack(), std::memory_order_release);

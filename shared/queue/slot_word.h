@@ -1,5 +1,5 @@
-// The 64-bit words that say who owns what: `generation:48 | owner:13 |
-// state:3`. A slot's word counts generations, the board's counts versions.
+// The 64-bit words that name an owner: `generation:48 | owner:13 | state:3`. A
+// slot's word counts generations, the board's word counts versions.
 #ifndef FGNN_SHARED_QUEUE_SLOT_WORD_H_
 #define FGNN_SHARED_QUEUE_SLOT_WORD_H_
 
@@ -41,7 +41,7 @@ using SharedWord = std::atomic_ref<uint64_t>;
 static_assert(SharedWord::is_always_lock_free,
               "a lock of the C++ library would be one per process");
 
-// Raises `word` to `value`; never lowers it.
+// Raises `word` to `value` (seq_cst); never lowers it.
 inline void RaiseTo(SharedWord word, uint64_t value) {
   uint64_t now = word.load(std::memory_order_relaxed);
   while (now < value &&

@@ -28,8 +28,8 @@ bool StepLease::is_initial() const {
 
 void StepLease::Abandon() {
   if (board_ == nullptr) return;
-  // False only if this process was declared dead; then there is nothing to
-  // give back.
+  // EndLease() returns false only if this process was declared dead. Then there
+  // is nothing to give back.
   std::exchange(board_, nullptr)->EndLease(new_version_, /*publish=*/false);
 }
 
