@@ -1,5 +1,5 @@
-// Monotonic time. Every lease, deadline and timer uses it; wall-clock time is
-// for logs alone.
+// Monotonic time. Every lease, deadline and timer uses it. Only logs use
+// wall-clock time.
 #ifndef FGNN_SHARED_BASE_CLOCK_H_
 #define FGNN_SHARED_BASE_CLOCK_H_
 
@@ -11,7 +11,8 @@ namespace fgnn {
 using MonotonicClock = std::chrono::steady_clock;
 using Deadline = MonotonicClock::time_point;
 
-// Since the machine started: the same for all of its processes.
+// Returns the nanoseconds since the machine started. All processes of the
+// machine see the same clock.
 inline uint64_t MonotonicNanoseconds() {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -23,14 +24,14 @@ inline Deadline DeadlineIn(MonotonicClock::duration duration) {
   return MonotonicClock::now() + duration;
 }
 
-// Seconds since its construction or last Restart().
+// Measures the seconds since its construction or last Restart().
 class Stopwatch {
  public:
   double Seconds() const {
     return std::chrono::duration<double>(MonotonicClock::now() - start_)
         .count();
   }
-  // The seconds so far; starts again at zero.
+  // Returns the seconds so far and starts again at zero.
   double Restart() {
     const MonotonicClock::time_point now = MonotonicClock::now();
     const double seconds = std::chrono::duration<double>(now - start_).count();

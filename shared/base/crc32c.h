@@ -1,4 +1,4 @@
-// CRC32C (Castagnoli) of bytes, with the processor's instruction where it has
+// CRC32C (Castagnoli) of bytes. Uses the processor's instruction if there is
 // one.
 #ifndef FGNN_SHARED_BASE_CRC32C_H_
 #define FGNN_SHARED_BASE_CRC32C_H_
@@ -8,7 +8,8 @@
 
 namespace fgnn {
 
-// Extends `crc`, that of earlier bytes (0 for none), by `size` bytes at `data`.
+// Returns the CRC of earlier bytes and `size` bytes at `data`. `crc`: the CRC
+// of the earlier bytes; 0: there are none.
 uint32_t ExtendCrc32c(uint32_t crc, const void* data, size_t size);
 
 }  // namespace fgnn

@@ -10,7 +10,8 @@
 
 namespace fgnn {
 
-// 64 bits of `text`: for keys of jobs and of derived files. Not for secrets.
+// Returns 64 bits that hash `text`, for keys of jobs and of derived files. Not
+// for secrets.
 constexpr uint64_t HashString(std::string_view text) {
   uint64_t hash = Mix64(text.size());
   uint64_t word = 0;

@@ -8,9 +8,9 @@
 
 namespace fgnn {
 
-// One line, or lines with `indent` spaces a level. All text is ASCII, so that
-// no character of a stranger's name or message moves a terminal's cursor. Bytes
-// that are no UTF-8 become U+FFFD.
+// Returns JSON on one line, or on lines with `indent` spaces for each level.
+// All text is ASCII, so that no name or message from outside moves a terminal's
+// cursor. Bytes that are not UTF-8 become U+FFFD.
 template <typename Json>
 std::string JsonText(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', /*ensure_ascii=*/true,

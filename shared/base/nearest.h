@@ -1,4 +1,4 @@
-// The word a user probably meant.
+// Finds the word that a user probably meant.
 #ifndef FGNN_SHARED_BASE_NEAREST_H_
 #define FGNN_SHARED_BASE_NEAREST_H_
 
@@ -9,8 +9,9 @@
 
 namespace fgnn {
 
-// The candidate with the smallest edit distance to `word` (the first of
-// equals); empty if none is near enough to be a likely slip.
+// Returns the candidate with the smallest edit distance to `word`, the first of
+// equals. Returns an empty string if no candidate is near enough to be a likely
+// slip.
 std::string NearestWord(std::string_view word,
                         absl::Span<const std::string> candidates);
 

@@ -13,8 +13,8 @@ KeyedPermutation::KeyedPermutation(uint64_t n, PhiloxKey key)
 }
 
 uint64_t KeyedPermutation::operator()(uint64_t place) const {
-  // The domain is at most four times n, so a walk takes four steps on average
-  // at worst, and ends because Encrypt is a bijection.
+  // The domain is at most four times n, so the loop takes at most four rounds
+  // on average. The loop ends because Encrypt() is a bijection.
   uint64_t value = Encrypt(place);
   while (value >= size_) value = Encrypt(value);
   return value;

@@ -1,8 +1,9 @@
-// A keyed permutation of [0, n), evaluated place by place in O(1) memory: the
-// order in which an epoch visits the train set. An eight-round Feistel network
-// over the next even power of two, walked until it lands inside [0, n). Its
-// round keys come from Philox; its round function is Mix64, as a place is
-// looked up for every seed. (With four rounds small sets show a bias.)
+// A keyed permutation of [0, n), evaluated place by place in O(1) memory. It is
+// the order in which an epoch visits the train set. The permutation is a
+// Feistel network of eight rounds over the next even power of two. The network
+// is applied until the value lies in [0, n). The round keys come from Philox.
+// The round function is Mix64, which is fast: every seed looks up a place.
+// (With four rounds, small sets show a bias.)
 #ifndef FGNN_SHARED_BASE_PERMUTATION_H_
 #define FGNN_SHARED_BASE_PERMUTATION_H_
 
@@ -20,7 +21,7 @@ class KeyedPermutation {
   // n in [1, 2^62].
   KeyedPermutation(uint64_t n, PhiloxKey key);
 
-  // The value at `place`, in [0, n); a bijection. place in [0, n).
+  // Returns the value at `place`, in [0, n); a bijection. place in [0, n).
   uint64_t operator()(uint64_t place) const;
 
   uint64_t size() const { return size_; }

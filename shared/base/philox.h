@@ -1,7 +1,7 @@
 // Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
 // SC 2011): the counter-based generator that every random choice comes from.
-// A draw depends on its key and counter alone, so that any number of threads,
-// processes and kinds of device make the same ones. All functions are pure.
+// A draw depends only on its key and counter. So any number of threads,
+// processes and kinds of device make the same draws. All functions are pure.
 #ifndef FGNN_SHARED_BASE_PHILOX_H_
 #define FGNN_SHARED_BASE_PHILOX_H_
 
@@ -16,7 +16,7 @@
 
 namespace fgnn {
 
-// What a random choice is for: two purposes never share a stream.
+// The purpose of a random choice. Two purposes never share a stream.
 enum class Purpose : uint32_t {
   kSeedPermutation = 1,
   kNeighbors = 2,
@@ -56,8 +56,8 @@ FGNN_HOST_DEVICE constexpr uint64_t Mix64(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// The 64-bit key of design.md section 3: a hash of (job seed, epoch, batch,
-// hop, purpose). Use hop 0 where there is none.
+// Returns the 64-bit key of design.md section 3: a hash of (job seed, epoch,
+// batch, hop, purpose). The hop is 0 for a choice without a hop.
 FGNN_HOST_DEVICE constexpr PhiloxKey MakePhiloxKey(uint64_t seed,
                                                    uint64_t epoch,
                                                    uint64_t batch, uint32_t hop,
@@ -69,7 +69,7 @@ FGNN_HOST_DEVICE constexpr PhiloxKey MakePhiloxKey(uint64_t seed,
   return {static_cast<uint32_t>(h), static_cast<uint32_t>(h >> 32)};
 }
 
-// Four independent uniform words for (counter, key).
+// Returns four independent uniform words for (counter, key).
 FGNN_HOST_DEVICE constexpr PhiloxBlock Philox4x32(PhiloxCounter c,
                                                   PhiloxKey key) {
   for (int round = 0; round < 10; ++round) {
@@ -85,15 +85,15 @@ FGNN_HOST_DEVICE constexpr PhiloxBlock Philox4x32(PhiloxCounter c,
   return {{c.word0, c.word1, c.word2, c.word3}};
 }
 
-// 64-bit draws of a vertex: draw j is words 0 (low) and 1 of block {v, j div 2,
-// stream, 0} for even j, words 2 (low) and 3 for odd j.
+// 64-bit draws of vertex v. Draw j comes from block {v, j div 2, stream, 0}:
+// for even j its words 0 (low) and 1, for odd j its words 2 (low) and 3.
 class PhiloxHalves {
  public:
   FGNN_HOST_DEVICE constexpr PhiloxHalves(PhiloxKey key, uint32_t v,
                                           uint32_t stream)
       : key_(key), v_(v), stream_(stream) {}
 
-  // Cheapest for ascending j.
+  // Returns draw j. Cheapest for ascending j.
   FGNN_HOST_DEVICE constexpr uint64_t Get(uint32_t j) {
     if (!has_block_ || j / 2 != index_) {
       index_ = j / 2;
@@ -113,18 +113,19 @@ class PhiloxHalves {
   PhiloxBlock block_ = {};
 };
 
-// The 128-bit product; an extension of every compiler that we build with.
+// An integer for a 128-bit product. All compilers that build FGNN have this
+// extension.
 __extension__ typedef unsigned __int128 Uint128;
 
-// A uniform integer in [0, range) from 64 random bits; its bias is below
-// range / 2^64. range >= 1.
+// Returns a uniform integer in [0, range) from 64 random bits. The bias is
+// below range / 2^64. range >= 1.
 FGNN_HOST_DEVICE constexpr uint64_t UniformBelow(uint64_t random_bits,
                                                  uint64_t range) {
   return static_cast<uint64_t>((static_cast<Uint128>(random_bits) * range) >>
                                64);
 }
 
-// A uniform float in [0, 1) with 24 bits.
+// Returns a uniform float in [0, 1) with 24 bits.
 FGNN_HOST_DEVICE constexpr float UniformFloat(uint32_t random_bits) {
   return static_cast<float>(random_bits >> 8) * 0x1.0p-24f;
 }

@@ -12,9 +12,10 @@ uint8_t ByteAt(std::string_view text, size_t place) {
   return place < text.size() ? static_cast<uint8_t>(text[place]) : 0;
 }
 
-// The bytes of the character that `text` begins with; 0 if they are no UTF-8.
-// Overlong forms, surrogates and what is beyond U+10FFFF are no UTF-8: the
-// second byte alone tells (RFC 3629, section 4).
+// Returns the number of bytes of the character at the start of `text`; 0: the
+// bytes are not UTF-8. Overlong forms, surrogates and values beyond U+10FFFF
+// are not UTF-8. The second byte is enough to detect them (RFC 3629, section
+// 4).
 size_t CharacterBytes(std::string_view text) {
   const uint8_t first = ByteAt(text, 0);
   if (first < 0x80) return 1;
@@ -29,7 +30,7 @@ size_t CharacterBytes(std::string_view text) {
   return bytes;
 }
 
-// U+0000 to U+001F, U+007F, U+0080 to U+009F.
+// Whether the character is in U+0000 to U+001F or U+007F to U+009F.
 bool IsControl(std::string_view character) {
   const uint8_t first = ByteAt(character, 0);
   return first < 0x20 || first == 0x7f ||

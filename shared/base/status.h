@@ -1,15 +1,18 @@
-// Macros and conversions around absl::Status. Meanings of the codes are fixed:
+// Macros and conversions for absl::Status. The codes have these meanings:
 //   InvalidArgument    the caller's fault; wrong input. Exit code 2.
-//   NotFound           what the caller named is not there. Exit code 2.
+//   NotFound           the caller named a thing that is not there. Exit code 2.
 //   FailedPrecondition right input at the wrong time. Exit code 2.
 //   PermissionDenied   the operating system or a policy refuses. Exit code 2.
-//   AlreadyExists      it is there already. Exit code 2.
-//   ResourceExhausted  need and have differ. Exit code 2 when known beforehand.
-//   Unavailable        a peer is away; retry with backoff.
-//   DeadlineExceeded   retry only what is idempotent.
-//   DataLoss           data is damaged: drop and ask again.
-//   Cancelled          somebody asked us to stop.
-//   Internal           our bug, or a device beyond repair: restart the process.
+//   AlreadyExists      the thing to make is there already. Exit code 2.
+//   ResourceExhausted  more is needed than there is. Exit code 2 when known
+//                      beforehand.
+//   Unavailable        a peer is away: the caller retries with backoff.
+//   DeadlineExceeded   the caller retries only idempotent calls.
+//   DataLoss           data is damaged: the caller drops it and asks again.
+//   Cancelled          a caller asked for the stop.
+//   Internal           a bug of FGNN, or a device beyond repair: the process
+//   has
+//                      to be restarted.
 #ifndef FGNN_SHARED_BASE_STATUS_H_
 #define FGNN_SHARED_BASE_STATUS_H_
 
@@ -22,23 +25,24 @@
 
 namespace fgnn {
 
-// The Status of a failed system call: `what` and strerror(error_number).
+// Returns the Status of a failed system call: `what` and
+// strerror(error_number).
 // ENOENT is NotFound, EACCES PermissionDenied, ENOSPC and ENOMEM
 // ResourceExhausted, and so on; 0 is Internal, never OK.
 absl::Status ErrnoToStatus(int error_number, std::string_view what);
 
-// `status` with `context` and ": " before its message; OK stays OK.
+// Returns `status` with `context` and ": " before its message; OK stays OK.
 absl::Status Annotate(const absl::Status& status, std::string_view context);
 
-// `status` with its message as PrintableText(): strangers' words may stand in
-// the message, which is one line.
+// Returns `status` with its message as PrintableText(), which is one line. So
+// the message may hold text from outside.
 absl::Status InOneLine(const absl::Status& status);
 
-// 0 for OK, 2 for a wrong use (see above), 1 for everything else.
+// Returns 0 for OK, 2 for a wrong use (see above), 1 for everything else.
 int ExitCode(const absl::Status& status);
 
-// std::string of a Status's message; Debian's absl::string_view is not
-// std::string_view.
+// Returns a Status's message as a std::string. Debian's absl::string_view is
+// not std::string_view.
 std::string MessageOf(const absl::Status& status);
 
 }  // namespace fgnn

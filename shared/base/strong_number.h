@@ -1,4 +1,5 @@
-// Numbers of one kind, which the compiler keeps apart from those of another.
+// Numbers of one kind, which the compiler keeps apart from numbers of other
+// kinds.
 #ifndef FGNN_SHARED_BASE_STRONG_NUMBER_H_
 #define FGNN_SHARED_BASE_STRONG_NUMBER_H_
 
@@ -7,8 +8,8 @@
 
 namespace fgnn {
 
-// A running number from 0. It is made of a plain number only where the code
-// says so; `Tag` is any type, one for each kind.
+// A running number from 0. A plain number becomes one only by an explicit
+// conversion. `Tag` is any type, one for each kind of number.
 template <typename Tag>
 class StrongNumber {
  public:
@@ -24,7 +25,7 @@ class StrongNumber {
   friend constexpr StrongNumber operator+(StrongNumber a, uint64_t count) {
     return StrongNumber(a.value_ + count);
   }
-  // How many numbers are in [b, a).
+  // Returns how many numbers are in [b, a).
   friend constexpr uint64_t operator-(StrongNumber a, StrongNumber b) {
     return a.value_ - b.value_;
   }

@@ -1,4 +1,4 @@
-// The words of the system as types. See README.md, "Words".
+// Types for the words of FGNN. See README.md, "Words".
 #ifndef FGNN_SHARED_BASE_TYPES_H_
 #define FGNN_SHARED_BASE_TYPES_H_
 
@@ -18,7 +18,7 @@ using EdgeOffset = int64_t;
 // A batch's running number in its job: epoch * batches_per_epoch + batch.
 using BatchSeq = uint64_t;
 
-// A daemon's index in a job's segment, in [1, kMaxOwners]; 0 is nobody.
+// A daemon's index in a job's segment, in [1, kMaxOwners]; 0: no daemon.
 using OwnerIndex = uint16_t;
 inline constexpr OwnerIndex kNoOwner = 0;
 inline constexpr OwnerIndex kMaxOwners = 255;

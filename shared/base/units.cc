@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::string_view kPrefixes = "KMGT";
 
-// 1 for "", "B"; 1024 for "KiB"; 1000 for "KB", "K"; … 0 if unknown.
+// Returns 1 for "" and "B", 1024 for "KiB", 1000 for "KB" and "K", and so on; 0
+// for an unknown unit.
 uint64_t BytesOfUnit(std::string unit) {
   for (char& c : unit) c = static_cast<char>(std::toupper(c));
   if (unit.empty() || unit == "B") return 1;
@@ -26,7 +27,7 @@ uint64_t BytesOfUnit(std::string unit) {
   return bytes;
 }
 
-// 0 if unknown.
+// Returns the seconds of the unit; 0 for an unknown unit.
 double SecondsOfUnit(std::string_view unit) {
   if (unit == "us") return 1e-6;
   if (unit == "ms") return 1e-3;
@@ -35,7 +36,8 @@ double SecondsOfUnit(std::string_view unit) {
   return unit == "h" ? 3600 : 0;
 }
 
-// "1.5 GiB": the number as it is written, and the unit.
+// The two parts of a text such as "1.5 GiB": the number as written, and the
+// unit.
 struct Quantity {
   std::string number;
   std::string unit;

@@ -10,21 +10,22 @@
 
 namespace fgnn {
 
-// "64MiB", "2 GB", "1048576": binary and decimal prefixes K, M, G, T.
-// InvalidArgument otherwise, naming the text.
+// Returns the bytes of a text such as "64MiB", "2 GB" or "1048576": binary and
+// decimal prefixes K, M, G, T. Returns InvalidArgument, naming the text, for
+// other texts.
 absl::StatusOr<uint64_t> ParseBytes(std::string_view text);
 
-// "10ms", "1.5 s", "200us", "2min", "1h", in seconds; 0 or more.
-// InvalidArgument otherwise, naming the text.
+// Returns the seconds, 0 or more, of a text such as "10ms", "1.5 s", "200us",
+// "2min" or "1h". Returns InvalidArgument, naming the text, for other texts.
 absl::StatusOr<double> ParseSeconds(std::string_view text);
 
-// "1.5 GiB", "312 KiB", "17 B".
+// Returns texts such as "1.5 GiB", "312 KiB", "17 B".
 std::string FormatBytes(uint64_t bytes);
 
-// "1,234,567".
+// Returns texts such as "1,234,567".
 std::string FormatCount(uint64_t count);
 
-// "412 ms", "7.3 s", "2 min 05 s", "3 h 02 min".
+// Returns texts such as "412 ms", "7.3 s", "2 min 05 s", "3 h 02 min".
 std::string FormatSeconds(double seconds);
 
 }  // namespace fgnn

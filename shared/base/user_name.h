@@ -8,7 +8,8 @@
 
 namespace fgnn {
 
-// The name of a user of this machine; of one that it does not know, "uid 1234".
+// Returns the name of a user of this machine. Returns a text such as "uid 1234"
+// for a user that the machine does not know.
 std::string UserName(uid_t uid);
 
 }  // namespace fgnn

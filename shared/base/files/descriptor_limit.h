@@ -1,4 +1,4 @@
-// How many files and sockets a process may have open.
+// The number of files and sockets that a process may have open.
 #ifndef FGNN_SHARED_BASE_FILES_DESCRIPTOR_LIMIT_H_
 #define FGNN_SHARED_BASE_FILES_DESCRIPTOR_LIMIT_H_
 
@@ -6,8 +6,8 @@
 
 namespace fgnn {
 
-// Raises this process's limit on descriptors to what it is allowed: shells and
-// service managers give 1,024, while the kernel allows many more. Returns the
+// Raises this process's limit on descriptors to its hard limit. Shells and
+// service managers set 1,024, while the kernel allows many more. Returns the
 // limit that is in force. Child processes inherit it.
 uint64_t RaiseDescriptorLimit();
 

@@ -18,9 +18,9 @@
 namespace fgnn {
 namespace {
 
-// Two parts of a temporary's name. The first one tells the temporary from a
-// user's file, which may be called X.sha512 or X.backup. mkostemp replaces the
-// second one.
+// Two parts of the name of a temporary file. The first part distinguishes it
+// from a user's file, which may be called X.sha512 or X.backup. mkostemp()
+// replaces the second part.
 constexpr char kTemporaryMark[] = ".tmp-";
 constexpr char kUniquePart[] = "XXXXXX";
 
@@ -42,7 +42,7 @@ absl::Status WriteAll(int fd, std::string_view contents,
   return absl::OkStatus();
 }
 
-// Reads on until `max_bytes` or the end.
+// Appends to `contents` until it has `max_bytes` bytes or the file ends.
 absl::Status ReadUpTo(int fd, size_t max_bytes, const std::string& what,
                       std::string* contents) {
   char buffer[1 << 16];
@@ -77,7 +77,7 @@ absl::StatusOr<UniqueFd> OpenPlainFile(const std::filesystem::path& path,
     return absl::InvalidArgumentError(absl::StrCat(
         what, ": a link, not a plain file; links are not followed here"));
   }
-  // Nobody reads from the FIFO, or nobody listens on the socket.
+  // No process reads from the FIFO, or none listens on the socket.
   const bool no_peer = !fd.valid() && errno == ENXIO;
   struct stat stat {};
   if (!no_peer && (!fd.valid() || ::fstat(fd.get(), &stat) != 0)) {

@@ -1,4 +1,5 @@
-// Files as a whole. All functions return errors that name the path.
+// Reads, writes and maps whole files. All functions return errors that name the
+// path.
 #ifndef FGNN_SHARED_BASE_FILES_FILE_H_
 #define FGNN_SHARED_BASE_FILES_FILE_H_
 
@@ -16,20 +17,22 @@
 
 namespace fgnn {
 
-// Opens a file for reading, or, with O_WRONLY and more in `flags`, for writing.
-// InvalidArgument for all but plain files: the open of a FIFO would wait for
-// its other end, and a device may have no end. The same for a link with
-// O_NOFOLLOW, or where the file is to be written: a link in a folder of
-// somebody else may lead to a file that only this process may touch.
+// Opens a file for reading, or for writing with O_WRONLY and more in `flags`.
+// Returns InvalidArgument for all but plain files: the open of a FIFO would
+// wait for its other end, and a device may have no end. Returns the same error
+// for a link, if `flags` has O_NOFOLLOW or the file is opened for writing. For
+// a link in another user's folder may lead to a file that only this process may
+// touch.
 absl::StatusOr<UniqueFd> OpenPlainFile(const std::filesystem::path& path,
                                        int flags = O_RDONLY);
 
-// The whole of a small plain file (at most max_bytes, else ResourceExhausted).
+// Returns the contents of a small plain file. Returns ResourceExhausted if the
+// file has more than `max_bytes` bytes.
 absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path,
                                           size_t max_bytes = 16 << 20,
                                           int flags = O_RDONLY);
 
-// The last bytes of a plain file, at most `max_bytes`.
+// Returns the last bytes of a plain file, at most `max_bytes`.
 absl::StatusOr<std::string> ReadFileEnd(const std::filesystem::path& path,
                                         size_t max_bytes);
 
@@ -39,19 +42,20 @@ absl::StatusOr<std::string> ReadFileEnd(const std::filesystem::path& path,
 absl::Status WriteFileAtomically(const std::filesystem::path& path,
                                  std::string_view contents);
 
-// The same with contents in several pieces, so that large ones need no copy.
+// Does the same with contents in several pieces, so that large contents need
+// not be copied.
 absl::Status WriteFileAtomically(const std::filesystem::path& path,
                                  absl::Span<const std::string_view> pieces);
 
-// Whether WriteFileAtomically() gives such a name to a file that it writes.
+// Whether `name` has the form of the temporary files of WriteFileAtomically().
 bool IsTemporaryName(std::string_view name);
 
-// Removes what a process left that was killed in WriteFileAtomically(path). No
-// process may be writing the file meanwhile.
+// Removes the temporary files of processes that were killed in
+// WriteFileAtomically(path). No process may write the file meanwhile.
 absl::Status RemoveTemporariesOf(const std::filesystem::path& path);
 
-// The names in the folder are on disk once this returns: of files that were
-// made, renamed or removed before.
+// Writes the names in the folder to disk (fsync): files that were made, renamed
+// or removed before this call stay so after a crash.
 absl::Status SyncFolder(const std::filesystem::path& folder);
 
 // A read-only private mapping of a whole file. Movable; unmapped when

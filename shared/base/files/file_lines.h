@@ -1,4 +1,4 @@
-// A plain file, line by line, in little memory.
+// Reads a plain file line by line, in little memory.
 #ifndef FGNN_SHARED_BASE_FILES_FILE_LINES_H_
 #define FGNN_SHARED_BASE_FILES_FILE_LINES_H_
 
@@ -18,19 +18,19 @@ namespace fgnn {
 // Not thread-safe. Errors name the path.
 class FileLines {
  public:
-  // The lines behind the first `from` bytes. Errors of OpenPlainFile() with
-  // O_NOFOLLOW.
+  // Opens the file to read the lines after its first `from` bytes. Returns the
+  // errors of OpenPlainFile() with O_NOFOLLOW.
   static absl::StatusOr<FileLines> Open(const std::filesystem::path& path,
                                         size_t max_line_bytes,
                                         uint64_t from = 0);
 
-  // The next line without its newline, valid until the next call; nullopt
-  // behind the last line. ResourceExhausted: the line has more bytes than the
-  // most.
+  // Returns the next line without its newline, valid until the next call;
+  // nullopt after the last line. Returns ResourceExhausted if the line has more
+  // than `max_line_bytes` bytes.
   absl::StatusOr<std::optional<std::string_view>> Next();
 
   // Whether the line of the last Next() ended with a newline. The last line of
-  // a file may not: it may be still being written.
+  // a file may lack it, for instance while a process still writes the line.
   bool is_whole() const { return is_whole_; }
 
  private:

@@ -1,4 +1,4 @@
-// Files and folders that nobody else may change, for what a process trusts.
+// Files and folders that a process trusts, since no other user may change them.
 #ifndef FGNN_SHARED_BASE_FILES_GUARDED_PATH_H_
 #define FGNN_SHARED_BASE_FILES_GUARDED_PATH_H_
 
@@ -18,26 +18,28 @@ enum class GuardedOwner {
   kThisUserOrRoot,
 };
 
-// Refuses what somebody else owns, or what group or others may write, with the
-// command that mends it. `info` is what stat() says of `path`.
-// PermissionDenied.
+// Returns PermissionDenied if another user owns the path, or if its group or
+// others may write it. The message has the command that mends it. `info`: the
+// result of stat() for `path`.
 absl::Status CheckGuarded(const std::filesystem::path& path,
                           const struct stat& info, GuardedOwner owner);
 
-// Opens the folder to look at what is in it, but not through a link in the last
-// part of its name. NotFound. FailedPrecondition: it is a link or no folder.
+// Opens the folder to read what is in it. Returns NotFound if there is none.
+// Returns FailedPrecondition if the last part of the path is a link, or no
+// folder.
 absl::StatusOr<UniqueFd> OpenFolderItself(const std::filesystem::path& folder);
 
-// A folder that is open. Whatever takes the place of its name meanwhile, what
-// is read, written and removed under path() is in this folder. Movable.
+// A folder that is open. What is read, written and removed under path() is in
+// this folder, also if its name leads to another folder meanwhile. Movable.
 class HeldFolder {
  public:
-  // Errors of OpenFolderItself().
+  // Returns the errors of OpenFolderItself().
   static absl::StatusOr<HeldFolder> Open(const std::filesystem::path& folder);
 
-  // A path for this process alone, while this object lives.
+  // A path that is valid only in this process, and only while this object
+  // lives.
   std::filesystem::path path() const;
-  // The status, with the folder's name in the place of path().
+  // Returns the status with the folder's name in the place of path().
   absl::Status Named(const absl::Status& status) const;
 
  private:
@@ -47,7 +49,8 @@ class HeldFolder {
   UniqueFd fd_;
 };
 
-// Whether `name` in that folder is a socket, and no link to one.
+// Whether `name` in the folder is a socket, and not a link to one. `folder`: a
+// descriptor of the folder.
 bool IsSocketIn(int folder, const std::string& name);
 
 }  // namespace fgnn

@@ -1,5 +1,6 @@
-// A plain file that is read in pieces, without a mapping: a disk that fails, or
-// a file that shrinks meanwhile, is an error and no SIGBUS.
+// A plain file that is read in pieces, without a mapping. If the disk fails, or
+// the file shrinks meanwhile, the read returns an error, where a mapping would
+// raise SIGBUS.
 #ifndef FGNN_SHARED_BASE_FILES_PLAIN_FILE_H_
 #define FGNN_SHARED_BASE_FILES_PLAIN_FILE_H_
 
@@ -19,16 +20,16 @@ namespace fgnn {
 // Safe to read from any thread.
 class PlainFile {
  public:
-  // InvalidArgument for all but plain files: the open of a FIFO would wait for
-  // its other end, and a device may have no end.
+  // Returns InvalidArgument for all but plain files: the open of a FIFO would
+  // wait for its other end, and a device may have no end.
   static absl::StatusOr<PlainFile> Open(const std::filesystem::path& path);
   PlainFile() = default;
 
   // Bytes of the file when it was opened.
   uint64_t size() const { return size_; }
 
-  // Fills `out` from `offset` on. DataLoss: the file ends before, or the disk
-  // cannot read it.
+  // Fills `out` with the bytes from `offset` on. Returns DataLoss if the file
+  // ends before, or if the disk cannot read it.
   absl::Status Read(uint64_t offset, absl::Span<std::byte> out) const;
 
  private:

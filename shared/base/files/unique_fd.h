@@ -33,8 +33,8 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-// Another descriptor of what `fd` is open on; not valid, with errno, if that
-// fails.
+// Returns another descriptor of the open file of `fd`. The result is not valid,
+// and errno is set, if that fails.
 inline UniqueFd Duplicate(int fd) {
   return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
 }

@@ -1,4 +1,4 @@
-// An end that cannot hang.
+// A limit on the time that a process takes to end.
 #ifndef FGNN_SHARED_BASE_THREADS_END_LIMIT_H_
 #define FGNN_SHARED_BASE_THREADS_END_LIMIT_H_
 
@@ -10,22 +10,23 @@
 
 namespace fgnn {
 
-// While it lives, the process is ending. If that takes longer than `limit`, a
-// thread calls `on_late` and leaves by _exit(2) with code 1: what the process
-// left behind is recovered as after a kill. A thread that a system call holds
-// for ever, as on a network file system, can be ended in no other way.
+// The process is ending while this object lives. If that takes longer than
+// `limit`, a thread calls `on_late` and ends the process by _exit(2) with code
+// 1. Other processes then recover as after a kill. A system call may hold a
+// thread for ever, as on a network file system: such a process can be ended in
+// no other way.
 class EndLimit {
  public:
-  // `on_late` says so in the log.
+  // `on_late`: writes to the log that the limit has passed.
   EndLimit(std::chrono::milliseconds limit, std::function<void()> on_late);
-  // The end came in time.
+  // Ends the limit: the process ended in time.
   ~EndLimit();
   EndLimit(const EndLimit&) = delete;
   EndLimit& operator=(const EndLimit&) = delete;
 
  private:
   Notification in_time_;
-  Thread thread_;  // Last: it uses the above.
+  Thread thread_;  // Last: the thread uses the fields above.
 };
 
 }  // namespace fgnn

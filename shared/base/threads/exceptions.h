@@ -1,5 +1,5 @@
-// The boundary between code that throws (the standard library, libraries that
-// are not ours) and code that returns absl::Status.
+// The boundary between code that throws (the standard library, libraries of
+// others) and code that returns absl::Status.
 #ifndef FGNN_SHARED_BASE_THREADS_EXCEPTIONS_H_
 #define FGNN_SHARED_BASE_THREADS_EXCEPTIONS_H_
 
@@ -8,8 +8,8 @@
 
 namespace fgnn {
 
-// What `body` returns. An exception that leaves `body` becomes Internal, in one
-// line that says what was thrown.
+// Returns the result of `body`. An exception that leaves `body` becomes
+// Internal, with one line that names the exception.
 absl::Status CatchExceptions(absl::FunctionRef<absl::Status()> body);
 
 }  // namespace fgnn

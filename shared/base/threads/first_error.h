@@ -18,7 +18,7 @@ class FirstError {
     status_.Update(status);
     any_ = true;
   }
-  // Whether the others may as well stop.
+  // Whether a thread has noted an error. The other threads may stop then.
   bool any() const { return any_; }
 
   absl::Status status() const {

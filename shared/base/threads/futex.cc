@@ -29,10 +29,10 @@ void WaitOn(const uint32_t* counter, uint32_t seen, Deadline deadline) {
   const auto nanoseconds =
       std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
   if (nanoseconds <= 0) return;
-  // Less than a second: see kLongestFutexWait.
+  // The wait is less than a second: see kLongestFutexWait.
   const timespec timeout = {.tv_sec = 0, .tv_nsec = nanoseconds};
-  // Every way out means the same to the caller: look again. Not the private
-  // flavour, since other processes wake this one.
+  // The caller looks again after every result of the call. The futex is not a
+  // private one, since other processes wake this process.
   ::syscall(SYS_futex, counter, FUTEX_WAIT, seen, &timeout, nullptr, 0);
 }
 

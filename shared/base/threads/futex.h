@@ -1,4 +1,4 @@
-// Counters in shared memory that processes wait on.
+// Counters in shared memory on which processes wait.
 #ifndef FGNN_SHARED_BASE_THREADS_FUTEX_H_
 #define FGNN_SHARED_BASE_THREADS_FUTEX_H_
 
@@ -9,19 +9,20 @@
 
 namespace fgnn {
 
-// No wait is longer than this: a process killed between its change and its
-// announcement costs the others no more.
+// The longest wait. A process may be killed between its change and its
+// announcement. That costs the other processes no more than this wait.
 inline constexpr std::chrono::milliseconds kLongestFutexWait{100};
 
-// Adds one to `counter` and wakes everyone who waits on it. What the caller
-// did before is seen by whoever reads the new value.
+// Adds one to `counter` and wakes all processes that wait on it. A process that
+// reads the new value also sees what the caller wrote before.
 void AnnounceOn(uint32_t* counter);
 
-// The counter's value; what was done before its announcement is seen.
+// Returns the counter's value. The caller then also sees what was written
+// before the announcement of that value.
 uint32_t ReadCounter(const uint32_t* counter);
 
-// Waits until the counter is not `seen`, the deadline, kLongestFutexWait, or a
-// signal, whichever comes first. The caller looks again for itself.
+// Waits until the counter is not `seen`, the deadline or kLongestFutexWait has
+// passed, or a signal has come, whichever is first. The caller looks again.
 void WaitOn(const uint32_t* counter, uint32_t seen, Deadline deadline);
 
 }  // namespace fgnn

@@ -1,4 +1,4 @@
-// Whether each of several loops turns.
+// Tells whether each of several loops still turns.
 #ifndef FGNN_SHARED_BASE_THREADS_LOOP_ROUNDS_H_
 #define FGNN_SHARED_BASE_THREADS_LOOP_ROUNDS_H_
 
@@ -9,14 +9,14 @@
 
 namespace fgnn {
 
-// Makes one counter of several: it rises only while all of them do. Their
-// smallest value would not do: one that stands still far above the others would
-// go unnoticed until those have reached it. Thread-safe.
+// Makes one counter of several counters. It rises only while all of them rise.
+// The smallest counter would not be enough: a counter far above the others may
+// stand still, unnoticed until the others have reached it. Thread-safe.
 class LoopRounds {
  public:
-  // `turns` has the counter of each loop, always in the same order. Returns the
-  // rounds so far. A round is over once every counter has changed since the
-  // round before; one look ends one round at most.
+  // Returns the number of rounds so far. `turns`: the counter of each loop,
+  // always in the same order. A round ends once every counter has changed since
+  // the round before. One call ends at most one round.
   uint64_t Look(const std::vector<uint64_t>& turns) {
     const std::lock_guard<std::mutex> lock(mutex_);
     seen_.resize(turns.size());
@@ -29,8 +29,9 @@ class LoopRounds {
 
  private:
   std::mutex mutex_;
-  std::vector<uint64_t> seen_;  // When the last round ended. Guarded by mutex_.
-  uint64_t rounds_ = 0;         // Guarded by mutex_.
+  // Counters at the end of the last round. Guarded by mutex_.
+  std::vector<uint64_t> seen_;
+  uint64_t rounds_ = 0;  // Guarded by mutex_.
 };
 
 }  // namespace fgnn

@@ -1,5 +1,6 @@
-// A mutex that clang's -Wthread-safety knows: a field that names it with
-// ABSL_GUARDED_BY is touched only where it is held, or the build fails.
+// A mutex that clang's -Wthread-safety checks. A field may name the mutex with
+// ABSL_GUARDED_BY. The build fails where code uses that field without the
+// mutex.
 #ifndef FGNN_SHARED_BASE_THREADS_MUTEX_H_
 #define FGNN_SHARED_BASE_THREADS_MUTEX_H_
 
@@ -43,8 +44,9 @@ class CondVar {
  public:
   void NotifyAll() { changed_.notify_all(); }
 
-  // Lets go of the mutex while it waits. `is_so` is asked with the mutex held.
-  // Returns what it said last: false if it was not so at the deadline.
+  // Waits until `is_so` returns true or the deadline passes. Releases the mutex
+  // while it waits, but holds the mutex during each call of `is_so`. Returns
+  // the last result of `is_so`: false at the deadline.
   template <typename Condition>
   bool WaitUntil(MutexLock* lock, Deadline deadline, Condition is_so) {
     return changed_.wait_until(lock->lock_, deadline, std::move(is_so));

@@ -1,4 +1,4 @@
-// A thing that happens once, and threads that wait for it.
+// An event that happens once, and for which threads wait.
 #ifndef FGNN_SHARED_BASE_THREADS_NOTIFICATION_H_
 #define FGNN_SHARED_BASE_THREADS_NOTIFICATION_H_
 
@@ -9,8 +9,8 @@
 
 namespace fgnn {
 
-// As absl::Notification, but waits by the monotonic clock, may be notified
-// again, and is seen by ThreadSanitizer. Thread-safe.
+// Unlike absl::Notification, it waits by the monotonic clock, may be notified
+// again, and ThreadSanitizer sees it. Thread-safe.
 class Notification {
  public:
   void Notify() {
@@ -22,7 +22,7 @@ class Notification {
     const std::lock_guard lock(mutex_);
     return notified_;
   }
-  // False if it has not happened at the deadline.
+  // Returns false if no thread has called Notify() until the deadline.
   bool WaitUntil(Deadline deadline) const {
     std::unique_lock lock(mutex_);
     return changed_.wait_until(lock, deadline, [this] { return notified_; });

@@ -15,7 +15,8 @@
 namespace fgnn {
 namespace {
 
-// Rounded up, so that a wait never ends before its deadline.
+// Returns the milliseconds until the deadline, rounded up, so that a wait never
+// ends before its deadline.
 int MillisecondsUntil(Deadline deadline) {
   const Deadline now = MonotonicClock::now();
   if (deadline <= now) return 0;
@@ -28,7 +29,8 @@ int MillisecondsUntil(Deadline deadline) {
 
 SignalWaiter::SignalWaiter(std::initializer_list<int> signals) {
   ::signal(SIGPIPE, SIG_IGN);
-  // A write beyond the limit of a file's size is to be an error.
+  // SIGXFSZ is ignored so that a write beyond the limit of a file's size
+  // returns an error.
   ::signal(SIGXFSZ, SIG_IGN);
   sigset_t set;
   sigemptyset(&set);
@@ -49,7 +51,8 @@ bool SignalWaiter::WaitUntil(Deadline deadline) const {
     const int ready = ::poll(fds, 2, timeout_ms);
     if (fds[0].revents != 0 && ready > 0) return true;
     if (fds[1].revents != 0 && ready > 0) {
-      // The signal stays pending, but perhaps for this thread alone.
+      // The signal stays pending, but perhaps only for this thread.
+      // RequestStop() tells the other threads.
       RequestStop();
       return true;
     }
@@ -59,7 +62,8 @@ bool SignalWaiter::WaitUntil(Deadline deadline) const {
 
 void SignalWaiter::RequestStop() const {
   const uint64_t one = 1;
-  // Fails only when the counter is at its limit: then it is readable already.
+  // The write fails only if the counter is at its limit. Then the descriptor is
+  // readable already.
   [[maybe_unused]] const ssize_t written =
       ::write(stop_.get(), &one, sizeof(one));
 }

@@ -1,4 +1,4 @@
-// How a daemon learns that it is to stop: by a signal or by RequestStop().
+// Tells a daemon that it has to stop, by a signal or by RequestStop().
 #ifndef FGNN_SHARED_BASE_THREADS_SIGNAL_WAITER_H_
 #define FGNN_SHARED_BASE_THREADS_SIGNAL_WAITER_H_
 
@@ -9,19 +9,21 @@
 
 namespace fgnn {
 
-// Blocks its signals in the calling thread, so construct it before any other
-// thread starts: they inherit the mask. So do child processes; whoever spawns
-// one resets its mask. SIGPIPE is ignored for the whole process: a peer that
-// went away is an error of the write, not the end of the process.
+// Blocks its signals in the calling thread. The program constructs it before
+// any other thread starts, since threads inherit the mask. Child processes
+// inherit it too; the code that starts a child resets the child's mask. SIGPIPE
+// is ignored in the whole process: if a peer went away, the write returns an
+// error and the process goes on.
 class SignalWaiter {
  public:
-  // Throws std::system_error where the process has no descriptor left.
+  // Throws std::system_error if the process has no descriptor left.
   explicit SignalWaiter(std::initializer_list<int> signals);
   SignalWaiter(const SignalWaiter&) = delete;
   SignalWaiter& operator=(const SignalWaiter&) = delete;
 
-  // Waits for one of the signals or RequestStop(). True once either has come,
-  // and from then on at once; false at the deadline. Any thread.
+  // Waits for one of the signals or RequestStop(). Returns true once one of
+  // them has come, and from then on at once. Returns false at the deadline. Any
+  // thread.
   bool WaitUntil(Deadline deadline) const;
 
   bool stop_requested() const { return WaitUntil(Deadline::min()); }
@@ -31,7 +33,7 @@ class SignalWaiter {
 
  private:
   UniqueFd signals_;
-  UniqueFd stop_;  // Readable for good once a stop was requested.
+  UniqueFd stop_;  // Stays readable once a stop was requested.
 };
 
 }  // namespace fgnn

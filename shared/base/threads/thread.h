@@ -11,19 +11,20 @@
 namespace fgnn {
 
 // Runs `body` at once in a thread that ps and gdb show as `name` (its first 15
-// bytes). Joins when destroyed, so tell the body to return before that. An
-// exception that leaves `body` ends the process: see CatchExceptions().
+// bytes). The destructor joins the thread, so the owner tells the body to
+// return before. An exception that leaves `body` ends the process: see
+// CatchExceptions().
 class Thread {
  public:
-  // Internal if the system starts no further thread.
+  // Returns Internal if the system starts no further thread.
   static absl::StatusOr<Thread> Start(std::string name,
                                       std::function<void()> body);
   Thread() = default;
-  // As Start(), but throws std::system_error: for threads without which the
-  // process cannot serve.
+  // Does the same as Start(), but throws std::system_error. For threads without
+  // which the process cannot serve.
   Thread(std::string name, std::function<void()> body);
   Thread(Thread&&) = default;
-  // Joins what ran here before.
+  // Joins the thread that this object held before.
   Thread& operator=(Thread&& other);
   ~Thread();
 
@@ -34,10 +35,11 @@ class Thread {
   std::thread thread_;
 };
 
-// From now on the calling thread, when it wakes up, waits for its turn where
-// another one has the core, instead of interrupting it: for work ahead of whom
-// it is for. It keeps its share of the core. Threads that it makes inherit
-// this. A kernel that refuses costs time, and nothing else.
+// Changes the scheduling of the calling thread, for threads that work ahead of
+// the thread that needs their results. When the thread wakes up while another
+// one has the core, it waits for its turn instead of interrupting that thread.
+// It keeps its share of the core. Threads that it starts inherit this. If the
+// kernel refuses, only time is lost.
 void WaitForTurnsOnTheCore();
 
 }  // namespace fgnn
