@@ -13,8 +13,8 @@ namespace fgnn {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestWait{100};
-// A sampler makes the same bytes again. If they arrive damaged so often, it is
-// the machine.
+// The most times that a batch may arrive damaged. A sampler makes the same
+// bytes again; if they are damaged so often, the machine is at fault.
 constexpr int kMostRejections = 3;
 
 }  // namespace
@@ -57,8 +57,9 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next() {
   FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
                         TakeWaiting(*open, &is_settled));
   if (batch.has_value() || !is_settled) return batch;
-  // From the first batch on: a slot whose trainer died between marking it done
-  // and freeing it may belong to a step that is long committed.
+  // Claims from batch 0 on. A trainer may have died after it marked a batch
+  // done and before it freed the slot. The step of that slot may be committed
+  // already.
   FGNN_ASSIGN_OR_RETURN(batch, Claim(0, open->last_batch));
   if (batch.has_value()) {
     FGNN_RETURN_IF_ERROR(Extract(TrainerThread::kLoop, &*batch));
@@ -66,7 +67,8 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next() {
   return batch;
 }
 
-// `is_settled`: whether none of the open steps is still being extracted.
+// Returns the first waiting batch of the open steps. `is_settled`: set to
+// whether no batch of the open steps is still being claimed or extracted.
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::TakeWaiting(
     const OpenSteps& open, bool* is_settled) {
   const BatchSeq end = open.last_batch;
@@ -153,7 +155,8 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Claim(
   }
 }
 
-// nullopt: the batch is done, or damaged, and its slot free.
+// Returns the checked batch. Returns nullopt if the batch is done or damaged;
+// its slot is free then.
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Check(
     ReadSlot slot) {
   const BatchSeq seq = slot.seq();
@@ -161,7 +164,8 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Check(
     FGNN_RETURN_IF_ERROR(std::move(slot).Release());
     return std::nullopt;
   }
-  // While this slot is held and not done, its step stays open.
+  // While this trainer holds the slot and the batch is not done, the step stays
+  // open.
   absl::StatusOr<TaskView> task = ReadTask(slot.block(), job_key_);
   if (task.ok() && task->seq != seq) {
     task =
@@ -225,7 +229,8 @@ void BatchSource::WorkAhead() {
     extracting_.reset();
   }
   changed_.notify_all();
-  // Whoever asks next hears of the failure; the heart beats until then.
+  // The next call of Next() returns the failure. Until then the heartbeat goes
+  // on.
   std::unique_lock lock(mutex_);
   while (!changed_.wait_until(lock, DeadlineIn(kLongestWait),
                               [this] { return stopping_.load(); })) {
@@ -271,10 +276,10 @@ absl::Status BatchSource::LoopAhead() {
   return absl::OkStatus();
 }
 
-// Claims a batch of the open steps, or of the one after them if that may be.
-// Where several are open, a batch that waits here for another one to be trained
-// is best of the last of them: of the first, it could be the one that all
-// others wait for.
+// Claims a batch of the open steps, or of the step after them if the limit
+// allows it. If several steps may be open, it claims from the last step first.
+// The batch waits here while another one is trained. A batch of the first step
+// could be the one for which all other trainers wait.
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
   const std::optional<OpenSteps> open = board_.FindOpenSteps();
   if (!open.has_value()) return std::nullopt;
@@ -293,8 +298,8 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
     FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
                           Claim(batches.begin, batches.end));
     if (!batch.has_value()) continue;
-    // An overflow block that was held until its step opens could be the one
-    // that a batch of an open step waits for.
+    // The slot is given back. A batch of an open step could wait for this
+    // overflow block, which would be held until the later step opens.
     if (step >= open->end && batch->slot.in_overflow()) {
       overflowing_step_ = step;
       return std::nullopt;

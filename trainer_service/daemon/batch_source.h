@@ -1,5 +1,5 @@
-// Batches with the features of their input nodes, some of which are extracted
-// while another batch is trained (FGNN, sections 5.2 and 5.3).
+// Batches with the features of their input nodes. The source extracts some
+// batches while the trainer trains another one (FGNN, sections 5.2 and 5.3).
 //
 //   claim(seq) ▶ check ▶ extract features, or find them ▶ Next()
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_BATCH_SOURCE_H_
@@ -32,65 +32,66 @@ struct ExtractedBatch {
   ReadSlot slot;
   TaskView task;  // Borrowed from the slot's block.
   std::unique_ptr<TaskFeatures> features;
-  uint64_t num_cache_hits = 0;  // Input nodes that were cached.
-  double seconds = 0;           // What the extraction took.
-  bool was_ahead = false;       // Extracted while something else was done.
+  uint64_t num_cache_hits = 0;  // Number of input nodes that were cached.
+  double seconds = 0;           // Seconds of the extraction.
+  bool was_ahead = false;       // Whether the thread ahead extracted it.
 };
 
-// Which batches may be claimed before they are asked for: none, those of the
-// open steps, or those of the step after them too.
+// Which batches the source may claim before the trainer asks for them: none,
+// the batches of the open steps, or also the batches of the step after these.
 struct AheadLimit {
   enum Batches { kNothing, kOpenSteps, kNextStep };
   Batches batches = kNextStep;
-  // Trainers that train now. This one keeps no more than its share of a step's
-  // batches waiting, so that no other is left without.
+  // Number of trainers that train now. This trainer keeps no more than its
+  // share of a step's batches waiting, so that other trainers have batches too.
   uint32_t num_trainers = 1;
 };
 
 struct BatchSourceOptions {
   OwnerIndex owner = kNoOwner;
-  uint32_t device = 0;  // The trainer's, where devices take turns.
-  uint32_t ahead = 0;   // The most batches that wait, extracted.
-  AheadLimit limit;     // The first one; see LimitAhead().
+  uint32_t device = 0;  // Index of the trainer's device, if devices take turns.
+  uint32_t ahead = 0;   // Most extracted batches that wait; 0: no thread ahead.
+  AheadLimit limit;     // The first limit; see LimitAhead().
 };
 
-// Next…(), LimitAhead() and GiveBack…(): one caller at a time. A thread of its
-// own works ahead, if it may.
+// One caller at a time, but for turns(). If `ahead` is not 0, a thread of the
+// source works ahead.
 class BatchSource {
  public:
-  // Borrows all. What is cached follows the segment's plan for the device.
+  // Borrows the back end and the segment. The cache follows the segment's plan
+  // for the device.
   BatchSource(const BatchSourceOptions& options, TrainerBackend* backend,
               Segment* segment);
-  // Batches that wait go back to the queue.
+  // Gives the waiting batches back to the queue.
   ~BatchSource();
   BatchSource(const BatchSource&) = delete;
   BatchSource& operator=(const BatchSource&) = delete;
 
-  // A batch of the open steps; nullopt: there is none now. Waits for one that
-  // is being extracted, 100 ms at most.
-  // Cancelled: the job was stopped. DataLoss: a batch arrives damaged again and
-  // again. Else errors of TrainerBackend::Extract() and CacheAsPlanned().
+  // Returns a batch of the open steps; nullopt: there is none now. Waits at
+  // most 100 ms for a batch that is being extracted. Cancelled: the job was
+  // stopped. DataLoss: a batch arrives damaged again and again. Otherwise
+  // returns errors of TrainerBackend::Extract() and CacheAsPlanned().
   absl::StatusOr<std::optional<ExtractedBatch>> Next();
 
-  // Nothing beyond the limit is claimed ahead from now on; one batch may be
-  // under way.
+  // Sets the limit: the source claims no batch beyond it from now on. One batch
+  // may be under way.
   void LimitAhead(AheadLimit limit);
-  // Where nothing may be claimed ahead: returns a batch of the open steps that
-  // waits extracted; nullopt: there is none. Errors as Next().
+  // While nothing may be claimed ahead: returns a batch of the open steps that
+  // is extracted and waits; nullopt: there is none. Errors as Next().
   absl::StatusOr<std::optional<ExtractedBatch>> NextAhead();
-  // There too: gives the batches that wait back to the queue. Returns false if
-  // one is being extracted.
+  // While nothing may be claimed ahead: gives the waiting batches back to the
+  // queue. Returns false if a batch is being extracted.
   bool GiveBackAhead();
 
-  // Gives up the memory that its cache is not to have while the device does
-  // something else.
+  // Gives up a cache that is larger than planned, while the device does other
+  // work.
   void GiveUpCache();
 
-  // Takes a batch's features, whose memory is used again.
+  // Takes the features of a batch back, to use their memory again.
   void GiveBack(std::unique_ptr<TaskFeatures> features);
 
-  // A number that rises while the thread that works ahead lives; nullopt: there
-  // is none. Any thread.
+  // Returns a number that rises while the thread that works ahead lives;
+  // nullopt: there is no such thread. Any thread.
   std::optional<uint64_t> turns() const;
 
  private:
@@ -105,7 +106,8 @@ class BatchSource {
   absl::Status LoopAhead();
   absl::StatusOr<std::optional<ExtractedBatch>> ClaimAhead();
   bool MayKeepMore(uint64_t step);
-  // Whether anything is claimed or extracted ahead now. With mutex_ held.
+  // Whether a batch is being claimed or extracted ahead. The caller holds
+  // mutex_.
   bool IsUnderWay() const { return is_claiming_ || extracting_.has_value(); }
 
   const BatchSourceOptions options_;
@@ -116,8 +118,9 @@ class BatchSource {
   GlobalQueue queue_;
   GradientBoard board_;
   DeviceTable table_;
-  // A step whose next batch lies in an overflow block: left until it opens.
-  // Only the thread that works ahead reads and writes it.
+  // A step whose next batch lies in an overflow block: the thread that works
+  // ahead claims none of its batches until the step opens. Only that thread
+  // reads and writes the field.
   std::optional<uint64_t> overflowing_step_;
 
   mutable std::mutex mutex_;
@@ -125,16 +128,16 @@ class BatchSource {
   // The following are guarded by mutex_.
   AheadLimit limit_;
   std::deque<ExtractedBatch> waiting_;
-  bool is_claiming_ = false;  // The thread that works ahead looks for a batch.
-  std::optional<BatchSeq> extracting_;  // The batch that it extracts.
-  std::map<uint64_t, uint32_t> kept_;   // Batches kept so far, per step.
-  std::vector<std::unique_ptr<TaskFeatures>> spare_;  // Reset.
+  bool is_claiming_ = false;  // Whether the thread ahead looks for a batch.
+  std::optional<BatchSeq> extracting_;  // The batch that the thread extracts.
+  std::map<uint64_t, uint32_t> kept_;   // Number of batches kept, per step.
+  std::vector<std::unique_ptr<TaskFeatures>> spare_;  // Features after Reset().
   std::map<BatchSeq, int> rejections_;
-  absl::Status failure_;  // What ended the thread that works ahead.
+  absl::Status failure_;  // The error that ended the thread ahead.
 
   std::atomic<bool> stopping_ = false;
   std::atomic<uint64_t> turns_ = 0;
-  std::optional<Thread> thread_;  // Last: it uses the above.
+  std::optional<Thread> thread_;  // Last: it uses the fields above.
 };
 
 }  // namespace fgnn

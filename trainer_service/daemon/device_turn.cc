@@ -37,7 +37,7 @@ AheadLimit DeviceTurn::ahead() const {
       return {AheadLimit::kNextStep, sharers};
     case DevicePlan::kSample:
       return {AheadLimit::kOpenSteps, sharers};
-    case DevicePlan::kTimeShare:  // A batch at a time.
+    case DevicePlan::kTimeShare:  // The device trains one batch at a time.
     case DevicePlan::kLost:
       break;
   }

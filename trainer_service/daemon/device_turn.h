@@ -1,4 +1,4 @@
-// The turn of a device to train, as its trainer sees it.
+// The turn of a device to train, for the device's trainer.
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_DEVICE_TURN_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_DEVICE_TURN_H_
 
@@ -23,27 +23,30 @@ class DeviceTurn {
   DeviceTurn& operator=(const DeviceTurn&) = delete;
 
   bool held() const { return held_; }
-  // Takes the turn if NextWork() has the device train and nobody works on it.
+  // Takes the turn if NextWork() says that the device trains, and no daemon has
+  // the device's turn. Returns true if it took the turn.
   bool Take();
-  // Before each fetch of a turn that is held: whether the device trains on. One
-  // that is planned to train keeps its turn, and what it has worked ahead.
+  // Whether the device continues to train. The trainer asks before each fetch
+  // of a turn that it holds. A device that is planned to train keeps its turn,
+  // and the batches that it extracted ahead.
   bool GoesOn();
-  // How far its trainer may work ahead meanwhile.
+  // Returns how far the trainer may work ahead during this turn.
   AheadLimit ahead() const;
-  // The next batch is there, with its features.
+  // Notes that the next batch is there, with its features.
   void Fetched();
-  // A batch took so many seconds of this device.
+  // Notes that a batch took `seconds` of this device.
   void Trained(double seconds);
-  // Nothing happens if it is not held.
+  // Ends the turn. Does nothing if the turn is not held.
   void End();
 
  private:
   DeviceTable table_;
   const uint32_t device_;
   bool held_ = false;
-  bool is_fresh_ = false;  // Nothing has been fetched since it was taken.
-  bool trained_ = false;   // A batch, in this turn.
-  std::optional<Stopwatch> since_wake_;  // Until the first batch is fetched.
+  bool is_fresh_ = false;  // Whether the trainer has not fetched in this turn.
+  bool trained_ = false;   // Whether this turn has trained a batch.
+  // Seconds since the look of a wake; nullopt once the first batch is fetched.
+  std::optional<Stopwatch> since_wake_;
 };
 
 }  // namespace fgnn

@@ -1,4 +1,4 @@
-// A job's scores on splits of its dataset.
+// Scores of a job's weights on splits of its dataset.
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_EVALUATE_SPLITS_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_EVALUATE_SPLITS_H_
 
@@ -11,9 +11,9 @@
 
 namespace fgnn {
 
-// Accuracy on splits of the back end's dataset; where links are predicted, the
-// ranks of their edges. InvalidArgument: a split is not "train", "valid" or
-// "test". Else errors of the back end.
+// Returns the accuracy on splits of the back end's dataset. If the job predicts
+// links, returns the ranks of the splits' edges. InvalidArgument: a split is
+// not "train", "valid" or "test". Otherwise returns errors of the back end.
 absl::StatusOr<EvaluationAnswer> EvaluateSplits(
     TrainerBackend& backend, const ScoredWeights& weights,
     const std::vector<std::string>& splits);

@@ -63,7 +63,7 @@ JobTrainer::JobTrainer(const JobSpec& spec, TrainerBackend* backend,
 
 absl::StatusOr<bool> JobTrainer::DoNext() {
   times_.wait += times_.since_last.Restart();
-  // A job that goes on from a checkpoint gets its first weights from there.
+  // A job that resumes gets its first weights from the checkpoint.
   const bool waits_for_checkpoint =
       segment_->options().first_version > 0 && !board_.version().has_value();
   if (waits_for_checkpoint) return false;
@@ -72,15 +72,15 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
       source_.GiveUpCache();
       return false;
     }
-    times_.wait = 0;  // The device may have sampled.
+    times_.wait = 0;  // The device may have sampled meanwhile.
   }
   FGNN_ASSIGN_OR_RETURN(const bool stepped, MakeStep());
   if (stepped) return true;
   FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, Fetch());
   if (batch.has_value()) {
     if (turn_.has_value()) turn_->Fetched();
-    // The time in which this trainer had nothing to train; what was extracted
-    // here, and not ahead, is none of it.
+    // `wait` is the time in which this trainer had nothing to train. An
+    // extraction in this loop, and not ahead, does not count as waiting.
     times_.fetch = times_.since_last.Restart();
     times_.wait +=
         std::max(0.0, times_.fetch - (batch->was_ahead ? 0 : batch->seconds));
@@ -90,7 +90,7 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
   return turn_.has_value() && !turn_goes_on_ && !EndTurn();
 }
 
-// The first weights too.
+// Makes the next step, or the first weights. Returns false if neither is due.
 absl::StatusOr<bool> JobTrainer::MakeStep() {
   FGNN_ASSIGN_OR_RETURN(const bool made,
                         steps_->TryStep([this](const StepTensors& step) {
@@ -102,7 +102,8 @@ absl::StatusOr<bool> JobTrainer::MakeStep() {
   return made;
 }
 
-// Where the device is to do something else, only of what was claimed before.
+// Returns the next batch; nullopt: there is none. If the device is to do other
+// work, only batches that were claimed before are returned.
 absl::StatusOr<std::optional<ExtractedBatch>> JobTrainer::Fetch() {
   if (!turn_.has_value()) return source_.Next();
   turn_goes_on_ = turn_->GoesOn();
@@ -110,7 +111,7 @@ absl::StatusOr<std::optional<ExtractedBatch>> JobTrainer::Fetch() {
     source_.LimitAhead(turn_->ahead());
     FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, source_.Next());
     if (batch.has_value()) return batch;
-    turn_goes_on_ = turn_->GoesOn();  // Others were faster.
+    turn_goes_on_ = turn_->GoesOn();  // Other trainers were faster.
   }
   if (turn_goes_on_) return std::nullopt;
   source_.LimitAhead({.batches = AheadLimit::kNothing});
@@ -209,7 +210,8 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
   const BatchPlace place = segment_->shape().PlaceInEpoch(seq);
   batch.epoch = place.epoch;
   batch.batch = place.batch;
-  // The newest one: until this batch is done, its own step cannot be made.
+  // Takes the newest version. The batch's own step cannot be made until the
+  // batch is done, so that version is not later than the step.
   const uint64_t step = segment_->shape().StepOf(seq);
   const uint64_t version = board_.version().value_or(step);
   record->staleness = static_cast<uint32_t>(step - version);
@@ -248,8 +250,8 @@ absl::StatusOr<JobTrainer::Snapshot> JobTrainer::CopyNewest(
       const absl::Span<const float> state = board_.optimizer_state(*version);
       snapshot.optimizer_state.assign(state.begin(), state.end());
     }
-    // The step after the next one writes over what was copied, and its version
-    // must not be read before the copy.
+    // The step after the next one overwrites what was copied. The fence keeps
+    // the second read of the version behind the copy.
     std::atomic_thread_fence(std::memory_order_acquire);
     if (board_.version() == version) return snapshot;
   }

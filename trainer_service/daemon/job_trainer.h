@@ -1,4 +1,4 @@
-// The trainer's part of a mini-batch's way, one piece of work at a time:
+// What a trainer does with mini-batches, one piece of work at a time:
 //
 //   lease ──▶ initial weights, or sum in batch order ▶ step ▶ publish t + 1
 //   batch with its features (BatchSource) ▶ gradient ▶ board ▶ free the slot
@@ -27,57 +27,62 @@
 
 namespace fgnn {
 
-// k: StateFloatsPerParameter() of the job's optimizer.
-// Owns nothing that another trainer could not make again: weights and
+// k: StateFloatsPerParameter() of the job's optimizer. P: the number of floats
+// of the weights.
+// Another trainer could make again all that this object owns: weights and
 // optimizer state live in the segment. Any number of processes (or, in tests,
-// threads) work on one segment, each with an owner index of its own.
-// One call at a time, but for what says otherwise.
+// threads) work on one segment, each with its own owner index.
+// One call at a time, but for the functions marked "any thread".
 class JobTrainer {
  public:
-  // InvalidArgument: the segment was planned for another model or optimizer.
+  // Returns InvalidArgument if the segment was planned for another model or
+  // optimizer.
   static absl::Status CheckSegment(const Segment& segment,
                                    const TrainerBackend& backend,
                                    const TrainingSpec& training);
 
-  // Borrows all. CheckSegment() was OK. `steps`: where the segment's weights
-  // come from. `device`: where devices take turns, that of the trainer; below
-  // their number.
+  // Borrows the back end, the exchange and the segment. CheckSegment() returned
+  // OK. `steps`: makes and publishes the segment's weights. `device`: index of
+  // the trainer's device if devices take turns, below their number.
   JobTrainer(const JobSpec& spec, TrainerBackend* backend, StepExchange* steps,
              Segment* segment, OwnerIndex owner, uint32_t device = 0);
 
-  // Does the next piece of work. Returns false if there is none now, or if
-  // somebody else works on the device.
+  // Does the next piece of work. Returns false if there is none now, or if the
+  // device's sampler has the turn.
   // Cancelled: the job was stopped. Aborted: the loss is not finite, naming
   // epoch and batch. DataLoss: a batch arrives damaged again and again.
-  // Anything else: this trainer cannot go on with the job.
+  // Other errors: this trainer cannot go on with the job.
   absl::StatusOr<bool> DoNext();
 
-  // Where devices take turns: ends this one's, and gives back what waits
-  // extracted. Returns false if a batch is being extracted; ask again.
+  // Ends the device's turn, if devices take turns, and gives back the batches
+  // that were extracted ahead. Returns false if a batch is being extracted: the
+  // caller asks again.
   bool EndTurn();
 
-  // A version of the weights that was committed in an earlier life of the job.
+  // A version of the weights that an earlier run of the job has committed.
   struct FirstWeights {
     uint64_t version = 0;
     absl::Span<const float> weights;          // [P]
     absl::Span<const float> optimizer_state;  // [P * k]
   };
-  // Publishes them as those that the segment goes on from; OK if they are
-  // there already. InvalidArgument: of another version or size. Unavailable:
-  // another trainer is about to.
+  // Publishes the weights from which the segment goes on. Returns OK if they
+  // are published already. InvalidArgument: they are of another version or
+  // size. Unavailable: another trainer publishes them now.
   absl::Status PublishFirst(const FirstWeights& first);
 
-  // The number to pass to WaitForWork(): read it before DoNext() finds nothing.
+  // Returns the number to pass to WaitForWork(). The caller reads it before it
+  // calls DoNext(), so that it misses no change.
   uint32_t changes() const { return board_.changes(); }
   // Waits until there may be work. Cancelled: the job was stopped.
   absl::Status WaitForWork(uint32_t seen, Deadline deadline) {
     return board_.WaitForChange(seen, deadline);
   }
 
-  // The time since the last piece of work was no waiting for batches.
+  // Excludes the time since the last piece of work from the waits for batches.
   void ForgetWait() { times_.since_last.Restart(); }
 
-  // A copy of the newest weights and, if asked for, the optimizer state.
+  // A copy of the newest weights and, if the caller asks for it, the optimizer
+  // state.
   struct Snapshot {
     uint64_t version = 0;
     uint64_t num_weights = 0;
@@ -88,23 +93,24 @@ class JobTrainer {
       return {weights.Floats(num_weights), num_weights};
     }
   };
-  // FailedPrecondition: no weights yet. Unavailable: other trainers published
-  // faster than this could copy; close training first. Any thread.
+  // FailedPrecondition: there are no weights yet. Unavailable: other trainers
+  // published faster than this call could copy; the scheduler has to close
+  // training first. Any thread.
   absl::StatusOr<Snapshot> CopyNewest(bool with_optimizer_state) const;
 
   // See BatchSource::turns(). Any thread.
   std::optional<uint64_t> turns_ahead() const { return source_.turns(); }
 
-  // The batches that this trainer has done. Any thread.
+  // Number of batches that this trainer has done. Any thread.
   uint64_t batches() const { return batches_.load(std::memory_order_relaxed); }
 
  private:
-  // Where its seconds go.
+  // How the trainer spends its time, in seconds.
   struct Times {
     Stopwatch since_last;  // Runs from the end of the last piece of work.
-    double sync = 0;       // Steps since the last batch.
-    double wait = 0;       // Waits since the last batch.
-    double fetch = 0;      // Until the batch was there with its features.
+    double sync = 0;       // Seconds of steps since the last batch.
+    double wait = 0;       // Seconds of waits since the last batch.
+    double fetch = 0;      // Seconds until the batch had its features.
   };
 
   absl::StatusOr<bool> MakeStep();
@@ -122,7 +128,8 @@ class JobTrainer {
   StepExchange* const steps_;
   Segment* const segment_;
   GradientBoard board_;
-  // If devices take turns. Before the source: what waits there goes back first.
+  // The device's turn; nullopt: devices take no turns. Declared before the
+  // source, so that the source gives its waiting batches back first.
   std::optional<DeviceTurn> turn_;
   bool turn_goes_on_ = true;
   BatchSource source_;

@@ -95,7 +95,7 @@ absl::StatusOr<Answer> TrainerDaemon::WithJob(
     absl::FunctionRef<absl::StatusOr<Answer>(TrainingJob&)> command) {
   absl::StatusOr<Answer> answer;
   FGNN_RETURN_IF_ERROR(executor_.WithJob(job_id, [&](ExecutorJob& job) {
-    // StartJob() makes no other kind.
+    // StartJob() makes no other kind of job.
     answer = command(static_cast<TrainingJob&>(job));
     return answer.status();
   }));

@@ -19,7 +19,7 @@
 
 namespace fgnn {
 
-// Only composes.
+// Connects the parts of the daemon and holds no logic of its own.
 class TrainerDaemon : private JobStarter, private TrainerCalls {
  public:
   // See ExecutorDaemon::Start(). `open` makes the back end of each job, and is
@@ -30,7 +30,7 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
   TrainerDaemon(const TrainerDaemon&) = delete;
   TrainerDaemon& operator=(const TrainerDaemon&) = delete;
 
-  // Returns once `stop` says so and everything that was under way has ended.
+  // Returns once a stop was requested and all work under way has ended.
   absl::Status ServeUntilStopped() { return executor_.ServeUntilStopped(); }
 
  private:
@@ -40,7 +40,7 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
   absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
       const ExecutorJobStart& start) override;
 
-  // TrainerCalls: any number at a time.
+  // TrainerCalls. Any number of calls at a time.
   absl::StatusOr<TrainingNeeds> ProfileTraining(
       const JobSpec& spec, const std::vector<HopSize>& hops) override;
   absl::StatusOr<EvaluationAnswer> Evaluate(const EvaluationQuery& query,
@@ -52,7 +52,8 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
   absl::Status LoadCheckpoint(const LoadQuery& query,
                               const CallLimits& limits) override;
 
-  // The job stays attached until `command` has returned.
+  // Calls `command` with the job. The job stays attached until `command` has
+  // returned.
   template <typename Answer>
   absl::StatusOr<Answer> WithJob(
       const std::string& job_id,
@@ -60,7 +61,7 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
 
   const BackendFactory open_;
   TrainerRpc rpc_;
-  ExecutorDaemon executor_;  // Last: it calls the above.
+  ExecutorDaemon executor_;  // Last: it calls the functions above.
 };
 
 }  // namespace fgnn

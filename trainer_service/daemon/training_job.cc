@@ -73,7 +73,8 @@ void TrainingJob::Run() {
              MessageOf(status));
     options_.on_failure(status);
   }
-  // Until it is detached this daemon belongs to the job, and its heart beats.
+  // The daemon belongs to the job until the scheduler detaches it. The
+  // heartbeat goes on until then.
   bool has_left = trainer_.EndTurn();
   while (!stopped_.WaitUntil(DeadlineIn(kLongestWait))) {
     if (!has_left) has_left = trainer_.EndTurn();
@@ -145,7 +146,7 @@ absl::StatusOr<SaveAnswer> TrainingJob::SaveCheckpoint(
       turns_.TakeForCommand(limits.deadline, CheckOf(limits)));
   FGNN_ASSIGN_OR_RETURN(JobTrainer::Snapshot snapshot,
                         trainer_.CopyNewest(true));
-  // Asked for by a scheduler that has died, perhaps: training went on.
+  // A scheduler that has died may have made this call, and training went on.
   if (snapshot.version != query.version) {
     return absl::FailedPreconditionError(
         absl::StrCat("the newest weights are of version ", snapshot.version,
@@ -160,7 +161,8 @@ absl::StatusOr<SaveAnswer> TrainingJob::SaveCheckpoint(
   info.epoch = query.epoch;
   info.seed = options_.spec.training.seed;
   info.run_state = query.run_state;
-  // The owner of the run's folder may have put a link in the place of this one.
+  // The owner of the run's folder may have put a link in the place of the
+  // checkpoint's folder.
   FGNN_ASSIGN_OR_RETURN(const HeldFolder folder,
                         HeldFolder::Open(query.path.parent_path()));
   const absl::StatusOr<uint64_t> bytes =

@@ -1,5 +1,5 @@
-// A job that this daemon takes part in: its work loop, and what the scheduler
-// asks of it meanwhile.
+// A job in which this daemon takes part: its work loop, and the scheduler's
+// calls meanwhile.
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_TRAINING_JOB_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_TRAINING_JOB_H_
 
@@ -33,27 +33,28 @@ struct TrainingJobOptions {
   std::string job_id;
   JobSpec spec;
   OwnerIndex owner = kNoOwner;
-  uint32_t device = 0;  // This one, of a job whose devices take turns.
+  uint32_t device = 0;  // Index of this device, if the job's take turns.
   // Called once, on the work loop's thread, when the job cannot go on here.
   std::function<void(const absl::Status&)> on_failure;
 };
 
-// The work loop starts at once, on a thread of its own, and works until the
-// job is stopped, fails here, or this is destroyed. Thread-safe.
+// The work loop starts at once, on its own thread. It works until the job is
+// stopped or fails here, or until this object is destroyed. Thread-safe.
 class TrainingJob : public ExecutorJob {
  public:
-  // InvalidArgument: the segment was planned for another model, or without this
-  // device.
+  // Returns InvalidArgument if the segment was planned for another model, or
+  // without this device.
   static absl::StatusOr<std::unique_ptr<TrainingJob>> Start(
       TrainingJobOptions options, std::unique_ptr<TrainerBackend> backend,
       std::unique_ptr<Segment> segment);
-  // Stop(), then waits for the work loop.
+  // Calls Stop(), then waits for the work loop.
   ~TrainingJob() override;
   TrainingJob(const TrainingJob&) = delete;
   TrainingJob& operator=(const TrainingJob&) = delete;
 
-  // See TrainerCalls. On the caller's thread, between two pieces of work.
-  // `scratch`: what the query's number stands for; none: alone.
+  // See TrainerCalls. The functions run on the caller's thread, between two
+  // pieces of work. `scratch`: descriptor of the memory that the query's number
+  // names; not valid: this trainer evaluates alone.
   absl::StatusOr<EvaluationAnswer> Evaluate(const EvaluationQuery& query,
                                             const CallLimits& limits,
                                             UniqueFd scratch = UniqueFd());
@@ -62,10 +63,10 @@ class TrainingJob : public ExecutorJob {
   absl::Status LoadCheckpoint(const std::filesystem::path& path,
                               const CallLimits& limits);
 
-  // Ends the loop after the piece of work under way, and commands soon.
+  // Ends the loop after the piece of work under way, and commands soon after.
   void Stop() override;
 
-  // Rises while anything is done for the job.
+  // Returns a number that rises while the daemon works for the job.
   uint64_t turns() const override;
   uint64_t batches() const override { return trainer_.batches(); }
 
@@ -83,13 +84,13 @@ class TrainingJob : public ExecutorJob {
   const std::unique_ptr<TrainerBackend> backend_;
   const std::unique_ptr<Segment> segment_;
   BoardExchange steps_;
-  JobTrainer trainer_;  // Used by whoever has the turn.
+  JobTrainer trainer_;  // Used by the thread that has the turn.
   WorkTurns turns_;
   std::atomic<uint64_t> loop_turns_ = 0;
   mutable LoopRounds rounds_;
   std::atomic<bool> stopping_ = false;
   Notification stopped_;
-  Thread thread_;  // Last: it uses the above.
+  Thread thread_;  // Last: it uses the fields above.
 };
 
 }  // namespace fgnn

@@ -18,10 +18,11 @@
 namespace fgnn {
 namespace {
 
-// Batches whose features a trainer holds at once; see BatchSource, which keeps
-// no more than a trainer's share of the open steps and of the next.
+// Returns the number of batches whose features a trainer holds at once.
+// BatchSource keeps at most a trainer's share of the open steps and of the next
+// step.
 uint64_t BatchesHeld(const JobSpec& spec) {
-  // Where devices take turns, one alone may train.
+  // If devices take turns, a single device may be the only one that trains.
   const uint64_t trainers =
       spec.takes_turns() ? 1 : std::max(spec.num_trainers(), 1u);
   const uint64_t share =
@@ -30,7 +31,8 @@ uint64_t BatchesHeld(const JobSpec& spec) {
   return 1 + std::min<uint64_t>(spec.features.ahead, steps * share);
 }
 
-// Before anything of that size is allocated.
+// Returns ResourceExhausted if the least need does not fit into memory. Called
+// before anything of that size is allocated.
 absl::Status CheckLeast(const JobSpec& spec, uint64_t feature_bytes,
                         uint64_t parameter_bytes) {
   FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
@@ -49,7 +51,7 @@ absl::Status CheckLeast(const JobSpec& spec, uint64_t feature_bytes,
       by_limit ? ", or raise limits.memory" : ""));
 }
 
-// What a job has in its segment is this measurement's own.
+// Memory that a job has in its segment. The measurement allocates its own.
 struct OwnSegment {
   std::unique_ptr<MadeUpBatch> batch;
   std::vector<float> weights;
@@ -69,7 +71,7 @@ absl::Status MakeFirstWeights(const JobSpec& spec, TrainerBackend& backend,
   return backend.Step(spec.training.seed, OptimizerOf(spec.training), step);
 }
 
-// Seconds of the second of two steps.
+// Makes two steps. Returns the seconds of the second one.
 absl::StatusOr<double> TrainTwice(const JobSpec& spec, TrainerBackend& backend,
                                   OwnSegment& own, TaskFeatures& features) {
   TrainingTask task;
@@ -89,7 +91,7 @@ absl::StatusOr<double> TrainTwice(const JobSpec& spec, TrainerBackend& backend,
   return watch.Seconds();
 }
 
-// The pairs of the largest batch.
+// Returns the number of pairs of the largest batch; 0 without link prediction.
 uint64_t PairsOf(const JobSpec& spec, const Dataset& dataset) {
   if (!spec.training.predicts_links()) return 0;
   const uint64_t edges = std::min<uint64_t>(spec.sampling.batch_size,
@@ -97,7 +99,7 @@ uint64_t PairsOf(const JobSpec& spec, const Dataset& dataset) {
   return edges * (uint64_t{spec.training.negatives} + 1);
 }
 
-// Counts the host's memory: plans have no other yet.
+// Measures the host's memory only: plans have no other memory yet.
 absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
                                       absl::Span<const HopSize> hops,
                                       int num_threads,
@@ -113,7 +115,8 @@ absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
   FGNN_RETURN_IF_ERROR(CheckHops(hops, num_nodes));
   const uint64_t parameter_bytes =
       parameters * (2 + state_floats) * sizeof(float);
-  // Before the batch is made: where its features lie is the least of them.
+  // Checked before the batch is made. The least memory for its features is one
+  // pointer per row.
   FGNN_RETURN_IF_ERROR(
       CheckLeast(spec, hops.back().num_sources * sizeof(const std::byte*),
                  parameter_bytes));

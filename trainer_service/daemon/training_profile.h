@@ -1,4 +1,4 @@
-// What training a job takes, found out by training a batch that is made up.
+// Measures what training a job takes, by training a made-up batch.
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_TRAINING_PROFILE_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_TRAINING_PROFILE_H_
 
@@ -11,14 +11,14 @@
 
 namespace fgnn {
 
-// Opens what a trainer of the job opens, with num_threads >= 1, extracts the
-// features of one batch of these sizes and computes its gradient twice: the
-// second time, when every buffer is there, is the one that counts. Nothing of
-// it stays. What other threads allocate meanwhile is counted too.
-// ResourceExhausted: the least that this needs (features of the batch, weights,
-// gradient, optimizer) is more than limits.memory or the machine has; then
-// nothing of that size was allocated. InvalidArgument: the hops are no
-// batch's. Else errors of `open` and of TrainerBackend::Gradient().
+// Opens what a trainer of the job opens, with num_threads >= 1. Extracts the
+// features of one batch of these sizes and computes its gradient twice. Only
+// the second time counts, since every buffer is there then. Frees everything at
+// the end. Memory that other threads allocate meanwhile is counted too.
+// ResourceExhausted: limits.memory or the machine has less than the least need
+// (features of the batch, weights, gradient, optimizer). Then nothing of that
+// size was allocated. InvalidArgument: no batch can have these hops. Otherwise
+// returns errors of `open` and of TrainerBackend::Gradient().
 absl::StatusOr<TrainingNeeds> ProfileTraining(const JobSpec& spec,
                                               absl::Span<const HopSize> hops,
                                               int num_threads,

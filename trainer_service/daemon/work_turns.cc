@@ -38,7 +38,7 @@ absl::StatusOr<WorkTurns::Turn> WorkTurns::TakeForCommand(
   }
   --waiting_commands_;
   if (status.ok()) taken_ = true;
-  // The loop may have waited for this command alone.
+  // The work loop may have waited only for this command.
   changed_.notify_all();
   if (!status.ok()) return status;
   return Turn(this);

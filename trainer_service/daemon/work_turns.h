@@ -1,4 +1,4 @@
-// Who may use a back end: the work loop, or a command of the scheduler.
+// Turns to use a back end, for the work loop and for commands of the scheduler.
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_WORK_TURNS_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_WORK_TURNS_H_
 
@@ -14,11 +14,11 @@
 
 namespace fgnn {
 
-// One turn at a time; commands go before the loop, which is never idle for
-// long otherwise. Thread-safe.
+// Grants one turn at a time. Commands go before the work loop, since the loop
+// is otherwise never idle for long. Thread-safe.
 class WorkTurns {
  public:
-  // Ends when destroyed. Move-only.
+  // A turn. It ends when destroyed. Move-only.
   class Turn {
    public:
     Turn(Turn&& other) noexcept
@@ -34,11 +34,11 @@ class WorkTurns {
     WorkTurns* turns_;
   };
 
-  // nullopt at the deadline.
+  // Waits for a turn of the work loop. Returns nullopt at the deadline.
   std::optional<Turn> TakeForLoop(Deadline deadline);
 
-  // `check` is asked every now and then: an error ends the wait with it.
-  // DeadlineExceeded.
+  // Waits for a turn of a command. Calls `check` now and then: its error ends
+  // the wait and is returned. Returns DeadlineExceeded at the deadline.
   absl::StatusOr<Turn> TakeForCommand(
       Deadline deadline, const std::function<absl::Status()>& check);
 
