@@ -15,8 +15,8 @@ struct Factors {
   float step_size;           // learning rate / (1 - beta1^step)
   float inverse_root_bias2;  // 1 / sqrt(1 - beta2^step)
   float epsilon;
-  float decay;  // Of the gradient.
-  float kept;   // Share of the old weight.
+  float decay;  // Factor of the weight that is added to the gradient.
+  float kept;   // Share of the old weight that stays.
 };
 
 FGNN_TARGET_CLONES

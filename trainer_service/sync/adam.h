@@ -13,8 +13,8 @@ struct AdamOptions {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
-  // AdamW: learning_rate * weight_decay * weight is taken off the weight.
-  // Adam: weight_decay * weight is added to the gradient.
+  // true (AdamW): learning_rate * weight_decay * weight is subtracted from the
+  // weight. false (Adam): weight_decay * weight is added to the gradient.
   bool decoupled_decay = false;
 };
 
@@ -30,8 +30,8 @@ struct AdamRange {
   float* new_v = nullptr;
 };
 
-// Step number `step`, from 1. Weight by weight, so that ranges may be cut
-// anywhere and done by any thread.
+// Makes step number `step`, from 1, for one range. Each weight is computed
+// alone. So ranges may be cut anywhere, and any thread may compute a range.
 void AdamStep(const AdamOptions& options, uint64_t step,
               const AdamRange& range);
 

@@ -10,14 +10,15 @@
 
 namespace fgnn {
 
-// By the gradient board of the job's segment: whoever has the lease of a step
-// makes it, and publishes the next version.
+// Exchanges gradients through the gradient board of the job's segment. The
+// trainer that has the lease of a step makes the step and publishes the next
+// version.
 class BoardExchange final : public StepExchange {
  public:
-  // Borrows the segment. `owner`: this trainer.
+  // Borrows the segment. `owner`: owner index of this trainer.
   BoardExchange(Segment* segment, OwnerIndex owner) : board_(segment, owner) {}
 
-  // Errors of StepLease::Publish().
+  // Returns the errors of `make` and of StepLease::Publish().
   absl::StatusOr<bool> TryStep(Make make) override;
 
  private:

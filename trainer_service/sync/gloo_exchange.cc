@@ -20,9 +20,9 @@ namespace {
 
 constexpr uint32_t kIsThere = 1;
 
-// The words of a batch: its gradient, the number of its seeds as bits, and
-// whether there is such a batch. They are sent as integers, which nobody
-// rounds.
+// Returns the number of words of a batch: the gradient, the number of seeds as
+// bits, and whether the batch exists. The words are sent as integers, so that
+// they are not rounded.
 uint64_t WordsOfBatch(const ExchangeOptions& options) {
   return options.num_parameters + 2;
 }
@@ -52,8 +52,9 @@ at::Tensor WordsAt(float* words, uint64_t count) {
 struct GlooExchange::Group {
   explicit Group(const ExchangeOptions& all_options) : options(all_options) {}
 
-  // Runs what waits for other members. What it throws is told by how long it
-  // took: gloo has one exception for all.
+  // Runs a call that waits for other members. gloo throws the same exception
+  // for all failures, so the duration of the call decides which error this
+  // returns.
   absl::Status Call(const std::string& what,
                     const std::function<void()>& call) {
     const Stopwatch stopwatch;
@@ -136,7 +137,7 @@ absl::StatusOr<StepGradients> GlooExchange::AllGather(
   const uint64_t per_batch = WordsOfBatch(options);
   const uint64_t per_member = WordsOfMember(options);
   float* const mine = group_->own.Floats(per_member);
-  // The words of a batch that is not there stay 0.
+  // The words of a batch that does not exist stay 0.
   std::fill_n(mine, per_member, 0.0F);
   for (size_t batch = 0; batch < num_own; ++batch) {
     float* const words = mine + batch * per_batch;

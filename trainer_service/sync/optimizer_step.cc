@@ -14,10 +14,11 @@
 namespace fgnn {
 namespace {
 
-// Floats of one task; the sum of its gradients stays in the first-level cache.
+// Most floats of one thread's task. The sum of that many gradients stays in the
+// first-level cache.
 constexpr uint64_t kFloatsPerTask = 4096;
 
-// A part of one parameter.
+// One part of a parameter.
 struct Piece {
   uint64_t offset;
   uint64_t count;
@@ -43,8 +44,8 @@ void AddScaled(float scale, const float* __restrict from, uint64_t count,
   for (uint64_t i = 0; i < count; ++i) to[i] += scale * from[i];
 }
 
-// One chain of additions for each place of eight: an order that is fixed, and
-// that vector instructions can follow.
+// Returns the sum of squares. Adds in eight chains, one for each place modulo
+// eight: the order is fixed, and vector instructions can follow it.
 FGNN_TARGET_CLONES
 double SumOfSquares(const float* values, uint64_t count) {
   constexpr uint64_t kChains = 8;
@@ -121,8 +122,8 @@ void SgdPiece(const OptimizerOptions& options, const StepTensors& tensors,
   SgdStep(sgd, range);
 }
 
-// What is measured moves towards `measured` [piece.count]; the optimizer's
-// state of it stays.
+// Moves a measured parameter's piece towards `measured`, [piece.count]. The
+// optimizer's state of the piece does not change.
 void MovePiece(const StepTensors& tensors, const Piece& piece,
                const float* measured) {
   const uint64_t num_parameters = tensors.old_weights.size();
@@ -138,7 +139,7 @@ void MovePiece(const StepTensors& tensors, const Piece& piece,
   }
 }
 
-// `gradient` is the sum over the batches, [piece.count].
+// Makes the step of one piece. `gradient`: sum over the batches, [piece.count].
 void StepPiece(const OptimizerOptions& options, const StepTensors& tensors,
                const Piece& piece, const float* gradient) {
   if (options.kind == OptimizerKind::kSgd) {
@@ -148,7 +149,7 @@ void StepPiece(const OptimizerOptions& options, const StepTensors& tensors,
   }
 }
 
-// The gradient of the step, [piece.count], in batch order.
+// Writes the step's gradient to `sum`, [piece.count]. Adds in batch order.
 void SumGradients(const StepTensors& tensors, const std::vector<float>& scales,
                   const Piece& piece, float* sum) {
   std::fill_n(sum, piece.count, 0.0F);
@@ -158,7 +159,7 @@ void SumGradients(const StepTensors& tensors, const std::vector<float>& scales,
   }
 }
 
-// What the step's gradient is to be multiplied by.
+// Returns the factor by which the step's gradient is multiplied.
 absl::StatusOr<float> ClipScale(double clip_norm,
                                 const std::vector<Piece>& pieces,
                                 const StepTensors& tensors,
@@ -177,7 +178,8 @@ absl::StatusOr<float> ClipScale(double clip_norm,
   double sum = 0;
   for (const double of_piece : squares) sum += of_piece;
   const double norm = std::sqrt(sum);
-  // A norm that is no number stays in the weights, and ends the job.
+  // With a norm that is not a number the factor is 1. The weights get values
+  // that are not numbers then, which ends the job.
   return norm > clip_norm ? static_cast<float>(clip_norm / norm) : 1;
 }
 

@@ -1,5 +1,5 @@
-// A step of the optimizer: sums the step's gradients in batch order and moves
-// the weights.
+// Makes a step of the optimizer: sums the step's gradients in batch order and
+// moves the weights.
 #ifndef FGNN_TRAINER_SERVICE_SYNC_OPTIMIZER_STEP_H_
 #define FGNN_TRAINER_SERVICE_SYNC_OPTIMIZER_STEP_H_
 
@@ -14,18 +14,19 @@
 
 namespace fgnn {
 
-// new = step(old, sum_i num_seeds_i * gradient_i / sum_i num_seeds_i), the sum
-// scaled down to the options' clip_norm where it is longer, weight
-// by weight, with the learning rate of the step: the same bits for any number
-// of threads. Weight decay concerns the parameters that are marked for it.
-// Parameters that are measured move towards the sum instead, unscaled.
-// InvalidArgument: sizes do not agree, or no batch has a seed.
+// Computes new = step(old, sum_i num_seeds_i * gradient_i / sum_i num_seeds_i)
+// weight by weight, with the learning rate of the step. If the norm of the sum
+// is above the options' clip_norm, the sum is scaled down to that norm. The
+// result has the same bits for any number of threads. Weight decay applies only
+// to the parameters that are marked for it. Measured parameters move towards
+// the sum instead, which is not scaled for them. Returns InvalidArgument if
+// sizes do not agree, or if no batch has a seed.
 absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
                                const OptimizerOptions& options,
                                const StepTensors& tensors, ThreadTeam& team);
 
-// Makes a step of the model's weights by MakeOptimizerStep(); initial ones are
-// drawn from `seed`, with a state of zeros.
+// Makes a step of the model's weights by MakeOptimizerStep(). Initial weights
+// are drawn from `seed`; their optimizer state is zeros.
 absl::Status MakeStep(const Model& model, uint64_t seed,
                       const OptimizerOptions& options,
                       const StepTensors& tensors, ThreadTeam& team);

@@ -11,7 +11,7 @@ struct SgdOptions {
   double learning_rate = 0.001;
   // Share of the old direction in the new one, [0, 1).
   double momentum = 0;
-  // Added to the gradient as weight_decay * weight.
+  // Factor of the weight that is added to the gradient.
   double weight_decay = 0;
 };
 
@@ -21,14 +21,15 @@ struct SgdRange {
   const float* gradient = nullptr;
   const float* old_weights = nullptr;
   float* new_weights = nullptr;
-  // Zeros before the first step. Not looked at without momentum.
+  // Direction of the last step; zeros before the first step. Not read or
+  // written without momentum.
   const float* old_direction = nullptr;
   float* new_direction = nullptr;
 };
 
-// direction = momentum * old direction + gradient, weights -= learning rate *
-// direction. Weight by weight, so that ranges may be cut anywhere and done by
-// any thread.
+// Makes a step of one range: direction = momentum * old direction + gradient,
+// weights -= learning rate * direction. Each weight is computed alone. So
+// ranges may be cut anywhere, and any thread may compute a range.
 void SgdStep(const SgdOptions& options, const SgdRange& range);
 
 }  // namespace fgnn

@@ -1,5 +1,5 @@
-// The exchange of a step's gradients: where those of all of its batches come
-// from, and where the weights that are made of them go.
+// The exchange of a step's gradients. It gathers the gradients of all batches
+// of the step, and publishes the weights that a trainer makes from them.
 #ifndef FGNN_TRAINER_SERVICE_SYNC_STEP_EXCHANGE_H_
 #define FGNN_TRAINER_SERVICE_SYNC_STEP_EXCHANGE_H_
 
@@ -13,8 +13,8 @@
 
 namespace fgnn {
 
-// The numbers of a step: P weights, and k floats of optimizer state for each
-// (StateFloatsPerParameter). Borrowed.
+// The tensors of a step: P weights, and k floats of optimizer state for each
+// weight (StateFloatsPerParameter). Borrowed.
 struct StepTensors {
   uint64_t step_number = 1;                        // From 1.
   absl::Span<const float> old_weights;             // [P]
@@ -24,7 +24,8 @@ struct StepTensors {
   std::vector<absl::Span<const float>> gradients;  // In batch order, each [P].
   std::vector<uint32_t> num_seeds;                 // The seeds of each batch.
 
-  // Whether these are the job's first weights: there are none to step from.
+  // Whether the step makes the job's first weights. There are no old weights
+  // then.
   bool is_initial() const { return old_weights.empty(); }
 };
 
@@ -33,13 +34,14 @@ class StepExchange {
  public:
   virtual ~StepExchange() = default;
 
-  // Writes the new weights and the new state.
+  // A function that writes the new weights and the new state.
   using Make = absl::FunctionRef<absl::Status(const StepTensors& step)>;
 
-  // If all gradients of the next step are there, or the job has no weights yet,
-  // and nobody else makes that step now: calls `make` and publishes the result.
-  // Returns false, without a call, if it is not so. Errors of `make`, after
-  // which everything is as it was before; else those of the exchange.
+  // Calls `make` for the next step and publishes the result. The gradients of
+  // all batches must be there, or the job has no weights yet. Returns false,
+  // without a call, if gradients are missing or another trainer makes that step
+  // now. Returns the errors of `make`, after which nothing has changed, and the
+  // errors of the exchange.
   virtual absl::StatusOr<bool> TryStep(Make make) = 0;
 };
 
