@@ -1,4 +1,4 @@
-// Whether a checkpoint's weights are those of a back end's model.
+// Checks that a checkpoint's weights belong to a back end's model.
 #ifndef FGNN_TRAINER_SERVICE_BACKEND_CHECK_CODE_H_
 #define FGNN_TRAINER_SERVICE_BACKEND_CHECK_CODE_H_
 
@@ -8,8 +8,9 @@
 
 namespace fgnn {
 
-// The model has the checkpoint's options. InvalidArgument: the user's code has
-// other parameters. Where it is other code with the same ones, the log says so.
+// The model has the checkpoint's options. Returns InvalidArgument if the user's
+// code has other parameters. If the code differs but has the same parameters,
+// the function writes a line to the log.
 absl::Status CheckCode(const CheckpointInfo& info,
                        const TrainerBackend& backend);
 

@@ -1,6 +1,7 @@
-// What a trainer computes with, on one kind of device. The work loop, the
-// source of batches and the turns of devices know a device by this alone: where
-// features, weights and intermediate results lie is the back end's affair.
+// The interface by which a trainer computes on one kind of device. The work
+// loop, the source of batches and the turns of devices know only this
+// interface. The back end decides where features, weights and intermediate
+// results lie.
 #ifndef FGNN_TRAINER_SERVICE_BACKEND_TRAINER_BACKEND_H_
 #define FGNN_TRAINER_SERVICE_BACKEND_TRAINER_BACKEND_H_
 
@@ -25,62 +26,64 @@
 
 namespace fgnn {
 
-// The features of a task's input nodes, as the back end that made this holds
-// them. Used for one task after the other, so that memory is allocated once.
+// The features of a task's input nodes, in the form of the back end that made
+// the object. The trainer uses it for one task after the other, so that memory
+// is allocated once.
 class TaskFeatures {
  public:
   virtual ~TaskFeatures() = default;
-  // Lets go of everything but memory that the next extraction can use.
+  // Releases everything except memory that the next extraction can use.
   virtual void Reset() = 0;
 };
 
-// Weights of a job. Borrowed. One version has the same values whenever a back
-// end is given it, so that a device may keep a copy of them.
+// Weights of a job. Borrowed. A version has the same values in every call, so
+// that a device may keep a copy of them.
 struct VersionedWeights {
   uint64_t version = 0;
   absl::Span<const float> values;  // [P]
 };
 
-// A task whose gradient is wanted: all that it depends on beside weights and
+// A task for Gradient(): all on which the gradient depends beside weights and
 // features. Borrowed.
 struct TrainingTask {
   const TaskView* task = nullptr;
-  // [num_seeds], of the seeds in order; none where links are predicted.
+  // Labels of the seeds in order, [num_seeds]; empty if links are predicted.
   absl::Span<const int64_t> labels;
-  // What dropout is drawn from: the job's seed, and the batch's place.
+  // Key of the dropout's draws: the job's seed, and the batch's place.
   uint64_t seed = 0;
   uint64_t epoch = 0;
   uint64_t batch = 0;
 };
 
-// Weights to be scored. Borrowed.
+// Weights for an evaluation. Borrowed.
 struct ScoredWeights {
   absl::Span<const float> values;  // [P], at a 64-byte boundary.
-  // Asked now and then, from any thread: an error ends the evaluation with it.
-  // May be empty.
+  // Function that the evaluation calls now and then, on any thread. Its error
+  // ends the evaluation and is returned. May be empty.
   std::function<absl::Status()> check;
-  // With the other trainers that make this very evaluation; null: alone.
+  // State that is shared with the other trainers of the same evaluation; null:
+  // this trainer evaluates alone.
   SharedInference* shared = nullptr;
 };
 
-// Bytes by the memory in which they lie.
+// Bytes for each memory in which they lie.
 struct PlacedBytes {
   uint64_t host = 0;
-  uint64_t device = 0;  // 0 where the device is cores of the host.
+  uint64_t device = 0;  // 0 if the device is cores of the host.
 };
 
-// The memory that an evaluation takes beside that of training.
+// The memory that an evaluation takes beside the memory of training.
 struct EvaluationBytes {
-  PlacedBytes own;      // Each trainer's.
-  uint64_t shared = 0;  // The host's, once for all trainers.
+  PlacedBytes own;      // Bytes of each trainer.
+  uint64_t shared = 0;  // Bytes of the host, once for all trainers.
 };
 
 // The two threads of a trainer that extract features.
 enum class TrainerThread : uint8_t { kLoop, kAhead };
 
-// P: the model's parameters. One call at a time, but for Extract() of the
-// thread that works ahead, which may run beside any other call, and for what
-// says "any thread".
+// P: the number of the model's parameters. One call at a time, except for the
+// functions marked "any thread". Extract() of the thread that works ahead may
+// also run beside any other call.
 class TrainerBackend {
  public:
   virtual ~TrainerBackend() = default;
@@ -88,39 +91,41 @@ class TrainerBackend {
   // Any thread.
   virtual const Dataset& dataset() const = 0;
   virtual const ModelOptions& model_options() const = 0;
-  // In the order of their offsets; at least one.
+  // The parameters in the order of their offsets; at least one.
   virtual const std::vector<ParameterInfo>& parameters() const = 0;
   uint64_t num_parameters() const {  // P
     return parameters().back().offset + parameters().back().size();
   }
-  // The CRC32C of the user's code that the model is; 0: it is ours.
+  // CRC32C of the user's code that defines the model; 0: it is a model of FGNN.
   virtual uint32_t code_crc32c() const = 0;
 
-  // Sees to it that what is planned is cached: the features of the first
-  // plan.rows vertices of the saved RankOrder. Where that was lost, as derived/
-  // may be emptied at any time, the log says so and nothing is cached. Does
-  // nothing if it was so planned before. ResourceExhausted: there is no memory.
-  // Else the errors of reading features.
+  // Caches what is planned: the features of the first plan.rows vertices of the
+  // saved RankOrder. The folder derived/ may be emptied at any time. If the
+  // RankOrder was lost, the function writes a line to the log and caches
+  // nothing. Does nothing if the plan is the same as before.
+  // ResourceExhausted: there is no memory. Otherwise returns the errors of
+  // reading features.
   virtual absl::Status CacheAsPlanned(const TrainerCache& plan) = 0;
-  // For a trainer that does not work now: a cache of more rows than are planned
-  // goes, for others grow into its memory. CacheAsPlanned() fills it again.
+  // Frees a cache that has more rows than planned, since the caches of other
+  // trainers need its memory. For a trainer that does not work now.
+  // CacheAsPlanned() fills the cache again.
   virtual void GiveUpMoreThan(const TrainerCache& plan) = 0;
 
-  // Features of no task yet. Any thread.
+  // Returns an object for the features of a task, still empty. Any thread.
   virtual std::unique_ptr<TaskFeatures> NewFeatures() const = 0;
   // Takes the features of the task's input nodes into `features`, an object of
   // this back end's NewFeatures(). Returns how many nodes were cached.
-  // InvalidArgument: a global id is not in the dataset. Else the errors of
-  // reading features. std::bad_alloc.
+  // InvalidArgument: a global id is not in the dataset. Otherwise returns the
+  // errors of reading features. Throws std::bad_alloc.
   virtual absl::StatusOr<uint64_t> Extract(const TaskView& task,
                                            TrainerThread thread,
                                            TaskFeatures* features) = 0;
 
-  // Writes the gradient [P] of the task's mean loss. `features`: as Extract()
-  // left them for this task. Their numbers may be changed, so that a second
-  // call with them takes as long, but gives no gradient. The same arguments
-  // give the same bits. InvalidArgument: the task does not fit the model.
-  // ResourceExhausted.
+  // Writes the gradient [P] of the task's mean loss. `features`: the result of
+  // Extract() for this task. The call may change their numbers. So a second
+  // call with them takes as long, but its gradient is not valid. The same
+  // arguments give the same bits. InvalidArgument: the task does not fit the
+  // model. ResourceExhausted: there is no memory.
   virtual absl::StatusOr<BatchResult> Gradient(const VersionedWeights& weights,
                                                const TrainingTask& task,
                                                TaskFeatures* features,
@@ -129,28 +134,30 @@ class TrainerBackend {
   virtual absl::Status Step(uint64_t seed, const OptimizerOptions& options,
                             const StepTensors& step) = 0;
 
-  // Scores of splits: see fgnn::Evaluate() and fgnn::RankEdges().
+  // Return scores of splits: see fgnn::Evaluate() and fgnn::RankEdges().
   virtual absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
       const ScoredWeights& weights,
       const std::vector<absl::Span<const int64_t>>& splits) = 0;
   virtual absl::StatusOr<std::vector<EdgeRanking>> RankEdges(
       const ScoredWeights& weights, absl::Span<const EdgeView> splits) = 0;
 
-  // Memory that the features of a task take.
+  // Returns the memory that the features of a task take.
   virtual PlacedBytes BytesOfFeatures(const TaskView& task) const = 0;
-  // Memory that this process has taken, and the most that a call of Gradient()
-  // took beside that and gave back. Errors of asking the system.
+  // Returns the memory that this process has taken, plus the most that a call
+  // of Gradient() took beside that and gave back. Returns an error if the
+  // system does not tell.
   virtual absl::StatusOr<PlacedBytes> BytesInUse() const = 0;
   virtual EvaluationBytes BytesOfEvaluation() = 0;
 
-  // A number that rises while a call on this thread of the trainer's, or on its
-  // behalf, works. Any thread.
+  // Returns a number that rises while a call on this thread of the trainer, or
+  // on its behalf, works. Any thread.
   virtual uint64_t progress(TrainerThread thread) const = 0;
 };
 
-// Makes the back end of a job, with num_threads >= 1 threads. The program that
-// knows its device chooses it. NotFound, InvalidArgument and others, naming
-// what of the dataset or the job does not fit.
+// A function that makes the back end of a job, with num_threads >= 1 threads.
+// The program knows its device and chooses the function. Returns NotFound,
+// InvalidArgument and others, which name what does not fit in the dataset or
+// the job.
 using BackendFactory =
     std::function<absl::StatusOr<std::unique_ptr<TrainerBackend>>(
         const JobSpec& spec, int num_threads)>;

@@ -23,12 +23,13 @@
 namespace fgnn {
 namespace {
 
-// Whatever this back end is given came from its NewFeatures().
+// Returns the features as CpuFeatures. All features that callers pass came from
+// NewFeatures() of this back end.
 CpuFeatures* AsCpus(TaskFeatures* features) {
   return static_cast<CpuFeatures*>(features);
 }
 
-// By features.store of the job.
+// Opens the feature store that the job's features.store names.
 absl::StatusOr<std::unique_ptr<FeatureStore>> OpenFeatureStore(
     const Dataset& dataset, const std::string& store) {
   const FeatureView& features = dataset.features();
@@ -87,7 +88,7 @@ absl::StatusOr<std::unique_ptr<CpuBackend>> CpuBackend::OpenForJob(
 absl::StatusOr<std::unique_ptr<CpuBackend>> CpuBackend::OpenForModel(
     const std::filesystem::path& dataset_folder, const ModelOptions& options,
     int num_threads, const std::filesystem::path& plugins) {
-  // Nobody has looked at this folder before.
+  // The scheduler has not validated this folder.
   FGNN_ASSIGN_OR_RETURN(Dataset dataset,
                         Dataset::Open(dataset_folder, Validation::kStructure));
   if (dataset.features().columns != options.input_columns) {

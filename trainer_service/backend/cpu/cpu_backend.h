@@ -1,5 +1,5 @@
 // A trainer's back end on cores of the host: a mapped dataset, its features,
-// threads and a model of the right shape.
+// threads and the job's model.
 #ifndef FGNN_TRAINER_SERVICE_BACKEND_CPU_CPU_BACKEND_H_
 #define FGNN_TRAINER_SERVICE_BACKEND_CPU_CPU_BACKEND_H_
 
@@ -26,15 +26,15 @@ namespace fgnn {
 // All device bytes are 0.
 class CpuBackend final : public TrainerBackend {
  public:
-  // The back end of a job. The dataset was validated by the scheduler; only
-  // types and shapes are looked at. num_threads >= 1. `plugins`: the folder of
-  // the user's libraries. Errors of Dataset::Open(), ModelOptionsOf(),
-  // OpenDiskFeatureStore() and MakeTorchModel().
+  // Opens the back end of a job. The scheduler has validated the dataset; this
+  // function only checks types and shapes. num_threads >= 1. `plugins`: the
+  // folder of the user's libraries. Returns errors of Dataset::Open(),
+  // ModelOptionsOf(), OpenDiskFeatureStore() and MakeTorchModel().
   static absl::StatusOr<std::unique_ptr<CpuBackend>> OpenForJob(
       const JobSpec& spec, int num_threads,
       const std::filesystem::path& plugins = {});
-  // The same for a model that is known, on any dataset with features of its
-  // width.
+  // Does the same for a model with known options, on any dataset with features
+  // of the model's width.
   static absl::StatusOr<std::unique_ptr<CpuBackend>> OpenForModel(
       const std::filesystem::path& dataset_folder, const ModelOptions& options,
       int num_threads, const std::filesystem::path& plugins = {});
@@ -74,12 +74,13 @@ class CpuBackend final : public TrainerBackend {
   EvaluationBytes BytesOfEvaluation() override;
   uint64_t progress(TrainerThread thread) const override;
 
-  // What only those see who know that this is a CPU.
+  // Functions for callers that know that the device is a CPU.
   const FeatureStore& features() const { return *features_; }
   Model& model() { return *model_; }
   // The features that are cached now. Never null; any thread.
   std::shared_ptr<const LoadedCache> cache() const { return cache_.now(); }
-  // Borrows from this and from the weights.
+  // Returns the input of an inference. It borrows from this back end and from
+  // the weights.
   InferenceInput ForInference(const ScoredWeights& weights);
 
  private:

@@ -28,7 +28,7 @@ absl::StatusOr<uint64_t> CpuFeatures::Extract(
     std::shared_ptr<const LoadedCache> cached, ThreadTeam& team) {
   cached_ = std::move(cached);
   const FeatureCache& cache = cached_->cache;
-  // Ranks of another order say nothing about this cache.
+  // Ranks of another order do not fit this cache.
   const bool is_marked = task.rank_order_version == cached_->rank_order_version;
   const absl::Span<const uint32_t> ranks =
       is_marked ? task.hot_rank : absl::Span<const uint32_t>();

@@ -1,5 +1,5 @@
-// The features of a task's input nodes in the host's memory, as the model takes
-// them for its task: copied, or where they lie.
+// The features of a task's input nodes in the host's memory. The model takes
+// them as copies, or as pointers to the rows where they lie.
 #ifndef FGNN_TRAINER_SERVICE_BACKEND_CPU_CPU_FEATURES_H_
 #define FGNN_TRAINER_SERVICE_BACKEND_CPU_CPU_FEATURES_H_
 
@@ -21,13 +21,14 @@ namespace fgnn {
 // One call at a time.
 class CpuFeatures final : public TaskFeatures {
  public:
-  // Bytes that Extract() takes for the task.
+  // Returns the bytes that Extract() takes for the task.
   static uint64_t Bytes(const FeatureStore& store, const Model& model,
                         const TaskView& task);
 
-  // Copies or finds them, with `team`, into the memory that is there. `store`
-  // is the one behind the cache, and is borrowed until the next call. Returns
-  // how many nodes were cached. Errors of FeatureCache. std::bad_alloc.
+  // Copies or finds the features, with `team`, and uses this object's memory
+  // again. `store`: the store behind the cache, borrowed until the next call.
+  // Returns how many nodes were cached, or errors of FeatureCache. Throws
+  // std::bad_alloc.
   absl::StatusOr<uint64_t> Extract(const FeatureStore& store,
                                    const Model& model, const TaskView& task,
                                    std::shared_ptr<const LoadedCache> cached,
@@ -35,15 +36,16 @@ class CpuFeatures final : public TaskFeatures {
 
   void Reset() override;
 
-  // One of the two is empty: [num_input_nodes, F] and [num_input_nodes].
+  // Copies [num_input_nodes, F], and places of rows [num_input_nodes]. One of
+  // the two is empty.
   absl::Span<float> dense() const { return dense_; }
   const StoredRows& stored() const { return stored_; }
 
  private:
   absl::Span<float> dense_;
   StoredRows stored_;
-  std::shared_ptr<const LoadedCache> cached_;  // What `stored_` points into.
-  AlignedBuffer memory_;  // What `dense_` or the places of rows lie in.
+  std::shared_ptr<const LoadedCache> cached_;  // `stored_` points into it.
+  AlignedBuffer memory_;  // Memory of `dense_` or of the places of rows.
 };
 
 }  // namespace fgnn

@@ -28,7 +28,7 @@ void PlannedCache::Set(LoadedCache cache) {
 absl::Status PlannedCache::Follow(const TrainerCache& plan,
                                   const Dataset& dataset, ThreadTeam& team) {
   if (now()->plan == plan) return absl::OkStatus();
-  // The cache before it goes first: there may be no room for both.
+  // The old cache is freed first, since there may be no room for both.
   Set({.plan = plan, .cache = FeatureCache(store_)});
   if (plan.rank_order_key == 0 || plan.rows == 0) return absl::OkStatus();
   const absl::StatusOr<RankOrder> order =

@@ -1,4 +1,4 @@
-// The cache of a trainer's features on the CPU, as it is planned now.
+// The cache of a trainer's features on the CPU, which follows the plan.
 #ifndef FGNN_TRAINER_SERVICE_BACKEND_CPU_PLANNED_CACHE_H_
 #define FGNN_TRAINER_SERVICE_BACKEND_CPU_PLANNED_CACHE_H_
 
@@ -15,26 +15,26 @@
 
 namespace fgnn {
 
-// Cached features, and by which plan.
+// Cached features, and the plan by which they are cached.
 struct LoadedCache {
-  TrainerCache plan;  // As it was asked for.
+  TrainerCache plan;  // Plan that Follow() was given; no rows: given up.
   FeatureCache cache;
-  // The version of the rank order that the cache is laid out by; 0: nothing is
+  // Version of the rank order by which the cache is laid out; 0: nothing is
   // cached.
   uint32_t rank_order_version = 0;
 };
 
-// now(): any thread. The others: one call at a time.
+// now(): any thread. The other functions: one call at a time.
 class PlannedCache {
  public:
   // Caches nothing. Borrows the store.
   explicit PlannedCache(const FeatureStore* store);
 
-  // What is cached now. Never null.
+  // Returns the cache as it is now. Never null.
   std::shared_ptr<const LoadedCache> now() const;
 
-  // See TrainerBackend::CacheAsPlanned(). Loads with `team`. The dataset has
-  // the rank order. Errors of FeatureCache::Load().
+  // See TrainerBackend::CacheAsPlanned(). Loads with `team`. The rank order
+  // lies with the dataset. Returns errors of FeatureCache::Load().
   absl::Status Follow(const TrainerCache& plan, const Dataset& dataset,
                       ThreadTeam& team);
   // See TrainerBackend::GiveUpMoreThan().
