@@ -59,7 +59,7 @@ class Loop {
         next_weights_(gradient_.size()),
         state_(gradient_.size() * StateFloatsPerParameter(optimizer_)),
         next_state_(state_.size()) {
-    optimizer_.num_steps = UINT32_MAX;  // No schedule ends here.
+    optimizer_.num_steps = UINT32_MAX;  // More steps than the rounds make.
   }
 
   absl::Status MakeFirstWeights() {

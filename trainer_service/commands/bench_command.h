@@ -1,4 +1,4 @@
-// What training takes in one process: no queue, no board, no daemons.
+// Measures training in one process, without queue, board and daemons.
 #ifndef FGNN_TRAINER_SERVICE_COMMANDS_BENCH_COMMAND_H_
 #define FGNN_TRAINER_SERVICE_COMMANDS_BENCH_COMMAND_H_
 
@@ -13,19 +13,19 @@
 
 namespace fgnn {
 
-// Seconds of a pass over all batches.
+// Seconds of one pass over all batches.
 struct TrainingRound {
   double extract = 0;
   double train = 0;
-  double sync = 0;  // The optimizer's steps, one per batch.
+  double sync = 0;  // Seconds of the optimizer's steps, one per batch.
 };
 
-// Trains on the batches of `tasks`, a folder of files task-0, task-1, … that
-// hold a task each (job key 0), as the job would on one device, in as many
-// rounds as asked for after one that does not count. num_threads >= 1.
+// Trains on the batches of `tasks` as the job would on one device. `tasks`: a
+// folder of files task-0, task-1, … that hold one task each (job key 0). Makes
+// `num_rounds` rounds after one that does not count. num_threads >= 1.
 // NotFound: there is no task-0. DataLoss: a file holds no task.
-// ResourceExhausted: no memory is left. Else errors of `open` and of the back
-// end.
+// ResourceExhausted: no memory is left. Otherwise returns errors of `open` and
+// of the back end.
 absl::StatusOr<std::vector<TrainingRound>> BenchTraining(
     const JobSpec& spec, const std::filesystem::path& tasks,
     uint32_t num_rounds, int num_threads, const BackendFactory& open);
@@ -37,8 +37,8 @@ struct TrainingBenchOptions {
   uint32_t rounds = 3;
 };
 
-// "fgnn-trainer bench": the rounds as one line of JSON, a list of objects with
-// the fields of TrainingRound. Pins the calling thread.
+// Runs "fgnn-trainer bench". Returns the rounds as one line of JSON, a list of
+// objects with the fields of TrainingRound. Pins the calling thread.
 absl::StatusOr<std::string> RunBenchCommand(const TrainingBenchOptions& options,
                                             const BackendFactory& open);
 

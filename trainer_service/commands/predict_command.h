@@ -11,18 +11,19 @@
 namespace fgnn {
 
 struct PredictOptions {
-  std::filesystem::path run;         // The run's folder.
-  std::filesystem::path checkpoint;  // Empty: the best of the run, or its last.
-  std::filesystem::path dataset;     // Folder.
-  std::string what = "classes";      // See PredictionKindOf().
-  std::filesystem::path out;         // *.npy; of classes, *.csv too.
-  std::string device;                // Empty: all cores.
-  std::filesystem::path plugins;     // The folder of the user's libraries.
+  std::filesystem::path run;  // Folder of the run.
+  // File of the checkpoint. Empty: see FindCheckpoint().
+  std::filesystem::path checkpoint;
+  std::filesystem::path dataset;  // Folder of the dataset.
+  std::string what = "classes";   // Kind of prediction: PredictionKindOf().
+  std::filesystem::path out;      // File *.npy; for classes also *.csv.
+  std::string device;             // Cores such as "cpu:0-3". Empty: all cores.
+  std::filesystem::path plugins;  // The folder of the user's libraries.
 };
 
 struct PredictSummary {
-  std::filesystem::path checkpoint;  // The one that was used.
-  uint32_t epoch = 0;                // The checkpoint's.
+  std::filesystem::path checkpoint;  // File of the checkpoint that was used.
+  uint32_t epoch = 0;                // Epoch of the checkpoint.
   std::string what;
   std::filesystem::path out;
   uint64_t num_vertices = 0;
@@ -33,8 +34,8 @@ struct PredictSummary {
   std::string ToText() const;
 };
 
-// checkpoints/best.safetensors of the run, or else the newest epoch's.
-// NotFound: the run has no checkpoint.
+// Returns checkpoints/best.safetensors of the run, or else the checkpoint of
+// the newest epoch. Returns NotFound if the run has no checkpoint.
 absl::StatusOr<std::filesystem::path> FindCheckpoint(
     const std::filesystem::path& run);
 

@@ -1,4 +1,5 @@
-// "fgnn-trainer profile": what a job's training takes, without a service.
+// "fgnn-trainer profile": measures what a job's training takes, without a
+// service.
 #ifndef FGNN_TRAINER_SERVICE_COMMANDS_PROFILE_COMMAND_H_
 #define FGNN_TRAINER_SERVICE_COMMANDS_PROFILE_COMMAND_H_
 
@@ -13,12 +14,12 @@
 
 namespace fgnn {
 
-// What answers the request, with num_threads >= 1.
+// A function that answers the request, with num_threads >= 1.
 using ThreadedProfiler = std::function<absl::StatusOr<TrainingNeeds>(
     const JobSpec& spec, absl::Span<const HopSize> hops, int num_threads)>;
 
-// A ProfileTrainingRequest as JSON, answered on this device ("cpu:0-3") with
-// the response as JSON. Pins the calling thread. Errors of
+// Answers a ProfileTrainingRequest, which is JSON, on this device ("cpu:0-3").
+// Returns the response as JSON. Pins the calling thread. Returns errors of
 // AnswerProfileRequest().
 absl::StatusOr<std::string> RunProfileCommand(const std::string& request,
                                               const std::string& device,

@@ -1,4 +1,5 @@
-// What fgnn-trainer does when it is no daemon: its commands, by their flags.
+// The commands of fgnn-trainer and their flags, for a process that is not the
+// daemon.
 #ifndef FGNN_TRAINER_SERVICE_COMMANDS_TRAINER_COMMANDS_H_
 #define FGNN_TRAINER_SERVICE_COMMANDS_TRAINER_COMMANDS_H_
 
@@ -13,24 +14,25 @@
 
 namespace fgnn {
 
-// What the program gives its commands.
+// What the program passes to its commands.
 struct CommandTools {
   std::filesystem::path plugins;  // The folder of the user's libraries.
   BackendFactory open;
   ThreadedProfiler profile;
 };
 
-// `fgnn predict` becomes this program, and `fgnn plan` asks it: its errors look
-// like fgnn's, one plain line each.
+// `fgnn predict` executes this program, and `fgnn plan` starts it. So its
+// errors look like the errors of fgnn: one plain line each.
 class TrainerCommands {
  public:
-  // Adds predict, profile and bench to the program's words. This outlives them.
+  // Adds predict, profile and bench to the program's commands. This object
+  // outlives `app`.
   explicit TrainerCommands(Command app);
   TrainerCommands(const TrainerCommands&) = delete;
   TrainerCommands& operator=(const TrainerCommands&) = delete;
 
-  // Runs the command that was named, one of these, and prints what it returns.
-  // Returns the exit code.
+  // Runs the command that the user named, which is one of these, and prints its
+  // result. Returns the exit code.
   int Run(const CommandTools& tools);
 
  private:

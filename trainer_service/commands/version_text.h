@@ -1,4 +1,4 @@
-// What "fgnn-trainer --version" prints.
+// The text that "fgnn-trainer --version" prints.
 #ifndef FGNN_TRAINER_SERVICE_COMMANDS_VERSION_TEXT_H_
 #define FGNN_TRAINER_SERVICE_COMMANDS_VERSION_TEXT_H_
 
@@ -7,8 +7,9 @@
 
 namespace fgnn {
 
-// Two lines: the program's own version, then "libtorch 2.11.0", which `fgnn
-// doctor` looks for, since fgnn itself does not link libtorch.
+// Returns two lines: the program's own version, then a line such as "libtorch
+// 2.11.0". `fgnn doctor` reads the second line, since fgnn itself does not link
+// libtorch.
 std::string VersionText(std::string_view version);
 
 }  // namespace fgnn

@@ -1,5 +1,5 @@
-// fgnn-trainer: the daemon, or one command. Which back end trains is chosen
-// here.
+// fgnn-trainer: the daemon, or one command. This program chooses the back end
+// that trains.
 #include <malloc.h>
 
 #include <csignal>
@@ -21,15 +21,16 @@
 namespace {
 
 constexpr int kLeastMappedBytes = 128 << 10;
-// Volatile, so that the text stands in the program's file and not in code: a
-// fault test changes it there.
+// Volatile, so that the text stands in the program's file and not in code. A
+// fault test changes the text in the file.
 const char* const volatile kVersion = FGNN_VERSION;
 
 int RunDaemon(const fgnn::ExecutorDaemonOptions& options,
               const fgnn::BackendFactory& open) {
   fgnn::InitLog(options.name);
   fgnn::RaiseDescriptorLimit();
-  // Before any thread starts, so that every thread inherits the mask.
+  // Made before any thread starts, so that every thread inherits the signal
+  // mask.
   const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
   const absl::Status status = fgnn::CatchExceptions([&] {
     const auto daemon = fgnn::TrainerDaemon::Start(options, open, &stop);
@@ -43,8 +44,9 @@ int RunDaemon(const fgnn::ExecutorDaemonOptions& options,
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Left to itself the heap learns to keep blocks of some MiB: then every
-  // thread that has evaluated once keeps that evaluation's arrays.
+  // Sets a fixed threshold for blocks that the heap maps. Without it the heap
+  // learns to keep blocks of some MiB. Then every thread that has evaluated
+  // once keeps the arrays of that evaluation.
   ::mallopt(M_MMAP_THRESHOLD, kLeastMappedBytes);
   fgnn::ExecutorDaemonOptions options;
   options.version = kVersion;
