@@ -25,7 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In words: another file of the same name makes another order.
+// Returns the file's name, size and time as text, for the key of an order. So
+// another file of the same name makes another order.
 std::string StateOf(const fs::path& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
@@ -57,7 +58,7 @@ absl::StatusOr<HotnessSource> SourceOf(const JobSpec& spec,
       .num_epochs = num_epochs};
 }
 
-// Whose counts are made in parts, before the job is trained.
+// Whether the policy's counts are made in parts, before the job trains.
 bool CountsAhead(HotnessPolicy policy) {
   return policy == HotnessPolicy::kPresc || policy == HotnessPolicy::kOptimal;
 }

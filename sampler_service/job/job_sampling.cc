@@ -22,8 +22,10 @@ absl::Span<const std::byte> BytesOf(const CscView& graph) {
       graph.indices);
 }
 
-// A topology that fits into memory is read in large pieces as it is touched.
-// One that does not would be read over and over: then only what is asked for.
+// Tells the kernel how to read the topology from disk. A topology that fits
+// into memory is read in large pieces when samplers touch it. A larger topology
+// would be read again and again, so the kernel then reads only the touched
+// pages.
 absl::Status PrepareTopology(const Dataset& dataset) {
   const absl::Span<const std::byte> indices = BytesOf(dataset.graph());
   FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());

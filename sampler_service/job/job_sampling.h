@@ -1,4 +1,4 @@
-// What the samplers of a job work on.
+// The data from which the samplers of a job sample.
 #ifndef FGNN_SAMPLER_SERVICE_JOB_JOB_SAMPLING_H_
 #define FGNN_SAMPLER_SERVICE_JOB_JOB_SAMPLING_H_
 
@@ -20,10 +20,10 @@ struct JobSampling {
   Dataset dataset;
   SamplerOptions options;
   SamplerFactory factory;
-  std::unique_ptr<const AliasTables> weights;  // Of khop_weighted.
-  std::unique_ptr<const LoadedPlugin> plugin;  // Of plugin.
+  std::unique_ptr<const AliasTables> weights;  // Null but for khop_weighted.
+  std::unique_ptr<const LoadedPlugin> plugin;  // Null but for kind plugin.
 
-  // Borrowed from this.
+  // Returns the samplers' input, which borrows from this object.
   SamplerInput input() const {
     return {.graph = dataset.graph(),
             .train = dataset.train(),
@@ -37,14 +37,16 @@ struct JobSampling {
   }
 };
 
-// The dataset was validated by the scheduler; only types and shapes are looked
-// at. Errors of Dataset::Open(), AliasTables::Open(), LoadedPlugin::Open() and
-// Validate(); InvalidArgument: an algorithm that is not known.
 struct JobSamplingOptions {
-  uint64_t job_key = 0;      // Written into tasks.
-  uint32_t num_threads = 1;  // Make weights ready where nobody did it before.
-  std::filesystem::path plugins = {};  // The folder that they are in.
+  uint64_t job_key = 0;  // Key of the job, which samplers write into tasks.
+  // Number of threads that make alias tables which are not saved yet.
+  uint32_t num_threads = 1;
+  std::filesystem::path plugins = {};  // Folder of the plugins.
 };
+// Opens the data of a job. The scheduler has validated the dataset; this
+// function only checks types and shapes. Returns errors of Dataset::Open(),
+// AliasTables::Open(), LoadedPlugin::Open() and Validate(). InvalidArgument:
+// the algorithm is not known.
 absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
                                             const JobSamplingOptions& options);
 

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Adds a file to both.
+// Adds the numbers of a file to `counts` and `times`.
 absl::Status AddFile(const fs::path& path, std::vector<uint32_t>& counts,
                      std::vector<uint32_t>& times) {
   FGNN_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
@@ -33,7 +33,7 @@ absl::Status AddFile(const fs::path& path, std::vector<uint32_t>& counts,
   return absl::OkStatus();
 }
 
-// The end of the run of equal values that begins at `begin`.
+// Returns the end of the run of equal values that begins at `begin`.
 size_t EndOfRun(const std::vector<uint32_t>& values, size_t begin) {
   const auto first = values.begin() + static_cast<ptrdiff_t>(begin);
   const auto end = std::find_if(
@@ -96,7 +96,7 @@ absl::StatusOr<std::vector<uint32_t>> SumOfCounts(
       again.batches = {begin, end};
       FGNN_ASSIGN_OR_RETURN(const std::vector<uint32_t> once,
                             CountInputNodes(job.input(), job.options, again));
-      // Unsigned: one too many is taken away.
+      // The arithmetic is unsigned: surplus counts are subtracted by overflow.
       for (size_t v = 0; v < counts.size(); ++v) {
         counts[v] += once[v] * (1 - times[begin]);
       }

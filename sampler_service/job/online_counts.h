@@ -1,5 +1,5 @@
-// Counts of input nodes that are taken while batches are sampled for training,
-// so that nothing is sampled for them alone (policy online).
+// Counts of input nodes that samplers take while they sample batches for
+// training. So no batch is sampled only for the counts (policy online).
 #ifndef FGNN_SAMPLER_SERVICE_JOB_ONLINE_COUNTS_H_
 #define FGNN_SAMPLER_SERVICE_JOB_ONLINE_COUNTS_H_
 
@@ -20,15 +20,16 @@
 
 namespace fgnn {
 
-// The batches that one thread has sampled. Thread-safe.
+// Counts over the batches that one thread has sampled. Thread-safe.
 class OnlineCounts {
  public:
-  // Of batches [0, num_batches). ResourceExhausted.
+  // Makes counts for the batches [0, num_batches). ResourceExhausted: there is
+  // no memory.
   static absl::StatusOr<std::unique_ptr<OnlineCounts>> Make(
       uint64_t num_nodes, uint64_t num_batches);
 
-  // `block` holds batch `seq`, just sampled. What was added before, or is
-  // beyond num_batches, changes nothing.
+  // Adds batch `seq`, which the thread has just sampled into `block`. Does
+  // nothing if the batch was added before or is beyond num_batches.
   void Add(BatchSeq seq, absl::Span<const std::byte> block);
 
  private:
@@ -43,16 +44,18 @@ class OnlineCounts {
   std::vector<uint8_t> has_;      // [num_batches]
 };
 
-// Writes what the threads of one sampler counted, at least one: u32 [N], and
-// how many of them had batch i, u8 [num_batches].
+// Writes the counts of the threads of one sampler, of which there is at least
+// one. The file holds counts u32 [N], then u8 [num_batches]: the number of
+// threads that had batch i.
 absl::Status WriteCounts(
     absl::Span<const std::unique_ptr<OnlineCounts>> of_threads,
     const std::filesystem::path& path);
 
-// [N] the counts of the job's batches [0, counting.batches.end), from what its
-// samplers have written. They are exact whoever died: batches that nobody has,
-// or more than one, are sampled again and put right. DataLoss: a file of
-// another size. Else errors of CountInputNodes().
+// Returns the counts [N] of the job's batches [0, counting.batches.end), from
+// the files that its samplers have written. The counts are exact, also after
+// deaths: batches that no thread had, or more than one, are sampled again to
+// correct the counts. DataLoss: a file has another size. Otherwise returns
+// errors of CountInputNodes().
 absl::StatusOr<std::vector<uint32_t>> SumOfCounts(
     absl::Span<const std::filesystem::path> files, const JobSampling& job,
     const CountOptions& counting);
