@@ -101,7 +101,8 @@ void AttachedJob::Run(Worker& worker) {
     Stop();
   }
   if (turn_.has_value()) turn_->Leave();
-  // Until it is detached this daemon belongs to the job, and its heart beats.
+  // The daemon belongs to the job until the scheduler detaches it. The
+  // heartbeat goes on until then.
   while (!stopped_.WaitUntil(DeadlineIn(kLongestWait))) {
     worker.turns.fetch_add(1, std::memory_order_relaxed);
   }
@@ -126,7 +127,7 @@ absl::Status AttachedJob::Loop(Worker& worker) {
   return absl::OkStatus();
 }
 
-// At most one batch, and only while this device is to sample.
+// Samples at most one batch, and only while this device is to sample.
 absl::Status AttachedJob::SampleInTurn(Worker& worker) {
   const uint32_t seen = queue_.frees();
   std::optional<SamplingTurn::Share> share = turn_->Join();
@@ -135,7 +136,8 @@ absl::Status AttachedJob::SampleInTurn(Worker& worker) {
   }
   FGNN_ASSIGN_OR_RETURN(std::optional<WriteSlot> slot,
                         queue_.TryClaimForWriting());
-  if (!slot.has_value()) return absl::OkStatus();  // Others were faster.
+  // Without a slot, other samplers were faster.
+  if (!slot.has_value()) return absl::OkStatus();
   const BatchSeq seq = slot->seq();
   const absl::Status status = SampleInto(worker, *std::move(slot));
   if (status.ok()) {
@@ -151,8 +153,10 @@ absl::Status AttachedJob::SampleInTurn(Worker& worker) {
   return queue_.WaitForFree(queue_.frees(), DeadlineIn(kLongestWait));
 }
 
-// Where the order was lost, as derived/ may be emptied at any time, the log
-// says so and tasks are not marked: trainers then find nothing in their caches.
+// Returns the ranks of the order with this key. The folder derived/ may be
+// emptied at any time. If the order was lost, the function writes a line to the
+// log and returns no ranks. Tasks are not marked then, and trainers find no
+// vertex in their caches.
 HotRanks AttachedJob::RanksOf(uint64_t rank_order_key) {
   const std::lock_guard lock(marks_mutex_);
   if (rank_order_key_ != rank_order_key) {
@@ -172,7 +176,8 @@ HotRanks AttachedJob::RanksOf(uint64_t rank_order_key) {
 
 absl::Status AttachedJob::MarkAsPlanned(Worker& worker) {
   const uint64_t key = segment_->cache_plan().rank_order_key;
-  // Another than the first one is none of the scheduler's.
+  // The scheduler never changes the key once it is set. A worker ignores a
+  // later change.
   if (key == 0 || worker.rank_order_key != 0) return absl::OkStatus();
   worker.rank_order_key = key;
   return worker.sampler->MarkBy(RanksOf(key));
@@ -183,19 +188,22 @@ absl::Status AttachedJob::SampleInto(Worker& worker, WriteSlot slot) {
   absl::StatusOr<SampledTask> task =
       worker.sampler->Sample(slot.seq(), slot.block());
   if (absl::IsResourceExhausted(task.status())) {
-    // Rarer and larger than the batches that slots were measured with.
+    // The batch is larger than the batches by which the slots were sized, which
+    // is rare.
     FGNN_RETURN_IF_ERROR(SwitchToOverflow(worker, slot));
     task = worker.sampler->Sample(slot.seq(), slot.block());
   }
   FGNN_RETURN_IF_ERROR(task.status());
   if (worker.counts != nullptr) worker.counts->Add(slot.seq(), slot.block());
-  // Before the trainers see it, so that nobody counts more than we do.
+  // Counted before the trainers see the batch, so that the trainers never count
+  // more batches than the samplers.
   batches_.fetch_add(1, std::memory_order_relaxed);
   return std::move(slot).Publish();
 }
 
 absl::Status AttachedJob::SwitchToOverflow(Worker& worker, WriteSlot& slot) {
-  // A device that waits in its turn keeps itself from training.
+  // A device cannot train while its sampler waits in its turn. So the sampler
+  // does not wait.
   if (turn_.has_value()) return slot.SwitchToOverflow(MonotonicClock::now());
   while (!stopping_) {
     worker.turns.fetch_add(1, std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// A job that this sampler takes part in: threads that claim the lowest free
+// A job in which this sampler takes part. Its threads claim the lowest free
 // batch, sample it into its slot and publish it.
 #ifndef FGNN_SAMPLER_SERVICE_DAEMON_ATTACHED_JOB_H_
 #define FGNN_SAMPLER_SERVICE_DAEMON_ATTACHED_JOB_H_
@@ -35,24 +35,26 @@ struct AttachedJobOptions {
   OwnerIndex owner = kNoOwner;
   std::optional<uint32_t> overflow_block;
   uint32_t num_threads = 1;
-  uint32_t device = 0;  // This one, of a job whose devices take turns.
-  // Batches below it are counted for WriteCounts().
+  // Index of this device; used only if the job's devices take turns.
+  uint32_t device = 0;
+  // Number of batches that are counted for WriteCounts(): all seqs below it; 0:
+  // none.
   uint64_t counted_batches = 0;
   // Called on a work loop's thread when the job cannot go on here.
   std::function<void(const absl::Status&)> on_failure;
 };
 
-// The work loops start at once and work until the job is stopped, fails here,
-// or this is destroyed. Thread-safe.
+// The work loops start at once. They work until the job is stopped or fails
+// here, or until this object is destroyed. Thread-safe.
 class AttachedJob : public ExecutorJob {
  public:
-  // InvalidArgument: the segment was planned for another number of batches, or
-  // without this device.
-  // ResourceExhausted: no memory for the samplers' workspaces.
+  // Starts the loops. InvalidArgument: the segment was planned for another
+  // number of batches, or without this device. ResourceExhausted: there is no
+  // memory for the samplers' workspaces.
   static absl::StatusOr<std::unique_ptr<AttachedJob>> Start(
       AttachedJobOptions options, JobSampling sampling,
       std::unique_ptr<Segment> segment);
-  // Stop(), then waits for the loops; claimed slots are given back.
+  // Calls Stop(), then waits for the loops. Claimed slots are given back.
   ~AttachedJob() override;
   AttachedJob(const AttachedJob&) = delete;
   AttachedJob& operator=(const AttachedJob&) = delete;
@@ -60,13 +62,14 @@ class AttachedJob : public ExecutorJob {
   // Ends the loops after the batch under way.
   void Stop() override;
 
-  // What has been counted here so far; see WriteCounts() in online_counts.h.
-  // FailedPrecondition: nothing is.
+  // Writes the counts of this sampler so far; see WriteCounts() in
+  // online_counts.h. FailedPrecondition: this sampler counts nothing.
   absl::Status WriteCounts(const std::filesystem::path& path) const;
 
-  // Rises while every loop turns.
+  // Returns a number that rises while every loop turns.
   uint64_t turns() const override;
-  // Batches made; one that was retracted from the overflow block counts again.
+  // Returns the number of batches made. A batch that was retracted from the
+  // overflow block counts again.
   uint64_t batches() const override {
     return batches_.load(std::memory_order_relaxed);
   }
@@ -74,8 +77,8 @@ class AttachedJob : public ExecutorJob {
  private:
   struct Worker {
     std::unique_ptr<Sampler> sampler;
-    OnlineCounts* counts = nullptr;  // If batches are counted.
-    uint64_t rank_order_key = 0;     // That it marks by.
+    OnlineCounts* counts = nullptr;  // Null: batches are not counted.
+    uint64_t rank_order_key = 0;     // Key of the order of marks; 0: none.
     std::atomic<uint64_t> turns = 0;
   };
 
@@ -93,17 +96,17 @@ class AttachedJob : public ExecutorJob {
   const JobSampling sampling_;
   const std::unique_ptr<Segment> segment_;
   GlobalQueue queue_;
-  mutable LoopRounds rounds_;  // Of the workers' loops.
+  mutable LoopRounds rounds_;  // Rounds of the workers' loops.
   std::atomic<uint64_t> batches_ = 0;
   std::atomic<bool> stopping_ = false;
   Notification stopped_;
-  std::vector<std::unique_ptr<OnlineCounts>> counts_;  // Of each worker.
+  std::vector<std::unique_ptr<OnlineCounts>> counts_;  // One for each worker.
   std::mutex marks_mutex_;
   uint64_t rank_order_key_ = 0;          // Guarded by marks_mutex_.
-  std::optional<RankOrder> rank_order_;  // Of that key; set once.
-  std::optional<SamplingTurn> turn_;     // If devices take turns.
+  std::optional<RankOrder> rank_order_;  // Order of the key; set once.
+  std::optional<SamplingTurn> turn_;     // nullopt: devices take no turns.
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<Thread> threads_;  // Last: they use the above.
+  std::vector<Thread> threads_;  // Last: they use the fields above.
 };
 
 }  // namespace fgnn

@@ -126,7 +126,8 @@ absl::StatusOr<JobSampling> SamplerDaemon::OpenSampling(
              .plugins = plugins_});
 }
 
-// Our own samplers return from each batch; a plugin may not from a call.
+// FGNN's own samplers return from each batch. A plugin may never return from a
+// call.
 ExecutorDaemon::WatchedCall SamplerDaemon::WatchPlugin(const JobSampling& job) {
   return ExecutorDaemon::WatchedCall(
       &executor_, [plugin = job.plugin.get()]() -> CallActivity {

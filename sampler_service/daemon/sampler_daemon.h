@@ -17,7 +17,7 @@
 
 namespace fgnn {
 
-// Only composes.
+// Connects the parts of the daemon and holds no logic of its own.
 class SamplerDaemon : private JobStarter, private SamplerCalls {
  public:
   // See ExecutorDaemon::Start(). `stop` is borrowed until destruction.
@@ -26,7 +26,7 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
   SamplerDaemon(const SamplerDaemon&) = delete;
   SamplerDaemon& operator=(const SamplerDaemon&) = delete;
 
-  // Returns once `stop` says so and everything that was under way has ended.
+  // Returns once a stop was requested and all work under way has ended.
   absl::Status ServeUntilStopped() { return executor_.ServeUntilStopped(); }
 
  private:
@@ -34,7 +34,7 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
 
   absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
       const ExecutorJobStart& start) override;
-  // Any number at a time.
+  // SamplerCalls. Any number of calls at a time.
   absl::StatusOr<SamplingMeasurement> ProfileSampling(
       const JobSpec& spec, uint32_t num_batches,
       const std::function<absl::Status()>& check) override;
@@ -50,17 +50,19 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
       const std::function<absl::Status()>& check) override;
 
   absl::StatusOr<JobSampling> OpenSampling(const JobSpec& spec) const;
-  // For the scope of a call that samples with the job's plugin, if any. `job`
-  // has to outlive the result.
+  // Watches the job's plugin, if there is one, during a call that samples. The
+  // caller holds the result as long as the call runs. `job` outlives the
+  // result.
   ExecutorDaemon::WatchedCall WatchPlugin(const JobSampling& job);
-  // `check`, and whether this daemon is being stopped.
+  // Returns a check that calls `check` and also fails while this daemon is
+  // being stopped.
   std::function<absl::Status()> WithStop(
       const std::function<absl::Status()>& check) const;
 
   const SignalWaiter* const stop_;
-  const std::filesystem::path plugins_;  // Of the service's state folder.
+  const std::filesystem::path plugins_;  // Plugins of the state folder.
   SamplerRpc rpc_;
-  ExecutorDaemon executor_;  // Last: it calls the above.
+  ExecutorDaemon executor_;  // Last: it calls the functions above.
 };
 
 }  // namespace fgnn

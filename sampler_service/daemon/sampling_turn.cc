@@ -59,8 +59,9 @@ void SamplingTurn::EndIfIdle() {
   if (!held_) return;
   held_ = false;
   seconds_ = batches_ > 0 ? seconds_ + watch_.Seconds() : 0;
-  // Having yielded, it comes back as if it had trained: not before there is
-  // nothing to train. Who shares time comes back after a batch anyway.
+  // After a yield the turn ends as if the device had trained. So the device
+  // samples again only when there is nothing to train. A device that shares
+  // time samples again after one trained batch anyway.
   const bool trains_first =
       yields_ && table_.plan(device_) != DevicePlan::kTimeShare;
   const bool has_sampled = made_ > 0 || yields_;
@@ -71,7 +72,8 @@ void SamplingTurn::EndIfIdle() {
                                         : DeviceWork::kNothing);
 }
 
-// Once for as many batches as there are threads: they end about together.
+// Adds the mean time of a batch once there are as many batches as threads. The
+// batches of the threads end at about the same time.
 void SamplingTurn::CountTime() {
   if (batches_ < num_threads_) return;
   table_.AddSampleTime(device_, (seconds_ + watch_.Restart()) / batches_);

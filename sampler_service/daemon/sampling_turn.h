@@ -1,6 +1,6 @@
-// The turn of a device to sample, shared by the threads of its sampler: the
-// first that finds sampling due takes it, and the last one's batch under way
-// ends it.
+// The turn of a device to sample, which the threads of its sampler share. The
+// first thread that finds sampling due takes the turn. The turn ends with the
+// last batch under way.
 #ifndef FGNN_SAMPLER_SERVICE_DAEMON_SAMPLING_TURN_H_
 #define FGNN_SAMPLER_SERVICE_DAEMON_SAMPLING_TURN_H_
 
@@ -22,12 +22,12 @@ class SamplingTurn {
   // Borrows the segment, which has this device.
   SamplingTurn(Segment* segment, OwnerIndex owner, uint32_t device,
                uint32_t num_threads);
-  // No thread has a share any more.
+  // Precondition: no thread has a share.
   ~SamplingTurn();
   SamplingTurn(const SamplingTurn&) = delete;
   SamplingTurn& operator=(const SamplingTurn&) = delete;
 
-  // A thread's part in the turn, for one batch. Move-only.
+  // The part of a thread in the turn, for one batch. Move-only.
   class Share {
    public:
     Share(Share&& other) noexcept
@@ -38,9 +38,10 @@ class SamplingTurn {
     ~Share() {
       if (turn_ != nullptr) turn_->End(made_, yields_);
     }
-    // A batch was published.
+    // Notes that the thread has published a batch.
     void Made() { made_ = true; }
-    // None can be made before this device, or another one, has trained.
+    // Notes that no batch can be made before this device or another one has
+    // trained. The turn ends.
     void Yield() { yields_ = true; }
 
    private:
@@ -51,9 +52,10 @@ class SamplingTurn {
     bool yields_ = false;
   };
 
-  // Asks NextWork(). nullopt: the device has something else to do, or nothing.
+  // Asks NextWork() and joins the turn. Returns nullopt if the device has other
+  // work, or none.
   std::optional<Share> Join();
-  // Nobody joins any more.
+  // Ends the turn after the batches under way. No thread joins from now on.
   void Leave();
 
  private:
@@ -68,14 +70,14 @@ class SamplingTurn {
   std::mutex mutex_;
   // The following are guarded by mutex_.
   bool held_ = false;
-  bool ending_ = false;  // Nobody joins until the turn has ended.
+  bool ending_ = false;  // Whether no thread joins until the turn has ended.
   bool has_left_ = false;
   bool yields_ = false;
-  uint32_t under_way_ = 0;  // Shares.
-  uint64_t made_ = 0;       // Batches of this turn.
-  // Of the device's time for a batch: not told yet.
+  uint32_t under_way_ = 0;  // Number of shares.
+  uint64_t made_ = 0;       // Number of batches of this turn.
+  // Time and number of batches that AddSampleTime() has not got yet.
   Stopwatch watch_;
-  double seconds_ = 0;  // Of turns before this one.
+  double seconds_ = 0;  // Seconds of turns before this turn.
   uint32_t batches_ = 0;
 };
 

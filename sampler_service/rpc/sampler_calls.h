@@ -1,5 +1,5 @@
-// The scheduler's calls of a sampler beside ExecutorService: SamplerService of
-// proto/fgnn/v1/executor.proto, without protobuf types.
+// The calls of the scheduler to a sampler, beside those of ExecutorService:
+// SamplerService of proto/fgnn/v1/executor.proto, without protobuf types.
 #ifndef FGNN_SAMPLER_SERVICE_RPC_SAMPLER_CALLS_H_
 #define FGNN_SAMPLER_SERVICE_RPC_SAMPLER_CALLS_H_
 
