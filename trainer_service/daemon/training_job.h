@@ -33,7 +33,8 @@ struct TrainingJobOptions {
   std::string job_id;
   JobSpec spec;
   OwnerIndex owner = kNoOwner;
-  uint32_t device = 0;  // Index of this device, if the job's take turns.
+  // Index of this device; used only if the job's devices take turns.
+  uint32_t device = 0;
   // Called once, on the work loop's thread, when the job cannot go on here.
   std::function<void(const absl::Status&)> on_failure;
 };
