@@ -1,4 +1,4 @@
-// A lower limit on the descriptors of this process, for as long as it lives.
+// A lower limit on the descriptors of this process, while the object lives.
 #ifndef FGNN_TESTS_FAKES_DESCRIPTOR_LIMIT_H_
 #define FGNN_TESTS_FAKES_DESCRIPTOR_LIMIT_H_
 
@@ -7,8 +7,9 @@
 
 namespace fgnn {
 
-// UndefinedBehaviorSanitizer looks at objects through a pipe. Without
-// descriptors it has none, and takes every object for a wrong one.
+// Whether a test may use up all descriptors. UndefinedBehaviorSanitizer checks
+// objects through a pipe. Without descriptors it has no pipe, and reports every
+// object as wrong.
 inline constexpr bool kMayRunOutOfDescriptors =
 #if defined(__has_feature)
 #if __has_feature(undefined_behavior_sanitizer)
@@ -22,7 +23,7 @@ inline constexpr bool kMayRunOutOfDescriptors =
 
 class DescriptorLimit {
  public:
-  // No descriptor of this number or a higher one can be opened.
+  // No descriptor with this number or a higher one can be opened.
   explicit DescriptorLimit(rlim_t limit) {
     ::getrlimit(RLIMIT_NOFILE, &before_);
     rlimit lower = before_;
@@ -31,7 +32,7 @@ class DescriptorLimit {
   }
   // No descriptor can be opened, unless one is closed.
   static DescriptorLimit NoneLeft() {
-    // The kernel gives the lowest number that is free.
+    // The kernel gives out the lowest free number.
     const int lowest_free = ::dup(STDERR_FILENO);
     ::close(lowest_free);
     return DescriptorLimit(static_cast<rlim_t>(lowest_free));

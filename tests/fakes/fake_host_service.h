@@ -1,5 +1,5 @@
-// The scheduler as a daemon sees it: answers HostService as the test says and
-// records what it hears. Thread-safe.
+// A fake scheduler for daemons. It answers HostService as the test says and
+// records the calls. Thread-safe.
 #ifndef FGNN_TESTS_FAKES_FAKE_HOST_SERVICE_H_
 #define FGNN_TESTS_FAKES_FAKE_HOST_SERVICE_H_
 
@@ -22,7 +22,7 @@ class FakeHostService final : public v1::HostService::Service {
   explicit FakeHostService(uint64_t generation, uint32_t interval_ms = 10)
       : generation_(generation), interval_ms_(interval_ms) {}
 
-  // What calls from now on are answered with; OK at first.
+  // These functions set the answers to calls from now on; OK at first.
   void AnswerRegister(absl::Status status) {
     const std::lock_guard lock(mutex_);
     register_answer_ = std::move(status);
@@ -31,13 +31,14 @@ class FakeHostService final : public v1::HostService::Service {
     const std::lock_guard lock(mutex_);
     heartbeat_answer_ = std::move(status);
   }
-  // Heartbeats from now on are not answered while `hang`.
+  // Answers no heartbeats from now on while `hang` is true.
   void Hang(bool hang) {
     const std::lock_guard lock(mutex_);
     hang_ = hang;
     changed_.notify_all();
   }
-  // A registered daemon is unknown from now on, until it registers again.
+  // Forgets the registered daemons: a daemon is unknown until it registers
+  // again.
   void Forget() {
     const std::lock_guard lock(mutex_);
     known_ = false;
@@ -52,7 +53,7 @@ class FakeHostService final : public v1::HostService::Service {
     return heartbeats_;
   }
 
-  // These wait until what is wanted was heard; false after 30 s.
+  // These functions wait for the calls. They return false after 30 s.
   bool WaitForRegistrations(size_t count) const {
     return WaitUntil([&] { return registrations_.size() >= count; });
   }
@@ -99,7 +100,7 @@ class FakeHostService final : public v1::HostService::Service {
 
   const uint64_t generation_;
   const uint32_t interval_ms_;
-  mutable std::mutex mutex_;  // Guards everything below.
+  mutable std::mutex mutex_;  // Guards all fields below.
   mutable std::condition_variable changed_;
   bool hang_ = false;
   bool known_ = false;

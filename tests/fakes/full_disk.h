@@ -8,8 +8,8 @@
 
 namespace fgnn {
 
-// Files of this process grow no further than `bytes`, as on a full disk: what
-// fits is written. One at a time.
+// While it lives, files of this process grow no further than `bytes`, as on a
+// full disk. A write writes the bytes that fit. One object at a time.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {

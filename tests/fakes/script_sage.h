@@ -9,11 +9,12 @@
 
 namespace fgnn {
 
-// Writes a model with a layer between each two of `widths`, and always the same
-// weights: per layer neighbors [out, in], bias [out], own [out, in]. `flaw`:
-// "" or "no_layers", "one_argument", "stray_parameter", "buffer",
-// "no_gradient", "frozen_bias", "double", "dropout", "throws" (in evaluation),
-// "throws_late" (there, for more than 100 sources).
+// Writes a model with a layer between each two of `widths`. The weights are
+// always the same: per layer neighbors [out, in], bias [out], own [out, in].
+// `flaw`: "" for none, or "no_layers", "one_argument", "stray_parameter",
+// "buffer", "no_gradient", "frozen_bias", "double", "dropout". With "throws"
+// the model throws in evaluation. With "throws_late" it throws in evaluation
+// for more than 100 sources.
 void WriteScriptSage(const std::filesystem::path& path,
                      const std::vector<int64_t>& widths,
                      const std::string& flaw = "");

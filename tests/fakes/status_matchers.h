@@ -1,5 +1,5 @@
-// GoogleMock matchers for absl::Status and absl::StatusOr; Debian's Abseil is
-// older than Abseil's own.
+// GoogleMock matchers for absl::Status and absl::StatusOr. Debian's Abseil is
+// too old to have them.
 #ifndef FGNN_TESTS_FAKES_STATUS_MATCHERS_H_
 #define FGNN_TESTS_FAKES_STATUS_MATCHERS_H_
 

@@ -1,4 +1,4 @@
-// A folder of a test's own, gone with it.
+// A folder for one test, which is removed at the test's end.
 #ifndef FGNN_TESTS_FAKES_TEMP_FOLDER_H_
 #define FGNN_TESTS_FAKES_TEMP_FOLDER_H_
 
@@ -10,7 +10,7 @@
 
 namespace fgnn {
 
-// Its name is short, so that sockets fit: "/tmp/fgnn-XXXXXX".
+// The folder's name, "/tmp/fgnn-XXXXXX", is short enough for paths of sockets.
 class TempFolder {
  public:
   TempFolder() {

@@ -1,4 +1,4 @@
-// A process that has as many threads as it may have.
+// Makes this process unable to start another thread.
 #ifndef FGNN_TESTS_FAKES_THREAD_LIMIT_H_
 #define FGNN_TESTS_FAKES_THREAD_LIMIT_H_
 
@@ -8,8 +8,8 @@
 
 namespace fgnn {
 
-// While this lives no thread of this process can be started: each would get a
-// stack that no address space has room for.
+// While this object lives, this process can start no thread: the stack of a new
+// thread would be larger than any address space.
 class NoFurtherThreads {
  public:
   NoFurtherThreads() {

@@ -20,20 +20,21 @@
 
 namespace fgnn {
 
-// Two users that no machine has an account for.
+// Two users for whom no machine has an account.
 inline constexpr uid_t kSomeUser = 3'000'001;
 inline constexpr uid_t kOtherUser = 3'000'002;
 
 inline bool MayBeOtherUsers() { return ::geteuid() == 0; }
 
-// A stream connection to the socket at `path`, whose peer the kernel has as
-// `user`. Needs root. Files stay root's: the test looks at who is connected,
-// not at who may reach the socket.
+// Returns a stream connection to the socket at `path`. The kernel reports
+// `user` as its peer. Needs root. Only the peer is tested, and not who may
+// reach the socket: files are still accessed as root.
 inline absl::StatusOr<UniqueFd> ConnectAs(uid_t user,
                                           const std::filesystem::path& path) {
   FGNN_ASSIGN_OR_RETURN(const sockaddr_un address, MakeSocketAddress(path));
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  // The system calls themselves: glibc would change all threads of the process.
+  // Calls the kernel directly: glibc would change the user of all threads of
+  // the process.
   constexpr uid_t kSame = static_cast<uid_t>(-1);
   ::syscall(SYS_setresuid, kSame, user, kSame);
   ::syscall(SYS_setfsuid, 0);
@@ -45,7 +46,7 @@ inline absl::StatusOr<UniqueFd> ConnectAs(uid_t user,
   return fd;
 }
 
-// A channel over such a connection.
+// Returns a channel over a connection of ConnectAs().
 inline absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelOf(
     uid_t user, const std::filesystem::path& path) {
   FGNN_ASSIGN_OR_RETURN(UniqueFd fd, ConnectAs(user, path));

@@ -1,4 +1,4 @@
-// A forked process that a test kills where it wants.
+// A forked process that a test kills at a place of its choice.
 #ifndef FGNN_TESTS_FAULT_CHILD_PROCESS_H_
 #define FGNN_TESTS_FAULT_CHILD_PROCESS_H_
 
@@ -16,7 +16,7 @@
 
 namespace fgnn {
 
-// How a child tells its parent how far it is: a byte per call.
+// Tells the parent how far the child is: each call writes a byte.
 class Report {
  public:
   explicit Report(int fd) : fd_(fd) {}
@@ -29,7 +29,7 @@ class Report {
   int fd_;
 };
 
-// The reading end that any number of children may share.
+// The reading end of a pipe, for reports of any number of children.
 class Reports {
  public:
   Reports() {
@@ -39,7 +39,7 @@ class Reports {
     write_end_.Reset(ends[1]);
   }
   Report report() const { return Report(write_end_.get()); }
-  // Takes `count` bytes. False if one does not come within a minute.
+  // Reads `count` bytes. Returns false if a byte does not come within a minute.
   bool Await(uint64_t count) {
     for (; count > 0; --count) {
       pollfd readable = {.fd = read_end_.get(), .events = POLLIN, .revents = 0};
@@ -56,10 +56,10 @@ class Reports {
   UniqueFd read_end_, write_end_;
 };
 
-// Killed and waited for when it goes out of scope.
+// A child process. The destructor kills it and waits for its end.
 class Child {
  public:
-  // Runs body() in a fork, which then ends with exit code 0.
+  // Runs body() in a fork, which ends with exit code 0 afterwards.
   template <typename Body>
   static Child Start(const Body& body) {
     const pid_t parent = ::getpid();
@@ -83,13 +83,14 @@ class Child {
   ~Child() { Kill(); }
 
   pid_t pid() const { return pid_; }
-  // Returns once the kernel has said that it is dead.
+  // Kills the child. Returns once the kernel has said that the child is dead.
   void Kill() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
     ::waitpid(std::exchange(pid_, -1), nullptr, 0);
   }
-  // Of a child that is about to end by itself: its status, as of waitpid().
+  // Waits for a child that ends by itself. Returns its status as waitpid()
+  // does.
   int Join() {
     int status = -1;
     ::waitpid(std::exchange(pid_, -1), &status, 0);
@@ -101,7 +102,7 @@ class Child {
   pid_t pid_ = -1;
 };
 
-// For a child that has reached the state in which it is to be killed.
+// Waits for ever. A child calls it in the state in which the test kills it.
 [[noreturn]] inline void WaitToBeKilled() {
   for (;;) ::pause();
 }

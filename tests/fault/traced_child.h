@@ -1,5 +1,5 @@
-// A child process that is stopped, and may be killed or lied to, at each of its
-// system calls.
+// A child process that stops at each of its system calls. There the test may
+// kill it or change the call's result.
 #ifndef FGNN_TESTS_FAULT_TRACED_CHILD_H_
 #define FGNN_TESTS_FAULT_TRACED_CHILD_H_
 
@@ -21,14 +21,14 @@ inline constexpr int kCannotTrace = 77;
 // A stop of the child at one of its system calls.
 struct CallStop {
   pid_t pid = 0;
-  uint64_t index = 0;   // Of the call, from 0.
-  uint64_t number = 0;  // SYS_write, …
+  uint64_t index = 0;   // Index of the call, from 0.
+  uint64_t number = 0;  // Number of the system call, such as SYS_write.
   bool entering = true;
 };
 
-// Runs `body`, whose result is its exit code, in a child that stops at entry
-// and exit of every system call, where on_stop() says whether it lives on.
-// Returns its wait status, or -1 if it was killed.
+// Runs `body`, whose result is the exit code, in a child. The child stops at
+// entry and exit of every system call and calls on_stop(): true lets it run on,
+// false kills it. Returns the child's wait status, or -1 if it was killed.
 inline int RunTraced(const std::function<int()>& body,
                      const std::function<bool(const CallStop&)>& on_stop) {
   Child child = Child::Start([&body] {

@@ -1,4 +1,4 @@
-// What the fuzzed programs share.
+// Functions that all fuzzed programs use.
 #ifndef FGNN_TESTS_FUZZ_FUZZ_TARGET_H_
 #define FGNN_TESTS_FUZZ_FUZZ_TARGET_H_
 
@@ -13,19 +13,19 @@
 #include <string>
 #include <string_view>
 
-// libFuzzer calls it with one input after the other.
+// The function that libFuzzer calls with one input after the other.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace fgnn {
 
-// A finding that no sanitizer sees.
+// Reports a finding that no sanitizer detects, if `holds` is false.
 inline void Require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "fuzz: %s\n", what);
   std::abort();
 }
 
-// Bytes as a file, without a disk.
+// Bytes in the form of a file, without a disk.
 class FuzzedFile {
  public:
   FuzzedFile() : fd_(::memfd_create("fuzz", MFD_CLOEXEC)) {

@@ -1,4 +1,4 @@
-// Small graphs with everything that goes wrong in samplers: isolated vertices,
+// Small graphs with all that is difficult for samplers: isolated vertices,
 // self-loops, multi-edges, hubs.
 #ifndef FGNN_TESTS_REFERENCE_RANDOM_GRAPH_H_
 #define FGNN_TESTS_REFERENCE_RANDOM_GRAPH_H_
@@ -13,7 +13,7 @@
 
 namespace fgnn::reference {
 
-// Numbers for tests, from a stream of their own.
+// Random numbers for tests, from a separate stream.
 class TestDraws {
  public:
   explicit TestDraws(uint64_t seed)
@@ -55,8 +55,8 @@ class CscGraph {
   std::vector<int64_t> wide_;
 };
 
-// Every fourth vertex or so has no in-neighbours; a hub or two have up to
-// 40 * num_nodes of them, so with many repeats.
+// Returns a random graph. About every fourth vertex has no in-neighbours. One
+// or two hubs have up to 40 * num_nodes in-neighbours, so with many repeats.
 inline CscGraph RandomGraph(uint32_t num_nodes, uint64_t seed) {
   TestDraws draws(seed);
   AdjacencyLists lists(num_nodes);
@@ -74,7 +74,7 @@ inline CscGraph RandomGraph(uint32_t num_nodes, uint64_t seed) {
   return CscGraph(std::move(lists));
 }
 
-// Distinct vertices, at least one, in no order.
+// Returns distinct vertices, at least one, in no order.
 inline std::vector<int64_t> RandomTrainSet(uint32_t num_nodes, uint64_t seed) {
   TestDraws draws(seed + 1000);
   const KeyedPermutation permutation(

@@ -1,6 +1,5 @@
-// Plain references of the samplers: the laws of
-// sampler_service/sampling/sampler.h and cpu/*_hops.h, as short as they can be
-// said.
+// Plain references of the samplers: the rules of
+// sampler_service/sampling/sampler.h and cpu/*_hops.h in the shortest form.
 #ifndef FGNN_TESTS_REFERENCE_SAMPLING_REFERENCE_H_
 #define FGNN_TESTS_REFERENCE_SAMPLING_REFERENCE_H_
 
@@ -25,9 +24,10 @@ using AdjacencyLists = std::vector<std::vector<uint32_t>>;
 
 struct Job {
   std::vector<int64_t> train;
-  std::vector<uint32_t> train_edges;  // [n, 2], of link prediction.
+  std::vector<uint32_t> train_edges;  // [n, 2], only for link prediction.
   SamplerOptions options;
-  // kWeighted: as the graph's adjacency lists, one after the other.
+  // Only for kWeighted: the cells and weights of the graph's adjacency lists,
+  // one list after the other.
   std::vector<AliasCell> cells;
   std::vector<float> weights;
 };
@@ -35,7 +35,7 @@ struct Job {
 struct Hop {
   std::vector<uint32_t> indptr;
   std::vector<uint32_t> indices;  // Local ids.
-  std::vector<float> weights;     // Of random walks only.
+  std::vector<float> weights;     // Only for random walks.
   uint32_t num_sources = 0;
 };
 
@@ -81,7 +81,7 @@ inline std::vector<uint64_t> UniformPlaces(PhiloxKey key, uint32_t v,
   return places;
 }
 
-// `cells` and `weights` are those of v's list.
+// Returns the drawn places. `cells` and `weights`: those of v's list.
 inline std::vector<uint64_t> WeightedPlaces(PhiloxKey key, uint32_t v,
                                             const AliasCell* cells,
                                             const float* weights,
@@ -134,7 +134,7 @@ inline std::vector<uint64_t> LaborPlaces(PhiloxKey key,
 inline Neighbors VisitedByWalks(PhiloxKey key, const AdjacencyLists& graph,
                                 uint32_t v, int32_t fanout,
                                 const WalkOptions& walks) {
-  std::vector<std::pair<uint32_t, uint32_t>> visits;  // Vertex, how often.
+  std::vector<std::pair<uint32_t, uint32_t>> visits;  // Vertex, visits.
   for (uint32_t w = 0; w < walks.num_walks; ++w) {
     uint32_t at = v;
     for (uint32_t s = 0; s < walks.length && !graph[at].empty(); ++s) {
@@ -188,7 +188,7 @@ inline Neighbors NeighborsOf(PhiloxKey key, const AdjacencyLists& graph,
     case SamplingAlgorithm::kRandomWalk:
       return VisitedByWalks(key, graph, v, fanout, options.walks);
     case SamplingAlgorithm::kPlugin:
-      break;  // Has a law of its own.
+      break;  // A plugin has its own rule.
   }
   Neighbors result;
   for (const uint64_t place : places) result.sources.push_back(list[place]);
@@ -227,7 +227,8 @@ inline Batch SampleBatch(const AdjacencyLists& graph, const Job& job,
       local_id(static_cast<uint32_t>(job.train[place]));
     }
   }
-  // Edges, then negatives; the ends that no edge of a hop may join.
+  // `pairs` holds the edges, then the negatives. `left_out` holds the pairs of
+  // vertices that no edge of a hop may join.
   std::vector<std::pair<uint32_t, uint32_t>> pairs = positives;
   const PhiloxKey negatives_key =
       MakePhiloxKey(options.seed, epoch, batch, 0, Purpose::kNegatives);
@@ -249,7 +250,7 @@ inline Batch SampleBatch(const AdjacencyLists& graph, const Job& job,
   }
   result.num_positives = static_cast<uint32_t>(positives.size());
   result.num_seeds = static_cast<uint32_t>(result.input_nodes.size());
-  std::map<uint32_t, Neighbors> kept;  // Without resampling.
+  std::map<uint32_t, Neighbors> kept;  // Used only without resampling.
   for (uint32_t h = 0; h < options.fanouts.size(); ++h) {
     const PhiloxKey key =
         MakePhiloxKey(options.seed, epoch, batch, h, Purpose::kNeighbors);

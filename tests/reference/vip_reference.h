@@ -1,5 +1,5 @@
-// A plain reference of VipHotness(): what sampler_service/presample/vip.h says,
-// as short as it can be said.
+// A plain reference of VipHotness(): the formulas of
+// sampler_service/presample/vip.h in the shortest form.
 #ifndef FGNN_TESTS_REFERENCE_VIP_REFERENCE_H_
 #define FGNN_TESTS_REFERENCE_VIP_REFERENCE_H_
 
@@ -12,7 +12,7 @@
 
 namespace fgnn::reference {
 
-// The root of a rising function.
+// Returns the root of a rising function.
 template <typename Function>
 double Bisect(const Function& function) {
   double high = 1;
@@ -25,7 +25,8 @@ double Bisect(const Function& function) {
   }
 }
 
-// q of each place of a list. `weights` are those of the list, of kWeighted.
+// Returns q for each place of a list. `weights`: for kWeighted, the weights of
+// the list.
 inline std::vector<double> PlaceOdds(const SamplerOptions& options,
                                      size_t degree, const float* weights,
                                      int32_t fanout) {
@@ -81,7 +82,7 @@ inline std::vector<double> VipHotness(const AdjacencyLists& graph,
   for (const int64_t v : job.train) p[0][static_cast<size_t>(v)] = 1 / batches;
   std::vector<std::vector<double>> drawn(n);
   for (size_t v = 0; v < n; ++v) drawn[v].resize(graph[v].size());
-  std::vector<double> walked(n);  // Expected later steps at a vertex.
+  std::vector<double> walked(n);  // Expected number of later steps at a vertex.
   for (size_t h = 0; h < options.fanouts.size(); ++h) {
     std::vector<double> not_there(n);
     for (size_t u = 0; u < n; ++u) not_there[u] = 1 - p[0][u];

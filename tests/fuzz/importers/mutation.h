@@ -1,4 +1,4 @@
-// Damage to a source: what a mistake, a broken disk or an attacker would leave.
+// Damages a source as a mistake, a broken disk or an attacker could.
 #ifndef FGNN_TESTS_FUZZ_IMPORTERS_MUTATION_H_
 #define FGNN_TESTS_FUZZ_IMPORTERS_MUTATION_H_
 
@@ -11,7 +11,7 @@
 
 namespace fgnn {
 
-// Random choices of one case, the same whenever it runs again.
+// Random choices of one case. They are the same whenever the case runs again.
 class Choices {
  public:
   Choices(uint64_t seed, uint64_t case_number)
@@ -34,8 +34,8 @@ class Choices {
 void MutateSource(const std::vector<ImportSource>& all, Choices& choices,
                   ImportSource* source);
 
-// Changes one of the files that were written: their bytes as they lie on the
-// disk, or what kind of file there is.
+// Changes one of the written files: its bytes on the disk, or the kind of the
+// file.
 void MutateWritten(const std::filesystem::path& folder, Choices& choices);
 
 }  // namespace fgnn

@@ -1,5 +1,5 @@
-// Small sources of every importer, in memory, that are imported without an
-// error as they are.
+// Small sources of every importer, in memory. As they are, they are imported
+// without an error.
 #ifndef FGNN_TESTS_FUZZ_IMPORTERS_SOUND_SOURCES_H_
 #define FGNN_TESTS_FUZZ_IMPORTERS_SOUND_SOURCES_H_
 
@@ -16,10 +16,10 @@ struct ImportSource {
   // Bytes by path. "in.npz/x.npy" is a member of an archive. A file whose name
   // ends with ".gz" is compressed when it is written.
   std::map<std::string, std::string> files;
-  // The files' flags on the command line, and the paths behind them. The flag
-  // "" stands for the source itself; the path "" for the folder.
+  // Flags of the files on the command line, with their paths. The flag "" means
+  // the source itself, the path "" the folder.
   std::vector<std::pair<std::string, std::string>> paths;
-  // Flags that may be there or not, with their values. Some do not go together.
+  // Optional flags with their values. Some of them exclude each other.
   std::vector<std::vector<std::string>> flags;
   // Flags without which the source is not imported.
   std::vector<std::string> needed = {};

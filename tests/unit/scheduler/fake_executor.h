@@ -1,5 +1,5 @@
-// A sampler or trainer that does no arithmetic: it moves empty tasks through
-// the real queue and steps through the real board, in threads of its own.
+// A sampler or trainer that computes nothing. It moves empty tasks through the
+// real queue and steps through the real board, on its own threads.
 #ifndef FGNN_TESTS_UNIT_SCHEDULER_FAKE_EXECUTOR_H_
 #define FGNN_TESTS_UNIT_SCHEDULER_FAKE_EXECUTOR_H_
 
@@ -21,7 +21,7 @@
 
 namespace fgnn {
 
-// Ends this process as a fault of its own would.
+// Ends this process in the same way as a crash.
 void Crash();
 
 // Not thread-safe.
@@ -30,25 +30,26 @@ class FakeExecutor {
   explicit FakeExecutor(ExecutorRole role) : role_(role) {}
   ~FakeExecutor() { Detach(); }
 
-  // Claims from now on.
+  // Attaches to the segment. The executor claims from now on.
   absl::Status Attach(UniqueFd segment, const std::string& job_id,
                       OwnerIndex owner);
   void Detach();
-  // While paused it claims what comes and then holds it.
+  // While paused, the executor claims a batch and holds it.
   void Pause(bool paused) { paused_ = paused; }
-  // The same, but of this batch alone.
+  // The executor holds only this batch.
   void HoldOn(BatchSeq seq) { hold_on_ = seq; }
-  // Crashes once it has claimed this batch to sample it.
+  // The executor crashes once it has claimed this batch to sample it.
   void CrashOn(BatchSeq seq) { crash_on_ = seq; }
   // Makes the first weights of a job that is resumed.
   absl::Status PublishFirst(float weight);
   std::optional<uint64_t> version() const;
-  // The newest weights: the number of batches in every one of them.
+  // Returns the value of each of the newest weights: the number of batches that
+  // they contain.
   std::optional<float> NewestWeight() const;
-  // Only while it is attached.
+  // Only while the executor is attached.
   CachePlan cache_plan() const { return segment_->cache_plan(); }
   double rate_factor() const { return segment_->rate_factor(); }
-  // Bytes of weights and optimizer state, as they lie in a checkpoint.
+  // Returns the bytes of weights and optimizer state in a checkpoint.
   uint64_t checkpoint_bytes() const {
     const SegmentOptions& plan = segment_->options();
     return plan.num_parameters * sizeof(float) *
@@ -65,9 +66,9 @@ class FakeExecutor {
   std::unique_ptr<Segment> segment_;
   std::unique_ptr<GlobalQueue> queue_;
   std::unique_ptr<GradientBoard> board_;
-  // What keeps readers of the weights from their writers, the limit of
-  // training, comes through another mapping of the segment, where
-  // ThreadSanitizer does not see it.
+  // The limit of training keeps readers and writers of the weights apart. The
+  // scheduler sets it through another mapping of the segment, where
+  // ThreadSanitizer does not see it. The mutex is for ThreadSanitizer.
   mutable std::mutex weights_mutex_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> paused_{false};

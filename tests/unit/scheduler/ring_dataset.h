@@ -9,14 +9,16 @@ namespace fgnn {
 
 struct RingOptions {
   int64_t num_nodes = 40;
-  int64_t num_train = 20;   // The first ones; then 4 to validate, 4 to test.
-  int64_t first_label = 0;  // Of vertex 0; the other one is the next's.
+  // Number of training vertices, which are the first ones. Then follow 4 to
+  // validate and 4 to test.
+  int64_t num_train = 20;
+  int64_t first_label = 0;  // Label of vertex 0; vertex 1 has the other one.
   bool nan_feature = false;
   bool with_valid = true;
-  bool with_edge_splits = false;  // An edge to validate, another to test.
+  bool with_edge_splits = false;  // One edge to validate, another to test.
 };
 
-// Throws std::runtime_error where the folder cannot be written.
+// Throws std::runtime_error if the folder cannot be written.
 void WriteRing(const std::filesystem::path& folder, const RingOptions& options);
 
 }  // namespace fgnn

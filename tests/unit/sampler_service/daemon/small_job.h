@@ -16,8 +16,8 @@ namespace fgnn {
 
 class SmallJob {
  public:
-  // A random graph of 1000 vertices, half of them for training, batches of 16
-  // seeds, two hops; two epochs.
+  // Makes a random graph of 1000 vertices, half of them for training, and a job
+  // with batches of 16 seeds, two hops and two epochs.
   SmallJob();
 
   const std::filesystem::path& dataset() const { return dataset_; }
@@ -27,18 +27,18 @@ class SmallJob {
   uint64_t num_batches() const { return 2 * batches_per_epoch_; }
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
 
-  // The digest of every batch, made by one sampler alone.
+  // The digests of all batches, as one sampler alone makes them.
   const std::vector<uint32_t>& digests() const { return digests_; }
 
-  // Room for every task in a slot, or for the median one.
+  // Size of a slot: room for every task, or only for the median task.
   enum class Slots { kRoomy, kTight };
   std::unique_ptr<Segment> MakeSegment(Slots slots, uint32_t num_slots,
                                        uint32_t num_devices = 0) const;
-  // Another mapping of it.
+  // Returns another mapping of the segment.
   std::unique_ptr<Segment> Attach(const Segment& segment) const;
 
-  // Puts an index that is no vertex into the dataset, behind the validation's
-  // back.
+  // Writes an index that is not a vertex into the dataset, after its
+  // validation.
   void DamageIndices() const;
 
  private:
@@ -48,7 +48,7 @@ class SmallJob {
   uint64_t job_key_;
   uint64_t batches_per_epoch_ = 0;
   std::vector<uint32_t> digests_;
-  std::vector<uint64_t> task_bytes_;  // Rising.
+  std::vector<uint64_t> task_bytes_;  // Bytes of the tasks, in rising order.
   uint64_t bound_bytes_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Every sampling algorithm with the options that change its law.
+// Every sampling algorithm, with the options that change its distribution.
 #ifndef FGNN_TESTS_UNIT_SAMPLER_SERVICE_SAMPLING_ALGORITHM_JOBS_H_
 #define FGNN_TESTS_UNIT_SAMPLER_SERVICE_SAMPLING_ALGORITHM_JOBS_H_
 
@@ -19,7 +19,8 @@ struct Algorithm {
   bool resample = true;
 };
 
-// Uniform without replacement, which cpu_sampler_test.cc is about, is not here.
+// Returns all algorithms but uniform without replacement, which
+// cpu_sampler_test.cc tests.
 inline std::vector<Algorithm> Algorithms() {
   using enum SamplingAlgorithm;
   return {{"UniformWithReplacement", kUniform, true},
@@ -33,8 +34,9 @@ inline std::vector<Algorithm> Algorithms() {
           {"RandomWalkWithoutResampling", kRandomWalk, false, false}};
 }
 
-// Weights of every kind: equal, spread over six powers of ten, some zero, one
-// that outweighs all others. None of a list's are all zero.
+// Returns weights of every kind: equal ones, weights spread over six powers of
+// ten, some zeros, one that is larger than the sum of the others. No list has
+// only zeros.
 inline std::vector<float> RandomWeights(const reference::CscGraph& graph,
                                         uint64_t seed) {
   reference::TestDraws draws(seed + 3000);

@@ -1,4 +1,4 @@
-// A sampler with all that it works on, beside the plain reference.
+// A sampler with all its input, to compare with the plain reference.
 #ifndef FGNN_TESTS_UNIT_SAMPLER_SERVICE_SAMPLING_SAMPLER_CASE_H_
 #define FGNN_TESTS_UNIT_SAMPLER_SERVICE_SAMPLING_SAMPLER_CASE_H_
 
@@ -83,7 +83,7 @@ class SamplerCase {
   absl::StatusOr<SampledTask> Sample(BatchSeq seq) {
     return sampler_->Sample(seq, block());
   }
-  // Valid until the next batch.
+  // Samples batch `seq`. The view is valid until the next batch.
   TaskView Task(BatchSeq seq) {
     EXPECT_THAT(Sample(seq), IsOk());
     auto task = ReadTask(block(), kJobKey);
@@ -127,7 +127,7 @@ class SamplerCase {
   std::optional<TaskBlock> block_;
 };
 
-// Up to three hops with fanouts of every kind.
+// Returns a job of up to three hops, with fanouts of every kind.
 inline reference::Job RandomJob(uint32_t num_nodes, uint64_t seed) {
   reference::TestDraws draws(seed + 2000);
   reference::Job job;

@@ -1,5 +1,5 @@
-// A whole service with daemons in processes of their own, that do what
-// `orders` in its state folder says (fake_daemon.cc).
+// A whole service. Its daemons are processes of fake_daemon.cc, which do what
+// the file `orders` in the state folder says.
 #ifndef FGNN_TESTS_UNIT_SCHEDULER_DAEMON_SERVICE_FIXTURE_H_
 #define FGNN_TESTS_UNIT_SCHEDULER_DAEMON_SERVICE_FIXTURE_H_
 
@@ -80,7 +80,7 @@ class ServiceTest : public testing::Test {
     daemons_ = v1::HostService::NewStub(
         *MakeChannel(DaemonsSocketPath(options_.state_dir)));
   }
-  // The calls from now on are of this user. Needs root.
+  // Makes all calls from now on as this user. Needs root.
   void BecomeUser(uid_t user) {
     jobs_ = v1::JobService::NewStub(
         ChannelOf(user, SchedulerSocketPath(options_.state_dir)).value());
@@ -147,7 +147,8 @@ class ServiceTest : public testing::Test {
         .value();
   }
 
-  // Watches until `seen` says so or the job ends; returns what was seen last.
+  // Watches the job until `seen` returns true or the job ends. Returns the last
+  // state of the job.
   v1::Job Watch(
       const std::string& id, const std::function<bool(const v1::Job&)>& seen =
                                  [](const v1::Job&) { return false; }) {
@@ -166,7 +167,8 @@ class ServiceTest : public testing::Test {
     reader->Finish();
     return job;
   }
-  // Another process than `before`; what a job says of it may be a moment old.
+  // Waits until the executor is another process than `before`. The job's state
+  // may be a moment old.
   v1::Job WaitForExecutor(const std::string& id, const std::string& name,
                           pid_t before = 0) {
     return Watch(id, [&](const v1::Job& job) {
@@ -197,7 +199,8 @@ class ServiceTest : public testing::Test {
     return pids;
   }
   static std::string ReadRun(const v1::Job& job, const std::string& name) {
-    // Behind the end of its text, a faked checkpoint has its epoch.
+    // c_str() ends the text at its first zero: a faked checkpoint has its epoch
+    // after that.
     return ReadSmallFile(fs::path(job.run_dir()) / name).value().c_str();
   }
 

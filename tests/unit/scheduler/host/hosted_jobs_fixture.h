@@ -1,4 +1,4 @@
-// A host of daemons that sleep, and that nobody has to answer.
+// A host whose daemons only sleep and answer no calls.
 #ifndef FGNN_TESTS_UNIT_SCHEDULER_HOST_HOSTED_JOBS_FIXTURE_H_
 #define FGNN_TESTS_UNIT_SCHEDULER_HOST_HOSTED_JOBS_FIXTURE_H_
 
@@ -26,8 +26,8 @@ namespace fgnn {
 
 inline constexpr std::chrono::seconds kLong{60};
 
-// Daemons that are stopped end, and answer when they are attached; nothing else
-// is asked of them here.
+// Calls of daemons that end when they are stopped, and that answer when they
+// are attached. The tests make no other calls.
 class StoppingCalls : public ExecutorCalls {
  public:
   absl::Status Stop(const std::string&, const Patience&) override {
@@ -105,7 +105,7 @@ inline std::unique_ptr<JobSegment> SegmentOf(const std::string& job_id,
   return JobSegment::Create(job_id, options).value();
 }
 
-// Daemons are processes that sleep, and that never say anything.
+// The daemons are processes that sleep and never call the scheduler.
 class HostedJobsTest : public testing::Test {
  protected:
   void StartHost(bool spawn) {
@@ -129,7 +129,7 @@ class HostedJobsTest : public testing::Test {
     host_ = DaemonHost::Start(std::move(options), &calls_).value();
   }
 
-  // As a service manager would.
+  // Starts and registers a daemon, as a service manager would.
   void Run(const std::string& name, const std::string& device) {
     processes_[name] = DaemonProcess::Spawn({.program = "/bin/sleep",
                                              .arguments = {"600"},
@@ -172,13 +172,14 @@ class HostedJobsTest : public testing::Test {
     return Daemons(job_id).Want(PairPerDevice({device}), restarts,
                                 /*lost=*/{});
   }
-  // The job's handle; an empty id: nobody's.
+  // Returns the job's handle; an empty id: the handle of no job.
   JobDaemons& Daemons(const std::string& job_id) {
     std::unique_ptr<JobDaemons>& handle = jobs_[job_id];
     if (handle == nullptr) handle = host_->DaemonsOf(job_id);
     return *handle;
   }
-  // Names of the job's daemons, each with "!" where none runs.
+  // Returns the names of the job's daemons, with "!" for a daemon that does not
+  // run.
   std::vector<std::string> NamesOf(const std::string& job_id) {
     std::vector<std::string> names;
     for (const ExecutorView& view : Daemons(job_id).Views()) {

@@ -1,4 +1,4 @@
-// Numbers for random cases, the same for the same seed.
+// Numbers for random cases. A seed always gives the same numbers.
 #ifndef FGNN_TESTS_UNIT_SCHEDULER_ORDER_CHANCE_H_
 #define FGNN_TESTS_UNIT_SCHEDULER_ORDER_CHANCE_H_
 
@@ -11,7 +11,7 @@ namespace fgnn {
 class Chance {
  public:
   explicit Chance(uint64_t seed) : key_{static_cast<uint32_t>(seed), 8} {}
-  // In [0, below).
+  // Returns a number in [0, below).
   uint32_t Below(uint32_t below) {
     return Philox4x32({++draws_, 0, 0, 0}, key_).words[0] % below;
   }

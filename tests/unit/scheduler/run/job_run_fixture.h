@@ -1,5 +1,5 @@
-// One job against daemons that live in this process: the real queue, board,
-// host part and job table, and calls that do what the test says.
+// One job with daemons that live in this process. Queue, board, host part and
+// job table are real ones. The calls to daemons do what the test says.
 #ifndef FGNN_TESTS_UNIT_SCHEDULER_RUN_JOB_RUN_FIXTURE_H_
 #define FGNN_TESTS_UNIT_SCHEDULER_RUN_JOB_RUN_FIXTURE_H_
 
@@ -42,7 +42,8 @@ namespace fgnn {
 
 namespace fs = std::filesystem;
 
-// A daemon's socket is its name here. Called on the job's thread alone.
+// The name of a daemon is also its socket here. Called only on the job's
+// thread.
 class ScriptedCalls final : public ExecutorCalls {
  public:
   explicit ScriptedCalls(std::vector<std::string> names) {
@@ -84,7 +85,7 @@ class ScriptedCalls final : public ExecutorCalls {
                            .bound_task_bytes = 8192,
                            .hops = {{4, 9, 5}, {9, 20, 11}}};
   }
-  // As a sampler does it.
+  // Validates the dataset as a sampler does.
   absl::StatusOr<ValidatedDataset> ValidateDataset(
       const std::string& /*socket*/, const std::string& /*spec_bytes*/,
       const Patience& /*patience*/) override {
@@ -180,8 +181,9 @@ class ScriptedCalls final : public ExecutorCalls {
                                   .roc_auc = double(*correct) / 16}},
                       .seconds = 0.5};
   }
-  // The first of them takes the answer for all. Where it is an error, the
-  // others wait, as for its part, until they are told to end.
+  // The first trainer takes the answer for all trainers. If the answer is an
+  // error, the other trainers wait, as for the first one's part, until they are
+  // told to end.
   absl::StatusOr<Evaluation> EvaluateTogether(const std::string& socket,
                                               const EvaluateCall& call,
                                               const Patience& patience) {
@@ -210,8 +212,8 @@ class ScriptedCalls final : public ExecutorCalls {
       if (!answer.ok()) return answer;
     }
     const FakeExecutor& daemon = *daemons_.at(socket);
-    // As large as the plan says, and replacing what is there, as a trainer
-    // does.
+    // The file is as large as the plan says and replaces an older one, as a
+    // trainer's file does.
     const fs::path temporary = call.path.string() + ".new";
     std::ofstream(temporary) << daemon.NewestWeight().value_or(-1);
     fs::resize_file(temporary, daemon.checkpoint_bytes());
@@ -234,7 +236,7 @@ class ScriptedCalls final : public ExecutorCalls {
     if (::stat(path.c_str(), &file) != 0) {
       return absl::NotFoundError(path.string());
     }
-    // A link to a checkpoint is what that one is.
+    // A link to a checkpoint has the facts of that checkpoint.
     const auto saved = saved_as_.find(file.st_ino);
     const fs::path& sound = saved == saved_as_.end() ? path : saved->second;
     if (!checkpoints.contains(sound)) {
@@ -251,42 +253,42 @@ class ScriptedCalls final : public ExecutorCalls {
         std::stof(ReadSmallFile(path).value()));
   }
 
-  // The answers to come: how many of four vertices are right.
+  // The next answers: how many of four vertices are right.
   std::deque<absl::StatusOr<uint64_t>> evaluations;
-  // They are eighths of an MRR instead.
+  // Whether the answers are eighths of an MRR instead.
   bool predicts_links = false;
-  fs::path dataset;                             // Of the job's spec.
-  std::deque<absl::Status> saves;               // OK once empty.
+  fs::path dataset;                             // Dataset of the job's spec.
+  std::deque<absl::Status> saves;               // Next answers; empty: OK.
   absl::StatusOr<uint64_t> training = 1 << 20;  // Bytes of a step.
   std::function<void()> on_profile;
   std::function<void()> on_evaluate;
   std::function<void(const fs::path&)> on_save;
-  // What happened.
+  // The calls so far.
   std::vector<std::string> evaluated;
   struct Shared {
     std::vector<std::string> trainers;
     absl::StatusOr<Evaluation> answer;
   };
   std::mutex shared_mutex;            // Trainers evaluate at once.
-  std::map<uint64_t, Shared> shared;  // By the number of the memory.
+  std::map<uint64_t, Shared> shared;  // By the number of the shared memory.
   Notification never;
   std::vector<std::string> loaded;
-  std::map<fs::path, CheckpointProfile> checkpoints;  // Those that are sound.
-  std::map<fs::path, absl::Status> unreadable;        // Others.
+  std::map<fs::path, CheckpointProfile> checkpoints;  // Sound checkpoints.
+  std::map<fs::path, absl::Status> unreadable;        // Other checkpoints.
   uint32_t profiled_batches = 0;
   std::vector<HopSize> profiled_hops;
-  std::map<std::string, SegmentOptions> plans;  // As daemons attached to them.
-  std::map<std::string, uint32_t> devices;      // The same.
+  std::map<std::string, SegmentOptions> plans;  // Plans by attached daemon.
+  std::map<std::string, uint32_t> devices;      // Devices by attached daemon.
   bool order_is_saved = false;
   std::vector<RankCall> ranked;
-  std::vector<fs::path> written;  // By WriteCounts().
+  std::vector<fs::path> written;  // Files of WriteCounts().
   std::mutex counted_mutex;       // All samplers count at once.
   std::vector<CountCall> counted;
-  std::deque<absl::Status> lost_counts;  // The first answers; then OK.
+  std::deque<absl::Status> lost_counts;  // Next answers; empty: OK.
 
  private:
   std::map<std::string, std::unique_ptr<FakeExecutor>> daemons_;
-  std::map<ino_t, fs::path> saved_as_;  // Checkpoints, by their files.
+  std::map<ino_t, fs::path> saved_as_;  // Checkpoints by inode of their file.
   DaemonHost* host_ = nullptr;
 };
 
@@ -334,9 +336,9 @@ class JobRunTest : public testing::Test {
         IsOk());
   }
 
-  // Runs the job as the service does; returns it as it ended.
+  // Runs the job as the service does. Returns the job at its end.
   Job Run() { return Run({}); }
-  // Goes on in the folder of the run before.
+  // Resumes the job in the folder of the run before.
   Job Resume() { return Run(RunDir()); }
 
   Job Run(const fs::path& resumed_dir) {
@@ -353,7 +355,7 @@ class JobRunTest : public testing::Test {
     return RunToItsEnd();
   }
 
-  // The job of id_, which waits in table_.
+  // Runs the job of id_, which waits in table_.
   Job RunToItsEnd() {
     const JobRunner runner({.environment = {.dispatcher = &table_->dispatcher(),
                                             .host = host_.get(),
@@ -375,7 +377,8 @@ class JobRunTest : public testing::Test {
   }
 
   fs::path RunDir() const { return run_dir_; }
-  // Of a checkpoint, its first line: the rest is zeros.
+  // Reads a file of the run. For a checkpoint, returns its first line: the rest
+  // is zeros.
   std::string ReadRun(const std::string& name) const {
     return ReadSmallFile(RunDir() / name).value().c_str();
   }
@@ -390,8 +393,8 @@ class JobRunTest : public testing::Test {
     }
     return lines;
   }
-  // Every batch of four epochs of five is in the weights (the fake's count the
-  // batches in them), in the metrics and in batches.crc once.
+  // Expects each batch of four epochs of five once: in the weights, in the
+  // metrics and in batches.crc. A fake's weights count the batches in them.
   void ExpectEveryBatchOnce() {
     EXPECT_EQ(ReadRun("checkpoints/epoch-0004.safetensors"), "20");
     const std::vector<nlohmann::json> metrics = Metrics();
@@ -413,7 +416,7 @@ class JobRunTest : public testing::Test {
   bool HasCheckpoint(const std::string& name) const {
     return fs::exists(RunDir() / "checkpoints" / (name + ".safetensors"));
   }
-  // Until the job, as clients see it, is so.
+  // Waits until `is_so` returns true for the job as clients see it.
   void WaitUntil(const std::string& id,
                  const std::function<bool(const Job&)>& is_so) {
     const Deadline deadline = DeadlineIn(std::chrono::seconds(60));
@@ -429,8 +432,8 @@ class JobRunTest : public testing::Test {
 
   TempFolder temp_;
   JobSpec spec_;
-  JobRequest request_;                   // More of what Run() submits.
-  std::function<void()> while_it_runs_;  // On the test's thread.
+  JobRequest request_;                   // Further fields that Run() submits.
+  std::function<void()> while_it_runs_;  // Called on the test's thread.
   ScriptedCalls calls_;
   std::unique_ptr<DaemonHost> host_;
   std::unique_ptr<JobTable> table_;

@@ -1,4 +1,4 @@
-// What is said of a job that is wrong.
+// Error messages for wrong jobs.
 #ifndef FGNN_TESTS_UNIT_SHARED_CONFIG_JOB_ERRORS_H_
 #define FGNN_TESTS_UNIT_SHARED_CONFIG_JOB_ERRORS_H_
 
@@ -13,7 +13,7 @@
 
 namespace fgnn {
 
-// The message of reading `yaml` and making it effective.
+// Returns the error message of reading `yaml` and making it effective.
 inline std::string ErrorOf(const std::string& yaml) {
   absl::StatusOr<v1::JobSpec> spec = ParseJobYaml(yaml, "job.yaml");
   if (spec.ok()) spec = MakeEffective(*spec, {"cpu:0"});
@@ -23,7 +23,7 @@ inline std::string ErrorOf(const std::string& yaml) {
   return message;
 }
 
-// A job that is right but for what `lines` add.
+// Returns the error message of a job that is right except for `lines`.
 inline std::string ErrorIn(const std::string& lines) {
   return ErrorOf("dataset: /d\n" + lines);
 }

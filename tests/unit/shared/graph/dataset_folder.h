@@ -76,7 +76,8 @@ class DatasetTest : public testing::Test {
     return Dataset::Open(folder(), validation).status();
   }
 
-  // That the folder is refused in one line with the file, place and reason.
+  // Expects that the folder is refused with one line that names the file, place
+  // and reason.
   void ExpectRefused(const std::string& file, const std::string& place,
                      const std::string& reason) {
     EXPECT_THAT(

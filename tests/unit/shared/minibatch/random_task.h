@@ -1,4 +1,4 @@
-// Random tasks, and what was put into them.
+// Random tasks and their contents.
 #ifndef FGNN_TESTS_UNIT_SHARED_MINIBATCH_RANDOM_TASK_H_
 #define FGNN_TESTS_UNIT_SHARED_MINIBATCH_RANDOM_TASK_H_
 
@@ -27,7 +27,7 @@ class TestRandom {
     const PhiloxBlock block = Philox4x32({count_++, 0, 0, 0}, key_);
     return (uint64_t{block.words[0]} << 32) | block.words[1];
   }
-  // In [0, range).
+  // Returns a number in [0, range).
   uint64_t Below(uint64_t range) { return UniformBelow(Next64(), range); }
 
  private:
@@ -35,7 +35,8 @@ class TestRandom {
   uint32_t count_ = 0;
 };
 
-// A block of exactly `bytes`, 64-byte aligned; a sanitizer sees its end.
+// A block of exactly `bytes`, 64-byte aligned. A sanitizer detects accesses
+// beyond its end.
 class Block {
  public:
   explicit Block(size_t bytes)
@@ -123,7 +124,7 @@ inline TaskContent RandomTask(uint64_t seed) {
       task.hot_rank.push_back(static_cast<uint32_t>(random.Next64()));
     }
   }
-  // From a stream of their own.
+  // The pairs come from their own stream of random numbers.
   TestRandom pair_random(seed + 5000);
   if (task.num_seeds == 0 || pair_random.Below(2) == 0) return task;
   task.num_positives = 1 + static_cast<uint32_t>(pair_random.Below(5));
@@ -135,7 +136,8 @@ inline TaskContent RandomTask(uint64_t seed) {
   return task;
 }
 
-// Writes the task; ResourceExhausted if the block is too small. The digest.
+// Writes the task. Returns its digest, or ResourceExhausted if the block is too
+// small.
 inline absl::StatusOr<uint32_t> WriteTask(const TaskContent& task,
                                           absl::Span<std::byte> block) {
   TaskWriter writer(block, kTestJob, task.seq, task.num_seeds);
@@ -175,7 +177,7 @@ std::vector<T> Copy(absl::Span<const T> span) {
   return {span.begin(), span.end()};
 }
 
-// Whether the view shows exactly this task.
+// Expects that the view shows exactly this task.
 inline void ExpectShows(const TaskView& view, const TaskContent& task) {
   EXPECT_EQ(view.seq, task.seq);
   EXPECT_EQ(view.part, 0U);

@@ -1,7 +1,7 @@
-// A job that knows what its weights must be in the end: every batch adds
-// numbers of its own to them, so a batch that is lost, or counted twice, shows.
-// Samplers and trainers take turns that never wait, so they can be run by
-// threads, by processes that are killed, or one after the other.
+// A job whose final weights are known. Every batch adds its own numbers to the
+// weights, so a lost batch, or one that counts twice, changes them. Samplers
+// and trainers take turns that never wait. So threads may run them, processes
+// that are killed, or one caller after the other.
 #ifndef FGNN_TESTS_UNIT_SHARED_QUEUE_EXACT_JOB_H_
 #define FGNN_TESTS_UNIT_SHARED_QUEUE_EXACT_JOB_H_
 
@@ -18,20 +18,21 @@ namespace fgnn {
 
 enum class Turn { kDone, kNothingToDo, kFinished };
 
-// What batch `seq` adds to weight i. Sums of 170,000 are exact floats.
+// Returns the number that batch `seq` adds to weight i. Sums of up to 170,000
+// such numbers are exact floats.
 inline float ExactGradient(BatchSeq seq, size_t i) {
   return static_cast<float>((seq * 31 + i * 7) % 97);
 }
 
-// Some tasks are too large for a slot.
+// Returns the number of a task's edges. Some tasks are too large for a slot.
 inline uint32_t EdgesOf(BatchSeq seq) { return seq % 3 == 1 ? 500 : 5; }
 
 inline uint64_t LastVersion(const SegmentOptions& options) {
   return JobShape(options).num_steps();
 }
 
-// Claims the lowest free batch and publishes its task. Gives it back where the
-// overflow block it needs is in use.
+// Claims the lowest free batch and publishes its task. Gives the batch back if
+// the task needs the overflow block and the block is in use.
 inline absl::StatusOr<Turn> SamplerTurn(GlobalQueue* queue, Deadline deadline) {
   FGNN_ASSIGN_OR_RETURN(auto slot, queue->TryClaimForWriting());
   if (!slot.has_value()) return Turn::kNothingToDo;
@@ -48,8 +49,8 @@ inline absl::StatusOr<Turn> SamplerTurn(GlobalQueue* queue, Deadline deadline) {
   return Turn::kDone;
 }
 
-// new weights = old weights + gradients; the optimizer's first number counts
-// the batches.
+// Makes a step: new weights = old weights + gradients. The first number of the
+// optimizer state counts the batches.
 inline absl::Status MakeExactStep(StepLease lease) {
   absl::Span<float> weights = lease.new_weights();
   const bool initial = lease.is_initial();
@@ -63,7 +64,7 @@ inline absl::Status MakeExactStep(StepLease lease) {
   return std::move(lease).Publish();
 }
 
-// Makes the step if all gradients are there; else computes one.
+// Makes the step if all gradients are there; else computes a gradient.
 inline absl::StatusOr<Turn> TrainerTurn(GlobalQueue* queue,
                                         GradientBoard* board,
                                         const SegmentOptions& options) {
@@ -95,7 +96,8 @@ inline absl::StatusOr<Turn> TrainerTurn(GlobalQueue* queue,
   return Turn::kDone;
 }
 
-// Every batch of the job counted once, and every slot given back.
+// Expects that every batch of the job counted once, and that every slot is
+// free.
 inline void ExpectExactResult(Segment* segment) {
   const SegmentOptions& options = segment->options();
   const GradientBoard board(segment, kNoOwner);
@@ -120,8 +122,8 @@ inline void ExpectExactResult(Segment* segment) {
   }
 }
 
-// Works the rest of the job off, alone. Without a wait: where no turn can be
-// made although batches are left, something was lost.
+// Does the rest of the job alone, without a wait. If no turn is possible
+// although batches are left, a task or a slot was lost.
 inline void FinishAlone(Segment* segment, OwnerIndex sampler,
                         OwnerIndex trainer, uint32_t overflow_block) {
   GlobalQueue sampler_queue(segment, sampler, overflow_block);
@@ -137,8 +139,8 @@ inline void FinishAlone(Segment* segment, OwnerIndex sampler,
     ASSERT_THAT(sampled, IsOk());
     ASSERT_EQ(*sampled, Turn::kDone) << "a slot or a batch is lost";
   }
-  // Of a reader that died behind its gradient: the batch was offered again, or
-  // even sampled again.
+  // Releases batches whose reader died after it had marked the gradient done.
+  // Such a batch is READY again, or was even sampled again.
   for (;;) {
     auto late = trainer_queue.TryClaimForReading(0, ~BatchSeq{0});
     ASSERT_THAT(late, IsOk());

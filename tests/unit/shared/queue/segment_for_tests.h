@@ -1,4 +1,4 @@
-// Small segments, and tasks whose content follows from their seq.
+// Small segments, and tasks whose content depends only on their seq.
 #ifndef FGNN_TESTS_UNIT_SHARED_QUEUE_SEGMENT_FOR_TESTS_H_
 #define FGNN_TESTS_UNIT_SHARED_QUEUE_SEGMENT_FOR_TESTS_H_
 
@@ -20,7 +20,8 @@ namespace fgnn {
 
 inline constexpr uint64_t kTestJob = 0x1234;
 
-// Long enough for any machine; a test that meets it has failed.
+// A deadline that is far enough for any machine. A test that reaches it has
+// failed.
 inline Deadline FarDeadline() { return DeadlineIn(std::chrono::seconds(60)); }
 inline Deadline NoWait() { return MonotonicClock::now(); }
 
@@ -45,8 +46,8 @@ inline std::unique_ptr<Segment> MakeSegment(const SegmentOptions& options) {
   return segment.ok() ? std::move(*segment) : nullptr;
 }
 
-// Writes a task of one seed and `num_edges` edges, all of whose numbers follow
-// from `seq`. ResourceExhausted if the block is too small.
+// Writes a task of one seed and `num_edges` edges. All its numbers depend only
+// on `seq`. Returns ResourceExhausted if the block is too small.
 inline absl::Status WriteTestTask(absl::Span<std::byte> block, BatchSeq seq,
                                   uint32_t num_edges) {
   TaskWriter writer(block, kTestJob, seq, /*num_seeds=*/1);
@@ -77,7 +78,8 @@ inline bool HoldsTestTask(absl::Span<const std::byte> block, BatchSeq seq) {
   return true;
 }
 
-// Claims the lowest free slot, which must be `seq`'s, and publishes its task.
+// Claims the lowest free slot, expects that its batch is `seq`, and publishes
+// the task.
 inline void ProduceNext(GlobalQueue* queue, BatchSeq seq) {
   FGNN_ASSERT_OK_AND_ASSIGN(auto slot, queue->TryClaimForWriting());
   ASSERT_TRUE(slot.has_value());

@@ -1,4 +1,4 @@
-// Small generated graphs and a look at their edges.
+// Small generated graphs, and a loop over their edges.
 #ifndef FGNN_TESTS_UNIT_TOOLS_DATASET_GENERATED_GRAPH_H_
 #define FGNN_TESTS_UNIT_TOOLS_DATASET_GENERATED_GRAPH_H_
 
@@ -52,7 +52,7 @@ inline absl::Span<const uint32_t> IndicesOf(const Dataset& dataset) {
   return std::get<absl::Span<const uint32_t>>(dataset.graph().indices);
 }
 
-// Calls visit(source, destination, edge).
+// Calls visit(source, destination, edge) for each edge.
 template <typename Visit>
 void ForEachEdge(const Dataset& dataset, Visit visit) {
   const auto indptr = dataset.graph().indptr;

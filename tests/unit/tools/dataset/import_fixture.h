@@ -1,5 +1,5 @@
-// What the tests of importers share: a folder to write sources into, and the
-// dataset that comes out.
+// The fixture of the importers' tests: a folder for sources, and the imported
+// dataset.
 #ifndef FGNN_TESTS_UNIT_TOOLS_DATASET_IMPORT_FIXTURE_H_
 #define FGNN_TESTS_UNIT_TOOLS_DATASET_IMPORT_FIXTURE_H_
 
@@ -34,7 +34,7 @@ constexpr NpyType NpyTypeOf() {
   if constexpr (std::is_same_v<T, uint8_t>) return NpyType::kBool;
 }
 
-// The bytes of an .npy file.
+// Returns the bytes of an .npy file.
 template <typename T>
 std::string Npy(const std::vector<uint64_t>& shape,
                 const std::vector<T>& values) {
@@ -70,7 +70,7 @@ class ImportTest : public testing::Test {
     return path;
   }
 
-  // `arrays`: the name without ".npy", and Npy().
+  // `arrays`: from the name without ".npy" to the bytes of Npy().
   std::filesystem::path WriteNpz(
       const std::string& name, const std::map<std::string, std::string>& arrays,
       bool compressed = false) {
@@ -89,7 +89,7 @@ class ImportTest : public testing::Test {
     return path;
   }
 
-  // The dataset that was made; validated in all depth.
+  // Returns the imported dataset, after a full validation.
   const Dataset& Out() {
     if (!out_.has_value()) {
       absl::StatusOr<Dataset> dataset =
@@ -119,7 +119,7 @@ class ImportTest : public testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
-  // Is there nothing of a dataset, whole or in part?
+  // Whether the folder holds no dataset, and no part of one.
   bool NothingLeft() const {
     for (const auto& entry :
          std::filesystem::directory_iterator(folder_.path())) {

@@ -1,4 +1,4 @@
-// The back end of tests that are not about back ends.
+// The back end for tests of code other than back ends.
 #ifndef FGNN_TESTS_UNIT_TRAINER_SERVICE_BACKEND_CPU_FACTORY_H_
 #define FGNN_TESTS_UNIT_TRAINER_SERVICE_BACKEND_CPU_FACTORY_H_
 

@@ -1,5 +1,5 @@
-// A second kind of device, which computes next to nothing: its gradients are a
-// known function of weights and task, and its memory is its own.
+// A second kind of device, which computes almost nothing. Its gradients are a
+// known function of weights and task. It keeps weights in its own memory.
 #ifndef FGNN_TESTS_UNIT_TRAINER_SERVICE_BACKEND_FAKE_BACKEND_H_
 #define FGNN_TESTS_UNIT_TRAINER_SERVICE_BACKEND_FAKE_BACKEND_H_
 
@@ -16,13 +16,14 @@ namespace fgnn {
 
 inline constexpr uint64_t kFakeParameters = 4;
 
-// The number `i` of the gradient at a weight.
+// Returns number `i` of the gradient for a weight.
 inline float FakeGradient(float weight, BatchSeq seq, uint64_t i) {
   return weight + static_cast<float>((seq + 1) * (i + 1));
 }
 
-// The weights [kFakeParameters] behind those of `old`: half of the gradients'
-// mean over all seeds less. The first ones, of an empty `old`, are 1, 2, 3, 4.
+// Returns the weights [kFakeParameters] after a step from `old`: `old` minus
+// half of the gradients' mean over all seeds. If `old` is empty, returns the
+// first weights 1, 2, 3, 4.
 std::vector<float> FakeStep(
     absl::Span<const float> old,
     const std::vector<absl::Span<const float>>& gradients,
@@ -42,18 +43,18 @@ class FakeBackend final : public TrainerBackend {
   absl::Status CacheAsPlanned(const TrainerCache& plan) override;
   void GiveUpMoreThan(const TrainerCache& plan) override;
   std::unique_ptr<TaskFeatures> NewFeatures() const override;
-  // All nodes are cached.
+  // Counts all nodes as cached.
   absl::StatusOr<uint64_t> Extract(const TaskView& task, TrainerThread thread,
                                    TaskFeatures* features) override;
-  // Internal: the features are another task's, or the weights another
-  // version's.
+  // Internal: the features belong to another task, or the weights to another
+  // version.
   absl::StatusOr<BatchResult> Gradient(const VersionedWeights& weights,
                                        const TrainingTask& task,
                                        TaskFeatures* features,
                                        absl::Span<float> gradient) override;
   absl::Status Step(uint64_t seed, const OptimizerOptions& options,
                     const StepTensors& step) override;
-  // Of each split: as many are right as the first weight says.
+  // Returns for each split as many right answers as the first weight says.
   absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
       const ScoredWeights& weights,
       const std::vector<absl::Span<const int64_t>>& splits) override;
@@ -71,7 +72,7 @@ class FakeBackend final : public TrainerBackend {
   ModelOptions options_;
   std::vector<ParameterInfo> parameters_;
   std::map<uint64_t, std::vector<float>> on_device_;  // Weights by version.
-  std::atomic<uint64_t> extracted_[2] = {};           // By thread.
+  std::atomic<uint64_t> extracted_[2] = {};           // Extractions by thread.
 };
 
 }  // namespace fgnn

@@ -1,4 +1,4 @@
-// Trainers on one segment, each with views and an owner of its own, as
+// Trainers on one segment. Each has its own views and owner index, as separate
 // processes would have.
 #ifndef FGNN_TESTS_UNIT_TRAINER_SERVICE_DAEMON_JOB_TRAINER_FIXTURE_H_
 #define FGNN_TESTS_UNIT_TRAINER_SERVICE_DAEMON_JOB_TRAINER_FIXTURE_H_
@@ -76,7 +76,7 @@ class JobTrainerTest : public testing::Test {
                       links_);
   }
 
-  // Works and samples in turns until there is nothing left to do.
+  // Trains and samples by turns until there is no work left.
   void Drain(JobTrainer& trainer) {
     for (bool worked = true; worked;) {
       worked = Sample();
@@ -95,7 +95,7 @@ class JobTrainerTest : public testing::Test {
     return all;
   }
 
-  // The weights and optimizer state after the job on one trainer.
+  // Returns the weights and optimizer state after the job on one trainer.
   std::vector<float> Expected() {
     StartOver();
     const Trainer trainer = MakeTrainer(2);
@@ -116,9 +116,9 @@ class JobTrainerTest : public testing::Test {
   std::optional<GlobalQueue> scheduler_queue_;
   std::optional<GradientBoard> scheduler_board_;
   std::optional<GlobalQueue> sampler_;
-  std::optional<RankOrder> order_;  // What tasks are marked by.
+  std::optional<RankOrder> order_;  // Order by which tasks are marked.
   std::string precision_ = "f32";
-  bool links_ = false;  // Predict links.
+  bool links_ = false;  // Whether the job predicts links.
 };
 
 }  // namespace fgnn

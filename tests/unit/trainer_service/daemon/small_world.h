@@ -1,5 +1,5 @@
-// A small dataset folder, a job on it, a segment for the job, and a sampler of
-// made-up batches: what a trainer needs around it.
+// All that a trainer needs: a small dataset folder, a job on it, a segment for
+// the job, and a sampler of made-up batches.
 #ifndef FGNN_TESTS_UNIT_TRAINER_SERVICE_DAEMON_SMALL_WORLD_H_
 #define FGNN_TESTS_UNIT_TRAINER_SERVICE_DAEMON_SMALL_WORLD_H_
 
@@ -21,31 +21,33 @@ inline constexpr uint32_t kSmallNodes = 120;
 inline constexpr uint64_t kSmallColumns = 6;
 inline constexpr uint32_t kSmallClasses = 3;
 
-// Writes a dataset of so many vertices, feature columns and classes.
-// With `broken`, the features are NaN.
+// Writes a dataset with the numbers of vertices, feature columns and classes
+// above. With `broken`, the features are NaN.
 void WriteSmallDataset(const std::filesystem::path& folder,
                        bool broken = false);
 
-// Two layers, batches of 8 seeds, 7 batches an epoch, 2 epochs, W = 3.
+// Returns a job of two layers, batches of 8 seeds, 7 batches an epoch, 2
+// epochs, W = 3.
 JobSpec SmallJob(const std::filesystem::path& dataset);
 SegmentOptions SmallSegmentOptions(const std::string& job_id);
 
-// The same job with link prediction: each batch has three edges and two
-// negatives of each.
+// Returns the same job with link prediction. Each batch has three edges, and
+// two negatives for each edge.
 JobSpec SmallLinkJob(const std::filesystem::path& dataset);
 SegmentOptions SmallLinkSegmentOptions(const std::string& job_id);
 
-// Fills a block with batch `seq`: random, but always the same for its seq.
-// Marked by `order`, if there is one.
+// Fills a block with batch `seq`. The batch is random, but always the same for
+// a seq. Marks it by `order`, if there is one.
 absl::Status WriteMadeUpTask(absl::Span<std::byte> block, uint64_t job_key,
                              BatchSeq seq, const RankOrder* order = nullptr,
                              bool links = false);
 
-// Fills a block with a batch that has no seeds, and so nothing else either.
+// Fills a block with a batch that has no seeds, and so no edges and input
+// nodes.
 absl::Status WriteTaskWithoutSeeds(absl::Span<std::byte> block,
                                    uint64_t job_key, BatchSeq seq);
 
-// Claims, fills and publishes the next slot. False if none is free now.
+// Claims, fills and publishes the next slot. Returns false if none is free now.
 bool SampleNext(GlobalQueue* queue, uint64_t job_key,
                 const RankOrder* order = nullptr, bool links = false);
 

@@ -1,4 +1,4 @@
-// A small random graph with a model, and what the model makes of every vertex
+// A small random graph with a model, and the model's results for every vertex
 // by a dense reference in f64.
 #ifndef FGNN_TESTS_UNIT_TRAINER_SERVICE_INFER_INFER_WORLD_H_
 #define FGNN_TESTS_UNIT_TRAINER_SERVICE_INFER_INFER_WORLD_H_
@@ -70,7 +70,7 @@ class World {
     model_ = *MakeCpuModel(options_, &team_);
     float* weights = weights_.Floats(model_->num_parameters());
     model_->Initialize(4, absl::MakeSpan(weights, model_->num_parameters()));
-    // Biases are not zero in general.
+    // In general, the biases are not zero then.
     for (size_t i = 0; i < model_->num_parameters(); ++i) {
       weights[i] += 0.01F * static_cast<float>(i % 7);
     }
@@ -87,8 +87,8 @@ class World {
     return input;
   }
 
-  // Loss and accuracy of training on one batch: all vertices with whole
-  // neighbourhoods.
+  // Returns loss and accuracy of training on one batch of all vertices, with
+  // whole neighbourhoods.
   absl::StatusOr<BatchResult> TrainOnAll(absl::Span<const int64_t> labels) {
     const std::vector<uint32_t> indptr(indptr_.begin(), indptr_.end());
     TaskView task;
@@ -114,7 +114,7 @@ class World {
     return model_->Gradient(Input().weights, batch, absl::MakeSpan(gradient));
   }
 
-  // The logits of all vertices, [N][C].
+  // Returns the logits of all vertices, [N][C].
   std::vector<std::vector<double>> Reference() {
     std::vector<std::vector<double>> x(num_nodes_);
     for (size_t v = 0; v < num_nodes_; ++v) {
@@ -134,7 +134,7 @@ class World {
  private:
   using Rows = std::vector<std::vector<double>>;
 
-  // Parameter `index` of a layer.
+  // Returns parameter `index` of a layer.
   const float* Parameter(uint32_t layer, size_t index) {
     const std::vector<ParameterInfo>& all = model_->parameters();
     size_t of_convs = 0;
@@ -154,7 +154,7 @@ class World {
     return nullptr;
   }
 
-  // y [out] += W [out, x.size()] x.
+  // Computes y [out] += W [out, x.size()] x.
   static void AddProduct(const float* weight, const std::vector<double>& x,
                          std::vector<double>& y) {
     for (size_t o = 0; o < y.size(); ++o) {
@@ -207,7 +207,7 @@ class World {
     for (double& value : row) value /= std::sqrt(squares);
   }
 
-  // relu(Q x + q) of every vertex.
+  // Returns relu(Q x + q) for every vertex.
   Rows ReferenceMessages(uint32_t layer, const Rows& x) {
     Rows messages;
     for (const std::vector<double>& row : x) {
@@ -219,7 +219,7 @@ class World {
     return messages;
   }
 
-  // Of the neighbours' messages: the largest, or the mean.
+  // Returns the largest or the mean of the neighbours' messages, per column.
   std::vector<double> AggregateMessages(const Rows& messages, size_t v) const {
     const auto degree = static_cast<double>(indptr_[v + 1] - indptr_[v]);
     std::vector<double> aggregate(messages[v].size());
@@ -234,7 +234,7 @@ class World {
     return aggregate;
   }
 
-  // own x_v + the sum of its neighbours' rows.
+  // Returns own * x_v + the sum of the rows of v's neighbours.
   std::vector<double> SumAround(const Rows& x, size_t v, double own) const {
     std::vector<double> sum = x[v];
     for (double& value : sum) value *= own;
@@ -245,7 +245,7 @@ class World {
     return sum;
   }
 
-  // As the paper has it, head by head.
+  // Returns a GAT layer's result by the formulas of its paper, head by head.
   std::vector<double> ReferenceAttention(uint32_t layer, const Rows& x,
                                          size_t v) {
     const size_t heads = options_.layer_heads(layer);

@@ -1,4 +1,4 @@
-// A small world to infer in.
+// A small graph with a model, for tests of inference.
 #ifndef FGNN_TESTS_UNIT_TRAINER_SERVICE_INFER_SMALL_GRAPH_H_
 #define FGNN_TESTS_UNIT_TRAINER_SERVICE_INFER_SMALL_GRAPH_H_
 
@@ -20,7 +20,7 @@
 
 namespace fgnn {
 
-inline constexpr uint32_t kNodes = 1300;  // Several chunks.
+inline constexpr uint32_t kNodes = 1300;  // Enough for several chunks.
 inline constexpr uint64_t kColumns = 6;
 inline constexpr uint32_t kHidden = 9;
 
@@ -36,7 +36,7 @@ inline std::vector<float> RandomFeatures() {
 // with its first weights.
 class SmallGraph {
  public:
-  // No classes: it predicts links.
+  // With 0 classes the model predicts links.
   SmallGraph(uint32_t layers, uint32_t classes, std::vector<float> features,
              int threads = 3)
       : team_(threads),

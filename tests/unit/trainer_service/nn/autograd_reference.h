@@ -19,7 +19,8 @@ struct Reference {
   torch::Tensor gradient;  // [P]
 };
 
-// Of weights [P]. With the dropout that the model has for that batch.
+// Returns loss and gradient for weights [P], with the model's dropout for that
+// batch.
 Reference ByAutograd(const Model& model, const std::vector<float>& weights,
                      RandomBatch& random);
 

@@ -1,5 +1,5 @@
-// Mini-batches of random shape for tests: empty neighbourhoods and repeated
-// edges included.
+// Mini-batches of random shape for tests. They include empty neighbourhoods and
+// repeated edges.
 #ifndef FGNN_TESTS_UNIT_TRAINER_SERVICE_NN_RANDOM_BATCH_H_
 #define FGNN_TESTS_UNIT_TRAINER_SERVICE_NN_RANDOM_BATCH_H_
 
@@ -16,30 +16,33 @@ struct RandomBatchOptions {
   ModelOptions model;
   uint32_t num_seeds = 7;
   uint32_t largest_degree = 4;  // Degrees are in [0, largest_degree].
-  // Vertices that each hop adds to the sources, per destination.
+  // Number of vertices per destination that each hop adds to the sources.
   double growth = 1.7;
-  // Edges have numbers of visits; every fifth destination's are all 0.
+  // Whether edges have numbers of visits. They are all 0 for every fifth
+  // destination.
   bool edge_weights = false;
-  // Of a model that predicts links; then there are no labels.
+  // Number of pairs for a model that predicts links. If it is not 0, there are
+  // no labels.
   uint32_t num_pairs = 0;
   uint32_t num_positives = 0;
   uint64_t seed = 1;
 };
 
-// Owns what its TrainingBatch borrows. Not to be moved.
+// Owns the data that its TrainingBatch borrows. It must not be moved.
 class RandomBatch {
  public:
   explicit RandomBatch(const RandomBatchOptions& options);
   RandomBatch(const RandomBatch&) = delete;
   RandomBatch& operator=(const RandomBatch&) = delete;
 
-  // With features as at first, whatever dropout did to those given before.
+  // Returns the batch with the original features, also if dropout has changed
+  // the features of an earlier result.
   TrainingBatch batch();
   const TaskView& task() const { return task_; }
   const std::vector<float>& features() const { return features_; }
   const std::vector<int64_t>& labels() const { return labels_; }
-  // Of a graph that the batch may have been drawn from, with repeats: degrees
-  // have nothing to do with how many were drawn.
+  // The indptr of a graph from which the batch may have been drawn, with
+  // repeats. Its degrees do not limit the numbers of drawn neighbours.
   const std::vector<int64_t>& graph_indptr() const { return graph_indptr_; }
 
  private:
@@ -55,7 +58,7 @@ class RandomBatch {
   TaskView task_;
 };
 
-// [P] by Model::Initialize, biases not zero.
+// Returns weights [P] by Model::Initialize(), with biases that are not zero.
 std::vector<float> RandomWeights(const Model& model, uint64_t seed);
 
 }  // namespace fgnn

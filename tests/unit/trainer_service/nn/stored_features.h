@@ -1,5 +1,5 @@
-// Rows of features in a type of a store, apart from each other, and what they
-// are as f32.
+// Rows of features in a type of a store, with gaps between them, and the same
+// rows as f32.
 #ifndef FGNN_TESTS_UNIT_TRAINER_SERVICE_NN_STORED_FEATURES_H_
 #define FGNN_TESTS_UNIT_TRAINER_SERVICE_NN_STORED_FEATURES_H_
 
@@ -16,11 +16,11 @@
 
 namespace fgnn {
 
-// Owns what rows() borrows. Not to be moved.
+// Owns the data that rows() borrows. It must not be moved.
 class StoredFeatures {
  public:
-  // Random and finite. Rows lie in no order, with gaps between them, so that
-  // they begin anywhere in a line.
+  // Makes random, finite features. Rows lie in no order, with gaps between
+  // them, so that they begin anywhere in a cache line.
   StoredFeatures(FeatureType type, size_t rows, size_t columns, uint64_t seed)
       : type_(type), floats_(rows * columns) {
     std::mt19937_64 random(seed);
@@ -42,7 +42,7 @@ class StoredFeatures {
   const std::vector<float>& floats() const { return floats_; }
 
  private:
-  // Of about one.
+  // Writes a random value of a size of about one.
   void Put(std::mt19937_64& random, std::byte* row, size_t column) const {
     const float value = std::normal_distribution<float>()(random) + 0x1.0p-20F;
     const auto bits = std::bit_cast<uint32_t>(value);
@@ -50,7 +50,7 @@ class StoredFeatures {
       std::memcpy(row + 4 * column, &bits, 4);
       return;
     }
-    // A half's exponent is 15 for one.
+    // The number 1 has the exponent 15 in half precision.
     const auto half = type_ == FeatureType::kBfloat16
                           ? static_cast<uint16_t>(bits >> 16)
                           : static_cast<uint16_t>((bits >> 16 & 0x8000) |
