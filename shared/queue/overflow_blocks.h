@@ -44,10 +44,10 @@ class OverflowBlocks {
   // Takes `block` for `task`. The caller owns the task's WRITING slot and has
   // pointed the slot at the block already (SlotTable::StorePlace). A READY task
   // in the block is retracted if it is later than `task`, or if a task before
-  // it is FREE. For trainers may wait for that FREE task, and the sampler that
-  // should make it is the one that waits for the block. Does not take the block
-  // while another READY task, or a task that is being written or read, lies in
-  // it. block < num_overflow_blocks.
+  // it is FREE. The reason: trainers may wait for that FREE task, and the
+  // sampler that waits for the block is the one that should make it. Does not
+  // take the block while another READY task, or a task that is being written or
+  // read, lies in it. block < num_overflow_blocks.
   Attempt TryTake(uint32_t block, TaskNumber task) const;
 
   // Frees the block unless its word has changed since HoldOf() read it.

@@ -65,7 +65,8 @@ class Segment {
 
   // Any daemon, with the descriptor that the scheduler handed to it. Returns
   // InvalidArgument if the segment is not sealed, or has another layout version
-  // or another job. The same if its sizes do not add up to the file's size.
+  // or another job. Also returns it if the sizes do not add up to the size of
+  // the file.
   static absl::StatusOr<std::unique_ptr<Segment>> Attach(UniqueFd fd,
                                                          uint64_t job_key);
   ~Segment();

@@ -30,9 +30,9 @@ OptimizerOptions OptimizerOf(const TrainingSpec& spec);
 
 // Returns the learning rate of step t = `step`, from 1. With w steps of
 // warm-up, a step t <= w has t / (w + 1) of the highest rate. Later steps have
-// the highest rate. With kCosine they have (1 + cos(pi * (t - 1 - w) /
-// (num_steps - w))) / 2 of it (Loshchilov and Hutter, ICLR 2017, section 3,
-// without restarts).
+// the highest rate. With kCosine they have this share of it:
+//   (1 + cos(pi * (t - 1 - w) / (num_steps - w))) / 2
+// (Loshchilov and Hutter, ICLR 2017, section 3, without restarts).
 double LearningRateAt(const OptimizerOptions& options, uint64_t step);
 
 // Returns the number of floats of state that the optimizer keeps for each

@@ -20,9 +20,9 @@ namespace fgnn {
 // Opens a file for reading, or for writing with O_WRONLY and more in `flags`.
 // Returns InvalidArgument for all but plain files: the open of a FIFO would
 // wait for its other end, and a device may have no end. Returns the same error
-// for a link, if `flags` has O_NOFOLLOW or the file is opened for writing. For
-// a link in another user's folder may lead to a file that only this process may
-// touch.
+// for a link, if `flags` has O_NOFOLLOW or the file is opened for writing. The
+// reason: a link in another user's folder may lead to a file that only this
+// process may touch.
 absl::StatusOr<UniqueFd> OpenPlainFile(const std::filesystem::path& path,
                                        int flags = O_RDONLY);
 
