@@ -10,9 +10,8 @@
 //   DeadlineExceeded   the caller retries only idempotent calls.
 //   DataLoss           data is damaged: the caller drops it and asks again.
 //   Cancelled          a caller asked for the stop.
-//   Internal           a bug of FGNN, or a device beyond repair: the process
-//   has
-//                      to be restarted.
+//   Internal           a bug of FGNN, or a device beyond repair: restart the
+//                      process.
 #ifndef FGNN_SHARED_BASE_STATUS_H_
 #define FGNN_SHARED_BASE_STATUS_H_
 

@@ -60,7 +60,7 @@ struct BatchRecord {
   uint64_t num_edges = 0;
   uint32_t num_input_nodes = 0;
   uint32_t num_cache_hits = 0;
-  float loss = 0;  // Mean over the seeds.
+  float loss = 0;  // Mean loss over the seeds.
   uint32_t num_correct = 0;
   // Seconds of the sampler's stages, then of the trainer's stages.
   float sample = 0, id_map = 0, mark = 0, copy = 0;

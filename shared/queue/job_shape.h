@@ -146,7 +146,7 @@ class JobShape {
   }
   // Returns the number of a task. The batch is local.
   TaskNumber NumberOf(BatchSeq seq, uint32_t part) const {
-    // A whole job needs no division.
+    // With one host all batches are local, and no division is needed.
     const uint64_t batch = hosts_ == 1 ? seq : LocalBatchesBelow(seq);
     return TaskNumber(batch * parts_ + part);
   }

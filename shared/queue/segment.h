@@ -92,7 +92,7 @@ class Segment {
   // is opened afterwards reads this value. The factor of a new segment is 1.
   void SetRateFactor(double factor);
 
-  // For GlobalQueue and GradientBoard.
+  // The regions of the mapping. For GlobalQueue, GradientBoard and DeviceTable.
   struct Regions;
   const Regions& regions() const { return *regions_; }
 

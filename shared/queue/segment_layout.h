@@ -75,8 +75,8 @@ static_assert(std::is_trivially_copyable_v<ControlWords>);
 struct DeviceWords {
   alignas(64) uint64_t turn;
   uint64_t plan;       // released + 1:8 (0: no released plan) | plan:8
-  uint64_t cached_as;  // The DevicePlan that its trainer caches by.
-  alignas(64) uint64_t sample_seconds;  // The bits of a double each.
+  uint64_t cached_as;  // The DevicePlan by which the trainer caches.
+  alignas(64) uint64_t sample_seconds;  // The bits of a double, as below.
   uint64_t train_seconds;
   uint64_t standby_seconds;
   uint64_t wake_seconds;  // Longest wake since the scheduler last read it.
@@ -100,11 +100,11 @@ struct SegmentLayout {
   uint64_t overflow = 0;         // Blocks [num_overflow_blocks].
   uint64_t total_bytes = 0;
 
-  uint64_t board_places = 0;  // See JobShape.
+  uint64_t board_places = 0;  // Number of places: JobShape::num_places().
   uint64_t num_records = 0;
   uint64_t weight_versions = 0;  // Number of versions kept: max(2, s + 1).
 
-  // Distances between neighbours.
+  // Bytes from the start of one element to the start of the next.
   uint64_t slot_stride = 0;
   uint64_t overflow_stride = 0;
   uint64_t weights_stride = 0;

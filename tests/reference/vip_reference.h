@@ -20,7 +20,7 @@ double Bisect(const Function& function) {
   double low = 0;
   while (true) {
     const double middle = (low + high) / 2;
-    if (middle <= low || middle >= high) return low;  // No number between.
+    if (middle <= low || middle >= high) return low;  // No double between.
     (function(middle) < 0 ? low : high) = middle;
   }
 }

@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<MappedTask>> OpenTasks(const fs::path& folder,
   }
 }
 
-// The steps of a job whose trainer is alone with its batches.
+// The steps of a job with one trainer, without queue and board.
 class Loop {
  public:
   Loop(const JobSpec& spec, TrainerBackend* backend)

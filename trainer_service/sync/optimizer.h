@@ -1,4 +1,4 @@
-// How a job makes its optimizer steps.
+// The options of a job's optimizer steps.
 #ifndef FGNN_TRAINER_SERVICE_SYNC_OPTIMIZER_H_
 #define FGNN_TRAINER_SERVICE_SYNC_OPTIMIZER_H_
 

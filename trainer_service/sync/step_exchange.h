@@ -22,7 +22,7 @@ struct StepTensors {
   absl::Span<float> new_weights;                   // [P]
   absl::Span<float> new_optimizer_state;           // [P * k]
   std::vector<absl::Span<const float>> gradients;  // In batch order, each [P].
-  std::vector<uint32_t> num_seeds;                 // The seeds of each batch.
+  std::vector<uint32_t> num_seeds;                 // Number for each batch.
 
   // Whether the step makes the job's first weights. There are no old weights
   // then.

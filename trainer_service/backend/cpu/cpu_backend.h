@@ -93,7 +93,7 @@ class CpuBackend final : public TrainerBackend {
   std::unique_ptr<FeatureStore> features_;
   PlannedCache cache_;
   ThreadTeam team_;
-  ThreadTeam ahead_team_{1};  // Extracts ahead.
+  ThreadTeam ahead_team_{1};  // The thread that extracts ahead.
   std::unique_ptr<Model> model_;
   uint32_t code_crc32c_ = 0;
 };

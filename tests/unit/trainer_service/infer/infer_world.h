@@ -33,7 +33,7 @@ struct Shape {
   bool bfloat16 = false;
 };
 
-// A random graph with a hub, lonely vertices and repeated edges.
+// A random graph with a hub, isolated vertices and repeated edges.
 class World {
  public:
   explicit World(const Shape& shape)
