@@ -17,40 +17,50 @@
 
 namespace fgnn {
 
-// What the table knows of a job's devices while the job has them.
+// Facts about a job's stay on its devices, from its start until it lets go of
+// them.
 struct DeviceStay {
-  Stopwatch uncharged = {};  // Seconds that the account does not have yet.
-  uint64_t number = 0;       // Order of starts.
-  double prepaid = 0;  // Seconds of devices that were charged at the start.
-  Deadline stays_until = Deadline::min();  // Moment before which it gives no
-                                           // way to others.
-  Deadline began = Deadline::min();        // Start of its preparation.
-  double start_seconds = kNoLimit;         // Seconds from then until it ran.
-  bool gains_by_more = false;              // Last answer of GainsByMore().
+  // Watch of the seconds that the account does not have yet.
+  Stopwatch uncharged = {};
+  // Number of the start; later starts have higher numbers.
+  uint64_t number = 0;
+  double prepaid = 0;  // Device seconds that were charged at the start.
+  // Time before which the job does not give way.
+  Deadline stays_until = Deadline::min();
+  // Time at which the job's preparation began.
+  Deadline began = Deadline::min();
+  // Seconds from `began` until the job ran; kNoLimit: it has not run yet.
+  double start_seconds = kNoLimit;
+  // Whether one more device would pay for a new start (GainsByMore()).
+  bool gains_by_more = false;
 };
 
 struct ActiveJob {
   Job job;
-  uint64_t number = 0;  // Order of submission.
+  // Number of the submission; later jobs have higher numbers.
+  uint64_t number = 0;
   uint64_t change = 1;  // Number of the job's last change.
-  absl::Status cancel;  // Reason for its end, once somebody asked for that.
-  Deadline held_until = Deadline::min();  // Moment before which it waits.
-  // The service ended while the job ran, and it has not started since. Its
-  // daemons may be at work.
+  // Reason for the job's cancellation; OK: nobody cancelled it.
+  absl::Status cancel;
+  // Time before which the job does not start.
+  Deadline held_until = Deadline::min();
+  // Whether the service ended while the job ran, and the job has not started
+  // since. Its daemons may be at work.
   bool was_interrupted = false;
   std::set<std::string> unmet;  // Ids of job.after that have yet to complete.
-  size_t queued_at = 0;         // Place in the queue's snapshot.
+  size_t queued_at = 0;         // Index in the queue's snapshot.
   WantedDevices wanted;
-  // Devices that it has, or had when the service before this one ended.
+  // Devices that the job has, or had when the earlier service ended.
   DeviceSet devices;
-  std::optional<DeviceStay> stay;  // nullopt: the job has no devices.
-  // A running or interrupted job's pause: whether somebody asked for it, and
+  std::optional<DeviceStay> stay;  // Stay on its devices; nullopt: it has none.
+  // Pause of a running or interrupted job: whether a client asked for it, and
   // why it failed.
   bool pause = false;
   absl::Status not_paused;
 
   bool runs() const { return stay.has_value(); }
-  // Returns whether the job has ended, and the store does not know that yet.
+  // Returns whether the job has ended; it is still here since the store does
+  // not know that yet.
   bool has_ended() const { return IsFinal(job.state); }
 };
 

@@ -58,7 +58,7 @@ void ActiveJobs::Remove(const std::string& id) {
   jobs_.erase(place);
 }
 
-// The job's fate is still what happened.
+// A forbidden step is logged, and the job stays in its state.
 void ActiveJobs::Go(ActiveJob& active, JobState state) {
   if (!CanGo(active.job.state, state)) {
     LogError("job {}: no way from {} to {}", active.job.id,
@@ -72,9 +72,9 @@ void ActiveJobs::Go(ActiveJob& active, JobState state) {
   changes_->Notify();
 }
 
-// The job goes on if its state cannot be written: it is in memory, and each
-// turn of the service tries again. After a restart the job counts as
-// interrupted, which is the safe side.
+// The job goes on if its state cannot be written: the state is in memory, and
+// the service tries again later. After a restart of the service the job counts
+// as interrupted, which is safe.
 void ActiveJobs::Save(ActiveJob& active) {
   const std::string& id = active.job.id;
   const absl::Status saved = store_->Update(active.job);
@@ -91,7 +91,7 @@ void ActiveJobs::SaveUnsaved() {
   for (const std::string& id : unsaved) {
     ActiveJob& active = jobs_.at(id);
     Save(active);
-    if (unsaved_.contains(id)) continue;  // There is no room yet.
+    if (unsaved_.contains(id)) continue;  // The disk is still full.
     LogInfo("job {}: its state is stored now", id);
     if (!active.has_ended()) continue;
     --unsaved_ends_;

@@ -1,4 +1,4 @@
-// The jobs that have not ended: in memory, and as the store knows them.
+// The jobs that have not ended, in memory, and what the store knows of them.
 #ifndef FGNN_SCHEDULER_JOBS_ACTIVE_JOBS_H_
 #define FGNN_SCHEDULER_JOBS_ACTIVE_JOBS_H_
 
@@ -26,7 +26,7 @@ class ActiveJobs {
   // Returns nullptr if the job is not here.
   ActiveJob* Find(const std::string& id);
   const ActiveJob* Find(const std::string& id) const;
-  // Returns a job that is here.
+  // Returns the job, which has to be here.
   ActiveJob& at(const std::string& id) { return jobs_.at(id); }
   const ActiveJob& at(const std::string& id) const { return jobs_.at(id); }
   const std::map<std::string, ActiveJob>& all() const { return jobs_; }
@@ -37,27 +37,29 @@ class ActiveJobs {
   // Returns the ids of the jobs that wait for this one to complete.
   std::vector<std::string> DependentsOf(const std::string& id) const;
 
-  // Adds a job that the store knows. The job gets the next number.
+  // Adds a job that the store knows, and gives it the next number.
   ActiveJob& Add(Job job, WantedDevices wanted);
-  // Takes back Add().
+  // Undoes Add().
   void Remove(const std::string& id);
 
-  // Brings the job into another state, which is stored and told to those who
-  // wait. A step that CanGo() forbids is a bug and changes nothing.
+  // Brings the job into another state, stores it, and wakes the threads that
+  // wait for a change. A step that CanGo() forbids is a bug and changes
+  // nothing.
   void Go(ActiveJob& active, JobState state);
-  // Stores the job. What cannot be stored is kept for SaveUnsaved().
+  // Stores the job. If that fails, SaveUnsaved() tries again.
   void Save(ActiveJob& active);
   void SaveUnsaved();
-  // Lets go of a job that has ended: its folder is free. The job itself is
-  // forgotten once the store knows its end.
+  // Frees the run folder of a job that has ended. The job itself is forgotten
+  // once the store knows its end.
   void Leave(ActiveJob& active);
 
   // Returns how many jobs have not ended.
   size_t num_unfinished() const { return jobs_.size() - unsaved_ends_; }
-  // Returns whether all ends are stored, too.
+  // Returns whether no job is here: all have ended, and all ends are stored.
   bool empty() const { return jobs_.empty(); }
 
-  // Moment of the last change of any job's state, or of the last submission.
+  // Returns the time of the last change of any job's state, or of the last
+  // submission.
   Deadline last_change() const { return last_change_; }
   void SetChanged() { last_change_ = MonotonicClock::now(); }
 
@@ -68,9 +70,10 @@ class ActiveJobs {
   JobChanges* const changes_;
   // Jobs that have not ended, and those whose end is still to be stored.
   std::map<std::string, ActiveJob> jobs_;
-  std::set<std::string> unsaved_;  // Jobs that the store has in another state.
-  size_t unsaved_ends_ = 0;        // How many of them have ended.
-  // Run folders of jobs that have not ended, and their jobs.
+  // Ids of jobs that the store has in another state.
+  std::set<std::string> unsaved_;
+  size_t unsaved_ends_ = 0;  // Number of jobs in unsaved_ that have ended.
+  // Ids of jobs that have not ended, by their run folders.
   std::map<std::string, std::string> folders_;
   uint64_t next_number_ = 1;
   Deadline last_change_;

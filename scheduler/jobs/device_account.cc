@@ -11,13 +11,14 @@
 namespace fgnn {
 namespace {
 
-// A start counts so much of each device at once: a user whose jobs fail at once
-// would go first for ever, and one with many would get all that is free.
+// Seconds of each device that a start counts at once. Otherwise a user whose
+// jobs fail at once would always go first. A user with many jobs would get all
+// free devices.
 constexpr double kLeastCharge = 0.1;
 // Half-lives of a share after which it is as good as nothing.
 constexpr int kRememberedHalfLives = 10;
 
-// A table without devices counts all that a job has as one.
+// Without devices of the service, a job counts as having one device.
 double NumDevicesOf(const Job& job) {
   return static_cast<double>(std::max<size_t>(job.devices.size(), 1));
 }

@@ -1,4 +1,4 @@
-// The account of device time: what jobs and their users have had.
+// The account of device time: the device seconds that jobs and users have had.
 #ifndef FGNN_SCHEDULER_JOBS_DEVICE_ACCOUNT_H_
 #define FGNN_SCHEDULER_JOBS_DEVICE_ACCOUNT_H_
 
@@ -15,10 +15,11 @@ namespace fgnn {
 // Not thread-safe: the caller holds the table's mutex.
 class DeviceAccount {
  public:
-  // Reads from the store what users have had before the service started.
+  // Reads from the store the device seconds of users before the service
+  // started.
   absl::Status Recover(JobStore& store);
-  // Charges the least that a start counts. The job has its devices from now
-  // on.
+  // Charges the least that a start counts. The job's stay on its devices begins
+  // now.
   void Begin(ActiveJob& active);
   // Charges the seconds since the last charge to the job and to its user.
   void Charge(ActiveJob& active);

@@ -1,4 +1,4 @@
-// Counts the changes of all jobs, and wakes those who wait for one.
+// Counts the changes of all jobs, and wakes the threads that wait for one.
 #ifndef FGNN_SCHEDULER_JOBS_JOB_CHANGES_H_
 #define FGNN_SCHEDULER_JOBS_JOB_CHANGES_H_
 
@@ -10,10 +10,11 @@
 
 namespace fgnn {
 
-// Not thread-safe but for the waits: the caller holds the table's mutex.
+// Not thread-safe: the caller holds the table's mutex. The waits release it
+// meanwhile.
 class JobChanges {
  public:
-  // Returns the number of a change that has just happened.
+  // Counts a change that has just happened, and returns its number.
   uint64_t Next() { return ++count_; }
   void Notify() { changed_.notify_all(); }
 
@@ -21,7 +22,8 @@ class JobChanges {
   void Wait(std::unique_lock<std::mutex>& lock, Deadline deadline) {
     changed_.wait_until(lock, deadline);
   }
-  // Waits until `is_so` holds. Returns false if it does not at the deadline.
+  // Waits until `is_so` returns true. Returns false if it still returns false
+  // at the deadline.
   template <typename Predicate>
   bool WaitUntil(std::unique_lock<std::mutex>& lock, Deadline deadline,
                  Predicate is_so) {

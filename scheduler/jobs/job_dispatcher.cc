@@ -15,13 +15,16 @@ namespace {
 
 using std::chrono::seconds;
 
-// What a kill of the service may cost a time limit and a share.
+// Seconds between two writes of a job's device seconds. A kill of the service
+// forgets at most as many.
 constexpr double kSaveEverySeconds = 10;
 constexpr seconds kLongestHold{60};
-// After a checkpoint that could not be written for one that would go first.
+// Time for which a job keeps its devices after its checkpoint could not be
+// written.
 constexpr seconds kStayAfterFailure{60};
-// What one more device has to save, in starts of the job; and the least that a
-// start takes, for one that took over daemons took less.
+// One more device has to save as many starts of the job as kStartsToSave. A
+// start counts at least kLeastStartSeconds, since a start that took over
+// daemons takes less.
 constexpr double kStartsToSave = 2;
 constexpr double kLeastStartSeconds = 1;
 
@@ -46,7 +49,8 @@ std::optional<Job> JobDispatcher::StartNext(Deadline deadline) {
   while (true) {
     if (parts_.closed) return std::nullopt;
     Deadline until = deadline;
-    // Else the order would be made for nothing with each job that comes.
+    // Without room the order is not needed; making it for each new job would be
+    // wasted work.
     if (queue.HasRoom()) {
       if (queue.CanStart()) break;
       until = std::min(deadline, queue.order_until());
@@ -79,7 +83,7 @@ LetGo JobDispatcher::ShouldLetGo(const std::string& id) {
     parts_.jobs.Save(*active);
   }
   if (active->pause) return LetGo::kPause;
-  // Its last checkpoint is not tried again at once on a full disk.
+  // After a checkpoint that failed, the next one is not tried at once.
   if (SecondsLeftOf(active->job, stay.uncharged.Seconds()) <= 0 &&
       MonotonicClock::now() >= stay.stays_until) {
     return LetGo::kTimeIsUp;
@@ -110,8 +114,8 @@ void JobDispatcher::Park(const std::string& id, LetGo why) {
     parts_.steps.End(id, JobState::kCancelled, cause);
     return;
   }
-  // Somebody may have had it go on since it began to let go, or asked for the
-  // pause of one that was about to give way.
+  // A client may have continued the job since it began to let go. A client may
+  // also have paused a job that was about to give way.
   const bool paused = active->pause;
   if (!paused && why == LetGo::kGiveWay) ++active->job.preemptions;
   parts_.steps.Enqueue(*active, paused ? JobState::kPaused : JobState::kQueued);
@@ -166,7 +170,7 @@ void JobDispatcher::ForgetInterruptions(const std::string& id) {
 void JobDispatcher::MarkRunning(const std::string& id) {
   const std::lock_guard<std::mutex> lock(parts_.mutex);
   ActiveJob* const active = FindRunning(id);
-  // Somebody may have cancelled it meanwhile: then it stays CANCELLING.
+  // A client may have cancelled the job meanwhile; then it stays CANCELLING.
   if (active == nullptr || active->job.state != JobState::kPreparing) return;
   active->stay->start_seconds =
       std::chrono::duration<double>(MonotonicClock::now() - active->stay->began)

@@ -1,5 +1,5 @@
-// The job table as those who run jobs see it: who goes next, on which devices,
-// when a job is to let go of them, and what became of it.
+// The job table as the job runner sees it: which job starts next, on which
+// devices, when a job is to let go of them, and how it ended.
 #ifndef FGNN_SCHEDULER_JOBS_JOB_DISPATCHER_H_
 #define FGNN_SCHEDULER_JOBS_JOB_DISPATCHER_H_
 
@@ -20,10 +20,10 @@ struct JobTableParts;
 // Why a job that runs is to let go of its devices at a batch boundary.
 enum class LetGo : uint8_t {
   kNo,
-  kPause,     // Somebody asked for it.
-  kGiveWay,   // To a job of higher priority.
-  kTimeIsUp,  // Its time limit.
-  kGrow,      // To start again with more devices, which have come free.
+  kPause,     // A client asked for it.
+  kGiveWay,   // A job of higher priority needs the devices.
+  kTimeIsUp,  // The job's time limit is used up.
+  kGrow,  // The job is to start again with more devices, which have come free.
 };
 
 // Thread-safe. Part of a JobTable, and valid as long as that is.
@@ -34,37 +34,40 @@ class JobDispatcher {
   JobDispatcher(const JobDispatcher&) = delete;
   JobDispatcher& operator=(const JobDispatcher&) = delete;
 
-  // Returns the first job by job_order.h that may start beside those that run,
-  // now PREPARING, with its `devices`. The job has them until Park(),
-  // TryAgain() or End(). nullopt: there is none at the deadline, or the table
-  // is closed.
+  // Waits for a job that may start beside the running ones, and returns the
+  // first by job_order.h. The job is PREPARING then, and has its `devices`
+  // until Park(), TryAgain() or End(). Returns nullopt at the deadline, or if
+  // the table is closed.
   std::optional<Job> StartNext(Deadline deadline);
   void MarkRunning(const std::string& id);
-  // The job came further since the service started.
+  // Sets the count of interruptions to 0: the job made progress since the
+  // service started.
   void ForgetInterruptions(const std::string& id);
   void UpdateProgress(const std::string& id,
                       const std::function<void(JobProgress&)>& update);
-  // OK, or why the job is to end now.
+  // Returns OK, or why the job was cancelled and has to end now.
   absl::Status CancelCause(const std::string& id) const;
   void End(const std::string& id, JobState state, const absl::Status& error);
-  // The job's run folder is its own from now on; in the store once this returns
-  // OK. ResourceExhausted: the store's disk is full.
+  // Makes the run folder the job's own (FolderUse::kOwn); that is in the store
+  // once this returns OK. ResourceExhausted: the store's disk is full.
   absl::Status OwnFolder(const std::string& id);
-  // Returns whether, and why, the job is to let go of its devices.
+  // Returns why the job is to let go of its devices; kNo: it keeps them.
   LetGo ShouldLetGo(const std::string& id);
-  // The job cannot let go: its checkpoint could not be written. It goes on.
+  // Notes that the job goes on with its devices, as its checkpoint could not be
+  // written.
   void KeepOn(const std::string& id, const absl::Status& why);
-  // Nothing of the job is left on its devices, and its run folder has what it
-  // goes on from: it is PAUSED or QUEUED now, or CANCELLED where that came
-  // first. `why` is kPause, kGiveWay or kGrow.
+  // Takes the devices of a job that has let go of them. The caller has released
+  // all that the job had there, and the run folder has what the job goes on
+  // from. The job becomes PAUSED or QUEUED, or CANCELLED if it was cancelled
+  // meanwhile. `why` is kPause, kGiveWay or kGrow.
   void Park(const std::string& id, LetGo why);
-  // After a start that failed: returns whether the job is queued again, to go
-  // on from its newest checkpoint. Counts the attempt in any case.
+  // Counts a failed start. Returns true if the job is queued (or paused) again
+  // and will go on from its newest checkpoint.
   bool TryAgain(const std::string& id, const absl::Status& error);
 
   // Returns whether a job waits for devices.
   bool HasQueued() const;
-  // Returns whether a job goes on that ran when the service ended.
+  // Returns whether a job that ran when the service ended goes on.
   bool resumes_interrupted() const;
   bool closed() const;
   // Waits until the table is closed, at most until the deadline.

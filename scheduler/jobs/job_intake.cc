@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kIdAttempts = 64;
 
-// Returns whether `names`, ids or beginnings of ids, are those of `ids`, in
-// order.
+// Returns whether each of `names` is the id in `ids` at the same index, or a
+// prefix of it.
 bool NamesAll(const std::vector<std::string>& names,
               const std::vector<std::string>& ids) {
   return std::equal(names.begin(), names.end(), ids.begin(), ids.end(),
@@ -29,9 +29,10 @@ bool NamesAll(const std::vector<std::string>& names,
                     });
 }
 
-// Returns whether the request asks for this job, but for its run folder.
+// Returns whether the request asks for this job; the run folder is not
+// compared.
 bool IsSame(const JobRequest& request, const Job& job) {
-  // A run that goes on has digests and a trace where it had them before.
+  // A resumed run has digests and a trace if it had them before.
   const bool same_files = request.resume || (job.digest == request.digest &&
                                              job.trace == request.trace);
   return job.spec_bytes == request.spec_bytes && same_files &&
@@ -74,8 +75,8 @@ absl::StatusOr<std::optional<Job>> JobIntake::FindSameRequest(
 }
 
 absl::StatusOr<std::string> JobIntake::NewId(int64_t now_ms) {
-  // The only use of the clock as a source of chance: an id is not part of what
-  // a job computes.
+  // Only here the clock is a source of randomness: an id has no influence on
+  // what a job computes.
   uint64_t salt =
       HashString(absl::StrCat(now_ms, ".", ::getpid(), ".", ++ids_made_));
   for (int attempt = 0; attempt < kIdAttempts; ++attempt) {
@@ -112,13 +113,13 @@ absl::Status JobIntake::StoreAll(const std::vector<Submission*>& all,
   for (Submission* const one : all) {
     one->job = stored.ok() ? SubmitOne(*one, is_closed, added)
                            : absl::StatusOr<Job>(stored);
-    // After errors of the disk there may be no transaction any more.
+    // A disk error may have ended the transaction.
     if (!store_->InTransaction() && stored.ok()) stored = one->job->status();
   }
   return stored.ok() ? store_->Commit() : stored;
 }
 
-// Others wait for this: an exception must not leave them waiting.
+// Other threads wait for the result, so no exception may leave this function.
 bool JobIntake::SubmitAll(const std::vector<Submission*>& all, bool is_closed) {
   std::vector<std::string> added;
   const absl::Status stored =
@@ -136,8 +137,8 @@ bool JobIntake::SubmitAll(const std::vector<Submission*>& all, bool is_closed) {
   return false;
 }
 
-// As the newest job says that had the folder; where this service knows none, as
-// the folder itself does.
+// The newest job that had the folder names the owner. If this service knows no
+// such job, the folder itself does.
 absl::StatusOr<OwnerOfRun> JobIntake::FindOwner(const Submission& submission) {
   FGNN_ASSIGN_OR_RETURN(const std::optional<Job> job,
                         store_->FindByFolder(submission.request->run_dir));

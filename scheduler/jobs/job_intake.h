@@ -1,4 +1,4 @@
-// Takes jobs into the table: what is submitted is checked, stored and queued.
+// Takes submitted jobs into the table: checks, stores and queues them.
 #ifndef FGNN_SCHEDULER_JOBS_JOB_INTAKE_H_
 #define FGNN_SCHEDULER_JOBS_JOB_INTAKE_H_
 
@@ -28,31 +28,32 @@ class JobIntake {
   struct Options {
     std::filesystem::path state_dir;
     size_t max_queued = 0;
-    // nullptr: every job has all devices.
+    // Reader of the devices that a spec asks for; nullptr: every job has all
+    // devices.
     DemandReader read_demand = nullptr;
   };
-  // Borrows all but the options.
+  // Borrows all arguments but the options.
   JobIntake(Options options, JobStore* store, ActiveJobs* jobs, JobQueue* queue,
             JobLookup* lookup);
 
   const std::filesystem::path& state_dir() const { return options_.state_dir; }
-  // Answers all of them, by one commit. `is_closed`: no job that is new is
-  // taken. Returns whether a job is new. Throws nothing.
+  // Answers all submissions, with one commit. With `is_closed` the intake takes
+  // no new job. Returns whether at least one job is new. Throws nothing.
   bool SubmitAll(const std::vector<Submission*>& all, bool is_closed);
-  // Returns the job that an earlier request with this client key made.
-  // AlreadyExists: that was another request.
+  // Returns the job that an earlier request with this client key made; nullopt:
+  // there is none. AlreadyExists: the earlier request asked for something else.
   absl::StatusOr<std::optional<Job>> FindSameRequest(const JobRequest& request);
   // Returns the devices that a spec asks for.
   absl::StatusOr<WantedDevices> ReadWanted(const std::string& spec_bytes) const;
-  // Adds a job that the store has to those in memory, and to the queue.
+  // Adds a job that the store has to the jobs in memory and to the queue.
   ActiveJob& Add(Job job, WantedDevices wanted);
 
  private:
-  // Appends the ids of jobs that are new to `added`; none of them stays where
-  // the result is an error.
+  // Appends the ids of new jobs to `added`. The caller undoes them if the
+  // result is an error.
   absl::Status StoreAll(const std::vector<Submission*>& all, bool is_closed,
                         std::vector<std::string>& added);
-  // Appends the id of a job that is new to `added`.
+  // Appends the id of the job to `added` if the job is new.
   absl::StatusOr<Job> SubmitOne(const Submission& submission, bool is_closed,
                                 std::vector<std::string>& added);
   // Makes a job of the request, with a new id.

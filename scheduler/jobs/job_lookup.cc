@@ -30,8 +30,8 @@ void JobLookup::DescribeAll(const JobFilter& filter,
   });
 }
 
-// From memory while the job has not ended: the store knows it as it was saved
-// last.
+// A job that has not ended is read from memory: the store may have an older
+// state.
 absl::StatusOr<Job> JobLookup::Find(const std::string& id_or_prefix) const {
   if (id_or_prefix.empty()) {
     return absl::InvalidArgumentError("job_id is empty");
@@ -53,7 +53,8 @@ absl::StatusOr<Job> JobLookup::Find(const std::string& id_or_prefix) const {
   if (active != nullptr) return Describe(*active);
   Job& job = found.front();
   if (!IsFinal(job.state)) {
-    // A damaged row, which was left out at the start: nothing runs this job.
+    // The row is damaged and was left out at the start, so this job will never
+    // run.
     job.error = absl::DataLossError(absl::StrCat(
         "job store: the row of job ", job.id, " is damaged: it says ",
         std::string(NameOf(job.state)), ", but the job is not there"));
@@ -62,7 +63,8 @@ absl::StatusOr<Job> JobLookup::Find(const std::string& id_or_prefix) const {
   return std::move(job);
 }
 
-// Why a queued job waits is news of it, too.
+// A change of the order may change the reason why a queued job waits, so it
+// counts too.
 uint64_t JobLookup::ChangeOf(const ActiveJob& active) const {
   return active.job.state == JobState::kQueued
              ? std::max(active.change, queue_->order_change())

@@ -30,23 +30,24 @@ class JobLookup {
   JobLookup(JobStore* store, ActiveJobs* jobs, JobQueue* queue)
       : store_(store), jobs_(jobs), queue_(queue) {}
 
-  // Returns the job as it is now, with the reason for its wait.
+  // Returns the job as it is now, with the reason why it waits.
   Job Describe(const ActiveJob& active) const;
-  // Brings jobs of the store to the table's state, and drops those that are in
-  // another state than asked for: the store may know of a change later.
+  // Brings jobs that were read from the store to the table's state, since the
+  // store may learn of a change later. Drops the jobs whose state the filter
+  // does not ask for.
   void DescribeAll(const JobFilter& filter, std::vector<Job>& jobs) const;
 
-  // Finds a job by its id or by a unique prefix of it. NotFound,
-  // InvalidArgument (empty, or not unique).
+  // Returns the job with this id or unique prefix of an id. NotFound: no job
+  // has it. InvalidArgument: the prefix is empty or not unique.
   absl::StatusOr<Job> Find(const std::string& id_or_prefix) const;
   absl::StatusOr<JobVersion> FindVersion(const std::string& id_or_prefix) const;
-  // FailedPrecondition: the job has ended. Or an error of Find().
+  // Returns FailedPrecondition if the job has ended, or an error of Find().
   absl::Status CheckHasNotEnded(const std::string& id) const;
   // Returns whether the job has ended or has changed since `seen`.
   bool HasNews(const std::string& id, uint64_t seen) const;
-  // Returns those of `after` that have yet to complete, and makes whole ids of
-  // its prefixes. FailedPrecondition: one has failed or was cancelled. Or an
-  // error of Find().
+  // Replaces the prefixes in `after` by whole ids, and returns the ids of the
+  // jobs that have yet to complete. FailedPrecondition: one of the jobs has
+  // failed or was cancelled. Also errors of Find().
   absl::StatusOr<std::set<std::string>> FindUnmet(
       std::vector<std::string>& after) const;
 

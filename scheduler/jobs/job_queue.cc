@@ -7,7 +7,7 @@
 namespace fgnn {
 namespace {
 
-// Time after which a suspect that waits for another one is looked at again.
+// Time for which a suspect is held back while another suspect is prepared.
 constexpr std::chrono::seconds kSuspectHold{1};
 
 }  // namespace
@@ -32,8 +32,8 @@ bool JobQueue::HasRoom() const {
   return running_.size() < std::max<size_t>(devices_.size(), 1);
 }
 
-// Suspects are prepared one after the other, so that a further death is
-// counted for one of them alone.
+// Suspects are prepared one after the other, so that a further death of the
+// service counts for one of them only.
 bool JobQueue::IsSuspectPrepared() const {
   return std::any_of(running_.begin(), running_.end(),
                      [&](const std::string& id) {
@@ -62,7 +62,7 @@ void JobQueue::AddQueued(uint64_t number, ActiveJob& active,
     job.held_seconds = kSuspectHold.count();
     order_until_ = std::min(order_until_, now + kSuspectHold);
   }
-  // Its daemons may be at work where it was.
+  // The job's daemons may still work on its earlier devices.
   if (active.was_interrupted && !active.devices.names.empty()) {
     job.wanted.named = active.devices;
   } else {
@@ -103,7 +103,8 @@ void JobQueue::MakeSnapshot(Deadline now) {
 const JobOrder& JobQueue::Order() {
   const Deadline now = MonotonicClock::now();
   if (order_.has_value() && now < order_until_) return *order_;
-  if (order_.has_value()) order_change_ = changes_->Next();  // A hold ended.
+  // The time of a hold has passed.
+  if (order_.has_value()) order_change_ = changes_->Next();
   MakeSnapshot(now);
   order_ = OrderJobs(snapshot_);
   wait_of_.resize(order_->waits.size());

@@ -1,4 +1,4 @@
-// Who waits, who has devices, and the order between them.
+// The jobs that wait, the jobs that have devices, and the order between them.
 #ifndef FGNN_SCHEDULER_JOBS_JOB_QUEUE_H_
 #define FGNN_SCHEDULER_JOBS_JOB_QUEUE_H_
 
@@ -23,8 +23,8 @@ namespace fgnn {
 // Not thread-safe: the caller holds the table's mutex.
 class JobQueue {
  public:
-  // `devices`: the service's. As many jobs, but at least one, run at once.
-  // Borrows the rest.
+  // `devices` are the service's. At most as many jobs as devices run at once;
+  // without devices, one job. Borrows the other arguments.
   JobQueue(std::vector<ServiceDevice> devices, ActiveJobs* jobs,
            DeviceAccount* account, JobChanges* changes);
 
@@ -33,40 +33,41 @@ class JobQueue {
   const std::set<std::string>& running() const { return running_; }
   size_t num_queued() const { return queued_.size(); }
 
-  // The job waits for devices from now on.
+  // Adds a job that waits for devices from now on.
   void Add(const ActiveJob& active);
   void Remove(const ActiveJob& active) { queued_.erase(active.number); }
-  // Something has changed that the order depends on.
+  // Notes that something has changed that the order depends on.
   void SetChanged();
 
-  // The order as it is now. Valid until the next call of SetChanged() or
-  // Order().
+  // Returns the order as it is now. Valid until the next call of SetChanged()
+  // or Order().
   const JobOrder& Order();
-  // Moment at which a job is not held back any more, by the last Order().
+  // Returns when the next job is no longer held back, by the last Order().
   Deadline order_until() const { return order_until_; }
-  // Number of the order's last change.
+  // Returns the number of the order's last change.
   uint64_t order_change() const { return order_change_; }
   // Returns why a queued job does not run: one line.
   std::string ReasonOf(const ActiveJob& active);
 
   // Returns whether one more job may run.
   bool HasRoom() const;
-  // Returns whether a job may start now, by an order that is made anew: time
-  // limits have come nearer since the last one.
+  // Makes the order anew, since time limits have come nearer, and returns
+  // whether a job may start now.
   bool CanStart();
-  // Gives the first job that may start its devices. Behind CanStart().
+  // Gives the first job that may start its devices, and returns it. Call it
+  // after CanStart() returned true.
   ActiveJob& Start();
   // Charges the job's seconds on its devices.
   void Charge(ActiveJob& active);
-  // Takes the job's devices, which others may have from now on.
+  // Takes the job's devices away; other jobs may have them from now on.
   void LetGo(ActiveJob& active);
-  // Returns whether a job that was interrupted can have its devices before
-  // others do.
+  // Returns whether the job was interrupted and can have its earlier devices
+  // before other jobs do.
   bool MayTakeOver(const ActiveJob& active) const;
 
  private:
-  // Returns whether a job is prepared during whose preparation the service has
-  // died.
+  // Returns whether a suspect is being prepared: a job during whose preparation
+  // the service has died.
   bool IsSuspectPrepared() const;
   void MakeSnapshot(Deadline now);
   void AddQueued(uint64_t number, ActiveJob& active, bool is_suspect_prepared,
@@ -77,13 +78,16 @@ class JobQueue {
   ActiveJobs* const jobs_;
   DeviceAccount* const account_;
   JobChanges* const changes_;
-  std::map<uint64_t, std::string> queued_;  // In order of submission.
+  // Ids of waiting jobs by submission number.
+  std::map<uint64_t, std::string> queued_;
   std::set<std::string> running_;
   uint64_t starts_ = 0;  // Number of the last start.
   uint64_t order_change_ = 1;
-  QueueSnapshot snapshot_;         // State of the jobs that order_ is made of.
-  std::optional<JobOrder> order_;  // nullopt: it is to be made again.
-  std::vector<size_t> wait_of_;    // By queued_at: place in order_'s waits.
+  QueueSnapshot snapshot_;  // Snapshot that order_ was made of.
+  // Order of the jobs; nullopt: Order() has to make it.
+  std::optional<JobOrder> order_;
+  // Index in order_'s waits, by ActiveJob::queued_at.
+  std::vector<size_t> wait_of_;
   Deadline order_until_ = Deadline::max();
 };
 

@@ -18,15 +18,15 @@
 namespace fgnn {
 namespace {
 
-// A job may be what takes the service down: after so many interruptions in a
-// row it waits before it is started again, longer each time, so that others go
-// on and somebody can cancel it. It is not failed for that alone: a service
-// that is killed again and again must not cost a job.
+// Number of interruptions in a row after which a job waits before it starts
+// again, longer each time. The job may be the cause of the service's deaths;
+// meanwhile other jobs go on, and a client can cancel it. The job does not fail
+// for interruptions alone, since the service may be killed for other reasons.
 constexpr uint32_t kFreeInterruptions = 5;
 constexpr std::chrono::seconds kLongestHold{60};
-// A job is failed after so many deaths of the service, one after the other,
-// while the job was prepared: it would go on like this for ever. Any start that
-// gets as far as RUNNING ends the count.
+// Number of deaths of the service in a row, while the job was prepared, after
+// which the job fails. Otherwise the deaths might never end. A start that
+// reaches RUNNING sets the count to 0.
 constexpr uint32_t kMostDeathsInPreparing = 10;
 
 std::chrono::seconds HoldAfter(uint32_t interruptions) {
@@ -36,7 +36,7 @@ std::chrono::seconds HoldAfter(uint32_t interruptions) {
   return std::min(std::chrono::seconds(1 << doublings), kLongestHold);
 }
 
-// Ends a job that ran, or has it go on.
+// Decides whether a job that ran when the service ended goes on or ends.
 void SettleInterrupted(Job& job) {
   ++job.interruptions;
   if (job.state == JobState::kPreparing) ++job.progress.deaths_in_preparing;
@@ -65,14 +65,15 @@ void SettleInterrupted(Job& job) {
   }
 }
 
-// Adds a job that has not ended to those in memory.
+// Adds a job that has not ended to the jobs in memory.
 absl::Status AddUnfinished(Job job, bool was_interrupted,
                            JobTableParts& parts) {
-  // Only the service could move its own folder of runs and leave a link.
+  // The service's own folder of runs may have been moved and replaced by a
+  // link.
   const std::filesystem::path own =
       RunDirPath(parts.intake.state_dir(), job.id);
   if (job.run_dir == own) job.run_dir = CanonicalRunDir(own).string();
-  // One whose spec cannot be read fails when it starts.
+  // A job whose spec cannot be read fails when it starts.
   absl::StatusOr<WantedDevices> wanted =
       parts.intake.ReadWanted(job.spec_bytes);
   if (!wanted.ok()) {
@@ -95,8 +96,8 @@ absl::Status AddUnfinished(Job job, bool was_interrupted,
   return absl::OkStatus();
 }
 
-// The service may have ended between the end of a job and what follows for
-// those that wait for it.
+// The service may have ended after a job ended and before the jobs that wait
+// for it were changed.
 absl::Status RecoverDependencies(JobTableParts& parts) {
   std::vector<std::pair<std::string, absl::Status>> ended;
   for (const auto& entry : parts.jobs.all()) {

@@ -1,4 +1,4 @@
-// What a start of the service makes of the jobs on disk.
+// Recovers the jobs on disk when the service starts.
 #ifndef FGNN_SCHEDULER_JOBS_JOB_RECOVERY_H_
 #define FGNN_SCHEDULER_JOBS_JOB_RECOVERY_H_
 
@@ -7,9 +7,9 @@
 
 namespace fgnn {
 
-// Fills the parts of a new table with what its store has: jobs that have not
-// ended, and what users have had of the devices. Jobs that ran are queued
-// again, or end for good. Takes the mutex.
+// Fills the parts of a new table from its store: the jobs that have not ended,
+// and the device seconds of users. Jobs that ran are queued again, or end for
+// good. Takes the table's mutex.
 absl::Status RecoverJobs(JobTableParts& parts);
 
 }  // namespace fgnn

@@ -1,4 +1,5 @@
-// The steps that jobs take between states, with all that goes with them.
+// The steps of jobs between states, with the changes of queue and store that
+// belong to them.
 #ifndef FGNN_SCHEDULER_JOBS_JOB_STEPS_H_
 #define FGNN_SCHEDULER_JOBS_JOB_STEPS_H_
 
@@ -19,16 +20,17 @@ class JobSteps {
   // Borrows both.
   JobSteps(ActiveJobs* jobs, JobQueue* queue) : jobs_(jobs), queue_(queue) {}
 
-  // Asks a job with devices for its end. The first reason stands.
+  // Cancels a job that has devices. The first reason stands.
   void Cancel(ActiveJob& active, const absl::Status& why);
-  // Brings the job from its devices, from the queue or from a pause to `state`:
-  // kQueued or kPaused.
+  // Brings a job that runs, waits or is paused to `state`, which is kQueued or
+  // kPaused. The job has no devices then.
   void Enqueue(ActiveJob& active, JobState state);
-  // Ends the job; and, where it did not complete, those that were to run after
-  // it.
+  // Ends the job. If it did not complete, also ends the jobs that were to run
+  // after it.
   void End(const std::string& id, JobState state, const absl::Status& error);
 
-  // A client knows how the job ended. Returns false if one did before.
+  // Notes that a client knows how the job ended. Returns false if a client knew
+  // before.
   bool MarkSeen(const std::string& id) { return unseen_.erase(id) > 0; }
   size_t num_unseen() const { return unseen_.size(); }
 
@@ -37,7 +39,8 @@ class JobSteps {
 
   ActiveJobs* const jobs_;
   JobQueue* const queue_;
-  // Jobs whose end no client knows yet. Bounded: further ones are left out.
+  // Ids of jobs whose end no client knows yet. The set is bounded: further jobs
+  // are left out.
   std::set<std::string> unseen_;
 };
 

@@ -122,8 +122,8 @@ absl::Status JobTable::Pause(const std::string& id) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", id, " is being cancelled"));
   }
-  // The daemons of one that was interrupted may be at work: it is started, and
-  // lets go of them as any that runs.
+  // The daemons of an interrupted job may be at work. The job is started, and
+  // lets go of them as a running job does.
   const bool may_have_daemons =
       parts_->queue.MayTakeOver(active) && !parts_->closed;
   if (active.runs() || may_have_daemons) {

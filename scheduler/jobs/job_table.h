@@ -1,7 +1,7 @@
-// All jobs of the service: the queue, the states, who watches and who cancels.
-// The store is the truth for everything but the progress of the job that runs.
+// All jobs of the service: the queue, the states, clients that watch or cancel.
+// The store is the truth for everything but the progress of running jobs.
 //
-// What a table is made of (job_table_parts.h) is guarded by one mutex:
+// One mutex guards the parts of a table (job_table_parts.h):
 //
 //   ActiveJobs      jobs that have not ended, their states, what is stored
 //   JobQueue        who waits, who has devices, the order between them
@@ -10,8 +10,9 @@
 //   JobLookup       jobs as clients are told of them
 //   JobIntake       what is submitted: checked, stored, queued
 //
-// Beside it: SubmissionGroup has submissions that come at once share a commit,
-// and JobLister reads lists. JobDispatcher is the table of those who run jobs.
+// Outside that mutex, SubmissionGroup lets submissions that come at once share
+// a commit, and JobLister reads lists. JobDispatcher is the table as the job
+// runner sees it.
 #ifndef FGNN_SCHEDULER_JOBS_JOB_TABLE_H_
 #define FGNN_SCHEDULER_JOBS_JOB_TABLE_H_
 
@@ -41,97 +42,108 @@ inline constexpr size_t kMaxQueuedJobs = 10'000;
 
 struct JobTableOptions {
   size_t max_queued = kMaxQueuedJobs;
-  // The service's devices, no two with a core in common. As many jobs, but at
-  // least one, run at once.
+  // Names of the service's devices; no two share a core. At most as many jobs
+  // as devices run at once; without devices, one job.
   std::vector<std::string> devices = {};
-  // nullptr: every job has all devices.
+  // Reader of the devices that a spec asks for; nullptr: every job has all
+  // devices.
   DemandReader read_demand = nullptr;
 };
 
-// For clients, and for the service itself. Thread-safe.
+// The table as clients and the service itself use it. Thread-safe.
 class JobTable {
  public:
-  // Jobs of `store` that ran when the service ended are queued again, before
-  // all others, to go on where they are; held back for a while if that
-  // happened often without an epoch between. Queued ones stay queued.
-  // InvalidArgument: devices of the service that are none, or share a core.
+  // Opens the table of the jobs in `store`. Jobs that ran when the service
+  // ended are queued again, before all others, and go on where they were. Such
+  // a job is held back for a while if it was interrupted often without an epoch
+  // between. Queued jobs stay queued. InvalidArgument: a name in `devices` is
+  // no device, or two devices share a core.
   static absl::StatusOr<std::unique_ptr<JobTable>> Open(
       JobStore store, std::filesystem::path state_dir,
       const JobTableOptions& options = {});
 
-  // Tries once more to store what could not be stored.
+  // Tries once more to store the changes that could not be stored.
   ~JobTable();
 
   // Returns the jobs that Open() found running.
   const std::vector<std::string>& interrupted() const;
-  // Returns whether one of them goes on.
+  // Returns whether one of the interrupted jobs goes on.
   bool resumes_interrupted() const { return dispatcher_.resumes_interrupted(); }
-  // The same table, for those who run jobs.
+  // Returns the same table, as the job runner uses it.
   JobDispatcher& dispatcher() { return dispatcher_; }
 
-  // The job is on disk once this returns. Returns the job of an earlier call
-  // with the same client key and the same request, or the one that goes on in
-  // `run_dir` already, if that is what is asked for. AlreadyExists: the key was
-  // used for another request, or run_dir is that of another job that has not
-  // ended. PermissionDenied: what is to go on is the run of another user.
-  // ResourceExhausted: too many wait. Unavailable: the service
-  // is ending. NotFound, FailedPrecondition: what it is to run after is not
-  // there, or has failed. InvalidArgument: more devices than the service has.
+  // Queues a job; it is on disk once this returns. Returns the job of an
+  // earlier call with the same client key and the same request. With `resume`,
+  // returns the job that already goes on in `run_dir`, if it is the one asked
+  // for. AlreadyExists: the key was used for another request, or another job
+  // that has not ended has run_dir. PermissionDenied: the run to be resumed is
+  // another user's. ResourceExhausted: too many jobs wait. Unavailable: the
+  // service is ending. NotFound: a job of `after` does not exist.
+  // FailedPrecondition: a job of `after` has failed or was cancelled.
+  // InvalidArgument: the job asks for more devices than the service has.
   absl::StatusOr<Job> Submit(const JobRequest& request);
-  // The first part of it: returns what an earlier call with this client key
-  // made.
+  // Does the first part of Submit(): returns the job that an earlier call with
+  // this client key made; nullopt: there is none.
   absl::StatusOr<std::optional<Job>> FindSubmitted(const JobRequest& request);
-  // By id or a unique prefix of it. NotFound, InvalidArgument (not unique).
+  // Returns the job with this id or unique prefix of an id. NotFound: no job
+  // has it. InvalidArgument: several jobs have it.
   absl::StatusOr<JobVersion> Get(const std::string& id_or_prefix);
-  // Newest first.
+  // Returns at most `limit` jobs that pass the filter, newest first.
   absl::StatusOr<std::vector<Job>> List(const JobFilter& filter,
                                         uint32_t limit);
-  // Asks for the end of a job. A queued one ends at once, others when their
-  // thread has seen to it: see WaitForChange(). FailedPrecondition: it
-  // completed or failed already. OK if it was cancelled.
+  // Cancels a job. A job without devices ends at once. A job with devices ends
+  // once its thread has released them: see WaitForChange(). FailedPrecondition:
+  // the job completed or failed already. OK: also if the job was cancelled
+  // before.
   absl::Status Cancel(const std::string& id, const absl::Status& why);
-  // Asks a job to let go of its devices until Continue(). One that is queued is
-  // PAUSED at once, and on disk; of one that runs, or did when the service
-  // before this one ended, PauseAnswer() tells.
-  // FailedPrecondition: it has ended or is about to.
+  // Asks a job to let go of its devices until Continue(). A queued job is
+  // PAUSED, and on disk, once this returns. For a running or interrupted job,
+  // PauseAnswer() tells the result. FailedPrecondition: the job has ended or is
+  // being cancelled.
   absl::Status Pause(const std::string& id);
-  // Returns OK once the job is PAUSED or somebody has had it go on meanwhile;
-  // why it could not be paused; nullopt: not yet.
+  // Returns OK once the job is PAUSED, or if a client continued it meanwhile.
+  // Returns an error that says why the job could not be paused. Returns nullopt
+  // while the pause is under way.
   std::optional<absl::Status> PauseAnswer(const std::string& id);
-  // Queues a paused job again, on disk once this returns; OK if it is not
-  // paused. FailedPrecondition: it has ended.
+  // Queues a paused job again; that is on disk once this returns. Returns OK if
+  // the job is not paused. FailedPrecondition: the job has ended. Unavailable:
+  // the service is ending.
   absl::Status Continue(const std::string& id);
-  // Waits until the job has changed since `seen`, but with `only_end` until it
-  // has ended. Returns false at the deadline. `id` is a whole id.
+  // Waits until the job has changed since the change number `seen`; with
+  // `only_end`, until the job has ended. Returns false at the deadline. `id` is
+  // a whole id.
   bool WaitForChange(const std::string& id, uint64_t seen, bool only_end,
                      Deadline deadline);
-  // Waits until a job of `seen` (whole ids, and the numbers of their last
-  // changes that the caller has seen) has ended, at most until the deadline.
-  // Returns the jobs that have changed since, or why one cannot be read.
+  // Waits until one of the jobs in `seen` has ended, at most until the
+  // deadline. `seen` has whole ids, each with the number of the last change
+  // that the caller has seen. Returns the jobs that have changed since; an
+  // error says why a job cannot be read.
   std::map<std::string, absl::StatusOr<JobVersion>> WaitForChanges(
       const std::map<std::string, uint64_t>& seen, Deadline deadline);
   // Returns the jobs that have not ended and are not of this user.
   std::vector<Job> UnfinishedOfOthers(const std::string& user) const;
-  // A client has been told how this job ended.
+  // Notes that a client has been told how this job ended.
   void MarkSeen(const std::string& id);
 
   struct Counts {
     uint32_t queued = 0;
     uint32_t paused = 0;
     uint32_t running = 0;
-    bool any_submitted = false;  // Since the service started.
-    uint32_t ended_unseen = 0;   // Ended since, and no client knows yet.
-    Deadline last_change;        // Of any job's state.
+    // Whether any job was submitted since the service started.
+    bool any_submitted = false;
+    // Number of jobs that ended since the start and whose end no client knows.
+    uint32_t ended_unseen = 0;
+    Deadline last_change;  // Time of the last change of any job's state.
   };
   Counts counts() const;
 
-  // No job is taken or started any more.
+  // Closes the table: it takes and starts no job any more.
   void Close();
-  // The same, if no job is queued, paused or running, and the ends of all are
-  // stored. Returns whether it did.
+  // Closes the table if no job is queued, paused or running, and the ends of
+  // all jobs are stored. Returns false if the table stays open.
   bool CloseIfEmpty();
   bool closed() const { return dispatcher_.closed(); }
-  // As Cancel() of all jobs that run.
+  // Cancels all running jobs, as Cancel() does.
   void CancelRunning(const absl::Status& why);
 
  private:
@@ -140,7 +152,7 @@ class JobTable {
   const std::unique_ptr<JobTableParts> parts_;
   JobDispatcher dispatcher_;
   SubmissionGroup submissions_;
-  JobLister lister_;  // Behind parts_, which have the store.
+  JobLister lister_;  // Declared behind parts_, which own the store.
 };
 
 }  // namespace fgnn

@@ -1,4 +1,4 @@
-// What the job table is made of. For the table and those who see it otherwise.
+// The parts of the job table, for JobTable and JobDispatcher.
 #ifndef FGNN_SCHEDULER_JOBS_JOB_TABLE_PARTS_H_
 #define FGNN_SCHEDULER_JOBS_JOB_TABLE_PARTS_H_
 
@@ -29,8 +29,8 @@ struct JobTableParts {
         lookup(&store, &jobs, &queue),
         intake(std::move(options), &store, &jobs, &queue, &lookup) {}
 
-  // Written before the table is open, and not guarded: jobs that were found
-  // running, and whether one of them goes on.
+  // Ids of the jobs that were found running, and whether one of them goes on.
+  // Both are written before the table is open, and are not guarded.
   std::vector<std::string> interrupted;
   bool resumes_interrupted = false;
 

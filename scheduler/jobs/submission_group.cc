@@ -4,14 +4,15 @@
 
 namespace fgnn {
 
-// The others wait for the commit alone: they would queue for the table's mutex
-// behind each other, and wake one after another.
+// The other threads wait for the commit without the table's mutex. With it they
+// would queue up and wake one after another.
 absl::StatusOr<Job> SubmissionGroup::Submit(
     Submission mine,
     absl::FunctionRef<void(const std::vector<Submission*>&)> submit_all) {
   std::unique_lock<std::mutex> lock(mutex_);
   waiting_.push_back(&mine);
-  // Until somebody has, or nobody does; a commit ends by itself.
+  // Waits until another thread has submitted `mine`, or no thread is
+  // submitting. No deadline is needed: a commit ends by itself.
   submitted_.wait(lock, [&] { return mine.is_done || !is_submitting_; });
   if (!mine.is_done) {
     std::vector<Submission*> all;

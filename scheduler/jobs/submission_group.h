@@ -1,5 +1,5 @@
-// Submissions that come at once are submitted together, so that clients share
-// the one sync that a commit costs.
+// Submits together what threads submit at the same time, so that they share the
+// one disk sync of a commit.
 #ifndef FGNN_SCHEDULER_JOBS_SUBMISSION_GROUP_H_
 #define FGNN_SCHEDULER_JOBS_SUBMISSION_GROUP_H_
 
@@ -18,15 +18,15 @@
 namespace fgnn {
 
 struct JobRequest {
-  std::string spec_bytes = {};  // Effective.
-  std::string run_dir = {};     // Absolute; empty: <state dir>/runs/<job id>.
+  std::string spec_bytes = {};  // Bytes of the effective spec.
+  std::string run_dir = {};  // Absolute path; empty: <state dir>/runs/<job id>.
   std::string client_key = {};  // Empty: none.
   bool digest = false;
   bool trace = false;
-  bool resume = false;  // Go on from a checkpoint of run_dir.
+  bool resume = false;  // Whether to go on from a checkpoint of run_dir.
   uint32_t epochs = 0;
   std::string dataset = {};
-  std::string user = {};  // Empty: nobody's.
+  std::string user = {};  // Name of the user; empty: the job is nobody's.
   std::string name = {};
   int32_t priority = 0;
   std::vector<std::string> after = {};  // Ids, or unique prefixes of them.
@@ -34,20 +34,21 @@ struct JobRequest {
   uint32_t time_limit_seconds = 0;  // 0: none.
 };
 
-// Whose a run is that is to go on, and what it leaves beside its metrics.
+// The owner of a run that is to be resumed, and what the run writes beside its
+// metrics.
 struct OwnerOfRun {
-  std::string user = {};    // Empty: nobody's.
+  std::string user = {};    // Name of the user; empty: the run is nobody's.
   std::string job_id = {};  // Empty: not known to this service.
   bool digest = false;
   bool trace = false;
 };
 
-// A submission that is under way.
+// One submission, from its call to its answer.
 struct Submission {
   const JobRequest* request = nullptr;
-  // What the folder of a run that is to go on says of itself.
+  // Owner by the run's folder itself, for a run that is to be resumed.
   OwnerOfRun on_disk = {};
-  // The answer, once the submission is done.
+  // Answer to the submission; nullopt: it is not done.
   std::optional<absl::StatusOr<Job>> job = std::nullopt;
   bool is_done = false;  // Guarded by the group's mutex.
 };
@@ -55,9 +56,9 @@ struct Submission {
 // Thread-safe.
 class SubmissionGroup {
  public:
-  // Submits `mine` by `submit_all`, together with those of other threads that
-  // have come by then. One thread at a time is in `submit_all`, which answers
-  // all of them and throws nothing. Returns the answer to `mine`.
+  // Submits `mine` with `submit_all`, together with the submissions of other
+  // threads that wait by then. One thread at a time is in `submit_all`, which
+  // answers all submissions and throws nothing. Returns the answer to `mine`.
   absl::StatusOr<Job> Submit(
       Submission mine,
       absl::FunctionRef<void(const std::vector<Submission*>&)> submit_all);
@@ -69,8 +70,8 @@ class SubmissionGroup {
   mutable std::mutex mutex_;
   std::condition_variable submitted_;
   // Guarded by mutex_:
-  bool is_submitting_ = false;        // A thread does, for others as well.
-  std::vector<Submission*> waiting_;  // Submissions that wait for the next one.
+  bool is_submitting_ = false;        // Whether a thread is in `submit_all`.
+  std::vector<Submission*> waiting_;  // Submissions for the next commit.
 };
 
 }  // namespace fgnn
