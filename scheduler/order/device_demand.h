@@ -1,4 +1,4 @@
-// Which devices a job asks for, and which resources of the host they are.
+// The devices that a job asks for, and the host's resources that they use.
 #ifndef FGNN_SCHEDULER_ORDER_DEVICE_DEMAND_H_
 #define FGNN_SCHEDULER_ORDER_DEVICE_DEMAND_H_
 
@@ -13,44 +13,48 @@
 
 namespace fgnn {
 
-// As a job's spec has it: devices by name, or a number of those that the
-// service has. Neither: all that it has.
+// The devices in a job's spec: by name, or a number of the service's devices.
+// Neither: all devices of the service.
 struct DeviceDemand {
-  std::vector<std::string> names = {};  // "cpu:0-1"
-  std::string kind = "any";             // Or "cpu".
-  uint32_t min = 0;                     // 0: not by number.
+  std::vector<std::string> names = {};  // Such as "cpu:0-1".
+  std::string kind = "any";             // Kind of the devices, "any" or "cpu".
+  uint32_t min = 0;  // Least number of devices; 0: not by number.
   uint32_t max = 0;
 };
-// Given to jobs/ by rpc/, for spec_bytes of a job. DataLoss: they are no spec.
+// Reads the demand from a job's spec_bytes; rpc/ gives it to jobs/. DataLoss:
+// the bytes are no spec.
 using DemandReader =
     std::function<absl::StatusOr<DeviceDemand>(const std::string& spec_bytes)>;
 
-// Devices that a job has or asks for. Two jobs at once cannot have devices with
-// a resource in common.
+// Devices that a job has or asks for. Two running jobs never have devices that
+// share a resource.
 struct DeviceSet {
   std::vector<std::string> names = {};
-  ResourceSet resources = {};  // Resources of all of them.
+  ResourceSet resources = {};  // Resources of all the devices.
 };
-// InvalidArgument, Unimplemented: a name that is none, see ParseDeviceName().
+// InvalidArgument, Unimplemented: a name is no device name, see
+// ParseDeviceName().
 absl::StatusOr<DeviceSet> MakeDeviceSet(const std::vector<std::string>& names);
 
 struct ServiceDevice {
   std::string name;
-  std::string kind;  // A word of DeviceKind, "cpu".
+  std::string kind;  // Word of a DeviceKind, "cpu".
   ResourceSet resources;
 };
-// InvalidArgument: two of them share a resource.
+// InvalidArgument: two devices share a resource.
 absl::StatusOr<std::vector<ServiceDevice>> MakeServiceDevices(
     const std::vector<Device>& devices);
-// InvalidArgument, Unimplemented: also a name that is none.
+// InvalidArgument, Unimplemented: also if a name is no device name.
 absl::StatusOr<std::vector<ServiceDevice>> MakeServiceDevices(
     const std::vector<std::string>& names);
 
-// A demand with the resources of what it names.
+// A demand, with the resources of the devices that it names: either all devices
+// in `named`, or `min` to `max` devices of the service.
 struct WantedDevices {
-  DeviceSet named = {};  // Of all of these, or
+  // Devices that the job has to have; unused if by number.
+  DeviceSet named = {};
   std::string kind = "any";
-  uint32_t min = 0;  // of `min` to `max` devices of the service.
+  uint32_t min = 0;  // Least number of devices; 0: not by number.
   uint32_t max = 0;
 
   bool by_number() const { return min > 0; }
@@ -61,11 +65,12 @@ struct WantedDevices {
 absl::StatusOr<WantedDevices> Resolve(const DeviceDemand& demand,
                                       const std::vector<ServiceDevice>& has);
 
-// Whether the service could ever give it. InvalidArgument: need and have.
+// Returns OK if the service could ever give the job these devices.
+// InvalidArgument: it could not; the message has need and have.
 absl::Status CheckCanHave(const WantedDevices& wanted,
                           const std::vector<ServiceDevice>& has);
 
-// What it needs at least: "2 devices of kind cpu", "1 device".
+// Returns the least that the job needs: "2 devices of kind cpu", "1 device".
 std::string DescribeNumber(const WantedDevices& wanted);
 
 }  // namespace fgnn

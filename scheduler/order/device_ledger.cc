@@ -57,8 +57,9 @@ std::optional<DeviceSet> DeviceLedger::FindStart(const QueuedJob& job) const {
     }
     return wanted.named;
   }
-  std::vector<const ServiceDevice*> own;       // Reserved by nobody.
-  std::vector<const ServiceDevice*> borrowed;  // For no more than `min`.
+  std::vector<const ServiceDevice*> own;  // Devices that no job has reserved.
+  // Reserved devices that the job may borrow; used to reach `min` only.
+  std::vector<const ServiceDevice*> borrowed;
   for (const ServiceDevice& device : snapshot_.devices) {
     if (!wanted.fits(device) || !IsFree(device.resources)) continue;
     if (!IsReserved(device.resources)) {
@@ -94,7 +95,7 @@ double DeviceLedger::FreeIn(const ResourceSet& resources) const {
     seconds =
         std::max(seconds, holder.is_leaving ? kNoLimit : holder.most_seconds);
   });
-  // Not before those that have reserved them start.
+  // The resources are not free before the jobs that have reserved them start.
   ForEachResource(resources & reserved_, [&](size_t resource) {
     seconds = std::max(
         seconds, lent_for_[resource] > 0 ? lent_for_[resource] : kNoLimit);
@@ -115,10 +116,10 @@ std::vector<size_t> DeviceLedger::HoldersOf(
   return holders;
 }
 
-// Of devices by number those that are not reserved, and of these those that are
-// free, or about to be, or promised first. Others that come free before, for
-// who has them has no limit, might let the job start earlier: it lends what it
-// has reserved no longer than until then.
+// For a demand by number, devices that are not reserved are chosen, those first
+// that are free, about to be free, or promised first. Other devices, whose
+// holders have no time limit, may come free earlier and let the job start. So
+// the job lends what it has reserved no longer than until then.
 DeviceLedger::Reservation DeviceLedger::ChooseToReserve(
     const WantedDevices& wanted) const {
   if (!wanted.by_number()) {
@@ -175,7 +176,7 @@ void DeviceLedger::ReserveResources(const Reservation& reservation) {
 
 std::optional<std::vector<size_t>> DeviceLedger::FindWhoGivesWay(
     const QueuedJob& job) const {
-  // Candidates, in the order in which they would be chosen.
+  // Holders that may give way, in the order in which they would be chosen.
   std::vector<size_t> candidates;
   bool any_leaves = false;
   for (size_t i = 0; i < holders_.size(); ++i) {
@@ -195,7 +196,8 @@ std::optional<std::vector<size_t>> DeviceLedger::FindWhoGivesWay(
   for (size_t i = 0; i < candidates.size(); ++i)
     candidate_of[candidates[i]] = i;
 
-  // What has to come free, by who has it.
+  // Device sets that have to come free; each is a list of candidates that hold
+  // it.
   std::vector<std::vector<size_t>> targets;
   size_t need = job.wanted.by_number() ? job.wanted.min : 1;
   const auto add = [&](const ResourceSet& resources) {
@@ -218,7 +220,7 @@ std::optional<std::vector<size_t>> DeviceLedger::FindWhoGivesWay(
   } else {
     add(job.wanted.named.resources);
   }
-  // One more is to run than do not leave.
+  // The job would run beside the holders that stay and the promised jobs.
   const auto staying = static_cast<size_t>(
       std::count_if(holders_.begin(), holders_.end(),
                     [](const Holder& holder) { return !holder.is_leaving; }));

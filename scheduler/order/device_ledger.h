@@ -1,5 +1,5 @@
-// Who has the resources of devices, and who has reserved them, while job_order
-// walks through the queue. Not thread-safe.
+// The jobs that have the resources of devices or have reserved them, while
+// job_order walks through the queue. Not thread-safe.
 #ifndef FGNN_SCHEDULER_ORDER_DEVICE_LEDGER_H_
 #define FGNN_SCHEDULER_ORDER_DEVICE_LEDGER_H_
 
@@ -17,8 +17,8 @@ class DeviceLedger {
   // `snapshot` is borrowed.
   explicit DeviceLedger(const QueueSnapshot& snapshot);
 
-  // Devices on which the job may start now, if there are such and one more job
-  // may run.
+  // Returns devices on which the job may start now; nullopt: there are none, or
+  // no further job may run.
   std::optional<DeviceSet> FindStart(const QueuedJob& job) const;
   void Start(const QueuedJob& job, const DeviceSet& devices);
 
@@ -26,19 +26,21 @@ class DeviceLedger {
     ResourceSet resources;
     double lends_for = 0;
   };
-  // Of a job that cannot start.
+  // Reserves devices for a job that cannot start, and returns what it reserved.
   Reservation Reserve(const QueuedJob& job);
 
-  // Running jobs (places in the snapshot) that are to give way to it, which can
-  // start once they and those that leave already have left. nullopt: that would
-  // not be enough.
+  // Returns the running jobs (indices in the snapshot) that are to give way to
+  // the job. It can start once they, and the jobs that leave already, have
+  // left. nullopt: that would not be enough.
   std::optional<std::vector<size_t>> FindWhoGivesWay(
       const QueuedJob& job) const;
-  // They give way to a job that will run in their place.
+  // Notes that these running jobs give way to a job that will run instead of
+  // them.
   void GiveWay(const std::vector<size_t>& running);
 
-  // Running jobs that get more devices, which nobody else has or has reserved;
-  // reserves these. Once all that start or reserve have done so.
+  // Returns the running jobs that get more devices, and reserves these for
+  // them. Only devices that no other job has or has reserved are given. Call it
+  // after all other jobs have started or reserved.
   std::vector<size_t> FindWhoGrows();
 
  private:
@@ -56,21 +58,24 @@ class DeviceLedger {
     return (reserved_ & resources).any();
   }
   bool MayBorrow(const ResourceSet& resources, double seconds) const;
-  // Seconds until the resources are promised to be free, to the job that
-  // reserves them next; kNoLimit: nobody knows.
+  // Returns the seconds until the resources are free for the job that reserves
+  // them next; kNoLimit: not known.
   double FreeIn(const ResourceSet& resources) const;
-  // Those who have them, and do not leave.
+  // Returns the holders of the resources that do not leave.
   std::vector<size_t> HoldersOf(const ResourceSet& resources) const;
   Reservation ChooseToReserve(const WantedDevices& wanted) const;
   void ReserveResources(const Reservation& reservation);
 
   const QueueSnapshot& snapshot_;
-  std::vector<Holder> holders_;   // Those that run, then those that start.
-  std::vector<int> holder_of_;    // By resource; -1: nobody.
-  std::vector<double> lent_for_;  // By resource; kNoLimit: not reserved.
+  std::vector<Holder> holders_;  // Running jobs, then the jobs that start.
+  // Index in holders_ by resource; -1: no job has it.
+  std::vector<int> holder_of_;
+  // Seconds by resource for which it is lent; kNoLimit: not reserved.
+  std::vector<double> lent_for_;
   ResourceSet held_;
   ResourceSet reserved_;
-  size_t promised_ = 0;  // Jobs that will run once those that leave have left.
+  // Number of jobs that will run once the leaving jobs have left.
+  size_t promised_ = 0;
 };
 
 }  // namespace fgnn

@@ -6,7 +6,7 @@
 namespace fgnn {
 namespace {
 
-// Of sums of shares like 1/3.
+// Rounding error of sums of shares like 1/3.
 constexpr double kRounding = 1e-9;
 
 class Search {
@@ -24,7 +24,8 @@ class Search {
     }
   }
 
-  // `left` more candidates, from `first` on, in the order of words.
+  // Chooses `left` more candidates from `first` on, in lexicographic order.
+  // Returns whether a choice is enough.
   bool Choose(size_t first, size_t left) {
     if (left == 0) return NumFreed() >= need_;
     for (size_t next = first; next + left <= shares_.size(); ++next) {
@@ -55,9 +56,9 @@ class Search {
         }));
   }
 
-  // A target is freed by whole ones of its holders, so that no more come free
-  // than the shares of those that are chosen add up to. Where each target has
-  // one holder that is exact, and nothing is tried in vain.
+  // Each holder of a target has an equal share of it. The targets that come
+  // free are never more than the sum of the chosen holders' shares. If each
+  // target has one holder, the bound is exact and no choice is tried in vain.
   bool MayBeEnough(size_t first, size_t left) const {
     std::vector<double> rest(shares_.begin() + static_cast<ptrdiff_t>(first),
                              shares_.end());
@@ -70,7 +71,8 @@ class Search {
 
   const std::vector<std::vector<size_t>>& targets_;
   const size_t need_;
-  std::vector<double> shares_;  // Of targets, by candidate.
+  // Sum of the shares of targets that each candidate holds.
+  std::vector<double> shares_;
   std::vector<bool> is_chosen_;
   double chosen_shares_ = 0;
 };
@@ -81,7 +83,8 @@ std::optional<std::vector<size_t>> ChooseFewest(
     const std::vector<std::vector<size_t>>& targets, size_t num_candidates,
     size_t need, size_t at_least) {
   if (need > targets.size()) return std::nullopt;
-  // None of no candidates frees nothing.
+  // An empty set frees nothing, so a need for targets takes at least one
+  // candidate.
   const size_t fewest = need == 0 ? at_least : std::max<size_t>(at_least, 1);
   for (size_t count = fewest; count <= num_candidates; ++count) {
     Search search(targets, num_candidates, need);

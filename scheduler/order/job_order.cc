@@ -14,7 +14,7 @@ bool IsReady(const QueuedJob& job, const QueueSnapshot& snapshot) {
          CheckCanHave(job.wanted, snapshot.devices).ok();
 }
 
-// Smaller goes first.
+// Sort key of a queued job: the smaller key goes first.
 struct Rank {
   bool waits = false;
   bool is_new = true;
@@ -38,8 +38,8 @@ Rank RankOf(const QueuedJob& job, const QueueSnapshot& snapshot) {
           .number = job.number};
 }
 
-// Each of `sorted` with how many go before it: in all, of this priority, of
-// this user's share.
+// Returns a wait for each of `sorted`, with the number of jobs before it: of
+// higher priority, of users with less, older.
 std::vector<JobWait> CountThoseBefore(
     const std::vector<std::pair<Rank, const QueuedJob*>>& sorted,
     const QueueSnapshot& snapshot) {
@@ -96,7 +96,7 @@ JobOrder OrderJobs(const QueueSnapshot& snapshot) {
   order.waits = CountThoseBefore(sorted, snapshot);
   DeviceLedger ledger(snapshot);
   for (JobWait& wait : order.waits) {
-    if (!wait.ready) break;  // Nor is any behind it.
+    if (!wait.ready) break;  // The jobs behind it are not ready either.
     const QueuedJob& job = snapshot.queued[wait.job];
     if (const auto devices = ledger.FindStart(job); devices.has_value()) {
       wait.starts = true;

@@ -1,31 +1,35 @@
-// Which of the queued jobs starts next and on which devices, which running ones
-// give way, and why each of the others waits. Pure.
+// Which queued job starts next and on which devices, which running jobs give
+// way, and why each other job waits. Pure.
 //
-// Only a job that nothing holds back may go. Of those: first a job that was
-// interrupted, for its daemons may still be there; then the highest priority;
-// then the user who has had the least of the devices; then the oldest. What a
-// user has had grows with each start, so no user's jobs wait for ever for those
-// of users of the same priority.
+// A job may start only if nothing holds it back. Interrupted jobs go first,
+// since their daemons may still be there. Then the highest priority goes first,
+// then the user who has had the least device seconds, then the oldest job. A
+// user's device seconds grow with each start, so no user's jobs wait for ever
+// for jobs of the same priority.
 //
-// The queue is walked in that order. A job whose devices are free has them; one
-// that cannot start reserves its own, or as many as it asks for, those that
-// come free first. A later one may have what is not reserved by any before it,
-// or reserved devices that are free if its time limit ends before the others of
-// that reservation come free by the time limits of who has them; where one of
-// those has no limit, what is reserved stays so. So the first that waits never
-// starts later for one behind it, if those who run do so for as long as they
-// may, those without a limit for longer than all others. Where they end before,
-// it may wait for a short job up to that one's limit, or have started earlier
-// on devices that it had not reserved. Everybody is the first some day, but for
-// jobs that come and go before.
+// The order walks through the queue. A job whose devices are free gets them. A
+// job that cannot start reserves the devices that it names, or as many as it
+// asks for, those first that come free first. A later job may get devices that
+// no earlier job has reserved. It may also borrow reserved devices that are
+// free, if its time limit ends before the rest of that reservation comes free.
+// The time limits of the rest's holders tell when that is; if one of them has
+// no limit, nothing is lent. So the first waiting job never starts later
+// because of a job behind it, as long as running jobs use up their time limits.
+// A job without a limit counts as running longest. If running jobs end earlier,
+// the first waiting job may wait for a borrower, up to the borrower's limit. It
+// might also have started earlier on devices that it had not reserved. Every
+// job becomes the first one at some time, unless jobs that go before it keep
+// coming.
 //
-// A job that cannot start for running ones of lower priority has the fewest of
-// them give way that free its devices; of as many, those of the lowest
-// priority, then the youngest. None, where that would not be enough.
+// If running jobs of lower priority keep a job from starting, the fewest of
+// them that free its devices give way. Among equally many, the jobs of the
+// lowest priority give way, then the youngest. No job gives way if that would
+// not be enough.
 //
-// Free devices that nobody waits for go to running jobs that asked for a number
-// and have less than its maximum, the most important and oldest first, where
-// that pays for another start.
+// Free devices that no job waits for go to running jobs that asked for a number
+// of devices and have less than their maximum. The job has to gain more than
+// another start costs. The job of the highest priority goes first, then the
+// oldest.
 #ifndef FGNN_SCHEDULER_ORDER_JOB_ORDER_H_
 #define FGNN_SCHEDULER_ORDER_JOB_ORDER_H_
 
@@ -39,21 +43,22 @@
 
 namespace fgnn {
 
-// Of jobs without a time limit.
+// Time limit, in seconds, of a job that has none.
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 struct QueuedJob {
   std::string id = {};
   std::string user = {};
   int32_t priority = 0;
-  uint64_t number = 0;  // Order of submission; of each job another.
+  // Number of the submission; unique, and higher for later jobs.
+  uint64_t number = 0;
   bool was_interrupted = false;
-  // Jobs that have to complete before.
+  // Ids of the jobs that have to complete before.
   std::vector<std::string> after = {};
-  // Seconds until it may be started again; 0: now.
+  // Seconds until the job may be started again; 0: now.
   double held_seconds = 0;
   WantedDevices wanted = {};
-  double most_seconds = kNoLimit;  // That it may run.
+  double most_seconds = kNoLimit;  // Seconds that it may run.
 };
 
 // A job that has devices.
@@ -61,38 +66,45 @@ struct RunningJob {
   std::string id = {};
   int32_t priority = 0;
   bool can_give_way = true;
-  // It lets go of its devices anyway: it was cancelled, or is to pause.
+  // Whether the job lets go of its devices anyway: it was cancelled, or is to
+  // pause.
   bool is_leaving = false;
-  uint64_t started = 0;  // Order of starts; of each job another.
+  // Number of the start; unique, and higher for later starts.
+  uint64_t started = 0;
   DeviceSet devices = {};
-  double most_seconds = kNoLimit;  // That it may run on.
+  double most_seconds = kNoLimit;  // Seconds that it may still run.
   WantedDevices wanted = {};
-  bool gains_by_more = false;  // Devices, up to those: it would start again.
+  // Whether more devices, up to `wanted`, would pay for another start.
+  bool gains_by_more = false;
 };
 
 struct QueueSnapshot {
   std::vector<QueuedJob> queued = {};
-  std::vector<RunningJob> running = {};  // No two share a resource.
+  // Running jobs; no two share a resource.
+  std::vector<RunningJob> running = {};
   std::vector<ServiceDevice> devices = {};
-  std::map<std::string, double> user_seconds = {};  // Had; nothing: 0.
+  // Device seconds that each user has had; a user without an entry: 0.
+  std::map<std::string, double> user_seconds = {};
 
-  // Jobs that may run at once.
+  // Returns how many jobs may run at once.
   size_t most_running() const { return devices.empty() ? 1 : devices.size(); }
 };
 
-// Where a job that is queued stands.
+// Position of a queued job in the order.
 struct JobWait {
-  size_t job = 0;      // Its place in the snapshot's `queued`.
-  bool ready = false;  // Nothing holds it back, and the service has enough.
+  size_t job = 0;  // Index in the snapshot's `queued`.
+  // Whether nothing holds the job back and the service has enough devices.
+  bool ready = false;
   bool starts = false;
-  // Of those that are ready and go before it; interrupted ones count as of
-  // higher priority.
+  // Numbers of ready jobs that go before this one, by the reason. Interrupted
+  // jobs count as jobs of higher priority.
   uint32_t of_higher_priority = 0;
   uint32_t of_users_with_less = 0;
   uint32_t older = 0;
-  // What it has reserved, where it is ready and cannot start.
+  // Resources that the job has reserved, if it is ready and cannot start.
   ResourceSet reserved = {};
-  // Others may have what is free of that for so many seconds. 0: not at all.
+  // Seconds for which other jobs may have the free part of `reserved`; 0: not
+  // at all.
   double lends_for = 0;
 };
 
@@ -102,10 +114,13 @@ struct JobStart {
 };
 
 struct JobOrder {
-  std::vector<JobWait> waits;    // In the order in which they would go.
-  std::vector<JobStart> starts;  // All that may start now, beside each other.
-  std::vector<std::string> give_way;  // Running ones that are to.
-  std::vector<std::string> grow;  // Running ones that are to, by a new start.
+  // Queued jobs, in the order in which they would start.
+  std::vector<JobWait> waits;
+  std::vector<JobStart> starts;  // Jobs that may start now, side by side.
+  // Ids of running jobs that are to give way.
+  std::vector<std::string> give_way;
+  // Ids of running jobs that are to start again with more devices.
+  std::vector<std::string> grow;
 
   bool gives_way(const std::string& id) const;
   bool grows(const std::string& id) const;
@@ -113,7 +128,8 @@ struct JobOrder {
 
 JobOrder OrderJobs(const QueueSnapshot& snapshot);
 
-// Why a queued job does not run: one line. `order` is that of the snapshot.
+// Returns one line that says why a queued job does not run. `order` is the
+// order of the snapshot.
 std::string ReasonOf(const JobWait& wait, const JobOrder& order,
                      const QueueSnapshot& snapshot);
 

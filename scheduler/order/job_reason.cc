@@ -1,4 +1,4 @@
-// Why a queued job waits, in words.
+// The reason why a queued job waits, in words.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -11,10 +11,10 @@
 namespace fgnn {
 namespace {
 
-// Jobs, or devices, that a reason names.
+// Most jobs, or devices, that a reason names.
 constexpr size_t kMostNamed = 3;
 
-// "job A", "jobs A, B and 2 more".
+// Returns text like "job A" or "jobs A, B and 2 more".
 std::string NameJobs(const std::vector<std::string>& ids) {
   const size_t named = std::min(ids.size(), kMostNamed);
   std::string text =
@@ -25,7 +25,8 @@ std::string NameJobs(const std::vector<std::string>& ids) {
   return text;
 }
 
-// "next" or "behind 2 jobs: 1 of higher priority, 1 submitted before".
+// Returns text like "next" or "behind 2 jobs: 1 of higher priority, 1 submitted
+// before".
 std::string PlaceInQueue(const JobWait& wait) {
   const uint32_t ahead =
       wait.of_higher_priority + wait.of_users_with_less + wait.older;
@@ -41,14 +42,14 @@ std::string PlaceInQueue(const JobWait& wait) {
                       absl::StrJoin(kinds, ", "));
 }
 
-// What keeps a job from the resources of a device.
+// Finds the jobs that keep a job from the resources of a device.
 class Obstacles {
  public:
   Obstacles(const JobWait& wait, const JobOrder& order,
             const QueueSnapshot& snapshot)
       : wait_(wait), order_(order), snapshot_(snapshot) {}
 
-  // "which job A has"; nullopt: nothing does.
+  // Returns text like "which job A has"; nullopt: no job keeps it from them.
   std::optional<std::string> Of(const ResourceSet& resources) const {
     for (const RunningJob& job : snapshot_.running) {
       if ((job.devices.resources & resources).none()) continue;
@@ -87,7 +88,8 @@ std::string JoinSome(const std::vector<std::string>& items) {
   return text;
 }
 
-// "waits for cpu:0, which job A has"; empty: for no device.
+// Returns text like "waits for cpu:0, which job A has"; empty: the job waits
+// for no device.
 std::string WhatIsInTheWay(const QueuedJob& job, const Obstacles& obstacles,
                            const QueueSnapshot& snapshot) {
   std::vector<std::string> items;
@@ -116,7 +118,8 @@ std::string WhatIsInTheWay(const QueuedJob& job, const Obstacles& obstacles,
                       " free: ", JoinSome(items));
 }
 
-// Of a job whose devices are free, where no more may run at once.
+// Returns the reason of a job whose devices are free while no further job may
+// run.
 std::string WaitForAnEnd(const JobOrder& order, const QueueSnapshot& snapshot) {
   std::vector<std::string> ids;
   for (const RunningJob& job : snapshot.running) {

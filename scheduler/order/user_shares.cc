@@ -7,7 +7,8 @@ namespace {
 
 constexpr double kHalfLifeMs =
     std::chrono::duration<double, std::milli>(UserShares::kHalfLife).count();
-// Half-lives after which the origin moves, so that weights stay in range.
+// Number of half-lives after which the origin moves, so that weights stay in
+// range.
 constexpr double kMostHalfLives = 64;
 
 }  // namespace

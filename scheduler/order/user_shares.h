@@ -1,5 +1,5 @@
-// What users have had of the devices, half of it forgotten each day, for the
-// fair share between them. Not thread-safe.
+// Device seconds of each user, for fair shares; half of them are forgotten each
+// day. Not thread-safe.
 #ifndef FGNN_SCHEDULER_ORDER_USER_SHARES_H_
 #define FGNN_SCHEDULER_ORDER_USER_SHARES_H_
 
@@ -14,16 +14,16 @@ class UserShares {
  public:
   static constexpr std::chrono::hours kHalfLife{24};
 
-  // `seconds` of devices, each of them counted, until the moment `at_ms`.
-  // Moments are Unix milliseconds: they outlive the service.
+  // Charges `seconds` of devices, summed over the devices, that ended at
+  // `at_ms`. Times are Unix milliseconds, since they outlive the service.
   void Charge(const std::string& user, double seconds, int64_t at_ms);
 
-  // Of every user who was charged, as it counts now: the order between users
-  // does not depend on the moment that it is asked for.
+  // Returns the weighted seconds of every user who was charged. The order
+  // between users does not depend on the time of the call.
   const std::map<std::string, double>& seconds() const { return seconds_; }
 
  private:
-  // All in seconds of the moment origin_ms_: what was had later counts more.
+  // Seconds by user, weighted relative to origin_ms_: later seconds count more.
   std::map<std::string, double> seconds_;
   int64_t origin_ms_ = 0;
 };
