@@ -27,7 +27,7 @@ absl::Status CallTogether(
     if (!is_over) return absl::OkStatus();
     return absl::CancelledError("the job does not go on");
   };
-  // All there are before a thread looks at one.
+  // Both vectors have their full size before any thread uses them.
   std::vector<Notification> done(count);
   std::vector<absl::Status> thrown(count);
   std::vector<Thread> threads;

@@ -10,9 +10,10 @@
 
 namespace fgnn {
 
-// Runs call(i, keep_going) for each i of `count`, all at once, each on a
-// thread; returns when all have. Meanwhile `goes_on` is asked on this one: an
-// error of it is the result, and keep_going ends the calls.
+// Runs call(i, keep_going) for each i below `count`, all at once, each on a
+// thread of its own. Returns once all calls have returned. Meanwhile the
+// calling thread asks `goes_on`. If that returns an error, keep_going ends the
+// calls, and the error is the result.
 absl::Status CallTogether(
     size_t count,
     const std::function<void(size_t i, const KeepGoing& keep_going)>& call,

@@ -1,4 +1,4 @@
-// Which daemon is called, signalled or waited for.
+// Names a daemon that is called, signalled or waited for.
 #ifndef FGNN_SCHEDULER_EXECUTORS_DAEMON_ADDRESS_H_
 #define FGNN_SCHEDULER_EXECUTORS_DAEMON_ADDRESS_H_
 

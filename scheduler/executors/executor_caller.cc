@@ -10,8 +10,8 @@ namespace fgnn {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
-// Calls of one kind that are lost to deaths before the job is given up; the
-// restart limit usually comes first.
+// Number of calls of one kind that may be lost to deaths before the job fails.
+// The restart limit is usually reached earlier.
 constexpr int kMaxLostCalls = 10;
 
 }  // namespace
@@ -57,8 +57,8 @@ absl::Status ExecutorCaller::AfterLoss(const DaemonAddress& daemon,
   }
   LogWarning("{} was lost on the way: {}; trying again", daemon.name,
              MessageOf(status));
-  // Usually it died. One that lives and cannot be reached twice is of no use:
-  // its socket may have been removed.
+  // Usually the daemon died. A living daemon that cannot be reached twice is
+  // killed: its socket may have been removed.
   if (daemons_->WaitUntilGone(daemon, DeadlineIn(std::chrono::seconds(1)))) {
     return absl::OkStatus();
   }

@@ -1,5 +1,5 @@
-// Calls of one job's executors, made again on another one where the first one
-// was lost on the way.
+// Calls executors of one job. If an executor is lost during the call, another
+// one is called instead.
 #ifndef FGNN_SCHEDULER_EXECUTORS_EXECUTOR_CALLER_H_
 #define FGNN_SCHEDULER_EXECUTORS_EXECUTOR_CALLER_H_
 
@@ -25,11 +25,11 @@ namespace fgnn {
 struct ExecutorsOfJob {
   std::string job_id;
   std::string spec_bytes;
-  std::string dataset;  // Its folder.
+  std::string dataset;  // Folder of the dataset.
   // Fingerprint of the contents that the job began with; 0: not known yet.
   uint64_t dataset_content = 0;
   std::vector<ExecutorPlacement> placements;
-  uint32_t restarts = 0;  // Restarts of each daemon in ten minutes.
+  uint32_t restarts = 0;  // Most restarts of each daemon in ten minutes.
 };
 
 // A service refuses calls of an hour or more as calls without a deadline.
@@ -42,7 +42,7 @@ class ExecutorCaller {
   ExecutorCaller(JobDaemons* daemons, ExecutorCalls* calls, ExecutorsOfJob job,
                  KeepGoing keep_going, KeepGoing tick);
 
-  // Whether the daemon went away during the call.
+  // Returns whether the daemon went away during the call, by the call's status.
   static bool IsLost(const absl::Status& status) {
     return absl::IsUnavailable(status);
   }
@@ -53,25 +53,27 @@ class ExecutorCaller {
 
   // Returns why the job was told to end, or OK.
   absl::Status KeepsGoing() const { return keep_going_(); }
-  // Returns also JobDaemons::Failure().
+  // Returns OK, why the job was told to end, or JobDaemons::Failure().
   absl::Status MayGoOn() const;
-  // Attaches daemons that came back, besides.
+  // Does what MayGoOn() does, and attaches daemons that came back.
   absl::Status Tick() const { return tick_(); }
-  // For calls that may take long, while the job may go on.
+  // Returns the patience for long calls: they end once MayGoOn() is not OK.
   Patience WhileItMayGoOn() const;
-  // The same, and Tick() meanwhile.
+  // Returns the patience for long calls that call Tick() meanwhile.
   Patience WhileTicking() const;
 
-  // Waits for daemons of the role; returns one or more. `attached`: to the job.
+  // Waits for daemons of the role, and returns one or more. `attached`: only
+  // daemons that are attached to the job.
   absl::StatusOr<std::vector<DaemonAddress>> WaitForSome(ExecutorRole role,
                                                          bool attached);
-  // Returns what `call` returns for the address of such a daemon: a Status or a
-  // StatusOr.
+  // Calls `call` with the address of such a daemon, and returns its result: a
+  // Status or a StatusOr. Calls another daemon if the first one is lost.
   template <typename Call>
   std::invoke_result_t<Call, const DaemonAddress&> CallAny(ExecutorRole role,
                                                            bool attached,
                                                            const Call& call) {
-    pid_t unreachable = 0;  // It lived on after the call before.
+    // Pid of a daemon that lived on after the last lost call; 0: none.
+    pid_t unreachable = 0;
     for (int lost = 0;; ++lost) {
       FGNN_ASSIGN_OR_RETURN(const std::vector<DaemonAddress> daemons,
                             WaitForSome(role, attached));
@@ -81,9 +83,10 @@ class ExecutorCaller {
           AfterLoss(daemons.front(), StatusOf(result), lost, &unreachable));
     }
   }
-  // After a call to `daemon`, the one behind `lost` that were lost, did not end
-  // well: OK if it may be made again. `unreachable`: who was so the last time,
-  // though it lived on; kept between the calls.
+  // Decides what follows a failed call to `daemon`, after `lost` earlier calls
+  // were lost. Returns OK if the caller may try again. `unreachable` is kept
+  // between the calls: the pid of a daemon that could not be reached though it
+  // lived on.
   absl::Status AfterLoss(const DaemonAddress& daemon,
                          const absl::Status& status, int lost,
                          pid_t* unreachable);

@@ -1,6 +1,5 @@
-// What the scheduler asks of a daemon: the calls of
-// proto/fgnn/v1/executor.proto without a trace of gRPC. rpc/ implements them,
-// tests fake them.
+// The scheduler's calls to a daemon, those of proto/fgnn/v1/executor.proto,
+// without gRPC types. rpc/ implements them, tests fake them.
 #ifndef FGNN_SCHEDULER_EXECUTORS_EXECUTOR_CALLS_H_
 #define FGNN_SCHEDULER_EXECUTORS_EXECUTOR_CALLS_H_
 
@@ -19,74 +18,81 @@
 
 namespace fgnn {
 
-// Asked about ten times a second while something is waited for: an error ends
-// that, and is its result.
+// Function that a waiting caller asks about ten times a second. An error ends
+// the wait and is its result.
 using KeepGoing = std::function<absl::Status()>;
 
-// How long a caller waits.
+// How long a caller waits for an answer.
 struct Patience {
   std::chrono::milliseconds timeout{10'000};
-  KeepGoing keep_going;  // Asked on the caller's thread. May be empty.
+  KeepGoing keep_going;  // Asked on the caller's thread; empty: not asked.
 };
 
 struct AttachCall {
   std::string job_id;
-  std::string spec_bytes;  // Opaque here; see store/job.h.
+  std::string spec_bytes;  // Serialised spec, opaque here; see store/job.h.
   OwnerIndex owner = kNoOwner;
   std::optional<uint32_t> overflow_block;
   uint64_t scheduler_generation = 0;
-  uint32_t device = 0;  // Its number in the job; where they take turns, of the
-                        // device.
+  // Number of the executor in the job; where devices take turns, the number of
+  // its device.
+  uint32_t device = 0;
 };
 
-// A dataset whose values a sampler has read.
+// Result of a sampler's reading all values of a dataset.
 struct ValidatedDataset {
-  uint64_t state = 0;    // FingerprintOf() its folder at that time.
-  uint64_t content = 0;  // Fingerprint of its contents; equal for copies.
-  std::string warning;   // One line; empty: none.
+  uint64_t state = 0;  // FingerprintOf() the folder at that time.
+  // Fingerprint of the contents; equal for copies of a dataset.
+  uint64_t content = 0;
+  std::string warning;  // Warning in one line; empty: none.
 };
 
 // Part of the batches that are sampled to rank the vertices.
 struct CountCall {
   std::string spec_bytes;
-  uint32_t part = 0;  // In [0, num_parts).
+  uint32_t part = 0;  // Number of the part, in [0, num_parts).
   uint32_t num_parts = 1;
-  std::filesystem::path path;  // Where the counts go.
+  std::filesystem::path path;  // File to write the counts to.
 };
 
 struct RankCall {
   std::string spec_bytes;
-  // Of all parts or all samplers, or none yet.
+  // Files with the counts of all parts or all samplers; empty: not counted yet.
   std::vector<std::filesystem::path> counts;
 };
 
 struct RankedVertices {
   uint64_t rank_order_key = 0;
-  bool needs_counts = false;  // There is no order yet: count first.
+  // Whether there is no order yet, and vertices have to be counted first.
+  bool needs_counts = false;
 };
 
 struct EvaluateCall {
   std::string job_id;
   std::string spec_bytes;
-  std::string checkpoint;           // Empty: the newest weights.
+  std::string checkpoint;  // Path of a checkpoint; empty: the newest weights.
   std::vector<std::string> splits;  // "train", "valid", "test"
-  // Of JobSegment::OpenScratch(), where several trainers evaluate together; 0:
-  // one alone.
+  // Number of JobSegment::OpenScratch() if several trainers evaluate together;
+  // 0: one trainer evaluates alone.
   uint64_t scratch = 0;
 };
 
 struct SplitScore {
   std::string split;
-  uint64_t num_vertices = 0;  // Of link prediction: edges.
+  // Number of vertices; with link prediction, edges.
+  uint64_t num_vertices = 0;
   uint64_t num_correct = 0;
   double loss = 0;
-  double macro_f1 = 0;  // Over classes among labels or predictions.
-  std::optional<double> roc_auc = std::nullopt;  // Of two classes, or links.
-  // Of link prediction alone; see RankEdges() of the trainer.
+  // Macro F1 over the classes among labels or predictions.
+  double macro_f1 = 0;
+  // ROC-AUC with two classes or links; nullopt otherwise.
+  std::optional<double> roc_auc = std::nullopt;
+  // Scores of link prediction; nullopt otherwise. See RankEdges() of the
+  // trainer.
   std::optional<double> mean_rank = std::nullopt;
   std::optional<double> mrr = std::nullopt;
 
-  // Share of correct vertices, of which there are some.
+  // Returns the share of correct vertices, in [0, 1]. num_vertices is above 0.
   double accuracy() const {
     return static_cast<double>(num_correct) / static_cast<double>(num_vertices);
   }
@@ -94,9 +100,9 @@ struct SplitScore {
 
 struct Evaluation {
   std::vector<SplitScore> scores;
-  double seconds = 0;  // Summed over the trainers.
+  double seconds = 0;  // Seconds, summed over the trainers.
 
-  // nullopt: the split is empty or was not asked.
+  // Returns the score of a split; nullopt: the split is empty or was not asked.
   std::optional<SplitScore> ScoreOf(const std::string& split) const;
 };
 
@@ -105,18 +111,20 @@ struct SaveCheckpointCall {
   std::filesystem::path path;
   uint64_t version = 0;
   uint32_t epochs_done = 0;
-  std::string run_state;  // Given back by DescribeCheckpoint().
+  // State of the run, which DescribeCheckpoint() returns again.
+  std::string run_state;
 };
 
 struct CheckpointProfile {
-  uint64_t version = 0;  // Committed steps.
+  uint64_t version = 0;  // Number of committed steps.
   uint32_t epochs_done = 0;
   uint64_t seed = 0;
   std::string run_state;
 };
 
-// Thread-safe. `socket` is the daemon's. All return the daemon's error as it
-// was; Unavailable: it went away; DeadlineExceeded; or what keep_going said.
+// Thread-safe. `socket` is the daemon's. Each call returns the daemon's own
+// error or the error of keep_going. Unavailable: the daemon went away.
+// DeadlineExceeded: it did not answer in time.
 class ExecutorCalls {
  public:
   virtual ~ExecutorCalls() = default;
@@ -136,7 +144,8 @@ class ExecutorCalls {
   virtual absl::Status CountInputNodes(const std::string& socket,
                                        const CountCall& call,
                                        const Patience& patience) = 0;
-  // What a sampler that is attached to the job has counted so far.
+  // Has a sampler that is attached to the job write the counts that it has so
+  // far to `path`.
   virtual absl::Status WriteCounts(const std::string& socket,
                                    const std::string& job_id,
                                    const std::filesystem::path& path,

@@ -15,41 +15,46 @@
 namespace fgnn {
 
 enum class DaemonState : uint8_t {
-  kStarting,  // Its process is there; it has not registered.
+  kStarting,  // The daemon's process runs; it has not registered.
   kIdle,
-  kWorking,  // Attached to a job, or being attached.
-  // Attached, but at work is another one of its device, or nobody: there is
-  // nothing to do for it.
+  kWorking,  // The daemon is attached to a job, or is being attached.
+  // The daemon is attached and has nothing to do: another daemon of its device
+  // works, or none does.
   kStandby,
-  // Running or not: its job goes on without its device.
+  // The daemon's job goes on without its device. The daemon may run or not.
   kLost,
   kDead,
 };
 
-std::string_view NameOf(DaemonState state);  // "starting"
+// Returns a word such as "starting".
+std::string_view NameOf(DaemonState state);
 
 struct ExecutorView {
   ExecutorPlacement placement;
-  pid_t pid = 0;  // 0: not running.
+  pid_t pid = 0;  // Process id; 0: not running.
   DaemonState state = DaemonState::kDead;
-  std::string job_id;    // Empty: none.
-  uint64_t batches = 0;  // Finished since it started.
+  std::string job_id;    // Id of the daemon's job; empty: none.
+  uint64_t batches = 0;  // Batches that it finished since it started.
   uint32_t restarts = 0;
   uint64_t resident_bytes = 0;
 };
 
-// A device of a running job where they take turns.
+// A device of a running job whose devices take turns.
 struct DeviceView {
-  std::string device;  // "cpu:0-1"
+  std::string device;  // Name such as "cpu:0-1".
   DevicePlan plan = DevicePlan::kSample;
-  bool by_hand = false;  // Somebody switched it to that.
+  bool by_hand = false;  // Whether a user set the plan.
   DeviceWork works = DeviceWork::kNothing;
   DeviceTimes times;
-  // Of the job, since its start on this scheduler.
+  // Batches of the job that the device sampled and trained, since the job's
+  // start on this scheduler.
   uint64_t sampled = 0;
   uint64_t trained = 0;
-  uint64_t wakes = 0;  // Of its standby trainer; since the segment was made.
-  double busy = 0;     // Share of the time since then, [0, 1].
+  // Times that the device's standby trainer woke since the segment was made.
+  uint64_t wakes = 0;
+  // Share of the time since the job's start in which the device worked, in
+  // [0, 1].
+  double busy = 0;
 };
 
 }  // namespace fgnn

@@ -1,4 +1,5 @@
-// What a job asks of any one of its executors: profiles and checkpoints.
+// Calls of a job that any one of its executors can answer: profiles and
+// checkpoints.
 #ifndef FGNN_SCHEDULER_EXECUTORS_JOB_CALLS_H_
 #define FGNN_SCHEDULER_EXECUTORS_JOB_CALLS_H_
 
@@ -22,17 +23,17 @@ class JobCalls {
   explicit JobCalls(ExecutorCaller* caller) : caller_(caller) {}
 
   absl::StatusOr<SamplingProfile> ProfileSampling(uint32_t num_batches);
-  // `hops`: as ProfileSampling() found them.
+  // `hops` are the sizes that ProfileSampling() found.
   absl::StatusOr<TrainingProfile> ProfileTraining(
       const std::vector<HopSize>& hops);
-  // Saves the weights while they are still the newest: `version`.
+  // Saves the weights of `version`, which has to be the newest one still.
   absl::Status SaveCheckpoint(const std::filesystem::path& path,
                               uint64_t version, uint32_t epochs_done,
                               const std::string& run_state);
-  // By any trainer, attached or not.
+  // Has any trainer, attached or not, read the checkpoint.
   absl::StatusOr<CheckpointProfile> DescribeCheckpoint(
       const std::filesystem::path& path);
-  // As the segment's first weights.
+  // Has a trainer publish the checkpoint as the segment's first weights.
   absl::Status LoadCheckpoint(const std::filesystem::path& path);
 
  private:

@@ -1,5 +1,5 @@
-// The daemons that one job has on one host, as the job's thread uses them.
-// JobExecutors knows a host by this alone.
+// The daemons that one job has on one host, as the job's thread uses them. This
+// is the only interface to a host that JobExecutors uses.
 #ifndef FGNN_SCHEDULER_EXECUTORS_JOB_DAEMONS_H_
 #define FGNN_SCHEDULER_EXECUTORS_JOB_DAEMONS_H_
 
@@ -25,7 +25,8 @@ struct AttachTicket {
   DaemonAddress daemon;
   OwnerIndex owner = kNoOwner;
   ExecutorRole role = ExecutorRole::kSampler;
-  // Number in the job; where executors take turns, the number of the device.
+  // Number of the executor in the job; where devices take turns, the number of
+  // its device.
   uint32_t number = 0;
 };
 
@@ -35,89 +36,96 @@ struct MemoryUse {
   uint64_t anonymous_bytes = 0;  // Bytes of the job's daemons.
 };
 
-// What the service says to all jobs.
+// Facts about the service that are the same for all jobs.
 struct HostTerms {
-  // Number of this start of the scheduler. A daemon refuses an attach of an
-  // earlier one.
+  // Number of this start of the scheduler. A daemon refuses an attach with the
+  // number of an earlier start.
   uint64_t generation = 0;
-  // Jobs that an earlier scheduler left running: a daemon that registers may
-  // still be attached to one.
+  // Ids of the jobs that an earlier scheduler left running. A daemon that
+  // registers may still be attached to one.
   std::vector<std::string> interrupted_jobs;
-  // A daemon that was started registers within this time.
+  // Time within which a started daemon has to register.
   std::chrono::milliseconds register_within{60'000};
 };
 
-// Made by its host, which outlives it. Not thread-safe: for the job's thread
-// alone. What is asked while the job has no daemons is answered as if all of
-// them were gone.
+// The host makes the handle and outlives it. Not thread-safe: for the job's
+// thread alone. While the job has no daemons, the answers are as if all its
+// daemons were gone.
 class JobDaemons {
  public:
-  // As Leave().
+  // Calls Leave().
   virtual ~JobDaemons() = default;
   virtual const HostTerms& terms() const = 0;
 
-  // ---- What an earlier scheduler left; before Want().
-  // Returns true once every daemon that it left has registered or ended, false
-  // at the deadline.
+  // ---- What an earlier scheduler left; to be called before Want().
+  // Returns true once every daemon of the earlier scheduler has registered or
+  // ended, false at the deadline.
   virtual bool WaitForSurvivors(Deadline deadline) = 0;
-  // Returns the segment that daemons of the job have returned, once.
+  // Returns the segment that daemons of the job have returned; nullopt: there
+  // is none. A later call does not return it again.
   virtual std::optional<UniqueFd> TakeReturnedSegment() = 0;
 
   // ---- Having daemons.
-  // Makes these the job's daemons. `placements` are numbered as if the job were
-  // alone (PlaceExecutors()); names may differ, see executor_names.h. Stops
-  // those that the job had else, and nobody's that are in their way; starts
-  // those that are missing. Waits for others to end, not for these to register.
-  // `restarts`: of each daemon in ten minutes. `lost`: devices, by number, of a
-  // segment that is to be taken over; their daemons are not started. May be
-  // called again: the job then starts afresh.
+  // Gives the job the daemons of `placements`, and starts those that are
+  // missing. `placements` are numbered as if the job were alone
+  // (PlaceExecutors()); names may differ, see executor_names.h. Stops the job's
+  // other daemons, and daemons without a job that are in the way. Waits until
+  // these have ended, but not until the job's daemons have registered.
+  // `restarts` is the most restarts of each daemon in ten minutes. `lost` are
+  // numbers of lost devices of a segment that is to be taken over; their
+  // daemons are not started. A further call starts afresh.
   virtual absl::Status Want(const std::vector<ExecutorPlacement>& placements,
                             uint32_t restarts,
                             const std::vector<uint32_t>& lost) = 0;
-  // The daemons that the job has are nobody's from now on. Does nothing where
-  // Want() was not called since.
+  // Takes the job's daemons from it; they belong to no job from now on. Does
+  // nothing if Want() was not called since the last Leave().
   virtual void Leave() = 0;
-  // Returns OK, or why the job cannot go on since Want(): a daemon died too
-  // often or reported it.
+  // Returns OK, or why the job cannot go on: since Want(), a daemon died too
+  // often or reported a failure.
   virtual absl::Status Failure() const = 0;
-  // Waits until every daemon of the job is registered, but for those of lost
-  // devices. Returns those that are not at the deadline, "sampler.0 on cpu:0".
+  // Waits until every daemon of the job is registered, except those of lost
+  // devices. Returns the daemons that are not registered at the deadline, as
+  // "sampler.0 on cpu:0".
   virtual std::vector<std::string> Unregistered(Deadline deadline) const = 0;
-  // The job goes on without the devices of those, `why` goes to the log.
-  // Returns false if there is one that it cannot go on without.
+  // Lets the job go on without the devices of unregistered daemons, and logs
+  // `why`. Returns false if the job cannot go on without one of them.
   virtual bool LoseUnregistered(const std::string& why) = 0;
   // Returns the restarts of the job's daemons since Want().
   virtual uint32_t restarts() const = 0;
   virtual std::vector<ExecutorView> Views() const = 0;
-  // Costs a walk over the daemons' page tables.
+  // Measures the memory of the job's daemons. The cost is a walk over their
+  // page tables.
   virtual MemoryUse MeasureMemory() = 0;
 
-  // ---- The segment; behind Want().
-  // `segment` is borrowed until CloseSegment(). Nobody is attached to it.
+  // ---- The segment; to be called after Want().
+  // Opens a new segment, to which no daemon is attached. `segment` is borrowed
+  // until CloseSegment().
   virtual void OpenSegment(JobSegment* segment) = 0;
-  // The same with one that was returned; after WaitForSurvivors(). Daemons that
-  // have registered for it are attached; what all others held is given back.
+  // Opens a returned segment, which is borrowed until CloseSegment(). Call it
+  // after WaitForSurvivors(). Daemons that have registered for the segment are
+  // attached to it. What all other processes held in it is given back.
   virtual void TakeOverSegment(JobSegment* segment) = 0;
   virtual void CloseSegment() = 0;
 
   // ---- Single daemons.
-  // Returns registered daemons that have the role; `attached`: to the job.
+  // Returns the job's registered daemons that have the role. `attached`: only
+  // those that are attached to the job.
   virtual std::vector<DaemonAddress> Find(ExecutorRole role,
                                           bool attached) const = 0;
   // Returns the names of idle daemons that could be attached now.
   virtual std::vector<std::string> Attachable() const = 0;
   // Gives the daemon an owner index. NotFound: it is no longer idle.
   virtual absl::StatusOr<AttachTicket> BeginAttach(const std::string& name) = 0;
-  // Its AttachJob was answered.
+  // Notes that the daemon has answered AttachJob.
   virtual void EndAttach(const AttachTicket& ticket) = 0;
-  // Returns those that hold an owner index of the job, before Want() too: that
-  // BeginAttach() gave them, or that they registered with.
+  // Returns the daemons that hold an owner index of the job, before Want() too.
+  // BeginAttach() gave it to them, or they registered with it.
   virtual std::vector<DaemonAddress> Attached() const = 0;
-  // Its DetachJob was answered: it holds nothing any more.
+  // Notes that the daemon has answered DetachJob and holds nothing any more.
   virtual void EndDetach(const DaemonAddress& daemon) = 0;
   // Returns true once Attached() is empty, false at the deadline.
   virtual bool WaitUntilDetached(Deadline deadline) const = 0;
-  // SIGKILL, `why` goes to the log. The rest is as for any death.
+  // Sends SIGKILL and logs `why`. What follows is as for any death.
   virtual void Kill(const DaemonAddress& daemon, const std::string& why) = 0;
   // Returns true once this process is gone, false at the deadline.
   virtual bool WaitUntilGone(const DaemonAddress& daemon,

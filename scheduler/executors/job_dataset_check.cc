@@ -18,7 +18,7 @@ JobDatasetCheck::JobDatasetCheck(ExecutorCaller* caller)
 
 absl::StatusOr<ValidatedDataset> JobDatasetCheck::Validate() {
   bool was_lost = false;
-  absl::Status answered;  // By the sampler that was asked last.
+  absl::Status answered;  // Answer of the sampler that was asked last.
   const absl::StatusOr<ValidatedDataset> validated =
       caller_->CallAny(ExecutorRole::kSampler, /*attached=*/false,
                        [&](const DaemonAddress& sampler) {
@@ -33,13 +33,13 @@ absl::StatusOr<ValidatedDataset> JobDatasetCheck::Validate() {
     FGNN_RETURN_IF_ERROR(Keep(*validated));
     return validated;
   }
-  // Not of a job that was told to end.
+  // If the job was told to end, that is the result.
   FGNN_RETURN_IF_ERROR(caller_->KeepsGoing());
-  // A wrong value is the dataset's, whichever sampler found it.
+  // An error that a sampler returned is the dataset's fault.
   const bool is_found = !answered.ok() && !ExecutorCaller::IsLost(answered);
   const absl::Status why = is_found ? answered : validated.status();
   if (!was_lost) return why;
-  // What is mapped and cut short ends the process that reads it (SIGBUS).
+  // A mapped file that shrinks ends the process that reads it (SIGBUS).
   return Annotate(why, absl::StrCat("a sampler died while it validated ",
                                     caller_->job().dataset,
                                     ", which may have changed meanwhile"));
@@ -58,8 +58,8 @@ absl::Status JobDatasetCheck::Keep(const ValidatedDataset& validated) {
   return absl::OkStatus();
 }
 
-// Daemons open the dataset when they are attached. False: no sampler can tell
-// yet whether the dataset is what it was.
+// Daemons open the dataset when they are attached, so it is checked before
+// that.
 absl::StatusOr<bool> JobDatasetCheck::IsAsBefore() {
   if (dataset_.content == 0 ||
       FingerprintOf(caller_->job().dataset) == dataset_.state) {

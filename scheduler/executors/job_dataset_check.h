@@ -1,5 +1,5 @@
-// A sampler reads a job's dataset, and daemons are attached to the contents
-// that it read and to no others.
+// Has a sampler read a job's dataset, so that daemons are attached only while
+// the contents are the ones that it read.
 #ifndef FGNN_SCHEDULER_EXECUTORS_JOB_DATASET_CHECK_H_
 #define FGNN_SCHEDULER_EXECUTORS_JOB_DATASET_CHECK_H_
 
@@ -19,16 +19,17 @@ class JobDatasetCheck {
   // Has a sampler read every value of the dataset. FailedPrecondition: the job
   // began with other contents.
   absl::StatusOr<ValidatedDataset> Validate();
-  // Has a sampler read the files again where they have changed. Returns false
-  // if no sampler can tell yet whether the dataset is what it was; errors as
-  // those of Validate().
+  // Has a sampler read the files again if they have changed. Returns false if
+  // no sampler can tell yet whether the contents are the same. Errors as those
+  // of Validate().
   absl::StatusOr<bool> IsAsBefore();
 
  private:
   absl::Status Keep(const ValidatedDataset& validated);
 
   ExecutorCaller* const caller_;
-  // What daemons may be attached to. Its content is 0 before it is known.
+  // Dataset that daemons may be attached to; its content is 0 before it is
+  // known.
   ValidatedDataset dataset_;
 };
 

@@ -60,7 +60,7 @@ absl::Status JobDevices::Check(const std::vector<DevicePlan>& plans) const {
     return absl::FailedPreconditionError(
         "it is the last device that samples; have another one sample first");
   }
-  // With switching, standby trainers do.
+  // With switching, standby trainers train if no device is planned to.
   if (!switching_ && NobodyDoes(DevicePlan::kTrain, plans)) {
     return absl::FailedPreconditionError(
         "it is the last device that trains, and switching is off; have another "
@@ -97,7 +97,7 @@ void JobDevices::Mend(const std::function<bool(uint32_t)>& may_change,
   }
 }
 
-// What is planned for the devices that are left, and what hands have changed.
+// Returns the plans of the devices that are left, with the roles set by hand.
 std::vector<DevicePlan> JobDevices::WantedLocked() const {
   std::vector<DevicePlan> wanted = planned_;
   for (uint32_t device = 0; device < size(); ++device) {
@@ -119,8 +119,8 @@ void JobDevices::ApplyLocked() {
   WriteLocked(wanted);
 }
 
-// Whoever is to sample begins before another one ends, so that there is always
-// one who does.
+// Devices that are to sample begin before other devices stop sampling, so that
+// at least one device always samples.
 void JobDevices::WriteLocked(const std::vector<DevicePlan>& plans) {
   const auto turn_of = [](DevicePlan plan) {
     return plan == DevicePlan::kLost ? 2 : plan == DevicePlan::kTrain ? 1 : 0;
@@ -145,8 +145,8 @@ void JobDevices::SetPlans(const std::vector<DevicePlan>& plans) {
   for (uint32_t device = 0; device < size(); ++device) {
     const DevicePlan plan =
         device < plans.size() ? plans[device] : DevicePlan::kSample;
-    // What a lost one goes back to is what it was last. One that is back since
-    // the plan was made keeps that too.
+    // A lost device that comes back gets its last plan. A device that came back
+    // since the plan was made keeps its last plan too.
     if (lost_[device] || plan == DevicePlan::kLost) continue;
     planned_[device] = plan;
   }
@@ -165,7 +165,8 @@ absl::Status JobDevices::Switch(uint32_t device,
   lost_[device] = false;
   std::vector<DevicePlan> wanted = WantedLocked();
   if (was_lost) {
-    // The others have done all that is to be done.
+    // Other devices had taken over the lost device's role. Those that were not
+    // set by hand may change roles again.
     const auto may_change = [this](uint32_t other)
                                 ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                                   return !by_hand_[other].has_value();

@@ -27,8 +27,9 @@ absl::StatusOr<Evaluation> JobEvaluation::Evaluate(
         trainers.size() == 1 ? EvaluateAlone(trainers.front(), call)
                              : EvaluateTogether(trainers, call, &failed);
     if (evaluation.ok()) return evaluation;
-    // Those that are left do all of it again: a layer's outputs take the place
-    // of its inputs, so what the dead one had begun cannot be told apart.
+    // The trainers that are left repeat the whole evaluation. A layer's outputs
+    // overwrite its inputs, so the dead trainer's unfinished part cannot be
+    // told apart.
     FGNN_RETURN_IF_ERROR(caller_->AfterLoss(
         trainers[failed], evaluation.status(), lost, &unreachable));
   }
@@ -54,7 +55,7 @@ absl::StatusOr<Evaluation> JobEvaluation::EvaluateTogether(
         answers[i] = caller_->calls().Evaluate(
             trainers[i].socket, call,
             {.timeout = kLongCall, .keep_going = [&]() -> absl::Status {
-               // The others would wait for its part.
+               // The other trainers would wait for the part of the failed one.
                if (first_failed != nobody) {
                  return absl::CancelledError("another trainer failed");
                }
@@ -68,7 +69,7 @@ absl::StatusOr<Evaluation> JobEvaluation::EvaluateTogether(
     *failed = first_failed;
     return answers[*failed].status();
   }
-  // They all have the same scores.
+  // All trainers return the same scores.
   Evaluation evaluation = *std::move(answers.front());
   for (size_t i = 1; i < answers.size(); ++i) {
     evaluation.seconds += answers[i]->seconds;

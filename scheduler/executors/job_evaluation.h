@@ -21,15 +21,15 @@ class JobEvaluation {
   JobEvaluation(ExecutorCaller* caller, JobSegment* segment)
       : caller_(caller), segment_(segment) {}
 
-  // Training is closed while the segment's newest weights (an empty
-  // `checkpoint`) are evaluated.
+  // Has the trainers score `checkpoint` on the splits; empty: the segment's
+  // newest weights. In that case training has to be closed meanwhile.
   absl::StatusOr<Evaluation> Evaluate(const std::string& checkpoint,
                                       const std::vector<std::string>& splits);
 
  private:
   absl::StatusOr<Evaluation> EvaluateAlone(const DaemonAddress& trainer,
                                            const EvaluateCall& call);
-  // Not OK: `failed` is the trainer that was the first to fail.
+  // On an error, sets `failed` to the index of the trainer that failed first.
   absl::StatusOr<Evaluation> EvaluateTogether(
       const std::vector<DaemonAddress>& trainers, EvaluateCall call,
       size_t* failed);

@@ -18,11 +18,11 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr milliseconds kTick{100};
-constexpr minutes kAttachTimeout{10};  // A trainer fills its cache.
+constexpr minutes kAttachTimeout{10};  // A trainer fills its cache meanwhile.
 constexpr seconds kDetachTimeout{15};
 constexpr seconds kKillTimeout{10};
 
-// The job's sampler 3 owns overflow block 3, whoever that is.
+// The job's sampler number 3 owns overflow block 3, whichever daemon it is.
 std::optional<uint32_t> OverflowBlockOf(const AttachTicket& ticket,
                                         const SegmentOptions& options) {
   if (ticket.role != ExecutorRole::kSampler ||
@@ -53,10 +53,10 @@ absl::Status JobExecutors::WaitForSurvivors() {
 }
 
 absl::Status JobExecutors::Start() {
-  // Before that it is not known where they are, and so who is in the way.
+  // Until survivors have registered, it is not known which devices they use.
   FGNN_RETURN_IF_ERROR(WaitForSurvivors());
   complete_ = MonotonicClock::now();
-  // A segment that is there by now is one to go on with.
+  // A segment that exists by now was kept by an earlier scheduler's daemons.
   const bool goes_on = segment_ != nullptr;
   return daemons_->Want(
       caller_.job().placements, caller_.job().restarts,
@@ -146,7 +146,8 @@ absl::Status JobExecutors::Attach(const std::string& name) {
   }
   FGNN_RETURN_IF_ERROR(caller_.MayGoOn());
   if (ExecutorCaller::IsLost(status) || absl::IsDeadlineExceeded(status)) {
-    // Its state is unknown, so it is ended; another one takes its place.
+    // The daemon's state is unknown, so it is killed and another one is
+    // started.
     LogWarning("attach {}: {}", name, MessageOf(status));
     daemons_->Kill(ticket->daemon, "did not answer AttachJob");
     return absl::OkStatus();
@@ -158,7 +159,7 @@ absl::Status JobExecutors::CallAttach(const AttachTicket& ticket) {
   ExecutorCalls& calls = caller_.calls();
   const std::string& socket = ticket.daemon.socket;
   for (const std::string& job_id : daemons_->terms().interrupted_jobs) {
-    // An answer other than OK shows in the attach that follows.
+    // If the daemon could not detach, the attach that follows fails.
     calls
         .Detach(socket, job_id,
                 {.timeout = kDetachTimeout,

@@ -23,66 +23,69 @@
 
 namespace fgnn {
 
-// Not thread-safe: for the job's thread alone. Every function that waits, of
-// the parts too, asks `keep_going` about ten times a second, ends with its
-// error, and meanwhile attaches daemons that have come back. Each also ends
-// with JobDaemons::Failure().
+// Not thread-safe: for the job's thread alone. Every function that waits, also
+// of calls(), ranking() and evaluation(), asks `keep_going` about ten times a
+// second and returns its error. Meanwhile it attaches daemons that have come
+// back. It also returns the error of JobDaemons::Failure().
 class JobExecutors {
  public:
   // `calls` is borrowed.
   JobExecutors(std::unique_ptr<JobDaemons> daemons, ExecutorCalls* calls,
                ExecutorsOfJob job, KeepGoing keep_going);
-  // As Release().
+  // Calls Release().
   ~JobExecutors();
 
-  // The segment of this job that daemons of an earlier scheduler have kept, or
-  // nullptr: the job then starts as any other. Waits until it is known which of
-  // them are alive.
+  // Returns the segment of this job that daemons of an earlier scheduler have
+  // kept. Returns nullptr if there is none; the job then starts as any other.
+  // Waits until it is known which of these daemons are alive.
   absl::StatusOr<JobSegment*> FindKeptSegment();
-  // Goes on with it and with them, as Start(), OpenSegment() and Tick() do
-  // otherwise.
-  // Instead, Release() has them let go of it.
+  // Goes on with that segment and those daemons, instead of Start(),
+  // OpenSegment() and Tick(). A caller that does not want them calls Release():
+  // the daemons then let go of the segment.
   absl::Status TakeOver();
 
-  // Starts the daemons that are missing, without waiting for them, but for
-  // those of an earlier scheduler, as FindKeptSegment() does.
+  // Starts the daemons that are missing, without waiting for them. Waits for
+  // the daemons of an earlier scheduler, as FindKeptSegment() does.
   absl::Status Start();
-  // Unavailable: naming those that did not register in time.
+  // Waits until all daemons are registered. Unavailable: some did not register
+  // in time; the message names them.
   absl::Status WaitUntilRegistered();
-  // Has a sampler read every value of the dataset. Daemons are attached to
-  // these contents alone from then on. FailedPrecondition: the job began with
-  // others.
+  // Has a sampler read every value of the dataset. From then on daemons are
+  // attached only while the dataset has these contents. FailedPrecondition: the
+  // job began with other contents.
   absl::StatusOr<ValidatedDataset> ValidateDataset();
   // Makes the segment; the next Tick() attaches all daemons to it.
   absl::Status OpenSegment(const SegmentOptions& options);
-  // Attaches daemons that came back; OK while the job may go on.
+  // Attaches daemons that came back. Returns OK while the job may go on.
   absl::Status Tick();
-  // Stops the queue, detaches everybody (who does not let go is killed),
-  // destroys the segment; the daemons are nobody's from then on. Idempotent.
+  // Stops the queue, detaches all daemons and destroys the segment. A daemon
+  // that does not let go is killed. The daemons belong to no job from then on.
+  // Idempotent.
   void Release();
 
-  // Each borrows this.
+  // Calls to the job's executors. Each object borrows this one.
   JobCalls calls() { return JobCalls(&caller_); }
   JobRanking ranking() { return JobRanking(&caller_); }
-  // Only once the segment is open.
+  // To be called only once the segment is open.
   JobEvaluation evaluation() { return JobEvaluation(&caller_, segment_.get()); }
 
-  JobSegment& segment() { return *segment_; }  // Only once it is open.
+  JobSegment& segment() { return *segment_; }  // Only once the segment is open.
   uint64_t segment_bytes() const {
     return segment_ == nullptr ? 0 : segment_->total_bytes();
   }
-  // Bytes that trainers share for an evaluation that is under way.
+  // Returns the bytes that trainers share for an evaluation under way; 0: none.
   uint64_t scratch_bytes() const {
     return segment_ == nullptr ? 0 : segment_->scratch_bytes();
   }
-  // As JobDaemons has them.
+  // See JobDaemons.
   MemoryUse MeasureMemory() { return daemons_->MeasureMemory(); }
   uint32_t restarts() const { return daemons_->restarts(); }
   std::vector<ExecutorView> Views() const { return daemons_->Views(); }
 
  private:
   absl::Status WaitForSurvivors();
-  // Who has not registered for too long is lost, if the job can do without.
+  // Loses the devices of daemons that have not registered for too long. Returns
+  // an error if the job cannot go on without them.
   absl::Status LoseTheOverdue();
   absl::Status Attach(const std::string& name);
   absl::Status CallAttach(const AttachTicket& ticket);
@@ -92,7 +95,7 @@ class JobExecutors {
   ExecutorCaller caller_;
   JobDatasetCheck dataset_check_;
   std::unique_ptr<JobSegment> segment_;
-  Deadline complete_;  // When all daemons were registered last.
+  Deadline complete_;  // Time at which all daemons were last registered.
 };
 
 }  // namespace fgnn

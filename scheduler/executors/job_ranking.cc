@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where samplers write their counts to; gone with this.
+// Files that samplers write their counts to. The destructor removes them.
 class CountFiles {
  public:
   CountFiles(const fs::path& folder, size_t count) {
@@ -22,7 +22,7 @@ class CountFiles {
     }
   }
   ~CountFiles() {
-    std::error_code error;  // What never came to be.
+    std::error_code error;  // A file may never have been written.
     for (const fs::path& path : paths_) fs::remove(path, error);
   }
   CountFiles(const CountFiles&) = delete;
@@ -84,7 +84,8 @@ absl::StatusOr<uint64_t> JobRanking::RankByOnlineCounts(
     FGNN_RETURN_IF_ERROR(caller_->MayGoOn());
     return Annotate(status, samplers[i].name);
   }
-  // Without a file nobody would count. What was lost is sampled again.
+  // Without a file there are no counts to rank by. Lost counts come again as
+  // batches are sampled.
   if (written.empty()) return 0;
   FGNN_ASSIGN_OR_RETURN(const RankedVertices ranked,
                         RankBy(written, /*attached=*/true));
@@ -114,7 +115,8 @@ absl::Status JobRanking::CountInputNodes(
   for (size_t part = 0; part < files.size(); ++part) {
     if (counted[part].ok()) continue;
     if (!ExecutorCaller::IsLost(counted[part])) return counted[part];
-    // Its sampler died, or there are fewer than before: any other does it.
+    // The part's sampler died, or there are fewer samplers than before: any
+    // other sampler counts the part.
     FGNN_RETURN_IF_ERROR(caller_->CallAny(
         ExecutorRole::kSampler, /*attached=*/false,
         [&](const DaemonAddress& sampler) {

@@ -20,20 +20,22 @@ class JobRanking {
   explicit JobRanking(ExecutorCaller* caller) : caller_(caller) {}
 
   // Makes the order that the job caches by, unless one is saved with the
-  // dataset: all samplers count at once, with files in `folder`, which are
-  // gone afterwards. Returns its key.
+  // dataset. All samplers count at once, with files in `folder` that are
+  // removed afterwards. Returns the order's key.
   absl::StatusOr<uint64_t> RankVertices(const std::filesystem::path& folder);
-  // With policy online: the key of an order that was saved before; 0: none.
+  // With policy online, returns the key of an order that was saved before; 0:
+  // there is none.
   absl::StatusOr<uint64_t> FindRankOrder();
-  // With policy online: ranks by what the attached samplers have counted, with
-  // files in `folder`, which are gone afterwards. Returns the order's key.
+  // With policy online, ranks by the counts of the attached samplers, with
+  // files in `folder` that are removed afterwards. Returns the order's key; 0:
+  // no sampler could write its counts.
   absl::StatusOr<uint64_t> RankByOnlineCounts(
       const std::filesystem::path& folder);
 
  private:
   absl::StatusOr<RankedVertices> RankBy(
       const std::vector<std::filesystem::path>& counts, bool attached);
-  // One file per sampler.
+  // Has samplers count, each into one of `files`.
   absl::Status CountInputNodes(const std::vector<std::filesystem::path>& files);
 
   ExecutorCaller* const caller_;

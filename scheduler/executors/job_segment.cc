@@ -16,7 +16,8 @@
 namespace fgnn {
 namespace {
 
-// Once may be the machine; the same batch twice is the batch.
+// Number of crashes after which a batch is to blame. A single crash may be the
+// machine's fault.
 constexpr int kMostCrashes = 2;
 
 }  // namespace
@@ -69,7 +70,8 @@ void JobSegment::LetVersionGo() {
 absl::StatusOr<uint64_t> JobSegment::OpenScratch() {
   UniqueFd scratch(
       ::memfd_create("fgnn-scratch", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  // Nobody can take pages away from those who have it mapped.
+  // The seal keeps every process from taking pages away from processes that
+  // have the memory mapped.
   if (!scratch.valid() ||
       ::fcntl(scratch.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
     return ErrnoToStatus(errno, "make shared memory for an evaluation");
@@ -132,7 +134,8 @@ JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner, bool crashed) {
     }
   }
   reclaimed.lease = board_.ReclaimLeaseOf(owner);
-  // Last: whoever takes the turn then finds what the dead one held.
+  // The turns come last: the daemon that takes the turn finds all that the dead
+  // one held.
   devices_.table().ReclaimTurnsOf(owner);
   ReleaseOwner(owner);
   return reclaimed;

@@ -1,5 +1,5 @@
-// The segment of a running job, as its maker sees it: who holds which owner
-// index in it, and what is to be done when one dies.
+// The segment of a running job, as the scheduler that made it sees it: which
+// process holds which owner index, and what is given back when one dies.
 #ifndef FGNN_SCHEDULER_EXECUTORS_JOB_SEGMENT_H_
 #define FGNN_SCHEDULER_EXECUTORS_JOB_SEGMENT_H_
 
@@ -29,8 +29,8 @@ class JobSegment {
   // Errors as those of Segment::Create().
   static absl::StatusOr<std::unique_ptr<JobSegment>> Create(
       std::string job_id, const SegmentOptions& options);
-  // One that an earlier scheduler made and a daemon has kept. Errors as those
-  // of Segment::Attach().
+  // Takes over a segment that an earlier scheduler made and a daemon has kept.
+  // Errors as those of Segment::Attach().
   static absl::StatusOr<std::unique_ptr<JobSegment>> TakeOver(
       std::string job_id, UniqueFd fd);
 
@@ -45,42 +45,47 @@ class JobSegment {
   void SetCachePlan(const CachePlan& plan) { segment_->SetCachePlan(plan); }
   void SetRateFactor(double factor) { segment_->SetRateFactor(factor); }
 
-  // Sees to it that the newest version of the weights, which it returns, stays
-  // the newest until LetVersionGo(): trainers wait meanwhile. nullopt: a
-  // trainer makes a step just now, there are no weights yet, or all owner
-  // indices are taken. For the job's thread alone.
+  // Keeps the newest version of the weights the newest until LetVersionGo(),
+  // and returns it. Trainers wait meanwhile. Returns nullopt if a trainer makes
+  // a step just now, there are no weights yet, or all owner indices are taken.
+  // For the job's thread alone.
   std::optional<uint64_t> HoldVersion();
   void LetVersionGo();
 
-  // Memory that the job's trainers share for one evaluation: a memfd that can
-  // only grow, empty at first. There is one at a time. Returns its number, from
-  // 1, which no other one of this job gets: who comes too late for the one
-  // before does not get into this one.
+  // Makes memory that the job's trainers share for one evaluation: a memfd that
+  // can only grow, empty at first. There is one at a time. Returns its number,
+  // from 1, unique in this job. So a trainer that comes too late for an earlier
+  // evaluation does not get into this one.
   absl::StatusOr<uint64_t> OpenScratch();
-  // Whoever has it mapped keeps it.
+  // Closes that memory. A process that has it mapped keeps it.
   void CloseScratch();
-  // NotFound: it is closed by now.
+  // Returns a descriptor of the memory with this number. NotFound: it is closed
+  // by now.
   absl::StatusOr<UniqueFd> Scratch(uint64_t number) const;
-  // Pages that have been touched. 0: there is none.
+  // Returns the bytes of its pages that have been touched; 0: there is no such
+  // memory.
   uint64_t scratch_bytes() const;
 
-  // An index that no living process has. Goes round, so that a number comes
-  // back as late as can be. ResourceExhausted: all kMaxOwners are taken.
+  // Takes an owner index that no living process has. Indices are taken
+  // cyclically, so that one is reused as late as possible. ResourceExhausted:
+  // all kMaxOwners are taken.
   absl::StatusOr<OwnerIndex> TakeOwner();
-  // After an orderly detach.
+  // Frees the index after an orderly detach.
   void ReleaseOwner(OwnerIndex owner);
 
   struct Reclaimed {
     uint32_t slots = 0;
-    bool lease = false;  // Of a step.
-    // Batches that were in the hands of two processes when those crashed.
+    bool lease = false;  // Whether the process had the lease of a step.
+    // Batches that two processes held when they crashed.
     std::vector<BatchSeq> poison;
   };
-  // Only once the kernel has said that the process with this index is dead:
-  // gives back what it held, then the index. `crashed`: by its own doing.
+  // Gives back what a dead process held, then its index. To be called only once
+  // the kernel has said that the process is dead. `crashed`: the process caused
+  // its death itself.
   Reclaimed ReclaimDead(OwnerIndex owner, bool crashed);
-  // Of a segment that was taken over, once all other processes that were
-  // attached to it are known to be dead: gives back what those held.
+  // Gives back what all owners but `living` held in a segment that was taken
+  // over, and returns the number of slots. To be called once the other
+  // processes are known to be dead.
   uint32_t ReclaimAllBut(const std::vector<OwnerIndex>& living);
 
  private:
@@ -91,16 +96,16 @@ class JobSegment {
   GlobalQueue queue_;
   GradientBoard board_;
   JobDevices devices_;
-  // For HoldVersion(); no process but this one has that index.
+  // Owner index of HoldVersion(), which this process alone has.
   OwnerIndex holder_index_ = kNoOwner;
   std::optional<GradientBoard> holder_;
   std::optional<StepLease> held_;
   mutable Mutex mutex_;
   UniqueFd scratch_ ABSL_GUARDED_BY(mutex_);
-  // Number of the last one.
+  // Number of the last scratch memory; 0: none yet.
   uint64_t scratch_number_ ABSL_GUARDED_BY(mutex_) = 0;
   std::bitset<kMaxOwners + 1> taken_ ABSL_GUARDED_BY(mutex_);
-  // Crashes of those who held a batch.
+  // Number of crashes of processes that held a batch.
   std::map<BatchSeq, int> crashes_ ABSL_GUARDED_BY(mutex_);
   OwnerIndex last_ ABSL_GUARDED_BY(mutex_) = kNoOwner;
 };
