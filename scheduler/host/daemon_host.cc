@@ -35,8 +35,8 @@ absl::Status CheckVersions(const DaemonRegistration& registration,
   return absl::OkStatus();
 }
 
-// When a segment was made. A memfd's status changes when it gets its size, and
-// never again: its size is sealed then, and writing to mapped memory is none.
+// Returns when a segment was made. The status of a memfd changes last when its
+// size is set and sealed; writing to mapped memory does not change it.
 std::pair<time_t, long> MadeAt(int segment) {
   struct stat info = {};
   if (::fstat(segment, &info) != 0) return {0, 0};
@@ -73,7 +73,7 @@ absl::Status DaemonHost::Register(const DaemonRegistration& registration) {
   const MutexLock lock(&state_->mutex);
   FGNN_RETURN_IF_ERROR(
       state_->table.Register(registration, MonotonicClock::now()));
-  state_->Wake();  // There may be a process more to watch.
+  state_->Wake();  // There may be a new process to watch.
   state_->changed.NotifyAll();
   return absl::OkStatus();
 }
@@ -87,7 +87,7 @@ absl::Status DaemonHost::Heartbeat(const DaemonHeartbeat& heartbeat) {
   }
   const Deadline now = MonotonicClock::now();
   daemon->health.silence.OnSign(now);
-  // Without a job there is nothing to turn for.
+  // A daemon without a job has no work loop that could stand still.
   if (!heartbeat.working || heartbeat.turns != daemon->health.turns) {
     daemon->health.standstill.OnSign(now);
   }
@@ -141,8 +141,8 @@ absl::Status DaemonHost::TakeBack(const std::string& job_id, UniqueFd segment) {
         absl::StrCat("job ", job_id, " does not go on here"));
   }
   const MutexLock lock(&state_->mutex);
-  // Each daemon returns the one that it works in. One that was left behind in
-  // an earlier segment of the job may have been faster than the others.
+  // Each daemon returns the segment that it works in. A daemon that still has
+  // an earlier segment of the job may have returned that one first.
   UniqueFd& newest = state_->returned[job_id];
   if (!newest.valid() || MadeAt(newest.get()) < MadeAt(segment.get())) {
     newest = std::move(segment);

@@ -1,10 +1,10 @@
-// The daemons of this host: starts them, hears from them, learns of their death
-// from the kernel and of their hanging from silence, gives back what the dead
-// held, starts them again.
-// What it knows of each is in daemon_table.h.
+// The daemons of this host: starts them, receives their heartbeats, and
+// restarts them. The kernel tells of a daemon's death; missing heartbeats tell
+// that it hangs. What a dead daemon held in a segment is given back.
+// daemon_table.h has the facts about each daemon.
 //
-// With `spawn` the daemons are children of the scheduler. Without, a service
-// manager starts them, and they come by registering.
+// With `spawn` the daemons are children of the scheduler. Without `spawn` a
+// service manager starts them, and they register with the scheduler.
 #ifndef FGNN_SCHEDULER_HOST_DAEMON_HOST_H_
 #define FGNN_SCHEDULER_HOST_DAEMON_HOST_H_
 
@@ -34,66 +34,70 @@ namespace fgnn {
 struct DaemonHeartbeat {
   std::string name;
   pid_t pid = 0;
-  bool working = false;  // Whether it works on a job.
-  uint64_t turns = 0;    // Turns of its work loop: a number that rises.
+  bool working = false;  // Whether the daemon works on a job.
+  uint64_t turns = 0;    // Rounds of its work loop so far; the number rises.
   uint64_t batches = 0;
   std::string job_id;
-  absl::Status failure;  // Why that job cannot go on there.
+  absl::Status failure;  // Reason why that job cannot go on there; OK: none.
 };
 
-// Thread-safe. Each job has daemons of its own; what is asked for a job that
-// has none is answered as for one whose daemons are all gone.
+// Thread-safe. Each job has daemons of its own. For a job without daemons, the
+// answers are as if all its daemons were gone.
 class DaemonHost {
  public:
   // `calls` is borrowed.
   static absl::StatusOr<std::unique_ptr<DaemonHost>> Start(
       DaemonHostOptions options, ExecutorCalls* calls);
-  // The daemons live on, unless StopAll() ended them.
+  // Leaves the daemons running, unless StopAll() ended them.
   ~DaemonHost();
 
   const DaemonHostOptions& options() const { return state_->options; }
 
   // ---- For rpc/, on threads of the server.
-  // AlreadyExists: a living daemon has the name. FailedPrecondition: another
-  // version, or a service that starts its daemons itself did not start this
-  // one. Unavailable: the one before it is not buried yet; try again.
+  // Registers a daemon. AlreadyExists: a living daemon has the name.
+  // FailedPrecondition: the daemon has another version, or a service that
+  // starts its daemons itself did not start it. Unavailable: the earlier daemon
+  // of this name is not buried yet; try again.
   absl::Status Register(const DaemonRegistration& registration);
-  // NotFound: not registered.
+  // Takes a daemon's heartbeat. NotFound: the daemon is not registered.
   absl::Status Heartbeat(const DaemonHeartbeat& heartbeat);
   std::vector<ExecutorView> Executors() const;
   // Returns the ids of the jobs that daemons work on.
   std::vector<std::string> RunningJobs() const;
-  // By hand: what one of its devices does from now on; nullopt: as planned. One
-  // that is lost is brought back. Returns the plan that is in force then.
-  // FailedPrecondition: the job does not run, its devices do not change roles,
-  // or nobody would be left to sample, or to train. NotFound: no such device.
+  // Sets by hand what a device of the job does from now on; nullopt: what is
+  // planned. A lost device is brought back. Returns the plan in force after
+  // that. FailedPrecondition: the job does not run, its devices do not change
+  // roles, or no device would be left to sample, or to train. NotFound: the job
+  // has no such device.
   absl::StatusOr<DevicePlan> SwitchDevice(const std::string& job_id,
                                           const std::string& device,
                                           std::optional<DevicePlan> plan);
-  // Returns the descriptor of a running job's segment, for a daemon that was or
-  // is being attached to it. PermissionDenied, NotFound.
+  // Returns the descriptor of a running job's segment, for a daemon that is
+  // attached or being attached to it. PermissionDenied: `peer` is no such
+  // daemon. NotFound: the job has no open segment.
   absl::StatusOr<int> SegmentFor(pid_t peer, const std::string& job_id) const;
-  // Memory that this job's trainers share, to one of them; see
-  // JobSegment::Scratch(). Errors also as those of SegmentFor().
+  // Returns the descriptor of memory that the job's trainers share, for one of
+  // them; see JobSegment::Scratch(). Errors also as those of SegmentFor().
   absl::StatusOr<UniqueFd> ScratchFor(pid_t peer, const std::string& job_id,
                                       uint64_t number) const;
-  // The segment of an interrupted job, from one of its daemons; kept for
-  // JobDaemons::TakeReturnedSegment(). NotFound: no such job goes on.
+  // Takes the segment of an interrupted job from one of its daemons, and keeps
+  // it for JobDaemons::TakeReturnedSegment(). NotFound: no such job goes on.
   absl::Status TakeBack(const std::string& job_id, UniqueFd segment);
 
-  // Measures daemons that are nobody's; Executors() shows it from then on.
-  // Costs a walk over their page tables.
+  // Measures the memory of daemons without a job; Executors() shows it from
+  // then on. The cost is a walk over their page tables.
   void MeasureIdle();
 
-  // ---- For those that run jobs.
-  // Returns the handle of one job, which has no daemons yet. The host outlives
-  // it.
+  // ---- For the job runner.
+  // Returns the handle of a job that has no daemons yet. The host outlives the
+  // handle.
   std::unique_ptr<JobDaemons> DaemonsOf(const std::string& job_id);
-  // Makes `placements` the daemons that are nobody's, as far as no job has
-  // their devices: stops all others of those, starts those that are missing.
+  // Keeps the daemons of `placements` ready on devices that no job has: starts
+  // those that are missing, and stops all other daemons without a job.
   absl::Status Keep(const std::vector<ExecutorPlacement>& placements);
-  // Asks every daemon to drain and exit; SIGTERM after 5 s, SIGKILL after 3
-  // more. Returns once they are gone. When no job runs any more.
+  // Asks every daemon to drain and exit; sends SIGTERM after 5 s, and SIGKILL
+  // after 3 more. Returns once all are gone. To be called when no job runs any
+  // more.
   void StopAll();
 
  private:
@@ -102,7 +106,8 @@ class DaemonHost {
   const std::unique_ptr<HostState> state_;
   DaemonStopper stopper_;
   DaemonPlacer placer_;
-  DaemonWatch watch_;  // Last: stops before what it uses goes.
+  // Declared last, so that it stops before the other members are destroyed.
+  DaemonWatch watch_;
 };
 
 }  // namespace fgnn

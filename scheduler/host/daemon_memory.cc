@@ -26,7 +26,7 @@ MemoryUse MeasureDaemons(HostState* state, const std::string& job_id) {
   }
   for (const DaemonAddress& address : alive) {
     const auto memory = ReadProcessMemory(address.pid);
-    if (!memory.ok()) continue;  // It has gone meanwhile.
+    if (!memory.ok()) continue;  // The daemon has ended meanwhile.
     use.resident_bytes += memory->proportional_bytes;
     use.anonymous_bytes += memory->anonymous_bytes;
     const MutexLock lock(&state->mutex);

@@ -1,4 +1,4 @@
-// The memory that daemons of this host take.
+// Measures the memory that daemons of this host take.
 #ifndef FGNN_SCHEDULER_HOST_DAEMON_MEMORY_H_
 #define FGNN_SCHEDULER_HOST_DAEMON_MEMORY_H_
 
@@ -10,8 +10,9 @@
 
 namespace fgnn {
 
-// Measures the daemons of the job; an empty id: those that are nobody's. Their
-// views show it from then on. Costs a walk over their page tables.
+// Measures the daemons of the job; with an empty id, the daemons without a job.
+// Their views show the result from then on. The cost is a walk over their page
+// tables.
 MemoryUse MeasureDaemons(HostState* state, const std::string& job_id)
     ABSL_LOCKS_EXCLUDED(state->mutex);
 

@@ -1,5 +1,5 @@
-// Gives daemons to a job, or to nobody: stops who is in the way, has those
-// started that are missing.
+// Gives daemons to a job, or keeps them ready without a job. Stops daemons that
+// are in the way, and has missing daemons started.
 #ifndef FGNN_SCHEDULER_HOST_DAEMON_PLACER_H_
 #define FGNN_SCHEDULER_HOST_DAEMON_PLACER_H_
 
@@ -17,9 +17,10 @@
 namespace fgnn {
 
 struct Placing {
-  uint32_t restarts = 0;            // Restarts of each daemon in ten minutes.
-  std::vector<uint32_t> lost = {};  // As JobDaemons::Want() has it.
-  bool only_free_devices = false;   // Those that no job has.
+  uint32_t restarts = 0;  // Most restarts of each daemon in ten minutes.
+  std::vector<uint32_t> lost = {};  // Lost devices; see JobDaemons::Want().
+  // Whether only devices that no job has are used.
+  bool only_free_devices = false;
 };
 
 // Thread-safe.
@@ -29,7 +30,8 @@ class DaemonPlacer {
   DaemonPlacer(HostState* state, DaemonStopper* stopper)
       : state_(state), stopper_(stopper) {}
 
-  // An empty id stands for nobody. Errors as those of JobDaemons::Want().
+  // Gives the daemons to the job; with an empty id, keeps them ready without a
+  // job. Errors as those of JobDaemons::Want().
   absl::Status Place(const std::string& job_id,
                      const std::vector<ExecutorPlacement>& placements,
                      const Placing& how) ABSL_LOCKS_EXCLUDED(state_->mutex);
@@ -37,8 +39,9 @@ class DaemonPlacer {
  private:
   HostState* const state_;
   DaemonStopper* const stopper_;
-  // Held while daemons are chosen, others end, and those are started: of two
-  // jobs one does it at a time. Never taken with the state's mutex held.
+  // Held while daemons are chosen, other daemons end, and the chosen ones
+  // become due to start. So one job at a time is placed. Never taken while the
+  // state's mutex is held.
   Mutex mutex_ ABSL_ACQUIRED_BEFORE(state_->mutex);
 };
 

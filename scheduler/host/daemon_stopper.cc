@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kDrainTime{5};
 constexpr std::chrono::seconds kTermTime{3};
-// A killed process may be held by the disk for a while.
+// A disk may keep a killed process from ending for a while.
 constexpr std::chrono::seconds kKillTime{10};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How daemons are ended.
+// Ends daemons.
 #ifndef FGNN_SCHEDULER_HOST_DAEMON_STOPPER_H_
 #define FGNN_SCHEDULER_HOST_DAEMON_STOPPER_H_
 
@@ -13,18 +13,18 @@
 
 namespace fgnn {
 
-// Thread-safe. The watching thread buries those that have ended.
+// Thread-safe. The watching thread buries the daemons that have ended.
 class DaemonStopper {
  public:
   // Both are borrowed.
   DaemonStopper(HostState* state, ExecutorCalls* calls)
       : state_(state), calls_(calls) {}
 
-  // Asks them to drain and exit; SIGTERM after 5 s, SIGKILL after 3 more.
-  // Returns once they are gone, and forgotten.
+  // Asks the daemons to drain and exit; sends SIGTERM after 5 s, and SIGKILL
+  // after 3 more. Returns once they are gone and forgotten.
   void Stop(const std::vector<DaemonAddress>& daemons)
       ABSL_LOCKS_EXCLUDED(state_->mutex);
-  // SIGKILL, `why` goes to the log.
+  // Sends SIGKILL and logs `why`.
   void Kill(const DaemonAddress& daemon, const std::string& why)
       ABSL_LOCKS_EXCLUDED(state_->mutex);
   // Returns true once this process is gone, false at the deadline.

@@ -25,7 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How often hangs and due restarts are looked for; deaths need no looking.
+// Time between two looks for hangs and due restarts. The kernel tells of deaths
+// at once.
 constexpr std::chrono::milliseconds kTick{200};
 constexpr size_t kLastWordsBytes = 4096;
 
@@ -33,8 +34,8 @@ constexpr std::chrono::seconds kWarnEvery{60};
 
 using Verdict = HangWatch::Verdict;
 
-// Heartbeats come from another thread: they say nothing of the work loop. The
-// work loop of a daemon without a job has nothing to turn for.
+// Heartbeats come from another thread, so they do not show that the work loop
+// goes on. A daemon without a job has nothing to work on.
 Verdict CheckWorkLoop(Daemon& daemon, pid_t pid, Deadline now) {
   if (!daemon.health.working) return Verdict::kFine;
   return daemon.health.standstill.Check(
@@ -45,7 +46,8 @@ Verdict CheckWorkLoop(Daemon& daemon, pid_t pid, Deadline now) {
       });
 }
 
-// The last line of a log, for a message: short, one line, or empty.
+// Returns the last line of a log for a message, shortened; empty: there is
+// none.
 std::string LastLine(const fs::path& log) {
   absl::StatusOr<std::string> end = ReadFileEnd(log, kLastWordsBytes);
   if (!end.ok()) return "";
@@ -72,7 +74,7 @@ DaemonWatch::~DaemonWatch() {
   thread_.Join();
 }
 
-// Daemons of all jobs are watched here: an exception must not end that.
+// This thread watches the daemons of all jobs, so an exception must not end it.
 void DaemonWatch::Watch() {
   bool is_over = false;
   while (!is_over) {
@@ -82,7 +84,7 @@ void DaemonWatch::Watch() {
     });
     if (status.ok()) continue;
     LogError("watching the daemons: {}; goes on", MessageOf(status));
-    // What failed may fail at once again.
+    // The pause keeps a repeated failure from spinning.
     ::poll(nullptr, 0, static_cast<int>(kTick.count()));
   }
 }
@@ -114,7 +116,7 @@ void DaemonWatch::WaitForEvent() {
 }
 
 void DaemonWatch::Check(Deadline now) {
-  // Deaths first: what the dead held is what others wait for.
+  // Deaths come first: other daemons wait for what the dead ones held.
   for (auto& [name, daemon] : state_->table.daemons()) {
     if (daemon.process.has_value() && daemon.process->HasEnded()) {
       Bury(daemon, now);
@@ -137,7 +139,7 @@ void DaemonWatch::Bury(Daemon& daemon, Deadline now) {
   } else {
     LogWarning("{} (pid {}) died {}", daemon.placement.name, pid, burial.how);
     if (!burial.poison.empty()) SetAside(daemon, burial);
-    // Nobody waits for one whose device is lost.
+    // A daemon whose device is lost is not started again.
     if (!state_->table.IsLost(daemon)) PlanRestart(daemon, burial, now);
   }
   daemon.stopping = false;
@@ -164,7 +166,7 @@ void DaemonWatch::PlanRestart(Daemon& daemon, const DaemonTable::Burial& burial,
       daemon.restarts.budget.deaths() == 1 ? " time" : " times", " in ",
       kRestartWindow.count(), " minutes, last ", burial.how, "; see ",
       log.string(), last_line.empty() ? "" : ", which ends: ", last_line));
-  // A batch that crashes daemons would take the other devices too.
+  // A batch that crashes daemons would crash those of the other devices too.
   if (burial.poison.empty() && state_->devices.Lose(daemon, MessageOf(why))) {
     return;
   }
@@ -172,8 +174,8 @@ void DaemonWatch::PlanRestart(Daemon& daemon, const DaemonTable::Burial& burial,
   state_->FailJob(daemon.wanted_by, why);
 }
 
-// A job is the sum of all its batches, so it cannot go on without one; but it
-// need not take daemons down until their restarts are used up.
+// A job needs all its batches, so it fails for a batch that crashes daemons. It
+// fails at once, before the daemons' restarts are used up.
 void DaemonWatch::SetAside(const Daemon& daemon,
                            const DaemonTable::Burial& burial) {
   const bool one = burial.poison.size() == 1;
@@ -197,12 +199,15 @@ std::string DaemonWatch::WhyToKill(Daemon& daemon, Deadline now) {
   const pid_t pid = daemon.process->pid();
   const auto look = [&]() -> absl::StatusOr<ProcessActivity> {
     absl::StatusOr<ProcessActivity> activity = ReadProcessActivity(pid);
-    // One that cannot register would be waited for without an end.
+    // Runs of the heartbeat thread do not count before the daemon has
+    // registered. Otherwise the scheduler would wait without end for a daemon
+    // that cannot register.
     if (activity.ok() && !daemon.registered) activity->heartbeat_runs = 0;
     return activity;
   };
   const Verdict silence = daemon.health.silence.Check(now, look);
-  // What its heartbeats do not say of its work loop is not held against it.
+  // Without recent heartbeats nothing is known of the work loop, so it is not
+  // checked.
   const bool is_heard = daemon.registered && !daemon.health.silence.IsLate(now);
   const Verdict standstill =
       is_heard ? CheckWorkLoop(daemon, pid, now) : Verdict::kFine;
@@ -226,7 +231,8 @@ void DaemonWatch::CheckHealth(Daemon& daemon, Deadline now) {
   if (const absl::Status sent = daemon.process->Signal(SIGKILL); !sent.ok()) {
     LogError("{}", MessageOf(sent));
   }
-  // Once is enough: the end may take a moment.
+  // The process may take a moment to end; these signs keep it from being killed
+  // again meanwhile.
   daemon.health.silence.OnSign(now);
   daemon.health.standstill.OnSign(now);
   daemon.changed = now;

@@ -1,6 +1,6 @@
-// The thread that watches the daemons of a host: learns of their death from the
-// kernel and of their hanging from silence, gives back what the dead held,
-// starts them and starts them again.
+// The thread that watches the daemons of a host, and starts and restarts them.
+// The kernel tells it of deaths; missing heartbeats tell it that a daemon
+// hangs. It gives back what a dead daemon held.
 #ifndef FGNN_SCHEDULER_HOST_DAEMON_WATCH_H_
 #define FGNN_SCHEDULER_HOST_DAEMON_WATCH_H_
 
@@ -19,8 +19,8 @@ namespace fgnn {
 // Watches from its construction to its destruction.
 class DaemonWatch {
  public:
-  // `state` is borrowed. Throws std::system_error if the system starts no
-  // further thread.
+  // Borrows `state`. Throws std::system_error if the system cannot start
+  // another thread.
   explicit DaemonWatch(HostState* state);
   ~DaemonWatch();
   DaemonWatch(const DaemonWatch&) = delete;
@@ -40,7 +40,7 @@ class DaemonWatch {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
   void CheckHealth(Daemon& daemon, Deadline now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
-  // Returns an empty text if it may live on.
+  // Returns the reason to kill the daemon; empty: it may live on.
   std::string WhyToKill(Daemon& daemon, Deadline now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
   static void Warn(Daemon& daemon, HangWatch::Verdict verdict, Deadline now);

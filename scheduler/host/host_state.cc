@@ -28,7 +28,8 @@ HostState::HostState(DaemonHostOptions host_options, UniqueFd wake_fd)
 
 void HostState::Wake() const {
   const uint64_t one = 1;
-  // Fails only when the counter is at its limit: then it is readable already.
+  // The write fails only if the counter is at its limit; the eventfd is
+  // readable then anyway.
   [[maybe_unused]] const ssize_t written =
       ::write(wake.get(), &one, sizeof(one));
 }

@@ -1,5 +1,5 @@
-// What the threads of a host share: its book, under one mutex, and how they
-// wake each other.
+// The state that the threads of a host share: its book, under one mutex, and
+// the means to wake each other.
 #ifndef FGNN_SCHEDULER_HOST_HOST_STATE_H_
 #define FGNN_SCHEDULER_HOST_HOST_STATE_H_
 
@@ -27,20 +27,23 @@ namespace fgnn {
 struct DaemonHostOptions {
   std::filesystem::path state_dir;
   bool spawn = false;
-  std::filesystem::path program_dir;  // Holds fgnn-sampler and fgnn-trainer.
-  std::string version;                // Daemons of another one are refused.
-  uint64_t generation = 0;            // Number of this start of the scheduler.
-  // Jobs that an earlier scheduler left running: a daemon that registers may
-  // still be attached to one.
+  // Folder with fgnn-sampler and fgnn-trainer.
+  std::filesystem::path program_dir;
+  // Version of the program; daemons of another one are refused.
+  std::string version;
+  uint64_t generation = 0;  // Number of this start of the scheduler.
+  // Ids of the jobs that an earlier scheduler left running. A daemon that
+  // registers may still be attached to one.
   std::vector<std::string> interrupted_jobs;
-  // One of those jobs goes on: daemons that it left will register and return
-  // its segment.
+  // Whether one of those jobs goes on. Its daemons will then register and
+  // return its segment.
   bool expect_survivors = false;
   std::chrono::milliseconds heartbeat_interval{500};
-  // A daemon that was started registers within this, or is killed.
+  // Time within which a started daemon has to register; else it is killed.
   std::chrono::milliseconds register_within{60'000};
-  HangLimits hang;                         // Without heartbeats.
-  HangLimits work_loop = kWorkLoopLimits;  // For a daemon that works on a job.
+  HangLimits hang;  // Limits for missing heartbeats.
+  // Limits for the work loop of a daemon with a job.
+  HangLimits work_loop = kWorkLoopLimits;
 };
 
 // Thread-safe.
@@ -50,9 +53,10 @@ struct HostState {
   HostState(const HostState&) = delete;
   HostState& operator=(const HostState&) = delete;
 
-  // The watching thread is to look again.
+  // Wakes the watching thread.
   void Wake() const;
-  // What happens to a job first stands; the rest are its consequences.
+  // Fails the job. Only the first failure is kept; later ones are its
+  // consequences.
   void FailJob(const std::string& job_id, const absl::Status& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
@@ -64,7 +68,7 @@ struct HostState {
   DaemonAssignment assignment ABSL_GUARDED_BY(mutex);
   SegmentMembers members ABSL_GUARDED_BY(mutex);
   DaemonDevices devices ABSL_GUARDED_BY(mutex);
-  // Segments that daemons returned, by job.
+  // Segments that daemons returned, by job id.
   std::map<std::string, UniqueFd> returned ABSL_GUARDED_BY(mutex);
 
  private:

@@ -47,7 +47,8 @@ absl::Status LocalJobDaemons::Want(
 }
 
 void LocalJobDaemons::Leave() {
-  // Once: the job may have been started again by then.
+  // Only the first call has an effect: the job may have been started again by
+  // then.
   if (!std::exchange(has_daemons_, false)) return;
   const MutexLock lock(&state_->mutex);
   state_->assignment.Leave(job_id_);
@@ -75,7 +76,7 @@ bool LocalJobDaemons::LoseUnregistered(const std::string& why) {
   const MutexLock lock(&state_->mutex);
   bool lost_all = true;
   for (const auto& [name, daemon] : state_->table.daemons()) {
-    // The other one of the device may have been before it.
+    // The loop may have lost the device already, for its other daemon.
     if (daemon.wanted_by != job_id_ || daemon.registered ||
         state_->table.IsLost(daemon)) {
       continue;

@@ -14,10 +14,10 @@
 
 namespace fgnn {
 
-// Takes the state's mutex in each function but terms().
+// Each function but terms() takes the state's mutex.
 class LocalJobDaemons final : public JobDaemons {
  public:
-  // All are borrowed. DaemonHost::DaemonsOf() makes them.
+  // Borrows the pointers. DaemonHost::DaemonsOf() makes these objects.
   LocalJobDaemons(std::string job_id, HostState* state, DaemonStopper* stopper,
                   DaemonPlacer* placer);
   ~LocalJobDaemons() override;

@@ -28,7 +28,8 @@ std::string HolderOf(int fd) {
 absl::StatusOr<StateLock> StateLock::Take(
     const std::filesystem::path& state_dir) {
   const std::filesystem::path path = LockPath(state_dir);
-  // Closed on exec: a daemon that outlives the scheduler must not hold it.
+  // The descriptor is closed on exec: a daemon that outlives the scheduler must
+  // not hold the lock.
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0660));
   if (!fd.valid()) return ErrnoToStatus(errno, path.string());
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {

@@ -1,4 +1,4 @@
-// One service per state folder.
+// The lock that allows one service per state folder.
 #ifndef FGNN_SCHEDULER_HOST_STATE_LOCK_H_
 #define FGNN_SCHEDULER_HOST_STATE_LOCK_H_
 
@@ -10,9 +10,9 @@
 
 namespace fgnn {
 
-// Held until destroyed or until the process ends, however it ends. The file
-// names the holder's pid for people; the lock itself is flock(2), so a file
-// that a dead service left behind locks nobody out.
+// Holds the lock until it is destroyed or the process ends in any way. The file
+// names the holder's pid for people. The lock itself is flock(2), so the file
+// of a dead service keeps no other service out.
 class StateLock {
  public:
   // AlreadyExists: "another service (pid N) runs in DIR".

@@ -1,4 +1,4 @@
-// A daemon of this host, and a job that has some, as the host knows them.
+// A daemon of this host, and a job that has daemons, as the host knows them.
 #ifndef FGNN_SCHEDULER_HOST_BOOK_DAEMON_H_
 #define FGNN_SCHEDULER_HOST_BOOK_DAEMON_H_
 
@@ -20,34 +20,34 @@
 
 namespace fgnn {
 
-// Whether it hangs.
+// Watches over a daemon, to find out whether it hangs.
 struct DaemonHealth {
-  HangWatch silence;  // Its signs of life are heartbeats.
-  // Its sign of life is that the work loop turns. From Register() on.
+  HangWatch silence;  // Watch over heartbeats.
+  // Watch over the work loop, from Register() on.
   HangWatch standstill;
-  // What the last heartbeat said: whether the daemon works on a job, and the
-  // turns of its work loop so far.
+  // Facts of the last heartbeat: whether the daemon works on a job, and the
+  // rounds of its work loop so far.
   bool working = false;
   uint64_t turns = 0;
-  // No warning about a daemon that cannot go on before this time.
+  // Time before which no further warning about this daemon is logged.
   Deadline quiet_until = Deadline::min();
 };
 
 struct DaemonRestarts {
   RestartBudget budget;
-  // When it is to be started; nullopt: not at all.
+  // Time at which the daemon is to be started; nullopt: not at all.
   std::optional<Deadline> due = std::nullopt;
   uint32_t count = 0;
 };
 
-// To which job it is attached or being attached.
+// The job that a daemon is attached or being attached to.
 struct DaemonAttachment {
-  std::string job_id;  // Empty: none.
+  std::string job_id;  // Id of the job; empty: none.
   OwnerIndex owner = kNoOwner;
-  bool answered = false;  // AttachJob was answered.
+  bool answered = false;  // Whether the daemon has answered AttachJob.
 };
 
-// What is shown of it.
+// Figures of a daemon that its view shows.
 struct DaemonFigures {
   uint64_t batches = 0;
   uint64_t resident_bytes = 0;
@@ -65,36 +65,38 @@ struct Daemon {
   DaemonAddress address() const {
     return {placement.name, process.has_value() ? process->pid() : 0, socket};
   }
-  // It is attached to a job that has not taken it over.
+  // Returns whether it is attached to a job that has not taken it over yet.
   bool AwaitsItsJob() const {
     return wanted_by.empty() && attachment.owner != kNoOwner;
   }
 
   ExecutorPlacement placement;
-  std::optional<DaemonProcess> process;  // None: dead. Holds the pidfd.
-  // Another scheduler started it; where it runs is not known until it has
-  // registered.
+  // Process with its pidfd; nullopt: dead.
+  std::optional<DaemonProcess> process;
+  // Whether an earlier scheduler started it. Its device is not known until it
+  // has registered.
   bool survivor = false;
   bool registered = false;
   std::string socket;
-  Deadline changed;  // When it was started or died.
+  Deadline changed;  // Time at which it was started or died.
   bool wanted = false;
-  std::string wanted_by;  // The job to which it belongs; empty: to nobody.
-  uint32_t number = 0;    // In that job.
+  std::string wanted_by;  // Id of the job that it belongs to; empty: none.
+  uint32_t number = 0;    // Number in that job.
   bool stopping = false;
-  std::string killed_for;  // Why the scheduler killed it; empty: it did not.
+  // Reason why the scheduler killed it; empty: it did not.
+  std::string killed_for;
   DaemonAttachment attachment;
   DaemonHealth health;
   DaemonRestarts restarts;
   DaemonFigures figures;
 };
 
-// A job that has daemons here.
+// A job that has daemons on this host.
 struct HostedJob {
   std::vector<std::string> devices;
-  absl::Status failure;           // Why it cannot go on.
+  absl::Status failure;           // Reason why it cannot go on; OK: none.
   uint32_t restarts = 0;          // Restarts of its daemons.
-  JobSegment* segment = nullptr;  // Borrowed, while it is open.
+  JobSegment* segment = nullptr;  // Open segment, borrowed; nullptr: none.
 };
 
 }  // namespace fgnn

@@ -81,7 +81,7 @@ std::vector<JobExecutor> DaemonAssignment::NameFor(
   const std::vector<std::string> devices = DevicesOf(placements);
   std::map<std::string, NamedExecutor> there;
   for (const auto& [name, daemon] : table_->daemons()) {
-    // Dead, and nobody misses it.
+    // The daemon is dead, belongs to no job and is not due to start.
     if (daemon.wanted_by.empty() && !daemon.process.has_value() &&
         !daemon.restarts.due.has_value()) {
       continue;
@@ -94,7 +94,8 @@ std::vector<JobExecutor> DaemonAssignment::NameFor(
       executor.number = daemon.number;
       continue;
     }
-    // For nobody, those that a job is to come for are left to it.
+    // With an empty job id, daemons that wait for their job are left to that
+    // job.
     executor.is_free = daemon.wanted_by.empty() && !daemon.stopping &&
                        (!job_id.empty() || !daemon.AwaitsItsJob());
     executor.gives_way = executor.is_free && table_->spawn() &&
@@ -112,7 +113,8 @@ std::vector<DaemonAddress> DaemonAssignment::Dismiss(
         daemon.wanted_by == job_id || daemon.attachment.job_id == job_id;
     if (!job_id.empty() && is_own) return true;
     if (!daemon.wanted_by.empty()) return false;
-    // Nobody's: kept are those that are named, and whom a job is to come for.
+    // The daemon has no job. It is kept if `kept` has its name, or if its job
+    // is yet to take it over.
     const bool is_to_come =
         daemon.AwaitsItsJob() || (daemon.survivor && !daemon.registered);
     if (job_id.empty()) return !is_to_come;
@@ -125,7 +127,8 @@ std::vector<DaemonAddress> DaemonAssignment::DismissAll() {
   return DismissWhere([](const Daemon&) { return true; });
 }
 
-// Without `spawn` others started the daemons: they are left alone.
+// Without `spawn` a service manager started the daemons, so they are not
+// stopped.
 std::vector<DaemonAddress> DaemonAssignment::DismissWhere(
     const std::function<bool(const Daemon&)>& is_dismissed) {
   std::vector<DaemonAddress> to_stop;
@@ -168,7 +171,8 @@ absl::Status DaemonAssignment::Want(const std::string& job_id,
     daemon.wanted_by = job_id;
     daemon.number = number;
     daemon.restarts.budget = RestartBudget(restarts);
-    // Attached to a job of an earlier scheduler, which did not come for it.
+    // The daemon is attached to a job of an earlier scheduler that did not take
+    // it over.
     if (!job_id.empty() && daemon.attachment.job_id != job_id) {
       daemon.attachment = {};
     }
@@ -188,7 +192,7 @@ void DaemonAssignment::Leave(const std::string& job_id) {
     Daemon& daemon = place->second;
     const bool is_left = daemon.wanted_by == job_id;
     if (is_left) daemon.wanted_by.clear();
-    // Nobody needs it now.
+    // A dead daemon without a job is forgotten.
     const bool is_gone = is_left && !daemon.process.has_value();
     place = is_gone ? daemons.erase(place) : std::next(place);
   }

@@ -1,4 +1,4 @@
-// Which daemons are whose, and under which names.
+// Which daemons belong to which job, and under which names.
 #ifndef FGNN_SCHEDULER_HOST_BOOK_DAEMON_ASSIGNMENT_H_
 #define FGNN_SCHEDULER_HOST_BOOK_DAEMON_ASSIGNMENT_H_
 
@@ -15,41 +15,42 @@
 
 namespace fgnn {
 
-// Not thread-safe: whoever guards the table guards it. Calls nobody, never
-// blocks.
+// Not thread-safe: the mutex that guards the table guards this. Calls no daemon
+// and never blocks.
 class DaemonAssignment {
  public:
   // Borrows the table.
   explicit DaemonAssignment(DaemonTable* table) : table_(table) {}
 
-  // The job has daemons from now on; again: it starts afresh. An empty id
-  // stands for nobody, whose daemons are kept ready.
+  // Adds a job that has daemons from now on; a job that was added before starts
+  // afresh. An empty id stands for the daemons without a job, which are kept
+  // ready.
   void AddJob(const std::string& job_id,
               const std::vector<ExecutorPlacement>& placements);
-  // Returns those of `placements`, which are numbered as if the job were alone,
-  // on devices that no job has and no daemon works on for one that is to come.
+  // Returns the `placements` on free devices: no job has the device, and no
+  // daemon there waits for a job to take it over. `placements` are numbered as
+  // if the job were alone.
   std::vector<ExecutorPlacement> OnFreeDevices(
       const std::vector<ExecutorPlacement>& placements) const;
   std::vector<JobExecutor> NameFor(
       const std::string& job_id,
       const std::vector<ExecutorPlacement>& placements) const;
-  // Daemons that are the job's and not among `kept`, and those that are
-  // nobody's and in the way, are wanted no more. Returns those that are to be
-  // stopped.
+  // Dismisses the job's daemons that are not in `kept`, and the daemons without
+  // a job that are in the way. Returns the daemons that the caller has to stop.
   std::vector<DaemonAddress> Dismiss(const std::string& job_id,
                                      const std::vector<JobExecutor>& kept);
   std::vector<DaemonAddress> DismissAll();
-  // Makes `executors` the job's; what has no process is due to be started, but
-  // for those of the devices that it has `lost`. FailedPrecondition: one runs
-  // elsewhere and is not ours to stop.
+  // Gives `executors` to the job. Those without a process become due to be
+  // started, except on the `lost` devices. FailedPrecondition: an executor runs
+  // on another device and the scheduler may not stop it.
   absl::Status Want(const std::string& job_id,
                     const std::vector<JobExecutor>& executors,
                     uint32_t restarts, const std::vector<uint32_t>& lost,
                     Deadline now);
-  // Its daemons are nobody's.
+  // Takes the job's daemons from it.
   void Leave(const std::string& job_id);
-  // Returns daemons of the job that are not registered, "sampler.0 on cpu:0".
-  // Nobody waits for those of lost devices.
+  // Returns the job's daemons that are not registered, as "sampler.0 on cpu:0".
+  // Daemons of lost devices are left out.
   std::vector<std::string> Unregistered(const std::string& job_id) const;
 
  private:

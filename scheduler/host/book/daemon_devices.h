@@ -1,4 +1,4 @@
-// The devices of jobs whose segment is open, where executors take turns.
+// The devices of jobs whose segment is open and whose devices take turns.
 #ifndef FGNN_SCHEDULER_HOST_BOOK_DAEMON_DEVICES_H_
 #define FGNN_SCHEDULER_HOST_BOOK_DAEMON_DEVICES_H_
 
@@ -14,30 +14,30 @@
 
 namespace fgnn {
 
-// Not thread-safe: whoever guards the table guards it. Calls nobody, never
-// blocks.
+// Not thread-safe: the mutex that guards the table guards this. Calls no daemon
+// and never blocks.
 class DaemonDevices {
  public:
   // Borrows the table.
   explicit DaemonDevices(DaemonTable* table) : table_(table) {}
 
-  // As DaemonHost::SwitchDevice(). Daemons of a device that was lost are due to
-  // be started.
+  // Does what DaemonHost::SwitchDevice() says. Daemons of a device that was
+  // lost become due to be started.
   absl::StatusOr<DevicePlan> Switch(const std::string& job_id,
                                     const std::string& device,
                                     std::optional<DevicePlan> plan,
                                     Deadline now);
-  // Its job goes on without the daemon's device: neither it nor the other one
-  // there is started again, attached or called. `why` goes to the log. Returns
-  // false, and nothing happens, if the job cannot.
+  // Lets the job go on without the daemon's device, and logs `why`. Neither
+  // daemon of the device is started again, attached or called. Returns false,
+  // and does nothing, if the job cannot go on without it.
   bool Lose(const Daemon& daemon, const std::string& why);
 
  private:
   // Returns the names of the job's devices, in order.
   std::vector<std::string> Names(const std::string& job_id) const;
-  // Returns the names of those that are not lost.
+  // Returns the names of the job's devices that are not lost.
   std::vector<std::string> NamesLeft(const std::string& job_id) const;
-  // The daemons of a device that is back.
+  // Makes the daemons of a device that is back due to be started.
   void StartAgain(const std::string& job_id, uint32_t device, Deadline now);
 
   DaemonTable* const table_;

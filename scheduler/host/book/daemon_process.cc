@@ -29,7 +29,7 @@ absl::StatusOr<UniqueFd> OpenPidfd(pid_t pid) {
   return fd;
 }
 
-// The scheduler blocks its signals; a daemon wants none of that.
+// The scheduler blocks its signals; a daemon starts with none blocked.
 int ResetSignals(posix_spawnattr_t* attributes) {
   sigset_t none;
   sigset_t all;
@@ -110,8 +110,8 @@ absl::StatusOr<DaemonProcess> DaemonProcess::Spawn(
   absl::StatusOr<UniqueFd> pidfd = OpenPidfd(pid);
   const absl::StatusOr<uint64_t> start_time = ReadProcessStartTime(pid);
   if (!pidfd.ok() || !start_time.ok()) {
-    // Without a pidfd nobody would learn of its end. It is our unreaped child,
-    // so the pid is still its own.
+    // Without a pidfd the scheduler would not learn of its end. The child is
+    // not reaped, so the pid is still its own.
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
     return pidfd.ok() ? start_time.status() : pidfd.status();
@@ -122,7 +122,8 @@ absl::StatusOr<DaemonProcess> DaemonProcess::Spawn(
 absl::StatusOr<DaemonProcess> DaemonProcess::Adopt(pid_t pid,
                                                    uint64_t start_time) {
   FGNN_ASSIGN_OR_RETURN(UniqueFd pidfd, OpenPidfd(pid));
-  // After the pidfd is open, so that it is this process's start time.
+  // The start time is read after the pidfd is open, so that it is the time of
+  // this process.
   FGNN_ASSIGN_OR_RETURN(const uint64_t found, ReadProcessStartTime(pid));
   if (found != start_time) {
     return absl::NotFoundError(

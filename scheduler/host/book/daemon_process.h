@@ -1,5 +1,5 @@
-// A daemon's process, held by a pidfd: it names the process for good, becomes
-// readable at its end, and its signals never meet another process.
+// A daemon's process, held by a pidfd. The pidfd names this process for good,
+// becomes readable at its end, and never signals another process.
 #ifndef FGNN_SCHEDULER_HOST_BOOK_DAEMON_PROCESS_H_
 #define FGNN_SCHEDULER_HOST_BOOK_DAEMON_PROCESS_H_
 
@@ -19,37 +19,40 @@ namespace fgnn {
 
 struct LaunchOptions {
   std::filesystem::path program;
-  std::vector<std::string> arguments;  // Without the program's name.
-  std::filesystem::path log;           // stdout and stderr are appended to it.
+  std::vector<std::string> arguments;  // Arguments without the program's name.
+  std::filesystem::path log;  // File that stdout and stderr are appended to.
 };
 
 struct ProcessEnd {
-  std::string how;       // "by signal 11", "with exit code 2"
-  bool crashed = false;  // By a signal that its own code caused.
+  std::string how;       // Text such as "by signal 11", "with exit code 2".
+  bool crashed = false;  // Whether a signal that its own code caused ended it.
 };
 
 // Movable. Destroying it neither ends nor reaps the process.
 class DaemonProcess {
  public:
   // Starts a child in a process group of its own, so that a terminal's Ctrl-C
-  // does not reach it; stdin is /dev/null, no other descriptor is inherited. It
-  // outlives this process: training goes on without the scheduler.
-  // NotFound: no such program.
+  // does not reach it. Its stdin is /dev/null, and it inherits no other
+  // descriptor. The child outlives this process: training goes on without the
+  // scheduler. NotFound: there is no such program.
   static absl::StatusOr<DaemonProcess> Spawn(const LaunchOptions& options);
 
-  // A process that somebody else started. NotFound: it is gone, or its start
-  // time (field 22 of /proc/PID/stat) shows that it is another one.
+  // Takes over a process that somebody else started. NotFound: it is gone, or
+  // its start time (field 22 of /proc/PID/stat) shows that it is another
+  // process.
   static absl::StatusOr<DaemonProcess> Adopt(pid_t pid, uint64_t start_time);
 
   pid_t pid() const { return pid_; }
   uint64_t start_time() const { return start_time_; }
-  int pidfd() const { return pidfd_.get(); }  // Readable once it has ended.
+  // Returns the pidfd, which is readable once the process has ended.
+  int pidfd() const { return pidfd_.get(); }
 
   bool HasEnded() const { return WaitForEnd(Deadline::min()); }
   bool WaitForEnd(Deadline deadline) const;
-  // Of an ended process: takes it off the kernel's table if it is our child.
+  // Returns how an ended process ended, and reaps it if it is a child of this
+  // process.
   ProcessEnd Reap();
-  // OK too if it has ended.
+  // Sends a signal. Returns OK also if the process has ended.
   absl::Status Signal(int signal) const;
 
  private:

@@ -109,7 +109,7 @@ bool DaemonTable::ExpectsSurvivors() const {
   });
 }
 
-// A daemon that this scheduler did not start.
+// Takes over a daemon that this scheduler did not start.
 absl::Status DaemonTable::Adopt(const DaemonRegistration& registration,
                                 Deadline now) {
   if (spawn_) {

@@ -1,12 +1,12 @@
-// The book of the daemons of this host and of the jobs that have them: who
-// comes, who goes, and what a daemon may do next:
+// The book of this host's daemons and of the jobs that have them: which daemons
+// come and go, and what a daemon may do next:
 //
 //   wanted ──spawn──▶ starting ──Register──▶ idle ──BeginAttach──▶ working
 //      ▲                  │                   │  ◀──EndDetach──        │
 //      └──── restart ─────┴──────── dead ◀────┴────────────────────────┘
 //
-// Keeps book and decides who may; DaemonWatch, DaemonStopper and
-// LocalJobDaemons do: they start, signal, wait. DaemonAssignment,
+// This class keeps the book and decides. DaemonWatch, DaemonStopper and
+// LocalJobDaemons act: they start, signal and wait. DaemonAssignment,
 // SegmentMembers and DaemonDevices write in the same book.
 #ifndef FGNN_SCHEDULER_HOST_BOOK_DAEMON_TABLE_H_
 #define FGNN_SCHEDULER_HOST_BOOK_DAEMON_TABLE_H_
@@ -39,18 +39,19 @@ struct DaemonRegistration {
   std::string socket_path;
   std::string version;
   uint32_t segment_layout_version = 0;
-  // The job that it has been working on since before this scheduler started;
-  // empty: none.
+  // Id of the job that the daemon has been working on since before this
+  // scheduler started; empty: none.
   std::string job_id = {};
   OwnerIndex owner = kNoOwner;
-  uint32_t number = 0;  // In that job.
+  uint32_t number = 0;  // Number in that job.
 };
 
-// Not thread-safe: HostState's mutex guards it. Calls nobody, never blocks.
+// Not thread-safe: HostState's mutex guards it. Calls no daemon and never
+// blocks.
 class DaemonTable {
  public:
-  // `spawn`: the daemons are children of the scheduler; else others start
-  // them, and they are adopted when they register.
+  // With `spawn` the daemons are children of the scheduler. Otherwise a service
+  // manager starts them, and they are adopted when they register.
   DaemonTable(bool spawn, HangLimits hang,
               HangLimits work_loop = kWorkLoopLimits)
       : spawn_(spawn), hang_(hang), work_loop_(work_loop) {}
@@ -62,53 +63,54 @@ class DaemonTable {
   // buried.
   Daemon* Find(const DaemonAddress& address);
   const Daemon* Find(const DaemonAddress& address) const;
-  // Returns the daemon that has the placement's name; makes it where there is
-  // none.
+  // Returns the daemon that has the placement's name; adds it if there is none.
   Daemon& Add(const ExecutorPlacement& placement, uint32_t restart_limit,
               Deadline now);
 
   // Jobs by their ids.
   std::map<std::string, HostedJob>& jobs() { return jobs_; }
   const std::map<std::string, HostedJob>& jobs() const { return jobs_; }
-  // nullptr: it has no daemons.
+  // Returns nullptr if the job has no daemons.
   HostedJob* FindJob(const std::string& job_id);
   const HostedJob* FindJob(const std::string& job_id) const;
-  // nullptr: it has none that is open.
+  // Returns nullptr if the job has no open segment.
   JobSegment* SegmentOf(const std::string& job_id) const;
-  // The daemon's job does without its device.
+  // Returns whether the daemon's device is lost to its job.
   bool IsLost(const Daemon& daemon) const;
 
   // ---- Coming and going.
-  // Errors as those of DaemonHost::Register().
+  // Registers a daemon. Errors as those of DaemonHost::Register().
   absl::Status Register(const DaemonRegistration& registration, Deadline now);
-  // A daemon that is left of an earlier scheduler will register.
+  // Adds a daemon of an earlier scheduler, which will register.
   void Expect(LeftoverDaemon daemon, Deadline now);
-  // Whether one of those has neither registered nor ended.
+  // Returns whether a daemon of an earlier scheduler has neither registered nor
+  // ended.
   bool ExpectsSurvivors() const;
   struct Burial {
-    std::string how;               // How it ended.
-    std::vector<BatchSeq> poison;  // As JobSegment::Reclaimed has it.
+    std::string how;               // Text that says how it ended.
+    std::vector<BatchSeq> poison;  // See JobSegment::Reclaimed.
   };
-  // The process has ended: takes its exit code and gives back what it held.
+  // Reaps a process that has ended, and gives back what it held.
   Burial Bury(Daemon& daemon, Deadline now);
-  // Drops those that have been buried.
+  // Drops the daemons that have been buried.
   void Forget(const std::vector<DaemonAddress>& daemons);
 
  private:
   absl::Status Adopt(const DaemonRegistration& registration, Deadline now);
-  // Takes the place that a job has for such a daemon, whatever its name there.
+  // Returns the entry that a job has for such a daemon, under the daemon's own
+  // name from now on.
   Daemon& TakePlace(const ExecutorPlacement& placement, Deadline now);
-  // Has another name for whoever is expected under this one.
+  // Gives another name to a daemon that is expected under this one.
   void GiveAnotherName(const std::string& name);
-  // Where a survivor runs and as what.
+  // Sets the device and the role of a survivor.
   static absl::Status Place(Daemon& daemon,
                             const DaemonRegistration& registration);
 
   const bool spawn_;
   const HangLimits hang_;
   const HangLimits work_loop_;
-  std::map<std::string, Daemon> daemons_;  // By name.
-  std::map<std::string, HostedJob> jobs_;  // By id.
+  std::map<std::string, Daemon> daemons_;  // Daemons by name.
+  std::map<std::string, HostedJob> jobs_;  // Jobs by id.
 };
 
 }  // namespace fgnn

@@ -7,7 +7,8 @@
 namespace fgnn {
 namespace {
 
-// What an attached daemon does: it may be another one's turn.
+// Returns the state of an attached daemon: it stands by while it is not its
+// turn.
 DaemonState StateAttached(const DaemonTable& table, const Daemon& daemon) {
   JobSegment* const segment = table.SegmentOf(daemon.attachment.job_id);
   if (segment == nullptr) return DaemonState::kWorking;

@@ -1,4 +1,4 @@
-// The daemons of this host as people and programs see them.
+// The daemons of this host as users and programs see them.
 #ifndef FGNN_SCHEDULER_HOST_BOOK_DAEMON_VIEWS_H_
 #define FGNN_SCHEDULER_HOST_BOOK_DAEMON_VIEWS_H_
 
@@ -11,8 +11,8 @@
 namespace fgnn {
 
 std::vector<ExecutorView> AllViews(const DaemonTable& table);
-// Returns views of the daemons that are the job's; an empty id: that are
-// nobody's.
+// Returns views of the job's daemons; with an empty id, of the daemons without
+// a job.
 std::vector<ExecutorView> ViewsOf(const DaemonTable& table,
                                   const std::string& job_id);
 

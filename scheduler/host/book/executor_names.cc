@@ -13,7 +13,7 @@ std::string NameOn(ExecutorRole role, uint32_t number) {
   return absl::StrCat(std::string(NameOf(role)), ".", number);
 }
 
-// The name of the job's own executor of that role and number, if it has one.
+// Returns the job's own executor of that role and number; nullptr: it has none.
 const NamedExecutor* FindOwn(
     const JobExecutor& executor,
     const std::map<std::string, NamedExecutor>& there) {
@@ -27,9 +27,9 @@ const NamedExecutor* FindOwn(
   return nullptr;
 }
 
-// How many executors of one number find their own, or a free one, under the
-// names of this number; -1: another job, or a device that is not the job's, has
-// one of the names.
+// Returns how many executors of one number find their own executor, or a free
+// one, under the names with this number. Returns -1 if another job, or a device
+// that is not the job's, has one of the names.
 int CountReady(uint32_t number, const std::vector<JobExecutor*>& executors,
                const std::map<std::string, NamedExecutor>& there) {
   int ready = 0;
@@ -79,8 +79,8 @@ std::vector<JobExecutor> NameExecutors(
   for (auto& [number, executors] : by_number) {
     uint32_t best = 0;
     int most_ready = -1;
-    // Each name that is there and each number before makes at most one number
-    // unsuitable.
+    // Each name on the host and each number in use rules out at most one
+    // number.
     const size_t enough = there.size() + used.size();
     for (uint32_t n = 0; n <= enough; ++n) {
       const int ready = used.contains(n) ? -1 : CountReady(n, executors, there);

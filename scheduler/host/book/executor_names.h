@@ -1,5 +1,5 @@
-// Which name each executor of a job has on a host where other jobs have theirs.
-// Pure.
+// Chooses the name of each executor of a job on a host where other jobs have
+// executors too. Pure.
 #ifndef FGNN_SCHEDULER_HOST_BOOK_EXECUTOR_NAMES_H_
 #define FGNN_SCHEDULER_HOST_BOOK_EXECUTOR_NAMES_H_
 
@@ -13,30 +13,33 @@
 
 namespace fgnn {
 
-// Whether the devices have a core in common: one work at a time there.
+// Returns whether the devices share a core, so that only one of them may work
+// at a time.
 bool ShareCores(const std::string& device, const std::string& other);
 bool AnySharesCores(const std::vector<std::string>& devices,
                     const std::string& other);
 
 struct JobExecutor {
-  ExecutorPlacement placement;  // With its name on the host.
-  uint32_t number = 0;          // In the job: of sampler.<i> or trainer.<i>, i.
+  ExecutorPlacement placement;  // Placement with the name on the host.
+  uint32_t number = 0;  // Number in the job: i of sampler.<i> or trainer.<i>.
 };
 
-// An executor that is on the host.
+// An executor that the host has already.
 struct NamedExecutor {
   ExecutorPlacement placement;
-  bool is_free = false;  // For the job to have as it is.
-  // It gives its name away, on a device of the job: it is stopped.
+  bool is_free = false;  // Whether the job may have it as it is.
+  // Whether its name may be given away: it runs on a device of the job and is
+  // to be stopped.
   bool gives_way = false;
-  // Already the job's: its number there.
+  // Number in the job if it is the job's already; nullopt: it is not.
   std::optional<uint32_t> number = std::nullopt;
 };
 
-// `job`: as PlaceExecutors() numbers them, and in its order. `there`: by name.
-// An executor that is the job's keeps its name; of others the sampler and the
-// trainer of a number have one number in their names: where most of them are
-// there and free, then the lowest.
+// Returns the executors of `job` with their names on the host. `job` has the
+// numbers and the order of PlaceExecutors(); `there` has the host's executors
+// by name. An executor that is the job's keeps its name. Otherwise the sampler
+// and the trainer of a number get the same number in their names. It is the one
+// for which most executors are there and free, then the lowest.
 std::vector<JobExecutor> NameExecutors(
     const std::vector<ExecutorPlacement>& job,
     const std::map<std::string, NamedExecutor>& there);

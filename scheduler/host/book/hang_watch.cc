@@ -15,10 +15,11 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::nanoseconds;
 
-// HostSession names its thread so.
+// Name that HostSession gives its thread.
 constexpr char kHeartbeatThread[] = "heartbeat";
 
-// Field 3 of a stat file, behind the name in parentheses: one letter.
+// Returns the letter in field 3 of a stat file, which follows the name in
+// parentheses.
 char StateOf(const fs::path& task) {
   std::ifstream file(task / "stat");
   const std::string text((std::istreambuf_iterator<char>(file)),
@@ -29,7 +30,7 @@ char StateOf(const fs::path& task) {
              : text[name_end + 2];
 }
 
-// A thread may end while we look: then it waits for nothing any more.
+// A thread that ends meanwhile waits for nothing any more and is left out.
 void AddThread(const fs::path& task, ProcessActivity& activity) {
   int64_t run_ns = 0;
   int64_t wait_ns = 0;
@@ -44,7 +45,7 @@ void AddThread(const fs::path& task, ProcessActivity& activity) {
   }
 }
 
-// 0 where the kernel does not say it.
+// Returns the bytes read from disks; 0: the kernel does not tell.
 uint64_t ReadBytesOf(const fs::path& process) {
   std::ifstream file(process / "io");
   std::string word;
@@ -82,7 +83,7 @@ void HangWatch::OnSign(Deadline now) {
 HangWatch::Verdict HangWatch::Check(Deadline now, const Look& look) {
   if (!IsLate(now)) return Verdict::kFine;
   const auto activity = look();
-  // It has gone; its pidfd will say so.
+  // The process is gone; its pidfd will tell.
   if (!activity.ok()) return Verdict::kFine;
   if (!late_) {
     late_ = true;
@@ -101,7 +102,8 @@ HangWatch::Verdict HangWatch::Check(Deadline now, const Look& look) {
   if (activity->waits_for_disk || activity->read_bytes > seen_.read_bytes) {
     disk_for_ += step;
   } else {
-    // Threads that ended took their delay with them; that is no time gained.
+    // The delay of threads that ended is missing from the sum, so the
+    // difference may be negative.
     const nanoseconds waited =
         std::max(activity->run_delay - seen_.run_delay, nanoseconds(0));
     late_for_ += std::max(step - waited, nanoseconds(0));

@@ -32,11 +32,13 @@ constexpr std::chrono::seconds kKillTime{10};
 
 struct Listener {
   bool listens = false;
-  // If it is a process of our own user, and not this one.
+  // Process that listens, if it belongs to our user and is not this process;
+  // nullopt otherwise.
   std::optional<pid_t> pid = std::nullopt;
 };
 
-// Never waits: a daemon that was stopped may have a full backlog.
+// Finds the process that listens on a socket. Never waits: a stopped daemon may
+// have a full backlog.
 Listener ListenerAt(const fs::path& socket_path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -47,7 +49,7 @@ Listener ListenerAt(const fs::path& socket_path) {
       ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe.valid()) {
     LogError("look at {}: {}", path, std::strerror(errno));
-    return {.listens = true, .pid = std::nullopt};  // Its socket stays.
+    return {.listens = true, .pid = std::nullopt};  // Its socket is kept.
   }
   if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address),
                 sizeof(address)) != 0) {
@@ -67,7 +69,7 @@ Listener ListenerAt(const fs::path& socket_path) {
   return {.listens = true, .pid = peer.pid};
 }
 
-// The sockets in <state dir>/executors, and nothing else that is there.
+// Returns the sockets in <state dir>/executors, and no other files.
 std::vector<fs::path> SocketsIn(const fs::path& executors) {
   std::vector<fs::path> sockets;
   const absl::StatusOr<UniqueFd> folder = OpenFolderItself(executors);
@@ -87,7 +89,7 @@ void RemoveDeadSockets(const fs::path& executors) {
   if (!folder.ok()) return;
   for (const fs::path& socket : SocketsIn(executors)) {
     if (ListenerAt(socket).listens) continue;
-    // By the folder that was looked at, whatever its name stands for by now.
+    // Removes it through the open folder, whatever the path leads to by now.
     const std::string name = socket.filename();
     if (IsSocketIn(folder->get(), name)) {
       ::unlinkat(folder->get(), name.c_str(), 0);

@@ -11,18 +11,20 @@
 namespace fgnn {
 
 struct LeftoverDaemon {
-  std::string name;  // Its socket's.
+  std::string name;  // Name of its socket.
   DaemonProcess process;
 };
 
-// What listens on the sockets of <state dir>/executors. Never waits.
+// Returns the daemons that listen on the sockets of <state dir>/executors.
+// Never waits.
 std::vector<LeftoverDaemon> FindLeftoverDaemons(
     const std::filesystem::path& state_dir);
 
-// Ends what still listens on the sockets of <state dir>/executors: SIGTERM,
-// and SIGKILL after 5 s. Removes the sockets of the dead, and nothing else that
-// is there; follows no link. For a service that starts its daemons itself,
-// before it starts any, under its lock. Returns how many there were.
+// Ends the daemons that still listen on the sockets of <state dir>/executors:
+// sends SIGTERM, and SIGKILL after 5 s. Removes the sockets of dead daemons and
+// nothing else, and follows no link. A service that starts its daemons itself
+// calls this before it starts any, under its lock. Returns how many daemons
+// there were.
 int StopLeftoverDaemons(const std::filesystem::path& state_dir);
 
 }  // namespace fgnn

@@ -1,4 +1,5 @@
-// Who is attached to which job's segment, and under which owner index.
+// Which daemons are attached to which job's segment, and under which owner
+// index.
 #ifndef FGNN_SCHEDULER_HOST_BOOK_SEGMENT_MEMBERS_H_
 #define FGNN_SCHEDULER_HOST_BOOK_SEGMENT_MEMBERS_H_
 
@@ -17,18 +18,19 @@
 
 namespace fgnn {
 
-// Not thread-safe: whoever guards the table guards it. Calls nobody, never
-// blocks. See JobDaemons for what is not described here.
+// Not thread-safe: the mutex that guards the table guards this. Calls no daemon
+// and never blocks. See JobDaemons for what is not described here.
 class SegmentMembers {
  public:
   // Borrows the table.
   explicit SegmentMembers(DaemonTable* table) : table_(table) {}
 
-  // `segment` is borrowed until Close(). New: nobody is attached to it.
+  // Opens a new segment, to which no daemon is attached. `segment` is borrowed
+  // until Close().
   void Open(JobSegment* segment);
-  // The same with one that is taken over: daemons of its job that have
-  // registered for it are attached to it. Gives back what all others held;
-  // returns the number of slots.
+  // Opens a segment that is taken over; it is borrowed until Close(). Daemons
+  // of its job that have registered for it are attached to it. Gives back what
+  // all other processes held, and returns the number of slots.
   uint32_t TakeOver(JobSegment* segment);
   void Close(const std::string& job_id);
   // Returns the jobs whose segment is open.
@@ -44,12 +46,12 @@ class SegmentMembers {
   absl::StatusOr<AttachTicket> BeginAttach(const std::string& job_id,
                                            const std::string& name);
   void EndAttach(const AttachTicket& ticket);
-  // Returns all that hold an owner index of the job.
+  // Returns the daemons that hold an owner index of the job.
   std::vector<DaemonAddress> Attached(const std::string& job_id) const;
   void EndDetach(const DaemonAddress& address);
 
  private:
-  // It may get an owner index of the job.
+  // Returns whether the daemon may get an owner index of the job.
   bool IsIdle(const Daemon& daemon, const std::string& job_id) const;
 
   DaemonTable* const table_;
