@@ -13,11 +13,11 @@
 namespace fgnn {
 namespace {
 
-// A spread of fewer batches says little.
+// Least number of batches whose spread is used.
 constexpr uint64_t kFewBatches = 8;
 
-// What a device has not worked at takes it what was expected at `first`, as
-// much more as it took those that have.
+// Corrects the times of devices that have not done this work yet. Their first
+// times are scaled as those of the devices that have done it have changed.
 void Calibrate(const std::vector<DeviceCost>& first, double DeviceCost::*member,
                std::vector<DeviceCost>* now) {
   double took = 0;
@@ -45,7 +45,7 @@ std::vector<T> OfThose(const std::vector<uint32_t>& left,
   return those;
 }
 
-// Of a plan of those that are left, one of all.
+// Makes plans of all devices from the plans of those that are left.
 std::vector<DevicePlan> OfAll(size_t num_devices,
                               const std::vector<uint32_t>& left,
                               const std::vector<DevicePlan>& plans) {
@@ -130,7 +130,7 @@ std::optional<AllocationInput> DevicePlanner::InputOf(const Left& left) const {
   if (!costs.has_value()) return std::nullopt;
   input.devices = OfThose(left, *costs);
   if (input.samplers.has_value()) {
-    // More may have been named than are left.
+    // The job may ask for more samplers than devices are left.
     const auto num_left = static_cast<uint32_t>(left.size());
     const bool may_all = input.switching || num_left == 1;
     input.samplers = std::min(*input.samplers, num_left - (may_all ? 0 : 1));
@@ -217,7 +217,7 @@ void DevicePlanner::LookAtTimes() {
     const DeviceTimes times = devices().table().times(i);
     times_.devices[i] = {
         .sample = times.sample, .train = times.train, .standby = times.standby};
-    // The widest of the devices that have done enough.
+    // The spread is the widest among devices with enough batches.
     const auto widest = [](const Moments& of, double before) {
       if (of.count < kFewBatches || of.mean() <= 0) return before;
       return std::max(before, of.deviation() / of.mean());
@@ -226,13 +226,14 @@ void DevicePlanner::LookAtTimes() {
     times_.spread = widest(done_[i].sample, times_.spread);
     times_.spread = widest(done_[i].train, times_.spread);
   }
-  if (first_.empty()) return;  // Taken over: it is not known what was first.
+  if (first_.empty()) return;  // The segment was taken over.
   std::vector<DeviceCost>& now = times_.devices;
   bool has_trainer = false;
   for (size_t i = 0; i < now.size(); ++i) {
     has_trainer = has_trainer || now[i].train != first_[i].train;
   }
-  // Else standby trainers alone say what training takes.
+  // If no planned trainer was measured, the times of standby trainers count as
+  // times of training.
   for (size_t i = 0; i < now.size() && !has_trainer; ++i) {
     if (now[i].standby > 0) now[i].train = now[i].standby;
   }
@@ -240,7 +241,8 @@ void DevicePlanner::LookAtTimes() {
   Calibrate(first_, &DeviceCost::train, &now);
 }
 
-// What the first epoch of a new plan took beyond what it was expected to.
+// Sets the cost of a change: the seconds that the first epoch of a new plan
+// took beyond those expected.
 void DevicePlanner::LookAtChange(double epoch_seconds) {
   epoch_seconds_ = epoch_seconds;
   if (expected_seconds_ <= 0) return;
@@ -300,7 +302,7 @@ void DevicePlanner::Replan(uint64_t epochs_left) {
   }
   const std::vector<DevicePlan> better = OfAll(plans.size(), left, best->plans);
   if (better == plans) return;
-  // A batch of each, where no change has been measured.
+  // If no change was measured, it counts as one batch sampled and one trained.
   double change = times_.change_seconds;
   for (const DeviceCost& cost : input->devices) {
     if (times_.change_seconds <= 0) {
@@ -314,8 +316,9 @@ void DevicePlanner::Replan(uint64_t epochs_left) {
     return;
   }
   devices().SetPlans(better);
-  if (devices().plans() == plans) return;  // All are held by hand.
-  // The simulator leaves out what it does not know, of both plans alike.
+  if (devices().plans() == plans) return;  // The hand's roles stand.
+  // The simulator leaves out the same costs for both plans, so the ratio of its
+  // predictions is used.
   expected_seconds_ = epoch_seconds_ * best->epoch_seconds / *now;
   LogInfo(
       "job {}: {} of {} devices sample from now on, {} before: {:.2f} s an "
@@ -325,7 +328,7 @@ void DevicePlanner::Replan(uint64_t epochs_left) {
       best->paper_samplers);
 }
 
-// A device alone does what there is to do; see JobDevices::Lose().
+// A single device samples and trains; see JobDevices::Lose().
 bool DevicePlanner::IsPlanned(const Left& left) const {
   return spec_.executors == "factored" && left.size() > 1;
 }
@@ -337,7 +340,7 @@ bool DevicePlanner::DevicesChanged() const {
 void DevicePlanner::ReplanIfDevicesChanged() {
   if (!DevicesChanged()) return;
   changes_seen_ = devices().num_changes();
-  // The epoch of the change says nothing of what a new plan costs.
+  // The epoch in which devices changed does not show the cost of a new plan.
   expected_seconds_ = 0;
   const Left left = LookWhoIsLeft();
   if (!IsPlanned(left)) return;

@@ -1,6 +1,6 @@
-// What the devices of a job that takes turns are planned to do: measured,
-// planned before the first epoch, and looked at again after each, and at once
-// where one is lost or comes back.
+// Plans what the devices of a job that takes turns do. It plans before the
+// first epoch, by measured times, and again after each epoch. It also plans at
+// once if a device is lost or comes back.
 #ifndef FGNN_SCHEDULER_RUN_DEVICE_PLANNER_H_
 #define FGNN_SCHEDULER_RUN_DEVICE_PLANNER_H_
 
@@ -21,39 +21,42 @@
 
 namespace fgnn {
 
-// Of a job whose executors are together, every function does nothing. Not
+// For a job whose devices take no turns, no function does anything. Not
 // thread-safe: for the job's thread.
 class DevicePlanner {
  public:
   DevicePlanner(std::string job_id, const JobSpec& spec,
                 const std::filesystem::path& state_dir);
 
-  // Ts and Tt of the first device, measured before there is a segment: of all,
-  // by their cores. An earlier run of the job is believed more.
+  // Sets Ts and Tt of all devices, in seconds, from those measured on the first
+  // device before there is a segment. Devices with fewer cores take longer in
+  // proportion. Times of an earlier run of the job are preferred.
   void SetProfile(double sample_seconds, double train_seconds);
-  // Plans for a segment that is open, before anything in it is. Borrows it.
+  // Plans for an open segment, before any epoch in it is opened. Borrows the
+  // segment.
   void Begin(JobSegment* segment);
-  // Goes on with a segment and the plans in it. Borrows it.
+  // Goes on with a segment and the plans in it. Borrows the segment.
   void TakeOver(JobSegment* segment);
 
-  void Add(const BatchRecord& record);  // Of the epoch that is open.
-  // What the epoch is planned as.
+  void Add(const BatchRecord& record);  // Adds a batch of the open epoch.
+  // Fills in the plans with which the epoch begins.
   void BeginEpoch(EpochFacts* facts);
-  // How it went. Keeps the times with the dataset.
+  // Fills in the times and counts of the epoch, and keeps the times with the
+  // dataset.
   void EndEpoch(EpochFacts* facts);
-  // After EndEpoch(): another plan, where that pays.
+  // Makes another plan if that pays. To be called after EndEpoch().
   void Replan(uint64_t epochs_left);
-  // At any time: another plan, whatever it costs, where the one in force was
-  // made for other devices than the job has by now.
+  // Makes another plan, whatever it costs, if the plan in force was made for
+  // other devices than the job has now. May be called at any time.
   void ReplanIfDevicesChanged();
 
-  // Times that a standby trainer woke, in the epochs that ended. Also once the
-  // segment is gone.
+  // Returns how often a standby trainer woke in the epochs that ended. May be
+  // called also once the segment is gone.
   uint32_t switches() const { return switches_; }
   std::vector<DeviceView> Views() const;
 
  private:
-  // Of seconds a batch.
+  // Statistics of the seconds of a batch.
   struct Moments {
     uint64_t count = 0;
     double sum = 0;
@@ -63,25 +66,28 @@ class DevicePlanner {
     double deviation() const;
   };
   struct Done {
-    Moments sample, train;     // Stages of the open epoch's batches.
-    uint64_t input_nodes = 0;  // Of those that were trained.
+    Moments sample, train;  // Seconds of the open epoch's batches.
+    // Input nodes of the open epoch's trained batches.
+    uint64_t input_nodes = 0;
     uint64_t cache_hits = 0;
-    uint64_t sampled = 0;  // Since Begin().
+    uint64_t sampled = 0;  // Batches since Begin() or TakeOver().
     uint64_t trained = 0;
     double busy_seconds = 0;
   };
 
   JobDevices& devices() const { return segment_->devices(); }
-  // Another one may be lost, or back, a moment later: what follows from one
-  // look at who is left is of those.
+  // Numbers of the devices that are not lost. A device may be lost or come back
+  // at any moment, so a plan is made from one such list.
   using Left = std::vector<uint32_t>;
   Left LookWhoIsLeft() const;
-  // nullopt: nothing was measured.
+  // Returns the input for a plan of these devices; nullopt: nothing was
+  // measured.
   std::optional<AllocationInput> InputOf(const Left& left) const;
   std::vector<DevicePlan> FirstPlans() const;
-  bool IsPlanned(const Left& left) const;  // There is something to plan.
+  // Returns whether there is something to plan for these devices.
+  bool IsPlanned(const Left& left) const;
   bool DevicesChanged() const;
-  void LookAtTimes();  // What was measured into times_.
+  void LookAtTimes();  // Takes the measured times into times_.
   void LookAtChange(double epoch_seconds);
   uint64_t Wakes() const;
 
@@ -89,15 +95,18 @@ class DevicePlanner {
   const JobSpec spec_;
   const DeviceTimesFile file_;
   MeasuredTimes times_;
-  std::vector<DeviceCost> first_;  // When the segment was made.
-  JobSegment* segment_ = nullptr;  // None: no turns are taken.
+  // Costs of the devices when the segment was made; empty: not known.
+  std::vector<DeviceCost> first_;
+  JobSegment* segment_ = nullptr;  // nullptr: the devices take no turns.
   std::vector<Done> done_;
-  uint64_t wakes_before_ = 0;  // When the epoch was opened.
+  uint64_t wakes_before_ = 0;  // Number of wakes when the epoch was opened.
   uint32_t switches_ = 0;
-  uint64_t changes_seen_ = 0;  // Of devices, by the plan in force.
+  // Changes of devices that the plan in force knows.
+  uint64_t changes_seen_ = 0;
   Stopwatch since_begin_;
-  double epoch_seconds_ = 0;  // Of the last epoch.
-  // What the open epoch's new plan was expected to take; 0: it is an old one.
+  double epoch_seconds_ = 0;  // Seconds of the last epoch.
+  // Seconds that the open epoch was expected to take by a new plan; 0: the plan
+  // is not new.
   double expected_seconds_ = 0;
 };
 

@@ -32,7 +32,7 @@ absl::Status JobRun::Prepare() {
     FGNN_ASSIGN_OR_RETURN(const bool taken_over, start.TakeOver());
     if (taken_over) return absl::OkStatus();
   }
-  let_go_.AllowAnywhere(true);  // What it goes on from is in its folder.
+  let_go_.AllowAnywhere(true);  // The folder has what the job goes on from.
   return start.Begin();
 }
 
@@ -48,13 +48,13 @@ absl::Status JobRun::RunToEnd() {
       why.has_value()) {
     LogInfo("job {}: stops early: {}", run_.job.id, *why);
   }
-  let_go_.AllowAnywhere(true);  // Its last checkpoint is written.
+  let_go_.AllowAnywhere(true);  // The last checkpoint is written.
   return Test();
 }
 
 absl::Status JobRun::Run() {
   const absl::Status status = RunToEnd();
-  // What else went wrong, or right, meanwhile stands.
+  // If the run ended for another reason meanwhile, that reason counts.
   if (!absl::IsAborted(status)) let_go_.Forget();
   return status;
 }
@@ -66,7 +66,7 @@ absl::Status JobRun::KeepGoing() {
 }
 
 absl::Status JobRun::RunEpoch(uint32_t epoch) {
-  // An epoch may be shorter than the ticks of waiting for it.
+  // An epoch may be shorter than a wait's interval, so the job is checked here.
   FGNN_RETURN_IF_ERROR(run_.executors.Tick());
   parts_.progress.EnterPhase(absl::StrCat("epoch ", epoch + 1));
   parts_.memory.BeginEpoch();
@@ -84,7 +84,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   const std::optional<double> valid_score = facts.valid_score();
   const bool is_best = parts_.scores.IsBetter(valid_score);
   FGNN_RETURN_IF_ERROR(parts_.records.WriteEpoch(facts));
-  // Who is told of an epoch finds its line.
+  // The line is written before clients are told of the epoch.
   run_.epochs_done = epoch + 1;
   parts_.progress.Show();
   parts_.scores.AddEpoch(valid_score);
@@ -179,7 +179,7 @@ absl::Status JobRun::Test() {
     return absl::OkStatus();
   }
   parts_.progress.EnterPhase("testing");
-  std::string checkpoint;  // The newest weights.
+  std::string checkpoint;  // Empty: the newest weights.
   if (parts_.scores.best().epoch.has_value()) {
     FGNN_ASSIGN_OR_RETURN(test_warning_, parts_.checkpoints.FindBestWeights());
     if (!test_warning_.empty()) return absl::OkStatus();
@@ -193,7 +193,7 @@ absl::Status JobRun::Test() {
   return absl::OkStatus();
 }
 
-// As the line of the best epoch has it.
+// Reads the score from the best epoch's line of the metrics.
 std::optional<double> JobRun::BestMacroF1() const {
   const std::optional<uint32_t> epoch = parts_.scores.best().epoch;
   if (!epoch.has_value()) return std::nullopt;
@@ -211,7 +211,8 @@ std::vector<std::string> JobRun::Warnings() const {
   return warnings;
 }
 
-// The host counts while the job has daemons.
+// The host counts restarts only while the job has daemons, so they are read
+// first.
 void JobRun::Release() {
   const JobEnvironment& environment = run_.environment;
   restarts_ = std::max(restarts_, run_.executors.restarts());

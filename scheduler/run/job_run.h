@@ -10,7 +10,7 @@
 //   Test      the best checkpoint on the test split
 //
 // Scores, records, checkpoints, caches, memory and progress of a run are
-// classes of their own (run_parts.h); this one has the sequence.
+// classes of their own (run_parts.h). JobRun has the sequence.
 #ifndef FGNN_SCHEDULER_RUN_JOB_RUN_H_
 #define FGNN_SCHEDULER_RUN_JOB_RUN_H_
 
@@ -37,26 +37,27 @@ class JobRun {
   JobRun(const JobRun&) = delete;
   JobRun& operator=(const JobRun&) = delete;
 
-  // Runs the job; returns why it did not get to its end. Cancelled jobs return
-  // what JobTable::Cancel() was told, those that let go of their devices
-  // Aborted.
+  // Runs the job. Returns OK, or why it did not get to its end. A cancelled job
+  // returns the reason given to JobTable::Cancel(). A job that lets go of its
+  // devices returns Aborted.
   absl::Status Run();
-  // Returns why the job let go of its devices before its end; it goes on from
-  // its folder. kNo: it did not.
+  // Returns why the job let go of its devices before its end; kNo: it did not.
+  // The job can go on from its folder later.
   LetGo let_go() const { return let_go_.why(); }
-  // Nothing of the job is left in memory or in the daemons once this returns.
+  // Releases all that the job has in memory and in the daemons.
   void Release();
-  // Writes the summary if the run has a folder by now. Behind Release().
+  // Writes the summary if the run has a folder by now. To be called after
+  // Release().
   absl::Status WriteSummary(JobState state, const absl::Status& error) const;
-  // Another job may have the folder once this returns. Before the table is told
-  // that the job is over, or waits again.
+  // Unlocks the run's folder, so that another job may have it. To be called
+  // before the table learns that the job is over or waits again.
   void LeaveFolder() { run_.folder.reset(); }
 
  private:
   absl::Status RunToEnd();
   absl::Status Prepare();
   absl::Status RunEpoch(uint32_t epoch);
-  // Trains the epoch to its end, but for what is between its stops.
+  // Trains the epoch to its end, with the checkpoints within it.
   absl::Status TrainEpoch(uint32_t epoch, EpochFacts& facts);
   // Returns the version at which training stops next.
   uint64_t NextStop(uint64_t version, uint64_t epoch_end) const;
@@ -72,8 +73,8 @@ class JobRun {
   RunParts parts_;
   RunContext& run_;
   RunLetGo let_go_;
-  std::string test_warning_;  // Why nothing was tested; empty: no reason.
-  uint32_t restarts_ = 0;     // Restarts of daemons, once they are released.
+  std::string test_warning_;  // Reason why nothing was tested; empty: none.
+  uint32_t restarts_ = 0;  // Restarts of daemons, set once they are released.
 };
 
 }  // namespace fgnn

@@ -15,7 +15,8 @@ namespace fgnn {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{500};
-// The longest wait for room for a summary. The job's devices wait as well.
+// Longest wait for room on the disk for a summary. The job keeps its devices
+// meanwhile.
 constexpr std::chrono::seconds kSummaryPatience{60};
 constexpr std::chrono::seconds kSummaryEvery{2};
 
@@ -25,10 +26,10 @@ JobRunner::JobRunner(JobRunnerOptions options)
     : options_(std::move(options)),
       thread_("job-runner", [this] { StartJobs(); }) {}
 
-// All jobs start here: an exception must not end that.
+// This thread starts all jobs, so an exception must not end it.
 void JobRunner::StartJobs() {
   JobDispatcher& dispatcher = *options_.environment.dispatcher;
-  // Daemons of a job that was interrupted are for that job to take over.
+  // An interrupted job takes over its daemons itself.
   if (!dispatcher.resumes_interrupted()) KeepDaemons();
   while (!dispatcher.closed()) {
     const absl::Status status = CatchExceptions([&] {
@@ -37,7 +38,7 @@ void JobRunner::StartJobs() {
     });
     if (status.ok()) continue;
     LogError("starting jobs: {}; goes on", MessageOf(status));
-    // What failed may fail at once again.
+    // The pause keeps a repeated failure from spinning.
     dispatcher.WaitUntilClosed(DeadlineIn(kTick));
   }
 }
@@ -58,7 +59,7 @@ void JobRunner::StartNext() {
   dispatcher.End(job->id, JobState::kFailed, started);
 }
 
-// An exception in the job's thread is the end of that job alone.
+// An exception in the job's thread ends that job alone.
 absl::Status JobRunner::StartThread(const Job& job) {
   RunningJob& run = running_.emplace_back();
   absl::StatusOr<Thread> thread = Thread::Start("job", [this, &run, job] {
@@ -80,7 +81,7 @@ absl::Status JobRunner::StartThread(const Job& job) {
   return absl::OkStatus();
 }
 
-// A full disk must not cost a job that has trained to its end.
+// A full disk must not fail a job that has trained to its end.
 absl::Status JobRunner::WriteSummary(const JobRun& run, const std::string& id,
                                      JobState state,
                                      const absl::Status& error) {
@@ -111,9 +112,9 @@ void JobRunner::RunOne(const Job& job) {
   environment.memory = &memory_;
   JobRun run(job, *std::move(decoded), environment);
   absl::Status status = CatchExceptions([&] { return run.Run(); });
-  // What the job comes to is told once nothing of it is left.
+  // The job's end is told once all that it had is released.
   run.Release();
-  // The next job may want the daemons that this one had.
+  // The next queued job may take the daemons of this one.
   are_kept_ = false;
   if (!dispatcher.closed() && !dispatcher.HasQueued()) KeepDaemons();
   const bool cancelled = !dispatcher.CancelCause(job.id).ok();

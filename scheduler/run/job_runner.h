@@ -1,4 +1,4 @@
-// Runs the jobs that the table has start, each on a thread of its own.
+// Runs the jobs that the table starts, each on a thread of its own.
 #ifndef FGNN_SCHEDULER_RUN_JOB_RUNNER_H_
 #define FGNN_SCHEDULER_RUN_JOB_RUNNER_H_
 
@@ -15,24 +15,25 @@
 namespace fgnn {
 
 struct JobRunnerOptions {
-  JobEnvironment environment;  // Its memory is the runner's.
-  SpecDecoder decode;          // Called on the jobs' threads.
-  // The daemons that are kept ready where no job runs, as PlaceExecutors()
-  // numbers them. Empty: those of the jobs before, until others are in their
-  // way or the service ends.
+  JobEnvironment environment;  // `memory` is set by the runner.
+  SpecDecoder decode;          // Decoder of specs, called on the jobs' threads.
+  // Daemons that are kept ready on devices without a job, numbered by
+  // PlaceExecutors(). Empty: the daemons of earlier jobs stay until other
+  // daemons need their devices or the service ends.
   std::vector<ExecutorPlacement> kept;
 };
 
 class JobRunner {
  public:
   explicit JobRunner(JobRunnerOptions options);
-  // Waits for the threads: close the table and cancel what runs before.
+  // Waits for the threads. The caller closes the table and cancels the running
+  // jobs before.
   ~JobRunner() = default;
   JobRunner(const JobRunner&) = delete;
   JobRunner& operator=(const JobRunner&) = delete;
 
  private:
-  // As many as the table lets run at once.
+  // A job's thread. There are as many as the table lets run at once.
   struct RunningJob {
     std::atomic<bool> has_ended = false;
     Thread thread;
@@ -42,16 +43,18 @@ class JobRunner {
   void StartNext();
   absl::Status StartThread(const Job& job);
   void RunOne(const Job& job);
-  // The summary of a completed job waits for room on the disk, for a while.
+  // Writes the summary. For a completed job it waits for a while for room on
+  // the disk.
   absl::Status WriteSummary(const JobRun& run, const std::string& id,
                             JobState state, const absl::Status& error);
   void KeepDaemons();
 
   const JobRunnerOptions options_;
   MemoryLedger memory_;
-  std::atomic<bool> are_kept_ = false;  // No job has ended since KeepDaemons().
-  std::list<RunningJob> running_;       // For thread_ alone.
-  Thread thread_;                       // Last: stops before what it uses goes.
+  // Whether no job has ended since KeepDaemons().
+  std::atomic<bool> are_kept_ = false;
+  std::list<RunningJob> running_;  // Running jobs, for thread_ alone.
+  Thread thread_;                  // Declared last, so that it stops first.
 };
 
 }  // namespace fgnn

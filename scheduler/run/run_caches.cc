@@ -59,7 +59,7 @@ absl::Status RunCaches::Adapt() {
   const CachePlan plan = segment.cache_plan();
   if (!run_.segment.plans_caches()) return absl::OkStatus();
   CacheUse use = UseOf(plan);
-  // Caches follow devices that have changed roles.
+  // Devices that have changed roles get the caches of their new roles.
   segment.devices().CacheAsPlanned();
   use.standbys.next_count = segment.devices().NumStandbyCaches();
   use.trainers.next_count = run_.spec.num_trainers() - use.standbys.next_count;

@@ -1,4 +1,5 @@
-// The trainers' caches of a run: the order that they cache by, and how much.
+// The trainers' caches of a run: the order by which they cache, and how many
+// rows.
 #ifndef FGNN_SCHEDULER_RUN_RUN_CACHES_H_
 #define FGNN_SCHEDULER_RUN_RUN_CACHES_H_
 
@@ -19,14 +20,14 @@ class RunCaches {
   RunCaches(RunContext* run, RunMemory* memory, RunProgress* progress)
       : run_(*run), memory_(*memory), progress_(*progress) {}
 
-  // Sees to it that there is an order to cache by, if trainers cache. Before
-  // the segment is made.
+  // Makes an order to cache by, if trainers cache and there is none. To be
+  // called before the segment is made.
   absl::Status Rank();
-  // Behind an epoch, where another one follows: with policy online, ranks once
-  // enough was counted.
+  // With policy online, ranks the vertices once enough was counted. To be
+  // called after an epoch that is not the last.
   absl::Status RankByOnlineCounts();
-  // Behind an epoch, where another one follows: adapts the caches' capacity to
-  // the memory that the epoch took.
+  // Adapts the caches' capacity to the memory that the epoch took. To be called
+  // after an epoch that is not the last.
   absl::Status Adapt();
 
  private:

@@ -9,7 +9,7 @@
 namespace fgnn {
 namespace {
 
-// Checkpoints that fail in a row before the job does.
+// Number of failed checkpoints in a row after which the job fails.
 constexpr int kLostCheckpoints = 3;
 
 }  // namespace
@@ -58,7 +58,8 @@ absl::Status RunCheckpoints::SaveEpoch(uint32_t epoch, bool is_best) {
   return absl::OkStatus();
 }
 
-// What is on disk: a checkpoint never counts on lines that are not.
+// A checkpoint must not rely on lines that are not on disk, so they are written
+// and synced first.
 absl::StatusOr<std::string> RunCheckpoints::State() {
   FGNN_RETURN_IF_ERROR(run_.folder->Flush());
   FGNN_ASSIGN_OR_RETURN(const RunFolder::Lengths lengths, run_.folder->Sync());
@@ -74,10 +75,10 @@ absl::StatusOr<std::string> RunCheckpoints::State() {
 }
 
 // A full disk must not cost the work of hours: training goes on, and the next
-// checkpoint is tried.
+// checkpoint is tried again.
 absl::Status RunCheckpoints::SaveTolerantly(const std::filesystem::path& path,
                                             uint32_t epochs_done, bool& saved) {
-  // Training is closed, so they stay the newest.
+  // Training is closed, so this version stays the newest.
   const uint64_t version = run_.board().version().value_or(0);
   const absl::StatusOr<std::string> state = State();
   const absl::Status status = state.ok()
@@ -100,7 +101,7 @@ absl::Status RunCheckpoints::SaveTolerantly(const std::filesystem::path& path,
 }
 
 absl::Status RunCheckpoints::SaveHeld(uint64_t version) {
-  // Before its first step it starts anew.
+  // Before its first step the job starts anew.
   if (version == 0 || saved_version_ == version) return absl::OkStatus();
   progress_.EnterPhase(absl::StrCat("saving step ", version));
   FGNN_ASSIGN_OR_RETURN(const std::string state, State());
@@ -118,9 +119,9 @@ absl::Status RunCheckpoints::SaveHeld(uint64_t version) {
 }
 
 // The metrics have an epoch's score before its checkpoint is written. So they
-// do not tell whether that checkpoint failed, after which the best epoch was
-// still the one before. best.safetensors tells which epoch was saved last as
-// the best one.
+// do not tell whether that checkpoint failed and the best epoch stayed the
+// earlier one. best.safetensors tells which epoch was last saved as the best
+// one.
 absl::Status RunCheckpoints::FindSavedBest() {
   if (!scores_.best().epoch.has_value()) return absl::OkStatus();
   const absl::StatusOr<CheckpointProfile> best =
@@ -135,7 +136,7 @@ absl::Status RunCheckpoints::FindSavedBest() {
         run_.folder->path());
   }
   // A run that went on from before its best epoch trains that epoch again. A
-  // damaged file tells nothing.
+  // damaged file tells nothing either.
   if (!best.ok() || best->seed != run_.spec.training.seed) {
     return absl::OkStatus();
   }
@@ -147,7 +148,8 @@ absl::Status RunCheckpoints::FindSavedBest() {
   }
   FGNN_ASSIGN_OR_RETURN(const EpochScores scores,
                         run_.folder->ScoresOf(*state->best_epoch));
-  // Another score is that of another run, which was trained otherwise.
+  // With another score the file is of another run, which was trained
+  // differently.
   if (!scores.valid_accuracy.has_value() ||
       scores.valid_accuracy != state->best_valid_accuracy) {
     return absl::OkStatus();
@@ -166,8 +168,8 @@ absl::StatusOr<bool> RunCheckpoints::IsOf(const std::filesystem::path& path,
          profile->seed == run_.spec.training.seed;
 }
 
-// A run that went on from before its best epoch may have found that of another
-// one, which was the best until then.
+// A run that went on from before its best epoch may find the file of another
+// epoch that was the best until then.
 absl::StatusOr<std::string> RunCheckpoints::FindBestWeights() {
   const CheckpointFolder& checkpoints = run_.folder->checkpoints();
   const uint32_t epochs = *scores_.best().epoch + 1;

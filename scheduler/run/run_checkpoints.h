@@ -16,8 +16,8 @@
 
 namespace fgnn {
 
-// Epochs count from 0, versions in steps of the job. Training is closed
-// whenever a checkpoint is written. Not thread-safe: for the job's thread.
+// Epochs count from 0; versions count steps of the job. Training is closed
+// while a checkpoint is written. Not thread-safe: for the job's thread.
 class RunCheckpoints {
  public:
   // Borrows all.
@@ -28,42 +28,44 @@ class RunCheckpoints {
         scores_(*scores),
         progress_(*progress) {}
 
-  // The run goes on from the checkpoint of this version.
+  // Notes that the run goes on from the checkpoint of this version.
   void GoOnFrom(uint64_t version) { saved_version_ = version; }
 
   // Writes the checkpoint of a stop within the epoch.
   absl::Status SaveWithin(uint32_t epoch, uint64_t version);
-  // Behind an epoch: writes its checkpoint where that is due, and makes the
-  // epoch the best one. ResourceExhausted: the last one could not be written.
+  // Writes the checkpoint of an epoch if it is due or the epoch is the best
+  // one. To be called after the epoch. ResourceExhausted: the last checkpoint
+  // could not be written.
   absl::Status SaveEpoch(uint32_t epoch, bool is_best);
-  // Writes the checkpoint of a version that is held, so that the job may let go
-  // of its devices. Any error is final: it is not tolerated as others are.
+  // Writes the checkpoint of a held version, so that the job may let go of its
+  // devices. Returns any error; none is tolerated here.
   absl::Status SaveHeld(uint64_t version);
 
-  // Of a run that was taken over: corrects the best epoch to the one that
-  // best.safetensors is of. Unavailable: no trainer could read it.
+  // Sets the best epoch of a taken over run to the epoch of best.safetensors.
+  // Unavailable: no trainer could read the file.
   absl::Status FindSavedBest();
-  // Sees to it that best.safetensors has the weights of the best epoch. Returns
-  // why it cannot have them; empty: it has. Unavailable: no trainer could read
-  // it.
+  // Makes sure that best.safetensors has the weights of the best epoch. Returns
+  // why it cannot have them; empty: it has them. Unavailable: no trainer could
+  // read it.
   absl::StatusOr<std::string> FindBestWeights();
 
  private:
-  // Sets `saved`. An error is final: too many in a row, or the last one.
+  // Writes a checkpoint, and sets `saved` to whether it is written. Returns an
+  // error if too many failed in a row, or the last one did.
   absl::Status SaveTolerantly(const std::filesystem::path& path,
                               uint32_t epochs_done, bool& saved);
-  // Returns what the scheduler has to know to go on from a checkpoint.
+  // Returns the run state that a checkpoint keeps.
   absl::StatusOr<std::string> State();
-  // Returns whether a checkpoint is of this many epochs of the run.
+  // Returns whether the checkpoint is of this run after so many epochs.
   absl::StatusOr<bool> IsOf(const std::filesystem::path& path, uint32_t epochs);
 
   RunContext& run_;
   const RunRecords& records_;
   RunScores& scores_;
   RunProgress& progress_;
-  int lost_ = 0;  // Checkpoints that failed in a row.
-  // Version of the newest checkpoint that the job can go on from; nullopt: it
-  // has none.
+  int lost_ = 0;  // Number of checkpoints that failed in a row.
+  // Version of the newest checkpoint that the job can go on from; nullopt:
+  // there is none.
   std::optional<uint64_t> saved_version_;
 };
 

@@ -1,4 +1,4 @@
-// What the parts of one job's run share.
+// The state that the parts of one job's run share.
 #ifndef FGNN_SCHEDULER_RUN_RUN_CONTEXT_H_
 #define FGNN_SCHEDULER_RUN_RUN_CONTEXT_H_
 
@@ -18,8 +18,7 @@
 
 namespace fgnn {
 
-// What everything that runs a job needs, and all that runs of several jobs have
-// in common. All borrowed, and thread-safe.
+// The objects that all runs of jobs share. All are borrowed and thread-safe.
 struct JobEnvironment {
   JobDispatcher* dispatcher = nullptr;
   DaemonHost* host = nullptr;
@@ -36,8 +35,8 @@ struct RunContext {
   RunContext& operator=(const RunContext&) = delete;
 
   GradientBoard& board() { return executors.segment().board(); }
-  // Returns whether something is due behind this epoch (from 0): it is due
-  // every so many epochs (0: never), and behind the last one.
+  // Returns whether something is due after this epoch (from 0). It is due every
+  // `every` epochs (0: none of these), and always after the last one.
   bool IsDue(uint32_t every, uint32_t epoch) const;
 
   const Job job;
@@ -49,9 +48,10 @@ struct RunContext {
   // Known once the dataset is validated:
   DatasetFacts dataset;
   ValidatedDataset validated;
-  SegmentOptions segment;           // Plan of the segment, once it is made.
-  std::optional<RunFolder> folder;  // nullopt: the run has none yet.
-  uint32_t epochs_done = 0;         // Epochs with a line in the metrics.
+  SegmentOptions segment;  // Planned segment, once it is planned.
+  // Folder of the run; nullopt: it has none yet.
+  std::optional<RunFolder> folder;
+  uint32_t epochs_done = 0;  // Number of epochs with a line in the metrics.
 };
 
 }  // namespace fgnn

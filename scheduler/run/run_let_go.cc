@@ -12,7 +12,7 @@
 namespace fgnn {
 namespace {
 
-// A trainer that makes a step takes about so long.
+// A trainer takes about this time for a step.
 constexpr std::chrono::milliseconds kStepTick{5};
 
 absl::Status LetsGo() {
@@ -31,7 +31,8 @@ absl::Status RunLetGo::AnywhereIfAsked() {
 
 absl::StatusOr<std::optional<uint64_t>> RunLetGo::HoldVersion() {
   while (true) {
-    // Where no step is left to be made before the stop, it is awaited as ever.
+    // While a trainer makes a step, the version cannot be held, so the next
+    // version is awaited.
     const std::optional<uint64_t> newest = run_.board().version();
     const std::optional<uint64_t> held = run_.executors.segment().HoldVersion();
     if (held.has_value()) return held;
@@ -49,7 +50,8 @@ absl::Status RunLetGo::IfAsked() {
   const absl::Cleanup let_version_go = [this] {
     run_.executors.segment().LetVersionGo();
   };
-  // An epoch that is trained is evaluated, and let go of behind that.
+  // If the epoch is trained, it is evaluated first and the job lets go after
+  // that.
   const JobShape shape(run_.segment);
   if (*version == shape.StepsOfEpoch(run_.epochs_done).end) {
     return absl::OkStatus();

@@ -1,11 +1,12 @@
 // How a run lets go of its devices before its end.
 //
-// The scheduler leases the step behind the newest version, as a trainer would
-// that is to make it. So nobody makes it, the version stays the newest, and its
-// checkpoint can be written in mid-epoch without any word to the trainers.
-// Gradients of that step that are there already are thrown away with the
-// segment, and computed again: batches are pure functions. A scheduler that
-// dies meanwhile is one owner that is dead; its lease is given back.
+// The scheduler leases the step after the newest version, as a trainer that
+// makes it would. So no trainer makes the step, and the version stays the
+// newest. Its checkpoint can be written within an epoch, and the trainers need
+// not be told. Gradients of that step that exist already are dropped with the
+// segment. They are computed again later: batches are pure functions. If the
+// scheduler dies meanwhile, it counts as a dead owner and its lease is given
+// back.
 #ifndef FGNN_SCHEDULER_RUN_RUN_LET_GO_H_
 #define FGNN_SCHEDULER_RUN_RUN_LET_GO_H_
 
@@ -25,26 +26,28 @@ class RunLetGo {
   // Borrows the run's parts.
   explicit RunLetGo(RunParts* parts) : parts_(*parts), run_(parts->context) {}
 
-  // Nothing would be lost, if the run let go, but what it does just now.
+  // Sets whether the run may let go at any point: only the work under way would
+  // be lost.
   void AllowAnywhere(bool is_allowed) { may_anywhere_ = is_allowed; }
 
-  // Returns Aborted, and why() says more, if the job is to let go of its
-  // devices and may do so anywhere. Else OK.
+  // Returns Aborted if the job is to let go of its devices and may do so at any
+  // point; why() has the reason. Otherwise returns OK.
   absl::Status AnywhereIfAsked();
-  // Between two steps, or behind an epoch: the same once a checkpoint of a step
-  // that is the last one is written. OK: the job goes on.
+  // Lets go between two steps if the job is to. Writes the checkpoint of the
+  // newest step first, then returns Aborted; why() has the reason. Returns OK
+  // if the job goes on.
   absl::Status IfAsked();
-  // The run has ended for another reason.
+  // Sets why() to kNo: the run has ended for another reason.
   void Forget() { why_ = LetGo::kNo; }
 
   // Returns why the run lets go of its devices. kNo: it does not.
   LetGo why() const { return why_; }
 
  private:
-  // Returns the newest version, which stays so; nullopt: see
-  // JobSegment::HoldVersion().
+  // Waits until JobSegment::HoldVersion() holds the newest version, and returns
+  // that version.
   absl::StatusOr<std::optional<uint64_t>> HoldVersion();
-  // The job keeps its devices, for its checkpoint failed.
+  // Tells the table that the job keeps its devices, as its checkpoint failed.
   absl::Status KeepOn(const absl::Status& saved);
 
   RunParts& parts_;

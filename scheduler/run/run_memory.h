@@ -1,4 +1,4 @@
-// The memory that a run takes, as it is measured while the run goes on.
+// The memory that a run takes, measured while the run goes on.
 #ifndef FGNN_SCHEDULER_RUN_RUN_MEMORY_H_
 #define FGNN_SCHEDULER_RUN_RUN_MEMORY_H_
 
@@ -16,17 +16,20 @@ class RunMemory {
   explicit RunMemory(RunContext* run)
       : run_(*run), next_look_(MonotonicClock::now()) {}
 
-  // What the daemons have now is not part of the plan that was just made.
+  // Notes the memory that the daemons have now, which is not part of the plan
+  // just made.
   void SetPlanned();
-  // Forgets what it took to get to this epoch.
+  // Sets the epoch's peak to 0.
   void BeginEpoch() { epoch_peak_bytes_ = 0; }
-  // Measures, if the last time is long enough ago for what that costs.
+  // Measures if the last measurement is long enough ago for the time that one
+  // takes.
   void MeasureIfDue();
   void Measure();
 
-  // Most resident bytes of the run so far.
+  // Returns the most resident bytes of the run so far.
   uint64_t peak_bytes() const { return peak_bytes_; }
-  // Most bytes of the epoch so far: anonymous ones, and the segment.
+  // Returns the most bytes of the epoch so far: anonymous memory and the
+  // segment.
   uint64_t epoch_peak_bytes() const { return epoch_peak_bytes_; }
 
  private:

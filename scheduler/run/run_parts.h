@@ -1,4 +1,4 @@
-// What one job's run is made of.
+// The parts of one job's run.
 #ifndef FGNN_SCHEDULER_RUN_RUN_PARTS_H_
 #define FGNN_SCHEDULER_RUN_RUN_PARTS_H_
 

@@ -1,4 +1,4 @@
-// What the table, and so clients, are told of a run while it goes on.
+// Tells the table, and so the clients, of a run's progress.
 #ifndef FGNN_SCHEDULER_RUN_RUN_PROGRESS_H_
 #define FGNN_SCHEDULER_RUN_RUN_PROGRESS_H_
 
@@ -24,23 +24,24 @@ class RunProgress {
       : run_(*run), planner_(*planner), records_(*records), scores_(*scores) {}
 
   void EnterPhase(const std::string& phase);
-  // EnterPhase(), and the seconds of the phase stand in the summary.
+  // Does what EnterPhase() does, and notes the seconds of the phase for the
+  // summary.
   void EnterPreparation(const std::string& phase);
   void EndPreparation();
-  // The first epoch is about to be trained.
+  // Notes that the first epoch is about to be trained.
   void BeginTraining();
 
   void ShowDataset();
-  // How many epochs and batches there are.
+  // Shows how many epochs and batches there are.
   void ShowSize();
-  // How far the run is.
+  // Shows how far the run is.
   void Show();
-  // The run's test is over.
+  // Shows the scores of the test.
   void ShowTest();
 
-  // Seconds since the run began.
+  // Returns the seconds since the run began.
   double seconds() const { return since_start_.Seconds(); }
-  // Seconds of each phase of the preparation, in their order.
+  // Returns the seconds of each phase of the preparation, in their order.
   const std::vector<std::pair<std::string, double>>& preparation() const {
     return preparation_;
   }
@@ -53,7 +54,7 @@ class RunProgress {
   const Stopwatch since_start_;
   Stopwatch since_training_;
   std::vector<std::pair<std::string, double>> preparation_;
-  std::optional<Stopwatch> since_phase_;  // Watch of the last of them.
+  std::optional<Stopwatch> since_phase_;  // Watch of the current phase.
 };
 
 }  // namespace fgnn

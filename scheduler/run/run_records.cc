@@ -9,10 +9,10 @@
 namespace fgnn {
 namespace {
 
-// Ends of epochs in a row whose lines could not be written, for another reason
-// than a full disk, before the job fails.
+// Number of epochs in a row after which the job fails if their lines cannot be
+// written. Epochs that end on a full disk do not fail it.
 constexpr int kLostWrites = 3;
-// Bytes of lines that are held for a full disk.
+// Most bytes of lines that are held for a full disk.
 constexpr size_t kMostHeldBytes = 16 << 20;
 
 }  // namespace
@@ -82,8 +82,8 @@ absl::Status RunRecords::WriteEpoch(const EpochFacts& facts) {
     LogError("job {}: its newest lines are held in memory: {}", run_.job.id,
              MessageOf(written));
   }
-  // Epochs of milliseconds say nothing of how long a disk stays full: what is
-  // held is the limit.
+  // For a full disk the held bytes are the limit. A number of epochs is none,
+  // since epochs may take milliseconds.
   if (absl::IsResourceExhausted(written) || writes_lost_ < kLostWrites) {
     return CheckHeldLines(written);
   }

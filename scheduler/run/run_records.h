@@ -1,5 +1,5 @@
-// What a run writes of its batches and epochs: records of the batches from the
-// gradient board, added up, and the lines of its files.
+// The records of a run's batches and epochs: takes batch records from the
+// gradient board, adds them up, and writes the lines of the run's files.
 #ifndef FGNN_SCHEDULER_RUN_RUN_RECORDS_H_
 #define FGNN_SCHEDULER_RUN_RUN_RECORDS_H_
 
@@ -20,50 +20,53 @@ namespace fgnn {
 // Not thread-safe: for the job's thread.
 class RunRecords {
  public:
-  // Borrows both. The planner is told of each batch.
+  // Borrows both. Passes each batch on to the planner.
   RunRecords(RunContext* run, DevicePlanner* planner)
       : run_(*run), planner_(*planner) {}
 
-  // Goes on where an earlier run was.
+  // Goes on from the state of an earlier run.
   void GoOnFrom(const RunState& state);
-  // Opens trace.json, if the job asks for it.
+  // Opens trace.json if the job asks for it.
   absl::Status OpenTimeline();
   void CloseTimeline();
 
   void BeginEpoch() { edges_.Restart(MonotonicClock::now()); }
-  // Records the batches before `last_seq`, all of which are committed. Their
-  // records are on the board until the next epoch is trained. What cannot be
-  // written is held, as WriteEpoch() does.
+  // Records the batches before `last_seq`, all of which have to be committed.
+  // Their records are on the board until the next epoch is trained. Lines that
+  // cannot be written are held, as in WriteEpoch().
   absl::Status RecordUntil(uint64_t last_seq);
-  // All batches of the epoch are recorded.
+  // Ends the epoch in the timeline. To be called once all its batches are
+  // recorded.
   void EndTimelineOf(uint32_t epoch);
-  // Writes the epoch's line of metrics.jsonl. A full disk must not cost the
-  // work of hours: the line is held meanwhile, up to a limit. Behind this the
-  // next epoch's sum is empty once BeginSum() is called.
+  // Writes the epoch's line of metrics.jsonl. If the disk is full the line is
+  // held, up to a limit, so that the work of hours is not lost. BeginSum() has
+  // to follow, to empty the sum for the next epoch.
   absl::Status WriteEpoch(const EpochFacts& facts);
   void BeginSum() { sum_ = EpochSum(); }
 
-  // All batches before this one are recorded.
+  // Returns the first batch that is not recorded; all batches before it are.
   uint64_t next_seq() const { return next_seq_; }
-  // How many batches were recorded by this run itself.
+  // Returns how many batches this run itself has recorded.
   uint64_t num_recorded() const { return next_seq_ - first_seq_; }
-  // Sum of the recorded batches of the open epoch.
+  // Returns the sum of the recorded batches of the open epoch.
   const EpochSum& sum() const { return sum_; }
   double edges_per_second() const { return edges_.PerSecond(); }
 
  private:
   void AddToTimeline(const BatchRecord& record);
-  // Returns `written` once too much is held.
+  // Returns `written`, which is an error, once more bytes are held than
+  // allowed; else OK.
   absl::Status CheckHeldLines(const absl::Status& written) const;
 
   RunContext& run_;
   DevicePlanner& planner_;
   uint64_t next_seq_ = 0;
-  uint64_t first_seq_ = 0;  // Batch that the run began or went on with.
+  uint64_t first_seq_ = 0;  // First batch of this run.
   EpochSum sum_;
   RateMeter edges_;
-  std::optional<RunTimeline> timeline_;  // nullopt: not asked for.
-  int writes_lost_ = 0;  // Ends of epochs in a row without their lines.
+  std::optional<RunTimeline> timeline_;  // Timeline; nullopt: not asked for.
+  // Number of epochs in a row whose lines could not be written.
+  int writes_lost_ = 0;
 };
 
 }  // namespace fgnn

@@ -21,7 +21,7 @@ namespace fgnn {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
-// While the store's disk is full.
+// Time between two tries while the store's disk is full.
 constexpr std::chrono::milliseconds kTryStoreEvery{500};
 
 }  // namespace
@@ -51,7 +51,7 @@ absl::Status RunStart::Begin() {
   FGNN_RETURN_IF_ERROR(parts_.caches.Rank());
   progress.EnterPreparation("attaching daemons");
   FGNN_RETURN_IF_ERROR(run_.executors.OpenSegment(run_.segment));
-  // Trainers fill their caches when they are attached, by what is planned.
+  // Trainers fill their caches when they are attached, so the plan comes first.
   parts_.planner.Begin(&run_.executors.segment());
   FGNN_RETURN_IF_ERROR(run_.executors.Tick());
   FGNN_RETURN_IF_ERROR(parts_.records.OpenTimeline());
@@ -69,7 +69,7 @@ absl::StatusOr<bool> RunStart::TakeOver() {
   if (kept == nullptr) return false;
   absl::StatusOr<RunFolder> folder =
       RunFolder::Keep(run_.job.run_dir, Record());
-  // A queue that is stopped stays so.
+  // A stopped queue cannot be opened again.
   absl::StatusOr<RunState> state =
       !folder.ok() ? folder.status()
       : kept->queue().stopped()
@@ -112,14 +112,14 @@ absl::Status RunStart::FinishStop() {
   const JobShape shape(run_.segment);
   FGNN_RETURN_IF_ERROR(
       parts_.records.RecordUntil(shape.BatchesOfStep(version - 1).end));
-  // Beyond a stop, what was due at it has been done.
+  // If training may go beyond this version, the work of the stop was done.
   if (run_.board().training_limit() != version) return absl::OkStatus();
   const uint64_t epochs = shape.EpochOfStep(version);
   if (version != shape.StepsOfEpoch(epochs).begin) {
     return parts_.checkpoints.SaveWithin(run_.epochs_done, version);
   }
-  // Without metrics the epoch is not done; the first epoch of the run finds
-  // nothing to train.
+  // An epoch without a line of metrics is not done. The run then begins with
+  // that epoch and finds nothing left to train.
   if (run_.epochs_done < epochs) return absl::OkStatus();
   const uint32_t epoch = run_.epochs_done - 1;
   FGNN_ASSIGN_OR_RETURN(const EpochScores scores, run_.folder->ScoresOf(epoch));
@@ -135,8 +135,8 @@ RunRecord RunStart::Record() const {
           .service = run_.environment.host->options().state_dir.string()};
 }
 
-// A run folder of which the store does not know would be refused to its own job
-// after a crash, so that the job waits for room on a full disk.
+// After a crash, a job would be refused its own folder if the store did not
+// know of it. So on a full disk the job waits for room.
 absl::Status RunStart::OwnFolder() {
   JobDispatcher& dispatcher = *run_.environment.dispatcher;
   absl::Status owned = dispatcher.OwnFolder(run_.job.id);
@@ -185,7 +185,8 @@ absl::Status RunStart::GoOnFrom(const ResumePoint& point) {
   FGNN_RETURN_IF_ERROR(SetState(point.state));
   LogInfo("job {}: goes on from {}, batch {}", run_.job.id,
           point.checkpoint.string(), parts_.records.next_seq());
-  // The run may have ended between saving the epoch and making it the best.
+  // The earlier run may have ended after saving the epoch and before making it
+  // the best one.
   const CheckpointFolder& checkpoints = run_.folder->checkpoints();
   const std::optional<uint32_t> best = parts_.scores.best().epoch;
   const bool is_best =

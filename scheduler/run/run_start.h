@@ -1,5 +1,5 @@
-// How a run gets to where it trains: anew, from a checkpoint of its folder, or,
-// if its scheduler alone died, with the segment and the daemons that it had.
+// The start of a run until it trains: anew, or from a checkpoint of its folder.
+// If only its scheduler died, the run goes on with its segment and daemons.
 #ifndef FGNN_SCHEDULER_RUN_RUN_START_H_
 #define FGNN_SCHEDULER_RUN_RUN_START_H_
 
@@ -21,18 +21,18 @@ class RunStart {
   // Borrows the parts of a run that has not begun.
   explicit RunStart(RunParts* parts) : parts_(*parts), run_(parts->context) {}
 
-  // Goes on with what outlived the run's scheduler. Returns false if that is
-  // not there or does not fit: the run then begins as any other.
+  // Goes on with the segment and the daemons that outlived the run's scheduler.
+  // Returns false if there are none or they do not fit; the run then begins as
+  // any other.
   absl::StatusOr<bool> TakeOver();
   // Validates the dataset, starts daemons, measures, plans, makes the run's
-  // folder or goes on in it, makes the segment and attaches everybody.
+  // folder or goes on in it, makes the segment and attaches all daemons.
   absl::Status Begin();
 
  private:
-  // Does what the scheduler before may not have got to at the last stop.
+  // Does what the earlier scheduler may have left undone at the last stop.
   absl::Status FinishStop();
-  // Has the dataset validated, reads its sizes, tells of what deserves a
-  // warning.
+  // Has the dataset validated, reads its sizes, and reports its warnings.
   absl::Status OpenDataset();
   absl::StatusOr<SegmentOptions> Plan();
   absl::Status OpenFolder();
@@ -44,7 +44,8 @@ class RunStart {
 
   RunParts& parts_;
   RunContext& run_;
-  std::filesystem::path resumed_from_;  // Empty: the run begins anew.
+  // Checkpoint that the run goes on from; empty: it begins anew.
+  std::filesystem::path resumed_from_;
 };
 
 }  // namespace fgnn
