@@ -12,15 +12,16 @@
 namespace fgnn {
 namespace {
 
-// A longer epoch is that many batches, and in proportion.
+// Most batches of an epoch that are simulated. The time of a longer epoch is
+// taken in proportion.
 constexpr uint64_t kEnoughBatches = 4096;
-// What a queue is filled with at first matters little beside so many.
+// Number of batches beside which the first filling of the queue matters little.
 constexpr uint64_t kManyBatches = 1000;
 constexpr uint64_t kLeastEpochs = 3;
 constexpr uint64_t kMostEpochs = 20;
-// Epochs that differ by less are equal.
+// Relative difference below which epochs are equal.
 constexpr double kTie = 1e-3;
-constexpr double kLeastGain = 0.05;  // Of an epoch.
+constexpr double kLeastGain = 0.05;  // Share of an epoch.
 
 struct Mean {
   double sample = 0;
@@ -85,7 +86,7 @@ AllocationInput AllocationInputOf(const JobSpec& spec,
 }
 
 uint32_t PaperSamplers(double ts, double tt, uint32_t devices) {
-  // The product may be above a whole number by rounding alone.
+  // Rounding may put the product just above a whole number.
   const double share = ts / (ts + tt) * devices;
   return std::clamp(static_cast<uint32_t>(std::ceil(share - 1e-9)), 1U,
                     devices);

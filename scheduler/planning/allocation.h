@@ -1,5 +1,5 @@
-// How many devices of a job are planned to sample (FGNN, section 5.3), found by
-// trying all numbers in the simulator. Pure functions.
+// How many devices of a job are planned to sample (FGNN, section 5.3): all
+// numbers are tried in the simulator. Pure functions.
 #ifndef FGNN_SCHEDULER_PLANNING_ALLOCATION_H_
 #define FGNN_SCHEDULER_PLANNING_ALLOCATION_H_
 
@@ -16,22 +16,24 @@
 namespace fgnn {
 
 struct AllocationInput {
-  std::vector<DeviceCost> devices;  // 1 to 64.
-  uint64_t batches_per_epoch = 0;   // At least 1.
-  uint32_t batches_per_step = 0;    // W; 0: as many as devices train.
-  uint32_t num_slots = 8;           // S, of the queue; at least 1.
-  uint32_t staleness = 0;           // s: steps opened beyond the next one.
-  bool switching = true;            // Sampling devices have standby trainers.
+  std::vector<DeviceCost> devices;  // Costs of 1 to 64 devices.
+  uint64_t batches_per_epoch = 0;   // Batches of an epoch, 1 or more.
+  // W; 0: as many as devices train or may train.
+  uint32_t batches_per_step = 0;
+  uint32_t num_slots = 8;  // S: slots of the queue, 1 or more.
+  uint32_t staleness = 0;  // s: steps opened beyond the next one.
+  bool switching = true;   // Sampling devices have standby trainers.
   double spread = 0;    // Standard deviation of a batch's time over its mean.
-  uint32_t epochs = 0;  // Simulated, their mean counts. 0: enough of them.
-  uint64_t seed = 1;    // Of the spread.
-  double switch_seconds = 0;  // Of a device that takes up the other work.
-  double step_seconds = 0;    // Of a step, once its gradients are there.
-  // Fixes the number, 1 to that of the devices (less one without switching),
-  // whatever memory allows.
+  uint32_t epochs = 0;  // Simulated epochs, whose mean counts; 0: enough.
+  uint64_t seed = 1;    // Seed of the spread.
+  // Seconds in which a device changes to the other work.
+  double switch_seconds = 0;
+  double step_seconds = 0;  // Seconds of a step once its gradients are there.
+  // Fixed number of samplers, whatever memory allows: 1 to the number of
+  // devices, less one without switching. nullopt: not fixed.
   std::optional<uint32_t> samplers;
-  // Devices that have memory to sample, and to be planned as trainers.
-  // Nothing: all of them.
+  // Most devices for which memory allows to sample, and to be planned as
+  // trainers; nullopt: all devices.
   std::optional<uint32_t> most_samplers;
   std::optional<uint32_t> most_trainers;
 };
@@ -42,54 +44,58 @@ struct AllocationCandidate {
 };
 
 struct Allocation {
-  std::vector<DevicePlan> plans;  // As the devices.
+  std::vector<DevicePlan> plans;  // Plans of the devices, in their order.
   uint32_t num_samplers = 0;
-  double epoch_seconds = 0;  // Predicted.
-  // What the paper's formula says of the means over the devices, and the epoch
-  // with it; 0 seconds where memory or `switching` forbid that number.
+  double epoch_seconds = 0;  // Predicted seconds of an epoch.
+  // Number of samplers by the paper's formula with the means over the devices,
+  // and the seconds of its epoch. 0 seconds: memory or `switching` forbids that
+  // number.
   uint32_t paper_samplers = 0;
   double paper_epoch_seconds = 0;
-  std::vector<AllocationCandidate> candidates;  // All that were tried.
+  std::vector<AllocationCandidate> candidates;  // All numbers that were tried.
 };
 
-// What a job and its segment say of it; `devices` are to be filled in.
+// Returns the input by a job and its segment; the caller fills in `devices`.
 AllocationInput AllocationInputOf(const JobSpec& spec,
                                   const SegmentOptions& segment);
 
-// ceil(Ng / (K + 1)), K = Tt / Ts. Both above 0.
+// Returns ceil(Ng / (K + 1)) with K = Tt / Ts. `ts` and `tt` are above 0.
 uint32_t PaperSamplers(double ts, double tt, uint32_t devices);
 
-// The number of samplers with the shortest epoch, the fewest of those within
-// a thousandth of it. Those devices sample that are best at it: of the least
-// Ts / Tt, then the first ones.
-// InvalidArgument: names the field. FailedPrecondition: memory allows no
-// number.
+// Returns the plans with the shortest epoch; epochs within a thousandth of it
+// are equal, and the fewest samplers are taken. The devices with the least Ts /
+// Tt sample, then the first ones. InvalidArgument: an input is out of range;
+// the message names the field. FailedPrecondition: memory allows no number.
 absl::StatusOr<Allocation> Allocate(const AllocationInput& input);
 
-// The plans with `num_samplers` devices that sample, as Allocate() chooses
-// them.
+// Returns the plans in which `num_samplers` devices sample, as Allocate()
+// chooses them.
 std::vector<DevicePlan> PlansFor(const std::vector<DeviceCost>& devices,
                                  uint32_t num_samplers);
 
-// What simulates given plans, one per device: all but the timeline. Of the
-// batches of an epoch, all.
+// Returns the options that simulate given plans, one per device: all batches of
+// an epoch, without the timeline.
 SimulationOptions SimulationOf(const AllocationInput& input,
                                const std::vector<DevicePlan>& plans);
 
-// The epoch of given plans, one per device: what a plan is compared by.
-// InvalidArgument: names the field; nobody samples, or nobody trains.
+// Returns the predicted seconds of an epoch with given plans, one per device,
+// by which plans are compared. InvalidArgument: an input is out of range (the
+// message names the field), no device samples, or no device trains.
 absl::StatusOr<double> PredictEpochSeconds(
     const AllocationInput& input, const std::vector<DevicePlan>& plans);
 
 struct ReplanInput {
-  double current_epoch_seconds = 0;  // Of the plan as it is, predicted.
-  double best_epoch_seconds = 0;     // Of the other one, from the same times.
+  // Predicted seconds with the plan in force.
+  double current_epoch_seconds = 0;
+  // Predicted seconds with the other plan, from the same times.
+  double best_epoch_seconds = 0;
   uint64_t epochs_left = 0;
-  double change_seconds = 0;  // What changing the plan was measured to cost.
+  // Measured cost of a change of the plan, in seconds.
+  double change_seconds = 0;
 };
 
-// Hysteresis: what the rest of the job gains exceeds the cost of the change,
-// and an epoch gets shorter by a twentieth or more.
+// Returns whether a change pays: the rest of the job gains more than the change
+// costs, and an epoch gets shorter by a twentieth or more.
 bool ShouldReplan(const ReplanInput& input);
 
 }  // namespace fgnn

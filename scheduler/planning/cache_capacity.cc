@@ -5,7 +5,8 @@
 namespace fgnn {
 namespace {
 
-// Takes away what is `beyond`, as far as there are rows; lowers it by as much.
+// Returns fewer rows to save `beyond` bytes, as far as there are rows, and
+// lowers `beyond` by the bytes saved.
 uint64_t Fewer(const CacheHolders& holders, uint64_t row_bytes,
                uint64_t* beyond) {
   const uint64_t bytes = row_bytes * holders.next_count;
@@ -15,7 +16,8 @@ uint64_t Fewer(const CacheHolders& holders, uint64_t row_bytes,
   return holders.rows - rows;
 }
 
-// Grows into what is `left`, and lowers it by as much.
+// Returns more rows that fit into `left` bytes, and lowers `left` by the bytes
+// taken.
 uint64_t More(const CacheHolders& holders, uint64_t row_bytes, uint64_t* left) {
   const uint64_t bytes = row_bytes * holders.next_count;
   if (bytes == 0) return holders.rows;
@@ -34,7 +36,7 @@ uint64_t NextPeak(const CacheUse& use) {
                        rows(use.standbys, use.standbys.count);
   const uint64_t next = rows(use.trainers, use.trainers.next_count) +
                         rows(use.standbys, use.standbys.next_count);
-  // What falls free is only known to be once it was measured.
+  // Memory that falls free does not count before it was measured.
   return use.peak_bytes + (next > now ? (next - now) * use.row_bytes : 0);
 }
 

@@ -1,4 +1,4 @@
-// Sizes that nobody has checked: sums and products that end at 2^64 - 1.
+// Sums and products of unchecked sizes, capped at 2^64 - 1.
 #ifndef FGNN_SCHEDULER_PLANNING_CAPPED_H_
 #define FGNN_SCHEDULER_PLANNING_CAPPED_H_
 

@@ -21,15 +21,17 @@ namespace {
 
 constexpr uint64_t kTaskArrayPadding = 64;
 constexpr uint32_t kUsualSlots = 8;
-// Of a device that takes turns, so that it does not change roles at each batch.
+// Slots for each device that takes turns, so that it does not change roles at
+// each batch.
 constexpr uint32_t kSlotsPerTurn = 8;
-// The share of memory that the queue of one device alone, which samples an
-// epoch and then trains it, may take.
+// Part of memory, one in kQueueShare, that the queue of a single device may
+// take; it samples an epoch and then trains it.
 constexpr uint64_t kQueueShare = 8;
 constexpr uint32_t kMaxSlots = 4096;
 
-// Enough that no executor waits for a slot while another holds its own: the
-// batches of the open steps and of the next, and one in each hand of everybody.
+// Returns enough slots that no executor waits for one while another holds its
+// own. That is the batches of the open steps and of the next one, and one more
+// for each batch that an executor may hold.
 uint32_t WantedSlots(const JobSpec& spec, uint64_t batches_per_epoch) {
   if (spec.queue_slots > 0) return spec.queue_slots;
   const uint32_t sampler_threads = std::max<uint32_t>(spec.sampling.threads, 1);
@@ -41,12 +43,13 @@ uint32_t WantedSlots(const JobSpec& spec, uint64_t batches_per_epoch) {
   if (spec.takes_turns()) {
     wanted = std::max(wanted, kSlotsPerTurn * uint64_t{spec.devices.size()});
   }
-  // Two epochs are open at once, so that no more tasks are ever in the queue.
+  // At most two epochs are open at once, so more tasks than theirs are never in
+  // the queue.
   return static_cast<uint32_t>(std::min<uint64_t>(
       {wanted, std::max<uint64_t>(2 * batches_per_epoch, 1), kMaxSlots}));
 }
 
-// What they were told to cache.
+// Returns the rows that the spec asks trainers to cache.
 CacheRows RowsAskedFor(const PlanInput& input) {
   const CacheSpec& cache = input.spec.cache;
   if (cache.policy == "none") return {};
@@ -57,25 +60,26 @@ CacheRows RowsAskedFor(const PlanInput& input) {
   return {rows(cache.capacity), rows(cache.standby_capacity)};
 }
 
-// Whether standby trainers cache what memory the others leave.
+// Returns whether standby trainers cache as much as the memory left allows.
 bool HasAutoStandby(const PlanInput& input) {
   const CacheSpec& cache = input.spec.cache;
   return input.spec.has_standbys() && !cache.standby_capacity.has_value() &&
          cache.policy != "none";
 }
 
-// Rows that fit into what is left, for each of so many trainers.
+// Returns the rows for each of `num_trainers` trainers that fit into the memory
+// left.
 uint64_t RowsIn(const PlanInput& input, uint64_t left_bytes,
                 uint32_t num_trainers) {
   if (num_trainers == 0 || input.dataset.feature_row_bytes == 0) return 0;
-  // The kernel's own needs and what no plan knows.
+  // An eighth stays for the kernel and for needs that no plan knows.
   const uint64_t usable = left_bytes - left_bytes / 8;
   return std::min(input.dataset.num_nodes,
                   usable / input.dataset.feature_row_bytes / num_trainers);
 }
 
-// Where trainers may take what they like. Mapped features that fit into memory
-// are there already.
+// Returns whether trainers cache as much as fits. Mapped features that fit into
+// memory need no cache.
 bool HasAutoCache(const PlanInput& input) {
   const CacheSpec& cache = input.spec.cache;
   return ReadsFromDisk(input) && !cache.capacity.has_value() &&
@@ -118,7 +122,7 @@ SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows) {
   segment.num_slots = WantedSlots(spec, segment.batches_per_epoch);
   segment.cache_rows = rows.trainer;
   segment.standby_cache_rows = rows.standby;
-  // Tasks were measured without hot ranks.
+  // Tasks were measured without hot ranks, so these are added.
   const uint64_t rank_bytes =
       segment.plans_caches()
           ? MultiplyCapped(sampling.max_input_nodes, sizeof(uint32_t)) +
@@ -143,14 +147,14 @@ SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows) {
   return segment;
 }
 
-// The fewest slots with which every executor still finds one.
+// Returns the fewest slots with which every executor still finds one.
 uint32_t FewestSlots(const PlanInput& input, uint32_t wanted) {
   if (input.spec.queue_slots > 0) return wanted;
   return std::min<uint32_t>(
       wanted, input.spec.num_samplers() + input.spec.num_trainers());
 }
 
-// The number of trainers whose caches take least.
+// Returns the number of trainers with which the caches take least.
 RoleRange CheapestOf(const RoleRange& roles, const SegmentOptions& segment) {
   const uint32_t trainers = segment.cache_rows >= segment.standby_cache_rows
                                 ? roles.least_trainers
@@ -176,7 +180,7 @@ JobPlan Cached(const PlanInput& input, const JobPlan& plan,
   return PlanMemory(input, segment, roles);
 }
 
-// The plan, with caches in what it leaves.
+// Returns the plan, with caches in the memory that it leaves.
 JobPlan WithCaches(const PlanInput& input, const JobPlan& plan,
                    const RoleRange& roles, uint64_t have_bytes) {
   const uint64_t left_bytes = have_bytes - plan.total_bytes;
@@ -195,7 +199,7 @@ JobPlan WithCaches(const PlanInput& input, const JobPlan& plan,
     if (auto_standby) rows.standby = rows.trainer;
     const JobPlan cached = Cached(input, plan, roles, rows);
     if (cached.total_bytes <= have_bytes) return cached;
-    // Marked tasks are larger.
+    // The caches' marks make tasks larger, so fewer rows are tried.
     rows.trainer -= std::max<uint64_t>(rows.trainer / 8, 1);
   }
   return plan;

@@ -1,5 +1,5 @@
-// The plan of a job before anything of it is allocated: how many batches and
-// slots, how large, and whether it fits into memory. Pure functions.
+// The plan of a job before anything is allocated: the numbers of batches and
+// slots, their sizes, and whether the job fits into memory. Pure functions.
 #ifndef FGNN_SCHEDULER_PLANNING_JOB_PLAN_H_
 #define FGNN_SCHEDULER_PLANNING_JOB_PLAN_H_
 
@@ -19,70 +19,75 @@
 
 namespace fgnn {
 
-// Batches that a sampler is profiled with: enough to meet a large one, few
-// enough to be done in a moment.
+// Number of batches that a sampler is profiled with: enough to meet a large
+// one, and few enough to be sampled in a moment.
 inline constexpr uint32_t kProfiledBatches = 8;
 
-// Measured by a sampler on the first batches of the job.
+// Measurements by a sampler on the first batches of the job.
 struct SamplingProfile {
-  uint64_t max_task_bytes = 0;    // Of the batches that were sampled.
-  uint64_t bound_task_bytes = 0;  // That no batch can exceed.
+  uint64_t max_task_bytes = 0;    // Most task bytes of the sampled batches.
+  uint64_t bound_task_bytes = 0;  // Bytes that no batch's task can exceed.
   uint64_t max_input_nodes = 0;
   uint64_t max_edges = 0;
-  double seconds_per_batch = 0;  // Ts.
-  // Anonymous memory of one sampler: what it takes over all its threads, and
-  // what its process has before.
+  double seconds_per_batch = 0;  // Ts, in seconds.
+  // Anonymous bytes of one sampler: those of all its threads for sampling, and
+  // those that its process has before.
   uint64_t workspace_bytes = 0;
   uint64_t program_bytes = 0;
-  // First hop first: the most of each in any of the batches.
+  // Most of each size in any of the batches, first hop first.
   std::vector<HopSize> hops;
-  uint32_t num_threads = 0;  // Of one sampler.
+  uint32_t num_threads = 0;  // Threads of one sampler.
 };
 
-// Measured by a trainer on a batch of these sizes.
+// Measurements by a trainer on a batch of these sizes.
 struct TrainingProfile {
   uint64_t num_parameters = 0;
   uint32_t optimizer_floats_per_parameter = 0;
-  double seconds_per_batch = 0;  // Tt.
-  // Anonymous memory of one trainer: what its process has before, and takes
-  // for its model, threads and batches.
+  double seconds_per_batch = 0;  // Tt, in seconds.
+  // Anonymous bytes of one trainer: those that its process has before, and
+  // those for its model, threads and batches.
   uint64_t program_bytes = 0;
   uint64_t step_bytes = 0;
-  // Beside that, of an evaluation: of each of them, and of what they share. 0:
-  // the job evaluates nothing.
+  // Further bytes of an evaluation: of each trainer, and of the memory that
+  // trainers share. 0: the job evaluates nothing.
   uint64_t evaluation_bytes = 0;
   uint64_t evaluation_shared_bytes = 0;
-  uint64_t checkpoint_bytes = 0;  // Of one of them.
+  // Bytes that one trainer takes for a checkpoint.
+  uint64_t checkpoint_bytes = 0;
 };
 
-// What the plan needs to know of the dataset.
+// Sizes of the dataset that the plan needs.
 struct DatasetShape {
   uint64_t num_nodes = 0;
-  uint64_t num_train = 0;  // Vertices, or edges of link prediction.
+  uint64_t num_train = 0;  // Training vertices; with link prediction, edges.
   uint64_t topology_bytes = 0;
-  uint64_t feature_row_bytes = 0;  // As they are stored.
+  uint64_t feature_row_bytes = 0;  // Bytes of a row as it is stored.
 };
 
 DatasetShape ShapeOf(const DatasetSizes& sizes, const TrainingSpec& training);
 
 struct PlanInput {
   uint64_t job_key = 0;
-  JobSpec spec;  // Effective.
+  JobSpec spec;  // Effective spec.
   DatasetShape dataset;
   SamplingProfile sampling;
   TrainingProfile training;
-  uint64_t available_bytes = 0;  // Of the machine; see AvailableMemoryBytes().
+  // Bytes that the machine has free; see AvailableMemoryBytes().
+  uint64_t available_bytes = 0;
 };
 
 struct MemoryItem {
-  std::string name = {};    // "2 trainers"
-  std::string holder = {};  // "segment", "sampler", "trainer" or "dataset".
-  std::string device = {};  // Device of the holder, "cpu:0-1"; empty: of all.
+  std::string name = {};  // Name such as "2 trainers".
+  // Holder: "segment", "sampler", "trainer" or "dataset".
+  std::string holder = {};
+  // Device of the holder, "cpu:0-1"; empty: all devices.
+  std::string device = {};
   uint64_t bytes = 0;
-  // Where the bytes are; see MemoryPlaceOf().
+  // Memory that has the bytes; see MemoryPlaceOf().
   std::string place = std::string(kHostMemory);
 };
-// Sum of the items of one place; UINT64_MAX if it does not fit into 64 bits.
+// Returns the sum of the items of one place; UINT64_MAX if it does not fit into
+// 64 bits.
 uint64_t BytesIn(const std::vector<MemoryItem>& items, std::string_view place);
 
 struct JobPlan {
@@ -90,23 +95,24 @@ struct JobPlan {
   // Anonymous memory of all daemons of the job, and their segment.
   std::vector<MemoryItem> memory;
   uint64_t total_bytes = 0;  // Bytes in the host's memory.
-  // Files of the dataset that daemons map: as much of them is in memory as
-  // there is room for. No part of the sum.
+  // Files of the dataset that daemons map. The kernel keeps as much of them in
+  // memory as there is room for. They are no part of the sum.
   std::vector<MemoryItem> mapped;
 };
 
-// Where memory is short the queue has fewer slots; if that is not enough, fewer
-// devices may be planned to train, where that is left to the planner.
-// ResourceExhausted: the job does not fit into limits.memory or the machine
-// even so; names need and have per item and the way out, in one line.
+// Plans a job. If memory is short, the queue gets fewer slots. If that is not
+// enough, fewer devices may be planned to train, or to sample, where the
+// planner decides on that. ResourceExhausted: the job still does not fit into
+// limits.memory or the machine. The message, one line, names need and have per
+// item and the way out.
 absl::StatusOr<JobPlan> PlanJob(const PlanInput& input);
 
-// "queue of 8 slots 12 MiB + 1 sampler on cpu:0 3 MiB + …", for logs and
-// refusals.
+// Returns text like "queue of 8 slots 12 MiB + 1 sampler on cpu:0 3 MiB + …",
+// for logs and refusals.
 std::string DescribeMemory(const JobPlan& plan);
 
-// "memory allows at most 2 of 4 devices to be planned to train"; empty: it
-// allows what the job asks for.
+// Returns text like "memory allows at most 2 of 4 devices to be planned to
+// train"; empty: memory allows what the job asks for.
 std::string DescribeRoleLimits(const JobPlan& plan, const JobSpec& spec);
 
 }  // namespace fgnn

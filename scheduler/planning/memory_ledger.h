@@ -1,5 +1,5 @@
-// Memory of this machine that jobs were planned with and have not taken yet, so
-// that two jobs that start one after the other do not both count on it.
+// Memory of this machine that jobs were planned with and have not taken yet. So
+// two jobs that start one after the other do not both count on it.
 #ifndef FGNN_SCHEDULER_PLANNING_MEMORY_LEDGER_H_
 #define FGNN_SCHEDULER_PLANNING_MEMORY_LEDGER_H_
 
@@ -17,17 +17,17 @@ namespace fgnn {
 // Thread-safe.
 class MemoryLedger {
  public:
-  // Calls `plan` with the bytes that other jobs are still to take, of one job
-  // at a time; it returns how many this one takes in all, or why it does not
-  // start. They are spoken for from now on.
+  // Plans one job at a time. Calls `plan` with the bytes that other jobs are
+  // still to take. `plan` returns how many bytes this job takes in all, which
+  // are reserved from now on, or why the job does not start.
   absl::Status Plan(
       const std::string& job_id,
       absl::FunctionRef<absl::StatusOr<uint64_t>(uint64_t of_others)> plan);
-  // The job has taken so many by now.
+  // Sets the bytes that the job has taken by now.
   void SetTaken(const std::string& job_id, uint64_t bytes);
-  // That other jobs are still to take.
+  // Returns the bytes that other jobs are still to take.
   uint64_t OfOthers(const std::string& job_id) const;
-  // The job has ended, or let go of its devices.
+  // Forgets a job that has ended or let go of its devices.
   void Forget(const std::string& job_id);
 
  private:

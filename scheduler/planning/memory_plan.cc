@@ -11,7 +11,8 @@
 namespace fgnn {
 namespace {
 
-// Out-degree, hotness, and what is sorted by them, from one array into another.
+// Bytes for each ranked vertex: its out-degree, its hotness, and the two arrays
+// between which vertices are sorted.
 constexpr uint64_t kBytesToRankAVertex = 4 + 4 + 2 * 16;
 
 uint64_t FeatureBytes(const DatasetShape& dataset) {
@@ -22,15 +23,16 @@ std::string Counted(uint64_t count, const std::string& what) {
   return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
 }
 
-// What every executor of a role has.
+// An item that every executor of a role has.
 struct PerExecutor {
   ExecutorRole role;
-  std::string name;    // "cache"
-  std::string detail;  // " of 9 rows"
+  std::string name;    // Name such as "cache".
+  std::string detail;  // Detail such as " of 9 rows".
   uint64_t bytes;
 };
 
-// An item for each device that has some, in the order of their placement.
+// Adds an item for each device that has such executors, in the order of their
+// placement.
 void AddPerDevice(const PlanInput& input, const PerExecutor& what,
                   std::vector<MemoryItem>* items) {
   std::vector<std::pair<std::string, uint32_t>> counts;
@@ -56,7 +58,7 @@ void AddPerDevice(const PlanInput& input, const PerExecutor& what,
   }
 }
 
-// Of those numbers of trainers, the one whose caches take most.
+// Returns the number of trainers in `roles` whose caches take most.
 uint32_t TrainersThatCacheMost(const RoleRange& roles,
                                const SegmentOptions& segment) {
   return segment.cache_rows >= segment.standby_cache_rows
@@ -64,7 +66,8 @@ uint32_t TrainersThatCacheMost(const RoleRange& roles,
              : roles.least_trainers;
 }
 
-// Which devices have standby trainers is planned later, and may change.
+// The plan does not say which devices have standby trainers, since that is
+// planned later and may change.
 void AddCachesByRole(const PlanInput& input, const SegmentOptions& segment,
                      const RoleRange& roles, std::vector<MemoryItem>* items) {
   const uint32_t trainers = TrainersThatCacheMost(roles, segment);
@@ -114,8 +117,8 @@ uint64_t EvaluationBytes(const PlanInput& input) {
                                   input.training.evaluation_bytes));
 }
 
-// Between two steps all trainers evaluate, with arrays that they share, or one
-// writes a checkpoint.
+// Returns the bytes of the work between two steps: all trainers evaluate, with
+// arrays that they share, or one writes a checkpoint.
 uint64_t CommandBytes(const PlanInput& input) {
   return std::max(EvaluationBytes(input), input.training.checkpoint_bytes);
 }
@@ -130,17 +133,18 @@ void AddCommands(const PlanInput& input, std::vector<MemoryItem>* items) {
   items->push_back({.name = evaluates ? "evaluation" : "a checkpoint",
                     .holder = "trainer",
                     .device = evaluates && input.spec.num_trainers() > 1
-                                  ? ""  // Of them all.
+                                  ? ""  // Shared by all devices.
                                   : trainer.back().device,
                     .bytes = bytes});
 }
 
-// Vertices are ranked before there is a segment or a step. Where that takes
-// more than all of training, the rest is an item of its own.
+// Adds the bytes for ranking vertices, which is done before there is a segment
+// or a step. If ranking takes more than training, the difference is an item of
+// its own.
 void AddRanking(const PlanInput& input, JobPlan* plan) {
   const SamplingProfile& sampling = input.sampling;
   const uint64_t nodes = input.dataset.num_nodes;
-  // Each thread of a sampler counts, and one sampler sorts.
+  // Each thread of a sampler has its own counts, and one sampler sorts.
   const uint64_t counts = MultiplyCapped(
       MultiplyCapped(input.spec.num_samplers(), sampling.num_threads),
       MultiplyCapped(nodes, sizeof(uint32_t)));

@@ -1,4 +1,5 @@
-// What a job with a given segment takes, item by item. Pure functions.
+// The memory that a job with a given segment takes, item by item. Pure
+// functions.
 #ifndef FGNN_SCHEDULER_PLANNING_MEMORY_PLAN_H_
 #define FGNN_SCHEDULER_PLANNING_MEMORY_PLAN_H_
 
@@ -10,16 +11,17 @@
 
 namespace fgnn {
 
-// Of the numbers of trainers in `roles`, that one counts whose caches take
-// most.
+// Returns the plan of the job's memory. Among the numbers of trainers in
+// `roles`, the one whose caches take most counts.
 JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
                    const RoleRange& roles);
 
-// The same by device, of a job whose devices are planned to sample or train.
+// Returns the memory by role, for a job whose devices are planned to sample or
+// train.
 RoleMemory MemoryByRole(const PlanInput& input, const SegmentOptions& segment,
                         uint64_t have_bytes);
 
-// Whether the dataset's features are read past the page cache.
+// Returns whether the dataset's features are read past the page cache.
 bool ReadsFromDisk(const PlanInput& input);
 
 }  // namespace fgnn

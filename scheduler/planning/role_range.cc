@@ -10,7 +10,7 @@ RoleRange RolesOf(const JobSpec& spec) {
   if (spec.samplers > 0) {
     return {trainers - spec.samplers, trainers - spec.samplers};
   }
-  return {spec.switching ? 0U : 1U, trainers - 1};  // Somebody samples.
+  return {spec.switching ? 0U : 1U, trainers - 1};  // One device samples.
 }
 
 std::optional<RoleRange> RolesThatFit(const RoleRange& asked,
@@ -22,7 +22,8 @@ std::optional<RoleRange> RolesThatFit(const RoleRange& asked,
         MultiplyCapped(trainers, memory.trainer_bytes),
         MultiplyCapped(memory.num_devices - trainers, memory.sampler_bytes));
     if (AddCapped(devices, memory.other_bytes) > memory.have_bytes) continue;
-    // Every device more of the dearer role takes more: what fits is a range.
+    // Each further device of the role that takes more adds to the sum, so the
+    // numbers that fit are a range.
     if (!fit.has_value()) fit = {trainers, trainers};
     fit->most_trainers = trainers;
   }

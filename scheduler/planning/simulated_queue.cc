@@ -44,7 +44,7 @@ BatchSeq SimulatedQueue::NextIn(BatchSeq seq) const {
   return shape_.TaskOf(shape_.TaskIn(at)).seq;
 }
 
-// Samplers may work on this epoch and the next, trainers on this one.
+// Samplers may work on this epoch and the next one, trainers on this one only.
 void SimulatedQueue::OpenEpoch() {
   sampling_limit_ =
       shape_.BatchesOfEpoch(std::min(epoch_ + 1, last_epoch_)).end;

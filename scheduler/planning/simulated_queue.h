@@ -1,5 +1,5 @@
 // The queue and the steps of a simulated job: which batches may be sampled or
-// trained now, by the rules of shared/queue. No time passes here.
+// trained now, by the rules of shared/queue. This class has no clock.
 #ifndef FGNN_SCHEDULER_PLANNING_SIMULATED_QUEUE_H_
 #define FGNN_SCHEDULER_PLANNING_SIMULATED_QUEUE_H_
 
@@ -17,7 +17,7 @@ namespace fgnn {
 
 class SimulatedQueue {
  public:
-  // Opens the first epoch. Of the options, the counts alone matter.
+  // Opens the first epoch. Only the counts among the options matter.
   explicit SimulatedQueue(const SimulationOptions& options);
 
   // See SwitchSnapshot.
@@ -32,21 +32,23 @@ class SimulatedQueue {
   uint32_t epoch() const { return epoch_; }
   bool is_over() const { return version_ == left_of_step_.size(); }
 
-  // The lowest batch in a free slot; there is one.
+  // Takes the lowest batch in a free slot, of which there has to be one.
   BatchSeq ClaimForWriting();
   void Publish(BatchSeq seq);
-  // The lowest ready batch, of an open step; there is one.
+  // Takes the lowest ready batch of an open step, of which there has to be one.
   BatchSeq ClaimForReading();
-  // Its gradient is there: the slot serves the batch a round later.
+  // Frees the slot of a batch whose gradient is there; the slot then serves the
+  // batch num_slots later.
   void Release(BatchSeq seq);
 
-  // Whether the gradients of the next step are all there.
+  // Returns whether all gradients of the next step are there.
   bool IsStepDue() const { return !is_over() && left_of_step_[version_] == 0; }
-  // Makes that step; true if it was its epoch's last. Then the next one opens.
+  // Makes that step. Returns true if it was the last of its epoch; the next
+  // epoch then opens.
   bool Commit();
 
  private:
-  // Batches, the lowest of which is taken first.
+  // Set of batches from which the lowest is taken first.
   class BatchSet {
    public:
     explicit BatchSet(BatchSeq num_batches) : has_(num_batches, false) {}
@@ -63,7 +65,7 @@ class SimulatedQueue {
     std::vector<bool> has_;
   };
 
-  // The batch that lives in its slot next.
+  // Returns the batch that uses the slot next.
   BatchSeq NextIn(BatchSeq seq) const;
   void Free(BatchSeq seq);
   void OpenEpoch();
@@ -74,9 +76,9 @@ class SimulatedQueue {
   const uint64_t staleness_;
 
   uint32_t epoch_ = 0;
-  uint64_t version_ = 0;  // Steps made.
+  uint64_t version_ = 0;  // Number of steps made.
   BatchSeq sampling_limit_ = 0;
-  BatchSeq open_end_ = 0;  // Batches of open steps are below it.
+  BatchSeq open_end_ = 0;  // Bound of the batches of open steps.
   uint64_t batches_left_ = 0;
   uint32_t trainable_ = 0;
   uint32_t missing_ = 0;

@@ -15,7 +15,7 @@
 namespace fgnn {
 namespace {
 
-// Time in whole ticks, so that what ends together ends together.
+// Time in whole ticks, so that equal times compare equal.
 using Ticks = int64_t;
 constexpr double kTicksPerSecond = 1e11;
 constexpr Ticks kIdle = std::numeric_limits<Ticks>::max();
@@ -131,7 +131,7 @@ absl::Status Validate(const SimulationOptions& options) {
   return CheckPlans(options);
 }
 
-// A factor of mean 1, by the number of the batch and what is done with it.
+// Random factors of mean 1, by the number of the batch and the kind of work.
 class Spread {
  public:
   Spread(double relative_deviation, uint64_t seed)
@@ -144,7 +144,7 @@ class Spread {
         {static_cast<uint32_t>(seq), static_cast<uint32_t>(seq >> 32),
          static_cast<uint32_t>(work), 0},
         key_);
-    // Box and Muller; the first word is above 0 for the logarithm.
+    // Box-Muller transform; u is above 0 for the logarithm.
     const double u = (block.words[0] + 1.0) * 0x1.0p-32;
     const double v = block.words[1] * 0x1.0p-32;
     const double normal =
@@ -189,7 +189,8 @@ class Job {
 
   absl::StatusOr<Simulation> Run() {
     while (!queue_.is_over()) {
-      // A standby trainer keeps no batch from who is planned to train.
+      // Planned trainers fetch first, so that a standby trainer takes no batch
+      // from them.
       LetIdleDevicesFetch(true);
       LetIdleDevicesFetch(false);
       FGNN_RETURN_IF_ERROR(EndNextWork());
@@ -199,8 +200,8 @@ class Job {
 
  private:
   struct DeviceState {
-    SwitchSnapshot seen;                     // At its last fetch.
-    DeviceWork work = DeviceWork::kNothing;  // Under way.
+    SwitchSnapshot seen;                     // Snapshot at its last fetch.
+    DeviceWork work = DeviceWork::kNothing;  // Work under way.
     bool makes_step = false;
     BatchSeq seq = 0;
     Ticks end = kIdle;
@@ -309,7 +310,8 @@ class Job {
     if (device.work == DeviceWork::kTrain) MakeSteps(i);
   }
 
-  // Whoever finds the gradients of the next step makes it, one at a time.
+  // The device that finds all gradients of the next step makes it, one step at
+  // a time.
   void MakeSteps(uint32_t i) {
     DeviceState& device = devices_[i];
     while (!a_step_is_made_ && queue_.IsStepDue()) {

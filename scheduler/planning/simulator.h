@@ -1,6 +1,6 @@
-// A job's devices on a virtual clock: what epochs take for given times of a
-// batch. What a device does next is decided by NextWork(), which the daemons
-// call too. Pure: the same options give the same answer.
+// A job's devices on a virtual clock: the seconds of epochs for given times of
+// a batch. NextWork(), which the daemons call too, decides what a device does
+// next. Pure: the same options give the same answer.
 #ifndef FGNN_SCHEDULER_PLANNING_SIMULATOR_H_
 #define FGNN_SCHEDULER_PLANNING_SIMULATOR_H_
 
@@ -13,33 +13,34 @@
 
 namespace fgnn {
 
-// Seconds of a batch on one device. Extraction is in `train` and `standby` as
+// Seconds of a batch on one device. `train` and `standby` include extraction as
 // far as the trainer's pipeline does not hide it.
 struct DeviceCost {
   double sample = 0;   // Ts, above 0.
   double train = 0;    // Tt, above 0.
-  double standby = 0;  // Tt', of its standby trainer. 0: as `train`.
+  double standby = 0;  // Tt' of its standby trainer; 0: as `train`.
 };
 
 struct SimulatedDevice {
-  DevicePlan plan = DevicePlan::kSample;  // One that is lost does nothing.
+  DevicePlan plan = DevicePlan::kSample;  // A lost device does nothing.
   DeviceCost cost;
 };
 
 struct SimulationOptions {
-  std::vector<SimulatedDevice> devices;  // 1 to kMostSimulatedDevices.
-  uint64_t batches_per_epoch = 100;      // At least 1, as the next three.
+  std::vector<SimulatedDevice> devices;  // Devices, 1 to kMostSimulatedDevices.
+  uint64_t batches_per_epoch = 100;      // 1 or more, as the next three.
   uint32_t epochs = 3;
   uint32_t batches_per_step = 1;  // W
-  uint32_t num_slots = 8;         // S, of the queue.
+  uint32_t num_slots = 8;         // S: slots of the queue.
   uint32_t staleness = 0;         // s: steps opened beyond the next one.
   bool switching = true;          // Sampling devices have standby trainers.
   // Standard deviation of a batch's time over its mean, 0 to 10; log-normal. A
   // batch is drawn by its number, so that plans are compared on the same ones.
   double spread = 0;
   uint64_t seed = 1;
-  double switch_seconds = 0;  // Of a device that takes up the other work.
-  double step_seconds = 0;    // Of a step, once its gradients are there.
+  // Seconds in which a device changes to the other work.
+  double switch_seconds = 0;
+  double step_seconds = 0;  // Seconds of a step once its gradients are there.
   bool keep_timeline = false;
 };
 
@@ -47,36 +48,41 @@ inline constexpr uint32_t kMostSimulatedDevices = 64;
 
 struct DeviceUse {
   double sample_seconds = 0;
-  double train_seconds = 0;  // With the steps that it made.
+  // Seconds of training and of the steps that it made.
+  double train_seconds = 0;
   double switch_seconds = 0;
-  uint64_t sampled = 0;  // Batches.
+  uint64_t sampled = 0;  // Batches that it sampled.
   uint64_t trained = 0;
-  uint64_t wakes = 0;  // Of its standby trainer.
+  uint64_t wakes = 0;  // Wakes of its standby trainer.
 };
 
 struct WorkInterval {
   uint32_t device = 0;
   DeviceWork work = DeviceWork::kNothing;
   BatchSeq seq = 0;
-  bool makes_step = false;   // With that batch's gradient, for one.
-  double begin_seconds = 0;  // Since the job's start.
+  // Whether it makes a step, with the gradient of `seq` among others.
+  bool makes_step = false;
+  double begin_seconds = 0;  // Seconds since the job's start.
   double end_seconds = 0;
 };
 
 struct Simulation {
-  // From an epoch's opening to its last commit. The first one begins with an
-  // empty queue; each, but for the last, has the next one's batches sampled
-  // meanwhile.
+  // Seconds of each epoch, from its opening to its last commit. The first epoch
+  // begins with an empty queue. During each epoch but the last, batches of the
+  // next one are sampled too.
   std::vector<double> epoch_seconds;
   double total_seconds = 0;
   double mean_seconds =
-      0;  // Of an epoch. One may have been sampled in another.
+      // Mean seconds of an epoch; an epoch's batches may be sampled in an
+      // earlier one.
+      0;
   std::vector<DeviceUse> devices;
-  std::vector<WorkInterval> timeline;  // In the order of their ends.
+  std::vector<WorkInterval> timeline;  // Intervals by their ends.
 };
 
-// InvalidArgument: names the field; nobody samples or nobody trains by these
-// plans; more than ten million batches, or a virtual time beyond 10^6 seconds.
+// Simulates the job. InvalidArgument: an option is out of range (the message
+// names the field), no device samples or none trains by these plans, there are
+// more than ten million batches, or the virtual time exceeds 10^6 seconds.
 // Internal: a batch is left that no device takes, which is a fault of
 // NextWork().
 absl::StatusOr<Simulation> Simulate(const SimulationOptions& options);
