@@ -11,7 +11,7 @@ std::optional<std::string> WhyStopEarly(const TrainingSpec& training,
       epochs_done >= training.epochs || !best_epoch.has_value()) {
     return std::nullopt;
   }
-  // Epochs behind the last validation say nothing yet.
+  // Epochs after the last validation do not count yet.
   const uint32_t validated =
       epochs_done - epochs_done % training.evaluate_every;
   const uint32_t best = *best_epoch + 1;

@@ -146,10 +146,11 @@ std::string DigestLine(const BatchRecord& record) {
 }
 
 uint64_t DigestBytes(uint64_t num_batches) {
-  constexpr uint64_t kBesideTheSeq = 10;  // A space, eight digits, a newline.
+  // Bytes of a space, eight digits and a newline.
+  constexpr uint64_t kBesideTheSeq = 10;
   uint64_t bytes = num_batches * (kBesideTheSeq + 1);
   for (uint64_t longer = 10; longer < num_batches; longer *= 10) {
-    bytes += num_batches - longer;  // One digit more each.
+    bytes += num_batches - longer;  // Each of these seqs has one more digit.
     if (longer > UINT64_MAX / 10) break;
   }
   return bytes;

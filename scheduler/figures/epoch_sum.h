@@ -1,4 +1,4 @@
-// An epoch's batch records added up, in batch order.
+// The sum of an epoch's batch records, added in batch order.
 #ifndef FGNN_SCHEDULER_FIGURES_EPOCH_SUM_H_
 #define FGNN_SCHEDULER_FIGURES_EPOCH_SUM_H_
 
@@ -12,7 +12,7 @@
 
 namespace fgnn {
 
-// Seconds over all executors.
+// Seconds of each stage, summed over all executors.
 struct StageSeconds {
   double sample = 0, id_map = 0, mark = 0, copy = 0;
   double wait = 0, extract = 0, train = 0, sync = 0;
@@ -25,18 +25,20 @@ class EpochSum {
   uint64_t batches() const { return batches_; }
   uint64_t edges() const { return edges_; }
   uint64_t input_nodes() const { return input_nodes_; }
-  // Mean over the seeds, or pairs, so far; 0 without any.
+  // Returns the mean loss of the seeds, or pairs, so far; 0 without any.
   double loss() const;
-  // Share of input nodes found in a cache; 0 without any.
+  // Returns the share of input nodes found in a cache, in [0, 1]; 0 without
+  // any.
   double cache_hit_rate() const;
-  // Versions that a batch's weights were older than those it changed: the most
-  // of all batches, and their mean; 0 without any.
+  // Return the most and the mean staleness of the batches; 0 without any.
+  // Staleness is the number of versions by which a batch's weights were older
+  // than those that it changed.
   uint32_t staleness_max() const { return staleness_max_; }
   double staleness_mean() const;
   const StageSeconds& stages() const { return stages_; }
 
-  // What a checkpoint within an epoch keeps, and the same back, to the bit.
-  // DataLoss: not what ToJson() made.
+  // Writes the sum for a checkpoint within an epoch, and reads it back to the
+  // bit. DataLoss: the text is not from ToJson().
   std::string ToJson() const;
   static absl::StatusOr<EpochSum> FromJson(const std::string& text);
 
@@ -52,61 +54,64 @@ class EpochSum {
   StageSeconds stages_;
 };
 
-// A device of a job where they take turns, in one epoch. Times of a batch, as
-// the device makes them; deviations are those of the stages that a thread works
-// at. 0: not known.
+// One epoch of a device that takes turns. Times are of a batch, as the device
+// makes them. Deviations are of the stages that a thread works at. 0: not
+// known.
 struct DeviceFacts {
   std::string device;
-  std::string plan;      // "sampler", …, when it began; "lost" in the end.
+  // Plan at the epoch's start, "sampler", …; "lost" if it is lost at the end.
+  std::string plan;
   double sample_ms = 0;  // Ts
   double sample_deviation_ms = 0;
   double train_ms = 0;  // Tt
   double train_deviation_ms = 0;
   double standby_ms = 0;  // Tt'
-  double wake_ms = 0;     // The longest from a decision to train to a batch.
-  uint64_t sampled = 0;   // Batches.
+  double wake_ms = 0;     // Longest time from a decision to train to a batch.
+  uint64_t sampled = 0;   // Number of batches.
   uint64_t trained = 0;
-  double cache_hit_rate = 0;  // Of the batches that it trained.
+  double cache_hit_rate = 0;  // Rate over the batches that it trained.
 };
 
 // Scores of an epoch on the validation split; nullopt: not known.
 struct ValidScores {
   std::optional<double> accuracy = std::nullopt;
   std::optional<double> macro_f1 = std::nullopt;
-  std::optional<double> roc_auc = std::nullopt;  // With two classes, or links.
-  // With link prediction alone.
+  // ROC-AUC with two classes or links.
+  std::optional<double> roc_auc = std::nullopt;
+  // Scores of link prediction.
   std::optional<double> mrr = std::nullopt;
   std::optional<double> mean_rank = std::nullopt;
 };
 
-// What else a line of metrics.jsonl says.
+// The other facts in a line of metrics.jsonl.
 struct EpochFacts {
-  uint32_t epoch = 0;  // From 0.
-  // From the opening of the epoch to its last commit: neither evaluation nor
-  // checkpoint. The next epoch is sampled ahead meanwhile.
+  uint32_t epoch = 0;  // Number of the epoch, from 0.
+  // Seconds from the opening of the epoch to its last commit, without
+  // evaluation and checkpoints. The next epoch is sampled ahead meanwhile.
   double seconds = 0;
-  bool predicts_links = false;  // Then it has MRR, mean rank and ROC-AUC.
+  // Whether the scores are MRR, mean rank and ROC-AUC.
+  bool predicts_links = false;
   ValidScores valid = {};
   double evaluate_seconds = 0;
-  // Executors; where devices take turns, those that are planned as such.
+  // Numbers of executors; where devices take turns, of devices by their plans.
   uint32_t samplers = 0;
   uint32_t trainers = 0;
-  uint32_t switches = 0;                  // Times that a standby trainer woke.
-  std::vector<DeviceFacts> devices = {};  // Where they take turns.
+  uint32_t switches = 0;  // Number of wakes of standby trainers.
+  std::vector<DeviceFacts> devices = {};  // Devices, if they take turns.
 
-  // What is higher in a better epoch.
+  // Returns the score by which epochs are compared; higher is better.
   std::optional<double> valid_score() const {
     return predicts_links ? valid.mrr : valid.accuracy;
   }
 };
 
-// A line of metrics.jsonl, with its newline. Fields that are not known are
-// null.
+// Returns a line of metrics.jsonl, with its newline. Fields that are not known
+// are null.
 std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum);
 
-// A line of batches.crc: the batch's seq and its task's CRC32C.
+// Returns a line of batches.crc: the batch's seq and its task's CRC32C.
 std::string DigestLine(const BatchRecord& record);
-// Of the lines of batches [0, num_batches).
+// Returns the bytes of the lines of batches [0, num_batches).
 uint64_t DigestBytes(uint64_t num_batches);
 
 }  // namespace fgnn

@@ -9,9 +9,9 @@
 
 namespace fgnn {
 
-// The rate is lowered to a tenth once training.plateau_epochs epochs have
-// passed since the best one and since the rate was lowered before. A pure
-// function of what was added; not thread-safe.
+// Lowers the rate to a tenth once training.plateau_epochs epochs have passed
+// since the best epoch and since the rate was last lowered. A pure function of
+// the added scores; not thread-safe.
 class Plateau {
  public:
   explicit Plateau(const TrainingSpec& training)
@@ -22,8 +22,8 @@ class Plateau {
   // not validated.
   void Add(std::optional<double> valid_accuracy);
 
-  // Factor of the learning rate from now on, in (0, 1]; 1 with any other
-  // schedule.
+  // Returns the factor of the learning rate from now on, in (0, 1]; 1 with any
+  // other schedule.
   double factor() const { return factor_; }
 
  private:
@@ -32,7 +32,8 @@ class Plateau {
   double factor_ = 1;
   std::optional<double> best_;
   uint64_t added_ = 0;
-  uint64_t last_change_ = 0;  // A better epoch, or a lower rate.
+  // Epochs added at the last better epoch or lower rate.
+  uint64_t last_change_ = 0;
 };
 
 }  // namespace fgnn

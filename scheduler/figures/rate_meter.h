@@ -11,10 +11,10 @@
 
 namespace fgnn {
 
-// Pure: the caller brings the clock. Not thread-safe.
+// Pure: the caller passes the time. Not thread-safe.
 class RateMeter {
  public:
-  // `count` more have happened until `now`.
+  // Counts `count` more events until `now`.
   void Add(uint64_t count, Deadline now) {
     total_ += count;
     // At most ten points a second: a call in between moves the newest one.
@@ -28,10 +28,10 @@ class RateMeter {
     }
   }
 
-  // Forgets what was: the clock stood still for a reason.
+  // Forgets the points so far, after a break that is not to lower the rate.
   void Restart(Deadline now) { points_.assign(1, {now, total_}); }
 
-  // 0 while there is nothing to tell from.
+  // Returns the events per second; 0: too few points.
   double PerSecond() const {
     if (points_.size() < 2) return 0;
     const double seconds = std::chrono::duration<double>(points_.back().when -

@@ -13,7 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A line has about 1 KiB. The folder is the user's, whose file may be any.
+// Most bytes of a line, which has about 1 KiB. The folder is the user's, so the
+// file may hold anything.
 constexpr size_t kMaxLineBytes = 1 << 20;
 
 std::optional<double> NumberOrNone(const nlohmann::json& value) {
@@ -51,7 +52,7 @@ absl::StatusOr<uint64_t> ReadMetrics(
   uint64_t bytes = 0;
   for (uint32_t epoch = 0;; ++epoch) {
     const auto text = file->Next();
-    // Behind the last line, or in one that was cut off.
+    // The file ends here, or its last line was cut off.
     if (text.ok() && (!text->has_value() || !file->is_whole())) return bytes;
     const absl::StatusOr<EpochScores> scores =
         text.ok() ? ParseMetricsLine(**text, epoch) : text.status();

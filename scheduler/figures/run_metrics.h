@@ -16,23 +16,22 @@ namespace fgnn {
 
 inline constexpr char kMetricsName[] = "metrics.jsonl";
 
-// Scores of an epoch by its line; nullopt: it was not validated. Of link
-// prediction `valid_accuracy` is the MRR.
+// Scores in an epoch's line; nullopt: the epoch was not validated. With link
+// prediction, `valid_accuracy` is the MRR.
 struct EpochScores {
   std::optional<double> valid_accuracy = std::nullopt;
   std::optional<double> valid_macro_f1 = std::nullopt;
 };
 
-// Calls `add` for each epoch that has a line, in their order, and returns the
-// bytes of these lines. DataLoss: a line that RunFolder::AppendMetrics() did
-// not write.
+// Calls `add` for each epoch that has a line, in order, and returns the bytes
+// of these lines. DataLoss: RunFolder::AppendMetrics() did not write a line.
 absl::StatusOr<uint64_t> ReadMetrics(
     const std::filesystem::path& run_dir,
     absl::FunctionRef<void(const EpochScores&)> add);
 
-// Returns whole lines, one an epoch, from this epoch (from 0) on, until they
-// have `enough_bytes` or more. None: the run has no such epoch, or no metrics
-// yet.
+// Returns whole lines, one per epoch, from `first_epoch` (from 0) on, until
+// they have `enough_bytes` or more. Returns none if the run has no such epoch,
+// or no metrics yet.
 absl::StatusOr<std::vector<std::string>> ReadMetricsLines(
     const std::filesystem::path& run_dir, uint32_t first_epoch,
     size_t enough_bytes);

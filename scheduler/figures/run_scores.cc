@@ -24,8 +24,8 @@ bool RunScores::IsBetter(std::optional<double> score) const {
          (!best_.score.has_value() || *score > *best_.score);
 }
 
-// The best of the epochs before is known from the checkpoint that the run went
-// on from.
+// A best epoch before `first_epoch` stays: it is known from the checkpoint that
+// the run went on from.
 absl::Status RunScores::ForgetBestSince(uint64_t first_epoch,
                                         const std::filesystem::path& run_dir) {
   if (!best_.epoch.has_value() || *best_.epoch < first_epoch) {

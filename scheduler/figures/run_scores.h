@@ -1,5 +1,5 @@
-// The scores of a run: of its last validated epoch, of its best one, of the
-// test; and what follows from them.
+// The scores of a run: of its last validated epoch, its best epoch and its
+// test. Also decides when the run stops, and the learning rate's factor.
 #ifndef FGNN_SCHEDULER_FIGURES_RUN_SCORES_H_
 #define FGNN_SCHEDULER_FIGURES_RUN_SCORES_H_
 
@@ -18,12 +18,12 @@
 
 namespace fgnn {
 
-// Scores are accuracies; of link prediction, MRRs. Epochs count from 0. Not
+// Scores are accuracies; with link prediction, MRRs. Epochs count from 0. Not
 // thread-safe.
 class RunScores {
  public:
-  // The best epoch is the first that has the highest score. Its checkpoint is
-  // kept.
+  // The first epoch with the highest score; its checkpoint is kept. nullopt:
+  // there is none.
   struct Best {
     std::optional<double> score = std::nullopt;
     std::optional<uint32_t> epoch = std::nullopt;
@@ -33,19 +33,19 @@ class RunScores {
   explicit RunScores(const TrainingSpec* training)
       : training_(*training), plateau_(*training) {}
 
-  // Goes on where an earlier run was, whose metrics are cut to the epochs that
-  // are done. `run_dir`: its folder.
+  // Goes on from the state of an earlier run, whose metrics are already cut to
+  // the epochs that are done. `run_dir` is its folder.
   absl::Status GoOnFrom(const RunState& state,
                         const std::filesystem::path& run_dir);
 
-  // The last validated epoch has this score.
+  // Sets the score of the last validated epoch.
   void SetValid(std::optional<double> score) { valid_ = score; }
-  // The next epoch was trained; nullopt: it was not validated.
+  // Adds the score of the next trained epoch; nullopt: it was not validated.
   void AddEpoch(std::optional<double> score) { plateau_.Add(score); }
   bool IsBetter(std::optional<double> score) const;
   void SetBest(const Best& best) { best_ = best; }
-  // No epoch from `first_epoch` on was saved as the best one: the best one is
-  // that of those before.
+  // Sets the best epoch to the best one before `first_epoch`: no later epoch
+  // was saved as the best one.
   absl::Status ForgetBestSince(uint64_t first_epoch,
                                const std::filesystem::path& run_dir);
   void SetTest(std::optional<SplitScore> score) { test_ = std::move(score); }
@@ -53,9 +53,10 @@ class RunScores {
   const std::optional<double>& valid() const { return valid_; }
   const Best& best() const { return best_; }
   const std::optional<SplitScore>& test() const { return test_; }
-  // Returns the learning rate's factor of the next epoch.
+  // Returns the learning rate's factor for the next epoch.
   double rate_factor() const { return plateau_.factor(); }
-  // Returns why the run stops before its last epoch; nullopt: it does not.
+  // Returns why the run stops after `epochs_done` epochs, before its last one;
+  // nullopt: it does not.
   std::optional<std::string> WhyStopped(uint32_t epochs_done) const;
   // Returns whether nothing is left to train.
   bool IsOver(uint32_t epochs_done) const;

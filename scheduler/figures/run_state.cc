@@ -14,7 +14,7 @@ Json OrNull(const std::optional<T>& value) {
   return *value;
 }
 
-// Remembers whether everything that was asked for was there.
+// Reads fields, and remembers whether all of them were there.
 class Reader {
  public:
   explicit Reader(const Json& json) : json_(json), ok_(json.is_object()) {}

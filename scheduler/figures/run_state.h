@@ -1,5 +1,5 @@
-// What the scheduler has to know to go on with a job from a checkpoint. It lies
-// in the checkpoint, so that it rolls back together with the weights.
+// The state that the scheduler needs to go on with a job from a checkpoint. The
+// checkpoint holds it, so that it rolls back together with the weights.
 #ifndef FGNN_SCHEDULER_FIGURES_RUN_STATE_H_
 #define FGNN_SCHEDULER_FIGURES_RUN_STATE_H_
 
@@ -13,24 +13,26 @@
 namespace fgnn {
 
 struct RunState {
-  uint64_t batches_per_epoch = 0;  // The seqs below count in these.
-  uint64_t next_seq = 0;           // All before it are committed.
-  // Fingerprint of the dataset's contents. 0: a checkpoint of a release that
-  // had none.
+  uint64_t batches_per_epoch = 0;  // Batches of an epoch, by which seqs count.
+  // First batch that is not committed; all before it are.
+  uint64_t next_seq = 0;
+  // Fingerprint of the dataset's contents; 0: the checkpoint is of a release
+  // without fingerprints.
   uint64_t dataset_content = 0;
-  EpochSum sum;  // Of the open epoch's committed batches.
-  // Of the last validated epoch; of link prediction, MRRs.
+  EpochSum sum;  // Sum of the open epoch's committed batches.
+  // Scores of the last validated epoch and of the best one; with link
+  // prediction, MRRs.
   std::optional<double> valid_accuracy;
   std::optional<double> best_valid_accuracy;
   std::optional<uint32_t> best_epoch;
-  // Lengths of metrics.jsonl and batches.crc: what lies behind is of batches
-  // that are trained again.
+  // Bytes of metrics.jsonl and batches.crc that count. What follows in the
+  // files is of batches that are trained again.
   uint64_t metrics_bytes = 0;
   uint64_t digests_bytes = 0;
 };
 
 std::string RunStateToJson(const RunState& state);
-// DataLoss: it is not what RunStateToJson() made.
+// DataLoss: the text is not from RunStateToJson().
 absl::StatusOr<RunState> RunStateFromJson(const std::string& text);
 
 }  // namespace fgnn
