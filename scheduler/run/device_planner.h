@@ -29,8 +29,8 @@ class DevicePlanner {
                 const std::filesystem::path& state_dir);
 
   // Sets Ts and Tt of all devices, in seconds, from those measured on the first
-  // device before there is a segment. Devices with fewer cores take longer in
-  // proportion. Times of an earlier run of the job are preferred.
+  // device before there is a segment. FillIn() derives those of the other
+  // devices. Times of an earlier run of the job are preferred.
   void SetProfile(double sample_seconds, double train_seconds);
   // Plans for an open segment, before any epoch in it is opened. Borrows the
   // segment.

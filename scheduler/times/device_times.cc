@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the file: one that another release wrote is not read.
+// Version of the file; the file of a release with another version is not read.
 constexpr int kVersion = 1;
 
 std::string NameFor(const JobSpec& spec) {
@@ -59,7 +59,8 @@ std::string NameFor(const JobSpec& spec) {
                       ".json");
 }
 
-// A number of a file that anybody may have written.
+// Returns a number of the file, which anybody may have written; 0: it is no
+// valid time.
 double SecondsIn(const nlohmann::json& json, const char* name) {
   const auto found = json.find(name);
   if (found == json.end() || !found->is_number()) return 0;
@@ -72,7 +73,8 @@ double CoresOf(const std::string& device) {
   return parsed.ok() ? static_cast<double>(parsed->cores.size()) : 1;
 }
 
-// Fills in what is not known with the mean of what is; false: nothing is.
+// Fills in times that are not known with the mean of the known ones. Returns
+// false if none is known.
 bool FillWithMean(std::vector<DeviceCost>* costs, double DeviceCost::*member) {
   double sum = 0;
   int known = 0;
@@ -86,9 +88,9 @@ bool FillWithMean(std::vector<DeviceCost>* costs, double DeviceCost::*member) {
   return known > 0;
 }
 
-// What processes that were killed while they wrote a file left in the folder:
-// these times, tables of weights, rank orders. One that is young may be of a
-// process, of another service say, that writes it now.
+// Removes temporary files that killed writers left in the folder: of these
+// times, of tables of weights, of rank orders. A young file is kept: a process,
+// such as one of another service, may be writing it now.
 void RemoveLeftovers(const fs::path& folder) {
   constexpr auto kOld = std::chrono::minutes(10);
   const auto now = fs::file_time_type::clock::now();

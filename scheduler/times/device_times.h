@@ -1,6 +1,6 @@
-// What a job's batches took on each of its devices, kept for the next run of
-// the same job: a small file in the dataset's derived/, or, where that cannot
-// be written, in the state folder.
+// The times of a job's batches on each of its devices, kept for the next run of
+// the same job. They are in a small file in the dataset's derived/. If that
+// folder cannot be written, the file is in the state folder.
 #ifndef FGNN_SCHEDULER_TIMES_DEVICE_TIMES_H_
 #define FGNN_SCHEDULER_TIMES_DEVICE_TIMES_H_
 
@@ -15,29 +15,29 @@
 namespace fgnn {
 
 struct MeasuredTimes {
-  std::vector<DeviceCost> devices;  // 0: not known.
-  double spread = 0;                // See AllocationInput.
-  // That a change of the plan was measured to cost; 0: none has been made.
+  std::vector<DeviceCost> devices;  // Seconds of each device; 0: not known.
+  double spread = 0;                // Spread, see AllocationInput.
+  // Measured seconds that a change of the plan cost; 0: no change was made.
   double change_seconds = 0;
 };
 
-// Fills in what is not known, of a device for each of the job: by what a batch
-// was measured to take on the first of them, as much longer as others have
-// fewer cores.
+// Fills in the times that are not known, for each device of the job. They are
+// the measured seconds of a batch on the first device. If threads follow the
+// cores (`threads` is 0), a device with fewer cores takes longer in proportion.
 void FillIn(const JobSpec& spec, double sample_seconds, double train_seconds,
             MeasuredTimes* times);
 
-// One per device; where nothing is known of it, the mean of the others.
-// nullopt: Ts or Tt is not known of any.
+// Returns one cost per device. Times that are not known are the mean of the
+// other devices' times. nullopt: Ts or Tt is not known for any device.
 std::optional<std::vector<DeviceCost>> CostsOf(const MeasuredTimes& times);
 
-// Under a key of what the times depend on: model, sampling, cache, precision,
-// threads and cores.
+// The file of a job's times. Its name has a key of what the times depend on:
+// model, sampling, cache, precision, threads and cores.
 class DeviceTimesFile {
  public:
   DeviceTimesFile(const JobSpec& spec, const std::filesystem::path& state_dir);
 
-  // nullopt: nothing is known, or what is there cannot be read.
+  // Returns the times; nullopt: there is no file, or it cannot be read.
   std::optional<MeasuredTimes> Read() const;
   absl::Status Write(const MeasuredTimes& times) const;
 
