@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<Job>> JobLister::List(
     const bool may_be_more = !jobs.empty() && jobs.size() >= page;
     if (may_be_more) found.before_id = jobs.back().id;
     describe(jobs);
-    // An empty page is the last one to a client.
+    // Clients take an empty page as the last one, so the next page is read.
     if (!jobs.empty() || !may_be_more) return jobs;
   }
 }

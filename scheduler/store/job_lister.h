@@ -1,4 +1,5 @@
-// Lists jobs beside the table, so that lists of thousands keep nobody waiting.
+// Lists jobs outside the table's mutex, so that lists of thousands of jobs keep
+// no other caller waiting.
 #ifndef FGNN_SCHEDULER_STORE_JOB_LISTER_H_
 #define FGNN_SCHEDULER_STORE_JOB_LISTER_H_
 
@@ -17,13 +18,13 @@ namespace fgnn {
 // Thread-safe.
 class JobLister {
  public:
-  // `reader`: of JobStore::OpenReader(). It is to be destroyed before the store
-  // is, for the last one that closes the file makes one file of it.
+  // `reader` comes from JobStore::OpenReader(). It has to be destroyed before
+  // the store, since the last one to close the file merges the log into it.
   explicit JobLister(JobStore reader) : reader_(std::move(reader)) {}
 
-  // Returns a page of the jobs that the store has, newest first, at most
-  // `limit`. `describe` brings jobs to the table's state and may drop some; it
-  // is called without any lock. Only a last page is empty.
+  // Returns a page of at most `limit` jobs of the store, newest first.
+  // `describe` brings jobs to the table's state and may drop some; it is called
+  // without any lock. Only the last page may be empty.
   absl::StatusOr<std::vector<Job>> List(
       const JobFilter& filter, uint32_t limit,
       absl::FunctionRef<void(std::vector<Job>&)> describe);

@@ -1,4 +1,4 @@
-// The tables of the job store. For job_store.cc.
+// The tables of the job store, for job_store.cc.
 #ifndef FGNN_SCHEDULER_STORE_JOB_SCHEMA_H_
 #define FGNN_SCHEDULER_STORE_JOB_SCHEMA_H_
 
@@ -47,8 +47,8 @@ CREATE TABLE IF NOT EXISTS service (
 INSERT OR IGNORE INTO service VALUES (1, 0);
 )sql";
 
-// The first release has version 5: those before were never released. A release
-// that changes the tables adds a step from the version before.
+// The first release has version 5; earlier versions were never released. A
+// release that changes the tables adds a step from the version before.
 inline StoreSchema JobSchema() {
   return {.baseline = 5, .tables = kJobTables, .steps = {}};
 }

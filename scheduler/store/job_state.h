@@ -1,4 +1,4 @@
-// The states of a job and the ways between them. Pure.
+// The states of a job and the steps between them. Pure.
 //
 //   PAUSED ◀──────┬────────────┐
 //     ▲ │         │            │
@@ -13,8 +13,8 @@
 //      CANCELLED ◀──┘   (CANCELLING may end in FAILED or COMPLETED too: what
 //                        happened first stands)
 //
-// PAUSED and QUEUED may end in CANCELLED and in FAILED (what they wait for
-// failed, or the spec cannot be read any more).
+// PAUSED and QUEUED may end in CANCELLED and in FAILED (a job that they wait
+// for failed, or the spec cannot be read any more).
 #ifndef FGNN_SCHEDULER_STORE_JOB_STATE_H_
 #define FGNN_SCHEDULER_STORE_JOB_STATE_H_
 
@@ -36,15 +36,16 @@ enum class JobState : uint8_t {
   kPaused = 8,
 };
 
-// Completed, failed or cancelled.
+// Returns whether the state is completed, failed or cancelled.
 bool IsFinal(JobState state);
 
-// Whether a job may go from one state to the other. Never to the same one.
+// Returns whether a job may go from one state to the other. Returns false for
+// equal states.
 bool CanGo(JobState from, JobState to);
 
-std::string_view NameOf(JobState state);  // "queued"
+std::string_view NameOf(JobState state);  // Returns a word such as "queued".
 
-// nullopt for a number that is no state.
+// Returns the state with this number; nullopt: there is none.
 std::optional<JobState> ParseJobState(int64_t number);
 
 }  // namespace fgnn

@@ -15,7 +15,7 @@
 namespace fgnn {
 namespace {
 
-// In the order of JobStore::Insert() and ReadRow().
+// Columns in the order of JobStore::Insert() and ReadRow().
 constexpr char kColumns[] =
     "id, state, spec, run_dir, client_key, digest, submitted_ms, started_ms, "
     "finished_ms, error_code, error_message, progress, resume, interruptions, "
@@ -23,7 +23,8 @@ constexpr char kColumns[] =
     "time_limit_seconds, preemptions, run_seconds, trace, device_seconds, "
     "devices, folder";
 
-// An error of a job that is none, or of a damaged row.
+// Returns the error in a row; OK: the job has none. An unknown code, of a
+// damaged row, becomes kUnknown.
 absl::Status ErrorOfRow(int64_t code, const std::string& message) {
   const bool is_known =
       code >= 0 &&
@@ -33,7 +34,8 @@ absl::Status ErrorOfRow(int64_t code, const std::string& message) {
                       message);
 }
 
-// A row that says what no job says is one that failed: it hides no other one.
+// Reads a job from a row. A damaged row becomes a failed job, so that it does
+// not hide other jobs.
 Job ReadRow(const StoreStatement& row) {
   Job job;
   job.id = row.Text(0);
@@ -75,7 +77,7 @@ Job ReadRow(const StoreStatement& row) {
   return job;
 }
 
-// No byte of UTF-8 is greater.
+// Text that is greater than any UTF-8 text.
 constexpr char kBehindAllText[] = "\xff";
 
 }  // namespace
@@ -113,7 +115,7 @@ absl::Status JobStore::Begin() { return database_.Execute("BEGIN IMMEDIATE"); }
 absl::Status JobStore::Commit() { return database_.Execute("COMMIT"); }
 
 void JobStore::Rollback() {
-  // It may be over: some errors end a transaction.
+  // Some errors end a transaction by themselves.
   if (InTransaction()) (void)database_.Execute("ROLLBACK");
 }
 
@@ -245,7 +247,7 @@ absl::StatusOr<std::optional<Job>> JobStore::FindByFolder(
 absl::StatusOr<std::vector<Job>> JobStore::Find(const JobFilter& filter,
                                                 uint32_t limit) {
   std::string where = " WHERE 1";
-  // A set, so that statements are of few texts.
+  // The states are one bit set, so that there are few different statements.
   int64_t states = 0;
   for (const JobState state : filter.states) {
     states |= int64_t{1} << static_cast<int>(state);

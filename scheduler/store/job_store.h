@@ -18,67 +18,72 @@
 
 namespace fgnn {
 
-// Which jobs are looked for. What is empty does not matter.
+// Conditions on jobs; an empty field is no condition.
 struct JobFilter {
   std::vector<JobState> states = {};
   std::string user = {};
-  // In the id, the name, the dataset, the run folder or the error; ASCII
-  // letters of any case.
+  // Text in the id, the name, the dataset, the run folder or the error; the
+  // case of ASCII letters does not matter.
   std::string search = {};
-  std::string before_id = {};  // Submitted before this job.
+  std::string before_id = {};  // Id of a job; only jobs submitted before it.
 };
 
-// What a user's job has had of the devices.
+// Device seconds of one job, for the account of its user.
 struct JobUse {
   std::string user;
   double device_seconds = 0;
-  int64_t until_ms = 0;  // Unix milliseconds of its end; 0: it has not ended.
+  // Unix time of its end, in milliseconds; 0: it has not ended.
+  int64_t until_ms = 0;
 };
 
-// Not thread-safe: its owner holds a lock. One process at a time: the service's
-// lock sees to that. Executors of a job's progress are not kept.
+// Not thread-safe: its owner holds a lock. The service's lock keeps other
+// processes away from the file. The executors in a job's progress are not
+// stored.
 class JobStore {
  public:
-  // Makes the file where it is missing. DataLoss: it is no job store, it is
-  // damaged, or it is of another release.
+  // Opens the file, and makes it if it is missing. DataLoss: the file is no job
+  // store, is damaged, or is of another release.
   static absl::StatusOr<JobStore> Open(const std::filesystem::path& path);
-  // Another one of the same file, for reading alone: beside this one it needs
-  // no lock, and sees what this one has committed.
+  // Opens a second store of the same file, for reading only. It needs no lock
+  // beside this one, and sees what this one has committed.
   absl::StatusOr<JobStore> OpenReader() const;
   JobStore(JobStore&&) noexcept = default;
   JobStore& operator=(JobStore&&) noexcept = default;
 
-  // Adds one to the number of starts and returns it, from 1.
+  // Counts a start of the service, and returns its number, from 1.
   absl::StatusOr<uint64_t> NextGeneration();
 
-  // What is written between Begin() and Commit() is there as a whole or not at
-  // all, and costs one sync. A Begin() without a Commit() needs a Rollback().
+  // Writes between Begin() and Commit() are stored together or not at all, and
+  // cost one sync. A Begin() without a Commit() needs a Rollback().
   absl::Status Begin();
   absl::Status Commit();
   void Rollback();
   bool InTransaction() const;
-  // All is in the one file from then on. Unavailable: somebody reads it.
+  // Merges the log into the file. Unavailable: a reader uses the file.
   absl::Status Checkpoint();
 
-  // AlreadyExists: the id or the client key is there.
+  // Adds a job. AlreadyExists: a job has the id or the client key.
   absl::Status Insert(const Job& job);
-  // State, times, devices, error and progress of a job that is there.
+  // Stores state, times, devices, error and progress of a job that the store
+  // has.
   absl::Status Update(const Job& job);
 
-  // All jobs whose id begins so, oldest first, at most `limit`.
+  // Returns at most `limit` jobs whose id begins with `prefix`, oldest first.
   absl::StatusOr<std::vector<Job>> FindByPrefix(const std::string& prefix,
                                                 uint32_t limit);
   absl::StatusOr<std::optional<Job>> FindByClientKey(const std::string& key);
-  // The newest job that has had this folder: FolderUse::kOwn.
+  // Returns the newest job that has had this folder as its own
+  // (FolderUse::kOwn).
   absl::StatusOr<std::optional<Job>> FindByFolder(const std::string& run_dir);
-  // Newest first. A damaged row is shown as a job that failed with DataLoss.
+  // Returns at most `limit` jobs that pass the filter, newest first. A damaged
+  // row is shown as a job that failed with DataLoss.
   absl::StatusOr<std::vector<Job>> Find(const JobFilter& filter,
                                         uint32_t limit);
-  // Those that have not ended, in the order of their submission; damaged rows
-  // are left out, with a warning in the log.
+  // Returns the jobs that have not ended, in the order of submission. Damaged
+  // rows are left out, with a warning in the log.
   absl::StatusOr<std::vector<Job>> Unfinished();
-  // Of all jobs that have had devices and have not ended before this moment
-  // (Unix milliseconds).
+  // Returns the use of all jobs that have had devices and did not end before
+  // `since_ms` (Unix milliseconds).
   absl::StatusOr<std::vector<JobUse>> UseSince(int64_t since_ms);
 
  private:

@@ -1,4 +1,4 @@
-// A job's progress as the job store keeps it, without its executors.
+// A job's progress as JSON for the job store, without its executors.
 #ifndef FGNN_SCHEDULER_STORE_PROGRESS_JSON_H_
 #define FGNN_SCHEDULER_STORE_PROGRESS_JSON_H_
 
@@ -10,8 +10,8 @@ namespace fgnn {
 
 std::string ProgressToJson(const JobProgress& progress);
 
-// What is missing or damaged takes its default: progress is for people to look
-// at, and no reason to refuse a job.
+// Reads the progress. Missing or damaged fields take their defaults: progress
+// is only shown to users and is no reason to refuse a job.
 JobProgress ProgressFromJson(const std::string& json);
 
 }  // namespace fgnn

@@ -49,7 +49,7 @@ absl::Status StoreDatabase::ErrorOf(int code, const char* doing) const {
     case SQLITE_BUSY:
       return absl::UnavailableError(message);
     case SQLITE_IOERR:
-      // A disk that a quota or a limit of a file's size makes full.
+      // A quota or a limit of the file's size counts as a full disk.
       return sqlite3_extended_errcode(database_.get()) == SQLITE_IOERR_WRITE
                  ? absl::ResourceExhaustedError(message)
                  : absl::InternalError(message);
@@ -95,7 +95,7 @@ absl::StatusOr<int64_t> StoreDatabase::ReadVersion() {
 
 absl::Status StoreDatabase::MakeTables(const StoreSchema& schema) {
   FGNN_RETURN_IF_ERROR(Execute("PRAGMA journal_mode = WAL"));
-  // An acknowledged job survives a power cut: every commit is synced.
+  // Every commit is synced, so that an acknowledged job survives a power cut.
   FGNN_RETURN_IF_ERROR(Execute("PRAGMA synchronous = FULL"));
   FGNN_ASSIGN_OR_RETURN(const int64_t version, ReadVersion());
   if (version > schema.version()) {
@@ -103,7 +103,7 @@ absl::Status StoreDatabase::MakeTables(const StoreSchema& schema) {
         "job store has schema version ", version, ", this program knows ",
         schema.version(), "; run a newer release or another state folder"));
   }
-  // A damaged file may say any number.
+  // A damaged file may have any number.
   if (version != 0 && version < schema.baseline) {
     return absl::DataLossError(absl::StrCat(
         "job store has schema version ", version, ", this program reads ",
@@ -111,7 +111,7 @@ absl::Status StoreDatabase::MakeTables(const StoreSchema& schema) {
   }
   FGNN_RETURN_IF_ERROR(CheckIsSound());
   FGNN_RETURN_IF_ERROR(Execute("BEGIN"));
-  // A new file, of version 0, has nothing to be led on from.
+  // A new file has version 0 and needs no steps.
   const int64_t from = version == 0 ? schema.version() : version;
   for (int64_t at = from; at < schema.version(); ++at) {
     FGNN_RETURN_IF_ERROR(
@@ -123,7 +123,7 @@ absl::Status StoreDatabase::MakeTables(const StoreSchema& schema) {
   return Execute("COMMIT");
 }
 
-// A damaged page would be met some day, by a job that needs it.
+// Otherwise a damaged page would be found only when a job needs it.
 absl::Status StoreDatabase::CheckIsSound() {
   FGNN_ASSIGN_OR_RETURN(StoreStatement statement,
                         Prepare("PRAGMA quick_check(1)"));
@@ -142,11 +142,11 @@ absl::StatusOr<StoreDatabase> StoreDatabase::OpenFile(const char* path,
   sqlite3* handle = nullptr;
   const int code =
       sqlite3_open_v2(path, &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
-  StoreDatabase database(handle);  // Also where it failed: it is to be closed.
+  StoreDatabase database(handle);  // Closes the handle also on failure.
   if (code != SQLITE_OK) return database.ErrorOf(code, "open");
   sqlite3_busy_timeout(handle, 2'000);
-  // Jobs are read rarely; the 2 MiB that SQLite would keep of them look like a
-  // leak for thousands of jobs.
+  // Jobs are read rarely. SQLite's default cache of 2 MiB would look like a
+  // leak with thousands of jobs.
   FGNN_RETURN_IF_ERROR(database.Execute("PRAGMA cache_size = -128"));
   return database;
 }

@@ -18,12 +18,12 @@ struct sqlite3_stmt;
 
 namespace fgnn {
 
-// The tables of a database, by their version.
+// The tables of a database and their versions.
 struct StoreSchema {
-  int64_t baseline = 1;  // The oldest version that can be read, 1 or more.
-  // SQL that makes what is missing of the newest version's tables.
+  int64_t baseline = 1;  // Oldest version that can be read, 1 or more.
+  // SQL that makes the missing tables of the newest version.
   const char* tables = "";
-  // SQL that leads from each version to the next one, from the baseline on.
+  // SQL of each step to the next version, from the baseline on.
   std::vector<const char*> steps = {};
 
   int64_t version() const {
@@ -34,23 +34,23 @@ struct StoreSchema {
 // Not thread-safe.
 class StoreDatabase {
  public:
-  // Makes the file where it is missing, and brings its tables to the schema's
-  // version. DataLoss: it is no database, it is damaged, or it has a version
-  // that the schema does not know.
+  // Opens the file, makes it if it is missing, and brings its tables to the
+  // schema's version. DataLoss: the file is no database, is damaged, or has a
+  // version that the schema does not know.
   static absl::StatusOr<StoreDatabase> Open(const std::filesystem::path& path,
                                             const StoreSchema& schema);
-  // Another one of the same file, for reading alone.
+  // Opens a second connection to the same file, for reading only.
   absl::StatusOr<StoreDatabase> OpenReader() const;
   StoreDatabase(StoreDatabase&&) noexcept = default;
   StoreDatabase& operator=(StoreDatabase&&) noexcept = default;
 
   absl::Status Execute(const char* sql);
-  // Statements are kept for the next time, by their text.
+  // Returns a statement, which is kept by its text for the next call.
   absl::StatusOr<StoreStatement> Prepare(const std::string& sql);
   bool InTransaction() const;
   // Returns how many rows the last statement has changed.
   int NumChanged() const;
-  // Returns the error of a result's code, with what was being done.
+  // Returns the error for a result code of SQLite; `doing` names the action.
   absl::Status ErrorOf(int code, const char* doing) const;
 
  private:

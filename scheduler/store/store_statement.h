@@ -10,26 +10,26 @@ struct sqlite3_stmt;
 
 namespace fgnn {
 
-// Columns are counted from 0. Two at once are of different text. Not
-// thread-safe; the database outlives it.
+// Columns count from 0. Two statements in use at the same time have different
+// texts. Not thread-safe; the database outlives it.
 class StoreStatement {
  public:
-  // Borrows the statement, which is reset for its next use in the end.
+  // Borrows the statement, and resets it for its next use when destroyed.
   explicit StoreStatement(sqlite3_stmt* statement) : statement_(statement) {}
 
-  // Each binds the next parameter.
+  // Each call binds the next parameter.
   void Bind(int64_t value);
   void Bind(double value);
   void Bind(const std::string& text);
   void BindBlob(const std::string& bytes);
   void BindNull();
 
-  // Returns SQLITE_ROW, SQLITE_DONE or an error's code.
+  // Runs to the next row. Returns SQLITE_ROW, SQLITE_DONE or an error code.
   int Step();
 
   int64_t Integer(int column) const;
   double Real(int column) const;
-  // Text or bytes; empty: NULL.
+  // Returns text or bytes; empty: NULL.
   std::string Text(int column) const;
 
  private:
@@ -37,7 +37,7 @@ class StoreStatement {
     void operator()(sqlite3_stmt* statement) const;
   };
   std::unique_ptr<sqlite3_stmt, Reset> statement_;
-  int bound_ = 0;  // Parameters so far.
+  int bound_ = 0;  // Number of parameters bound so far.
 };
 
 }  // namespace fgnn
