@@ -14,14 +14,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The best checkpoint before it has its name.
+// Name of the new best checkpoint before it replaces the old one.
 constexpr char kNextBest[] = ".best.next";
 
 absl::Status ErrorOf(const std::error_code& error, const fs::path& path) {
   return ErrnoToStatus(error.value(), path.string());
 }
 
-// Returns whether a writer left the file. Other files are the user's.
+// Returns whether a killed writer left the file. Other files are the user's.
 bool IsLeftover(const std::string& name) {
   return name == kNextBest || ((absl::StartsWith(name, "epoch-") ||
                                 absl::StartsWith(name, "best.")) &&
@@ -33,7 +33,8 @@ absl::Status RemoveTemporaries(const fs::path& checkpoints) {
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(checkpoints, error)) {
     const std::string name = entry.path().filename().string();
-    // A folder in a checkpoint's place was moved aside for somebody to look at.
+    // Folders stay: one that had a checkpoint's name was moved aside for the
+    // user to look at.
     if (IsLeftover(name) && fs::is_regular_file(entry.symlink_status(error))) {
       found.push_back(entry.path());
     }
@@ -73,7 +74,7 @@ absl::Status CheckpointFolder::MakeBest(const fs::path& checkpoint) const {
   std::error_code error;
   fs::remove(next, error);
   fs::create_hard_link(from, next, error);
-  // Not every file system has links.
+  // Some file systems have no hard links.
   if (error) fs::copy_file(from, next, error);
   if (!error) fs::rename(next, folder / kBestCheckpointName, error);
   if (!error) return held.Named(SyncFolder(folder));

@@ -15,26 +15,30 @@ namespace fgnn {
 // Not thread-safe.
 class CheckpointFolder {
  public:
-  // `path`: the folder of checkpoints. Nothing is read or made.
+  // `path` is the folder of checkpoints. The constructor reads and makes
+  // nothing.
   explicit CheckpointFolder(std::filesystem::path path)
       : path_(std::move(path)) {}
 
   const std::filesystem::path& path() const { return path_; }
-  // Paths of checkpoints behind whole epochs, within the next one (`version`
-  // in steps of the job), and of the best validated epoch.
+  // Return the paths of the checkpoint after `epochs_done` whole epochs, within
+  // the next epoch (`version` counts steps of the job), and of the best
+  // validated epoch.
   std::filesystem::path OfEpoch(uint32_t epochs_done) const;
   std::filesystem::path OfStep(uint32_t epochs_done, uint64_t version) const;
   std::filesystem::path Best() const;
 
-  // OK if the folder is there, and no link.
+  // Returns OK if the folder exists and is no link.
   absl::Status Check() const;
-  // Newest first; not the best one, which may be a copy of any.
+  // Returns the checkpoints, newest first, without the best one, which is a
+  // copy of another.
   absl::StatusOr<std::vector<std::filesystem::path>> Find() const;
-  // Makes a checkpoint of an epoch the best one; it costs no space.
+  // Makes a checkpoint of an epoch the best one, by a link where the file
+  // system has links.
   absl::Status MakeBest(const std::filesystem::path& checkpoint) const;
   // Removes all checkpoints but the newest `keep` and the best.
   absl::Status Prune(uint32_t keep) const;
-  // Removes what writers that were killed left behind. None is at work.
+  // Removes files that killed writers left. No writer may be at work.
   absl::Status RemoveLeftovers() const;
 
  private:

@@ -38,7 +38,8 @@ absl::Status HeldLines::Write() {
   if (absl::IsNotFound(fd.status())) {
     fd = OpenPlainFile(path_, O_WRONLY | O_CREAT);
     FGNN_RETURN_IF_ERROR(fd.status());
-    // A checkpoint that counts on these lines may outlive a power cut.
+    // A checkpoint that relies on these lines may survive a power cut, so the
+    // file's entry is synced.
     FGNN_RETURN_IF_ERROR(SyncFolder(path_.parent_path()));
   }
   FGNN_RETURN_IF_ERROR(fd.status());
@@ -54,8 +55,8 @@ absl::Status HeldLines::Write() {
   place_ = place;
   const absl::Status written = WriteAt(fd->get(), held_, place, what);
   const uint64_t end = place + (written.ok() ? held_.size() : 0);
-  // What a full disk took of the lines goes. Where that fails as well, the next
-  // call writes over it.
+  // Bytes that a full disk did take are cut off. If that fails too, the next
+  // call writes over them.
   const bool is_cut = ::ftruncate(fd->get(), static_cast<off_t>(end)) == 0;
   FGNN_RETURN_IF_ERROR(written);
   if (!is_cut) return ErrnoToStatus(errno, what);

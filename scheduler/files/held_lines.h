@@ -14,7 +14,7 @@
 
 namespace fgnn {
 
-// Not thread-safe; one at a time writes to a file.
+// Not thread-safe. Only one object at a time may write to a file.
 class HeldLines {
  public:
   explicit HeldLines(std::filesystem::path path) : path_(std::move(path)) {}
@@ -22,9 +22,9 @@ class HeldLines {
   // Holds `lines`, which end with newlines, until Write().
   void Add(std::string_view lines) { held_ += lines; }
 
-  // All lines that are held are in the file once this returns OK, with the
-  // kernel. After an error they are held still, and the file has nothing of
-  // them: the next call tries again.
+  // Writes all held lines to the file. Once this returns OK, the kernel has
+  // them. After an error the lines are still held, nothing of them counts as
+  // written, and the next call tries again.
   absl::Status Write();
 
   size_t held_bytes() const { return held_.size(); }
@@ -33,8 +33,8 @@ class HeldLines {
  private:
   std::filesystem::path path_;
   std::string held_;
-  // Place of the held lines in the file, once a write has failed: what lies
-  // behind is a part of them. nullopt: the end.
+  // Offset of the held lines in the file, once a write has failed; bytes after
+  // it are a part of them. nullopt: the end of the file.
   std::optional<uint64_t> place_;
 };
 

@@ -57,7 +57,8 @@ absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec) {
 
 absl::StatusOr<DatasetFacts> KnownDatasets::Look(const JobSpec& spec) {
   const std::pair key(spec.dataset, spec.training.predicts_links());
-  // Before it is opened: what changes meanwhile is seen the next time.
+  // The fingerprint is taken before the dataset is opened, so that a change
+  // meanwhile is noticed next time.
   const uint64_t fingerprint = FingerprintOf(spec.dataset);
   {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -1,4 +1,4 @@
-// What a job asks of its dataset.
+// The checks of a job's dataset by its files' headers.
 #ifndef FGNN_SCHEDULER_FILES_JOB_DATASET_H_
 #define FGNN_SCHEDULER_FILES_JOB_DATASET_H_
 
@@ -20,16 +20,16 @@ struct DatasetFacts {
   bool has_test = false;
 };
 
-// Reads the shapes of the job's dataset from its files' headers and checks that
-// it can be trained on: InvalidArgument if it lacks features, or labels or
-// train vertices, or, of link prediction, edges; else the errors of
-// Dataset::Open(). Quick: for a job that is submitted. Values are validated by
-// samplers: this process maps no file of a dataset, since one that shrinks
-// would end it.
+// Reads the shapes of the job's dataset from its files' headers, and checks
+// that a job can train on it. InvalidArgument: it lacks features, labels or
+// training vertices, or, with link prediction, edges. Also the errors of
+// Dataset::Open(). This is quick, so that submissions can call it. Samplers
+// validate the values: this process maps no file of a dataset, since a file
+// that shrinks would end the process.
 absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec);
 
-// What LookAtDataset() found, for as long as a folder's files stay what they
-// are: those who submit many jobs of a dataset do not wait for it to be opened
+// Keeps the results of LookAtDataset() while a folder's files do not change. So
+// clients that submit many jobs of a dataset do not wait for it to be opened
 // each time. Errors are not kept. Thread-safe.
 class KnownDatasets {
  public:
@@ -41,7 +41,8 @@ class KnownDatasets {
     DatasetFacts facts;
   };
   std::mutex mutex_;
-  // By the folder, and whether links are predicted; bounded. Guarded by mutex_.
+  // Results by the folder and whether links are predicted. The map is bounded,
+  // and guarded by mutex_.
   std::map<std::pair<std::string, bool>, Known> known_;
 };
 

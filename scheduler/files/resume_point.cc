@@ -15,12 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a checkpoint holds beside its floats: trainer_service/checkpoint/
-// README.md.
+// Most bytes of a checkpoint beside its floats, see
+// trainer_service/checkpoint/README.md.
 constexpr uint64_t kMostHeaderBytes = (uint64_t{1} << 20) + sizeof(uint64_t);
 
-// DataLoss: what is there cannot be a checkpoint of this job. It is found
-// before a trainer reads the whole of a file that may be of any size.
+// Checks the file before a trainer reads it as a whole, since it may have any
+// size. DataLoss: it cannot be a checkpoint of this job.
 absl::Status CheckFile(const fs::path& path, const SegmentOptions& segment) {
   const absl::StatusOr<PlainFile> file = PlainFile::Open(path);
   if (!file.ok()) return absl::DataLossError(MessageOf(file.status()));
@@ -35,14 +35,14 @@ absl::Status CheckFile(const fs::path& path, const SegmentOptions& segment) {
       "; it is damaged, or model or optimizer in job.yaml changed"));
 }
 
-// Is the file to blame for what a trainer said of it?
+// Returns whether a trainer's error is the file's fault.
 bool IsUnreadable(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsNotFound(status) ||
          absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status);
 }
 
-// InvalidArgument names the first thing in which the job is not the one that
-// the checkpoint was made by, and the way out.
+// InvalidArgument: the checkpoint is of another job. The message names the
+// first difference and the way out.
 absl::Status CheckSameJob(const CheckpointProfile& profile,
                           const RunState& state, const SegmentOptions& segment,
                           uint64_t seed) {
@@ -78,7 +78,7 @@ absl::Status CheckSameJob(const CheckpointProfile& profile,
   return ValidateOptions(segment);
 }
 
-// The same shapes may hold other values.
+// Checks the dataset's contents, since equal shapes may hold other values.
 absl::Status CheckContent(const fs::path& path, const RunState& state,
                           const ResumedRun& run) {
   if (state.dataset_content == 0) {
@@ -113,8 +113,8 @@ absl::StatusOr<ResumePoint> ResumeFrom(const fs::path& path,
   return ResumePoint{path, profile.version, *std::move(state)};
 }
 
-// A checkpoint will be written there again, which replaces everything but a
-// folder.
+// A checkpoint will be written under this name again. It can replace anything
+// but a folder.
 absl::Status MoveFolderAway(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(fs::symlink_status(path, error))) {

@@ -1,4 +1,4 @@
-// Where a job that is resumed goes on.
+// The point from which a resumed job goes on.
 #ifndef FGNN_SCHEDULER_FILES_RESUME_POINT_H_
 #define FGNN_SCHEDULER_FILES_RESUME_POINT_H_
 
@@ -18,24 +18,25 @@ namespace fgnn {
 
 struct ResumePoint {
   std::filesystem::path checkpoint;
-  uint64_t version = 0;  // Of its weights.
+  uint64_t version = 0;  // Version of its weights.
   RunState state;
 };
 
-// What a checkpoint has to be of.
+// The run that a checkpoint has to belong to.
 struct ResumedRun {
   uint64_t seed = 0;
-  std::string dataset = {};      // The folder.
-  uint64_t dataset_content = 0;  // Fingerprint of the contents as they are now.
+  std::string dataset = {};      // Folder of the dataset.
+  uint64_t dataset_content = 0;  // Fingerprint of its present contents.
 };
 
-// The newest sound checkpoint of `folder`, whose files are cut to what they
-// were when it was made. One that cannot be read gives way to the one before,
-// with a warning in the log: it is damaged, no plain file, of a size that
-// `segment` does not plan, or no trainer may or can read it. nullopt, and empty
-// files: there is none. `describe` reads one. DataLoss: none of them is sound.
-// InvalidArgument: it is of another job, by what the message names.
-// FailedPrecondition: its dataset had other contents.
+// Finds the newest sound checkpoint of `folder`, and cuts the folder's files to
+// their lengths at that checkpoint. A checkpoint that cannot be read is
+// skipped, with a warning in the log. That is one that is damaged, no plain
+// file, of a size that `segment` does not plan, or that no trainer may or can
+// read. Returns nullopt, with empty files, if there is no checkpoint.
+// `describe` reads a checkpoint. DataLoss: no checkpoint is sound.
+// InvalidArgument: the checkpoint is of another job; the message names the
+// difference. FailedPrecondition: the dataset had other contents.
 absl::StatusOr<std::optional<ResumePoint>> FindResumePoint(
     const RunFolder& folder, const SegmentOptions& segment,
     const ResumedRun& run,

@@ -26,7 +26,7 @@ absl::Status ErrorOf(const std::error_code& error, const fs::path& path) {
   return ErrnoToStatus(error.value(), path.string());
 }
 
-// The file's length, once it is on disk; 0 where there is none.
+// Syncs the file, and returns its length; 0: there is no file.
 absl::StatusOr<uint64_t> SyncFile(const fs::path& path) {
   const absl::StatusOr<UniqueFd> fd = OpenPlainFile(path, O_WRONLY);
   if (absl::IsNotFound(fd.status())) return uint64_t{0};
@@ -59,8 +59,8 @@ absl::Status CutFile(const fs::path& path, uint64_t bytes) {
   return absl::OkStatus();
 }
 
-// Makes a folder and those above it. What is in it outlives a power cut only if
-// its own entry does.
+// Makes a folder and its parents, and syncs their entries: without its entry a
+// folder's files do not survive a power cut.
 absl::Status MakeFolder(const fs::path& path) {
   if (::mkdir(path.c_str(), 0777) != 0) {
     const int error = errno;
@@ -74,11 +74,12 @@ absl::Status MakeFolder(const fs::path& path) {
     }
   }
   const absl::Status synced = SyncFolder(path.parent_path());
-  // A parent that may be written to, but not read, cannot be synced.
+  // A parent that may be written but not read cannot be synced.
   return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
 }
 
-// The record alone may be of a job that was killed before it had the folder.
+// A folder with a record only may be of a job that was killed before it had the
+// folder, so it counts as empty.
 absl::StatusOr<bool> IsEmptyRunFolder(const fs::path& path) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path, error)) {
@@ -88,8 +89,8 @@ absl::StatusOr<bool> IsEmptyRunFolder(const fs::path& path) {
   return true;
 }
 
-// A link that took the place of the folder, or of one above it, since the
-// submission leads to a run whose owner was not asked.
+// Returns an error if the folder, or a parent, was replaced by a link since the
+// submission. The link may lead to a run whose owner was not checked.
 absl::Status CheckIsItself(const fs::path& path) {
   const fs::path now = CanonicalRunDir(path);
   if (now == path) return absl::OkStatus();
@@ -98,7 +99,7 @@ absl::Status CheckIsItself(const fs::path& path) {
                    " by now; resume that folder, or submit the job with it"));
 }
 
-// The folder's lock.
+// Locks the folder, if it is still the one that was submitted.
 absl::StatusOr<RunLock> TakeItself(const fs::path& path) {
   FGNN_RETURN_IF_ERROR(CheckIsItself(path));
   return RunLock::Take(path);
@@ -133,8 +134,8 @@ RunFolder::RunFolder(fs::path path, RunLock lock)
       checkpoints_(path_ / "checkpoints"),
       lock_(std::move(lock)) {}
 
-// Whether the folder is free is asked twice: before, so that nothing is left in
-// a folder of somebody else, and behind the lock, where the answer stays true.
+// The folder is checked twice: before it is locked, so that nothing is left in
+// another user's folder, and after that, when the answer stays true.
 absl::StatusOr<RunFolder> RunFolder::Create(
     const fs::path& path, const std::string& job_yaml, const RunRecord& record,
     absl::FunctionRef<absl::Status()> claim) {
@@ -160,7 +161,7 @@ absl::StatusOr<RunFolder> RunFolder::Reopen(const fs::path& path,
                                             const std::string& job_yaml,
                                             const RunRecord& record) {
   FGNN_RETURN_IF_ERROR(CheckIsItself(path));
-  // It may have ended before there was anything.
+  // The earlier run may have ended before it had made the folder.
   FGNN_RETURN_IF_ERROR(MakeFolder(path));
   FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeItself(path));
   RunFolder folder(path, std::move(lock));
@@ -172,7 +173,8 @@ absl::Status RunFolder::Fill(const std::string& job_yaml,
                              const RunRecord& record) const {
   FGNN_RETURN_IF_ERROR(lock_.Write(record));
   FGNN_RETURN_IF_ERROR(MakeFolder(checkpoints_.path()));
-  // What is refused keeps its summary.
+  // The summary is removed only after the checks, so that a refused folder
+  // keeps it.
   FGNN_RETURN_IF_ERROR(checkpoints_.Check());
   std::error_code error;
   fs::remove(path_ / kSummary, error);

@@ -1,4 +1,4 @@
-// A run's folder: what is left of a job.
+// A run's folder: the files that a job leaves.
 //
 //   job.yaml                          the effective spec
 //   metrics.jsonl                     a line per epoch
@@ -29,33 +29,33 @@
 
 namespace fgnn {
 
-// OK if there is nothing at `path`, or a folder without anything but a record
-// (run_lock.h). AlreadyExists, InvalidArgument (not absolute, or a file is in
-// the way).
+// Returns OK if nothing is at `path`, or a folder with at most a record
+// (run_lock.h). AlreadyExists: the folder has other files. InvalidArgument: the
+// path is not absolute, or a file is in the way.
 absl::Status CheckRunFolderIsFree(const std::filesystem::path& path);
 
-// A run's folder in the hands of the job that runs; no other job of any service
-// gets it meanwhile. Not thread-safe.
+// A run's folder, held by the running job; no other job of any service gets it
+// meanwhile. Not thread-safe.
 class RunFolder {
  public:
-  // Makes the folder, as CheckRunFolderIsFree() allows, with its parents, and
-  // job.yaml in it. `claim` is called once the folder is there, empty and the
-  // caller's, and before anything of the run is in it. FailedPrecondition:
-  // another job has the folder.
+  // Makes the folder with its parents, if CheckRunFolderIsFree() allows it, and
+  // job.yaml in it. `claim` is called once the folder exists, is empty and is
+  // locked, before anything of the run is in it. FailedPrecondition: another
+  // job has the folder.
   static absl::StatusOr<RunFolder> Create(
       const std::filesystem::path& path, const std::string& job_yaml,
       const RunRecord& record, absl::FunctionRef<absl::Status()> claim = [] {
         return absl::OkStatus();
       });
 
-  // The folder of a run that goes on without a break: but for its record
-  // nothing is changed. FailedPrecondition: another job has the folder.
+  // Takes the folder of a run that goes on without a break, and changes only
+  // its record. FailedPrecondition: another job has the folder.
   static absl::StatusOr<RunFolder> Keep(const std::filesystem::path& path,
                                         const RunRecord& record);
 
-  // The folder of an earlier run, with job.yaml in it or still to be made. Its
-  // summary.json, if any, is removed: the run goes on. FailedPrecondition:
-  // another job has the folder.
+  // Takes the folder of an earlier run, which may have ended before the folder
+  // was made, and writes job.yaml. Removes summary.json, since the run goes on.
+  // FailedPrecondition: another job has the folder.
   static absl::StatusOr<RunFolder> Reopen(const std::filesystem::path& path,
                                           const std::string& job_yaml,
                                           const RunRecord& record);
@@ -63,10 +63,10 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
   const CheckpointFolder& checkpoints() const { return checkpoints_; }
 
-  // `lines` end with newlines. A reader never sees a part of one call's lines
-  // without the rest, short of a kill. After an error, of a full disk say, the
-  // lines are held, and the next call of either function or of Flush() tries
-  // to write them again.
+  // Append `lines`, which end with newlines. Unless the process is killed, a
+  // reader sees either all lines of a call or none. After an error, such as a
+  // full disk, the lines are held. The next call of either function, or of
+  // Flush(), tries to write them again.
   absl::Status AppendMetrics(std::string_view lines);
   absl::Status AppendDigests(std::string_view lines);
   absl::Status Flush();
@@ -74,26 +74,27 @@ class RunFolder {
     return metrics_.held_bytes() + digests_.held_bytes();
   }
 
-  // As ReadMetrics() of this folder.
+  // Calls ReadMetrics() for this folder.
   absl::StatusOr<uint64_t> ReadMetrics(
       absl::FunctionRef<void(const EpochScores&)> add) const;
-  // Returns the scores in the epoch's line of the metrics; none without that
-  // line.
+  // Returns the scores in the epoch's line of the metrics; without that line,
+  // no scores.
   absl::StatusOr<EpochScores> ScoresOf(uint32_t epoch) const;
 
   struct Lengths {
     uint64_t metrics_bytes = 0;
     uint64_t digests_bytes = 0;
   };
-  // On disk to these lengths once this returns; what is held is not.
+  // Syncs the files, and returns the lengths that are on disk. Held lines are
+  // not on disk.
   absl::StatusOr<Lengths> Sync() const;
-  // Cuts off what was appended since Sync() said so. DataLoss: a file is
-  // shorter than that.
+  // Cuts the files to lengths that Sync() returned. DataLoss: a file is
+  // shorter.
   absl::Status TruncateTo(const Lengths& lengths) const;
   // Removes all checkpoints but the newest `keep` and the best, and leftovers.
   absl::Status PruneCheckpoints(uint32_t keep) const;
-  // Removes what writers of the folder's files that were killed left behind.
-  // None of them is being written.
+  // Removes files that killed writers left. No file of the folder may be being
+  // written.
   absl::Status RemoveLeftovers() const;
   absl::Status WriteSummary(const RunSummary& summary) const;
 

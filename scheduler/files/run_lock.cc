@@ -35,7 +35,7 @@ nlohmann::json ReadJson(const fs::path& path) {
   const absl::StatusOr<std::string> text =
       ReadSmallFile(path, kMaxRecordBytes, O_RDONLY | O_NOFOLLOW);
   if (!text.ok()) return nullptr;
-  // A kill may have come before the file was cut behind the line.
+  // A kill may have left bytes of an earlier record after the line.
   return nlohmann::json::parse(text->substr(0, text->find('\n')), nullptr,
                                /*allow_exceptions=*/false);
 }
@@ -84,13 +84,14 @@ fs::path CanonicalRunDir(const fs::path& run_dir) {
   std::error_code error;
   fs::path canonical = fs::weakly_canonical(run_dir, error);
   if (error) return run_dir;
-  // A path that ends with a slash names the same folder.
+  // A path with a slash at its end names the same folder.
   return canonical.has_filename() ? canonical : canonical.parent_path();
 }
 
 absl::StatusOr<RunLock> RunLock::Take(const fs::path& run_dir) {
   const fs::path path = run_dir / kRunRecordName;
-  // Closed on exec: a daemon that outlives the scheduler must not hold it.
+  // The descriptor is closed on exec: a daemon that outlives the scheduler must
+  // not hold the lock.
   FGNN_ASSIGN_OR_RETURN(UniqueFd fd, OpenPlainFile(path, O_RDWR | O_CREAT));
   while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
@@ -133,7 +134,7 @@ RunLock& RunLock::operator=(RunLock&& other) noexcept {
   return *this;
 }
 
-// Not by closing alone: a child that has yet to exec shares the lock.
+// Closing alone is not enough: a child before its exec shares the lock.
 void RunLock::Unlock() {
   if (fd_.valid()) ::flock(fd_.get(), LOCK_UN);
   fd_.Reset();

@@ -1,5 +1,5 @@
-// Who has a run's folder: run.json in it, which the job that has the folder
-// keeps locked. The lock goes with its process, the words stay:
+// The lock of a run's folder: run.json in it, which the job that has the folder
+// keeps locked. The lock ends with the process; the text stays:
 //
 //   {"job_id": "20261121-101500-7f3a", "user": "ann", "digest": true,
 //    "trace": false, "service": "/home/ann/.local/state/fgnn", "pid": 4711}
@@ -20,39 +20,41 @@ namespace fgnn {
 
 inline constexpr char kRunRecordName[] = "run.json";
 
-// The job that has a run's folder, or had it last.
+// A record of the job that has a run's folder, or had it last.
 struct RunRecord {
   std::string job_id = {};
-  std::string user = {};  // Empty: nobody's.
+  std::string user = {};  // Name of the user; empty: nobody.
   bool digest = false;
   bool trace = false;
-  std::string service = {};  // State folder of its service.
+  std::string service = {};  // State folder of the job's service.
 };
 
-// nullopt: the folder has no record that can be read, as of a run of an earlier
-// release.
+// Returns the folder's record; nullopt: there is none that can be read. Runs of
+// earlier releases have none.
 std::optional<RunRecord> ReadRunRecord(const std::filesystem::path& run_dir);
 
-// Whose run the folder holds by what is on disk: the user that its record
-// names, if a service of this process's user wrote that; else the owner of the
-// folder, if that is another user than this process's. Empty: nobody's.
+// Returns the name of the user whose run the folder holds, by what is on disk.
+// That is the user in the record, if a service of this process's user wrote it.
+// Otherwise it is the owner of the folder, if that is another user than this
+// process's. Empty: nobody.
 std::string OwnerOnDisk(const std::filesystem::path& run_dir);
 
-// The folder as it is known in the store, whatever leads to it: without links
-// and "..", as far as it exists. The path itself where that cannot be told.
+// Returns the path by which the store knows the folder: without links and "..",
+// as far as it exists. Returns the path itself if that cannot be found out.
 std::filesystem::path CanonicalRunDir(const std::filesystem::path& run_dir);
 
 // Holds a run's folder until it is destroyed, against all jobs of all services,
-// whatever they call the folder. Not thread-safe.
+// by whatever path they reach the folder. Not thread-safe.
 class RunLock {
  public:
-  // FailedPrecondition, with who holds it: a job has the folder.
+  // Locks the folder. FailedPrecondition: a job has the folder; the message
+  // names it.
   static absl::StatusOr<RunLock> Take(const std::filesystem::path& run_dir);
   RunLock(RunLock&&) noexcept = default;
   RunLock& operator=(RunLock&& other) noexcept;
   ~RunLock() { Unlock(); }
 
-  // Replaces the folder's record; on disk once this returns.
+  // Replaces the folder's record; it is on disk once this returns OK.
   absl::Status Write(const RunRecord& record) const;
 
  private:

@@ -12,21 +12,22 @@
 
 namespace fgnn {
 
-// Scores of a run. What is not known is nullopt.
+// Scores of a run; nullopt: not known.
 struct SummaryScores {
-  // The best epoch's on the validation split.
+  // Scores of the best epoch on the validation split.
   std::optional<double> valid_accuracy = std::nullopt;
   std::optional<double> valid_macro_f1 = std::nullopt;
   std::optional<double> test_accuracy = std::nullopt;
   std::optional<double> test_macro_f1 = std::nullopt;
-  // With two classes, or links.
+  // ROC-AUC with two classes or links.
   std::optional<double> test_roc_auc = std::nullopt;
-  // With link prediction these stand instead of accuracies and F1.
+  // With link prediction (predicts_links), the scores below stand instead of
+  // accuracies and F1.
   bool predicts_links = false;
   std::optional<double> valid_mrr = std::nullopt;
   std::optional<double> test_mrr = std::nullopt;
   std::optional<double> test_mean_rank = std::nullopt;
-  std::optional<uint32_t> best_epoch = std::nullopt;  // Counts from 0.
+  std::optional<uint32_t> best_epoch = std::nullopt;  // Best epoch, from 0.
 };
 
 struct RunSummary {
@@ -45,11 +46,12 @@ struct RunSummary {
   uint32_t restarts = 0;
   uint64_t peak_bytes = 0;
   uint64_t seed = 0;
-  std::string error = {};    // Empty: none.
-  std::string warning = {};  // Warnings of the dataset and the test, if any.
+  std::string error = {};  // Empty: none.
+  // Warnings of the dataset and the test; empty: none.
+  std::string warning = {};
 };
 
-// Returns the text of summary.json. What is not known is null.
+// Returns the text of summary.json. Values that are not known are null.
 std::string SummaryToJson(const RunSummary& summary);
 
 }  // namespace fgnn

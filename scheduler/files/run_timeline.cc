@@ -24,13 +24,14 @@ namespace fs = std::filesystem;
 constexpr char kBegin[] = "[\n";
 constexpr char kBetween[] = ",\n";
 constexpr char kEnd[] = "\n]\n";
-// An event has about 200 bytes. The folder is the user's.
+// Most bytes of an event, which has about 200. The folder is the user's, so the
+// file may hold anything.
 constexpr size_t kMaxLineBytes = 1 << 16;
-// Of one executor; its threads' spans beyond them overlap in the last one.
+// Most rows of one executor. Spans of further threads overlap in the last row.
 constexpr uint32_t kMostRows = 16;
 
-// Whether this line, of Write(), is whole and stays, if what stays are the
-// batches below `next_seq`.
+// Returns whether this line of Write() is whole and of a batch below
+// `next_seq`, so that it stays.
 bool Stays(const std::string& line, uint64_t next_seq) {
   const auto event = nlohmann::json::parse(line, nullptr,
                                            /*allow_exceptions=*/false);
@@ -42,7 +43,8 @@ bool Stays(const std::string& line, uint64_t next_seq) {
          (batch->is_number_unsigned() && *batch < next_seq);
 }
 
-// The bytes of it that stay, without a comma behind them; 0: none.
+// Returns the bytes of the file that stay, without the comma after them; 0:
+// none.
 absl::StatusOr<uint64_t> FindEnd(const fs::path& path, uint64_t next_seq) {
   std::error_code error;
   if (!fs::exists(path, error) && !error) return 0;

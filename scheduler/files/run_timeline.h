@@ -1,6 +1,7 @@
-// trace.json of a run's folder: what was sampled and trained when, and by whom,
-// as chrome://tracing and https://ui.perfetto.dev show it. An event a line.
-// It grows while the job runs; viewers can read it then, too.
+// trace.json of a run's folder: when each batch was sampled and trained, and by
+// which executor. chrome://tracing and https://ui.perfetto.dev show it. Each
+// event is a line. The file grows while the job runs, and viewers can read it
+// meanwhile.
 #ifndef FGNN_SCHEDULER_FILES_RUN_TIMELINE_H_
 #define FGNN_SCHEDULER_FILES_RUN_TIMELINE_H_
 
@@ -23,25 +24,28 @@ inline constexpr char kTimelineName[] = "trace.json";
 // Not thread-safe.
 class RunTimeline {
  public:
-  // Goes on with the file in `run_dir` behind its last event of a batch before
-  // `next_seq`, or makes it. Times count from `started_ms`, a Unix time.
+  // Opens the file in `run_dir`, or makes it. Goes on after the last event of a
+  // batch before `next_seq`; later events are cut off. Times count from
+  // `started_ms`, a Unix time in milliseconds.
   static absl::StatusOr<RunTimeline> Open(const std::filesystem::path& run_dir,
                                           int64_t started_ms,
                                           uint64_t next_seq);
 
-  // By their numbers: sampler.<sampler>, trainer.<trainer>.
+  // Numbers in the job of a batch's executors: sampler.<sampler>,
+  // trainer.<trainer>.
   struct Executors {
     uint32_t sampler = 0;
     uint32_t trainer = 0;
   };
-  // In the order of their seqs. Write() puts them on disk; after an error they
-  // are held for the next call.
+  // Adds a batch; batches come in the order of their seqs. Write() puts them on
+  // disk. After an error they are held for the next call of Write().
   void Add(const BatchRecord& record, Executors executors);
-  // The epoch (from 0) ended now, with this batch.
+  // Notes that the epoch (from 0) ended now, with batch `last_seq`.
   void EndEpoch(uint32_t epoch, uint64_t last_seq);
   absl::Status Write();
   size_t held_bytes() const { return lines_.held_bytes(); }
-  // And no more: makes it one JSON document.
+  // Writes the end, which makes the file a whole JSON document. Nothing may be
+  // added after that.
   absl::Status Close();
 
  private:
@@ -58,10 +62,11 @@ class RunTimeline {
   void AddEvent(const std::string& event);
 
   HeldLines lines_;
-  double zero_seconds_;  // Of the monotonic clock: where times count from.
-  std::string text_;     // Not on disk yet.
-  // Of each row: when its last span ends. An executor's spans that overlap,
-  // of its threads, are on rows of their own.
+  // Seconds of the monotonic clock from which times count.
+  double zero_seconds_;
+  std::string text_;  // Events that are not passed on to lines_ yet.
+  // End of the last span on each row. Overlapping spans of an executor's
+  // threads are on rows of their own.
   std::map<uint32_t, double> row_ends_;
 };
 

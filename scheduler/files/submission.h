@@ -1,5 +1,5 @@
-// What is checked before a job is queued, so that a mistake is answered at
-// once and not when the job's turn comes.
+// The checks before a job is queued, so that a mistake is answered at once and
+// not when the job starts.
 #ifndef FGNN_SCHEDULER_FILES_SUBMISSION_H_
 #define FGNN_SCHEDULER_FILES_SUBMISSION_H_
 
@@ -11,14 +11,14 @@
 
 namespace fgnn {
 
-// `spec` is effective; `run_dir` absolute or empty. InvalidArgument and
-// NotFound name the field, the file or the folder: the dataset's path and
-// shapes, devices that this machine has not. AlreadyExists: the run folder is
-// not empty.
+// Checks a new job. `spec` is effective; `run_dir` is absolute or empty.
+// InvalidArgument, NotFound: the dataset's path or shapes are wrong, or this
+// machine lacks a device; the message names the field, file or folder.
+// AlreadyExists: the run folder is not empty.
 absl::Status CheckSubmission(const JobSpec& spec, const std::string& run_dir,
                              KnownDatasets& datasets);
 
-// The same for a job that is to go on in a folder that is there.
+// Checks a job that is to go on in an existing folder.
 absl::Status CheckResumption(const JobSpec& spec, KnownDatasets& datasets);
 
 }  // namespace fgnn

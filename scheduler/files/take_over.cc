@@ -9,7 +9,7 @@
 namespace fgnn {
 namespace {
 
-// The best epoch is the first that has the highest accuracy.
+// Adds an epoch's score; the best epoch is the first with the highest score.
 void AddEpoch(uint32_t epoch, std::optional<double> accuracy, RunState& state) {
   if (!accuracy.has_value()) return;
   state.valid_accuracy = accuracy;
@@ -41,8 +41,8 @@ absl::StatusOr<RunState> FindRunningState(const SegmentOptions& segment,
   }
   const JobShape shape(segment);
   const uint64_t trained = shape.EpochOfStep(*version);
-  // The metrics of an epoch are written behind its last step and before the
-  // first one of the next.
+  // The metrics of an epoch are written after its last step and before the
+  // first step of the next epoch.
   const bool fits =
       epochs == trained || (*version == shape.StepsOfEpoch(trained).begin &&
                             trained > 0 && epochs == trained - 1);
@@ -59,7 +59,7 @@ absl::StatusOr<RunState> FindRunningState(const SegmentOptions& segment,
   state.metrics_bytes = *metrics_bytes;
   if (has_digests) {
     state.digests_bytes = DigestBytes(next_seq);
-  } else {  // What is there is of an earlier run.
+  } else {  // The digests in the file are of an earlier run.
     FGNN_ASSIGN_OR_RETURN(const RunFolder::Lengths lengths, folder.Sync());
     state.digests_bytes = lengths.digests_bytes;
   }

@@ -1,4 +1,4 @@
-// What a run was when its scheduler died, from what outlived it: the gradient
+// The state of a run when its scheduler died, from what survived: the gradient
 // board in shared memory and metrics.jsonl.
 #ifndef FGNN_SCHEDULER_FILES_TAKE_OVER_H_
 #define FGNN_SCHEDULER_FILES_TAKE_OVER_H_
@@ -13,10 +13,10 @@
 
 namespace fgnn {
 
-// The state at the end of the last epoch in metrics.jsonl: the records of all
-// batches behind it are on the board, to be recorded again.
-// FailedPrecondition: nothing was trained yet, or this is not so; the job then
-// goes on from a checkpoint.
+// Returns the state at the end of the last epoch in metrics.jsonl. The records
+// of all later batches are on the board, to be recorded again.
+// FailedPrecondition: nothing was trained yet, or records are missing; the job
+// then goes on from a checkpoint.
 absl::StatusOr<RunState> FindRunningState(const SegmentOptions& segment,
                                           const GradientBoard& board,
                                           const RunFolder& folder,
