@@ -1,4 +1,4 @@
-// Who calls the service, by the kernel's word.
+// The user who calls the service, as the kernel reports it.
 #ifndef FGNN_SCHEDULER_RPC_CALLER_H_
 #define FGNN_SCHEDULER_RPC_CALLER_H_
 
@@ -13,15 +13,17 @@ namespace fgnn {
 
 struct Caller {
   uid_t uid = 0;
-  std::string name;          // The user's, or "uid 1234" without a name.
-  bool is_operator = false;  // Root or the service's own user: may do all.
+  std::string name;  // Name of the user; "uid 1234" if it has none.
+  // Whether it is root or the service's user, who may do everything.
+  bool is_operator = false;
 };
 
-// The caller with this user id. `service_user`: the id of the service's user.
+// Returns the caller with this user id. `service_user` is the id of the
+// service's user.
 Caller CallerOf(uid_t uid, uid_t service_user);
 
-// Whether the caller may change `job`: its own, or any as an operator.
-// PermissionDenied: the job is another user's.
+// Returns OK if the caller may change the job: it is the caller's, or the
+// caller is an operator. PermissionDenied: the job is another user's.
 absl::Status CheckMayChange(const Caller& caller, const Job& job);
 
 }  // namespace fgnn

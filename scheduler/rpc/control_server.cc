@@ -41,7 +41,7 @@ struct ControlServer::Parts {
   KnownDatasets datasets;
   JobWatchers watchers;
   HostServiceAdapter host_service;
-  // Last: they borrow the others.
+  // Declared last, since they borrow the others.
   std::unique_ptr<RpcServer> for_daemons;
   std::unique_ptr<RpcServer> for_users;
 };
@@ -67,7 +67,7 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
 }
 
 void ControlServer::Shutdown(std::chrono::milliseconds grace) {
-  // A client that watches would wait for the whole grace.
+  // Streams of watching clients would otherwise last for the whole grace.
   parts_->watchers.EndAll();
   parts_->for_users->Shutdown(grace);
   parts_->for_daemons->Shutdown(grace);

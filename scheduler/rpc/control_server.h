@@ -1,5 +1,6 @@
 // The scheduler's sockets: JobService and DeviceService for clients, and
-// HostService for daemons, which no client can keep waiting.
+// HostService for daemons. Clients cannot keep daemons waiting, as each has its
+// own server.
 #ifndef FGNN_SCHEDULER_RPC_CONTROL_SERVER_H_
 #define FGNN_SCHEDULER_RPC_CONTROL_SERVER_H_
 
@@ -16,14 +17,14 @@
 
 namespace fgnn {
 
-// What GetService says of the service itself, and how to end it.
+// Facts about the service for GetService, and a function that ends the service.
 struct ServiceFacts {
   std::string version;
   std::string state_dir;
   int64_t started_ms = 0;
   std::vector<std::string> devices;
   bool exits_when_idle = false;
-  std::function<void()> shut_down;  // Returns at once.
+  std::function<void()> shut_down;  // Ends the service; returns at once.
 };
 
 class ControlServer {
@@ -38,7 +39,7 @@ class ControlServer {
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
-  // As RpcServer::Shutdown().
+  // Shuts down as RpcServer::Shutdown() does.
   void Shutdown(std::chrono::milliseconds grace);
 
  private:

@@ -40,7 +40,8 @@ v1::Device ToMessage(const DeviceView& view, const std::string& job_id) {
   return device;
 }
 
-// nullopt: "auto", as planned.
+// Returns the plan by its word; nullopt: "auto", which gives the device back to
+// the plan.
 absl::StatusOr<std::optional<DevicePlan>> ParsePlan(const std::string& role) {
   if (role == "auto") return std::nullopt;
   for (const DevicePlan plan : {DevicePlan::kSample, DevicePlan::kTrain}) {
@@ -106,7 +107,7 @@ absl::StatusOr<std::string> DeviceServiceAdapter::RunningJobOn(
     const std::string& device) {
   const std::vector<std::string> running = host_->RunningJobs();
   if (running.empty()) return absl::FailedPreconditionError("no job runs");
-  // Of one, it is told which devices it has.
+  // With a single job, the error that follows names its devices.
   if (running.size() == 1) return running.front();
   for (const std::string& job_id : running) {
     FGNN_ASSIGN_OR_RETURN(const std::vector<v1::Device> devices,
@@ -123,7 +124,7 @@ absl::StatusOr<std::string> DeviceServiceAdapter::RunningJobOn(
 absl::Status DeviceServiceAdapter::Switch(
     const v1::SwitchDeviceRequest& request, v1::Device* response) {
   FGNN_ASSIGN_OR_RETURN(const auto plan, ParsePlan(request.role()));
-  // As jobs have them: "cpu:00" is cpu:0.
+  // Jobs have normal names: "cpu:00" becomes "cpu:0".
   const absl::StatusOr<Device> parsed = ParseDeviceName(request.device());
   const std::string name = parsed.ok() ? parsed->name : request.device();
   std::string asked = request.job_id();
@@ -142,7 +143,7 @@ absl::Status DeviceServiceAdapter::Switch(
   for (const v1::Device& device : devices) {
     if (device.name() == name) *response = device;
   }
-  // What the job's thread has shown last may be of before.
+  // The view that the job's thread showed last may be older than the switch.
   response->set_by_hand(plan.has_value());
   response->set_plan(std::string(WordOf(in_force)));
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// DeviceService: which device does what, and by hand.
+// DeviceService: shows what devices do, and switches them by hand.
 #ifndef FGNN_SCHEDULER_RPC_DEVICE_SERVICE_H_
 #define FGNN_SCHEDULER_RPC_DEVICE_SERVICE_H_
 
@@ -15,10 +15,10 @@
 
 namespace fgnn {
 
-// The service as one user has it. Thread-safe.
+// The service for one user. Thread-safe.
 class DeviceServiceAdapter final : public v1::DeviceService::Service {
  public:
-  // `devices`: the service's. Borrows `table` and `host`.
+  // `devices` are the service's. Borrows `table` and `host`.
   DeviceServiceAdapter(std::vector<std::string> devices, Caller caller,
                        JobTable* table, DaemonHost* host)
       : devices_(std::move(devices)),
@@ -36,9 +36,10 @@ class DeviceServiceAdapter final : public v1::DeviceService::Service {
  private:
   absl::Status Switch(const v1::SwitchDeviceRequest& request,
                       v1::Device* response);
-  // The job that has the device; FailedPrecondition: none runs.
+  // Returns the id of the running job that has the device. FailedPrecondition:
+  // no job runs. NotFound: no running job has the device.
   absl::StatusOr<std::string> RunningJobOn(const std::string& device);
-  // Of a job that may have ended meanwhile.
+  // Returns the devices of a job, which may have ended meanwhile.
   absl::StatusOr<std::vector<v1::Device>> DevicesOf(const std::string& job_id);
 
   const std::vector<std::string> devices_;

@@ -17,15 +17,15 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
 
-// The one call of a queue, until it has ended. What keep_going says ends it
-// early and is its result.
+// Waits until the queue's single call has ended. An error of keep_going ends
+// the call early and is the result.
 absl::Status Await(grpc::CompletionQueue& queue, grpc::ClientContext& context,
                    const Patience& patience) {
   absl::Status stopped;
   while (true) {
     void* tag = nullptr;
     bool ok = false;
-    // It always comes: the call has a deadline.
+    // The event always comes: the call has a deadline.
     const auto next =
         queue.AsyncNext(&tag, &ok, std::chrono::system_clock::now() + kTick);
     if (next != grpc::CompletionQueue::TIMEOUT) return stopped;
@@ -35,8 +35,8 @@ absl::Status Await(grpc::CompletionQueue& queue, grpc::ClientContext& context,
   }
 }
 
-// `method` is an Async… function of the stub. On this thread alone, so that
-// the caller's keep_going needs no lock.
+// Makes a call; `method` is an Async… function of the stub. All runs on this
+// thread, so that the caller's keep_going needs no lock.
 template <typename Service, typename Request, typename Response>
 absl::Status Call(const std::string& socket, const Patience& patience,
                   std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (

@@ -9,9 +9,9 @@
 
 namespace fgnn {
 
-// Thread-safe. Each call has a connection of its own: they are rare, and a
-// daemon that was started again is not met with the back-off of its
-// predecessor's.
+// Thread-safe. Each call has a connection of its own. Calls are rare, and a
+// restarted daemon is called without the back-off of its predecessor's
+// connection.
 class GrpcExecutorCalls final : public ExecutorCalls {
  public:
   absl::Status Attach(const std::string& socket, const AttachCall& call,

@@ -11,7 +11,7 @@
 namespace fgnn {
 namespace {
 
-// A daemon speaks for itself alone.
+// Checks that a daemon calls for itself only.
 absl::Status CheckIsCaller(const grpc::ServerContext& context, int pid) {
   FGNN_ASSIGN_OR_RETURN(const Peer peer, CallingProcess(context));
   if (peer.pid == pid) return absl::OkStatus();

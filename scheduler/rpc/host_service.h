@@ -1,4 +1,4 @@
-// HostService: what daemons ask of the host part.
+// HostService: the calls of daemons to their host.
 #ifndef FGNN_SCHEDULER_RPC_HOST_SERVICE_H_
 #define FGNN_SCHEDULER_RPC_HOST_SERVICE_H_
 

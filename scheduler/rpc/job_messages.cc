@@ -58,9 +58,9 @@ void ToMessage(const Job& job, v1::Job* message) {
   message->set_state(static_cast<v1::JobState>(job.state));
   if (!message->mutable_spec()->ParseFromString(job.spec_bytes)) {
     LogWarning("job {}: its spec cannot be read", job.id);
-    message->clear_spec();  // It may have texts that are no UTF-8.
+    message->clear_spec();  // The spec may have text that is not UTF-8.
   }
-  // A damaged store may have bytes that are no UTF-8.
+  // A damaged store may have text that is not UTF-8.
   message->set_run_dir(PrintableText(job.run_dir));
   message->set_submitted_ms(job.submitted_ms);
   message->set_started_ms(job.started_ms);

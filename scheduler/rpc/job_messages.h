@@ -1,4 +1,4 @@
-// Jobs and executors in the words of proto/fgnn/v1/job_service.proto.
+// Jobs and executors as messages of proto/fgnn/v1/job_service.proto.
 #ifndef FGNN_SCHEDULER_RPC_JOB_MESSAGES_H_
 #define FGNN_SCHEDULER_RPC_JOB_MESSAGES_H_
 

@@ -25,14 +25,14 @@ using std::chrono::milliseconds;
 
 constexpr uint32_t kUsualListed = 100;
 constexpr uint32_t kMostListed = 1'000;
-// Of a message that holds many things, so that it is below kMaxMessageBytes
-// with one more of them.
+// Bytes after which no further item is added to a message, so that it stays
+// below kMaxMessageBytes with the last one.
 constexpr size_t kUsualMessageBytes = kMaxMessageBytes * 3 / 4;
-// Half of the threads that the server of a user has: the other calls of that
-// user are still answered.
+// Most calls of a user that wait at once: half of the threads of the user's
+// server. So the user's other calls are still answered.
 constexpr int kMaxWaits = 32;
 constexpr uint32_t kMostNamed = 3;
-// How long a handler may not notice that its client went away.
+// Time between two looks at whether the client is still there.
 constexpr milliseconds kLookAtClient{250};
 
 }  // namespace
@@ -90,7 +90,7 @@ absl::Status JobServiceAdapter::Submit(const v1::SubmitJobRequest& request,
           ? CheckResumption(read.spec, *datasets_)
           : CheckSubmission(read.spec, request.run_dir(), *datasets_);
   if (!check.ok()) {
-    // A call that is repeated meets the folder that the first one made.
+    // A repeated call finds the folder that the first one made.
     FGNN_ASSIGN_OR_RETURN(const std::optional<Job> same,
                           table_->FindSubmitted(read.request));
     if (!same.has_value()) return check;
@@ -257,7 +257,7 @@ grpc::Status JobServiceAdapter::GetService(
     v1::ServiceInfo* response) {
   return ServeCall(*context, [&]() -> absl::Status {
     const JobTable::Counts counts = table_->counts();
-    // The others are measured as their jobs run.
+    // Daemons with a job are measured while the job runs.
     host_->MeasureIdle();
     response->set_version(facts_.version);
     response->set_pid(::getpid());

@@ -1,4 +1,4 @@
-// JobService: what people and programs ask of the service.
+// JobService: the calls of clients to the service.
 #ifndef FGNN_SCHEDULER_RPC_JOB_SERVICE_H_
 #define FGNN_SCHEDULER_RPC_JOB_SERVICE_H_
 
@@ -15,7 +15,7 @@
 
 namespace fgnn {
 
-// What the services of all users share. All is borrowed.
+// Objects that the services of all users share. All are borrowed.
 struct JobServiceParts {
   const ServiceFacts* facts;
   JobTable* table;
@@ -24,7 +24,7 @@ struct JobServiceParts {
   JobWatchers* watchers;
 };
 
-// The service as one user has it. Thread-safe.
+// The service for one user. Thread-safe.
 class JobServiceAdapter final
     : public v1::JobService::WithCallbackMethod_WatchJob<
           v1::JobService::Service> {
@@ -63,21 +63,23 @@ class JobServiceAdapter final
                         v1::ShutdownResponse* response) override;
 
  private:
-  // Calls that wait for a job, and hold a thread of the server meanwhile.
+  // A call that waits for a job, and holds a thread of the server meanwhile.
   class Wait;
 
   absl::Status Submit(const v1::SubmitJobRequest& request, v1::Job* response);
   absl::Status List(const v1::ListJobsRequest& request,
                     v1::ListJobsResponse* response);
-  // A job that the caller may change. PermissionDenied: it is another user's.
+  // Returns a job that the caller may change. PermissionDenied: the job is
+  // another user's.
   absl::StatusOr<Job> FindOwn(const std::string& job_id);
-  // PermissionDenied: jobs of others have not ended.
+  // Returns OK if the caller may end the service. PermissionDenied: jobs of
+  // other users have not ended.
   absl::Status CheckMayShutDown();
   absl::Status Pause(grpc::ServerContext& context, const std::string& job_id,
                      v1::Job* response);
   absl::Status Cancel(grpc::ServerContext& context, const std::string& job_id,
                       v1::Job* response);
-  // A client is told of the job.
+  // Fills in the response, and notes that a client knows of the job's end.
   void Tell(const Job& job, v1::Job* response);
 
   const ServiceFacts& facts_;

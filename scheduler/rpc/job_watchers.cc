@@ -16,7 +16,7 @@
 namespace fgnn {
 namespace {
 
-// The time between two looks at the jobs that are watched.
+// Time between two looks at the watched jobs.
 constexpr std::chrono::milliseconds kTick{100};
 constexpr std::chrono::seconds kLongestWait{1};
 
@@ -26,21 +26,21 @@ std::shared_ptr<const v1::Job> MessageOfJob(const Job& job) {
   return message;
 }
 
-// The call of a client that cannot watch.
+// The stream of a client that may not watch; it ends at once.
 class RefusedStream final : public grpc::ServerWriteReactor<v1::Job> {
  public:
   explicit RefusedStream(const absl::Status& why) { Finish(ToGrpc(why)); }
   void OnDone() override { delete this; }
 };
 
-// Whether there is no further change of a job to wait for.
+// Returns whether the job will not change any more.
 bool HasEnded(const JobVersion& version) {
   return IsFinal(version.job.state) || version.change == UINT64_MAX;
 }
 
 }  // namespace
 
-// One client's call. gRPC calls its On… functions on threads of its own.
+// One client's stream. gRPC calls its On… functions on gRPC's threads.
 class JobWatchers::Stream final : public grpc::ServerWriteReactor<v1::Job> {
  public:
   Stream(JobWatchers* watchers, uid_t user, std::string job_id)
@@ -49,8 +49,8 @@ class JobWatchers::Stream final : public grpc::ServerWriteReactor<v1::Job> {
   uid_t user() const { return user_; }
   const std::string& job_id() const { return job_id_; }
 
-  // Sends `job` as soon as the message before it is on its way, unless a newer
-  // one comes first. `is_last`: and ends the stream then.
+  // Sends `job` once the message before it is written, unless a newer one comes
+  // first. With `is_last`, ends the stream after that.
   void Send(std::shared_ptr<const v1::Job> job, bool is_last) {
     Step([&] {
       next_ = std::move(job);
@@ -73,12 +73,13 @@ class JobWatchers::Stream final : public grpc::ServerWriteReactor<v1::Job> {
     watchers_->Forget(*this);
     const std::shared_ptr<Stream> last = std::move(self_);
   }
-  // Stays until gRPC is done with it.
+  // Keeps the stream alive until gRPC is done with it.
   void KeepUntilDone(std::shared_ptr<Stream> self) { self_ = std::move(self); }
 
  private:
-  // Changes what is to be done, then begins it if nothing is under way. gRPC
-  // is called without the mutex: it may call back at once.
+  // Makes a change under the mutex, then begins the next write or the end if
+  // none is under way. gRPC is called without the mutex, since it may call back
+  // at once.
   template <typename Change>
   void Step(Change&& change) {
     std::shared_ptr<const v1::Job> job;
@@ -114,11 +115,12 @@ class JobWatchers::Stream final : public grpc::ServerWriteReactor<v1::Job> {
   std::shared_ptr<Stream> self_;
   std::mutex mutex_;
   // The following are guarded by mutex_.
-  std::shared_ptr<const v1::Job> writing_;  // Until gRPC has written it.
+  // Message that gRPC writes; nullptr: none.
+  std::shared_ptr<const v1::Job> writing_;
   std::shared_ptr<const v1::Job> next_;
-  bool is_last_ = false;      // Of next_.
-  bool is_finished_ = false;  // gRPC was told of the end.
-  absl::Status end_;          // Not OK: the stream is to end so.
+  bool is_last_ = false;      // Whether next_ is the last message.
+  bool is_finished_ = false;  // Whether gRPC was told of the end.
+  absl::Status end_;          // Status to end the stream with; OK: it goes on.
 };
 
 JobWatchers::JobWatchers(JobTable* table, WatchLimits limits)
@@ -147,8 +149,8 @@ absl::StatusOr<std::shared_ptr<JobWatchers::Stream>> JobWatchers::Open(
     ++num_streams_;
     ++num_of_[user];
   }
-  // Before the watching thread knows the stream: what was read here must not
-  // come behind something newer.
+  // The job is sent before the watching thread knows the stream, so that it
+  // does not follow a newer state.
   stream->Send(MessageOfJob(now.job), has_ended);
   bool is_ending = false;
   {
@@ -158,7 +160,7 @@ absl::StatusOr<std::shared_ptr<JobWatchers::Stream>> JobWatchers::Open(
       WatchedJob& job =
           jobs_.try_emplace(now.job.id, WatchedJob{now.change, {}})
               .first->second;
-      // Others may have been told of a change since the job was read.
+      // Other clients may have been told of a change since the job was read.
       job.change = std::min(job.change, now.change);
       job.streams.push_back(stream);
     }
@@ -190,7 +192,8 @@ void JobWatchers::Run() {
                         [this] { return ending_ || !jobs_.empty(); });
       if (ending_) return;
     }
-    // Watchers of all jobs are told here: an exception must not end that.
+    // This thread serves the clients of all jobs, so an exception must not end
+    // it.
     const absl::Status told = CatchExceptions([&] {
       const std::map<std::string, uint64_t> seen = Seen();
       if (seen.empty()) return absl::OkStatus();
@@ -202,7 +205,7 @@ void JobWatchers::Run() {
     });
     if (told.ok()) continue;
     LogError("telling watchers: {}; goes on", MessageOf(told));
-    // What failed may fail at once again.
+    // The pause keeps a repeated failure from spinning.
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait_for(lock, kLongestWait, [this] { return ending_; });
   }
@@ -226,7 +229,7 @@ void JobWatchers::Tell(const std::string& id,
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto place = jobs_.find(id);
     if (place == jobs_.end()) return;
-    // The copy may throw. The job then counts as not told, and the next round
+    // The copy may throw. Then the job counts as not told, and the next round
     // tells it.
     streams = place->second.streams;
     if (version.ok()) place->second.change = version->change;

@@ -1,5 +1,5 @@
-// Tells clients how their jobs come along. A client that watches costs a few
-// hundred bytes and no thread: one thread looks at the watched jobs ten times a
+// Tells clients of the progress of their jobs. A watching client costs a few
+// hundred bytes and no thread. One thread looks at the watched jobs ten times a
 // second, and at once when one of them ends.
 #ifndef FGNN_SCHEDULER_RPC_JOB_WATCHERS_H_
 #define FGNN_SCHEDULER_RPC_JOB_WATCHERS_H_
@@ -24,7 +24,7 @@
 
 namespace fgnn {
 
-// The most clients that watch at once.
+// Limits of the number of clients that watch at the same time.
 struct WatchLimits {
   size_t per_user = 1'000;
   size_t in_all = 4'000;
@@ -33,17 +33,17 @@ struct WatchLimits {
 // Thread-safe.
 class JobWatchers {
  public:
-  // `table` is borrowed.
+  // Borrows `table`.
   explicit JobWatchers(JobTable* table, WatchLimits limits = {});
-  // The servers that its streams belong to have been shut down before.
+  // The servers of the streams have to be shut down before.
   ~JobWatchers();
   JobWatchers(const JobWatchers&) = delete;
   JobWatchers& operator=(const JobWatchers&) = delete;
 
-  // Makes the stream of a client of `user` that watches a job: the job now,
-  // then its changes, the last of them when it has ended. gRPC owns the stream.
-  // A slow client gets fewer messages, the newest one always. `check`: where it
-  // is not OK, the stream ends with it at once.
+  // Makes the stream of a client of `user` that watches a job. The stream has
+  // the job as it is now, then its changes; the last one is its end. gRPC owns
+  // the stream. A slow client gets fewer messages, but always the newest one.
+  // If `check` is not OK, the stream ends with it at once.
   grpc::ServerWriteReactor<v1::Job>* Watch(uid_t user,
                                            const absl::Status& check,
                                            const std::string& job_id);
@@ -53,7 +53,7 @@ class JobWatchers {
  private:
   class Stream;
   struct WatchedJob {
-    uint64_t change = 0;  // Number of the last change that was told.
+    uint64_t change = 0;  // Number of the last change that clients were told.
     std::vector<std::shared_ptr<Stream>> streams;
   };
 
@@ -61,7 +61,7 @@ class JobWatchers {
   absl::StatusOr<std::shared_ptr<Stream>> Open(uid_t user,
                                                const std::string& job_id);
   void Run();
-  // The changes of all watched jobs that their watchers know.
+  // Returns, for each watched job, the last change that its clients were told.
   std::map<std::string, uint64_t> Seen();
   void Tell(const std::string& id, const absl::StatusOr<JobVersion>& version);
   void Forget(const Stream& stream);
@@ -71,11 +71,11 @@ class JobWatchers {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // The following are guarded by mutex_.
-  std::map<std::string, WatchedJob> jobs_;  // By whole id.
-  std::map<uid_t, size_t> num_of_;          // Streams of each user.
+  std::map<std::string, WatchedJob> jobs_;  // Watched jobs by whole id.
+  std::map<uid_t, size_t> num_of_;          // Number of streams of each user.
   size_t num_streams_ = 0;
   bool ending_ = false;
-  Thread thread_;  // Last: it uses the above.
+  Thread thread_;  // Declared last: it uses the above.
 };
 
 }  // namespace fgnn

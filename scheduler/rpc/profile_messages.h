@@ -1,5 +1,5 @@
-// Messages of ProfileTraining in C++ words, for whoever asks: the scheduler,
-// and `fgnn plan`.
+// Conversions of the messages of ProfileTraining, for the scheduler and `fgnn
+// plan`.
 #ifndef FGNN_SCHEDULER_RPC_PROFILE_MESSAGES_H_
 #define FGNN_SCHEDULER_RPC_PROFILE_MESSAGES_H_
 

@@ -1,4 +1,4 @@
-// Job specs as the job store and the daemons take them.
+// Reads job specs in the form that the job store and the daemons use.
 #ifndef FGNN_SCHEDULER_RPC_SPEC_CODEC_H_
 #define FGNN_SCHEDULER_RPC_SPEC_CODEC_H_
 
@@ -10,10 +10,11 @@
 
 namespace fgnn {
 
-// A SpecDecoder (store/job.h): of a serialised, effective fgnn.v1.JobSpec.
+// Decodes a serialised, effective fgnn.v1.JobSpec; a SpecDecoder (store/job.h).
 absl::StatusOr<DecodedSpec> DecodeSpec(const Job& job);
 
-// A DemandReader (order/device_demand.h) of the same bytes.
+// Reads the devices that such bytes ask for; a DemandReader
+// (order/device_demand.h).
 absl::StatusOr<DeviceDemand> ReadDemand(const std::string& spec_bytes);
 
 }  // namespace fgnn

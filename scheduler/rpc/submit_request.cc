@@ -42,8 +42,9 @@ absl::Status CheckName(const char* field, const std::string& name) {
   return CheckPrintable(field, name);
 }
 
-// Every text of the message and of what is in it: paths and names come to
-// terminals and logs. `path` names the message: "spec.".
+// Checks every text of the message and of its submessages, since paths and
+// names are printed to terminals and logs. `path` names the message, such as
+// "spec.".
 absl::Status CheckTexts(const Message& message, const std::string& path) {
   const Reflection& fields = *message.GetReflection();
   std::vector<const FieldDescriptor*> set;
@@ -90,7 +91,8 @@ absl::Status CheckNumbers(const v1::SubmitJobRequest& request) {
   return absl::OkStatus();
 }
 
-// A run that goes on does so with the spec that its folder holds.
+// Returns the spec of the request. A resumed run goes on with the spec in its
+// folder.
 absl::StatusOr<v1::JobSpec> SpecOf(const v1::SubmitJobRequest& request) {
   if (!request.resume()) return request.spec();
   if (request.has_spec()) {

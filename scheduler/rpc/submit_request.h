@@ -1,4 +1,4 @@
-// What a client asks for in SubmitJob.
+// Reads a client's request of SubmitJob.
 #ifndef FGNN_SCHEDULER_RPC_SUBMIT_REQUEST_H_
 #define FGNN_SCHEDULER_RPC_SUBMIT_REQUEST_H_
 
@@ -14,12 +14,12 @@ namespace fgnn {
 
 struct ReadRequest {
   JobRequest request;
-  JobSpec spec;  // Effective, as request.spec_bytes have it.
+  JobSpec spec;  // Effective spec, the same as in request.spec_bytes.
 };
 
-// Makes the spec effective; of a job that is resumed, that of its folder.
-// `user` is the caller, `devices` are the service's. InvalidArgument names the
-// field.
+// Reads the request, and makes its spec effective. For a job that is resumed,
+// the spec is the one in its folder. `user` is the caller, `devices` are the
+// service's. InvalidArgument: a field is wrong; the message names it.
 absl::StatusOr<ReadRequest> ReadSubmitRequest(
     const v1::SubmitJobRequest& request, const std::string& user,
     const std::vector<std::string>& devices);
