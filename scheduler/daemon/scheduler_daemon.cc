@@ -32,10 +32,11 @@ using std::chrono::seconds;
 
 constexpr milliseconds kTick{200};
 constexpr seconds kIdleWithoutJobs{60};
-// For a client to fetch how its job ended.
+// Time for a client to fetch how its job ended.
 constexpr seconds kLingerForClients{5};
 constexpr milliseconds kServerGrace{2'000};
-// Daemons that must be killed take 8 s of it.
+// Limit for the end of the service; daemons that have to be killed take 8 s of
+// it.
 constexpr seconds kEndLimit{60};
 
 absl::StatusOr<std::vector<std::string>> CheckDevices(
@@ -50,10 +51,11 @@ absl::StatusOr<std::vector<std::string>> CheckDevices(
   return devices;
 }
 
-// While nobody starts in the state folder.
+// Removes what an earlier service left. No other service may start in the state
+// folder meanwhile.
 void ClearLeftovers(const std::filesystem::path& state_dir) {
   StopLeftoverDaemons(state_dir);
-  // A kill may have come before a socket had its name.
+  // A killed service may have left a socket without its final name.
   SocketName::RemoveUnpublished(state_dir);
   SocketName::RemoveUnpublished(
       ExecutorSocketPath(state_dir, "x").parent_path());
@@ -61,7 +63,8 @@ void ClearLeftovers(const std::filesystem::path& state_dir) {
 
 }  // namespace
 
-// In the order of their dependence: destroyed from the last to the first.
+// The parts in the order of their dependence; they are destroyed from the last
+// to the first.
 struct SchedulerDaemon::Parts {
   explicit Parts(StateLock held) : lock(std::move(held)) {}
 
@@ -95,7 +98,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
       parts->table,
       JobTable::Open(std::move(store), options.state_dir,
                      {.devices = devices, .read_demand = ReadDemand}));
-  // Their jobs go on with the daemons that are left.
+  // Interrupted jobs go on with the daemons that are left.
   const bool expect_survivors = parts->table->resumes_interrupted();
   if (options.spawn_daemons && !expect_survivors) {
     ClearLeftovers(options.state_dir);
@@ -180,14 +183,15 @@ void SchedulerDaemon::Stop() {
   const EndLimit limit(kEndLimit, [] {
     LogError("did not end within {} s; leaves at once", kEndLimit.count());
   });
-  // Refuse new work, end what runs, then its daemons, then the sockets.
+  // The service refuses new work, ends running jobs, then the daemons, then the
+  // sockets.
   parts_->table->Close();
   parts_->table->CancelRunning(
       absl::CancelledError("the service was stopped while the job ran"));
   parts_->runner.reset();
   if (parts_->options.spawn_daemons) {
     parts_->host->StopAll();
-    // Those that had to be killed left their sockets.
+    // Killed daemons left their sockets.
     ClearLeftovers(parts_->options.state_dir);
   }
   parts_->server->Shutdown(kServerGrace);

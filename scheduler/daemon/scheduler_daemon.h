@@ -15,32 +15,34 @@ namespace fgnn {
 
 struct SchedulerOptions {
   std::filesystem::path state_dir;
-  // Where executors of jobs that name no devices run.
+  // Devices of the service, for jobs that name none.
   std::vector<std::string> devices;
-  // The scheduler starts the daemons and ends them with itself; else a service
-  // manager does, and they register.
+  // Whether the scheduler starts the daemons and ends them when it ends.
+  // Otherwise a service manager starts them, and they register.
   bool spawn_daemons = false;
-  // Ends once no job is queued or running: after the first job, or after a
-  // minute without any.
+  // Whether the service ends once no job is queued or running: after the first
+  // job, or after a minute without any.
   bool exit_when_idle = false;
-  std::filesystem::path program_dir;  // Holds fgnn-sampler and fgnn-trainer.
-  std::string version;                // Of the program.
+  // Folder with fgnn-sampler and fgnn-trainer.
+  std::filesystem::path program_dir;
+  std::string version;  // Version of the program.
 };
 
 class SchedulerDaemon {
  public:
-  // Serves once this returns. Stops at a signal or call for `stop`, which is
-  // borrowed. AlreadyExists: another service runs in the folder, or something
-  // listens on its sockets. InvalidArgument: a device that the machine has not.
+  // Starts the service, which serves once this returns. It stops at a signal or
+  // a call to `stop`, which is borrowed. AlreadyExists: another service runs in
+  // the folder, or a process listens on its sockets. InvalidArgument: the
+  // machine lacks a device.
   static absl::StatusOr<std::unique_ptr<SchedulerDaemon>> Start(
       const SchedulerOptions& options, const SignalWaiter* stop);
   ~SchedulerDaemon();
   SchedulerDaemon(const SchedulerDaemon&) = delete;
   SchedulerDaemon& operator=(const SchedulerDaemon&) = delete;
 
-  // Until `stop`, or until idle if so asked. Then the jobs that run are
-  // cancelled, queued ones stay for the next start, daemons that were spawned
-  // end, sockets go.
+  // Serves until `stop`, or until the service is idle if exit_when_idle. Then
+  // running jobs are cancelled, and queued jobs stay for the next start.
+  // Spawned daemons are ended, and the sockets are removed.
   absl::Status ServeUntil(const SignalWaiter& stop);
 
  private:

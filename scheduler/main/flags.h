@@ -11,13 +11,14 @@ namespace fgnn {
 
 struct SchedulerFlags {
   SchedulerOptions options;
-  int ready_fd = -1;  // "ready\n" is written there; -1: nowhere.
+  int ready_fd = -1;  // Descriptor that "ready\n" is written to; -1: none.
 };
 
-// nullopt: --help, --version or a mistake was answered; exit with `exit_code`.
+// Parses the command line. nullopt: --help, --version or a mistake was
+// answered; the program exits with `exit_code`.
 std::optional<SchedulerFlags> ParseFlags(int argc, char** argv, int& exit_code);
 
-// Says on `fd` that the service is there, and closes it. Nothing for -1.
+// Writes "ready\n" to `fd` and closes it; does nothing for -1.
 absl::Status SayReady(int fd);
 
 }  // namespace fgnn
