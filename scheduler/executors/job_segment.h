@@ -1,5 +1,6 @@
-// The segment of a running job, as the scheduler that made it sees it: which
-// process holds which owner index, and what is given back when one dies.
+// The segment of a running job, as the scheduler that made it sees it. It knows
+// which process holds which owner index, and gives back what a dead process
+// held.
 #ifndef FGNN_SCHEDULER_EXECUTORS_JOB_SEGMENT_H_
 #define FGNN_SCHEDULER_EXECUTORS_JOB_SEGMENT_H_
 

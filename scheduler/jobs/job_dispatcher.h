@@ -1,5 +1,6 @@
-// The job table as the job runner sees it: which job starts next, on which
-// devices, when a job is to let go of them, and how it ended.
+// The job table as the job runner sees it. It tells which job starts next and
+// on which devices, and when a job is to let go of them. The runner tells it
+// how a job ended.
 #ifndef FGNN_SCHEDULER_JOBS_JOB_DISPATCHER_H_
 #define FGNN_SCHEDULER_JOBS_JOB_DISPATCHER_H_
 

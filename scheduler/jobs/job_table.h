@@ -4,11 +4,11 @@
 // One mutex guards the parts of a table (job_table_parts.h):
 //
 //   ActiveJobs      jobs that have not ended, their states, what is stored
-//   JobQueue        who waits, who has devices, the order between them
+//   JobQueue        jobs that wait, jobs that have devices, their order
 //   DeviceAccount   seconds of devices, of jobs and of users
-//   JobSteps        the steps between states, with all that goes with them
-//   JobLookup       jobs as clients are told of them
-//   JobIntake       what is submitted: checked, stored, queued
+//   JobSteps        steps between states, with changes of queue and store
+//   JobLookup       finds and describes jobs for clients
+//   JobIntake       checks, stores and queues submitted jobs
 //
 // Outside that mutex, SubmissionGroup lets submissions that come at once share
 // a commit, and JobLister reads lists. JobDispatcher is the table as the job

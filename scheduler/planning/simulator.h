@@ -72,19 +72,18 @@ struct Simulation {
   // next one are sampled too.
   std::vector<double> epoch_seconds;
   double total_seconds = 0;
-  double mean_seconds =
-      // Mean seconds of an epoch; an epoch's batches may be sampled in an
-      // earlier one.
-      0;
+  // Mean seconds of an epoch; an epoch's batches may be sampled in an earlier
+  // one.
+  double mean_seconds = 0;
   std::vector<DeviceUse> devices;
   std::vector<WorkInterval> timeline;  // Intervals by their ends.
 };
 
-// Simulates the job. InvalidArgument: an option is out of range (the message
-// names the field), no device samples or none trains by these plans, there are
-// more than ten million batches, or the virtual time exceeds 10^6 seconds.
-// Internal: a batch is left that no device takes, which is a fault of
-// NextWork().
+// Simulates the job. InvalidArgument: an option is out of range, and the
+// message names the field; or no device samples, or none trains by these plans.
+// InvalidArgument also: there are more than ten million batches, or the virtual
+// time exceeds 10^6 seconds. Internal: a batch is left that no device takes,
+// which is a fault of NextWork().
 absl::StatusOr<Simulation> Simulate(const SimulationOptions& options);
 
 }  // namespace fgnn
