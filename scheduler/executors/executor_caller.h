@@ -32,13 +32,14 @@ struct ExecutorsOfJob {
   uint32_t restarts = 0;  // Most restarts of each daemon in ten minutes.
 };
 
-// A service refuses calls of an hour or more as calls without a deadline.
+// Timeout of long calls. A daemon refuses calls of an hour or more, as calls
+// without a deadline.
 inline constexpr std::chrono::minutes kLongCall{55};
 
 // Not thread-safe: for the job's thread alone.
 class ExecutorCaller {
  public:
-  // `daemons` and `calls` are borrowed. `tick`: JobExecutors::Tick().
+  // Borrows `daemons` and `calls`. `tick` is JobExecutors::Tick().
   ExecutorCaller(JobDaemons* daemons, ExecutorCalls* calls, ExecutorsOfJob job,
                  KeepGoing keep_going, KeepGoing tick);
 

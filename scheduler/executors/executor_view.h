@@ -1,4 +1,4 @@
-// A daemon as people and programs see it.
+// A daemon as users and programs see it.
 #ifndef FGNN_SCHEDULER_EXECUTORS_EXECUTOR_VIEW_H_
 #define FGNN_SCHEDULER_EXECUTORS_EXECUTOR_VIEW_H_
 

@@ -91,7 +91,7 @@ class RunFolder {
   // Cuts the files to lengths that Sync() returned. DataLoss: a file is
   // shorter.
   absl::Status TruncateTo(const Lengths& lengths) const;
-  // Removes all checkpoints but the newest `keep` and the best, and leftovers.
+  // Removes leftovers, and all checkpoints but the newest `keep` and the best.
   absl::Status PruneCheckpoints(uint32_t keep) const;
   // Removes files that killed writers left. No file of the folder may be being
   // written.

@@ -15,7 +15,7 @@ namespace {
 // jobs fail at once would always go first. A user with many jobs would get all
 // free devices.
 constexpr double kLeastCharge = 0.1;
-// Half-lives of a share after which it is as good as nothing.
+// Number of half-lives after which a share is negligible.
 constexpr int kRememberedHalfLives = 10;
 
 // Without devices of the service, a job counts as having one device.

@@ -1,4 +1,4 @@
-// Finds jobs, in memory or in the store, as clients are told of them.
+// Finds jobs in memory or in the store, and describes them for clients.
 #ifndef FGNN_SCHEDULER_JOBS_JOB_LOOKUP_H_
 #define FGNN_SCHEDULER_JOBS_JOB_LOOKUP_H_
 

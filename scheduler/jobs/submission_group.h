@@ -20,7 +20,7 @@ namespace fgnn {
 struct JobRequest {
   std::string spec_bytes = {};  // Bytes of the effective spec.
   std::string run_dir = {};  // Absolute path; empty: <state dir>/runs/<job id>.
-  std::string client_key = {};  // Empty: none.
+  std::string client_key = {};  // Key of the client's call; empty: none.
   bool digest = false;
   bool trace = false;
   bool resume = false;  // Whether to go on from a checkpoint of run_dir.
@@ -29,16 +29,17 @@ struct JobRequest {
   std::string user = {};  // Name of the user; empty: the job is nobody's.
   std::string name = {};
   int32_t priority = 0;
-  std::vector<std::string> after = {};  // Ids, or unique prefixes of them.
+  // Ids of jobs, or unique prefixes of ids.
+  std::vector<std::string> after = {};
   uint32_t retries = 0;
-  uint32_t time_limit_seconds = 0;  // 0: none.
+  uint32_t time_limit_seconds = 0;  // Limit of seconds with devices; 0: none.
 };
 
 // The owner of a run that is to be resumed, and what the run writes beside its
 // metrics.
 struct OwnerOfRun {
   std::string user = {};    // Name of the user; empty: the run is nobody's.
-  std::string job_id = {};  // Empty: not known to this service.
+  std::string job_id = {};  // Id of the job; empty: not known to this service.
   bool digest = false;
   bool trace = false;
 };
@@ -50,7 +51,7 @@ struct Submission {
   OwnerOfRun on_disk = {};
   // Answer to the submission; nullopt: it is not done.
   std::optional<absl::StatusOr<Job>> job = std::nullopt;
-  bool is_done = false;  // Guarded by the group's mutex.
+  bool is_done = false;  // Whether `job` is set. Guarded by the group's mutex.
 };
 
 // Thread-safe.

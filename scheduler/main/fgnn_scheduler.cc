@@ -40,7 +40,8 @@ int main(int argc, char** argv) {
   fgnn::BoundHeaps();
   fgnn::InitLog("fgnn-scheduler");
   fgnn::RaiseDescriptorLimit();
-  // Before any thread starts, so that every thread inherits the blocked mask.
+  // The signals are blocked before any thread starts, so that every thread
+  // inherits the mask.
   const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
   int exit_code = 0;
   const std::optional<fgnn::SchedulerFlags> flags =

@@ -20,7 +20,7 @@ class SimulatedQueue {
   // Opens the first epoch. Only the counts among the options matter.
   explicit SimulatedQueue(const SimulationOptions& options);
 
-  // See SwitchSnapshot.
+  // See SwitchSnapshot for the five numbers below.
   uint32_t free_batches() const { return static_cast<uint32_t>(free_.size()); }
   uint32_t queued_batches() const {
     return static_cast<uint32_t>(ready_.size());

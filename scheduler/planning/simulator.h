@@ -72,9 +72,8 @@ struct Simulation {
   // next one are sampled too.
   std::vector<double> epoch_seconds;
   double total_seconds = 0;
-  // Mean seconds of an epoch; an epoch's batches may be sampled in an earlier
-  // one.
-  double mean_seconds = 0;
+  double mean_seconds =
+      0;  // Mean of an epoch; its batches may be sampled in another.
   std::vector<DeviceUse> devices;
   std::vector<WorkInterval> timeline;  // Intervals by their ends.
 };

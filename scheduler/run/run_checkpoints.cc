@@ -91,7 +91,7 @@ absl::Status RunCheckpoints::SaveTolerantly(const std::filesystem::path& path,
     if (path != run_.folder->checkpoints().Best()) saved_version_ = version;
     return absl::OkStatus();
   }
-  FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or beyond repair.
+  FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or failed.
   ++lost_;
   LogError("job {}: checkpoint {}: {}", run_.job.id, path.string(),
            MessageOf(status));
@@ -128,7 +128,7 @@ absl::Status RunCheckpoints::FindSavedBest() {
       run_.executors.calls().DescribeCheckpoint(
           run_.folder->checkpoints().Best());
   if (absl::IsUnavailable(best.status())) return best.status();
-  FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or beyond repair.
+  FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or failed.
   if (absl::IsNotFound(best.status())) {
     const SegmentOptions& segment = run_.segment;
     return scores_.ForgetBestSince(
@@ -163,7 +163,7 @@ absl::StatusOr<bool> RunCheckpoints::IsOf(const std::filesystem::path& path,
   const absl::StatusOr<CheckpointProfile> profile =
       run_.executors.calls().DescribeCheckpoint(path);
   if (absl::IsUnavailable(profile.status())) return profile.status();
-  FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or beyond repair.
+  FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or failed.
   return profile.ok() && profile->epochs_done == epochs &&
          profile->seed == run_.spec.training.seed;
 }

@@ -69,7 +69,7 @@ absl::Status RunLetGo::IfAsked() {
 }
 
 absl::Status RunLetGo::KeepOn(const absl::Status& saved) {
-  FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or beyond repair.
+  FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or failed.
   const absl::Status lost = Annotate(
       saved, absl::StrCat("job ", run_.job.id,
                           " keeps its devices, for a checkpoint of it could "

@@ -7,7 +7,7 @@ namespace fgnn {
 namespace {
 
 constexpr std::chrono::milliseconds kMemoryLook{1'000};
-// The share of time that looking at memory may cost.
+// Measuring memory may take one part in kMemoryLookShare of the time.
 constexpr int kMemoryLookShare = 50;
 
 }  // namespace

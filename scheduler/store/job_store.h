@@ -1,5 +1,5 @@
-// Jobs on disk: a SQLite database in WAL mode that syncs each commit, so that
-// a job that was acknowledged is there after any crash.
+// Jobs on disk: a SQLite database in WAL mode that syncs each commit. So an
+// acknowledged job is there after any crash.
 #ifndef FGNN_SCHEDULER_STORE_JOB_STORE_H_
 #define FGNN_SCHEDULER_STORE_JOB_STORE_H_
 
