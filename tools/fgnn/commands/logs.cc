@@ -16,7 +16,7 @@
 #include "shared/config/state_dir.h"
 #include "shared/telemetry/bounded_log.h"
 #include "tools/fgnn/commands/commands.h"
-#include "tools/fgnn/service/log_lines.h"
+#include "tools/fgnn/commands/log_lines.h"
 #include "tools/fgnn/service/service_client.h"
 #include "tools/fgnn/service/service_process.h"
 

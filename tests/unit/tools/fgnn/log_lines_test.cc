@@ -1,4 +1,4 @@
-#include "tools/fgnn/service/log_lines.h"
+#include "tools/fgnn/commands/log_lines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

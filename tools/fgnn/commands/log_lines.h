@@ -1,6 +1,6 @@
 // Merges the log files of a service into one order.
-#ifndef FGNN_TOOLS_FGNN_SERVICE_LOG_LINES_H_
-#define FGNN_TOOLS_FGNN_SERVICE_LOG_LINES_H_
+#ifndef FGNN_TOOLS_FGNN_COMMANDS_LOG_LINES_H_
+#define FGNN_TOOLS_FGNN_COMMANDS_LOG_LINES_H_
 
 #include <cstdint>
 #include <istream>
@@ -36,4 +36,4 @@ void SortByTime(std::vector<LogLine>& lines);
 
 }  // namespace fgnn
 
-#endif  // FGNN_TOOLS_FGNN_SERVICE_LOG_LINES_H_
+#endif  // FGNN_TOOLS_FGNN_COMMANDS_LOG_LINES_H_
