@@ -1,6 +1,8 @@
 #include "scheduler/run/run_let_go.h"
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -29,13 +31,13 @@ absl::Status RunLetGo::AnywhereIfAsked() {
   return LetsGo();
 }
 
-absl::StatusOr<std::optional<uint64_t>> RunLetGo::HoldVersion() {
+absl::StatusOr<uint64_t> RunLetGo::HoldVersion() {
   while (true) {
     // While a trainer makes a step, the version cannot be held, so the next
     // version is awaited.
     const std::optional<uint64_t> newest = run_.board().version();
     const std::optional<uint64_t> held = run_.executors.segment().HoldVersion();
-    if (held.has_value()) return held;
+    if (held.has_value()) return *held;
     FGNN_RETURN_IF_ERROR(run_.executors.Tick());
     const absl::StatusOr<bool> changed = run_.board().WaitForVersion(
         newest.value_or(0) + 1, DeadlineIn(kStepTick));
@@ -46,23 +48,23 @@ absl::StatusOr<std::optional<uint64_t>> RunLetGo::HoldVersion() {
 absl::Status RunLetGo::IfAsked() {
   const LetGo why = run_.environment.dispatcher->ShouldLetGo(run_.job.id);
   if (why == LetGo::kNo) return absl::OkStatus();
-  FGNN_ASSIGN_OR_RETURN(const std::optional<uint64_t> version, HoldVersion());
+  FGNN_ASSIGN_OR_RETURN(const uint64_t version, HoldVersion());
   const absl::Cleanup let_version_go = [this] {
     run_.executors.segment().LetVersionGo();
   };
   // If the epoch is trained, it is evaluated first and the job lets go after
   // that.
   const JobShape shape(run_.segment);
-  if (*version == shape.StepsOfEpoch(run_.epochs_done).end) {
+  if (version == shape.StepsOfEpoch(run_.epochs_done).end) {
     return absl::OkStatus();
   }
-  if (*version > run_.segment.first_version) {
+  if (version > run_.segment.first_version) {
     FGNN_RETURN_IF_ERROR(
-        parts_.records.RecordUntil(shape.BatchesOfStep(*version - 1).end));
+        parts_.records.RecordUntil(shape.BatchesOfStep(version - 1).end));
   }
-  const absl::Status saved = parts_.checkpoints.SaveHeld(*version);
+  const absl::Status saved = parts_.checkpoints.SaveHeld(version);
   if (!saved.ok()) return KeepOn(saved);
-  LogInfo("job {}: lets go of its devices at step {}{}", run_.job.id, *version,
+  LogInfo("job {}: lets go of its devices at step {}{}", run_.job.id, version,
           why == LetGo::kGrow ? ", to start again with more" : "");
   why_ = why;
   return LetsGo();

@@ -11,7 +11,6 @@
 #define FGNN_SCHEDULER_RUN_RUN_LET_GO_H_
 
 #include <cstdint>
-#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -46,7 +45,7 @@ class RunLetGo {
  private:
   // Waits until JobSegment::HoldVersion() holds the newest version, and returns
   // that version.
-  absl::StatusOr<std::optional<uint64_t>> HoldVersion();
+  absl::StatusOr<uint64_t> HoldVersion();
   // Tells the table that the job keeps its devices, as its checkpoint failed.
   absl::Status KeepOn(const absl::Status& saved);
 

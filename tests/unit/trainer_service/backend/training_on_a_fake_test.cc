@@ -187,5 +187,18 @@ TEST_F(TrainingOnAFakeTest, MakesStepsThatComeFromElsewhere) {
   EXPECT_FALSE(trainer.DoNext().value());
 }
 
+// The exchange has first weights already, so that the next step is no place for
+// those of a checkpoint.
+TEST_F(TrainingOnAFakeTest, PublishesNoCheckpointOverWeightsOfAnother) {
+  StepsFromElsewhere steps;
+  JobTrainer trainer(Spec(), backend_.get(), &steps, segment_.get(), kTrainer);
+  ASSERT_TRUE(trainer.DoNext().value());
+  const std::vector<float> checkpoint = {9, 9, 9, 9};
+  EXPECT_THAT(trainer.PublishFirst(
+                  {.version = 0, .weights = checkpoint, .optimizer_state = {}}),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(steps.weights(), testing::ElementsAre(1, 2, 3, 4));
+}
+
 }  // namespace
 }  // namespace fgnn
