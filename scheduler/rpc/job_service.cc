@@ -76,15 +76,15 @@ void JobServiceAdapter::Tell(const Job& job, v1::Job* response) {
 grpc::Status JobServiceAdapter::SubmitJob(grpc::ServerContext* context,
                                           const v1::SubmitJobRequest* request,
                                           v1::SubmitJobResponse* response) {
-  return ServeCall(*context,
-                   [&] { return Submit(*request, response->mutable_job()); });
+  return ServeCall(*context, [&] { return Submit(*request, response); });
 }
 
 absl::Status JobServiceAdapter::Submit(const v1::SubmitJobRequest& request,
-                                       v1::Job* response) {
+                                       v1::SubmitJobResponse* response) {
   FGNN_ASSIGN_OR_RETURN(
       const ReadRequest read,
       ReadSubmitRequest(request, caller_.name, facts_.devices));
+  response->mutable_notes()->Add(read.notes.begin(), read.notes.end());
   const absl::Status check =
       request.resume()
           ? CheckResumption(read.spec, *datasets_)
@@ -94,11 +94,11 @@ absl::Status JobServiceAdapter::Submit(const v1::SubmitJobRequest& request,
     FGNN_ASSIGN_OR_RETURN(const std::optional<Job> same,
                           table_->FindSubmitted(read.request));
     if (!same.has_value()) return check;
-    Tell(*same, response);
+    Tell(*same, response->mutable_job());
     return absl::OkStatus();
   }
   FGNN_ASSIGN_OR_RETURN(const Job job, table_->Submit(read.request));
-  Tell(job, response);
+  Tell(job, response->mutable_job());
   return absl::OkStatus();
 }
 

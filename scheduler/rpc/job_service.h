@@ -66,7 +66,8 @@ class JobServiceAdapter final
   // A call that waits for a job, and holds a thread of the server meanwhile.
   class Wait;
 
-  absl::Status Submit(const v1::SubmitJobRequest& request, v1::Job* response);
+  absl::Status Submit(const v1::SubmitJobRequest& request,
+                      v1::SubmitJobResponse* response);
   absl::Status List(const v1::ListJobsRequest& request,
                     v1::ListJobsResponse* response);
   // Returns a job that the caller may change. PermissionDenied: the job is

@@ -11,6 +11,7 @@
 #include "scheduler/files/run_lock.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
+#include "shared/config/job_notes.h"
 #include "shared/config/job_spec_proto.h"
 
 namespace fgnn {
@@ -131,6 +132,7 @@ absl::StatusOr<ReadRequest> ReadSubmitRequest(
                         MakeEffective(asked, devices));
   ReadRequest read;
   read.spec = FromProto(effective);
+  read.notes = NotesOnJob(asked, effective);
   read.request = {.spec_bytes = effective.SerializeAsString(),
                   .run_dir = CanonicalRunDir(request.run_dir()).string(),
                   .client_key = request.client_key(),

@@ -15,6 +15,7 @@ namespace fgnn {
 struct ReadRequest {
   JobRequest request;
   JobSpec spec;  // Effective spec, the same as in request.spec_bytes.
+  std::vector<std::string> notes;  // Notes for the user, a line each.
 };
 
 // Reads the request, and makes its spec effective. For a job that is resumed,

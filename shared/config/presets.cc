@@ -20,30 +20,37 @@ struct Preset {
 // fgnn/*: FGNN, section 7.1, which counts hops from the training vertices, as
 // fanouts do. fastgl/*: FastGL, section 6.1, "following the settings in
 // GNNLab". FastGL lists fanouts by layer, the layer next to the features first.
-// GAT's hidden layers have eight heads of eight columns there.
+// GAT's hidden layers have eight heads of eight columns there. A step of one
+// batch makes the weights the same on any number of devices.
 constexpr Preset kPresets[] = {
     {"fgnn/gcn", R"(
 model: {kind: gcn, layers: 3, hidden: 256}
-sampling: {kind: khop, fanouts: [15, 10, 5], batch_size: 8000})"},
+sampling: {kind: khop, fanouts: [15, 10, 5], batch_size: 8000}
+training: {batches_per_step: 1})"},
     {"fgnn/graphsage", R"(
 model: {kind: graphsage, layers: 2, hidden: 256}
-sampling: {kind: khop, fanouts: [10, 25], batch_size: 8000})"},
+sampling: {kind: khop, fanouts: [10, 25], batch_size: 8000}
+training: {batches_per_step: 1})"},
     {"fgnn/pinsage", R"(
 model: {kind: pinsage, layers: 3, hidden: 256}
 sampling:
   kind: random_walk
   fanouts: [5, 5, 5]
   batch_size: 8000
-  walks: {num: 4, length: 3})"},
+  walks: {num: 4, length: 3}
+training: {batches_per_step: 1})"},
     {"fastgl/gcn", R"(
 model: {kind: gcn, layers: 3, hidden: 64}
-sampling: {kind: khop, fanouts: [15, 10, 5], batch_size: 8000})"},
+sampling: {kind: khop, fanouts: [15, 10, 5], batch_size: 8000}
+training: {batches_per_step: 1})"},
     {"fastgl/gin", R"(
 model: {kind: gin, layers: 3, hidden: 64}
-sampling: {kind: khop, fanouts: [15, 10, 5], batch_size: 8000})"},
+sampling: {kind: khop, fanouts: [15, 10, 5], batch_size: 8000}
+training: {batches_per_step: 1})"},
     {"fastgl/gat", R"(
 model: {kind: gat, layers: 3, hidden: 64, heads: 8}
-sampling: {kind: khop, fanouts: [15, 10, 5], batch_size: 8000})"},
+sampling: {kind: khop, fanouts: [15, 10, 5], batch_size: 8000}
+training: {batches_per_step: 1})"},
 };
 
 absl::Status UnknownPreset(const std::string& name) {

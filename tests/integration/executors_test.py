@@ -10,6 +10,8 @@ import harness
 TWO = '[cpu:0, cpu:1]'
 JOB = {'devices': TWO, 'training.batches_per_step': 2,
        'training.evaluate_every': 0}
+STEP_NOTE = (r'training\.batches_per_step is not set: taken as 2, .* 2 x \d+ '
+             'seeds. Set the field')
 WAYS = {
     'factored': {},
     'two that sample': {'samplers': 2},
@@ -72,14 +74,21 @@ class ExecutorsTest(harness.ServiceTest):
         self.assertEqual([job['devices'] for job in listed],
                          [['cpu:0', 'cpu:1']] * 2)
         # What it may have decides what it computes, not what it is given.
-        job = self.service.json('submit', *self.service.job_words(
+        without_step = self.service.job_words(
             by_number, devices='{max: 2}', **{
-                'training.epochs': 1,
-                'training.batches_per_step': 0}))['job_id']
+                'training.epochs': 1, 'training.batches_per_step': 0})
+        submitted = self.service.json('submit', *without_step)
+        job = submitted['job_id']
+        self.assertRegex(' '.join(submitted['notes']), STEP_NOTE)
         self.service.fgnn('watch', job)
         shown = self.service.json('show', job)
         self.assertEqual(shown['spec']['training']['batches_per_step'], 2)
         self.assertEqual(shown['devices'], ['cpu:0', 'cpu:1'])
+        for command in ('submit', 'run', 'plan'):
+            said = self.service.fgnn(command, *without_step).stderr
+            self.assertRegex(said, 'note: ' + STEP_NOTE, command)
+            fixed = self.service.job_words(by_number)
+            self.assertNotIn('note', self.service.fgnn(command, *fixed).stderr)
         refused = self.service.fgnn(
             'submit', *self.service.job_words(JOB, devices='3'), check=False)
         self.assertEqual(refused.returncode, 2)

@@ -23,6 +23,7 @@ class FakeJobService(pb_grpc.JobServiceServicer):
         self.remaining = []  # Seconds to the deadline.
         self.refuse = []     # (code, message) of the next calls.
         self.jobs = {}
+        self.notes = []      # On every job that is submitted.
         self.metric_lines = []
         self.most_lines = 2  # Of one answer.
         self.client_left = threading.Event()
@@ -55,7 +56,7 @@ class FakeJobService(pb_grpc.JobServiceServicer):
         job = self.jobs.setdefault(request.client_key, pb.Job(
             job_id=f'job-{len(self.jobs)}', state=pb.JOB_STATE_QUEUED,
             spec=request.spec))
-        return pb.SubmitJobResponse(job=job)
+        return pb.SubmitJobResponse(job=job, notes=self.notes)
 
     def _answer(self, method, request, context, state):
         self._note(method, request, context)

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import tempfile
 import unittest
+import warnings
 
 import harness
 import python_package
@@ -68,6 +69,17 @@ class CallsTest(ClientTest):
             'dataset': os.path.abspath('graph'),
             'sampling': {'fanouts': [5, 5]}, 'training': {'epochs': 3}})
         self.assertEqual(job.state, 'queued')
+
+    def test_the_services_notes_are_warnings(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter('error')
+            self.client.submit(SPEC)
+        self.service.notes = ['this field', 'that field']
+        with self.assertWarns(UserWarning) as caught:
+            self.client.submit(SPEC)
+        self.assertEqual([str(one.message) for one in caught.warnings],
+                         self.service.notes)
+        self.assertEqual(caught.filename, __file__)
 
     def test_a_run_that_ended_is_gone_on_with_in_its_folder(self):
         self.client.resume(self.folder)

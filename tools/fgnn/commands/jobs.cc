@@ -36,10 +36,17 @@ absl::Status Submit(const JobRequestFlags& flags,
   FGNN_ASSIGN_OR_RETURN(const auto request, MakeJobRequest(flags));
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
                         ServiceClient::Connect(context.state_dir));
-  FGNN_ASSIGN_OR_RETURN(const v1::Job job, client.Submit(request));
+  FGNN_ASSIGN_OR_RETURN(const v1::SubmitJobResponse submitted,
+                        client.Submit(request));
+  const v1::Job& job = submitted.job();
+  const std::vector<std::string> notes(submitted.notes().begin(),
+                                       submitted.notes().end());
   if (context.json) {
-    PrintJson({{"job_id", job.job_id()}, {"run_dir", job.run_dir()}});
+    PrintJson({{"job_id", job.job_id()},
+               {"run_dir", job.run_dir()},
+               {"notes", notes}});
   } else {
+    PrintNotes(notes);
     std::cout << job.job_id() << "\n";
   }
   return absl::OkStatus();

@@ -20,6 +20,7 @@
 #include "shared/base/json_text.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/config/job_notes.h"
 #include "shared/config/job_spec_proto.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
@@ -28,6 +29,7 @@
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/reports/text_table.h"
 #include "tools/fgnn/service/devices_for_job.h"
+#include "tools/fgnn/service/job_request.h"
 #include "tools/fgnn/service/program.h"
 #include "tools/fgnn/service/trainer_profile.h"
 
@@ -254,6 +256,7 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
                         ReadJobFile(flags.job_file, flags.overrides));
   FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective,
                         MakeEffective(written, {AllCoresDevice()}));
+  const std::vector<std::string> notes = NotesOnJob(written, effective);
   FGNN_ASSIGN_OR_RETURN(const PlanInput input,
                         MeasureJob(effective, context.state_dir));
   FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
@@ -264,8 +267,10 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
     if (devices.has_value()) {
       json["allocation"] = ToJson(*devices, input, plan.segment);
     }
+    json["notes"] = notes;
     std::cout << JsonText(json, 2) << "\n";
   } else {
+    PrintNotes(notes);
     std::cout << ToText(input, plan);
     if (devices.has_value()) {
       const std::string limits = DescribeRoleLimits(plan, input.spec);

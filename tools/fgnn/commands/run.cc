@@ -37,6 +37,7 @@ constexpr int kMaxAttempts = 3;
 struct SubmittedJob {
   ServiceClient client;
   v1::Job job;
+  std::vector<std::string> notes;
   // Pid of the service that this program started for the job.
   std::optional<pid_t> started_service;
 };
@@ -88,12 +89,15 @@ absl::StatusOr<SubmittedJob> SubmitOnce(const std::filesystem::path& state_dir,
   }
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
                         ServiceClient::Connect(state_dir));
-  absl::StatusOr<v1::Job> job = client.Submit(run.request);
-  if (!job.ok()) {
+  absl::StatusOr<v1::SubmitJobResponse> answer = client.Submit(run.request);
+  if (!answer.ok()) {
     if (started.has_value()) EndService(client, *started);
-    return job.status();
+    return answer.status();
   }
-  return SubmittedJob{std::move(client), *std::move(job), started};
+  return SubmittedJob{std::move(client),
+                      std::move(*answer->mutable_job()),
+                      {answer->notes().begin(), answer->notes().end()},
+                      started};
 }
 
 absl::StatusOr<SubmittedJob> SubmitToSomeService(
@@ -138,6 +142,7 @@ void Follow(const std::function<absl::StatusOr<RunRequest>()>& make,
     context.status = submitted.status();
     return;
   }
+  PrintNotes(submitted->notes);
   const absl::StatusOr<v1::Job> ended =
       FollowJob(context, submitted->client, submitted->job, interrupt);
   AnswerWithJob(ended, interrupt, context);

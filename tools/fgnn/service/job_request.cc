@@ -1,6 +1,7 @@
 #include "tools/fgnn/service/job_request.h"
 
 #include <filesystem>
+#include <iostream>
 #include <random>
 #include <system_error>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
 #include "shared/device/device.h"
@@ -162,6 +164,12 @@ absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
   request.set_trace(std::filesystem::exists(absolute / "trace.json", error));
   if (error) return ErrnoToStatus(error.value(), run_dir.string());
   return request;
+}
+
+void PrintNotes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) {
+    std::cerr << "note: " << PrintableText(note) << std::endl;
+  }
 }
 
 }  // namespace fgnn

@@ -47,6 +47,10 @@ absl::Status CheckCanResume(const std::filesystem::path& run_dir);
 absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
     const std::filesystem::path& run_dir);
 
+// Prints the notes that the service, or the plan, has on a job to stderr, a
+// line each.
+void PrintNotes(const std::vector<std::string>& notes);
+
 }  // namespace fgnn
 
 #endif  // FGNN_TOOLS_FGNN_SERVICE_JOB_REQUEST_H_

@@ -25,8 +25,10 @@ absl::StatusOr<v1::Job> RunJob(const fs::path& state_dir,
   v1::SubmitJobRequest request;
   *request.mutable_spec() = spec;
   request.set_client_key("bench");  // This service has only one job.
-  FGNN_ASSIGN_OR_RETURN(const v1::Job job, client.Submit(request));
-  return client.Watch(job.job_id(), interrupt, [](const v1::Job&) {});
+  FGNN_ASSIGN_OR_RETURN(const v1::SubmitJobResponse submitted,
+                        client.Submit(request));
+  return client.Watch(submitted.job().job_id(), interrupt,
+                      [](const v1::Job&) {});
 }
 
 // Ends the service, whatever it does. It may have ended by itself.

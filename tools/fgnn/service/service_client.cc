@@ -123,12 +123,10 @@ absl::StatusOr<v1::ServiceInfo> ServiceClient::GetService() {
               v1::GetServiceRequest());
 }
 
-absl::StatusOr<v1::Job> ServiceClient::Submit(
+absl::StatusOr<v1::SubmitJobResponse> ServiceClient::Submit(
     const v1::SubmitJobRequest& request) {
-  FGNN_ASSIGN_OR_RETURN(
-      v1::SubmitJobResponse response,
-      Call(*stub_, &v1::JobService::Stub::SubmitJob, request, kActionTimeout));
-  return std::move(*response.mutable_job());
+  return Call(*stub_, &v1::JobService::Stub::SubmitJob, request,
+              kActionTimeout);
 }
 
 absl::StatusOr<v1::Job> ServiceClient::GetJob(const std::string& job_id) {

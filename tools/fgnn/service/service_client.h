@@ -29,7 +29,8 @@ class ServiceClient {
 
   absl::StatusOr<v1::ServiceInfo> GetService();
   // A second call with the same client_key returns the same job.
-  absl::StatusOr<v1::Job> Submit(const v1::SubmitJobRequest& request);
+  absl::StatusOr<v1::SubmitJobResponse> Submit(
+      const v1::SubmitJobRequest& request);
   absl::StatusOr<v1::Job> GetJob(const std::string& job_id);
   // Returns as many jobs as request.limit() asks for, in as many calls as
   // needed.

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 absl::StatusOr<v1::JobSpec> EffectiveOf(const std::string& lines) {
   absl::StatusOr<v1::JobSpec> spec =
       ParseJobYaml("dataset: /d\n" + lines, "job.yaml");
-  return spec.ok() ? MakeEffective(*std::move(spec), {"cpu:0"}) : spec;
+  return spec.ok() ? MakeEffective(*std::move(spec), {"cpu:0", "cpu:1"}) : spec;
 }
 
 TEST(PresetsTest, EachIsAWholeJobThatKeepsItsName) {
@@ -28,6 +28,7 @@ TEST(PresetsTest, EachIsAWholeJobThatKeepsItsName) {
     EXPECT_EQ(spec.preset(), name);
     EXPECT_EQ(spec.sampling().batch_size(), 8000U);
     EXPECT_EQ(spec.training().epochs(), 10U);  // No paper's: the default.
+    EXPECT_EQ(spec.training().batches_per_step(), 1U);
     EXPECT_THAT(ToYaml(spec, /*with_help=*/false),
                 HasSubstr("\npreset: " + name + "\n"));
   }

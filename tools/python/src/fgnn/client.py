@@ -4,6 +4,7 @@ import dataclasses
 import os
 import pathlib
 import uuid
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
@@ -83,6 +84,9 @@ class Client:
         digest      write batches.crc, to compare runs
         trace       write trace.json, a timeline for chrome://tracing
 
+        Warns where the service has a note on the job, such as a field that it
+        leaves out and on which its weights depend.
+
         InvalidJob names the field; AlreadyExists: the key was used for another
         job, or run_dir is not empty.
         """
@@ -104,7 +108,10 @@ class Client:
             after=[a.id if isinstance(a, Job) else a for a in after],
             time_limit_seconds=0 if time_limit is None else max(
                 1, round(time_limit)))
-        return Job(self._service, self._service.calls.submit(request))
+        answer = self._service.calls.submit(request)
+        for note in answer.notes:
+            warnings.warn(note, stacklevel=2)
+        return Job(self._service, answer.job)
 
     def resume(self, run: Job | str | os.PathLike[str]) -> Job:
         """Goes on in the folder of a run that ended early, from its newest
@@ -114,7 +121,7 @@ class Client:
             run_dir=folder, resume=True, client_key=uuid.uuid4().hex,
             digest=os.path.exists(os.path.join(folder, 'batches.crc')),
             trace=os.path.exists(os.path.join(folder, 'trace.json')))
-        return Job(self._service, self._service.calls.submit(request))
+        return Job(self._service, self._service.calls.submit(request).job)
 
     def job(self, job_id: str) -> Job:
         """By its id, or a unique beginning of one. NotFound."""

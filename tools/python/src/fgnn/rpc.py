@@ -70,8 +70,8 @@ class Calls:
     def close(self) -> None:
         self._channel.close()
 
-    def submit(self, request: pb.SubmitJobRequest) -> pb.Job:
-        return self._call(self._submit, request, ACTION_SECONDS).job
+    def submit(self, request: pb.SubmitJobRequest) -> pb.SubmitJobResponse:
+        return self._call(self._submit, request, ACTION_SECONDS)
 
     def get(self, job_id: str) -> pb.Job:
         return self._call(self._get, pb.GetJobRequest(job_id=job_id))

@@ -1,0 +1,37 @@
+#include "shared/config/job_notes.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/units.h"
+#include "shared/config/job_rules.h"
+
+namespace fgnn {
+
+std::vector<std::string> NotesOnJob(const v1::JobSpec& written,
+                                    const v1::JobSpec& effective) {
+  const uint32_t devices = DevicesThatTrain(effective);
+  const uint32_t batches = effective.training().batches_per_step();
+  if (devices < 2) return {};
+  // A preset may say the number in the place of the job.
+  const bool is_taken =
+      written.preset().empty() && written.training().batches_per_step() == 0;
+  if (is_taken) {
+    return {absl::StrCat(
+        "training.batches_per_step is not set: taken as ", batches,
+        ", one for each device that may train. A step is made of ", batches,
+        " x ", FormatCount(effective.sampling().batch_size()),
+        " seeds. Set the field to get the same weights on any number of "
+        "devices")};
+  }
+  if (batches < devices && effective.training().sync() == "steps") {
+    return {absl::StrCat("training.batches_per_step is ", batches, ", and ",
+                         devices, " devices may train: no more than ", batches,
+                         batches == 1 ? " trains" : " train",
+                         " at the same time. Set the field to ", devices,
+                         " to use all of them; the weights will be others")};
+  }
+  return {};
+}
+
+}  // namespace fgnn

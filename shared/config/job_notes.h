@@ -1,0 +1,22 @@
+// Notes on what a job leaves to the service and that changes its result.
+#ifndef FGNN_SHARED_CONFIG_JOB_NOTES_H_
+#define FGNN_SHARED_CONFIG_JOB_NOTES_H_
+
+#include <string>
+#include <vector>
+
+#include "fgnn/v1/job.pb.h"
+
+namespace fgnn {
+
+// Returns notes for the job's user, a line each, about batches_per_step (W), on
+// which the weights depend. There is a note if more than one device may train
+// and the job does not say W, and if fewer batches make a step than devices may
+// train. `written` is the spec as the user wrote it, and `effective` what
+// MakeEffective() made of it.
+std::vector<std::string> NotesOnJob(const v1::JobSpec& written,
+                                    const v1::JobSpec& effective);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_CONFIG_JOB_NOTES_H_
