@@ -66,9 +66,9 @@ absl::Status ExecutorDaemon::Start(
                                             },
                                             [this] { stop_->RequestStop(); }},
                                            DeadlineIn(kRegistrationPatience)));
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   session_ = std::move(started);
-  changed_.notify_all();
+  changed_.NotifyAll();
   return absl::OkStatus();
 }
 
@@ -85,7 +85,7 @@ absl::Status ExecutorDaemon::WithJob(
     absl::FunctionRef<absl::Status(ExecutorJob&)> use) {
   ExecutorJob* job = nullptr;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (job_ == nullptr || leaving_ || job_id_ != job_id) {
       return absl::FailedPreconditionError(
           absl::StrCat(options_.name, " is not attached to job ", job_id));
@@ -94,9 +94,9 @@ absl::Status ExecutorDaemon::WithJob(
     ++num_users_;
   }
   const absl::Cleanup end = [this] {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     --num_users_;
-    changed_.notify_all();
+    changed_.NotifyAll();
   };
   return use(*job);
 }
@@ -115,7 +115,7 @@ absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
                      "; detach it before job ", attachment.job_id));
   }
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (attachment.scheduler_generation < least_generation_) {
       return absl::FailedPreconditionError(
           absl::StrCat("scheduler generation ", attachment.scheduler_generation,
@@ -124,7 +124,7 @@ absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
     attaching_ = true;
   }
   const absl::Cleanup done = [this] {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     attaching_ = false;
   };
   FGNN_ASSIGN_OR_RETURN(HostSession* const session, Session());
@@ -153,7 +153,7 @@ absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
            }}));
   LogInfo("attached to job {} as owner {}", attachment.job_id,
           attachment.owner);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   job_ = std::move(job);
   job_id_ = attachment.job_id;
   owner_ = attachment.owner;
@@ -171,15 +171,17 @@ absl::Status ExecutorDaemon::Detach(const std::string& job_id) {
 
 // Returns the id of the job; empty if there is none.
 std::string ExecutorDaemon::CurrentJobId() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return job_id_;
 }
 
 // The scheduler may call before the registration's answer has been read.
 absl::StatusOr<HostSession*> ExecutorDaemon::Session() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (!changed_.wait_until(lock, DeadlineIn(kSegmentPatience),
-                           [this] { return session_ != nullptr; })) {
+  MutexLock lock(&mutex_);
+  if (!changed_.WaitUntil(&lock, DeadlineIn(kSegmentPatience),
+                          [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                            return session_ != nullptr;
+                          })) {
     return absl::UnavailableError(
         absl::StrCat(options_.name, " has not registered yet"));
   }
@@ -191,12 +193,14 @@ absl::StatusOr<HostSession*> ExecutorDaemon::Session() {
 void ExecutorDaemon::LeaveJob() {
   std::unique_ptr<ExecutorJob> job;
   {
-    std::unique_lock<std::mutex> lock(mutex_);
+    MutexLock lock(&mutex_);
     if (job_ == nullptr) return;
     leaving_ = true;
     job_->Stop();
-    while (!changed_.wait_until(lock, DeadlineIn(kLongestWait),
-                                [this] { return num_users_ == 0; })) {
+    while (!changed_.WaitUntil(&lock, DeadlineIn(kLongestWait),
+                               [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                                 return num_users_ == 0;
+                               })) {
       LogInfo("waiting for {} calls to end", num_users_);
     }
     batches_before_ += job_->batches();
@@ -204,7 +208,7 @@ void ExecutorDaemon::LeaveJob() {
     job = std::move(job_);
   }
   job.reset();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   job_id_.clear();
   owner_ = kNoOwner;
   segment_.Reset();
@@ -213,7 +217,7 @@ void ExecutorDaemon::LeaveJob() {
 }
 
 WorkReport ExecutorDaemon::Report() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   WorkReport report;
   report.work_loop_turns = turns_before_;
   report.batches = batches_before_;
@@ -235,19 +239,19 @@ WorkReport ExecutorDaemon::Report() {
 ExecutorDaemon::WatchedCall::WatchedCall(ExecutorDaemon* daemon,
                                          std::function<CallActivity()> look)
     : daemon_(daemon), look_(std::move(look)) {
-  const std::lock_guard<std::mutex> lock(daemon_->mutex_);
+  const MutexLock lock(&daemon_->mutex_);
   daemon_->watched_calls_.insert(this);
 }
 
 ExecutorDaemon::WatchedCall::~WatchedCall() {
-  const std::lock_guard<std::mutex> lock(daemon_->mutex_);
+  const MutexLock lock(&daemon_->mutex_);
   daemon_->watched_calls_.erase(this);
   daemon_->turns_before_ += look_().turns;
 }
 
 absl::StatusOr<std::optional<JobStanding>> ExecutorDaemon::Standing(
     uint64_t generation) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (attaching_ || leaving_) {
     return absl::UnavailableError(
         absl::StrCat("a job is being ", attaching_ ? "attached" : "left"));
@@ -263,14 +267,14 @@ void ExecutorDaemon::ShutDown() {
   });
   {
     // Stops the job, so that calls that use it end within the server's grace.
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (job_ != nullptr) job_->Stop();
   }
   if (server_ != nullptr) server_->Shutdown(kShutdownGrace);
   LeaveJob();
   std::unique_ptr<HostSession> session;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     session = std::move(session_);
   }
 }

@@ -4,20 +4,20 @@
 #ifndef FGNN_SHARED_RPC_EXECUTOR_DAEMON_H_
 #define FGNN_SHARED_RPC_EXECUTOR_DAEMON_H_
 
-#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/base/threads/signal_waiter.h"
 #include "shared/device/device.h"
 #include "shared/queue/segment.h"
@@ -151,25 +151,28 @@ class ExecutorDaemon : private ExecutorHandler {
   const SignalWaiter* const stop_;
   Device device_;  // Set before the server starts.
 
-  std::mutex mutex_;
+  Mutex mutex_;
   // Signals that session_ is there, or that no user is left.
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  std::unique_ptr<HostSession> session_;
-  std::unique_ptr<ExecutorJob> job_;
-  std::string job_id_;  // Id of the job; empty: there is none.
-  OwnerIndex owner_ = kNoOwner;
-  uint32_t number_ = 0;  // Number of this executor in the job.
-  UniqueFd segment_;     // Segment of the job, for a scheduler that comes back.
-  bool attaching_ = false;
-  bool leaving_ = false;
+  CondVar changed_;
+  std::unique_ptr<HostSession> session_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<ExecutorJob> job_ ABSL_GUARDED_BY(mutex_);
+  // Id of the job; empty: there is none.
+  std::string job_id_ ABSL_GUARDED_BY(mutex_);
+  OwnerIndex owner_ ABSL_GUARDED_BY(mutex_) = kNoOwner;
+  // Number of this executor in the job.
+  uint32_t number_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Segment of the job, for a scheduler that comes back.
+  UniqueFd segment_ ABSL_GUARDED_BY(mutex_);
+  bool attaching_ ABSL_GUARDED_BY(mutex_) = false;
+  bool leaving_ ABSL_GUARDED_BY(mutex_) = false;
   // Least generation of a scheduler that may attach this daemon.
-  uint64_t least_generation_ = 0;
-  int num_users_ = 0;  // Number of calls in WithJob() that use job_.
-  std::set<const WatchedCall*> watched_calls_;
+  uint64_t least_generation_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Number of calls in WithJob() that use job_.
+  int num_users_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::set<const WatchedCall*> watched_calls_ ABSL_GUARDED_BY(mutex_);
   // Turns of jobs and watched calls that have ended.
-  uint64_t turns_before_ = 0;
-  uint64_t batches_before_ = 0;
+  uint64_t turns_before_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t batches_before_ ABSL_GUARDED_BY(mutex_) = 0;
 
   // Last member: it calls the members above.
   std::unique_ptr<ExecutorServer> server_;

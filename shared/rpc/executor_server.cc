@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "fgnn/v1/executor.grpc.pb.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/config/job_spec_proto.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/server.h"
@@ -60,7 +62,7 @@ class ExecutorServer::Impl final : public v1::ExecutorService::Service {
     return ServeCall(*context, [&]() -> absl::Status {
       FGNN_ASSIGN_OR_RETURN(const JobAttachment attachment,
                             ReadAttachment(*request));
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(&mutex_);
       const uint64_t generation = attachment.scheduler_generation;
       FGNN_RETURN_IF_ERROR(CheckNotReplacedLocked(generation));
       FGNN_RETURN_IF_ERROR(handler_->Attach(attachment));
@@ -75,7 +77,7 @@ class ExecutorServer::Impl final : public v1::ExecutorService::Service {
                          const v1::DetachJobRequest* request,
                          v1::DetachJobResponse*) override {
     return ServeCall(*context, [&] {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(&mutex_);
       return handler_->Detach(request->job_id());
     });
   }
@@ -91,7 +93,8 @@ class ExecutorServer::Impl final : public v1::ExecutorService::Service {
 
  private:
   // Refuses a scheduler that was replaced and does not know it yet.
-  absl::Status CheckNotReplacedLocked(uint64_t generation) const {
+  absl::Status CheckNotReplacedLocked(uint64_t generation) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (generation >= newest_generation_) return absl::OkStatus();
     return absl::FailedPreconditionError(
         absl::StrCat("attach: scheduler generation ", generation,
@@ -99,10 +102,9 @@ class ExecutorServer::Impl final : public v1::ExecutorService::Service {
   }
 
   ExecutorHandler* handler_;
-  std::mutex mutex_;
-  // Newest generation of a scheduler that has attached this daemon. Guarded by
-  // mutex_.
-  uint64_t newest_generation_ = 0;
+  Mutex mutex_;
+  // Newest generation of a scheduler that has attached this daemon.
+  uint64_t newest_generation_ ABSL_GUARDED_BY(mutex_) = 0;
   // Last member: it calls the members above.
   std::unique_ptr<RpcServer> server_;
 };

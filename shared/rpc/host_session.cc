@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "fgnn/v1/host.grpc.pb.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/base/threads/thread.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/channel.h"
@@ -54,9 +54,9 @@ class HostSession::Impl {
 
   ~Impl() {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(&mutex_);
       stopping_ = true;
-      changed_.notify_all();
+      changed_.NotifyAll();
       if (call_ != nullptr) call_->TryCancel();
     }
     thread_.Join();
@@ -73,24 +73,24 @@ class HostSession::Impl {
   }
 
   bool WaitForGeneration(uint64_t generation, Deadline deadline) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    return changed_.wait_until(
-        lock, deadline, [&] { return scheduler_generation() >= generation; });
+    MutexLock lock(&mutex_);
+    return changed_.WaitUntil(
+        &lock, deadline, [&] { return scheduler_generation() >= generation; });
   }
 
   const HostSessionOptions& options() const { return options_; }
 
   void ReportFailure(const std::string& job_id, const absl::Status& failure) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (failure.ok() || (failed_job_ == job_id && !failure_.ok())) return;
     failed_job_ = job_id;
     failure_ = failure;
     wake_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
   void ClearFailure() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     failed_job_.clear();
     failure_ = absl::OkStatus();
   }
@@ -113,12 +113,12 @@ class HostSession::Impl {
     grpc::ClientContext context;
     SetDeadline(context, timeout);
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(&mutex_);
       if (stopping_) return absl::CancelledError("the daemon is stopping");
       call_ = &context;
     }
     const absl::Status status = FromGrpc(call(&context));
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     call_ = nullptr;
     return status;
   }
@@ -138,14 +138,14 @@ class HostSession::Impl {
   uint64_t batches_ = 0;
   bool is_away_ = false;
 
-  std::mutex mutex_;
+  Mutex mutex_;
   // Signals changes of generation_, stopping_ or wake_.
-  std::condition_variable changed_;
-  bool stopping_ = false;                // Guarded by mutex_.
-  bool wake_ = false;                    // Guarded by mutex_.
-  grpc::ClientContext* call_ = nullptr;  // Guarded by mutex_.
-  std::string failed_job_;               // Guarded by mutex_.
-  absl::Status failure_;                 // Guarded by mutex_.
+  CondVar changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool wake_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::ClientContext* call_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::string failed_job_ ABSL_GUARDED_BY(mutex_);
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 
   Thread thread_;
 };
@@ -172,10 +172,10 @@ absl::Status HostSession::Impl::Register(milliseconds timeout,
   interval_ms_ = std::clamp(response.heartbeat_interval_ms(), kMinIntervalMs,
                             kMaxIntervalMs);
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     generation_.store(response.scheduler_generation(),
                       std::memory_order_release);
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   LogInfo("registered with scheduler generation {}",
           response.scheduler_generation());
@@ -205,11 +205,14 @@ absl::Status HostSession::Impl::RegisterUntil(Deadline deadline) {
         absl::StrCat("register with the scheduler on ",
                      DaemonsSocketPath(options_.state_dir).string());
     if (!IsTransient(status)) return Annotate(status, what);
-    std::unique_lock<std::mutex> lock(mutex_);
+    MutexLock lock(&mutex_);
     // The pause starts now, not at the start of the call.
     const Deadline next = DeadlineIn(kRetryPause);
     if (next >= deadline ||
-        changed_.wait_until(lock, next, [this] { return stopping_; })) {
+        changed_.WaitUntil(&lock, next,
+                           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                             return stopping_;
+                           })) {
       return absl::UnavailableError(absl::StrCat(what, ": ", status.message()));
     }
   }
@@ -231,7 +234,7 @@ absl::Status HostSession::Impl::Heartbeat() {
   request.set_batches(report.batches);
   request.set_state(report.working ? "working" : "idle");
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     wake_ = false;
     if (!failure_.ok()) {
       request.set_error_code(static_cast<int>(failure_.code()));
@@ -283,9 +286,11 @@ void HostSession::Impl::Run() {
 }
 
 bool HostSession::Impl::WaitForNextBeat() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait_until(lock, DeadlineIn(milliseconds(interval_ms_.load())),
-                      [this] { return stopping_ || wake_; });
+  MutexLock lock(&mutex_);
+  changed_.WaitUntil(&lock, DeadlineIn(milliseconds(interval_ms_.load())),
+                     [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                       return stopping_ || wake_;
+                     });
   return !stopping_;
 }
 

@@ -87,7 +87,7 @@ ino_t InodeOf(int fd) {
 class RpcServer::RefusingService final : public grpc::CallbackGenericService {
  public:
   void Say(const absl::Status& why) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     why_ = why;
   }
 
@@ -97,14 +97,14 @@ class RpcServer::RefusingService final : public grpc::CallbackGenericService {
       void OnDone() override { delete this; }
     };
     auto* const refusal = new Refusal;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     refusal->Finish(ToGrpc(why_));
     return refusal;
   }
 
  private:
-  std::mutex mutex_;
-  absl::Status why_;  // Guarded by mutex_.
+  Mutex mutex_;
+  absl::Status why_ ABSL_GUARDED_BY(mutex_);
 };
 
 RpcServer::RpcServer(std::string name, MakeServices make_services,
@@ -121,8 +121,11 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   std::unique_ptr<RpcServer> server(
       new RpcServer(socket_path.string(), nullptr, {}));
   server->for_owner_ = true;
-  FGNN_ASSIGN_OR_RETURN(server->servers_[::geteuid()],
-                        server->MakeServer({}, services));
+  FGNN_ASSIGN_OR_RETURN(UserServer made, server->MakeServer({}, services));
+  {
+    const MutexLock lock(&server->mutex_);
+    server->servers_.emplace(::geteuid(), std::move(made));
+  }
   FGNN_RETURN_IF_ERROR(server->Listen(socket_path, 0600));
   return server;
 }
@@ -166,7 +169,7 @@ RpcServer::~RpcServer() { Shutdown(std::chrono::milliseconds(0)); }
 void RpcServer::Shutdown(std::chrono::milliseconds grace) {
   // The listener ends first: a new client sees at once that no server is there.
   listener_.reset();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const auto deadline = std::chrono::system_clock::now() + grace;
   for (auto& [user, server] : servers_) {
     server.server->Shutdown(deadline);
@@ -182,7 +185,7 @@ void RpcServer::Serve(UniqueFd connection, Peer peer) {
   // Root opened the socket for another user.
   if (for_owner_ && !IsOperator(peer.uid)) return;
   const uid_t user = for_owner_ ? ::geteuid() : peer.uid;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const absl::Status served = ServeLocked(connection, user);
   if (!served.ok()) RefuseLocked(std::move(connection), served);
 }
@@ -238,7 +241,7 @@ absl::StatusOr<RpcServer::UserServer*> RpcServer::ServerOfLocked(uid_t user) {
 }
 
 absl::Status RpcServer::CheckRoomLocked(UserServer& server, uid_t user) {
-  const auto is_full = [&] {
+  const auto is_full = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return server.connections.size() >= limits_.per_user ||
            (num_connections_ >= limits_.in_all && !IsOperator(user));
   };

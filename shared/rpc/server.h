@@ -19,14 +19,15 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "shared/base/files/unique_fd.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/rpc/local_listener.h"
 #include "shared/rpc/status.h"
 
@@ -93,13 +94,17 @@ class RpcServer {
   absl::StatusOr<UserServer> MakeServer(
       Services services, const std::vector<grpc::Service*>& borrowed) const;
   void Serve(UniqueFd connection, Peer peer);
-  absl::Status ServeLocked(UniqueFd& connection, uid_t user);
-  void RefuseLocked(UniqueFd connection, const absl::Status& why);
+  absl::Status ServeLocked(UniqueFd& connection, uid_t user)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RefuseLocked(UniqueFd connection, const absl::Status& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void HandOver(UniqueFd connection, UserServer& server);
-  absl::StatusOr<UserServer*> ServerOfLocked(uid_t user);
+  absl::StatusOr<UserServer*> ServerOfLocked(uid_t user)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes room for one more connection. ResourceExhausted: there is none.
-  absl::Status CheckRoomLocked(UserServer& server, uid_t user);
-  void ForgetClosedLocked();
+  absl::Status CheckRoomLocked(UserServer& server, uid_t user)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetClosedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void ForgetClosed(UserServer& server);
 
   const std::string name_;  // The socket's path, for messages.
@@ -108,12 +113,12 @@ class RpcServer {
   // Processes of this process's user and of root share one server; processes of
   // other users are not served.
   bool for_owner_ = false;
-  std::mutex mutex_;
-  // Serves clients for which there is no room. Guarded by mutex_.
-  std::unique_ptr<RefusingService> refusing_service_;
-  UserServer refusing_;
-  std::map<uid_t, UserServer> servers_;  // Guarded by mutex_.
-  size_t num_connections_ = 0;           // Guarded by mutex_.
+  Mutex mutex_;
+  // Both serve clients for which there is no room.
+  std::unique_ptr<RefusingService> refusing_service_ ABSL_GUARDED_BY(mutex_);
+  UserServer refusing_ ABSL_GUARDED_BY(mutex_);
+  std::map<uid_t, UserServer> servers_ ABSL_GUARDED_BY(mutex_);
+  size_t num_connections_ ABSL_GUARDED_BY(mutex_) = 0;
   // Last member: it uses the members above.
   std::unique_ptr<LocalListener> listener_;
 };

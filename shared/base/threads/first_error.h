@@ -3,9 +3,10 @@
 #define FGNN_SHARED_BASE_THREADS_FIRST_ERROR_H_
 
 #include <atomic>
-#include <mutex>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "shared/base/threads/mutex.h"
 
 namespace fgnn {
 
@@ -14,7 +15,7 @@ class FirstError {
  public:
   void Note(const absl::Status& status) {
     if (status.ok()) return;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     status_.Update(status);
     any_ = true;
   }
@@ -22,13 +23,13 @@ class FirstError {
   bool any() const { return any_; }
 
   absl::Status status() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     return status_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  absl::Status status_;  // Guarded by mutex_.
+  mutable Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> any_ = false;
 };
 

@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "shared/base/threads/mutex.h"
 
 namespace fgnn {
 
@@ -18,7 +20,7 @@ class LoopRounds {
   // always in the same order. A round ends once every counter has changed since
   // the round before. One call ends at most one round.
   uint64_t Look(const std::vector<uint64_t>& turns) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     seen_.resize(turns.size());
     for (size_t i = 0; i < turns.size(); ++i) {
       if (turns[i] == seen_[i]) return rounds_;
@@ -28,10 +30,10 @@ class LoopRounds {
   }
 
  private:
-  std::mutex mutex_;
-  // Counters at the end of the last round. Guarded by mutex_.
-  std::vector<uint64_t> seen_;
-  uint64_t rounds_ = 0;  // Guarded by mutex_.
+  Mutex mutex_;
+  // Counters at the end of the last round.
+  std::vector<uint64_t> seen_ ABSL_GUARDED_BY(mutex_);
+  uint64_t rounds_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace fgnn

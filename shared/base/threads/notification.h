@@ -2,10 +2,9 @@
 #ifndef FGNN_SHARED_BASE_THREADS_NOTIFICATION_H_
 #define FGNN_SHARED_BASE_THREADS_NOTIFICATION_H_
 
-#include <condition_variable>
-#include <mutex>
-
+#include "absl/base/thread_annotations.h"
 #include "shared/base/clock.h"
+#include "shared/base/threads/mutex.h"
 
 namespace fgnn {
 
@@ -14,24 +13,26 @@ namespace fgnn {
 class Notification {
  public:
   void Notify() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     notified_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   bool HasBeenNotified() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     return notified_;
   }
   // Returns false if no thread has called Notify() until the deadline.
   bool WaitUntil(Deadline deadline) const {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_until(lock, deadline, [this] { return notified_; });
+    MutexLock lock(&mutex_);
+    return changed_.WaitUntil(
+        &lock, deadline,
+        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return notified_; });
   }
 
  private:
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  bool notified_ = false;  // Guarded by mutex_.
+  mutable Mutex mutex_;
+  mutable CondVar changed_;
+  bool notified_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace fgnn
