@@ -61,14 +61,14 @@ absl::StatusOr<DatasetFacts> KnownDatasets::Look(const JobSpec& spec) {
   // meanwhile is noticed next time.
   const uint64_t fingerprint = FingerprintOf(spec.dataset);
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     const auto found = known_.find(key);
     if (found != known_.end() && found->second.fingerprint == fingerprint) {
       return found->second.facts;
     }
   }
   FGNN_ASSIGN_OR_RETURN(const DatasetFacts facts, LookAtDataset(spec));
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (known_.size() >= kMostKnown) known_.clear();
   known_.insert_or_assign(key, Known{fingerprint, facts});
   return facts;

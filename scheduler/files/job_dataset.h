@@ -4,12 +4,13 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "scheduler/planning/job_plan.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/config/job_spec.h"
 
 namespace fgnn {
@@ -40,10 +41,9 @@ class KnownDatasets {
     uint64_t fingerprint = 0;
     DatasetFacts facts;
   };
-  std::mutex mutex_;
-  // Results by the folder and whether links are predicted. The map is bounded,
-  // and guarded by mutex_.
-  std::map<std::pair<std::string, bool>, Known> known_;
+  Mutex mutex_;
+  // Results by the folder and whether links are predicted. The map is bounded.
+  std::map<std::pair<std::string, bool>, Known> known_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fgnn

@@ -2,11 +2,11 @@
 #ifndef FGNN_SCHEDULER_JOBS_JOB_CHANGES_H_
 #define FGNN_SCHEDULER_JOBS_JOB_CHANGES_H_
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
+#include <utility>
 
 #include "shared/base/clock.h"
+#include "shared/base/threads/mutex.h"
 
 namespace fgnn {
 
@@ -16,23 +16,27 @@ class JobChanges {
  public:
   // Counts a change that has just happened, and returns its number.
   uint64_t Next() { return ++count_; }
-  void Notify() { changed_.notify_all(); }
+  void Notify() {
+    ++num_notified_;
+    changed_.NotifyAll();
+  }
 
   // Waits for the next Notify(), at most until the deadline.
-  void Wait(std::unique_lock<std::mutex>& lock, Deadline deadline) {
-    changed_.wait_until(lock, deadline);
+  void Wait(MutexLock* lock, Deadline deadline) {
+    const uint64_t seen = num_notified_;
+    changed_.WaitUntil(lock, deadline, [&] { return num_notified_ != seen; });
   }
   // Waits until `is_so` returns true. Returns false if it still returns false
   // at the deadline.
   template <typename Predicate>
-  bool WaitUntil(std::unique_lock<std::mutex>& lock, Deadline deadline,
-                 Predicate is_so) {
-    return changed_.wait_until(lock, deadline, is_so);
+  bool WaitUntil(MutexLock* lock, Deadline deadline, Predicate is_so) {
+    return changed_.WaitUntil(lock, deadline, std::move(is_so));
   }
 
  private:
   uint64_t count_ = 1;
-  std::condition_variable changed_;
+  uint64_t num_notified_ = 0;  // Number of calls of Notify().
+  CondVar changed_;
 };
 
 }  // namespace fgnn

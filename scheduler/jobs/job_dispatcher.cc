@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <mutex>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "scheduler/jobs/job_table_parts.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -40,10 +41,17 @@ bool GainsByMore(const ActiveJob& active) {
                      std::max(active.stay->start_seconds, kLeastStartSeconds);
 }
 
+// Returns nullptr if the job has no devices.
+ActiveJob* FindRunning(JobTableParts& parts, const std::string& id)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(parts.mutex) {
+  ActiveJob* const active = parts.jobs.Find(id);
+  return active == nullptr || !active->runs() ? nullptr : active;
+}
+
 }  // namespace
 
 std::optional<Job> JobDispatcher::StartNext(Deadline deadline) {
-  std::unique_lock<std::mutex> lock(parts_.mutex);
+  MutexLock lock(&parts_.mutex);
   JobQueue& queue = parts_.queue;
   parts_.jobs.SaveUnsaved();
   while (true) {
@@ -56,7 +64,7 @@ std::optional<Job> JobDispatcher::StartNext(Deadline deadline) {
       until = std::min(deadline, queue.order_until());
     }
     if (MonotonicClock::now() >= deadline) return std::nullopt;
-    parts_.changes.Wait(lock, until);
+    parts_.changes.Wait(&lock, until);
   }
   ActiveJob& active = queue.Start();
   if (active.job.started_ms == 0) active.job.started_ms = UnixMilliseconds();
@@ -66,14 +74,9 @@ std::optional<Job> JobDispatcher::StartNext(Deadline deadline) {
   return active.job;
 }
 
-ActiveJob* JobDispatcher::FindRunning(const std::string& id) {
-  ActiveJob* const active = parts_.jobs.Find(id);
-  return active == nullptr || !active->runs() ? nullptr : active;
-}
-
 LetGo JobDispatcher::ShouldLetGo(const std::string& id) {
-  const std::lock_guard<std::mutex> lock(parts_.mutex);
-  ActiveJob* const active = FindRunning(id);
+  const MutexLock lock(&parts_.mutex);
+  ActiveJob* const active = FindRunning(parts_, id);
   if (active == nullptr || parts_.closed || !active->cancel.ok()) {
     return LetGo::kNo;
   }
@@ -93,8 +96,8 @@ LetGo JobDispatcher::ShouldLetGo(const std::string& id) {
 }
 
 void JobDispatcher::KeepOn(const std::string& id, const absl::Status& why) {
-  const std::lock_guard<std::mutex> lock(parts_.mutex);
-  ActiveJob* const active = FindRunning(id);
+  const MutexLock lock(&parts_.mutex);
+  ActiveJob* const active = FindRunning(parts_, id);
   if (active == nullptr) return;
   if (active->pause) {
     active->pause = false;
@@ -106,8 +109,8 @@ void JobDispatcher::KeepOn(const std::string& id, const absl::Status& why) {
 }
 
 void JobDispatcher::Park(const std::string& id, LetGo why) {
-  const std::lock_guard<std::mutex> lock(parts_.mutex);
-  ActiveJob* const active = FindRunning(id);
+  const MutexLock lock(&parts_.mutex);
+  ActiveJob* const active = FindRunning(parts_, id);
   if (active == nullptr) return;
   if (!active->cancel.ok()) {
     const absl::Status cause = active->cancel;
@@ -122,8 +125,8 @@ void JobDispatcher::Park(const std::string& id, LetGo why) {
 }
 
 bool JobDispatcher::TryAgain(const std::string& id, const absl::Status& error) {
-  const std::lock_guard<std::mutex> lock(parts_.mutex);
-  ActiveJob* const active = FindRunning(id);
+  const MutexLock lock(&parts_.mutex);
+  ActiveJob* const active = FindRunning(parts_, id);
   if (active == nullptr) return false;
   const bool may_mend = absl::IsUnavailable(error) ||
                         absl::IsResourceExhausted(error) ||
@@ -147,7 +150,7 @@ bool JobDispatcher::TryAgain(const std::string& id, const absl::Status& error) {
 }
 
 absl::Status JobDispatcher::OwnFolder(const std::string& id) {
-  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  const MutexLock lock(&parts_.mutex);
   ActiveJob* const active = parts_.jobs.Find(id);
   if (active == nullptr) {
     return absl::InternalError(absl::StrCat("job ", id, " is not there"));
@@ -160,7 +163,7 @@ absl::Status JobDispatcher::OwnFolder(const std::string& id) {
 }
 
 void JobDispatcher::ForgetInterruptions(const std::string& id) {
-  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  const MutexLock lock(&parts_.mutex);
   ActiveJob* const active = parts_.jobs.Find(id);
   if (active == nullptr || active->job.interruptions == 0) return;
   active->job.interruptions = 0;
@@ -168,8 +171,8 @@ void JobDispatcher::ForgetInterruptions(const std::string& id) {
 }
 
 void JobDispatcher::MarkRunning(const std::string& id) {
-  const std::lock_guard<std::mutex> lock(parts_.mutex);
-  ActiveJob* const active = FindRunning(id);
+  const MutexLock lock(&parts_.mutex);
+  ActiveJob* const active = FindRunning(parts_, id);
   // A client may have cancelled the job meanwhile; then it stays CANCELLING.
   if (active == nullptr || active->job.state != JobState::kPreparing) return;
   active->stay->start_seconds =
@@ -184,7 +187,7 @@ void JobDispatcher::MarkRunning(const std::string& id) {
 
 void JobDispatcher::UpdateProgress(
     const std::string& id, const std::function<void(JobProgress&)>& update) {
-  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  const MutexLock lock(&parts_.mutex);
   if (parts_.jobs.HasEnded(id)) return;
   ActiveJob& active = parts_.jobs.at(id);
   update(active.job.progress);
@@ -199,19 +202,19 @@ void JobDispatcher::UpdateProgress(
 }
 
 absl::Status JobDispatcher::CancelCause(const std::string& id) const {
-  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  const MutexLock lock(&parts_.mutex);
   const ActiveJob* const active = parts_.jobs.Find(id);
   return active == nullptr ? absl::OkStatus() : active->cancel;
 }
 
 void JobDispatcher::End(const std::string& id, JobState state,
                         const absl::Status& error) {
-  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  const MutexLock lock(&parts_.mutex);
   parts_.steps.End(id, state, error);
 }
 
 bool JobDispatcher::HasQueued() const {
-  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  const MutexLock lock(&parts_.mutex);
   return parts_.queue.num_queued() > 0;
 }
 
@@ -220,13 +223,16 @@ bool JobDispatcher::resumes_interrupted() const {
 }
 
 bool JobDispatcher::closed() const {
-  const std::lock_guard<std::mutex> lock(parts_.mutex);
+  const MutexLock lock(&parts_.mutex);
   return parts_.closed;
 }
 
 void JobDispatcher::WaitUntilClosed(Deadline deadline) {
-  std::unique_lock<std::mutex> lock(parts_.mutex);
-  parts_.changes.WaitUntil(lock, deadline, [this] { return parts_.closed; });
+  MutexLock lock(&parts_.mutex);
+  parts_.changes.WaitUntil(
+      &lock, deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(parts_.mutex) {
+        return parts_.closed;
+      });
 }
 
 }  // namespace fgnn

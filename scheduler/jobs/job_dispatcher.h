@@ -15,7 +15,6 @@
 
 namespace fgnn {
 
-struct ActiveJob;
 struct JobTableParts;
 
 // Why a job that runs is to let go of its devices at a batch boundary.
@@ -75,9 +74,6 @@ class JobDispatcher {
   void WaitUntilClosed(Deadline deadline);
 
  private:
-  // Returns nullptr if the job has no devices. The mutex is held.
-  ActiveJob* FindRunning(const std::string& id);
-
   JobTableParts& parts_;
 };
 

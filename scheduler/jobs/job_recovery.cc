@@ -9,9 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "scheduler/files/run_lock.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/config/state_dir.h"
 #include "shared/telemetry/log.h"
 
@@ -66,8 +68,8 @@ void SettleInterrupted(Job& job) {
 }
 
 // Adds a job that has not ended to the jobs in memory.
-absl::Status AddUnfinished(Job job, bool was_interrupted,
-                           JobTableParts& parts) {
+absl::Status AddUnfinished(Job job, bool was_interrupted, JobTableParts& parts)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(parts.mutex) {
   // The service's own folder of runs may have been moved and replaced by a
   // link.
   const std::filesystem::path own =
@@ -98,7 +100,8 @@ absl::Status AddUnfinished(Job job, bool was_interrupted,
 
 // The service may have ended after a job ended and before the jobs that wait
 // for it were changed.
-absl::Status RecoverDependencies(JobTableParts& parts) {
+absl::Status RecoverDependencies(JobTableParts& parts)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(parts.mutex) {
   std::vector<std::pair<std::string, absl::Status>> ended;
   for (const auto& entry : parts.jobs.all()) {
     ActiveJob& active = parts.jobs.at(entry.first);
@@ -124,7 +127,7 @@ absl::Status RecoverDependencies(JobTableParts& parts) {
 }  // namespace
 
 absl::Status RecoverJobs(JobTableParts& parts) {
-  const std::lock_guard<std::mutex> lock(parts.mutex);
+  const MutexLock lock(&parts.mutex);
   FGNN_RETURN_IF_ERROR(parts.account.Recover(parts.store));
   FGNN_ASSIGN_OR_RETURN(std::vector<Job> jobs, parts.store.Unfinished());
   for (Job& job : jobs) {

@@ -1,13 +1,14 @@
 #include "scheduler/jobs/job_table.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "scheduler/files/run_lock.h"
 #include "scheduler/jobs/job_recovery.h"
 #include "scheduler/jobs/job_table_parts.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -58,7 +59,7 @@ absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
   }
   return submissions_.Submit(
       std::move(mine), [this](const std::vector<Submission*>& all) {
-        const std::lock_guard<std::mutex> lock(parts_->mutex);
+        const MutexLock lock(&parts_->mutex);
         if (!parts_->intake.SubmitAll(all, parts_->closed)) return;
         parts_->any_submitted = true;
         parts_->jobs.SetChanged();
@@ -68,12 +69,12 @@ absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
 
 absl::StatusOr<std::optional<Job>> JobTable::FindSubmitted(
     const JobRequest& request) {
-  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  const MutexLock lock(&parts_->mutex);
   return parts_->intake.FindSameRequest(request);
 }
 
 absl::StatusOr<JobVersion> JobTable::Get(const std::string& id_or_prefix) {
-  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  const MutexLock lock(&parts_->mutex);
   return parts_->lookup.FindVersion(id_or_prefix);
 }
 
@@ -85,13 +86,13 @@ absl::StatusOr<std::vector<Job>> JobTable::List(const JobFilter& filter,
     found.before_id = before.job.id;
   }
   return lister_.List(found, limit, [&](std::vector<Job>& jobs) {
-    const std::lock_guard<std::mutex> lock(parts_->mutex);
+    const MutexLock lock(&parts_->mutex);
     parts_->lookup.DescribeAll(filter, jobs);
   });
 }
 
 absl::Status JobTable::Cancel(const std::string& id, const absl::Status& why) {
-  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  const MutexLock lock(&parts_->mutex);
   if (absl::Status ended = parts_->lookup.CheckHasNotEnded(id); !ended.ok()) {
     const absl::StatusOr<Job> job = parts_->lookup.Find(id);
     const bool is_so = job.ok() && job->state == JobState::kCancelled;
@@ -107,14 +108,14 @@ absl::Status JobTable::Cancel(const std::string& id, const absl::Status& why) {
 }
 
 void JobTable::CancelRunning(const absl::Status& why) {
-  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  const MutexLock lock(&parts_->mutex);
   for (const std::string& id : parts_->queue.running()) {
     parts_->steps.Cancel(parts_->jobs.at(id), why);
   }
 }
 
 absl::Status JobTable::Pause(const std::string& id) {
-  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  const MutexLock lock(&parts_->mutex);
   FGNN_RETURN_IF_ERROR(parts_->lookup.CheckHasNotEnded(id));
   ActiveJob& active = parts_->jobs.at(id);
   if (active.job.state == JobState::kPaused) return absl::OkStatus();
@@ -143,7 +144,7 @@ absl::Status JobTable::Pause(const std::string& id) {
 }
 
 std::optional<absl::Status> JobTable::PauseAnswer(const std::string& id) {
-  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  const MutexLock lock(&parts_->mutex);
   if (absl::Status ended = parts_->lookup.CheckHasNotEnded(id); !ended.ok()) {
     return ended;
   }
@@ -153,7 +154,7 @@ std::optional<absl::Status> JobTable::PauseAnswer(const std::string& id) {
 }
 
 absl::Status JobTable::Continue(const std::string& id) {
-  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  const MutexLock lock(&parts_->mutex);
   FGNN_RETURN_IF_ERROR(parts_->lookup.CheckHasNotEnded(id));
   ActiveJob& active = parts_->jobs.at(id);
   if (active.pause) {
@@ -176,21 +177,25 @@ absl::Status JobTable::Continue(const std::string& id) {
 
 bool JobTable::WaitForChange(const std::string& id, uint64_t seen,
                              bool only_end, Deadline deadline) {
-  std::unique_lock<std::mutex> lock(parts_->mutex);
-  return parts_->changes.WaitUntil(lock, deadline, [&] {
-    return only_end ? parts_->jobs.HasEnded(id)
-                    : parts_->lookup.HasNews(id, seen);
-  });
+  MutexLock lock(&parts_->mutex);
+  return parts_->changes.WaitUntil(
+      &lock, deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(parts_->mutex) {
+        return only_end ? parts_->jobs.HasEnded(id)
+                        : parts_->lookup.HasNews(id, seen);
+      });
 }
 
 std::map<std::string, absl::StatusOr<JobVersion>> JobTable::WaitForChanges(
     const std::map<std::string, uint64_t>& seen, Deadline deadline) {
-  std::unique_lock<std::mutex> lock(parts_->mutex);
-  parts_->changes.WaitUntil(lock, deadline, [&] {
-    return std::any_of(seen.begin(), seen.end(), [&](const auto& entry) {
-      return parts_->jobs.HasEnded(entry.first);
-    });
-  });
+  const auto has_one_ended = [&]()
+                                 ABSL_EXCLUSIVE_LOCKS_REQUIRED(parts_->mutex) {
+                                   for (const auto& [id, change] : seen) {
+                                     if (parts_->jobs.HasEnded(id)) return true;
+                                   }
+                                   return false;
+                                 };
+  MutexLock lock(&parts_->mutex);
+  parts_->changes.WaitUntil(&lock, deadline, has_one_ended);
   std::map<std::string, absl::StatusOr<JobVersion>> changed;
   for (const auto& [id, change] : seen) {
     absl::StatusOr<JobVersion> found = parts_->lookup.FindVersion(id);
@@ -201,7 +206,7 @@ std::map<std::string, absl::StatusOr<JobVersion>> JobTable::WaitForChanges(
 }
 
 std::vector<Job> JobTable::UnfinishedOfOthers(const std::string& user) const {
-  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  const MutexLock lock(&parts_->mutex);
   std::vector<Job> others;
   for (const auto& [id, active] : parts_->jobs.all()) {
     if (active.job.user != user && !active.has_ended()) {
@@ -212,12 +217,12 @@ std::vector<Job> JobTable::UnfinishedOfOthers(const std::string& user) const {
 }
 
 void JobTable::MarkSeen(const std::string& id) {
-  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  const MutexLock lock(&parts_->mutex);
   if (parts_->steps.MarkSeen(id)) parts_->changes.Notify();
 }
 
 JobTable::Counts JobTable::counts() const {
-  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  const MutexLock lock(&parts_->mutex);
   const size_t queued = parts_->queue.num_queued();
   const size_t running = parts_->queue.running().size();
   return {.queued = static_cast<uint32_t>(queued),
@@ -230,13 +235,13 @@ JobTable::Counts JobTable::counts() const {
 }
 
 void JobTable::Close() {
-  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  const MutexLock lock(&parts_->mutex);
   parts_->closed = true;
   parts_->changes.Notify();
 }
 
 bool JobTable::CloseIfEmpty() {
-  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  const MutexLock lock(&parts_->mutex);
   if (!parts_->jobs.empty()) return false;
   parts_->closed = true;
   parts_->changes.Notify();

@@ -2,11 +2,11 @@
 #ifndef FGNN_SCHEDULER_JOBS_JOB_TABLE_PARTS_H_
 #define FGNN_SCHEDULER_JOBS_JOB_TABLE_PARTS_H_
 
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "scheduler/jobs/active_jobs.h"
 #include "scheduler/jobs/device_account.h"
 #include "scheduler/jobs/job_changes.h"
@@ -16,6 +16,7 @@
 #include "scheduler/jobs/job_steps.h"
 #include "scheduler/order/device_demand.h"
 #include "scheduler/store/job_store.h"
+#include "shared/base/threads/mutex.h"
 
 namespace fgnn {
 
@@ -34,18 +35,17 @@ struct JobTableParts {
   std::vector<std::string> interrupted;
   bool resumes_interrupted = false;
 
-  std::mutex mutex;
-  // Guarded by the mutex:
-  JobStore store;
-  JobChanges changes;
-  ActiveJobs jobs;
-  DeviceAccount account;
-  JobQueue queue;
-  JobSteps steps;
-  JobLookup lookup;
-  JobIntake intake;
-  bool any_submitted = false;
-  bool closed = false;
+  Mutex mutex;
+  JobStore store ABSL_GUARDED_BY(mutex);
+  JobChanges changes ABSL_GUARDED_BY(mutex);
+  ActiveJobs jobs ABSL_GUARDED_BY(mutex);
+  DeviceAccount account ABSL_GUARDED_BY(mutex);
+  JobQueue queue ABSL_GUARDED_BY(mutex);
+  JobSteps steps ABSL_GUARDED_BY(mutex);
+  JobLookup lookup ABSL_GUARDED_BY(mutex);
+  JobIntake intake ABSL_GUARDED_BY(mutex);
+  bool any_submitted ABSL_GUARDED_BY(mutex) = false;
+  bool closed ABSL_GUARDED_BY(mutex) = false;
 };
 
 }  // namespace fgnn

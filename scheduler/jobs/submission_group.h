@@ -3,17 +3,17 @@
 #ifndef FGNN_SCHEDULER_JOBS_SUBMISSION_GROUP_H_
 #define FGNN_SCHEDULER_JOBS_SUBMISSION_GROUP_H_
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "scheduler/store/job.h"
+#include "shared/base/threads/mutex.h"
 
 namespace fgnn {
 
@@ -51,7 +51,6 @@ struct Submission {
   OwnerOfRun on_disk = {};
   // Answer to the submission; nullopt: it is not done.
   std::optional<absl::StatusOr<Job>> job = std::nullopt;
-  bool is_done = false;  // Whether `job` is set. Guarded by the group's mutex.
 };
 
 // Thread-safe.
@@ -68,11 +67,14 @@ class SubmissionGroup {
 
  private:
   // Never held while the table's mutex is taken.
-  mutable std::mutex mutex_;
-  std::condition_variable submitted_;
-  // Guarded by mutex_:
-  bool is_submitting_ = false;        // Whether a thread is in `submit_all`.
-  std::vector<Submission*> waiting_;  // Submissions for the next commit.
+  mutable Mutex mutex_;
+  CondVar submitted_;
+  // Numbers of commits begun and done. A thread is in `submit_all` while they
+  // differ.
+  uint64_t num_begun_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t num_done_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Submissions for the next commit.
+  std::vector<Submission*> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fgnn

@@ -5,12 +5,13 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "shared/base/threads/mutex.h"
 
 namespace fgnn {
 
@@ -36,9 +37,10 @@ class MemoryLedger {
     uint64_t taken = 0;
   };
 
-  std::mutex plan_mutex_;  // Held while a job is planned.
-  mutable std::mutex mutex_;
-  std::map<std::string, Use> uses_;  // Guarded by mutex_.
+  Mutex plan_mutex_
+      ABSL_ACQUIRED_BEFORE(mutex_);  // Held while a job is planned.
+  mutable Mutex mutex_;
+  std::map<std::string, Use> uses_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fgnn

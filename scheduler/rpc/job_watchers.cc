@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "scheduler/rpc/job_messages.h"
 #include "shared/base/clock.h"
@@ -52,18 +53,18 @@ class JobWatchers::Stream final : public grpc::ServerWriteReactor<v1::Job> {
   // Sends `job` once the message before it is written, unless a newer one comes
   // first. With `is_last`, ends the stream after that.
   void Send(std::shared_ptr<const v1::Job> job, bool is_last) {
-    Step([&] {
+    Step([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       next_ = std::move(job);
       is_last_ = is_last;
     });
   }
   // Ends the stream.
   void End(const absl::Status& why) {
-    Step([&] { end_ = why; });
+    Step([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { end_ = why; });
   }
 
   void OnWriteDone(bool ok) override {
-    Step([&] {
+    Step([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       writing_.reset();
       if (!ok) end_ = absl::CancelledError("the client went away");
     });
@@ -80,13 +81,12 @@ class JobWatchers::Stream final : public grpc::ServerWriteReactor<v1::Job> {
   // Makes a change under the mutex, then begins the next write or the end if
   // none is under way. gRPC is called without the mutex, since it may call back
   // at once.
-  template <typename Change>
-  void Step(Change&& change) {
+  void Step(absl::FunctionRef<void()> change) {
     std::shared_ptr<const v1::Job> job;
     bool finishes = false;
     absl::Status end;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(&mutex_);
       change();
       if (writing_ != nullptr || is_finished_) return;
       if (!end_.ok()) {
@@ -113,14 +113,16 @@ class JobWatchers::Stream final : public grpc::ServerWriteReactor<v1::Job> {
   const uid_t user_;
   const std::string job_id_;
   std::shared_ptr<Stream> self_;
-  std::mutex mutex_;
-  // The following are guarded by mutex_.
+  Mutex mutex_;
   // Message that gRPC writes; nullptr: none.
-  std::shared_ptr<const v1::Job> writing_;
-  std::shared_ptr<const v1::Job> next_;
-  bool is_last_ = false;      // Whether next_ is the last message.
-  bool is_finished_ = false;  // Whether gRPC was told of the end.
-  absl::Status end_;          // Status to end the stream with; OK: it goes on.
+  std::shared_ptr<const v1::Job> writing_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const v1::Job> next_ ABSL_GUARDED_BY(mutex_);
+  // Whether next_ is the last message.
+  bool is_last_ ABSL_GUARDED_BY(mutex_) = false;
+  // Whether gRPC was told of the end.
+  bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
+  // Status to end the stream with; OK: it goes on.
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);
 };
 
 JobWatchers::JobWatchers(JobTable* table, WatchLimits limits)
@@ -142,7 +144,7 @@ absl::StatusOr<std::shared_ptr<JobWatchers::Stream>> JobWatchers::Open(
   const bool has_ended = HasEnded(now);
   std::shared_ptr<Stream> stream;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     FGNN_RETURN_IF_ERROR(CheckRoomLocked(user));
     stream = std::make_shared<Stream>(this, user, now.job.id);
     stream->KeepUntilDone(stream);
@@ -154,7 +156,7 @@ absl::StatusOr<std::shared_ptr<JobWatchers::Stream>> JobWatchers::Open(
   stream->Send(MessageOfJob(now.job), has_ended);
   bool is_ending = false;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     is_ending = ending_;
     if (!has_ended && !is_ending) {
       WatchedJob& job =
@@ -166,7 +168,7 @@ absl::StatusOr<std::shared_ptr<JobWatchers::Stream>> JobWatchers::Open(
     }
   }
   if (is_ending) stream->End(absl::UnavailableError("the service is ending"));
-  changed_.notify_all();
+  changed_.NotifyAll();
   if (IsFinal(now.job.state)) table_->MarkSeen(now.job.id);
   return stream;
 }
@@ -187,9 +189,11 @@ absl::Status JobWatchers::CheckRoomLocked(uid_t user) const {
 void JobWatchers::Run() {
   while (true) {
     {
-      std::unique_lock<std::mutex> lock(mutex_);
-      changed_.wait_for(lock, kLongestWait,
-                        [this] { return ending_ || !jobs_.empty(); });
+      MutexLock lock(&mutex_);
+      changed_.WaitUntil(&lock, DeadlineIn(kLongestWait),
+                         [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                           return ending_ || !jobs_.empty();
+                         });
       if (ending_) return;
     }
     // This thread serves the clients of all jobs, so an exception must not end
@@ -206,13 +210,15 @@ void JobWatchers::Run() {
     if (told.ok()) continue;
     LogError("telling watchers: {}; goes on", MessageOf(told));
     // The pause keeps a repeated failure from spinning.
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait_for(lock, kLongestWait, [this] { return ending_; });
+    MutexLock lock(&mutex_);
+    changed_.WaitUntil(
+        &lock, DeadlineIn(kLongestWait),
+        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ending_; });
   }
 }
 
 std::map<std::string, uint64_t> JobWatchers::Seen() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   std::map<std::string, uint64_t> seen;
   for (const auto& [id, job] : jobs_) seen.emplace(id, job.change);
   return seen;
@@ -226,7 +232,7 @@ void JobWatchers::Tell(const std::string& id,
   // gRPC is called without the mutex: it may call back at once.
   std::vector<std::shared_ptr<Stream>> streams;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     const auto place = jobs_.find(id);
     if (place == jobs_.end()) return;
     // The copy may throw. Then the job counts as not told, and the next round
@@ -246,7 +252,7 @@ void JobWatchers::Tell(const std::string& id,
 }
 
 void JobWatchers::Forget(const Stream& stream) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   --num_streams_;
   if (--num_of_[stream.user()] == 0) num_of_.erase(stream.user());
   const auto job = jobs_.find(stream.job_id());
@@ -260,7 +266,7 @@ void JobWatchers::Forget(const Stream& stream) {
 void JobWatchers::EndAll() {
   std::vector<std::shared_ptr<Stream>> streams;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     ending_ = true;
     for (const auto& [id, job] : jobs_) {
       streams.insert(streams.end(), job.streams.begin(), job.streams.end());
@@ -269,7 +275,7 @@ void JobWatchers::EndAll() {
   for (const std::shared_ptr<Stream>& stream : streams) {
     stream->End(absl::UnavailableError("the service is ending"));
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   thread_.Join();
 }
 

@@ -7,19 +7,19 @@
 #include <grpcpp/support/server_callback.h>
 #include <sys/types.h>
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "fgnn/v1/job_service.pb.h"
 #include "scheduler/jobs/job_table.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/base/threads/thread.h"
 
 namespace fgnn {
@@ -57,7 +57,8 @@ class JobWatchers {
     std::vector<std::shared_ptr<Stream>> streams;
   };
 
-  absl::Status CheckRoomLocked(uid_t user) const;
+  absl::Status CheckRoomLocked(uid_t user) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::shared_ptr<Stream>> Open(uid_t user,
                                                const std::string& job_id);
   void Run();
@@ -68,13 +69,14 @@ class JobWatchers {
 
   JobTable* const table_;
   const WatchLimits limits_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  // The following are guarded by mutex_.
-  std::map<std::string, WatchedJob> jobs_;  // Watched jobs by whole id.
-  std::map<uid_t, size_t> num_of_;          // Number of streams of each user.
-  size_t num_streams_ = 0;
-  bool ending_ = false;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  // Watched jobs by whole id.
+  std::map<std::string, WatchedJob> jobs_ ABSL_GUARDED_BY(mutex_);
+  // Number of streams of each user.
+  std::map<uid_t, size_t> num_of_ ABSL_GUARDED_BY(mutex_);
+  size_t num_streams_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   Thread thread_;  // Declared last: it uses the above.
 };
 

@@ -19,7 +19,7 @@ absl::StatusOr<std::vector<Job>> JobLister::List(
   while (true) {
     std::vector<Job> jobs;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(&mutex_);
       FGNN_ASSIGN_OR_RETURN(jobs, reader_.Find(found, page));
     }
     const bool may_be_more = !jobs.empty() && jobs.size() >= page;

@@ -4,14 +4,15 @@
 #define FGNN_SCHEDULER_STORE_JOB_LISTER_H_
 
 #include <cstdint>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "scheduler/store/job.h"
 #include "scheduler/store/job_store.h"
+#include "shared/base/threads/mutex.h"
 
 namespace fgnn {
 
@@ -31,8 +32,8 @@ class JobLister {
 
  private:
   // Never held while the table's mutex is taken.
-  std::mutex mutex_;
-  JobStore reader_;  // Guarded by mutex_.
+  Mutex mutex_;
+  JobStore reader_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fgnn
