@@ -29,10 +29,10 @@ ThreadTeam::ThreadTeam(int num_threads) {
 
 ThreadTeam::~ThreadTeam() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     stop_ = true;
   }
-  called_.notify_all();
+  called_.NotifyAll();
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -45,12 +45,12 @@ void ThreadTeam::TakeTasks(Task task, int worker) {
       task(mine, worker);
     }
   } catch (const std::bad_alloc&) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     failure_.Update(absl::ResourceExhaustedError(
         "out of memory while computing; smaller batches or fewer threads need "
         "less"));
   } catch (const std::exception& error) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     failure_.Update(absl::InternalError(
         absl::StrCat("a computation failed: ", error.what())));
   }
@@ -62,9 +62,11 @@ void ThreadTeam::Work(int worker) {
   for (;;) {
     const Task* task = nullptr;
     {
-      std::unique_lock<std::mutex> lock(mutex_);
-      if (!called_.wait_until(lock, DeadlineIn(kLongestWait),
-                              [&] { return stop_ || loop_ != seen; })) {
+      MutexLock lock(&mutex_);
+      if (!called_.WaitUntil(&lock, DeadlineIn(kLongestWait),
+                             [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                               return stop_ || loop_ != seen;
+                             })) {
         continue;
       }
       if (stop_) return;
@@ -75,14 +77,14 @@ void ThreadTeam::Work(int worker) {
       ++working_;
     }
     TakeTasks(*task, worker);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (--working_ == 0) done_.notify_one();
+    const MutexLock lock(&mutex_);
+    if (--working_ == 0) done_.NotifyAll();
   }
 }
 
 absl::Status ThreadTeam::Run(int64_t num_tasks, Task task) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     failure_ = absl::OkStatus();
     next_task_.store(0, std::memory_order_relaxed);
     num_tasks_.store(num_tasks, std::memory_order_relaxed);
@@ -90,16 +92,18 @@ absl::Status ThreadTeam::Run(int64_t num_tasks, Task task) {
     if (num_tasks > 1 && !threads_.empty()) {
       task_ = &task;
       ++loop_;
-      called_.notify_all();
+      called_.NotifyAll();
     }
   }
   TakeTasks(task, /*worker=*/0);
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(&mutex_);
   // No task is left. Threads that have not woken up yet, as others use their
   // core, are not waited for.
   task_ = nullptr;
-  while (!done_.wait_until(lock, DeadlineIn(kLongestWait),
-                           [this] { return working_ == 0; })) {
+  while (!done_.WaitUntil(&lock, DeadlineIn(kLongestWait),
+                          [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                            return working_ == 0;
+                          })) {
   }
   return failure_;
 }

@@ -3,14 +3,14 @@
 #define FGNN_TRAINER_SERVICE_COMPUTE_THREAD_TEAM_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "shared/base/threads/mutex.h"
 
 namespace fgnn {
 
@@ -57,16 +57,17 @@ class ThreadTeam {
   void Work(int worker);
   void TakeTasks(Task task, int worker);
 
-  // A std::mutex: absl::Mutex waits by the wall clock, which may jump.
-  std::mutex mutex_;
-  std::condition_variable called_;  // Signals that loop_ or stop_ has changed.
-  std::condition_variable done_;    // Signals that working_ is 0.
-  // The following members are guarded by mutex_.
-  uint64_t loop_ = 0;  // Rises with every Run().
-  bool stop_ = false;
-  int working_ = 0;  // Number of workers in the loop, without the caller.
-  const Task* task_ = nullptr;  // Task of the loop that threads may still join.
-  absl::Status failure_;
+  Mutex mutex_;
+  CondVar called_;  // Signals that loop_ or stop_ has changed.
+  CondVar done_;    // Signals that working_ is 0.
+  // Rises with every Run().
+  uint64_t loop_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  // Number of workers in the loop, without the caller.
+  int working_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Task of the loop that threads may still join.
+  const Task* task_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 
   std::atomic<int64_t> next_task_ = 0;
   std::atomic<int64_t> num_tasks_ = 0;

@@ -37,10 +37,10 @@ BatchSource::BatchSource(const BatchSourceOptions& options,
 
 BatchSource::~BatchSource() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     stopping_ = true;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 std::optional<uint64_t> BatchSource::turns() const {
@@ -72,46 +72,50 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next() {
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::TakeWaiting(
     const OpenSteps& open, bool* is_settled) {
   const BatchSeq end = open.last_batch;
-  std::unique_lock lock(mutex_);
-  const auto find = [&] {
+  const auto find = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return std::find_if(
         waiting_.begin(), waiting_.end(),
         [end](const ExtractedBatch& batch) { return batch.slot.seq() < end; });
   };
-  const auto has_settled = [&] {
+  const auto has_settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const bool is_under_way =
         is_claiming_ || (extracting_.has_value() && *extracting_ < end);
     return !is_under_way || !failure_.ok() || find() != waiting_.end();
   };
-  *is_settled =
-      changed_.wait_until(lock, DeadlineIn(kLongestWait), has_settled);
-  if (!*is_settled) return std::nullopt;
-  FGNN_RETURN_IF_ERROR(failure_);
-  kept_.erase(kept_.begin(), kept_.lower_bound(open.first));
-  const auto first = find();
-  if (first == waiting_.end()) return std::nullopt;
-  ExtractedBatch batch = std::move(*first);
-  waiting_.erase(first);
-  lock.unlock();
-  changed_.notify_all();
+  std::optional<ExtractedBatch> batch;
+  {
+    MutexLock lock(&mutex_);
+    *is_settled =
+        changed_.WaitUntil(&lock, DeadlineIn(kLongestWait), has_settled);
+    if (!*is_settled) return std::nullopt;
+    FGNN_RETURN_IF_ERROR(failure_);
+    kept_.erase(kept_.begin(), kept_.lower_bound(open.first));
+    const auto first = find();
+    if (first == waiting_.end()) return std::nullopt;
+    batch = std::move(*first);
+    waiting_.erase(first);
+  }
+  changed_.NotifyAll();
   return batch;
 }
 
 void BatchSource::LimitAhead(AheadLimit limit) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     const bool same = limit.batches == limit_.batches;
     limit_ = limit;
     if (same) return;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::NextAhead() {
   {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_until(lock, DeadlineIn(kLongestWait),
-                             [this] { return !IsUnderWay(); })) {
+    MutexLock lock(&mutex_);
+    if (!changed_.WaitUntil(&lock, DeadlineIn(kLongestWait),
+                            [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                              return !IsUnderWay();
+                            })) {
       return std::nullopt;
     }
   }
@@ -124,7 +128,7 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::NextAhead() {
 bool BatchSource::GiveBackAhead() {
   std::deque<ExtractedBatch> given_back;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (IsUnderWay()) return false;
     given_back.swap(waiting_);
     kept_.clear();
@@ -139,7 +143,7 @@ void BatchSource::GiveUpCache() {
 
 void BatchSource::GiveBack(std::unique_ptr<TaskFeatures> features) {
   features->Reset();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   spare_.push_back(std::move(features));
 }
 
@@ -176,7 +180,7 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Check(
     return std::nullopt;
   }
   ExtractedBatch batch{.slot = std::move(slot), .task = *task, .features = {}};
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   rejections_.erase(seq);
   if (spare_.empty()) {
     batch.features = backend_->NewFeatures();
@@ -191,7 +195,7 @@ absl::Status BatchSource::Reject(ReadSlot slot, const absl::Status& reason) {
   const BatchSeq seq = slot.seq();
   int times = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     times = ++rejections_[seq];
   }
   LogWarning("batch {} is damaged and will be sampled again: {}", seq,
@@ -223,17 +227,17 @@ void BatchSource::WorkAhead() {
         "sampling.batch_size");
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     failure_ = status;
     is_claiming_ = false;
     extracting_.reset();
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   // The next call of Next() returns the failure. Until then the heartbeat goes
   // on.
-  std::unique_lock lock(mutex_);
-  while (!changed_.wait_until(lock, DeadlineIn(kLongestWait),
-                              [this] { return stopping_.load(); })) {
+  MutexLock lock(&mutex_);
+  while (!changed_.WaitUntil(&lock, DeadlineIn(kLongestWait),
+                             [this] { return stopping_.load(); })) {
     turns_.fetch_add(1, std::memory_order_relaxed);
   }
 }
@@ -242,9 +246,10 @@ absl::Status BatchSource::LoopAhead() {
   while (!stopping_) {
     turns_.fetch_add(1, std::memory_order_relaxed);
     {
-      std::unique_lock lock(mutex_);
-      const bool may_claim =
-          changed_.wait_until(lock, DeadlineIn(kLongestWait), [this] {
+      MutexLock lock(&mutex_);
+      const bool may_claim = changed_.WaitUntil(
+          &lock, DeadlineIn(kLongestWait),
+          [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
             return stopping_ || (waiting_.size() < options_.ahead &&
                                  limit_.batches != AheadLimit::kNothing);
           });
@@ -254,11 +259,11 @@ absl::Status BatchSource::LoopAhead() {
     const uint32_t seen = board_.changes();
     FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, ClaimAhead());
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(&mutex_);
       is_claiming_ = false;
       if (batch.has_value()) extracting_ = batch->slot.seq();
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
     if (!batch.has_value()) {
       FGNN_RETURN_IF_ERROR(
           board_.WaitForChange(seen, DeadlineIn(kLongestWait)));
@@ -267,11 +272,11 @@ absl::Status BatchSource::LoopAhead() {
     FGNN_RETURN_IF_ERROR(Extract(TrainerThread::kAhead, &*batch));
     batch->was_ahead = true;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(&mutex_);
       waiting_.push_back(*std::move(batch));
       extracting_.reset();
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   return absl::OkStatus();
 }
@@ -285,7 +290,7 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
   if (!open.has_value()) return std::nullopt;
   uint64_t end = open->end;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (limit_.batches == AheadLimit::kNextStep) {
       end = std::min(end + 1, board_.training_limit());
     }
@@ -304,7 +309,7 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
       overflowing_step_ = step;
       return std::nullopt;
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     ++kept_[step];
     return batch;
   }
@@ -312,7 +317,7 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
 }
 
 bool BatchSource::MayKeepMore(uint64_t step) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   const uint64_t share =
       (plan_.batches_per_step + limit_.num_trainers - 1) / limit_.num_trainers;
   const auto kept = kept_.find(step);

@@ -6,17 +6,17 @@
 #define FGNN_TRAINER_SERVICE_DAEMON_BATCH_SOURCE_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/base/threads/thread.h"
 #include "shared/minibatch/task.h"
 #include "shared/queue/device_table.h"
@@ -106,9 +106,10 @@ class BatchSource {
   absl::Status LoopAhead();
   absl::StatusOr<std::optional<ExtractedBatch>> ClaimAhead();
   bool MayKeepMore(uint64_t step);
-  // Whether a batch is being claimed or extracted ahead. The caller holds
-  // mutex_.
-  bool IsUnderWay() const { return is_claiming_ || extracting_.has_value(); }
+  // Whether a batch is being claimed or extracted ahead.
+  bool IsUnderWay() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return is_claiming_ || extracting_.has_value();
+  }
 
   const BatchSourceOptions options_;
   const uint64_t job_key_;
@@ -123,17 +124,21 @@ class BatchSource {
   // reads and writes the field.
   std::optional<uint64_t> overflowing_step_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  // The following are guarded by mutex_.
-  AheadLimit limit_;
-  std::deque<ExtractedBatch> waiting_;
-  bool is_claiming_ = false;  // Whether the thread ahead looks for a batch.
-  std::optional<BatchSeq> extracting_;  // The batch that the thread extracts.
-  std::map<uint64_t, uint32_t> kept_;   // Number of batches kept, per step.
-  std::vector<std::unique_ptr<TaskFeatures>> spare_;  // Features after Reset().
-  std::map<BatchSeq, int> rejections_;
-  absl::Status failure_;  // The error that ended the thread ahead.
+  mutable Mutex mutex_;
+  CondVar changed_;
+  AheadLimit limit_ ABSL_GUARDED_BY(mutex_);
+  std::deque<ExtractedBatch> waiting_ ABSL_GUARDED_BY(mutex_);
+  // Whether the thread ahead looks for a batch.
+  bool is_claiming_ ABSL_GUARDED_BY(mutex_) = false;
+  // The batch that the thread extracts.
+  std::optional<BatchSeq> extracting_ ABSL_GUARDED_BY(mutex_);
+  // Number of batches kept, per step.
+  std::map<uint64_t, uint32_t> kept_ ABSL_GUARDED_BY(mutex_);
+  // Features after Reset().
+  std::vector<std::unique_ptr<TaskFeatures>> spare_ ABSL_GUARDED_BY(mutex_);
+  std::map<BatchSeq, int> rejections_ ABSL_GUARDED_BY(mutex_);
+  // The error that ended the thread ahead.
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 
   std::atomic<bool> stopping_ = false;
   std::atomic<uint64_t> turns_ = 0;

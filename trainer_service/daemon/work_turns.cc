@@ -11,10 +11,11 @@ constexpr std::chrono::milliseconds kLongestWait{100};
 }  // namespace
 
 std::optional<WorkTurns::Turn> WorkTurns::TakeForLoop(Deadline deadline) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (!changed_.wait_until(lock, deadline, [this] {
-        return !taken_ && waiting_commands_ == 0;
-      })) {
+  MutexLock lock(&mutex_);
+  if (!changed_.WaitUntil(&lock, deadline,
+                          [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                            return !taken_ && waiting_commands_ == 0;
+                          })) {
     return std::nullopt;
   }
   taken_ = true;
@@ -23,31 +24,33 @@ std::optional<WorkTurns::Turn> WorkTurns::TakeForLoop(Deadline deadline) {
 
 absl::StatusOr<WorkTurns::Turn> WorkTurns::TakeForCommand(
     Deadline deadline, const std::function<absl::Status()>& check) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(&mutex_);
   ++waiting_commands_;
   absl::Status status;
   while (status.ok() && taken_) {
     if (MonotonicClock::now() >= deadline) {
       status = absl::DeadlineExceededError(
           "the trainer was at work until the call's deadline");
-    } else if (!changed_.wait_until(
-                   lock, std::min(deadline, DeadlineIn(kLongestWait)),
-                   [this] { return !taken_; })) {
+    } else if (!changed_.WaitUntil(
+                   &lock, std::min(deadline, DeadlineIn(kLongestWait)),
+                   [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                     return !taken_;
+                   })) {
       status = check();
     }
   }
   --waiting_commands_;
   if (status.ok()) taken_ = true;
   // The work loop may have waited only for this command.
-  changed_.notify_all();
+  changed_.NotifyAll();
   if (!status.ok()) return status;
   return Turn(this);
 }
 
 void WorkTurns::End() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   taken_ = false;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 }  // namespace fgnn

@@ -2,15 +2,15 @@
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_WORK_TURNS_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_WORK_TURNS_H_
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "shared/base/clock.h"
+#include "shared/base/threads/mutex.h"
 
 namespace fgnn {
 
@@ -45,11 +45,10 @@ class WorkTurns {
  private:
   void End();
 
-  // absl::Mutex waits by the wall clock, which may jump.
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool taken_ = false;        // Guarded by mutex_.
-  int waiting_commands_ = 0;  // Guarded by mutex_.
+  Mutex mutex_;
+  CondVar changed_;
+  bool taken_ ABSL_GUARDED_BY(mutex_) = false;
+  int waiting_commands_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace fgnn

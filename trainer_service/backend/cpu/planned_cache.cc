@@ -15,13 +15,13 @@ PlannedCache::PlannedCache(const FeatureStore* store)
           LoadedCache{.plan = {}, .cache = FeatureCache(store)})) {}
 
 std::shared_ptr<const LoadedCache> PlannedCache::now() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   return now_;
 }
 
 void PlannedCache::Set(LoadedCache cache) {
   auto next = std::make_shared<const LoadedCache>(std::move(cache));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   now_ = std::move(next);
 }
 

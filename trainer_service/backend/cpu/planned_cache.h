@@ -4,9 +4,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/graph/dataset.h"
 #include "shared/queue/segment.h"
 #include "trainer_service/compute/thread_team.h"
@@ -44,8 +45,8 @@ class PlannedCache {
   void Set(LoadedCache cache);
 
   const FeatureStore* const store_;
-  mutable std::mutex mutex_;
-  std::shared_ptr<const LoadedCache> now_;  // Guarded by mutex_.
+  mutable Mutex mutex_;
+  std::shared_ptr<const LoadedCache> now_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fgnn

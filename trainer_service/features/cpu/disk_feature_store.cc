@@ -8,14 +8,15 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/first_error.h"
+#include "shared/base/threads/mutex.h"
 #include "trainer_service/compute/widen.h"
 #include "trainer_service/features/cpu/page_reader.h"
 
@@ -33,20 +34,20 @@ template <typename T>
 class Shelf {
  public:
   std::unique_ptr<T> Take() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (things_.empty()) return nullptr;
     std::unique_ptr<T> thing = std::move(things_.back());
     things_.pop_back();
     return thing;
   }
   void Put(std::unique_ptr<T> thing) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     things_.push_back(std::move(thing));
   }
 
  private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<T>> things_;  // Guarded by mutex_.
+  Mutex mutex_;
+  std::vector<std::unique_ptr<T>> things_ ABSL_GUARDED_BY(mutex_);
 };
 
 class UringFeatureStore : public DiskFeatureStore {

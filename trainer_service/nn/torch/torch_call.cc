@@ -5,6 +5,7 @@
 #include <c10/core/Allocator.h>
 #include <c10/util/Exception.h>
 
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -15,9 +16,9 @@
 namespace fgnn {
 namespace {
 
-std::mutex& GeneratorMutex() {
-  static std::mutex mutex;
-  return mutex;
+Mutex* GeneratorMutex() {
+  static Mutex mutex;
+  return &mutex;
 }
 
 }  // namespace
@@ -40,6 +41,7 @@ std::string ReasonOf(const std::exception& thrown) {
 
 SeededGenerator::SeededGenerator(uint64_t seed) : lock_(GeneratorMutex()) {
   at::Generator generator = at::detail::getDefaultCPUGenerator();
+  // A std::mutex, since libtorch owns it.
   const std::lock_guard<std::mutex> its_own(generator.mutex());
   generator.set_current_seed(seed);
 }

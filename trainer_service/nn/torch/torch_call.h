@@ -10,12 +10,12 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "shared/base/threads/mutex.h"
 
 namespace fgnn {
 
@@ -52,7 +52,7 @@ class SeededGenerator {
   explicit SeededGenerator(uint64_t seed);
 
  private:
-  std::lock_guard<std::mutex> lock_;
+  MutexLock lock_;
 };
 
 // Counts what libtorch allocates on this thread while it lives. Calls
