@@ -158,7 +158,7 @@ absl::Status AttachedJob::SampleInTurn(Worker& worker) {
 // log and returns no ranks. Tasks are not marked then, and trainers find no
 // vertex in their caches.
 HotRanks AttachedJob::RanksOf(uint64_t rank_order_key) {
-  const std::lock_guard lock(marks_mutex_);
+  const MutexLock lock(&marks_mutex_);
   if (rank_order_key_ != rank_order_key) {
     rank_order_key_ = rank_order_key;
     absl::StatusOr<RankOrder> order =

@@ -8,11 +8,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sampler_service/daemon/sampling_turn.h"
@@ -20,6 +20,7 @@
 #include "sampler_service/job/online_counts.h"
 #include "sampler_service/sampling/sampler.h"
 #include "shared/base/threads/loop_rounds.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/base/threads/notification.h"
 #include "shared/base/threads/thread.h"
 #include "shared/base/types.h"
@@ -101,10 +102,11 @@ class AttachedJob : public ExecutorJob {
   std::atomic<bool> stopping_ = false;
   Notification stopped_;
   std::vector<std::unique_ptr<OnlineCounts>> counts_;  // One for each worker.
-  std::mutex marks_mutex_;
-  uint64_t rank_order_key_ = 0;          // Guarded by marks_mutex_.
-  std::optional<RankOrder> rank_order_;  // Order of the key; set once.
-  std::optional<SamplingTurn> turn_;     // nullopt: devices take no turns.
+  Mutex marks_mutex_;
+  uint64_t rank_order_key_ ABSL_GUARDED_BY(marks_mutex_) = 0;
+  // Order of the key; set once.
+  std::optional<RankOrder> rank_order_ ABSL_GUARDED_BY(marks_mutex_);
+  std::optional<SamplingTurn> turn_;  // nullopt: devices take no turns.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Thread> threads_;  // Last: they use the fields above.
 };

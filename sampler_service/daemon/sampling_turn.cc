@@ -13,7 +13,7 @@ SamplingTurn::SamplingTurn(Segment* segment, OwnerIndex owner, uint32_t device,
 SamplingTurn::~SamplingTurn() { Leave(); }
 
 std::optional<SamplingTurn::Share> SamplingTurn::Join() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (ending_ || has_left_) return std::nullopt;
   SwitchSnapshot snapshot = table_.Snapshot(device_);
   if (made_ > 0) snapshot.last = DeviceWork::kSample;
@@ -32,14 +32,14 @@ std::optional<SamplingTurn::Share> SamplingTurn::Join() {
 }
 
 void SamplingTurn::Leave() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   has_left_ = true;
   ending_ = true;
   EndIfIdle();
 }
 
 void SamplingTurn::End(bool made, bool yields) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   --under_way_;
   if (made) {
     ++made_;

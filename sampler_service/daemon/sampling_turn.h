@@ -5,11 +5,12 @@
 #define FGNN_SAMPLER_SERVICE_DAEMON_SAMPLING_TURN_H_
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "shared/base/clock.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/base/types.h"
 #include "shared/queue/device_table.h"
 #include "shared/queue/segment.h"
@@ -60,25 +61,27 @@ class SamplingTurn {
 
  private:
   void End(bool made, bool yields);
-  // The following are called with mutex_ held.
-  void EndIfIdle();
-  void CountTime();
+  void EndIfIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountTime() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   DeviceTable table_;
   const uint32_t device_;
   const uint32_t num_threads_;
-  std::mutex mutex_;
-  // The following are guarded by mutex_.
-  bool held_ = false;
-  bool ending_ = false;  // Whether no thread joins until the turn has ended.
-  bool has_left_ = false;
-  bool yields_ = false;
-  uint32_t under_way_ = 0;  // Number of shares.
-  uint64_t made_ = 0;       // Number of batches of this turn.
+  Mutex mutex_;
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
+  // Whether no thread joins until the turn has ended.
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_left_ ABSL_GUARDED_BY(mutex_) = false;
+  bool yields_ ABSL_GUARDED_BY(mutex_) = false;
+  // Number of shares.
+  uint32_t under_way_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Number of batches of this turn.
+  uint64_t made_ ABSL_GUARDED_BY(mutex_) = 0;
   // Time and number of batches that AddSampleTime() has not got yet.
-  Stopwatch watch_;
-  double seconds_ = 0;  // Seconds of turns before this turn.
-  uint32_t batches_ = 0;
+  Stopwatch watch_ ABSL_GUARDED_BY(mutex_);
+  // Seconds of turns before this turn.
+  double seconds_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t batches_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace fgnn

@@ -45,20 +45,18 @@ size_t EndOfRun(const std::vector<uint32_t>& values, size_t begin) {
 
 absl::StatusOr<std::unique_ptr<OnlineCounts>> OnlineCounts::Make(
     uint64_t num_nodes, uint64_t num_batches) {
-  auto counts = absl::WrapUnique(new OnlineCounts());
-  counts->num_nodes_ = num_nodes;
-  counts->counts_ = AllocateTable<uint32_t>(num_nodes);
-  if (counts->counts_ == nullptr) {
+  TableMemory<uint32_t> counts = AllocateTable<uint32_t>(num_nodes);
+  if (counts == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "no memory to count ", num_nodes, " vertices in another thread"));
   }
-  counts->has_.resize(num_batches);
-  return counts;
+  return absl::WrapUnique(
+      new OnlineCounts(num_nodes, num_batches, std::move(counts)));
 }
 
 void OnlineCounts::Add(BatchSeq seq, absl::Span<const std::byte> block) {
-  if (seq >= has_.size()) return;
-  const std::lock_guard lock(mutex_);
+  if (seq >= num_batches_) return;
+  const MutexLock lock(&mutex_);
   if (std::exchange(has_[seq], 1) != 0) return;
   for (const uint32_t v : InputNodesOf(block)) ++counts_[v];
 }
@@ -67,9 +65,9 @@ absl::Status WriteCounts(
     absl::Span<const std::unique_ptr<OnlineCounts>> of_threads,
     const fs::path& path) {
   std::vector<uint32_t> counts(of_threads.front()->num_nodes_);
-  std::string times(of_threads.front()->has_.size(), '\0');
+  std::string times(of_threads.front()->num_batches_, '\0');
   for (const std::unique_ptr<OnlineCounts>& mine : of_threads) {
-    const std::lock_guard lock(mine->mutex_);
+    const MutexLock lock(&mine->mutex_);
     for (size_t v = 0; v < counts.size(); ++v) counts[v] += mine->counts_[v];
     for (size_t i = 0; i < times.size(); ++i) {
       times[i] = static_cast<char>(times[i] + mine->has_[i]);

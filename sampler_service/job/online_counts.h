@@ -7,14 +7,16 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
+#include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/presample/input_node_counts.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/base/types.h"
 #include "shared/device/memory.h"
 
@@ -36,12 +38,19 @@ class OnlineCounts {
   friend absl::Status WriteCounts(
       absl::Span<const std::unique_ptr<OnlineCounts>> of_threads,
       const std::filesystem::path& path);
-  OnlineCounts() = default;
+  OnlineCounts(uint64_t num_nodes, uint64_t num_batches,
+               TableMemory<uint32_t> counts)
+      : num_nodes_(num_nodes),
+        num_batches_(num_batches),
+        counts_(std::move(counts)),
+        has_(num_batches) {}
 
-  std::mutex mutex_;
-  uint64_t num_nodes_ = 0;
-  TableMemory<uint32_t> counts_;  // [num_nodes]
-  std::vector<uint8_t> has_;      // [num_batches]
+  const uint64_t num_nodes_;
+  const uint64_t num_batches_;
+  Mutex mutex_;
+  // [num_nodes]
+  const TableMemory<uint32_t> counts_ ABSL_GUARDED_BY(mutex_);
+  std::vector<uint8_t> has_ ABSL_GUARDED_BY(mutex_);  // [num_batches]
 };
 
 // Writes the counts of the threads of one sampler, of which there is at least

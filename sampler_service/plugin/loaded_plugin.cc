@@ -24,12 +24,12 @@ absl::StatusOr<LoadedPlugin::Instance> LoadedPlugin::NewInstance() const {
 }
 
 LoadedPlugin::CallCount& LoadedPlugin::NewCallCount() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return counts_.emplace_back(0);
 }
 
 LoadedPlugin::Calls LoadedPlugin::calls() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   Calls calls;
   for (const CallCount& count : counts_) {
     const uint64_t seen = count.load(std::memory_order_relaxed);

@@ -8,12 +8,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "sampler_service/plugin/sampler_plugin.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/plugin/plugin_library.h"
 
 namespace fgnn {
@@ -55,8 +56,8 @@ class LoadedPlugin {
 
   std::string name_;
   std::unique_ptr<PluginLibrary> library_;
-  mutable std::mutex mutex_;
-  mutable std::deque<CallCount> counts_;  // Guarded by mutex_.
+  mutable Mutex mutex_;
+  mutable std::deque<CallCount> counts_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fgnn
