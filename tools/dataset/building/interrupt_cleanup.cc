@@ -57,9 +57,7 @@ InterruptCleanup::~InterruptCleanup() {
 }
 
 InterruptCleanup::Hold::Hold(InterruptCleanup* cleanup) : cleanup_(cleanup) {
-  if (cleanup_ != nullptr) {
-    lock_ = std::unique_lock<std::mutex>(cleanup_->mutex_);
-  }
+  if (cleanup_ != nullptr) lock_.emplace(&cleanup_->mutex_);
 }
 
 void InterruptCleanup::Hold::Remember(Leftovers leftovers) {
@@ -82,7 +80,7 @@ void InterruptCleanup::Wait() {
 void InterruptCleanup::RemoveAndExit(int signal) {
   // Held until the process ends: no other thread can make, rename or report
   // anything any more.
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (!leftovers_.folder.empty()) {
     const bool removed = RemoveWhole(leftovers_.folder);
     for (; !leftovers_.parents.empty(); leftovers_.parents.pop_back()) {

@@ -5,10 +5,12 @@
 
 #include <csignal>
 #include <filesystem>
-#include <mutex>
+#include <optional>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "shared/base/files/unique_fd.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/base/threads/thread.h"
 
 namespace fgnn {
@@ -39,12 +41,13 @@ class InterruptCleanup {
   class Hold {
    public:
     explicit Hold(InterruptCleanup* cleanup);
-    void Remember(Leftovers leftovers);
+    // The analysis cannot know that the lock is there where a cleanup is.
+    void Remember(Leftovers leftovers) ABSL_NO_THREAD_SAFETY_ANALYSIS;
     void Forget() { Remember({}); }
 
    private:
     InterruptCleanup* cleanup_;
-    std::unique_lock<std::mutex> lock_;
+    std::optional<MutexLock> lock_;  // nullopt: there is no cleanup.
   };
 
  private:
@@ -54,9 +57,9 @@ class InterruptCleanup {
   sigset_t earlier_mask_;  // Signal mask of the thread that made this object.
   UniqueFd signals_;
   UniqueFd stop_;
-  std::mutex mutex_;
-  Leftovers leftovers_;  // Guarded by mutex_.
-  Thread thread_;        // Last member: it uses the members above.
+  Mutex mutex_;
+  Leftovers leftovers_ ABSL_GUARDED_BY(mutex_);
+  Thread thread_;  // Last member: it uses the members above.
 };
 
 }  // namespace fgnn

@@ -4,16 +4,17 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/mutex.h"
 
 namespace fgnn {
 
@@ -24,6 +25,41 @@ inline unsigned ThreadsOr(unsigned wanted) {
   return cores == 0 ? 1 : cores;
 }
 
+// Lets chunks be used one at a time, in order. Thread-safe.
+class ChunkOrder {
+ public:
+  // Waits until all chunks before this one have ended. Returns whether none of
+  // them failed.
+  bool WaitFor(uint64_t chunk) {
+    MutexLock lock(&mutex_);
+    // The thread with the lowest chunk never waits, so the loop ends. The time
+    // only bounds each wait.
+    while (!ended_.WaitUntil(&lock, DeadlineIn(std::chrono::seconds(1)),
+                             [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                               return turn_ == chunk;
+                             })) {
+    }
+    return status_.ok();
+  }
+  // Ends the chunk that was waited for. Keeps the first error.
+  void End(const absl::Status& status) {
+    const MutexLock lock(&mutex_);
+    status_.Update(status);
+    ++turn_;
+    ended_.NotifyAll();
+  }
+  absl::Status status() const {
+    const MutexLock lock(&mutex_);
+    return status_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  CondVar ended_;
+  uint64_t turn_ ABSL_GUARDED_BY(mutex_) = 0;  // Number of the next chunk.
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
 // For each chunk in [0, num_chunks), calls `make(chunk, state)` on any of
 // `threads` threads. Calls `use(chunk, state)` for chunk 0, 1, 2, …, one at a
 // time. Each thread has one State (default-constructed, reused), so memory is
@@ -33,10 +69,7 @@ template <typename State, typename Make, typename Use>
 absl::Status RunOrderedChunks(uint64_t num_chunks, unsigned threads, Make make,
                               Use use) {
   std::atomic<uint64_t> next{0};
-  std::mutex mutex;
-  std::condition_variable turned;
-  uint64_t turn = 0;  // Number of the chunk to be used next. Guarded by mutex.
-  absl::Status status;  // Guarded by mutex.
+  ChunkOrder order;
 
   const auto work = [&] {
     State state;
@@ -50,23 +83,10 @@ absl::Status RunOrderedChunks(uint64_t num_chunks, unsigned threads, Make make,
         made = absl::ResourceExhaustedError(
             "not enough memory; end other programs or use fewer threads");
       }
-      std::unique_lock<std::mutex> lock(mutex);
-      // The thread with the lowest chunk never waits, so the loop ends. The
-      // time only bounds each wait.
-      while (turn != chunk) turned.wait_for(lock, std::chrono::seconds(1));
-      if (status.ok()) {
-        status = made;
-        if (status.ok()) {
-          // No other thread may pass while `turn` is unchanged.
-          lock.unlock();
-          absl::Status used = use(chunk, state);
-          lock.lock();
-          status = used;
-        }
-      }
-      if (!status.ok()) next = num_chunks;
-      ++turn;
-      turned.notify_all();
+      if (order.WaitFor(chunk) && made.ok()) made = use(chunk, state);
+      // After an error no thread begins another chunk.
+      if (!made.ok()) next = num_chunks;
+      order.End(made);
     }
   };
 
@@ -80,7 +100,7 @@ absl::Status RunOrderedChunks(uint64_t num_chunks, unsigned threads, Make make,
   }
   work();
   for (std::thread& thread : others) thread.join();
-  return status;
+  return order.status();
 }
 
 }  // namespace fgnn

@@ -39,7 +39,7 @@ Interrupt::~Interrupt() {
 }
 
 void Interrupt::NotifyWith(std::function<void()> on_interrupt) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   on_interrupt_ = std::move(on_interrupt);
   if (raised_.load() && on_interrupt_) on_interrupt_();
 }
@@ -55,7 +55,7 @@ void Interrupt::Wait() {
       ::read(signals_.get(), &info, sizeof(info));
   raised_.store(true);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (on_interrupt_) on_interrupt_();
   }
   // From now on this thread takes the signal, which ends the program.

@@ -5,10 +5,11 @@
 #include <atomic>
 #include <csignal>
 #include <functional>
-#include <mutex>
 #include <thread>
 
+#include "absl/base/thread_annotations.h"
 #include "shared/base/files/unique_fd.h"
+#include "shared/base/threads/mutex.h"
 
 namespace fgnn {
 
@@ -34,8 +35,8 @@ class Interrupt {
 
   sigset_t earlier_mask_;  // Signal mask of the thread that made this object.
   std::atomic<bool> raised_ = false;
-  std::mutex mutex_;
-  std::function<void()> on_interrupt_;  // Guarded by mutex_.
+  Mutex mutex_;
+  std::function<void()> on_interrupt_ ABSL_GUARDED_BY(mutex_);
   UniqueFd signals_;
   UniqueFd stop_;
   std::thread thread_;
