@@ -1,0 +1,216 @@
+#include "shared/graph/dataset_arrays.h"
+
+#include <algorithm>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "shared/base/status.h"
+#include "shared/graph/dataset.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+NpyType StoredType(FeatureType type) {
+  switch (type) {
+    case FeatureType::kFloat32:
+      return NpyType::kF32;
+    case FeatureType::kFloat16:
+      return NpyType::kF16;
+    case FeatureType::kBfloat16:
+      break;
+  }
+  return NpyType::kU16;
+}
+
+// The type and shape that an array of the folder must have.
+struct Wanted {
+  std::vector<NpyType> types;
+  std::vector<uint64_t> shape;
+  std::string because;  // Reason for the shape, for messages.
+};
+
+absl::Status CheckKind(const fs::path& path, const NpyHeader& header,
+                       const Wanted& wanted) {
+  if (std::find(wanted.types.begin(), wanted.types.end(), header.type) ==
+      wanted.types.end()) {
+    std::vector<std::string> names;
+    for (const NpyType type : wanted.types) {
+      names.push_back(absl::StrCat("'", std::string(DescrOf(type)), "'"));
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        path.string(), ": its elements are '",
+        std::string(DescrOf(header.type)), "', but ",
+        absl::StrJoin(names, " or "), " is wanted; convert it with astype()"));
+  }
+  if (header.shape != wanted.shape) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path.string(), ": its shape is (", absl::StrJoin(header.shape, ", "),
+        "), but (", absl::StrJoin(wanted.shape, ", "), ") is wanted by ",
+        wanted.because, "; rebuild the dataset"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NpyArray> OpenArray(const fs::path& path, Access access) {
+  return access == Access::kMap ? NpyArray::Open(path)
+                                : NpyArray::OpenHeader(path);
+}
+
+absl::StatusOr<NpyArray> OpenWanted(const fs::path& path, Access access,
+                                    const Wanted& wanted) {
+  absl::StatusOr<NpyArray> array = OpenArray(path, access);
+  if (absl::IsNotFound(array.status())) {
+    return absl::NotFoundError(absl::StrCat(path.string(), ": missing, but ",
+                                            wanted.because,
+                                            " wants it; rebuild the dataset"));
+  }
+  if (!array.ok()) return array.status();
+  FGNN_RETURN_IF_ERROR(CheckKind(path, array->header(), wanted));
+  return array;
+}
+
+bool Exists(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+absl::Status OpenTopology(Access access, DatasetArrays& arrays) {
+  FGNN_ASSIGN_OR_RETURN(
+      arrays.indptr,
+      OpenWanted(arrays.folder / "csc_indptr.npy", access,
+                 {{NpyType::kI64},
+                  {arrays.metadata.num_nodes + 1},
+                  absl::StrCat("metadata.yaml's num_nodes (",
+                               arrays.metadata.num_nodes, ") + 1")}));
+  FGNN_ASSIGN_OR_RETURN(
+      arrays.indices,
+      OpenWanted(arrays.folder / "indices.npy", access,
+                 {{NpyType::kU32, NpyType::kI32, NpyType::kI64},
+                  {arrays.metadata.num_edges},
+                  absl::StrCat("metadata.yaml's num_edges (",
+                               arrays.metadata.num_edges, ")")}));
+  return absl::OkStatus();
+}
+
+absl::Status OpenFeatures(Access access, DatasetArrays& arrays) {
+  const fs::path path = arrays.folder / kFeaturesFile;
+  if (arrays.metadata.feature_columns == 0) {
+    if (!Exists(path)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(path.string(),
+                     ": is there, but metadata.yaml says feature_columns 0; "
+                     "set it to the array's columns or remove the file"));
+  }
+  FGNN_ASSIGN_OR_RETURN(
+      arrays.features,
+      OpenWanted(
+          path, access,
+          {{StoredType(arrays.metadata.feature_type)},
+           {arrays.metadata.num_nodes, arrays.metadata.feature_columns},
+           absl::StrCat("metadata.yaml's num_nodes, feature_columns and "
+                        "feature_type ",
+                        std::string(NameOf(arrays.metadata.feature_type)))}));
+  return absl::OkStatus();
+}
+
+absl::Status OpenLabels(Access access, DatasetArrays& arrays) {
+  const fs::path path = arrays.folder / "labels.npy";
+  if (arrays.metadata.num_classes == 0) {
+    if (!Exists(path)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(path.string(),
+                     ": is there, but metadata.yaml says num_classes 0; set "
+                     "it to the number of classes or remove the file"));
+  }
+  FGNN_ASSIGN_OR_RETURN(
+      arrays.labels, OpenWanted(path, access,
+                                {{NpyType::kI64},
+                                 {arrays.metadata.num_nodes},
+                                 "metadata.yaml's num_nodes and num_classes"}));
+  return absl::OkStatus();
+}
+
+absl::Status OpenSplit(const fs::path& path, Access access, NpyArray& array) {
+  if (!Exists(path)) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(NpyArray opened, OpenArray(path, access));
+  if (opened.header().shape.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path.string(), ": has ", opened.header().shape.size(),
+        " dimensions, but a list of global ids has one; save it flat"));
+  }
+  FGNN_RETURN_IF_ERROR(CheckKind(path, opened.header(),
+                                 {{NpyType::kI64}, opened.header().shape, ""}));
+  array = std::move(opened);
+  return absl::OkStatus();
+}
+
+absl::Status OpenEdges(const fs::path& path, Access access, NpyArray& array) {
+  if (!Exists(path)) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(NpyArray opened, OpenArray(path, access));
+  const std::vector<uint64_t>& shape = opened.header().shape;
+  if (shape.size() != 2 || shape[1] != 2) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path.string(), ": its shape is (", absl::StrJoin(shape, ", "),
+        "), but a list of edges has (n, 2): a source and a destination each"));
+  }
+  FGNN_RETURN_IF_ERROR(CheckKind(path, opened.header(),
+                                 {{NpyType::kU32, NpyType::kI64}, shape, ""}));
+  array = std::move(opened);
+  return absl::OkStatus();
+}
+
+absl::Status OpenOptional(Access access, DatasetArrays& arrays) {
+  const fs::path& folder = arrays.folder;
+  SplitArrays& edges = arrays.edges;
+  FGNN_RETURN_IF_ERROR(
+      OpenEdges(folder / "train_edges.npy", access, edges.train));
+  FGNN_RETURN_IF_ERROR(
+      OpenEdges(folder / "valid_edges.npy", access, edges.valid));
+  FGNN_RETURN_IF_ERROR(
+      OpenEdges(folder / "test_edges.npy", access, edges.test));
+  SplitArrays& vertices = arrays.vertices;
+  FGNN_RETURN_IF_ERROR(OpenSplit(folder / "train.npy", access, vertices.train));
+  FGNN_RETURN_IF_ERROR(OpenSplit(folder / "valid.npy", access, vertices.valid));
+  FGNN_RETURN_IF_ERROR(OpenSplit(folder / "test.npy", access, vertices.test));
+  if (Exists(folder / "edge_weights.npy")) {
+    FGNN_ASSIGN_OR_RETURN(arrays.edge_weights,
+                          OpenWanted(folder / "edge_weights.npy", access,
+                                     {{NpyType::kF32},
+                                      {arrays.metadata.num_edges},
+                                      "metadata.yaml's num_edges"}));
+  }
+  if (Exists(folder / kNamesFile)) {
+    if (access == Access::kHeaders) {
+      return OpenPlainFile(folder / kNamesFile).status();
+    }
+    FGNN_ASSIGN_OR_RETURN(arrays.names, MappedFile::Open(folder / kNamesFile));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<DatasetArrays> DatasetArrays::Open(const fs::path& folder,
+                                                  Access access) {
+  FGNN_RETURN_IF_ERROR(CheckFolder(folder));
+  DatasetArrays arrays;
+  arrays.folder = folder;
+  // The state is read before any file: a file that changes meanwhile changes
+  // the key.
+  arrays.state = StateOf(folder);
+  FGNN_ASSIGN_OR_RETURN(arrays.metadata, ReadMetadata(folder));
+  FGNN_RETURN_IF_ERROR(OpenTopology(access, arrays));
+  FGNN_RETURN_IF_ERROR(OpenFeatures(access, arrays));
+  FGNN_RETURN_IF_ERROR(OpenLabels(access, arrays));
+  FGNN_RETURN_IF_ERROR(OpenOptional(access, arrays));
+  return arrays;
+}
+
+}  // namespace fgnn
