@@ -3,171 +3,30 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/thread.h"
 #include "shared/rpc/accept_connection.h"
+#include "shared/rpc/descriptor_packet.h"
 #include "shared/rpc/socket_name.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
 
-constexpr size_t kMaxPacketBytes = 4096;
-constexpr absl::string_view kRequestWord = "segment";
-constexpr absl::string_view kScratchWord = "scratch";
-constexpr absl::string_view kReturnWord = "return";
-constexpr absl::string_view kDoneWord = "ok";
-constexpr absl::string_view kErrorWord = "error";
 // Time in which a peer must send its request after it has connected.
 constexpr std::chrono::milliseconds kRequestTimeout{1'000};
 constexpr std::chrono::milliseconds kLook{200};
 constexpr size_t kMostConnections = 64;
 constexpr int kBacklog = 64;
-
-struct Packet {
-  std::string text;
-  UniqueFd fd;
-};
-
-// Room for the control message of one descriptor, with the alignment that it
-// needs. The padding behind it has room for a second descriptor.
-union ControlBuffer {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(sizeof(int))];
-};
-
-// Takes every descriptor that came with the message, so that none stays open
-// without an owner.
-std::vector<UniqueFd> TakeDescriptors(const msghdr& message) {
-  std::vector<UniqueFd> taken;
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (header == nullptr || header->cmsg_level != SOL_SOCKET ||
-      header->cmsg_type != SCM_RIGHTS) {
-    return taken;
-  }
-  const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-  for (size_t i = 0; i < count; ++i) {
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
-    taken.emplace_back(fd);
-  }
-  return taken;
-}
-
-// Waits until `fd` has one of `events` or is closed. DeadlineExceeded.
-absl::Status WaitFor(int fd, int16_t events, Deadline deadline,
-                     const std::string& what) {
-  while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-                          deadline - MonotonicClock::now())
-                          .count();
-    pollfd poll_fd = {fd, events, 0};
-    const int ready = ::poll(
-        &poll_fd, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 60'000)));
-    if (ready > 0) return absl::OkStatus();
-    if (ready < 0 && errno != EINTR) return ErrnoToStatus(errno, what);
-    if (left <= 0) {
-      return absl::DeadlineExceededError(absl::StrCat(what, ": no answer"));
-    }
-  }
-}
-
-absl::Status SendPacket(int socket, absl::string_view text, int fd,
-                        const std::string& what) {
-  iovec part = {const_cast<char*>(text.data()), text.size()};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  ControlBuffer control = {};
-  if (fd >= 0) {
-    message.msg_control = control.bytes;
-    message.msg_controllen = sizeof(control.bytes);
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &fd, sizeof(int));
-  }
-  if (::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-    return ErrnoToStatus(errno, what);
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Packet> ReceivePacket(int socket, Deadline deadline,
-                                     const std::string& what) {
-  FGNN_RETURN_IF_ERROR(WaitFor(socket, POLLIN, deadline, what));
-  std::array<char, kMaxPacketBytes> buffer;
-  iovec part = {buffer.data(), buffer.size()};
-  ControlBuffer control = {};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.bytes;
-  message.msg_controllen = sizeof(control.bytes);
-  const ssize_t received =
-      ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  if (received < 0) return ErrnoToStatus(errno, what);
-  Packet packet;
-  std::vector<UniqueFd> descriptors = TakeDescriptors(message);
-  if (descriptors.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, ": more than one descriptor"));
-  }
-  if (!descriptors.empty()) packet.fd = std::move(descriptors.front());
-  if (received == 0) {
-    return absl::UnavailableError(absl::StrCat(what, ": the peer went away"));
-  }
-  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(what, ": packet too long"));
-  }
-  packet.text.assign(buffer.data(), static_cast<size_t>(received));
-  return packet;
-}
-
-absl::StatusOr<ucred> PeerOf(int socket, const std::string& what) {
-  ucred peer = {};
-  socklen_t size = sizeof(peer);
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
-    return ErrnoToStatus(errno, what);
-  }
-  if (peer.uid != ::geteuid()) {
-    return absl::PermissionDeniedError(
-        absl::StrCat(what, ": process ", peer.pid, " runs as user ", peer.uid,
-                     ", this one as ", ::geteuid(),
-                     "; the daemons of a service run as one user"));
-  }
-  return peer;
-}
-
-// Returns the Status that the text "error 5 no such job" stands for.
-absl::Status ParseError(const std::string& text, const std::string& what) {
-  const std::vector<std::string> parts =
-      absl::StrSplit(text, absl::MaxSplits(' ', 2));
-  int code = 0;
-  if (parts.size() == 3 && parts[0] == kErrorWord &&
-      absl::SimpleAtoi(parts[1], &code) && code > 0 &&
-      code <= static_cast<int>(absl::StatusCode::kUnauthenticated)) {
-    return absl::Status(static_cast<absl::StatusCode>(code), parts[2]);
-  }
-  return absl::InternalError(
-      absl::StrCat(what, ": not a reply: '", text.substr(0, 64), "'"));
-}
 
 }  // namespace
 
@@ -273,7 +132,7 @@ absl::Status DescriptorServer::State::Answer(int connection) {
   if (!request.ok()) return request.status();
   // Checked after the request was read: closing a socket with unread bytes
   // would discard the reply.
-  FGNN_ASSIGN_OR_RETURN(const ucred peer, PeerOf(connection, what));
+  FGNN_ASSIGN_OR_RETURN(const ucred peer, PeerOfSameUser(connection, what));
   const std::pair<std::string, std::string> words =
       absl::StrSplit(request->text, absl::MaxSplits(' ', 1));
   const auto& [word, job_id] = words;
@@ -331,94 +190,6 @@ DescriptorServer::~DescriptorServer() {
   [[maybe_unused]] const ssize_t written =
       ::write(state_->stop.get(), &one, sizeof(one));
   state_->thread.Join();
-}
-
-namespace {
-
-absl::Status LimitSends(int socket, Deadline deadline,
-                        const std::string& what) {
-  // A timeout of 0 would mean no timeout.
-  const auto left = std::max(std::chrono::ceil<std::chrono::microseconds>(
-                                 deadline - MonotonicClock::now()),
-                             std::chrono::microseconds(1'000));
-  timeval limit = {};
-  limit.tv_sec = left.count() / 1'000'000;
-  limit.tv_usec = left.count() % 1'000'000;
-  if (::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) !=
-      0) {
-    return ErrnoToStatus(errno, what);
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Packet> Exchange(const std::filesystem::path& socket_path,
-                                const std::string& request, int fd,
-                                Deadline deadline, const std::string& what) {
-  FGNN_ASSIGN_OR_RETURN(const sockaddr_un address,
-                        MakeSocketAddress(socket_path));
-  const UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!socket.valid()) return ErrnoToStatus(errno, what);
-  int error = EINTR;
-  while (error == EINTR && MonotonicClock::now() < deadline) {
-    // connect() waits while the server's queue of connections is full.
-    FGNN_RETURN_IF_ERROR(LimitSends(socket.get(), deadline, what));
-    const int result =
-        ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address),
-                  sizeof(address));
-    error = result == 0 ? 0 : errno;
-  }
-  if (error == ENOENT || error == ECONNREFUSED || error == EAGAIN ||
-      error == EINTR) {
-    return absl::UnavailableError(
-        absl::StrCat(what, ": ", std::strerror(error)));
-  }
-  if (error != 0) return ErrnoToStatus(error, what);
-  FGNN_RETURN_IF_ERROR(PeerOf(socket.get(), what).status());
-  FGNN_RETURN_IF_ERROR(SendPacket(socket.get(), request, fd, what));
-  return ReceivePacket(socket.get(), deadline, what);
-}
-
-absl::StatusOr<UniqueFd> RequestDescriptor(
-    const std::filesystem::path& socket_path, const std::string& request,
-    Deadline deadline, const std::string& what) {
-  FGNN_ASSIGN_OR_RETURN(
-      Packet reply, Exchange(socket_path, request, /*fd=*/-1, deadline, what));
-  if (reply.text == kDoneWord && reply.fd.valid()) return std::move(reply.fd);
-  return ParseError(reply.text, what);
-}
-
-}  // namespace
-
-absl::StatusOr<UniqueFd> RequestSegment(
-    const std::filesystem::path& socket_path, const std::string& job_id,
-    Deadline deadline) {
-  return RequestDescriptor(socket_path, absl::StrCat(kRequestWord, " ", job_id),
-                           deadline,
-                           absl::StrCat("ask ", socket_path.string(),
-                                        " for the segment of job ", job_id));
-}
-
-absl::StatusOr<UniqueFd> RequestScratch(
-    const std::filesystem::path& socket_path, const std::string& job_id,
-    uint64_t number, Deadline deadline) {
-  return RequestDescriptor(
-      socket_path, absl::StrCat(kScratchWord, " ", number, " ", job_id),
-      deadline,
-      absl::StrCat("ask ", socket_path.string(), " for shared memory ", number,
-                   " of job ", job_id));
-}
-
-absl::Status ReturnSegment(const std::filesystem::path& socket_path,
-                           const std::string& job_id, int fd,
-                           Deadline deadline) {
-  const std::string what = absl::StrCat("return the segment of job ", job_id,
-                                        " to ", socket_path.string());
-  FGNN_ASSIGN_OR_RETURN(
-      const Packet reply,
-      Exchange(socket_path, absl::StrCat(kReturnWord, " ", job_id), fd,
-               deadline, what));
-  return reply.text == kDoneWord ? absl::OkStatus()
-                                 : ParseError(reply.text, what);
 }
 
 }  // namespace fgnn
