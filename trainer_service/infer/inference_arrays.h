@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
+#include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/infer/layer_wise.h"
 
 namespace fgnn {
@@ -34,6 +37,39 @@ struct ArrayWidths {
   }
 };
 ArrayWidths WidthsOf(const InferenceInput& input);
+
+// The arrays over all N vertices, in memory of this process or in memory that
+// the processes of a shared inference have in common. All processes reserve the
+// same arrays in the same order.
+class InferenceArrays {
+ public:
+  // Borrows `input`.
+  explicit InferenceArrays(const InferenceInput* input) : input_(*input) {}
+
+  // Reserves all arrays but the marks. ResourceExhausted: they do not fit into
+  // memory.
+  absl::Status Reserve();
+  // Reserves a mark for each vertex, 0 at first. In a shared inference each
+  // call makes new marks; else it ends those of the last call.
+  absl::StatusOr<uint8_t*> ReserveMarks();
+
+  float* messages() const { return messages_; }  // [N, message width]
+  float* hidden() const { return hidden_; }      // [N, hidden]
+  // [N]; null: they are not needed.
+  float* degree_scales() const { return degree_scales_; }
+
+ private:
+  absl::StatusOr<float*> ReserveFloats(uint64_t count, AlignedBuffer& own);
+
+  const InferenceInput& input_;
+  AlignedBuffer own_marks_;
+  AlignedBuffer own_messages_;
+  AlignedBuffer own_hidden_;
+  AlignedBuffer own_degree_scales_;
+  float* messages_ = nullptr;
+  float* hidden_ = nullptr;
+  float* degree_scales_ = nullptr;
+};
 
 }  // namespace fgnn
 

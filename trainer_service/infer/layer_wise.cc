@@ -6,18 +6,14 @@
 #include <limits>
 #include <memory>
 #include <new>
-#include <optional>
 #include <stdexcept>
 #include <variant>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
-#include "shared/base/threads/first_error.h"
-#include "shared/base/units.h"
-#include "shared/device/memory.h"
 #include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/infer/chunk_loops.h"
 #include "trainer_service/infer/inference_arrays.h"
 
 namespace fgnn {
@@ -81,10 +77,12 @@ class LayerWise {
         num_layers_(num_layers),
         num_nodes_(input.graph->num_nodes()),
         consume_(consume),
+        loops_(&input),
+        arrays_(&input),
         scratch_(static_cast<size_t>(input.team->size())) {}
 
   absl::Status Run(absl::Span<const GlobalId> vertices) {
-    FGNN_RETURN_IF_ERROR(ReserveArrays());
+    FGNN_RETURN_IF_ERROR(arrays_.Reserve());
     FGNN_RETURN_IF_ERROR(MeasureDegrees());
     // Finds the vertices that are needed, from the last layer down.
     std::vector<std::vector<GlobalId>> sources(num_layers_);
@@ -114,40 +112,18 @@ class LayerWise {
     AlignedBuffer indices;
   };
 
-  absl::Status ReserveArrays() {
-    const ArrayWidths widths = WidthsOf(input_);
-    uint64_t need = widths.Bytes(num_nodes_);
-    // The first process has already reserved the shared memory, so only its
-    // growth is needed.
-    if (input_.shared != nullptr) need = input_.shared->Growth(need);
-    const absl::StatusOr<uint64_t> have = AvailableMemoryBytes();
-    if (have.ok() && need > *have) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "full-neighbour inference over ", num_nodes_, " vertices needs ",
-          FormatBytes(need), ", have ", FormatBytes(*have),
-          "; set training.evaluate_every to 0 or use a smaller model.hidden"));
-    }
-    FGNN_ASSIGN_OR_RETURN(messages_, ReserveFloats(num_nodes_ * widths.messages,
-                                                   messages_buffer_));
-    FGNN_ASSIGN_OR_RETURN(
-        hidden_, ReserveFloats(num_nodes_ * widths.hidden, hidden_buffer_));
-    if (widths.degree_scales == 0) return absl::OkStatus();
-    FGNN_ASSIGN_OR_RETURN(degree_scales_,
-                          ReserveFloats(num_nodes_, degree_scales_buffer_));
-    return absl::OkStatus();
-  }
-
   absl::Status MeasureDegrees() {
-    if (degree_scales_ == nullptr) return absl::OkStatus();
+    float* const scales = arrays_.degree_scales();
+    if (scales == nullptr) return absl::OkStatus();
     const int64_t num_chunks = static_cast<int64_t>(
         (num_nodes_ + kDegreesPerChunk - 1) / kDegreesPerChunk);
-    return RunChunks(num_chunks, [&](int64_t chunk, int /*worker*/) {
+    return loops_.Run(num_chunks, [&](int64_t chunk, int /*worker*/) {
       const uint64_t first = static_cast<uint64_t>(chunk) * kDegreesPerChunk;
       const uint64_t last = std::min(first + kDegreesPerChunk, num_nodes_);
       for (uint64_t v = first; v < last; ++v) {
         const uint64_t degree =
             DegreeOf(*input_.graph, static_cast<GlobalId>(v)) + 1;
-        degree_scales_[v] = 1.0F / std::sqrt(static_cast<float>(degree));
+        scales[v] = 1.0F / std::sqrt(static_cast<float>(degree));
       }
       return absl::OkStatus();
     });
@@ -157,15 +133,7 @@ class LayerWise {
   // `destinations`.
   absl::StatusOr<std::vector<GlobalId>> SourcesOf(
       absl::Span<const GlobalId> destinations) {
-    uint8_t* marks = nullptr;
-    if (input_.shared == nullptr) {
-      marks = static_cast<uint8_t*>(marks_buffer_.Reserve(num_nodes_));
-      std::fill_n(marks, num_nodes_, uint8_t{0});
-    } else {
-      FGNN_ASSIGN_OR_RETURN(const absl::Span<std::byte> bytes,
-                            input_.shared->Reserve(num_nodes_));
-      marks = reinterpret_cast<uint8_t*>(bytes.data());
-    }
+    FGNN_ASSIGN_OR_RETURN(uint8_t* const marks, arrays_.ReserveMarks());
     // Several threads may mark a vertex: they write the same value.
     const auto mark = [marks](GlobalId v) {
       std::atomic_ref<uint8_t>(marks[v]).store(1, std::memory_order_relaxed);
@@ -173,67 +141,16 @@ class LayerWise {
     FGNN_ASSIGN_OR_RETURN(const std::vector<size_t> starts,
                           CutIntoChunks(*input_.graph, destinations));
     FGNN_RETURN_IF_ERROR(
-        RunChunks(static_cast<int64_t>(starts.size()) - 1,
-                  [&](int64_t chunk, int /*worker*/) {
-                    for (size_t i = starts[static_cast<size_t>(chunk)];
-                         i < starts[static_cast<size_t>(chunk) + 1]; ++i) {
-                      mark(destinations[i]);
-                      ForEachNeighbor(*input_.graph, destinations[i], mark);
-                    }
-                    return absl::OkStatus();
-                  }));
+        loops_.Run(static_cast<int64_t>(starts.size()) - 1,
+                   [&](int64_t chunk, int /*worker*/) {
+                     for (size_t i = starts[static_cast<size_t>(chunk)];
+                          i < starts[static_cast<size_t>(chunk) + 1]; ++i) {
+                       mark(destinations[i]);
+                       ForEachNeighbor(*input_.graph, destinations[i], mark);
+                     }
+                     return absl::OkStatus();
+                   }));
     return MarkedNodes({marks, num_nodes_});
-  }
-
-  absl::StatusOr<float*> ReserveFloats(uint64_t count, AlignedBuffer& own) {
-    if (input_.shared == nullptr) return own.Floats(count);
-    FGNN_ASSIGN_OR_RETURN(const absl::Span<std::byte> bytes,
-                          input_.shared->Reserve(count * sizeof(float)));
-    return reinterpret_cast<float*>(bytes.data());
-  }
-
-  // Runs task(chunk, worker) for all chunks, until the caller cancels. If
-  // processes share the chunks, this one runs those that it takes. Returns when
-  // all chunks are done.
-  using ChunkTask = absl::FunctionRef<absl::Status(int64_t chunk, int worker)>;
-  absl::Status RunChunks(int64_t num_chunks, ChunkTask task) {
-    const uint32_t loop = num_loops_++;
-    FirstError stopped;
-    FGNN_RETURN_IF_ERROR(
-        input_.team->Run(num_chunks, [&](int64_t chunk, int worker) {
-          if (input_.check && !stopped.any()) stopped.Note(input_.check());
-          if (stopped.any()) return;
-          stopped.Note(input_.shared == nullptr
-                           ? WithoutThrowing(task, chunk, worker)
-                           : RunSharedChunk(loop, num_chunks, task, worker));
-        }));
-    FGNN_RETURN_IF_ERROR(stopped.status());
-    if (input_.shared == nullptr) return absl::OkStatus();
-    return input_.shared->WaitForLoop(loop, num_chunks, [this] {
-      // Counted, as a process that waits for others hangs no more than they do.
-      input_.team->CountTask();
-      return input_.check ? input_.check() : absl::OkStatus();
-    });
-  }
-
-  absl::Status RunSharedChunk(uint32_t loop, int64_t num_chunks, ChunkTask task,
-                              int worker) {
-    const std::optional<int64_t> chunk =
-        input_.shared->TakeChunk(loop, num_chunks);
-    if (!chunk.has_value()) return absl::OkStatus();
-    FGNN_RETURN_IF_ERROR(WithoutThrowing(task, *chunk, worker));
-    input_.shared->ChunkDone(loop, num_chunks);
-    return absl::OkStatus();
-  }
-
-  // Turns what a user's layer throws into a Status: it is no failure of ours.
-  static absl::Status WithoutThrowing(ChunkTask task, int64_t chunk,
-                                      int worker) {
-    try {
-      return task(chunk, worker);
-    } catch (const std::runtime_error& thrown) {
-      return absl::InvalidArgumentError(thrown.what());
-    }
   }
 
   // Copies rows of the layer's input, [nodes.size(), input_width].
@@ -241,8 +158,9 @@ class LayerWise {
                           float* out) const {
     if (layer == 0) return input_.features->CopyRows(nodes, out);
     const uint64_t width = model_.options().hidden;
+    const float* const hidden = arrays_.hidden();
     for (size_t i = 0; i < nodes.size(); ++i) {
-      std::copy_n(hidden_ + nodes[i] * width, width, out + i * width);
+      std::copy_n(hidden + nodes[i] * width, width, out + i * width);
     }
     return absl::OkStatus();
   }
@@ -251,15 +169,17 @@ class LayerWise {
   absl::Status PrepareMessages(uint32_t layer,
                                absl::Span<const GlobalId> sources) {
     if (!NeedsMessageArray(input_, layer)) {
-      messages_source_ = layer == 0 ? input_.features->AsFloats() : hidden_;
+      messages_source_ =
+          layer == 0 ? input_.features->AsFloats() : arrays_.hidden();
       return absl::OkStatus();
     }
-    messages_source_ = messages_;
+    float* const messages = arrays_.messages();
+    messages_source_ = messages;
     const uint64_t in = model_.options().input_width(layer);
     const uint64_t width = model_.message_width(layer);
     const size_t num_chunks =
         (sources.size() + kRowsPerChunk - 1) / kRowsPerChunk;
-    return RunChunks(
+    return loops_.Run(
         static_cast<int64_t>(num_chunks),
         [&](int64_t chunk, int worker) -> absl::Status {
           Scratch& scratch = scratch_[static_cast<size_t>(worker)];
@@ -273,7 +193,7 @@ class LayerWise {
             rows = made;
           }
           for (size_t i = 0; i < nodes.size(); ++i) {
-            std::copy_n(rows + i * width, width, messages_ + nodes[i] * width);
+            std::copy_n(rows + i * width, width, messages + nodes[i] * width);
           }
           return absl::OkStatus();
         });
@@ -282,13 +202,14 @@ class LayerWise {
   absl::Status UpdateAll(uint32_t layer, absl::Span<const GlobalId> nodes) {
     FGNN_ASSIGN_OR_RETURN(const std::vector<size_t> starts,
                           CutIntoChunks(*input_.graph, nodes));
-    return RunChunks(static_cast<int64_t>(starts.size()) - 1, [&](int64_t chunk,
-                                                                  int worker) {
-      const size_t first = starts[static_cast<size_t>(chunk)];
-      const size_t last = starts[static_cast<size_t>(chunk) + 1];
-      return UpdateChunk(layer, nodes.subspan(first, last - first), first,
-                         scratch_[static_cast<size_t>(worker)]);
-    });
+    return loops_.Run(
+        static_cast<int64_t>(starts.size()) - 1,
+        [&](int64_t chunk, int worker) {
+          const size_t first = starts[static_cast<size_t>(chunk)];
+          const size_t last = starts[static_cast<size_t>(chunk) + 1];
+          return UpdateChunk(layer, nodes.subspan(first, last - first), first,
+                             scratch_[static_cast<size_t>(worker)]);
+        });
   }
 
   absl::Status UpdateChunk(uint32_t layer, absl::Span<const GlobalId> nodes,
@@ -313,8 +234,9 @@ class LayerWise {
     }
     // Written over the layer's own input: no other task reads these rows, as a
     // layer between hidden ones sends products.
+    float* const hidden = arrays_.hidden();
     for (size_t i = 0; i < nodes.size(); ++i) {
-      std::copy_n(outputs + i * out, out, hidden_ + nodes[i] * out);
+      std::copy_n(outputs + i * out, out, hidden + nodes[i] * out);
     }
     return absl::OkStatus();
   }
@@ -331,7 +253,7 @@ class LayerWise {
     for (const GlobalId v : nodes) {
       ForEachNeighbor(*input_.graph, v, [&next](GlobalId u) { *next++ = u; });
     }
-    return {indptr, indices, nodes.data(), degree_scales_};
+    return {indptr, indices, nodes.data(), arrays_.degree_scales()};
   }
 
   const InferenceInput& input_;
@@ -339,16 +261,10 @@ class LayerWise {
   const uint32_t num_layers_;
   const uint64_t num_nodes_;
   const RowsConsumer consume_;
-  uint32_t num_loops_ = 0;  // Number of loops begun so far.
+  ChunkLoops loops_;
+  InferenceArrays arrays_;
   std::unique_ptr<const LayerInference> layer_;  // The current layer.
   std::vector<Scratch> scratch_;
-  AlignedBuffer marks_buffer_;
-  AlignedBuffer messages_buffer_;
-  AlignedBuffer hidden_buffer_;
-  AlignedBuffer degree_scales_buffer_;
-  float* messages_ = nullptr;       // [N, message width]
-  float* hidden_ = nullptr;         // [N, hidden]
-  float* degree_scales_ = nullptr;  // [N]; null: they are not needed.
   // The rows that the layer aggregates.
   const float* messages_source_ = nullptr;
 };

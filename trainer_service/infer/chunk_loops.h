@@ -1,0 +1,40 @@
+// Loops over chunks of vertices, on the threads of one process or of several.
+// Private to this folder.
+#ifndef FGNN_TRAINER_SERVICE_INFER_CHUNK_LOOPS_H_
+#define FGNN_TRAINER_SERVICE_INFER_CHUNK_LOOPS_H_
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "trainer_service/infer/layer_wise.h"
+
+namespace fgnn {
+
+// The loops of one inference. One caller.
+class ChunkLoops {
+ public:
+  // Called with a chunk in [0, num_chunks) and the worker, in [0, team's size),
+  // that runs it.
+  using Task = absl::FunctionRef<absl::Status(int64_t chunk, int worker)>;
+
+  // Borrows `input`.
+  explicit ChunkLoops(const InferenceInput* input) : input_(*input) {}
+
+  // Runs the task for all chunks, until `input.check` returns an error. If
+  // processes share the chunks, this one runs those that it takes. Returns when
+  // all chunks are done. Errors: those of the check and of the task.
+  // InvalidArgument: a user's layer threw.
+  absl::Status Run(int64_t num_chunks, Task task);
+
+ private:
+  absl::Status RunSharedChunk(uint32_t loop, int64_t num_chunks, Task task,
+                              int worker);
+
+  const InferenceInput& input_;
+  uint32_t num_loops_ = 0;  // Number of loops begun so far.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_INFER_CHUNK_LOOPS_H_
