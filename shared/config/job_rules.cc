@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/config/field_text.h"
 #include "shared/device/device.h"
 
 namespace fgnn {
@@ -38,19 +39,16 @@ absl::Status CheckHops(const v1::JobSpec& spec) {
 // ignored.
 absl::Status CheckModel(const v1::JobSpec& spec) {
   const v1::ModelSpec& model = spec.model();
-  const auto only_for = [&](bool is_set, const char* field, const char* kind) {
-    return !is_set || model.kind() == kind
+  const auto only_for = [&](const char* field, const char* kind) {
+    return HasDefault(model, field) || model.kind() == kind
                ? absl::OkStatus()
                : absl::InvalidArgumentError(absl::StrCat(
                      "model.", field, " is for ", kind, ", but model.kind is ",
                      model.kind(), "; leave it out"));
   };
-  FGNN_RETURN_IF_ERROR(
-      only_for(model.aggregator() != "mean", "aggregator", "graphsage"));
-  FGNN_RETURN_IF_ERROR(
-      only_for(model.attention_dropout() > 0, "attention_dropout", "gat"));
-  FGNN_RETURN_IF_ERROR(
-      only_for(model.degree_norm() != "both", "degree_norm", "gcn"));
+  FGNN_RETURN_IF_ERROR(only_for("aggregator", "graphsage"));
+  FGNN_RETURN_IF_ERROR(only_for("attention_dropout", "gat"));
+  FGNN_RETURN_IF_ERROR(only_for("degree_norm", "gcn"));
   if (model.normalization() != "none" && model.layers() == 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model.normalization is ", model.normalization(),
@@ -315,7 +313,8 @@ absl::Status CheckTraining(const v1::TrainingSpec& training) {
         ", but training.optimizer is ", training.optimizer(),
         ", which has moments of its own; leave it out, or use sgd"));
   }
-  if (training.sync() != "bounded_staleness" && training.staleness() != 1) {
+  if (training.sync() != "bounded_staleness" &&
+      !HasDefault(training, "staleness")) {
     return absl::InvalidArgumentError(
         absl::StrCat("training.staleness is ", training.staleness(),
                      ", but training.sync is ", training.sync(),
@@ -350,14 +349,14 @@ absl::Status CheckTraining(const v1::TrainingSpec& training) {
 absl::Status CheckTask(const v1::JobSpec& spec) {
   const v1::TrainingSpec& training = spec.training();
   if (training.task() != "link_prediction") {
-    const char* const of_links = training.negatives() != 1 ? "negatives"
-                                 : !training.exclude_seed_edges()
-                                     ? "exclude_seed_edges"
-                                     : nullptr;
-    if (of_links == nullptr) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "training.", of_links, " is for link_prediction, but training.task is ",
-        training.task(), "; leave it out"));
+    for (const char* const of_links : {"negatives", "exclude_seed_edges"}) {
+      if (HasDefault(training, of_links)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("training.", of_links,
+                       " is for link_prediction, but training.task is ",
+                       training.task(), "; leave it out"));
+    }
+    return absl::OkStatus();
   }
   if (spec.model().kind() != "graphsage") {
     return absl::InvalidArgumentError(

@@ -1,6 +1,7 @@
 // A training job for all parts of the service: the effective spec, without
 // protobuf types. proto/fgnn/v1/job.proto documents the fields, their units,
-// ranges and defaults.
+// ranges and defaults. FromProto() of job_spec_proto.h sets every field; until
+// then numbers are 0 and words are empty.
 #ifndef FGNN_SHARED_CONFIG_JOB_SPEC_H_
 #define FGNN_SHARED_CONFIG_JOB_SPEC_H_
 
@@ -14,18 +15,18 @@ namespace fgnn {
 struct ModelSpec {
   // "graphsage", "gcn", "gin", "gat", "pinsage", "plugin" or "torchscript".
   std::string kind;
-  uint32_t layers = 2;
-  uint32_t hidden = 256;
-  double dropout = 0.5;
+  uint32_t layers = 0;
+  uint32_t hidden = 0;
+  double dropout = 0;
   double input_dropout = 0;
-  std::string aggregator = "mean";     // "graphsage" only: "mean" or "pool".
-  uint32_t heads = 8;                  // "gat" only.
-  double attention_dropout = 0;        // "gat" only.
-  std::string normalization = "none";  // "none", "batch" or "layer".
+  std::string aggregator = "";     // "graphsage" only: "mean" or "pool".
+  uint32_t heads = 0;              // "gat" only.
+  double attention_dropout = 0;    // "gat" only.
+  std::string normalization = "";  // "none", "batch" or "layer".
   bool residual = false;
-  std::string degree_norm = "both";  // "gcn" only: "both" or "right".
-  std::string plugin = "";           // "plugin" only.
-  std::string file = "";             // "torchscript" only: an absolute path.
+  std::string degree_norm = "";  // "gcn" only: "both" or "right".
+  std::string plugin = "";       // "plugin" only.
+  std::string file = "";         // "torchscript" only: an absolute path.
 };
 
 struct SamplingSpec {
@@ -33,45 +34,45 @@ struct SamplingSpec {
   std::string kind;
   // Neighbours per hop, first hop first; -1: all.
   std::vector<int32_t> fanouts;
-  uint32_t batch_size = 1024;
+  uint32_t batch_size = 0;
   // Number of threads; 0: as many as the device has cores.
   uint32_t threads = 0;
   bool replace = false;
-  bool resample = true;
-  std::string weights = "edge_weights.npy";
-  uint32_t num_walks = 4;
-  uint32_t walk_length = 3;
-  double walk_restart = 0.5;
+  bool resample = false;
+  std::string weights = "";
+  uint32_t num_walks = 0;
+  uint32_t walk_length = 0;
+  double walk_restart = 0;
   std::string plugin = "";  // Kind "plugin" only.
 };
 
 struct TrainingSpec {
-  uint32_t epochs = 10;
+  uint32_t epochs = 0;
   // "node_classification" or "link_prediction".
-  std::string task = "node_classification";
-  uint32_t negatives = 1;          // "link_prediction" only.
-  bool exclude_seed_edges = true;  // "link_prediction" only.
-  std::string optimizer;           // "adam", "adamw" or "sgd".
-  double momentum = 0;             // "sgd" only.
-  double learning_rate = 0.003;
-  std::string schedule = "constant";  // "constant", "cosine" or "plateau".
-  uint32_t plateau_epochs = 5;        // "plateau" only.
+  std::string task;
+  uint32_t negatives = 0;           // "link_prediction" only.
+  bool exclude_seed_edges = false;  // "link_prediction" only.
+  std::string optimizer;            // "adam", "adamw" or "sgd".
+  double momentum = 0;              // "sgd" only.
+  double learning_rate = 0;
+  std::string schedule;         // "constant", "cosine" or "plateau".
+  uint32_t plateau_epochs = 0;  // "plateau" only.
   uint64_t warmup_steps = 0;
   double weight_decay = 0;
   double clip_norm = 0;  // Largest norm of a step's gradient; 0: no limit.
-  uint64_t seed = 1;
-  uint32_t batches_per_step = 1;  // W; never 0 in an effective spec.
+  uint64_t seed = 0;
+  uint32_t batches_per_step = 0;  // W; at least 1 in an effective spec.
   double label_smoothing = 0;
   std::string sync;        // "steps" or "bounded_staleness".
-  uint32_t staleness = 1;  // "bounded_staleness" only: most versions.
+  uint32_t staleness = 0;  // "bounded_staleness" only: most versions.
   std::string precision;   // "f32" or "bf16".
-  uint32_t evaluate_every = 1;
+  uint32_t evaluate_every = 0;
   // Epochs without improvement; 0: the job never stops early.
   uint32_t patience = 0;
-  uint32_t checkpoint_every = 1;
+  uint32_t checkpoint_every = 0;
   // Steps between checkpoints; 0: only at ends of epochs.
   uint32_t checkpoint_steps = 0;
-  uint32_t keep_checkpoints = 2;
+  uint32_t keep_checkpoints = 0;
   uint32_t threads = 0;
 
   bool predicts_links() const { return task == "link_prediction"; }
@@ -86,27 +87,27 @@ struct CacheSpec {
   std::string policy;
   std::optional<double> capacity;  // Share of the vertices; nullopt: "auto".
   std::optional<double> standby_capacity = std::nullopt;  // "factored" only.
-  uint32_t epochs = 1;      // Number of epochs that are pre-sampled or counted.
+  uint32_t epochs = 0;      // Number of epochs that are pre-sampled or counted.
   std::string plugin = "";  // Policy "plugin" only.
 };
 
 struct FeaturesSpec {
-  std::string store = "auto";  // "auto", "memory" or "disk".
+  std::string store;  // "auto", "memory" or "disk".
   // Batches whose features are extracted while another batch is trained.
-  uint32_t ahead = 1;
+  uint32_t ahead = 0;
 };
 
 // A request for devices of the service by number.
 struct DeviceRequestSpec {
-  std::string kind = "any";  // "any" or "cpu".
-  uint32_t min = 1;
-  uint32_t max = 1;
+  std::string kind;  // "any" or "cpu".
+  uint32_t min = 0;
+  uint32_t max = 0;
 };
 
 struct LimitsSpec {
   // Limit of memory in bytes; nullopt: the memory of the machine.
   std::optional<uint64_t> memory_bytes;
-  uint32_t restarts = 5;
+  uint32_t restarts = 0;
 };
 
 struct JobSpec {
@@ -119,12 +120,12 @@ struct JobSpec {
   std::vector<std::string> devices;
   std::optional<DeviceRequestSpec> device_request;
   // "together", "factored" or "time_sharing".
-  std::string executors = "together";
+  std::string executors;
   // "factored": devices that sample, 0: as planned. "together": number of
   // samplers.
-  uint32_t samplers = 1;
-  uint32_t trainers = 1;     // Number of trainers; "together" only.
-  bool switching = true;     // "factored" only.
+  uint32_t samplers = 0;
+  uint32_t trainers = 0;     // Number of trainers; "together" only.
+  bool switching = false;    // "factored" only.
   uint32_t queue_slots = 0;  // Slots of the queue; 0: as planned.
   LimitsSpec limits;
   FeaturesSpec features;

@@ -31,6 +31,7 @@
 #include "shared/rpc/server.h"
 #include "shared/rpc/status.h"
 #include "shared/telemetry/log.h"
+#include "tests/fakes/default_job.h"
 #include "tests/unit/scheduler/fake_executor.h"
 
 namespace fgnn {
@@ -150,7 +151,7 @@ class FakeDaemon final : public ExecutorHandler,
       return {grpc::StatusCode::DATA_LOSS, "no checkpoint of this fake"};
     }
     response->set_epoch(epoch);
-    response->set_seed(JobSpec().training.seed);
+    response->set_seed(DefaultJob().training.seed);
     return grpc::Status::OK;
   }
 

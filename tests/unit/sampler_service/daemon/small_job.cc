@@ -13,6 +13,7 @@
 #include "shared/base/hash.h"
 #include "shared/graph/metadata.h"
 #include "shared/graph/npy.h"
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/reference/random_graph.h"
 
@@ -81,9 +82,8 @@ SmallJob::SmallJob()
 }
 
 JobSpec SmallJob::spec() const {
-  JobSpec spec;
+  JobSpec spec = DefaultJob();
   spec.dataset = dataset_.string();
-  spec.sampling.kind = "khop";
   spec.sampling.fanouts = {10, 5};
   spec.sampling.batch_size = 16;
   spec.training.epochs = 2;

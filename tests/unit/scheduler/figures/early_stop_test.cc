@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/fakes/default_job.h"
+
 namespace fgnn {
 namespace {
 
@@ -11,7 +13,7 @@ using testing::HasSubstr;
 using testing::Optional;
 
 TrainingSpec Patient(uint32_t epochs) {
-  TrainingSpec training;
+  TrainingSpec training = DefaultJob().training;
   training.epochs = 100;
   training.patience = epochs;
   return training;

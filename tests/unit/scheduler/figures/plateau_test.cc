@@ -5,11 +5,13 @@
 #include <optional>
 #include <vector>
 
+#include "tests/fakes/default_job.h"
+
 namespace fgnn {
 namespace {
 
 double FactorAfter(std::vector<std::optional<double>> valid_accuracies) {
-  TrainingSpec training;
+  TrainingSpec training = DefaultJob().training;
   training.schedule = "plateau";
   training.plateau_epochs = 2;
   Plateau plateau(training);
@@ -38,7 +40,7 @@ TEST(PlateauTest, EpochsThatWereNotValidatedPassButSayNothing) {
 }
 
 TEST(PlateauTest, OtherSchedulesStay) {
-  TrainingSpec training;
+  TrainingSpec training = DefaultJob().training;
   training.plateau_epochs = 1;
   Plateau plateau(training);
   for (const double falling : {0.5, 0.4, 0.3}) plateau.Add(falling);

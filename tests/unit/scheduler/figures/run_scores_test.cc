@@ -10,6 +10,7 @@
 
 #include "scheduler/figures/epoch_sum.h"
 #include "scheduler/figures/run_metrics.h"
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -32,7 +33,7 @@ class RunScoresTest : public testing::Test {
   }
 
   TempFolder temp_;
-  TrainingSpec training_;
+  TrainingSpec training_ = DefaultJob().training;
 };
 
 TEST_F(RunScoresTest, OfEqualScoresTheFirstStaysTheBest) {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string>
 
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/scheduler/ring_dataset.h"
@@ -29,7 +30,7 @@ class SubmissionTest : public testing::Test {
 
   const TempFolder temp_;
   const fs::path folder_ = temp_ / "ring";
-  JobSpec spec_;
+  JobSpec spec_ = DefaultJob();
   KnownDatasets datasets_;
 };
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/rounds.h"
 
 namespace fgnn {
@@ -117,7 +118,7 @@ TEST(AllocateTest, StaysWithinMemoryAndWithWhatWasAskedFor) {
 }
 
 TEST(AllocateTest, LimitsOfMemoryAreThoseOfTheSegment) {
-  JobSpec spec;
+  JobSpec spec = DefaultJob();
   spec.samplers = 0;
   SegmentOptions segment;
   segment.batches_per_epoch = 100;

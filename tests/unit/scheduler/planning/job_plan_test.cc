@@ -7,6 +7,7 @@
 #include <string>
 
 #include "shared/minibatch/task.h"
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
@@ -23,13 +24,11 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 PlanInput SomeInput() {
   PlanInput input;
   input.job_key = 7;
+  input.spec = DefaultJob();
   input.spec.dataset = "/data/graph";
-  input.spec.model = {.kind = "graphsage", .layers = 2, .hidden = 64};
-  input.spec.sampling = {.kind = "khop", .fanouts = {10, 10}};
-  input.spec.sampling.batch_size = 1024;
+  input.spec.model.hidden = 64;
   input.spec.training.epochs = 3;
   input.spec.training.batches_per_step = 2;
-  input.spec.devices = {"cpu:0"};
   input.dataset = {.num_nodes = 1'000'000,
                    .num_train = 99 * 1024 + 1,
                    .topology_bytes = 24 * kMiB};

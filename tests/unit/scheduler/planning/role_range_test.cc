@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <optional>
 
+#include "tests/fakes/default_job.h"
+
 namespace fgnn {
 namespace {
 
 JobSpec FourDevices(const char* executors) {
-  JobSpec spec;
+  JobSpec spec = DefaultJob();
   spec.devices = {"cpu:0", "cpu:1", "cpu:2", "cpu:3"};
   spec.executors = executors;
   spec.samplers = 0;

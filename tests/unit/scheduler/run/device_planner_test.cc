@@ -9,6 +9,7 @@
 #include <string>
 
 #include "shared/base/hash.h"
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -75,7 +76,7 @@ class DevicePlannerTest : public testing::Test {
   }
 
   TempFolder temp_;
-  JobSpec spec_;
+  JobSpec spec_ = DefaultJob();
   std::unique_ptr<JobSegment> segment_;
 };
 

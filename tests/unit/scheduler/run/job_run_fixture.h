@@ -33,6 +33,7 @@
 #include "shared/graph/untrained_classes.h"
 #include "shared/queue/segment_layout.h"
 #include "shared/telemetry/process.h"
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/scheduler/fake_executor.h"
@@ -297,12 +298,12 @@ class JobRunTest : public testing::Test {
   JobRunTest() : calls_({"sampler.0", "trainer.0", "trainer.1"}) {
     WriteRing(temp_ / "ring", {});
     spec_.dataset = (temp_ / "ring").string();
-    spec_.model = {.kind = "graphsage", .layers = 1, .hidden = 4};
+    spec_.model.layers = 1;
+    spec_.model.hidden = 4;
     spec_.sampling.fanouts = {2};
     spec_.sampling.batch_size = 4;  // 5 batches an epoch.
     spec_.training.epochs = 4;
     spec_.training.batches_per_step = 2;
-    spec_.devices = {"cpu:0"};
 
     StartHost({});
     for (const char* name : {"sampler.0", "trainer.0", "trainer.1"}) {
@@ -431,7 +432,7 @@ class JobRunTest : public testing::Test {
   }
 
   TempFolder temp_;
-  JobSpec spec_;
+  JobSpec spec_ = DefaultJob();
   JobRequest request_;                   // Further fields that Run() submits.
   std::function<void()> while_it_runs_;  // Called on the test's thread.
   ScriptedCalls calls_;

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -19,9 +20,8 @@ namespace fs = std::filesystem;
 
 TEST(DeviceTimesTest, WhatAKilledSchedulerLeftGoesWithTheNextTimes) {
   const TempFolder temp;
-  JobSpec spec;
+  JobSpec spec = DefaultJob();
   spec.dataset = temp.path().string();
-  spec.devices = {"cpu:0"};
   const DeviceTimesFile file(spec, temp / "state");
   const MeasuredTimes times = {.devices = {{.sample = 1, .train = 2}}};
   FGNN_ASSERT_OK(file.Write(times));

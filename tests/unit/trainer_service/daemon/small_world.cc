@@ -12,6 +12,7 @@
 #include "shared/base/status.h"
 #include "shared/graph/npy.h"
 #include "shared/minibatch/task.h"
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/status_matchers.h"
 #include "tools/dataset/building/dataset_writer.h"
 
@@ -69,7 +70,7 @@ void WriteSmallDataset(const std::filesystem::path& folder, bool broken) {
 }
 
 JobSpec SmallJob(const std::filesystem::path& dataset) {
-  JobSpec spec;
+  JobSpec spec = DefaultJob();
   spec.dataset = dataset.string();
   spec.model.kind = "graphsage";
   spec.model.layers = 2;
