@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "shared/measured/device_times.h"
 #include "shared/queue/gradient_board.h"
 
 namespace fgnn {
@@ -61,13 +62,11 @@ struct DeviceFacts {
   std::string device;
   // Plan at the epoch's start, "sampler", …; "lost" if it is lost at the end.
   std::string plan;
-  double sample_ms = 0;  // Ts
+  DeviceTimes times = {};
   double sample_deviation_ms = 0;
-  double train_ms = 0;  // Tt
   double train_deviation_ms = 0;
-  double standby_ms = 0;  // Tt'
-  double wake_ms = 0;     // Longest time from a decision to train to a batch.
-  uint64_t sampled = 0;   // Number of batches.
+  double wake_ms = 0;    // Longest time from a decision to train to a batch.
+  uint64_t sampled = 0;  // Number of batches.
   uint64_t trained = 0;
   double cache_hit_rate = 0;  // Rate over the batches that it trained.
 };

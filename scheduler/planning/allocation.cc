@@ -28,11 +28,11 @@ struct Mean {
   double train = 0;
 };
 
-Mean MeanOf(const std::vector<DeviceCost>& devices) {
+Mean MeanOf(const std::vector<DeviceTimes>& devices) {
   Mean mean;
-  for (const DeviceCost& cost : devices) {
-    mean.sample += cost.sample / static_cast<double>(devices.size());
-    mean.train += cost.train / static_cast<double>(devices.size());
+  for (const DeviceTimes& times : devices) {
+    mean.sample += times.sample / static_cast<double>(devices.size());
+    mean.train += times.train / static_cast<double>(devices.size());
   }
   return mean;
 }
@@ -92,7 +92,7 @@ uint32_t PaperSamplers(double ts, double tt, uint32_t devices) {
                     devices);
 }
 
-std::vector<DevicePlan> PlansFor(const std::vector<DeviceCost>& devices,
+std::vector<DevicePlan> PlansFor(const std::vector<DeviceTimes>& devices,
                                  uint32_t num_samplers) {
   std::vector<size_t> order(devices.size());
   std::iota(order.begin(), order.end(), size_t{0});

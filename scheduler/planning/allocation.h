@@ -16,8 +16,8 @@
 namespace fgnn {
 
 struct AllocationInput {
-  std::vector<DeviceCost> devices;  // Costs of 1 to 64 devices.
-  uint64_t batches_per_epoch = 0;   // Batches of an epoch, 1 or more.
+  std::vector<DeviceTimes> devices;  // Times of 1 to 64 devices.
+  uint64_t batches_per_epoch = 0;    // Batches of an epoch, 1 or more.
   // W; 0: as many as devices train or may train.
   uint32_t batches_per_step = 0;
   uint32_t num_slots = 8;  // S: slots of the queue, 1 or more.
@@ -70,7 +70,7 @@ absl::StatusOr<Allocation> Allocate(const AllocationInput& input);
 
 // Returns the plans in which `num_samplers` devices sample, as Allocate()
 // chooses them.
-std::vector<DevicePlan> PlansFor(const std::vector<DeviceCost>& devices,
+std::vector<DevicePlan> PlansFor(const std::vector<DeviceTimes>& devices,
                                  uint32_t num_samplers);
 
 // Returns the options that simulate given plans, one per device: all batches of

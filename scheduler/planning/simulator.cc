@@ -32,10 +32,6 @@ double ToSeconds(Ticks ticks) {
   return static_cast<double>(ticks) / kTicksPerSecond;
 }
 
-double StandbyOf(const DeviceCost& cost) {
-  return cost.standby > 0 ? cost.standby : cost.train;
-}
-
 absl::Status CheckSeconds(size_t device, const char* field, double seconds,
                           bool may_be_zero) {
   if (std::isfinite(seconds) && (may_be_zero ? seconds >= 0 : seconds > 0)) {
@@ -96,12 +92,13 @@ absl::Status Validate(const SimulationOptions& options) {
   }
   double slowest = 0;
   for (size_t i = 0; i < num_devices; ++i) {
-    const DeviceCost& cost = options.devices[i].cost;
-    FGNN_RETURN_IF_ERROR(CheckSeconds(i, "sample", cost.sample, false));
-    FGNN_RETURN_IF_ERROR(CheckSeconds(i, "train", cost.train, false));
-    FGNN_RETURN_IF_ERROR(CheckSeconds(i, "standby", cost.standby, true));
+    const DeviceTimes& times = options.devices[i].times;
+    FGNN_RETURN_IF_ERROR(CheckSeconds(i, "sample", times.sample, false));
+    FGNN_RETURN_IF_ERROR(CheckSeconds(i, "train", times.train, false));
+    FGNN_RETURN_IF_ERROR(CheckSeconds(i, "standby", times.standby, true));
     slowest =
-        std::max(slowest, cost.sample + std::max(cost.train, StandbyOf(cost)));
+        std::max(slowest, times.sample +
+                              std::max(times.train, times.standby_or_train()));
   }
   FGNN_RETURN_IF_ERROR(CheckCounts(options));
   const std::pair<const char*, double> others[] = {
@@ -169,10 +166,10 @@ class Job {
     double train = 0;
     double standby = 0;
     for (const SimulatedDevice& device : options.devices) {
-      standby += StandbyOf(device.cost);
+      standby += device.times.standby_or_train();
       if (device.plan != DevicePlan::kTrain) continue;
       ++num_trainers;
-      train += device.cost.train;
+      train += device.times.train;
     }
     for (size_t i = 0; i < devices_.size(); ++i) {
       SwitchSnapshot& seen = devices_[i].seen;
@@ -183,7 +180,7 @@ class Job {
       seen.train_seconds = num_trainers > 0
                                ? train / num_trainers
                                : standby / static_cast<double>(devices_.size());
-      seen.standby_seconds = options.devices[i].cost.standby;
+      seen.standby_seconds = options.devices[i].times.standby;
     }
   }
 
@@ -230,9 +227,9 @@ class Job {
 
   double MeanSeconds(uint32_t i, DeviceWork work) const {
     const SimulatedDevice& device = options_.devices[i];
-    if (work == DeviceWork::kSample) return device.cost.sample;
-    return device.plan == DevicePlan::kSample ? StandbyOf(device.cost)
-                                              : device.cost.train;
+    if (work == DeviceWork::kSample) return device.times.sample;
+    return device.plan == DevicePlan::kSample ? device.times.standby_or_train()
+                                              : device.times.train;
   }
 
   void Begin(uint32_t i, DeviceWork work, BatchSeq seq) {

@@ -9,21 +9,14 @@
 
 #include "absl/status/statusor.h"
 #include "shared/base/types.h"
+#include "shared/measured/device_times.h"
 #include "shared/switching/switch_policy.h"
 
 namespace fgnn {
 
-// Seconds of a batch on one device. `train` and `standby` include extraction as
-// far as the trainer's pipeline does not hide it.
-struct DeviceCost {
-  double sample = 0;   // Ts, above 0.
-  double train = 0;    // Tt, above 0.
-  double standby = 0;  // Tt' of its standby trainer; 0: as `train`.
-};
-
 struct SimulatedDevice {
   DevicePlan plan = DevicePlan::kSample;  // A lost device does nothing.
-  DeviceCost cost;
+  DeviceTimes times;  // Ts and Tt are above 0; Tt' 0: as Tt.
 };
 
 struct SimulationOptions {

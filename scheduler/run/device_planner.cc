@@ -18,8 +18,8 @@ constexpr uint64_t kFewBatches = 8;
 
 // Corrects the times of devices that have not done this work yet. Their first
 // times are scaled as those of the devices that have done it have changed.
-void Calibrate(const std::vector<DeviceCost>& first, double DeviceCost::*member,
-               std::vector<DeviceCost>* now) {
+void Calibrate(const std::vector<DeviceTimes>& first,
+               double DeviceTimes::*member, std::vector<DeviceTimes>* now) {
   double took = 0;
   double expected = 0;
   for (size_t i = 0; i < first.size(); ++i) {
@@ -83,20 +83,17 @@ DevicePlanner::DevicePlanner(std::string job_id, const JobSpec& spec,
                              const std::filesystem::path& state_dir)
     : job_id_(std::move(job_id)), spec_(spec), file_(spec, state_dir) {}
 
-void DevicePlanner::SetProfile(double sample_seconds, double train_seconds) {
+void DevicePlanner::SetProfile(const DeviceTimes& first) {
   if (!spec_.takes_turns()) return;
   times_ = file_.Read().value_or(MeasuredTimes());
-  FillIn(spec_, sample_seconds, train_seconds, &times_);
+  FillIn(spec_, first, &times_);
 }
 
 void DevicePlanner::Begin(JobSegment* segment) {
   TakeOver(segment);
   if (segment_ == nullptr) return;
   for (uint32_t i = 0; i < devices().size() && i < times_.devices.size(); ++i) {
-    const DeviceCost& cost = times_.devices[i];
-    devices().table().SetTimes(
-        i,
-        {.sample = cost.sample, .train = cost.train, .standby = cost.standby});
+    devices().table().SetTimes(i, times_.devices[i]);
   }
   first_ = times_.devices;
   devices().SetPlans(FirstPlans());
@@ -126,9 +123,9 @@ DevicePlanner::Left DevicePlanner::LookWhoIsLeft() const {
 std::optional<AllocationInput> DevicePlanner::InputOf(const Left& left) const {
   AllocationInput input = AllocationInputOf(spec_, segment_->options());
   input.spread = times_.spread;
-  const std::optional<std::vector<DeviceCost>> costs = CostsOf(times_);
-  if (!costs.has_value()) return std::nullopt;
-  input.devices = OfThose(left, *costs);
+  const std::optional<std::vector<DeviceTimes>> times = CompleteTimes(times_);
+  if (!times.has_value()) return std::nullopt;
+  input.devices = OfThose(left, *times);
   if (input.samplers.has_value()) {
     // The job may ask for more samplers than devices are left.
     const auto num_left = static_cast<uint32_t>(left.size());
@@ -187,8 +184,7 @@ void DevicePlanner::Add(const BatchRecord& record) {
     done.cache_hits += record.num_cache_hits;
     const DeviceTimes times = table.times(*device);
     const bool is_standby = table.plan(*device) == DevicePlan::kSample;
-    done.busy_seconds +=
-        is_standby && times.standby > 0 ? times.standby : times.train;
+    done.busy_seconds += is_standby ? times.standby_or_train() : times.train;
   }
 }
 
@@ -214,9 +210,7 @@ void DevicePlanner::BeginEpoch(EpochFacts* facts) {
 
 void DevicePlanner::LookAtTimes() {
   for (uint32_t i = 0; i < devices().size(); ++i) {
-    const DeviceTimes times = devices().table().times(i);
-    times_.devices[i] = {
-        .sample = times.sample, .train = times.train, .standby = times.standby};
+    times_.devices[i] = devices().table().times(i);
     // The spread is the widest among devices with enough batches.
     const auto widest = [](const Moments& of, double before) {
       if (of.count < kFewBatches || of.mean() <= 0) return before;
@@ -227,7 +221,7 @@ void DevicePlanner::LookAtTimes() {
     times_.spread = widest(done_[i].train, times_.spread);
   }
   if (first_.empty()) return;  // The segment was taken over.
-  std::vector<DeviceCost>& now = times_.devices;
+  std::vector<DeviceTimes>& now = times_.devices;
   bool has_trainer = false;
   for (size_t i = 0; i < now.size(); ++i) {
     has_trainer = has_trainer || now[i].train != first_[i].train;
@@ -237,8 +231,8 @@ void DevicePlanner::LookAtTimes() {
   for (size_t i = 0; i < now.size() && !has_trainer; ++i) {
     if (now[i].standby > 0) now[i].train = now[i].standby;
   }
-  Calibrate(first_, &DeviceCost::sample, &now);
-  Calibrate(first_, &DeviceCost::train, &now);
+  Calibrate(first_, &DeviceTimes::sample, &now);
+  Calibrate(first_, &DeviceTimes::train, &now);
 }
 
 // Sets the cost of a change: the seconds that the first epoch of a new plan
@@ -258,14 +252,11 @@ void DevicePlanner::EndEpoch(EpochFacts* facts) {
   facts->switches = static_cast<uint32_t>(Wakes() - wakes_before_);
   switches_ += facts->switches;
   for (uint32_t i = 0; i < devices().size(); ++i) {
-    const DeviceCost& cost = times_.devices[i];
     Done& done = done_[i];
     DeviceFacts& device = facts->devices[i];
-    device.sample_ms = cost.sample * 1e3;
+    device.times = times_.devices[i];
     device.sample_deviation_ms = done.sample.deviation() * 1e3;
-    device.train_ms = cost.train * 1e3;
     device.train_deviation_ms = done.train.deviation() * 1e3;
-    device.standby_ms = cost.standby * 1e3;
     device.wake_ms = devices().table().TakeLongestWake(i) * 1e3;
     if (devices().IsLost(i)) device.plan = WordOf(DevicePlan::kLost);
     device.sampled = done.sample.count;
@@ -304,9 +295,9 @@ void DevicePlanner::Replan(uint64_t epochs_left) {
   if (better == plans) return;
   // If no change was measured, it counts as one batch sampled and one trained.
   double change = times_.change_seconds;
-  for (const DeviceCost& cost : input->devices) {
+  for (const DeviceTimes& device : input->devices) {
     if (times_.change_seconds <= 0) {
-      change = std::max(change, cost.sample + cost.train);
+      change = std::max(change, device.sample + device.train);
     }
   }
   if (!ShouldReplan({.current_epoch_seconds = *now,

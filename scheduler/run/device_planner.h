@@ -28,10 +28,10 @@ class DevicePlanner {
   DevicePlanner(std::string job_id, const JobSpec& spec,
                 const std::filesystem::path& state_dir);
 
-  // Sets Ts and Tt of all devices, in seconds, from those measured on the first
-  // device before there is a segment. FillIn() derives those of the other
-  // devices. Times of an earlier run of the job are preferred.
-  void SetProfile(double sample_seconds, double train_seconds);
+  // Sets Ts and Tt of all devices from those of the first, which were measured
+  // before there is a segment. FillIn() derives those of the other devices.
+  // Times of an earlier run of the job are preferred.
+  void SetProfile(const DeviceTimes& first);
   // Plans for an open segment, before any epoch in it is opened. Borrows the
   // segment.
   void Begin(JobSegment* segment);
@@ -96,7 +96,7 @@ class DevicePlanner {
   const DeviceTimesFile file_;
   MeasuredTimes times_;
   // Costs of the devices when the segment was made; empty: not known.
-  std::vector<DeviceCost> first_;
+  std::vector<DeviceTimes> first_;
   JobSegment* segment_ = nullptr;  // nullptr: the devices take no turns.
   std::vector<Done> done_;
   uint64_t wakes_before_ = 0;  // Number of wakes when the epoch was opened.

@@ -213,8 +213,8 @@ absl::StatusOr<SegmentOptions> RunStart::Plan() {
           std::min<uint64_t>(batches, kProfiledBatches))));
   FGNN_ASSIGN_OR_RETURN(input.training, run_.executors.calls().ProfileTraining(
                                             input.sampling.hops));
-  parts_.planner.SetProfile(input.sampling.seconds_per_batch,
-                            input.training.seconds_per_batch);
+  parts_.planner.SetProfile({.sample = input.sampling.seconds_per_batch,
+                             .train = input.training.seconds_per_batch});
   JobPlan plan;
   FGNN_RETURN_IF_ERROR(run_.environment.memory->Plan(
       run_.job.id, [&](uint64_t of_others) -> absl::StatusOr<uint64_t> {

@@ -75,15 +75,16 @@ double CoresOf(const std::string& device) {
 
 // Fills in times that are not known with the mean of the known ones. Returns
 // false if none is known.
-bool FillWithMean(std::vector<DeviceCost>* costs, double DeviceCost::*member) {
+bool FillWithMean(std::vector<DeviceTimes>* times,
+                  double DeviceTimes::*member) {
   double sum = 0;
   int known = 0;
-  for (const DeviceCost& cost : *costs) {
-    sum += cost.*member;
-    known += cost.*member > 0 ? 1 : 0;
+  for (const DeviceTimes& device : *times) {
+    sum += device.*member;
+    known += device.*member > 0 ? 1 : 0;
   }
-  for (DeviceCost& cost : *costs) {
-    if (cost.*member <= 0 && known > 0) cost.*member = sum / known;
+  for (DeviceTimes& device : *times) {
+    if (device.*member <= 0 && known > 0) device.*member = sum / known;
   }
   return known > 0;
 }
@@ -108,30 +109,31 @@ void RemoveLeftovers(const fs::path& folder) {
 
 }  // namespace
 
-void FillIn(const JobSpec& spec, double sample_seconds, double train_seconds,
+void FillIn(const JobSpec& spec, const DeviceTimes& first,
             MeasuredTimes* times) {
   times->devices.resize(spec.devices.size());
   const double cores = CoresOf(spec.devices.front());
   for (size_t i = 0; i < spec.devices.size(); ++i) {
     const double slower = cores / CoresOf(spec.devices[i]);
-    DeviceCost& cost = times->devices[i];
-    if (cost.sample <= 0) {
-      cost.sample =
-          sample_seconds * (spec.sampling.threads == 0 ? slower : 1.0);
+    DeviceTimes& device = times->devices[i];
+    if (device.sample <= 0) {
+      device.sample =
+          first.sample * (spec.sampling.threads == 0 ? slower : 1.0);
     }
-    if (cost.train <= 0) {
-      cost.train = train_seconds * (spec.training.threads == 0 ? slower : 1.0);
+    if (device.train <= 0) {
+      device.train = first.train * (spec.training.threads == 0 ? slower : 1.0);
     }
   }
 }
 
-std::optional<std::vector<DeviceCost>> CostsOf(const MeasuredTimes& times) {
-  std::vector<DeviceCost> costs = times.devices;
-  const bool samples = FillWithMean(&costs, &DeviceCost::sample);
-  if (!FillWithMean(&costs, &DeviceCost::train) || !samples) {
+std::optional<std::vector<DeviceTimes>> CompleteTimes(
+    const MeasuredTimes& times) {
+  std::vector<DeviceTimes> devices = times.devices;
+  const bool samples = FillWithMean(&devices, &DeviceTimes::sample);
+  if (!FillWithMean(&devices, &DeviceTimes::train) || !samples) {
     return std::nullopt;
   }
-  return costs;
+  return devices;
 }
 
 DeviceTimesFile::DeviceTimesFile(const JobSpec& spec, const fs::path& state_dir)
@@ -168,11 +170,11 @@ std::optional<MeasuredTimes> DeviceTimesFile::Read() const {
 absl::Status DeviceTimesFile::Write(const MeasuredTimes& times) const {
   nlohmann::ordered_json devices = nlohmann::ordered_json::array();
   for (size_t i = 0; i < times.devices.size(); ++i) {
-    const DeviceCost& cost = times.devices[i];
+    const DeviceTimes& device = times.devices[i];
     devices.push_back({{"device", devices_[i]},
-                       {"sample", cost.sample},
-                       {"train", cost.train},
-                       {"standby", cost.standby}});
+                       {"sample", device.sample},
+                       {"train", device.train},
+                       {"standby", device.standby}});
   }
   const std::string text =
       nlohmann::ordered_json({{"devices", devices},

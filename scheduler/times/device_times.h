@@ -15,21 +15,23 @@
 namespace fgnn {
 
 struct MeasuredTimes {
-  std::vector<DeviceCost> devices;  // Seconds of each device; 0: not known.
-  double spread = 0;                // Spread, see AllocationInput.
+  std::vector<DeviceTimes> devices;  // Seconds of each device; 0: not known.
+  double spread = 0;                 // Spread, see AllocationInput.
   // Measured seconds that a change of the plan cost; 0: no change was made.
   double change_seconds = 0;
 };
 
-// Fills in the times that are not known, for each device of the job. They are
-// the measured seconds of a batch on the first device. If threads follow the
-// cores (`threads` is 0), a device with fewer cores takes longer in proportion.
-void FillIn(const JobSpec& spec, double sample_seconds, double train_seconds,
+// Fills in Ts and Tt where they are not known, for each device of the job. They
+// are those of `first`, which were measured on the first device. If threads
+// follow the cores (`threads` is 0), a device with fewer cores takes longer in
+// proportion.
+void FillIn(const JobSpec& spec, const DeviceTimes& first,
             MeasuredTimes* times);
 
-// Returns one cost per device. Times that are not known are the mean of the
-// other devices' times. nullopt: Ts or Tt is not known for any device.
-std::optional<std::vector<DeviceCost>> CostsOf(const MeasuredTimes& times);
+// Returns the times of each device. Times that are not known are the mean of
+// the other devices' times. nullopt: Ts or Tt is not known for any device.
+std::optional<std::vector<DeviceTimes>> CompleteTimes(
+    const MeasuredTimes& times);
 
 // The file of a job's times. Its name has a key of what the times depend on:
 // model, sampling, cache, precision, threads and cores.

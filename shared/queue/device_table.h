@@ -17,20 +17,11 @@
 #include <optional>
 
 #include "shared/base/types.h"
+#include "shared/measured/device_times.h"
 #include "shared/queue/segment.h"
 #include "shared/switching/switch_policy.h"
 
 namespace fgnn {
-
-// Seconds of a batch on one device. 0: not known.
-struct DeviceTimes {
-  double sample = 0;  // Ts: seconds to sample a batch.
-  // Tt: seconds to train a batch, with the extraction that the pipeline does
-  // not overlap.
-  double train = 0;
-  // Tt': the seconds of `train` while the device is planned to sample.
-  double standby = 0;
-};
 
 // A process's view of the table. Thread-safe. Borrows the segment. A device
 // index beyond the last device is reduced to the range. A segment without

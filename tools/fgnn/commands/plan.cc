@@ -119,7 +119,7 @@ nlohmann::ordered_json ToJson(const std::vector<MemoryItem>& items) {
 // The plan of the devices' roles, and the times that it is based on.
 struct DevicesPlan {
   bool has_run = false;  // Whether the times are those of the job's last run.
-  std::vector<DeviceCost> costs;
+  std::vector<DeviceTimes> times;
   Allocation allocation;
 };
 
@@ -133,16 +133,18 @@ absl::StatusOr<std::optional<DevicesPlan>> PlanDevices(
   std::optional<MeasuredTimes> stored =
       DeviceTimesFile(input.spec, state_dir).Read();
   MeasuredTimes times = stored.value_or(MeasuredTimes());
-  FillIn(input.spec, input.sampling.seconds_per_batch,
-         input.training.seconds_per_batch, &times);
-  std::optional<std::vector<DeviceCost>> costs = CostsOf(times);
-  if (!costs.has_value()) return std::nullopt;
+  FillIn(input.spec,
+         {.sample = input.sampling.seconds_per_batch,
+          .train = input.training.seconds_per_batch},
+         &times);
+  std::optional<std::vector<DeviceTimes>> complete = CompleteTimes(times);
+  if (!complete.has_value()) return std::nullopt;
   AllocationInput allocation = AllocationInputOf(input.spec, plan.segment);
-  allocation.devices = *costs;
+  allocation.devices = *complete;
   allocation.spread = times.spread;
   DevicesPlan devices;
   devices.has_run = stored.has_value();
-  devices.costs = *std::move(costs);
+  devices.times = *std::move(complete);
   FGNN_ASSIGN_OR_RETURN(devices.allocation, Allocate(allocation));
   return devices;
 }
@@ -152,12 +154,12 @@ nlohmann::ordered_json ToJson(const DevicesPlan& devices,
                               const SegmentOptions& segment) {
   const Allocation& allocation = devices.allocation;
   nlohmann::ordered_json times = nlohmann::ordered_json::array();
-  for (size_t i = 0; i < devices.costs.size(); ++i) {
-    const DeviceCost& cost = devices.costs[i];
+  for (size_t i = 0; i < devices.times.size(); ++i) {
+    const DeviceTimes& device = devices.times[i];
     times.push_back({{"device", input.spec.devices[i]},
-                     {"sample_ms", cost.sample * 1e3},
-                     {"train_ms", cost.train * 1e3},
-                     {"standby_ms", cost.standby * 1e3}});
+                     {"sample_ms", device.sample * 1e3},
+                     {"train_ms", device.train * 1e3},
+                     {"standby_ms", device.standby * 1e3}});
   }
   return {{"samplers", allocation.num_samplers},
           {"most_samplers", segment.most_samplers},

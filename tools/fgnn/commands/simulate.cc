@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<double>> ListOf(
                    num_devices, " devices; give one, or one for each"));
 }
 
-absl::StatusOr<std::vector<DeviceCost>> DevicesOf(const SimulateFlags& flags) {
+absl::StatusOr<std::vector<DeviceTimes>> DevicesOf(const SimulateFlags& flags) {
   const size_t longest =
       std::max({flags.ts.size(), flags.tt.size(), flags.tt_standby.size()});
   const uint32_t num_devices =
@@ -95,7 +95,7 @@ absl::StatusOr<std::vector<DeviceCost>> DevicesOf(const SimulateFlags& flags) {
                         ListOf("--tt", flags.tt, num_devices));
   FGNN_ASSIGN_OR_RETURN(const std::vector<double> standby,
                         ListOf("--tt-standby", flags.tt_standby, num_devices));
-  std::vector<DeviceCost> devices;
+  std::vector<DeviceTimes> devices;
   for (uint32_t i = 0; i < num_devices; ++i) {
     devices.push_back({ts[i], tt[i], standby[i]});
   }

@@ -31,9 +31,9 @@ const char* NameOf(DevicePlan plan) {
 double RatioOf(const AllocationInput& input) {
   double sample = 0;
   double train = 0;
-  for (const DeviceCost& cost : input.devices) {
-    sample += cost.sample;
-    train += cost.train;
+  for (const DeviceTimes& times : input.devices) {
+    sample += times.sample;
+    train += times.train;
   }
   return train / sample;
 }
@@ -69,11 +69,11 @@ Json PlanToJson(const SimulatedPlan& plan) {
 
 Json DeviceToJson(const SimulatedDevice& device, const DeviceUse& use,
                   const Simulation& simulation) {
-  const DeviceCost& cost = device.cost;
+  const DeviceTimes& times = device.times;
   return {{"plan", NameOf(device.plan)},
-          {"ts", cost.sample},
-          {"tt", cost.train},
-          {"tt_standby", cost.standby > 0 ? cost.standby : cost.train},
+          {"ts", times.sample},
+          {"tt", times.train},
+          {"tt_standby", times.standby_or_train()},
           {"sampled", use.sampled},
           {"trained", use.trained},
           {"wakes", use.wakes},
@@ -190,15 +190,16 @@ std::string ToText(const SimulateReport& report) {
     const DeviceUse& use = chosen.devices[i];
     const double busy =
         use.sample_seconds + use.train_seconds + use.switch_seconds;
-    const bool is_standby =
-        device.plan == DevicePlan::kSample && device.cost.standby > 0;
-    devices.AddRow(
-        {absl::StrCat(i), NameOf(device.plan), Milliseconds(device.cost.sample),
-         Milliseconds(is_standby ? device.cost.standby : device.cost.train),
-         absl::StrCat(use.sampled), absl::StrCat(use.trained),
-         absl::StrCat(use.wakes), Percent(ShareOf(use.sample_seconds, chosen)),
-         Percent(ShareOf(use.train_seconds, chosen)),
-         Percent(1 - ShareOf(busy, chosen))});
+    const bool is_standby = device.plan == DevicePlan::kSample;
+    devices.AddRow({absl::StrCat(i), NameOf(device.plan),
+                    Milliseconds(device.times.sample),
+                    Milliseconds(is_standby ? device.times.standby_or_train()
+                                            : device.times.train),
+                    absl::StrCat(use.sampled), absl::StrCat(use.trained),
+                    absl::StrCat(use.wakes),
+                    Percent(ShareOf(use.sample_seconds, chosen)),
+                    Percent(ShareOf(use.train_seconds, chosen)),
+                    Percent(1 - ShareOf(busy, chosen))});
   }
   return absl::StrCat(plans.ToString(), FormulaText(report), "\n",
                       devices.ToString());

@@ -75,11 +75,9 @@ TEST(EpochSumTest, AMetricsLineOfDevicesThatTakeTurnsHasThemAll) {
   EpochFacts facts;
   facts.devices = {{.device = "cpu:0",
                     .plan = "sampler",
-                    .sample_ms = 1.5,
+                    .times = {.sample = 0.0015, .train = 0, .standby = 0.008},
                     .sample_deviation_ms = 0.25,
-                    .train_ms = 0,
                     .train_deviation_ms = 0,
-                    .standby_ms = 8,
                     .wake_ms = 0.5,
                     .sampled = 20,
                     .trained = 3}};

@@ -16,18 +16,18 @@ using testing::DoubleNear;
 using testing::HasSubstr;
 
 constexpr double kExact = 1e-9;
-constexpr DeviceCost kCost = {.sample = 0.01, .train = 0.05};
+constexpr DeviceTimes kTimes = {.sample = 0.01, .train = 0.05};
 
 SimulationOptions Options(const std::vector<DevicePlan>& plans,
-                          const DeviceCost& cost = kCost) {
+                          const DeviceTimes& times = kTimes) {
   SimulationOptions options;
-  for (const DevicePlan plan : plans) options.devices.push_back({plan, cost});
+  for (const DevicePlan plan : plans) options.devices.push_back({plan, times});
   options.batches_per_epoch = 20;
   return options;
 }
 
-SimulationOptions OneSamplerOneTrainer(const DeviceCost& cost = kCost) {
-  return Options({DevicePlan::kSample, DevicePlan::kTrain}, cost);
+SimulationOptions OneSamplerOneTrainer(const DeviceTimes& times = kTimes) {
+  return Options({DevicePlan::kSample, DevicePlan::kTrain}, times);
 }
 
 Simulation Of(const SimulationOptions& options) {
@@ -58,9 +58,9 @@ TEST(SimulatorTest, OneDeviceAloneTakesTheSumOfItsStages) {
     EXPECT_NEAR(Of(options).total_seconds, 60 * 0.06, kExact) << slots;
   }
   options.num_slots = 4;
-  options.devices[0].cost.standby = 0.08;  // It is its trainer that works.
+  options.devices[0].times.standby = 0.08;  // It is its trainer that works.
   EXPECT_NEAR(Of(options).total_seconds, 60 * 0.09, kExact);
-  options.devices[0].cost.standby = 0;
+  options.devices[0].times.standby = 0;
   options.step_seconds = 0.002;
   options.batches_per_step = 2;
   EXPECT_NEAR(Of(options).total_seconds, 60 * 0.06 + 30 * 0.002, kExact);
@@ -179,9 +179,9 @@ SimulationOptions RandomOptions(std::mt19937_64& random) {
     SimulatedDevice device;
     device.plan = whole(0, 9) == 0 ? DevicePlan::kTimeShare
                                    : static_cast<DevicePlan>(whole(0, 1));
-    device.cost = {.sample = 0.001 * whole(1, 100),
-                   .train = 0.001 * whole(1, 100),
-                   .standby = 0.001 * whole(0, 300)};
+    device.times = {.sample = 0.001 * whole(1, 100),
+                    .train = 0.001 * whole(1, 100),
+                    .standby = 0.001 * whole(0, 300)};
     options.devices.push_back(device);
   }
   options.batches_per_epoch = whole(1, 40);
@@ -283,7 +283,7 @@ TEST(SimulatorTest, WhatCannotBeSimulatedIsRefusedByName) {
   bad.devices.clear();
   EXPECT_THAT(why(bad), HasSubstr("devices are 0"));
   bad = good;
-  bad.devices[1].cost.train = 0;
+  bad.devices[1].times.train = 0;
   EXPECT_THAT(why(bad), HasSubstr("devices[1].train is 0"));
   bad = good;
   bad.num_slots = 0;
@@ -295,7 +295,7 @@ TEST(SimulatorTest, WhatCannotBeSimulatedIsRefusedByName) {
   bad.epochs = 4'000'000;
   EXPECT_THAT(why(bad), HasSubstr("at most 10000000 batches"));
   bad = good;
-  bad.devices[0].cost.train = 1e6;
+  bad.devices[0].times.train = 1e6;
   EXPECT_THAT(why(bad), HasSubstr("seconds in all"));
   bad = Options({DevicePlan::kTrain, DevicePlan::kTrain});
   EXPECT_THAT(why(bad), HasSubstr("nobody samples"));
@@ -309,7 +309,7 @@ TEST(SimulatorTest, WhatCannotBeSimulatedIsRefusedByName) {
 TEST(SimulatorTest, WhoIsLostTakesNoPart) {
   SimulationOptions options =
       Options({DevicePlan::kSample, DevicePlan::kLost, DevicePlan::kTrain});
-  options.devices[1].cost.standby = 1000;
+  options.devices[1].times.standby = 1000;
   const SimulationOptions without =
       Options({DevicePlan::kSample, DevicePlan::kTrain});
   const Simulation simulation = Simulate(options).value();

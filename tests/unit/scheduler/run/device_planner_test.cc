@@ -82,7 +82,7 @@ class DevicePlannerTest : public testing::Test {
 
 TEST_F(DevicePlannerTest, PlansByTheProfileAndAgainByWhatIsMeasured) {
   const auto planner = NewPlanner();
-  planner->SetProfile(0.01, 0.03);
+  planner->SetProfile({.sample = 0.01, .train = 0.03});
   planner->Begin(segment_.get());
   EXPECT_EQ(Samplers(), 1U);
   EXPECT_EQ(segment_->devices().NumStandbyCaches(), 1U);
@@ -100,7 +100,7 @@ TEST_F(DevicePlannerTest, PlansByTheProfileAndAgainByWhatIsMeasured) {
 // only sampled is no better a trainer for that.
 TEST_F(DevicePlannerTest, WhatADeviceHasNotDoneTakesItWhatOthersTook) {
   const auto planner = NewPlanner();
-  planner->SetProfile(0.01, 0.03);
+  planner->SetProfile({.sample = 0.01, .train = 0.03});
   planner->Begin(segment_.get());
   ASSERT_EQ(segment_->devices().plans().at(0), kSample);
   DeviceTable& table = segment_->devices().table();
@@ -109,8 +109,8 @@ TEST_F(DevicePlannerTest, WhatADeviceHasNotDoneTakesItWhatOthersTook) {
     for (const uint32_t device : {1, 2, 3}) table.AddTrainTime(device, 0.06);
   }
   EpochFacts facts = RunEpoch(planner.get(), 3);
-  EXPECT_NEAR(facts.devices[0].train_ms, 60, 1e-3);
-  EXPECT_NEAR(facts.devices[3].sample_ms, 20, 1e-3);
+  EXPECT_NEAR(facts.devices[0].times.train, 0.06, 1e-6);
+  EXPECT_NEAR(facts.devices[3].times.sample, 0.02, 1e-6);
   planner->Replan(1000);
   EXPECT_EQ(segment_->devices().plans().at(0), kSample);
 
@@ -120,19 +120,19 @@ TEST_F(DevicePlannerTest, WhatADeviceHasNotDoneTakesItWhatOthersTook) {
   spec_.sampling.batch_size = 7;  // Another job.
   NewSegment();
   const auto other = NewPlanner();
-  other->SetProfile(0.01, 0.03);
+  other->SetProfile({.sample = 0.01, .train = 0.03});
   other->Begin(segment_.get());
   for (int i = 0; i < 200; ++i) {
     segment_->devices().table().AddTrainTime(1, 0.06);
   }
   facts = RunEpoch(other.get(), 3);
-  EXPECT_NEAR(facts.devices[1].standby_ms, 60, 1e-3);
-  EXPECT_NEAR(facts.devices[2].train_ms, 60, 1e-3);
+  EXPECT_NEAR(facts.devices[1].times.standby, 0.06, 1e-6);
+  EXPECT_NEAR(facts.devices[2].times.train, 0.06, 1e-6);
 }
 
 TEST_F(DevicePlannerTest, WhatChangingWasMeasuredToCostHoldsItBack) {
   auto planner = NewPlanner();
-  planner->SetProfile(0.01, 0.03);
+  planner->SetProfile({.sample = 0.01, .train = 0.03});
   planner->Begin(segment_.get());
   Measure(0.03, 0.01);
   RunEpoch(planner.get(), 3);
@@ -149,7 +149,7 @@ TEST_F(DevicePlannerTest, WhatChangingWasMeasuredToCostHoldsItBack) {
 TEST_F(DevicePlannerTest, ANumberThatWasNamedStays) {
   spec_.samplers = 2;
   const auto planner = NewPlanner();
-  planner->SetProfile(0.01, 0.09);
+  planner->SetProfile({.sample = 0.01, .train = 0.09});
   planner->Begin(segment_.get());
   EXPECT_EQ(Samplers(), 2U);
   Measure(0.09, 0.01);
@@ -160,7 +160,7 @@ TEST_F(DevicePlannerTest, ANumberThatWasNamedStays) {
 
 TEST_F(DevicePlannerTest, WithoutAnyTimesSomebodySamplesAndTrains) {
   const auto planner = NewPlanner();
-  planner->SetProfile(0, 0);
+  planner->SetProfile({});
   planner->Begin(segment_.get());
   EXPECT_EQ(Samplers(), 1U);
   RunEpoch(planner.get(), 3);
@@ -171,7 +171,7 @@ TEST_F(DevicePlannerTest, WithoutAnyTimesSomebodySamplesAndTrains) {
 TEST_F(DevicePlannerTest, NoMoreDevicesTrainThanMemoryAllows) {
   NewSegment(/*most_trainers=*/2);
   const auto planner = NewPlanner();
-  planner->SetProfile(0.01, 0.03);
+  planner->SetProfile({.sample = 0.01, .train = 0.03});
   planner->Begin(segment_.get());
   EXPECT_EQ(Samplers(), 2U);
   RunEpoch(planner.get(), 3);
@@ -181,7 +181,7 @@ TEST_F(DevicePlannerTest, NoMoreDevicesTrainThanMemoryAllows) {
   spec_.sampling.batch_size = 7;
   NewSegment(/*most_trainers=*/2);
   const auto ignorant = NewPlanner();
-  ignorant->SetProfile(0, 0);
+  ignorant->SetProfile({});
   ignorant->Begin(segment_.get());
   EXPECT_EQ(Samplers(), 2U);
   Measure(0.01, 0.03);
@@ -195,7 +195,7 @@ TEST_F(DevicePlannerTest, NoMoreDevicesTrainThanMemoryAllows) {
 TEST_F(DevicePlannerTest, SharedDevicesAreNotPlanned) {
   spec_.executors = "time_sharing";
   const auto planner = NewPlanner();
-  planner->SetProfile(0.01, 0.03);
+  planner->SetProfile({.sample = 0.01, .train = 0.03});
   planner->Begin(segment_.get());
   const EpochFacts facts = RunEpoch(planner.get(), 3);
   planner->Replan(49);
@@ -207,7 +207,7 @@ TEST_F(DevicePlannerTest, SharedDevicesAreNotPlanned) {
 
 TEST_F(DevicePlannerTest, WhatAHandDidStays) {
   const auto planner = NewPlanner();
-  planner->SetProfile(0.01, 0.03);
+  planner->SetProfile({.sample = 0.01, .train = 0.03});
   planner->Begin(segment_.get());
   ASSERT_EQ(segment_->devices().plans().at(3), kTrain);
   ASSERT_THAT(segment_->devices().Switch(3, kSample), IsOk());
@@ -219,7 +219,7 @@ TEST_F(DevicePlannerTest, WhatAHandDidStays) {
 
 TEST_F(DevicePlannerTest, WhatIsLeftIsPlannedAtOnceWhateverThatCosts) {
   const auto planner = NewPlanner();
-  planner->SetProfile(0.03, 0.01);
+  planner->SetProfile({.sample = 0.03, .train = 0.01});
   planner->Begin(segment_.get());
   JobDevices& devices = segment_->devices();
   ASSERT_THAT(devices.plans(), ElementsAre(kSample, kSample, kSample, kTrain));
@@ -253,7 +253,7 @@ TEST_F(DevicePlannerTest, WhatIsLeftIsPlannedAtOnceWhateverThatCosts) {
 
 TEST_F(DevicePlannerTest, AnEpochsEndIsTheLatestThatALossIsSeen) {
   const auto planner = NewPlanner();
-  planner->SetProfile(0.03, 0.01);
+  planner->SetProfile({.sample = 0.03, .train = 0.01});
   planner->Begin(segment_.get());
   RunEpoch(planner.get(), 3);
   ASSERT_TRUE(segment_->devices().Lose(3));
@@ -269,7 +269,7 @@ TEST_F(DevicePlannerTest, AnEpochsEndIsTheLatestThatALossIsSeen) {
 TEST_F(DevicePlannerTest, ANumberThatWasNamedIsOfThoseThatAreLeft) {
   spec_.samplers = 3;
   const auto planner = NewPlanner();
-  planner->SetProfile(0.01, 0.03);
+  planner->SetProfile({.sample = 0.01, .train = 0.03});
   planner->Begin(segment_.get());
   ASSERT_EQ(Samplers(), 3U);
   ASSERT_TRUE(segment_->devices().Lose(3));
@@ -291,7 +291,7 @@ TEST_F(DevicePlannerTest, ANumberThatWasNamedIsOfThoseThatAreLeft) {
 TEST_F(DevicePlannerTest, ADeviceLostBeforeThereIsAPlanHasNoPartInIt) {
   ASSERT_TRUE(segment_->devices().Lose(0));
   const auto planner = NewPlanner();
-  planner->SetProfile(0.01, 0.03);
+  planner->SetProfile({.sample = 0.01, .train = 0.03});
   planner->Begin(segment_.get());
   EXPECT_THAT(segment_->devices().plans(),
               ElementsAre(kLost, kSample, kTrain, kTrain));
@@ -300,7 +300,7 @@ TEST_F(DevicePlannerTest, ADeviceLostBeforeThereIsAPlanHasNoPartInIt) {
   ASSERT_TRUE(segment_->devices().Lose(0));
   spec_.sampling.batch_size = 7;  // Another job.
   const auto ignorant = NewPlanner();
-  ignorant->SetProfile(0, 0);
+  ignorant->SetProfile({});
   ignorant->Begin(segment_.get());
   EXPECT_THAT(segment_->devices().plans(),
               ElementsAre(kLost, kSample, kTrain, kTrain));
@@ -309,7 +309,7 @@ TEST_F(DevicePlannerTest, ADeviceLostBeforeThereIsAPlanHasNoPartInIt) {
 TEST_F(DevicePlannerTest, DevicesThatShareTimeGoOnWithoutALostOne) {
   spec_.executors = "time_sharing";
   const auto planner = NewPlanner();
-  planner->SetProfile(0.01, 0.03);
+  planner->SetProfile({.sample = 0.01, .train = 0.03});
   planner->Begin(segment_.get());
   ASSERT_TRUE(segment_->devices().Lose(2));
   planner->ReplanIfDevicesChanged();
@@ -322,14 +322,14 @@ TEST_F(DevicePlannerTest, DevicesThatShareTimeGoOnWithoutALostOne) {
 
 TEST_F(DevicePlannerTest, TheNextRunOfTheJobStartsFromItsTimes) {
   const auto first = NewPlanner();
-  first->SetProfile(0.01, 0.03);
+  first->SetProfile({.sample = 0.01, .train = 0.03});
   first->Begin(segment_.get());
   Measure(0.03, 0.01);
   RunEpoch(first.get(), 3);
 
   NewSegment();
   const auto second = NewPlanner();
-  second->SetProfile(0.01, 0.03);
+  second->SetProfile({.sample = 0.01, .train = 0.03});
   second->Begin(segment_.get());
   EXPECT_EQ(Samplers(), 3U);
   EXPECT_NEAR(segment_->devices().table().times(2).sample, 0.03, 1e-6);
@@ -338,7 +338,7 @@ TEST_F(DevicePlannerTest, TheNextRunOfTheJobStartsFromItsTimes) {
   spec_.sampling.batch_size *= 2;
   NewSegment();
   const auto third = NewPlanner();
-  third->SetProfile(0.01, 0.03);
+  third->SetProfile({.sample = 0.01, .train = 0.03});
   third->Begin(segment_.get());
   EXPECT_EQ(Samplers(), 1U);
 }
@@ -362,7 +362,7 @@ TEST_F(DevicePlannerTest, TimesAreKeptWhereTheDatasetCannotBeWritten) {
 
 TEST_F(DevicePlannerTest, AFileOfTimesThatIsWrongIsAsNone) {
   const DeviceTimesFile file(spec_, temp_ / "state");
-  ASSERT_THAT(file.Write({.devices = std::vector<DeviceCost>(4)}), IsOk());
+  ASSERT_THAT(file.Write({.devices = std::vector<DeviceTimes>(4)}), IsOk());
   const fs::path path =
       fs::directory_iterator(temp_ / "graph" / "derived")->path();
   for (const std::string text :
@@ -375,9 +375,9 @@ TEST_F(DevicePlannerTest, AFileOfTimesThatIsWrongIsAsNone) {
                          "{\"sample\": 1e999}, {}, {}]}";
   const auto read = file.Read();
   if (read.has_value()) {
-    for (const DeviceCost& cost : read->devices) {
-      EXPECT_EQ(cost.sample, 0);
-      EXPECT_EQ(cost.train, 0);
+    for (const DeviceTimes& device : read->devices) {
+      EXPECT_EQ(device.sample, 0);
+      EXPECT_EQ(device.train, 0);
     }
   }
 }
@@ -386,7 +386,7 @@ TEST_F(DevicePlannerTest, WhatIsNotKnownIsFilledInByCores) {
   spec_.devices = {"cpu:0-3", "cpu:4", "cpu:5-6"};
   MeasuredTimes times;
   times.devices = {{}, {0, 7, 8}, {}};
-  FillIn(spec_, 0.01, 0.03, &times);
+  FillIn(spec_, {.sample = 0.01, .train = 0.03}, &times);
   EXPECT_EQ(times.devices[0].sample, 0.01);
   EXPECT_EQ(times.devices[1].sample, 0.04);
   EXPECT_EQ(times.devices[2].train, 0.06);
@@ -394,17 +394,17 @@ TEST_F(DevicePlannerTest, WhatIsNotKnownIsFilledInByCores) {
   EXPECT_EQ(times.devices[1].standby, 8);
 
   times.devices = {{0.01, 0, 0}, {0, 0.04, 0}, {0.03, 0.02, 0}};
-  const auto costs = CostsOf(times);
-  ASSERT_TRUE(costs.has_value());
-  EXPECT_DOUBLE_EQ((*costs)[1].sample, 0.02);
-  EXPECT_DOUBLE_EQ((*costs)[0].train, 0.03);
+  const auto complete = CompleteTimes(times);
+  ASSERT_TRUE(complete.has_value());
+  EXPECT_DOUBLE_EQ((*complete)[1].sample, 0.02);
+  EXPECT_DOUBLE_EQ((*complete)[0].train, 0.03);
   times.devices = {{0.01, 0, 0}, {0.01, 0, 0}};
-  EXPECT_EQ(CostsOf(times), std::nullopt);
+  EXPECT_EQ(CompleteTimes(times), std::nullopt);
 }
 
 TEST_F(DevicePlannerTest, CountsWhoDidWhat) {
   const auto planner = NewPlanner();
-  planner->SetProfile(0.01, 0.03);
+  planner->SetProfile({.sample = 0.01, .train = 0.03});
   planner->Begin(segment_.get());
   segment_->devices().SetExecutorOf(1, 0);
   segment_->devices().SetExecutorOf(2, 3);
@@ -429,7 +429,7 @@ TEST_F(DevicePlannerTest, CountsWhoDidWhat) {
   EXPECT_NEAR(facts.devices[3].train_deviation_ms, 577.35, 0.01);
   EXPECT_NEAR(facts.devices[3].cache_hit_rate, 6 / 30.0, 1e-9);
   EXPECT_EQ(facts.devices[0].cache_hit_rate, 0);
-  EXPECT_NEAR(facts.devices[3].train_ms, 30, 1e-6);
+  EXPECT_NEAR(facts.devices[3].times.train, 0.03, 1e-9);
   EXPECT_EQ(planner->Views().at(3).trained, 3U);
   // The next epoch counts anew, the job goes on.
   EpochFacts next;
@@ -443,7 +443,7 @@ TEST_F(DevicePlannerTest, CountsWhoDidWhat) {
 TEST_F(DevicePlannerTest, ExecutorsThatWorkTogetherHaveNoPlan) {
   spec_.executors = "together";
   const auto planner = NewPlanner();
-  planner->SetProfile(0.01, 0.03);
+  planner->SetProfile({.sample = 0.01, .train = 0.03});
   planner->Begin(segment_.get());
   const EpochFacts facts = RunEpoch(planner.get(), 3);
   planner->Replan(49);
