@@ -49,7 +49,10 @@ absl::Status JobRun::RunToEnd() {
     LogInfo("job {}: stops early: {}", run_.job.id, *why);
   }
   let_go_.AllowAnywhere(true);  // The last checkpoint is written.
-  return Test();
+  FGNN_RETURN_IF_ERROR(Test());
+  // A scheduler that died right after the last checkpoint has removed none of
+  // the older ones.
+  return run_.folder->PruneCheckpoints(run_.spec.training.keep_checkpoints);
 }
 
 absl::Status JobRun::Run() {

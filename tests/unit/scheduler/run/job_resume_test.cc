@@ -103,6 +103,23 @@ TEST_F(JobResumeTest, StepsAndTheEndOfAnEpochMayMeet) {
   ExpectEveryBatchOnce();
 }
 
+// The scheduler died between the last checkpoint and the removal of older ones.
+TEST_F(JobResumeTest, ARunBehindItsLastEpochKeepsNoMoreCheckpoints) {
+  spec_.training.evaluate_every = 1;
+  calls_.evaluations = {1, 2, 3, 4, 4};
+  EndAfter("epoch-0004");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  std::ofstream(Checkpoint("epoch-0002")) << "old";
+  const Job job = Resume();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0004.safetensors"));
+  EXPECT_FALSE(HasCheckpoint("epoch-0002"));
+  EXPECT_TRUE(HasCheckpoint("epoch-0003"));
+  EXPECT_TRUE(HasCheckpoint("epoch-0004"));
+  EXPECT_TRUE(HasCheckpoint("best"));
+}
+
 TEST_F(JobResumeTest, WhatWasDoneBehindTheCheckpointIsDoneAgain) {
   EndAfter("epoch-0003");
   ASSERT_EQ(Run().state, JobState::kCancelled);
