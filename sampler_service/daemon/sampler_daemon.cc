@@ -57,7 +57,7 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
                             std::move(segment));
 }
 
-absl::StatusOr<SamplingMeasurement> SamplerDaemon::ProfileSampling(
+absl::StatusOr<SamplingProfile> SamplerDaemon::ProfileSampling(
     const JobSpec& spec, uint32_t num_batches,
     const std::function<absl::Status()>& check) {
   FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));

@@ -35,7 +35,7 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
   absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
       const ExecutorJobStart& start) override;
   // SamplerCalls. Any number of calls at a time.
-  absl::StatusOr<SamplingMeasurement> ProfileSampling(
+  absl::StatusOr<SamplingProfile> ProfileSampling(
       const JobSpec& spec, uint32_t num_batches,
       const std::function<absl::Status()>& check) override;
   absl::StatusOr<DatasetAnswer> ValidateDataset(

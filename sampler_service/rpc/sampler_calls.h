@@ -24,7 +24,7 @@ class SamplerCalls {
   // `check` returns Cancelled once the caller has gone, and DeadlineExceeded
   // once its deadline has passed. Any thread may call it for the length of the
   // call.
-  virtual absl::StatusOr<SamplingMeasurement> ProfileSampling(
+  virtual absl::StatusOr<SamplingProfile> ProfileSampling(
       const JobSpec& spec, uint32_t num_batches,
       const std::function<absl::Status()>& check) = 0;
 

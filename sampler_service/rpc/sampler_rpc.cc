@@ -11,6 +11,7 @@
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
+#include "shared/rpc/measured_proto.h"
 #include "shared/rpc/server.h"
 
 namespace fgnn {
@@ -44,28 +45,12 @@ class SamplerRpc::Impl final : public v1::SamplerService::Service {
                                const v1::ProfileSamplingRequest* request,
                                v1::ProfileSamplingResponse* response) override {
     return ServeCall(*context, [&]() -> absl::Status {
-      // The spec comes from another process: it is filled in and checked like
-      // any other.
-      FGNN_ASSIGN_OR_RETURN(const v1::JobSpec spec,
-                            MakeEffective(request->spec(), {}));
+      FGNN_ASSIGN_OR_RETURN(const JobSpec spec, ReadSpec(request->spec()));
       FGNN_ASSIGN_OR_RETURN(
-          const SamplingMeasurement profile,
-          calls_->ProfileSampling(FromProto(spec), request->num_batches(),
+          const SamplingProfile profile,
+          calls_->ProfileSampling(spec, request->num_batches(),
                                   [context] { return CheckCall(*context); }));
-      response->set_max_task_bytes(profile.max_task_bytes);
-      response->set_bound_task_bytes(profile.bound_task_bytes);
-      response->set_max_input_nodes(profile.max_input_nodes);
-      response->set_max_edges(profile.max_edges);
-      response->set_seconds_per_batch(profile.seconds_per_batch);
-      response->set_workspace_bytes(profile.workspace_bytes);
-      response->set_program_bytes(profile.program_bytes);
-      response->set_num_threads(profile.num_threads);
-      for (const HopSize& hop : profile.hops) {
-        v1::HopSize* size = response->add_hops();
-        size->set_num_destinations(hop.num_destinations);
-        size->set_num_sources(hop.num_sources);
-        size->set_num_edges(hop.num_edges);
-      }
+      *response = ToProto(profile);
       return absl::OkStatus();
     });
   }
@@ -74,10 +59,9 @@ class SamplerRpc::Impl final : public v1::SamplerService::Service {
                                const v1::ValidateDatasetRequest* request,
                                v1::ValidateDatasetResponse* response) override {
     return ServeCall(*context, [&]() -> absl::Status {
-      FGNN_ASSIGN_OR_RETURN(const v1::JobSpec spec,
-                            MakeEffective(request->spec(), {}));
+      FGNN_ASSIGN_OR_RETURN(const JobSpec spec, ReadSpec(request->spec()));
       FGNN_ASSIGN_OR_RETURN(const SamplerCalls::DatasetAnswer answer,
-                            calls_->ValidateDataset(FromProto(spec), [context] {
+                            calls_->ValidateDataset(spec, [context] {
                               return CheckCall(*context);
                             }));
       response->set_state(answer.state);
@@ -92,11 +76,10 @@ class SamplerRpc::Impl final : public v1::SamplerService::Service {
                                v1::CountInputNodesResponse* response) override {
     return ServeCall(*context, [&]() -> absl::Status {
       FGNN_RETURN_IF_ERROR(CheckAbsolute(request->path()));
-      FGNN_ASSIGN_OR_RETURN(const v1::JobSpec spec,
-                            MakeEffective(request->spec(), {}));
+      FGNN_ASSIGN_OR_RETURN(const JobSpec spec, ReadSpec(request->spec()));
       FGNN_ASSIGN_OR_RETURN(
           const uint64_t num_batches,
-          calls_->CountInputNodes(FromProto(spec),
+          calls_->CountInputNodes(spec,
                                   {.part = request->part(),
                                    .num_parts = request->num_parts(),
                                    .path = request->path()},
@@ -119,13 +102,11 @@ class SamplerRpc::Impl final : public v1::SamplerService::Service {
                             const v1::RankVerticesRequest* request,
                             v1::RankVerticesResponse* response) override {
     return ServeCall(*context, [&]() -> absl::Status {
-      FGNN_ASSIGN_OR_RETURN(const v1::JobSpec spec,
-                            MakeEffective(request->spec(), {}));
+      FGNN_ASSIGN_OR_RETURN(const JobSpec spec, ReadSpec(request->spec()));
       FGNN_ASSIGN_OR_RETURN(
           const SamplerCalls::RankAnswer answer,
           calls_->RankVertices(
-              FromProto(spec),
-              {request->counts().begin(), request->counts().end()},
+              spec, {request->counts().begin(), request->counts().end()},
               [context] { return CheckCall(*context); }));
       response->set_rank_order_key(answer.rank_order_key);
       response->set_needs_counts(answer.needs_counts);

@@ -22,7 +22,7 @@ struct ThreadProfile {
   std::unique_ptr<Sampler> sampler;
   // Measurement of this thread. seconds_per_batch is the sum over the warm
   // batches.
-  SamplingMeasurement seen;
+  SamplingProfile seen;
   uint64_t num_warm = 0;
   double cold_seconds = 0;  // Seconds of the first batch; 0 if there was none.
   absl::Status status;
@@ -56,7 +56,7 @@ absl::Status ProfileThread(const SamplerInput& input,
                            std::atomic<uint64_t>& next,
                            ThreadProfile& profile) {
   FGNN_ASSIGN_OR_RETURN(profile.sampler, options.factory(input, sampling));
-  SamplingMeasurement& seen = profile.seen;
+  SamplingProfile& seen = profile.seen;
   ScratchBlock block(seen.bound_task_bytes);
   for (uint64_t seq = next++; seq < num_batches; seq = next++) {
     if (options.check) FGNN_RETURN_IF_ERROR(options.check());
@@ -79,14 +79,14 @@ absl::Status ProfileThread(const SamplerInput& input,
   return absl::OkStatus();
 }
 
-SamplingMeasurement Merge(const std::vector<ThreadProfile>& threads) {
-  SamplingMeasurement all;
+SamplingProfile Merge(const std::vector<ThreadProfile>& threads) {
+  SamplingProfile all;
   double cold_seconds = 0;
   double warm_seconds = 0;
   uint64_t num_cold = 0;
   uint64_t num_warm = 0;
   for (const ThreadProfile& thread : threads) {
-    const SamplingMeasurement& seen = thread.seen;
+    const SamplingProfile& seen = thread.seen;
     all.max_task_bytes = std::max(all.max_task_bytes, seen.max_task_bytes);
     all.max_input_nodes = std::max(all.max_input_nodes, seen.max_input_nodes);
     all.max_edges = std::max(all.max_edges, seen.max_edges);
@@ -121,9 +121,9 @@ uint64_t FilledTableBytes(const std::vector<ThreadProfile>& threads,
 
 }  // namespace
 
-absl::StatusOr<SamplingMeasurement> ProfileSampling(
-    const SamplerInput& input, const SamplerOptions& sampling,
-    const ProfileOptions& options) {
+absl::StatusOr<SamplingProfile> ProfileSampling(const SamplerInput& input,
+                                                const SamplerOptions& sampling,
+                                                const ProfileOptions& options) {
   FGNN_RETURN_IF_ERROR(Validate(input, sampling));
   const uint64_t num_batches = std::min<uint64_t>(
       std::max(options.num_batches, 1u),
@@ -149,7 +149,7 @@ absl::StatusOr<SamplingMeasurement> ProfileSampling(
   for (const ThreadProfile& profile : profiles) {
     FGNN_RETURN_IF_ERROR(profile.status);
   }
-  SamplingMeasurement all = Merge(profiles);
+  SamplingProfile all = Merge(profiles);
   FGNN_ASSIGN_OR_RETURN(const uint64_t bytes, AnonymousMemoryBytes());
   all.program_bytes = bytes_before;
   all.workspace_bytes =

@@ -9,29 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sampler_service/sampling/sampler.h"
-#include "shared/minibatch/hop_size.h"
+#include "shared/measured/profiles.h"
 
 namespace fgnn {
-
-struct SamplingMeasurement {
-  // Most bytes of a task, of the batches that were made.
-  uint64_t max_task_bytes = 0;
-  uint64_t bound_task_bytes = 0;  // Bytes that no task of the job exceeds.
-  uint64_t max_input_nodes = 0;
-  uint64_t max_edges = 0;
-  // Ts: seconds between two batches of a sampler with all its threads. The
-  // first batch of a thread reads cold memory, so it counts only where there is
-  // no other.
-  double seconds_per_batch = 0;
-  // Resident anonymous bytes, with the job's graph open. They are what the
-  // process held before, and what the samplers of all threads take once they
-  // have met most vertices.
-  uint64_t workspace_bytes = 0;
-  uint64_t program_bytes = 0;
-  // First hop first: the most destinations, sources and edges of any batch.
-  std::vector<HopSize> hops;
-  uint32_t num_threads = 0;
-};
 
 struct ProfileOptions {
   // Number of batches, from batch 0 of epoch 0; all if the epoch has fewer.
@@ -43,11 +23,14 @@ struct ProfileOptions {
 };
 
 // Makes batches and publishes none. Scratch blocks grow as batches need it, up
-// to the bound. ResourceExhausted: a batch would not fit into this machine's
-// memory. Other errors: those of the factory, the samplers and `check`.
-absl::StatusOr<SamplingMeasurement> ProfileSampling(
-    const SamplerInput& input, const SamplerOptions& sampling,
-    const ProfileOptions& options);
+// to the bound. The first batch of a thread reads cold memory, so its seconds
+// count only where there is no other. The workspace is what the samplers of all
+// threads take once they have met most vertices. ResourceExhausted: a batch
+// would not fit into this machine's memory. Other errors: those of the factory,
+// the samplers and `check`.
+absl::StatusOr<SamplingProfile> ProfileSampling(const SamplerInput& input,
+                                                const SamplerOptions& sampling,
+                                                const ProfileOptions& options);
 
 }  // namespace fgnn
 

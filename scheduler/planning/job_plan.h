@@ -13,8 +13,8 @@
 #include "shared/config/job_spec.h"
 #include "shared/device/device.h"
 #include "shared/graph/dataset.h"
+#include "shared/measured/profiles.h"
 #include "shared/minibatch/batches_per_epoch.h"
-#include "shared/minibatch/hop_size.h"
 #include "shared/queue/segment.h"
 
 namespace fgnn {
@@ -22,39 +22,6 @@ namespace fgnn {
 // Number of batches that a sampler is profiled with: enough to meet a large
 // one, and few enough to be sampled in a moment.
 inline constexpr uint32_t kProfiledBatches = 8;
-
-// Measurements by a sampler on the first batches of the job.
-struct SamplingProfile {
-  uint64_t max_task_bytes = 0;    // Most task bytes of the sampled batches.
-  uint64_t bound_task_bytes = 0;  // Bytes that no batch's task can exceed.
-  uint64_t max_input_nodes = 0;
-  uint64_t max_edges = 0;
-  double seconds_per_batch = 0;  // Ts, in seconds.
-  // Anonymous bytes of one sampler: those of all its threads for sampling, and
-  // those that its process has before.
-  uint64_t workspace_bytes = 0;
-  uint64_t program_bytes = 0;
-  // Most of each size in any of the batches, first hop first.
-  std::vector<HopSize> hops;
-  uint32_t num_threads = 0;  // Threads of one sampler.
-};
-
-// Measurements by a trainer on a batch of these sizes.
-struct TrainingProfile {
-  uint64_t num_parameters = 0;
-  uint32_t optimizer_floats_per_parameter = 0;
-  double seconds_per_batch = 0;  // Tt, in seconds.
-  // Anonymous bytes of one trainer: those that its process has before, and
-  // those for its model, threads and batches.
-  uint64_t program_bytes = 0;
-  uint64_t step_bytes = 0;
-  // Further bytes of an evaluation: of each trainer, and of the memory that
-  // trainers share. 0: the job evaluates nothing.
-  uint64_t evaluation_bytes = 0;
-  uint64_t evaluation_shared_bytes = 0;
-  // Bytes that one trainer takes for a checkpoint.
-  uint64_t checkpoint_bytes = 0;
-};
 
 // Sizes of the dataset that the plan needs.
 struct DatasetShape {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "fgnn/v1/executor.grpc.pb.h"
-#include "scheduler/rpc/profile_messages.h"
 #include "shared/base/status.h"
 #include "shared/rpc/channel.h"
+#include "shared/rpc/measured_proto.h"
 #include "shared/rpc/status.h"
 
 namespace fgnn {
@@ -118,20 +118,7 @@ absl::StatusOr<SamplingProfile> GrpcExecutorCalls::ProfileSampling(
   FGNN_RETURN_IF_ERROR(Call<v1::SamplerService>(
       socket, patience, &v1::SamplerService::Stub::AsyncProfileSampling,
       request, &response));
-  SamplingProfile profile = {.max_task_bytes = response.max_task_bytes(),
-                             .bound_task_bytes = response.bound_task_bytes(),
-                             .max_input_nodes = response.max_input_nodes(),
-                             .max_edges = response.max_edges(),
-                             .seconds_per_batch = response.seconds_per_batch(),
-                             .workspace_bytes = response.workspace_bytes(),
-                             .program_bytes = response.program_bytes(),
-                             .hops = {},
-                             .num_threads = response.num_threads()};
-  for (const v1::HopSize& hop : response.hops()) {
-    profile.hops.push_back(
-        {hop.num_destinations(), hop.num_sources(), hop.num_edges()});
-  }
-  return profile;
+  return FromProto(response);
 }
 
 absl::StatusOr<ValidatedDataset> GrpcExecutorCalls::ValidateDataset(
@@ -195,12 +182,12 @@ absl::StatusOr<TrainingProfile> GrpcExecutorCalls::ProfileTraining(
     const std::vector<HopSize>& hops, const Patience& patience) {
   v1::ProfileTrainingRequest request;
   FGNN_RETURN_IF_ERROR(ParseSpec(spec_bytes, request.mutable_spec()));
-  AddHops(hops, &request);
+  *request.mutable_hops() = ToProto(hops);
   v1::ProfileTrainingResponse response;
   FGNN_RETURN_IF_ERROR(Call<v1::TrainerService>(
       socket, patience, &v1::TrainerService::Stub::AsyncProfileTraining,
       request, &response));
-  return ProfileOf(response);
+  return FromProto(response);
 }
 
 absl::StatusOr<Evaluation> GrpcExecutorCalls::Evaluate(

@@ -244,4 +244,9 @@ JobSpec FromProto(const v1::JobSpec& from) {
   return to;
 }
 
+absl::StatusOr<JobSpec> ReadSpec(const v1::JobSpec& spec) {
+  FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective, MakeEffective(spec, {}));
+  return FromProto(effective);
+}
+
 }  // namespace fgnn

@@ -49,6 +49,10 @@ absl::StatusOr<v1::JobSpec> MakeEffective(
 // Converts an effective spec.
 JobSpec FromProto(const v1::JobSpec& spec);
 
+// Fills in, checks and converts a spec that comes from another process. An
+// effective spec stays as it is. Errors: those of MakeEffective().
+absl::StatusOr<JobSpec> ReadSpec(const v1::JobSpec& spec);
+
 // Returns the YAML of a spec, in the order of the proto. `with_help` puts each
 // field's help, unit, range and default beside it as a comment.
 std::string ToYaml(const v1::JobSpec& spec, bool with_help);

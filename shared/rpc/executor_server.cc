@@ -32,11 +32,9 @@ absl::StatusOr<JobAttachment> ReadAttachment(
   if (request.overflow_block() >= 0) {
     attachment.overflow_block = static_cast<uint32_t>(request.overflow_block());
   }
-  // The spec comes from another process, so it is filled in and checked. An
-  // effective spec stays as it is.
-  const absl::StatusOr<v1::JobSpec> spec = MakeEffective(request.spec(), {});
+  absl::StatusOr<JobSpec> spec = ReadSpec(request.spec());
   if (!spec.ok()) return Annotate(spec.status(), "attach");
-  attachment.spec = FromProto(*spec);
+  attachment.spec = *std::move(spec);
   return attachment;
 }
 

@@ -15,7 +15,7 @@
 namespace fgnn {
 
 // A function that answers the request, with num_threads >= 1.
-using ThreadedProfiler = std::function<absl::StatusOr<TrainingNeeds>(
+using ThreadedProfiler = std::function<absl::StatusOr<TrainingProfile>(
     const JobSpec& spec, absl::Span<const HopSize> hops, int num_threads)>;
 
 // Answers a ProfileTrainingRequest, which is JSON, on this device ("cpu:0-3").

@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
                             std::move(segment));
 }
 
-absl::StatusOr<TrainingNeeds> TrainerDaemon::ProfileTraining(
+absl::StatusOr<TrainingProfile> TrainerDaemon::ProfileTraining(
     const JobSpec& spec, const std::vector<HopSize>& hops) {
   const uint32_t num_threads = executor_.NumThreads(spec.training.threads);
   return fgnn::ProfileTraining(spec, hops, static_cast<int>(num_threads),

@@ -41,7 +41,7 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
       const ExecutorJobStart& start) override;
 
   // TrainerCalls. Any number of calls at a time.
-  absl::StatusOr<TrainingNeeds> ProfileTraining(
+  absl::StatusOr<TrainingProfile> ProfileTraining(
       const JobSpec& spec, const std::vector<HopSize>& hops) override;
   absl::StatusOr<EvaluationAnswer> Evaluate(const EvaluationQuery& query,
                                             const CallLimits& limits) override;

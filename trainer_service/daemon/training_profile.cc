@@ -100,11 +100,11 @@ uint64_t PairsOf(const JobSpec& spec, const Dataset& dataset) {
 }
 
 // Measures the host's memory only: plans have no other memory yet.
-absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
-                                      absl::Span<const HopSize> hops,
-                                      int num_threads,
-                                      const BackendFactory& open) {
-  TrainingNeeds needs;
+absl::StatusOr<TrainingProfile> Measure(const JobSpec& spec,
+                                        absl::Span<const HopSize> hops,
+                                        int num_threads,
+                                        const BackendFactory& open) {
+  TrainingProfile needs;
   FGNN_ASSIGN_OR_RETURN(needs.program_bytes, AnonymousMemoryBytes());
   FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<TrainerBackend> backend,
                         open(spec, num_threads));
@@ -148,10 +148,10 @@ absl::StatusOr<TrainingNeeds> Measure(const JobSpec& spec,
 
 }  // namespace
 
-absl::StatusOr<TrainingNeeds> ProfileTraining(const JobSpec& spec,
-                                              absl::Span<const HopSize> hops,
-                                              int num_threads,
-                                              const BackendFactory& open) {
+absl::StatusOr<TrainingProfile> ProfileTraining(const JobSpec& spec,
+                                                absl::Span<const HopSize> hops,
+                                                int num_threads,
+                                                const BackendFactory& open) {
   try {
     return Measure(spec, hops, num_threads, open);
   } catch (const std::bad_alloc&) {

@@ -19,10 +19,10 @@ namespace fgnn {
 // (features of the batch, weights, gradient, optimizer). Then nothing of that
 // size was allocated. InvalidArgument: no batch can have these hops. Otherwise
 // returns errors of `open` and of TrainerBackend::Gradient().
-absl::StatusOr<TrainingNeeds> ProfileTraining(const JobSpec& spec,
-                                              absl::Span<const HopSize> hops,
-                                              int num_threads,
-                                              const BackendFactory& open);
+absl::StatusOr<TrainingProfile> ProfileTraining(const JobSpec& spec,
+                                                absl::Span<const HopSize> hops,
+                                                int num_threads,
+                                                const BackendFactory& open);
 
 }  // namespace fgnn
 

@@ -3,8 +3,10 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "absl/strings/str_cat.h"
+#include "fgnn/v1/executor.pb.h"
 #include "shared/base/status.h"
-#include "trainer_service/rpc/profile_messages.h"
+#include "shared/config/job_spec_proto.h"
+#include "shared/rpc/measured_proto.h"
 
 namespace fgnn {
 namespace {
@@ -33,11 +35,11 @@ absl::StatusOr<std::string> AnswerProfileRequest(const std::string& request,
   FGNN_ASSIGN_OR_RETURN(const v1::ProfileTrainingRequest message,
                         Parse(request));
   FGNN_ASSIGN_OR_RETURN(const JobSpec spec, ReadSpec(message.spec()));
-  FGNN_ASSIGN_OR_RETURN(const TrainingNeeds needs,
-                        profile(spec, HopsOf(message)));
+  FGNN_ASSIGN_OR_RETURN(const TrainingProfile measured,
+                        profile(spec, FromProto(message.hops())));
   std::string json;
   const auto written =
-      google::protobuf::util::MessageToJsonString(ToProto(needs), &json);
+      google::protobuf::util::MessageToJsonString(ToProto(measured), &json);
   if (written.ok()) return json;
   return absl::InternalError(
       absl::StrCat("a ProfileTrainingResponse as JSON: ", written.ToString()));

@@ -14,7 +14,7 @@
 
 namespace fgnn {
 
-using TrainingProfiler = absl::FunctionRef<absl::StatusOr<TrainingNeeds>(
+using TrainingProfiler = absl::FunctionRef<absl::StatusOr<TrainingProfile>(
     const JobSpec& spec, absl::Span<const HopSize> hops)>;
 
 // `request` is a v1.ProfileTrainingRequest as protobuf's JSON. Returns a

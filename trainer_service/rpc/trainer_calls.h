@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "shared/base/clock.h"
 #include "shared/config/job_spec.h"
+#include "shared/measured/profiles.h"
 #include "shared/minibatch/hop_size.h"
 
 namespace fgnn {
@@ -27,22 +28,6 @@ struct CallLimits {
 
   // Returns DeadlineExceeded, Cancelled or OK.
   absl::Status Check() const;
-};
-
-// Needs of training. Bytes are resident, anonymous memory.
-struct TrainingNeeds {
-  uint64_t num_parameters = 0;
-  uint32_t optimizer_floats_per_parameter = 0;
-  // Tt: seconds of a batch, without the extraction of features.
-  double seconds_per_batch = 0;
-  uint64_t program_bytes = 0;  // Bytes before the job's model was made.
-  uint64_t step_bytes = 0;  // Bytes of model, threads and features of batches.
-  // Bytes of an evaluation beside step_bytes: of each trainer, and of what they
-  // share. 0: the job has none.
-  uint64_t evaluation_bytes = 0;
-  uint64_t evaluation_shared_bytes = 0;
-  // Bytes beside step_bytes to write or read a checkpoint.
-  uint64_t checkpoint_bytes = 0;
 };
 
 struct EvaluationQuery {
@@ -100,7 +85,7 @@ struct SaveAnswer {
 class TrainerCalls {
  public:
   virtual ~TrainerCalls() = default;
-  virtual absl::StatusOr<TrainingNeeds> ProfileTraining(
+  virtual absl::StatusOr<TrainingProfile> ProfileTraining(
       const JobSpec& spec, const std::vector<HopSize>& hops) = 0;
   virtual absl::StatusOr<EvaluationAnswer> Evaluate(
       const EvaluationQuery& query, const CallLimits& limits) = 0;

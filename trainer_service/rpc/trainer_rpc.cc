@@ -8,8 +8,9 @@
 
 #include "fgnn/v1/executor.grpc.pb.h"
 #include "shared/base/status.h"
+#include "shared/config/job_spec_proto.h"
+#include "shared/rpc/measured_proto.h"
 #include "shared/rpc/server.h"
-#include "trainer_service/rpc/profile_messages.h"
 
 namespace fgnn {
 namespace {
@@ -48,9 +49,10 @@ class TrainerRpc::Impl final : public v1::TrainerService::Service {
                                v1::ProfileTrainingResponse* response) override {
     return ServeCall(*context, [&]() -> absl::Status {
       FGNN_ASSIGN_OR_RETURN(const JobSpec spec, ReadSpec(request->spec()));
-      FGNN_ASSIGN_OR_RETURN(const TrainingNeeds needs,
-                            calls_->ProfileTraining(spec, HopsOf(*request)));
-      *response = ToProto(needs);
+      FGNN_ASSIGN_OR_RETURN(
+          const TrainingProfile profile,
+          calls_->ProfileTraining(spec, FromProto(request->hops())));
+      *response = ToProto(profile);
       return absl::OkStatus();
     });
   }

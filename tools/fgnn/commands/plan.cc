@@ -59,21 +59,11 @@ absl::StatusOr<SamplingProfile> MeasureSampling(
       OpenJobSampling(spec, {.num_threads = num_threads,
                              .plugins = PluginFolder(state_dir)}));
   *dataset = ShapeOf(job.dataset.sizes(), spec.training);
-  FGNN_ASSIGN_OR_RETURN(const SamplingMeasurement sampling,
-                        ProfileSampling(job.input(), job.options,
-                                        {.num_batches = kProfiledBatches,
-                                         .num_threads = num_threads,
-                                         .factory = job.factory,
-                                         .check = nullptr}));
-  return SamplingProfile{.max_task_bytes = sampling.max_task_bytes,
-                         .bound_task_bytes = sampling.bound_task_bytes,
-                         .max_input_nodes = sampling.max_input_nodes,
-                         .max_edges = sampling.max_edges,
-                         .seconds_per_batch = sampling.seconds_per_batch,
-                         .workspace_bytes = sampling.workspace_bytes,
-                         .program_bytes = sampling.program_bytes,
-                         .hops = sampling.hops,
-                         .num_threads = sampling.num_threads};
+  return ProfileSampling(job.input(), job.options,
+                         {.num_batches = kProfiledBatches,
+                          .num_threads = num_threads,
+                          .factory = job.factory,
+                          .check = nullptr});
 }
 
 absl::StatusOr<PlanInput> MeasureJob(const v1::JobSpec& effective,

@@ -9,8 +9,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "fgnn/v1/executor.pb.h"
-#include "scheduler/rpc/profile_messages.h"
 #include "shared/base/status.h"
+#include "shared/rpc/measured_proto.h"
 #include "tools/fgnn/service/program.h"
 
 namespace fgnn {
@@ -53,7 +53,7 @@ absl::StatusOr<std::string> ProfileRequestJson(
     const v1::JobSpec& spec, const std::vector<HopSize>& hops) {
   v1::ProfileTrainingRequest request;
   *request.mutable_spec() = spec;
-  AddHops(hops, &request);
+  *request.mutable_hops() = ToProto(hops);
   std::string json;
   const auto status =
       google::protobuf::util::MessageToJsonString(request, &json);
@@ -76,7 +76,7 @@ absl::StatusOr<TrainingProfile> AskForTrainingProfile(
     return absl::InternalError(
         absl::StrCat(trainer.string(), " profile ended with 0: ", line));
   }
-  return ProfileOf(response);
+  return FromProto(response);
 }
 
 }  // namespace fgnn

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "fgnn/v1/job.pb.h"
-#include "scheduler/planning/job_plan.h"
+#include "shared/measured/profiles.h"
 #include "shared/minibatch/hop_size.h"
 
 namespace fgnn {

@@ -25,7 +25,7 @@ class RingProfileTest : public testing::Test {
     for (int64_t seed = 0; seed < 40; ++seed) train_.push_back(100 * seed);
   }
 
-  absl::StatusOr<SamplingMeasurement> Profile(uint32_t num_threads) {
+  absl::StatusOr<SamplingProfile> Profile(uint32_t num_threads) {
     SamplerOptions sampling;
     sampling.fanouts = {2, 2, 2};
     sampling.batch_size = 10;
@@ -45,7 +45,7 @@ class RingProfileTest : public testing::Test {
 };
 
 TEST_F(RingProfileTest, HopsAreThoseOfTheLargestBatches) {
-  FGNN_ASSERT_OK_AND_ASSIGN(const SamplingMeasurement seen, Profile(2));
+  FGNN_ASSERT_OK_AND_ASSIGN(const SamplingProfile seen, Profile(2));
   EXPECT_THAT(seen.hops, ElementsAre(HopSize{10, 20, 10}, HopSize{20, 30, 20},
                                      HopSize{30, 40, 30}));
   EXPECT_EQ(seen.max_input_nodes, 40U);
@@ -54,8 +54,7 @@ TEST_F(RingProfileTest, HopsAreThoseOfTheLargestBatches) {
 
 TEST_F(RingProfileTest, TablesCountAsTheyAreOnceAllVerticesWereMet) {
   for (const uint32_t num_threads : {1, 3}) {
-    FGNN_ASSERT_OK_AND_ASSIGN(const SamplingMeasurement seen,
-                              Profile(num_threads));
+    FGNN_ASSERT_OK_AND_ASSIGN(const SamplingProfile seen, Profile(num_threads));
     EXPECT_EQ(seen.num_threads, num_threads);
     // A word for each vertex, of which these batches met 160.
     EXPECT_GE(seen.workspace_bytes, num_threads * kNumNodes * 4);

@@ -140,7 +140,7 @@ TEST_F(TrainingOnAFakeTest, EvaluatesAsTheDeviceDoes) {
 
 TEST_F(TrainingOnAFakeTest, IsProfiledAsAnyOther) {
   FGNN_ASSERT_OK_AND_ASSIGN(
-      const TrainingNeeds needs,
+      const TrainingProfile needs,
       ProfileTraining(Spec(), std::vector<HopSize>{{8, 40, 60}}, 1,
                       [](const JobSpec& spec, int) {
                         return FakeBackend::Open(spec.dataset);

@@ -18,9 +18,9 @@ namespace {
 
 using testing::HasSubstr;
 
-absl::StatusOr<TrainingNeeds> Profile(const JobSpec& spec,
-                                      absl::Span<const HopSize> hops,
-                                      int num_threads) {
+absl::StatusOr<TrainingProfile> Profile(const JobSpec& spec,
+                                        absl::Span<const HopSize> hops,
+                                        int num_threads) {
   return ProfileTraining(spec, hops, num_threads, CpuFactory());
 }
 

@@ -45,7 +45,7 @@ TEST_F(TrainingProfileTest, MeasuresAStepOfTheJobsModel) {
   WriteSmallDataset(folder_ / "data");
   const JobSpec spec = SmallJob(folder_ / "data");
   FGNN_ASSERT_OK_AND_ASSIGN(
-      const TrainingNeeds needs,
+      const TrainingProfile needs,
       ProfileTraining(spec, std::vector<HopSize>{{8, 40, 60}, {40, 100, 90}}, 2,
                       CpuFactory()));
   EXPECT_EQ(needs.num_parameters, SmallSegmentOptions("job").num_parameters);
@@ -62,7 +62,7 @@ TEST_F(TrainingProfileTest, TheOptimizersStateIsCounted) {
   for (const uint32_t floats : {0, 1}) {
     spec.training.momentum = 0.9 * floats;
     FGNN_ASSERT_OK_AND_ASSIGN(
-        const TrainingNeeds needs,
+        const TrainingProfile needs,
         ProfileTraining(spec, std::vector<HopSize>{{8, 40, 60}, {40, 100, 90}},
                         1, CpuFactory()));
     EXPECT_EQ(needs.optimizer_floats_per_parameter, floats);
@@ -101,7 +101,7 @@ TEST_F(TrainingProfileTest, FeaturesThatAreReadInPlaceAreNot) {
 #endif
 #endif
   const JobSpec spec = WideJob();
-  FGNN_ASSERT_OK_AND_ASSIGN(const TrainingNeeds needs,
+  FGNN_ASSERT_OK_AND_ASSIGN(const TrainingProfile needs,
                             ProfileTraining(spec, wide_hops_, 1, CpuFactory()));
   EXPECT_LT(needs.step_bytes, kWideNodes * kWideColumns * sizeof(float));
 }
@@ -122,10 +122,10 @@ TEST_F(TrainingProfileTest, Bfloat16OfEveryKindTakesLess) {
   for (const std::string kind : {"graphsage", "gcn", "gin", "gat", "pinsage"}) {
     spec.model.kind = kind;
     spec.training.precision = "f32";
-    FGNN_ASSERT_OK_AND_ASSIGN(const TrainingNeeds exact,
+    FGNN_ASSERT_OK_AND_ASSIGN(const TrainingProfile exact,
                               ProfileTraining(spec, hops, 1, CpuFactory()));
     spec.training.precision = "bf16";
-    FGNN_ASSERT_OK_AND_ASSIGN(const TrainingNeeds rounding,
+    FGNN_ASSERT_OK_AND_ASSIGN(const TrainingProfile rounding,
                               ProfileTraining(spec, hops, 1, CpuFactory()));
     // What a hidden layer makes.
     const uint64_t numbers = 3000 * 512;
@@ -140,13 +140,13 @@ TEST_F(TrainingProfileTest, EvaluationIsOfTheWholeGraphOrNone) {
   JobSpec spec = WideJob();
   spec.model.hidden = 256;
   const uint64_t arrays = 2 * kWideNodes * 256 * sizeof(float);
-  FGNN_ASSERT_OK_AND_ASSIGN(const TrainingNeeds with,
+  FGNN_ASSERT_OK_AND_ASSIGN(const TrainingProfile with,
                             ProfileTraining(spec, wide_hops_, 1, CpuFactory()));
   EXPECT_GE(with.evaluation_shared_bytes, arrays);
   EXPECT_LE(with.evaluation_shared_bytes, arrays + arrays / 100);
   EXPECT_LE(with.evaluation_bytes, arrays);
   spec.training.evaluate_every = 0;
-  FGNN_ASSERT_OK_AND_ASSIGN(const TrainingNeeds without,
+  FGNN_ASSERT_OK_AND_ASSIGN(const TrainingProfile without,
                             ProfileTraining(spec, wide_hops_, 1, CpuFactory()));
   EXPECT_EQ(without.evaluation_bytes, 0U);
   EXPECT_EQ(without.evaluation_shared_bytes, 0U);
@@ -156,10 +156,10 @@ TEST_F(TrainingProfileTest, LinkPredictionIsMeasuredWithItsPairsAndRanks) {
   WriteSmallDataset(folder_ / "data");
   const std::vector<HopSize> hops = {{24, 60, 60}, {60, 100, 90}};
   FGNN_ASSERT_OK_AND_ASSIGN(
-      const TrainingNeeds vertices,
+      const TrainingProfile vertices,
       ProfileTraining(SmallJob(folder_ / "data"), hops, 1, CpuFactory()));
   FGNN_ASSERT_OK_AND_ASSIGN(
-      const TrainingNeeds links,
+      const TrainingProfile links,
       ProfileTraining(SmallLinkJob(folder_ / "data"), hops, 1, CpuFactory()));
   EXPECT_EQ(links.num_parameters,
             SmallLinkSegmentOptions("job").num_parameters);

@@ -1,0 +1,54 @@
+// What executors measured on a job before its queue is made.
+#ifndef FGNN_SHARED_MEASURED_PROFILES_H_
+#define FGNN_SHARED_MEASURED_PROFILES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "shared/minibatch/hop_size.h"
+
+namespace fgnn {
+
+// Measurements by a sampler on the first batches of the job.
+struct SamplingProfile {
+  uint64_t max_task_bytes = 0;    // Most task bytes of the sampled batches.
+  uint64_t bound_task_bytes = 0;  // Bytes that no batch's task can exceed.
+  uint64_t max_input_nodes = 0;
+  uint64_t max_edges = 0;
+  // Ts: seconds between two batches of a sampler with all its threads.
+  double seconds_per_batch = 0;
+  // Resident, anonymous bytes of one sampler: those that all its threads take
+  // for sampling, and those that its process has before.
+  uint64_t workspace_bytes = 0;
+  uint64_t program_bytes = 0;
+  // Most of each size in any of the batches, first hop first.
+  std::vector<HopSize> hops;
+  uint32_t num_threads = 0;  // Threads of one sampler.
+
+  friend bool operator==(const SamplingProfile&,
+                         const SamplingProfile&) = default;
+};
+
+// Measurements by a trainer on a batch of such sizes. Bytes are resident and
+// anonymous, of one trainer.
+struct TrainingProfile {
+  uint64_t num_parameters = 0;
+  uint32_t optimizer_floats_per_parameter = 0;
+  // Tt: seconds of a batch, without the extraction of features.
+  double seconds_per_batch = 0;
+  uint64_t program_bytes = 0;  // Bytes before the job's model was made.
+  uint64_t step_bytes = 0;  // Bytes of model, threads and features of batches.
+  // Bytes of an evaluation beside step_bytes: of each trainer, and of what the
+  // trainers share. 0: the job evaluates nothing.
+  uint64_t evaluation_bytes = 0;
+  uint64_t evaluation_shared_bytes = 0;
+  // Bytes beside step_bytes to write or read a checkpoint.
+  uint64_t checkpoint_bytes = 0;
+
+  friend bool operator==(const TrainingProfile&,
+                         const TrainingProfile&) = default;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_MEASURED_PROFILES_H_

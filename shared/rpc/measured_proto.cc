@@ -1,0 +1,78 @@
+#include "shared/rpc/measured_proto.h"
+
+namespace fgnn {
+
+HopSizeMessages ToProto(const std::vector<HopSize>& hops) {
+  HopSizeMessages messages;
+  for (const HopSize& hop : hops) {
+    v1::HopSize& message = *messages.Add();
+    message.set_num_destinations(hop.num_destinations);
+    message.set_num_sources(hop.num_sources);
+    message.set_num_edges(hop.num_edges);
+  }
+  return messages;
+}
+
+std::vector<HopSize> FromProto(const HopSizeMessages& messages) {
+  std::vector<HopSize> hops;
+  for (const v1::HopSize& message : messages) {
+    hops.push_back({.num_destinations = message.num_destinations(),
+                    .num_sources = message.num_sources(),
+                    .num_edges = message.num_edges()});
+  }
+  return hops;
+}
+
+v1::ProfileSamplingResponse ToProto(const SamplingProfile& profile) {
+  v1::ProfileSamplingResponse message;
+  message.set_max_task_bytes(profile.max_task_bytes);
+  message.set_bound_task_bytes(profile.bound_task_bytes);
+  message.set_max_input_nodes(profile.max_input_nodes);
+  message.set_max_edges(profile.max_edges);
+  message.set_seconds_per_batch(profile.seconds_per_batch);
+  message.set_workspace_bytes(profile.workspace_bytes);
+  message.set_program_bytes(profile.program_bytes);
+  *message.mutable_hops() = ToProto(profile.hops);
+  message.set_num_threads(profile.num_threads);
+  return message;
+}
+
+SamplingProfile FromProto(const v1::ProfileSamplingResponse& message) {
+  return {.max_task_bytes = message.max_task_bytes(),
+          .bound_task_bytes = message.bound_task_bytes(),
+          .max_input_nodes = message.max_input_nodes(),
+          .max_edges = message.max_edges(),
+          .seconds_per_batch = message.seconds_per_batch(),
+          .workspace_bytes = message.workspace_bytes(),
+          .program_bytes = message.program_bytes(),
+          .hops = FromProto(message.hops()),
+          .num_threads = message.num_threads()};
+}
+
+v1::ProfileTrainingResponse ToProto(const TrainingProfile& profile) {
+  v1::ProfileTrainingResponse message;
+  message.set_num_parameters(profile.num_parameters);
+  message.set_optimizer_floats_per_parameter(
+      profile.optimizer_floats_per_parameter);
+  message.set_seconds_per_batch(profile.seconds_per_batch);
+  message.set_program_bytes(profile.program_bytes);
+  message.set_step_bytes(profile.step_bytes);
+  message.set_evaluation_bytes(profile.evaluation_bytes);
+  message.set_evaluation_shared_bytes(profile.evaluation_shared_bytes);
+  message.set_checkpoint_bytes(profile.checkpoint_bytes);
+  return message;
+}
+
+TrainingProfile FromProto(const v1::ProfileTrainingResponse& message) {
+  return {.num_parameters = message.num_parameters(),
+          .optimizer_floats_per_parameter =
+              message.optimizer_floats_per_parameter(),
+          .seconds_per_batch = message.seconds_per_batch(),
+          .program_bytes = message.program_bytes(),
+          .step_bytes = message.step_bytes(),
+          .evaluation_bytes = message.evaluation_bytes(),
+          .evaluation_shared_bytes = message.evaluation_shared_bytes(),
+          .checkpoint_bytes = message.checkpoint_bytes()};
+}
+
+}  // namespace fgnn

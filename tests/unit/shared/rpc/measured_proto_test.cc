@@ -1,0 +1,31 @@
+#include "shared/rpc/measured_proto.h"
+
+#include <gtest/gtest.h>
+
+namespace fgnn {
+namespace {
+
+TEST(MeasuredProtoTest, ProfilesComeBackWhole) {
+  const SamplingProfile sampling = {.max_task_bytes = 1,
+                                    .bound_task_bytes = 2,
+                                    .max_input_nodes = 3,
+                                    .max_edges = 4,
+                                    .seconds_per_batch = 0.5,
+                                    .workspace_bytes = 6,
+                                    .program_bytes = 7,
+                                    .hops = {{8, 9, 10}, {11, 12, 13}},
+                                    .num_threads = 14};
+  EXPECT_EQ(FromProto(ToProto(sampling)), sampling);
+  const TrainingProfile training = {.num_parameters = 1,
+                                    .optimizer_floats_per_parameter = 2,
+                                    .seconds_per_batch = 0.3,
+                                    .program_bytes = 4,
+                                    .step_bytes = 5,
+                                    .evaluation_bytes = 6,
+                                    .evaluation_shared_bytes = 7,
+                                    .checkpoint_bytes = 8};
+  EXPECT_EQ(FromProto(ToProto(training)), training);
+}
+
+}  // namespace
+}  // namespace fgnn
