@@ -2,9 +2,9 @@
 
 namespace fgnn {
 
-std::optional<SplitScore> Evaluation::ScoreOf(const std::string& split) const {
+std::optional<Scores> Evaluation::ScoresOf(const std::string& split) const {
   for (const SplitScore& score : scores) {
-    if (score.split == split && score.num_vertices > 0) return score;
+    if (score.split == split && score.num_vertices > 0) return score.scores();
   }
   return std::nullopt;
 }

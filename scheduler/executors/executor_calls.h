@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "scheduler/planning/job_plan.h"
 #include "shared/base/types.h"
+#include "shared/measured/scores.h"
 
 namespace fgnn {
 
@@ -77,33 +78,13 @@ struct EvaluateCall {
   uint64_t scratch = 0;
 };
 
-struct SplitScore {
-  std::string split;
-  // Number of vertices; with link prediction, edges.
-  uint64_t num_vertices = 0;
-  uint64_t num_correct = 0;
-  double loss = 0;
-  // Macro F1 over the classes among labels or predictions.
-  double macro_f1 = 0;
-  // ROC-AUC with two classes or links; nullopt otherwise.
-  std::optional<double> roc_auc = std::nullopt;
-  // Scores of link prediction; nullopt otherwise. See RankEdges() of the
-  // trainer.
-  std::optional<double> mean_rank = std::nullopt;
-  std::optional<double> mrr = std::nullopt;
-
-  // Returns the share of correct vertices, in [0, 1]. num_vertices is above 0.
-  double accuracy() const {
-    return static_cast<double>(num_correct) / static_cast<double>(num_vertices);
-  }
-};
-
 struct Evaluation {
   std::vector<SplitScore> scores;
   double seconds = 0;  // Seconds, summed over the trainers.
 
-  // Returns the score of a split; nullopt: the split is empty or was not asked.
-  std::optional<SplitScore> ScoreOf(const std::string& split) const;
+  // Returns the scores of a split; nullopt: the split is empty or was not
+  // asked.
+  std::optional<Scores> ScoresOf(const std::string& split) const;
 };
 
 struct SaveCheckpointCall {

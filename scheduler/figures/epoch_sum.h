@@ -3,12 +3,12 @@
 #define FGNN_SCHEDULER_FIGURES_EPOCH_SUM_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "shared/measured/device_times.h"
+#include "shared/measured/scores.h"
 #include "shared/queue/gradient_board.h"
 
 namespace fgnn {
@@ -71,17 +71,6 @@ struct DeviceFacts {
   double cache_hit_rate = 0;  // Rate over the batches that it trained.
 };
 
-// Scores of an epoch on the validation split; nullopt: not known.
-struct ValidScores {
-  std::optional<double> accuracy = std::nullopt;
-  std::optional<double> macro_f1 = std::nullopt;
-  // ROC-AUC with two classes or links.
-  std::optional<double> roc_auc = std::nullopt;
-  // Scores of link prediction.
-  std::optional<double> mrr = std::nullopt;
-  std::optional<double> mean_rank = std::nullopt;
-};
-
 // The other facts in a line of metrics.jsonl.
 struct EpochFacts {
   uint32_t epoch = 0;  // Number of the epoch, from 0.
@@ -90,18 +79,13 @@ struct EpochFacts {
   double seconds = 0;
   // Whether the scores are MRR, mean rank and ROC-AUC.
   bool predicts_links = false;
-  ValidScores valid = {};
+  Scores valid = {};  // Scores on the validation split.
   double evaluate_seconds = 0;
   // Numbers of executors; where devices take turns, of devices by their plans.
   uint32_t samplers = 0;
   uint32_t trainers = 0;
   uint32_t switches = 0;  // Number of wakes of standby trainers.
   std::vector<DeviceFacts> devices = {};  // Devices, if they take turns.
-
-  // Returns the score by which epochs are compared; higher is better.
-  std::optional<double> valid_score() const {
-    return predicts_links ? valid.mrr : valid.accuracy;
-  }
 };
 
 // Returns a line of metrics.jsonl, with its newline. Fields that are not known

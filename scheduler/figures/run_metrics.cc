@@ -22,8 +22,7 @@ std::optional<double> NumberOrNone(const nlohmann::json& value) {
 }
 
 // Returns the scores in the line of this epoch.
-absl::StatusOr<EpochScores> ParseMetricsLine(std::string_view text,
-                                             uint32_t epoch) {
+absl::StatusOr<Scores> ParseMetricsLine(std::string_view text, uint32_t epoch) {
   const auto line = nlohmann::json::parse(text, nullptr,
                                           /*allow_exceptions=*/false);
   const auto at = [&](const char* name) {
@@ -31,20 +30,22 @@ absl::StatusOr<EpochScores> ParseMetricsLine(std::string_view text,
                             : nlohmann::json();
   };
   const nlohmann::json mrr = at("valid_mrr");
-  const nlohmann::json accuracy = mrr.is_null() ? at("valid_accuracy") : mrr;
+  const nlohmann::json accuracy = at("valid_accuracy");
   const nlohmann::json macro_f1 = at("valid_macro_f1");
-  if (at("epoch") != epoch || !(accuracy.is_null() || accuracy.is_number()) ||
+  const nlohmann::json& compared = mrr.is_null() ? accuracy : mrr;
+  if (at("epoch") != epoch || !(compared.is_null() || compared.is_number()) ||
       !(macro_f1.is_null() || macro_f1.is_number())) {
     return absl::DataLossError(absl::StrCat("is not of epoch ", epoch));
   }
-  return EpochScores{.valid_accuracy = NumberOrNone(accuracy),
-                     .valid_macro_f1 = NumberOrNone(macro_f1)};
+  return Scores{.accuracy = NumberOrNone(accuracy),
+                .macro_f1 = NumberOrNone(macro_f1),
+                .mrr = NumberOrNone(mrr)};
 }
 
 }  // namespace
 
 absl::StatusOr<uint64_t> ReadMetrics(
-    const fs::path& run_dir, absl::FunctionRef<void(const EpochScores&)> add) {
+    const fs::path& run_dir, absl::FunctionRef<void(const Scores&)> add) {
   const fs::path path = run_dir / kMetricsName;
   absl::StatusOr<FileLines> file = FileLines::Open(path, kMaxLineBytes);
   if (absl::IsNotFound(file.status())) return uint64_t{0};
@@ -54,7 +55,7 @@ absl::StatusOr<uint64_t> ReadMetrics(
     const auto text = file->Next();
     // The file ends here, or its last line was cut off.
     if (text.ok() && (!text->has_value() || !file->is_whole())) return bytes;
-    const absl::StatusOr<EpochScores> scores =
+    const absl::StatusOr<Scores> scores =
         text.ok() ? ParseMetricsLine(**text, epoch) : text.status();
     if (!scores.ok()) {
       return absl::DataLossError(absl::StrCat(path.string(), ":", epoch + 1,

@@ -5,29 +5,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "shared/measured/scores.h"
 
 namespace fgnn {
 
 inline constexpr char kMetricsName[] = "metrics.jsonl";
 
-// Scores in an epoch's line; nullopt: the epoch was not validated. With link
-// prediction, `valid_accuracy` is the MRR.
-struct EpochScores {
-  std::optional<double> valid_accuracy = std::nullopt;
-  std::optional<double> valid_macro_f1 = std::nullopt;
-};
-
-// Calls `add` for each epoch that has a line, in order, and returns the bytes
-// of these lines. DataLoss: RunFolder::AppendMetrics() did not write a line.
+// Calls `add` for each epoch that has a line, in order, with accuracy, macro F1
+// and MRR of its validation, and returns the bytes of these lines. DataLoss:
+// RunFolder::AppendMetrics() did not write a line.
 absl::StatusOr<uint64_t> ReadMetrics(
     const std::filesystem::path& run_dir,
-    absl::FunctionRef<void(const EpochScores&)> add);
+    absl::FunctionRef<void(const Scores&)> add);
 
 // Returns whole lines, one per epoch, from `first_epoch` (from 0) on, until
 // they have `enough_bytes` or more. Returns none if the run has no such epoch,

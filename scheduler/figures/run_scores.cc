@@ -12,10 +12,9 @@ absl::Status RunScores::GoOnFrom(const RunState& state,
   best_ = {.score = state.best_valid_accuracy, .epoch = state.best_epoch};
   if (training_.schedule != "plateau") return absl::OkStatus();
   plateau_ = Plateau(training_);
-  return ReadMetrics(run_dir,
-                     [this](const EpochScores& scores) {
-                       plateau_.Add(scores.valid_accuracy);
-                     })
+  return ReadMetrics(
+             run_dir,
+             [this](const Scores& scores) { plateau_.Add(scores.compared()); })
       .status();
 }
 
@@ -33,14 +32,13 @@ absl::Status RunScores::ForgetBestSince(uint64_t first_epoch,
   }
   best_ = {};
   uint32_t epoch = 0;
-  return ReadMetrics(
-             run_dir,
-             [&](const EpochScores& scores) {
-               if (epoch < first_epoch && IsBetter(scores.valid_accuracy)) {
-                 best_ = {.score = scores.valid_accuracy, .epoch = epoch};
-               }
-               ++epoch;
-             })
+  return ReadMetrics(run_dir,
+                     [&](const Scores& scores) {
+                       if (epoch < first_epoch && IsBetter(scores.compared())) {
+                         best_ = {.score = scores.compared(), .epoch = epoch};
+                       }
+                       ++epoch;
+                     })
       .status();
 }
 
@@ -54,22 +52,14 @@ bool RunScores::IsOver(uint32_t epochs_done) const {
 
 void RunScores::ShowValid(JobProgress& progress) const {
   if (training_.predicts_links()) {
-    progress.valid_mrr = valid_.value_or(0);
+    progress.valid.mrr = valid_;
   } else {
-    progress.valid_accuracy = valid_.value_or(-1);
+    progress.valid.accuracy = valid_;
   }
 }
 
 void RunScores::ShowTest(JobProgress& progress) const {
-  if (!test_.has_value()) return;
-  if (test_->mrr.has_value()) {
-    progress.test_mrr = *test_->mrr;
-    progress.test_mean_rank = test_->mean_rank.value_or(0);
-  } else {
-    progress.test_accuracy = test_->accuracy();
-    progress.test_macro_f1 = test_->macro_f1;
-  }
-  progress.test_roc_auc = test_->roc_auc.value_or(-1);
+  if (test_.has_value()) progress.test = *test_;
 }
 
 }  // namespace fgnn

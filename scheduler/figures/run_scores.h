@@ -7,14 +7,13 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
-#include "scheduler/executors/executor_calls.h"
 #include "scheduler/figures/plateau.h"
 #include "scheduler/figures/run_state.h"
 #include "scheduler/store/job.h"
 #include "shared/config/job_spec.h"
+#include "shared/measured/scores.h"
 
 namespace fgnn {
 
@@ -48,11 +47,11 @@ class RunScores {
   // was saved as the best one.
   absl::Status ForgetBestSince(uint64_t first_epoch,
                                const std::filesystem::path& run_dir);
-  void SetTest(std::optional<SplitScore> score) { test_ = std::move(score); }
+  void SetTest(std::optional<Scores> scores) { test_ = scores; }
 
   const std::optional<double>& valid() const { return valid_; }
   const Best& best() const { return best_; }
-  const std::optional<SplitScore>& test() const { return test_; }
+  const std::optional<Scores>& test() const { return test_; }
   // Returns the learning rate's factor for the next epoch.
   double rate_factor() const { return plateau_.factor(); }
   // Returns why the run stops after `epochs_done` epochs, before its last one;
@@ -68,7 +67,7 @@ class RunScores {
   const TrainingSpec& training_;
   std::optional<double> valid_;
   Best best_;
-  std::optional<SplitScore> test_;
+  std::optional<Scores> test_;
   Plateau plateau_;
 };
 

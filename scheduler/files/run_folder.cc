@@ -200,14 +200,14 @@ absl::Status RunFolder::Flush() {
 }
 
 absl::StatusOr<uint64_t> RunFolder::ReadMetrics(
-    absl::FunctionRef<void(const EpochScores&)> add) const {
+    absl::FunctionRef<void(const Scores&)> add) const {
   return fgnn::ReadMetrics(path_, add);
 }
 
-absl::StatusOr<EpochScores> RunFolder::ScoresOf(uint32_t epoch) const {
-  EpochScores found;
+absl::StatusOr<Scores> RunFolder::ScoresOf(uint32_t epoch) const {
+  Scores found;
   uint32_t line = 0;
-  FGNN_RETURN_IF_ERROR(ReadMetrics([&](const EpochScores& scores) {
+  FGNN_RETURN_IF_ERROR(ReadMetrics([&](const Scores& scores) {
                          if (line++ == epoch) found = scores;
                        }).status());
   return found;

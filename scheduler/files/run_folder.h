@@ -76,10 +76,10 @@ class RunFolder {
 
   // Calls ReadMetrics() for this folder.
   absl::StatusOr<uint64_t> ReadMetrics(
-      absl::FunctionRef<void(const EpochScores&)> add) const;
+      absl::FunctionRef<void(const Scores&)> add) const;
   // Returns the scores in the epoch's line of the metrics; without that line,
   // no scores.
-  absl::StatusOr<EpochScores> ScoresOf(uint32_t epoch) const;
+  absl::StatusOr<Scores> ScoresOf(uint32_t epoch) const;
 
   struct Lengths {
     uint64_t metrics_bytes = 0;

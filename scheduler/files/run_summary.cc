@@ -29,17 +29,17 @@ std::string SummaryToJson(const RunSummary& summary) {
       {"batches_expected", summary.batches_expected}};
   const SummaryScores& scores = summary.scores;
   if (scores.predicts_links) {
-    json["valid_mrr"] = OrNull(scores.valid_mrr);
-    json["test_mean_rank"] = OrNull(scores.test_mean_rank);
-    json["test_mrr"] = OrNull(scores.test_mrr);
+    json["valid_mrr"] = OrNull(scores.valid.mrr);
+    json["test_mean_rank"] = OrNull(scores.test.mean_rank);
+    json["test_mrr"] = OrNull(scores.test.mrr);
   } else {
-    json["valid_accuracy"] = OrNull(scores.valid_accuracy);
-    json["valid_macro_f1"] = OrNull(scores.valid_macro_f1);
-    json["test_accuracy"] = OrNull(scores.test_accuracy);
-    json["test_macro_f1"] = OrNull(scores.test_macro_f1);
+    json["valid_accuracy"] = OrNull(scores.valid.accuracy);
+    json["valid_macro_f1"] = OrNull(scores.valid.macro_f1);
+    json["test_accuracy"] = OrNull(scores.test.accuracy);
+    json["test_macro_f1"] = OrNull(scores.test.macro_f1);
   }
   json.update(
-      nlohmann::ordered_json{{"test_roc_auc", OrNull(scores.test_roc_auc)},
+      nlohmann::ordered_json{{"test_roc_auc", OrNull(scores.test.roc_auc)},
                              {"best_epoch", OrNull(scores.best_epoch)},
                              {"switches", summary.switches},
                              {"restarts", summary.restarts},

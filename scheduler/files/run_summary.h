@@ -9,24 +9,16 @@
 #include <vector>
 
 #include "scheduler/store/job_state.h"
+#include "shared/measured/scores.h"
 
 namespace fgnn {
 
 // Scores of a run; nullopt: not known.
 struct SummaryScores {
-  // Scores of the best epoch on the validation split.
-  std::optional<double> valid_accuracy = std::nullopt;
-  std::optional<double> valid_macro_f1 = std::nullopt;
-  std::optional<double> test_accuracy = std::nullopt;
-  std::optional<double> test_macro_f1 = std::nullopt;
-  // ROC-AUC with two classes or links.
-  std::optional<double> test_roc_auc = std::nullopt;
-  // With link prediction (predicts_links), the scores below stand instead of
-  // accuracies and F1.
+  Scores valid = {};  // Scores of the best epoch on the validation split.
+  Scores test = {};
+  // Whether MRR and mean rank stand instead of accuracies and F1.
   bool predicts_links = false;
-  std::optional<double> valid_mrr = std::nullopt;
-  std::optional<double> test_mrr = std::nullopt;
-  std::optional<double> test_mean_rank = std::nullopt;
   std::optional<uint32_t> best_epoch = std::nullopt;  // Best epoch, from 0.
 };
 

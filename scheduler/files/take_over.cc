@@ -10,12 +10,12 @@ namespace fgnn {
 namespace {
 
 // Adds an epoch's score; the best epoch is the first with the highest score.
-void AddEpoch(uint32_t epoch, std::optional<double> accuracy, RunState& state) {
-  if (!accuracy.has_value()) return;
-  state.valid_accuracy = accuracy;
+void AddEpoch(uint32_t epoch, std::optional<double> score, RunState& state) {
+  if (!score.has_value()) return;
+  state.valid_accuracy = score;
   if (!state.best_valid_accuracy.has_value() ||
-      *accuracy > *state.best_valid_accuracy) {
-    state.best_valid_accuracy = accuracy;
+      *score > *state.best_valid_accuracy) {
+    state.best_valid_accuracy = score;
     state.best_epoch = epoch;
   }
 }
@@ -33,8 +33,8 @@ absl::StatusOr<RunState> FindRunningState(const SegmentOptions& segment,
   RunState state;
   uint32_t epochs = 0;
   const absl::StatusOr<uint64_t> metrics_bytes =
-      folder.ReadMetrics([&](const EpochScores& scores) {
-        AddEpoch(epochs++, scores.valid_accuracy, state);
+      folder.ReadMetrics([&](const Scores& scores) {
+        AddEpoch(epochs++, scores.compared(), state);
       });
   if (!metrics_bytes.ok()) {
     return absl::FailedPreconditionError(metrics_bytes.status().message());

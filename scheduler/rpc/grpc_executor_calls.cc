@@ -206,15 +206,7 @@ absl::StatusOr<Evaluation> GrpcExecutorCalls::Evaluate(
   Evaluation evaluation;
   evaluation.seconds = response.seconds();
   for (const v1::SplitScore& score : response.scores()) {
-    evaluation.scores.push_back({.split = score.split(),
-                                 .num_vertices = score.num_vertices(),
-                                 .num_correct = score.num_correct(),
-                                 .loss = score.loss(),
-                                 .macro_f1 = score.macro_f1()});
-    SplitScore& added = evaluation.scores.back();
-    if (score.has_roc_auc()) added.roc_auc = score.roc_auc();
-    if (score.has_mean_rank()) added.mean_rank = score.mean_rank();
-    if (score.has_mrr()) added.mrr = score.mrr();
+    evaluation.scores.push_back(FromProto(score));
   }
   return evaluation;
 }

@@ -25,13 +25,14 @@ void ToMessage(const JobProgress& progress, v1::JobProgress* message) {
   message->set_loss(progress.loss);
   message->set_edges_per_second(progress.edges_per_second);
   message->set_seconds_left(progress.seconds_left);
-  message->set_valid_accuracy(progress.valid_accuracy);
-  message->set_test_accuracy(progress.test_accuracy);
-  message->set_test_macro_f1(progress.test_macro_f1);
-  message->set_test_roc_auc(progress.test_roc_auc);
-  message->set_valid_mrr(progress.valid_mrr);
-  message->set_test_mrr(progress.test_mrr);
-  message->set_test_mean_rank(progress.test_mean_rank);
+  // -1 and 0 stand for scores that are not known.
+  message->set_valid_accuracy(progress.valid.accuracy.value_or(-1));
+  message->set_test_accuracy(progress.test.accuracy.value_or(-1));
+  message->set_test_macro_f1(progress.test.macro_f1.value_or(-1));
+  message->set_test_roc_auc(progress.test.roc_auc.value_or(-1));
+  message->set_valid_mrr(progress.valid.mrr.value_or(0));
+  message->set_test_mrr(progress.test.mrr.value_or(0));
+  message->set_test_mean_rank(progress.test.mean_rank.value_or(0));
   message->set_restarts(progress.restarts);
   message->set_warning(PrintableText(progress.warning));
   for (const ExecutorView& executor : progress.executors) {

@@ -84,7 +84,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   FGNN_RETURN_IF_ERROR(TrainEpoch(epoch, facts));
   // Training is closed until the next epoch is opened.
   FGNN_RETURN_IF_ERROR(Validate(epoch, facts));
-  const std::optional<double> valid_score = facts.valid_score();
+  const std::optional<double> valid_score = facts.valid.compared();
   const bool is_best = parts_.scores.IsBetter(valid_score);
   FGNN_RETURN_IF_ERROR(parts_.records.WriteEpoch(facts));
   // The line is written before clients are told of the epoch.
@@ -163,17 +163,9 @@ absl::Status JobRun::Validate(uint32_t epoch, EpochFacts& facts) {
   parts_.progress.EnterPhase(absl::StrCat("evaluating epoch ", epoch + 1));
   FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation,
                         run_.executors.evaluation().Evaluate("", {"valid"}));
-  if (const auto score = evaluation.ScoreOf("valid"); score.has_value()) {
-    if (!facts.predicts_links) {
-      facts.valid.accuracy = score->accuracy();
-      facts.valid.macro_f1 = score->macro_f1;
-    }
-    facts.valid.roc_auc = score->roc_auc;
-    facts.valid.mrr = score->mrr;
-    facts.valid.mean_rank = score->mean_rank;
-  }
+  facts.valid = evaluation.ScoresOf("valid").value_or(Scores());
   facts.evaluate_seconds = evaluation.seconds;
-  parts_.scores.SetValid(facts.valid_score());
+  parts_.scores.SetValid(facts.valid.compared());
   return absl::OkStatus();
 }
 
@@ -191,7 +183,7 @@ absl::Status JobRun::Test() {
   FGNN_ASSIGN_OR_RETURN(
       const Evaluation evaluation,
       run_.executors.evaluation().Evaluate(checkpoint, {"test"}));
-  parts_.scores.SetTest(evaluation.ScoreOf("test"));
+  parts_.scores.SetTest(evaluation.ScoresOf("test"));
   parts_.progress.ShowTest();
   return absl::OkStatus();
 }
@@ -200,8 +192,8 @@ absl::Status JobRun::Test() {
 std::optional<double> JobRun::BestMacroF1() const {
   const std::optional<uint32_t> epoch = parts_.scores.best().epoch;
   if (!epoch.has_value()) return std::nullopt;
-  const absl::StatusOr<EpochScores> best = run_.folder->ScoresOf(*epoch);
-  if (best.ok()) return best->valid_macro_f1;
+  const absl::StatusOr<Scores> best = run_.folder->ScoresOf(*epoch);
+  if (best.ok()) return best->macro_f1;
   LogWarning("job {}: {}", run_.job.id, MessageOf(best.status()));
   return std::nullopt;
 }
@@ -231,21 +223,12 @@ void JobRun::Release() {
 
 SummaryScores JobRun::ScoresInSummary() const {
   const RunScores& scores = parts_.scores;
-  const std::optional<SplitScore>& test = scores.test();
-  SummaryScores summary = {
-      .valid_accuracy = scores.best().score,
-      .valid_macro_f1 = BestMacroF1(),
-      .predicts_links = run_.spec.training.predicts_links(),
-      .valid_mrr = scores.best().score,
-      .best_epoch = scores.best().epoch};
-  if (test.has_value()) {
-    summary.test_accuracy = test->accuracy();
-    summary.test_macro_f1 = test->macro_f1;
-    summary.test_roc_auc = test->roc_auc;
-    summary.test_mrr = test->mrr;
-    summary.test_mean_rank = test->mean_rank;
-  }
-  return summary;
+  return {.valid = {.accuracy = scores.best().score,
+                    .macro_f1 = BestMacroF1(),
+                    .mrr = scores.best().score},
+          .test = scores.test().value_or(Scores()),
+          .predicts_links = run_.spec.training.predicts_links(),
+          .best_epoch = scores.best().epoch};
 }
 
 absl::Status JobRun::WriteSummary(JobState state,

@@ -146,15 +146,15 @@ absl::Status RunCheckpoints::FindSavedBest() {
       *state->best_epoch >= run_.epochs_done) {
     return absl::OkStatus();
   }
-  FGNN_ASSIGN_OR_RETURN(const EpochScores scores,
+  FGNN_ASSIGN_OR_RETURN(const Scores scores,
                         run_.folder->ScoresOf(*state->best_epoch));
   // With another score the file is of another run, which was trained
   // differently.
-  if (!scores.valid_accuracy.has_value() ||
-      scores.valid_accuracy != state->best_valid_accuracy) {
+  if (!scores.compared().has_value() ||
+      scores.compared() != state->best_valid_accuracy) {
     return absl::OkStatus();
   }
-  scores_.SetBest({.score = scores.valid_accuracy, .epoch = state->best_epoch});
+  scores_.SetBest({.score = scores.compared(), .epoch = state->best_epoch});
   return absl::OkStatus();
 }
 

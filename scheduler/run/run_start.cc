@@ -122,9 +122,9 @@ absl::Status RunStart::FinishStop() {
   // that epoch and finds nothing left to train.
   if (run_.epochs_done < epochs) return absl::OkStatus();
   const uint32_t epoch = run_.epochs_done - 1;
-  FGNN_ASSIGN_OR_RETURN(const EpochScores scores, run_.folder->ScoresOf(epoch));
+  FGNN_ASSIGN_OR_RETURN(const Scores scores, run_.folder->ScoresOf(epoch));
   return parts_.checkpoints.SaveEpoch(
-      epoch, parts_.scores.IsBetter(scores.valid_accuracy));
+      epoch, parts_.scores.IsBetter(scores.compared()));
 }
 
 RunRecord RunStart::Record() const {

@@ -12,10 +12,11 @@
 #include "scheduler/executors/executor_view.h"
 #include "scheduler/store/job_state.h"
 #include "shared/config/job_spec.h"
+#include "shared/measured/scores.h"
 
 namespace fgnn {
 
-// Progress of a job. Scores and times that are not known are negative.
+// Progress of a job.
 struct JobProgress {
   // Phase, such as "validating data", "epoch 3" or "testing".
   std::string phase;
@@ -27,15 +28,10 @@ struct JobProgress {
   uint64_t batches_expected = 0;   // Batches of all epochs.
   double loss = 0;                 // Mean loss of the open epoch so far.
   double edges_per_second = 0;     // Rate over about the last second.
-  double seconds_left = -1;
-  double valid_accuracy = -1;  // Score of the last validated epoch.
-  double test_accuracy = -1;
-  double test_macro_f1 = -1;
-  double test_roc_auc = -1;
-  // Scores of link prediction; 0: not known.
-  double valid_mrr = 0;
-  double test_mrr = 0;
-  double test_mean_rank = 0;
+  double seconds_left = -1;        // Estimate; negative: not known.
+  // Score by which epochs are compared, of the last validated one.
+  Scores valid = {};
+  Scores test = {};
   uint32_t restarts = 0;
   // Deaths of the service in a row while this job was prepared.
   uint32_t deaths_in_preparing = 0;

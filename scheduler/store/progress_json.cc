@@ -1,14 +1,28 @@
 #include "scheduler/store/progress_json.h"
 
+#include <optional>
+
 #include "nlohmann/json.hpp"
 
 namespace fgnn {
 namespace {
 
+// Values of scores that are not known, and of those of link prediction.
+constexpr double kNoScore = -1;
+constexpr double kNoRank = 0;
+
 template <typename T>
 void Read(const nlohmann::json& json, const char* key, T& value) {
   const auto found = json.find(key);
   if (found != json.end() && found->is_number()) value = found->get<T>();
+}
+
+// Reads a score that is `unknown` if it is not known.
+void ReadScore(const nlohmann::json& json, const char* key, double unknown,
+               std::optional<double>& score) {
+  double value = unknown;
+  Read(json, key, value);
+  if (value > unknown) score = value;
 }
 
 void ReadText(const nlohmann::json& json, const char* key, std::string& value) {
@@ -21,24 +35,25 @@ void ReadText(const nlohmann::json& json, const char* key, std::string& value) {
 }  // namespace
 
 std::string ProgressToJson(const JobProgress& progress) {
-  return nlohmann::json{{"phase", progress.phase},
-                        {"warning", progress.warning},
-                        {"epochs", progress.epochs},
-                        {"epochs_done", progress.epochs_done},
-                        {"batches_per_epoch", progress.batches_per_epoch},
-                        {"batches_committed", progress.batches_committed},
-                        {"batches_expected", progress.batches_expected},
-                        {"loss", progress.loss},
-                        {"valid_accuracy", progress.valid_accuracy},
-                        {"test_accuracy", progress.test_accuracy},
-                        {"test_macro_f1", progress.test_macro_f1},
-                        {"test_roc_auc", progress.test_roc_auc},
-                        {"valid_mrr", progress.valid_mrr},
-                        {"test_mrr", progress.test_mrr},
-                        {"test_mean_rank", progress.test_mean_rank},
-                        {"restarts", progress.restarts},
-                        {"deaths_in_preparing", progress.deaths_in_preparing},
-                        {"dataset_content", progress.dataset_content}}
+  return nlohmann::json{
+      {"phase", progress.phase},
+      {"warning", progress.warning},
+      {"epochs", progress.epochs},
+      {"epochs_done", progress.epochs_done},
+      {"batches_per_epoch", progress.batches_per_epoch},
+      {"batches_committed", progress.batches_committed},
+      {"batches_expected", progress.batches_expected},
+      {"loss", progress.loss},
+      {"valid_accuracy", progress.valid.accuracy.value_or(kNoScore)},
+      {"test_accuracy", progress.test.accuracy.value_or(kNoScore)},
+      {"test_macro_f1", progress.test.macro_f1.value_or(kNoScore)},
+      {"test_roc_auc", progress.test.roc_auc.value_or(kNoScore)},
+      {"valid_mrr", progress.valid.mrr.value_or(kNoRank)},
+      {"test_mrr", progress.test.mrr.value_or(kNoRank)},
+      {"test_mean_rank", progress.test.mean_rank.value_or(kNoRank)},
+      {"restarts", progress.restarts},
+      {"deaths_in_preparing", progress.deaths_in_preparing},
+      {"dataset_content", progress.dataset_content}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -55,13 +70,13 @@ JobProgress ProgressFromJson(const std::string& text) {
   Read(json, "batches_committed", progress.batches_committed);
   Read(json, "batches_expected", progress.batches_expected);
   Read(json, "loss", progress.loss);
-  Read(json, "valid_accuracy", progress.valid_accuracy);
-  Read(json, "test_accuracy", progress.test_accuracy);
-  Read(json, "test_macro_f1", progress.test_macro_f1);
-  Read(json, "test_roc_auc", progress.test_roc_auc);
-  Read(json, "valid_mrr", progress.valid_mrr);
-  Read(json, "test_mrr", progress.test_mrr);
-  Read(json, "test_mean_rank", progress.test_mean_rank);
+  ReadScore(json, "valid_accuracy", kNoScore, progress.valid.accuracy);
+  ReadScore(json, "test_accuracy", kNoScore, progress.test.accuracy);
+  ReadScore(json, "test_macro_f1", kNoScore, progress.test.macro_f1);
+  ReadScore(json, "test_roc_auc", kNoScore, progress.test.roc_auc);
+  ReadScore(json, "valid_mrr", kNoRank, progress.valid.mrr);
+  ReadScore(json, "test_mrr", kNoRank, progress.test.mrr);
+  ReadScore(json, "test_mean_rank", kNoRank, progress.test.mean_rank);
   Read(json, "restarts", progress.restarts);
   Read(json, "deaths_in_preparing", progress.deaths_in_preparing);
   Read(json, "dataset_content", progress.dataset_content);

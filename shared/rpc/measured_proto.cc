@@ -75,4 +75,29 @@ TrainingProfile FromProto(const v1::ProfileTrainingResponse& message) {
           .checkpoint_bytes = message.checkpoint_bytes()};
 }
 
+v1::SplitScore ToProto(const SplitScore& score) {
+  v1::SplitScore message;
+  message.set_split(score.split);
+  message.set_num_vertices(score.num_vertices);
+  message.set_num_correct(score.num_correct);
+  message.set_loss(score.loss);
+  message.set_macro_f1(score.macro_f1);
+  if (score.roc_auc.has_value()) message.set_roc_auc(*score.roc_auc);
+  if (score.mean_rank.has_value()) message.set_mean_rank(*score.mean_rank);
+  if (score.mrr.has_value()) message.set_mrr(*score.mrr);
+  return message;
+}
+
+SplitScore FromProto(const v1::SplitScore& message) {
+  SplitScore score = {.split = message.split(),
+                      .num_vertices = message.num_vertices(),
+                      .num_correct = message.num_correct(),
+                      .loss = message.loss(),
+                      .macro_f1 = message.macro_f1()};
+  if (message.has_roc_auc()) score.roc_auc = message.roc_auc();
+  if (message.has_mean_rank()) score.mean_rank = message.mean_rank();
+  if (message.has_mrr()) score.mrr = message.mrr();
+  return score;
+}
+
 }  // namespace fgnn

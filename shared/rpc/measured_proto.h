@@ -7,6 +7,7 @@
 
 #include "fgnn/v1/executor.pb.h"
 #include "shared/measured/profiles.h"
+#include "shared/measured/scores.h"
 #include "shared/minibatch/hop_size.h"
 
 namespace fgnn {
@@ -16,10 +17,12 @@ using HopSizeMessages = google::protobuf::RepeatedPtrField<v1::HopSize>;
 HopSizeMessages ToProto(const std::vector<HopSize>& hops);
 v1::ProfileSamplingResponse ToProto(const SamplingProfile& profile);
 v1::ProfileTrainingResponse ToProto(const TrainingProfile& profile);
+v1::SplitScore ToProto(const SplitScore& score);
 
 std::vector<HopSize> FromProto(const HopSizeMessages& messages);
 SamplingProfile FromProto(const v1::ProfileSamplingResponse& message);
 TrainingProfile FromProto(const v1::ProfileTrainingResponse& message);
+SplitScore FromProto(const v1::SplitScore& message);
 
 }  // namespace fgnn
 

@@ -44,12 +44,12 @@ absl::StatusOr<EvaluationAnswer> RankSplits(
                         backend.RankEdges(weights, edges));
   EvaluationAnswer answer;
   for (size_t i = 0; i < splits.size(); ++i) {
-    EvaluationAnswer::Split& split = answer.splits.emplace_back();
-    split.name = splits[i];
-    split.num_vertices = rankings[i].num_edges;
-    split.roc_auc = rankings[i].roc_auc;
-    split.mean_rank = rankings[i].mean_rank;
-    split.mrr = rankings[i].mrr;
+    SplitScore& score = answer.splits.emplace_back();
+    score.split = splits[i];
+    score.num_vertices = rankings[i].num_edges;
+    score.roc_auc = rankings[i].roc_auc;
+    score.mean_rank = rankings[i].mean_rank;
+    score.mrr = rankings[i].mrr;
   }
   answer.seconds = stopwatch.Seconds();
   return answer;
@@ -74,9 +74,12 @@ absl::StatusOr<EvaluationAnswer> EvaluateSplits(
                         backend.Evaluate(weights, vertices));
   EvaluationAnswer answer;
   for (size_t i = 0; i < splits.size(); ++i) {
-    answer.splits.push_back({splits[i], scores[i].num_vertices,
-                             scores[i].num_correct, scores[i].loss,
-                             scores[i].macro_f1, scores[i].roc_auc});
+    answer.splits.push_back({.split = splits[i],
+                             .num_vertices = scores[i].num_vertices,
+                             .num_correct = scores[i].num_correct,
+                             .loss = scores[i].loss,
+                             .macro_f1 = scores[i].macro_f1,
+                             .roc_auc = scores[i].roc_auc});
   }
   answer.seconds = stopwatch.Seconds();
   return answer;

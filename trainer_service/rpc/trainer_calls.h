@@ -15,6 +15,7 @@
 #include "shared/base/clock.h"
 #include "shared/config/job_spec.h"
 #include "shared/measured/profiles.h"
+#include "shared/measured/scores.h"
 #include "shared/minibatch/hop_size.h"
 
 namespace fgnn {
@@ -39,19 +40,7 @@ struct EvaluationQuery {
 };
 
 struct EvaluationAnswer {
-  struct Split {
-    std::string name;
-    // Number of vertices; of edges for link prediction.
-    uint64_t num_vertices = 0;
-    uint64_t num_correct = 0;
-    double loss = 0;
-    double macro_f1 = 0;
-    std::optional<double> roc_auc;
-    std::optional<double> mean_rank =
-        std::nullopt;  // Only for link prediction.
-    std::optional<double> mrr = std::nullopt;
-  };
-  std::vector<Split> splits;
+  std::vector<SplitScore> splits;
   double seconds = 0;
 };
 

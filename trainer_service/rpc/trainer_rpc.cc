@@ -69,18 +69,8 @@ class TrainerRpc::Impl final : public v1::TrainerService::Service {
       FGNN_ASSIGN_OR_RETURN(query.spec, ReadSpec(request->spec()));
       FGNN_ASSIGN_OR_RETURN(const EvaluationAnswer answer,
                             calls_->Evaluate(query, LimitsOf(*context)));
-      for (const EvaluationAnswer::Split& split : answer.splits) {
-        v1::SplitScore* score = response->add_scores();
-        score->set_split(split.name);
-        score->set_num_vertices(split.num_vertices);
-        score->set_num_correct(split.num_correct);
-        score->set_loss(split.loss);
-        score->set_macro_f1(split.macro_f1);
-        if (split.roc_auc.has_value()) score->set_roc_auc(*split.roc_auc);
-        if (split.mean_rank.has_value()) {
-          score->set_mean_rank(*split.mean_rank);
-        }
-        if (split.mrr.has_value()) score->set_mrr(*split.mrr);
+      for (const SplitScore& score : answer.splits) {
+        *response->add_scores() = ToProto(score);
       }
       response->set_seconds(answer.seconds);
       return absl::OkStatus();

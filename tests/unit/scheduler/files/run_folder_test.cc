@@ -42,8 +42,8 @@ std::set<std::string> NamesIn(const fs::path& folder) {
 
 std::vector<std::optional<double>> Accuracies(const RunFolder& folder) {
   std::vector<std::optional<double>> accuracies;
-  EXPECT_THAT(folder.ReadMetrics([&](const EpochScores& scores) {
-    accuracies.push_back(scores.valid_accuracy);
+  EXPECT_THAT(folder.ReadMetrics([&](const Scores& scores) {
+    accuracies.push_back(scores.compared());
   }),
               IsOk());
   return accuracies;
@@ -74,8 +74,8 @@ TEST(RunFolderTest, ReadsItsMetricsBack) {
   FGNN_ASSERT_OK(folder.AppendMetrics(whole + "{\"epoch\": 2"));
   std::vector<std::optional<double>> macro_f1s;
   EXPECT_EQ(folder
-                .ReadMetrics([&](const EpochScores& scores) {
-                  macro_f1s.push_back(scores.valid_macro_f1);
+                .ReadMetrics([&](const Scores& scores) {
+                  macro_f1s.push_back(scores.macro_f1);
                 })
                 .value(),
             whole.size());
@@ -267,18 +267,18 @@ TEST(RunFolderTest, TheSummaryHasTheFieldsOfTheDesign) {
   const TempFolder temp;
   FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder,
                             RunFolder::Create(temp / "run", "", {}));
-  FGNN_ASSERT_OK(
-      folder.WriteSummary({.job_id = "j",
-                           .state = JobState::kCompleted,
-                           .epochs = 2,
-                           .seconds = 1.5,
-                           .preparation = {{"measuring", 0.25}},
-                           .batches_committed = 10,
-                           .batches_expected = 10,
-                           .scores = {.valid_accuracy = 0.5, .best_epoch = 1},
-                           .restarts = 3,
-                           .peak_bytes = 77,
-                           .seed = 9}));
+  FGNN_ASSERT_OK(folder.WriteSummary(
+      {.job_id = "j",
+       .state = JobState::kCompleted,
+       .epochs = 2,
+       .seconds = 1.5,
+       .preparation = {{"measuring", 0.25}},
+       .batches_committed = 10,
+       .batches_expected = 10,
+       .scores = {.valid = {.accuracy = 0.5}, .best_epoch = 1},
+       .restarts = 3,
+       .peak_bytes = 77,
+       .seed = 9}));
   const auto json = nlohmann::json::parse(Read(temp / "run/summary.json"));
   std::set<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.insert(key);

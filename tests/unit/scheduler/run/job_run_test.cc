@@ -86,9 +86,9 @@ TEST_F(JobRunTest, EveryBatchOfEveryEpochIsTrainedOnceAndRecorded) {
   EXPECT_THAT(phases, ElementsAre("attaching daemons", "measuring",
                                   "starting daemons", "validating data"));
   EXPECT_GT(summary["peak_bytes"], 0);
-  EXPECT_EQ(job.progress.test_accuracy, 0.75);
-  EXPECT_EQ(job.progress.test_macro_f1, 0.375);
-  EXPECT_EQ(job.progress.test_roc_auc, 0.1875);
+  EXPECT_EQ(job.progress.test.accuracy, 0.75);
+  EXPECT_EQ(job.progress.test.macro_f1, 0.375);
+  EXPECT_EQ(job.progress.test.roc_auc, 0.1875);
   EXPECT_EQ(job.progress.batches_committed, 20U);
   EXPECT_EQ(job.progress.epochs_done, 4U);
 }
@@ -275,10 +275,10 @@ TEST_F(JobRunTest, OfLinkPredictionTheBestEpochHasTheHighestMrr) {
   EXPECT_FALSE(Summary().contains("test_accuracy"));
   EXPECT_EQ(Metrics()[0]["valid_mrr"], 0.125);
   EXPECT_EQ(Metrics()[0]["valid_mean_rank"], 7);
-  EXPECT_EQ(job.progress.valid_mrr, 0.25);
-  EXPECT_EQ(job.progress.test_mrr, 0.5);
-  EXPECT_EQ(job.progress.test_mean_rank, 4);
-  EXPECT_LT(job.progress.test_accuracy, 0);
+  EXPECT_EQ(job.progress.valid.mrr, 0.25);
+  EXPECT_EQ(job.progress.test.mrr, 0.5);
+  EXPECT_EQ(job.progress.test.mean_rank, 4);
+  EXPECT_EQ(job.progress.test.accuracy, std::nullopt);
 }
 
 TEST_F(JobRunTest, TheBestEpochIsSavedEvenBetweenCheckpoints) {

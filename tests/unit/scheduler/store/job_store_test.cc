@@ -65,8 +65,8 @@ TEST_F(JobStoreTest, AnEndedJobKeepsItsErrorAndProgress) {
   job.state = JobState::kFailed;
   job.finished_ms = 2'000;
   job.error = absl::ResourceExhaustedError("needs 2, has 1");
-  job.progress.test_accuracy = 0.25;
-  job.progress.test_macro_f1 = 0.125;
+  job.progress.test.accuracy = 0.25;
+  job.progress.test.macro_f1 = 0.125;
   job.progress.batches_committed = uint64_t{1} << 40;
   FGNN_ASSERT_OK(store.Update(job));
 
@@ -78,10 +78,10 @@ TEST_F(JobStoreTest, AnEndedJobKeepsItsErrorAndProgress) {
   EXPECT_THAT(jobs[0].error,
               StatusIs(absl::StatusCode::kResourceExhausted, "needs 2, has 1"));
   EXPECT_EQ(jobs[0].finished_ms, 2'000);
-  EXPECT_EQ(jobs[0].progress.test_accuracy, 0.25);
-  EXPECT_EQ(jobs[0].progress.test_macro_f1, 0.125);
-  EXPECT_EQ(jobs[0].progress.test_roc_auc, -1);
-  EXPECT_EQ(jobs[0].progress.valid_accuracy, -1);
+  EXPECT_EQ(jobs[0].progress.test.accuracy, 0.25);
+  EXPECT_EQ(jobs[0].progress.test.macro_f1, 0.125);
+  EXPECT_EQ(jobs[0].progress.test.roc_auc, std::nullopt);
+  EXPECT_EQ(jobs[0].progress.valid.accuracy, std::nullopt);
   EXPECT_EQ(jobs[0].progress.batches_committed, uint64_t{1} << 40);
 }
 

@@ -27,5 +27,19 @@ TEST(MeasuredProtoTest, ProfilesComeBackWhole) {
   EXPECT_EQ(FromProto(ToProto(training)), training);
 }
 
+TEST(MeasuredProtoTest, AScoreThatIsNotKnownStaysSo) {
+  const SplitScore links = {.split = "valid",
+                            .num_vertices = 1,
+                            .num_correct = 2,
+                            .loss = 0.3,
+                            .macro_f1 = 0.4,
+                            .roc_auc = 0,
+                            .mean_rank = 6,
+                            .mrr = 0.7};
+  EXPECT_EQ(FromProto(ToProto(links)), links);
+  const SplitScore vertices = {.split = "test", .num_vertices = 1};
+  EXPECT_EQ(FromProto(ToProto(vertices)), vertices);
+}
+
 }  // namespace
 }  // namespace fgnn

@@ -123,7 +123,7 @@ TEST_F(TrainingJobTest, TrainsEvaluatesAndSavesAnEpochAtATime) {
       const EvaluationAnswer answer,
       job->Evaluate(Query({"valid", "train", "test"}), Patient()));
   ASSERT_EQ(answer.splits.size(), 3U);
-  EXPECT_EQ(answer.splits[0].name, "valid");
+  EXPECT_EQ(answer.splits[0].split, "valid");
   EXPECT_EQ(answer.splits[0].num_vertices, 30U);
   EXPECT_EQ(answer.splits[1].num_vertices, 60U);
   EXPECT_LE(answer.splits[1].num_correct, 60U);
