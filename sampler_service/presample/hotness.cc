@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "sampler_service/sampling/damaged_graph.h"
 #include "shared/base/hash.h"
+#include "shared/base/nearest.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "shared/device/memory.h"
@@ -104,14 +105,9 @@ std::string NameOf(HotnessPolicy policy) {
 }
 
 absl::StatusOr<HotnessPolicy> HotnessPolicyOf(std::string_view name) {
-  const std::vector<std::string> policies = HotnessPolicies();
-  const auto at = std::find(policies.begin(), policies.end(), name);
-  if (at != policies.end()) {
-    return static_cast<HotnessPolicy>(at - policies.begin());
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", std::string(name), "' is no cache policy; this build has ",
-      absl::StrJoin(policies, ", ")));
+  FGNN_ASSIGN_OR_RETURN(const size_t index,
+                        IndexOfWord(name, HotnessPolicies(), "cache policy"));
+  return static_cast<HotnessPolicy>(index);
 }
 
 absl::StatusOr<std::vector<uint32_t>> OutDegrees(const CscView& graph) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "shared/base/nearest.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -97,14 +97,9 @@ std::string NameOf(SamplingAlgorithm algorithm) {
 }
 
 absl::StatusOr<SamplingAlgorithm> SamplingAlgorithmOf(std::string_view kind) {
-  const std::vector<std::string> kinds = SamplingKinds();
-  const auto at = std::find(kinds.begin(), kinds.end(), kind);
-  if (at != kinds.end()) {
-    return static_cast<SamplingAlgorithm>(at - kinds.begin());
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", std::string(kind), "' is no sampling algorithm; this build has ",
-      absl::StrJoin(kinds, ", ")));
+  FGNN_ASSIGN_OR_RETURN(const size_t index, IndexOfWord(kind, SamplingKinds(),
+                                                        "sampling algorithm"));
+  return static_cast<SamplingAlgorithm>(index);
 }
 
 absl::Status Validate(const SamplerInput& input,

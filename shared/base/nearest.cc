@@ -4,6 +4,9 @@
 #include <numeric>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
 namespace fgnn {
 namespace {
 
@@ -36,6 +39,28 @@ std::string NearestWord(std::string_view word,
     }
   }
   return nearest;
+}
+
+absl::Status CheckChoice(std::string_view field, std::string_view word,
+                         absl::Span<const std::string> choices) {
+  if (std::find(choices.begin(), choices.end(), word) != choices.end()) {
+    return absl::OkStatus();
+  }
+  const std::string nearest = NearestWord(word, choices);
+  return absl::InvalidArgumentError(absl::StrCat(
+      std::string(field), ": '", std::string(word), "' is not known; ",
+      nearest.empty() ? "" : absl::StrCat("did you mean '", nearest, "'? "),
+      "choose from: ", absl::StrJoin(choices, ", ")));
+}
+
+absl::StatusOr<size_t> IndexOfWord(std::string_view word,
+                                   absl::Span<const std::string> words,
+                                   std::string_view what) {
+  const auto at = std::find(words.begin(), words.end(), word);
+  if (at != words.end()) return static_cast<size_t>(at - words.begin());
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", std::string(word), "' is no ", std::string(what),
+                   "; this build has ", absl::StrJoin(words, ", ")));
 }
 
 }  // namespace fgnn

@@ -8,6 +8,7 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/config/field_text.h"
+#include "shared/config/model_rules.h"
 #include "shared/device/device.h"
 
 namespace fgnn {
@@ -16,6 +17,29 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::string_view kAuto = "auto";
+
+// A field that names something of the user's, and the kind that needs the name.
+struct NamedKind {
+  const char* field;  // "model.plugin"
+  const std::string& value;
+  const char* kind_field;  // "model.kind"
+  const std::string& kind;
+  const char* needed_by;  // "plugin"
+  const char* what;       // "the plugin"
+};
+
+// The field has to be there for its kind, and for no other.
+absl::Status CheckNamed(const NamedKind& named) {
+  if ((named.kind == named.needed_by) != named.value.empty()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      named.value.empty()
+          ? absl::StrCat(named.field, " is missing; name ", named.what)
+          : absl::StrCat(named.field, " is '", named.value, "', but ",
+                         named.kind_field, " is ", named.kind, "; make it ",
+                         named.needed_by));
+}
 
 absl::Status CheckHops(const v1::JobSpec& spec) {
   const int hops = spec.sampling().fanouts_size();
@@ -54,21 +78,15 @@ absl::Status CheckModel(const v1::JobSpec& spec) {
         "model.normalization is ", model.normalization(),
         ", but a model of one layer has no hidden one; leave it out"));
   }
-  if (model.kind() == "pinsage" &&
-      (model.residual() || model.normalization() != "none")) {
-    return absl::InvalidArgumentError(
-        "model.kind pinsage scales its layers' rows to length 1 and has no "
-        "model.normalization or residual; leave them out");
-  }
+  FGNN_RETURN_IF_ERROR(CheckModelKind({.kind = model.kind(),
+                                       .hidden = model.hidden(),
+                                       .heads = model.heads(),
+                                       .normalization = model.normalization(),
+                                       .residual = model.residual()}));
   if (model.residual() && model.layers() < 3) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model.residual is true, but of ", model.layers(),
         " layers none lies between others; leave it out, or use 3"));
-  }
-  if (model.kind() == "gat" && model.hidden() % model.heads() != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model.hidden is ", model.hidden(), ", which model.heads ",
-        model.heads(), " does not divide; each head makes as many columns"));
   }
   return absl::OkStatus();
 }
@@ -77,20 +95,11 @@ absl::Status CheckModel(const v1::JobSpec& spec) {
 // have.
 absl::Status CheckUserModel(const v1::JobSpec& spec) {
   const v1::ModelSpec& model = spec.model();
-  const auto only_with = [&](const std::string& value, const char* field,
-                             const char* kind, const char* what) {
-    if ((model.kind() == kind) != value.empty()) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        value.empty()
-            ? absl::StrCat("model.", field, " is missing; name ", what)
-            : absl::StrCat("model.", field, " is '", value,
-                           "', but model.kind is ", model.kind(), "; make it ",
-                           kind));
-  };
+  FGNN_RETURN_IF_ERROR(CheckNamed({"model.plugin", model.plugin(), "model.kind",
+                                   model.kind(), "plugin", "the plugin"}));
   FGNN_RETURN_IF_ERROR(
-      only_with(model.plugin(), "plugin", "plugin", "the plugin"));
-  FGNN_RETURN_IF_ERROR(
-      only_with(model.file(), "file", "torchscript", "the TorchScript file"));
+      CheckNamed({"model.file", model.file(), "model.kind", model.kind(),
+                  "torchscript", "the TorchScript file"}));
   const bool is_script = model.kind() == "torchscript";
   if (!is_script && model.kind() != "plugin") return absl::OkStatus();
   if (spec.training().precision() == "bf16") {
@@ -123,14 +132,9 @@ absl::Status CheckAlgorithm(const v1::JobSpec& spec) {
                      " draws no neighbour twice; leave it out, or use khop or "
                      "khop_weighted"));
   }
-  if ((sampling.kind() == "plugin") == sampling.plugin().empty()) {
-    return absl::InvalidArgumentError(
-        sampling.plugin().empty()
-            ? "sampling.plugin is missing; name the plugin"
-            : absl::StrCat("sampling.plugin is '", sampling.plugin(),
-                           "', but sampling.kind is ", sampling.kind(),
-                           "; make it plugin"));
-  }
+  FGNN_RETURN_IF_ERROR(
+      CheckNamed({"sampling.plugin", sampling.plugin(), "sampling.kind",
+                  sampling.kind(), "plugin", "the plugin"}));
   if (sampling.weights().empty() ||
       fs::path(sampling.weights()).filename() != sampling.weights()) {
     return absl::InvalidArgumentError(
@@ -287,14 +291,9 @@ absl::Status CheckCache(const v1::JobSpec& spec) {
   const v1::CacheSpec& cache = spec.cache();
   FGNN_RETURN_IF_ERROR(CheckShare("cache.capacity", cache.capacity()));
   FGNN_RETURN_IF_ERROR(CheckStandbyCapacity(spec));
-  if ((cache.policy() == "plugin") == cache.plugin().empty()) {
-    return absl::InvalidArgumentError(
-        cache.plugin().empty()
-            ? "cache.plugin is missing; name the plugin"
-            : absl::StrCat("cache.plugin is '", cache.plugin(),
-                           "', but cache.policy is ", cache.policy(),
-                           "; make it plugin"));
-  }
+  FGNN_RETURN_IF_ERROR(
+      CheckNamed({"cache.plugin", cache.plugin(), "cache.policy",
+                  cache.policy(), "plugin", "the plugin"}));
   if (cache.policy() == "online" &&
       cache.epochs() >= spec.training().epochs()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -358,11 +357,7 @@ absl::Status CheckTask(const v1::JobSpec& spec) {
     }
     return absl::OkStatus();
   }
-  if (spec.model().kind() != "graphsage") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("training.task is link_prediction, which model.kind ",
-                     spec.model().kind(), " does not learn; use graphsage"));
-  }
+  FGNN_RETURN_IF_ERROR(CheckPredictsLinks(spec.model().kind()));
   if (training.label_smoothing() > 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("training.label_smoothing is ", training.label_smoothing(),

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "shared/base/nearest.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
@@ -53,15 +51,6 @@ sampling: {kind: khop, fanouts: [15, 10, 5], batch_size: 8000}
 training: {batches_per_step: 1})"},
 };
 
-absl::Status UnknownPreset(const std::string& name) {
-  const std::vector<std::string> names = PresetNames();
-  const std::string nearest = NearestWord(name, names);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "preset: '", name, "' is not known; ",
-      nearest.empty() ? "" : absl::StrCat("did you mean '", nearest, "'? "),
-      "choose from: ", absl::StrJoin(names, ", ")));
-}
-
 }  // namespace
 
 std::vector<std::string> PresetNames() {
@@ -75,7 +64,9 @@ absl::Status FillPreset(v1::JobSpec* spec) {
   const auto* const preset =
       std::find_if(std::begin(kPresets), std::end(kPresets),
                    [&](const Preset& p) { return spec->preset() == p.name; });
-  if (preset == std::end(kPresets)) return UnknownPreset(spec->preset());
+  if (preset == std::end(kPresets)) {
+    return CheckChoice("preset", spec->preset(), PresetNames());
+  }
   FGNN_ASSIGN_OR_RETURN(v1::JobSpec filled,
                         ParseJobYaml(preset->yaml, preset->name));
   // Merging appends lists; here the job's list replaces the preset's.

@@ -1,11 +1,16 @@
 #include "trainer_service/nn/model.h"
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
+#include "shared/config/model_rules.h"
 
 namespace fgnn {
 namespace {
@@ -15,25 +20,24 @@ absl::Status OutOfRange(const char* field, double value, const char* range) {
       absl::StrCat("model.", field, " is ", value, "; it must be in ", range));
 }
 
+absl::Status CheckOption(const char* field, const std::string& word,
+                         std::initializer_list<absl::string_view> words) {
+  if (std::find(words.begin(), words.end(), word) != words.end()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("model.", field, " '", word, "' is not known; there are '",
+                   absl::StrJoin(words, "', '"), "'"));
+}
+
 absl::Status ValidateKind(const ModelOptions& options) {
-  if (options.kind != "graphsage" && options.kind != "gcn" &&
-      options.kind != "gin" && options.kind != "gat" &&
-      options.kind != "pinsage" && !options.is_users()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model.kind '", options.kind,
-        "' is not known; there are 'graphsage', 'gcn', 'gin', 'gat', "
-        "'pinsage', 'plugin', 'torchscript'"));
-  }
-  if (options.aggregator != "mean" && options.aggregator != "pool") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model.aggregator '", options.aggregator,
-                     "' is not known; there are 'mean', 'pool'"));
-  }
-  if (options.degree_norm != "both" && options.degree_norm != "right") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model.degree_norm '", options.degree_norm,
-                     "' is not known; there are 'both', 'right'"));
-  }
+  FGNN_RETURN_IF_ERROR(CheckOption(
+      "kind", options.kind,
+      {"graphsage", "gcn", "gin", "gat", "pinsage", "plugin", "torchscript"}));
+  FGNN_RETURN_IF_ERROR(
+      CheckOption("aggregator", options.aggregator, {"mean", "pool"}));
+  FGNN_RETURN_IF_ERROR(
+      CheckOption("degree_norm", options.degree_norm, {"both", "right"}));
   if (options.precision != Precision::kFloat32 && options.is_users()) {
     return absl::InvalidArgumentError(
         absl::StrCat("model.kind ", options.kind,
@@ -42,16 +46,20 @@ absl::Status ValidateKind(const ModelOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status ValidateAttention(const ModelOptions& options) {
-  if (options.heads < 1 || options.heads > kMostHeads) {
+absl::Status ValidateLayers(const ModelOptions& options) {
+  FGNN_RETURN_IF_ERROR(CheckOption("normalization", options.normalization,
+                                   {"none", "batch", "layer"}));
+  const bool attends = options.kind == "gat";
+  if (attends && (options.heads < 1 || options.heads > kMostHeads)) {
     return OutOfRange("heads", options.heads, "[1, 256]");
   }
-  if (options.hidden % options.heads != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model.hidden is ", options.hidden, ", which model.heads ",
-        options.heads, " does not divide; each head makes as many columns"));
-  }
-  if (!(options.attention_dropout >= 0 && options.attention_dropout < 1)) {
+  FGNN_RETURN_IF_ERROR(CheckModelKind({.kind = options.kind,
+                                       .hidden = options.hidden,
+                                       .heads = options.heads,
+                                       .normalization = options.normalization,
+                                       .residual = options.residual}));
+  if (attends &&
+      !(options.attention_dropout >= 0 && options.attention_dropout < 1)) {
     return OutOfRange("attention_dropout", options.attention_dropout, "[0, 1)");
   }
   return absl::OkStatus();
@@ -200,10 +208,8 @@ absl::Status ValidateOptions(const ModelOptions& options) {
         absl::StrCat("the dataset has ", options.input_columns,
                      " feature columns; a model needs 1 to ", kMostColumns));
   }
-  if (options.predicts_links && options.kind != "graphsage") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("training.task is link_prediction, which model.kind ",
-                     options.kind, " does not learn; use graphsage"));
+  if (options.predicts_links) {
+    FGNN_RETURN_IF_ERROR(CheckPredictsLinks(options.kind));
   }
   const bool has_classes =
       options.num_classes >= 1 && options.num_classes <= kMostColumns;
@@ -224,20 +230,7 @@ absl::Status ValidateOptions(const ModelOptions& options) {
         absl::StrCat("training.label_smoothing is ", options.label_smoothing,
                      "; it must be in [0, 1)"));
   }
-  if (options.normalization != "none" && options.normalization != "batch" &&
-      options.normalization != "layer") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model.normalization '", options.normalization,
-                     "' is not known; there are 'none', 'batch', 'layer'"));
-  }
-  if (options.kind == "pinsage" &&
-      (options.residual || options.normalization != "none")) {
-    return absl::InvalidArgumentError(
-        "model.kind pinsage scales its layers' rows to length 1 and has no "
-        "model.normalization or residual; leave them out");
-  }
-  if (options.kind == "gat") return ValidateAttention(options);
-  return absl::OkStatus();
+  return ValidateLayers(options);
 }
 
 Model::Model(const ModelOptions& options)

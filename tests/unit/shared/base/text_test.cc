@@ -100,6 +100,30 @@ TEST(NearestWordTest, FindsASlipAndRefusesAStranger) {
   EXPECT_EQ(NearestWord("anything", {}), "");
 }
 
+TEST(CheckChoiceTest, NamesTheFieldTheNearestChoiceAndAll) {
+  const std::vector<std::string> choices = {"mean", "pool"};
+  EXPECT_THAT(CheckChoice("model.aggregator", "pool", choices), IsOk());
+  EXPECT_THAT(CheckChoice("model.aggregator", "poll", choices),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "model.aggregator: 'poll' is not known; did you mean "
+                       "'pool'? choose from: mean, pool"));
+  EXPECT_THAT(CheckChoice("model.aggregator", "weighted", choices),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "model.aggregator: 'weighted' is not known; choose "
+                       "from: mean, pool"));
+}
+
+TEST(IndexOfWordTest, SaysWhatThereIs) {
+  const std::vector<std::string> policies = {"presc", "degree"};
+  FGNN_ASSERT_OK_AND_ASSIGN(const size_t index,
+                            IndexOfWord("degree", policies, "cache policy"));
+  EXPECT_EQ(index, 1U);
+  EXPECT_THAT(IndexOfWord("lru", policies, "cache policy"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "'lru' is no cache policy; this build has presc, "
+                       "degree"));
+}
+
 TEST(HashStringTest, TellsSimilarStringsApart) {
   std::set<uint64_t> hashes;
   size_t made = 0;

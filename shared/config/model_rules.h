@@ -1,0 +1,31 @@
+// The rules of a kind of model that span several of its options. A job is
+// checked by them, and so is a model that a checkpoint describes.
+#ifndef FGNN_SHARED_CONFIG_MODEL_RULES_H_
+#define FGNN_SHARED_CONFIG_MODEL_RULES_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace fgnn {
+
+// What the rules read. The values are in their ranges; proto/fgnn/v1/job.proto
+// has them.
+struct ModelTraits {
+  std::string_view kind;
+  uint32_t hidden = 0;
+  uint32_t heads = 0;
+  std::string_view normalization;
+  bool residual = false;
+};
+
+// InvalidArgument names the options that do not go together, and the way out.
+absl::Status CheckModelKind(const ModelTraits& model);
+
+// Checks that models of this kind predict links. InvalidArgument otherwise.
+absl::Status CheckPredictsLinks(std::string_view kind);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_CONFIG_MODEL_RULES_H_

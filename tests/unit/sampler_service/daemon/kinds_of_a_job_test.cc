@@ -1,0 +1,32 @@
+// The kinds that a job may name are those that samplers have.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "fgnn/v1/job.pb.h"
+#include "sampler_service/presample/hotness.h"
+#include "sampler_service/sampling/sampler.h"
+
+namespace fgnn {
+namespace {
+
+std::vector<std::string> ChoicesOf(const google::protobuf::Descriptor& message,
+                                   const char* field) {
+  const auto& choices =
+      message.FindFieldByName(field)->options().GetExtension(v1::doc).choices();
+  return {choices.begin(), choices.end()};
+}
+
+TEST(KindsOfAJobTest, AreThoseThatSamplersHave) {
+  EXPECT_EQ(ChoicesOf(*v1::SamplingSpec::descriptor(), "kind"),
+            SamplingKinds());
+  std::vector<std::string> policies = HotnessPolicies();
+  policies.emplace_back("none");
+  EXPECT_THAT(ChoicesOf(*v1::CacheSpec::descriptor(), "policy"),
+              testing::UnorderedElementsAreArray(policies));
+}
+
+}  // namespace
+}  // namespace fgnn
