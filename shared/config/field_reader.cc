@@ -1,11 +1,8 @@
 #include "shared/config/field_reader.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <set>
-#include <type_traits>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -13,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "shared/base/nearest.h"
 #include "shared/base/status.h"
+#include "shared/config/field_checks.h"
 
 namespace fgnn {
 namespace {
@@ -34,57 +32,6 @@ bool IsNumber(const FieldDescriptor& field) {
   return field.cpp_type() != FieldDescriptor::CPPTYPE_STRING &&
          field.cpp_type() != FieldDescriptor::CPPTYPE_BOOL &&
          field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE;
-}
-
-std::string Range(double min, double max) {
-  if (std::isinf(max)) return absl::StrCat("at least ", FormatDouble(min));
-  return absl::StrCat(FormatDouble(min), " to ", FormatDouble(max));
-}
-
-// Finds the bounds that the field's type and its documentation set together.
-void Bounds(const FieldDescriptor& field, double* min, double* max) {
-  *min = -std::numeric_limits<double>::infinity();
-  *max = std::numeric_limits<double>::infinity();
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32:
-      *min = std::numeric_limits<int32_t>::min();
-      *max = std::numeric_limits<int32_t>::max();
-      break;
-    case FieldDescriptor::CPPTYPE_UINT32:
-      *min = 0;
-      *max = std::numeric_limits<uint32_t>::max();
-      break;
-    case FieldDescriptor::CPPTYPE_UINT64:
-      *min = 0;
-      *max = 0x1.0p64;
-      break;
-    default:
-      break;
-  }
-  const v1::FieldDoc& doc = DocOf(field);
-  if (doc.has_min()) *min = std::max(*min, doc.min());
-  if (doc.has_max()) *max = std::min(*max, doc.max());
-}
-
-absl::Status CheckNumber(const FieldDescriptor& field, const std::string& path,
-                         double value, const std::string& shown) {
-  double min = 0;
-  double max = 0;
-  Bounds(field, &min, &max);
-  if (value >= min && value <= max) return absl::OkStatus();
-  const std::string& zero_word = DocOf(field).zero_word();
-  return absl::InvalidArgumentError(absl::StrCat(
-      path, ": ", shown, " is out of range; give ", Range(min, max),
-      zero_word.empty() ? "" : absl::StrCat(", or ", zero_word)));
-}
-
-absl::Status CheckWord(const FieldDescriptor& field, const std::string& path,
-                       const std::string& word) {
-  const v1::FieldDoc& doc = DocOf(field);
-  if (doc.choices().empty()) return absl::OkStatus();
-  return CheckChoice(
-      path, word,
-      std::vector<std::string>(doc.choices().begin(), doc.choices().end()));
 }
 
 // Parses a whole number, written as such or like 1e3.
@@ -247,49 +194,6 @@ absl::Status ReadList(const YAML::Node& node, const YamlOrigin& origin,
   return absl::OkStatus();
 }
 
-// Checks one element of a field: numbers as doubles, texts as they are.
-absl::Status CheckElement(const FieldDescriptor& field, const std::string& path,
-                          const Message& message, int index) {
-  const Reflection& reflection = *message.GetReflection();
-  const bool repeated = field.is_repeated();
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32: {
-      const int32_t value =
-          repeated ? reflection.GetRepeatedInt32(message, &field, index)
-                   : reflection.GetInt32(message, &field);
-      return CheckNumber(field, path, value, absl::StrCat(value));
-    }
-    case FieldDescriptor::CPPTYPE_UINT32: {
-      const uint32_t value =
-          repeated ? reflection.GetRepeatedUInt32(message, &field, index)
-                   : reflection.GetUInt32(message, &field);
-      return CheckNumber(field, path, value, absl::StrCat(value));
-    }
-    case FieldDescriptor::CPPTYPE_UINT64: {
-      const uint64_t value =
-          repeated ? reflection.GetRepeatedUInt64(message, &field, index)
-                   : reflection.GetUInt64(message, &field);
-      return CheckNumber(field, path, static_cast<double>(value),
-                         absl::StrCat(value));
-    }
-    case FieldDescriptor::CPPTYPE_DOUBLE: {
-      const double value =
-          repeated ? reflection.GetRepeatedDouble(message, &field, index)
-                   : reflection.GetDouble(message, &field);
-      return CheckNumber(field, path, value, FormatDouble(value));
-    }
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return absl::OkStatus();
-    case FieldDescriptor::CPPTYPE_STRING:
-      return CheckWord(
-          field, path,
-          repeated ? reflection.GetRepeatedString(message, &field, index)
-                   : reflection.GetString(message, &field));
-    default:
-      return absl::InternalError(absl::StrCat(path, " has an unknown type"));
-  }
-}
-
 // Returns another place where a key of this name stands, e.g.
 // "training.epochs". Empty: nowhere.
 std::string PlaceOf(const std::string& key, const Descriptor& root) {
@@ -304,45 +208,6 @@ std::string PlaceOf(const std::string& key, const Descriptor& root) {
 }
 
 }  // namespace
-
-const v1::FieldDoc& DocOf(const FieldDescriptor& field) {
-  return field.options().GetExtension(v1::doc);
-}
-
-std::string KeyOf(const FieldDescriptor& field) {
-  const std::string& list = DocOf(field).instead_of();
-  return list.empty() ? field.name() : list;
-}
-
-const FieldDescriptor* FieldOfKey(const Descriptor& message,
-                                  const std::string& key) {
-  const FieldDescriptor* const field = message.FindFieldByName(key);
-  return field == nullptr || KeyOf(*field) == key ? field : nullptr;
-}
-
-const FieldDescriptor* BlockInsteadOf(const FieldDescriptor& list) {
-  const Descriptor& message = *list.containing_type();
-  for (int i = 0; i < message.field_count(); ++i) {
-    const FieldDescriptor& field = *message.field(i);
-    if (DocOf(field).instead_of() == list.name()) return &field;
-  }
-  return nullptr;
-}
-
-std::string FieldPath(const std::string& prefix, const FieldDescriptor& field) {
-  return prefix.empty() ? KeyOf(field)
-                        : absl::StrCat(prefix, ".", KeyOf(field));
-}
-
-std::string FormatDouble(double value) {
-  char text[32];
-  const auto [end, error] = std::to_chars(text, text + sizeof(text), value);
-  // Whole numbers read better without an exponent: 16777216, not 1.6777216e7.
-  if (value == std::trunc(value) && std::abs(value) < 1e15) {
-    return absl::StrCat(static_cast<int64_t>(value));
-  }
-  return std::string(text, end);
-}
 
 absl::Status UnknownKey(const std::string& key, const std::string& prefix,
                         const Descriptor& message) {
@@ -427,26 +292,6 @@ absl::Status FillDefaults(const std::string& prefix, Message* message) {
     if (doc.default_value().empty()) continue;
     FGNN_RETURN_IF_ERROR(
         ReadField(DefaultOf(doc), {"default", false}, prefix, field, message));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckFields(const std::string& prefix, const Message& message) {
-  const Reflection& reflection = *message.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection.ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    const std::string path = FieldPath(prefix, *field);
-    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      FGNN_RETURN_IF_ERROR(
-          CheckFields(path, reflection.GetMessage(message, field)));
-      continue;
-    }
-    const int count =
-        field->is_repeated() ? reflection.FieldSize(message, field) : 1;
-    for (int i = 0; i < count; ++i) {
-      FGNN_RETURN_IF_ERROR(CheckElement(*field, path, message, i));
-    }
   }
   return absl::OkStatus();
 }

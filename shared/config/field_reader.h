@@ -1,5 +1,5 @@
-// Reads, checks and completes protobuf messages by their fields' FieldDoc. The
-// code names no field. Only shared/config uses this header.
+// Reads and completes protobuf messages by their fields' FieldDoc. The code
+// names no field. Only shared/config uses this header.
 #ifndef FGNN_SHARED_CONFIG_FIELD_READER_H_
 #define FGNN_SHARED_CONFIG_FIELD_READER_H_
 
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "fgnn/v1/options.pb.h"
+#include "shared/config/field_doc.h"
 
 namespace fgnn {
 
@@ -19,25 +19,6 @@ struct YamlOrigin {
   std::string name;
   bool has_lines = true;
 };
-
-const v1::FieldDoc& DocOf(const google::protobuf::FieldDescriptor& field);
-
-// Returns the key that YAML has for the field. It is the field's name, or the
-// name of the list in whose place the field may be written
-// (FieldDoc.instead_of).
-std::string KeyOf(const google::protobuf::FieldDescriptor& field);
-// Returns the field of a key. For a key of a list and of the block in its
-// place, returns the list. nullptr: there is no such field.
-const google::protobuf::FieldDescriptor* FieldOfKey(
-    const google::protobuf::Descriptor& message, const std::string& key);
-// Returns the block that may be written in the place of a list. nullptr: none
-// may.
-const google::protobuf::FieldDescriptor* BlockInsteadOf(
-    const google::protobuf::FieldDescriptor& list);
-
-// Returns `prefix` and the field's key: "sampling.fanouts".
-std::string FieldPath(const std::string& prefix,
-                      const google::protobuf::FieldDescriptor& field);
 
 // Reads the map `node` into `message`; fields that the map does not name keep
 // their values. `prefix` is the message's path, empty for the root.
@@ -61,13 +42,6 @@ absl::Status UnknownKey(const std::string& key, const std::string& prefix,
 // InvalidArgument: a required field is missing.
 absl::Status FillDefaults(const std::string& prefix,
                           google::protobuf::Message* message);
-
-// Checks ranges and choices of every field that is set.
-absl::Status CheckFields(const std::string& prefix,
-                         const google::protobuf::Message& message);
-
-// Returns the shortest text that reads as the same number.
-std::string FormatDouble(double value);
 
 }  // namespace fgnn
 

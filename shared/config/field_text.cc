@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "shared/config/field_reader.h"
+#include "shared/config/field_doc.h"
 
 namespace fgnn {
 namespace {

@@ -24,10 +24,6 @@ absl::StatusOr<std::optional<uint64_t>> MemoryLimit(const v1::JobSpec& spec);
 // or no number.
 std::optional<double> CapacityIn(const std::string& text);
 
-// Returns how many devices of a job may train at the same time. All fields must
-// be set. If devices are asked for by number, returns the most.
-uint32_t DevicesThatTrain(const v1::JobSpec& spec);
-
 }  // namespace fgnn
 
 #endif  // FGNN_SHARED_CONFIG_JOB_RULES_H_

@@ -1,0 +1,122 @@
+#include "shared/config/device_rules.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/device/device.h"
+
+namespace fgnn {
+namespace {
+
+// Least and most devices of a job.
+struct DeviceCounts {
+  uint32_t least = 0;
+  uint32_t most = 0;
+};
+DeviceCounts CountDevices(const v1::JobSpec& spec) {
+  if (spec.has_device_request()) {
+    return {spec.device_request().min(), spec.device_request().max()};
+  }
+  const auto devices = static_cast<uint32_t>(spec.devices_size());
+  return {devices, devices};
+}
+
+// The scheduler checks whether the service has such devices.
+absl::Status CheckDeviceRequest(v1::JobSpec* spec) {
+  v1::DeviceRequest& request = *spec->mutable_device_request();
+  if (!spec->devices().empty()) {
+    return absl::InvalidArgumentError(
+        "devices: names and a number are given; give one of them");
+  }
+  if (request.max() == 0) request.set_max(request.min());
+  if (request.min() <= request.max()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("devices.min is ", request.min(), ", but devices.max is ",
+                   request.max(), "; give at most as many"));
+}
+
+}  // namespace
+
+absl::Status CheckDevices(v1::JobSpec* spec) {
+  if (spec->has_device_request()) return CheckDeviceRequest(spec);
+  std::vector<Device> taken;
+  for (std::string& name : *spec->mutable_devices()) {
+    const absl::StatusOr<Device> device = ParseDeviceName(name);
+    if (!device.ok()) return Annotate(device.status(), "devices");
+    for (const Device& other : taken) {
+      const ResourceSet shared = ResourcesOf(other) & ResourcesOf(*device);
+      if (shared.none()) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "devices: ", other.name, " and ", device->name, " share ",
+          NameFirst(shared), "; give each its own cores"));
+    }
+    taken.push_back(*device);
+    name = device->name;
+  }
+  if (spec->devices().empty()) {
+    return absl::InvalidArgumentError(
+        "devices is empty; name at least one, e.g. [cpu:0]");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckExecutors(v1::JobSpec* spec) {
+  const auto [devices, most_devices] = CountDevices(*spec);
+  if (spec->executors() == "auto") {
+    spec->set_executors(most_devices == 1 || spec->trainers() > 0 ? "together"
+                                                                  : "factored");
+  }
+  const std::string& executors = spec->executors();
+  if (executors == "together") {
+    if (!spec->switching()) {
+      return absl::InvalidArgumentError(
+          "switching is false, but with executors together samplers and "
+          "trainers work at once; leave it out, or use factored");
+    }
+    if (spec->samplers() == 0) spec->set_samplers(1);
+    if (spec->trainers() == 0) spec->set_trainers(1);
+    return absl::OkStatus();
+  }
+  if (spec->trainers() > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "trainers is ", spec->trainers(), ", but executors is ", executors,
+        ", where each device has one; leave it out, or use together"));
+  }
+  constexpr uint32_t kMostDevices = 64;
+  if (most_devices > kMostDevices) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the job has ", most_devices, " devices, but executors is ", executors,
+        ", where at most ", kMostDevices,
+        " take turns; give devices more cores each, or use together"));
+  }
+  if (executors == "time_sharing") {
+    if (spec->samplers() == 0 && spec->switching()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        spec->samplers() > 0 ? "samplers" : "switching",
+        " is for factored, but executors is time_sharing, where every device "
+        "samples and trains; leave it out"));
+  }
+  if (spec->samplers() > devices) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("samplers is ", spec->samplers(), ", but the job has ",
+                     devices, devices == 1 ? " device; " : " devices; ",
+                     "name more, or use executors: together"));
+  }
+  if (!spec->switching() && (devices == 1 || spec->samplers() == devices)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "switching is false, but with ", devices,
+        devices == 1 ? " device" : " devices", " nobody is left to train; ",
+        "leave it out, name more devices, or fewer samplers"));
+  }
+  return absl::OkStatus();
+}
+
+uint32_t DevicesThatTrain(const v1::JobSpec& spec) {
+  const uint32_t devices = CountDevices(spec).most;
+  const bool is_fixed = spec.executors() == "factored" && !spec.switching();
+  return is_fixed ? devices - spec.samplers() : devices;
+}
+
+}  // namespace fgnn

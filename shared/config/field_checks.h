@@ -1,0 +1,32 @@
+// Checks values by their fields' FieldDoc: ranges and choices. Only
+// shared/config uses this header.
+#ifndef FGNN_SHARED_CONFIG_FIELD_CHECKS_H_
+#define FGNN_SHARED_CONFIG_FIELD_CHECKS_H_
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace fgnn {
+
+// Checks that the field may have this number. `path` and `shown` are the field
+// and the number as the user wrote them. InvalidArgument: it is out of range.
+absl::Status CheckNumber(const google::protobuf::FieldDescriptor& field,
+                         const std::string& path, double value,
+                         const std::string& shown);
+
+// Checks that the field may have this word. InvalidArgument: it is none of the
+// field's choices.
+absl::Status CheckWord(const google::protobuf::FieldDescriptor& field,
+                       const std::string& path, const std::string& word);
+
+// Checks ranges and choices of every field that is set.
+absl::Status CheckFields(const std::string& prefix,
+                         const google::protobuf::Message& message);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_CONFIG_FIELD_CHECKS_H_
