@@ -178,6 +178,21 @@ TEST_F(ArrowsTest, OnlyRpcLeavesAndConfigSeeProtobuf) {
               testing::IsEmpty());
 }
 
+// Clang checks the users of shared/base/threads/mutex.h, and of no std::mutex.
+TEST_F(ArrowsTest, OnlyTheCheckedMutexSeesStdMutex) {
+  EXPECT_THAT(Violations({"shared/base/threads/mutex.h",
+                          // For std::call_once().
+                          "shared/graph/dataset.cc",
+                          // For a mutex that libtorch owns.
+                          "trainer_service/nn/torch/torch_call.cc"},
+                         [](const Include& include) {
+                           return std::set<std::string>{"mutex", "shared_mutex",
+                                                        "condition_variable"}
+                               .contains(include.target);
+                         }),
+              testing::IsEmpty());
+}
+
 TEST_F(ArrowsTest, OnlyTheTrainerSeesTorch) {
   EXPECT_THAT(
       Violations(
