@@ -19,7 +19,7 @@
 #include "shared/base/files/unique_fd.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/server.h"
-#include "shared/rpc/socket_name.h"
+#include "shared/rpc/sockets/socket_name.h"
 #include "tests/fakes/status_matchers.h"
 #include "tools/fgnn/service/service_process.h"
 

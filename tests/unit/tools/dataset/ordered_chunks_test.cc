@@ -1,0 +1,70 @@
+#include "tools/dataset/building/ordered_chunks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr uint64_t kChunks = 200;
+constexpr unsigned kThreads = 4;
+
+TEST(RunOrderedChunksTest, UsesWhatAThreadMadeInTheOrderOfChunks) {
+  std::vector<uint64_t> used;
+  const absl::Status status = RunOrderedChunks<uint64_t>(
+      kChunks, kThreads,
+      [](uint64_t chunk, uint64_t& state) {
+        state = chunk;
+        return absl::OkStatus();
+      },
+      [&used](uint64_t chunk, uint64_t& state) {
+        EXPECT_EQ(state, chunk);
+        used.push_back(chunk);
+        return absl::OkStatus();
+      });
+  EXPECT_THAT(status, IsOk());
+  std::vector<uint64_t> all(kChunks);
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_EQ(used, all);
+}
+
+TEST(RunOrderedChunksTest, ReturnsTheFirstErrorByChunkAndUsesNoneAfterIt) {
+  std::vector<uint64_t> used;
+  const absl::Status status = RunOrderedChunks<uint64_t>(
+      kChunks, kThreads,
+      [](uint64_t chunk, uint64_t&) {
+        return chunk < 3 ? absl::OkStatus()
+                         : absl::DataLossError(absl::StrCat("chunk ", chunk));
+      },
+      [&used](uint64_t chunk, uint64_t&) {
+        used.push_back(chunk);
+        return absl::OkStatus();
+      });
+  EXPECT_EQ(status, absl::DataLossError("chunk 3"));
+  EXPECT_THAT(used, ElementsAre(0, 1, 2));
+}
+
+TEST(RunOrderedChunksTest, AnErrorOfAUseEndsTheWork) {
+  std::vector<uint64_t> used;
+  const absl::Status status = RunOrderedChunks<uint64_t>(
+      kChunks, kThreads, [](uint64_t, uint64_t&) { return absl::OkStatus(); },
+      [&used](uint64_t chunk, uint64_t&) {
+        used.push_back(chunk);
+        return chunk == 2 ? absl::DataLossError("no room") : absl::OkStatus();
+      });
+  EXPECT_EQ(status, absl::DataLossError("no room"));
+  EXPECT_THAT(used, ElementsAre(0, 1, 2));
+}
+
+}  // namespace
+}  // namespace fgnn
