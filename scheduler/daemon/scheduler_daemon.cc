@@ -19,8 +19,8 @@
 #include "shared/base/threads/end_limit.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
-#include "shared/rpc/descriptors.h"
-#include "shared/rpc/socket_name.h"
+#include "shared/rpc/sockets/descriptors.h"
+#include "shared/rpc/sockets/socket_name.h"
 #include "shared/telemetry/bounded_log.h"
 #include "shared/telemetry/log.h"
 

@@ -13,7 +13,7 @@
 #include "shared/base/status.h"
 #include "shared/rpc/grpc_address.h"
 #include "shared/rpc/server.h"
-#include "shared/rpc/socket_name.h"
+#include "shared/rpc/sockets/socket_name.h"
 
 namespace fgnn {
 

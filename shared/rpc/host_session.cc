@@ -15,7 +15,7 @@
 #include "shared/base/threads/thread.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/channel.h"
-#include "shared/rpc/descriptors.h"
+#include "shared/rpc/sockets/descriptors.h"
 #include "shared/rpc/status.h"
 #include "shared/telemetry/log.h"
 #include "shared/telemetry/process.h"

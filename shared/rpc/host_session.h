@@ -94,7 +94,7 @@ class HostSession {
   bool WaitForGeneration(uint64_t generation, Deadline deadline) const;
 
   // Asks for the segment of a job that this daemon is being attached to; see
-  // shared/rpc/descriptors.h.
+  // shared/rpc/sockets/descriptors.h.
   absl::StatusOr<UniqueFd> RequestSegment(const std::string& job_id,
                                           Deadline deadline) const;
 

@@ -28,7 +28,7 @@
 #include "absl/status/statusor.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/threads/mutex.h"
-#include "shared/rpc/local_listener.h"
+#include "shared/rpc/sockets/local_listener.h"
 #include "shared/rpc/status.h"
 
 namespace fgnn {

@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
-#include "shared/rpc/socket_name.h"
+#include "shared/rpc/sockets/socket_name.h"
 
 namespace fgnn {
 

@@ -1,4 +1,4 @@
-#include "shared/rpc/accept_connection.h"
+#include "shared/rpc/sockets/accept_connection.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 // Accepts connections of a listening socket, also when the process has no
 // descriptor left.
-#ifndef FGNN_SHARED_RPC_ACCEPT_CONNECTION_H_
-#define FGNN_SHARED_RPC_ACCEPT_CONNECTION_H_
+#ifndef FGNN_SHARED_RPC_SOCKETS_ACCEPT_CONNECTION_H_
+#define FGNN_SHARED_RPC_SOCKETS_ACCEPT_CONNECTION_H_
 
 #include <chrono>
 #include <optional>
@@ -51,4 +51,4 @@ class ConnectionAcceptor {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_RPC_ACCEPT_CONNECTION_H_
+#endif  // FGNN_SHARED_RPC_SOCKETS_ACCEPT_CONNECTION_H_

@@ -1,4 +1,4 @@
-#include "shared/rpc/descriptor_packet.h"
+#include "shared/rpc/sockets/descriptor_packet.h"
 
 #include <poll.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // Packets on the socket for descriptors: their words, and how they are sent and
 // received. Private to this folder; descriptors.h has the protocol.
-#ifndef FGNN_SHARED_RPC_DESCRIPTOR_PACKET_H_
-#define FGNN_SHARED_RPC_DESCRIPTOR_PACKET_H_
+#ifndef FGNN_SHARED_RPC_SOCKETS_DESCRIPTOR_PACKET_H_
+#define FGNN_SHARED_RPC_SOCKETS_DESCRIPTOR_PACKET_H_
 
 #include <sys/socket.h>
 
@@ -45,4 +45,4 @@ absl::Status ParseError(const std::string& text, const std::string& what);
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_RPC_DESCRIPTOR_PACKET_H_
+#endif  // FGNN_SHARED_RPC_SOCKETS_DESCRIPTOR_PACKET_H_

@@ -11,9 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
-#include "shared/rpc/descriptor_packet.h"
-#include "shared/rpc/descriptors.h"
-#include "shared/rpc/socket_name.h"
+#include "shared/rpc/sockets/descriptor_packet.h"
+#include "shared/rpc/sockets/descriptors.h"
+#include "shared/rpc/sockets/socket_name.h"
 
 namespace fgnn {
 namespace {

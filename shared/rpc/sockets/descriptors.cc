@@ -1,4 +1,4 @@
-#include "shared/rpc/descriptors.h"
+#include "shared/rpc/sockets/descriptors.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -14,9 +14,9 @@
 #include "absl/strings/str_split.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/thread.h"
-#include "shared/rpc/accept_connection.h"
-#include "shared/rpc/descriptor_packet.h"
-#include "shared/rpc/socket_name.h"
+#include "shared/rpc/sockets/accept_connection.h"
+#include "shared/rpc/sockets/descriptor_packet.h"
+#include "shared/rpc/sockets/socket_name.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {

@@ -17,8 +17,8 @@
 //
 // The kernel names the peer (SO_PEERCRED): processes of another user are
 // refused. Sees neither gRPC nor protobuf.
-#ifndef FGNN_SHARED_RPC_DESCRIPTORS_H_
-#define FGNN_SHARED_RPC_DESCRIPTORS_H_
+#ifndef FGNN_SHARED_RPC_SOCKETS_DESCRIPTORS_H_
+#define FGNN_SHARED_RPC_SOCKETS_DESCRIPTORS_H_
 
 #include <sys/types.h>
 
@@ -88,4 +88,4 @@ absl::Status ReturnSegment(const std::filesystem::path& socket_path,
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_RPC_DESCRIPTORS_H_
+#endif  // FGNN_SHARED_RPC_SOCKETS_DESCRIPTORS_H_

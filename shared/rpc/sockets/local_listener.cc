@@ -1,4 +1,4 @@
-#include "shared/rpc/local_listener.h"
+#include "shared/rpc/sockets/local_listener.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -3,8 +3,8 @@
 //
 // gRPC's own listener does not name the user. Once the process has run out of
 // descriptors, it never accepts again. This listener goes on.
-#ifndef FGNN_SHARED_RPC_LOCAL_LISTENER_H_
-#define FGNN_SHARED_RPC_LOCAL_LISTENER_H_
+#ifndef FGNN_SHARED_RPC_SOCKETS_LOCAL_LISTENER_H_
+#define FGNN_SHARED_RPC_SOCKETS_LOCAL_LISTENER_H_
 
 #include <sys/types.h>
 
@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/threads/thread.h"
-#include "shared/rpc/accept_connection.h"
-#include "shared/rpc/socket_name.h"
+#include "shared/rpc/sockets/accept_connection.h"
+#include "shared/rpc/sockets/socket_name.h"
 
 namespace fgnn {
 
@@ -64,4 +64,4 @@ class LocalListener {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_RPC_LOCAL_LISTENER_H_
+#endif  // FGNN_SHARED_RPC_SOCKETS_LOCAL_LISTENER_H_

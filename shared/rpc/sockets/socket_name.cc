@@ -1,4 +1,4 @@
-#include "shared/rpc/socket_name.h"
+#include "shared/rpc/sockets/socket_name.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>

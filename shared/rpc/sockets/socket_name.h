@@ -1,6 +1,6 @@
 // A Unix socket's name in the file system.
-#ifndef FGNN_SHARED_RPC_SOCKET_NAME_H_
-#define FGNN_SHARED_RPC_SOCKET_NAME_H_
+#ifndef FGNN_SHARED_RPC_SOCKETS_SOCKET_NAME_H_
+#define FGNN_SHARED_RPC_SOCKETS_SOCKET_NAME_H_
 
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -57,4 +57,4 @@ class SocketName {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_RPC_SOCKET_NAME_H_
+#endif  // FGNN_SHARED_RPC_SOCKETS_SOCKET_NAME_H_

@@ -26,7 +26,7 @@
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
 #include "shared/device/memory.h"
-#include "shared/rpc/socket_name.h"
+#include "shared/rpc/sockets/socket_name.h"
 #include "tools/fgnn/service/program.h"
 #include "tools/fgnn/service/service_client.h"
 #include "tools/fgnn/service/service_process.h"

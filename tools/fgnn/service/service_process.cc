@@ -20,7 +20,7 @@
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
-#include "shared/rpc/socket_name.h"
+#include "shared/rpc/sockets/socket_name.h"
 #include "tools/fgnn/service/program.h"
 
 namespace fgnn {

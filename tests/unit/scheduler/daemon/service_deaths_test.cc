@@ -4,7 +4,7 @@
 
 #include "scheduler/host/book/leftover_daemons.h"
 #include "shared/base/files/unique_fd.h"
-#include "shared/rpc/socket_name.h"
+#include "shared/rpc/sockets/socket_name.h"
 #include "tests/unit/scheduler/daemon/service_fixture.h"
 
 namespace fgnn {

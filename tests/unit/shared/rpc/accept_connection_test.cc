@@ -1,4 +1,4 @@
-#include "shared/rpc/accept_connection.h"
+#include "shared/rpc/sockets/accept_connection.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "shared/rpc/socket_name.h"
+#include "shared/rpc/sockets/socket_name.h"
 #include "tests/fakes/descriptor_limit.h"
 #include "tests/fakes/temp_folder.h"
 

@@ -1,4 +1,4 @@
-#include "shared/rpc/descriptors.h"
+#include "shared/rpc/sockets/descriptors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "shared/base/threads/thread.h"
-#include "shared/rpc/socket_name.h"
+#include "shared/rpc/sockets/socket_name.h"
 #include "tests/fakes/descriptor_limit.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"

@@ -17,7 +17,7 @@
 #include "shared/base/threads/notification.h"
 #include "shared/base/threads/thread.h"
 #include "shared/config/state_dir.h"
-#include "shared/rpc/descriptors.h"
+#include "shared/rpc/sockets/descriptors.h"
 #include "shared/telemetry/process.h"
 #include "tests/fakes/fake_host_service.h"
 #include "tests/fakes/status_matchers.h"

@@ -14,7 +14,7 @@
 
 #include "shared/base/threads/thread.h"
 #include "shared/rpc/channel.h"
-#include "shared/rpc/socket_name.h"
+#include "shared/rpc/sockets/socket_name.h"
 #include "tests/fakes/descriptor_limit.h"
 #include "tests/fakes/fake_host_service.h"
 #include "tests/fakes/status_matchers.h"

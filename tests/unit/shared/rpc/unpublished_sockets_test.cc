@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "shared/base/files/unique_fd.h"
-#include "shared/rpc/socket_name.h"
+#include "shared/rpc/sockets/socket_name.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
