@@ -10,6 +10,7 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/graph/untrained_classes.h"
+#include "tools/dataset/building/edge_symmetry.h"
 
 namespace fgnn {
 namespace {
@@ -51,6 +52,7 @@ absl::StatusOr<DatasetInfo> ReadDatasetInfo(
                         Dataset::Open(folder, Validation::kStructure));
   FGNN_ASSIGN_OR_RETURN(info.metadata, ReadMetadata(folder));
   const CscView& graph = dataset.graph();
+  info.symmetric = IsSymmetric(graph);
   info.mean_in_degree = static_cast<double>(graph.num_edges()) /
                         static_cast<double>(graph.num_nodes());
   info.max_in_degree = MaxInDegree(graph);
@@ -88,10 +90,10 @@ std::string FormatInfo(const DatasetInfo& info) {
       "dataset", absl::StrCat(metadata.name, " in ", info.folder.string()));
   text += Line("source", metadata.source.empty() ? "-" : metadata.source);
   text += Line("vertices", FormatCount(metadata.num_nodes));
-  text += Line("edges",
-               absl::StrCat(FormatCount(metadata.num_edges),
-                            metadata.symmetric ? ", symmetric" : ", directed",
-                            info.has_edge_weights ? ", weighted" : ""));
+  text +=
+      Line("edges", absl::StrCat(FormatCount(metadata.num_edges),
+                                 info.symmetric ? ", symmetric" : ", directed",
+                                 info.has_edge_weights ? ", weighted" : ""));
   text +=
       Line("in-degree",
            absl::StrFormat("mean %.2f, largest %s; isolated: %s",
@@ -131,7 +133,7 @@ std::string InfoToJson(const DatasetInfo& info) {
       {"source", metadata.source},
       {"num_nodes", metadata.num_nodes},
       {"num_edges", metadata.num_edges},
-      {"symmetric", metadata.symmetric},
+      {"symmetric", info.symmetric},
       {"edge_weights", info.has_edge_weights},
       {"names", info.has_names},
       {"in_degree",

@@ -17,6 +17,8 @@ namespace fgnn {
 struct DatasetInfo {
   std::filesystem::path folder;
   DatasetMetadata metadata;
+  // Whether every edge has its reverse, whatever the metadata says.
+  bool symmetric = false;
   double mean_in_degree = 0;
   uint64_t max_in_degree = 0;
   uint64_t num_isolated = 0;  // Number of vertices without in-neighbours.
@@ -38,8 +40,8 @@ struct DatasetInfo {
   uint64_t total_bytes = 0;  // Bytes of all arrays.
 };
 
-// Reads the facts in one pass over the topology and the labels. Errors: those
-// of Dataset::Open().
+// Reads the facts in passes over the topology and the labels. Errors: those of
+// Dataset::Open().
 absl::StatusOr<DatasetInfo> ReadDatasetInfo(
     const std::filesystem::path& folder);
 

@@ -26,6 +26,9 @@ struct ImportOptions {
   std::filesystem::path out;
   std::string name;        // Empty: the last component of `out`.
   bool symmetric = false;  // Adds (v, u) for every (u, v).
+  // Whether the user said that edges have a direction. Changes no edge; a note
+  // says so of a graph that is symmetric.
+  bool directed = false;
   // Keeps equal edges; false: only the first of them stays.
   bool keep_duplicates = false;
   bool drop_self_loops = false;
@@ -47,6 +50,7 @@ struct ImportSummary {
   uint64_t num_edges = 0;       // Number of edges written.
   uint64_t num_duplicates = 0;  // Number of duplicates dropped.
   uint64_t num_self_loops = 0;  // Number of self-loops dropped.
+  bool symmetric = false;       // Whether every edge's reverse is there too.
   uint64_t feature_columns = 0;
   uint32_t num_classes = 0;
   uint64_t num_labelled = 0;

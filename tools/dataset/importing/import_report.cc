@@ -7,6 +7,17 @@
 #include "shared/base/units.h"
 
 namespace fgnn {
+namespace {
+
+std::string Directions(const ImportSummary& summary,
+                       const ImportOptions& options) {
+  if (summary.symmetric) return "symmetric: each is there in both directions";
+  return absl::StrCat(
+      "directed: not every edge has a reverse",
+      options.directed ? "" : "; --symmetric adds the missing ones");
+}
+
+}  // namespace
 
 std::string ImportReport(const ImportSummary& summary,
                          const ImportOptions& options, double seconds) {
@@ -14,6 +25,7 @@ std::string ImportReport(const ImportSummary& summary,
       absl::StrCat("made ", options.out.string(), " in ",
                    FormatSeconds(seconds), ": ", FormatCount(summary.num_nodes),
                    " vertices, ", FormatCount(summary.num_edges), " edges\n");
+  absl::StrAppend(&text, "  edges     ", Directions(summary, options), "\n");
   if (summary.feature_columns > 0) {
     absl::StrAppend(&text, "  features  ", FormatCount(summary.feature_columns),
                     " columns of ", std::string(NameOf(options.feature_type)),
@@ -46,6 +58,7 @@ std::string ImportReportJson(const ImportSummary& summary,
   document["dataset"] = options.out.string();
   document["num_nodes"] = summary.num_nodes;
   document["num_edges"] = summary.num_edges;
+  document["symmetric"] = summary.symmetric;
   document["duplicates_dropped"] = summary.num_duplicates;
   document["self_loops_dropped"] = summary.num_self_loops;
   document["feature_columns"] = summary.feature_columns;

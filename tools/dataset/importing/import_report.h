@@ -12,9 +12,9 @@ namespace fgnn {
 std::string ImportReport(const ImportSummary& summary,
                          const ImportOptions& options, double seconds);
 
-// Returns one JSON document: dataset, num_nodes, num_edges, duplicates_dropped,
-// self_loops_dropped, feature_columns, feature_type, num_classes, labelled,
-// train, valid, test, seconds, notes.
+// Returns one JSON document: dataset, num_nodes, num_edges, symmetric,
+// duplicates_dropped, self_loops_dropped, feature_columns, feature_type,
+// num_classes, labelled, train, valid, test, seconds, notes.
 std::string ImportReportJson(const ImportSummary& summary,
                              const ImportOptions& options, double seconds);
 

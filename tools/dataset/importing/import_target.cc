@@ -8,6 +8,7 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/graph/metadata.h"
+#include "tools/dataset/building/edge_symmetry.h"
 #include "tools/dataset/building/vertex_numbering.h"
 
 namespace fgnn {
@@ -144,6 +145,7 @@ absl::StatusOr<ImportSummary> ImportTarget::Finish(uint64_t num_nodes) {
   FGNN_RETURN_IF_ERROR(FinishLabels(num_nodes));
   FGNN_RETURN_IF_ERROR(FinishSplits(num_nodes));
   FGNN_RETURN_IF_ERROR(FinishEdges(num_nodes));
+  FGNN_RETURN_IF_ERROR(FindSymmetry());
 
   DatasetMetadata metadata;
   metadata.name = options_.name;
@@ -153,7 +155,7 @@ absl::StatusOr<ImportSummary> ImportTarget::Finish(uint64_t num_nodes) {
   metadata.feature_columns = summary_.feature_columns;
   metadata.feature_type = options_.feature_type;
   metadata.num_classes = summary_.num_classes;
-  metadata.symmetric = options_.symmetric;
+  metadata.symmetric = summary_.symmetric;
   Progress("checking", 0, 0);
   FGNN_RETURN_IF_ERROR(writer_.Commit(metadata));
   return std::move(summary_);
@@ -279,6 +281,18 @@ absl::Status ImportTarget::FinishEdges(uint64_t num_nodes) {
   summary_.num_edges = totals.num_edges;
   summary_.num_duplicates = totals.num_duplicates;
   summary_.num_self_loops = totals.num_self_loops;
+  return absl::OkStatus();
+}
+
+absl::Status ImportTarget::FindSymmetry() {
+  summary_.symmetric = options_.symmetric;
+  if (options_.symmetric) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(summary_.symmetric, IsSymmetric(writer_.folder()));
+  if (options_.directed && summary_.symmetric) {
+    Note(
+        "--directed does not hold: every edge is there in both directions, so "
+        "the dataset is symmetric");
+  }
   return absl::OkStatus();
 }
 

@@ -87,6 +87,7 @@ class ImportTarget {
   absl::Status FinishLabels(uint64_t num_nodes);
   absl::Status FinishSplits(uint64_t num_nodes);
   absl::Status FinishEdges(uint64_t num_nodes);
+  absl::Status FindSymmetry();
   absl::Status CheckSplit(const Split& split, uint64_t num_nodes) const;
   void DrawSplits();
   uint64_t* TotalOf(const std::string& split);

@@ -203,8 +203,10 @@ class ImportCommands {
     ImportOptions& options = *options_;
     const Option symmetric = command.AddFlag(
         "--symmetric", options.symmetric, "Add (v, u) for every edge (u, v)");
-    // The default; for scripts that name it.
-    command.AddFlag("--directed", "Take edges as they are (default)")
+    // The default; for scripts that name it, and for the report's words.
+    command
+        .AddFlag("--directed", options.directed,
+                 "Take edges as they are (default)")
         .Excludes(symmetric);
     command.AddFlag("--keep-duplicates", options.keep_duplicates,
                     "Else the first of equal edges stays");

@@ -133,6 +133,22 @@ TEST(DatasetCliTest, AnswersABadFolderWithItsPlaceAndCodeTwo) {
   }
 }
 
+// Folders that older importers made say "symmetric: false" of every graph.
+TEST(DatasetCliTest, InfoLooksForDirectionsItself) {
+  const TempFolder folder;
+  const std::string out = (folder / "s").string();
+  FGNN_ASSERT_OK(RunDataset(SmallSbm(out)).status);
+  for (const bool claim : {true, false}) {
+    DatasetMetadata metadata = ReadMetadata(out).value();
+    metadata.symmetric = claim;
+    std::ofstream(folder / "s" / "metadata.yaml") << FormatMetadata(metadata);
+    EXPECT_THAT(RunDataset({"info", out}).out, HasSubstr(", symmetric\n"));
+    EXPECT_EQ(nlohmann::json::parse(
+                  RunDataset({"info", out}, /*json=*/true).out)["symmetric"],
+              true);
+  }
+}
+
 TEST(DatasetCliTest, RefusesWrongUse) {
   const TempFolder folder;
   const std::string out = (folder / "r").string();
