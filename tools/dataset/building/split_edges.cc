@@ -16,6 +16,7 @@
 #include "shared/graph/npy.h"
 #include "tools/dataset/building/csc_builder.h"
 #include "tools/dataset/building/dataset_writer.h"
+#include "tools/dataset/building/edge_symmetry.h"
 
 namespace fgnn {
 namespace {
@@ -78,14 +79,15 @@ absl::Status CopyFiles(const fs::path& from, const fs::path& to) {
 // Decides which file an edge goes to.
 class Parts {
  public:
-  Parts(const SplitEdgesOptions& options, bool symmetric)
+  explicit Parts(const SplitEdgesOptions& options)
       : valid_(options.valid),
         valid_or_test_(options.valid + options.test),
-        symmetric_(symmetric),
         key_(MakePhiloxKey(options.seed, 0, 0, 0, Purpose::kEdgeSplit)) {}
 
+  // Both directions of a pair go to the same file. A model that trains on one
+  // of them knows the other.
   size_t Of(GlobalId source, GlobalId destination) const {
-    if (symmetric_ && source > destination) std::swap(source, destination);
+    if (source > destination) std::swap(source, destination);
     const PhiloxBlock block = Philox4x32({source, destination, 0, 0}, key_);
     const uint64_t bits = uint64_t{block.words[1]} << 32 | block.words[0];
     const double draw = static_cast<double>(bits >> 11) * 0x1.0p-53;
@@ -96,7 +98,6 @@ class Parts {
  private:
   double valid_;
   double valid_or_test_;
-  bool symmetric_;
   PhiloxKey key_;
 };
 
@@ -180,8 +181,8 @@ absl::StatusOr<SplitEdgesSummary> SplitEdges(const SplitEdgesOptions& options) {
                          {.deduplicate = false,
                           .with_weights = !dataset.edge_weights().empty()}));
   FGNN_ASSIGN_OR_RETURN(EdgeFiles files, EdgeFiles::Create(writer.folder()));
-  FGNN_RETURN_IF_ERROR(Distribute(
-      options, dataset, Parts(options, metadata.symmetric), *builder, files));
+  FGNN_RETURN_IF_ERROR(
+      Distribute(options, dataset, Parts(options), *builder, files));
   const SplitEdgesSummary summary = {.num_train = files.count(kTrain),
                                      .num_valid = files.count(kValid),
                                      .num_test = files.count(kTest)};
@@ -203,6 +204,7 @@ absl::StatusOr<SplitEdgesSummary> SplitEdges(const SplitEdgesOptions& options) {
                    "edges split, valid ", options.valid, ", test ",
                    options.test, ", seed ", options.seed);
   metadata.num_edges = totals.num_edges;
+  FGNN_ASSIGN_OR_RETURN(metadata.symmetric, IsSymmetric(writer.folder()));
   FGNN_RETURN_IF_ERROR(writer.Commit(metadata));
   return summary;
 }

@@ -32,10 +32,10 @@ struct SplitEdgesSummary {
 // Makes `out`: the dataset, whose graph has only the edges for training.
 // train_edges.npy, valid_edges.npy and test_edges.npy have every edge of the
 // dataset once between them. The ends of an edge and the seed alone decide
-// where it goes. All edges between the same two vertices go together. In a
-// symmetric graph these are the edges of both directions, and each direction is
-// in the file. InvalidArgument names the flag or the file. Other errors: those
-// of Dataset::Open() and DatasetWriter.
+// where it goes. All edges between the same two vertices go together, equal
+// ones and those of both directions, whatever metadata.yaml says; each of them
+// is in the file. InvalidArgument names the flag or the file. Other errors:
+// those of Dataset::Open() and DatasetWriter.
 absl::StatusOr<SplitEdgesSummary> SplitEdges(const SplitEdgesOptions& options);
 
 }  // namespace fgnn

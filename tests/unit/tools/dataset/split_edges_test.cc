@@ -14,6 +14,8 @@
 #include "shared/graph/metadata.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
+#include "tools/dataset/building/csc_builder.h"
+#include "tools/dataset/building/dataset_writer.h"
 #include "tools/dataset/generating/generate.h"
 
 namespace fgnn {
@@ -90,6 +92,7 @@ TEST_F(SplitEdgesTest, EveryEdgeIsInOneFileAndTrainingEdgesAreTheGraph) {
       if (directed) break;
       EXPECT_EQ(valid.count({destination, source}), 1U);
     }
+    EXPECT_EQ(ReadMetadata(folder_ / out).value().symmetric, !directed);
     // Six standard deviations of the binomial, in pairs of edges.
     const auto edges = static_cast<double>(all.size());
     EXPECT_NEAR(static_cast<double>(test.size()), 0.2 * edges,
@@ -98,6 +101,55 @@ TEST_F(SplitEdgesTest, EveryEdgeIsInOneFileAndTrainingEdgesAreTheGraph) {
     EXPECT_TRUE(std::equal(split.labels().begin(), split.labels().end(),
                            whole.labels().begin(), whole.labels().end()));
     EXPECT_EQ(split.features().rows, whole.num_nodes());
+  }
+}
+
+// Every edge between two vertices is one and the same to a model that scores
+// pairs, however often and in which direction the graph has it.
+TEST_F(SplitEdgesTest, APairIsTakenOutWholeWhateverTheMetadataSays) {
+  constexpr GlobalId kNodes = 300;
+  FGNN_ASSERT_OK_AND_ASSIGN(DatasetWriter writer,
+                            DatasetWriter::Create(folder_ / "whole"));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const auto builder,
+      CscBuilder::Create(writer.folder(), {.deduplicate = false}));
+  for (GlobalId v = 0; v < kNodes; ++v) {
+    // Edges once, both ways, more than once, and a self-loop.
+    FGNN_ASSERT_OK(builder->Add(v, (v + 1) % kNodes));
+    FGNN_ASSERT_OK(builder->Add(v, (v + 2) % kNodes));
+    FGNN_ASSERT_OK(builder->Add((v + 2) % kNodes, v));
+    FGNN_ASSERT_OK(builder->Add(v, (v + 3) % kNodes));
+    FGNN_ASSERT_OK(builder->Add(v, (v + 3) % kNodes));
+    FGNN_ASSERT_OK(builder->Add((v + 3) % kNodes, v));
+    FGNN_ASSERT_OK(builder->Add(v, v));
+  }
+  FGNN_ASSERT_OK_AND_ASSIGN(const CscTotals totals,
+                            builder->Finish(kNodes, nullptr));
+  DatasetMetadata metadata;
+  metadata.num_nodes = kNodes;
+  metadata.num_edges = totals.num_edges;
+  metadata.symmetric = false;
+  FGNN_ASSERT_OK(writer.Commit(metadata));
+
+  FGNN_ASSERT_OK_AND_ASSIGN(const SplitEdgesSummary summary,
+                            SplitEdges(Options("out")));
+
+  EXPECT_EQ(summary.num_train + summary.num_valid + summary.num_test,
+            totals.num_edges);
+  EXPECT_GT(summary.num_valid, 0U);
+  const Dataset split = Open(folder_ / "out");
+  const EdgeSet graph = SetOf(EdgeView(&split.graph()));
+  const EdgeSet valid = SetOf(split.valid_edges());
+  const EdgeSet test = SetOf(split.test_edges());
+  for (const EdgeSet* held_out : {&valid, &test}) {
+    for (const auto& [source, destination] : *held_out) {
+      EXPECT_EQ(graph.count({source, destination}), 0U);
+      EXPECT_EQ(graph.count({destination, source}), 0U);
+    }
+  }
+  for (const auto& [source, destination] : valid) {
+    EXPECT_EQ(test.count({source, destination}), 0U);
+    EXPECT_EQ(test.count({destination, source}), 0U);
   }
 }
 
