@@ -1,5 +1,7 @@
 #include "sampler_service/daemon/sampler_daemon.h"
 
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -10,6 +12,7 @@
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
+#include "shared/graph/leaked_edges.h"
 #include "shared/graph/untrained_classes.h"
 #include "shared/telemetry/log.h"
 
@@ -77,10 +80,15 @@ absl::StatusOr<SamplerCalls::DatasetAnswer> SamplerDaemon::ValidateDataset(
                         ValidateOnce(spec.dataset, goes_on));
   DatasetAnswer answer = {
       .state = folder.state, .content = folder.content, .warning = ""};
-  if (spec.training.predicts_links()) return answer;
   FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
                         Dataset::Open(spec.dataset, Validation::kShapes));
-  answer.warning = UntrainedClassesWarning(dataset).value_or("");
+  std::optional<std::string> warning;
+  if (spec.training.predicts_links()) {
+    FGNN_ASSIGN_OR_RETURN(warning, LeakedEdgesWarning(dataset, goes_on));
+  } else {
+    warning = UntrainedClassesWarning(dataset);
+  }
+  answer.warning = std::move(warning).value_or("");
   return answer;
 }
 

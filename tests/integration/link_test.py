@@ -95,6 +95,33 @@ class LinkTest(harness.ServiceTest):
             {**self.job, 'training.epochs': 1}))
         self.assertEqual(summary['state'], 'completed')
 
+    def test_test_edges_that_are_trained_on_are_warned_of(self):
+        clean = self.summary(self.service.run(
+            {**self.job, 'training.epochs': 1}))
+        self.assertNotIn('warning', clean)
+        # Reversed, so that nothing but their reverses is in the graph.
+        trained = values((self.service.dataset / 'train_edges.npy')
+                         .read_bytes())
+        edges = Array(self.service.dataset / 'test_edges.npy')
+        count = edges.header['shape'][0]
+        edges.put(0, *(end for i in range(0, 2 * count, 2)
+                       for end in (trained[i + 1], trained[i])))
+        leak = f'{count} of {count} edges of test_edges.npy are trained on'
+        run_dir = self.service.folder / 'run'
+        run = self.service.fgnn(
+            'run', *self.service.job_words({**self.job, 'training.epochs': 2}),
+            '--run-dir', str(run_dir))
+        self.assertEqual((run.stdout + run.stderr).count(leak), 1)
+        self.assertIn(leak, self.summary(run_dir)['warning'])
+
+        self.service.fgnn('up')
+        job = self.service.json('submit', *self.service.job_words(
+            {**self.job, 'training.epochs': 1}))['job_id']
+        watched = self.service.fgnn('watch', job)
+        self.assertEqual((watched.stdout + watched.stderr).count(leak), 1)
+        self.assertIn(leak, self.service.fgnn('show', job).stdout)
+        self.assertIn(leak, self.service.fgnn('logs', job).stdout)
+
     def test_bad_input_is_named(self):
         links = self.job
         self.assert_refused('training.negatives', 'link_prediction',

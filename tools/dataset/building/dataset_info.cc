@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "shared/base/json_text.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/graph/leaked_edges.h"
 #include "shared/graph/untrained_classes.h"
 #include "tools/dataset/building/edge_symmetry.h"
 
@@ -44,6 +47,19 @@ std::string FormatLabels(const DatasetInfo& info) {
 
 }  // namespace
 
+absl::StatusOr<std::optional<std::string>> DatasetWarning(
+    const Dataset& dataset) {
+  std::vector<std::string> warnings;
+  if (auto untrained = UntrainedClassesWarning(dataset)) {
+    warnings.push_back(*std::move(untrained));
+  }
+  FGNN_ASSIGN_OR_RETURN(std::optional<std::string> leaked,
+                        LeakedEdgesWarning(dataset));
+  if (leaked.has_value()) warnings.push_back(*std::move(leaked));
+  if (warnings.empty()) return std::nullopt;
+  return absl::StrJoin(warnings, "; ");
+}
+
 absl::StatusOr<DatasetInfo> ReadDatasetInfo(
     const std::filesystem::path& folder) {
   DatasetInfo info;
@@ -69,7 +85,7 @@ absl::StatusOr<DatasetInfo> ReadDatasetInfo(
     }
   }
   info.untrained_classes = FindUntrainedClasses(dataset);
-  info.warning = UntrainedClassesWarning(dataset);
+  FGNN_ASSIGN_OR_RETURN(info.warning, DatasetWarning(dataset));
   info.num_train = dataset.train().size();
   info.num_valid = dataset.valid().size();
   info.num_test = dataset.test().size();

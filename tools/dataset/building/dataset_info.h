@@ -26,7 +26,7 @@ struct DatasetInfo {
   std::vector<uint64_t> label_counts;  // [num_classes]
   // Classes of no train vertex, ascending.
   std::vector<uint32_t> untrained_classes;
-  // Warning about untrained classes, for people; nullopt: there are none.
+  // Warnings for people, see DatasetWarning(); nullopt: there are none.
   std::optional<std::string> warning;
   uint64_t num_train = 0;
   uint64_t num_valid = 0;
@@ -39,6 +39,12 @@ struct DatasetInfo {
   bool has_names = false;
   uint64_t total_bytes = 0;  // Bytes of all arrays.
 };
+
+// Returns the warnings of a job on the dataset, joined by "; ": of untrained
+// classes and of leaked edges. nullopt: there are none. The dataset must be
+// validated (Validation::kStructure).
+absl::StatusOr<std::optional<std::string>> DatasetWarning(
+    const Dataset& dataset);
 
 // Reads the facts in passes over the topology and the labels. Errors: those of
 // Dataset::Open().

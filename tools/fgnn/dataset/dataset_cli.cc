@@ -16,7 +16,6 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/graph/dataset.h"
-#include "shared/graph/untrained_classes.h"
 #include "tools/dataset/building/dataset_info.h"
 #include "tools/dataset/building/interrupt_cleanup.h"
 #include "tools/dataset/building/progress.h"
@@ -80,7 +79,8 @@ absl::Status RunValidate(const std::filesystem::path& folder, bool json) {
   FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
                         Dataset::Open(folder, Validation::kEverything));
   const std::vector<std::string> checks = ChecksOf(dataset);
-  const std::optional<std::string> warning = UntrainedClassesWarning(dataset);
+  FGNN_ASSIGN_OR_RETURN(const std::optional<std::string> warning,
+                        DatasetWarning(dataset));
   const double seconds = watch.Seconds();
   if (!json) {
     absl::PrintF("%s\n", absl::StrJoin(checks, "\n"));

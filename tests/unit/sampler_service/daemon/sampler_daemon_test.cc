@@ -12,6 +12,7 @@
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
 #include "shared/graph/dataset.h"
+#include "shared/graph/npy.h"
 #include "shared/queue/global_queue.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/server.h"
@@ -160,6 +161,37 @@ TEST_F(SamplerDaemonTest, ValidatesADataset) {
   std::filesystem::resize_file(job_.dataset() / "indices.npy", 100);
   EXPECT_THAT(validate(&response), StatusIs(absl::StatusCode::kInvalidArgument,
                                             HasSubstr("indices.npy")));
+}
+
+TEST_F(SamplerDaemonTest, WarnsOfTestEdgesThatAreInTheGraph) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      NpyWriter writer,
+      NpyWriter::Create(job_.dataset() / "test_edges.npy", NpyType::kU32, {2}));
+  {
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const Dataset dataset,
+        Dataset::Open(job_.dataset(), Validation::kShapes));
+    const Edge edge = dataset.train_edges()[0];
+    const GlobalId reversed[] = {static_cast<GlobalId>(edge.destination),
+                                 static_cast<GlobalId>(edge.source)};
+    FGNN_ASSERT_OK(writer.Append(reversed, sizeof(reversed)));
+  }
+  FGNN_ASSERT_OK(writer.Close());
+  for (const bool links : {false, true}) {
+    grpc::ClientContext context;
+    SetDeadline(context, kPatience);
+    v1::ValidateDatasetRequest request;
+    *request.mutable_spec() = Spec();
+    if (links) {
+      request.mutable_spec()->mutable_training()->set_task("link_prediction");
+    }
+    v1::ValidateDatasetResponse response;
+    FGNN_ASSERT_OK(
+        FromGrpc(sampler_->ValidateDataset(&context, request, &response)));
+    const std::string leak = "1 of 1 edges of test_edges.npy are trained on";
+    EXPECT_EQ(response.warning().find(leak) != std::string::npos, links)
+        << response.warning();
+  }
 }
 
 TEST_F(SamplerDaemonTest, FillsTheQueueOfAJobAndSaysSo) {

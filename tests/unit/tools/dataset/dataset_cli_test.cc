@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -131,6 +132,30 @@ TEST(DatasetCliTest, AnswersABadFolderWithItsPlaceAndCodeTwo) {
     EXPECT_EQ(ExitCode(outcome.status), 2);
     EXPECT_THAT(outcome.out, IsEmpty());
   }
+}
+
+TEST(DatasetCliTest, WarnsOfTestEdgesThatAreTrainedOn) {
+  const TempFolder folder;
+  const std::string whole = (folder / "whole").string();
+  const std::string out = (folder / "split").string();
+  FGNN_ASSERT_OK(RunDataset(SmallSbm(whole)).status);
+  FGNN_ASSERT_OK(RunDataset({"split-edges", whole, "--out", out}).status);
+  for (const char* command : {"info", "validate"}) {
+    EXPECT_THAT(RunDataset({command, out}).out, Not(HasSubstr("warning")));
+  }
+  std::filesystem::copy_file(folder / "split" / "train_edges.npy",
+                             folder / "split" / "test_edges.npy",
+                             std::filesystem::copy_options::overwrite_existing);
+  for (const char* command : {"info", "validate"}) {
+    EXPECT_THAT(RunDataset({command, out}).out,
+                AllOf(HasSubstr("warning"),
+                      HasSubstr("edges of test_edges.npy are trained on"),
+                      Not(HasSubstr("edges of valid_edges.npy"))));
+  }
+  EXPECT_THAT(nlohmann::json::parse(
+                  RunDataset({"validate", out}, /*json=*/true).out)["warning"]
+                  .get<std::string>(),
+              HasSubstr("edges of test_edges.npy are trained on"));
 }
 
 // Folders that older importers made say "symmetric: false" of every graph.
