@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <optional>
 #include <string>
@@ -17,17 +16,12 @@
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "shared/graph/dataset.h"
+#include "shared/graph/dataset_files.h"
 
 namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::array<const char*, 13> kFiles = {
-    "metadata.yaml",    "csc_indptr.npy", "indices.npy",     "features.npy",
-    "labels.npy",       "train.npy",      "valid.npy",       "test.npy",
-    "edge_weights.npy", "names.txt",      "train_edges.npy", "valid_edges.npy",
-    "test_edges.npy"};
 
 constexpr size_t kMaxMarkBytes = 100;
 
@@ -71,7 +65,7 @@ FolderState StateOf(const fs::path& folder) {
       state.array_bytes += static_cast<uint64_t>(stat.st_size);
     }
   };
-  for (const char* name : kFiles) mix(name);
+  for (const char* name : kDatasetFiles) mix(name);
   return state;
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/file.h"
@@ -37,6 +38,18 @@ class KeyReader {
       return otherwise;
     }
     return value;
+  }
+
+  // Returns the words of a list; none without the key.
+  std::vector<std::string> GetWords(const std::string& key) {
+    const YAML::Node node = std::as_const(root_)[key];
+    std::vector<std::string> words;
+    if (!node || YAML::convert<std::vector<std::string>>::decode(node, words)) {
+      return words;
+    }
+    Fail(absl::StrCat("line ", node.Mark().line + 1, ": ", key,
+                      " is not a list of words"));
+    return {};
   }
 
   void Require(const std::string& key) {
@@ -90,6 +103,7 @@ absl::StatusOr<DatasetMetadata> FromYaml(const std::string& file,
   metadata.feature_type = GetFeatureType(keys);
   metadata.num_classes = keys.Get<uint32_t>("num_classes", 0, kCount);
   metadata.symmetric = keys.Get<bool>("symmetric", false, "true or false");
+  metadata.left_out = keys.GetWords("left_out");
   if (metadata.num_nodes == 0 || metadata.num_nodes > kMaxNodes) {
     keys.Fail(absl::StrCat("num_nodes is ", metadata.num_nodes,
                            ", which is not in [1, ", kMaxNodes, "]"));
@@ -161,6 +175,9 @@ std::string FormatMetadata(const DatasetMetadata& metadata) {
       << std::string(NameOf(metadata.feature_type));
   out << YAML::Key << "num_classes" << YAML::Value << metadata.num_classes;
   out << YAML::Key << "symmetric" << YAML::Value << metadata.symmetric;
+  if (!metadata.left_out.empty()) {
+    out << YAML::Key << "left_out" << YAML::Value << metadata.left_out;
+  }
   out << YAML::EndMap;
   return std::string(out.c_str()) + "\n";
 }

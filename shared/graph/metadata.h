@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "shared/graph/dataset.h"
@@ -27,6 +28,8 @@ struct DatasetMetadata {
   FeatureType feature_type = FeatureType::kFloat32;
   uint32_t num_classes = 0;  // 0: no labels. At most kMostClasses.
   bool symmetric = false;
+  // Arrays, columns and files of the source that its import left out.
+  std::vector<std::string> left_out;
 };
 
 // Reads `folder`/metadata.yaml. num_nodes and num_edges must be there; the

@@ -13,6 +13,7 @@
 #include "shared/base/units.h"
 #include "shared/graph/leaked_edges.h"
 #include "shared/graph/untrained_classes.h"
+#include "tools/dataset/building/dataset_notices.h"
 #include "tools/dataset/building/edge_symmetry.h"
 
 namespace fgnn {
@@ -86,6 +87,7 @@ absl::StatusOr<DatasetInfo> ReadDatasetInfo(
   }
   info.untrained_classes = FindUntrainedClasses(dataset);
   FGNN_ASSIGN_OR_RETURN(info.warning, DatasetWarning(dataset));
+  FGNN_ASSIGN_OR_RETURN(info.notices, DatasetNotices(dataset));
   info.num_train = dataset.train().size();
   info.num_valid = dataset.valid().size();
   info.num_test = dataset.test().size();
@@ -138,6 +140,7 @@ std::string FormatInfo(const DatasetInfo& info) {
   text += Line("names", info.has_names ? "names.txt" : "none");
   text += Line("size", FormatBytes(info.total_bytes));
   if (info.warning.has_value()) text += Line("warning", *info.warning);
+  for (const std::string& notice : info.notices) text += Line("notice", notice);
   return text;
 }
 
@@ -170,6 +173,7 @@ std::string InfoToJson(const DatasetInfo& info) {
        {{"train", info.num_train_edges.value_or(metadata.num_edges)},
         {"valid", info.num_valid_edges},
         {"test", info.num_test_edges}}},
+      {"notices", info.notices},
       {"bytes", info.total_bytes}};
   return JsonText(document, 2);
 }

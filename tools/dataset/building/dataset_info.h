@@ -28,6 +28,7 @@ struct DatasetInfo {
   std::vector<uint32_t> untrained_classes;
   // Warnings for people, see DatasetWarning(); nullopt: there are none.
   std::optional<std::string> warning;
+  std::vector<std::string> notices;  // See DatasetNotices().
   uint64_t num_train = 0;
   uint64_t num_valid = 0;
   uint64_t num_test = 0;

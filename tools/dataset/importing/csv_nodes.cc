@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "shared/base/status.h"
 #include "tools/dataset/building/class_labels.h"
 #include "tools/dataset/importing/csv_table.h"
@@ -88,10 +87,8 @@ class NodesReader {
         left_out.push_back(table_.header()[i]);
       }
     }
-    if (!left_out.empty()) {
-      target_.Note(absl::StrCat(table_.what(), ": left out as no numbers: ",
-                                absl::StrJoin(left_out, ", ")));
-    }
+    target_.LeaveOut(absl::StrCat(table_.what(), ": left out as no numbers"),
+                     left_out);
   }
 
   absl::Status AddRecord(absl::Span<const std::string_view> fields) {

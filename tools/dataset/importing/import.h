@@ -58,6 +58,8 @@ struct ImportSummary {
   uint64_t num_valid = 0;
   uint64_t num_test = 0;
   std::vector<std::string> notes;  // Notes for the user, a line each.
+  // Arrays, columns and files of the source that were left out.
+  std::vector<std::string> left_out;
 };
 
 // The packages of Debian. Vertices are packages. Edges are Pre-Depends,
@@ -111,7 +113,7 @@ absl::StatusOr<ImportSummary> ImportCsv(const CsvSource& source,
 
 // An .npz archive of plain arrays. adj_{indptr,indices,data,shape} (row u,
 // column v is the edge u -> v) or edge_index; attr_{indptr,indices,data,shape}
-// or a dense attr_matrix or x; labels or y; {train,val,valid,test}_mask.
+// or a dense attr_matrix or x; labels or y; {train,val,valid,test}_{mask,idx}.
 struct NpzSource {
   std::filesystem::path path;
 };
@@ -120,7 +122,7 @@ absl::StatusOr<ImportSummary> ImportNpz(const NpzSource& source,
 
 // A folder of NumPy arrays: indptr.npy and indices.npy (in-neighbours).
 // Optional are features.npy or features_{indptr,indices,values,shape}.npy,
-// labels.npy, {train,valid,test}_idx.npy and edge_weights.npy.
+// labels.npy, {train,valid,test}_{idx,mask}.npy and edge_weights.npy.
 struct NumpySource {
   std::filesystem::path folder;
   // "60": train60_idx.npy, and the other splits with a number in their name.

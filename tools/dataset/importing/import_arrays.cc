@@ -292,17 +292,11 @@ absl::StatusOr<std::vector<int64_t>> ReadLabels(ArrayStream labels) {
   return values;
 }
 
-absl::StatusOr<std::vector<int64_t>> ReadIds(ArrayStream ids, bool is_mask) {
+absl::StatusOr<std::vector<int64_t>> ReadIds(ArrayStream ids) {
   if (!IsList(ids)) return NotAList(ids, "vertices");
   std::vector<int64_t> values(ids.num_elements());
-  is_mask = is_mask || ids.type() == NpyType::kBool;
   FGNN_RETURN_IF_ERROR(ids.Read(absl::MakeSpan(values)));
-  if (!is_mask) return values;
-  std::vector<int64_t> chosen;
-  for (size_t v = 0; v < values.size(); ++v) {
-    if (values[v] != 0) chosen.push_back(static_cast<int64_t>(v));
-  }
-  return chosen;
+  return values;
 }
 
 }  // namespace fgnn

@@ -93,10 +93,8 @@ absl::StatusOr<std::array<uint64_t, 2>> ReadMatrixShape(ArrayStream shape);
 
 // Reads [N] or [N, 1]; NaN becomes -1.
 absl::StatusOr<std::vector<int64_t>> ReadLabels(ArrayStream labels);
-// Reads [K] or [K, 1] of integers. A mask holds a flag for each vertex instead;
-// a bool array is always a mask.
-absl::StatusOr<std::vector<int64_t>> ReadIds(ArrayStream ids,
-                                             bool is_mask = false);
+// Reads [K] or [K, 1] of integers.
+absl::StatusOr<std::vector<int64_t>> ReadIds(ArrayStream ids);
 
 }  // namespace fgnn
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
@@ -46,10 +47,24 @@ class EdgesReader {
         from_, table_.Column(source_.source_column, "--source-column"));
     FGNN_ASSIGN_OR_RETURN(
         to_, table_.Column(source_.destination_column, "--destination-column"));
-    if (source_.weight_column.empty()) return absl::OkStatus();
-    FGNN_ASSIGN_OR_RETURN(
-        weight_, table_.Column(source_.weight_column, "--weight-column"));
+    if (!source_.weight_column.empty()) {
+      FGNN_ASSIGN_OR_RETURN(
+          weight_, table_.Column(source_.weight_column, "--weight-column"));
+    }
+    LeaveOutOthers();
     return absl::OkStatus();
+  }
+
+  void LeaveOutOthers() {
+    std::vector<std::string> others;
+    for (size_t i = 0; i < table_.header().size(); ++i) {
+      if (i != from_ && i != to_ && i != weight_) {
+        others.push_back(table_.header()[i]);
+      }
+    }
+    target_.LeaveOut(
+        absl::StrCat(table_.what(), ": left out, edges have no such data"),
+        others);
   }
 
   absl::Status AddRecord(absl::Span<const std::string_view> fields) {

@@ -15,6 +15,7 @@
 #include "tools/dataset/importing/import.h"
 #include "tools/dataset/importing/import_arrays.h"
 #include "tools/dataset/importing/import_target.h"
+#include "tools/dataset/importing/split_array.h"
 #include "tools/dataset/reading/array_stream.h"
 #include "tools/dataset/reading/delimited_text.h"
 
@@ -43,6 +44,7 @@ struct GraphBoltMetadata {
   std::string edge_format;
   fs::path edges;
   std::vector<ArrayFile> node_features;
+  std::vector<std::string> left_out;  // Names of features of edges.
   uint32_t num_classes = 0;
   std::vector<TaskSet> sets;
 };
@@ -57,8 +59,7 @@ class MetadataParser {
   absl::StatusOr<GraphBoltMetadata> Parse(const YAML::Node& root) {
     GraphBoltMetadata metadata;
     FGNN_RETURN_IF_ERROR(ParseGraph(root["graph"], &metadata));
-    FGNN_RETURN_IF_ERROR(
-        ParseFeatures(root["feature_data"], &metadata.node_features));
+    FGNN_RETURN_IF_ERROR(ParseFeatures(root["feature_data"], &metadata));
     FGNN_RETURN_IF_ERROR(ParseTask(root["tasks"], &metadata));
     return metadata;
   }
@@ -142,10 +143,15 @@ class MetadataParser {
   }
 
   absl::Status ParseFeatures(const YAML::Node& list,
-                             std::vector<ArrayFile>* features) const {
+                             GraphBoltMetadata* metadata) const {
     if (!list || list.IsNull()) return absl::OkStatus();
     for (const YAML::Node& entry : list) {
-      if (entry["domain"].as<std::string>("node") != "node") continue;
+      const auto domain = entry["domain"].as<std::string>("node");
+      if (domain != "node") {
+        metadata->left_out.push_back(absl::StrCat(
+            domain, " feature ", entry["name"].as<std::string>("")));
+        continue;
+      }
       if (HasType(entry)) {
         return Bad(
             "feature_data has types: heterogeneous graphs are not "
@@ -156,7 +162,7 @@ class MetadataParser {
       if (!source_.feature.empty() && name != source_.feature) continue;
       FGNN_ASSIGN_OR_RETURN(const fs::path path,
                             ArrayPath(entry, "feature_data"));
-      features->push_back({name, path});
+      metadata->node_features.push_back({name, path});
     }
     return absl::OkStatus();
   }
@@ -238,6 +244,8 @@ class GraphBoltImporter {
       : source_(source), metadata_(std::move(metadata)), target_(target) {}
 
   absl::StatusOr<ImportSummary> Run() {
+    target_.LeaveOut("left out, only features of vertices are read",
+                     metadata_.left_out);
     FGNN_RETURN_IF_ERROR(ReadEdges());
     FGNN_RETURN_IF_ERROR(ReadFeatures());
     // Memory holds a label for every vertex, also for those that have none.
@@ -321,8 +329,10 @@ class GraphBoltImporter {
     for (const TaskSet& set : metadata_.sets) {
       FGNN_ASSIGN_OR_RETURN(ArrayStream array,
                             ArrayStream::OpenFile(set.seeds));
-      FGNN_ASSIGN_OR_RETURN(std::vector<int64_t> seeds,
-                            ReadIds(std::move(array)));
+      FGNN_ASSIGN_OR_RETURN(
+          std::vector<int64_t> seeds,
+          ReadSplit(std::move(array), set.seeds.stem().string(),
+                    metadata_.num_nodes));
       if (!set.labels.empty()) {
         any_labels = true;
         FGNN_RETURN_IF_ERROR(TakeLabels(set, seeds, &labels));

@@ -13,6 +13,7 @@
 #include "tools/dataset/importing/import.h"
 #include "tools/dataset/importing/import_arrays.h"
 #include "tools/dataset/importing/import_target.h"
+#include "tools/dataset/importing/split_array.h"
 #include "tools/dataset/reading/array_stream.h"
 
 namespace fgnn {
@@ -141,7 +142,7 @@ absl::Status ReadFeatures(const NpzArchive& archive, ImportTarget& target) {
   return ImportDenseFeatures(std::move(features), target);
 }
 
-absl::Status ReadLabelsAndSplits(const NpzArchive& archive,
+absl::Status ReadLabelsAndSplits(const NpzArchive& archive, uint64_t num_nodes,
                                  ImportTarget& target) {
   if (const auto name = FirstOf(archive, LabelNames())) {
     FGNN_ASSIGN_OR_RETURN(ArrayStream labels, archive.OpenArray(*name));
@@ -155,6 +156,8 @@ absl::Status ReadLabelsAndSplits(const NpzArchive& archive,
                      ": several labels a vertex (labels_indptr) cannot be "
                      "trained on; save one as 'labels'"));
   }
+  // Memory holds a mark for every vertex.
+  FGNN_RETURN_IF_ERROR(target.CheckDense(num_nodes));
   for (const std::string split : {"train", "valid", "test"}) {
     std::vector<std::string> names = {split + "_mask", split + "_idx"};
     if (split == "valid") names.insert(names.end(), {"val_mask", "val_idx"});
@@ -162,9 +165,8 @@ absl::Status ReadLabelsAndSplits(const NpzArchive& archive,
     if (!name.has_value()) continue;
     FGNN_ASSIGN_OR_RETURN(ArrayStream ids, archive.OpenArray(*name));
     const std::string what = ids.what();
-    FGNN_ASSIGN_OR_RETURN(
-        std::vector<int64_t> values,
-        ReadIds(std::move(ids), /*is_mask=*/name->ends_with("_mask")));
+    FGNN_ASSIGN_OR_RETURN(std::vector<int64_t> values,
+                          ReadSplit(std::move(ids), *name, num_nodes));
     target.SetSplit(split, std::move(values), what);
   }
   return absl::OkStatus();
@@ -182,7 +184,10 @@ absl::StatusOr<ImportSummary> ImportNpz(const NpzSource& source,
                            absl::StrCat("npz ", source.path.string())));
   FGNN_ASSIGN_OR_RETURN(const uint64_t num_nodes, ReadEdges(archive, *target));
   FGNN_RETURN_IF_ERROR(ReadFeatures(archive, *target));
-  FGNN_RETURN_IF_ERROR(ReadLabelsAndSplits(archive, *target));
+  FGNN_RETURN_IF_ERROR(ReadLabelsAndSplits(archive, num_nodes, *target));
+  target->LeaveOut(
+      absl::StrCat(archive.what(), ": left out, nothing reads them"),
+      archive.Unopened());
   return target->Finish(num_nodes);
 }
 

@@ -1,8 +1,11 @@
 // fgnn dataset import ogb.
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +26,11 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kProgressRecords = 4096;
 constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
+
+// Files of raw/ that are read, or that say nothing new.
+constexpr std::array<std::string_view, 6> kRead = {
+    "data",       "edge",          "node-feat",
+    "node-label", "num-edge-list", "num-node-list"};
 
 bool Exists(const fs::path& path) {
   std::error_code error;
@@ -88,6 +96,7 @@ class OgbImporter {
     const bool binary = Exists(raw_ / "data.npz");
     FGNN_RETURN_IF_ERROR(binary ? ReadBinary() : ReadText());
     FGNN_RETURN_IF_ERROR(ReadSplits());
+    LeaveOutOthers();
     return target_.Finish(num_nodes_);
   }
 
@@ -230,6 +239,9 @@ class OgbImporter {
       FGNN_ASSIGN_OR_RETURN(ArrayStream features, data.OpenArray("node_feat"));
       FGNN_RETURN_IF_ERROR(ImportDenseFeatures(std::move(features), target_));
     }
+    for (std::string& name : data.Unopened()) {
+      if (name != "num_edges_list") others_.push_back(std::move(name));
+    }
     if (!Exists(raw_ / "node-label.npz")) return absl::OkStatus();
     FGNN_ASSIGN_OR_RETURN(const NpzArchive archive,
                           NpzArchive::Open(raw_ / "node-label.npz"));
@@ -239,6 +251,21 @@ class OgbImporter {
                           ReadLabels(std::move(labels)));
     target_.SetLabels(std::move(values), what);
     return absl::OkStatus();
+  }
+
+  // Says which files of raw/ and arrays of data.npz nothing read.
+  void LeaveOutOthers() {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(raw_, error)) {
+      const std::string file = entry.path().filename().string();
+      const std::string name = file.substr(0, file.find('.'));
+      if (std::find(kRead.begin(), kRead.end(), name) == kRead.end()) {
+        others_.push_back(file);
+      }
+    }
+    std::sort(others_.begin(), others_.end());
+    target_.LeaveOut(
+        absl::StrCat(raw_.string(), ": left out, nothing reads them"), others_);
   }
 
   absl::StatusOr<std::optional<fs::path>> SplitFolder() const {
@@ -278,6 +305,7 @@ class OgbImporter {
   fs::path raw_;
   ImportTarget& target_;
   uint64_t num_nodes_ = 0;
+  std::vector<std::string> others_;  // Arrays that nothing reads.
 };
 
 }  // namespace

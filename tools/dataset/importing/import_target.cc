@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/graph/metadata.h"
+#include "tools/dataset/building/dataset_notices.h"
 #include "tools/dataset/building/edge_symmetry.h"
 #include "tools/dataset/building/vertex_numbering.h"
 
@@ -22,6 +24,20 @@ constexpr double kProgressSeconds = 0.02;
 constexpr uint64_t kSourcePerSortByte = 12;
 constexpr uint64_t kMinSortBytes = uint64_t{8} << 20;
 constexpr uint64_t kMaxSortBytes = uint64_t{256} << 20;
+// Bounds of what metadata.yaml keeps of the names of a stranger's source.
+constexpr size_t kMostNames = 20;
+constexpr size_t kMostNameBytes = 100;
+
+std::vector<std::string> FirstOf(const std::vector<std::string>& names) {
+  std::vector<std::string> few;
+  for (size_t i = 0; i < std::min(names.size(), kMostNames); ++i) {
+    few.push_back(names[i].substr(0, kMostNameBytes));
+  }
+  if (names.size() > kMostNames) {
+    few.push_back(absl::StrCat(names.size() - kMostNames, " more"));
+  }
+  return few;
+}
 
 }  // namespace
 
@@ -99,6 +115,14 @@ absl::Status ImportTarget::WriteLines(
       absl::StrCat("write ", path.string(), ": failed; is the disk full?"));
 }
 
+void ImportTarget::LeaveOut(std::string_view why,
+                            const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  const std::vector<std::string> few = FirstOf(names);
+  Note(absl::StrCat(std::string(why), ": ", absl::StrJoin(few, ", ")));
+  summary_.left_out.insert(summary_.left_out.end(), few.begin(), few.end());
+}
+
 void ImportTarget::Progress(std::string_view stage, uint64_t done,
                             uint64_t total) {
   if (!options_.progress) return;
@@ -156,6 +180,7 @@ absl::StatusOr<ImportSummary> ImportTarget::Finish(uint64_t num_nodes) {
   metadata.feature_type = options_.feature_type;
   metadata.num_classes = summary_.num_classes;
   metadata.symmetric = summary_.symmetric;
+  metadata.left_out = summary_.left_out;
   Progress("checking", 0, 0);
   FGNN_RETURN_IF_ERROR(writer_.Commit(metadata));
   return std::move(summary_);
@@ -242,13 +267,22 @@ absl::Status ImportTarget::FinishSplits(uint64_t num_nodes) {
   if (splits_.empty()) {
     Note("the source has no split; --train-fraction 0.5 draws one");
   }
-  for (Split& split : splits_) {
+  LabelledVertices vertices;
+  vertices.num_nodes = num_nodes;
+  vertices.num_classes = summary_.num_classes;
+  vertices.labels = labels_;
+  for (const Split& split : splits_) {
     FGNN_RETURN_IF_ERROR(CheckSplit(split, num_nodes));
     FGNN_RETURN_IF_ERROR(writer_.WriteSplit(split.name, split.ids));
     *TotalOf(split.name) = split.ids.size();
-    split.ids = std::vector<int64_t>();
+    (split.name == "train"   ? vertices.train
+     : split.name == "valid" ? vertices.valid
+                             : vertices.test) = split.ids;
   }
-  labels_ = std::vector<int64_t>();  // Frees the labels' memory for the sort.
+  for (std::string& notice : LabelNotices(vertices)) Note(std::move(notice));
+  // Frees their memory for the sort.
+  splits_ = std::vector<Split>();
+  labels_ = std::vector<int64_t>();
   return absl::OkStatus();
 }
 

@@ -67,6 +67,9 @@ class ImportTarget {
       const std::function<std::string_view(uint64_t)>& line);
 
   void Note(std::string note) { summary_.notes.push_back(std::move(note)); }
+  // Notes that arrays, columns or files of the source are left out, if there
+  // are any, and keeps their names in metadata.yaml. `why` begins the line.
+  void LeaveOut(std::string_view why, const std::vector<std::string>& names);
   // Passes the progress on, but at most some fifty times a second in one stage.
   void Progress(std::string_view stage, uint64_t done, uint64_t total);
 

@@ -80,6 +80,9 @@ class NpzArchive {
   // Returns true if there is an array `name`, that is, a member "name.npy".
   bool Has(const std::string& name) const;
   std::vector<std::string> Names() const;
+  // Returns the names of the arrays that OpenArray() was not asked for, in the
+  // order of the archive.
+  std::vector<std::string> Unopened() const;
   // NotFound names the arrays of the archive. Each call reads from the front.
   absl::StatusOr<ArrayStream> OpenArray(const std::string& name) const;
   const std::string& what() const;

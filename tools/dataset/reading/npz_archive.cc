@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,7 +33,8 @@ struct NpzArchive::Archive {
 
   std::string what;
   zip_t* zip;
-  uint64_t bytes = 0;  // Bytes of the file.
+  uint64_t bytes = 0;            // Bytes of the file.
+  std::set<std::string> opened;  // Names that OpenArray() was asked for.
 };
 
 // A member of an archive; it keeps the archive open.
@@ -174,8 +176,19 @@ std::vector<std::string> NpzArchive::Names() const {
   return names;
 }
 
+std::vector<std::string> NpzArchive::Unopened() const {
+  std::vector<std::string> names;
+  for (std::string& name : Names()) {
+    if (Has(name) && archive_->opened.count(name) == 0) {
+      names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
+
 absl::StatusOr<ArrayStream> NpzArchive::OpenArray(
     const std::string& name) const {
+  archive_->opened.insert(name);
   const std::string what = absl::StrCat(archive_->what, " (", name, ")");
   const std::string member = name + ".npy";
   zip_stat_t stat;

@@ -17,6 +17,7 @@
 #include "shared/base/units.h"
 #include "shared/graph/dataset.h"
 #include "tools/dataset/building/dataset_info.h"
+#include "tools/dataset/building/dataset_notices.h"
 #include "tools/dataset/building/interrupt_cleanup.h"
 #include "tools/dataset/building/progress.h"
 #include "tools/dataset/building/split_edges.h"
@@ -81,10 +82,15 @@ absl::Status RunValidate(const std::filesystem::path& folder, bool json) {
   const std::vector<std::string> checks = ChecksOf(dataset);
   FGNN_ASSIGN_OR_RETURN(const std::optional<std::string> warning,
                         DatasetWarning(dataset));
+  FGNN_ASSIGN_OR_RETURN(const std::vector<std::string> notices,
+                        DatasetNotices(dataset));
   const double seconds = watch.Seconds();
   if (!json) {
     absl::PrintF("%s\n", absl::StrJoin(checks, "\n"));
     if (warning.has_value()) absl::PrintF("warning: %s\n", *warning);
+    for (const std::string& notice : notices) {
+      absl::PrintF("notice: %s\n", notice);
+    }
     absl::PrintF("%s: valid, %s in %s\n", folder.string(),
                  FormatBytes(dataset.total_bytes()), FormatSeconds(seconds));
     return absl::OkStatus();
@@ -92,6 +98,7 @@ absl::Status RunValidate(const std::filesystem::path& folder, bool json) {
   nlohmann::ordered_json document = {{"dataset", folder.string()},
                                      {"valid", true},
                                      {"checked", checks},
+                                     {"notices", notices},
                                      {"bytes", dataset.total_bytes()},
                                      {"seconds", seconds}};
   if (warning.has_value()) document["warning"] = *warning;

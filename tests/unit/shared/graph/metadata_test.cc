@@ -34,6 +34,7 @@ TEST(MetadataTest, ReadsWhatItFormats) {
   written.feature_type = FeatureType::kBfloat16;
   written.num_classes = 47;
   written.symmetric = true;
+  written.left_out = {"edge_attr", "a, b: #", "0"};
   FGNN_ASSERT_OK_AND_ASSIGN(const DatasetMetadata read,
                             Read(FormatMetadata(written)));
   EXPECT_EQ(read.name, written.name);
@@ -44,6 +45,7 @@ TEST(MetadataTest, ReadsWhatItFormats) {
   EXPECT_EQ(read.feature_type, written.feature_type);
   EXPECT_EQ(read.num_classes, written.num_classes);
   EXPECT_EQ(read.symmetric, written.symmetric);
+  EXPECT_EQ(read.left_out, written.left_out);
 }
 
 TEST(MetadataTest, DefaultsTheRestAndIgnoresUnknownKeys) {
@@ -73,6 +75,8 @@ TEST(MetadataTest, SaysInOneLineWhatIsWrong) {
       {"num_nodes: 3\nnum_edges: 1\nfeature_type: f64\n",
        "'f64' is none of f32, f16, bf16"},
       {"num_nodes: 3\nnum_edges: 1\nsymmetric: perhaps\n", "true or false"},
+      {"num_nodes: 3\nnum_edges: 1\nleft_out: {a: b}\n",
+       "line 3: left_out is not a list of words"},
       {"num_nodes: {3\nnum_edges: 1\n", "line"}};
   for (const auto& [text, reason] : cases) {
     EXPECT_THAT(Read(text),

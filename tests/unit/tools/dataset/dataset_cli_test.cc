@@ -111,6 +111,39 @@ TEST(DatasetCliTest, WarnsOfClassesWithoutATrainVertex) {
   EXPECT_EQ(info["untrained_classes"], std::vector<int>{4});
 }
 
+TEST(DatasetCliTest, SaysWhatLooksWrong) {
+  const TempFolder folder;
+  const std::string out = (folder / "s").string();
+  FGNN_ASSERT_OK(RunDataset(SmallSbm(out)).status);
+  for (const char* command : {"info", "validate"}) {
+    EXPECT_THAT(RunDataset({command, out}).out, Not(HasSubstr("notice")));
+    EXPECT_EQ(nlohmann::json::parse(
+                  RunDataset({command, out}, /*json=*/true).out)["notices"],
+              nlohmann::json::array());
+  }
+  DatasetMetadata metadata = ReadMetadata(out).value();
+  ++metadata.num_classes;
+  std::ofstream(folder / "s" / "metadata.yaml")
+      << FormatMetadata(metadata) << "left_out: [edge_attr, year]\n";
+  std::filesystem::copy_file(folder / "s" / "train.npy",
+                             folder / "s" / "edge_type.npy");
+  std::filesystem::copy_file(folder / "s" / "train.npy",
+                             folder / "s" / "test.npy",
+                             std::filesystem::copy_options::overwrite_existing);
+  for (const char* command : {"info", "validate"}) {
+    EXPECT_THAT(RunDataset({command, out}).out,
+                AllOf(HasSubstr("train.npy and test.npy share 100 vertices ("),
+                      HasSubstr("labels.npy has no vertex of 1 of 5 classes "
+                                "(4)"),
+                      HasSubstr("left out edge_attr, year"),
+                      HasSubstr("reads edge_type.npy")));
+    EXPECT_EQ(nlohmann::json::parse(
+                  RunDataset({command, out}, /*json=*/true).out)["notices"]
+                  .size(),
+              4U);
+  }
+}
+
 TEST(DatasetCliTest, AnswersABadFolderWithItsPlaceAndCodeTwo) {
   const TempFolder folder;
   const std::string out = (folder / "s").string();
