@@ -68,7 +68,8 @@ absl::Status CheckSameJob(const CheckpointProfile& profile,
                      segment.epochs, "; raise it to ", reached,
                      " or more, or train in another run folder"));
   }
-  if (state.next_seq != shape.BatchesOfStep(profile.version).begin) {
+  if (state.next_seq !=
+      shape.BatchesOfStep(StepNumber(profile.version)).begin) {
     return absl::InvalidArgumentError(absl::StrCat(
         "has trained ", state.next_seq, " batches in ", profile.version,
         " steps, which are not steps of this job's ", segment.batches_per_step,

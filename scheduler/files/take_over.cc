@@ -40,14 +40,16 @@ absl::StatusOr<RunState> FindRunningState(const SegmentOptions& segment,
     return absl::FailedPreconditionError(metrics_bytes.status().message());
   }
   const JobShape shape(segment);
-  const uint64_t trained = shape.EpochOfStep(*version);
+  const uint64_t trained = shape.EpochOfStep(StepNumber(*version));
   // The metrics of an epoch are written after its last step and before the
   // first step of the next epoch.
   const bool fits =
-      epochs == trained || (*version == shape.StepsOfEpoch(trained).begin &&
-                            trained > 0 && epochs == trained - 1);
+      epochs == trained ||
+      (StepNumber(*version) == shape.StepsOfEpoch(trained).begin &&
+       trained > 0 && epochs == trained - 1);
   const BatchSeq next_seq = shape.BatchesOfEpoch(epochs).begin;
-  const BatchSeq first_seq = shape.BatchesOfStep(segment.first_version).begin;
+  const BatchSeq first_seq =
+      shape.BatchesOfStep(StepNumber(segment.first_version)).begin;
   if (!fits || next_seq < first_seq) {
     return absl::FailedPreconditionError(
         absl::StrCat("its metrics have ", epochs, " epochs, its segment steps ",

@@ -18,7 +18,7 @@ SimulatedQueue::SimulatedQueue(const SimulationOptions& options)
       left_of_step_(shape_.num_steps()) {
   for (uint64_t step = 0; step < left_of_step_.size(); ++step) {
     left_of_step_[step] =
-        static_cast<uint32_t>(shape_.BatchesOfStep(step).size());
+        static_cast<uint32_t>(shape_.BatchesOfStep(StepNumber(step)).size());
   }
   const BatchSeq end =
       std::min<BatchSeq>(shape_.num_slots(), shape_.num_batches());
@@ -56,8 +56,8 @@ void SimulatedQueue::OpenEpoch() {
 }
 
 void SimulatedQueue::OpenSteps() {
-  const uint64_t end =
-      std::min(shape_.StepsOfEpoch(epoch_).end, version_ + staleness_ + 1);
+  const StepNumber end = std::min(shape_.StepsOfEpoch(epoch_).end,
+                                  StepNumber(version_ + staleness_ + 1));
   const BatchSeq last = shape_.BatchesOfStep(end - 1).end;
   for (; open_end_ < last; ++open_end_) {
     if (ready_.contains(open_end_)) ++trainable_;
@@ -89,7 +89,7 @@ BatchSeq SimulatedQueue::ClaimForReading() {
 }
 
 void SimulatedQueue::Release(BatchSeq seq) {
-  --left_of_step_[shape_.StepOf(seq)];
+  --left_of_step_[shape_.StepOf(seq).value()];
   const BatchSeq next = NextIn(seq);
   if (next >= shape_.num_batches()) return;
   if (next < sampling_limit_) {
@@ -101,7 +101,7 @@ void SimulatedQueue::Release(BatchSeq seq) {
 
 bool SimulatedQueue::Commit() {
   ++version_;
-  if (version_ < shape_.StepsOfEpoch(epoch_).end) {
+  if (StepNumber(version_) < shape_.StepsOfEpoch(epoch_).end) {
     OpenSteps();
     return false;
   }

@@ -111,7 +111,7 @@ absl::Status JobRun::TrainEpoch(uint32_t epoch, EpochFacts& facts) {
   parts_.planner.BeginEpoch(&facts);
   parts_.records.BeginEpoch();
   segment.SetRateFactor(parts_.scores.rate_factor());
-  const uint64_t epoch_end = shape.StepsOfEpoch(epoch).end;
+  const uint64_t epoch_end = shape.StepsOfEpoch(epoch).end.value();
   uint64_t version = run_.board().version().value_or(0);
   while (version < epoch_end) {
     const Stopwatch seconds;
@@ -145,7 +145,7 @@ absl::Status JobRun::WaitForVersion(uint64_t version) {
     if (now > run_.segment.first_version) {
       const uint64_t last = std::min<uint64_t>(now, version) - 1;
       FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(
-          JobShape(run_.segment).BatchesOfStep(last).end));
+          JobShape(run_.segment).BatchesOfStep(StepNumber(last)).end));
     }
     parts_.planner.ReplanIfDevicesChanged();
     parts_.progress.Show();

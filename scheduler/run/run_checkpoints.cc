@@ -37,7 +37,7 @@ absl::Status RunCheckpoints::SaveEpoch(uint32_t epoch, bool is_best) {
   const bool is_due =
       is_last || run_.IsDue(training.checkpoint_every, epoch) ||
       (steps > 0 &&
-       JobShape(run_.segment).StepsOfEpoch(epoch).end % steps == 0);
+       JobShape(run_.segment).StepsOfEpoch(epoch).end.value() % steps == 0);
   if (!is_due && !is_best) return absl::OkStatus();
   progress_.EnterPhase(absl::StrCat("saving epoch ", epoch + 1));
   const std::filesystem::path path =
@@ -107,8 +107,9 @@ absl::Status RunCheckpoints::SaveHeld(uint64_t version) {
   FGNN_ASSIGN_OR_RETURN(const std::string state, State());
   const CheckpointFolder& checkpoints = run_.folder->checkpoints();
   const JobShape shape(run_.segment);
+  const StepNumber step(version);
   const bool whole_epochs =
-      version == shape.StepsOfEpoch(shape.EpochOfStep(version)).begin;
+      step == shape.StepsOfEpoch(shape.EpochOfStep(step)).begin;
   const std::filesystem::path path =
       whole_epochs ? checkpoints.OfEpoch(run_.epochs_done)
                    : checkpoints.OfStep(run_.epochs_done, version);
@@ -132,7 +133,7 @@ absl::Status RunCheckpoints::FindSavedBest() {
   if (absl::IsNotFound(best.status())) {
     const SegmentOptions& segment = run_.segment;
     return scores_.ForgetBestSince(
-        JobShape(segment).EpochOfStep(segment.first_version),
+        JobShape(segment).EpochOfStep(StepNumber(segment.first_version)),
         run_.folder->path());
   }
   // A run that went on from before its best epoch trains that epoch again. A

@@ -55,12 +55,12 @@ absl::Status RunLetGo::IfAsked() {
   // If the epoch is trained, it is evaluated first and the job lets go after
   // that.
   const JobShape shape(run_.segment);
-  if (version == shape.StepsOfEpoch(run_.epochs_done).end) {
+  if (StepNumber(version) == shape.StepsOfEpoch(run_.epochs_done).end) {
     return absl::OkStatus();
   }
   if (version > run_.segment.first_version) {
-    FGNN_RETURN_IF_ERROR(
-        parts_.records.RecordUntil(shape.BatchesOfStep(version - 1).end));
+    FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(
+        shape.BatchesOfStep(StepNumber(version - 1)).end));
   }
   const absl::Status saved = parts_.checkpoints.SaveHeld(version);
   if (!saved.ok()) return KeepOn(saved);

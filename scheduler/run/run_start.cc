@@ -110,12 +110,12 @@ absl::Status RunStart::FinishStop() {
   const uint64_t version = run_.board().version().value_or(0);
   if (version == run_.segment.first_version) return absl::OkStatus();
   const JobShape shape(run_.segment);
-  FGNN_RETURN_IF_ERROR(
-      parts_.records.RecordUntil(shape.BatchesOfStep(version - 1).end));
+  FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(
+      shape.BatchesOfStep(StepNumber(version - 1)).end));
   // If training may go beyond this version, the work of the stop was done.
   if (run_.board().training_limit() != version) return absl::OkStatus();
-  const uint64_t epochs = shape.EpochOfStep(version);
-  if (version != shape.StepsOfEpoch(epochs).begin) {
+  const uint64_t epochs = shape.EpochOfStep(StepNumber(version));
+  if (StepNumber(version) != shape.StepsOfEpoch(epochs).begin) {
     return parts_.checkpoints.SaveWithin(run_.epochs_done, version);
   }
   // An epoch without a line of metrics is not done. The run then begins with
@@ -180,8 +180,8 @@ absl::Status RunStart::GoOnFrom(const ResumePoint& point) {
   run_.segment.first_version = point.version;
   parts_.checkpoints.GoOnFrom(point.version);
   resumed_from_ = point.checkpoint;
-  run_.epochs_done =
-      static_cast<uint32_t>(JobShape(run_.segment).EpochOfStep(point.version));
+  run_.epochs_done = static_cast<uint32_t>(
+      JobShape(run_.segment).EpochOfStep(StepNumber(point.version)));
   FGNN_RETURN_IF_ERROR(SetState(point.state));
   LogInfo("job {}: goes on from {}, batch {}", run_.job.id,
           point.checkpoint.string(), parts_.records.next_seq());

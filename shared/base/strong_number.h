@@ -25,6 +25,9 @@ class StrongNumber {
   friend constexpr StrongNumber operator+(StrongNumber a, uint64_t count) {
     return StrongNumber(a.value_ + count);
   }
+  friend constexpr StrongNumber operator-(StrongNumber a, uint64_t count) {
+    return StrongNumber(a.value_ - count);
+  }
   // Returns how many numbers are in [b, a).
   friend constexpr uint64_t operator-(StrongNumber a, StrongNumber b) {
     return a.value_ - b.value_;

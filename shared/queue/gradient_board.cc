@@ -46,26 +46,27 @@ absl::Span<float> GradientBoard::gradient(BatchSeq seq) {
 
 std::optional<OpenSteps> GradientBoard::FindOpenSteps() const {
   const JobShape& shape = segment_->shape();
-  const std::optional<uint64_t> first = version();
+  const std::optional<uint64_t> newest = version();
   const uint64_t limit = std::min(training_limit(), shape.num_steps());
-  if (!first.has_value() || *first >= limit) return std::nullopt;
+  if (!newest.has_value() || *newest >= limit) return std::nullopt;
+  const StepNumber first(*newest);
   // The open steps end with the epoch. Batches of the next epoch would
   // overwrite the records of batches that are not committed yet.
-  const StepRange epoch = shape.StepsOfEpoch(shape.EpochOfStep(*first));
-  const uint64_t end =
-      std::min({*first + segment_->options().staleness + 1, epoch.end, limit});
-  return OpenSteps{*first, end, shape.BatchesOfStep(end - 1).end};
+  const StepRange epoch = shape.StepsOfEpoch(shape.EpochOfStep(first));
+  const StepNumber end = std::min({first + segment_->options().staleness + 1,
+                                   epoch.end, StepNumber(limit)});
+  return OpenSteps{first, end, shape.BatchesOfStep(end - 1).end};
 }
 
 absl::Status GradientBoard::MarkDone(BatchSeq seq, BatchRecord record) {
   const JobShape& shape = segment_->shape();
-  const uint64_t step = shape.StepOf(seq);
+  const StepNumber step = shape.StepOf(seq);
   const std::optional<OpenSteps> open = FindOpenSteps();
   if (!open.has_value() || step < open->first || step >= open->end) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "batch ", seq, " belongs to step ", step, ", but ",
-        open.has_value() ? absl::StrCat("those open are ", open->first, " to ",
-                                        open->end - 1)
+        "batch ", seq, " belongs to step ", step.value(), ", but ",
+        open.has_value() ? absl::StrCat("those open are ", open->first.value(),
+                                        " to ", (open->end - 1).value())
                          : std::string("no step is open")));
   }
   if (record.staleness > segment_->options().staleness) {
@@ -88,13 +89,13 @@ bool GradientBoard::IsDone(BatchSeq seq) const {
   const JobShape& shape = segment_->shape();
   const std::optional<uint64_t> committed = version();
   if (!committed.has_value()) return false;
-  return shape.StepOf(seq) < *committed ||
+  return shape.StepOf(seq) < StepNumber(*committed) ||
          segment_->regions()
                  .done_word(shape.PlaceOf(seq, /*part=*/0))
                  .load(std::memory_order_acquire) == seq + 1;
 }
 
-bool GradientBoard::AllDone(uint64_t step) const {
+bool GradientBoard::AllDone(StepNumber step) const {
   const BatchRange batches = segment_->shape().BatchesOfStep(step);
   uint32_t place = segment_->shape().PlaceOf(batches.begin, /*part=*/0);
   for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
@@ -108,7 +109,8 @@ bool GradientBoard::AllDone(uint64_t step) const {
 
 bool GradientBoard::CanStepFrom(uint64_t version) const {
   const std::optional<OpenSteps> open = FindOpenSteps();
-  return open.has_value() && open->first == version && AllDone(version);
+  return open.has_value() && open->first == StepNumber(version) &&
+         AllDone(open->first);
 }
 
 std::optional<StepLease> GradientBoard::LeaseFrom(uint64_t packed_word) {

@@ -44,8 +44,8 @@ namespace fgnn {
 // The steps [first, end) on which trainers may work. The range is never empty
 // and lies in one epoch.
 struct OpenSteps {
-  uint64_t first;  // The newest version.
-  uint64_t end;
+  StepNumber first;  // The step that is made from the newest version.
+  StepNumber end;
   BatchSeq last_batch;  // The batches of the open steps are below it.
 };
 
@@ -192,7 +192,7 @@ class GradientBoard {
 
  private:
   friend class StepLease;
-  bool AllDone(uint64_t step) const;
+  bool AllDone(StepNumber step) const;
   // Whether the step from `version`, the newest version, may be made.
   bool CanStepFrom(uint64_t version) const;
   // Leases the next version of a board that is empty or open. Returns nullopt

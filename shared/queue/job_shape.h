@@ -34,6 +34,10 @@ namespace fgnn {
 // A task's number in its segment. Only JobShape says which task has the number.
 using TaskNumber = StrongNumber<struct TaskNumberTag>;
 
+// A step's number in its job. Step t makes version t + 1 of the weights. A
+// version is a plain number: how many steps were committed.
+using StepNumber = StrongNumber<struct StepNumberTag>;
+
 // Tasks [begin, end) of a segment.
 struct TaskRange {
   TaskNumber begin;
@@ -61,8 +65,8 @@ struct TaskSlot {
 
 // Steps [begin, end) of a job.
 struct StepRange {
-  uint64_t begin = 0;
-  uint64_t end = 0;
+  StepNumber begin;
+  StepNumber end;
 
   bool operator==(const StepRange&) const = default;
 };
@@ -94,19 +98,23 @@ class JobShape {
   BatchRange BatchesOfEpoch(uint64_t epoch) const {
     return BatchesOfEpochs(epoch, epoch + 1, batches_per_epoch_);
   }
-  uint64_t EpochOfStep(uint64_t step) const { return step / steps_per_epoch_; }
+  uint64_t EpochOfStep(StepNumber step) const {
+    return step.value() / steps_per_epoch_;
+  }
   StepRange StepsOfEpoch(uint64_t epoch) const {
-    return {epoch * steps_per_epoch_, (epoch + 1) * steps_per_epoch_};
+    return {StepNumber(epoch * steps_per_epoch_),
+            StepNumber((epoch + 1) * steps_per_epoch_)};
   }
 
-  uint64_t StepOf(BatchSeq seq) const {
+  StepNumber StepOf(BatchSeq seq) const {
     const BatchPlace place = PlaceInEpoch(seq);
-    return place.epoch * steps_per_epoch_ + place.batch / batches_per_step_;
+    return StepNumber(place.epoch * steps_per_epoch_ +
+                      place.batch / batches_per_step_);
   }
-  BatchRange BatchesOfStep(uint64_t step) const {
+  BatchRange BatchesOfStep(StepNumber step) const {
     const BatchRange epoch = BatchesOfEpoch(EpochOfStep(step));
     const BatchSeq first =
-        epoch.begin + step % steps_per_epoch_ * batches_per_step_;
+        epoch.begin + step.value() % steps_per_epoch_ * batches_per_step_;
     return {first, std::min(first + batches_per_step_, epoch.end)};
   }
 
@@ -120,8 +128,9 @@ class JobShape {
   // parts.
   uint32_t PlaceOf(BatchSeq seq, uint32_t part) const {
     const BatchPlace place = PlaceInEpoch(seq);
-    const uint64_t batch = StepOf(seq) % open_steps_ * batches_per_step_ +
-                           place.batch % batches_per_step_;
+    const uint64_t batch =
+        StepOf(seq).value() % open_steps_ * batches_per_step_ +
+        place.batch % batches_per_step_;
     return static_cast<uint32_t>(batch * parts_ + part);
   }
 

@@ -296,7 +296,8 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(
   segment->SetRateFactor(1);
   const JobShape& shape = segment->shape();
   SlotTable(*segment).FreeAllFrom(
-      shape.TasksOf(shape.BatchesOfStep(options.first_version)).begin);
+      shape.TasksOf(shape.BatchesOfStep(StepNumber(options.first_version)))
+          .begin);
   return segment;
 }
 

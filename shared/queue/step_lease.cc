@@ -55,7 +55,7 @@ absl::Span<float> StepLease::new_optimizer_state() const {
 
 BatchRange StepLease::batches() const {
   if (board_ == nullptr || is_initial()) return {};
-  return board_->segment_->shape().BatchesOfStep(new_version_ - 1);
+  return board_->segment_->shape().BatchesOfStep(StepNumber(new_version_ - 1));
 }
 
 std::vector<absl::Span<const float>> StepLease::gradients() const {

@@ -118,7 +118,7 @@ std::vector<float> TrainOnTheBoard() {
   board.OpenForTraining(training.num_steps());
   make_step();
   for (uint64_t step = 0; step < training.num_steps(); ++step) {
-    const BatchRange batches = segment->shape().BatchesOfStep(step);
+    const BatchRange batches = segment->shape().BatchesOfStep(StepNumber(step));
     for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
       BatchRecord record;
       record.num_seeds =
@@ -178,7 +178,7 @@ class GlooSteps final : public StepExchange {
 absl::Status TrainStep(Training& training, uint64_t step, uint32_t rank,
                        GlooSteps& steps) {
   const JobShape shape(OptionsFor(training.num_parameters()));
-  const BatchRange batches = shape.BatchesOfStep(step);
+  const BatchRange batches = shape.BatchesOfStep(StepNumber(step));
   const uint64_t share = kBatchesPerStep / kMembers;
   std::vector<std::vector<float>> gradients;
   StepGradients own;

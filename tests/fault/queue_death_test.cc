@@ -218,7 +218,8 @@ TEST_P(QueueDeathTest, TrainerInTheMiddleOfAStep) {
 // Weights may be older than the step that waits for its batch.
 TEST_P(QueueDeathTest, TrainerWithABatchOfTheLastOpenStep) {
   const uint64_t step = GetParam();
-  const BatchSeq seq = JobShape(Options()).BatchesOfStep(step).begin;
+  const BatchSeq seq =
+      JobShape(Options()).BatchesOfStep(StepNumber(step)).begin;
   KillAfter([this, seq] {
     static std::optional<ReadSlot> slot;
     for (int turns = 0; turns < 50; ++turns) {

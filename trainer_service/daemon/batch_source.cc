@@ -288,15 +288,15 @@ absl::Status BatchSource::LoopAhead() {
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
   const std::optional<OpenSteps> open = board_.FindOpenSteps();
   if (!open.has_value()) return std::nullopt;
-  uint64_t end = open->end;
+  StepNumber end = open->end;
   {
     const MutexLock lock(&mutex_);
     if (limit_.batches == AheadLimit::kNextStep) {
-      end = std::min(end + 1, board_.training_limit());
+      end = std::min(end + 1, StepNumber(board_.training_limit()));
     }
   }
   for (uint64_t i = 0; i < end - open->first; ++i) {
-    const uint64_t step = plan_.staleness > 0 ? end - 1 - i : open->first + i;
+    const StepNumber step = plan_.staleness > 0 ? end - 1 - i : open->first + i;
     if (!MayKeepMore(step)) continue;
     if (step >= open->end && step == overflowing_step_) continue;
     const BatchRange batches = shape_.BatchesOfStep(step);
@@ -316,7 +316,7 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
   return std::nullopt;
 }
 
-bool BatchSource::MayKeepMore(uint64_t step) {
+bool BatchSource::MayKeepMore(StepNumber step) {
   const MutexLock lock(&mutex_);
   const uint64_t share =
       (plan_.batches_per_step + limit_.num_trainers - 1) / limit_.num_trainers;

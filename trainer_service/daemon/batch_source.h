@@ -105,7 +105,7 @@ class BatchSource {
   void WorkAhead();
   absl::Status LoopAhead();
   absl::StatusOr<std::optional<ExtractedBatch>> ClaimAhead();
-  bool MayKeepMore(uint64_t step);
+  bool MayKeepMore(StepNumber step);
   // Whether a batch is being claimed or extracted ahead.
   bool IsUnderWay() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return is_claiming_ || extracting_.has_value();
@@ -122,7 +122,7 @@ class BatchSource {
   // A step whose next batch lies in an overflow block: the thread that works
   // ahead claims none of its batches until the step opens. Only that thread
   // reads and writes the field.
-  std::optional<uint64_t> overflowing_step_;
+  std::optional<StepNumber> overflowing_step_;
 
   mutable Mutex mutex_;
   CondVar changed_;
@@ -133,7 +133,7 @@ class BatchSource {
   // The batch that the thread extracts.
   std::optional<BatchSeq> extracting_ ABSL_GUARDED_BY(mutex_);
   // Number of batches kept, per step.
-  std::map<uint64_t, uint32_t> kept_ ABSL_GUARDED_BY(mutex_);
+  std::map<StepNumber, uint32_t> kept_ ABSL_GUARDED_BY(mutex_);
   // Features after Reset().
   std::vector<std::unique_ptr<TaskFeatures>> spare_ ABSL_GUARDED_BY(mutex_);
   std::map<BatchSeq, int> rejections_ ABSL_GUARDED_BY(mutex_);

@@ -212,9 +212,9 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
   batch.batch = place.batch;
   // Takes the newest version. The batch's own step cannot be made until the
   // batch is done, so that version is not later than the step.
-  const uint64_t step = segment_->shape().StepOf(seq);
-  const uint64_t version = board_.version().value_or(step);
-  record->staleness = static_cast<uint32_t>(step - version);
+  const StepNumber step = segment_->shape().StepOf(seq);
+  const uint64_t version = board_.version().value_or(step.value());
+  record->staleness = static_cast<uint32_t>(step - StepNumber(version));
   FGNN_ASSIGN_OR_RETURN(
       const BatchResult result,
       backend_->Gradient({version, board_.weights(version)}, batch,

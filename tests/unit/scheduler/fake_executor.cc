@@ -68,7 +68,7 @@ void FakeExecutor::Train() {
     (void)board_->WaitForChange(board_->changes(), DeadlineIn(kTick));
     return;
   }
-  const BatchRange step = segment_->shape().BatchesOfStep(*version);
+  const BatchRange step = segment_->shape().BatchesOfStep(StepNumber(*version));
   TrainOne(step.begin, step.end);
 }
 

@@ -93,14 +93,14 @@ TEST_F(GradientBoardTest, InitialWeightsAreMadeOnce) {
 TEST_F(GradientBoardTest, AWholeJobIsSummedInStepsOfTheirBatches) {
   PublishInitialWeights();
   scheduler_.OpenForTraining(100);
-  for (uint64_t step = 0; step < 12; ++step) {
+  for (StepNumber step; step < StepNumber(12); ++step) {
     const std::optional<OpenSteps> steps = board_.FindOpenSteps();
     ASSERT_TRUE(steps.has_value());
     EXPECT_EQ(steps->first, step);
     EXPECT_EQ(steps->end, step + 1);
     const BatchRange open = segment_->shape().BatchesOfStep(step);
     EXPECT_EQ(steps->last_batch, open.end);
-    EXPECT_EQ(open.size(), step % 4 == 3 ? 1U : 3U);
+    EXPECT_EQ(open.size(), step.value() % 4 == 3 ? 1U : 3U);
     // In any order.
     for (BatchSeq seq = open.end; seq-- > open.begin;) {
       EXPECT_FALSE(board_.TryLease().has_value());
@@ -109,7 +109,7 @@ TEST_F(GradientBoardTest, AWholeJobIsSummedInStepsOfTheirBatches) {
       EXPECT_TRUE(other_.IsDone(seq));
     }
     MakeStep();
-    EXPECT_EQ(other_.version(), step + 1);
+    EXPECT_EQ(other_.version(), step.value() + 1);
     EXPECT_TRUE(other_.IsDone(open.begin));
     EXPECT_FALSE(other_.IsDone(open.end));
   }
@@ -245,8 +245,9 @@ class StaleBoardTest : public GradientBoardTest {
   // The first and the last step that are open.
   std::pair<uint64_t, uint64_t> Open() {
     const std::optional<OpenSteps> open = board_.FindOpenSteps();
-    return open.has_value() ? std::pair(open->first, open->end - 1)
-                            : std::pair(~uint64_t{0}, ~uint64_t{0});
+    return open.has_value()
+               ? std::pair(open->first.value(), (open->end - 1).value())
+               : std::pair(~uint64_t{0}, ~uint64_t{0});
   }
 };
 

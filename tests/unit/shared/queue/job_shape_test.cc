@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,13 +20,31 @@ void PrintTo(TaskNumber number, std::ostream* out) {
   *out << "task " << number.value();
 }
 
+void PrintTo(StepNumber step, std::ostream* out) {
+  *out << "step " << step.value();
+}
+
 namespace {
+
+// Passing one kind of number as another one has to fail to compile.
+template <typename From, typename To>
+inline constexpr bool kPassesAs = std::is_convertible_v<From, To>;
+static_assert(!kPassesAs<StepNumber, TaskNumber>);
+static_assert(!kPassesAs<TaskNumber, StepNumber>);
+static_assert(!kPassesAs<StepNumber, BatchSeq>);
+static_assert(!kPassesAs<BatchSeq, StepNumber>);
+static_assert(!kPassesAs<TaskNumber, BatchSeq>);
+static_assert(!kPassesAs<BatchSeq, TaskNumber>);
+static_assert(!std::is_constructible_v<StepNumber, TaskNumber>);
+// One number is one word, as before.
+static_assert(sizeof(StepNumber) == sizeof(uint64_t));
+static_assert(std::is_trivially_copyable_v<StepNumber>);
 
 // One task of a job, found by going through the job batch by batch.
 struct CountedTask {
   BatchPart task;
   BatchPlace in_epoch;
-  uint64_t step;
+  StepNumber step;
   uint32_t batch_of_step;
   uint32_t place;   // On the board.
   uint64_t record;  // Of the epoch's.
@@ -44,7 +63,7 @@ std::vector<CountedTask> CountTasks(const SegmentOptions& options,
                                     const JobSplit& split) {
   std::vector<CountedTask> tasks;
   BatchSeq seq = 0;
-  uint64_t step = 0;
+  StepNumber step;
   uint32_t open_step = 0;  // Counts the steps that are open at once.
   for (uint64_t epoch = 0; epoch < options.epochs; ++epoch) {
     uint64_t record = 0;
@@ -111,10 +130,10 @@ TEST(JobShapeTest, CountsStepsPlacesAndRecordsAsTheReference) {
     const JobShape shape(options, split);
     const std::vector<CountedTask> tasks = CountTasks(options, split);
     EXPECT_EQ(shape.num_batches(), tasks.back().task.seq + 1);
-    EXPECT_EQ(shape.num_steps(), tasks.back().step + 1);
+    EXPECT_EQ(StepNumber(shape.num_steps()), tasks.back().step + 1);
     EXPECT_EQ(shape.steps_per_epoch() * 2, shape.num_steps());
     EXPECT_EQ(shape.num_records(), tasks.back().record + 1);
-    std::map<uint64_t, BatchRange> of_step;
+    std::map<StepNumber, BatchRange> of_step;
     std::map<uint64_t, BatchRange> of_epoch;
     std::map<uint64_t, StepRange> steps;
     for (const CountedTask& counted : tasks) {
@@ -135,7 +154,7 @@ TEST(JobShapeTest, CountsStepsPlacesAndRecordsAsTheReference) {
           .first->second.end = counted.step + 1;
     }
     for (const auto& [step, batches] : of_step) {
-      EXPECT_EQ(shape.BatchesOfStep(step), batches) << "step " << step;
+      EXPECT_EQ(shape.BatchesOfStep(step), batches) << "step " << step.value();
     }
     for (const auto& [epoch, batches] : of_epoch) {
       EXPECT_EQ(shape.BatchesOfEpoch(epoch), batches) << "epoch " << epoch;
@@ -217,11 +236,11 @@ class FakeHost {
   // Trains the lowest ready task of the steps that are open; nullopt: none.
   std::optional<BatchPart> Train() {
     if (is_over()) return std::nullopt;
-    const StepRange epoch = shape_.StepsOfEpoch(shape_.EpochOfStep(version_));
-    const uint64_t open_end = std::min(epoch.end, version_ + staleness_ + 1);
+    const StepRange epoch = shape_.StepsOfEpoch(shape_.EpochOfStep(next_));
+    const StepNumber open_end = std::min(epoch.end, next_ + staleness_ + 1);
     const std::optional<TaskNumber> number =
         Lowest(/*is_ready=*/true,
-               shape_.TasksOf({shape_.BatchesOfStep(version_).begin,
+               shape_.TasksOf({shape_.BatchesOfStep(next_).begin,
                                shape_.BatchesOfStep(open_end - 1).end}));
     if (!number.has_value()) return std::nullopt;
     Slot& slot = slots_[shape_.SlotOf(*number).slot];
@@ -240,7 +259,7 @@ class FakeHost {
   // Makes the next step if all gradients are there; returns its tasks.
   std::vector<BatchPart> Step() {
     std::vector<BatchPart> tasks;
-    const BatchRange batches = shape_.BatchesOfStep(version_);
+    const BatchRange batches = shape_.BatchesOfStep(next_);
     uint32_t place = shape_.PlaceOf(batches.begin, 0);
     for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
       for (uint32_t part = 0; part < parts_; ++part) {
@@ -252,11 +271,11 @@ class FakeHost {
     for (const BatchPart& task : tasks) {
       board_.at(shape_.PlaceOf(task.seq, task.part)).reset();
     }
-    ++version_;
+    ++next_;
     return tasks;
   }
 
-  bool is_over() const { return version_ == shape_.num_steps(); }
+  bool is_over() const { return next_ == StepNumber(shape_.num_steps()); }
   void ExpectEmpty() const {
     TaskSlot at = shape_.SlotOf(shape_.num_tasks());
     for (size_t i = 0; i < slots_.size(); ++i, at = shape_.Next(at)) {
@@ -287,7 +306,7 @@ class FakeHost {
   const uint32_t staleness_;
   std::vector<Slot> slots_;
   std::vector<std::optional<BatchPart>> board_;
-  uint64_t version_ = 0;
+  StepNumber next_;
 };
 
 // Two parts and two hosts, one of which has the longer share: each part is

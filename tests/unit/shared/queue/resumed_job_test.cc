@@ -24,10 +24,11 @@ class ResumedJobTest : public testing::TestWithParam<uint64_t> {
   ResumedJobTest() {
     options_ = SmallOptions();
     options_.first_version = GetParam();
-    first_seq_ =
-        options_.first_version == kLastVersion
-            ? 30
-            : JobShape(options_).BatchesOfStep(options_.first_version).begin;
+    first_seq_ = options_.first_version == kLastVersion
+                     ? 30
+                     : JobShape(options_)
+                           .BatchesOfStep(StepNumber(options_.first_version))
+                           .begin;
     segment_ = MakeSegment(options_);
   }
 

@@ -54,7 +54,7 @@ class StaleTrainersTest : public testing::Test {
   // Nothing is left to do for others while `seq` is not done.
   bool OthersAreStuck(const GradientBoard& board, BatchSeq seq) const {
     const std::optional<OpenSteps> open = board.FindOpenSteps();
-    if (!open.has_value() || open->first != seq) return false;
+    if (!open.has_value() || open->first != StepNumber(seq)) return false;
     for (BatchSeq other = seq + 1; other < open->last_batch; ++other) {
       if (!board.IsDone(other)) return false;
     }

@@ -55,7 +55,8 @@ class TrainingOnAFakeTest : public testing::Test {
   std::vector<float> ExpectedWeights() {
     std::vector<float> weights = FakeStep({}, {}, {});
     for (uint64_t step = 0; step < kSteps; ++step) {
-      const BatchRange batches = segment_->shape().BatchesOfStep(step);
+      const BatchRange batches =
+          segment_->shape().BatchesOfStep(StepNumber(step));
       std::vector<std::vector<float>> gradients;
       std::vector<uint32_t> num_seeds;
       for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {

@@ -111,7 +111,8 @@ class PlainTorchTest : public testing::Test {
     FGNN_ASSERT_OK_AND_ASSIGN(const bool done,
                               board.WaitForVersion(limit, deadline_));
     ASSERT_TRUE(done);
-    const BatchSeq end = segment->shape().BatchesOfStep(limit - 1).end;
+    const BatchSeq end =
+        segment->shape().BatchesOfStep(StepNumber(limit - 1)).end;
     for (BatchSeq seq = first; seq < end; ++seq) {
       const std::optional<BatchRecord> record = board.record(seq);
       ASSERT_TRUE(record.has_value()) << seq;
@@ -260,7 +261,8 @@ std::vector<double> PlainTorchTest::ByTorch(const Trained& trained) {
       versions.back().push_back(parameter.clone().requires_grad_());
       parameter.mutable_grad() = torch::zeros_like(parameter);
     }
-    const BatchRange batches = JobShape(Options(0)).BatchesOfStep(step);
+    const BatchRange batches =
+        JobShape(Options(0)).BatchesOfStep(StepNumber(step));
     double num_seeds = 0;
     for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
       const Tensors& weights = versions[step - trained.staleness[seq]];

@@ -64,7 +64,8 @@ class StoredRowsJobTest : public testing::Test {
                               }));
     if (stepped) return absl::OkStatus();
     GlobalQueue queue(segment_.get(), kTrainer);
-    const BatchRange open = segment_->shape().BatchesOfStep(*board_->version());
+    const BatchRange open =
+        segment_->shape().BatchesOfStep(StepNumber(*board_->version()));
     FGNN_ASSIGN_OR_RETURN(std::optional<ReadSlot> slot,
                           queue.TryClaimForReading(0, open.end));
     if (!slot.has_value()) return absl::OkStatus();
@@ -97,7 +98,7 @@ class StoredRowsJobTest : public testing::Test {
     batch.epoch = place.epoch;
     batch.batch = place.batch;
     return backend_->model()
-        .Gradient(board_->weights(shape.StepOf(task.seq)), batch,
+        .Gradient(board_->weights(shape.StepOf(task.seq).value()), batch,
                   board_->gradient(task.seq))
         .status();
   }
