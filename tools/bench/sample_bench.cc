@@ -14,10 +14,8 @@
 #include "shared/base/status.h"
 #include "shared/base/threads/thread.h"
 #include "shared/minibatch/task.h"
-#include "tools/bench/bare_loop.h"
 #include "tools/bench/files/task_block.h"
 #include "tools/bench/files/task_dump.h"
-#include "tools/bench/two_step_sampler.h"
 
 namespace fgnn {
 namespace {
@@ -140,10 +138,10 @@ void KeepFaster(const SampleRound& round, std::optional<SampleRound>& best) {
 class Rounds {
  public:
   Rounds(SamplerTeam fused, std::optional<SamplerTeam> baseline,
-         bool has_same_batches)
+         const SampleBenchOptions& options)
       : fused_(std::move(fused)),
         baseline_(std::move(baseline)),
-        has_same_batches_(has_same_batches) {}
+        options_(options) {}
 
   absl::Status Run(uint32_t num_batches, bool is_counted) {
     // Other batches than before: the caches do not hold the data of these.
@@ -158,14 +156,14 @@ class Rounds {
     FGNN_ASSIGN_OR_RETURN(const SampleRound baseline,
                           baseline_->Run(batches, others.data()));
     if (is_counted) KeepFaster(baseline, best_baseline_);
-    if (!has_same_batches_) return absl::OkStatus();
+    if (!options_.baseline->makes_same_batches) return absl::OkStatus();
     const auto differ = std::mismatch(digests.begin(), digests.end(),
                                       others.begin(), others.end());
     if (differ.first == digests.end()) return absl::OkStatus();
-    return absl::InternalError(
-        absl::StrCat("batch ", batches.begin + (differ.first - digests.begin()),
-                     " has digest ", *differ.first, ", and ", *differ.second,
-                     " by the two-step sampler; they have to be equal"));
+    return absl::InternalError(absl::StrCat(
+        "batch ", batches.begin + (differ.first - digests.begin()),
+        " has digest ", *differ.first, ", and ", *differ.second, " by ",
+        options_.baseline->name, "; they have to be equal"));
   }
 
   SampleBenchResult result() const {
@@ -177,7 +175,7 @@ class Rounds {
  private:
   SamplerTeam fused_;
   std::optional<SamplerTeam> baseline_;
-  bool has_same_batches_;
+  const SampleBenchOptions& options_;
   std::optional<SampleRound> best_fused_;
   std::optional<SampleRound> best_baseline_;
   BatchSeq end_ = 0;
@@ -198,13 +196,6 @@ absl::Status ValidateBenchFlags(const SampleBenchOptions& options) {
                        ", or -1 for all neighbours"));
     }
   }
-  if (options.baseline == "two-step" &&
-      (options.sampling.algorithm != SamplingAlgorithm::kUniform ||
-       options.sampling.replace || !options.sampling.resample)) {
-    return absl::InvalidArgumentError(
-        "--baseline two-step is for --algorithm khop, with neither --replace "
-        "nor --no-resample");
-  }
   return absl::OkStatus();
 }
 
@@ -214,15 +205,11 @@ absl::StatusOr<SampleBenchResult> RunSampleBench(
   FGNN_ASSIGN_OR_RETURN(SamplerTeam fused,
                         SamplerTeam::Create(NewCpuSampler, input, options));
   std::optional<SamplerTeam> baseline;
-  if (!options.baseline.empty()) {
+  if (options.baseline) {
     FGNN_ASSIGN_OR_RETURN(
-        baseline,
-        SamplerTeam::Create(
-            options.baseline == "two-step" ? NewTwoStepSampler : NewBareLoop,
-            input, options));
+        baseline, SamplerTeam::Create(options.baseline->make, input, options));
   }
-  Rounds rounds(std::move(fused), std::move(baseline),
-                options.baseline == "two-step");
+  Rounds rounds(std::move(fused), std::move(baseline), options);
   FGNN_RETURN_IF_ERROR(
       rounds.Run(kWarmBatches * options.threads, /*is_counted=*/false));
   for (uint32_t round = 0; round < options.rounds; ++round) {

@@ -13,6 +13,14 @@
 
 namespace fgnn {
 
+// Sampler that is measured in turns with the product's.
+struct SampleBaseline {
+  std::string name;
+  SamplerFactory make;
+  // Whether its batches have to be equal to the product's.
+  bool makes_same_batches = false;
+};
+
 struct SampleBenchOptions {
   SamplerOptions sampling = {.fanouts = {15, 10, 5}};
   uint32_t batches = 30;  // Batches of a round, over all threads.
@@ -20,10 +28,7 @@ struct SampleBenchOptions {
   uint32_t threads = 1;   // Number of threads, each with a sampler of its own.
   // Hot ranks that input nodes are marked with, as in a job; empty: none.
   HotRanks marks;
-  // Sampler that is measured in turns with the first. "two-step"
-  // (TwoStepSampler) must make the same batches; "bare-loop" is BareLoop;
-  // empty: none.
-  std::string baseline;
+  std::optional<SampleBaseline> baseline;
   // Returns the allocations of the calling thread so far; null where they are
   // not counted.
   std::optional<uint64_t> (*thread_allocations)() = nullptr;
@@ -44,6 +49,7 @@ struct SampleRound {
 
 struct SampleBenchResult {
   SampleRound fused;
+  // As options.baseline; nullopt: there is none.
   std::optional<SampleRound> baseline;
   uint64_t workspace_bytes = 0;  // Bytes of a sampler, beside graph and task.
   uint64_t num_nodes = 0;        // Number of the graph's vertices.
@@ -58,8 +64,9 @@ struct SampleBenchResult {
 absl::Status ValidateBenchFlags(const SampleBenchOptions& options);
 
 // Measures. The first batches of each sampler warm it up and are not counted.
-// Internal: the two samplers made different batches. ResourceExhausted: no
-// memory for the threads' tasks. Other errors: the samplers'.
+// Internal: the baseline should make the same batches, and made other ones.
+// ResourceExhausted: no memory for the threads' tasks. Other errors: the
+// samplers'.
 absl::StatusOr<SampleBenchResult> RunSampleBench(
     const SamplerInput& input, const SampleBenchOptions& options);
 

@@ -1,6 +1,5 @@
-// bench: measures how fast this machine works on a dataset. This file has
-// sampling and id maps.
-#include <memory>
+#include "tools/fgnn/commands/bench.h"
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,7 +14,6 @@
 #include "tools/bench/cache_bench.h"
 #include "tools/bench/idmap_bench.h"
 #include "tools/bench/random_access.h"
-#include "tools/bench/sample_bench.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/reports/bench_report.h"
 #include "tools/fgnn/reports/cache_report.h"
@@ -30,14 +28,6 @@ constexpr uint32_t kMostBatches = 100000;
 constexpr uint32_t kMostIdMapBatches = 1000;
 constexpr uint32_t kMostRounds = 1000000;
 constexpr uint32_t kMostEpochs = 10000;
-
-struct BenchFlags {
-  std::string dataset;
-  std::string dump;
-  std::string algorithm = "khop";
-  std::string weights = "edge_weights.npy";
-  SampleBenchOptions options;
-};
 
 // The graph and the options that batches are sampled with.
 struct BenchInput {
@@ -65,22 +55,6 @@ absl::StatusOr<BenchInput> OpenInput(BenchFlags& flags) {
   }
   FGNN_RETURN_IF_ERROR(Validate(input.view(), sampling));
   return input;
-}
-
-absl::Status BenchSample(BenchFlags flags, const CommandContext& context) {
-  flags.options.thread_allocations = context.thread_allocations;
-  FGNN_ASSIGN_OR_RETURN(const BenchInput opened, OpenInput(flags));
-  const SamplerInput input = opened.view();
-  if (!flags.dump.empty()) {
-    FGNN_RETURN_IF_ERROR(DumpBatches(input, flags.options, flags.dump));
-  }
-  FGNN_ASSIGN_OR_RETURN(const SampleBenchResult result,
-                        RunSampleBench(input, flags.options));
-  const SampleReport report = {
-      flags.options, result,
-      RandomReadsPerSecond(input.graph, flags.options.rounds)};
-  PrintReport(report, context);
-  return absl::OkStatus();
 }
 
 absl::Status BenchIdMap(BenchFlags flags, const CommandContext& context) {
@@ -224,6 +198,31 @@ void AddCacheCommand(Command bench, CommandContext& context) {
 
 }  // namespace
 
+std::shared_ptr<BenchFlags> AddSampleFlags(Command app) {
+  auto flags = AddFlags(app, kMostBatches);
+  AddThreadsFlag(app, flags->options.threads);
+  app.AddOption("--dump", flags->dump,
+                "Also write the job's first batches to DIR/batch-<i>.npz")
+      .Takes("DIR");
+  return flags;
+}
+
+absl::Status BenchSample(BenchFlags flags, const CommandContext& context) {
+  flags.options.thread_allocations = context.thread_allocations;
+  FGNN_ASSIGN_OR_RETURN(const BenchInput opened, OpenInput(flags));
+  const SamplerInput input = opened.view();
+  if (!flags.dump.empty()) {
+    FGNN_RETURN_IF_ERROR(DumpBatches(input, flags.options, flags.dump));
+  }
+  FGNN_ASSIGN_OR_RETURN(const SampleBenchResult result,
+                        RunSampleBench(input, flags.options));
+  const SampleReport report = {
+      flags.options, result,
+      RandomReadsPerSecond(input.graph, flags.options.rounds)};
+  PrintReport(report, context);
+  return absl::OkStatus();
+}
+
 void AddBenchGroup(Command app, CommandContext& context) {
   const Command bench = app.AddSubcommand(
       "bench", "What this machine makes of a dataset, and what bounds it");
@@ -231,18 +230,7 @@ void AddBenchGroup(Command app, CommandContext& context) {
 
   const Command sample =
       bench.AddSubcommand("sample", "Sampled edges per second");
-  const auto flags = AddFlags(sample, kMostBatches);
-  AddThreadsFlag(sample, flags->options.threads);
-  sample
-      .AddOption("--dump", flags->dump,
-                 "Also write the job's first batches to DIR/batch-<i>.npz")
-      .Takes("DIR");
-  sample
-      .AddOption("--baseline", flags->options.baseline,
-                 "Measured in turns with it: two-step, a sampler that makes "
-                 "the same batches by way of a list of edges; bare-loop, a "
-                 "loop that draws and maps ids and does nothing else")
-      .OneOf({"two-step", "bare-loop"});
+  const auto flags = AddSampleFlags(sample);
   sample.OnRun(
       [flags, &context] { context.status = BenchSample(*flags, context); });
 

@@ -125,7 +125,7 @@ ordered_json ToJson(const SampleReport& report) {
   if (report.result.baseline) {
     const SampleRound& baseline = *report.result.baseline;
     document["baseline"] = {
-        {"name", report.options.baseline},
+        {"name", options.baseline->name},
         {"edges", baseline.edges},
         {"seconds", baseline.seconds},
         {"edges_per_second", baseline.edges_per_second()},
@@ -149,14 +149,14 @@ std::string ToText(const SampleReport& report) {
                   {1, 2, 3, 4, 5, 6});
   AddRow("fgnn", fused, options.batches, table);
   if (report.result.baseline) {
-    AddRow(report.options.baseline, *report.result.baseline, options.batches,
+    AddRow(options.baseline->name, *report.result.baseline, options.batches,
            table);
   }
   text += table.ToString();
   if (report.result.baseline) {
     absl::StrAppend(&text, "\n", absl::StrFormat("%.2f", Ratio(report.result)),
-                    " times as fast as ", report.options.baseline,
-                    report.options.baseline == "two-step"
+                    " times as fast as ", options.baseline->name,
+                    options.baseline->makes_same_batches
                         ? ", which made the same batches\n"
                         : "\n");
   }

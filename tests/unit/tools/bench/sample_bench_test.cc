@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "shared/base/status.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
@@ -80,14 +81,28 @@ TEST_F(SampleBenchTest, CountsWhatTheBatchesOfARoundHold) {
   }
 }
 
-TEST_F(SampleBenchTest, ComparesWithTheTwoStepSampler) {
-  options_.baseline = "two-step";
+TEST_F(SampleBenchTest, MeasuresABaselineOnTheSameBatches) {
+  options_.baseline = SampleBaseline{"again", NewCpuSampler, true};
   options_.rounds = 1;
   FGNN_ASSERT_OK_AND_ASSIGN(const SampleBenchResult result,
                             RunSampleBench(input(), options_));
   ASSERT_TRUE(result.baseline.has_value());
   EXPECT_EQ(result.baseline->edges, result.fused.edges);
   EXPECT_EQ(result.baseline->input_nodes, result.fused.input_nodes);
+}
+
+TEST_F(SampleBenchTest, RefusesOtherBatchesWhereABaselinePromisesTheSame) {
+  const auto other_seed = [](const SamplerInput& input,
+                             SamplerOptions options) {
+    ++options.seed;
+    return NewCpuSampler(input, options);
+  };
+  options_.baseline = SampleBaseline{"other-seed", other_seed, true};
+  const absl::Status status = RunSampleBench(input(), options_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(MessageOf(status), HasSubstr("by other-seed"));
+  options_.baseline->makes_same_batches = false;
+  EXPECT_THAT(RunSampleBench(input(), options_), IsOk());
 }
 
 TEST_F(SampleBenchTest, AddsUpTheAllocationsOfItsThreads) {
@@ -128,18 +143,6 @@ TEST_F(SampleBenchTest, DumpsTheFirstBatchesOfTheJob) {
   }
 }
 
-// Its edges are others, but there are as many: fanouts and degrees say so.
-TEST_F(SampleBenchTest, ABareLoopDrawsAsManyEdgesInTheFirstHop) {
-  options_.sampling.fanouts = {4};
-  options_.baseline = "bare-loop";
-  options_.rounds = 1;  // The fastest of several could be different ones.
-  FGNN_ASSERT_OK_AND_ASSIGN(const SampleBenchResult one,
-                            RunSampleBench(input(), options_));
-  ASSERT_TRUE(one.baseline.has_value());
-  EXPECT_EQ(one.baseline->edges, one.fused.edges);
-  EXPECT_GT(one.baseline->input_nodes, 0U);
-}
-
 TEST_F(SampleBenchTest, RefusesWrongFlagsByTheirNames) {
   const auto refusal = [this](const auto& change) {
     SampleBenchOptions wrong = options_;
@@ -148,16 +151,6 @@ TEST_F(SampleBenchTest, RefusesWrongFlagsByTheirNames) {
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
     return MessageOf(result.status());
   };
-  EXPECT_THAT(refusal([](auto& o) {
-                o.baseline = "two-step";
-                o.sampling.algorithm = SamplingAlgorithm::kLabor;
-              }),
-              HasSubstr("--baseline two-step is for"));
-  EXPECT_THAT(refusal([](auto& o) {
-                o.baseline = "two-step";
-                o.sampling.replace = true;
-              }),
-              HasSubstr("--baseline two-step is for"));
   EXPECT_THAT(refusal([](auto& o) {
                 o.sampling.fanouts = {3, 0};
               }),

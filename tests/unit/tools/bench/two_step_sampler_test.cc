@@ -1,4 +1,4 @@
-#include "tools/bench/two_step_sampler.h"
+#include "tests/bench/baselines/two_step_sampler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
+#include "shared/base/status.h"
 #include "shared/minibatch/task.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/reference/random_graph.h"
@@ -17,6 +18,7 @@ namespace fgnn {
 namespace {
 
 using reference::CscGraph;
+using testing::HasSubstr;
 
 // What a batch is, without the seconds that its task says.
 void ExpectEqual(const TaskView& task, const TaskView& other) {
@@ -83,6 +85,25 @@ TEST(TwoStepSamplerTest, RefusesWhatNoSamplerTakes) {
   const std::vector<int64_t> none;
   EXPECT_THAT(NewTwoStepSampler({graph.view(), none}, {.fanouts = {1}}),
               StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(TwoStepSamplerTest, RefusesAnotherLawThanItsOwn) {
+  const CscGraph graph = reference::RandomGraph(10, 1);
+  const std::vector<int64_t> train = {0, 1};
+  const SamplerOptions sound = {.fanouts = {1}};
+  const auto refusal = [&](const auto& change) {
+    SamplerOptions options = sound;
+    change(options);
+    return MessageOf(
+        NewTwoStepSampler({graph.view(), train}, options).status());
+  };
+  EXPECT_EQ(refusal([](auto&) {}), "");
+  EXPECT_THAT(refusal([](auto& o) { o.algorithm = SamplingAlgorithm::kLabor; }),
+              HasSubstr("--baseline two-step is for"));
+  EXPECT_THAT(refusal([](auto& o) { o.replace = true; }),
+              HasSubstr("--baseline two-step is for"));
+  EXPECT_THAT(refusal([](auto& o) { o.resample = false; }),
+              HasSubstr("--baseline two-step is for"));
 }
 
 }  // namespace

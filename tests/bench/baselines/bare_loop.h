@@ -7,8 +7,8 @@
 //   id map   a table with one stamped word per vertex, prefetched
 //
 // The results are written to plain arrays.
-#ifndef FGNN_TOOLS_BENCH_BARE_LOOP_H_
-#define FGNN_TOOLS_BENCH_BARE_LOOP_H_
+#ifndef FGNN_TESTS_BENCH_BASELINES_BARE_LOOP_H_
+#define FGNN_TESTS_BENCH_BASELINES_BARE_LOOP_H_
 
 #include <memory>
 
@@ -26,4 +26,4 @@ absl::StatusOr<std::unique_ptr<Sampler>> NewBareLoop(
 
 }  // namespace fgnn
 
-#endif  // FGNN_TOOLS_BENCH_BARE_LOOP_H_
+#endif  // FGNN_TESTS_BENCH_BASELINES_BARE_LOOP_H_

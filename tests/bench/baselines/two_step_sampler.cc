@@ -1,4 +1,4 @@
-#include "tools/bench/two_step_sampler.h"
+#include "tests/bench/baselines/two_step_sampler.h"
 
 #include <algorithm>
 #include <utility>
@@ -195,6 +195,12 @@ absl::StatusOr<SampledTask> TwoStepSampler<Index>::Sample(
 absl::StatusOr<std::unique_ptr<Sampler>> NewTwoStepSampler(
     const SamplerInput& input, const SamplerOptions& options) {
   FGNN_RETURN_IF_ERROR(Validate(input, options));
+  if (options.algorithm != SamplingAlgorithm::kUniform || options.replace ||
+      !options.resample) {
+    return absl::InvalidArgumentError(
+        "--baseline two-step is for --algorithm khop, with neither --replace "
+        "nor --no-resample");
+  }
   return std::visit(
       [&](auto indices) -> std::unique_ptr<Sampler> {
         using Index = typename decltype(indices)::value_type;

@@ -1,5 +1,5 @@
 // k-hop sampling in two steps, as in most systems (DGL's sample_neighbors and
-// to_block). `fgnn bench sample --baseline two-step` compares with it.
+// to_block).
 //
 //   1. draw     for each destination, one draw after the other; every edge is
 //               appended to a list of pairs of global ids (COO)
@@ -9,8 +9,8 @@
 //
 // The law is that of sampling/sampler.h, so its tasks are equal to those of the
 // fused sampler, bit for bit.
-#ifndef FGNN_TOOLS_BENCH_TWO_STEP_SAMPLER_H_
-#define FGNN_TOOLS_BENCH_TWO_STEP_SAMPLER_H_
+#ifndef FGNN_TESTS_BENCH_BASELINES_TWO_STEP_SAMPLER_H_
+#define FGNN_TESTS_BENCH_BASELINES_TWO_STEP_SAMPLER_H_
 
 #include <memory>
 
@@ -20,11 +20,12 @@
 namespace fgnn {
 
 // Returns the sampler. The `id_map` seconds of its tasks are those of step 2.
-// It does not check the graph: open it with validation. Errors: those of
-// Validate().
+// It does not check the graph: open it with validation. InvalidArgument: an
+// error of Validate(), another algorithm than kUniform, `replace`, or no
+// `resample`.
 absl::StatusOr<std::unique_ptr<Sampler>> NewTwoStepSampler(
     const SamplerInput& input, const SamplerOptions& options);
 
 }  // namespace fgnn
 
-#endif  // FGNN_TOOLS_BENCH_TWO_STEP_SAMPLER_H_
+#endif  // FGNN_TESTS_BENCH_BASELINES_TWO_STEP_SAMPLER_H_

@@ -1,4 +1,4 @@
-#include "tools/bench/bare_loop.h"
+#include "tests/bench/baselines/bare_loop.h"
 
 #include <algorithm>
 #include <utility>
