@@ -18,8 +18,8 @@
 namespace fgnn {
 namespace {
 
-// Rows of a task, as SageLayer divides its work.
-constexpr uint64_t kRowsPerTask = 512;
+// Rows of a task, as layers of f32 divide their work.
+constexpr uint64_t kRowsPerTask = 256;
 
 struct BlockSize {
   uint64_t sources = 0;

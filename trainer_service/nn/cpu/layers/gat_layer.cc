@@ -37,33 +37,24 @@ absl::Status GatLayer<Number>::Transform(const float* weight) {
   const int64_t width = shape.width();
   const int64_t num_sources = block_.num_sources;
   const int64_t num_destinations = block_.num_destinations;
-  const FactorOf<Number> factor =
-      AsNumbers<Number>({weight, width, options_.in}, weight_buffer_);
-  forward_.Pack(factor.T());
-  if (!options_.first) backward_.Pack(factor);
+  weight_.Pack({weight, width, options_.in}, /*backward=*/!options_.first);
   messages_ = ReserveNumbers<Number>(messages_buffer_, num_sources * width);
   source_scores_ = source_scores_buffer_.Floats(
       static_cast<size_t>(num_sources * shape.heads));
   destination_scores_ = destination_scores_buffer_.Floats(
       static_cast<size_t>(num_destinations * shape.heads));
-  return team_->Run(NumRowTasks<Number>(num_sources), [&](int64_t task,
-                                                          int worker) {
-    const int64_t first = task * kRowsPerTask<Number>;
-    const int64_t last = std::min(first + kRowsPerTask<Number>, num_sources);
-    const int64_t count = (last - first) * width;
-    Number* const to = messages_ + first * width;
-    float* const rows = floats_.Of(to, count, worker);
-    x_.Copy(first, last, worker);
-    forward_.Multiply({x_.From(first), last - first, options_.in},
-                      Into::kOverwrite, rows);
-    StoreRows(rows, count, to);
-    ProductsOfRows(shape, source_vector_, rows, last - first,
-                   source_scores_ + first * shape.heads);
-    if (first >= num_destinations) return;
-    ProductsOfRows(shape, destination_vector_, rows,
-                   std::min(last, num_destinations) - first,
-                   destination_scores_ + first * shape.heads);
-  });
+  return tasks_.Make(
+      num_sources, width, messages_,
+      [&](int64_t first, int64_t last, int worker, float* rows) {
+        x_.Copy(first, last, worker);
+        weight_.Forward(x_.From(first), last - first, Into::kOverwrite, rows);
+        ProductsOfRows(shape, source_vector_, rows, last - first,
+                       source_scores_ + first * shape.heads);
+        if (first >= num_destinations) return;
+        ProductsOfRows(shape, destination_vector_, rows,
+                       std::min(last, num_destinations) - first,
+                       destination_scores_ + first * shape.heads);
+      });
 }
 
 template <typename Number>
@@ -152,7 +143,7 @@ absl::Status GatLayer<Number>::GradientOfMessages(const Number* dz) {
       [&](int64_t first, int64_t last, int worker) {
         const int64_t count = (last - first) * width;
         Number* const to = messages_gradient_ + first * width;
-        float* const rows = floats_.Of(to, count, worker);
+        float* const rows = tasks_.Floats(to, count, worker);
         float* const scores = source_gradient_ + first * shape.heads;
         SumsOfPlaces(shape.heads, lists, transposed_.edges(), first, last,
                      entry_gradient_, scores);
@@ -179,15 +170,18 @@ absl::Status GatLayer<Number>::GradientOfParameters(
   const auto part = [&](uint64_t offset, int64_t size) {
     return gradient.subspan(offset, static_cast<size_t>(size));
   };
-  FGNN_RETURN_IF_ERROR(
-      sums_.OfProducts({messages_gradient_, num_sources, width},
-                       {x_.From(0), num_sources, options_.in},
-                       part(options_.weight_offset, width * options_.in)));
-  FGNN_RETURN_IF_ERROR(sums_.OfRows({dz, num_destinations, width},
-                                    part(options_.bias_offset, width)));
+  const SumsOverRows<Number> sums[] = {
+      {.a = {messages_gradient_, num_sources, width},
+       .rows = {},
+       .products = {{x_.From(0), options_.in,
+                     gradient.data() + options_.weight_offset}}},
+      {.a = {dz, num_destinations, width},
+       .rows = part(options_.bias_offset, width),
+       .products = {}}};
+  FGNN_RETURN_IF_ERROR(row_sums_.Of(sums));
   const auto of_scores = [&](const float* scores, int64_t rows,
                              uint64_t offset) {
-    return sums_.OverChunks(
+    return row_sums_.OverChunks(
         rows,
         [&](int64_t first, int64_t count, float* sum) {
           AddSumOfScaledRows(shape, scores + first * shape.heads,
@@ -208,17 +202,13 @@ absl::Status GatLayer<Number>::GradientOfInput(float input_scale) {
   const int64_t num_sources = block_.num_sources;
   input_gradient_ =
       ReserveNumbers<Number>(input_gradient_buffer_, num_sources * in);
-  return team_->Run(NumRowTasks<Number>(num_sources), [&](int64_t task,
-                                                          int worker) {
-    const int64_t first = task * kRowsPerTask<Number>;
-    const int64_t rows = std::min(kRowsPerTask<Number>, num_sources - first);
-    Number* const to = input_gradient_ + first * in;
-    float* const floats = floats_.Of(to, rows * in, worker);
-    backward_.Multiply({messages_gradient_ + first * width, rows, width},
-                       Into::kOverwrite, floats);
-    GradientOfReluAndDropout(input_scale, x_.From(first), rows * in, floats);
-    StoreRows(floats, rows * in, to);
-  });
+  return tasks_.Make(num_sources, in, input_gradient_,
+                     [&](int64_t first, int64_t last, int, float* rows) {
+                       weight_.Backward(messages_gradient_ + first * width,
+                                        last - first, Into::kOverwrite, rows);
+                       GradientOfReluAndDropout(input_scale, x_.From(first),
+                                                (last - first) * in, rows);
+                     });
 }
 
 template <typename Number>

@@ -23,9 +23,9 @@
 #include "absl/types/span.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/thread_team.h"
-#include "trainer_service/nn/cpu/kernels/products.h"
 #include "trainer_service/nn/cpu/layers/gnn_layer.h"
 #include "trainer_service/nn/cpu/layers/layer_rows.h"
+#include "trainer_service/nn/cpu/layers/layer_weight.h"
 #include "trainer_service/nn/cpu/layers/row_sums.h"
 #include "trainer_service/nn/cpu/messages/edge_softmax.h"
 #include "trainer_service/nn/cpu/messages/gat_inference.h"
@@ -43,9 +43,9 @@ class GatLayer final : public GnnLayer<Number> {
   GatLayer(const GatLayerOptions& options, ThreadTeam* team)
       : options_(options),
         team_(team),
-        sums_(team),
+        tasks_(team),
+        row_sums_(team),
         x_(options.in, *team),
-        floats_(*team),
         output_(options.shape.width(), options.last, *team) {}
 
   bool TakesStoredRows(const BlockView&) const override { return false; }
@@ -90,7 +90,8 @@ class GatLayer final : public GnnLayer<Number> {
 
   const GatLayerOptions options_;
   ThreadTeam* const team_;
-  RowSums<Number> sums_;
+  RowTasks<Number> tasks_;
+  RowSums<Number> row_sums_;
   SelfLoops self_loops_;
   TransposedBlock transposed_;
 
@@ -101,8 +102,7 @@ class GatLayer final : public GnnLayer<Number> {
   const float* source_vector_ = nullptr;       // a_src
   const float* destination_vector_ = nullptr;  // a_dst
   Dropout attention_dropout_;
-  PackedFactorOf<Number> forward_;
-  PackedFactorOf<Number> backward_;
+  LayerWeight<Number> weight_;
   Number* messages_ = nullptr;           // [S, out]
   float* source_scores_ = nullptr;       // [S, H]
   float* destination_scores_ = nullptr;  // [D, H]
@@ -116,9 +116,7 @@ class GatLayer final : public GnnLayer<Number> {
   Number* messages_gradient_ = nullptr;    // [S, out]
   Number* input_gradient_ = nullptr;       // [S, in]
 
-  FloatRows<Number> floats_;
   OutputRows<Number> output_;
-  AlignedBuffer weight_buffer_;
   AlignedBuffer messages_buffer_;
   AlignedBuffer source_scores_buffer_;
   AlignedBuffer destination_scores_buffer_;

@@ -20,7 +20,7 @@ class GinInference final : public LayerInference {
  public:
   GinInference(const GinLayerOptions& options, absl::Span<const float> weights)
       : options_(options),
-        linear_(options.first_linear, weights),
+        linear_(options.first_linear, /*relu=*/true, weights),
         bias_(weights.data() + options.bias_offset) {
     weight_.Pack(SecondWeight(options, weights).T());
   }
@@ -44,8 +44,7 @@ class GinInference final : public LayerInference {
     float* hidden = buffer.Floats(static_cast<size_t>(kRowsAtOnce * out));
     for (int64_t first = 0; first < rows; first += kRowsAtOnce) {
       const int64_t count = std::min(kRowsAtOnce, rows - first);
-      linear_.Update(sums + first * sum_columns, count, hidden);
-      ApplyReluAndDropout(Dropout(), 0, count * out, hidden);
+      linear_.Update(nullptr, sums + first * sum_columns, count, hidden);
       weight_.Multiply({hidden, count, out}, Into::kOverwrite, z + first * out);
     }
     AddRow(bias_, out, rows, z);
@@ -66,30 +65,21 @@ absl::StatusOr<LayerOutput<Number>> GinLayer<Number>::Forward(
     absl::Span<const float> weights, const BlockView& block,
     const LayerInput<Number>& x, const Dropout& dropout) {
   FGNN_RETURN_IF_ERROR(linear_.Start(weights, block, x));
-  const FactorOf<Number> weight =
-      AsNumbers<Number>(SecondWeight(options_, weights), weight_buffer_);
-  forward_.Pack(weight.T());
-  backward_.Pack(weight);
-  const float* const bias = weights.data() + options_.bias_offset;
   const int64_t num_rows = block.num_destinations;
   const int64_t out = options_.first_linear.out;
-  hidden_ = ReserveNumbers<Number>(hidden_buffer_, num_rows * out);
+  weight_.Pack(SecondWeight(options_, weights), /*backward=*/true);
+  bias_.Assign(weights.subspan(options_.bias_offset, static_cast<size_t>(out)));
+  const Number* const hidden = hidden_.Reserve(num_rows).rows;
   const LayerOutput<Number> output = output_.Reserve(num_rows);
-  FGNN_RETURN_IF_ERROR(
-      team_->Run(NumRowTasks<Number>(num_rows), [&](int64_t task, int worker) {
-        const int64_t first = task * kRowsPerTask<Number>;
-        const int64_t last = std::min(first + kRowsPerTask<Number>, num_rows);
-        const int64_t count = (last - first) * out;
-        Number* const hidden = hidden_ + first * out;
-        float* const between = floats_.Of(hidden, count, worker);
-        linear_.ForwardRows(block, first, last, worker, between);
-        ApplyReluAndDropout(Dropout(), 0, count, between);
-        StoreRows(between, count, hidden);
-        float* const z = output_.Floats(first, last, worker);
-        forward_.Multiply({hidden, last - first, out}, Into::kOverwrite, z);
-        AddRow(bias, out, last - first, z);
-        output_.Finish(dropout, first, last, z);
-      }));
+  FGNN_RETURN_IF_ERROR(tasks_.Run(num_rows, [&](int64_t first, int64_t last,
+                                                int worker) {
+    float* const between = hidden_.Floats(first, last, worker);
+    linear_.ForwardRows(block, first, last, worker, between);
+    hidden_.Finish(linear_.bias(), Dropout(), first, last, between);
+    float* const z = output_.Floats(first, last, worker);
+    weight_.Forward(hidden + first * out, last - first, Into::kOverwrite, z);
+    output_.Finish(bias_, dropout, first, last, z);
+  }));
   return output;
 }
 
@@ -100,29 +90,22 @@ absl::StatusOr<Number*> GinLayer<Number>::Backward(const BlockView& block,
                                                    absl::Span<float> gradient) {
   const int64_t num_rows = block.num_destinations;
   const int64_t out = options_.first_linear.out;
-  const FactorOf<Number> dz_rows = {dz, num_rows, out};
+  const Number* const hidden = hidden_.rows();
+  const SumsOverRows<Number> sums = {
+      .a = {dz, num_rows, out},
+      .rows = gradient.subspan(options_.bias_offset, static_cast<size_t>(out)),
+      .products = {{hidden, out, gradient.data() + options_.weight_offset}}};
+  FGNN_RETURN_IF_ERROR(row_sums_.Of(absl::MakeConstSpan(&sums, 1)));
   FGNN_RETURN_IF_ERROR(
-      sums_.OfProducts(dz_rows, {hidden_, num_rows, out},
-                       gradient.subspan(options_.weight_offset,
-                                        static_cast<size_t>(out * out))));
-  FGNN_RETURN_IF_ERROR(sums_.OfRows(
-      dz_rows,
-      gradient.subspan(options_.bias_offset, static_cast<size_t>(out))));
-  auto* const hidden_gradient =
-      ReserveNumbers<Number>(hidden_gradient_buffer_, num_rows * out);
-  FGNN_RETURN_IF_ERROR(
-      team_->Run(NumRowTasks<Number>(num_rows), [&](int64_t task, int worker) {
-        const int64_t first = task * kRowsPerTask<Number>;
-        const int64_t rows = std::min(kRowsPerTask<Number>, num_rows - first);
-        const int64_t count = rows * out;
-        Number* const to = hidden_gradient + first * out;
-        float* const floats = floats_.Of(to, count, worker);
-        backward_.Multiply({dz + first * out, rows, out}, Into::kOverwrite,
-                           floats);
-        GradientOfReluAndDropout(1, hidden_ + first * out, count, floats);
-        StoreRows(floats, count, to);
-      }));
-  return linear_.Backward(block, hidden_gradient, input_scale, gradient);
+      tasks_.Make(num_rows, out, hidden_gradient_.Reserve(num_rows * out),
+                  [&](int64_t first, int64_t last, int, float* rows) {
+                    weight_.Backward(dz + first * out, last - first,
+                                     Into::kOverwrite, rows);
+                    GradientOfReluAndDropout(1, hidden + first * out,
+                                             (last - first) * out, rows);
+                  }));
+  return linear_.Backward(block, hidden_gradient_.data(), input_scale,
+                          gradient);
 }
 
 template <typename Number>

@@ -15,11 +15,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/thread_team.h"
-#include "trainer_service/nn/cpu/kernels/products.h"
+#include "trainer_service/nn/cpu/kernels/dropout.h"
 #include "trainer_service/nn/cpu/layers/gnn_layer.h"
 #include "trainer_service/nn/cpu/layers/layer_rows.h"
+#include "trainer_service/nn/cpu/layers/layer_weight.h"
 #include "trainer_service/nn/cpu/layers/neighbor_linear.h"
 #include "trainer_service/nn/cpu/layers/row_sums.h"
 
@@ -39,12 +39,12 @@ struct GinLayerOptions {
 template <typename Number>
 class GinLayer final : public GnnLayer<Number> {
  public:
-  GinLayer(const GinLayerOptions& options, ProductOrder order, ThreadTeam* team)
+  GinLayer(const GinLayerOptions& options, ThreadTeam* team)
       : options_(options),
-        team_(team),
-        linear_(options.first_linear, order, team),
-        sums_(team),
-        floats_(*team),
+        tasks_(team),
+        linear_(options.first_linear, team),
+        row_sums_(team),
+        hidden_(options.first_linear.out, /*last=*/false, *team),
         output_(options.first_linear.out, options.last, *team) {}
 
   bool TakesStoredRows(const BlockView& block) const override {
@@ -65,20 +65,17 @@ class GinLayer final : public GnnLayer<Number> {
 
  private:
   const GinLayerOptions options_;
-  ThreadTeam* const team_;
+  RowTasks<Number> tasks_;
   NeighborLinear<Number> linear_;
-  RowSums<Number> sums_;
+  RowSums<Number> row_sums_;
 
   // State of the last Forward().
-  PackedFactorOf<Number> forward_;
-  PackedFactorOf<Number> backward_;
-  Number* hidden_ = nullptr;  // [D, out], values after the inner ReLU.
-
-  FloatRows<Number> floats_;
+  LayerWeight<Number> weight_;
+  RepeatedRow bias_;
+  OutputRows<Number> hidden_;  // Values after the inner ReLU.
   OutputRows<Number> output_;
-  AlignedBuffer weight_buffer_;
-  AlignedBuffer hidden_buffer_;
-  AlignedBuffer hidden_gradient_buffer_;
+
+  BatchArray<Number> hidden_gradient_;  // [D, out], before the inner ReLU.
 };
 
 }  // namespace fgnn

@@ -3,11 +3,13 @@
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_LAYER_ROWS_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_LAYER_ROWS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/gather_rows.h"
 #include "trainer_service/compute/thread_team.h"
@@ -24,14 +26,9 @@ namespace fgnn {
 // of kDropoutTile.
 template <typename Number>
 inline constexpr int64_t kRowsPerTask =
-    std::is_same_v<Number, float> ? 512 : 128;
+    std::is_same_v<Number, float> ? 256 : 128;
 static_assert(kRowsPerTask<float> % kDropoutTile == 0);
 static_assert(kRowsPerTask<Bfloat16> % kDropoutTile == 0);
-
-template <typename Number>
-int64_t NumRowTasks(int64_t rows) {
-  return NumTasks(rows, kRowsPerTask<Number>);
-}
 
 // Returns room for `count` numbers in the buffer. std::bad_alloc.
 template <typename Number>
@@ -40,19 +37,22 @@ Number* ReserveNumbers(AlignedBuffer& buffer, int64_t count) {
       buffer.Reserve(static_cast<size_t>(count) * sizeof(Number)));
 }
 
-// Returns a weight, which is f32, as Numbers: itself, or rounded copies in
-// `buffer`.
+// An array that each batch makes anew, in memory of its own.
 template <typename Number>
-FactorOf<Number> AsNumbers(const Factor& weight, AlignedBuffer& buffer) {
-  if constexpr (std::is_same_v<Number, float>) {
-    return weight;
-  } else {
-    const int64_t count = weight.rows * weight.columns;
-    auto* const rounded = ReserveNumbers<Number>(buffer, count);
-    RoundToBfloat16s(weight.data, count, rounded);
-    return {rounded, weight.rows, weight.columns, weight.transposed};
+class BatchArray {
+ public:
+  // Makes room for `count` elements and returns it. std::bad_alloc.
+  Number* Reserve(int64_t count) {
+    data_ = ReserveNumbers<Number>(buffer_, count);
+    return data_;
   }
-}
+  // Returns the room that the last Reserve() made.
+  Number* data() const { return data_; }
+
+ private:
+  AlignedBuffer buffer_;
+  Number* data_ = nullptr;
+};
 
 // Memory in which workers compute what StoreRows() then rounds.
 template <typename Number>
@@ -74,6 +74,47 @@ class FloatRows {
 
  private:
   std::vector<AlignedBuffer> rooms_;  // Room of each worker.
+};
+
+// A layer's loops over rows, on the team's threads, kRowsPerTask at a time.
+// Borrows the team. Run() and Make() fail as ThreadTeam::Run() does.
+template <typename Number>
+class RowTasks {
+ public:
+  explicit RowTasks(ThreadTeam* team) : team_(team), floats_(*team) {}
+
+  // Calls task(first, last, worker) for all rows in [0, rows).
+  template <typename Task>
+  absl::Status Run(int64_t rows, const Task& task) {
+    return team_->Run(
+        NumTasks(rows, kRowsPerTask<Number>), [&](int64_t i, int worker) {
+          const int64_t first = i * kRowsPerTask<Number>;
+          task(first, std::min(first + kRowsPerTask<Number>, rows), worker);
+        });
+  }
+
+  // Makes `to` [rows, columns]. make(first, last, worker, out) computes the
+  // rows in [first, last), which are then stored.
+  template <typename Maker>
+  absl::Status Make(int64_t rows, int64_t columns, Number* to,
+                    const Maker& make) {
+    return Run(rows, [&](int64_t first, int64_t last, int worker) {
+      Number* const stored = to + first * columns;
+      const int64_t count = (last - first) * columns;
+      float* const out = Floats(stored, count, worker);
+      make(first, last, worker, out);
+      StoreRows(out, count, stored);
+    });
+  }
+
+  // Returns what FloatRows::Of() returns.
+  float* Floats(Number* rows, int64_t count, int worker) {
+    return floats_.Of(rows, count, worker);
+  }
+
+ private:
+  ThreadTeam* const team_;
+  FloatRows<Number> floats_;
 };
 
 // The rows of a layer's input [.., columns] that its products and gradients
@@ -109,6 +150,8 @@ class InputRows {
     StoreRows(floats, count, to);
   }
 
+  // Returns the input's rows in a store; null if they are dense.
+  const StoredRows* stored() const { return stored_; }
   // Returns the rows from row `row` on.
   const Number* From(int64_t row) const { return data_ + row * columns_; }
 
@@ -156,6 +199,17 @@ class OutputRows {
     ApplyReluAndDropout(dropout, at, count, z);
     StoreRows(z, count, output_.rows + at);
   }
+  // Adds the bias [columns] first.
+  void Finish(const RepeatedRow& bias, const Dropout& dropout, int64_t first,
+              int64_t last, float* z) {
+    if (last_) return AddRow(bias.floats(), columns_, last - first, z);
+    const int64_t at = first * columns_;
+    AddRowReluAndDropout(dropout, bias, at, (last - first) * columns_, z,
+                         output_.rows + at);
+  }
+
+  // Returns the rows of the last Reserve().
+  const Number* rows() const { return output_.rows; }
 
  private:
   const int64_t columns_;

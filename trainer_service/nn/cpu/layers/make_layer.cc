@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "trainer_service/nn/cpu/layers/gat_layer.h"
-#include "trainer_service/nn/cpu/layers/gcn_layer.h"
 #include "trainer_service/nn/cpu/layers/gin_layer.h"
+#include "trainer_service/nn/cpu/layers/linear_layer.h"
+#include "trainer_service/nn/cpu/layers/neighbor_linear.h"
 #include "trainer_service/nn/cpu/layers/pooled_layer.h"
-#include "trainer_service/nn/cpu/layers/sage_layer.h"
 
 namespace fgnn {
 namespace {
@@ -32,21 +32,28 @@ uint64_t OffsetOf(const Model& model, const char* part, uint32_t layer,
       ->offset;
 }
 
+// Returns the shape of a layer's map, without its parameters.
+NeighborLinearOptions LinearOf(const Model& model, uint32_t layer,
+                               ProductOrder order) {
+  NeighborLinearOptions linear;
+  linear.in = static_cast<int64_t>(model.options().input_width(layer));
+  linear.out = static_cast<int64_t>(model.options().output_width(layer));
+  linear.first = layer == 0;
+  linear.order = order;
+  return linear;
+}
+
 template <typename Number>
 std::unique_ptr<GnnLayer<Number>> MakeSageLayer(const Model& model,
                                                 uint32_t layer,
                                                 ProductOrder order,
                                                 ThreadTeam* team) {
-  const ModelOptions& options = model.options();
-  SageLayerOptions shape;
-  shape.in = static_cast<int64_t>(options.input_width(layer));
-  shape.out = static_cast<int64_t>(options.output_width(layer));
-  shape.neighbor_offset = OffsetOf(model, "convs", layer, "lin_l.weight");
-  shape.self_offset = OffsetOf(model, "convs", layer, "lin_r.weight");
-  shape.bias_offset = OffsetOf(model, "convs", layer, "lin_l.bias");
-  shape.first = layer == 0;
-  shape.last = EndsPlainly(options, layer);
-  return std::make_unique<SageLayer<Number>>(shape, order, team);
+  NeighborLinearOptions linear = LinearOf(model, layer, order);
+  linear.weight_offset = OffsetOf(model, "convs", layer, "lin_l.weight");
+  linear.bias_offset = OffsetOf(model, "convs", layer, "lin_l.bias");
+  linear.self_offset = OffsetOf(model, "convs", layer, "lin_r.weight");
+  return std::make_unique<LinearLayer<Number>>(
+      linear, EndsPlainly(model.options(), layer), team);
 }
 
 template <typename Number>
@@ -54,16 +61,12 @@ std::unique_ptr<GnnLayer<Number>> MakeGcnLayer(const Model& model,
                                                uint32_t layer,
                                                ProductOrder order,
                                                ThreadTeam* team) {
-  const ModelOptions& options = model.options();
-  NeighborLinearOptions linear;
-  linear.in = static_cast<int64_t>(options.input_width(layer));
-  linear.out = static_cast<int64_t>(options.output_width(layer));
+  NeighborLinearOptions linear = LinearOf(model, layer, order);
   linear.weight_offset = OffsetOf(model, "convs", layer, "lin.weight");
   linear.bias_offset = OffsetOf(model, "convs", layer, "bias");
-  linear.divides_by_degrees = options.divides_by_degrees();
-  linear.first = layer == 0;
-  const bool last = EndsPlainly(options, layer);
-  return std::make_unique<GcnLayer<Number>>(linear, last, order, team);
+  linear.divides_by_degrees = model.options().divides_by_degrees();
+  return std::make_unique<LinearLayer<Number>>(
+      linear, EndsPlainly(model.options(), layer), team);
 }
 
 template <typename Number>
@@ -71,19 +74,16 @@ std::unique_ptr<GnnLayer<Number>> MakeGinLayer(const Model& model,
                                                uint32_t layer,
                                                ProductOrder order,
                                                ThreadTeam* team) {
-  const ModelOptions& options = model.options();
   GinLayerOptions shape;
   NeighborLinearOptions& linear = shape.first_linear;
-  linear.in = static_cast<int64_t>(options.input_width(layer));
-  linear.out = static_cast<int64_t>(options.output_width(layer));
+  linear = LinearOf(model, layer, order);
   linear.epsilon_offset = OffsetOf(model, "convs", layer, "eps");
   linear.weight_offset = OffsetOf(model, "convs", layer, "nn.0.weight");
   linear.bias_offset = OffsetOf(model, "convs", layer, "nn.0.bias");
-  linear.first = layer == 0;
   shape.weight_offset = OffsetOf(model, "convs", layer, "nn.2.weight");
   shape.bias_offset = OffsetOf(model, "convs", layer, "nn.2.bias");
-  shape.last = EndsPlainly(options, layer);
-  return std::make_unique<GinLayer<Number>>(shape, order, team);
+  shape.last = EndsPlainly(model.options(), layer);
+  return std::make_unique<GinLayer<Number>>(shape, team);
 }
 
 template <typename Number>

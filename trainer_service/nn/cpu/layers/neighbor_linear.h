@@ -1,5 +1,6 @@
 // A linear map of sums over vertices and their neighbours, forwards and
-// backwards:
+// backwards. It is one of
+//   y_v = b + W mean({x_u: u in N(v)}) + W_self x_v
 //   y_v = b + W s_v, where s_v is one of
 //     mean({x_v} + {x_u: u in N(v)})
 //     x_v / d_v + (d_v - 1) / |N(v)| sum_{u in N(v)} x_u / sqrt(d_u d_v)
@@ -10,7 +11,6 @@
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_NEIGHBOR_LINEAR_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_NEIGHBOR_LINEAR_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -18,14 +18,17 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/minibatch/task.h"
-#include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/thread_team.h"
+#include "trainer_service/nn/cpu/kernels/dropout.h"
+#include "trainer_service/nn/cpu/kernels/product_order.h"
 #include "trainer_service/nn/cpu/kernels/products.h"
 #include "trainer_service/nn/cpu/layers/gnn_layer.h"
 #include "trainer_service/nn/cpu/layers/layer_rows.h"
+#include "trainer_service/nn/cpu/layers/layer_weight.h"
 #include "trainer_service/nn/cpu/layers/row_sums.h"
 #include "trainer_service/nn/cpu/messages/message_passing.h"
 #include "trainer_service/nn/cpu/messages/neighborhood_sums.h"
+#include "trainer_service/nn/model.h"
 
 namespace fgnn {
 
@@ -36,12 +39,16 @@ struct NeighborLinearOptions {
   // Offsets of the parameters among the P floats: W [out, in], b [out].
   uint64_t weight_offset = 0;
   uint64_t bias_offset = 0;
+  // Offset of W_self [out, in]; nullopt: the map is that of s_v.
+  std::optional<uint64_t> self_offset;
   // Offset of eps, which is learned; nullopt: means instead of sums.
   std::optional<uint64_t> epsilon_offset;
   // Whether s_v is the second of the above; without eps.
   bool divides_by_degrees = false;
   // Whether the input is features, whose gradient is not needed.
   bool first = false;
+  // What comes first in training.
+  ProductOrder order = ProductOrder::kCheapest;
 };
 
 // Returns true if inference aggregates products: if these have fewer columns.
@@ -54,14 +61,11 @@ inline bool SendsProducts(const NeighborLinearOptions& options) {
 template <typename Number>
 class NeighborLinear {
  public:
-  NeighborLinear(const NeighborLinearOptions& options, ProductOrder order,
-                 ThreadTeam* team)
+  NeighborLinear(const NeighborLinearOptions& options, ThreadTeam* team)
       : options_(options),
-        order_(order),
-        team_(team),
-        sums_(team),
-        rows_(options.in, *team),
-        floats_(*team) {}
+        tasks_(team),
+        row_sums_(team),
+        rows_(options.in, *team) {}
 
   // As in GnnLayer: true for a first layer that aggregates first.
   bool TakesStoredRows(const BlockView& block) const {
@@ -69,14 +73,16 @@ class NeighborLinear {
   }
   const NeighborLinearOptions& options() const { return options_; }
 
-  // Prepares ForwardRows() of a block. Borrows weights [P] and what x points
-  // to.
+  // Prepares ForwardRows() of a block. weights [P]. Borrows what x points to.
   absl::Status Start(absl::Span<const float> weights, const BlockView& block,
                      const LayerInput<Number>& x);
-  // Computes y [last - first, out] of the destinations in [first, last), at
-  // most kRowsPerTask. Several workers may compute parts that do not overlap.
+  // Computes y [last - first, out], without b, of the destinations in [first,
+  // last), at most kRowsPerTask. Several workers may compute parts that do not
+  // overlap.
   void ForwardRows(const BlockView& block, int64_t first, int64_t last,
                    int worker, float* y);
+  // Returns b, as of the last Start().
+  const RepeatedRow& bias() const { return bias_; }
   // Turns dy [D, out] into the gradients of the parameters and of x: see
   // GnnLayer::Backward(). The block is that of the last Start().
   absl::StatusOr<Number*> Backward(const BlockView& block, const Number* dy,
@@ -85,71 +91,79 @@ class NeighborLinear {
 
  private:
   bool TransformsFirst(const BlockView& block) const;
+  bool ReadsOwnRows() const {
+    return options_.self_offset || options_.epsilon_offset;
+  }
   void StartScales(const BlockView& block, const SourceDegrees& degrees);
+  // Computes the sums or means [last - first, columns] of rows of x: of dense
+  // ones or StoredRows.
+  template <typename Rows>
+  void SumRows(const BlockView& block, int64_t first, int64_t last,
+               const Rows& x, int64_t columns, float* out) const;
   absl::Status GradientOfMessages(const BlockView& block, const Number* dy);
-  absl::Status GradientOfInput(const BlockView& block, float input_scale);
+  absl::Status GradientOfWeights(const BlockView& block, const Number* dy,
+                                 absl::Span<float> gradient);
   absl::StatusOr<float> GradientOfEpsilon(const BlockView& block,
                                           const Number* dy);
-  // Sets rows [last - first, columns] of sources to the gradient of the
+  absl::Status GradientOfInput(const BlockView& block, const Number* dy,
+                               float input_scale);
+  // Adds to rows [last - first, columns] of sources the gradient of the
   // summands, from that of the sums [D, columns].
-  void GradientOfSummands(const BlockView& block, const Number* sums_gradient,
-                          int64_t columns, int64_t first, int64_t last,
-                          float* rows) const;
+  void AddGradientOfSummands(const BlockView& block,
+                             const Number* sums_gradient, int64_t columns,
+                             int64_t first, int64_t last, float* rows) const;
   // Returns true if the gradient goes on from sums to sources.
   bool ReachesSources() const { return transforms_first_ || !options_.first; }
 
   const NeighborLinearOptions options_;
-  const ProductOrder order_;
-  ThreadTeam* const team_;
-  RowSums<Number> sums_;
+  RowTasks<Number> tasks_;
+  RowSums<Number> row_sums_;
 
   // State of the last Start().
   bool transforms_first_ = false;
-  LayerInput<Number> x_;
   // Rows of x: all if it transforms first or is not first, else the first D if
-  // eps needs them.
+  // W_self or eps needs them.
   InputRows<Number> rows_;
   NeighborhoodWeights sum_weights_;
-  absl::Span<const float> bias_;
-  PackedFactorOf<Number> forward_;
-  PackedFactorOf<Number> backward_;
-  // Aggregate first: sums s [D, in], and their gradient. Transform first:
-  // products of x [S, out], and their gradient.
-  Number* messages_ = nullptr;
-  Number* messages_gradient_ = nullptr;
-  Number* input_gradient_ = nullptr;  // [S, in]
-  float* scales_ = nullptr;           // [D], scale of each sum of neighbours.
-
-  FloatRows<Number> floats_;
-  AlignedBuffer weight_buffer_;
-  AlignedBuffer messages_buffer_;
-  AlignedBuffer messages_gradient_buffer_;
-  AlignedBuffer input_gradient_buffer_;
-  AlignedBuffer scales_buffer_;
+  LayerWeight<Number> weight_;
+  LayerWeight<Number> self_weight_;
+  RepeatedRow bias_;
+  BatchArray<float> scales_;  // [D] Scale of each s_v's sum of neighbours.
+  // Aggregate first: sums or means [D, in], and their gradient. Transform
+  // first: products of x [S, out], and their gradient.
+  BatchArray<Number> messages_;
+  BatchArray<Number> messages_gradient_;
+  BatchArray<Number> input_gradient_;  // [S, in]
   TransposedBlock transposed_;
 };
 
-// The map in inference: see LayerInference. Several threads may call it at
-// once.
-class NeighborLinearInference {
+// The map in inference, in f32.
+class NeighborLinearInference final : public LayerInference {
  public:
-  NeighborLinearInference(const NeighborLinearOptions& options,
+  // `relu`: y is max(y_v, 0). Packs its part of weights [P]; borrows the bias.
+  // std::bad_alloc.
+  NeighborLinearInference(const NeighborLinearOptions& options, bool relu,
                           absl::Span<const float> weights);
 
-  void Messages(const float* x, int64_t rows, float* messages) const;
-  void Aggregate(const RowLists& lists, int64_t first, int64_t last,
-                 const float* messages, float* out) const;
   int64_t message_columns() const {
     return SendsProducts(options_) ? options_.out : options_.in;
   }
-  // Maps aggregates to y [rows, out].
-  void Update(const float* aggregates, int64_t rows, float* y) const;
+  void Messages(const float* x, int64_t rows, float* messages) const override;
+  void Aggregate(const RowLists& lists, int64_t first, int64_t last,
+                 const float* messages, float* out) const override;
+  bool UpdateReadsInputs() const override {
+    return options_.self_offset.has_value();
+  }
+  void Update(const float* x, const float* aggregates, int64_t rows,
+              float* y) const override;
 
  private:
   const NeighborLinearOptions options_;
+  const bool relu_;
   const NeighborhoodWeights sum_weights_;
   const float* const bias_;
   PackedFactor weight_;
+  PackedFactor self_weight_;
 };
 
 }  // namespace fgnn

@@ -27,16 +27,6 @@ Factor SelfWeight(const PooledLayerOptions& options,
   return {weights.data() + options.self_offset, options.out, options.in};
 }
 
-// Sets messages [rows, in] to relu(x weight + bias).
-template <typename Number>
-void MessagesOf(const PackedFactorOf<Number>& weight, const float* bias,
-                const Number* x, int64_t rows, float* messages) {
-  const int64_t in = weight.columns();
-  weight.Multiply({x, rows, in}, Into::kOverwrite, messages);
-  AddRow(bias, in, rows, messages);
-  ApplyReluAndDropout(Dropout(), 0, rows * in, messages);
-}
-
 // Copies floats that were not computed in their place.
 void CopyRows(const float* from, int64_t count, float* to) {
   std::copy_n(from, count, to);
@@ -58,7 +48,10 @@ class PooledInference final : public LayerInference {
   }
 
   void Messages(const float* x, int64_t rows, float* messages) const override {
-    MessagesOf(message_, message_bias_, x, rows, messages);
+    const int64_t in = options_.in;
+    message_.Multiply({x, rows, in}, Into::kOverwrite, messages);
+    AddRow(message_bias_, in, rows, messages);
+    ApplyReluAndDropout(Dropout(), 0, rows * in, messages);
   }
   void Aggregate(const RowLists& lists, int64_t first, int64_t last,
                  const float* messages, float* out) const override {
@@ -93,19 +86,14 @@ class PooledInference final : public LayerInference {
 }  // namespace
 
 template <typename Number>
-void PooledLayer<Number>::PackWeights(absl::Span<const float> weights) {
-  const FactorOf<Number> message =
-      AsNumbers<Number>(MessageWeight(options_, weights), weight_buffer_);
-  message_forward_.Pack(message.T());
-  if (!options_.first) message_backward_.Pack(message);
-  const FactorOf<Number> neighbor =
-      AsNumbers<Number>(NeighborWeight(options_, weights), weight_buffer_);
-  neighbor_forward_.Pack(neighbor.T());
-  neighbor_backward_.Pack(neighbor);
-  const FactorOf<Number> self =
-      AsNumbers<Number>(SelfWeight(options_, weights), weight_buffer_);
-  self_forward_.Pack(self.T());
-  if (!options_.first) self_backward_.Pack(self);
+void PooledLayer<Number>::StartWeights(absl::Span<const float> weights) {
+  const bool backward = !options_.first;
+  message_weight_.Pack(MessageWeight(options_, weights), backward);
+  neighbor_weight_.Pack(NeighborWeight(options_, weights), /*backward=*/true);
+  self_weight_.Pack(SelfWeight(options_, weights), backward);
+  message_bias_.Assign(weights.subspan(options_.message_bias_offset,
+                                       static_cast<size_t>(options_.in)));
+  bias_ = weights.data() + options_.bias_offset;
 }
 
 template <typename Number>
@@ -114,47 +102,33 @@ absl::StatusOr<LayerOutput<Number>> PooledLayer<Number>::Forward(
     const LayerInput<Number>& x, const Dropout& dropout) {
   const int64_t num_rows = block.num_destinations;
   x_.Start(x, block.num_sources);
-  message_bias_ = weights.data() + options_.message_bias_offset;
-  bias_ = weights.data() + options_.bias_offset;
-  PackWeights(weights);
-  aggregates_ =
-      ReserveNumbers<Number>(aggregates_buffer_, num_rows * options_.in);
+  StartWeights(weights);
+  aggregates_.Reserve(num_rows * options_.in);
   const LayerOutput<Number> output = output_.Reserve(num_rows);
   if (scales_rows()) {
-    unit_rows_ =
-        ReserveNumbers<Number>(unit_rows_buffer_, num_rows * options_.out);
-    inverse_lengths_ =
-        inverse_lengths_buffer_.Floats(static_cast<size_t>(num_rows));
+    unit_rows_.Reserve(num_rows * options_.out);
+    inverse_lengths_.Reserve(num_rows);
   }
   aggregation_->Start(block);
   FGNN_RETURN_IF_ERROR(MakeMessages(block));
   FGNN_RETURN_IF_ERROR(
-      team_->Run(NumRowTasks<Number>(num_rows), [&](int64_t task, int worker) {
-        const int64_t first = task * kRowsPerTask<Number>;
-        ForwardRows(block, first,
-                    std::min(first + kRowsPerTask<Number>, num_rows), dropout,
-                    worker);
+      tasks_.Run(num_rows, [&](int64_t first, int64_t last, int worker) {
+        ForwardRows(block, first, last, dropout, worker);
       }));
   return output;
 }
 
 template <typename Number>
 absl::Status PooledLayer<Number>::MakeMessages(const BlockView& block) {
-  const int64_t in = options_.in;
-  const int64_t num_sources = block.num_sources;
-  messages_ = ReserveNumbers<Number>(messages_buffer_, num_sources * in);
-  return team_->Run(NumRowTasks<Number>(num_sources), [&](int64_t task,
-                                                          int worker) {
-    const int64_t first = task * kRowsPerTask<Number>;
-    const int64_t last = std::min(first + kRowsPerTask<Number>, num_sources);
-    const int64_t count = (last - first) * in;
-    Number* const to = messages_ + first * in;
-    float* const floats = floats_.Of(to, count, worker);
-    x_.Copy(first, last, worker);
-    MessagesOf(message_forward_, message_bias_, x_.From(first), last - first,
-               floats);
-    StoreRows(floats, count, to);
-  });
+  messages_.Reserve(block.num_sources);
+  return tasks_.Run(
+      block.num_sources, [&](int64_t first, int64_t last, int worker) {
+        float* const floats = messages_.Floats(first, last, worker);
+        x_.Copy(first, last, worker);
+        message_weight_.Forward(x_.From(first), last - first, Into::kOverwrite,
+                                floats);
+        messages_.Finish(message_bias_, Dropout(), first, last, floats);
+      });
 }
 
 template <typename Number>
@@ -164,18 +138,18 @@ void PooledLayer<Number>::ForwardRows(const BlockView& block, int64_t first,
   const int64_t in = options_.in;
   const int64_t out = options_.out;
   const int64_t rows = last - first;
-  Number* const kept = aggregates_ + first * in;
-  float* const aggregates = floats_.Of(kept, rows * in, worker);
-  aggregation_->ForwardRows(block, first, last, messages_, aggregates);
+  Number* const kept = aggregates_.data() + first * in;
+  float* const aggregates = tasks_.Floats(kept, rows * in, worker);
+  aggregation_->ForwardRows(block, first, last, messages_.rows(), aggregates);
   StoreRows(aggregates, rows * in, kept);
   float* const z = output_.Floats(first, last, worker);
   RepeatRow(bias_, out, rows, z);
-  neighbor_forward_.Multiply({kept, rows, in}, Into::kAdd, z);
-  self_forward_.Multiply({x_.From(first), rows, in}, Into::kAdd, z);
+  neighbor_weight_.Forward(kept, rows, Into::kAdd, z);
+  self_weight_.Forward(x_.From(first), rows, Into::kAdd, z);
   if (scales_rows()) {
     ApplyReluAndDropout(Dropout(), 0, rows * out, z);
-    ScaleToUnitLength(rows, out, z, inverse_lengths_ + first);
-    CopyRows(z, rows * out, unit_rows_ + first * out);
+    ScaleToUnitLength(rows, out, z, inverse_lengths_.data() + first);
+    CopyRows(z, rows * out, unit_rows_.data() + first * out);
   }
   // The ReLU has no effect here, as scaled rows are not negative.
   output_.Finish(dropout, first, last, z);
@@ -192,7 +166,7 @@ absl::StatusOr<Number*> PooledLayer<Number>::Backward(
   FGNN_RETURN_IF_ERROR(GradientOfWeights(block, dz, gradient));
   if (options_.first) return nullptr;
   FGNN_RETURN_IF_ERROR(GradientOfInput(block, dz, input_scale));
-  return input_gradient_;
+  return input_gradient_.data();
 }
 
 // The incoming gradient is 0 where a row is, as if there were no scaling before
@@ -202,21 +176,16 @@ template <typename Number>
 absl::StatusOr<const Number*> PooledLayer<Number>::GradientOfScaling(
     int64_t num_rows, const Number* dy) {
   const int64_t out = options_.out;
-  auto* const dz =
-      ReserveNumbers<Number>(unit_gradient_buffer_, num_rows * out);
   FGNN_RETURN_IF_ERROR(
-      team_->Run(NumRowTasks<Number>(num_rows), [&](int64_t task, int worker) {
-        const int64_t first = task * kRowsPerTask<Number>;
-        const int64_t rows = std::min(kRowsPerTask<Number>, num_rows - first);
-        const int64_t at = first * out;
-        const Number* const unit = unit_rows_ + at;
-        float* const floats = floats_.Of(dz + at, rows * out, worker);
-        GradientOfUnitLength(unit, inverse_lengths_ + first, dy + at, rows, out,
-                             floats);
-        GradientOfReluAndDropout(1, unit, rows * out, floats);
-        StoreRows(floats, rows * out, dz + at);
-      }));
-  return dz;
+      tasks_.Make(num_rows, out, unit_gradient_.Reserve(num_rows * out),
+                  [&](int64_t first, int64_t last, int, float* dz) {
+                    const int64_t rows = last - first;
+                    const Number* const unit = unit_rows_.data() + first * out;
+                    GradientOfUnitLength(unit, inverse_lengths_.data() + first,
+                                         dy + first * out, rows, out, dz);
+                    GradientOfReluAndDropout(1, unit, rows * out, dz);
+                  }));
+  return unit_gradient_.data();
 }
 
 template <typename Number>
@@ -226,33 +195,21 @@ absl::Status PooledLayer<Number>::GradientOfMessages(const BlockView& block,
   const int64_t out = options_.out;
   const int64_t num_destinations = block.num_destinations;
   const int64_t num_sources = block.num_sources;
-  aggregates_gradient_ = ReserveNumbers<Number>(aggregates_gradient_buffer_,
-                                                num_destinations * in);
-  messages_gradient_ =
-      ReserveNumbers<Number>(messages_gradient_buffer_, num_sources * in);
-  FGNN_RETURN_IF_ERROR(team_->Run(
-      NumRowTasks<Number>(num_destinations), [&](int64_t task, int worker) {
-        const int64_t first = task * kRowsPerTask<Number>;
-        const int64_t rows =
-            std::min(kRowsPerTask<Number>, num_destinations - first);
-        Number* const to = aggregates_gradient_ + first * in;
-        float* const floats = floats_.Of(to, rows * in, worker);
-        neighbor_backward_.Multiply({dz + first * out, rows, out},
-                                    Into::kOverwrite, floats);
-        StoreRows(floats, rows * in, to);
+  FGNN_RETURN_IF_ERROR(tasks_.Make(
+      num_destinations, in, aggregates_gradient_.Reserve(num_destinations * in),
+      [&](int64_t first, int64_t last, int, float* rows) {
+        neighbor_weight_.Backward(dz + first * out, last - first,
+                                  Into::kOverwrite, rows);
       }));
   aggregation_->StartBackward(block);
-  return team_->Run(NumRowTasks<Number>(num_sources), [&](int64_t task,
-                                                          int worker) {
-    const int64_t first = task * kRowsPerTask<Number>;
-    const int64_t last = std::min(first + kRowsPerTask<Number>, num_sources);
-    const int64_t count = (last - first) * in;
-    Number* const to = messages_gradient_ + first * in;
-    float* const rows = floats_.Of(to, count, worker);
-    aggregation_->BackwardRows(first, last, aggregates_gradient_, rows);
-    GradientOfReluAndDropout(1, messages_ + first * in, count, rows);
-    StoreRows(rows, count, to);
-  });
+  return tasks_.Make(
+      num_sources, in, messages_gradient_.Reserve(num_sources * in),
+      [&](int64_t first, int64_t last, int, float* rows) {
+        aggregation_->BackwardRows(first, last, aggregates_gradient_.data(),
+                                   rows);
+        GradientOfReluAndDropout(1, messages_.rows() + first * in,
+                                 (last - first) * in, rows);
+      });
 }
 
 template <typename Number>
@@ -260,24 +217,19 @@ absl::Status PooledLayer<Number>::GradientOfWeights(
     const BlockView& block, const Number* dz, absl::Span<float> gradient) {
   const int64_t in = options_.in;
   const int64_t out = options_.out;
-  const int64_t num_destinations = block.num_destinations;
-  const FactorOf<Number> dz_rows = {dz, num_destinations, out};
-  const FactorOf<Number> message_rows = {messages_gradient_, block.num_sources,
-                                         in};
-  const auto place = [&](uint64_t offset, int64_t size) {
+  float* const to = gradient.data();
+  const auto bias = [&](uint64_t offset, int64_t size) {
     return gradient.subspan(offset, static_cast<size_t>(size));
   };
-  FGNN_RETURN_IF_ERROR(
-      sums_.OfProducts(dz_rows, {aggregates_, num_destinations, in},
-                       place(options_.neighbor_offset, out * in)));
-  FGNN_RETURN_IF_ERROR(sums_.OfProducts(dz_rows,
-                                        {x_.From(0), num_destinations, in},
-                                        place(options_.self_offset, out * in)));
-  FGNN_RETURN_IF_ERROR(sums_.OfRows(dz_rows, place(options_.bias_offset, out)));
-  FGNN_RETURN_IF_ERROR(
-      sums_.OfProducts(message_rows, {x_.From(0), block.num_sources, in},
-                       place(options_.message_weight_offset, in * in)));
-  return sums_.OfRows(message_rows, place(options_.message_bias_offset, in));
+  const SumsOverRows<Number> sums[] = {
+      {.a = {dz, block.num_destinations, out},
+       .rows = bias(options_.bias_offset, out),
+       .products = {{aggregates_.data(), in, to + options_.neighbor_offset},
+                    {x_.From(0), in, to + options_.self_offset}}},
+      {.a = {messages_gradient_.data(), block.num_sources, in},
+       .rows = bias(options_.message_bias_offset, in),
+       .products = {{x_.From(0), in, to + options_.message_weight_offset}}}};
+  return row_sums_.Of(sums);
 }
 
 template <typename Number>
@@ -288,24 +240,19 @@ absl::Status PooledLayer<Number>::GradientOfInput(const BlockView& block,
   const int64_t out = options_.out;
   const int64_t num_destinations = block.num_destinations;
   const int64_t num_sources = block.num_sources;
-  input_gradient_ =
-      ReserveNumbers<Number>(input_gradient_buffer_, num_sources * in);
-  return team_->Run(NumRowTasks<Number>(num_sources), [&](int64_t task,
-                                                          int worker) {
-    const int64_t first = task * kRowsPerTask<Number>;
-    const int64_t rows = std::min(kRowsPerTask<Number>, num_sources - first);
-    // Number of these rows that are destinations too.
-    const int64_t own = std::clamp<int64_t>(num_destinations - first, 0, rows);
-    Number* const to = input_gradient_ + first * in;
-    float* const floats = floats_.Of(to, rows * in, worker);
-    message_backward_.Multiply({messages_gradient_ + first * in, rows, in},
-                               Into::kOverwrite, floats);
-    if (own > 0) {
-      self_backward_.Multiply({dz + first * out, own, out}, Into::kAdd, floats);
-    }
-    GradientOfReluAndDropout(input_scale, x_.From(first), rows * in, floats);
-    StoreRows(floats, rows * in, to);
-  });
+  return tasks_.Make(
+      num_sources, in, input_gradient_.Reserve(num_sources * in),
+      [&](int64_t first, int64_t last, int, float* rows) {
+        message_weight_.Backward(messages_gradient_.data() + first * in,
+                                 last - first, Into::kOverwrite, rows);
+        // Number of these rows that are destinations too.
+        const int64_t own = std::min(last, num_destinations) - first;
+        if (own > 0) {
+          self_weight_.Backward(dz + first * out, own, Into::kAdd, rows);
+        }
+        GradientOfReluAndDropout(input_scale, x_.From(first),
+                                 (last - first) * in, rows);
+      });
 }
 
 template <typename Number>

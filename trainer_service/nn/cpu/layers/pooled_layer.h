@@ -20,11 +20,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/thread_team.h"
-#include "trainer_service/nn/cpu/kernels/products.h"
+#include "trainer_service/nn/cpu/kernels/dropout.h"
 #include "trainer_service/nn/cpu/layers/gnn_layer.h"
 #include "trainer_service/nn/cpu/layers/layer_rows.h"
+#include "trainer_service/nn/cpu/layers/layer_weight.h"
 #include "trainer_service/nn/cpu/layers/row_sums.h"
 #include "trainer_service/nn/cpu/messages/neighbor_aggregation.h"
 
@@ -55,12 +55,12 @@ class PooledLayer final : public GnnLayer<Number> {
  public:
   PooledLayer(const PooledLayerOptions& options, ThreadTeam* team)
       : options_(options),
-        team_(team),
-        sums_(team),
+        tasks_(team),
+        row_sums_(team),
         aggregation_(
             MakeNeighborAggregation<Number>(options.aggregator, options.in)),
         x_(options.in, *team),
-        floats_(*team),
+        messages_(options.in, /*last=*/false, *team),
         output_(options.out, options.last, *team) {}
 
   // The products that come first need copies.
@@ -78,7 +78,7 @@ class PooledLayer final : public GnnLayer<Number> {
 
  private:
   bool scales_rows() const { return options_.unit_rows && !options_.last; }
-  void PackWeights(absl::Span<const float> weights);
+  void StartWeights(absl::Span<const float> weights);
   absl::Status MakeMessages(const BlockView& block);
   void ForwardRows(const BlockView& block, int64_t first, int64_t last,
                    const Dropout& dropout, int worker);
@@ -92,39 +92,29 @@ class PooledLayer final : public GnnLayer<Number> {
                                float input_scale);
 
   const PooledLayerOptions options_;
-  ThreadTeam* const team_;
-  RowSums<Number> sums_;
+  RowTasks<Number> tasks_;
+  RowSums<Number> row_sums_;
   const std::unique_ptr<NeighborAggregation<Number>> aggregation_;
 
   // State of the last Forward().
   InputRows<Number> x_;
-  const float* message_bias_ = nullptr;
+  LayerWeight<Number> message_weight_;
+  LayerWeight<Number> neighbor_weight_;
+  LayerWeight<Number> self_weight_;
+  RepeatedRow message_bias_;
   const float* bias_ = nullptr;
-  PackedFactorOf<Number> message_forward_;
-  PackedFactorOf<Number> message_backward_;
-  PackedFactorOf<Number> neighbor_forward_;
-  PackedFactorOf<Number> neighbor_backward_;
-  PackedFactorOf<Number> self_forward_;
-  PackedFactorOf<Number> self_backward_;
-  Number* messages_ = nullptr;           // [S, in]
-  Number* messages_gradient_ = nullptr;  // [S, in], gradient before their ReLU.
-  Number* aggregates_ = nullptr;         // [D, in]
-  Number* aggregates_gradient_ = nullptr;  // [D, in]
-  Number* unit_rows_ = nullptr;            // [D, out], rows before dropout.
-  float* inverse_lengths_ = nullptr;       // [D], of the unit rows.
-  Number* input_gradient_ = nullptr;       // [S, in]
-
-  FloatRows<Number> floats_;
+  OutputRows<Number> messages_;    // [S, in]
+  BatchArray<Number> aggregates_;  // [D, in]
+  // Without unit rows these are empty.
+  BatchArray<Number> unit_rows_;       // [D, out] Rows before dropout.
+  BatchArray<float> inverse_lengths_;  // [D], of the unit rows.
   OutputRows<Number> output_;
-  AlignedBuffer weight_buffer_;
-  AlignedBuffer messages_buffer_;
-  AlignedBuffer messages_gradient_buffer_;
-  AlignedBuffer aggregates_buffer_;
-  AlignedBuffer aggregates_gradient_buffer_;
-  AlignedBuffer unit_rows_buffer_;
-  AlignedBuffer inverse_lengths_buffer_;
-  AlignedBuffer unit_gradient_buffer_;
-  AlignedBuffer input_gradient_buffer_;
+
+  // State of the last Backward().
+  BatchArray<Number> unit_gradient_;        // [D, out]
+  BatchArray<Number> aggregates_gradient_;  // [D, in]
+  BatchArray<Number> messages_gradient_;    // [S, in] Before their ReLU.
+  BatchArray<Number> input_gradient_;       // [S, in]
 };
 
 }  // namespace fgnn

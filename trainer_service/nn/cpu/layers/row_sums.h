@@ -18,6 +18,16 @@
 
 namespace fgnn {
 
+// Sums over the rows of one factor.
+template <typename Number>
+struct SumsOverRows {
+  FactorOf<Number> a;  // As stored.
+  // [a's columns] Place of the sum of a's rows; empty: it is not wanted.
+  absl::Span<float> rows;
+  // Factors b [a's rows, columns], and places [a's columns, columns] of a^T b.
+  std::vector<RightFactor<Number>> products;
+};
+
 // All sums are in f32, over at least one row of floats or of Bfloat16. Borrows
 // the team; keeps its buffers. Not thread-safe. May throw std::bad_alloc.
 template <typename Number>
@@ -26,12 +36,9 @@ class RowSums {
   explicit RowSums(ThreadTeam* team)
       : team_(team), blocks_(static_cast<size_t>(team->size())) {}
 
-  // Sets out [a's columns, b's columns] to a^T b. a and b are as stored and
-  // have the same number of rows.
-  absl::Status OfProducts(const FactorOf<Number>& a, const FactorOf<Number>& b,
-                          absl::Span<float> out);
-  // Sets out [a's columns] to the sum of a's rows, as stored.
-  absl::Status OfRows(const FactorOf<Number>& a, absl::Span<float> out);
+  // Computes all of these sums. The products of one factor share its transposed
+  // rows. Outputs do not overlap.
+  absl::Status Of(absl::Span<const SumsOverRows<Number>> all);
   // Returns the sum of the products of a's and b's elements; they have one
   // shape.
   absl::StatusOr<float> OfElementProducts(const FactorOf<Number>& a,
@@ -44,7 +51,7 @@ class RowSums {
 
  private:
   ThreadTeam* const team_;
-  // Blocks of each worker for ProductOverRows().
+  // Blocks of each worker for ProductsOverRows().
   std::vector<PackedFactorOf<Number>> blocks_;
   AlignedBuffer partials_buffer_;
   AlignedBuffer column_sums_buffer_;

@@ -1,16 +1,19 @@
-// One GCN layer (Kipf and Welling, "Semi-Supervised Classification with Graph
-// Convolutional Networks", section 2), forwards and backwards:
+// The layers that are one linear map of sums over neighbours, forwards and
+// backwards. A GraphSAGE layer (mean) is
+//   z_v = W_self x_v + W mean_{u in N(v)} x_u + b
+// A GCN layer (Kipf and Welling, "Semi-Supervised Classification with Graph
+// Convolutional Networks", section 2) is
 //   z_v = b + W (x_v / d_v + (d_v - 1) / |N(v)| sum_{u in N(v)} x_u / c_uv)
 // with c_uv = sqrt(d_u d_v), as in the paper; it is DGL's norm "both". d is a
 // vertex's in-degree in the whole graph, plus 1 for itself. The sum over the
 // N(v), which were drawn uniformly, estimates the sum over all d_v - 1.
 // Training on samples and inference over whole neighbourhoods therefore obey
-// one law. The other form is
+// one law. GCN's other form is
 //   z_v = b + W mean({x_v} + {x_u: u in N(v)})
 // which divides by the number drawn, plus v itself: DGL's norm "right". An edge
 // from v to itself counts beside v.
-#ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GCN_LAYER_H_
-#define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GCN_LAYER_H_
+#ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_LINEAR_LAYER_H_
+#define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_LINEAR_LAYER_H_
 
 #include <memory>
 
@@ -23,16 +26,15 @@
 
 namespace fgnn {
 
-// Borrows the team. Number: see GnnLayer; sums are Numbers too.
+// Borrows the team. Number: see GnnLayer; sums and means are Numbers too.
 template <typename Number>
-class GcnLayer final : public GnnLayer<Number> {
+class LinearLayer final : public GnnLayer<Number> {
  public:
   // `last`: no ReLU and dropout follow.
-  GcnLayer(const NeighborLinearOptions& options, bool last, ProductOrder order,
-           ThreadTeam* team)
+  LinearLayer(const NeighborLinearOptions& options, bool last, ThreadTeam* team)
       : last_(last),
-        team_(team),
-        linear_(options, order, team),
+        tasks_(team),
+        linear_(options, team),
         output_(options.out, last, *team) {}
 
   bool TakesStoredRows(const BlockView& block) const override {
@@ -51,15 +53,18 @@ class GcnLayer final : public GnnLayer<Number> {
     return fgnn::SendsProducts(linear_.options());
   }
   std::unique_ptr<const LayerInference> Inference(
-      absl::Span<const float> weights) const override;
+      absl::Span<const float> weights) const override {
+    return std::make_unique<NeighborLinearInference>(linear_.options(),
+                                                     /*relu=*/!last_, weights);
+  }
 
  private:
   const bool last_;
-  ThreadTeam* const team_;
+  RowTasks<Number> tasks_;
   NeighborLinear<Number> linear_;
   OutputRows<Number> output_;
 };
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GCN_LAYER_H_
+#endif  // FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_LINEAR_LAYER_H_
