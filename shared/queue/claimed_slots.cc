@@ -1,6 +1,4 @@
 // WriteSlot and ReadSlot: a claimed slot, and every way to end the claim.
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/queue/global_queue.h"
@@ -18,34 +16,12 @@ absl::Status GoneError(BatchSeq seq) {
 
 WriteSlot::WriteSlot(GlobalQueue* queue, TaskNumber task,
                      absl::Span<std::byte> block)
-    : queue_(queue), task_(task), seq_(queue->SeqOf(task)), block_(block) {}
+    : queue_(queue, {task}), seq_(queue->SeqOf(task)), block_(block) {}
 
-WriteSlot::WriteSlot(WriteSlot&& other) noexcept
-    : queue_(std::exchange(other.queue_, nullptr)),
-      task_(other.task_),
-      seq_(other.seq_),
-      block_(other.block_),
-      overflow_(other.overflow_) {}
-
-WriteSlot& WriteSlot::operator=(WriteSlot&& other) noexcept {
-  if (this == &other) return *this;
-  Abandon();
-  queue_ = std::exchange(other.queue_, nullptr);
-  task_ = other.task_;
-  seq_ = other.seq_;
-  block_ = other.block_;
-  overflow_ = other.overflow_;
-  return *this;
-}
-
-WriteSlot::~WriteSlot() { Abandon(); }
-
-void WriteSlot::Abandon() {
-  if (queue_ == nullptr) return;
-  GlobalQueue* queue = std::exchange(queue_, nullptr);
+void WriteSlot::Abandon::operator()(GlobalQueue* queue) const {
   // Leave() fails only if this process was declared dead. Then there is nothing
   // to give back.
-  if (queue->Leave(task_, SlotState::kWriting, SlotState::kFree).ok()) {
+  if (queue->Leave(task, SlotState::kWriting, SlotState::kFree).ok()) {
     queue->AnnounceFree();
   }
 }
@@ -57,7 +33,7 @@ absl::Status WriteSlot::SwitchToOverflow(Deadline deadline) {
         "task of batch ", seq_, " exceeds even its overflow block of ",
         block_.size(), " bytes"));
   }
-  FGNN_RETURN_IF_ERROR(queue_->TakeOverflowBlock(task_, deadline));
+  FGNN_RETURN_IF_ERROR(queue_->TakeOverflowBlock(task(), deadline));
   overflow_ = true;
   block_ = queue_->segment_->regions().overflow_block(*queue_->overflow_block_);
   return absl::OkStatus();
@@ -65,9 +41,9 @@ absl::Status WriteSlot::SwitchToOverflow(Deadline deadline) {
 
 absl::Status WriteSlot::Publish() && {
   if (queue_ == nullptr) return GoneError(seq_);
-  GlobalQueue* queue = std::exchange(queue_, nullptr);
+  GlobalQueue* const queue = queue_.release();
   FGNN_RETURN_IF_ERROR(
-      queue->Leave(task_, SlotState::kWriting, SlotState::kReady));
+      queue->Leave(task(), SlotState::kWriting, SlotState::kReady));
   queue->AnnounceReady();
   // Another thread of this process may wait until it can retract this task.
   if (overflow_) queue->AnnounceFree();
@@ -77,47 +53,22 @@ absl::Status WriteSlot::Publish() && {
 ReadSlot::ReadSlot(GlobalQueue* queue, TaskNumber task,
                    absl::Span<const std::byte> block, bool in_overflow,
                    OwnerIndex sampler)
-    : queue_(queue),
-      task_(task),
+    : queue_(queue, {task}),
       seq_(queue->SeqOf(task)),
       block_(block),
       in_overflow_(in_overflow),
       sampler_(sampler) {}
 
-ReadSlot::ReadSlot(ReadSlot&& other) noexcept
-    : queue_(std::exchange(other.queue_, nullptr)),
-      task_(other.task_),
-      seq_(other.seq_),
-      block_(other.block_),
-      in_overflow_(other.in_overflow_),
-      sampler_(other.sampler_) {}
-
-ReadSlot& ReadSlot::operator=(ReadSlot&& other) noexcept {
-  if (this == &other) return *this;
-  Abandon();
-  queue_ = std::exchange(other.queue_, nullptr);
-  task_ = other.task_;
-  seq_ = other.seq_;
-  block_ = other.block_;
-  in_overflow_ = other.in_overflow_;
-  sampler_ = other.sampler_;
-  return *this;
-}
-
-ReadSlot::~ReadSlot() { Abandon(); }
-
-void ReadSlot::Abandon() {
-  if (queue_ == nullptr) return;
-  GlobalQueue* queue = std::exchange(queue_, nullptr);
-  if (queue->Leave(task_, SlotState::kReading, SlotState::kReady).ok()) {
+void ReadSlot::Abandon::operator()(GlobalQueue* queue) const {
+  if (queue->Leave(task, SlotState::kReading, SlotState::kReady).ok()) {
     queue->AnnounceReady();
   }
 }
 
 absl::Status ReadSlot::Release() && {
   if (queue_ == nullptr) return GoneError(seq_);
-  GlobalQueue* queue = std::exchange(queue_, nullptr);
-  FGNN_RETURN_IF_ERROR(queue->Leave(task_, SlotState::kReading,
+  GlobalQueue* const queue = queue_.release();
+  FGNN_RETURN_IF_ERROR(queue->Leave(task(), SlotState::kReading,
                                     SlotState::kFree,
                                     /*generations_on=*/1));
   queue->AnnounceFree();
@@ -126,9 +77,9 @@ absl::Status ReadSlot::Release() && {
 
 absl::Status ReadSlot::Reject() && {
   if (queue_ == nullptr) return GoneError(seq_);
-  GlobalQueue* queue = std::exchange(queue_, nullptr);
+  GlobalQueue* const queue = queue_.release();
   FGNN_RETURN_IF_ERROR(
-      queue->Leave(task_, SlotState::kReading, SlotState::kFree));
+      queue->Leave(task(), SlotState::kReading, SlotState::kFree));
   queue->AnnounceFree();
   return absl::OkStatus();
 }

@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -56,11 +57,7 @@ class GlobalQueue;
 // task.
 class WriteSlot {
  public:
-  WriteSlot(WriteSlot&& other) noexcept;
-  WriteSlot& operator=(WriteSlot&& other) noexcept;
-  ~WriteSlot();
-
-  TaskNumber task() const { return task_; }
+  TaskNumber task() const { return queue_.get_deleter().task; }
   BatchSeq seq() const { return seq_; }  // Number of the task's batch.
   // The memory for the task: the slot's own block until SwitchToOverflow().
   absl::Span<std::byte> block() const { return block_; }
@@ -80,9 +77,14 @@ class WriteSlot {
  private:
   friend class GlobalQueue;
   WriteSlot(GlobalQueue* queue, TaskNumber task, absl::Span<std::byte> block);
-  void Abandon();
-  GlobalQueue* queue_;  // Null once published or moved from.
-  TaskNumber task_;
+  // Gives the slot back.
+  struct Abandon {
+    void operator()(GlobalQueue* queue) const;
+    TaskNumber task;
+  };
+
+  // Null once published or moved from.
+  std::unique_ptr<GlobalQueue, Abandon> queue_;
   BatchSeq seq_;
   absl::Span<std::byte> block_;
   bool overflow_ = false;
@@ -92,11 +94,7 @@ class WriteSlot {
 // Release(), it makes the slot READY again for another trainer.
 class ReadSlot {
  public:
-  ReadSlot(ReadSlot&& other) noexcept;
-  ReadSlot& operator=(ReadSlot&& other) noexcept;
-  ~ReadSlot();
-
-  TaskNumber task() const { return task_; }
+  TaskNumber task() const { return queue_.get_deleter().task; }
   BatchSeq seq() const { return seq_; }  // Number of the task's batch.
   // The bytes of the block that the slot names, not checked. The caller gives
   // them to ReadTask() and compares the seq of the task with seq().
@@ -117,9 +115,14 @@ class ReadSlot {
   ReadSlot(GlobalQueue* queue, TaskNumber task,
            absl::Span<const std::byte> block, bool in_overflow,
            OwnerIndex sampler);
-  void Abandon();
-  GlobalQueue* queue_;
-  TaskNumber task_;
+  // Makes the slot READY again.
+  struct Abandon {
+    void operator()(GlobalQueue* queue) const;
+    TaskNumber task;
+  };
+
+  // Null once released, rejected or moved from.
+  std::unique_ptr<GlobalQueue, Abandon> queue_;
   BatchSeq seq_;
   absl::Span<const std::byte> block_;
   bool in_overflow_;
