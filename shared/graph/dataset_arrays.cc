@@ -17,18 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-NpyType StoredType(FeatureType type) {
-  switch (type) {
-    case FeatureType::kFloat32:
-      return NpyType::kF32;
-    case FeatureType::kFloat16:
-      return NpyType::kF16;
-    case FeatureType::kBfloat16:
-      break;
-  }
-  return NpyType::kU16;
-}
-
 // The type and shape that an array of the folder must have.
 struct Wanted {
   std::vector<NpyType> types;

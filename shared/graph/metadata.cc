@@ -139,6 +139,18 @@ absl::StatusOr<DatasetMetadata> Parse(const std::string& file,
 
 }  // namespace
 
+NpyType StoredType(FeatureType type) {
+  switch (type) {
+    case FeatureType::kFloat32:
+      return NpyType::kF32;
+    case FeatureType::kFloat16:
+      return NpyType::kF16;
+    case FeatureType::kBfloat16:
+      break;
+  }
+  return NpyType::kU16;
+}
+
 absl::StatusOr<DatasetMetadata> ReadMetadata(
     const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "metadata.yaml";

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "shared/graph/dataset.h"
+#include "shared/graph/npy.h"
 
 namespace fgnn {
 
@@ -31,6 +32,10 @@ struct DatasetMetadata {
   // Arrays, columns and files of the source that its import left out.
   std::vector<std::string> left_out;
 };
+
+// Returns the type of the elements of features.npy. NumPy has no bf16: its bits
+// are stored as u16.
+NpyType StoredType(FeatureType type);
 
 // Reads `folder`/metadata.yaml. num_nodes and num_edges must be there; the
 // other keys have defaults (the name is the folder's). Unknown keys are

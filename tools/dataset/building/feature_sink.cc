@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "shared/graph/metadata.h"
 #include "tools/dataset/reading/float_bits.h"
 
 namespace fgnn {
@@ -13,18 +14,6 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
 constexpr float kMaxHalf = 65504.0F;
-
-NpyType NpyTypeOf(FeatureType type) {
-  switch (type) {
-    case FeatureType::kFloat32:
-      return NpyType::kF32;
-    case FeatureType::kFloat16:
-      return NpyType::kF16;
-    case FeatureType::kBfloat16:
-      return NpyType::kU16;
-  }
-  return NpyType::kF32;
-}
 
 double LengthOf(absl::Span<const float> row, RowNorm norm) {
   double sum = 0;
@@ -53,7 +42,7 @@ absl::StatusOr<FeatureSink> FeatureSink::Create(
     return absl::InvalidArgumentError("the features have no columns");
   }
   FGNN_ASSIGN_OR_RETURN(NpyWriter writer,
-                        NpyWriter::Create(path, NpyTypeOf(type), {columns}));
+                        NpyWriter::Create(path, StoredType(type), {columns}));
   return FeatureSink(std::move(writer), columns, type, norm);
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/permutation.h"
 #include "shared/base/status.h"
+#include "shared/graph/metadata.h"
 #include "shared/graph/npy.h"
 #include "tools/dataset/building/ordered_chunks.h"
 #include "tools/dataset/reading/float_bits.h"
@@ -18,6 +19,7 @@ constexpr uint64_t kMaxColumns = 1 << 16;
 constexpr uint32_t kMaxClasses = 1 << 16;
 constexpr uint64_t kMaxCentroidValues = uint64_t{1} << 26;
 constexpr uint64_t kChunkBytes = uint64_t{4} << 20;
+constexpr uint64_t kEdgesPerChunk = uint64_t{1} << 18;
 constexpr uint64_t kVerticesPerChunk = uint64_t{1} << 16;
 
 // Returns the sum of a word's four bytes, scaled. It is near enough to a normal
@@ -104,11 +106,6 @@ struct RowChunk {
   std::vector<uint64_t> bytes;
 };
 
-NpyType StoredType(FeatureType type) {
-  if (type == FeatureType::kFloat32) return NpyType::kF32;
-  return type == FeatureType::kFloat16 ? NpyType::kF16 : NpyType::kU16;
-}
-
 }  // namespace
 
 absl::Status OutOfRange(std::string_view flag, const std::string& value,
@@ -169,6 +166,37 @@ std::vector<GlobalId> RandomVertexOrder(uint64_t num_nodes,
 void Report(const GenerateOptions& options, std::string_view stage,
             uint64_t done, uint64_t total) {
   if (options.progress) options.progress(stage, done, total);
+}
+
+absl::StatusOr<CscTotals> WriteTopology(const DatasetWriter& writer,
+                                        const CscBuilderOptions& options,
+                                        uint64_t num_nodes, uint64_t num_edges,
+                                        const GenerateOptions& common,
+                                        EdgeDraw draw) {
+  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<CscBuilder> builder,
+                        CscBuilder::Create(writer.folder(), options));
+  using Chunk = std::vector<DrawnEdge>;
+  const auto make = [&](uint64_t chunk, Chunk& edges) {
+    const uint64_t begin = chunk * kEdgesPerChunk;
+    edges.clear();
+    draw(begin, std::min(num_edges, begin + kEdgesPerChunk), edges);
+    return absl::OkStatus();
+  };
+  const auto use = [&](uint64_t chunk, Chunk& edges) -> absl::Status {
+    for (const DrawnEdge& edge : edges) {
+      FGNN_RETURN_IF_ERROR(
+          builder->Add(edge.source, edge.destination, edge.weight));
+    }
+    Report(common, "edges", chunk * kEdgesPerChunk + edges.size(), num_edges);
+    return absl::OkStatus();
+  };
+  FGNN_RETURN_IF_ERROR(
+      RunOrderedChunks<Chunk>((num_edges + kEdgesPerChunk - 1) / kEdgesPerChunk,
+                              ThreadsOr(common.threads), make, use));
+  draw = nullptr;
+  return builder->Finish(num_nodes, [&common](uint64_t done, uint64_t total) {
+    Report(common, "sorting edges", done, total);
+  });
 }
 
 absl::Status WriteFeatures(const DatasetWriter& writer,

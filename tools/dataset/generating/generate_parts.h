@@ -4,6 +4,7 @@
 #define FGNN_TOOLS_DATASET_GENERATING_GENERATE_PARTS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,7 +51,9 @@ struct DrawnEdge {
   float weight;
 };
 
-inline constexpr uint64_t kEdgesPerChunk = uint64_t{1} << 18;
+// Appends the edges of these numbers, in their order. Any thread.
+using EdgeDraw = std::function<void(uint64_t begin, uint64_t end,
+                                    std::vector<DrawnEdge>& edges)>;
 
 // Returns InvalidArgument, naming the flag.
 absl::Status OutOfRange(std::string_view flag, const std::string& value,
@@ -64,6 +67,14 @@ std::vector<GlobalId> RandomVertexOrder(uint64_t num_nodes,
 // Reports the stage, if there is a progress callback.
 void Report(const GenerateOptions& options, std::string_view stage,
             uint64_t done, uint64_t total);
+
+// Draws the edges of numbers below num_edges on the threads of `common`, and
+// writes the topology's arrays. Frees `draw` before it sorts the edges.
+absl::StatusOr<CscTotals> WriteTopology(const DatasetWriter& writer,
+                                        const CscBuilderOptions& options,
+                                        uint64_t num_nodes, uint64_t num_edges,
+                                        const GenerateOptions& common,
+                                        EdgeDraw draw);
 
 // Writes features.npy. Each vertex has the centroid of its label (zero without
 // labels) and noise, scaled to a variance of about one.

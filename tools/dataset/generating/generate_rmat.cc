@@ -83,42 +83,19 @@ class EdgeDrawer {
   std::vector<GlobalId> order_;
 };
 
-absl::StatusOr<CscTotals> WriteTopology(const DatasetWriter& writer,
-                                        const RmatOptions& options) {
-  const GenerateOptions& common = options.common;
-  const uint64_t num_edges = uint64_t{options.edge_factor} << options.scale;
+absl::StatusOr<CscTotals> WriteEdges(const DatasetWriter& writer,
+                                     const RmatOptions& options) {
   CscBuilderOptions builder_options;
   builder_options.symmetric = !options.directed;
   builder_options.drop_self_loops = true;
   builder_options.with_weights = options.weights;
-  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<CscBuilder> builder,
-                        CscBuilder::Create(writer.folder(), builder_options));
-  {
-    const EdgeDrawer draw(options);
-    using Chunk = std::vector<DrawnEdge>;
-    const auto make = [&](uint64_t chunk, Chunk& edges) {
-      const uint64_t begin = chunk * kEdgesPerChunk;
-      const uint64_t end = std::min(num_edges, begin + kEdgesPerChunk);
-      edges.clear();
-      for (uint64_t e = begin; e < end; ++e) edges.push_back(draw(e));
-      return absl::OkStatus();
-    };
-    const auto use = [&](uint64_t chunk, Chunk& edges) -> absl::Status {
-      for (const DrawnEdge& edge : edges) {
-        FGNN_RETURN_IF_ERROR(
-            builder->Add(edge.source, edge.destination, edge.weight));
-      }
-      Report(common, "edges", chunk * kEdgesPerChunk + edges.size(), num_edges);
-      return absl::OkStatus();
-    };
-    FGNN_RETURN_IF_ERROR(RunOrderedChunks<Chunk>(
-        (num_edges + kEdgesPerChunk - 1) / kEdgesPerChunk,
-        ThreadsOr(common.threads), make, use));
-  }
-  return builder->Finish(uint64_t{1} << options.scale,
-                         [&common](uint64_t done, uint64_t total) {
-                           Report(common, "sorting edges", done, total);
-                         });
+  return WriteTopology(
+      writer, builder_options, uint64_t{1} << options.scale,
+      uint64_t{options.edge_factor} << options.scale, options.common,
+      [drawer = EdgeDrawer(options)](uint64_t begin, uint64_t end,
+                                     std::vector<DrawnEdge>& edges) {
+        for (uint64_t e = begin; e < end; ++e) edges.push_back(drawer(e));
+      });
 }
 
 // Returns the in-neighbour of v with the highest in-degree, the first of equal
@@ -180,7 +157,7 @@ absl::StatusOr<GenerateSummary> GenerateRmat(const RmatOptions& options) {
   FGNN_ASSIGN_OR_RETURN(
       DatasetWriter writer,
       DatasetWriter::Create(options.common.out, options.common.interrupt));
-  FGNN_ASSIGN_OR_RETURN(const CscTotals totals, WriteTopology(writer, options));
+  FGNN_ASSIGN_OR_RETURN(const CscTotals totals, WriteEdges(writer, options));
   std::vector<int64_t> labels;
   if (options.common.num_classes > 0) {
     FGNN_ASSIGN_OR_RETURN(labels, DrawLabels(writer, options));

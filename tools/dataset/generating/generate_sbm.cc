@@ -1,12 +1,9 @@
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
-#include "tools/dataset/building/ordered_chunks.h"
 #include "tools/dataset/generating/generate.h"
 #include "tools/dataset/generating/generate_parts.h"
 
@@ -98,39 +95,19 @@ class Blocks {
   std::vector<GlobalId> order_;
 };
 
-absl::StatusOr<CscTotals> WriteTopology(const DatasetWriter& writer,
-                                        const Blocks& blocks,
-                                        const SbmOptions& options) {
-  const GenerateOptions& common = options.common;
+absl::StatusOr<CscTotals> WriteEdges(const DatasetWriter& writer,
+                                     const Blocks& blocks,
+                                     const SbmOptions& options) {
   const auto num_edges = static_cast<uint64_t>(std::llround(
       options.average_degree * static_cast<double>(options.num_nodes) / 2));
   CscBuilderOptions builder_options;
   builder_options.symmetric = true;
   builder_options.drop_self_loops = true;
-  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<CscBuilder> builder,
-                        CscBuilder::Create(writer.folder(), builder_options));
-  using Chunk = std::vector<DrawnEdge>;
-  const auto make = [&](uint64_t chunk, Chunk& edges) {
-    const uint64_t begin = chunk * kEdgesPerChunk;
-    const uint64_t end = std::min(num_edges, begin + kEdgesPerChunk);
-    edges.clear();
-    for (uint64_t e = begin; e < end; ++e) edges.push_back(blocks.Draw(e));
-    return absl::OkStatus();
-  };
-  const auto use = [&](uint64_t chunk, Chunk& edges) -> absl::Status {
-    for (const DrawnEdge& edge : edges) {
-      FGNN_RETURN_IF_ERROR(builder->Add(edge.source, edge.destination));
-    }
-    Report(common, "edges", chunk * kEdgesPerChunk + edges.size(), num_edges);
-    return absl::OkStatus();
-  };
-  FGNN_RETURN_IF_ERROR(
-      RunOrderedChunks<Chunk>((num_edges + kEdgesPerChunk - 1) / kEdgesPerChunk,
-                              ThreadsOr(common.threads), make, use));
-  return builder->Finish(options.num_nodes,
-                         [&common](uint64_t done, uint64_t total) {
-                           Report(common, "sorting edges", done, total);
-                         });
+  return WriteTopology(
+      writer, builder_options, options.num_nodes, num_edges, options.common,
+      [&blocks](uint64_t begin, uint64_t end, std::vector<DrawnEdge>& edges) {
+        for (uint64_t e = begin; e < end; ++e) edges.push_back(blocks.Draw(e));
+      });
 }
 
 }  // namespace
@@ -142,7 +119,7 @@ absl::StatusOr<GenerateSummary> GenerateSbm(const SbmOptions& options) {
       DatasetWriter::Create(options.common.out, options.common.interrupt));
   const Blocks blocks(options);
   FGNN_ASSIGN_OR_RETURN(const CscTotals totals,
-                        WriteTopology(writer, blocks, options));
+                        WriteEdges(writer, blocks, options));
   DatasetMetadata shape;
   shape.num_nodes = options.num_nodes;
   shape.symmetric = true;
