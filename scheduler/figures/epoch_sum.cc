@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
+#include "shared/base/json_text.h"
 
 namespace fgnn {
 namespace {
@@ -17,11 +18,6 @@ constexpr Stage kStages[] = {
     {"mark", &StageSeconds::mark},     {"copy", &StageSeconds::copy},
     {"wait", &StageSeconds::wait},     {"extract", &StageSeconds::extract},
     {"train", &StageSeconds::train},   {"sync", &StageSeconds::sync}};
-
-nlohmann::ordered_json OrNull(const std::optional<double>& value) {
-  if (!value.has_value()) return nullptr;
-  return *value;
-}
 
 nlohmann::ordered_json DevicesToJson(const std::vector<DeviceFacts>& devices) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();

@@ -1,18 +1,13 @@
 #include "scheduler/figures/run_state.h"
 
 #include "nlohmann/json.hpp"
+#include "shared/base/json_text.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  if (!value.has_value()) return nullptr;
-  return *value;
-}
 
 // Reads fields, and remembers whether all of them were there.
 class Reader {

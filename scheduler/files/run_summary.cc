@@ -1,18 +1,9 @@
 #include "scheduler/files/run_summary.h"
 
 #include "nlohmann/json.hpp"
+#include "shared/base/json_text.h"
 
 namespace fgnn {
-namespace {
-
-template <typename T>
-nlohmann::ordered_json OrNull(const std::optional<T>& value) {
-  if (!value.has_value()) return nullptr;
-  return *value;
-}
-
-}  // namespace
-
 std::string SummaryToJson(const RunSummary& summary) {
   nlohmann::ordered_json preparation = nlohmann::ordered_json::object();
   for (const auto& [phase, seconds] : summary.preparation) {

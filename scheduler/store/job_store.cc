@@ -80,6 +80,17 @@ Job ReadRow(const StoreStatement& row) {
 // Text that is greater than any UTF-8 text.
 constexpr char kBehindAllText[] = "\xff";
 
+// Binds the columns from started_ms to interruptions.
+void BindCourse(const Job& job, StoreStatement& statement) {
+  statement.Bind(job.started_ms);
+  statement.Bind(job.finished_ms);
+  statement.Bind(static_cast<int64_t>(job.error.code()));
+  statement.Bind(MessageOf(job.error));
+  statement.Bind(ProgressToJson(job.progress));
+  statement.Bind(int64_t{job.resume});
+  statement.Bind(int64_t{job.interruptions});
+}
+
 }  // namespace
 
 absl::StatusOr<JobStore> JobStore::Open(const std::filesystem::path& path) {
@@ -139,13 +150,7 @@ absl::Status JobStore::Insert(const Job& job) {
   }
   statement.Bind(int64_t{job.digest});
   statement.Bind(job.submitted_ms);
-  statement.Bind(job.started_ms);
-  statement.Bind(job.finished_ms);
-  statement.Bind(static_cast<int64_t>(job.error.code()));
-  statement.Bind(MessageOf(job.error));
-  statement.Bind(ProgressToJson(job.progress));
-  statement.Bind(int64_t{job.resume});
-  statement.Bind(int64_t{job.interruptions});
+  BindCourse(job, statement);
   statement.Bind(job.dataset);
   statement.Bind(job.user);
   statement.Bind(job.name);
@@ -174,13 +179,7 @@ absl::Status JobStore::Update(const Job& job) {
           "interruptions = ?, attempts = ?, preemptions = ?, run_seconds = ?, "
           "device_seconds = ?, devices = ?, folder = ? WHERE id = ?"));
   statement.Bind(static_cast<int64_t>(job.state));
-  statement.Bind(job.started_ms);
-  statement.Bind(job.finished_ms);
-  statement.Bind(static_cast<int64_t>(job.error.code()));
-  statement.Bind(MessageOf(job.error));
-  statement.Bind(ProgressToJson(job.progress));
-  statement.Bind(int64_t{job.resume});
-  statement.Bind(int64_t{job.interruptions});
+  BindCourse(job, statement);
   statement.Bind(int64_t{job.attempts});
   statement.Bind(int64_t{job.preemptions});
   statement.Bind(job.run_seconds);

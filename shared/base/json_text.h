@@ -1,7 +1,8 @@
-// JSON for programs that is safe to show on a terminal.
+// Values as JSON, and JSON as text that is safe to show on a terminal.
 #ifndef FGNN_SHARED_BASE_JSON_TEXT_H_
 #define FGNN_SHARED_BASE_JSON_TEXT_H_
 
+#include <optional>
 #include <string>
 
 #include "nlohmann/json.hpp"
@@ -15,6 +16,13 @@ template <typename Json>
 std::string JsonText(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', /*ensure_ascii=*/true,
                    nlohmann::json::error_handler_t::replace);
+}
+
+// Returns the value, or null for nullopt.
+template <typename T>
+nlohmann::ordered_json OrNull(const std::optional<T>& value) {
+  if (!value.has_value()) return nullptr;
+  return *value;
 }
 
 }  // namespace fgnn
