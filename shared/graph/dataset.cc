@@ -8,6 +8,7 @@
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "shared/graph/dataset_arrays.h"
+#include "shared/graph/dataset_names.h"
 #include "shared/graph/npy.h"
 #include "shared/graph/validate.h"
 
@@ -125,6 +126,10 @@ absl::Status Dataset::Contents::Validate(
   FGNN_RETURN_IF_ERROR(
       CheckLabels(PathOf("labels.npy"), labels, metadata.num_classes));
   FGNN_RETURN_IF_ERROR(ValidateSplits(check));
+  FGNN_RETURN_IF_ERROR(check());
+  FGNN_RETURN_IF_ERROR(ReadDatasetNames(arrays.folder, metadata.num_classes,
+                                        metadata.feature_columns)
+                           .status());
   if (arrays.names.has_value()) {
     FGNN_RETURN_IF_ERROR(CheckNames(PathOf(kNamesFile), TextOf(*arrays.names),
                                     metadata.num_nodes));

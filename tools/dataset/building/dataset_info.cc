@@ -25,6 +25,13 @@ std::string Line(std::string_view what, const std::string& text) {
   return absl::StrFormat("%-10s %s\n", std::string(what), text);
 }
 
+// Returns "3 libs", or "3" without a name.
+std::string NameOfClass(const DatasetInfo& info, size_t c) {
+  const std::vector<std::string>& names = info.names.classes;
+  return c < names.size() && !names[c].empty() ? absl::StrCat(c, " ", names[c])
+                                               : absl::StrCat(c);
+}
+
 std::string FormatLabels(const DatasetInfo& info) {
   std::vector<size_t> classes(info.label_counts.size());
   std::iota(classes.begin(), classes.end(), size_t{0});
@@ -34,12 +41,12 @@ std::string FormatLabels(const DatasetInfo& info) {
   std::string text = absl::StrCat(classes.size(), " classes; largest: ");
   const size_t shown = std::min(classes.size(), kClassesShown);
   for (size_t i = 0; i < shown; ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : ", ", classes[i], " (",
-                    FormatCount(info.label_counts[classes[i]]), ")");
+    absl::StrAppend(&text, i == 0 ? "" : ", ", NameOfClass(info, classes[i]),
+                    " (", FormatCount(info.label_counts[classes[i]]), ")");
   }
   if (!classes.empty()) {
-    absl::StrAppend(&text, "; smallest: ", classes.back(), " (",
-                    FormatCount(info.label_counts[classes.back()]), ")");
+    absl::StrAppend(&text, "; smallest: ", NameOfClass(info, classes.back()),
+                    " (", FormatCount(info.label_counts[classes.back()]), ")");
   }
   absl::StrAppend(&text,
                   "; without a label: ", FormatCount(info.num_unlabelled));
@@ -98,6 +105,9 @@ absl::StatusOr<DatasetInfo> ReadDatasetInfo(
   info.num_test_edges = dataset.test_edges().size();
   info.has_edge_weights = !dataset.edge_weights().empty();
   info.has_names = dataset.has_names();
+  FGNN_ASSIGN_OR_RETURN(info.names,
+                        ReadDatasetNames(folder, info.metadata.num_classes,
+                                         info.metadata.feature_columns));
   info.total_bytes = dataset.total_bytes();
   return info;
 }
@@ -117,11 +127,13 @@ std::string FormatInfo(const DatasetInfo& info) {
            absl::StrFormat("mean %.2f, largest %s; isolated: %s",
                            info.mean_in_degree, FormatCount(info.max_in_degree),
                            FormatCount(info.num_isolated)));
-  text += Line("features",
-               metadata.feature_columns == 0
-                   ? "none"
-                   : absl::StrCat(metadata.feature_columns, " columns of ",
-                                  std::string(NameOf(metadata.feature_type))));
+  text +=
+      Line("features",
+           metadata.feature_columns == 0
+               ? "none"
+               : absl::StrCat(metadata.feature_columns, " columns of ",
+                              std::string(NameOf(metadata.feature_type)),
+                              info.names.features.empty() ? "" : ", named"));
   text +=
       Line("labels", metadata.num_classes == 0 ? "none" : FormatLabels(info));
   text += Line("splits", absl::StrCat("train ", FormatCount(info.num_train),
@@ -162,6 +174,8 @@ std::string InfoToJson(const DatasetInfo& info) {
       {"feature_columns", metadata.feature_columns},
       {"feature_type", std::string(NameOf(metadata.feature_type))},
       {"num_classes", metadata.num_classes},
+      {"class_names", info.names.classes},
+      {"feature_names", info.names.features},
       {"label_counts", info.label_counts},
       {"unlabelled", info.num_unlabelled},
       {"untrained_classes", info.untrained_classes},

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "shared/graph/dataset.h"
+#include "shared/graph/dataset_names.h"
 #include "shared/graph/metadata.h"
 
 namespace fgnn {
@@ -37,7 +38,8 @@ struct DatasetInfo {
   uint64_t num_valid_edges = 0;
   uint64_t num_test_edges = 0;
   bool has_edge_weights = false;
-  bool has_names = false;
+  bool has_names = false;    // Whether vertices have names.
+  DatasetNames names;        // Names of classes and feature columns.
   uint64_t total_bytes = 0;  // Bytes of all arrays.
 };
 

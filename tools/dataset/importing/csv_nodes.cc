@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "shared/graph/dataset_names.h"
 #include "tools/dataset/building/class_labels.h"
 #include "tools/dataset/importing/csv_table.h"
 #include "tools/dataset/reading/number_text.h"
@@ -73,7 +74,20 @@ class NodesReader {
     if (source_.feature_columns.empty()) TakeNumericColumns(fields);
     if (features_.empty()) return absl::OkStatus();
     row_.resize(features_.size());
+    FGNN_RETURN_IF_ERROR(WriteFeatureNames());
     return target_.BeginFeatures(features_.size());
+  }
+
+  absl::Status WriteFeatureNames() {
+    std::vector<std::string> names;
+    for (const size_t column : features_) {
+      names.push_back(table_.header()[column]);
+      // A quoted name may hold the end of a line.
+      std::replace(names.back().begin(), names.back().end(), '\n', ' ');
+    }
+    return target_.WriteLines(
+        kFeatureNamesFile, names.size(),
+        [&names](uint64_t c) -> std::string_view { return names[c]; });
   }
 
   void TakeNumericColumns(absl::Span<const std::string_view> fields) {
@@ -139,7 +153,7 @@ class NodesReader {
     ClassLabels::Result classes = labels_.Take(/*integers_count=*/true);
     target_.SetLabels(std::move(classes.labels), table_.what());
     if (classes.class_names.empty()) return absl::OkStatus();
-    return target_.WriteLines("class_names.txt", classes.class_names.size(),
+    return target_.WriteLines(kClassNamesFile, classes.class_names.size(),
                               [&classes](uint64_t c) -> std::string_view {
                                 return classes.class_names[c];
                               });

@@ -11,7 +11,8 @@ namespace fgnn {
 
 // Declares a vertex per record to `numbering` (of kind kKnownNames). Hands
 // features, labels and splits to `target`. Labels that are not integers are
-// class names in alphabetical order; class_names.txt keeps them.
+// class names in alphabetical order. class_names.txt and feature_names.txt keep
+// the names.
 absl::Status ReadCsvNodes(const CsvSource& source, VertexNumbering& numbering,
                           ImportTarget& target);
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "shared/graph/dataset_names.h"
 #include "tools/dataset/building/class_labels.h"
 #include "tools/dataset/building/string_ids.h"
 #include "tools/dataset/importing/import.h"
@@ -50,7 +51,7 @@ class PackageGraph {
         [this](uint64_t v) { return names_.text(package_names_[v]); }));
     ClassLabels::Result sections = sections_.Take(/*integers_count=*/false);
     FGNN_RETURN_IF_ERROR(
-        target_.WriteLines("class_names.txt", sections.class_names.size(),
+        target_.WriteLines(kClassNamesFile, sections.class_names.size(),
                            [&sections](uint64_t c) -> std::string_view {
                              return sections.class_names[c];
                            }));

@@ -5,6 +5,7 @@
 
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/tools/dataset/import_fixture.h"
+#include "tools/dataset/building/dataset_info.h"
 #include "tools/dataset/importing/import.h"
 #include "tools/dataset/reading/delimited_text.h"
 
@@ -83,6 +84,11 @@ TEST_F(ImportCsvTest, TakesIdsLabelsSplitsAndFeaturesFromTheNodes) {
   EXPECT_THAT(summary.notes, Contains(HasSubstr("remark")));
   EXPECT_EQ(ReadOut("names.txt"), "z\ny\nx\nw\n");
   EXPECT_EQ(ReadOut("class_names.txt"), "apple\npear\n");
+  EXPECT_EQ(ReadOut("feature_names.txt"), "height\nweight\n");
+  FGNN_ASSERT_OK_AND_ASSIGN(const DatasetInfo info,
+                            ReadDatasetInfo(options_.out));
+  EXPECT_THAT(FormatInfo(info), HasSubstr("largest: 1 pear (2), 0 apple (1)"));
+  EXPECT_THAT(InfoToJson(info), HasSubstr("\"pear\""));
   EXPECT_THAT(ToVector(Out().labels()), ElementsAre(1, 0, -1, 1));
   EXPECT_THAT(ToVector(Out().train()), ElementsAre(0));
   EXPECT_THAT(ToVector(Out().valid()), ElementsAre(3));

@@ -1,0 +1,36 @@
+// Names of a dataset's classes and feature columns.
+#ifndef FGNN_SHARED_GRAPH_DATASET_NAMES_H_
+#define FGNN_SHARED_GRAPH_DATASET_NAMES_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace fgnn {
+
+inline constexpr char kClassNamesFile[] = "class_names.txt";
+inline constexpr char kFeatureNamesFile[] = "feature_names.txt";
+
+struct DatasetNames {
+  // Name c is that of class c; empty: it has none. At most num_classes names.
+  // No two classes have the same name.
+  std::vector<std::string> classes;
+  // Name c is that of column c. At most as many as there are columns.
+  std::vector<std::string> features;
+
+  friend bool operator==(const DatasetNames&, const DatasetNames&) = default;
+};
+
+// Reads the two files of `folder`, a line for each name. A file that is not
+// there gives no names. InvalidArgument names file and line: there are more
+// names than classes or columns, or two classes of one name.
+absl::StatusOr<DatasetNames> ReadDatasetNames(
+    const std::filesystem::path& folder, uint64_t num_classes,
+    uint64_t feature_columns);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_GRAPH_DATASET_NAMES_H_
