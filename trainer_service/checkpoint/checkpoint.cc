@@ -1,5 +1,6 @@
 #include "trainer_service/checkpoint/checkpoint.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "shared/base/status.h"
 #include "trainer_service/checkpoint/safetensors.h"
 
@@ -19,6 +21,8 @@ namespace {
 constexpr uint64_t kFormatVersion = 4;
 constexpr char kLinkPrediction[] = "link_prediction";
 constexpr char kFormat[] = "fgnn-checkpoint";
+constexpr char kClassNames[] = "class_names";
+constexpr char kFeatureNames[] = "feature_names";
 constexpr char kOptimizerPrefix[] = "optimizer.";
 constexpr const char* kMomentPrefixes[] = {"optimizer.m.", "optimizer.v."};
 constexpr const char* kMomentumPrefix[] = {"optimizer.momentum."};
@@ -78,6 +82,26 @@ void AddUsersCode(const CheckpointInfo& info, Metadata* metadata) {
   (*metadata)["model.plugin"] = info.model.plugin;
   (*metadata)["model.file"] = info.model.file;
   (*metadata)["model.code_crc32c"] = absl::StrCat(info.code_crc32c);
+}
+
+// A name holds no line end.
+void AddNames(const DatasetNames& names, Metadata* metadata) {
+  if (!names.classes.empty()) {
+    (*metadata)[kClassNames] = absl::StrJoin(names.classes, "\n");
+  }
+  if (!names.features.empty()) {
+    (*metadata)[kFeatureNames] = absl::StrJoin(names.features, "\n");
+  }
+}
+
+// Returns the names that are there, at most `most`.
+std::vector<std::string> NamesIn(const Metadata& metadata, const char* key,
+                                 uint64_t most) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end() || found->second.empty()) return {};
+  std::vector<std::string> names = absl::StrSplit(found->second, '\n');
+  names.resize(std::min<uint64_t>(names.size(), most));
+  return names;
 }
 
 std::vector<ParameterInfo> ParametersOf(const CheckpointInfo& info) {
@@ -184,6 +208,8 @@ absl::StatusOr<CheckpointInfo> InfoOf(const Metadata& metadata) {
   }
   FGNN_RETURN_IF_ERROR(reader.status());
   FGNN_RETURN_IF_ERROR(ValidateOptions(info.model));
+  info.names = {NamesIn(metadata, kClassNames, info.model.num_classes),
+                NamesIn(metadata, kFeatureNames, info.model.input_columns)};
   return info;
 }
 
@@ -278,6 +304,7 @@ absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
   }
   Metadata metadata = MetadataOf(info);
   AddUsersCode(info, &metadata);
+  AddNames(info.names, &metadata);
   return WriteSafetensors(path, metadata, list);
 }
 

@@ -12,11 +12,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "shared/graph/dataset_names.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {
 
 inline constexpr size_t kMaxRunStateBytes = 64 << 10;
+// Most bytes of all names of classes, and of all names of feature columns, with
+// a byte for each name.
+inline constexpr size_t kMostNamesBytes = 64 << 10;
 
 struct CheckpointInfo {
   std::string job_id;
@@ -24,6 +28,9 @@ struct CheckpointInfo {
   uint64_t version = 0;  // Number of committed steps: the ledger.
   uint32_t epoch = 0;    // Number of completed epochs.
   uint64_t seed = 0;     // The job's seed.
+  // Names of the model's classes and feature columns, which its dataset gave
+  // them. Their bytes must leave room in the header; see kMostNamesBytes.
+  DatasetNames names;
   // Parameters of a user's model, which its options do not determine: names,
   // shapes and offsets. code_crc32c is the CRC32C of the code that it was
   // trained with.

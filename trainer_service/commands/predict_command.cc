@@ -1,5 +1,6 @@
 #include "trainer_service/commands/predict_command.h"
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -12,10 +13,12 @@
 #include "shared/base/units.h"
 #include "shared/config/checkpoint_name.h"
 #include "shared/device/device.h"
+#include "shared/graph/dataset_names.h"
 #include "trainer_service/backend/check_code.h"
 #include "trainer_service/backend/cpu/cpu_backend.h"
 #include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/infer/class_map.h"
 #include "trainer_service/infer/predict.h"
 
 namespace fgnn {
@@ -24,13 +27,66 @@ namespace {
 namespace fs = std::filesystem;
 
 absl::Status PredictTo(const fs::path& out, PredictionKind kind,
-                       absl::Span<const float> weights, CpuBackend& backend) {
+                       absl::Span<const float> weights, const ClassMap& map,
+                       CpuBackend& backend) {
   ScoredWeights scored;
   scored.values = weights;
   const InferenceInput input = backend.ForInference(scored);
   if (kind != PredictionKind::kClasses) return PredictRows(input, kind, out);
   FGNN_ASSIGN_OR_RETURN(const Predictions predictions, Predict(input));
-  return WritePredictions(out, predictions, backend.dataset());
+  return WritePredictions(out, predictions, map, backend.dataset());
+}
+
+bool IsRenumbered(const ClassMap& map) {
+  for (size_t c = 0; c < map.numbers.size(); ++c) {
+    if (map.numbers[c] != static_cast<int64_t>(c)) return true;
+  }
+  return false;
+}
+
+// Returns the names that the checkpoint keeps of its dataset. Those that it has
+// not may be in the run's folder.
+absl::StatusOr<DatasetNames> NamesOfModel(const PredictOptions& options,
+                                          const CheckpointInfo& info) {
+  DatasetNames names = info.names;
+  if (options.run.empty()) return names;
+  FGNN_ASSIGN_OR_RETURN(DatasetNames of_run,
+                        ReadDatasetNames(options.run, info.model.num_classes,
+                                         info.model.input_columns));
+  if (names.classes.empty()) names.classes = std::move(of_run.classes);
+  if (names.features.empty()) names.features = std::move(of_run.features);
+  return names;
+}
+
+// Finds the model's classes in the dataset. Refuses a dataset whose classes or
+// feature columns are known to be others.
+absl::StatusOr<ClassMap> MapToDataset(const PredictOptions& options,
+                                      const CheckpointInfo& info,
+                                      PredictionKind kind,
+                                      const Dataset& dataset) {
+  const std::string what = absl::StrCat("dataset ", options.dataset.string());
+  FGNN_ASSIGN_OR_RETURN(const DatasetNames of_model,
+                        NamesOfModel(options, info));
+  FGNN_ASSIGN_OR_RETURN(
+      const DatasetNames of_dataset,
+      ReadDatasetNames(dataset.folder(), dataset.num_classes(),
+                       dataset.features().columns));
+  FGNN_RETURN_IF_ERROR(
+      CheckFeatureNames(of_model.features, of_dataset.features, what));
+  if (kind == PredictionKind::kEmbeddings) return ClassMap();
+  FGNN_ASSIGN_OR_RETURN(
+      ClassMap map,
+      MapClasses({info.model.num_classes, of_model.classes, "the model",
+                  (options.run / kClassNamesFile).string()},
+                 {dataset.num_classes(), of_dataset.classes, what,
+                  (options.dataset / kClassNamesFile).string()}));
+  if (kind == PredictionKind::kProbabilities && IsRenumbered(map)) {
+    map.notice = absl::StrCat(
+        "columns are the classes of the model, in an order that is not that "
+        "of ",
+        what, "; --json prints their names");
+  }
+  return map;
 }
 
 }  // namespace
@@ -42,6 +98,8 @@ std::string PredictSummary::ToJson() const {
                                {"out", out.string()},
                                {"vertices", num_vertices},
                                {"classes", num_classes},
+                               {"class_names", class_names},
+                               {"notice", notice},
                                {"seconds", seconds}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -93,12 +151,21 @@ absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
   FGNN_RETURN_IF_ERROR(
       Annotate(CheckCode(checkpoint.info, *backend),
                absl::StrCat("checkpoint ", summary.checkpoint.string())));
+  FGNN_ASSIGN_OR_RETURN(
+      const ClassMap map,
+      MapToDataset(options, checkpoint.info, kind, backend->dataset()));
   AlignedBuffer weights;
   const size_t num_weights = checkpoint.weights.size();
   std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),
             weights.Floats(num_weights));
-  FGNN_RETURN_IF_ERROR(PredictTo(
-      options.out, kind, {weights.Floats(num_weights), num_weights}, *backend));
+  FGNN_RETURN_IF_ERROR(PredictTo(options.out, kind,
+                                 {weights.Floats(num_weights), num_weights},
+                                 map, *backend));
+  const auto has_name = [](const std::string& name) { return !name.empty(); };
+  if (std::any_of(map.names.begin(), map.names.end(), has_name)) {
+    summary.class_names = map.names;
+  }
+  summary.notice = map.notice;
   summary.epoch = checkpoint.info.epoch;
   summary.num_vertices = backend->dataset().num_nodes();
   summary.num_classes = checkpoint.info.model.num_classes;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -29,6 +30,11 @@ struct PredictSummary {
   uint64_t num_vertices = 0;
   uint32_t num_classes = 0;
   double seconds = 0;
+  // Names of the model's classes in its numbering; empty: they have none.
+  std::vector<std::string> class_names;
+  // What a user should know of the numbering of the classes, in one line;
+  // empty: nothing.
+  std::string notice;
 
   std::string ToJson() const;
   std::string ToText() const;
@@ -40,7 +46,9 @@ absl::StatusOr<std::filesystem::path> FindCheckpoint(
     const std::filesystem::path& run);
 
 // Predicts `what` of every vertex and writes `out`. Pins the calling thread
-// to the device.
+// to the device. Classes are numbered as in the dataset (MapClasses()), but
+// columns of probabilities as in the model. Names that the checkpoint does not
+// have are read from the run's folder, if they are there.
 absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options);
 
 }  // namespace fgnn

@@ -48,7 +48,11 @@ absl::StatusOr<std::string> TrainerCommands::Answer(const CommandTools& tools) {
   predict_options_.plugins = tools.plugins;
   FGNN_ASSIGN_OR_RETURN(const PredictSummary summary,
                         RunPredict(predict_options_));
-  return json_ ? summary.ToJson() : summary.ToText();
+  if (json_) return summary.ToJson();
+  if (!summary.notice.empty()) {
+    std::cerr << "fgnn: notice: " << summary.notice << "\n";
+  }
+  return summary.ToText();
 }
 
 int TrainerCommands::Run(const CommandTools& tools) {

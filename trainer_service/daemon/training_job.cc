@@ -20,6 +20,32 @@ namespace {
 
 constexpr std::chrono::milliseconds kLongestWait{100};
 
+bool FitsACheckpoint(const std::vector<std::string>& names,
+                     const TrainerBackend& backend) {
+  size_t bytes = names.size();
+  for (const std::string& name : names) bytes += name.size();
+  if (bytes <= kMostNamesBytes) return true;
+  LogWarning("checkpoints leave out {} names of dataset {}: they take {} bytes",
+             names.size(), backend.dataset().folder().string(), bytes);
+  return false;
+}
+
+// Returns the names in the dataset that the checkpoints are to keep.
+absl::StatusOr<DatasetNames> NamesToKeep(const TrainerBackend& backend) {
+  const Dataset& dataset = backend.dataset();
+  FGNN_ASSIGN_OR_RETURN(
+      DatasetNames names,
+      ReadDatasetNames(dataset.folder(), dataset.num_classes(),
+                       dataset.features().columns));
+  // A model that predicts links has no classes.
+  if (backend.model_options().predicts_links ||
+      !FitsACheckpoint(names.classes, backend)) {
+    names.classes.clear();
+  }
+  if (!FitsACheckpoint(names.features, backend)) names.features.clear();
+  return names;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainingJob>> TrainingJob::Start(
@@ -33,18 +59,21 @@ absl::StatusOr<std::unique_ptr<TrainingJob>> TrainingJob::Start(
         absl::StrCat("device ", options.device, " is none of the ", num_devices,
                      " of job ", options.job_id));
   }
-  std::unique_ptr<TrainingJob> job = absl::WrapUnique(new TrainingJob(
-      std::move(options), std::move(backend), std::move(segment)));
+  FGNN_ASSIGN_OR_RETURN(DatasetNames names, NamesToKeep(*backend));
+  std::unique_ptr<TrainingJob> job =
+      absl::WrapUnique(new TrainingJob(std::move(options), std::move(backend),
+                                       std::move(segment), std::move(names)));
   job->thread_ = Thread("fgnn-work", [raw = job.get()] { raw->Run(); });
   return job;
 }
 
 TrainingJob::TrainingJob(TrainingJobOptions options,
                          std::unique_ptr<TrainerBackend> backend,
-                         std::unique_ptr<Segment> segment)
+                         std::unique_ptr<Segment> segment, DatasetNames names)
     : options_(std::move(options)),
       backend_(std::move(backend)),
       segment_(std::move(segment)),
+      names_(std::move(names)),
       steps_(segment_.get(), options_.owner),
       trainer_(options_.spec, backend_.get(), &steps_, segment_.get(),
                options_.owner, options_.device) {}
@@ -161,6 +190,7 @@ absl::StatusOr<SaveAnswer> TrainingJob::SaveCheckpoint(
   info.epoch = query.epoch;
   info.seed = options_.spec.training.seed;
   info.run_state = query.run_state;
+  info.names = names_;
   // The owner of the run's folder may have put a link in the place of the
   // checkpoint's folder.
   FGNN_ASSIGN_OR_RETURN(const HeldFolder folder,

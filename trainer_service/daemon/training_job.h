@@ -18,6 +18,7 @@
 #include "shared/base/threads/thread.h"
 #include "shared/base/types.h"
 #include "shared/config/job_spec.h"
+#include "shared/graph/dataset_names.h"
 #include "shared/queue/segment.h"
 #include "shared/rpc/executor_daemon.h"
 #include "trainer_service/backend/trainer_backend.h"
@@ -74,7 +75,7 @@ class TrainingJob : public ExecutorJob {
  private:
   TrainingJob(TrainingJobOptions options,
               std::unique_ptr<TrainerBackend> backend,
-              std::unique_ptr<Segment> segment);
+              std::unique_ptr<Segment> segment, DatasetNames names);
   void Run();
   absl::Status Loop();
   absl::StatusOr<Checkpoint> ReadOfThisModel(
@@ -84,6 +85,7 @@ class TrainingJob : public ExecutorJob {
   const TrainingJobOptions options_;
   const std::unique_ptr<TrainerBackend> backend_;
   const std::unique_ptr<Segment> segment_;
+  const DatasetNames names_;  // Names that checkpoints keep.
   BoardExchange steps_;
   JobTrainer trainer_;  // Used by the thread that has the turn.
   WorkTurns turns_;

@@ -36,8 +36,9 @@ void AppendCsvField(std::string_view field, std::string* line) {
   line->push_back('"');
 }
 
-std::string CsvOf(const Predictions& predictions, const Dataset& dataset) {
-  std::string csv = "id,name,class,probability\n";
+std::string CsvOf(const Predictions& predictions, const ClassMap& map,
+                  const Dataset& dataset) {
+  std::string csv = "id,name,class,probability,class_name\n";
   for (size_t v = 0; v < predictions.classes.size(); ++v) {
     absl::StrAppend(&csv, v, ",");
     AppendCsvField(dataset.NodeName(static_cast<GlobalId>(v)), &csv);
@@ -46,8 +47,11 @@ std::string CsvOf(const Predictions& predictions, const Dataset& dataset) {
         std::to_chars(probability, probability + sizeof(probability),
                       predictions.probabilities[v], std::chars_format::fixed, 6)
             .ptr;
-    absl::StrAppend(&csv, ",", predictions.classes[v], ",",
-                    std::string(probability, end), "\n");
+    const auto c = static_cast<size_t>(predictions.classes[v]);
+    absl::StrAppend(&csv, ",", map.numbers[c], ",",
+                    std::string(probability, end), ",");
+    AppendCsvField(map.names[c], &csv);
+    csv.push_back('\n');
   }
   return csv;
 }
@@ -155,21 +159,26 @@ absl::Status CheckPredictionsPath(const std::filesystem::path& path,
   return absl::InvalidArgumentError(absl::StrCat(
       "--out ", path.string(),
       classes ? ": end it in .npy (classes) or .csv (id, name, class, "
-                "probability)"
+                "probability, class_name)"
               : ": end it in .npy; a .csv file holds --what classes alone"));
 }
 
 absl::Status WritePredictions(const std::filesystem::path& path,
                               const Predictions& predictions,
-                              const Dataset& dataset) {
+                              const ClassMap& map, const Dataset& dataset) {
   if (path.extension() == ".csv") {
-    return WriteFileAtomically(path, CsvOf(predictions, dataset));
+    return WriteFileAtomically(path, CsvOf(predictions, map, dataset));
   }
-  const uint64_t num_nodes = predictions.classes.size();
+  std::vector<int64_t> numbers;
+  numbers.reserve(predictions.classes.size());
+  for (const int64_t c : predictions.classes) {
+    numbers.push_back(map.numbers[static_cast<size_t>(c)]);
+  }
+  const uint64_t num_nodes = numbers.size();
   const std::string header = MakeNpyHeader(NpyType::kI64, {&num_nodes, 1});
   const std::string_view pieces[] = {
       header,
-      {reinterpret_cast<const char*>(predictions.classes.data()),
+      {reinterpret_cast<const char*>(numbers.data()),
        num_nodes * sizeof(int64_t)}};
   return WriteFileAtomically(path, pieces);
 }

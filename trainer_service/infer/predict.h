@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "shared/graph/dataset.h"
+#include "trainer_service/infer/class_map.h"
 #include "trainer_service/infer/layer_wise.h"
 
 namespace fgnn {
@@ -29,7 +30,7 @@ absl::StatusOr<PredictionKind> PredictionKindOf(std::string_view word);
 
 // Vectors of [N] each.
 struct Predictions {
-  // The class of the largest logit; of equal ones the first.
+  // The model's class of the largest logit; of equal ones the first.
   std::vector<int64_t> classes;
   std::vector<float> probabilities;  // Probability of that class.
 };
@@ -37,12 +38,13 @@ struct Predictions {
 // Predicts all vertices. Errors: those of InferLogits().
 absl::StatusOr<Predictions> Predict(const InferenceInput& input);
 
-// Replaces `path`. "*.npy" gets the classes, i64 [N]. "*.csv" gets a heading
-// and lines "id,name,class,probability"; names are empty if the dataset has
-// none. Errors: those of the file system.
+// Replaces `path`. "*.npy" gets the numbers that `map` gives the classes, i64
+// [N]. "*.csv" gets a heading and lines
+// "id,name,class,probability,class_name"; names that are not known are empty.
+// Errors: those of the file system.
 absl::Status WritePredictions(const std::filesystem::path& path,
                               const Predictions& predictions,
-                              const Dataset& dataset);
+                              const ClassMap& map, const Dataset& dataset);
 
 // Infers a row of every vertex, its probabilities or its embedding, and writes
 // the rows as they come. Only a chunk of them is in memory. Replaces `path`, a

@@ -64,7 +64,8 @@ void AddPredictCommand(Command app, CommandContext& context) {
       .ShowDefault();
   predict
       .AddOption("--out", flags->out,
-                 "File to write: .npy, or .csv for classes with names")
+                 "File to write: .npy, or .csv for classes with the names of "
+                 "vertices and classes")
       .Required()
       .Takes("FILE");
   predict

@@ -6,6 +6,7 @@ import pathlib
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
@@ -214,15 +215,20 @@ class Job:
                 timeout: float = _PREDICT_SECONDS) -> 'np.ndarray[Any, Any]':
         """A row per vertex of the dataset, by the checkpoint of the best epoch:
         classes, i64 [vertices]; probabilities, f32 [vertices, classes]; or
-        embeddings, f32 [vertices, hidden]. By `fgnn predict`."""
+        embeddings, f32 [vertices, hidden]. By `fgnn predict`. Classes have the
+        dataset's numbers, -1 where it has no class of the name; columns of
+        probabilities are in the model's order. Warns if the two differ."""
         import numpy
         with tempfile.TemporaryDirectory(prefix='fgnn-') as folder:
             file = pathlib.Path(folder) / 'rows.npy'
-            program.run(
+            answer = program.run(
                 self._service.program, self._service.state_dir,
                 ['predict', str(self.run_dir), '--dataset', os.fspath(dataset),
-                 '--what', what, '--out', str(file)], timeout)
+                 '--what', what, '--out', str(file), '--json'], timeout)
             rows: np.ndarray[Any, Any] = numpy.load(file)
+        notice = json.loads(answer)['notice']
+        if notice:
+            warnings.warn(notice, stacklevel=2)
         return rows
 
     def _become(self, message: pb.Job) -> 'Job':
