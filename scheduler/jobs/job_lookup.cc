@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/store/job_names.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -33,25 +34,11 @@ void JobLookup::DescribeAll(const JobFilter& filter,
 // A job that has not ended is read from memory: the store may have an older
 // state.
 absl::StatusOr<Job> JobLookup::Find(const std::string& id_or_prefix) const {
-  if (id_or_prefix.empty()) {
-    return absl::InvalidArgumentError("job_id is empty");
-  }
   const ActiveJob* const exact = jobs_->Find(id_or_prefix);
   if (exact != nullptr) return Describe(*exact);
-  FGNN_ASSIGN_OR_RETURN(std::vector<Job> found,
-                        store_->FindByPrefix(id_or_prefix, 2));
-  if (found.empty()) {
-    return absl::NotFoundError(absl::StrCat(
-        "no job '", id_or_prefix, "'; 'fgnn jobs' lists those there are"));
-  }
-  if (found.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("more than one job begins with '", id_or_prefix,
-                     "'; write more of the id"));
-  }
-  const ActiveJob* const active = jobs_->Find(found.front().id);
+  FGNN_ASSIGN_OR_RETURN(Job job, FindNamedJob(*store_, id_or_prefix));
+  const ActiveJob* const active = jobs_->Find(job.id);
   if (active != nullptr) return Describe(*active);
-  Job& job = found.front();
   if (!IsFinal(job.state)) {
     // The row is damaged and was left out at the start, so this job will never
     // run.
@@ -60,7 +47,7 @@ absl::StatusOr<Job> JobLookup::Find(const std::string& id_or_prefix) const {
         std::string(NameOf(job.state)), ", but the job is not there"));
     job.state = JobState::kFailed;
   }
-  return std::move(job);
+  return job;
 }
 
 // A change of the order may change the reason why a queued job waits, so it

@@ -1,7 +1,9 @@
 #include "scheduler/rpc/job_messages.h"
 
+#include <optional>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
@@ -84,6 +86,21 @@ void ToMessage(const Job& job, v1::Job* message) {
   for (const std::string& device : job.devices) {
     message->add_devices(PrintableText(device));
   }
+}
+
+absl::StatusOr<JobFilter> FilterOf(const v1::ListJobsRequest& request) {
+  JobFilter filter = {.user = request.user(),
+                      .search = request.search(),
+                      .before_id = request.before_job_id()};
+  for (const int number : request.states()) {
+    const std::optional<JobState> state = ParseJobState(number);
+    if (!state.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("states: ", number, " is no state of a job"));
+    }
+    filter.states.push_back(*state);
+  }
+  return filter;
 }
 
 }  // namespace fgnn

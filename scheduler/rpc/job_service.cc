@@ -127,17 +127,7 @@ absl::Status JobServiceAdapter::List(const v1::ListJobsRequest& request,
         absl::StrCat("limit is ", limit, ", at most ", kMostListed,
                      "; ask for those behind them with before_job_id"));
   }
-  JobFilter filter = {.user = request.user(),
-                      .search = request.search(),
-                      .before_id = request.before_job_id()};
-  for (const int number : request.states()) {
-    const std::optional<JobState> state = ParseJobState(number);
-    if (!state.has_value()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("states: ", number, " is no state of a job"));
-    }
-    filter.states.push_back(*state);
-  }
+  FGNN_ASSIGN_OR_RETURN(const JobFilter filter, FilterOf(request));
   FGNN_ASSIGN_OR_RETURN(const std::vector<Job> jobs,
                         table_->List(filter, limit));
   size_t bytes = 0;

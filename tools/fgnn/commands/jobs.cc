@@ -15,6 +15,7 @@
 #include "tools/fgnn/reports/message_json.h"
 #include "tools/fgnn/service/follow.h"
 #include "tools/fgnn/service/interrupt.h"
+#include "tools/fgnn/service/job_history.h"
 #include "tools/fgnn/service/job_request.h"
 #include "tools/fgnn/service/service_client.h"
 
@@ -68,9 +69,9 @@ absl::Status ListJobs(const ListFlags& flags, const CommandContext& context) {
     FGNN_ASSIGN_OR_RETURN(const v1::JobState state, ParseStateName(name));
     request.add_states(state);
   }
-  FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(context.state_dir));
-  FGNN_ASSIGN_OR_RETURN(const auto jobs, client.ListJobs(request));
+  FGNN_ASSIGN_OR_RETURN(JobHistory history,
+                        JobHistory::Open(context.state_dir));
+  FGNN_ASSIGN_OR_RETURN(const auto jobs, history.ListJobs(request));
   if (context.json) {
     PrintJson(ToJson(jobs));
   } else {
@@ -97,9 +98,9 @@ void AddListFlags(Command jobs, ListFlags& flags) {
 
 absl::Status Show(const std::string& job_id, bool spec_only,
                   const CommandContext& context) {
-  FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(context.state_dir));
-  FGNN_ASSIGN_OR_RETURN(const v1::Job job, client.GetJob(job_id));
+  FGNN_ASSIGN_OR_RETURN(JobHistory history,
+                        JobHistory::Open(context.state_dir));
+  FGNN_ASSIGN_OR_RETURN(const v1::Job job, history.GetJob(job_id));
   if (context.json) {
     PrintJson(spec_only ? ToJson(job.spec()) : ToJson(job));
   } else if (spec_only) {
@@ -163,13 +164,16 @@ void AddJobCommands(Command app, CommandContext& context) {
   AddJobRequestFlags(submit, *flags);
   submit.OnRun([flags, &context] { context.status = Submit(*flags, context); });
 
-  const Command jobs = app.AddSubcommand("jobs", "List jobs, newest first");
+  const Command jobs = app.AddSubcommand(
+      "jobs", "List jobs, newest first; also while no service runs");
   const auto list = std::make_shared<ListFlags>();
   AddListFlags(jobs, *list);
   jobs.OnRun([list, &context] { context.status = ListJobs(*list, context); });
 
   const auto spec_only = std::make_shared<bool>(false);
-  AddJobIdCommand(app, "show", "One job: state, progress, executors",
+  AddJobIdCommand(app, "show",
+                  "One job: state, progress, executors; also while no service "
+                  "runs",
                   [spec_only, &context](const std::string& job_id) {
                     context.status = Show(job_id, *spec_only, context);
                   })

@@ -1,0 +1,78 @@
+"""What a service has done is there when it is gone: its jobs."""
+
+import json
+import os
+import signal
+
+import harness
+
+
+class HistoryTest(harness.ServiceTest):
+
+    def run_job(self, *words):
+        """Runs a job in a service that ends with it; the job's id."""
+        out = self.service.fgnn('run', *self.service.job_words(), '--json',
+                                *words).stdout
+        return json.loads(out.splitlines()[-1])['job_id']
+
+    def folder_now(self):
+        """What the state folder holds, and when it was written."""
+        found = {}
+        for path in self.service.state_dir.rglob('*'):
+            status = path.stat()
+            found[str(path)] = (status.st_mtime_ns, path.is_file() and
+                                path.read_bytes())
+        return found
+
+    def assert_says_that_none_runs(self, answer):
+        self.assertEqual(len(answer.stderr.splitlines()), 1, answer.stderr)
+        self.assertIn('no service runs', answer.stderr)
+        self.assertIn(str(self.service.state_dir), answer.stderr)
+
+    def test_ended_jobs_are_shown_without_a_service(self):
+        first = self.run_job('--name', 'First')
+        second = self.run_job()
+        before = self.folder_now()
+        listed = self.service.fgnn('jobs', '--json')
+        self.assert_says_that_none_runs(listed)
+        self.assertEqual(
+            [job['job_id'] for job in json.loads(listed.stdout)['jobs']],
+            [second, first])
+        named = self.service.json('jobs', '--search', 'first', '--state',
+                                  'completed', '--limit', '5')
+        self.assertEqual([job['job_id'] for job in named['jobs']], [first])
+        shown = self.service.fgnn('show', first)
+        self.assert_says_that_none_runs(shown)
+        self.assertIn('completed', shown.stdout)
+        self.assertIn('batch_size: 64',
+                      self.service.fgnn('show', first, '--spec').stdout)
+        unknown = self.service.fgnn('show', 'nosuchjob', check=False)
+        self.assertEqual(unknown.returncode, 2)
+        self.assertIn("no job 'nosuchjob'", unknown.stderr)
+        self.assertEqual(self.folder_now(), before)
+
+    def test_what_a_killed_service_had_committed_is_shown(self):
+        self.service.fgnn('up')
+        job = self.service.json('submit', *self.service.job_words(
+            harness.ENDLESS))['job_id']
+        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        for pid in self.service.processes():
+            os.kill(pid, signal.SIGKILL)
+        self.assertFalse(self.service.wait_until_gone())
+        before = self.folder_now()
+        self.assertEqual(self.service.json('show', job)['state'], 'running')
+        self.assertEqual(self.folder_now(), before)
+        self.service.fgnn('up')
+        self.service.fgnn('cancel', job)
+        self.assertEqual(self.service.json('show', job)['state'], 'cancelled')
+
+    def test_without_a_service_and_without_jobs_the_way_out_is_said(self):
+        for words in (['jobs'], ['show', 'x']):
+            answer = self.service.fgnn(*words, check=False)
+            self.assertEqual(answer.returncode, 1, answer.stderr)
+            self.assertIn('fgnn up', answer.stderr)
+        self.assertFalse(self.service.state_dir.exists())
+
+
+if __name__ == '__main__':
+    harness.main()
