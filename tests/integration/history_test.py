@@ -1,4 +1,4 @@
-"""What a service has done is there when it is gone: its jobs."""
+"""What a service has done is there when it is gone: its jobs and its logs."""
 
 import json
 import os
@@ -67,11 +67,36 @@ class HistoryTest(harness.ServiceTest):
         self.assertEqual(self.service.json('show', job)['state'], 'cancelled')
 
     def test_without_a_service_and_without_jobs_the_way_out_is_said(self):
-        for words in (['jobs'], ['show', 'x']):
+        for words in (['jobs'], ['show', 'x'], ['logs', 'x']):
             answer = self.service.fgnn(*words, check=False)
             self.assertEqual(answer.returncode, 1, answer.stderr)
             self.assertIn('fgnn up', answer.stderr)
         self.assertFalse(self.service.state_dir.exists())
+
+    def test_logs_are_those_of_the_job_alone(self):
+        first = self.run_job()
+        self.service.fgnn('up')
+        second = self.service.json('submit',
+                                   *self.service.job_words())['job_id']
+        self.service.fgnn('watch', second)
+        logs = {job: self.service.fgnn('logs', job).stdout
+                for job in (first, second)}
+        self.service.fgnn('down')
+        for job, other in ((first, second), (second, first)):
+            self.assertIn(f'job {job}: starts', logs[job])
+            self.assertIn(f'attached to job {job}', logs[job])
+            self.assertNotIn(other, logs[job])
+            self.assertNotIn('serves', logs[job])
+            alone = self.service.fgnn('logs', job)
+            self.assert_says_that_none_runs(alone)
+            self.assertEqual(alone.stdout, logs[job])
+        unknown = self.service.fgnn('logs', 'nosuchjob', check=False)
+        self.assertEqual(unknown.returncode, 2)
+        self.assertEqual(unknown.stdout, '')
+        self.assertIn("no job 'nosuchjob'; 'fgnn jobs'", unknown.stderr)
+        everything = self.service.fgnn('logs').stdout
+        for words in ('serves', first, second):
+            self.assertIn(words, everything)
 
 
 if __name__ == '__main__':

@@ -27,7 +27,8 @@ struct LogSelection {
 // Returns the selected lines of one file. A line without a time (a library's
 // message, a crash) belongs to the line before it. A line that names jobs
 // belongs to them. Another line of a daemon that is attached to a job belongs
-// to that job. All other lines belong to every job.
+// to that job, and so does a line of the scheduler about such a daemon. All
+// other lines belong to no job.
 std::vector<LogLine> SelectLogLines(std::istream& in,
                                     const LogSelection& selection);
 

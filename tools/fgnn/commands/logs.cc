@@ -1,4 +1,4 @@
-// logs: prints the daemons' messages about a job while it ran.
+// logs: prints the daemons' messages about a job.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -17,8 +17,7 @@
 #include "shared/telemetry/bounded_log.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/commands/log_lines.h"
-#include "tools/fgnn/service/service_client.h"
-#include "tools/fgnn/service/service_process.h"
+#include "tools/fgnn/service/job_history.h"
 
 namespace fgnn {
 namespace {
@@ -29,15 +28,12 @@ namespace fs = std::filesystem;
 // shortly before it is queued and after it has ended too.
 constexpr int64_t kMarginMs = 1000;
 
-// Returns the lines to select. Without a service neither the time of a job nor
-// its whole id is known: everything is shown then.
-absl::StatusOr<LogSelection> SelectionFor(const std::string& job_id,
+// Returns the lines to select: those of the job, or all if none is named.
+absl::StatusOr<LogSelection> SelectionFor(const std::string& name,
                                           const fs::path& state_dir) {
-  FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
-  if (!listens) return LogSelection{};
-  FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(state_dir));
-  FGNN_ASSIGN_OR_RETURN(const v1::Job job, client.GetJob(job_id));
+  if (name.empty()) return LogSelection{};
+  FGNN_ASSIGN_OR_RETURN(JobHistory history, JobHistory::Open(state_dir));
+  FGNN_ASSIGN_OR_RETURN(const v1::Job job, history.GetJob(name));
   LogSelection selection;
   selection.from = LogTime(job.submitted_ms() - kMarginMs);
   if (job.finished_ms() != 0) {
@@ -61,13 +57,13 @@ std::vector<std::string> DaemonsWithLogs(const fs::path& state_dir) {
 
 absl::Status PrintLogs(const std::string& job_id, const std::string& daemon,
                        const CommandContext& context) {
+  FGNN_ASSIGN_OR_RETURN(const LogSelection selection,
+                        SelectionFor(job_id, context.state_dir));
   const std::vector<std::string> daemons = DaemonsWithLogs(context.state_dir);
   if (daemons.empty()) {
     return absl::NotFoundError(absl::StrCat(
         "no logs in ", LogPath(context.state_dir, "x").parent_path().string()));
   }
-  FGNN_ASSIGN_OR_RETURN(const LogSelection selection,
-                        SelectionFor(job_id, context.state_dir));
   bool known = daemon.empty();
   std::vector<LogLine> lines;
   for (const std::string& name : daemons) {
@@ -102,12 +98,12 @@ absl::Status PrintLogs(const std::string& job_id, const std::string& daemon,
 
 void AddLogsCommand(Command app, CommandContext& context) {
   const Command logs = app.AddSubcommand(
-      "logs", "What the scheduler and the daemons said of a job while it ran");
+      "logs",
+      "What the scheduler and the daemons said of a job; without JOB, all that "
+      "they said");
   const auto job_id = std::make_shared<std::string>();
   const auto daemon = std::make_shared<std::string>();
-  logs.AddOption("JOB", *job_id, "Job id, or the beginning of one")
-      .Required()
-      .Takes("ID");
+  logs.AddOption("JOB", *job_id, "Job id, or the beginning of one").Takes("ID");
   logs.AddOption("--daemon", *daemon, "One of them only, e.g. sampler.0")
       .Takes("NAME");
   logs.OnRun([job_id, daemon, &context] {

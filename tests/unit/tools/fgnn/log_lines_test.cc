@@ -72,7 +72,7 @@ TEST(LogLinesTest, LeavesOutLinesThatNameOtherJobsOnly) {
   EXPECT_EQ(SelectedOf({"job {ours}: starts", "job {other}: starts", "stops",
                         "job {other} gives way to job {ours}",
                         "a job 1234 of nobody's"}),
-            "0234");
+            "03");
 }
 
 TEST(LogLinesTest, ADaemonSpeaksOfTheJobThatItIsAttachedTo) {
@@ -81,13 +81,29 @@ TEST(LogLinesTest, ADaemonSpeaksOfTheJobThatItIsAttachedTo) {
                         "detached from job {other}", "between",
                         "attached to job {ours} as owner 2", "an error",
                         "detached from job {ours}", "after"}),
-            "045678");
+            "567");
 }
 
 TEST(LogLinesTest, ADaemonThatComesBackIsAttachedToNothing) {
   EXPECT_EQ(SelectedOf({"attached to job {other} as owner 1", "a warning",
                         "registered with scheduler generation 1", "an error"}),
-            "23");
+            "");
+}
+
+TEST(LogLinesTest, TheSchedulerSpeaksOfTheJobWhoseDaemonItNames) {
+  EXPECT_EQ(SelectedOf({"started sampler.0 on cpu:0, pid 7",
+                        "attached sampler.0 to job {ours} as owner 1",
+                        "attached trainer.0 to job {other} as owner 1",
+                        "sampler.0 (pid 7) died of signal 9",
+                        "gave back 2 slots of sampler.0 (pid 7)",
+                        "sampler.01 (pid 6) died of signal 9",
+                        "trainer.0 (pid 8) died of signal 9",
+                        "attached sampler.0 to job {other} as owner 3",
+                        "sampler.0 (pid 9) died of signal 9",
+                        "attached sampler.0 to job {ours} as owner 4",
+                        "job {ours}: failed: it was lost",
+                        "sampler.0 (pid 9) has ended"}),
+            "134910");
 }
 
 TEST(LogLinesTest, MergesFilesByTimeAndKeepsTheOrderOfEquals) {
