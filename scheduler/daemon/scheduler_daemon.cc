@@ -39,18 +39,6 @@ constexpr milliseconds kServerGrace{2'000};
 // it.
 constexpr seconds kEndLimit{60};
 
-absl::StatusOr<std::vector<std::string>> CheckDevices(
-    const std::vector<std::string>& names) {
-  if (names.empty()) return std::vector<std::string>{AllCoresDevice()};
-  std::vector<std::string> devices;
-  for (const std::string& name : names) {
-    const absl::StatusOr<Device> device = ParseDevice(name);
-    FGNN_RETURN_IF_ERROR(Annotate(device.status(), "--devices"));
-    devices.push_back(device->name);
-  }
-  return devices;
-}
-
 // Removes what an earlier service left. No other service may start in the state
 // folder meanwhile.
 void ClearLeftovers(const std::filesystem::path& state_dir) {
@@ -86,7 +74,7 @@ SchedulerDaemon::~SchedulerDaemon() { Stop(); }
 absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
     const SchedulerOptions& options, const SignalWaiter* stop) {
   FGNN_ASSIGN_OR_RETURN(std::vector<std::string> devices,
-                        CheckDevices(options.devices));
+                        DevicesOfFlag(options.devices));
   FGNN_RETURN_IF_ERROR(MakeStateDir(options.state_dir));
   FGNN_ASSIGN_OR_RETURN(StateLock lock, StateLock::Take(options.state_dir));
   auto parts = std::make_unique<Parts>(std::move(lock));

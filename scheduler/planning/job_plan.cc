@@ -97,11 +97,6 @@ absl::Status CheckWarmup(const TrainingSpec& training,
       "lower it, or raise training.epochs"));
 }
 
-uint64_t HaveBytes(const PlanInput& input) {
-  return std::min(input.spec.limits.memory_bytes.value_or(UINT64_MAX),
-                  input.available_bytes);
-}
-
 SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows) {
   const JobSpec& spec = input.spec;
   const SamplingProfile& sampling = input.sampling;
@@ -213,6 +208,11 @@ DatasetShape ShapeOf(const DatasetSizes& sizes, const TrainingSpec& training) {
                                                  : sizes.num_train,
           .topology_bytes = sizes.topology_bytes,
           .feature_row_bytes = sizes.feature_row_bytes};
+}
+
+uint64_t HaveBytes(const PlanInput& input) {
+  return std::min(input.available_bytes,
+                  input.spec.limits.memory_bytes.value_or(UINT64_MAX));
 }
 
 uint64_t BytesIn(const std::vector<MemoryItem>& items, std::string_view place) {

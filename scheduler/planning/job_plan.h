@@ -43,6 +43,10 @@ struct PlanInput {
   uint64_t available_bytes = 0;
 };
 
+// Returns the bytes that the job may take: those that the machine has free, or
+// the job's limit if it is less.
+uint64_t HaveBytes(const PlanInput& input);
+
 struct MemoryItem {
   std::string name = {};  // Name such as "2 trainers".
   // Holder: "segment", "sampler", "trainer" or "dataset".

@@ -123,6 +123,18 @@ absl::StatusOr<Device> ParseDevice(std::string_view text) {
   return device;
 }
 
+absl::StatusOr<std::vector<std::string>> DevicesOfFlag(
+    const std::vector<std::string>& names) {
+  if (names.empty()) return std::vector<std::string>{AllCoresDevice()};
+  std::vector<std::string> devices;
+  for (const std::string& name : names) {
+    const absl::StatusOr<Device> device = ParseDevice(name);
+    FGNN_RETURN_IF_ERROR(Annotate(device.status(), "--devices"));
+    devices.push_back(device->name);
+  }
+  return devices;
+}
+
 std::string DeviceName(const std::vector<int>& cores) {
   std::vector<std::string> ranges;
   for (size_t first = 0; first < cores.size();) {

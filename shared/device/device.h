@@ -55,6 +55,11 @@ absl::StatusOr<Device> ParseDeviceName(std::string_view text);
 // has.
 absl::StatusOr<Device> ParseDevice(std::string_view text);
 
+// Returns the canonical names of the devices of a flag --devices; of none:
+// AllCoresDevice(). Errors: those of ParseDevice(), naming the flag.
+absl::StatusOr<std::vector<std::string>> DevicesOfFlag(
+    const std::vector<std::string>& names);
+
 // Returns the canonical name of a list of cores.
 std::string DeviceName(const std::vector<int>& cores);
 

@@ -1,5 +1,4 @@
 // plan: computes what a job would take, before any part of it is started.
-#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -87,12 +86,6 @@ absl::StatusOr<PlanInput> MeasureJob(const v1::JobSpec& effective,
                                               input.sampling.hops, device));
   FGNN_ASSIGN_OR_RETURN(input.available_bytes, AvailableMemoryBytes());
   return input;
-}
-
-// Returns the machine's bytes, or the part that limits.memory allows.
-uint64_t HaveBytes(const PlanInput& input) {
-  return std::min(input.available_bytes,
-                  input.spec.limits.memory_bytes.value_or(UINT64_MAX));
 }
 
 nlohmann::ordered_json ToJson(const std::vector<MemoryItem>& items) {

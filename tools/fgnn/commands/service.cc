@@ -44,22 +44,10 @@ void PrintService(const CommandContext& context, const std::string& headline,
             << "\n";
 }
 
-// Returns canonical names, so that a slip is reported before anything starts.
-absl::StatusOr<std::vector<std::string>> CheckDevices(
-    const std::vector<std::string>& names) {
-  if (names.empty()) return std::vector<std::string>{AllCoresDevice()};
-  std::vector<std::string> devices;
-  for (const std::string& name : names) {
-    const absl::StatusOr<Device> device = ParseDevice(name);
-    if (!device.ok()) return Annotate(device.status(), "--devices");
-    devices.push_back(device->name);
-  }
-  return devices;
-}
-
 absl::Status Up(const std::vector<std::string>& device_names,
                 const CommandContext& context) {
-  FGNN_ASSIGN_OR_RETURN(const auto devices, CheckDevices(device_names));
+  // A slip is reported before anything starts.
+  FGNN_ASSIGN_OR_RETURN(const auto devices, DevicesOfFlag(device_names));
   const std::filesystem::path state_dir =
       std::filesystem::absolute(context.state_dir);
   absl::StatusOr<ServiceClient> client = ServiceClient::Connect(state_dir);

@@ -79,6 +79,14 @@ TEST(ParseDeviceTest, NamesWhatTheMachineHas) {
                AllOf(HasSubstr("core 1023"), HasSubstr(AllCoresDevice()))));
 }
 
+TEST(DevicesOfFlagTest, TakesAllCoresWhereNoneIsNamed) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto devices, DevicesOfFlag({}));
+  EXPECT_THAT(devices, testing::ElementsAre(AllCoresDevice()));
+  EXPECT_THAT(DevicesOfFlag({AllCoresDevice(), "cpu:1023"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("--devices"), HasSubstr("core 1023"))));
+}
+
 TEST(PinThisThreadTest, RestrictsThisThreadAndThoseItStarts) {
   FGNN_ASSERT_OK_AND_ASSIGN(const Device all, ParseDevice(AllCoresDevice()));
   const Device one = Parse("cpu:" + std::to_string(all.cores.back()));
