@@ -35,59 +35,38 @@ std::string ShortName(const EnumValueDescriptor& value) {
   return name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : name;
 }
 
-ordered_json ElementToJson(const Message& message, const FieldDescriptor& field,
-                           int i) {
+// Returns the value of a field; of a repeated field, its element `i`.
+ordered_json ValueToJson(const Message& message, const FieldDescriptor& field,
+                         int i) {
   const Reflection& r = *message.GetReflection();
   const FieldDescriptor* f = &field;
+  const auto get = [&](auto value, auto element) {
+    return field.is_repeated() ? (r.*element)(message, f, i)
+                               : (r.*value)(message, f);
+  };
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT32:
-      return r.GetRepeatedInt32(message, f, i);
+      return get(&Reflection::GetInt32, &Reflection::GetRepeatedInt32);
     case FieldDescriptor::CPPTYPE_INT64:
-      return r.GetRepeatedInt64(message, f, i);
+      return get(&Reflection::GetInt64, &Reflection::GetRepeatedInt64);
     case FieldDescriptor::CPPTYPE_UINT32:
-      return r.GetRepeatedUInt32(message, f, i);
+      return get(&Reflection::GetUInt32, &Reflection::GetRepeatedUInt32);
     case FieldDescriptor::CPPTYPE_UINT64:
-      return r.GetRepeatedUInt64(message, f, i);
+      return get(&Reflection::GetUInt64, &Reflection::GetRepeatedUInt64);
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      return r.GetRepeatedDouble(message, f, i);
+      return get(&Reflection::GetDouble, &Reflection::GetRepeatedDouble);
     case FieldDescriptor::CPPTYPE_FLOAT:
-      return r.GetRepeatedFloat(message, f, i);
+      return get(&Reflection::GetFloat, &Reflection::GetRepeatedFloat);
     case FieldDescriptor::CPPTYPE_BOOL:
-      return r.GetRepeatedBool(message, f, i);
+      return get(&Reflection::GetBool, &Reflection::GetRepeatedBool);
     case FieldDescriptor::CPPTYPE_ENUM:
-      return ShortName(*r.GetRepeatedEnum(message, f, i));
+      return ShortName(
+          *get(&Reflection::GetEnum, &Reflection::GetRepeatedEnum));
     case FieldDescriptor::CPPTYPE_STRING:
-      return r.GetRepeatedString(message, f, i);
+      return get(&Reflection::GetString, &Reflection::GetRepeatedString);
     case FieldDescriptor::CPPTYPE_MESSAGE:
-      return ToJson(r.GetRepeatedMessage(message, f, i));
-  }
-  return nullptr;
-}
-
-ordered_json FieldToJson(const Message& message, const FieldDescriptor& field) {
-  const Reflection& r = *message.GetReflection();
-  const FieldDescriptor* f = &field;
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32:
-      return r.GetInt32(message, f);
-    case FieldDescriptor::CPPTYPE_INT64:
-      return r.GetInt64(message, f);
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return r.GetUInt32(message, f);
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return r.GetUInt64(message, f);
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return r.GetDouble(message, f);
-    case FieldDescriptor::CPPTYPE_FLOAT:
-      return r.GetFloat(message, f);
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return r.GetBool(message, f);
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return ShortName(*r.GetEnum(message, f));
-    case FieldDescriptor::CPPTYPE_STRING:
-      return r.GetString(message, f);
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      return ToJson(r.GetMessage(message, f));
+      return ToJson(field.is_repeated() ? r.GetRepeatedMessage(message, f, i)
+                                        : r.GetMessage(message, f));
   }
   return nullptr;
 }
@@ -104,11 +83,11 @@ ordered_json ToJson(const Message& message) {
       ordered_json elements = ordered_json::array();
       const int size = reflection.FieldSize(message, &field);
       for (int e = 0; e < size; ++e) {
-        elements.push_back(ElementToJson(message, field, e));
+        elements.push_back(ValueToJson(message, field, e));
       }
       json[field.name()] = std::move(elements);
     } else if (!field.has_presence() || reflection.HasField(message, &field)) {
-      json[field.name()] = FieldToJson(message, field);
+      json[field.name()] = ValueToJson(message, field, 0);
     }
   }
   return json;
