@@ -141,7 +141,7 @@ absl::Status JobExecutors::Attach(const std::string& name) {
   if (status.ok()) {
     daemons_->EndAttach(*ticket);
     LogInfo("attached {} to job {} as owner {}", name, caller_.job().job_id,
-            ticket->owner);
+            PlainIndex(ticket->owner));
     return absl::OkStatus();
   }
   FGNN_RETURN_IF_ERROR(caller_.MayGoOn());

@@ -107,10 +107,10 @@ uint64_t JobSegment::scratch_bytes() const {
 
 absl::StatusOr<OwnerIndex> JobSegment::TakeOwner() {
   const MutexLock lock(&mutex_);
-  for (OwnerIndex tried = 0; tried < kMaxOwners; ++tried) {
-    last_ = static_cast<OwnerIndex>(last_ % kMaxOwners + 1);
-    if (taken_[last_]) continue;
-    taken_[last_] = true;
+  for (uint32_t tried = 0; tried < kMaxOwners; ++tried) {
+    last_ = static_cast<OwnerIndex>(PlainIndex(last_) % kMaxOwners + 1);
+    if (taken_[PlainIndex(last_)]) continue;
+    taken_[PlainIndex(last_)] = true;
     return last_;
   }
   return absl::ResourceExhaustedError(
@@ -120,7 +120,7 @@ absl::StatusOr<OwnerIndex> JobSegment::TakeOwner() {
 
 void JobSegment::ReleaseOwner(OwnerIndex owner) {
   const MutexLock lock(&mutex_);
-  taken_[owner] = false;
+  taken_[PlainIndex(owner)] = false;
 }
 
 JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner, bool crashed) {
@@ -144,7 +144,7 @@ JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner, bool crashed) {
 uint32_t JobSegment::ReclaimAllBut(const std::vector<OwnerIndex>& living) {
   {
     const MutexLock lock(&mutex_);
-    for (const OwnerIndex owner : living) taken_[owner] = true;
+    for (const OwnerIndex owner : living) taken_[PlainIndex(owner)] = true;
   }
   uint32_t slots = 0;
   for (uint32_t owner = 1; owner <= kMaxOwners; ++owner) {

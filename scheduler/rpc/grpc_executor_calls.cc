@@ -77,7 +77,7 @@ absl::Status GrpcExecutorCalls::Attach(const std::string& socket,
   v1::AttachJobRequest request;
   request.set_job_id(call.job_id);
   FGNN_RETURN_IF_ERROR(ParseSpec(call.spec_bytes, request.mutable_spec()));
-  request.set_owner(call.owner);
+  request.set_owner(PlainIndex(call.owner));
   request.set_overflow_block(call.overflow_block.has_value()
                                  ? static_cast<int32_t>(*call.overflow_block)
                                  : -1);

@@ -18,10 +18,19 @@ using EdgeOffset = int64_t;
 // A batch's running number in its job: epoch * batches_per_epoch + batch.
 using BatchSeq = uint64_t;
 
-// A daemon's index in a job's segment, in [1, kMaxOwners]; 0: no daemon.
-using OwnerIndex = uint16_t;
-inline constexpr OwnerIndex kNoOwner = 0;
-inline constexpr OwnerIndex kMaxOwners = 255;
+// A daemon's index in a job's segment, in [1, kMaxOwners]; kNoOwner: no daemon.
+// The type keeps it apart from indices of devices, blocks and executors.
+enum class OwnerIndex : uint16_t {};
+inline constexpr OwnerIndex kNoOwner{0};
+inline constexpr uint16_t kMaxOwners = 255;
+
+constexpr uint16_t PlainIndex(OwnerIndex owner) {
+  return static_cast<uint16_t>(owner);
+}
+// Whether the index is in [1, kMaxOwners].
+constexpr bool IsDaemon(OwnerIndex owner) {
+  return owner != kNoOwner && PlainIndex(owner) <= kMaxOwners;
+}
 
 }  // namespace fgnn
 

@@ -34,8 +34,7 @@ bool IsWork(DeviceWork work) {
 }
 
 bool IsHeld(TurnWord turn) {
-  return turn.owner != kNoOwner && turn.owner <= kMaxOwners &&
-         IsWork(turn.state);
+  return IsDaemon(turn.owner) && IsWork(turn.state);
 }
 
 DeviceWork LastOf(TurnWord turn) {

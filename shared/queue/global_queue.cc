@@ -53,9 +53,9 @@ GlobalQueue::GlobalQueue(Segment* segment, OwnerIndex owner,
 
 absl::Status GlobalQueue::CheckMayClaim() const {
   if (stopped()) return absl::CancelledError("the job was stopped");
-  if (owner_ != kNoOwner && owner_ <= kMaxOwners) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("owner ", owner_, " claims no slots of the global queue"));
+  if (IsDaemon(owner_)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "owner ", PlainIndex(owner_), " claims no slots of the global queue"));
 }
 
 absl::StatusOr<std::optional<WriteSlot>> GlobalQueue::TryClaimForWriting() {
@@ -127,9 +127,9 @@ absl::Status GlobalQueue::Leave(TaskNumber task, SlotState from, SlotState to,
   const SlotWord word = slots.Load(task);
   return absl::FailedPreconditionError(absl::StrCat(
       "slot of batch ", SeqOf(task), " is not ", NameOf(from), " by owner ",
-      owner_, " at generation ", slots.GenerationOf(task), " but ",
-      NameOf(word.state), " by owner ", word.owner, " at generation ",
-      word.generation));
+      PlainIndex(owner_), " at generation ", slots.GenerationOf(task), " but ",
+      NameOf(word.state), " by owner ", PlainIndex(word.owner),
+      " at generation ", word.generation));
 }
 
 absl::Status GlobalQueue::TakeOverflowBlock(TaskNumber task,
@@ -138,7 +138,7 @@ absl::Status GlobalQueue::TakeOverflowBlock(TaskNumber task,
       segment_->options().num_overflow_blocks) {
     return absl::FailedPreconditionError(absl::StrCat(
         "task of batch ", SeqOf(task), " needs an overflow block, but owner ",
-        owner_, " has none"));
+        PlainIndex(owner_), " has none"));
   }
   const Segment::Regions& regions = segment_->regions();
   const SlotTable slots(*segment_);

@@ -65,8 +65,8 @@ struct BatchRecord {
   // Seconds of the sampler's stages, then of the trainer's stages.
   float sample = 0, id_map = 0, mark = 0, copy = 0;
   float wait = 0, extract = 0, train = 0, sync = 0;
-  uint16_t sampler = 0;     // Owner index of the sampler.
-  uint16_t trainer = 0;     // Owner index of the trainer.
+  OwnerIndex sampler = kNoOwner;
+  OwnerIndex trainer = kNoOwner;
   uint32_t staleness = 0;   // The batch's step - version of its weights.
   uint64_t sampled_ns = 0;  // MonotonicNanoseconds() at the end of sampling.
   uint64_t trained_ns = 0;  // MonotonicNanoseconds() at the end of training.

@@ -23,7 +23,7 @@ SlotPlace SlotPlace::Unpack(uint64_t word) {
 uint64_t SlotPlace::Pack() const {
   const uint64_t block_plus_one =
       overflow_block.has_value() ? uint64_t{*overflow_block} + 1 : 0;
-  return (uint64_t{sampler} << kSamplerShift) | block_plus_one;
+  return (uint64_t{PlainIndex(sampler)} << kSamplerShift) | block_plus_one;
 }
 
 std::optional<TaskNumber> SlotTable::FindLowest(SlotState state,

@@ -32,7 +32,8 @@ struct OwnedWord {
   }
   constexpr uint64_t Pack() const {
     return (generation << (kOwnerBits + kStateBits)) |
-           (uint64_t{owner} << kStateBits) | static_cast<uint64_t>(state);
+           (uint64_t{PlainIndex(owner)} << kStateBits) |
+           static_cast<uint64_t>(state);
   }
 };
 

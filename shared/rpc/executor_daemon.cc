@@ -152,7 +152,7 @@ absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
              session->ReportFailure(job_id, failure);
            }}));
   LogInfo("attached to job {} as owner {}", attachment.job_id,
-          attachment.owner);
+          PlainIndex(attachment.owner));
   const MutexLock lock(&mutex_);
   job_ = std::move(job);
   job_id_ = attachment.job_id;

@@ -24,7 +24,7 @@ absl::StatusOr<JobAttachment> ReadAttachment(
   if (attachment.job_id.empty()) {
     return absl::InvalidArgumentError("attach: job_id is empty");
   }
-  if (request.owner() == kNoOwner || request.owner() > kMaxOwners) {
+  if (request.owner() == PlainIndex(kNoOwner) || request.owner() > kMaxOwners) {
     return absl::InvalidArgumentError(
         absl::StrCat("attach: owner ", request.owner(),
                      " is out of range; it is 1 to ", kMaxOwners));

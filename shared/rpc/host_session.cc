@@ -163,7 +163,7 @@ absl::Status HostSession::Impl::Register(milliseconds timeout,
   request.set_version(options_.version);
   request.set_segment_layout_version(options_.segment_layout_version);
   request.set_job_id(standing.job_id);
-  request.set_owner(standing.owner);
+  request.set_owner(PlainIndex(standing.owner));
   request.set_number(standing.number);
   v1::RegisterResponse response;
   FGNN_RETURN_IF_ERROR(RunCall(timeout, [&](grpc::ClientContext* context) {

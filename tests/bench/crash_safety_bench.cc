@@ -108,8 +108,8 @@ absl::StatusOr<double> TimeSlots() {
   options.num_parameters = 1;
   FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<Segment> segment,
                         Segment::Create(options));
-  GlobalQueue sampler(segment.get(), 1);
-  GlobalQueue trainer(segment.get(), 2);
+  GlobalQueue sampler(segment.get(), OwnerIndex{1});
+  GlobalQueue trainer(segment.get(), OwnerIndex{2});
   sampler.OpenForSampling(kBatches);
   const Stopwatch watch;
   for (BatchSeq seq = 0; seq < kBatches; ++seq) {

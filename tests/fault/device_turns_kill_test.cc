@@ -179,7 +179,8 @@ TEST_F(DeviceTurnsKillTest, EveryBatchCountsOnceWhoeverDies) {
     ASSERT_TRUE(reports_.Await(1)) << "the rest is not worked off";
   }
   for (uint32_t i = 0; i < 2 * kDevices; ++i) reap(i);
-  FinishAlone(segment_.get(), 11, 12, /*overflow_block=*/0);
+  FinishAlone(segment_.get(), OwnerIndex{11}, OwnerIndex{12},
+              /*overflow_block=*/0);
   ExpectExactResult(segment_.get());
   for (uint32_t device = 0; device < kDevices; ++device) {
     EXPECT_EQ(table.working(device), DeviceWork::kNothing);

@@ -105,8 +105,8 @@ std::vector<float> TrainOnTheBoard() {
   Training training;
   const auto segment =
       Segment::Create(OptionsFor(training.num_parameters())).value();
-  GradientBoard board(segment.get(), /*owner=*/1);
-  BoardExchange exchange(segment.get(), /*owner=*/1);
+  GradientBoard board(segment.get(), OwnerIndex{1});
+  BoardExchange exchange(segment.get(), OwnerIndex{1});
   const auto make_step = [&] {
     FGNN_ASSERT_OK_AND_ASSIGN(
         const bool made, exchange.TryStep([&](const StepTensors& step) {

@@ -21,10 +21,10 @@ namespace {
 
 using testing::IsEmpty;
 
-constexpr OwnerIndex kSampler = 1;
-constexpr OwnerIndex kTrainer = 2;
-constexpr OwnerIndex kNextSampler = 11;
-constexpr OwnerIndex kNextTrainer = 12;
+constexpr OwnerIndex kSampler{1};
+constexpr OwnerIndex kTrainer{2};
+constexpr OwnerIndex kNextSampler{11};
+constexpr OwnerIndex kNextTrainer{12};
 constexpr int kCannotTrace = 77;
 
 using Memory = std::vector<std::byte>;

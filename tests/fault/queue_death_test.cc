@@ -12,10 +12,10 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr OwnerIndex kSampler = 1;
-constexpr OwnerIndex kTrainer = 2;
-constexpr OwnerIndex kNextSampler = 11;
-constexpr OwnerIndex kNextTrainer = 12;
+constexpr OwnerIndex kSampler{1};
+constexpr OwnerIndex kTrainer{2};
+constexpr OwnerIndex kNextSampler{11};
+constexpr OwnerIndex kNextTrainer{12};
 
 // The parameter is the staleness that the job allows.
 class QueueDeathTest : public testing::TestWithParam<uint32_t> {

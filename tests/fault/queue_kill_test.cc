@@ -132,7 +132,8 @@ TEST_P(QueueKillTest, EveryBatchCountsOnceWhoeverDies) {
     ASSERT_TRUE(reports_.Await(1)) << "the rest is not worked off";
   }
   for (int i = 0; i < kSamplers + kTrainers; ++i) reap(i);
-  FinishAlone(segment_.get(), 11, 12, /*overflow_block=*/0);
+  FinishAlone(segment_.get(), OwnerIndex{11}, OwnerIndex{12},
+              /*overflow_block=*/0);
   ExpectExactResult(segment_.get());
 }
 

@@ -75,7 +75,7 @@ absl::Status DaemonTable::Register(const DaemonRegistration& registration,
   daemon.health.working = false;
   daemon.health.turns = 0;
   if (daemon.attachment.owner == kNoOwner && !registration.job_id.empty() &&
-      registration.owner >= 1 && registration.owner <= kMaxOwners) {
+      IsDaemon(registration.owner)) {
     daemon.attachment.job_id = registration.job_id;
     daemon.attachment.owner = registration.owner;
     daemon.number = registration.number;

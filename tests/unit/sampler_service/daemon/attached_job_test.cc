@@ -24,7 +24,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::chrono::seconds kPatience{30};
-constexpr OwnerIndex kReader = 9;
+constexpr OwnerIndex kReader{9};
 
 // Failures as they are reported.
 class Failures {
@@ -58,7 +58,7 @@ class AttachedJobTest : public testing::Test {
     AttachedJobOptions options;
     options.job_id = job_.job_id();
     options.owner = owner;
-    options.overflow_block = owner - 1U;
+    options.overflow_block = PlainIndex(owner) - 1U;
     options.num_threads = num_threads;
     options.counted_batches = counted_batches_;
     options.on_failure = failures_.Recorder();
@@ -100,14 +100,16 @@ class AttachedJobTest : public testing::Test {
 
 TEST_F(AttachedJobTest, MakesEveryBatchAsOneSamplerAloneDoes) {
   const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 4);
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler, StartSampler(*segment, 1, 3));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler,
+                            StartSampler(*segment, OwnerIndex{1}, 3));
   EXPECT_EQ(ReadAll(*segment), job_.digests());
   EXPECT_EQ(sampler->batches(), job_.num_batches());
 }
 
 TEST_F(AttachedJobTest, TasksLargerThanASlotGoThroughTheOverflowBlock) {
   const auto segment = job_.MakeSegment(SmallJob::Slots::kTight, 4);
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler, StartSampler(*segment, 1, 2));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler,
+                            StartSampler(*segment, OwnerIndex{1}, 2));
   // ThreadSanitizer knows addresses, not pages: it would not see that one
   // thread's overflow block is the next one's after it was freed here.
   EXPECT_EQ(ReadAll(*samplers_mapping_), job_.digests());
@@ -115,16 +117,19 @@ TEST_F(AttachedJobTest, TasksLargerThanASlotGoThroughTheOverflowBlock) {
 
 TEST_F(AttachedJobTest, TwoSamplersShareTheBatchesOfOne) {
   const auto segment = job_.MakeSegment(SmallJob::Slots::kTight, 3);
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto one, StartSampler(*segment, 1, 1));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto one,
+                            StartSampler(*segment, OwnerIndex{1}, 1));
   // One thread each: they read through a mapping of their own, see above.
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto two, StartSampler(*segment, 2, 1));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto two,
+                            StartSampler(*segment, OwnerIndex{2}, 1));
   EXPECT_EQ(ReadAll(*segment), job_.digests());
 }
 
 TEST_F(AttachedJobTest, MarksOnceThereIsAnOrder) {
   const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 4);
   GlobalQueue queue(segment.get(), kReader);
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler, StartSampler(*segment, 1, 2));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler,
+                            StartSampler(*segment, OwnerIndex{1}, 2));
   const auto version_of = [&](BatchSeq seq) -> uint32_t {
     auto slot = queue.ClaimForReading(seq, seq + 1, DeadlineIn(kPatience));
     EXPECT_THAT(slot, IsOk());
@@ -156,12 +161,14 @@ TEST_F(AttachedJobTest, CountsWhatItWasToldTo) {
   const TempFolder folder;
   const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 4);
   {
-    FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler, StartSampler(*segment, 1, 1));
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler,
+                              StartSampler(*segment, OwnerIndex{1}, 1));
     EXPECT_THAT(sampler->WriteCounts(folder / "counts"),
                 StatusIs(absl::StatusCode::kFailedPrecondition));
   }
   counted_batches_ = job_.batches_per_epoch();
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler, StartSampler(*segment, 1, 2));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler,
+                            StartSampler(*segment, OwnerIndex{1}, 2));
   EXPECT_EQ(ReadAll(*segment), job_.digests());
   FGNN_ASSERT_OK(sampler->WriteCounts(folder / "counts"));
   FGNN_ASSERT_OK_AND_ASSIGN(
@@ -186,7 +193,8 @@ TEST_F(AttachedJobTest, GivesEverySlotBackWhenItLeaves) {
   const auto segment = job_.MakeSegment(SmallJob::Slots::kTight, 4);
   GlobalQueue queue(segment.get(), kReader);
   queue.OpenForSampling(job_.num_batches());
-  FGNN_ASSERT_OK_AND_ASSIGN(auto sampler, StartSampler(*segment, 1, 3));
+  FGNN_ASSERT_OK_AND_ASSIGN(auto sampler,
+                            StartSampler(*segment, OwnerIndex{1}, 3));
   // One task is there; others are on their way, or wait for the overflow
   // block.
   FGNN_ASSERT_OK_AND_ASSIGN(auto slot,
@@ -199,7 +207,8 @@ TEST_F(AttachedJobTest, GivesEverySlotBackWhenItLeaves) {
 
 TEST_F(AttachedJobTest, AStoppedJobIsNoFailure) {
   const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 4);
-  FGNN_ASSERT_OK_AND_ASSIGN(auto sampler, StartSampler(*segment, 1, 2));
+  FGNN_ASSERT_OK_AND_ASSIGN(auto sampler,
+                            StartSampler(*segment, OwnerIndex{1}, 2));
   GlobalQueue(segment.get(), kReader).Stop();
   // The heart goes on beating until the job is left.
   const uint64_t before = sampler->turns();
@@ -217,7 +226,8 @@ TEST_F(AttachedJobTest, ReportsADatasetThatIsNotWhatWasValidated) {
   const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 4);
   GlobalQueue queue(segment.get(), kReader);
   queue.OpenForSampling(job_.num_batches());
-  FGNN_ASSERT_OK_AND_ASSIGN(auto sampler, StartSampler(*segment, 1, 2));
+  FGNN_ASSERT_OK_AND_ASSIGN(auto sampler,
+                            StartSampler(*segment, OwnerIndex{1}, 2));
   EXPECT_THAT(failures_.WaitForFirst(kPatience),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        testing::AllOf(HasSubstr("batch "),
@@ -234,7 +244,7 @@ TEST_F(AttachedJobTest, RefusesASegmentPlannedForAnotherTrainSet) {
   sampling.options.batch_size = 17;
   AttachedJobOptions options;
   options.job_id = job_.job_id();
-  options.owner = 1;
+  options.owner = OwnerIndex{1};
   EXPECT_THAT(AttachedJob::Start(std::move(options), std::move(sampling),
                                  job_.Attach(*segment)),
               StatusIs(absl::StatusCode::kInvalidArgument,

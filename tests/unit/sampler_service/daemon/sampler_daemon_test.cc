@@ -28,7 +28,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::chrono::seconds kPatience{30};
-constexpr OwnerIndex kReader = 9;
+constexpr OwnerIndex kReader{9};
 
 // A sampler daemon beside a scheduler that the test plays.
 class SamplerDaemonTest : public testing::Test {

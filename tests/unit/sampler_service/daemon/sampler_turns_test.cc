@@ -21,8 +21,8 @@ namespace fgnn {
 namespace {
 
 constexpr std::chrono::seconds kPatience{60};
-constexpr OwnerIndex kSampler = 1;
-constexpr OwnerIndex kTrainer = 9;
+constexpr OwnerIndex kSampler{1};
+constexpr OwnerIndex kTrainer{9};
 
 class SamplerTurnsTest : public testing::Test {
  protected:

@@ -128,8 +128,8 @@ TEST_F(DaemonTableTest, SurvivorsStayAttachedToAJobThatIsTakenOver) {
     registration.number = number;
     return table_.Register(registration, now_);
   };
-  FGNN_ASSERT_OK(register_as(kSampler, "job", 3, 0));
-  FGNN_ASSERT_OK(register_as(kTrainer, "earlier", 4, 0));
+  FGNN_ASSERT_OK(register_as(kSampler, "job", OwnerIndex{3}, 0));
+  FGNN_ASSERT_OK(register_as(kTrainer, "earlier", OwnerIndex{4}, 0));
   EXPECT_TRUE(table_.ExpectsSurvivors());
   End(table_.daemons().at("trainer.1"));
   EXPECT_FALSE(table_.ExpectsSurvivors());
@@ -142,9 +142,9 @@ TEST_F(DaemonTableTest, SurvivorsStayAttachedToAJobThatIsTakenOver) {
   EXPECT_EQ(
       members_.FindAll("job", ExecutorRole::kSampler, /*attached=*/true).size(),
       1U);
-  EXPECT_EQ(table_.daemons().at("sampler.0").attachment.owner, 3);
+  EXPECT_EQ(table_.daemons().at("sampler.0").attachment.owner, OwnerIndex{3});
   for (int i = 1; i < kMaxOwners; ++i) {
-    ASSERT_NE(segment_->TakeOwner().value(), 3);
+    ASSERT_NE(segment_->TakeOwner().value(), OwnerIndex{3});
   }
   // A new segment of the same job is nobody's.
   members_.Open(segment_.get());

@@ -221,12 +221,15 @@ TEST_F(HostedJobsTest, TwoInterruptedJobsAreTakenOverWithTheirDaemons) {
                                              .log = temp_ / "log"})
                            .value();
   }
-  OwnerIndex owner = 0;
+  uint16_t owner = 0;
+  const auto next_owner = [&owner] { return OwnerIndex{++owner}; };
   for (const char* name : {"sampler.2", "trainer.2"}) {
-    FGNN_ASSERT_OK(Register(name, "cpu:0", *processes_[name], "a", ++owner, 0));
+    FGNN_ASSERT_OK(
+        Register(name, "cpu:0", *processes_[name], "a", next_owner(), 0));
   }
   for (const char* name : {"sampler.5", "trainer.5"}) {
-    FGNN_ASSERT_OK(Register(name, "cpu:1", *processes_[name], "b", ++owner, 0));
+    FGNN_ASSERT_OK(
+        Register(name, "cpu:1", *processes_[name], "b", next_owner(), 0));
   }
   const auto a = SegmentOf("a");
   const auto b = SegmentOf("b");
@@ -242,8 +245,8 @@ TEST_F(HostedJobsTest, TwoInterruptedJobsAreTakenOverWithTheirDaemons) {
   EXPECT_EQ(NumAttached("b"), 2U);
   EXPECT_EQ(host_->SegmentFor(processes_["trainer.5"]->pid(), "b").value(),
             b->fd());
-  EXPECT_EQ(a->devices().DeviceOf(1), 0U);
-  EXPECT_EQ(a->devices().DeviceOf(3), std::nullopt);
+  EXPECT_EQ(a->devices().DeviceOf(OwnerIndex{1}), 0U);
+  EXPECT_EQ(a->devices().DeviceOf(OwnerIndex{3}), std::nullopt);
   Daemons("a").CloseSegment();
   Daemons("b").CloseSegment();
 }

@@ -30,7 +30,7 @@ TEST(JobDevicesTest, DaemonsReadWhatIsPlanned) {
   const auto segment = SomeSegment(3, /*switching=*/true);
   JobDevices devices(segment.get());
   devices.SetPlans({kTrain, kSample, kTrain});
-  const DeviceTable daemon(segment.get(), 5);
+  const DeviceTable daemon(segment.get(), OwnerIndex{5});
   EXPECT_EQ(daemon.plan(0), kTrain);
   EXPECT_EQ(daemon.plan(1), kSample);
   EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample, kTrain));
@@ -258,14 +258,14 @@ TEST(JobDevicesTest, CachesFollowPlansWhenTheyAreTold) {
 TEST(JobDevicesTest, KnowsWhoseBatchesAreWhose) {
   const auto segment = SomeSegment(2, /*switching=*/true);
   JobDevices devices(segment.get());
-  devices.SetExecutorOf(7, 1);
-  devices.SetExecutorOf(8, 2);  // There is no such device.
-  EXPECT_EQ(devices.DeviceOf(7), 1U);
-  EXPECT_EQ(devices.DeviceOf(8), std::nullopt);
-  EXPECT_EQ(devices.ExecutorOf(8), 2U);
-  EXPECT_EQ(devices.ExecutorOf(9), std::nullopt);
-  devices.SetExecutorOf(7, 0);
-  EXPECT_EQ(devices.DeviceOf(7), 0U);
+  devices.SetExecutorOf(OwnerIndex{7}, 1);
+  devices.SetExecutorOf(OwnerIndex{8}, 2);  // There is no such device.
+  EXPECT_EQ(devices.DeviceOf(OwnerIndex{7}), 1U);
+  EXPECT_EQ(devices.DeviceOf(OwnerIndex{8}), std::nullopt);
+  EXPECT_EQ(devices.ExecutorOf(OwnerIndex{8}), 2U);
+  EXPECT_EQ(devices.ExecutorOf(OwnerIndex{9}), std::nullopt);
+  devices.SetExecutorOf(OwnerIndex{7}, 0);
+  EXPECT_EQ(devices.DeviceOf(OwnerIndex{7}), 0U);
 }
 
 }  // namespace

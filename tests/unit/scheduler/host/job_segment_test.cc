@@ -38,8 +38,8 @@ TEST(JobSegmentTest, OwnerIndicesAreUniqueAndGoRound) {
   }
   EXPECT_THAT(segment->TakeOwner(),
               StatusIs(absl::StatusCode::kResourceExhausted));
-  segment->ReleaseOwner(9);
-  EXPECT_EQ(segment->TakeOwner().value(), 9);
+  segment->ReleaseOwner(OwnerIndex{9});
+  EXPECT_EQ(segment->TakeOwner().value(), OwnerIndex{9});
 }
 
 TEST(JobSegmentTest, AnIndexComesBackAsLateAsCanBe) {

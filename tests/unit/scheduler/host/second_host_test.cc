@@ -253,7 +253,7 @@ TEST_F(SecondHostTest, AKeptSegmentIsLetGoOfWithoutWant) {
   const std::unique_ptr<JobSegment> before = SegmentOf("a");
   host_.returned = UniqueFd(::dup(before->fd()));
   host_.daemons = {{.placement = {"trainer.0", ExecutorRole::kTrainer, "cpu:1"},
-                    .owner = 3,
+                    .owner = OwnerIndex{3},
                     .attached = true}};
   const std::unique_ptr<JobExecutors> executors = MakeExecutors();
   FGNN_ASSERT_OK_AND_ASSIGN(JobSegment* const kept,

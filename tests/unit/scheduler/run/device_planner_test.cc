@@ -406,14 +406,15 @@ TEST_F(DevicePlannerTest, CountsWhoDidWhat) {
   const auto planner = NewPlanner();
   planner->SetProfile({.sample = 0.01, .train = 0.03});
   planner->Begin(segment_.get());
-  segment_->devices().SetExecutorOf(1, 0);
-  segment_->devices().SetExecutorOf(2, 3);
+  segment_->devices().SetExecutorOf(OwnerIndex{1}, 0);
+  segment_->devices().SetExecutorOf(OwnerIndex{2}, 3);
   EpochFacts facts;
   planner->BeginEpoch(&facts);
   for (int i = 0; i < 4; ++i) {
     BatchRecord record;
-    record.sampler = 1;
-    record.trainer = i == 0 ? 9 : 2;  // 9: one that an earlier scheduler knew.
+    record.sampler = OwnerIndex{1};
+    // 9: one that an earlier scheduler knew.
+    record.trainer = i == 0 ? OwnerIndex{9} : OwnerIndex{2};
     record.sample = 0.5F;
     record.train = i % 2 == 0 ? 1.0F : 2.0F;
     record.num_input_nodes = 10;

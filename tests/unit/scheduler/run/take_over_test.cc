@@ -154,7 +154,9 @@ class TakeOverTest : public JobRunTest {
   }
 
   static constexpr std::pair<const char*, OwnerIndex> kOwners[] = {
-      {"sampler.0", 1}, {"trainer.0", 2}, {"trainer.1", 3}};
+      {"sampler.0", OwnerIndex{1}},
+      {"trainer.0", OwnerIndex{2}},
+      {"trainer.1", OwnerIndex{3}}};
   bool pause_first_ = false;  // Before the job is started again.
   std::optional<RunFolder> folder_;
   std::unique_ptr<JobSegment> before_;
@@ -271,7 +273,7 @@ TEST_F(TakeOverTest, WhatADeadDaemonHeldIsDoneByAnother) {
   const auto attached =
       Segment::Attach(UniqueFd(::dup(before_->fd())), HashString(id_));
   FGNN_ASSERT_OK(attached.status());
-  GlobalQueue dead((*attached).get(), 9);
+  GlobalQueue dead((*attached).get(), OwnerIndex{9});
   before_->queue().OpenForSampling(1);
   auto slot = dead.ClaimForReading(0, 1, DeadlineIn(kLong));
   ASSERT_TRUE(slot.ok() && slot->has_value());

@@ -18,8 +18,8 @@
 namespace fgnn {
 namespace {
 
-constexpr OwnerIndex kSampler = 1;
-constexpr OwnerIndex kTrainer = 2;
+constexpr OwnerIndex kSampler{1};
+constexpr OwnerIndex kTrainer{2};
 
 SegmentOptions WithDevices(uint32_t num_devices) {
   SegmentOptions options = SmallOptions();

@@ -18,10 +18,10 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr OwnerIndex kSampler = 1;
-constexpr OwnerIndex kOtherSampler = 2;
-constexpr OwnerIndex kTrainer = 3;
-constexpr OwnerIndex kOtherTrainer = 4;
+constexpr OwnerIndex kSampler{1};
+constexpr OwnerIndex kOtherSampler{2};
+constexpr OwnerIndex kTrainer{3};
+constexpr OwnerIndex kOtherTrainer{4};
 constexpr uint32_t kManyEdges = 500;  // More than a slot holds.
 
 void ExpectCounts(const GlobalQueue& queue, uint32_t free, uint32_t writing,
@@ -307,7 +307,7 @@ TEST_F(GlobalQueueTest, TheOverflowBlockOfADeadSamplerIsRecovered) {
   ASSERT_THAT(dead.SwitchToOverflow(NoWait()), IsOk());
   EXPECT_THAT(scheduler_.ReclaimSlotsOf(kSampler), SizeIs(1));
   // The one that follows it has another index and the same block.
-  GlobalQueue successor(segment_.get(), 9, 0);
+  GlobalQueue successor(segment_.get(), OwnerIndex{9}, 0);
   PublishInOverflow(ClaimWrite(&successor, 0));
   EXPECT_TRUE(HoldsTestTask(ClaimRead(&trainer_, 0).block(), 0));
 }
@@ -329,8 +329,8 @@ TEST_F(GlobalQueueTest, AnOverflowWordThatNobodyFreedIsStale) {
 
 TEST_F(GlobalQueueTest, WhoHasNoOverflowBlockIsTold) {
   scheduler_.OpenForSampling(30);
-  GlobalQueue none(segment_.get(), 5);
-  GlobalQueue beyond(segment_.get(), 6, 2);
+  GlobalQueue none(segment_.get(), OwnerIndex{5});
+  GlobalQueue beyond(segment_.get(), OwnerIndex{6}, 2);
   EXPECT_THAT(ClaimWrite(&none, 0).SwitchToOverflow(NoWait()),
               StatusIs(StatusCode::kFailedPrecondition));
   EXPECT_THAT(ClaimWrite(&beyond, 0).SwitchToOverflow(NoWait()),

@@ -18,8 +18,8 @@ using absl::StatusCode;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr OwnerIndex kTrainer = 1;
-constexpr OwnerIndex kOther = 2;
+constexpr OwnerIndex kTrainer{1};
+constexpr OwnerIndex kOther{2};
 
 // 10 batches per epoch in steps of 3, 3, 3 and 1.
 class GradientBoardTest : public testing::Test {
@@ -322,7 +322,7 @@ TEST_F(StaleBoardTest, WeightsStayAsLongAsABatchMayNeedThem) {
 
 TEST_F(GradientBoardTest, EveryChangeIsAnnounced) {
   GlobalQueue queue(segment_.get(), kNoOwner);
-  GlobalQueue sampler(segment_.get(), 3);
+  GlobalQueue sampler(segment_.get(), OwnerIndex{3});
   GlobalQueue trainer(segment_.get(), kTrainer);
   uint32_t seen = board_.changes();
   const auto changed = [&] {
@@ -348,9 +348,9 @@ TEST_F(GradientBoardTest, EveryChangeIsAnnounced) {
   EXPECT_TRUE(changed()) << "lease free again";
   MakeStep();
   EXPECT_TRUE(changed()) << "version published";
-  queue.ReclaimSlotsOf(9);
+  queue.ReclaimSlotsOf(OwnerIndex{9});
   EXPECT_TRUE(changed()) << "slots reclaimed";
-  scheduler_.ReclaimLeaseOf(9);
+  scheduler_.ReclaimLeaseOf(OwnerIndex{9});
   EXPECT_TRUE(changed()) << "lease reclaimed";
   queue.Stop();
   EXPECT_TRUE(board_.changes() != seen) << "stopped";

@@ -36,7 +36,10 @@ static_assert(!kPassesAs<BatchSeq, StepNumber>);
 static_assert(!kPassesAs<TaskNumber, BatchSeq>);
 static_assert(!kPassesAs<BatchSeq, TaskNumber>);
 static_assert(!std::is_constructible_v<StepNumber, TaskNumber>);
-// One number is one word, as before.
+static_assert(!kPassesAs<uint16_t, OwnerIndex>);
+static_assert(!kPassesAs<OwnerIndex, uint32_t>);
+// In memory, each type is as the plain number that it holds.
+static_assert(sizeof(OwnerIndex) == sizeof(uint16_t));
 static_assert(sizeof(StepNumber) == sizeof(uint64_t));
 static_assert(std::is_trivially_copyable_v<StepNumber>);
 

@@ -32,14 +32,15 @@ void RunTrainer(Segment* segment, OwnerIndex owner, Deadline deadline) {
     if (absl::IsCancelled(waited)) return;
     ASSERT_THAT(waited, IsOk());
   }
-  ADD_FAILURE() << "trainer " << owner << " met its deadline";
+  ADD_FAILURE() << "trainer " << PlainIndex(owner) << " met its deadline";
 }
 
 // Claims, writes, publishes; every 7th claim is given back first.
 void RunSampler(Segment* segment, OwnerIndex owner, uint32_t overflow_block,
                 Deadline deadline) {
   GlobalQueue queue(segment, owner, overflow_block);
-  for (uint64_t turn = owner; MonotonicClock::now() < deadline; ++turn) {
+  for (uint64_t turn = PlainIndex(owner); MonotonicClock::now() < deadline;
+       ++turn) {
     auto slot = queue.ClaimForWriting(deadline);
     if (absl::IsCancelled(slot.status())) return;
     ASSERT_THAT(slot, IsOk());
@@ -53,7 +54,7 @@ void RunSampler(Segment* segment, OwnerIndex owner, uint32_t overflow_block,
     }
     ASSERT_THAT(std::move(**slot).Publish(), IsOk());
   }
-  ADD_FAILURE() << "sampler " << owner << " met its deadline";
+  ADD_FAILURE() << "sampler " << PlainIndex(owner) << " met its deadline";
 }
 
 struct Crowd {
@@ -81,7 +82,7 @@ TEST_P(QueueThreadsTest, EveryBatchCountsOnce) {
   std::vector<std::thread> threads;
   for (int i = 0; i < crowd.num_samplers; ++i) {
     // Two threads of a process share its index and its overflow block.
-    const auto process = static_cast<OwnerIndex>(i / 2);
+    const auto process = static_cast<uint32_t>(i / 2);
     threads.emplace_back([&segment, process, deadline] {
       RunSampler(segment.get(), static_cast<OwnerIndex>(1 + process), process,
                  deadline);
@@ -115,8 +116,8 @@ TEST(QueueWaitTest, AReleaseWakesAWaitingSampler) {
   SegmentOptions options = SmallOptions();
   options.num_slots = 1;
   const std::unique_ptr<Segment> segment = MakeSegment(options);
-  GlobalQueue sampler(segment.get(), 1);
-  GlobalQueue trainer(segment.get(), 2);
+  GlobalQueue sampler(segment.get(), OwnerIndex{1});
+  GlobalQueue trainer(segment.get(), OwnerIndex{2});
   sampler.OpenForSampling(2);
   ProduceNext(&sampler, 0);
   std::thread waiting([&sampler] {
@@ -132,8 +133,8 @@ TEST(QueueWaitTest, AReleaseWakesAWaitingSampler) {
 
 TEST(QueueWaitTest, APublishedTaskWakesAWaitingTrainer) {
   const std::unique_ptr<Segment> segment = MakeSegment(SmallOptions());
-  GlobalQueue sampler(segment.get(), 1);
-  GlobalQueue trainer(segment.get(), 2);
+  GlobalQueue sampler(segment.get(), OwnerIndex{1});
+  GlobalQueue trainer(segment.get(), OwnerIndex{2});
   std::thread waiting([&trainer] {
     auto slot = trainer.ClaimForReading(0, 10, FarDeadline());
     ASSERT_THAT(slot, IsOk());
@@ -149,9 +150,9 @@ TEST(QueueWaitTest, APublishedTaskWakesAWaitingTrainer) {
 // change alone; those who wait must find it by themselves.
 TEST(QueueWaitTest, AnUnannouncedTaskIsFound) {
   const std::unique_ptr<Segment> segment = MakeSegment(SmallOptions());
-  GlobalQueue sampler(segment.get(), 1);
-  GlobalQueue trainer(segment.get(), 2);
-  GradientBoard board(segment.get(), 2);
+  GlobalQueue sampler(segment.get(), OwnerIndex{1});
+  GlobalQueue trainer(segment.get(), OwnerIndex{2});
+  GradientBoard board(segment.get(), OwnerIndex{2});
   sampler.OpenForSampling(1);
   FGNN_ASSERT_OK_AND_ASSIGN(auto slot, sampler.TryClaimForWriting());
   ASSERT_THAT(WriteTestTask(slot->block(), 0, 5), IsOk());
@@ -163,8 +164,9 @@ TEST(QueueWaitTest, AnUnannouncedTaskIsFound) {
   });
   const SlotTable slots(*segment);
   constexpr TaskNumber kFirst;
-  EXPECT_TRUE(slots.Move(kFirst, slots.WordOf(kFirst, SlotState::kWriting, 1),
-                         slots.WordOf(kFirst, SlotState::kReady, kNoOwner)));
+  EXPECT_TRUE(slots.Move(
+      kFirst, slots.WordOf(kFirst, SlotState::kWriting, OwnerIndex{1}),
+      slots.WordOf(kFirst, SlotState::kReady, kNoOwner)));
   claiming.join();
   // The loop of a trainer comes round as well.
   EXPECT_THAT(board.WaitForChange(board.changes(), FarDeadline()), IsOk());
@@ -175,17 +177,17 @@ TEST(QueueWaitTest, StopWakesEveryone) {
   const std::unique_ptr<Segment> segment = MakeSegment(SmallOptions());
   std::vector<std::thread> threads;
   threads.emplace_back([&segment] {
-    GlobalQueue queue(segment.get(), 1);
+    GlobalQueue queue(segment.get(), OwnerIndex{1});
     EXPECT_THAT(queue.ClaimForWriting(FarDeadline()),
                 StatusIs(StatusCode::kCancelled));
   });
   threads.emplace_back([&segment] {
-    GlobalQueue queue(segment.get(), 2);
+    GlobalQueue queue(segment.get(), OwnerIndex{2});
     EXPECT_THAT(queue.ClaimForReading(0, 9, FarDeadline()),
                 StatusIs(StatusCode::kCancelled));
   });
   threads.emplace_back([&segment] {
-    GradientBoard board(segment.get(), 3);
+    GradientBoard board(segment.get(), OwnerIndex{3});
     EXPECT_THAT(board.WaitForVersion(1, FarDeadline()),
                 StatusIs(StatusCode::kCancelled));
   });
@@ -195,7 +197,7 @@ TEST(QueueWaitTest, StopWakesEveryone) {
 
 TEST(QueueWaitTest, WaitsEndAtTheirDeadline) {
   const std::unique_ptr<Segment> segment = MakeSegment(SmallOptions());
-  GlobalQueue queue(segment.get(), 1);
+  GlobalQueue queue(segment.get(), OwnerIndex{1});
   const Deadline deadline = DeadlineIn(std::chrono::milliseconds(5));
   FGNN_ASSERT_OK_AND_ASSIGN(const auto write, queue.ClaimForWriting(deadline));
   EXPECT_FALSE(write.has_value());
@@ -218,7 +220,7 @@ TEST(RecordTest, NoReaderSeesHalfARecord) {
       record.seq_plus_one = seq + 1;
       record.digest = static_cast<uint32_t>(seq);
       record.num_edges = seq;
-      record.trainer = static_cast<uint16_t>(seq);
+      record.trainer = static_cast<OwnerIndex>(seq);
       StoreRecord(words, record);
       ++seq;
     } while (!enough);
@@ -231,7 +233,7 @@ TEST(RecordTest, NoReaderSeesHalfARecord) {
     if (!record.has_value()) return false;
     EXPECT_EQ(record->digest, static_cast<uint32_t>(seq));
     EXPECT_EQ(record->num_edges, seq);
-    EXPECT_EQ(record->trainer, static_cast<uint16_t>(seq));
+    EXPECT_EQ(record->trainer, static_cast<OwnerIndex>(seq));
     return true;
   };
   for (int look = 0; look < 1'000'000 && !HasFailure(); ++look) expect_whole();

@@ -38,7 +38,7 @@ class ResumedJobTest : public testing::TestWithParam<uint64_t> {
 };
 
 TEST_P(ResumedJobTest, SamplersClaimFromTheFirstOpenBatchOn) {
-  GlobalQueue sampler(segment_.get(), 1);
+  GlobalQueue sampler(segment_.get(), OwnerIndex{1});
   sampler.OpenForSampling(30);
   for (BatchSeq seq = first_seq_;
        seq < std::min<BatchSeq>(first_seq_ + options_.num_slots, 30); ++seq) {
@@ -49,7 +49,7 @@ TEST_P(ResumedJobTest, SamplersClaimFromTheFirstOpenBatchOn) {
 }
 
 TEST_P(ResumedJobTest, TheFirstWeightsAreThoseOfItsVersion) {
-  GradientBoard board(segment_.get(), 1);
+  GradientBoard board(segment_.get(), OwnerIndex{1});
   EXPECT_EQ(board.version(), std::nullopt);
   std::optional<StepLease> lease = board.TryLease();
   ASSERT_TRUE(lease.has_value());
@@ -72,9 +72,9 @@ TEST_P(ResumedJobTest, TheFirstWeightsAreThoseOfItsVersion) {
 }
 
 TEST_P(ResumedJobTest, WhatIsLeftOfTheJobIsTrainedOnce) {
-  GlobalQueue sampler(segment_.get(), 1, 0);
-  GlobalQueue trainer(segment_.get(), 2);
-  GradientBoard board(segment_.get(), 2);
+  GlobalQueue sampler(segment_.get(), OwnerIndex{1}, 0);
+  GlobalQueue trainer(segment_.get(), OwnerIndex{2});
+  GradientBoard board(segment_.get(), OwnerIndex{2});
   sampler.OpenForSampling(30);
   board.OpenForTraining(kLastVersion);
   for (int turn = 0; turn < 1000 && board.version() != kLastVersion; ++turn) {

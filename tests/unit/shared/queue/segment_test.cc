@@ -73,8 +73,8 @@ TEST(SegmentTest, AnotherMappingSeesTheSameMemory) {
   EXPECT_EQ(second->options().batches_per_step, options.batches_per_step);
 
   GlobalQueue scheduler(first.get(), kNoOwner);
-  GlobalQueue sampler(first.get(), 1);
-  GlobalQueue trainer(second.get(), 2);
+  GlobalQueue sampler(first.get(), OwnerIndex{1});
+  GlobalQueue trainer(second.get(), OwnerIndex{2});
   scheduler.OpenForSampling(1);
   ProduceNext(&sampler, 0);
   FGNN_ASSERT_OK_AND_ASSIGN(auto slot, trainer.TryClaimForReading(0, 1));
@@ -394,9 +394,9 @@ TEST(SegmentTest, NonsenseInTheWordsCrashesNobody) {
                  (block.words[2] % 64);
     }
     SharedWord(segment->regions().control().stopped).store(0);
-    GlobalQueue sampler(segment.get(), 1, 0);
-    GlobalQueue trainer(segment.get(), 2);
-    GradientBoard board(segment.get(), 2);
+    GlobalQueue sampler(segment.get(), OwnerIndex{1}, 0);
+    GlobalQueue trainer(segment.get(), OwnerIndex{2});
+    GradientBoard board(segment.get(), OwnerIndex{2});
     (void)sampler.Counts();
     if (auto slot = sampler.TryClaimForWriting(); slot.ok() && *slot) {
       (void)(*slot)->SwitchToOverflow(NoWait());
@@ -416,8 +416,8 @@ TEST(SegmentTest, NonsenseInTheWordsCrashesNobody) {
       }
       (void)std::move(*lease).Publish();
     }
-    sampler.ReclaimSlotsOf(1);
-    board.ReclaimLeaseOf(2);
+    sampler.ReclaimSlotsOf(OwnerIndex{1});
+    board.ReclaimLeaseOf(OwnerIndex{2});
   }
 }
 

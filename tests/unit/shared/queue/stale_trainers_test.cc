@@ -17,8 +17,8 @@ namespace {
 
 constexpr uint64_t kSteps = 10'000;
 constexpr uint32_t kStaleness = 3;
-constexpr OwnerIndex kSampler = 1;
-constexpr OwnerIndex kSlowTrainer = 2;
+constexpr OwnerIndex kSampler{1};
+constexpr OwnerIndex kSlowTrainer{2};
 
 SegmentOptions Options() {
   SegmentOptions options = SmallOptions();

@@ -84,7 +84,7 @@ TEST_F(ExecutorServerTest, TranslatesAnAttachment) {
   ASSERT_THAT(handler_.attachments, SizeIs(2));
   const JobAttachment& first = handler_.attachments[0];
   EXPECT_EQ(first.job_id, "job-1");
-  EXPECT_EQ(first.owner, 3);
+  EXPECT_EQ(first.owner, OwnerIndex{3});
   EXPECT_EQ(first.overflow_block, std::nullopt);
   EXPECT_EQ(first.scheduler_generation, 5U);
   EXPECT_EQ(first.spec.dataset, "/data/packages");

@@ -76,7 +76,7 @@ class HostSessionTest : public testing::Test {
     }
     succeeded_ = generation;
     if (!attached_) return std::nullopt;
-    return JobStanding{"job-1", 5, 2, Duplicate(STDIN_FILENO)};
+    return JobStanding{"job-1", OwnerIndex{5}, 2, Duplicate(STDIN_FILENO)};
   }
 
   // Waits until the session has asked `count` more times how work goes.

@@ -25,7 +25,7 @@ namespace fgnn {
 namespace {
 
 constexpr char kJobId[] = "job";
-constexpr OwnerIndex kTrainer = 2;
+constexpr OwnerIndex kTrainer{2};
 constexpr uint64_t kSteps = 6;  // Two epochs: steps of 3, 3 and 1 batches.
 constexpr BatchSeq kBatches = 14;
 

@@ -21,7 +21,7 @@ namespace fgnn {
 namespace {
 
 constexpr char kJobId[] = "job";
-constexpr OwnerIndex kTrainer = 2;
+constexpr OwnerIndex kTrainer{2};
 
 // Steps of three batches: 0 .. 2, 3 .. 5, 6; five slots; the job's first
 // weights are there.
@@ -201,7 +201,7 @@ TEST_F(BatchSourceTest, KeepsNoMoreThanItsShareOfAStep) {
   const std::unique_ptr<BatchSource> source = Source(5, 3);
   // One of each step.
   WaitUntilReading(2);
-  GlobalQueue other(segment_.get(), 3);
+  GlobalQueue other(segment_.get(), OwnerIndex{3});
   std::vector<ReadSlot> others;
   while (true) {
     FGNN_ASSERT_OK_AND_ASSIGN(std::optional<ReadSlot> slot,
@@ -220,7 +220,7 @@ TEST_F(BatchSourceTest, KeepsWhatIsNeededLastWhereWeightsMayBeOld) {
   Sample(7);
   const std::unique_ptr<BatchSource> source = Source(1, 3);
   WaitUntilReading(1);
-  GlobalQueue other(segment_.get(), 3);
+  GlobalQueue other(segment_.get(), OwnerIndex{3});
   std::vector<ReadSlot> others;
   for (BatchSeq seq = 0; seq < 6; ++seq) {
     FGNN_ASSERT_OK_AND_ASSIGN(std::optional<ReadSlot> slot,

@@ -17,23 +17,24 @@ namespace {
 
 TEST_F(JobTrainerTest, ADeadTrainerCostsOneBatchAndNoBit) {
   const std::vector<float> expected = Expected();
-  const Trainer trainer = MakeTrainer(2);
+  const Trainer trainer = MakeTrainer(OwnerIndex{2});
   FGNN_ASSERT_OK(trainer.trainer->DoNext());  // Initial weights.
   while (Sample()) {
   }
   // Another one dies with a batch in its hands …
-  GlobalQueue dead(segment_.get(), 9);
+  GlobalQueue dead(segment_.get(), OwnerIndex{9});
   FGNN_ASSERT_OK_AND_ASSIGN(const std::optional<ReadSlot> held,
                             dead.TryClaimForReading(0, 3));
   ASSERT_TRUE(held.has_value());
   Drain(*trainer.trainer);
   EXPECT_EQ(scheduler_board_->version(), 0U);
-  EXPECT_THAT(scheduler_queue_->ReclaimSlotsOf(9), testing::SizeIs(1));
+  EXPECT_THAT(scheduler_queue_->ReclaimSlotsOf(OwnerIndex{9}),
+              testing::SizeIs(1));
   // … and a third one with the right to make a step.
   while (scheduler_board_->version() == 0U) {
-    GradientBoard board(segment_.get(), 10);
+    GradientBoard board(segment_.get(), OwnerIndex{10});
     if (std::optional<StepLease> lease = board.TryLease(); lease.has_value()) {
-      EXPECT_TRUE(scheduler_board_->ReclaimLeaseOf(10));
+      EXPECT_TRUE(scheduler_board_->ReclaimLeaseOf(OwnerIndex{10}));
     }
     FGNN_ASSERT_OK(trainer.trainer->DoNext());
   }
@@ -45,12 +46,12 @@ TEST_F(JobTrainerTest, ADeadTrainerCostsOneBatchAndNoBit) {
 // the step is committed before the reaper comes.
 TEST_F(JobTrainerTest, FreesASlotWhoseStepIsCommitted) {
   const std::vector<float> expected = Expected();
-  const Trainer trainer = MakeTrainer(2);
+  const Trainer trainer = MakeTrainer(OwnerIndex{2});
   FGNN_ASSERT_OK(trainer.trainer->DoNext());
   while (Sample()) {
   }
-  const Trainer other = MakeTrainer(3);
-  GlobalQueue dead(segment_.get(), 9);
+  const Trainer other = MakeTrainer(OwnerIndex{3});
+  GlobalQueue dead(segment_.get(), OwnerIndex{9});
   std::optional<ReadSlot> held;
   {
     // The batch's result, made by a trainer on another segment of the same
@@ -71,7 +72,7 @@ TEST_F(JobTrainerTest, FreesASlotWhoseStepIsCommitted) {
     batch.features = absl::MakeSpan(features);
     batch.labels = labels;
     batch.seed = 5;
-    GradientBoard board(segment_.get(), 9);
+    GradientBoard board(segment_.get(), OwnerIndex{9});
     FGNN_ASSERT_OK(other.backend->model().Gradient(board.weights(0), batch,
                                                    board.gradient(0)));
     BatchRecord record;
@@ -81,7 +82,8 @@ TEST_F(JobTrainerTest, FreesASlotWhoseStepIsCommitted) {
   while (scheduler_board_->version() == 0U) {
     FGNN_ASSERT_OK(trainer.trainer->DoNext());
   }
-  EXPECT_THAT(scheduler_queue_->ReclaimSlotsOf(9), testing::SizeIs(1));
+  EXPECT_THAT(scheduler_queue_->ReclaimSlotsOf(OwnerIndex{9}),
+              testing::SizeIs(1));
   Drain(*trainer.trainer);
   EXPECT_EQ(trainer.trainer->batches(), kBatches - 1);
   EXPECT_EQ(scheduler_queue_->Counts().free, segment_->options().num_slots);
@@ -90,7 +92,7 @@ TEST_F(JobTrainerTest, FreesASlotWhoseStepIsCommitted) {
 
 TEST_F(JobTrainerTest, HasADamagedBatchSampledAgainButNotForEver) {
   const std::vector<float> expected = Expected();
-  const Trainer trainer = MakeTrainer(2);
+  const Trainer trainer = MakeTrainer(OwnerIndex{2});
   FGNN_ASSERT_OK(trainer.trainer->DoNext());
   const auto sample_damaged = [this] {
     FGNN_ASSERT_OK_AND_ASSIGN(std::optional<WriteSlot> slot,
@@ -113,7 +115,7 @@ TEST_F(JobTrainerTest, HasADamagedBatchSampledAgainButNotForEver) {
   EXPECT_TRUE(SameBits(FinalWeights(), expected));
 
   StartOver();
-  const Trainer unlucky = MakeTrainer(2);
+  const Trainer unlucky = MakeTrainer(OwnerIndex{2});
   FGNN_ASSERT_OK(unlucky.trainer->DoNext());
   for (int times = 0; times < 2; ++times) {
     sample_damaged();
@@ -126,7 +128,7 @@ TEST_F(JobTrainerTest, HasADamagedBatchSampledAgainButNotForEver) {
 }
 
 TEST_F(JobTrainerTest, RefusesATaskOfAnotherBatch) {
-  const Trainer trainer = MakeTrainer(2);
+  const Trainer trainer = MakeTrainer(OwnerIndex{2});
   FGNN_ASSERT_OK(trainer.trainer->DoNext());
   FGNN_ASSERT_OK_AND_ASSIGN(std::optional<WriteSlot> slot,
                             sampler_->TryClaimForWriting());
@@ -142,9 +144,9 @@ TEST_F(JobTrainerTest, NamesEpochAndBatchOfALossThatIsNotFinite) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const std::unique_ptr<CpuBackend> backend,
       CpuBackend::OpenForJob(SmallJob(folder_ / "broken"), 1));
-  BoardExchange steps(segment_.get(), 2);
+  BoardExchange steps(segment_.get(), OwnerIndex{2});
   JobTrainer trainer(SmallJob(folder_ / "broken"), backend.get(), &steps,
-                     segment_.get(), 2);
+                     segment_.get(), OwnerIndex{2});
   FGNN_ASSERT_OK(trainer.DoNext());
   ASSERT_TRUE(Sample());
   EXPECT_THAT(trainer.DoNext(),

@@ -98,7 +98,7 @@ class JobTrainerTest : public testing::Test {
   // Returns the weights and optimizer state after the job on one trainer.
   std::vector<float> Expected() {
     StartOver();
-    const Trainer trainer = MakeTrainer(2);
+    const Trainer trainer = MakeTrainer(OwnerIndex{2});
     Drain(*trainer.trainer);
     std::vector<float> weights = FinalWeights();
     StartOver();

@@ -61,7 +61,7 @@ TEST_F(JobTrainerTest, ACacheChangesWhereFeaturesComeFromAndNothingElse) {
   };
   const auto train = [&](bool is_marked) {
     StartOver();
-    const Trainer trainer = MakeTrainer(2);
+    const Trainer trainer = MakeTrainer(OwnerIndex{2});
     segment_->SetCachePlan({.rank_order_key = kKey, .rows = kCachedRows});
     auto order = RankOrder::Open(dataset, kKey);
     EXPECT_THAT(order, IsOk());
@@ -79,7 +79,7 @@ TEST_F(JobTrainerTest, ACacheChangesWhereFeaturesComeFromAndNothingElse) {
   EXPECT_EQ(hits(), 0U);
   // So has a trainer.
   std::filesystem::remove(RankOrder::PathOf(dataset, kKey));
-  const Trainer late = MakeTrainer(3);
+  const Trainer late = MakeTrainer(OwnerIndex{3});
   FGNN_ASSERT_OK(late.backend->CacheAsPlanned({kKey, kCachedRows}));
   EXPECT_EQ(late.backend->cache()->cache.capacity(), 0U);
 }
@@ -91,7 +91,7 @@ TEST_F(JobTrainerTest, WhoHasNoTurnGivesUpACacheThatIsTooLarge) {
   SegmentOptions options = SmallSegmentOptions(kJobId);
   options.num_devices = 1;
   FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));
-  const Trainer made = MakeTrainer(2);
+  const Trainer made = MakeTrainer(OwnerIndex{2});
   FGNN_ASSERT_OK(RankOrder::Save(made.backend->dataset(), kKey, vertices));
   FGNN_ASSERT_OK(made.backend->CacheAsPlanned({kKey, 40}));
   segment_->SetCachePlan(
@@ -173,8 +173,8 @@ TEST_F(JobTrainerTest, Bfloat16EndsCloseToFloat32) {
 }
 
 TEST_F(JobTrainerTest, RecordsWhatItKnowsOfEachBatch) {
-  const Trainer first = MakeTrainer(/*owner=*/2);
-  constexpr OwnerIndex kOtherSampler = 7;
+  const Trainer first = MakeTrainer(OwnerIndex{2});
+  constexpr OwnerIndex kOtherSampler{7};
   GlobalQueue other_sampler(segment_.get(), kOtherSampler);
   std::vector<OwnerIndex> sampler_of;  // By seq: claims come in order.
   // The first epoch alone: records are those of the open epoch.
@@ -194,7 +194,7 @@ TEST_F(JobTrainerTest, RecordsWhatItKnowsOfEachBatch) {
     const std::optional<BatchRecord> record = scheduler_board_->record(seq);
     ASSERT_TRUE(record.has_value()) << seq;
     EXPECT_EQ(record->sampler, sampler_of[seq]);
-    EXPECT_EQ(record->trainer, 2);
+    EXPECT_EQ(record->trainer, OwnerIndex{2});
     EXPECT_EQ(record->digest, task.digest);
     EXPECT_EQ(record->num_seeds, task.num_seeds);
     EXPECT_EQ(record->num_edges, task.num_edges());
@@ -208,7 +208,7 @@ TEST_F(JobTrainerTest, RecordsWhatItKnowsOfEachBatch) {
 
 // As a part of a batch may have none.
 TEST_F(JobTrainerTest, TrainsABatchWithoutSeeds) {
-  const Trainer made = MakeTrainer(2);
+  const Trainer made = MakeTrainer(OwnerIndex{2});
   for (BatchSeq seq = 0; seq < 3; ++seq) {
     FGNN_ASSERT_OK_AND_ASSIGN(std::optional<WriteSlot> slot,
                               sampler_->TryClaimForWriting());
@@ -231,7 +231,7 @@ TEST_F(JobTrainerTest, TrainsABatchWithoutSeeds) {
 }
 
 TEST_F(JobTrainerTest, LearnsWhatTheFeaturesSay) {
-  const Trainer trainer = MakeTrainer(2);
+  const Trainer trainer = MakeTrainer(OwnerIndex{2});
   double first_loss = 0;
   double last_loss = 0;
   while (scheduler_board_->version().value_or(0) < kSteps) {
@@ -257,7 +257,7 @@ TEST_F(JobTrainerTest, DoesNothingBeyondTheOpenedSteps) {
   scheduler_board_.emplace(segment_.get(), kNoOwner);
   sampler_.emplace(segment_.get(), kSamplerOwner, 0);
   scheduler_queue_->OpenForSampling(kBatches);
-  const Trainer trainer = MakeTrainer(2);
+  const Trainer trainer = MakeTrainer(OwnerIndex{2});
   Drain(*trainer.trainer);
   // Initial weights need no opened step.
   EXPECT_EQ(scheduler_board_->version(), 0U);
@@ -268,7 +268,7 @@ TEST_F(JobTrainerTest, DoesNothingBeyondTheOpenedSteps) {
 }
 
 TEST_F(JobTrainerTest, StopsWithTheJob) {
-  const Trainer trainer = MakeTrainer(2);
+  const Trainer trainer = MakeTrainer(OwnerIndex{2});
   FGNN_ASSERT_OK(trainer.trainer->DoNext());
   scheduler_queue_->Stop();
   EXPECT_THAT(trainer.trainer->DoNext(),
@@ -285,9 +285,10 @@ TEST_F(JobTrainerTest, StepsByTheLearningRateThatTheSchedulerSays) {
     segment_->SetRateFactor(factor);
     JobSpec spec = SmallJob(folder_ / "data");
     spec.training.learning_rate = learning_rate;
-    const Trainer made = MakeTrainer(2);
-    BoardExchange steps(segment_.get(), 3);
-    JobTrainer trainer(spec, made.backend.get(), &steps, segment_.get(), 3);
+    const Trainer made = MakeTrainer(OwnerIndex{2});
+    BoardExchange steps(segment_.get(), OwnerIndex{3});
+    JobTrainer trainer(spec, made.backend.get(), &steps, segment_.get(),
+                       OwnerIndex{3});
     Drain(trainer);
     return FinalWeights();
   };
@@ -301,7 +302,7 @@ TEST_F(JobTrainerTest, RefusesASegmentOfAnotherModel) {
   options.num_parameters += 1;
   FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Segment> other,
                             Segment::Create(options));
-  const Trainer trainer = MakeTrainer(2);
+  const Trainer trainer = MakeTrainer(OwnerIndex{2});
   TrainingSpec training = SmallJob(folder_ / "data").training;
   EXPECT_THAT(JobTrainer::CheckSegment(*other, *trainer.backend, training),
               StatusIs(absl::StatusCode::kInvalidArgument,

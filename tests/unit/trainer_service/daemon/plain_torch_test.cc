@@ -30,8 +30,8 @@ namespace fgnn {
 namespace {
 
 constexpr char kJobId[] = "job";
-constexpr OwnerIndex kHolder = 9;
-constexpr OwnerIndex kFirstTrainer = 2;
+constexpr OwnerIndex kHolder{9};
+constexpr OwnerIndex kFirstTrainer{2};
 constexpr uint64_t kBatchesPerEpoch = 7;  // The last one has 3 seeds of 8.
 constexpr uint64_t kStepsPerEpoch = 4;    // The last one has one batch of 2.
 constexpr uint64_t kSteps = 50;
@@ -145,7 +145,7 @@ class PlainTorchTest : public testing::Test {
     for (size_t i = 0; i < num_trainers; ++i) {
       threads.emplace_back(
           WorkUntilDone, &specs_[i], backends_[i].get(), segment.get(),
-          static_cast<OwnerIndex>(kFirstTrainer + i), deadline_);
+          static_cast<OwnerIndex>(PlainIndex(kFirstTrainer) + i), deadline_);
     }
     GradientBoard board(segment.get(), kNoOwner);
     Trained trained;

@@ -16,7 +16,7 @@
 
 namespace fgnn {
 
-inline constexpr OwnerIndex kSamplerOwner = 1;
+inline constexpr OwnerIndex kSamplerOwner{1};
 inline constexpr uint32_t kSmallNodes = 120;
 inline constexpr uint64_t kSmallColumns = 6;
 inline constexpr uint32_t kSmallClasses = 3;

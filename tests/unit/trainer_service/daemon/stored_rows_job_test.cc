@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint64_t kSteps = 6;
 constexpr BatchSeq kBatches = 14;
-constexpr OwnerIndex kTrainer = 2;
+constexpr OwnerIndex kTrainer{2};
 
 class StoredRowsJobTest : public testing::Test {
  protected:

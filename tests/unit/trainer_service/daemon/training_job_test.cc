@@ -72,7 +72,7 @@ class TrainingJobTest : public testing::Test {
     }
     auto backend = CpuBackend::OpenForJob(options.spec, 2);
     EXPECT_THAT(backend, IsOk());
-    options.owner = 2;
+    options.owner = OwnerIndex{2};
     options.on_failure = [this](const absl::Status& failure) {
       failure_ = failure;
       failed_.Notify();

@@ -376,7 +376,7 @@ TEST_F(TrainingTurnsTest, GivesBackWhatItKeptWhenItsDeviceIsToSample) {
 TEST_F(TrainingTurnsTest, WhatADeadOneHeldAnotherOneTakes) {
   const std::vector<float> expected = Expected();
   StartJob(Layout{"", {kS}});
-  constexpr OwnerIndex kDead = 9;
+  constexpr OwnerIndex kDead{9};
   ASSERT_TRUE(
       DeviceTable(segment_.get(), kDead).TryTakeTurn(0, DeviceWork::kTrain));
   GradientBoard dead_board(segment_.get(), kDead);

@@ -41,9 +41,9 @@ class BoardExchangeTest : public testing::Test {
 };
 
 TEST_F(BoardExchangeTest, AStepThatFailsIsLeftToOthers) {
-  BoardExchange one(segment_.get(), 1);
-  BoardExchange other(segment_.get(), 2);
-  GradientBoard board(segment_.get(), 3);
+  BoardExchange one(segment_.get(), OwnerIndex{1});
+  BoardExchange other(segment_.get(), OwnerIndex{2});
+  GradientBoard board(segment_.get(), OwnerIndex{3});
   EXPECT_THAT(one.TryStep([](const StepTensors& step) {
                    EXPECT_TRUE(step.is_initial());
                    return absl::InternalError("no");
@@ -62,9 +62,9 @@ TEST_F(BoardExchangeTest, AStepThatFailsIsLeftToOthers) {
 }
 
 TEST_F(BoardExchangeTest, GivesAStepToOneTrainerOnceItsGradientsAreThere) {
-  BoardExchange one(segment_.get(), 1);
-  BoardExchange other(segment_.get(), 2);
-  GradientBoard board(segment_.get(), 3);
+  BoardExchange one(segment_.get(), OwnerIndex{1});
+  BoardExchange other(segment_.get(), OwnerIndex{2});
+  GradientBoard board(segment_.get(), OwnerIndex{3});
   const auto unexpected = [](const StepTensors&) {
     ADD_FAILURE() << "there is no step to make";
     return absl::OkStatus();
