@@ -3,12 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/clock.h"
+#include "shared/base/threads/notification.h"
 #include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
@@ -20,11 +24,19 @@ constexpr uint64_t kChunks = 200;
 constexpr unsigned kThreads = 4;
 
 TEST(RunOrderedChunksTest, UsesWhatAThreadMadeInTheOrderOfChunks) {
+  std::atomic<unsigned> num_others = 0;
+  Notification others_made;
   std::vector<uint64_t> used;
   const absl::Status status = RunOrderedChunks<uint64_t>(
       kChunks, kThreads,
-      [](uint64_t chunk, uint64_t& state) {
+      [&](uint64_t chunk, uint64_t& state) {
         state = chunk;
+        // The first chunk is made last.
+        if (chunk > 0 && ++num_others == kThreads - 1) others_made.Notify();
+        if (chunk == 0) {
+          EXPECT_TRUE(
+              others_made.WaitUntil(DeadlineIn(std::chrono::minutes(1))));
+        }
         return absl::OkStatus();
       },
       [&used](uint64_t chunk, uint64_t& state) {
