@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/units.h"
-#include "shared/config/device_rules.h"
+#include "shared/config/rules/device_rules.h"
 
 namespace fgnn {
 

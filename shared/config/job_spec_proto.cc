@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/file.h"
 #include "shared/base/status.h"
-#include "shared/config/device_rules.h"
 #include "shared/config/field_checks.h"
 #include "shared/config/field_reader.h"
-#include "shared/config/job_rules.h"
 #include "shared/config/presets.h"
+#include "shared/config/rules/device_rules.h"
+#include "shared/config/rules/job_rules.h"
 
 namespace fgnn {
 namespace {

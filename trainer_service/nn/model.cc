@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
-#include "shared/config/model_rules.h"
+#include "shared/config/rules/model_rules.h"
 
 namespace fgnn {
 namespace {

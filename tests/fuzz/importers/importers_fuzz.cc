@@ -26,7 +26,7 @@
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/importers/mutation.h"
 #include "tests/fuzz/importers/sound_sources.h"
-#include "tools/dataset/building/dataset_info.h"
+#include "tools/dataset/inspecting/dataset_info.h"
 #include "tools/fgnn/dataset/import_cli.h"
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -16,7 +16,7 @@
 #include "shared/graph/npy.h"
 #include "tools/dataset/building/csc_builder.h"
 #include "tools/dataset/building/dataset_writer.h"
-#include "tools/dataset/building/edge_symmetry.h"
+#include "tools/dataset/inspecting/edge_symmetry.h"
 
 namespace fgnn {
 namespace {

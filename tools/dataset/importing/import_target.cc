@@ -9,9 +9,9 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/graph/metadata.h"
-#include "tools/dataset/building/dataset_notices.h"
-#include "tools/dataset/building/edge_symmetry.h"
 #include "tools/dataset/building/vertex_numbering.h"
+#include "tools/dataset/inspecting/dataset_notices.h"
+#include "tools/dataset/inspecting/edge_symmetry.h"
 
 namespace fgnn {
 namespace {

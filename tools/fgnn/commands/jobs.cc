@@ -11,11 +11,11 @@
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
 #include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/history/job_history.h"
 #include "tools/fgnn/reports/job_text.h"
 #include "tools/fgnn/reports/message_json.h"
 #include "tools/fgnn/service/follow.h"
 #include "tools/fgnn/service/interrupt.h"
-#include "tools/fgnn/service/job_history.h"
 #include "tools/fgnn/service/job_request.h"
 #include "tools/fgnn/service/service_client.h"
 

@@ -17,7 +17,7 @@
 #include "shared/telemetry/bounded_log.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/commands/log_lines.h"
-#include "tools/fgnn/service/job_history.h"
+#include "tools/fgnn/history/job_history.h"
 
 namespace fgnn {
 namespace {

@@ -16,11 +16,11 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/graph/dataset.h"
-#include "tools/dataset/building/dataset_info.h"
-#include "tools/dataset/building/dataset_notices.h"
 #include "tools/dataset/building/interrupt_cleanup.h"
 #include "tools/dataset/building/progress.h"
 #include "tools/dataset/building/split_edges.h"
+#include "tools/dataset/inspecting/dataset_info.h"
+#include "tools/dataset/inspecting/dataset_notices.h"
 #include "tools/fgnn/dataset/generate_cli.h"
 
 namespace fgnn {

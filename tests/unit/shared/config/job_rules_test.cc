@@ -1,4 +1,4 @@
-#include "shared/config/job_rules.h"
+#include "shared/config/rules/job_rules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,8 +5,8 @@
 
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/tools/dataset/import_fixture.h"
-#include "tools/dataset/building/dataset_info.h"
 #include "tools/dataset/importing/import.h"
+#include "tools/dataset/inspecting/dataset_info.h"
 #include "tools/dataset/reading/delimited_text.h"
 
 namespace fgnn {

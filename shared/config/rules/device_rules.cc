@@ -1,4 +1,4 @@
-#include "shared/config/device_rules.h"
+#include "shared/config/rules/device_rules.h"
 
 #include <string>
 #include <vector>

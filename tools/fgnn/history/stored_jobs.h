@@ -1,6 +1,6 @@
 // The jobs of a state folder, read without its service.
-#ifndef FGNN_TOOLS_FGNN_SERVICE_STORED_JOBS_H_
-#define FGNN_TOOLS_FGNN_SERVICE_STORED_JOBS_H_
+#ifndef FGNN_TOOLS_FGNN_HISTORY_STORED_JOBS_H_
+#define FGNN_TOOLS_FGNN_HISTORY_STORED_JOBS_H_
 
 #include <filesystem>
 #include <string>
@@ -38,4 +38,4 @@ class StoredJobs {
 
 }  // namespace fgnn
 
-#endif  // FGNN_TOOLS_FGNN_SERVICE_STORED_JOBS_H_
+#endif  // FGNN_TOOLS_FGNN_HISTORY_STORED_JOBS_H_

@@ -1,4 +1,4 @@
-#include "shared/config/model_rules.h"
+#include "shared/config/rules/model_rules.h"
 
 #include <string>
 

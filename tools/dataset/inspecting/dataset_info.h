@@ -1,6 +1,6 @@
 // Facts about a dataset, for `fgnn dataset info`.
-#ifndef FGNN_TOOLS_DATASET_BUILDING_DATASET_INFO_H_
-#define FGNN_TOOLS_DATASET_BUILDING_DATASET_INFO_H_
+#ifndef FGNN_TOOLS_DATASET_INSPECTING_DATASET_INFO_H_
+#define FGNN_TOOLS_DATASET_INSPECTING_DATASET_INFO_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -61,4 +61,4 @@ std::string InfoToJson(const DatasetInfo& info);
 
 }  // namespace fgnn
 
-#endif  // FGNN_TOOLS_DATASET_BUILDING_DATASET_INFO_H_
+#endif  // FGNN_TOOLS_DATASET_INSPECTING_DATASET_INFO_H_

@@ -1,4 +1,4 @@
-#include "tools/dataset/building/dataset_info.h"
+#include "tools/dataset/inspecting/dataset_info.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -13,8 +13,8 @@
 #include "shared/base/units.h"
 #include "shared/graph/leaked_edges.h"
 #include "shared/graph/untrained_classes.h"
-#include "tools/dataset/building/dataset_notices.h"
-#include "tools/dataset/building/edge_symmetry.h"
+#include "tools/dataset/inspecting/dataset_notices.h"
+#include "tools/dataset/inspecting/edge_symmetry.h"
 
 namespace fgnn {
 namespace {

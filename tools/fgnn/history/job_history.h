@@ -1,6 +1,6 @@
 // The jobs of a state folder, whether its service runs or not.
-#ifndef FGNN_TOOLS_FGNN_SERVICE_JOB_HISTORY_H_
-#define FGNN_TOOLS_FGNN_SERVICE_JOB_HISTORY_H_
+#ifndef FGNN_TOOLS_FGNN_HISTORY_JOB_HISTORY_H_
+#define FGNN_TOOLS_FGNN_HISTORY_JOB_HISTORY_H_
 
 #include <filesystem>
 #include <string>
@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "fgnn/v1/job_service.pb.h"
+#include "tools/fgnn/history/stored_jobs.h"
 #include "tools/fgnn/service/service_client.h"
-#include "tools/fgnn/service/stored_jobs.h"
 
 namespace fgnn {
 
@@ -37,4 +37,4 @@ class JobHistory {
 
 }  // namespace fgnn
 
-#endif  // FGNN_TOOLS_FGNN_SERVICE_JOB_HISTORY_H_
+#endif  // FGNN_TOOLS_FGNN_HISTORY_JOB_HISTORY_H_

@@ -1,4 +1,4 @@
-#include "tools/fgnn/service/job_history.h"
+#include "tools/fgnn/history/job_history.h"
 
 #include <iostream>
 

@@ -1,7 +1,7 @@
 // The rules of a job spec for devices and for the executors on them. Only
 // shared/config uses this header.
-#ifndef FGNN_SHARED_CONFIG_DEVICE_RULES_H_
-#define FGNN_SHARED_CONFIG_DEVICE_RULES_H_
+#ifndef FGNN_SHARED_CONFIG_RULES_DEVICE_RULES_H_
+#define FGNN_SHARED_CONFIG_RULES_DEVICE_RULES_H_
 
 #include <cstdint>
 
@@ -25,4 +25,4 @@ uint32_t DevicesThatTrain(const v1::JobSpec& spec);
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_CONFIG_DEVICE_RULES_H_
+#endif  // FGNN_SHARED_CONFIG_RULES_DEVICE_RULES_H_

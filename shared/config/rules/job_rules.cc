@@ -1,4 +1,4 @@
-#include "shared/config/job_rules.h"
+#include "shared/config/rules/job_rules.h"
 
 #include <filesystem>
 #include <string>
@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
-#include "shared/config/device_rules.h"
 #include "shared/config/field_text.h"
-#include "shared/config/model_rules.h"
+#include "shared/config/rules/device_rules.h"
+#include "shared/config/rules/model_rules.h"
 
 namespace fgnn {
 namespace {

@@ -1,6 +1,6 @@
 // Notices about a dataset that is valid, but perhaps not what its user meant.
-#ifndef FGNN_TOOLS_DATASET_BUILDING_DATASET_NOTICES_H_
-#define FGNN_TOOLS_DATASET_BUILDING_DATASET_NOTICES_H_
+#ifndef FGNN_TOOLS_DATASET_INSPECTING_DATASET_NOTICES_H_
+#define FGNN_TOOLS_DATASET_INSPECTING_DATASET_NOTICES_H_
 
 #include <cstdint>
 #include <string>
@@ -35,4 +35,4 @@ absl::StatusOr<std::vector<std::string>> DatasetNotices(const Dataset& dataset);
 
 }  // namespace fgnn
 
-#endif  // FGNN_TOOLS_DATASET_BUILDING_DATASET_NOTICES_H_
+#endif  // FGNN_TOOLS_DATASET_INSPECTING_DATASET_NOTICES_H_

@@ -1,4 +1,4 @@
-#include "tools/fgnn/service/stored_jobs.h"
+#include "tools/fgnn/history/stored_jobs.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 // The rules of a job spec that span several fields, and the values that its
 // texts stand for.
-#ifndef FGNN_SHARED_CONFIG_JOB_RULES_H_
-#define FGNN_SHARED_CONFIG_JOB_RULES_H_
+#ifndef FGNN_SHARED_CONFIG_RULES_JOB_RULES_H_
+#define FGNN_SHARED_CONFIG_RULES_JOB_RULES_H_
 
 #include <cstdint>
 #include <optional>
@@ -26,4 +26,4 @@ std::optional<double> CapacityIn(const std::string& text);
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_CONFIG_JOB_RULES_H_
+#endif  // FGNN_SHARED_CONFIG_RULES_JOB_RULES_H_

@@ -1,4 +1,4 @@
-#include "tools/dataset/building/edge_symmetry.h"
+#include "tools/dataset/inspecting/edge_symmetry.h"
 
 #include <cstdint>
 #include <variant>

@@ -1,4 +1,4 @@
-#include "tools/dataset/building/dataset_notices.h"
+#include "tools/dataset/inspecting/dataset_notices.h"
 
 #include <algorithm>
 #include <filesystem>

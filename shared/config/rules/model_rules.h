@@ -1,7 +1,7 @@
 // The rules of a kind of model that span several of its options. A job is
 // checked by them, and so is a model that a checkpoint describes.
-#ifndef FGNN_SHARED_CONFIG_MODEL_RULES_H_
-#define FGNN_SHARED_CONFIG_MODEL_RULES_H_
+#ifndef FGNN_SHARED_CONFIG_RULES_MODEL_RULES_H_
+#define FGNN_SHARED_CONFIG_RULES_MODEL_RULES_H_
 
 #include <cstdint>
 #include <string_view>
@@ -28,4 +28,4 @@ absl::Status CheckPredictsLinks(std::string_view kind);
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_CONFIG_MODEL_RULES_H_
+#endif  // FGNN_SHARED_CONFIG_RULES_MODEL_RULES_H_

@@ -1,6 +1,6 @@
 // Finds out whether the edges of a graph have a direction.
-#ifndef FGNN_TOOLS_DATASET_BUILDING_EDGE_SYMMETRY_H_
-#define FGNN_TOOLS_DATASET_BUILDING_EDGE_SYMMETRY_H_
+#ifndef FGNN_TOOLS_DATASET_INSPECTING_EDGE_SYMMETRY_H_
+#define FGNN_TOOLS_DATASET_INSPECTING_EDGE_SYMMETRY_H_
 
 #include <filesystem>
 
@@ -23,4 +23,4 @@ absl::StatusOr<bool> IsSymmetric(const std::filesystem::path& folder);
 
 }  // namespace fgnn
 
-#endif  // FGNN_TOOLS_DATASET_BUILDING_EDGE_SYMMETRY_H_
+#endif  // FGNN_TOOLS_DATASET_INSPECTING_EDGE_SYMMETRY_H_
