@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/files/run_lock.h"
+#include "scheduler/store/job_names.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/exceptions.h"
@@ -19,18 +20,8 @@ namespace {
 
 constexpr int kIdAttempts = 64;
 
-// Returns whether each of `names` is the id in `ids` at the same index, or a
-// prefix of it.
-bool NamesAll(const std::vector<std::string>& names,
-              const std::vector<std::string>& ids) {
-  return std::equal(names.begin(), names.end(), ids.begin(), ids.end(),
-                    [](const std::string& name, const std::string& id) {
-                      return id.starts_with(name);
-                    });
-}
-
-// Returns whether the request asks for this job; the run folder is not
-// compared.
+// Returns whether the request asks for this job; the run folder and the jobs to
+// run after are not compared.
 bool IsSame(const JobRequest& request, const Job& job) {
   // A resumed run has digests and a trace if it had them before.
   const bool same_files = request.resume || (job.digest == request.digest &&
@@ -38,8 +29,20 @@ bool IsSame(const JobRequest& request, const Job& job) {
   return job.spec_bytes == request.spec_bytes && same_files &&
          job.user == request.user && job.name == request.name &&
          job.priority == request.priority && job.retries == request.retries &&
-         job.time_limit_seconds == request.time_limit_seconds &&
-         NamesAll(request.after, job.after);
+         job.time_limit_seconds == request.time_limit_seconds;
+}
+
+// Returns whether each of `words` names the job with the id in `ids` at the
+// same index. Which job was the last one may have changed since the first call.
+bool NamesAll(const std::vector<std::string>& words,
+              const std::vector<std::string>& ids, const JobLookup& lookup) {
+  return std::equal(words.begin(), words.end(), ids.begin(), ids.end(),
+                    [&lookup](const std::string& word, const std::string& id) {
+                      if (id.find(word) != std::string::npos) return true;
+                      if (word == kLastJob) return true;
+                      const absl::StatusOr<Job> job = lookup.Find(id);
+                      return job.ok() && job->name == word;
+                    });
 }
 
 }  // namespace
@@ -64,7 +67,8 @@ absl::StatusOr<std::optional<Job>> JobIntake::FindSameRequest(
       request.run_dir.empty()
           ? job->run_dir == own || job->run_dir == CanonicalRunDir(own)
           : job->run_dir == request.run_dir;
-  if (!IsSame(request, *job) || !same_folder) {
+  const bool same_after = NamesAll(request.after, job->after, *lookup_);
+  if (!IsSame(request, *job) || !same_after || !same_folder) {
     return absl::AlreadyExistsError(
         absl::StrCat("client key '", request.client_key, "' names job ",
                      job->id, ", which is another one; use a new key"));

@@ -37,15 +37,15 @@ class JobLookup {
   // does not ask for.
   void DescribeAll(const JobFilter& filter, std::vector<Job>& jobs) const;
 
-  // Returns the job with this id or unique prefix of an id. NotFound: no job
-  // has it. InvalidArgument: the prefix is empty or not unique.
+  // Returns the job that the word names: an id or else, see FindNamedJob().
+  // NotFound: none. InvalidArgument: the word is empty or names several jobs.
   absl::StatusOr<Job> Find(const std::string& id_or_prefix) const;
   absl::StatusOr<JobVersion> FindVersion(const std::string& id_or_prefix) const;
   // Returns FailedPrecondition if the job has ended, or an error of Find().
   absl::Status CheckHasNotEnded(const std::string& id) const;
   // Returns whether the job has ended or has changed since `seen`.
   bool HasNews(const std::string& id, uint64_t seen) const;
-  // Replaces the prefixes in `after` by whole ids, and returns the ids of the
+  // Replaces the words in `after` by the whole ids, and returns the ids of the
   // jobs that have yet to complete. FailedPrecondition: one of the jobs has
   // failed or was cancelled. Also errors of Find().
   absl::StatusOr<std::set<std::string>> FindUnmet(

@@ -85,8 +85,8 @@ class JobTable {
   // Does the first part of Submit(): returns the job that an earlier call with
   // this client key made; nullopt: there is none.
   absl::StatusOr<std::optional<Job>> FindSubmitted(const JobRequest& request);
-  // Returns the job with this id or unique prefix of an id. NotFound: no job
-  // has it. InvalidArgument: several jobs have it.
+  // Returns the job that the word names: an id or else, see FindNamedJob().
+  // NotFound: no job is named so. InvalidArgument: several jobs are.
   absl::StatusOr<JobVersion> Get(const std::string& id_or_prefix);
   // Returns at most `limit` jobs that pass the filter, newest first.
   absl::StatusOr<std::vector<Job>> List(const JobFilter& filter,

@@ -10,8 +10,12 @@
 
 namespace fgnn {
 
-// Returns the job with this id or unique prefix of an id. NotFound: no job has
-// it. InvalidArgument: the word is empty or names several jobs.
+// Word that names the newest job.
+inline constexpr char kLastJob[] = "last";
+
+// Returns the job that `word` names. The word is a job's id, or kLastJob, or
+// else the name of one job or a part of one job's id. NotFound: no job is named
+// so. InvalidArgument: the word is empty or names several jobs.
 absl::StatusOr<Job> FindNamedJob(JobStore& store, const std::string& word);
 
 }  // namespace fgnn

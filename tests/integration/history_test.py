@@ -73,6 +73,35 @@ class HistoryTest(harness.ServiceTest):
             self.assertIn('fgnn up', answer.stderr)
         self.assertFalse(self.service.state_dir.exists())
 
+    def test_a_job_is_named_by_id_part_name_or_as_the_last_one(self):
+        first = self.run_job('--name', 'First')
+        last = self.run_job()
+        words = ((first, first), (first[4:], first), ('First', first),
+                 ('last', last))
+
+        def check():
+            for word, job in words:
+                self.assertEqual(self.service.json('show', word)['job_id'],
+                                 job, word)
+                self.assertIn(f'job {job}: starts',
+                              self.service.fgnn('logs', word).stdout)
+            several = self.service.fgnn('show', first[:3], check=False)
+            self.assertEqual(several.returncode, 2)
+            self.assertIn(f'{last}, {first}', several.stderr)
+
+        check()
+        for word in ('First', 'last'):
+            self.service.fgnn('predict', word, '--dataset',
+                              str(self.service.dataset), '--out',
+                              str(self.service.folder / f'{word}.csv'))
+        self.service.fgnn('up')
+        check()
+        after = self.service.json('submit', *self.service.job_words(
+            harness.ENDLESS), '--name', 'More', '--after', 'First')['job_id']
+        self.assertEqual(self.service.json('show', 'More')['after'], [first])
+        self.service.fgnn('pause', 'More')
+        self.assertEqual(self.service.json('cancel', 'last')['job_id'], after)
+
     def test_logs_are_those_of_the_job_alone(self):
         first = self.run_job()
         self.service.fgnn('up')

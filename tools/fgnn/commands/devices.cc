@@ -9,6 +9,7 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/commands/job_help.h"
 #include "tools/fgnn/reports/message_json.h"
 #include "tools/fgnn/reports/text_table.h"
 #include "tools/fgnn/service/service_client.h"
@@ -105,9 +106,8 @@ void AddDeviceCommands(Command app, CommandContext& context) {
   change
       .AddOption(
           "--job", flags->job_id,
-          "Job id, or the beginning of one; default: the one that has the "
-          "device")
-      .Takes("ID");
+          std::string(kJobHelp) + "; default: the one that has the device")
+      .Takes("JOB");
   change.OnRun([flags, &context] { context.status = Switch(*flags, context); });
 }
 

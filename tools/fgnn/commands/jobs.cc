@@ -11,6 +11,7 @@
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
 #include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/commands/job_help.h"
 #include "tools/fgnn/history/job_history.h"
 #include "tools/fgnn/reports/job_text.h"
 #include "tools/fgnn/reports/message_json.h"
@@ -148,9 +149,7 @@ Command AddJobIdCommand(Command app, const std::string& name,
                         std::function<void(const std::string&)> run) {
   const Command command = app.AddSubcommand(name, description);
   const auto job_id = std::make_shared<std::string>();
-  command.AddOption("JOB", *job_id, "Job id, or the beginning of one")
-      .Required()
-      .Takes("ID");
+  command.AddOption("JOB", *job_id, kJobHelp).Required().Takes("JOB");
   command.OnRun([job_id, run = std::move(run)] { run(*job_id); });
   return command;
 }

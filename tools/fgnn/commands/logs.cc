@@ -16,6 +16,7 @@
 #include "shared/config/state_dir.h"
 #include "shared/telemetry/bounded_log.h"
 #include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/commands/job_help.h"
 #include "tools/fgnn/commands/log_lines.h"
 #include "tools/fgnn/history/job_history.h"
 
@@ -103,7 +104,7 @@ void AddLogsCommand(Command app, CommandContext& context) {
       "they said");
   const auto job_id = std::make_shared<std::string>();
   const auto daemon = std::make_shared<std::string>();
-  logs.AddOption("JOB", *job_id, "Job id, or the beginning of one").Takes("ID");
+  logs.AddOption("JOB", *job_id, kJobHelp).Takes("JOB");
   logs.AddOption("--daemon", *daemon, "One of them only, e.g. sampler.0")
       .Takes("NAME");
   logs.OnRun([job_id, daemon, &context] {

@@ -195,7 +195,10 @@ void AddResumeCommand(Command app, CommandContext& context) {
       "Go on with a job that is paused, or with a run that ended early, from "
       "its newest checkpoint; follows it as 'run' does");
   const auto run = std::make_shared<std::string>();
-  resume.AddOption("RUN", *run, "A run's folder or a job's id")
+  resume
+      .AddOption("RUN", *run,
+                 "A run's folder, or a job: its id, a unique part of it, its "
+                 "--name, or 'last' for the newest")
       .Required()
       .Takes("DIR|JOB");
   resume.OnRun([run, &context] {

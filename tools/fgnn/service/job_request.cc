@@ -49,7 +49,8 @@ void AddJobRequestFlags(Command command, JobRequestFlags& flags) {
   command.AddFlag("--trace", flags.trace,
                   "Write trace.json: what ran when, for chrome://tracing");
   command
-      .AddOption("--name", flags.name, "A name, for 'fgnn jobs' to find it by")
+      .AddOption("--name", flags.name,
+                 "A name, which commands take for the job's id")
       .Takes("TEXT");
   command
       .AddOption("--priority", flags.priority,
@@ -58,7 +59,8 @@ void AddJobRequestFlags(Command command, JobRequestFlags& flags) {
       .Takes("N");
   command
       .AddOption("--after", flags.after,
-                 "Jobs that have to complete before, with commas between")
+                 "Jobs that have to complete before, with commas between: "
+                 "ids, unique parts of them, names, or 'last'")
       .Takes("JOB")
       .SplitAt(',')
       .OneWordEach();

@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
 #include "shared/config/state_dir.h"
 #include "tools/fgnn/service/service_client.h"
+#include "tools/fgnn/service/stored_jobs.h"
 
 namespace fgnn {
 namespace {
@@ -18,27 +20,40 @@ bool IsRunFolder(const fs::path& folder) {
   return fs::is_regular_file(folder / "job.yaml", error);
 }
 
-absl::StatusOr<fs::path> FindAmongRuns(const std::string& prefix,
+// Finds the folder of a job that no store knows.
+absl::StatusOr<fs::path> FindAmongRuns(const std::string& part,
                                        const fs::path& state_dir) {
   const fs::path runs = RunDirPath(state_dir, "x").parent_path();
   std::vector<fs::path> found;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(runs, error)) {
     const std::string name = entry.path().filename().string();
-    if (name.rfind(prefix, 0) == 0 && IsRunFolder(entry.path())) {
+    if (name.find(part) != std::string::npos && IsRunFolder(entry.path())) {
       found.push_back(entry.path());
     }
   }
   if (found.size() == 1) return found.front();
   if (found.empty()) {
     return absl::NotFoundError(
-        absl::StrCat("'", prefix,
+        absl::StrCat("'", part,
                      "' is neither a run's folder (with job.yaml "
                      "in it) nor a job in ",
                      runs.string()));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      found.size(), " jobs begin with '", prefix, "'; write more of the id"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(found.size(), " jobs have '", part,
+                   "' in their ids; write more of the id"));
+}
+
+// Asks the service for the job; without one, the folder's job store. NotFound:
+// neither knows the job.
+absl::StatusOr<v1::Job> FindJob(const std::string& name,
+                                const fs::path& state_dir) {
+  absl::StatusOr<ServiceClient> client = ServiceClient::Connect(state_dir);
+  if (client.ok()) return client->GetJob(name);
+  absl::StatusOr<StoredJobs> stored = StoredJobs::Read(state_dir);
+  if (stored.ok()) return stored->GetJob(name);
+  return absl::NotFoundError(MessageOf(stored.status()));
 }
 
 }  // namespace
@@ -47,12 +62,9 @@ absl::StatusOr<fs::path> FindRunFolder(const std::string& run,
                                        const fs::path& state_dir) {
   if (IsRunFolder(run)) return fs::absolute(run);
   if (run.find('/') == std::string::npos) {
-    auto client = ServiceClient::Connect(state_dir);
-    if (client.ok()) {
-      const auto job = client->GetJob(run);
-      if (job.ok()) return fs::path(job->run_dir());
-      if (!absl::IsNotFound(job.status())) return job.status();
-    }
+    const absl::StatusOr<v1::Job> job = FindJob(run, state_dir);
+    if (job.ok()) return fs::path(job->run_dir());
+    if (!absl::IsNotFound(job.status())) return job.status();
   }
   return FindAmongRuns(run, state_dir);
 }

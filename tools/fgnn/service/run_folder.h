@@ -9,10 +9,10 @@
 
 namespace fgnn {
 
-// `run` is a run's folder (it holds job.yaml), a job's id, or the beginning of
-// an id. Ids are looked up in the service that runs in `state_dir`; without a
-// service, in its folder runs/. NotFound; InvalidArgument: more than one job's
-// id begins so.
+// `run` is a run's folder (it holds job.yaml), or names a job: by its id, a
+// unique part of it, its name, or "last". Jobs are looked up in the service
+// that runs in `state_dir`, or in its job store, or in its folder runs/.
+// NotFound; InvalidArgument: the word names more than one job.
 absl::StatusOr<std::filesystem::path> FindRunFolder(
     const std::string& run, const std::filesystem::path& state_dir);
 

@@ -14,6 +14,7 @@
 #include "scheduler/files/run_folder.h"
 #include "scheduler/files/run_lock.h"
 #include "shared/base/clock.h"
+#include "shared/base/status.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -410,6 +411,47 @@ TEST_F(JobTableTest, AnEndIsUnseenUntilAClientWasTold) {
   EXPECT_EQ(table_->counts().ended_unseen, 1U);
   table_->MarkSeen(id);
   EXPECT_EQ(table_->counts().ended_unseen, 0U);
+}
+
+TEST_F(JobTableTest, JobsAreNamedByIdPartNameOrAsTheLastOne) {
+  EXPECT_THAT(table_->Get("last"), StatusIs(absl::StatusCode::kNotFound));
+  JobRequest request = RequestOf("spec");
+  request.name = "Long One";
+  FGNN_ASSERT_OK_AND_ASSIGN(const Job named, table_->Submit(request));
+  const std::string newest = Submit();
+  const auto id_of = [this](const std::string& word) {
+    const auto found = table_->Get(word);
+    return found.ok() ? found->job.id : MessageOf(found.status());
+  };
+  EXPECT_EQ(id_of(named.id), named.id);
+  EXPECT_EQ(id_of(named.id.substr(4)), named.id);
+  EXPECT_EQ(id_of("Long One"), named.id);
+  EXPECT_EQ(id_of("last"), newest);
+  const std::string day = named.id.substr(0, 4);
+  EXPECT_THAT(table_->Get(day),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("'" + day + "' names more than one job: " +
+                                 newest + ", " + named.id + "; write more")));
+  // A name and an id of another job.
+  request.name = newest.substr(2);
+  FGNN_ASSERT_OK_AND_ASSIGN(const Job alike, table_->Submit(request));
+  EXPECT_THAT(table_->Get(alike.name),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(id_of(newest), newest);
+}
+
+TEST_F(JobTableTest, ARepeatedSubmissionMayNameItsJobsByAnyWord) {
+  JobRequest first = RequestOf("spec", "first");
+  first.name = "prepare";
+  FGNN_ASSERT_OK_AND_ASSIGN(const Job before, table_->Submit(first));
+  for (const std::string word : {"prepare", "last"}) {
+    JobRequest request = RequestOf("spec", "after " + word);
+    request.after = {word};
+    FGNN_ASSERT_OK_AND_ASSIGN(const Job job, table_->Submit(request));
+    FGNN_ASSERT_OK_AND_ASSIGN(const Job again, table_->Submit(request));
+    EXPECT_EQ(again.id, job.id);
+    EXPECT_EQ(again.after, job.after);
+  }
 }
 
 TEST_F(JobTableTest, AClosedTableTakesAndStartsNothing) {

@@ -29,20 +29,20 @@ class FindRunFolderTest : public testing::Test {
   fs::path state_dir_;
 };
 
-TEST_F(FindRunFolderTest, TakesAFolderOrAUniqueBeginningOfAnId) {
+TEST_F(FindRunFolderTest, TakesAFolderOrAUniquePartOfAnId) {
   const fs::path run = state_dir_ / "runs" / "77c3";
   FGNN_ASSERT_OK_AND_ASSIGN(const fs::path by_folder,
                             FindRunFolder(run.string(), "/nonexistent"));
   EXPECT_EQ(by_folder, run);
   FGNN_ASSERT_OK_AND_ASSIGN(const fs::path by_id,
-                            FindRunFolder("77", state_dir_));
+                            FindRunFolder("7c3", state_dir_));
   EXPECT_EQ(by_id, run);
 }
 
 TEST_F(FindRunFolderTest, RefusesWhatNamesSeveralOrNone) {
   EXPECT_THAT(FindRunFolder("4f", state_dir_),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       testing::HasSubstr("2 jobs begin with '4f'")));
+                       testing::HasSubstr("2 jobs have '4f'")));
   EXPECT_THAT(FindRunFolder("zz", state_dir_),
               StatusIs(absl::StatusCode::kNotFound));
 }

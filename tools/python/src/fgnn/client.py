@@ -124,7 +124,7 @@ class Client:
         return Job(self._service, self._service.calls.submit(request).job)
 
     def job(self, job_id: str) -> Job:
-        """By its id, or a unique beginning of one. NotFound."""
+        """By its id, a unique part of it, its name, or 'last'. NotFound."""
         return Job(self._service, self._service.calls.get(job_id))
 
     def jobs(self, *, state: JobState | str | Iterable[JobState | str] = (),
