@@ -27,6 +27,16 @@ class UpAndDownTest(harness.ServiceTest):
         self.assertEqual(status.returncode, 1)
         self.assertIn('fgnn up', status.stderr)
 
+    def test_up_refuses_other_devices_than_the_service_has(self):
+        pid = self.service.json('up', '--devices', 'cpu:0')['pid']
+        other = self.service.fgnn('up', '--devices', 'cpu:0-1', check=False)
+        self.assertEqual(other.returncode, 2, other.stdout)
+        self.assertEqual(len(other.stderr.splitlines()), 1, other.stderr)
+        self.assertIn('on cpu:0, but --devices asks for cpu:0-1', other.stderr)
+        self.assertIn('fgnn down', other.stderr)
+        same = self.service.json('up', '--devices', 'cpu:0')
+        self.assertEqual(same['pid'], pid)
+
     def test_up_outlives_the_terminal_it_was_typed_in(self):
         pid = self.service.json('up')['pid']
         self.assertNotEqual(os.getsid(pid), os.getsid(0))

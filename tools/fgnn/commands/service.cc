@@ -1,6 +1,7 @@
 // up, down, status.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -44,6 +45,20 @@ void PrintService(const CommandContext& context, const std::string& headline,
             << "\n";
 }
 
+// FailedPrecondition: the service has other devices than those asked for.
+absl::Status CheckSameDevices(std::vector<std::string> asked,
+                              const v1::ServiceInfo& info) {
+  std::vector<std::string> has(info.devices().begin(), info.devices().end());
+  std::sort(asked.begin(), asked.end());
+  std::sort(has.begin(), has.end());
+  if (asked == has) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("a service runs already, pid ", info.pid(), ", on ",
+                   absl::StrJoin(has, " "), ", but --devices asks for ",
+                   absl::StrJoin(asked, " "),
+                   "; end it first with 'fgnn down', or leave --devices out"));
+}
+
 absl::Status Up(const std::vector<std::string>& device_names,
                 const CommandContext& context) {
   // A slip is reported before anything starts.
@@ -61,6 +76,9 @@ absl::Status Up(const std::vector<std::string>& device_names,
   }
   FGNN_RETURN_IF_ERROR(client.status());
   FGNN_ASSIGN_OR_RETURN(const v1::ServiceInfo info, client->GetService());
+  if (!device_names.empty()) {
+    FGNN_RETURN_IF_ERROR(CheckSameDevices(devices, info));
+  }
   PrintService(context, absl::StrCat(headline, ", pid ", info.pid()), info);
   return absl::OkStatus();
 }
@@ -113,7 +131,8 @@ void AddServiceCommands(Command app, CommandContext& context) {
   const auto devices = std::make_shared<std::vector<std::string>>();
   up.AddOption("--devices", *devices,
                "Where daemons run: cpu:0, cpu:0-3; several apart by spaces; "
-               "default: all cores as one device")
+               "default: all cores as one device, or those of the service "
+               "that runs")
       .Takes("DEVICE");
   up.OnRun([devices, &context] { context.status = Up(*devices, context); });
 
