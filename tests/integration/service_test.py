@@ -58,6 +58,29 @@ class UpAndDownTest(harness.ServiceTest):
         self.service.fgnn('down')
         self.assert_nothing_left()
 
+    def test_down_by_force_ends_a_service_that_hangs(self):
+        pid = self.service.json('up')['pid']
+        os.kill(pid, signal.SIGSTOP)
+        forced = self.service.json('down', '--force')
+        self.assertEqual(forced, {'stopped': True, 'pid': pid})
+        self.assertEqual(self.service.wait_until_gone(), {})
+        self.assertFalse(self.service.json('down', '--force')['stopped'])
+        self.service.fgnn('up')
+        self.service.fgnn('down', '--force')
+        self.assert_nothing_left()
+
+    def test_down_by_force_spares_a_process_that_has_not_the_lock(self):
+        pid = self.service.json('up')['pid']
+        other = subprocess.Popen(['sleep', '1000'])
+        self.addCleanup(other.wait)
+        self.addCleanup(other.kill)
+        (self.service.state_dir / 'fgnn.lock').write_text(f'{other.pid}\n')
+        os.kill(pid, signal.SIGSTOP)
+        answer = self.service.fgnn('down', '--force', check=False)
+        self.assertIsNone(other.poll())
+        self.assertEqual(answer.returncode, 2, answer.stderr)
+        self.assertIn(f'not by the process {other.pid}', answer.stderr)
+
     def test_two_services_in_one_folder_are_refused(self):
         pid = self.service.json('up')['pid']
         second = subprocess.run(

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/reports/job_text.h"
 #include "tools/fgnn/reports/message_json.h"
+#include "tools/fgnn/service/forced_end.h"
 #include "tools/fgnn/service/program.h"
 #include "tools/fgnn/service/service_client.h"
 #include "tools/fgnn/service/service_process.h"
@@ -27,6 +29,8 @@ namespace fgnn {
 namespace {
 
 constexpr std::chrono::seconds kEndTimeout{60};
+// Time for a service that does not answer to end by itself.
+constexpr std::chrono::seconds kForcePatience{5};
 
 void PrintService(const CommandContext& context, const std::string& headline,
                   const v1::ServiceInfo& info) {
@@ -83,31 +87,53 @@ absl::Status Up(const std::vector<std::string>& device_names,
   return absl::OkStatus();
 }
 
-absl::Status Down(const CommandContext& context) {
-  const std::filesystem::path state_dir =
-      std::filesystem::absolute(context.state_dir);
-  FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
-  if (!listens) {
-    if (context.json) {
-      std::cout << JsonText(nlohmann::ordered_json({{"stopped", false}}))
-                << "\n";
-    } else {
-      std::cout << "no service runs in " << state_dir.string() << "\n";
-    }
-    return absl::OkStatus();
+void PrintEnd(const CommandContext& context, pid_t pid) {
+  if (context.json) {
+    std::cout << JsonText(
+                     nlohmann::ordered_json({{"stopped", true}, {"pid", pid}}))
+              << "\n";
+  } else {
+    std::cout << "the service has ended, pid " << pid << "\n";
   }
+}
+
+absl::Status PrintNoService(const CommandContext& context,
+                            const std::filesystem::path& state_dir) {
+  if (context.json) {
+    std::cout << JsonText(nlohmann::ordered_json({{"stopped", false}})) << "\n";
+  } else {
+    std::cout << "no service runs in " << state_dir.string() << "\n";
+  }
+  return absl::OkStatus();
+}
+
+// Asks the service to end, and waits until it has. Returns its pid; nullopt:
+// none listens in the folder.
+absl::StatusOr<std::optional<pid_t>> AskToEnd(
+    const std::filesystem::path& state_dir) {
+  FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
+  if (!listens) return std::optional<pid_t>();
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
                         ServiceClient::Connect(state_dir));
   FGNN_ASSIGN_OR_RETURN(const v1::ServiceInfo info, client.GetService());
   FGNN_RETURN_IF_ERROR(client.Shutdown());
   FGNN_RETURN_IF_ERROR(WaitUntilGone(info.pid(), DeadlineIn(kEndTimeout)));
-  if (context.json) {
-    std::cout << JsonText(nlohmann::ordered_json(
-                     {{"stopped", true}, {"pid", info.pid()}}))
-              << "\n";
-  } else {
-    std::cout << "the service has ended, pid " << info.pid() << "\n";
+  return std::optional<pid_t>(info.pid());
+}
+
+absl::Status Down(bool by_force, const CommandContext& context) {
+  const std::filesystem::path state_dir =
+      std::filesystem::absolute(context.state_dir);
+  absl::StatusOr<std::optional<pid_t>> ended = AskToEnd(state_dir);
+  // A refusal is an answer.
+  const bool was_refused = absl::IsPermissionDenied(ended.status());
+  const bool has_ended = ended.ok() && ended->has_value();
+  if (by_force && !has_ended && !was_refused) {
+    ended = EndByForce(state_dir, kForcePatience);
   }
+  FGNN_RETURN_IF_ERROR(ended.status());
+  if (!ended->has_value()) return PrintNoService(context, state_dir);
+  PrintEnd(context, **ended);
   return absl::OkStatus();
 }
 
@@ -136,8 +162,15 @@ void AddServiceCommands(Command app, CommandContext& context) {
       .Takes("DEVICE");
   up.OnRun([devices, &context] { context.status = Up(*devices, context); });
 
-  app.AddSubcommand("down", "Stop the service; jobs that run are cancelled")
-      .OnRun([&context] { context.status = Down(context); });
+  const Command down = app.AddSubcommand(
+      "down", "Stop the service; jobs that run are cancelled");
+  const auto by_force = std::make_shared<bool>(false);
+  down.AddFlag("--force", *by_force,
+               "End a service that does not answer, by the pid in its lock; "
+               "its jobs go on after the next 'fgnn up'");
+  down.OnRun(
+      [by_force, &context] { context.status = Down(*by_force, context); });
+
   app.AddSubcommand("status", "The service, its executors and its jobs")
       .OnRun([&context] { context.status = ShowStatus(context); });
 }

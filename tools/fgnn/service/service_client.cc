@@ -115,7 +115,8 @@ absl::Status ServiceClient::CheckThatItAnswers(
   return absl::FailedPreconditionError(absl::StrCat(
       "something listens on ", socket_path_.string(),
       " but does not answer as a service does (", MessageOf(status),
-      "); end it, or choose another folder with --state-dir"));
+      "); end it ('fgnn down --force' ends a service that hangs), or choose "
+      "another folder with --state-dir"));
 }
 
 absl::StatusOr<v1::ServiceInfo> ServiceClient::GetService() {
