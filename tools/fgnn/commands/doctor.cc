@@ -5,7 +5,7 @@
 
 #include "shared/base/json_text.h"
 #include "tools/fgnn/commands/commands.h"
-#include "tools/fgnn/service/machine_checks.h"
+#include "tools/fgnn/commands/machine_checks.h"
 
 namespace fgnn {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/fgnn/service/machine_checks.h"
+#include "tools/fgnn/commands/machine_checks.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>

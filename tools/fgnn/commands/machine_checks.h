@@ -1,6 +1,6 @@
 // The checks of `fgnn doctor`.
-#ifndef FGNN_TOOLS_FGNN_SERVICE_MACHINE_CHECKS_H_
-#define FGNN_TOOLS_FGNN_SERVICE_MACHINE_CHECKS_H_
+#ifndef FGNN_TOOLS_FGNN_COMMANDS_MACHINE_CHECKS_H_
+#define FGNN_TOOLS_FGNN_COMMANDS_MACHINE_CHECKS_H_
 
 #include <filesystem>
 #include <string>
@@ -31,4 +31,4 @@ nlohmann::ordered_json ChecksJson(const std::vector<MachineCheck>& checks);
 
 }  // namespace fgnn
 
-#endif  // FGNN_TOOLS_FGNN_SERVICE_MACHINE_CHECKS_H_
+#endif  // FGNN_TOOLS_FGNN_COMMANDS_MACHINE_CHECKS_H_
