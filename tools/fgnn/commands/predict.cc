@@ -8,8 +8,8 @@
 
 #include "shared/base/status.h"
 #include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/history/run_folder.h"
 #include "tools/fgnn/service/program.h"
-#include "tools/fgnn/service/run_folder.h"
 
 namespace fgnn {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/fgnn/service/run_folder.h"
+#include "tools/fgnn/history/run_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

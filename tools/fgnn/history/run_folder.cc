@@ -1,4 +1,4 @@
-#include "tools/fgnn/service/run_folder.h"
+#include "tools/fgnn/history/run_folder.h"
 
 #include <system_error>
 #include <utility>
@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
+#include "tools/fgnn/history/stored_jobs.h"
 #include "tools/fgnn/service/service_client.h"
-#include "tools/fgnn/service/stored_jobs.h"
 
 namespace fgnn {
 namespace {

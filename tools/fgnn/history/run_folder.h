@@ -1,6 +1,6 @@
 // Finds the folder with a job's results.
-#ifndef FGNN_TOOLS_FGNN_SERVICE_RUN_FOLDER_H_
-#define FGNN_TOOLS_FGNN_SERVICE_RUN_FOLDER_H_
+#ifndef FGNN_TOOLS_FGNN_HISTORY_RUN_FOLDER_H_
+#define FGNN_TOOLS_FGNN_HISTORY_RUN_FOLDER_H_
 
 #include <filesystem>
 #include <string>
@@ -18,4 +18,4 @@ absl::StatusOr<std::filesystem::path> FindRunFolder(
 
 }  // namespace fgnn
 
-#endif  // FGNN_TOOLS_FGNN_SERVICE_RUN_FOLDER_H_
+#endif  // FGNN_TOOLS_FGNN_HISTORY_RUN_FOLDER_H_
