@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_join.h"
 #include "scheduler/host/book/leftover_daemons.h"
+#include "scheduler/host/book/state_lock.h"
 #include "scheduler/host/daemon_host.h"
-#include "scheduler/host/state_lock.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/rpc/control_server.h"
 #include "scheduler/rpc/grpc_executor_calls.h"

@@ -15,6 +15,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "scheduler/host/book/leftover_daemons.h"
+#include "scheduler/host/book/state_lock.h"
 #include "shared/base/clock.h"
 #include "shared/base/files/file.h"
 #include "shared/base/files/unique_fd.h"
@@ -65,15 +67,21 @@ absl::StatusOr<bool> HoldsLock(pid_t pid, const fs::path& path) {
 }
 
 absl::Status Signal(const UniqueFd& process, pid_t pid, int signal) {
-  // The daemons of a service that 'fgnn up' started are in its process group.
-  const bool leads = ::getpgid(pid) == pid;
   if (::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) !=
           0 &&
       errno != ESRCH) {
     return ErrnoToStatus(errno, absl::StrCat("end process ", pid));
   }
-  // The process is still there, at least as one that was not waited for.
-  if (leads && signal == SIGKILL) ::kill(-pid, signal);
+  return absl::OkStatus();
+}
+
+// Ends the daemons that the service left. Each of them would wait for the next
+// service for a minute. A service that has started meanwhile ends them itself.
+absl::Status EndItsDaemons(const fs::path& state_dir) {
+  const absl::StatusOr<StateLock> lock = StateLock::Take(state_dir);
+  if (absl::IsAlreadyExists(lock.status())) return absl::OkStatus();
+  FGNN_RETURN_IF_ERROR(lock.status());
+  StopLeftoverDaemons(state_dir);
   return absl::OkStatus();
 }
 
@@ -106,6 +114,7 @@ absl::StatusOr<std::optional<pid_t>> EndByForce(
     FGNN_RETURN_IF_ERROR(Signal(process, pid, SIGKILL));
     FGNN_RETURN_IF_ERROR(WaitUntilGone(pid, DeadlineIn(kKillTimeout)));
   }
+  FGNN_RETURN_IF_ERROR(EndItsDaemons(state_dir));
   return std::optional<pid_t>(pid);
 }
 

@@ -12,12 +12,12 @@
 
 namespace fgnn {
 
-// Ends the process that holds the lock of the state folder, with its daemons if
-// it leads their process group. Asks it to end first, and kills it after
-// `patience`. Its jobs are not cancelled: the next service goes on with them.
-// Returns the process's pid; nullopt: no process holds the lock.
-// FailedPrecondition: the process that is named in the lock's file does not
-// hold the lock. PermissionDenied: the process is another user's.
+// Ends the process that holds the lock of the state folder, and then its
+// daemons. Asks it to end first, and kills it after `patience`. Its jobs are
+// not cancelled: the next service goes on with them. Returns the process's pid;
+// nullopt: no process holds the lock. FailedPrecondition: the process that is
+// named in the lock's file does not hold the lock. PermissionDenied: the
+// process is another user's.
 absl::StatusOr<std::optional<pid_t>> EndByForce(
     const std::filesystem::path& state_dir, std::chrono::milliseconds patience);
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/host/state_lock.h"
+#include "scheduler/host/book/state_lock.h"
 #include "shared/base/files/file.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"

@@ -1,4 +1,4 @@
-#include "scheduler/host/state_lock.h"
+#include "scheduler/host/book/state_lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,6 +1,6 @@
 // The lock that allows one service per state folder.
-#ifndef FGNN_SCHEDULER_HOST_STATE_LOCK_H_
-#define FGNN_SCHEDULER_HOST_STATE_LOCK_H_
+#ifndef FGNN_SCHEDULER_HOST_BOOK_STATE_LOCK_H_
+#define FGNN_SCHEDULER_HOST_BOOK_STATE_LOCK_H_
 
 #include <filesystem>
 #include <utility>
@@ -25,4 +25,4 @@ class StateLock {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SCHEDULER_HOST_STATE_LOCK_H_
+#endif  // FGNN_SCHEDULER_HOST_BOOK_STATE_LOCK_H_
