@@ -13,8 +13,11 @@ from row import (JOB, Skipped, check, committed_of, end_service, same_run,
                  service_in, submit, summary_of, wait_for)
 
 SETTINGS = {**JOB, 'samplers': 1, 'trainers': 1, 'training.epochs': 1500}
-# This job writes metrics and digests alone until its end.
-NO_CHECKPOINTS = {**SETTINGS, 'training.checkpoint_steps': 0}
+# This job writes metrics and digests alone until its end. Its epochs are not too
+# short: a job holds 16 MiB of lines for a full disk, and these write .33 MB a
+# second.
+NO_CHECKPOINTS = {**SETTINGS, 'training.checkpoint_steps': 0,
+                  'model.hidden': 128}
 RUN_MIB = 12
 STATE_MIB = 12
 DATASET_MIB = 4
