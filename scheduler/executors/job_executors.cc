@@ -158,13 +158,12 @@ absl::Status JobExecutors::Attach(const std::string& name) {
 absl::Status JobExecutors::CallAttach(const AttachTicket& ticket) {
   ExecutorCalls& calls = caller_.calls();
   const std::string& socket = ticket.daemon.socket;
+  // The daemon may still be in a segment that this scheduler did not take over.
   for (const std::string& job_id : daemons_->terms().interrupted_jobs) {
-    // If the daemon could not detach, the attach that follows fails.
-    calls
-        .Detach(socket, job_id,
-                {.timeout = kDetachTimeout,
-                 .keep_going = [this] { return caller_.KeepsGoing(); }})
-        .IgnoreError();
+    FGNN_RETURN_IF_ERROR(calls.Detach(
+        socket, job_id, {.timeout = kDetachTimeout, .keep_going = [this] {
+                           return caller_.KeepsGoing();
+                         }}));
   }
   return calls.Attach(
       socket,

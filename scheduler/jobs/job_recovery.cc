@@ -131,12 +131,19 @@ absl::Status RecoverJobs(JobTableParts& parts) {
   FGNN_RETURN_IF_ERROR(parts.account.Recover(parts.store));
   FGNN_ASSIGN_OR_RETURN(std::vector<Job> jobs, parts.store.Unfinished());
   for (Job& job : jobs) {
-    const bool was_interrupted =
+    const bool had_started =
         job.state != JobState::kQueued && job.state != JobState::kPaused;
-    if (was_interrupted) {
-      parts.interrupted.push_back(job.id);
+    // The service before this one found the job interrupted and ended before
+    // the job had started again. The job's daemons may still work for it.
+    const bool is_again =
+        job.state == JobState::kQueued && !job.devices.empty();
+    const bool was_interrupted = had_started || is_again;
+    if (had_started) {
       SettleInterrupted(job);
       FGNN_RETURN_IF_ERROR(parts.store.Update(job));
+    }
+    if (was_interrupted) {
+      parts.interrupted.push_back(job.id);
       parts.resumes_interrupted |= job.state == JobState::kQueued;
     }
     if (IsFinal(job.state)) continue;

@@ -86,7 +86,7 @@ absl::Status ExecutorDaemon::WithJob(
   ExecutorJob* job = nullptr;
   {
     const MutexLock lock(&mutex_);
-    if (job_ == nullptr || leaving_ || job_id_ != job_id) {
+    if (job_ == nullptr || leaving_ || attachment_.job_id != job_id) {
       return absl::FailedPreconditionError(
           absl::StrCat(options_.name, " is not attached to job ", job_id));
     }
@@ -108,14 +108,19 @@ absl::StatusOr<UniqueFd> ExecutorDaemon::RequestScratch(
 }
 
 absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
-  if (const std::string current = CurrentJobId(); !current.empty()) {
-    if (current == attachment.job_id) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        absl::StrCat(options_.name, " is attached to job ", current,
-                     "; detach it before job ", attachment.job_id));
-  }
   {
     const MutexLock lock(&mutex_);
+    // A repeated call. One of another scheduler speaks of another segment.
+    if (attachment_.job_id == attachment.job_id &&
+        attachment_.scheduler_generation == attachment.scheduler_generation) {
+      return absl::OkStatus();
+    }
+    if (!attachment_.job_id.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          options_.name, " is attached to job ", attachment_.job_id,
+          " by scheduler generation ", attachment_.scheduler_generation,
+          "; detach it before job ", attachment.job_id));
+    }
     if (attachment.scheduler_generation < least_generation_) {
       return absl::FailedPreconditionError(
           absl::StrCat("scheduler generation ", attachment.scheduler_generation,
@@ -155,9 +160,7 @@ absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
           PlainIndex(attachment.owner));
   const MutexLock lock(&mutex_);
   job_ = std::move(job);
-  job_id_ = attachment.job_id;
-  owner_ = attachment.owner;
-  number_ = attachment.device;
+  attachment_ = attachment;
   segment_ = std::move(kept);
   return absl::OkStatus();
 }
@@ -172,7 +175,7 @@ absl::Status ExecutorDaemon::Detach(const std::string& job_id) {
 // Returns the id of the job; empty if there is none.
 std::string ExecutorDaemon::CurrentJobId() {
   const MutexLock lock(&mutex_);
-  return job_id_;
+  return attachment_.job_id;
 }
 
 // The scheduler may call before the registration's answer has been read.
@@ -209,8 +212,7 @@ void ExecutorDaemon::LeaveJob() {
   }
   job.reset();
   const MutexLock lock(&mutex_);
-  job_id_.clear();
-  owner_ = kNoOwner;
+  attachment_ = {};
   segment_.Reset();
   leaving_ = false;
   if (session_ != nullptr) session_->ClearFailure();
@@ -258,7 +260,8 @@ absl::StatusOr<std::optional<JobStanding>> ExecutorDaemon::Standing(
   }
   least_generation_ = generation + 1;
   if (job_ == nullptr) return std::nullopt;
-  return JobStanding{job_id_, owner_, number_, Duplicate(segment_.get())};
+  return JobStanding{attachment_.job_id, attachment_.owner, attachment_.device,
+                     Duplicate(segment_.get())};
 }
 
 void ExecutorDaemon::ShutDown() {

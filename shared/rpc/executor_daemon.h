@@ -156,11 +156,8 @@ class ExecutorDaemon : private ExecutorHandler {
   CondVar changed_;
   std::unique_ptr<HostSession> session_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<ExecutorJob> job_ ABSL_GUARDED_BY(mutex_);
-  // Id of the job; empty: there is none.
-  std::string job_id_ ABSL_GUARDED_BY(mutex_);
-  OwnerIndex owner_ ABSL_GUARDED_BY(mutex_) = kNoOwner;
-  // Number of this executor in the job.
-  uint32_t number_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The call that attached the job; its job id is empty if there is no job.
+  JobAttachment attachment_ ABSL_GUARDED_BY(mutex_);
   // Segment of the job, for a scheduler that comes back.
   UniqueFd segment_ ABSL_GUARDED_BY(mutex_);
   bool attaching_ ABSL_GUARDED_BY(mutex_) = false;

@@ -40,8 +40,8 @@ class ExecutorHandler {
  public:
   virtual ~ExecutorHandler() = default;
   // Takes part in the job; returns when the work loop is attached. Idempotent
-  // for the same job id. FailedPrecondition: the daemon is attached to another
-  // job.
+  // for the same job id and scheduler generation. FailedPrecondition: the
+  // daemon is attached to another job, or by another scheduler.
   virtual absl::Status Attach(const JobAttachment& attachment) = 0;
   // Leaves the job. OK if the daemon is not attached to it.
   virtual absl::Status Detach(const std::string& job_id) = 0;

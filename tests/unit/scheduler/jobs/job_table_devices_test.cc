@@ -133,6 +133,9 @@ TEST_F(JobTableDevicesTest, WhatWasInterruptedHasItsDevicesAgainBeforeOthers) {
   const std::string high = Submit("1", {.priority = 9});
   Reopen({"cpu:0", "cpu:1", "cpu:2"});
   EXPECT_THAT(table_->interrupted(), ElementsAre(one, other));
+  // Daemons may still work for both, though neither has started again.
+  Reopen({"cpu:0", "cpu:1", "cpu:2"});
+  EXPECT_THAT(table_->interrupted(), ElementsAre(one, other));
   // One by one, not what comes first by number.
   EXPECT_THAT(Start(one), ElementsAre("cpu:1"));
   EXPECT_THAT(Start(other), ElementsAre("cpu:2"));

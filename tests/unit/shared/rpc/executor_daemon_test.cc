@@ -199,6 +199,10 @@ TEST_F(ExecutorDaemonTest, TellsANewSchedulerItsJobAndRefusesTheOldOne) {
   EXPECT_EQ(next.registrations().front().job_id(), "job-1");
   EXPECT_EQ(next.registrations().front().owner(), 1U);
   EXPECT_EQ(next.registrations().front().number(), 3U);
+  // The new scheduler's segment is another one, though the job is the same.
+  EXPECT_THAT(Attach("job-1", /*generation=*/2),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("by scheduler generation 1; detach it")));
   FGNN_ASSERT_OK(Detach("job-1"));
   // On its way since before the old one died.
   EXPECT_THAT(Attach("job-2", /*generation=*/1),
