@@ -109,18 +109,20 @@ absl::StatusOr<ResumePoint> ResumeFrom(const fs::path& path,
       CheckSameJob(profile, *state, segment, run.seed), path.string()));
   FGNN_RETURN_IF_ERROR(CheckContent(path, *state, run));
   FGNN_RETURN_IF_ERROR(
-      folder.TruncateTo({.metrics_bytes = state->metrics_bytes,
-                         .digests_bytes = state->digests_bytes}));
+      folder.CheckHas({.metrics_bytes = state->metrics_bytes,
+                       .digests_bytes = state->digests_bytes}));
   return ResumePoint{path, profile.version, *std::move(state)};
+}
+
+bool IsFolder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(fs::symlink_status(path, error));
 }
 
 // A checkpoint will be written under this name again. It can replace anything
 // but a folder.
 absl::Status MoveFolderAway(const fs::path& path) {
   std::error_code error;
-  if (!fs::is_directory(fs::symlink_status(path, error))) {
-    return absl::OkStatus();
-  }
   const fs::path aside = path.string() + ".unreadable";
   fs::rename(path, aside, error);
   if (!error) return absl::OkStatus();
@@ -138,6 +140,7 @@ absl::StatusOr<std::optional<ResumePoint>> FindResumePoint(
   FGNN_ASSIGN_OR_RETURN(const std::vector<fs::path> checkpoints,
                         folder.checkpoints().Find());
   absl::Status damage;
+  std::vector<fs::path> in_the_way;
   for (const fs::path& path : checkpoints) {
     damage = CheckFile(path, segment);
     if (damage.ok()) {
@@ -145,22 +148,34 @@ absl::StatusOr<std::optional<ResumePoint>> FindResumePoint(
       absl::StatusOr<ResumePoint> point =
           profile.ok() ? ResumeFrom(path, *profile, folder, segment, run)
                        : profile.status();
-      if (point.ok()) return *std::move(point);
+      if (point.ok()) {
+        point->in_the_way = std::move(in_the_way);
+        return *std::move(point);
+      }
       damage = point.status();
       const bool is_unreadable =
           profile.ok() ? absl::IsDataLoss(damage) : IsUnreadable(damage);
       if (!is_unreadable) return damage;
     }
     LogWarning("{}; trying the checkpoint before it", MessageOf(damage));
-    FGNN_RETURN_IF_ERROR(MoveFolderAway(path));
+    if (IsFolder(path)) in_the_way.push_back(path);
   }
   if (!damage.ok()) {
     return absl::DataLossError(
         absl::StrCat("none of the checkpoints is sound; the last one tried: ",
                      MessageOf(damage)));
   }
-  FGNN_RETURN_IF_ERROR(folder.TruncateTo({}));
   return std::nullopt;
+}
+
+absl::Status GoBackTo(const std::optional<ResumePoint>& point,
+                      const RunFolder& folder) {
+  if (!point.has_value()) return folder.TruncateTo({});
+  for (const fs::path& path : point->in_the_way) {
+    FGNN_RETURN_IF_ERROR(MoveFolderAway(path));
+  }
+  return folder.TruncateTo({.metrics_bytes = point->state.metrics_bytes,
+                            .digests_bytes = point->state.digests_bytes});
 }
 
 }  // namespace fgnn

@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scheduler/executors/executor_calls.h"
 #include "scheduler/figures/run_state.h"
@@ -20,6 +22,8 @@ struct ResumePoint {
   std::filesystem::path checkpoint;
   uint64_t version = 0;  // Version of its weights.
   RunState state;
+  // Folders that stand where checkpoints will be written.
+  std::vector<std::filesystem::path> in_the_way = {};
 };
 
 // The run that a checkpoint has to belong to.
@@ -29,12 +33,11 @@ struct ResumedRun {
   uint64_t dataset_content = 0;  // Fingerprint of its present contents.
 };
 
-// Finds the newest sound checkpoint of `folder`, and cuts the folder's files to
-// their lengths at that checkpoint. A checkpoint that cannot be read is
-// skipped, with a warning in the log. That is one that is damaged, no plain
-// file, of a size that `segment` does not plan, or that no trainer may or can
-// read. Returns nullopt, with empty files, if there is no checkpoint.
-// `describe` reads a checkpoint. DataLoss: no checkpoint is sound.
+// Finds the newest sound checkpoint of `folder`, and changes nothing. A
+// checkpoint that cannot be read is skipped, with a warning in the log. That is
+// one that is damaged, no plain file, of a size that `segment` does not plan,
+// or that no trainer may or can read. Returns nullopt if there is no
+// checkpoint. `describe` reads a checkpoint. DataLoss: no checkpoint is sound.
 // InvalidArgument: the checkpoint is of another job; the message names the
 // difference. FailedPrecondition: the dataset had other contents.
 absl::StatusOr<std::optional<ResumePoint>> FindResumePoint(
@@ -43,6 +46,11 @@ absl::StatusOr<std::optional<ResumePoint>> FindResumePoint(
     absl::FunctionRef<
         absl::StatusOr<CheckpointProfile>(const std::filesystem::path&)>
         describe);
+
+// Cuts the folder's files to their lengths at that point, or to nothing without
+// one. Renames the folders that are in the way.
+absl::Status GoBackTo(const std::optional<ResumePoint>& point,
+                      const RunFolder& folder);
 
 }  // namespace fgnn
 

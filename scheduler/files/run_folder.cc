@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -38,22 +39,29 @@ absl::StatusOr<uint64_t> SyncFile(const fs::path& path) {
   return static_cast<uint64_t>(file.st_size);
 }
 
-absl::Status CutFile(const fs::path& path, uint64_t bytes) {
-  const absl::StatusOr<UniqueFd> fd = OpenPlainFile(path, O_WRONLY);
+// Opens a file that has at least `bytes`; without a file, which has no bytes,
+// the descriptor is not valid. DataLoss: the file is shorter.
+absl::StatusOr<UniqueFd> OpenWith(const fs::path& path, uint64_t bytes) {
+  absl::StatusOr<UniqueFd> fd = OpenPlainFile(path, O_WRONLY);
   struct stat file = {};
-  if (!absl::IsNotFound(fd.status())) {
+  if (absl::IsNotFound(fd.status())) {
+    fd = UniqueFd();
+  } else {
     FGNN_RETURN_IF_ERROR(fd.status());
     if (::fstat(fd->get(), &file) != 0) {
       return ErrnoToStatus(errno, path.string());
     }
   }
   const auto there = static_cast<uint64_t>(file.st_size);
-  if (there < bytes) {
-    return absl::DataLossError(absl::StrCat(path.string(), " has ", there,
-                                            " bytes, but had ", bytes,
-                                            " when the checkpoint was made"));
-  }
-  if (there > bytes && ::ftruncate(fd->get(), static_cast<off_t>(bytes)) != 0) {
+  if (there >= bytes) return fd;
+  return absl::DataLossError(absl::StrCat(path.string(), " has ", there,
+                                          " bytes, but had ", bytes,
+                                          " when the checkpoint was made"));
+}
+
+absl::Status CutFile(const fs::path& path, uint64_t bytes) {
+  FGNN_ASSIGN_OR_RETURN(const UniqueFd fd, OpenWith(path, bytes));
+  if (fd.valid() && ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
     return ErrnoToStatus(errno, path.string());
   }
   return absl::OkStatus();
@@ -127,6 +135,16 @@ absl::Status CheckRunFolderIsFree(const fs::path& path) {
                    " is not empty; name another one or remove it"));
 }
 
+double SecondsBefore(const fs::path& run_dir, const std::string& job_id) {
+  const std::optional<RunRecord> record = ReadRunRecord(run_dir);
+  const double recorded = record.has_value() ? record->seconds_before : 0;
+  // The summary of this job itself has its own seconds too.
+  if (record.has_value() && record->job_id == job_id) return recorded;
+  const absl::StatusOr<std::string> text = ReadSmallFile(run_dir / kSummary);
+  if (!text.ok()) return recorded;
+  return SecondsInSummary(*text).value_or(recorded);
+}
+
 RunFolder::RunFolder(fs::path path, RunLock lock)
     : path_(std::move(path)),
       metrics_(path_ / kMetricsName),
@@ -146,7 +164,7 @@ absl::StatusOr<RunFolder> RunFolder::Create(
   FGNN_RETURN_IF_ERROR(CheckRunFolderIsFree(path));
   FGNN_RETURN_IF_ERROR(claim());
   RunFolder folder(path, std::move(lock));
-  FGNN_RETURN_IF_ERROR(folder.Fill(job_yaml, record));
+  FGNN_RETURN_IF_ERROR(folder.GoOn(job_yaml, record));
   return folder;
 }
 
@@ -157,19 +175,18 @@ absl::StatusOr<RunFolder> RunFolder::Keep(const fs::path& path,
   return RunFolder(path, std::move(lock));
 }
 
-absl::StatusOr<RunFolder> RunFolder::Reopen(const fs::path& path,
-                                            const std::string& job_yaml,
-                                            const RunRecord& record) {
+absl::StatusOr<RunFolder> RunFolder::Reopen(const fs::path& path) {
   FGNN_RETURN_IF_ERROR(CheckIsItself(path));
   // The earlier run may have ended before it had made the folder.
   FGNN_RETURN_IF_ERROR(MakeFolder(path));
   FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeItself(path));
   RunFolder folder(path, std::move(lock));
-  FGNN_RETURN_IF_ERROR(folder.Fill(job_yaml, record));
+  FGNN_RETURN_IF_ERROR(MakeFolder(folder.checkpoints_.path()));
+  FGNN_RETURN_IF_ERROR(folder.checkpoints_.Check());
   return folder;
 }
 
-absl::Status RunFolder::Fill(const std::string& job_yaml,
+absl::Status RunFolder::GoOn(const std::string& job_yaml,
                              const RunRecord& record) const {
   FGNN_RETURN_IF_ERROR(lock_.Write(record));
   FGNN_RETURN_IF_ERROR(MakeFolder(checkpoints_.path()));
@@ -218,6 +235,12 @@ absl::StatusOr<RunFolder::Lengths> RunFolder::Sync() const {
   FGNN_ASSIGN_OR_RETURN(lengths.metrics_bytes, SyncFile(path_ / kMetricsName));
   FGNN_ASSIGN_OR_RETURN(lengths.digests_bytes, SyncFile(path_ / kDigests));
   return lengths;
+}
+
+absl::Status RunFolder::CheckHas(const Lengths& lengths) const {
+  FGNN_RETURN_IF_ERROR(
+      OpenWith(path_ / kMetricsName, lengths.metrics_bytes).status());
+  return OpenWith(path_ / kDigests, lengths.digests_bytes).status();
 }
 
 absl::Status RunFolder::TruncateTo(const Lengths& lengths) const {

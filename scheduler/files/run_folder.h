@@ -34,6 +34,12 @@ namespace fgnn {
 // path is not absolute, or a file is in the way.
 absl::Status CheckRunFolderIsFree(const std::filesystem::path& path);
 
+// Returns the seconds that the run in the folder had taken before this job:
+// those in its summary, or in the record of a job that left none. 0: nothing is
+// known.
+double SecondsBefore(const std::filesystem::path& run_dir,
+                     const std::string& job_id);
+
 // A run's folder, held by the running job; no other job of any service gets it
 // meanwhile. Not thread-safe.
 class RunFolder {
@@ -53,12 +59,14 @@ class RunFolder {
   static absl::StatusOr<RunFolder> Keep(const std::filesystem::path& path,
                                         const RunRecord& record);
 
-  // Takes the folder of an earlier run, which may have ended before the folder
-  // was made, and writes job.yaml. Removes summary.json, since the run goes on.
-  // FailedPrecondition: another job has the folder.
-  static absl::StatusOr<RunFolder> Reopen(const std::filesystem::path& path,
-                                          const std::string& job_yaml,
-                                          const RunRecord& record);
+  // Takes the folder of an earlier run, and changes nothing of what the run
+  // left; makes the folder if that run ended before it did. GoOn() has to be
+  // called before anything is written. FailedPrecondition: another job has the
+  // folder.
+  static absl::StatusOr<RunFolder> Reopen(const std::filesystem::path& path);
+  // Writes job.yaml and the record of the job that goes on in the folder.
+  // Removes summary.json, since the run goes on.
+  absl::Status GoOn(const std::string& job_yaml, const RunRecord& record) const;
 
   const std::filesystem::path& path() const { return path_; }
   const CheckpointFolder& checkpoints() const { return checkpoints_; }
@@ -88,6 +96,9 @@ class RunFolder {
   // Syncs the files, and returns the lengths that are on disk. Held lines are
   // not on disk.
   absl::StatusOr<Lengths> Sync() const;
+  // Returns OK if the files have at least these lengths. DataLoss: a file is
+  // shorter.
+  absl::Status CheckHas(const Lengths& lengths) const;
   // Cuts the files to lengths that Sync() returned. DataLoss: a file is
   // shorter.
   absl::Status TruncateTo(const Lengths& lengths) const;
@@ -100,8 +111,6 @@ class RunFolder {
 
  private:
   RunFolder(std::filesystem::path path, RunLock lock);
-  absl::Status Fill(const std::string& job_yaml, const RunRecord& record) const;
-
   std::filesystem::path path_;
   HeldLines metrics_;
   HeldLines digests_;

@@ -26,6 +26,11 @@ std::string TextAt(const nlohmann::json& json, const char* name) {
                                                    : std::string();
 }
 
+double NumberAt(const nlohmann::json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_number() ? found->get<double>() : 0;
+}
+
 bool IsTrueAt(const nlohmann::json& json, const char* name) {
   const auto found = json.find(name);
   return found != json.end() && found->is_boolean() && found->get<bool>();
@@ -62,7 +67,8 @@ std::optional<RunRecord> ReadRunRecord(const fs::path& run_dir) {
                    .user = TextAt(json, "user"),
                    .digest = IsTrueAt(json, "digest"),
                    .trace = IsTrueAt(json, "trace"),
-                   .service = TextAt(json, "service")};
+                   .service = TextAt(json, "service"),
+                   .seconds_before = NumberAt(json, "seconds_before")};
 }
 
 std::string OwnerOnDisk(const fs::path& run_dir) {
@@ -112,6 +118,7 @@ absl::Status RunLock::Write(const RunRecord& record) const {
                               {"digest", record.digest},
                               {"trace", record.trace},
                               {"service", record.service},
+                              {"seconds_before", record.seconds_before},
                               {"pid", ::getpid()}})
           .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
       "\n";

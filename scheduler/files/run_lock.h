@@ -2,7 +2,8 @@
 // keeps locked. The lock ends with the process; the text stays:
 //
 //   {"job_id": "20261121-101500-7f3a", "user": "ann", "digest": true,
-//    "trace": false, "service": "/home/ann/.local/state/fgnn", "pid": 4711}
+//    "trace": false, "service": "/home/ann/.local/state/fgnn",
+//    "seconds_before": 0, "pid": 4711}
 #ifndef FGNN_SCHEDULER_FILES_RUN_LOCK_H_
 #define FGNN_SCHEDULER_FILES_RUN_LOCK_H_
 
@@ -27,6 +28,8 @@ struct RunRecord {
   bool digest = false;
   bool trace = false;
   std::string service = {};  // State folder of the job's service.
+  // Seconds that the run had taken before this job went on with it.
+  double seconds_before = 0;
 };
 
 // Returns the folder's record; nullopt: there is none that can be read. Runs of

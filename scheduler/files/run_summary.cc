@@ -42,4 +42,13 @@ std::string SummaryToJson(const RunSummary& summary) {
          "\n";
 }
 
+std::optional<double> SecondsInSummary(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr,
+                                          /*allow_exceptions=*/false);
+  if (!json.is_object()) return std::nullopt;
+  const auto seconds = json.find("seconds");
+  if (seconds == json.end() || !seconds->is_number()) return std::nullopt;
+  return seconds->get<double>();
+}
+
 }  // namespace fgnn

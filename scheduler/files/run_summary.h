@@ -28,7 +28,7 @@ struct RunSummary {
   uint32_t epochs = 0;  // Epochs that were finished.
   // Reason for an early stop; nullopt: there was none.
   std::optional<std::string> stopped_early = std::nullopt;
-  double seconds = 0;
+  double seconds = 0;  // Seconds of the run with devices, over all its starts.
   // Seconds of each phase before the first epoch, in their order.
   std::vector<std::pair<std::string, double>> preparation = {};
   uint64_t batches_committed = 0;
@@ -45,6 +45,8 @@ struct RunSummary {
 
 // Returns the text of summary.json. Values that are not known are null.
 std::string SummaryToJson(const RunSummary& summary);
+// Returns `seconds` of a text that may be any; nullopt: it has none.
+std::optional<double> SecondsInSummary(const std::string& text);
 
 }  // namespace fgnn
 

@@ -213,7 +213,7 @@ void JobRun::Release() {
   restarts_ = std::max(restarts_, run_.executors.restarts());
   run_.executors.Release();
   environment.memory->Forget(run_.job.id);
-  if (run_.folder.has_value()) {
+  if (run_.in_folder) {
     absl::Status left = run_.folder->Flush();
     left.Update(run_.folder->RemoveLeftovers());
     if (!left.ok()) LogError("job {}: {}", run_.job.id, MessageOf(left));
@@ -234,12 +234,17 @@ SummaryScores JobRun::ScoresInSummary() const {
 absl::Status JobRun::WriteSummary(JobState state,
                                   const absl::Status& error) const {
   if (!run_.folder.has_value()) return absl::OkStatus();
+  // The summary of the run that was to be resumed stays.
+  if (!run_.in_folder && run_.job.folder == FolderUse::kResume) {
+    return absl::OkStatus();
+  }
   return run_.folder->WriteSummary(
       {.job_id = run_.job.id,
        .state = state,
        .epochs = run_.epochs_done,
        .stopped_early = parts_.scores.WhyStopped(run_.epochs_done),
-       .seconds = parts_.progress.seconds(),
+       .seconds = run_.seconds_before + run_.job.run_seconds +
+                  parts_.progress.seconds(),
        .preparation = parts_.progress.preparation(),
        .batches_committed = parts_.records.next_seq(),
        .batches_expected = JobShape(run_.segment).num_batches(),

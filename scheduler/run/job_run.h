@@ -46,7 +46,8 @@ class JobRun {
   LetGo let_go() const { return let_go_.why(); }
   // Releases all that the job has in memory and in the daemons.
   void Release();
-  // Writes the summary if the run has a folder by now. To be called after
+  // Writes the summary if the run has a folder by now, and if that folder is
+  // not still as the run left it that was to be resumed. To be called after
   // Release().
   absl::Status WriteSummary(JobState state, const absl::Status& error) const;
   // Unlocks the run's folder, so that another job may have it. To be called

@@ -51,6 +51,11 @@ struct RunContext {
   SegmentOptions segment;  // Planned segment, once it is planned.
   // Folder of the run; nullopt: it has none yet.
   std::optional<RunFolder> folder;
+  // Whether the run writes into the folder. Until then the folder is that of an
+  // earlier run.
+  bool in_folder = false;
+  // Seconds that jobs before this one spent on the run.
+  double seconds_before = 0;
   uint32_t epochs_done = 0;  // Number of epochs with a line in the metrics.
 };
 

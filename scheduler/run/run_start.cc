@@ -54,21 +54,31 @@ absl::Status RunStart::Begin() {
   // Trainers fill their caches when they are attached, so the plan comes first.
   parts_.planner.Begin(&run_.executors.segment());
   FGNN_RETURN_IF_ERROR(run_.executors.Tick());
-  FGNN_RETURN_IF_ERROR(parts_.records.OpenTimeline());
   if (run_.segment.first_version > 0) {
     progress.EnterPreparation(
-        absl::StrCat("loading ", resumed_from_.filename().string()));
-    FGNN_RETURN_IF_ERROR(run_.executors.calls().LoadCheckpoint(resumed_from_));
+        absl::StrCat("loading ", point_->checkpoint.filename().string()));
+    FGNN_RETURN_IF_ERROR(
+        run_.executors.calls().LoadCheckpoint(point_->checkpoint));
   }
-  return WaitForFirstWeights();
+  FGNN_RETURN_IF_ERROR(WaitForFirstWeights());
+  if (!run_.in_folder) FGNN_RETURN_IF_ERROR(EnterFolder());
+  return parts_.records.OpenTimeline();
+}
+
+absl::StatusOr<RunFolder> RunStart::KeepFolder() const {
+  if (run_.job.folder == FolderUse::kResume) {
+    return absl::FailedPreconditionError(
+        "it had not begun to write into the folder that it resumes");
+  }
+  return RunFolder::Keep(run_.job.run_dir, Record());
 }
 
 absl::StatusOr<bool> RunStart::TakeOver() {
   FGNN_ASSIGN_OR_RETURN(JobSegment* const kept,
                         run_.executors.FindKeptSegment());
   if (kept == nullptr) return false;
-  absl::StatusOr<RunFolder> folder =
-      RunFolder::Keep(run_.job.run_dir, Record());
+  run_.seconds_before = SecondsBefore(run_.job.run_dir, run_.job.id);
+  absl::StatusOr<RunFolder> folder = KeepFolder();
   // A stopped queue cannot be opened again.
   absl::StatusOr<RunState> state =
       !folder.ok() ? folder.status()
@@ -90,6 +100,7 @@ absl::StatusOr<bool> RunStart::TakeOver() {
     return false;
   }
   run_.folder = *std::move(folder);
+  run_.in_folder = true;
   run_.segment = kept->options();
   run_.epochs_done = static_cast<uint32_t>(
       JobShape(run_.segment).PlaceInEpoch(state->next_seq).epoch);
@@ -132,7 +143,8 @@ RunRecord RunStart::Record() const {
           .user = run_.job.user,
           .digest = run_.job.digest,
           .trace = run_.job.trace,
-          .service = run_.environment.host->options().state_dir.string()};
+          .service = run_.environment.host->options().state_dir.string(),
+          .seconds_before = run_.seconds_before};
 }
 
 // After a crash, a job would be refused its own folder if the store did not
@@ -152,18 +164,22 @@ absl::Status RunStart::OwnFolder() {
 }
 
 absl::Status RunStart::OpenFolder() {
-  const auto own = [this] { return OwnFolder(); };
-  const std::string& yaml = run_.decoded.yaml;
   if (run_.job.folder == FolderUse::kMake) {
     FGNN_ASSIGN_OR_RETURN(
-        run_.folder, RunFolder::Create(run_.job.run_dir, yaml, Record(), own));
+        run_.folder,
+        RunFolder::Create(run_.job.run_dir, run_.decoded.yaml, Record(),
+                          [this] { return OwnFolder(); }));
+    run_.in_folder = true;
     return absl::OkStatus();
   }
-  FGNN_ASSIGN_OR_RETURN(run_.folder,
-                        RunFolder::Reopen(run_.job.run_dir, yaml, Record()));
-  if (run_.job.folder == FolderUse::kResume) FGNN_RETURN_IF_ERROR(own());
+  FGNN_ASSIGN_OR_RETURN(run_.folder, RunFolder::Reopen(run_.job.run_dir));
+  run_.seconds_before = SecondsBefore(run_.job.run_dir, run_.job.id);
+  return PlanToGoOn();
+}
+
+absl::Status RunStart::PlanToGoOn() {
   FGNN_ASSIGN_OR_RETURN(
-      const std::optional<ResumePoint> point,
+      point_,
       FindResumePoint(*run_.folder, run_.segment,
                       {.seed = run_.spec.training.seed,
                        .dataset = run_.spec.dataset,
@@ -171,22 +187,34 @@ absl::Status RunStart::OpenFolder() {
                       [this](const std::filesystem::path& path) {
                         return run_.executors.calls().DescribeCheckpoint(path);
                       }));
-  if (point.has_value()) return GoOnFrom(*point);
-  LogInfo("job {}: has no checkpoint; starts anew", run_.job.id);
+  if (!point_.has_value()) {
+    LogInfo("job {}: has no checkpoint; starts anew", run_.job.id);
+    return absl::OkStatus();
+  }
+  run_.segment.first_version = point_->version;
+  parts_.checkpoints.GoOnFrom(point_->version);
+  run_.epochs_done = static_cast<uint32_t>(
+      JobShape(run_.segment).EpochOfStep(StepNumber(point_->version)));
+  LogInfo("job {}: goes on from {}, batch {}", run_.job.id,
+          point_->checkpoint.string(), point_->state.next_seq);
   return absl::OkStatus();
 }
 
-absl::Status RunStart::GoOnFrom(const ResumePoint& point) {
-  run_.segment.first_version = point.version;
-  parts_.checkpoints.GoOnFrom(point.version);
-  resumed_from_ = point.checkpoint;
-  run_.epochs_done = static_cast<uint32_t>(
-      JobShape(run_.segment).EpochOfStep(StepNumber(point.version)));
-  FGNN_RETURN_IF_ERROR(SetState(point.state));
-  LogInfo("job {}: goes on from {}, batch {}", run_.job.id,
-          point.checkpoint.string(), parts_.records.next_seq());
-  // The earlier run may have ended after saving the epoch and before making it
-  // the best one.
+absl::Status RunStart::EnterFolder() {
+  if (run_.job.folder == FolderUse::kResume) {
+    FGNN_RETURN_IF_ERROR(OwnFolder());
+  }
+  run_.in_folder = true;
+  FGNN_RETURN_IF_ERROR(run_.folder->GoOn(run_.decoded.yaml, Record()));
+  FGNN_RETURN_IF_ERROR(GoBackTo(point_, *run_.folder));
+  if (!point_.has_value()) return absl::OkStatus();
+  FGNN_RETURN_IF_ERROR(SetState(point_->state));
+  return MakeBestIfItWas(*point_);
+}
+
+// The earlier run may have ended after saving the epoch and before making it
+// the best one.
+absl::Status RunStart::MakeBestIfItWas(const ResumePoint& point) {
   const CheckpointFolder& checkpoints = run_.folder->checkpoints();
   const std::optional<uint32_t> best = parts_.scores.best().epoch;
   const bool is_best =

@@ -3,12 +3,13 @@
 #ifndef FGNN_SCHEDULER_RUN_RUN_START_H_
 #define FGNN_SCHEDULER_RUN_RUN_START_H_
 
-#include <filesystem>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scheduler/figures/run_state.h"
 #include "scheduler/files/resume_point.h"
+#include "scheduler/files/run_folder.h"
 #include "scheduler/files/run_lock.h"
 #include "scheduler/run/run_parts.h"
 #include "shared/queue/segment.h"
@@ -30,22 +31,31 @@ class RunStart {
   absl::Status Begin();
 
  private:
+  // Takes the folder of a run that goes on. FailedPrecondition: the folder is
+  // still as an earlier run left it.
+  absl::StatusOr<RunFolder> KeepFolder() const;
   // Does what the earlier scheduler may have left undone at the last stop.
   absl::Status FinishStop();
   // Has the dataset validated, reads its sizes, and reports its warnings.
   absl::Status OpenDataset();
   absl::StatusOr<SegmentOptions> Plan();
+  // Makes the run's folder, or finds the point in it from which the run goes
+  // on. An earlier run's folder is not changed yet, so that it stays as it is
+  // if the run does not get to train.
   absl::Status OpenFolder();
   absl::Status OwnFolder();
-  absl::Status GoOnFrom(const ResumePoint& point);
+  absl::Status PlanToGoOn();
+  // Begins to write into an earlier run's folder, back at that point.
+  absl::Status EnterFolder();
+  absl::Status MakeBestIfItWas(const ResumePoint& point);
   absl::Status SetState(const RunState& state);
   absl::Status WaitForFirstWeights();
   RunRecord Record() const;
 
   RunParts& parts_;
   RunContext& run_;
-  // Checkpoint that the run goes on from; empty: it begins anew.
-  std::filesystem::path resumed_from_;
+  // Point that the run goes on from; nullopt: it begins anew.
+  std::optional<ResumePoint> point_;
 };
 
 }  // namespace fgnn

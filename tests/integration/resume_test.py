@@ -119,6 +119,39 @@ class ResumeTest(harness.ServiceTest):
         self.service.fgnn('resume', str(run_dir))
         self.assert_as_if_nothing_happened(run_dir)
 
+    def test_a_resume_that_fails_leaves_a_finished_run_as_it_was(self):
+        run_dir = self.service.run()
+
+        def files():
+            return {str(path): path.read_bytes()
+                    for path in run_dir.rglob('*') if path.is_file()}
+
+        before = files()
+        # The same shapes, and other contents.
+        self.service.fgnn('dataset', 'generate', 'sbm', *self.graph[:-1], '8',
+                          '--out', str(self.service.folder / 'other'))
+        self.service.dataset.rename(self.service.folder / 'first')
+        (self.service.folder / 'other').rename(self.service.dataset)
+        result = self.service.fgnn('resume', str(run_dir), '--json',
+                                   check=False)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn('fingerprint', result.stderr)
+        self.assertEqual(json.loads(result.stdout.splitlines()[-1])['state'],
+                         'failed')
+        self.assertEqual(files(), before)
+
+    def test_the_summary_counts_the_seconds_of_all_starts(self):
+        run_dir = self.service.run()
+        path = run_dir / 'summary.json'
+        summary = json.loads(path.read_text())
+        summary['seconds'] += 1000  # As if it had taken longer.
+        path.write_text(json.dumps(summary))
+        self.service.fgnn('resume', str(run_dir))
+        after = json.loads(path.read_text())
+        self.assertNotEqual(after['job_id'], summary['job_id'])
+        self.assertGreater(after['seconds'], summary['seconds'])
+        self.assertLess(after['seconds'], summary['seconds'] + 500)
+
     def test_what_is_no_run_is_refused(self):
         result = self.service.fgnn('resume', str(self.service.folder),
                                    check=False)

@@ -11,7 +11,7 @@ _OF_AN_EPOCH = ('seconds', 'evaluate_seconds', 'stages', 'switches', 'devices',
                 'cache_capacity')
 _OF_A_RUN = ('job_id', 'seconds', 'preparation_seconds', 'restarts', 'switches',
              'peak_bytes')
-_OF_AN_OWNER = ('job_id', 'service', 'pid')
+_OF_AN_OWNER = ('job_id', 'service', 'seconds_before', 'pid')
 _OF_A_CHECKPOINT = ('crc32c', 'job_id')
 # Sums of seconds so far; and the length of a file that has seconds in it.
 _OF_A_STATE = ('metrics_bytes',)

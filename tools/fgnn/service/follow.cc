@@ -39,15 +39,18 @@ int TerminalWidth() {
   return known ? size.ws_col : kUsualWidth;
 }
 
-// Returns summary.json of the run; without the file, returns the job's own
-// numbers.
+// Returns summary.json of the run if the job wrote it, else the job's own
+// numbers. A job that could not resume a run leaves the run's summary.
 nlohmann::ordered_json SummaryOf(const v1::Job& job) {
   const auto text =
       ReadSmallFile(std::filesystem::path(job.run_dir()) / "summary.json");
   if (text.ok()) {
     auto summary = nlohmann::ordered_json::parse(*text, nullptr,
                                                  /*allow_exceptions=*/false);
-    if (summary.is_object()) return summary;
+    if (summary.is_object() && summary.contains("job_id") &&
+        summary["job_id"] == job.job_id()) {
+      return summary;
+    }
   }
   nlohmann::ordered_json summary = {
       {"job_id", job.job_id()},

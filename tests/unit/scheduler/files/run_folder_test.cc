@@ -173,7 +173,15 @@ TEST(RunFolderTest, IsReopenedWithWhatItHolds) {
     // What a resumed run moved out of its way.
     fs::create_directories(temp / kMovedAway / "somebody's");
   }
-  FGNN_ASSERT_OK(RunFolder::Reopen(temp / "run", "dataset: x\n", {}));
+  {
+    const std::set<std::string> before = NamesIn(temp / "run");
+    FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
+                              RunFolder::Reopen(temp / "run"));
+    EXPECT_EQ(NamesIn(temp / "run"), before);
+    EXPECT_EQ(Read(temp / "run/job.yaml"), "dataset: x\n");
+    FGNN_ASSERT_OK(folder.GoOn("dataset: y\n", {}));
+  }
+  EXPECT_EQ(Read(temp / "run/job.yaml"), "dataset: y\n");
   EXPECT_EQ(Read(temp / "run/metrics.jsonl"), "one\n");
   EXPECT_THAT(NamesIn(temp / "run"), ElementsAre("checkpoints", "job.yaml",
                                                  "metrics.jsonl", "run.json"));
@@ -183,7 +191,9 @@ TEST(RunFolderTest, IsReopenedWithWhatItHolds) {
                   fs::path(kMovedAway).filename().string(),
                   "model.tmp-backup"));
   // A run that ended before it had a folder has one now.
-  FGNN_ASSERT_OK(RunFolder::Reopen(temp / "new", "dataset: x\n", {}));
+  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
+                            RunFolder::Reopen(temp / "new"));
+  FGNN_ASSERT_OK(folder.GoOn("dataset: x\n", {}));
   EXPECT_EQ(Read(temp / "new/job.yaml"), "dataset: x\n");
 }
 
@@ -237,7 +247,7 @@ TEST(RunFolderTest, NoLinkLeadsToTheCheckpointsOfAnotherRun) {
     EXPECT_THAT(folder.RemoveLeftovers(), is_refused);
     FGNN_ASSERT_OK(folder.WriteSummary({}));
   }
-  EXPECT_THAT(RunFolder::Reopen(temp / "run", "", {}), is_refused);
+  EXPECT_THAT(RunFolder::Reopen(temp / "run"), is_refused);
   EXPECT_TRUE(fs::exists(temp / "run/summary.json"));
   EXPECT_EQ(NamesIn(temp / "other"), kept);
   EXPECT_FALSE(fs::is_symlink(temp / "other/best.safetensors"));
@@ -253,7 +263,7 @@ TEST(RunFolderTest, AFolderThatLeadsElsewhereByNowIsRefused) {
   for (const fs::path& path : {temp / "b/run", temp / "c/run"}) {
     const auto is_refused = StatusIs(absl::StatusCode::kFailedPrecondition,
                                      HasSubstr((temp / "a/run").string()));
-    EXPECT_THAT(RunFolder::Reopen(path, "of b", {.user = "b"}), is_refused);
+    EXPECT_THAT(RunFolder::Reopen(path), is_refused);
     EXPECT_THAT(RunFolder::Keep(path, {.user = "b"}), is_refused);
   }
   EXPECT_THAT(RunFolder::Create(temp / "c/new", "of b", {.user = "b"}),

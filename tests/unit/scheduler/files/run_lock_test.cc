@@ -48,9 +48,9 @@ TEST(RunLockTest, AFolderIsHeldUnderAllItsNames) {
     EXPECT_THAT(RunLock::Take(temp / name).status(), is_refused) << name;
   }
   EXPECT_THAT(RunFolder::Keep(temp / "run", {}).status(), is_refused);
-  EXPECT_THAT(RunFolder::Reopen(temp / "run", "", {}).status(), is_refused);
+  EXPECT_THAT(RunFolder::Reopen(temp / "run").status(), is_refused);
   held.reset();
-  EXPECT_THAT(RunFolder::Reopen(temp / "run", "job", {}), IsOk());
+  EXPECT_THAT(RunFolder::Reopen(temp / "run"), IsOk());
 }
 
 TEST(RunLockTest, OneOfManyThatMakeAFolderGetsIt) {

@@ -29,6 +29,15 @@ class JobResumeTest : public JobRunTest {
       EXPECT_THAT(table_->Cancel(id_, absl::CancelledError("by hand")), IsOk());
     };
   }
+  // Returns the contents of all files of the run.
+  std::map<std::string, std::string> RunFiles() const {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(RunDir())) {
+      if (!entry.is_regular_file()) continue;
+      files[entry.path().string()] = ReadSmallFile(entry.path()).value();
+    }
+    return files;
+  }
   std::string Checkpoint(const std::string& name) const {
     return (RunDir() / "checkpoints" / (name + ".safetensors")).string();
   }
@@ -48,7 +57,7 @@ TEST_F(JobResumeTest, ARunIsNotResumedOnADatasetWithOtherContents) {
   EndAfter("epoch-0002");
   ASSERT_EQ(Run().state, JobState::kCancelled);
   calls_.on_save = nullptr;
-  const std::string metrics = ReadRun("metrics.jsonl");
+  const std::map<std::string, std::string> before = RunFiles();
   // The same shapes, and other labels.
   fs::remove_all(spec_.dataset);
   WriteRing(spec_.dataset, {.first_label = 1});
@@ -59,12 +68,29 @@ TEST_F(JobResumeTest, ARunIsNotResumedOnADatasetWithOtherContents) {
                        AllOf(HasSubstr("was trained on a dataset with the "
                                        "fingerprint"),
                              HasSubstr("put its files back"))));
-  EXPECT_EQ(ReadRun("metrics.jsonl"), metrics);
+  EXPECT_EQ(RunFiles(), before);
   // Once they are what they were, it goes on.
   fs::remove_all(spec_.dataset);
   WriteRing(spec_.dataset, {});
   EXPECT_EQ(Resume().state, JobState::kCompleted);
   ExpectEveryBatchOnce();
+}
+
+TEST_F(JobResumeTest, TheSummaryCountsTheSecondsOfAllStarts) {
+  EndAfter("epoch-0002");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  nlohmann::json summary = Summary();
+  summary["seconds"] = 1000;  // As if it had taken longer.
+  std::ofstream(RunDir() / "summary.json") << summary;
+  EndAfter("epoch-0003");
+  ASSERT_EQ(Resume().state, JobState::kCancelled);
+  const double after_two = Summary()["seconds"];
+  EXPECT_GT(after_two, 1000);
+  EXPECT_LT(after_two, 2000);
+  calls_.on_save = nullptr;
+  ASSERT_EQ(Resume().state, JobState::kCompleted);
+  EXPECT_GT(Summary()["seconds"], after_two);
+  EXPECT_LT(Summary()["seconds"], 2000);
 }
 
 TEST_F(JobResumeTest, ACheckpointWithoutAFingerprintIsResumed) {

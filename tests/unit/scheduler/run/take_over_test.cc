@@ -310,6 +310,20 @@ TEST_F(TakeOverTest, AQueueThatIsStoppedMeansTheCheckpoint) {
   EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0001.safetensors"));
 }
 
+// It was to resume a run, and died before it had the folder.
+TEST_F(TakeOverTest, AFolderThatIsNotItsOwnYetMeansTheCheckpoint) {
+  WriteMetrics(1);
+  WriteDigests(7);
+  TrainTo(4);
+  WriteCheckpoint(fs::file_size(RunDir() / "metrics.jsonl"));
+  Job job = table_->Get(id_)->job;
+  job.folder = FolderUse::kResume;
+  FGNN_ASSERT_OK(JobStore::Open(temp_ / "jobs.sqlite")->Update(job));
+  ExpectWhole(GoOn());
+  EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0001.safetensors"));
+  EXPECT_EQ(table_->Get(id_)->job.folder, FolderUse::kOwn);
+}
+
 // It is paused before its data is validated, so nobody attaches them again.
 TEST_F(TakeOverTest, DaemonsThatItCannotGoOnWithLetGoAtOnce) {
   WriteMetrics(1);
