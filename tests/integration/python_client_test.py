@@ -187,6 +187,25 @@ class WatchTest(ClientTest):
             'epoch 1/2  loss 0.2500  valid accuracy 0.7500',
             'epoch 2/2  loss 0.2500  valid accuracy 0.7500', 'completed'])
 
+    def test_each_epoch_is_told_once_where_a_run_goes_back(self):
+        def lines(epochs):
+            return [json.dumps({'epoch': i, 'loss': 0.25})
+                    for i in range(epochs)]
+        job = self.client.submit(SPEC)
+        self.service.metric_lines = lines(5)
+        self.service.tell(
+            self.running(1, epochs_done=5), self.running(2, epochs_done=3),
+            pb.Job(job_id='job-0', state=pb.JOB_STATE_COMPLETED,
+                   progress=pb.JobProgress(epochs=7, epochs_done=7)))
+        out = io.StringIO()
+        for now in job.watch(out):
+            self.service.metric_lines = lines(
+                {5: 3, 3: 7, 7: 7}[now.progress.epochs_done])
+        told = [line.split('/')[0] for line in out.getvalue().splitlines()
+                if line.startswith('epoch')]
+        self.assertEqual(len(told), 7)
+        self.assertEqual(len(set(told)), 7)
+
     def test_a_bar_fits_its_line(self):
         state = fgnn.JobState.RUNNING
         self.service.tell(self.running(12, epochs_done=1, edges_per_second=2e6))

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "shared/base/files/file_lines.h"
 #include "shared/base/status.h"
 #include "tools/fgnn/reports/text_table.h"
 
@@ -20,25 +20,53 @@ constexpr size_t kMaxLineBytes = 1 << 20;
 
 absl::StatusOr<std::vector<EpochMetrics>> EpochMetricsReader::ReadNew() {
   std::vector<EpochMetrics> epochs;
-  absl::StatusOr<FileLines> file =
-      FileLines::Open(file_, kMaxLineBytes, offset_);
+  absl::Status read = ReadOn(epochs);
+  if (absl::IsDataLoss(read)) {
+    // The line may be of two writers: the file was cut and grew meanwhile.
+    place_ = Place();
+    read = ReadOn(epochs);
+  }
+  FGNN_RETURN_IF_ERROR(read);
+  return epochs;
+}
+
+absl::StatusOr<FileLines> EpochMetricsReader::OpenAtPlace() {
+  if (place_.line > 0) {
+    FGNN_ASSIGN_OR_RETURN(
+        FileLines file, FileLines::Open(file_, kMaxLineBytes, place_.offset));
+    FGNN_ASSIGN_OR_RETURN(const auto line, file.Next());
+    const bool is_as_before =
+        line.has_value() && file.is_whole() && *line == place_.text;
+    if (is_as_before) return file;
+    place_ = Place();
+  }
+  return FileLines::Open(file_, kMaxLineBytes);
+}
+
+absl::Status EpochMetricsReader::ReadOn(std::vector<EpochMetrics>& epochs) {
+  absl::StatusOr<FileLines> file = OpenAtPlace();
   // A user who may watch a job may not be able to read its folder.
   if (absl::IsNotFound(file.status()) ||
       absl::IsPermissionDenied(file.status())) {
-    return epochs;
+    return absl::OkStatus();
   }
   FGNN_RETURN_IF_ERROR(file.status());
   while (true) {
     FGNN_ASSIGN_OR_RETURN(const auto line, file->Next());
-    if (!line.has_value() || !file->is_whole()) return epochs;
-    ++line_;
-    offset_ += line->size() + 1;
-    epochs.push_back(EpochMetrics::parse(*line, nullptr,
-                                         /*allow_exceptions=*/false));
-    if (!epochs.back().is_object()) {
-      return absl::DataLossError(
-          absl::StrCat(file_.string(), ":", line_, ": not a JSON object"));
+    if (!line.has_value() || !file->is_whole()) return absl::OkStatus();
+    if (place_.line == num_returned_) {
+      EpochMetrics epoch = EpochMetrics::parse(*line, nullptr,
+                                               /*allow_exceptions=*/false);
+      if (!epoch.is_object()) {
+        return absl::DataLossError(absl::StrCat(
+            file_.string(), ":", place_.line + 1, ": not a JSON object"));
+      }
+      epochs.push_back(std::move(epoch));
+      ++num_returned_;
     }
+    if (place_.line > 0) place_.offset += place_.text.size() + 1;
+    place_.text = std::string(*line);
+    ++place_.line;
   }
 }
 

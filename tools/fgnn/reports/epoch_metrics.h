@@ -6,32 +6,48 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
+#include "shared/base/files/file_lines.h"
 
 namespace fgnn {
 
 // A line; its fields keep their order.
 using EpochMetrics = nlohmann::ordered_json;
 
-// Reads the lines that were added to a growing file. Not thread-safe.
+// Reads the lines that were added to a growing file. A run that goes back to a
+// checkpoint cuts the file, and writes later epochs again; each epoch counts
+// once. Not thread-safe.
 class EpochMetricsReader {
  public:
   explicit EpochMetricsReader(std::filesystem::path file)
       : file_(std::move(file)) {}
 
-  // Returns the lines completed since the last call; none while the file is
-  // missing. A last line without its newline waits for the next call. DataLoss,
-  // naming file and line: a line is no JSON object. InvalidArgument: it is not
-  // a plain file.
+  // Returns the lines of the epochs that were completed and that no earlier
+  // call has returned; none while the file is missing. A last line without its
+  // newline waits for the next call. DataLoss, naming file and line: a line is
+  // no JSON object. InvalidArgument: it is not a plain file.
   absl::StatusOr<std::vector<EpochMetrics>> ReadNew();
 
  private:
+  // The last line that was read.
+  struct Place {
+    uint64_t line = 0;    // Its number, from 1; 0: none was read yet.
+    uint64_t offset = 0;  // Bytes of the file before it.
+    std::string text;
+  };
+  // Opens the file after the last line that was read. If that line is not there
+  // any more, the file went back, and is read from its start.
+  absl::StatusOr<FileLines> OpenAtPlace();
+  absl::Status ReadOn(std::vector<EpochMetrics>& epochs);
+
   std::filesystem::path file_;
-  uint64_t offset_ = 0;
-  uint64_t line_ = 0;
+  Place place_;
+  uint64_t num_returned_ = 0;  // Number of epochs returned, from the first on.
 };
 
 struct StageTime {

@@ -55,6 +55,28 @@ TEST_F(EpochMetricsReaderTest, NamesTheLineThatIsNoJson) {
                                          HasSubstr(file_.string() + ":2")));
 }
 
+TEST_F(EpochMetricsReaderTest, AFileThatWentBackTellsOfEachEpochOnce) {
+  EpochMetricsReader reader(file_);
+  Append("{\"epoch\": 0}\n{\"epoch\": 1}\n{\"epoch\": 2}\n");
+  FGNN_ASSERT_OK_AND_ASSIGN(auto first, reader.ReadNew());
+  ASSERT_THAT(first, SizeIs(3));
+
+  std::filesystem::resize_file(file_, 13);  // The first line stays.
+  FGNN_ASSERT_OK_AND_ASSIGN(auto cut, reader.ReadNew());
+  EXPECT_THAT(cut, IsEmpty());
+  Append("{\"epoch\": 1, \"again\": 1}\n");
+  FGNN_ASSERT_OK_AND_ASSIGN(auto again, reader.ReadNew());
+  EXPECT_THAT(again, IsEmpty());
+  // It goes back again, and beyond its earlier end before it is looked at.
+  std::filesystem::resize_file(file_, 13);
+  Append("{\"epoch\": 1, \"seconds\": 2.5, \"loss\": 0.25}\n");
+  Append("{\"epoch\": 2}\n{\"epoch\": 3}\n{\"epoch\": 4}\n");
+  FGNN_ASSERT_OK_AND_ASSIGN(auto rest, reader.ReadNew());
+  ASSERT_THAT(rest, SizeIs(2));
+  EXPECT_EQ(rest[0]["epoch"], 3);
+  EXPECT_EQ(rest[1]["epoch"], 4);
+}
+
 // The run's folder is its user's: the open of a FIFO would wait for ever.
 TEST_F(EpochMetricsReaderTest, NoFileButAPlainOneIsRead) {
   ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);

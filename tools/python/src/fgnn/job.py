@@ -239,12 +239,19 @@ class Job:
         return list(self._service.calls.metrics(self.id, first_epoch).lines)
 
     def _tell_epochs(self, reporter: Reporter, told: int) -> int:
-        if self.progress.epochs_done <= told:
-            return told
-        try:
-            lines = self._metric_lines(told)
-        except errors.Error:
-            return told  # A picture alone; the next change asks again.
-        for line in lines:
-            reporter.say(epoch_line(line, self.progress.epochs))
-        return told + len(lines)
+        """The lines of epochs that were not told yet: each once, also where
+        the run went back to a checkpoint and writes some again."""
+        while told < self.progress.epochs_done:
+            try:
+                lines = [epoch_line(line, self.progress.epochs)
+                         for line in self._metric_lines(told)]
+            except (errors.Error, ValueError):
+                # A picture alone; the next change asks again. A line may be
+                # cut while it is read.
+                return told
+            if not lines:
+                return told
+            for line in lines:
+                reporter.say(line)
+            told += len(lines)
+        return told
