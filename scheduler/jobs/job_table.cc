@@ -35,6 +35,7 @@ absl::StatusOr<std::unique_ptr<JobTable>> JobTable::Open(
 JobTable::JobTable(std::unique_ptr<JobTableParts> parts, JobStore reader)
     : parts_(std::move(parts)),
       dispatcher_(parts_.get()),
+      remover_(parts_.get()),
       lister_(std::move(reader)) {}
 
 JobTable::~JobTable() {

@@ -29,6 +29,7 @@
 #include "absl/status/statusor.h"
 #include "scheduler/jobs/job_dispatcher.h"
 #include "scheduler/jobs/job_lookup.h"
+#include "scheduler/jobs/job_remover.h"
 #include "scheduler/jobs/submission_group.h"
 #include "scheduler/order/device_demand.h"
 #include "scheduler/store/job.h"
@@ -71,6 +72,7 @@ class JobTable {
   bool resumes_interrupted() const { return dispatcher_.resumes_interrupted(); }
   // Returns the same table, as the job runner uses it.
   JobDispatcher& dispatcher() { return dispatcher_; }
+  JobRemover& remover() { return remover_; }
 
   // Queues a job; it is on disk once this returns. Returns the job of an
   // earlier call with the same client key and the same request. With `resume`,
@@ -151,6 +153,7 @@ class JobTable {
 
   const std::unique_ptr<JobTableParts> parts_;
   JobDispatcher dispatcher_;
+  JobRemover remover_;
   SubmissionGroup submissions_;
   JobLister lister_;  // Declared behind parts_, which own the store.
 };

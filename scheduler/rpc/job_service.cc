@@ -227,6 +227,21 @@ grpc::Status JobServiceAdapter::ContinueJob(
   });
 }
 
+grpc::Status JobServiceAdapter::DeleteJob(grpc::ServerContext* context,
+                                          const v1::DeleteJobRequest* request,
+                                          v1::DeleteJobResponse* response) {
+  return ServeCall(*context, [&]() -> absl::Status {
+    FGNN_ASSIGN_OR_RETURN(const Job own, FindOwn(request->job_id()));
+    FGNN_ASSIGN_OR_RETURN(const bool folder_deleted,
+                          table_->remover().Remove(own.id));
+    LogInfo("job {}: deleted by {}", own.id, caller_.name);
+    response->set_job_id(own.id);
+    response->set_run_dir(own.run_dir);
+    response->set_folder_deleted(folder_deleted);
+    return absl::OkStatus();
+  });
+}
+
 grpc::Status JobServiceAdapter::GetMetrics(grpc::ServerContext* context,
                                            const v1::GetMetricsRequest* request,
                                            v1::GetMetricsResponse* response) {

@@ -52,6 +52,9 @@ class JobServiceAdapter final
   grpc::Status ContinueJob(grpc::ServerContext* context,
                            const v1::ContinueJobRequest* request,
                            v1::Job* response) override;
+  grpc::Status DeleteJob(grpc::ServerContext* context,
+                         const v1::DeleteJobRequest* request,
+                         v1::DeleteJobResponse* response) override;
   grpc::Status GetMetrics(grpc::ServerContext* context,
                           const v1::GetMetricsRequest* request,
                           v1::GetMetricsResponse* response) override;

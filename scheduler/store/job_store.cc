@@ -77,6 +77,12 @@ Job ReadRow(const StoreStatement& row) {
   return job;
 }
 
+// Condition of jobs that have not ended.
+std::string IsUnfinished() {
+  return absl::StrCat("(state < ", static_cast<int>(JobState::kCompleted),
+                      " OR state = ", static_cast<int>(JobState::kPaused), ")");
+}
+
 // Text that is greater than any UTF-8 text.
 constexpr char kBehindAllText[] = "\xff";
 
@@ -194,6 +200,17 @@ absl::Status JobStore::Update(const Job& job) {
   return absl::NotFoundError(absl::StrCat("job store has no job ", job.id));
 }
 
+absl::Status JobStore::Delete(const std::string& id) {
+  FGNN_ASSIGN_OR_RETURN(StoreStatement statement,
+                        database_.Prepare("DELETE FROM jobs WHERE id = ?"));
+  statement.Bind(id);
+  if (const int code = statement.Step(); code != SQLITE_DONE) {
+    return database_.ErrorOf(code, "delete a job");
+  }
+  if (database_.NumChanged() == 1) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("job store has no job ", id));
+}
+
 absl::StatusOr<std::vector<Job>> JobStore::ReadAll(StoreStatement& statement) {
   std::vector<Job> jobs;
   int code = statement.Step();
@@ -276,10 +293,8 @@ absl::StatusOr<std::vector<Job>> JobStore::Find(const JobFilter& filter,
 absl::StatusOr<std::vector<Job>> JobStore::Unfinished() {
   FGNN_ASSIGN_OR_RETURN(StoreStatement statement,
                         database_.Prepare(absl::StrCat(
-                            "SELECT ", kColumns, " FROM jobs WHERE state < ",
-                            static_cast<int>(JobState::kCompleted),
-                            " OR state = ", static_cast<int>(JobState::kPaused),
-                            " ORDER BY number")));
+                            "SELECT ", kColumns, " FROM jobs WHERE ",
+                            IsUnfinished(), " ORDER BY number")));
   FGNN_ASSIGN_OR_RETURN(std::vector<Job> jobs, ReadAll(statement));
   std::erase_if(jobs, [](const Job& job) {
     if (!IsFinal(job.state)) return false;
@@ -287,6 +302,23 @@ absl::StatusOr<std::vector<Job>> JobStore::Unfinished() {
     return true;
   });
   return jobs;
+}
+
+absl::StatusOr<std::optional<std::string>> JobStore::FindDependent(
+    const Job& job) {
+  FGNN_ASSIGN_OR_RETURN(
+      StoreStatement statement,
+      database_.Prepare(absl::StrCat(
+          "SELECT id FROM jobs WHERE ", IsUnfinished(),
+          " AND id <> ? AND (run_dir = ? OR "
+          "instr(' ' || after || ' ', ' ' || ? || ' ') > 0) LIMIT 1")));
+  statement.Bind(job.id);
+  statement.Bind(job.run_dir);
+  statement.Bind(job.id);
+  const int code = statement.Step();
+  if (code == SQLITE_DONE) return std::nullopt;
+  if (code != SQLITE_ROW) return database_.ErrorOf(code, "read jobs");
+  return std::optional<std::string>(statement.Text(0));
 }
 
 absl::StatusOr<std::vector<JobUse>> JobStore::UseSince(int64_t since_ms) {

@@ -67,6 +67,8 @@ class JobStore {
   // Stores state, times, devices, error and progress of a job that the store
   // has.
   absl::Status Update(const Job& job);
+  // Deletes a job. NotFound: the store has no such job.
+  absl::Status Delete(const std::string& id);
 
   // Returns at most `limit` jobs whose id begins with `prefix`, oldest first.
   absl::StatusOr<std::vector<Job>> FindByPrefix(const std::string& prefix,
@@ -82,6 +84,9 @@ class JobStore {
   // Returns the jobs that have not ended, in the order of submission. Damaged
   // rows are left out, with a warning in the log.
   absl::StatusOr<std::vector<Job>> Unfinished();
+  // Returns the id of a job that has not ended and that has the run folder of
+  // this one or is to run after it; nullopt: there is none.
+  absl::StatusOr<std::optional<std::string>> FindDependent(const Job& job);
   // Returns the use of all jobs that have had devices and did not end before
   // `since_ms` (Unix milliseconds).
   absl::StatusOr<std::vector<JobUse>> UseSince(int64_t since_ms);

@@ -28,7 +28,8 @@ constexpr const char* kMethods[] = {
     "/fgnn.v1.HostService/Heartbeat",     "/fgnn.v1.ExecutorService/AttachJob",
     "/fgnn.v1.ExecutorService/DetachJob", "/fgnn.v1.ExecutorService/Stop",
     "/fgnn.v1.JobService/NoSuchMethod",   "/fgnn.v1.JobService/PauseJob",
-    "/fgnn.v1.JobService/ContinueJob",    "/fgnn.v1.JobService/GetMetrics"};
+    "/fgnn.v1.JobService/ContinueJob",    "/fgnn.v1.JobService/GetMetrics",
+    "/fgnn.v1.JobService/DeleteJob"};
 constexpr size_t kFirstOfHost = 7;
 constexpr size_t kFirstOfExecutor = 9;
 constexpr size_t kLastOfExecutor = 11;

@@ -54,6 +54,7 @@ std::unique_ptr<CommandLine> MakeCommandLine(CommandContext& context) {
   AddDatasetGroup(app, context);
   AddServiceCommands(app, context);
   AddJobCommands(app, context);
+  AddRemovalCommands(app, context);
   AddDeviceCommands(app, context);
   AddLogsCommand(app, context);
   AddPredictCommand(app, context);

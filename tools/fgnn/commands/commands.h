@@ -19,6 +19,8 @@ void AddPlanCommand(Command app, CommandContext& context);
 void AddSimulateCommand(Command app, CommandContext& context);
 // Adds submit, jobs, show, watch, pause, cancel.
 void AddJobCommands(Command app, CommandContext& context);
+// Adds rm, prune.
+void AddRemovalCommands(Command app, CommandContext& context);
 // Adds devices, switch.
 void AddDeviceCommands(Command app, CommandContext& context);
 void AddLogsCommand(Command app, CommandContext& context);

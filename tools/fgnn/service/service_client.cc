@@ -167,6 +167,12 @@ absl::StatusOr<v1::Job> ServiceClient::Continue(const std::string& job_id) {
               NameJob<v1::ContinueJobRequest>(job_id));
 }
 
+absl::StatusOr<v1::DeleteJobResponse> ServiceClient::Delete(
+    const std::string& job_id) {
+  return Call(*stub_, &v1::JobService::Stub::DeleteJob,
+              NameJob<v1::DeleteJobRequest>(job_id), kActionTimeout);
+}
+
 absl::Status ServiceClient::Shutdown() {
   return Call(*stub_, &v1::JobService::Stub::Shutdown, v1::ShutdownRequest(),
               kActionTimeout)

@@ -40,6 +40,8 @@ class ServiceClient {
   // Returns once the job is paused, with a checkpoint of its state.
   absl::StatusOr<v1::Job> Pause(const std::string& job_id);
   absl::StatusOr<v1::Job> Continue(const std::string& job_id);
+  // Deletes a job that has ended, and its run's folder if that is its own.
+  absl::StatusOr<v1::DeleteJobResponse> Delete(const std::string& job_id);
   absl::Status Shutdown();
   absl::StatusOr<v1::ListDevicesResponse> ListDevices();
   absl::StatusOr<v1::Device> SwitchDevice(

@@ -454,6 +454,56 @@ TEST_F(JobTableTest, ARepeatedSubmissionMayNameItsJobsByAnyWord) {
   }
 }
 
+TEST_F(JobTableTest, JobsThatHaveEndedAreRemovedUnlessOthersNeedThem) {
+  const std::string first = Submit();
+  JobRequest request = RequestOf("spec");
+  request.after = {first};
+  FGNN_ASSERT_OK_AND_ASSIGN(const Job after, table_->Submit(request));
+  const auto remove = [this](const std::string& id) {
+    return table_->remover().Remove(id).status();
+  };
+  const auto refused_for = [](const std::string& id) {
+    return StatusIs(absl::StatusCode::kFailedPrecondition,
+                    HasSubstr("'fgnn cancel " + id + "'"));
+  };
+  EXPECT_THAT(remove(first), refused_for(first));
+  Start();
+  EXPECT_THAT(remove(first), refused_for(first));
+  table_->dispatcher().MarkRunning(first);
+  table_->dispatcher().End(first, JobState::kCompleted, absl::OkStatus());
+  EXPECT_THAT(remove(first), refused_for(after.id));
+  FGNN_ASSERT_OK(table_->Cancel(after.id, absl::CancelledError("by hand")));
+  FGNN_ASSERT_OK(remove(first));
+  EXPECT_THAT(table_->Get(first), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(remove(first), StatusIs(absl::StatusCode::kNotFound));
+  Reopen();
+  EXPECT_THAT(table_->Get(first), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_EQ(StateOf(after.id), JobState::kCancelled);
+}
+
+TEST_F(JobTableTest, ARunThatIsGoneOnWithStays) {
+  JobRequest request = RequestOf("spec");
+  request.run_dir = (folder_ / "run").string();
+  FGNN_ASSERT_OK_AND_ASSIGN(const Job first, table_->Submit(request));
+  Start();
+  FGNN_ASSERT_OK(RunFolder::Create(request.run_dir, "", {.job_id = first.id}));
+  FGNN_ASSERT_OK(table_->dispatcher().OwnFolder(first.id));
+  table_->dispatcher().End(first.id, JobState::kFailed, absl::OkStatus());
+  request.resume = true;
+  FGNN_ASSERT_OK_AND_ASSIGN(const Job second, table_->Submit(request));
+  EXPECT_THAT(table_->remover().Remove(first.id),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("'fgnn cancel " + second.id + "'")));
+  Start();
+  FGNN_ASSERT_OK(RunFolder::Keep(request.run_dir, {.job_id = second.id}));
+  table_->dispatcher().MarkRunning(second.id);
+  table_->dispatcher().End(second.id, JobState::kCompleted, absl::OkStatus());
+  EXPECT_FALSE(*table_->remover().Remove(first.id));
+  EXPECT_TRUE(std::filesystem::exists(request.run_dir));
+  EXPECT_TRUE(*table_->remover().Remove(second.id));
+  EXPECT_FALSE(std::filesystem::exists(request.run_dir));
+}
+
 TEST_F(JobTableTest, AClosedTableTakesAndStartsNothing) {
   Submit();
   EXPECT_FALSE(table_->CloseIfEmpty());

@@ -58,6 +58,39 @@ TEST_F(JobStoreTest, AJobIsThereAfterReopening) {
   EXPECT_EQ(jobs[0].progress.epochs, 3U);
 }
 
+TEST_F(JobStoreTest, ADeletedJobIsGone) {
+  JobStore store = Open();
+  FGNN_ASSERT_OK(store.Insert(SomeJob("20260101-000000-0001")));
+  FGNN_ASSERT_OK(store.Insert(SomeJob("20260101-000000-0002")));
+  FGNN_ASSERT_OK(store.Delete("20260101-000000-0001"));
+  EXPECT_THAT(IdsOf(*store.Find({}, 10)), ElementsAre("20260101-000000-0002"));
+  EXPECT_THAT(store.Delete("20260101-000000-0001"),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(JobStoreTest, JobsThatNeedAnotherAreFoundUntilTheyEnd) {
+  JobStore store = Open();
+  const Job job = SomeJob("20260101-000000-0001");
+  Job after = SomeJob("20260101-000000-0002");
+  after.after = {"20260101-000000-0000", job.id};
+  Job resumes = SomeJob("20260101-000000-0003");
+  resumes.run_dir = job.run_dir;
+  for (const Job& one : {job, SomeJob("20260101-000000-0004")}) {
+    FGNN_ASSERT_OK(store.Insert(one));
+  }
+  EXPECT_EQ(*store.FindDependent(job), std::nullopt);
+  for (Job needs : {after, resumes}) {
+    FGNN_ASSERT_OK(store.Insert(needs));
+    EXPECT_EQ(*store.FindDependent(job), needs.id);
+    needs.state = JobState::kPaused;
+    FGNN_ASSERT_OK(store.Update(needs));
+    EXPECT_EQ(*store.FindDependent(job), needs.id);
+    needs.state = JobState::kCancelled;
+    FGNN_ASSERT_OK(store.Update(needs));
+    EXPECT_EQ(*store.FindDependent(job), std::nullopt);
+  }
+}
+
 TEST_F(JobStoreTest, AnEndedJobKeepsItsErrorAndProgress) {
   JobStore store = Open();
   Job job = SomeJob("20260101-000000-0001");

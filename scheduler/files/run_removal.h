@@ -1,0 +1,28 @@
+// Removes the runs of jobs that have ended.
+#ifndef FGNN_SCHEDULER_FILES_RUN_REMOVAL_H_
+#define FGNN_SCHEDULER_FILES_RUN_REMOVAL_H_
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "scheduler/store/job.h"
+#include "scheduler/store/job_store.h"
+
+namespace fgnn {
+
+// Returns OK if the job may be removed. FailedPrecondition: it has not ended,
+// or a job that has not ended goes on in its folder or is to run after it.
+absl::Status CheckMayRemove(JobStore& store, const Job& job);
+
+// Removes a run's folder with all that is in it. Returns false if there is
+// none, or if it is not the job's: another job has gone on in it, a link leads
+// elsewhere by now, or run.json is missing. No link in the folder is followed.
+// FailedPrecondition: a job of another service uses the folder.
+absl::StatusOr<bool> RemoveRunFolder(const std::filesystem::path& run_dir,
+                                     const std::string& job_id);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_FILES_RUN_REMOVAL_H_

@@ -1,0 +1,32 @@
+#include "scheduler/jobs/job_remover.h"
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/files/run_removal.h"
+#include "scheduler/jobs/job_table_parts.h"
+#include "shared/base/status.h"
+#include "shared/base/threads/mutex.h"
+
+namespace fgnn {
+
+absl::StatusOr<Job> JobRemover::FindRemovable(const std::string& id) {
+  const MutexLock lock(&parts_.mutex);
+  FGNN_ASSIGN_OR_RETURN(Job job, parts_.lookup.Find(id));
+  FGNN_RETURN_IF_ERROR(CheckMayRemove(parts_.store, job));
+  if (parts_.jobs.Find(id) == nullptr) return job;
+  return absl::UnavailableError(absl::StrCat(
+      "the end of job ", id,
+      " is not stored yet; make room on the disk of the state folder"));
+}
+
+absl::StatusOr<bool> JobRemover::Remove(const std::string& id) {
+  FGNN_ASSIGN_OR_RETURN(const Job job, FindRemovable(id));
+  // Many large files take long.
+  FGNN_ASSIGN_OR_RETURN(const bool removed,
+                        RemoveRunFolder(job.run_dir, job.id));
+  const MutexLock lock(&parts_.mutex);
+  FGNN_RETURN_IF_ERROR(parts_.store.Delete(id));
+  if (parts_.steps.MarkSeen(id)) parts_.changes.Notify();
+  return removed;
+}
+
+}  // namespace fgnn

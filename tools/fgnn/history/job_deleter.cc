@@ -1,0 +1,56 @@
+#include "tools/fgnn/history/job_deleter.h"
+
+#include <system_error>
+
+#include "scheduler/files/run_removal.h"
+#include "scheduler/store/job_names.h"
+#include "shared/base/status.h"
+#include "shared/config/state_dir.h"
+
+namespace fgnn {
+
+absl::StatusOr<JobDeleter> JobDeleter::Open(
+    const std::filesystem::path& state_dir) {
+  absl::StatusOr<ServiceClient> client = ServiceClient::Connect(state_dir);
+  if (client.ok()) return JobDeleter(*std::move(client));
+  const std::filesystem::path path = JobStorePath(state_dir);
+  std::error_code error;
+  if (!absl::IsUnavailable(client.status()) ||
+      !std::filesystem::exists(path, error)) {
+    return client.status();
+  }
+  FGNN_ASSIGN_OR_RETURN(StateLock lock, StateLock::Take(state_dir));
+  FGNN_ASSIGN_OR_RETURN(JobStore store, JobStore::Open(path));
+  return JobDeleter(HeldStore{std::move(lock), std::move(store)});
+}
+
+absl::StatusOr<std::string> JobDeleter::FindId(const std::string& name) {
+  if (auto* const client = std::get_if<ServiceClient>(&source_)) {
+    FGNN_ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(name));
+    return job.job_id();
+  }
+  FGNN_ASSIGN_OR_RETURN(
+      const Job job, FindNamedJob(std::get<HeldStore>(source_).store, name));
+  return job.id;
+}
+
+// Who may write a state folder may delete its jobs.
+absl::StatusOr<v1::DeleteJobResponse> JobDeleter::Delete(
+    const std::string& job_id) {
+  if (auto* const client = std::get_if<ServiceClient>(&source_)) {
+    return client->Delete(job_id);
+  }
+  JobStore& store = std::get<HeldStore>(source_).store;
+  FGNN_ASSIGN_OR_RETURN(const Job job, FindNamedJob(store, job_id));
+  FGNN_RETURN_IF_ERROR(CheckMayRemove(store, job));
+  FGNN_ASSIGN_OR_RETURN(const bool folder_deleted,
+                        RemoveRunFolder(job.run_dir, job.id));
+  FGNN_RETURN_IF_ERROR(store.Delete(job.id));
+  v1::DeleteJobResponse response;
+  response.set_job_id(job.id);
+  response.set_run_dir(job.run_dir);
+  response.set_folder_deleted(folder_deleted);
+  return response;
+}
+
+}  // namespace fgnn
