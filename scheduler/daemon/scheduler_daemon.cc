@@ -11,6 +11,7 @@
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/rpc/control_server.h"
 #include "scheduler/rpc/grpc_executor_calls.h"
+#include "scheduler/rpc/idle_end.h"
 #include "scheduler/rpc/spec_codec.h"
 #include "scheduler/run/job_runner.h"
 #include "scheduler/store/job_store.h"
@@ -54,10 +55,14 @@ void ClearLeftovers(const std::filesystem::path& state_dir) {
 // The parts in the order of their dependence; they are destroyed from the last
 // to the first.
 struct SchedulerDaemon::Parts {
-  explicit Parts(StateLock held) : lock(std::move(held)) {}
+  Parts(SchedulerOptions of_service, StateLock held)
+      : options(std::move(of_service)),
+        lock(std::move(held)),
+        idle_end(options.exit_when_idle) {}
 
-  SchedulerOptions options;
+  const SchedulerOptions options;
   StateLock lock;
+  IdleEnd idle_end;
   std::unique_ptr<JobTable> table;
   GrpcExecutorCalls calls;
   std::unique_ptr<DaemonHost> host;
@@ -77,8 +82,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
                         DevicesOfFlag(options.devices));
   FGNN_RETURN_IF_ERROR(MakeStateDir(options.state_dir));
   FGNN_ASSIGN_OR_RETURN(StateLock lock, StateLock::Take(options.state_dir));
-  auto parts = std::make_unique<Parts>(std::move(lock));
-  parts->options = options;
+  auto parts = std::make_unique<Parts>(options, std::move(lock));
   FGNN_ASSIGN_OR_RETURN(JobStore store,
                         JobStore::Open(JobStorePath(options.state_dir)));
   FGNN_ASSIGN_OR_RETURN(const uint64_t generation, store.NextGeneration());
@@ -126,7 +130,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
                             .state_dir = options.state_dir.string(),
                             .started_ms = UnixMilliseconds(),
                             .devices = devices,
-                            .exits_when_idle = options.exit_when_idle,
+                            .idle_end = &parts->idle_end,
                             .shut_down = [stop] { stop->RequestStop(); }},
                            parts->table.get(), parts->host.get()));
   // A service that ends when idle starts daemons only for its jobs.
@@ -156,10 +160,9 @@ absl::Status SchedulerDaemon::ServeUntil(const SignalWaiter& stop) {
   BoundedLog log(LogPath(parts_->options.state_dir, "scheduler"));
   while (!stop.WaitUntil(DeadlineIn(kTick))) {
     log.RotateIfLarge();
-    if (parts_->options.exit_when_idle && IsIdle() &&
-        parts_->table->CloseIfEmpty()) {
-      break;
-    }
+    const bool ends = parts_->idle_end.Begin(
+        [this] { return IsIdle() && parts_->table->CloseIfEmpty(); });
+    if (ends) break;
   }
   Stop();
   return absl::OkStatus();

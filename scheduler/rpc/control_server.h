@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/rpc/idle_end.h"
 
 namespace fgnn {
 
@@ -23,7 +24,7 @@ struct ServiceFacts {
   std::string state_dir;
   int64_t started_ms = 0;
   std::vector<std::string> devices;
-  bool exits_when_idle = false;
+  IdleEnd* idle_end = nullptr;  // Whether it ends when idle; borrowed.
   std::function<void()> shut_down;  // Ends the service; returns at once.
 };
 

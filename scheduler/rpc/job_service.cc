@@ -277,7 +277,20 @@ grpc::Status JobServiceAdapter::GetService(
     response->set_jobs_queued(counts.queued);
     response->set_jobs_paused(counts.paused);
     response->set_jobs_running(counts.running);
-    response->set_exits_when_idle(facts_.exits_when_idle);
+    response->set_exits_when_idle(facts_.idle_end->ends_when_idle());
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status JobServiceAdapter::KeepRunning(
+    grpc::ServerContext* context, const v1::KeepRunningRequest* /*request*/,
+    v1::KeepRunningResponse* /*response*/) {
+  return ServeCall(*context, [&]() -> absl::Status {
+    if (table_->closed()) {
+      return absl::UnavailableError("the service is ending; start it again");
+    }
+    FGNN_RETURN_IF_ERROR(facts_.idle_end->Prevent());
+    LogInfo("{} asks the service to stay", caller_.name);
     return absl::OkStatus();
   });
 }

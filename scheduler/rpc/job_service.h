@@ -61,6 +61,9 @@ class JobServiceAdapter final
   grpc::Status GetService(grpc::ServerContext* context,
                           const v1::GetServiceRequest* request,
                           v1::ServiceInfo* response) override;
+  grpc::Status KeepRunning(grpc::ServerContext* context,
+                           const v1::KeepRunningRequest* request,
+                           v1::KeepRunningResponse* response) override;
   grpc::Status Shutdown(grpc::ServerContext* context,
                         const v1::ShutdownRequest* request,
                         v1::ShutdownResponse* response) override;

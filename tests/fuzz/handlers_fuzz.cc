@@ -11,6 +11,7 @@
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/rpc/control_server.h"
 #include "scheduler/rpc/grpc_executor_calls.h"
+#include "scheduler/rpc/idle_end.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/executor_server.h"
@@ -29,7 +30,7 @@ constexpr const char* kMethods[] = {
     "/fgnn.v1.ExecutorService/DetachJob", "/fgnn.v1.ExecutorService/Stop",
     "/fgnn.v1.JobService/NoSuchMethod",   "/fgnn.v1.JobService/PauseJob",
     "/fgnn.v1.JobService/ContinueJob",    "/fgnn.v1.JobService/GetMetrics",
-    "/fgnn.v1.JobService/DeleteJob"};
+    "/fgnn.v1.JobService/DeleteJob",      "/fgnn.v1.JobService/KeepRunning"};
 constexpr size_t kFirstOfHost = 7;
 constexpr size_t kFirstOfExecutor = 9;
 constexpr size_t kLastOfExecutor = 11;
@@ -60,7 +61,7 @@ struct Servers {
                                    .state_dir = folder.string(),
                                    .started_ms = 1,
                                    .devices = {"cpu:0"},
-                                   .exits_when_idle = false,
+                                   .idle_end = &idle_end,
                                    .shut_down = [] {}},
                                   table.get(), host.get())
                  .value();
@@ -88,6 +89,7 @@ struct Servers {
   GrpcExecutorCalls calls;
   std::unique_ptr<JobTable> table;
   std::unique_ptr<DaemonHost> host;
+  IdleEnd idle_end{/*ends_when_idle=*/false};
   std::unique_ptr<ControlServer> server;
   std::unique_ptr<ExecutorServer> executor;
   std::unique_ptr<grpc::GenericStub> scheduler_stub, host_stub, executor_stub;

@@ -109,7 +109,7 @@ class CallsTest(ClientTest):
         self.assertEqual({method for method, _ in self.service.calls}, {
             method.name for method in
             pb.DESCRIPTOR.services_by_name['JobService'].methods
-        } - {'DeleteJob', 'Shutdown'})
+        } - {'DeleteJob', 'KeepRunning', 'Shutdown'})
         for seconds in self.service.remaining:
             self.assertLess(seconds, 3600)
 

@@ -27,6 +27,30 @@ class UpAndDownTest(harness.ServiceTest):
         self.assertEqual(status.returncode, 1)
         self.assertIn('fgnn up', status.stderr)
 
+    def test_up_makes_a_service_stay_that_was_to_end_with_its_job(self):
+        run = self.service.start('run', *self.service.job_words(
+            harness.ENDLESS), '--json')
+        for line in harness.lines_within(run.stdout, harness.COMMAND_SECONDS):
+            job = json.loads(line)['job_id']
+            break
+        before = self.service.json('status')
+        self.assertTrue(before['exits_when_idle'])
+        up = self.service.json('up')
+        self.assertEqual(up['pid'], before['pid'])
+        self.assertFalse(up['exits_when_idle'])
+        self.service.fgnn('cancel', job)
+        # run, which started the service, does not wait for its end.
+        _, err = run.communicate(timeout=harness.END_SECONDS)
+        self.assertEqual(err.decode(), f'fgnn: job {job} was cancelled\n')
+        second = self.service.json('submit',
+                                   *self.service.job_words())['job_id']
+        self.service.fgnn('watch', second)
+        after = self.service.json('status')
+        self.assertEqual(after['pid'], before['pid'])
+        self.assertFalse(after['exits_when_idle'])
+        self.service.fgnn('down')
+        self.assert_nothing_left()
+
     def test_up_refuses_other_devices_than_the_service_has(self):
         pid = self.service.json('up', '--devices', 'cpu:0')['pid']
         other = self.service.fgnn('up', '--devices', 'cpu:0-1', check=False)

@@ -64,16 +64,17 @@ absl::StatusOr<std::optional<pid_t>> StartServiceFor(
   return started.status();
 }
 
-// Returns true if the service has jobs that keep it running.
-bool HasJobs(const v1::ServiceInfo& info) {
-  return info.jobs_running() + info.jobs_queued() + info.jobs_paused() > 0;
+// Returns true if the service goes on: it has jobs, or 'fgnn up' made it stay.
+bool GoesOn(const absl::StatusOr<v1::ServiceInfo>& info) {
+  return info.ok() &&
+         (!info->exits_when_idle() ||
+          info->jobs_running() + info->jobs_queued() + info->jobs_paused() > 0);
 }
 
 // Ends a service that this program started for a job which it then refused. It
 // goes on if others have submitted jobs to it.
 void EndService(ServiceClient& client, pid_t service) {
-  const auto info = client.GetService();
-  if (info.ok() && HasJobs(*info)) return;
+  if (GoesOn(client.GetService())) return;
   // The user should read the refusal. The result is ignored, as the service may
   // already have ended.
   (void)client.Shutdown();
@@ -149,10 +150,10 @@ void Follow(const std::function<absl::StatusOr<RunRequest>()>& make,
   if (interrupt.raised() || !submitted->started_service.has_value()) return;
   // Others may have submitted jobs to the service that this program started; it
   // then belongs to them too.
-  const auto info = submitted->client.GetService();
-  if (info.ok() && HasJobs(*info)) return;
+  if (GoesOn(submitted->client.GetService())) return;
   const absl::Status gone =
       WaitUntilGone(*submitted->started_service, DeadlineIn(kEndTimeout));
+  if (!gone.ok() && GoesOn(submitted->client.GetService())) return;
   if (context.status.ok()) context.status = gone;
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -63,12 +64,28 @@ absl::Status CheckSameDevices(std::vector<std::string> asked,
                    "; end it first with 'fgnn down', or leave --devices out"));
 }
 
-absl::Status Up(const std::vector<std::string>& device_names,
-                const CommandContext& context) {
-  // A slip is reported before anything starts.
-  FGNN_ASSIGN_OR_RETURN(const auto devices, DevicesOfFlag(device_names));
-  const std::filesystem::path state_dir =
-      std::filesystem::absolute(context.state_dir);
+struct RunningService {
+  std::string headline;
+  v1::ServiceInfo info;
+};
+
+// Makes a service stay that ends when idle. Unavailable: it has just ended.
+absl::Status Keep(ServiceClient& client, v1::ServiceInfo& info) {
+  const absl::Status kept = client.KeepRunning();
+  if (absl::IsUnavailable(kept)) {
+    FGNN_RETURN_IF_ERROR(WaitUntilGone(info.pid(), DeadlineIn(kEndTimeout)));
+  }
+  if (kept.ok()) info.set_exits_when_idle(false);
+  return kept;
+}
+
+// Finds the service of the folder, and makes it stay if it ends when idle;
+// starts one where none runs. `asked`: devices that it has to have; empty: any.
+// Unavailable: the service that was found has just ended.
+absl::StatusOr<RunningService> FindOrStart(
+    const std::filesystem::path& state_dir,
+    const std::vector<std::string>& devices,
+    const std::vector<std::string>& asked) {
   absl::StatusOr<ServiceClient> client = ServiceClient::Connect(state_dir);
   std::string headline = "a service runs already";
   // No service runs, or it was about to end.
@@ -79,11 +96,30 @@ absl::Status Up(const std::vector<std::string>& device_names,
     client = ServiceClient::Connect(state_dir);
   }
   FGNN_RETURN_IF_ERROR(client.status());
-  FGNN_ASSIGN_OR_RETURN(const v1::ServiceInfo info, client->GetService());
-  if (!device_names.empty()) {
-    FGNN_RETURN_IF_ERROR(CheckSameDevices(devices, info));
+  FGNN_ASSIGN_OR_RETURN(v1::ServiceInfo info, client->GetService());
+  if (!asked.empty()) FGNN_RETURN_IF_ERROR(CheckSameDevices(asked, info));
+  if (info.exits_when_idle()) {
+    FGNN_RETURN_IF_ERROR(Keep(*client, info));
+    headline = "a service that was to end when idle runs, and stays now";
   }
-  PrintService(context, absl::StrCat(headline, ", pid ", info.pid()), info);
+  return RunningService{absl::StrCat(headline, ", pid ", info.pid()),
+                        std::move(info)};
+}
+
+absl::Status Up(const std::vector<std::string>& device_names,
+                const CommandContext& context) {
+  // A slip is reported before anything starts.
+  FGNN_ASSIGN_OR_RETURN(const auto devices, DevicesOfFlag(device_names));
+  const auto asked = device_names.empty() ? device_names : devices;
+  const std::filesystem::path state_dir =
+      std::filesystem::absolute(context.state_dir);
+  absl::StatusOr<RunningService> service =
+      FindOrStart(state_dir, devices, asked);
+  if (absl::IsUnavailable(service.status())) {
+    service = FindOrStart(state_dir, devices, asked);
+  }
+  FGNN_RETURN_IF_ERROR(service.status());
+  PrintService(context, service->headline, service->info);
   return absl::OkStatus();
 }
 
@@ -153,7 +189,9 @@ absl::Status ShowStatus(const CommandContext& context) {
 
 void AddServiceCommands(Command app, CommandContext& context) {
   const Command up =
-      app.AddSubcommand("up", "Start the service on this machine");
+      app.AddSubcommand("up",
+                        "Start the service on this machine; one that runs "
+                        "stays, also if it was to end after its last job");
   const auto devices = std::make_shared<std::vector<std::string>>();
   up.AddOption("--devices", *devices,
                "Where daemons run: cpu:0, cpu:0-3; several apart by spaces; "

@@ -173,6 +173,12 @@ absl::StatusOr<v1::DeleteJobResponse> ServiceClient::Delete(
               NameJob<v1::DeleteJobRequest>(job_id), kActionTimeout);
 }
 
+absl::Status ServiceClient::KeepRunning() {
+  return Call(*stub_, &v1::JobService::Stub::KeepRunning,
+              v1::KeepRunningRequest())
+      .status();
+}
+
 absl::Status ServiceClient::Shutdown() {
   return Call(*stub_, &v1::JobService::Stub::Shutdown, v1::ShutdownRequest(),
               kActionTimeout)

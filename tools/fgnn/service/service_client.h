@@ -42,6 +42,8 @@ class ServiceClient {
   absl::StatusOr<v1::Job> Continue(const std::string& job_id);
   // Deletes a job that has ended, and its run's folder if that is its own.
   absl::StatusOr<v1::DeleteJobResponse> Delete(const std::string& job_id);
+  // A service that ends when idle stays from now on. Unavailable: it is ending.
+  absl::Status KeepRunning();
   absl::Status Shutdown();
   absl::StatusOr<v1::ListDevicesResponse> ListDevices();
   absl::StatusOr<v1::Device> SwitchDevice(
