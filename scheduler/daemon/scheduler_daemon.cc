@@ -160,6 +160,11 @@ absl::Status SchedulerDaemon::ServeUntil(const SignalWaiter& stop) {
   BoundedLog log(LogPath(parts_->options.state_dir, "scheduler"));
   while (!stop.WaitUntil(DeadlineIn(kTick))) {
     log.RotateIfLarge();
+    if (parts_->lock.IsFolderGone()) {
+      LogError("the state folder {} is gone",
+               parts_->options.state_dir.string());
+      break;
+    }
     const bool ends = parts_->idle_end.Begin(
         [this] { return IsIdle() && parts_->table->CloseIfEmpty(); });
     if (ends) break;
@@ -182,8 +187,11 @@ void SchedulerDaemon::Stop() {
   parts_->runner.reset();
   if (parts_->options.spawn_daemons) {
     parts_->host->StopAll();
-    // Killed daemons left their sockets.
-    ClearLeftovers(parts_->options.state_dir);
+    // Killed daemons left their sockets. Another service may have made a folder
+    // in the place of one that is gone.
+    if (!parts_->lock.IsFolderGone()) {
+      ClearLeftovers(parts_->options.state_dir);
+    }
   }
   parts_->server->Shutdown(kServerGrace);
   parts_.reset();

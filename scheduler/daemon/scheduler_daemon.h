@@ -40,7 +40,8 @@ class SchedulerDaemon {
   SchedulerDaemon(const SchedulerDaemon&) = delete;
   SchedulerDaemon& operator=(const SchedulerDaemon&) = delete;
 
-  // Serves until `stop`, or until the service is idle if exit_when_idle. Then
+  // Serves until `stop`, until the service is idle if exit_when_idle, or until
+  // the state folder is gone. Then
   // running jobs are cancelled, and queued jobs stay for the next start.
   // Spawned daemons are ended, and the sockets are removed.
   absl::Status ServeUntil(const SignalWaiter& stop);

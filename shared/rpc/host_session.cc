@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -263,6 +265,12 @@ bool HostSession::Impl::Judge(const absl::Status& status) {
   if (absl::IsCancelled(status)) return true;
   if (!is_away_) LogWarning("the scheduler is away: {}", MessageOf(status));
   is_away_ = true;
+  std::error_code error;
+  if (!std::filesystem::exists(options_.state_dir, error) && !error) {
+    LogWarning("the state folder {} is gone", options_.state_dir.string());
+    callbacks_.on_orphaned();
+    return false;
+  }
   // A running job goes on without its scheduler. FailedPrecondition: the new
   // scheduler is another version, for which this daemon cannot work.
   const bool refused = absl::IsFailedPrecondition(status);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -50,6 +51,34 @@ class UpAndDownTest(harness.ServiceTest):
         self.assertFalse(after['exits_when_idle'])
         self.service.fgnn('down')
         self.assert_nothing_left()
+
+    def test_all_processes_end_when_their_state_folder_is_gone(self):
+        def remove_folder():
+            gone = self.service.folder / 'gone'
+            self.service.state_dir.rename(gone)
+            shutil.rmtree(gone)
+            self.assertEqual(self.service.wait_until_gone(), {})
+            self.assertFalse(self.service.state_dir.exists())
+
+        def run_job():
+            run_dir = self.service.folder / 'run'
+            shutil.rmtree(run_dir, ignore_errors=True)
+            job = self.service.json(
+                'submit', *self.service.job_words(harness.ENDLESS),
+                '--run-dir', str(run_dir))['job_id']
+            self.service.follow(
+                job, lambda p: p.get('batches_committed', 0) > 0)
+
+        self.service.fgnn('up')
+        remove_folder()
+        self.service.fgnn('up')
+        run_job()
+        remove_folder()
+        # Its daemons work on without it.
+        scheduler = self.service.json('up')['pid']
+        run_job()
+        os.kill(scheduler, signal.SIGKILL)
+        remove_folder()
 
     def test_up_refuses_other_devices_than_the_service_has(self):
         pid = self.service.json('up', '--devices', 'cpu:0')['pid']

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -48,7 +49,19 @@ absl::StatusOr<StateLock> StateLock::Take(
           static_cast<ssize_t>(pid.size())) {
     return ErrnoToStatus(errno, absl::StrCat("write ", path.string()));
   }
-  return StateLock(std::move(fd));
+  return StateLock(std::move(fd), path);
+}
+
+bool StateLock::IsFolderGone() const {
+  struct stat held = {};
+  struct stat named = {};
+  if (::fstat(fd_.get(), &held) != 0) return false;
+  if (::stat(path_.c_str(), &named) == 0) {
+    return held.st_dev != named.st_dev || held.st_ino != named.st_ino;
+  }
+  // The lock's file alone may have been deleted.
+  return errno == ENOENT && ::stat(path_.parent_path().c_str(), &named) != 0 &&
+         errno == ENOENT;
 }
 
 }  // namespace fgnn

@@ -17,10 +17,16 @@ class StateLock {
  public:
   // AlreadyExists: "another service (pid N) runs in DIR".
   static absl::StatusOr<StateLock> Take(const std::filesystem::path& state_dir);
+  // Returns whether the state folder is gone: it was deleted or moved away, or
+  // the lock in it is another one by now.
+  bool IsFolderGone() const;
 
  private:
-  explicit StateLock(UniqueFd fd) : fd_(std::move(fd)) {}
+  StateLock(UniqueFd fd, std::filesystem::path path)
+      : fd_(std::move(fd)), path_(std::move(path)) {}
+
   UniqueFd fd_;
+  std::filesystem::path path_;
 };
 
 }  // namespace fgnn

@@ -114,5 +114,21 @@ TEST(StateLockTest, OneServiceAFolder) {
   EXPECT_THAT(StateLock::Take(temp.path()), IsOk());
 }
 
+TEST(StateLockTest, AFolderThatWasDeletedOrReplacedIsGone) {
+  const TempFolder temp;
+  const std::filesystem::path folder = temp / "state";
+  std::filesystem::create_directory(folder);
+  FGNN_ASSERT_OK_AND_ASSIGN(const StateLock lock, StateLock::Take(folder));
+  EXPECT_FALSE(lock.IsFolderGone());
+  std::filesystem::rename(folder / "fgnn.lock", temp / "lock");
+  EXPECT_FALSE(lock.IsFolderGone());  // The folder is there.
+  std::filesystem::remove(folder);
+  EXPECT_TRUE(lock.IsFolderGone());
+  std::filesystem::create_directory(folder);
+  FGNN_ASSERT_OK_AND_ASSIGN(const StateLock other, StateLock::Take(folder));
+  EXPECT_TRUE(lock.IsFolderGone());
+  EXPECT_FALSE(other.IsFolderGone());
+}
+
 }  // namespace
 }  // namespace fgnn

@@ -296,6 +296,19 @@ TEST_F(HostSessionTest, ADaemonGoesOnWithoutASchedulerWhileItHasWork) {
   EXPECT_TRUE(WaitForOrphaned());
 }
 
+TEST_F(HostSessionTest, ADaemonIsOrphanedOnceItsStateFolderIsGone) {
+  working_ = true;
+  works_ = true;
+  FakeHostService service(/*generation=*/1);
+  auto server = Serve(&service);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
+  server.reset();
+  ASSERT_TRUE(WaitForReports(4));
+  EXPECT_EQ(times_orphaned_, 0);
+  std::filesystem::remove_all(folder_.path());
+  EXPECT_TRUE(WaitForOrphaned());
+}
+
 TEST_F(HostSessionTest, ADaemonThatANewSchedulerRefusesIsOrphaned) {
   FakeHostService service(/*generation=*/1);
   const auto server = Serve(&service);
