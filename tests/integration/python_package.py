@@ -1,6 +1,6 @@
 """The Python package of tools/python as its user has it: installed from its
 source distribution into a folder of its own, without the network, by the
-interpreter of .deps/python."""
+interpreter of .deps/python or of .deps/pyg."""
 
 import importlib
 import os
@@ -12,23 +12,26 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HOME = ROOT / '.deps/python'
-PYTHON = HOME / 'bin/python'
+PYG_HOME = ROOT / '.deps/pyg'  # With torch_geometric.
 MISSING = (f'no grpcio in {HOME}; `tools/setup --tests` installs it where PyPI '
            'can be reached')
+PYG_MISSING = (f'no torch_geometric in {PYG_HOME}; `tools/setup --pyg` '
+               'installs it where PyPI can be reached')
 _INSTALL_SECONDS = 120
 
 _folder = tempfile.TemporaryDirectory(prefix='fgnn-python-')
 SITE = pathlib.Path(_folder.name) / 'site'
 
 
-def load():
+def load(home=HOME):
     """The module fgnn; None where there is nothing to install it with. What
-    calls it goes on in the other interpreter, from its beginning."""
-    if not (PYTHON.exists() and (HOME / 'complete').exists()):
+    calls it goes on in the interpreter of `home`, from its beginning."""
+    python = home / 'bin/python'
+    if not (python.exists() and (home / 'complete').exists()):
         return None
-    if pathlib.Path(sys.prefix).resolve() != HOME.resolve():
+    if pathlib.Path(sys.prefix).resolve() != home.resolve():
         _folder.cleanup()
-        os.execv(PYTHON, [str(PYTHON), '-B', *sys.argv])
+        os.execv(python, [str(python), '-B', *sys.argv])
     source = pathlib.Path(_folder.name) / 'source'
     # Building leaves files beside what is built.
     leave = shutil.ignore_patterns('build', '*.egg-info', '__pycache__')
@@ -46,7 +49,7 @@ def load():
 
 
 def _run(*words, cwd):
-    run = subprocess.run([PYTHON, *words], cwd=cwd, capture_output=True,
+    run = subprocess.run([sys.executable, *words], cwd=cwd, capture_output=True,
                          text=True, timeout=_INSTALL_SECONDS, check=False)
     if run.returncode != 0:
         raise AssertionError(f'{words}: {run.stdout}{run.stderr}')
