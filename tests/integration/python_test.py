@@ -2,9 +2,11 @@
 types are right."""
 
 import os
+import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import harness
@@ -160,6 +162,40 @@ job.pause()
                 if line != 'a: [':  # Each reader of YAML has its own words.
                     self.assertIn(caught.exception.message, said.stderr)
                 self.assertEqual(list(client.jobs()), [])
+
+
+class CheckpointTest(harness.unittest.TestCase):
+
+    def test_it_is_the_best_the_newest_or_the_named_one(self):
+        if fgnn is None:
+            self.skipTest(python_package.MISSING)
+        from fgnn import checkpoint
+        with tempfile.TemporaryDirectory() as folder:
+            run = pathlib.Path(folder)
+            with self.assertRaisesRegex(fgnn.NotFound, 'no checkpoint yet'):
+                checkpoint.find(run)
+            (run / 'checkpoints').mkdir()
+            # Each is newer than those before.
+            for name in ('epoch-0003', 'epoch-0003-step-0000000120',
+                         'epoch-9999', 'epoch-10000', 'best'):
+                (run / f'checkpoints/{name}.safetensors').touch()
+                self.assertEqual(checkpoint.find(run).stem, name)
+            for name in ('epoch-0003', 'epoch-0003.safetensors'):
+                self.assertEqual(checkpoint.find(run, name).stem, 'epoch-0003')
+            with self.assertRaisesRegex(fgnn.NotFound,
+                                        "'other'; there are best, epoch-10"):
+                checkpoint.find(run, 'other')
+
+
+class PygTest(harness.unittest.TestCase):
+
+    def test_it_is_named_where_it_is_not_installed(self):
+        if fgnn is None:
+            self.skipTest(python_package.MISSING)
+        for function, words in ((fgnn.to_pyg, ('run',)),
+                                (fgnn.from_pyg, (None, 'graph'))):
+            with self.assertRaisesRegex(ImportError, r"torch .*fgnn\[pyg\]"):
+                function(*words)
 
 
 class TypesTest(harness.unittest.TestCase):

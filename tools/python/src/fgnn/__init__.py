@@ -12,11 +12,12 @@ from fgnn.errors import (AlreadyExists, DeadlineExceeded, Error, InvalidJob,
                          PermissionDenied, ProgramFailed, Unavailable,
                          WrongState)
 from fgnn.job import Job, JobError
+from fgnn.pyg import from_pyg, to_pyg
 from fgnn.states import JobState, Progress
 
 __all__ = [
     'AlreadyExists', 'Client', 'DeadlineExceeded', 'Error', 'InvalidJob', 'Job',
     'JobCancelled', 'JobError', 'JobFailed', 'JobState', 'NotFound',
     'OutOfResources', 'PermissionDenied', 'Progress', 'ProgramFailed',
-    'ServiceInfo', 'Unavailable', 'WrongState',
+    'ServiceInfo', 'Unavailable', 'WrongState', 'from_pyg', 'to_pyg',
 ]

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
+from fgnn import checkpoint as checkpoints
 from fgnn import errors, program, spec
 from fgnn.progress import Reporter, epoch_line
 from fgnn.rpc import Calls
@@ -196,13 +197,7 @@ class Job:
     def checkpoint(self) -> pathlib.Path:
         """The file of the best epoch, of the newest where none is known to be
         best. NotFound: the run has saved none yet."""
-        folder = self.run_dir / 'checkpoints'
-        found = [folder / 'best.safetensors',
-                 *sorted(folder.glob('epoch-*.safetensors'), reverse=True)]
-        for file in found:
-            if file.exists():
-                return file
-        raise errors.NotFound(f'{folder} has no checkpoint yet')
+        return checkpoints.find(self.run_dir)
 
     def logs(self, daemon: str = '') -> str:
         """What the scheduler and the daemons, or one of them ('sampler.0'),

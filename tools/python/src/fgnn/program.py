@@ -7,18 +7,19 @@ import subprocess
 from fgnn import errors
 
 
-def run(program: str, state_dir: pathlib.Path, words: list[str],
+def run(program: str, state_dir: pathlib.Path | None, words: list[str],
         seconds: float) -> str:
-    """Its stdout. NotFound: it is not installed. ProgramFailed: what it said.
-    DeadlineExceeded: it was killed."""
+    """Its stdout. None: the words need no state folder. NotFound: it is not
+    installed. ProgramFailed: what it said. DeadlineExceeded: it was killed."""
     found = shutil.which(program)
     if found is None:
         raise errors.NotFound(
             f"no program '{program}'; put the folder of fgnn on the PATH, or "
-            'name it by Client(program=…)')
+            'name it by program=…')
+    place = [] if state_dir is None else ['--state-dir', str(state_dir)]
     try:
         result = subprocess.run(
-            [found, '--state-dir', str(state_dir), *words],
+            [found, *place, *words],
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
             errors='replace', timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
