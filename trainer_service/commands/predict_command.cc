@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
@@ -17,24 +18,58 @@
 #include "trainer_service/backend/check_code.h"
 #include "trainer_service/backend/cpu/cpu_backend.h"
 #include "trainer_service/checkpoint/checkpoint.h"
+#include "trainer_service/commands/id_file.h"
+#include "trainer_service/commands/predict_flags.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/infer/class_map.h"
 #include "trainer_service/infer/predict.h"
+#include "trainer_service/infer/vertex_truth.h"
 
 namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
 
-absl::Status PredictTo(const fs::path& out, PredictionKind kind,
-                       absl::Span<const float> weights, const ClassMap& map,
-                       CpuBackend& backend) {
+// An opened model and what it is asked for. Borrowed.
+struct Work {
+  const PredictOptions& options;
+  PredictionKind kind;
+  const ClassMap& map;
+  CpuBackend& backend;
+};
+
+absl::StatusOr<std::vector<GlobalId>> ChosenVertices(const Work& work) {
+  const uint64_t num_nodes = work.backend.dataset().num_nodes();
+  if (work.options.vertices.empty()) return AllVertices(num_nodes);
+  return ReadIdFile(work.options.vertices, /*columns=*/1, num_nodes);
+}
+
+absl::Status PredictClasses(const Work& work, const InferenceInput& input,
+                            absl::Span<const GlobalId> vertices,
+                            PredictSummary* summary) {
+  FGNN_ASSIGN_OR_RETURN(
+      const Predictions predictions,
+      Predict(input, vertices, work.options.top_k.value_or(1)));
+  const Dataset& dataset = work.backend.dataset();
+  const VertexTruth truth(dataset);
+  const ClassTable table = {vertices, &predictions, &work.map, &dataset,
+                            &truth};
+  summary->matches = CountMatches(table);
+  return WriteClassTable(work.options.out, table);
+}
+
+absl::Status PredictAndWrite(const Work& work, absl::Span<const float> weights,
+                             PredictSummary* summary) {
+  FGNN_ASSIGN_OR_RETURN(const std::vector<GlobalId> vertices,
+                        ChosenVertices(work));
+  summary->num_vertices = vertices.size();
   ScoredWeights scored;
   scored.values = weights;
-  const InferenceInput input = backend.ForInference(scored);
-  if (kind != PredictionKind::kClasses) return PredictRows(input, kind, out);
-  FGNN_ASSIGN_OR_RETURN(const Predictions predictions, Predict(input));
-  return WritePredictions(out, predictions, map, backend.dataset());
+  const InferenceInput input = work.backend.ForInference(scored);
+  if (work.kind == PredictionKind::kClasses) {
+    return PredictClasses(work, input, vertices, summary);
+  }
+  return PredictRows(input, vertices, work.kind, work.options.out);
 }
 
 bool IsRenumbered(const ClassMap& map) {
@@ -89,26 +124,57 @@ absl::StatusOr<ClassMap> MapToDataset(const PredictOptions& options,
   return map;
 }
 
+// Returns "98.3 % (118 of 120)".
+std::string TextOf(const MatchCount& count) {
+  return absl::StrFormat("%.1f %% (%s of %s)", count.share() * 100,
+                         FormatCount(count.matching),
+                         FormatCount(count.labelled));
+}
+
 }  // namespace
 
 std::string PredictSummary::ToJson() const {
-  const nlohmann::json json = {{"checkpoint", checkpoint.string()},
-                               {"epoch", epoch},
-                               {"what", what},
-                               {"out", out.string()},
-                               {"vertices", num_vertices},
-                               {"classes", num_classes},
-                               {"class_names", class_names},
-                               {"notice", notice},
-                               {"seconds", seconds}};
+  nlohmann::json json = {{"checkpoint", checkpoint.string()},
+                         {"epoch", epoch},
+                         {"what", what},
+                         {"out", out.string()},
+                         {"vertices", num_vertices},
+                         {"classes", num_classes},
+                         {"class_names", class_names},
+                         {"notice", notice},
+                         {"seconds", seconds}};
+  const auto add = [](const MatchCount& count, nlohmann::json entry) {
+    entry["labelled"] = count.labelled;
+    entry["matching"] = count.matching;
+    entry["accuracy"] = count.share();
+    return entry;
+  };
+  json["splits"] = nlohmann::json::array();
+  for (const PredictionMatches::OfSplit& of_split : matches.splits) {
+    json["splits"].push_back(add(of_split.count, {{"split", of_split.split}}));
+  }
+  if (matches.names.has_value()) json["names"] = add(*matches.names, {});
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string PredictSummary::ToText() const {
-  return absl::StrCat("predicted ", what, " of ", FormatCount(num_vertices),
-                      " vertices in ", FormatSeconds(seconds), " with ",
-                      checkpoint.string(), " (epoch ", epoch, "); they are in ",
-                      out.string());
+  std::string text = absl::StrCat(
+      "predicted ", what, " of ", FormatCount(num_vertices), " vertices in ",
+      FormatSeconds(seconds), " with ", checkpoint.string(), " (epoch ", epoch,
+      "); they are in ", out.string());
+  if (!matches.splits.empty()) text += "\naccuracy: ";
+  const char* separator = "";
+  for (const PredictionMatches::OfSplit& of_split : matches.splits) {
+    absl::StrAppend(&text, separator,
+                    of_split.split.empty() ? "no split" : of_split.split, " ",
+                    TextOf(of_split.count));
+    separator = ", ";
+  }
+  if (matches.names.has_value()) {
+    absl::StrAppend(
+        &text, "\nclass_name is the label's name: ", TextOf(*matches.names));
+  }
+  return text;
 }
 
 absl::StatusOr<fs::path> FindCheckpoint(const fs::path& run) {
@@ -142,7 +208,7 @@ absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
   }
   FGNN_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
                         ReadCheckpoint(summary.checkpoint));
-  FGNN_RETURN_IF_ERROR(CheckPrediction(checkpoint.info.model, kind));
+  FGNN_RETURN_IF_ERROR(CheckPredictFlags(options, kind, checkpoint.info.model));
   FGNN_ASSIGN_OR_RETURN(
       const std::unique_ptr<CpuBackend> backend,
       CpuBackend::OpenForModel(options.dataset, checkpoint.info.model,
@@ -158,16 +224,15 @@ absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
   const size_t num_weights = checkpoint.weights.size();
   std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),
             weights.Floats(num_weights));
-  FGNN_RETURN_IF_ERROR(PredictTo(options.out, kind,
-                                 {weights.Floats(num_weights), num_weights},
-                                 map, *backend));
+  FGNN_RETURN_IF_ERROR(
+      PredictAndWrite({options, kind, map, *backend},
+                      {weights.Floats(num_weights), num_weights}, &summary));
   const auto has_name = [](const std::string& name) { return !name.empty(); };
   if (std::any_of(map.names.begin(), map.names.end(), has_name)) {
     summary.class_names = map.names;
   }
   summary.notice = map.notice;
   summary.epoch = checkpoint.info.epoch;
-  summary.num_vertices = backend->dataset().num_nodes();
   summary.num_classes = checkpoint.info.model.num_classes;
   summary.seconds = stopwatch.Seconds();
   return summary;

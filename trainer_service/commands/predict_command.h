@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "trainer_service/infer/class_table.h"
 
 namespace fgnn {
 
@@ -18,6 +20,10 @@ struct PredictOptions {
   std::filesystem::path dataset;  // Folder of the dataset.
   std::string what = "classes";   // Kind of prediction: PredictionKindOf().
   std::filesystem::path out;      // File *.npy; for classes also *.csv.
+  // Number of the best classes of each vertex; nullopt: one.
+  std::optional<uint32_t> top_k;
+  // File with ids of the vertices: ReadIdFile(). Empty: all vertices.
+  std::filesystem::path vertices;
   std::string device;             // Cores such as "cpu:0-3". Empty: all cores.
   std::filesystem::path plugins;  // The folder of the user's libraries.
 };
@@ -27,7 +33,7 @@ struct PredictSummary {
   uint32_t epoch = 0;                // Epoch of the checkpoint.
   std::string what;
   std::filesystem::path out;
-  uint64_t num_vertices = 0;
+  uint64_t num_vertices = 0;  // Number of vertices that were predicted.
   uint32_t num_classes = 0;
   double seconds = 0;
   // Names of the model's classes in its numbering; empty: they have none.
@@ -35,9 +41,10 @@ struct PredictSummary {
   // What a user should know of the numbering of the classes, in one line;
   // empty: nothing.
   std::string notice;
+  PredictionMatches matches;  // For classes: how many are right.
 
   std::string ToJson() const;
-  std::string ToText() const;
+  std::string ToText() const;  // One line or more.
 };
 
 // Returns checkpoints/best.safetensors of the run, or else the checkpoint of
@@ -45,8 +52,8 @@ struct PredictSummary {
 absl::StatusOr<std::filesystem::path> FindCheckpoint(
     const std::filesystem::path& run);
 
-// Predicts `what` of every vertex and writes `out`. Pins the calling thread
-// to the device. Classes are numbered as in the dataset (MapClasses()), but
+// Predicts `what` of the vertices and writes `out`. Pins the calling thread to
+// the device. Classes are numbered as in the dataset (MapClasses()), but
 // columns of probabilities as in the model. Names that the checkpoint does not
 // have are read from the run's folder, if they are there.
 absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options);

@@ -22,6 +22,8 @@ TrainerCommands::TrainerCommands(Command app)
   predict_.AddOption("--what", predict.what,
                      "classes, probabilities or embeddings");
   predict_.AddOption("--out", predict.out, "FILE.npy or FILE.csv").Required();
+  predict_.AddOption("--top-k", predict.top_k, "Best classes of each");
+  predict_.AddOption("--vertices", predict.vertices, "A file with ids");
   predict_.AddOption("--device", predict.device, "Cores; all if not given");
   predict_.AddFlag("--json", json_, "Print one JSON document");
 

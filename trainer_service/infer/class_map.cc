@@ -55,6 +55,8 @@ ClassMap SameNumbers(const NamedClasses& model, const NamedClasses& dataset) {
   std::iota(map.numbers.begin(), map.numbers.end(), int64_t{0});
   map.names = HasNames(model) ? model.names : dataset.names;
   map.names.resize(model.count);
+  map.label_names = map.names;
+  map.by_name = HasNames(model) && HasNames(dataset);
   if (dataset.count > 0 && HasNames(model) != HasNames(dataset)) {
     map.notice = absl::StrCat(WithoutNames(model, dataset),
                               " of its classes: they are taken to be numbered "
@@ -101,6 +103,8 @@ absl::StatusOr<ClassMap> MapClasses(const NamedClasses& model,
   ClassMap map;
   map.names = model.names;
   map.names.resize(model.count);
+  map.label_names = dataset.names;
+  map.by_name = true;
   map.numbers.assign(model.count, -1);
   size_t found = 0;
   for (size_t c = 0; c < map.names.size(); ++c) {

@@ -19,11 +19,15 @@ struct NamedClasses {
   std::string names_file;          // File that its names may be written to.
 };
 
-// Vectors of [classes of the model].
+// `numbers` and `names` are [classes of the model].
 struct ClassMap {
   // Number of the class in the dataset; -1: the dataset has no such class.
   std::vector<int64_t> numbers;
   std::vector<std::string> names;  // Empty: it has none.
+  // Names in the dataset's numbering, [classes of the dataset] or empty.
+  std::vector<std::string> label_names;
+  // Whether both have names, so that the classes were found by them.
+  bool by_name = false;
   // What a user should know of the numbering, in one line; empty: nothing.
   std::string notice;
 };

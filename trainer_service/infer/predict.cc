@@ -1,66 +1,61 @@
 #include "trainer_service/infer/predict.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <memory>
 #include <numeric>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
-#include "shared/base/files/file.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/first_error.h"
-#include "shared/graph/npy.h"
 #include "trainer_service/infer/row_file.h"
 
 namespace fgnn {
 namespace {
 
-// Appends a field as RFC 4180 writes it: quoted if it has a separator, a quote
-// or a line break.
-void AppendCsvField(std::string_view field, std::string* line) {
-  if (field.find_first_of(",\"\r\n") == std::string_view::npos) {
-    line->append(field);
-    return;
-  }
-  line->push_back('"');
-  for (const char c : field) {
-    if (c == '"') line->push_back('"');
-    line->push_back(c);
-  }
-  line->push_back('"');
-}
+// Chooses the classes of a vertex's largest logits. NaN is the lowest.
+class BestClasses {
+ public:
+  BestClasses(int64_t num_classes, uint32_t num_best)
+      : num_best_(num_best), order_(static_cast<size_t>(num_classes)) {}
 
-std::string CsvOf(const Predictions& predictions, const ClassMap& map,
-                  const Dataset& dataset) {
-  std::string csv = "id,name,class,probability,class_name\n";
-  for (size_t v = 0; v < predictions.classes.size(); ++v) {
-    absl::StrAppend(&csv, v, ",");
-    AppendCsvField(dataset.NodeName(static_cast<GlobalId>(v)), &csv);
-    char probability[32];
-    const auto end =
-        std::to_chars(probability, probability + sizeof(probability),
-                      predictions.probabilities[v], std::chars_format::fixed, 6)
-            .ptr;
-    const auto c = static_cast<size_t>(predictions.classes[v]);
-    absl::StrAppend(&csv, ",", map.numbers[c], ",",
-                    std::string(probability, end), ",");
-    AppendCsvField(map.names[c], &csv);
-    csv.push_back('\n');
+  // Borrows `logits`, one of each class.
+  void Choose(const float* logits) {
+    logits_ = logits;
+    std::iota(order_.begin(), order_.end(), int64_t{0});
+    std::partial_sort(order_.begin(), order_.begin() + num_best_, order_.end(),
+                      [this](int64_t a, int64_t b) {
+                        const float of_a = Rank(a);
+                        const float of_b = Rank(b);
+                        return of_a != of_b ? of_a > of_b : a < b;
+                      });
+    total_ = 0;
+    for (size_t c = 0; c < order_.size(); ++c) {
+      total_ += std::exp(BelowBest(static_cast<int64_t>(c)));
+    }
   }
-  return csv;
-}
 
-std::vector<GlobalId> AllVertices(const InferenceInput& input) {
-  std::vector<GlobalId> vertices(input.graph->num_nodes());
-  std::iota(vertices.begin(), vertices.end(), GlobalId{0});
-  return vertices;
-}
+  int64_t operator[](size_t k) const { return order_[k]; }
+  float Probability(size_t k) const {
+    return static_cast<float>(std::exp(BelowBest(order_[k])) / total_);
+  }
+
+ private:
+  float Rank(int64_t c) const {
+    return std::isnan(logits_[c]) ? -INFINITY : logits_[c];
+  }
+  double BelowBest(int64_t c) const {
+    return static_cast<double>(logits_[c]) -
+           static_cast<double>(logits_[order_[0]]);
+  }
+
+  const uint32_t num_best_;
+  std::vector<int64_t> order_;
+  const float* logits_ = nullptr;
+  double total_ = 0;
+};
 
 // Appends the softmax of one vertex's logits.
 void AppendSoftmax(absl::Span<const float> logits, std::vector<float>* out) {
@@ -84,37 +79,42 @@ absl::StatusOr<PredictionKind> PredictionKindOf(std::string_view word) {
                    "embeddings"));
 }
 
-absl::StatusOr<Predictions> Predict(const InferenceInput& input) {
-  const uint64_t num_nodes = input.graph->num_nodes();
+std::vector<GlobalId> AllVertices(uint64_t num_nodes) {
+  std::vector<GlobalId> vertices(num_nodes);
+  std::iota(vertices.begin(), vertices.end(), GlobalId{0});
+  return vertices;
+}
+
+absl::StatusOr<Predictions> Predict(const InferenceInput& input,
+                                    absl::Span<const GlobalId> vertices,
+                                    uint32_t num_best) {
   const int64_t num_classes = input.model->options().num_classes;
-  const std::vector<GlobalId> vertices = AllVertices(input);
   Predictions predictions;
-  predictions.classes.resize(num_nodes);
-  predictions.probabilities.resize(num_nodes);
+  predictions.num_best = num_best;
+  predictions.classes.resize(vertices.size() * num_best);
+  predictions.probabilities.resize(vertices.size() * num_best);
   FGNN_RETURN_IF_ERROR(InferLogits(
       input, vertices, [&](size_t first, int64_t rows, const float* logits) {
+        BestClasses best(num_classes, num_best);
         for (int64_t r = 0; r < rows; ++r) {
-          const float* row = logits + r * num_classes;
-          const int64_t best = std::max_element(row, row + num_classes) - row;
-          double total = 0;
-          for (int64_t c = 0; c < num_classes; ++c) {
-            total += std::exp(static_cast<double>(row[c]) -
-                              static_cast<double>(row[best]));
+          best.Choose(logits + r * num_classes);
+          const size_t place = (first + static_cast<size_t>(r)) * num_best;
+          for (size_t k = 0; k < num_best; ++k) {
+            predictions.classes[place + k] = best[k];
+            predictions.probabilities[place + k] = best.Probability(k);
           }
-          const size_t v = first + static_cast<size_t>(r);
-          predictions.classes[v] = best;
-          predictions.probabilities[v] = static_cast<float>(1 / total);
         }
       }));
   return predictions;
 }
 
-absl::Status PredictRows(const InferenceInput& input, PredictionKind kind,
+absl::Status PredictRows(const InferenceInput& input,
+                         absl::Span<const GlobalId> vertices,
+                         PredictionKind kind,
                          const std::filesystem::path& path) {
   const ModelOptions& model = input.model->options();
   const bool embeddings = kind == PredictionKind::kEmbeddings;
   const size_t columns = embeddings ? model.hidden : model.num_classes;
-  const std::vector<GlobalId> vertices = AllVertices(input);
   FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<RowFile> file,
                         RowFile::Create(path, vertices.size(), columns));
   FirstError unwritten;
@@ -159,28 +159,8 @@ absl::Status CheckPredictionsPath(const std::filesystem::path& path,
   return absl::InvalidArgumentError(absl::StrCat(
       "--out ", path.string(),
       classes ? ": end it in .npy (classes) or .csv (id, name, class, "
-                "probability, class_name)"
+                "probability, class_name, …)"
               : ": end it in .npy; a .csv file holds --what classes alone"));
-}
-
-absl::Status WritePredictions(const std::filesystem::path& path,
-                              const Predictions& predictions,
-                              const ClassMap& map, const Dataset& dataset) {
-  if (path.extension() == ".csv") {
-    return WriteFileAtomically(path, CsvOf(predictions, map, dataset));
-  }
-  std::vector<int64_t> numbers;
-  numbers.reserve(predictions.classes.size());
-  for (const int64_t c : predictions.classes) {
-    numbers.push_back(map.numbers[static_cast<size_t>(c)]);
-  }
-  const uint64_t num_nodes = numbers.size();
-  const std::string header = MakeNpyHeader(NpyType::kI64, {&num_nodes, 1});
-  const std::string_view pieces[] = {
-      header,
-      {reinterpret_cast<const char*>(numbers.data()),
-       num_nodes * sizeof(int64_t)}};
-  return WriteFileAtomically(path, pieces);
 }
 
 }  // namespace fgnn

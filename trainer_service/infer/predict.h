@@ -1,5 +1,4 @@
-// Predictions for every vertex of a graph, and the files that they are written
-// to.
+// Predictions for vertices of a graph.
 #ifndef FGNN_TRAINER_SERVICE_INFER_PREDICT_H_
 #define FGNN_TRAINER_SERVICE_INFER_PREDICT_H_
 
@@ -10,47 +9,49 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "shared/graph/dataset.h"
-#include "trainer_service/infer/class_map.h"
+#include "absl/types/span.h"
+#include "shared/base/types.h"
 #include "trainer_service/infer/layer_wise.h"
 
 namespace fgnn {
 
-// Kinds of predictions for every vertex.
+// Kinds of predictions.
 enum class PredictionKind : uint8_t {
   kClasses,  // Classes and, in text, their probabilities.
-  // Probabilities of every class: f32 [N, C], rows that sum to 1.
+  // Probabilities of every class: f32 [n, C], rows that sum to 1.
   kProbabilities,
-  kEmbeddings,  // Embeddings, see InferEmbeddings(): f32 [N, hidden].
+  kEmbeddings,  // Embeddings, see InferEmbeddings(): f32 [n, hidden].
 };
 
 // Returns the kind of "classes", "probabilities" or "embeddings";
 // InvalidArgument for other words.
 absl::StatusOr<PredictionKind> PredictionKindOf(std::string_view word);
 
-// Vectors of [N] each.
+// Vectors of [n, num_best], for n vertices.
 struct Predictions {
-  // The model's class of the largest logit; of equal ones the first.
+  uint32_t num_best = 1;  // K, number of classes of each vertex.
+  // The model's classes of the largest logits, falling; of equal ones the first
+  // comes first.
   std::vector<int64_t> classes;
-  std::vector<float> probabilities;  // Probability of that class.
+  std::vector<float> probabilities;  // Probabilities of these classes.
 };
 
-// Predicts all vertices. Errors: those of InferLogits().
-absl::StatusOr<Predictions> Predict(const InferenceInput& input);
+// Returns all vertices of a graph, in order.
+std::vector<GlobalId> AllVertices(uint64_t num_nodes);
 
-// Replaces `path`. "*.npy" gets the numbers that `map` gives the classes, i64
-// [N]. "*.csv" gets a heading and lines
-// "id,name,class,probability,class_name"; names that are not known are empty.
-// Errors: those of the file system.
-absl::Status WritePredictions(const std::filesystem::path& path,
-                              const Predictions& predictions,
-                              const ClassMap& map, const Dataset& dataset);
+// Predicts the `num_best` best classes of `vertices`, in [1, C]. Errors: those
+// of InferLogits().
+absl::StatusOr<Predictions> Predict(const InferenceInput& input,
+                                    absl::Span<const GlobalId> vertices,
+                                    uint32_t num_best = 1);
 
-// Infers a row of every vertex, its probabilities or its embedding, and writes
-// the rows as they come. Only a chunk of them is in memory. Replaces `path`, a
-// .npy file. Errors: those of InferLogits(), InferEmbeddings() and the file
-// system.
-absl::Status PredictRows(const InferenceInput& input, PredictionKind kind,
+// Infers a row of each of the n vertices, its probabilities or its embedding,
+// and writes the rows as they come. Only a chunk of them is in memory. Replaces
+// `path`, a .npy file. Errors: those of InferLogits(), InferEmbeddings() and
+// the file system.
+absl::Status PredictRows(const InferenceInput& input,
+                         absl::Span<const GlobalId> vertices,
+                         PredictionKind kind,
                          const std::filesystem::path& path);
 
 // InvalidArgument, with the way out: the model predicts links and has no

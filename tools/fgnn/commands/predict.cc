@@ -1,7 +1,9 @@
 // predict: full-neighbour inference, by the program that links torch.
+#include <cstdint>
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +22,8 @@ struct PredictFlags {
   std::string what = "classes";
   std::string out;
   std::string checkpoint;
+  std::optional<uint32_t> top_k;
+  std::string vertices;
 };
 
 absl::Status Predict(const PredictFlags& flags, const CommandContext& context) {
@@ -36,9 +40,28 @@ absl::Status Predict(const PredictFlags& flags, const CommandContext& context) {
   if (!flags.checkpoint.empty()) {
     args.insert(args.end(), {"--checkpoint", flags.checkpoint});
   }
+  if (flags.top_k.has_value()) {
+    args.insert(args.end(), {"--top-k", std::to_string(*flags.top_k)});
+  }
+  if (!flags.vertices.empty()) {
+    args.insert(args.end(), {"--vertices", flags.vertices});
+  }
   if (context.json) args.push_back("--json");
   std::cout.flush();
   return ReplaceByProgram(trainer, args);
+}
+
+// Adds the flags that choose what is predicted of the dataset.
+void AddChoices(Command predict, PredictFlags& flags) {
+  predict
+      .AddOption("--top-k", flags.top_k,
+                 "Write the K best classes of each vertex; default: 1")
+      .Takes("K");
+  predict
+      .AddOption("--vertices", flags.vertices,
+                 "Predict these vertices alone, in this order: text with an id "
+                 "on each line, or .npy of integers")
+      .Takes("FILE");
 }
 
 }  // namespace
@@ -46,8 +69,8 @@ absl::Status Predict(const PredictFlags& flags, const CommandContext& context) {
 void AddPredictCommand(Command app, CommandContext& context) {
   const Command predict =
       app.AddSubcommand("predict",
-                        "Classes, probabilities or embeddings of all vertices "
-                        "of a dataset, by a trained model");
+                        "Classes, probabilities or embeddings of a dataset's "
+                        "vertices, by a trained model");
   const auto flags = std::make_shared<PredictFlags>();
   predict.AddOption("RUN", flags->run, "Run folder, or job id")
       .Required()
@@ -72,6 +95,7 @@ void AddPredictCommand(Command app, CommandContext& context) {
       .AddOption("--checkpoint", flags->checkpoint,
                  "Checkpoint file; default: that of the best epoch")
       .Takes("FILE");
+  AddChoices(predict, *flags);
   predict.OnRun(
       [flags, &context] { context.status = Predict(*flags, context); });
 }

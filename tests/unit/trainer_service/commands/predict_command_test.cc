@@ -1,16 +1,23 @@
-// Names of classes and columns on their way from a checkpoint to predictions.
+// What a file of predictions says, and which predictions are refused.
 #include "trainer_service/commands/predict_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "shared/base/files/file.h"
 #include "shared/graph/npy.h"
@@ -56,7 +63,7 @@ class PredictCommandTest : public testing::Test {
     std::ofstream(path, std::ios::binary) << text;
   }
   // Returns the fields of each line of the predictions, without the heading.
-  std::vector<std::vector<std::string>> Predict() {
+  std::vector<std::vector<std::string>> Predict(size_t lines = kSmallNodes) {
     options_.out = folder_ / "out.csv";
     absl::StatusOr<PredictSummary> summary = RunPredict(options_);
     if (!summary.ok()) ADD_FAILURE() << summary.status();
@@ -67,7 +74,8 @@ class PredictCommandTest : public testing::Test {
                                           absl::SkipEmpty())) {
       rows.push_back(absl::StrSplit(line, ','));
     }
-    EXPECT_EQ(rows.size(), kSmallNodes + 1);
+    EXPECT_EQ(rows.size(), lines + 1);
+    heading_ = absl::StrJoin(rows[0], ",");
     rows.erase(rows.begin());
     return rows;
   }
@@ -78,6 +86,7 @@ class PredictCommandTest : public testing::Test {
       folder_ / "run" / "checkpoints" / "best.safetensors";
   PredictOptions options_;
   PredictSummary summary_;
+  std::string heading_;
 };
 
 TEST_F(PredictCommandTest, ClassesAreNumberedAsInTheDataset) {
@@ -150,6 +159,137 @@ TEST_F(PredictCommandTest, RefusesWhatItCannotMap) {
   EXPECT_THAT(RunPredict(options_), StatusIs(absl::StatusCode::kInvalidArgument,
                                              HasSubstr("feature column 2")));
   EXPECT_FALSE(fs::exists(options_.out));
+}
+
+TEST_F(PredictCommandTest, LabelsAndSplitsStandBesideTheClasses) {
+  SaveModel({});
+  const auto rows = Predict();
+  EXPECT_EQ(heading_,
+            "id,name,class,probability,class_name,label,label_name,split");
+  std::map<std::string, std::pair<uint64_t, uint64_t>> counts;
+  for (size_t v = 0; v < rows.size(); ++v) {
+    const std::string split =
+        v % 2 == 0 ? "train" : (v % 4 == 1 ? "valid" : "test");
+    EXPECT_EQ(rows[v][5], std::to_string(v % kSmallClasses));
+    EXPECT_EQ(rows[v][6], "");
+    EXPECT_EQ(rows[v][7], split);
+    ++counts[split].first;
+    counts[split].second += rows[v][2] == rows[v][5] ? 1 : 0;
+  }
+  ASSERT_EQ(summary_.matches.splits.size(), 3U);
+  for (const auto& [split, count] : summary_.matches.splits) {
+    EXPECT_EQ(count.labelled, counts[split].first) << split;
+    EXPECT_EQ(count.matching, counts[split].second) << split;
+  }
+  EXPECT_FALSE(summary_.matches.names.has_value());
+  EXPECT_THAT(summary_.ToText(),
+              HasSubstr(absl::StrCat("(", counts["test"].second, " of 30)")));
+}
+
+TEST_F(PredictCommandTest, WhatTheDatasetHasNotHasNoColumn) {
+  SaveModel({});
+  for (const char* split : {"valid.npy", "test.npy"}) {
+    fs::remove(folder_ / "data" / split);
+  }
+  EXPECT_EQ(Predict()[1][7], "");
+  ASSERT_EQ(summary_.matches.splits.size(), 2U);
+  EXPECT_EQ(summary_.matches.splits[1].split, "");
+  EXPECT_EQ(summary_.matches.splits[1].count.labelled, 60U);
+  EXPECT_THAT(summary_.ToText(), HasSubstr(", no split "));
+
+  for (const char* file : {"train.npy", "labels.npy"}) {
+    fs::remove(folder_ / "data" / file);
+  }
+  const fs::path metadata = folder_ / "data" / "metadata.yaml";
+  WriteText(metadata,
+            absl::StrReplaceAll(*ReadSmallFile(metadata),
+                                {{"num_classes: 3", "num_classes: 0"}}));
+  Predict();
+  EXPECT_EQ(heading_, "id,name,class,probability,class_name");
+  EXPECT_THAT(summary_.matches.splits, IsEmpty());
+  EXPECT_THAT(summary_.ToText(), Not(HasSubstr("accuracy")));
+}
+
+TEST_F(PredictCommandTest, ClassesThatAreNamedAsTheLabelsAreCounted) {
+  SaveModel({{"ant", "bee", "cat"}, {}});
+  WriteText(class_names_, "cat\nant\ncow\n");
+  const std::vector<std::string> names = {"cat", "ant", "cow"};
+  uint64_t matching = 0;
+  for (const auto& row : Predict()) {
+    EXPECT_EQ(row[6], names[static_cast<size_t>(std::stoi(row[5]))]);
+    matching += row[4] == row[6] ? 1 : 0;
+  }
+  ASSERT_TRUE(summary_.matches.names.has_value());
+  EXPECT_EQ(summary_.matches.names->labelled, kSmallNodes);
+  EXPECT_EQ(summary_.matches.names->matching, matching);
+  const auto json = nlohmann::json::parse(summary_.ToJson());
+  EXPECT_EQ(json["names"]["matching"], matching);
+}
+
+TEST_F(PredictCommandTest, TheBestClassesHaveColumnsOfTheirOwn) {
+  SaveModel({{"ant", "bee", "cat"}, {}});
+  const auto best = Predict();
+  options_.top_k = 2;
+  const auto rows = Predict();
+  EXPECT_THAT(heading_,
+              testing::EndsWith(",split,class_2,probability_2,class_name_2"));
+  options_.out = folder_ / "rows.npy";
+  FGNN_ASSERT_OK(RunPredict(options_));
+  FGNN_ASSERT_OK_AND_ASSIGN(const NpyArray classes,
+                            NpyArray::Open(options_.out));
+  EXPECT_THAT(classes.header().shape, testing::ElementsAre(kSmallNodes, 2));
+  options_.top_k.reset();
+  options_.what = "probabilities";
+  FGNN_ASSERT_OK(RunPredict(options_));
+  FGNN_ASSERT_OK_AND_ASSIGN(const NpyArray array, NpyArray::Open(options_.out));
+  const absl::Span<const float> all = array.As<float>();
+  for (size_t v = 0; v < rows.size(); ++v) {
+    const std::vector<std::string> beginning(rows[v].begin(),
+                                             rows[v].begin() + 8);
+    EXPECT_EQ(beginning, best[v]);
+    std::vector<float> of_vertex(
+        all.begin() + 3 * static_cast<ptrdiff_t>(v),
+        all.begin() + 3 * static_cast<ptrdiff_t>(v) + 3);
+    EXPECT_EQ(std::to_string(classes.As<int64_t>()[2 * v + 1]), rows[v][8]);
+    EXPECT_NEAR(of_vertex[static_cast<size_t>(std::stoi(rows[v][8]))],
+                std::stof(rows[v][9]), 1e-6);
+    std::sort(of_vertex.begin(), of_vertex.end());
+    EXPECT_NEAR(of_vertex[1], std::stof(rows[v][9]), 1e-6);
+  }
+}
+
+TEST_F(PredictCommandTest, ChosenVerticesKeepTheOrderOfTheirFile) {
+  SaveModel({});
+  const auto all = Predict();
+  options_.vertices = folder_ / "ids.txt";
+  WriteText(options_.vertices, "7\n119\n7\n0\n");
+  const auto rows = Predict(4);
+  EXPECT_THAT(rows, testing::ElementsAre(all[7], all[119], all[7], all[0]));
+  EXPECT_EQ(summary_.num_vertices, 4U);
+  EXPECT_EQ(summary_.matches.splits[0].count.labelled, 1U);
+
+  WriteText(options_.vertices, "7\n120\n");
+  fs::remove(options_.out);
+  EXPECT_THAT(RunPredict(options_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("ids.txt: line 2 is '120'"),
+                             HasSubstr("[0, 120)"))));
+  EXPECT_FALSE(fs::exists(options_.out));
+}
+
+TEST_F(PredictCommandTest, RefusesMoreClassesThanThereAre) {
+  SaveModel({});
+  options_.out = folder_ / "out.npy";
+  for (const uint32_t top_k : {0U, 4U}) {
+    options_.top_k = top_k;
+    EXPECT_THAT(RunPredict(options_),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("the model has 3 classes"),
+                               HasSubstr("in [1, 3]"))));
+  }
+  options_.what = "embeddings";
+  EXPECT_THAT(RunPredict(options_), StatusIs(absl::StatusCode::kInvalidArgument,
+                                             HasSubstr("--top-k is for")));
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ class InferenceMemoryTest : public testing::Test {
 
 TEST_F(InferenceMemoryTest, ClassesTakeWhatWasSaidAndTheAnswer) {
   const InferenceInput input = Watched();
-  FGNN_ASSERT_OK(Predict(input).status());
+  FGNN_ASSERT_OK(Predict(input, AllVertices(num_nodes_)).status());
   const uint64_t answer =
       num_nodes_ * (sizeof(int64_t) + sizeof(float) + sizeof(GlobalId));
   EXPECT_GE(Taken(), InferenceArrayBytes(input));
@@ -100,7 +100,8 @@ TEST_F(InferenceMemoryTest, ClassesTakeWhatWasSaidAndTheAnswer) {
 
 TEST_F(InferenceMemoryTest, RowsThatAreWrittenAreNotKept) {
   const InferenceInput input = Watched();
-  FGNN_ASSERT_OK(PredictRows(input, PredictionKind::kEmbeddings,
+  FGNN_ASSERT_OK(PredictRows(input, AllVertices(num_nodes_),
+                             PredictionKind::kEmbeddings,
                              folder_ / "embeddings.npy"));
   EXPECT_GE(Taken(), InferenceArrayBytes(input));
   EXPECT_LE(Taken(),
@@ -108,7 +109,7 @@ TEST_F(InferenceMemoryTest, RowsThatAreWrittenAreNotKept) {
 }
 
 TEST_F(InferenceMemoryTest, AllOfItIsGivenBack) {
-  FGNN_ASSERT_OK(Predict(Watched()).status());
+  FGNN_ASSERT_OK(Predict(Watched(), AllVertices(num_nodes_)).status());
   FGNN_ASSERT_OK_AND_ASSIGN(const uint64_t after, AnonymousMemoryBytes());
   EXPECT_LE(after, before_ + kMiB);
 }

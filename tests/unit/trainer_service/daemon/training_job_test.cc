@@ -396,8 +396,8 @@ TEST_F(TrainingJobTest, ItsCheckpointPredicts) {
   EXPECT_EQ(newest.epoch, 10000U);
   EXPECT_EQ(newest.num_vertices, kSmallNodes);
   FGNN_ASSERT_OK_AND_ASSIGN(const std::string csv, ReadSmallFile(options.out));
-  EXPECT_THAT(csv,
-              testing::StartsWith("id,name,class,probability,class_name\n0,,"));
+  EXPECT_THAT(csv, testing::StartsWith("id,name,class,probability,class_name,"
+                                       "label,label_name,split\n0,,"));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), kSmallNodes + 1);
 
   fs::create_symlink("epoch-9999.safetensors",

@@ -250,19 +250,29 @@ TEST(LayerWiseTest, RefusesAnotherDatasetAndVerticesBeyondIt) {
                        testing::HasSubstr("global id 60")));
 }
 
-TEST(PredictTest, TakesTheLargestLogitOfEveryVertex) {
+TEST(PredictTest, TakesTheLargestLogitsOfEveryVertex) {
   World world(MakeShape("", 2, 20, 8, 4));
   const std::vector<std::vector<double>> reference = world.Reference();
-  FGNN_ASSERT_OK_AND_ASSIGN(const Predictions predictions,
-                            Predict(world.Input()));
-  ASSERT_EQ(predictions.classes.size(), world.num_nodes());
-  for (size_t v = 0; v < world.num_nodes(); ++v) {
-    const std::vector<double>& row = reference[v];
-    const auto best = std::max_element(row.begin(), row.end());
-    double total = 0;
-    for (const double logit : row) total += std::exp(logit - *best);
-    EXPECT_EQ(predictions.classes[v], best - row.begin());
-    EXPECT_NEAR(predictions.probabilities[v], 1 / total, 1e-5);
+  for (const uint32_t num_best : {1U, 3U, 4U}) {
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const Predictions predictions,
+        Predict(world.Input(), AllVertices(world.num_nodes()), num_best));
+    ASSERT_EQ(predictions.classes.size(), world.num_nodes() * num_best);
+    for (size_t v = 0; v < world.num_nodes(); ++v) {
+      const std::vector<double>& row = reference[v];
+      double total = 0;
+      for (const double logit : row) total += std::exp(logit);
+      std::vector<int64_t> order = {0, 1, 2, 3};
+      std::sort(order.begin(), order.end(), [&row](int64_t a, int64_t b) {
+        return row[static_cast<size_t>(a)] > row[static_cast<size_t>(b)];
+      });
+      for (size_t k = 0; k < num_best; ++k) {
+        const int64_t c = predictions.classes[v * num_best + k];
+        EXPECT_EQ(c, order[k]) << "vertex " << v << ", place " << k;
+        EXPECT_NEAR(predictions.probabilities[v * num_best + k],
+                    std::exp(row[static_cast<size_t>(c)]) / total, 1e-5);
+      }
+    }
   }
 }
 

@@ -29,7 +29,8 @@ constexpr uint32_t kClasses = 4;
 class PredictRowsTest : public testing::Test {
  protected:
   absl::StatusOr<NpyArray> Predict(SmallGraph& world, PredictionKind kind) {
-    const absl::Status status = PredictRows(world.Input(), kind, out_);
+    const absl::Status status =
+        PredictRows(world.Input(), AllVertices(kNodes), kind, out_);
     if (!status.ok()) return status;
     return NpyArray::Open(out_);
   }
@@ -63,6 +64,24 @@ TEST_F(PredictRowsTest, ProbabilitiesAreTheSoftmaxOfTheLogits) {
   EXPECT_THAT(FilesLeft(), ElementsAre("rows.npy"));
 }
 
+TEST_F(PredictRowsTest, RowsAreInTheOrderOfTheVertices) {
+  SmallGraph world(2, kClasses, RandomFeatures());
+  FGNN_ASSERT_OK_AND_ASSIGN(const NpyArray all,
+                            Predict(world, PredictionKind::kProbabilities));
+  const std::vector<GlobalId> some = {1200, 7, 1200, 0};
+  const std::filesystem::path out = folder_.path() / "some.npy";
+  FGNN_ASSERT_OK(
+      PredictRows(world.Input(), some, PredictionKind::kProbabilities, out));
+  FGNN_ASSERT_OK_AND_ASSIGN(const NpyArray array, NpyArray::Open(out));
+  ASSERT_THAT(array.header().shape, ElementsAre(some.size(), kClasses));
+  for (size_t i = 0; i < some.size(); ++i) {
+    for (size_t c = 0; c < kClasses; ++c) {
+      EXPECT_EQ(array.As<float>()[i * kClasses + c],
+                all.As<float>()[some[i] * kClasses + c]);
+    }
+  }
+}
+
 TEST_F(PredictRowsTest, TheLastLayerMakesLogitsOfEmbeddings) {
   SmallGraph world(3, kClasses, RandomFeatures());
   FGNN_ASSERT_OK_AND_ASSIGN(const NpyArray array,
@@ -83,9 +102,10 @@ TEST_F(PredictRowsTest, TheLastLayerMakesLogitsOfEmbeddings) {
 
 TEST_F(PredictRowsTest, AModelOfOneLayerHasNoEmbeddings) {
   SmallGraph world(1, kClasses, RandomFeatures());
-  EXPECT_THAT(PredictRows(world.Input(), PredictionKind::kEmbeddings, out_),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("one layer has no embeddings")));
+  EXPECT_THAT(
+      PredictRows(world.Input(), {0, 1}, PredictionKind::kEmbeddings, out_),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("one layer has no embeddings")));
   EXPECT_THAT(FilesLeft(), ElementsAre());
 }
 
@@ -94,7 +114,7 @@ TEST_F(PredictRowsTest, AnInferenceThatEndsLeavesTheFileBefore) {
   ASSERT_THAT(WriteFileAtomically(out_, "before"), IsOk());
   InferenceInput input = world.Input();
   input.check = [] { return absl::CancelledError("enough"); };
-  EXPECT_THAT(PredictRows(input, PredictionKind::kProbabilities, out_),
+  EXPECT_THAT(PredictRows(input, {0, 1}, PredictionKind::kProbabilities, out_),
               StatusIs(absl::StatusCode::kCancelled));
   EXPECT_EQ(*ReadSmallFile(out_), "before");
   EXPECT_THAT(FilesLeft(), ElementsAre("rows.npy"));
@@ -103,8 +123,9 @@ TEST_F(PredictRowsTest, AnInferenceThatEndsLeavesTheFileBefore) {
 TEST_F(PredictRowsTest, NamesTheFileThatCannotBeWritten) {
   SmallGraph world(2, kClasses, RandomFeatures());
   const std::filesystem::path out = folder_.path() / "gone" / "rows.npy";
-  EXPECT_THAT(PredictRows(world.Input(), PredictionKind::kProbabilities, out),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr(out.string())));
+  EXPECT_THAT(
+      PredictRows(world.Input(), {0, 1}, PredictionKind::kProbabilities, out),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr(out.string())));
 }
 
 TEST(CheckPredictionsPathTest, TextHoldsClassesAlone) {

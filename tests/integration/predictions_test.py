@@ -1,0 +1,155 @@
+"""What `fgnn predict` writes beside the classes, and for which vertices."""
+
+import csv
+import json
+import math
+import random
+import struct
+
+import harness
+from npy_array import Array, values, write_array
+
+
+def rows_of(path):
+    with open(path, encoding='utf-8') as file:
+        return list(csv.DictReader(file))
+
+
+def matrix(tensor):
+    """Rows of a tensor of a checkpoint; a vector is its only row."""
+    _, shape, data = tensor
+    flat = struct.unpack(f'<{len(data) // 4}f', data)
+    width = shape[-1]
+    return [flat[i:i + width] for i in range(0, len(flat), width)]
+
+
+def linear(weight, bias, x):
+    return [sum(w * value for w, value in zip(row, x)) + b
+            for row, b in zip(weight, bias)]
+
+
+def softmax(logits):
+    powers = [math.exp(logit - max(logits)) for logit in logits]
+    return [power / sum(powers) for power in powers]
+
+
+class PredictionsTest(harness.ServiceTest):
+
+    def predict(self, run, *words, out='out.csv', dataset=None, check=True):
+        return self.service.fgnn(
+            'predict', str(run), '--dataset',
+            str(dataset or self.service.dataset), '--out',
+            str(self.service.folder / out), *words, check=check)
+
+    def assert_refused(self, run, words, *parts, out='refused.csv'):
+        answer = self.predict(run, *words, out=out, check=False)
+        self.assertEqual(answer.returncode, 2, (words, answer.stderr))
+        self.assertRegex(answer.stderr, r'\Afgnn: [^\n]+\n\Z')
+        for part in parts:
+            self.assertIn(part, answer.stderr)
+        self.assertFalse((self.service.folder / out).exists())
+
+    def test_labels_splits_and_accuracy_are_those_of_the_run(self):
+        run = self.service.run({'training.epochs': 3})
+        answer = json.loads(self.predict(run, '--json').stdout)
+        rows = rows_of(self.service.folder / 'out.csv')
+        labels = values((self.service.dataset / 'labels.npy').read_bytes())
+        self.assertEqual([int(row['label']) for row in rows], labels)
+        summary = json.loads((run / 'summary.json').read_text())
+        found = {entry['split']: entry for entry in answer['splits']}
+        for name in ('train', 'valid', 'test'):
+            split = values(
+                (self.service.dataset / f'{name}.npy').read_bytes())
+            self.assertEqual(
+                [int(row['id']) for row in rows if row['split'] == name],
+                sorted(split))
+            right = sum(rows[v]['class'] == rows[v]['label'] for v in split)
+            self.assertEqual(found[name]['matching'], right)
+            self.assertEqual(found[name]['labelled'], len(split))
+        self.assertAlmostEqual(found['test']['accuracy'],
+                               summary['test_accuracy'], 9)
+        text = self.predict(run, out='again.csv').stdout
+        test = found['test']
+        self.assertIn(f"test {100 * test['accuracy']:.1f} % "
+                      f"({test['matching']:,} of {test['labelled']:,})", text)
+
+    def test_best_classes_of_chosen_vertices(self):
+        run = self.service.run()
+        self.predict(run, '--what', 'probabilities', out='all.npy')
+        flat = values((self.service.folder / 'all.npy').read_bytes())
+        chosen = [1999, 4, 4, 0]
+        ids = self.service.folder / 'ids.npy'
+        write_array(ids, '<i8', chosen)
+        self.predict(run, '--vertices', str(ids), '--top-k', '3')
+        rows = rows_of(self.service.folder / 'out.csv')
+        self.assertEqual([int(row['id']) for row in rows], chosen)
+        for row in rows:
+            v = int(row['id'])
+            of_vertex = flat[4 * v:4 * v + 4]
+            order = sorted(range(4), key=lambda c: -of_vertex[c])
+            for end, c in zip(('', '_2', '_3'), order):
+                self.assertEqual(int(row['class' + end]), c)
+                self.assertAlmostEqual(float(row['probability' + end]),
+                                       of_vertex[c], 5)
+        for what in ('probabilities', 'embeddings'):
+            self.predict(run, '--what', what, '--vertices', str(ids),
+                         out=f'some-{what}.npy')
+        self.assertEqual(
+            values((self.service.folder / 'some-probabilities.npy')
+                   .read_bytes()),
+            [x for v in chosen for x in flat[4 * v:4 * v + 4]])
+        self.assertEqual(Array(self.service.folder / 'some-embeddings.npy')
+                         .header['shape'], (4, 16))
+
+        lines = self.service.folder / 'ids.txt'
+        lines.write_text('3\n2000\n')
+        self.assert_refused(run, ['--vertices', str(lines)],
+                            f"{lines}: line 2 is '2000'", '[0, 2000)')
+        self.assert_refused(run, ['--top-k', '5'], 'has 4 classes', '[1, 4]')
+        self.assert_refused(run, ['--top-k', '2', '--what', 'embeddings'],
+                            '--top-k is for', out='refused.npy')
+
+    def import_with_lonely_vertices(self):
+        """Of 120 vertices, the last 40 have no edge."""
+        draws = random.Random(1)
+        nodes = self.service.folder / 'nodes.csv'
+        features = []
+        with open(nodes, 'w', encoding='utf-8') as file:
+            print('id,label,split,a,b,c,d,e', file=file)
+            for v in range(120):
+                features.append([round(draws.gauss(v % 3, 1), 3)
+                                 for _ in range(5)])
+                print(v, v % 3, ('train', 'valid', 'test')[v // 3 % 3],
+                      *features[-1], sep=',', file=file)
+        edges = self.service.folder / 'edges.csv'
+        edges.write_text('source,destination\n' + ''.join(
+            f'{draws.randrange(80)},{v}\n' for v in range(80)
+            for _ in range(3)))
+        self.service.dataset = self.service.folder / 'lonely'
+        self.service.fgnn('dataset', 'import', 'csv', str(edges), '--nodes',
+                          str(nodes), '--out', str(self.service.dataset))
+        return features
+
+    def test_vertices_without_edges_are_predicted_by_their_features(self):
+        features = self.import_with_lonely_vertices()
+        # Without neighbours both are a linear layer of the vertex itself.
+        for kind, weight, bias in (('graphsage', 'lin_r.weight', 'lin_l.bias'),
+                                   ('gcn', 'lin.weight', 'bias')):
+            run = self.service.run({'model.kind': kind, 'training.epochs': 5,
+                                    'training.learning_rate': 0.05})
+            out = f'{kind}.npy'
+            self.predict(run, '--what', 'probabilities', out=out)
+            found = values((self.service.folder / out).read_bytes())
+            tensors = harness.tensors(run / 'checkpoints/best.safetensors')
+            layers = [(matrix(tensors[f'convs.{i}.{weight}']),
+                       matrix(tensors[f'convs.{i}.{bias}'])[0])
+                      for i in range(2)]
+            for v in range(80, 120):
+                hidden = [max(0, x) for x in linear(*layers[0], features[v])]
+                expected = softmax(linear(*layers[1], hidden))
+                for c in range(3):
+                    self.assertAlmostEqual(found[3 * v + c], expected[c], 5)
+
+
+if __name__ == '__main__':
+    harness.main()

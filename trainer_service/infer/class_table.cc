@@ -1,0 +1,122 @@
+#include "trainer_service/infer/class_table.h"
+
+#include <cstddef>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/files/file.h"
+#include "shared/graph/npy.h"
+#include "trainer_service/infer/csv_fields.h"
+
+namespace fgnn {
+namespace {
+
+// Returns the name of a label, in the dataset's numbering.
+std::string_view NameOfLabel(const ClassMap& map, int64_t label) {
+  const auto place = static_cast<size_t>(label);
+  if (label < 0 || place >= map.label_names.size()) return {};
+  return map.label_names[place];
+}
+
+std::string Heading(const ClassTable& table) {
+  std::string line = "id,name,class,probability,class_name";
+  if (table.truth->has_labels()) line += ",label,label_name";
+  if (table.truth->has_splits()) line += ",split";
+  for (uint32_t k = 2; k <= table.predictions->num_best; ++k) {
+    absl::StrAppend(&line, ",class_", k, ",probability_", k, ",class_name_", k);
+  }
+  return line + "\n";
+}
+
+// Appends ",class,probability,class_name" of prediction `place`.
+void AppendClass(const ClassTable& table, size_t place, std::string* csv) {
+  const auto c = static_cast<size_t>(table.predictions->classes[place]);
+  absl::StrAppend(csv, ",", table.map->numbers[c], ",");
+  AppendProbability(table.predictions->probabilities[place], csv);
+  csv->push_back(',');
+  AppendCsvField(table.map->names[c], csv);
+}
+
+void AppendTruth(const ClassTable& table, GlobalId v, std::string* csv) {
+  if (table.truth->has_labels()) {
+    const int64_t label = table.truth->label(v);
+    csv->push_back(',');
+    if (label >= 0) absl::StrAppend(csv, label);
+    csv->push_back(',');
+    AppendCsvField(NameOfLabel(*table.map, label), csv);
+  }
+  if (table.truth->has_splits()) {
+    csv->push_back(',');
+    csv->append(table.truth->split(v));
+  }
+}
+
+std::string CsvOf(const ClassTable& table) {
+  std::string csv = Heading(table);
+  const size_t num_best = table.predictions->num_best;
+  for (size_t i = 0; i < table.vertices.size(); ++i) {
+    const GlobalId v = table.vertices[i];
+    absl::StrAppend(&csv, v, ",");
+    AppendCsvField(table.dataset->NodeName(v), &csv);
+    AppendClass(table, i * num_best, &csv);
+    AppendTruth(table, v, &csv);
+    for (size_t k = 1; k < num_best; ++k) {
+      AppendClass(table, i * num_best + k, &csv);
+    }
+    csv.push_back('\n');
+  }
+  return csv;
+}
+
+}  // namespace
+
+absl::Status WriteClassTable(const std::filesystem::path& path,
+                             const ClassTable& table) {
+  if (path.extension() == ".csv") {
+    return WriteFileAtomically(path, CsvOf(table));
+  }
+  std::vector<int64_t> numbers;
+  numbers.reserve(table.predictions->classes.size());
+  for (const int64_t c : table.predictions->classes) {
+    numbers.push_back(table.map->numbers[static_cast<size_t>(c)]);
+  }
+  const uint64_t shape[] = {table.vertices.size(), table.predictions->num_best};
+  const size_t dimensions = table.predictions->num_best == 1 ? 1 : 2;
+  const std::string header = MakeNpyHeader(NpyType::kI64, {shape, dimensions});
+  const std::string_view pieces[] = {
+      header,
+      {reinterpret_cast<const char*>(numbers.data()),
+       numbers.size() * sizeof(int64_t)}};
+  return WriteFileAtomically(path, pieces);
+}
+
+PredictionMatches CountMatches(const ClassTable& table) {
+  PredictionMatches matches;
+  for (const char* split : {"train", "valid", "test", ""}) {
+    matches.splits.push_back({split, {}});
+  }
+  MatchCount names;
+  for (size_t i = 0; i < table.vertices.size(); ++i) {
+    const GlobalId v = table.vertices[i];
+    const int64_t label = table.truth->label(v);
+    if (label < 0) continue;
+    const auto c = static_cast<size_t>(
+        table.predictions->classes[i * table.predictions->num_best]);
+    for (PredictionMatches::OfSplit& of_split : matches.splits) {
+      if (of_split.split != table.truth->split(v)) continue;
+      ++of_split.count.labelled;
+      of_split.count.matching += table.map->numbers[c] == label ? 1 : 0;
+    }
+    const std::string_view name = table.map->names[c];
+    ++names.labelled;
+    names.matching +=
+        !name.empty() && name == NameOfLabel(*table.map, label) ? 1 : 0;
+  }
+  std::erase_if(matches.splits, [](const PredictionMatches::OfSplit& of_split) {
+    return of_split.count.labelled == 0;
+  });
+  if (table.map->by_name && names.labelled > 0) matches.names = names;
+  return matches;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,28 @@
+#include "trainer_service/infer/csv_fields.h"
+
+#include <charconv>
+
+namespace fgnn {
+
+void AppendCsvField(std::string_view field, std::string* line) {
+  if (field.find_first_of(",\"\r\n") == std::string_view::npos) {
+    line->append(field);
+    return;
+  }
+  line->push_back('"');
+  for (const char c : field) {
+    if (c == '"') line->push_back('"');
+    line->push_back(c);
+  }
+  line->push_back('"');
+}
+
+void AppendProbability(float probability, std::string* line) {
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof(digits), probability,
+                                 std::chars_format::fixed, 6)
+                       .ptr;
+  line->append(digits, end);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,19 @@
+// Fields of a line of a .csv file. Private to this folder.
+#ifndef FGNN_TRAINER_SERVICE_INFER_CSV_FIELDS_H_
+#define FGNN_TRAINER_SERVICE_INFER_CSV_FIELDS_H_
+
+#include <string>
+#include <string_view>
+
+namespace fgnn {
+
+// Appends a field as RFC 4180 writes it: quoted if it has a separator, a quote
+// or a line break.
+void AppendCsvField(std::string_view field, std::string* line);
+
+// Appends a probability with six digits behind the point.
+void AppendProbability(float probability, std::string* line);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_INFER_CSV_FIELDS_H_
