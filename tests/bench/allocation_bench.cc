@@ -17,7 +17,7 @@
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "shared/command_line/command_line.h"
-#include "tools/bench/files/line_plot.h"
+#include "tools/plot/line_plot.h"
 
 namespace fgnn {
 namespace {

@@ -17,6 +17,7 @@ struct CommandContext {
   // one.
   std::filesystem::path state_dir;
   bool json = false;
+  bool quiet = false;  // A flag of the commands that follow a job.
 
   // State folder if no flag names one; empty if it is not known.
   std::filesystem::path default_state_dir;

@@ -57,6 +57,7 @@ std::unique_ptr<CommandLine> MakeCommandLine(CommandContext& context) {
   AddRemovalCommands(app, context);
   AddDeviceCommands(app, context);
   AddLogsCommand(app, context);
+  AddPlotCommands(app, context);
   AddPredictCommand(app, context);
   AddBenchGroup(app, context);
   AddDoctorCommand(app, context);

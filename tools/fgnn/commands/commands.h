@@ -23,6 +23,8 @@ void AddJobCommands(Command app, CommandContext& context);
 void AddRemovalCommands(Command app, CommandContext& context);
 // Adds devices, switch.
 void AddDeviceCommands(Command app, CommandContext& context);
+// Adds plot, metrics.
+void AddPlotCommands(Command app, CommandContext& context);
 void AddLogsCommand(Command app, CommandContext& context);
 void AddPredictCommand(Command app, CommandContext& context);
 // Adds sample, idmap, extract, cache, train, epoch.

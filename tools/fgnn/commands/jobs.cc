@@ -178,9 +178,11 @@ void AddJobCommands(Command app, CommandContext& context) {
                   })
       .AddFlag("--spec", *spec_only,
                "The effective job file instead, every field explained");
-  AddJobIdCommand(
-      app, "watch", "Follow a job until it ends",
-      [&context](const std::string& job_id) { Watch(job_id, context); });
+  AddQuietFlag(AddJobIdCommand(app, "watch", "Follow a job until it ends",
+                               [&context](const std::string& job_id) {
+                                 Watch(job_id, context);
+                               }),
+               context);
   AddJobIdCommand(app, "pause",
                   "Have a job let go of its devices, with a checkpoint of "
                   "where it is; 'fgnn resume JOB' goes on with it",

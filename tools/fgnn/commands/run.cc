@@ -185,6 +185,7 @@ void AddRunCommand(Command app, CommandContext& context) {
       "service for the job where none runs; Ctrl-C leaves the job running");
   const auto flags = std::make_shared<JobRequestFlags>();
   AddJobRequestFlags(run, *flags);
+  AddQuietFlag(run, context);
   run.OnRun([flags, &context] {
     Follow([&flags] { return RequestOf(*flags); }, context);
   });
@@ -202,6 +203,7 @@ void AddResumeCommand(Command app, CommandContext& context) {
                  "--name, or 'last' for the newest")
       .Required()
       .Takes("DIR|JOB");
+  AddQuietFlag(resume, context);
   resume.OnRun([run, &context] {
     if (FollowContinued(*run, context)) return;
     Follow([&] { return RequestToResume(*run, context.state_dir); }, context);

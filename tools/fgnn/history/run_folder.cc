@@ -56,17 +56,35 @@ absl::StatusOr<v1::Job> FindJob(const std::string& name,
   return absl::NotFoundError(MessageOf(stored.status()));
 }
 
+// Returns a run that is named as its folder.
+FoundRun RunIn(const fs::path& folder) {
+  const fs::path whole = folder.lexically_normal();
+  return {
+      whole,
+      (whole.has_filename() ? whole : whole.parent_path()).filename().string()};
+}
+
 }  // namespace
+
+absl::StatusOr<FoundRun> FindRun(const std::string& run,
+                                 const fs::path& state_dir) {
+  if (IsRunFolder(run)) return RunIn(fs::absolute(run));
+  if (run.find('/') == std::string::npos) {
+    const absl::StatusOr<v1::Job> job = FindJob(run, state_dir);
+    if (job.ok()) {
+      return FoundRun{job->run_dir(),
+                      job->name().empty() ? job->job_id() : job->name()};
+    }
+    if (!absl::IsNotFound(job.status())) return job.status();
+  }
+  FGNN_ASSIGN_OR_RETURN(const fs::path folder, FindAmongRuns(run, state_dir));
+  return RunIn(folder);
+}
 
 absl::StatusOr<fs::path> FindRunFolder(const std::string& run,
                                        const fs::path& state_dir) {
-  if (IsRunFolder(run)) return fs::absolute(run);
-  if (run.find('/') == std::string::npos) {
-    const absl::StatusOr<v1::Job> job = FindJob(run, state_dir);
-    if (job.ok()) return fs::path(job->run_dir());
-    if (!absl::IsNotFound(job.status())) return job.status();
-  }
-  return FindAmongRuns(run, state_dir);
+  FGNN_ASSIGN_OR_RETURN(FoundRun found, FindRun(run, state_dir));
+  return std::move(found.folder);
 }
 
 }  // namespace fgnn

@@ -7,8 +7,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "shared/base/units.h"
-#include "tools/bench/files/line_plot.h"
 #include "tools/fgnn/reports/text_table.h"
+#include "tools/plot/line_plot.h"
 
 namespace fgnn {
 namespace {

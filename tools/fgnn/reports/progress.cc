@@ -116,9 +116,26 @@ std::string EpochLine(const EpochMetrics& epoch, uint32_t num_epochs) {
   return line;
 }
 
+std::string TrendText(const EpochTrend& trend, bool predicts_links) {
+  std::string text;
+  if (trend.best().has_value()) {
+    const auto& [score, epoch] = *trend.best();
+    absl::StrAppend(
+        &text, "  best ",
+        predicts_links ? absl::StrFormat("%.4f", score) : FormatShare(score),
+        " in epoch ", epoch);
+  }
+  if (trend.learning_rate().value_or(0) > 0) {
+    absl::StrAppendFormat(&text, "  rate %.3g", *trend.learning_rate());
+  }
+  return text;
+}
+
 void ProgressReporter::Update(const v1::Job& job, int width) {
   const std::string& warning = job.progress().warning();
-  if (style_ != ProgressStyle::kJson && warning != last_warning_) {
+  const bool shows_warning =
+      style_ != ProgressStyle::kJson && style_ != ProgressStyle::kNothing;
+  if (shows_warning && warning != last_warning_) {
     Clear();
     out_ << "warning: " << PrintableText(warning) << std::endl;
     last_warning_ = warning;
@@ -150,11 +167,17 @@ void ProgressReporter::Update(const v1::Job& job, int width) {
       out_ << JsonText(line) << std::endl;
       return;
     }
+    case ProgressStyle::kWarnings:
+    case ProgressStyle::kNothing:
+      return;
   }
 }
 
 void ProgressReporter::FinishEpoch(const EpochMetrics& epoch,
-                                   uint32_t num_epochs) {
+                                   const v1::Job& job) {
+  if (style_ == ProgressStyle::kWarnings || style_ == ProgressStyle::kNothing) {
+    return;
+  }
   if (style_ == ProgressStyle::kJson) {
     nlohmann::ordered_json line = {{"type", "epoch"}};
     for (const auto& [key, value] : epoch.items()) line[key] = value;
@@ -162,7 +185,11 @@ void ProgressReporter::FinishEpoch(const EpochMetrics& epoch,
     return;
   }
   Clear();
-  out_ << EpochLine(epoch, num_epochs) << std::endl;
+  if (!trend_.has_value()) trend_.emplace(job.spec());
+  trend_->Add(epoch);
+  const bool predicts_links = job.spec().training().task() == "link_prediction";
+  out_ << EpochLine(epoch, job.progress().epochs())
+       << TrendText(*trend_, predicts_links) << std::endl;
 }
 
 void ProgressReporter::Clear() {

@@ -4,11 +4,13 @@
 #define FGNN_TOOLS_FGNN_REPORTS_PROGRESS_H_
 
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 
 #include "fgnn/v1/job_service.pb.h"
 #include "tools/fgnn/reports/epoch_metrics.h"
+#include "tools/fgnn/reports/epoch_trend.h"
 
 namespace fgnn {
 
@@ -22,10 +24,16 @@ std::string ProgressLine(const v1::Job& job, int width);
 // 4.1 s".
 std::string EpochLine(const EpochMetrics& epoch, uint32_t num_epochs);
 
+// Returns what the line has behind that: "  best 76.52 % in epoch 2  rate
+// 0.003". What is not known is left out.
+std::string TrendText(const EpochTrend& trend, bool predicts_links);
+
 enum class ProgressStyle {
   kTerminal,  // A bar, and a line per epoch above it.
   kPlain,     // A line per phase and per epoch.
-  kJson,      // {"type": "progress" | "epoch", …}, one per line.
+  kWarnings,  // The warning alone.
+  kNothing,
+  kJson,  // {"type": "progress" | "epoch", …}, one per line.
 };
 
 // Writes to `out`, which must outlive it. Not thread-safe.
@@ -37,8 +45,9 @@ class ProgressReporter {
   // Shows the job's present state, and its warning once. `width` is the
   // terminal's, in columns.
   void Update(const v1::Job& job, int width);
-  // Shows a finished epoch, from metrics.jsonl.
-  void FinishEpoch(const EpochMetrics& epoch, uint32_t num_epochs);
+  // Shows a finished epoch of the job, from metrics.jsonl. The first call is
+  // for epoch 1, and each other one for the next.
+  void FinishEpoch(const EpochMetrics& epoch, const v1::Job& job);
   // Removes the bar, so that other text may follow.
   void Clear();
 
@@ -48,6 +57,7 @@ class ProgressReporter {
   std::string bar_;         // The bar that the terminal shows now.
   std::string last_phase_;  // Phase that was printed last, if there is no bar.
   std::string last_warning_;  // Warning that was printed last; empty: none.
+  std::optional<EpochTrend> trend_;  // Trend of the epochs; nullopt: none yet.
 };
 
 }  // namespace fgnn

@@ -27,6 +27,9 @@ constexpr int kInterruptedExitCode = 130;
 constexpr int kUsualWidth = 80;
 
 ProgressStyle StyleFor(const CommandContext& context) {
+  if (context.quiet) {
+    return context.json ? ProgressStyle::kNothing : ProgressStyle::kWarnings;
+  }
   if (context.json) return ProgressStyle::kJson;
   return ::isatty(STDOUT_FILENO) != 0 ? ProgressStyle::kTerminal
                                       : ProgressStyle::kPlain;
@@ -94,6 +97,12 @@ void PrintSummary(const v1::Job& job, const std::vector<StageTime>& stages) {
 
 }  // namespace
 
+void AddQuietFlag(Command command, CommandContext& context) {
+  command.AddFlag("-q,--quiet", context.quiet,
+                  "Show neither phases nor epochs, only warnings and the "
+                  "summary; with --json the summary alone");
+}
+
 absl::StatusOr<v1::Job> FollowJob(const CommandContext& context,
                                   ServiceClient& client, const v1::Job& job,
                                   Interrupt& interrupt) {
@@ -109,7 +118,7 @@ absl::StatusOr<v1::Job> FollowJob(const CommandContext& context,
       return;
     }
     for (const EpochMetrics& epoch : *finished) {
-      reporter.FinishEpoch(epoch, now.progress().epochs());
+      reporter.FinishEpoch(epoch, now);
       epochs.push_back(epoch);
     }
   };

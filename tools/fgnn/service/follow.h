@@ -4,11 +4,15 @@
 
 #include "absl/status/statusor.h"
 #include "fgnn/v1/job_service.pb.h"
+#include "shared/command_line/command_line.h"
 #include "tools/fgnn/command_context.h"
 #include "tools/fgnn/service/interrupt.h"
 #include "tools/fgnn/service/service_client.h"
 
 namespace fgnn {
+
+// Adds --quiet to a command that calls FollowJob().
+void AddQuietFlag(Command command, CommandContext& context);
 
 // Shows the job's progress on stdout until it has ended, then its summary: the
 // stage table, test accuracy and where the results are. With --json the summary

@@ -103,7 +103,8 @@ TEST(ProgressReporterTest, OnATerminalTheBarIsWipedBeforeAnEpochsLine) {
   EXPECT_THAT(bar, StartsWith("\r\x1b[Kepoch 3/10"));
   EXPECT_EQ(bar.find("epoch", 8), std::string::npos)
       << "an unchanged bar is not drawn again";
-  reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":2,"loss":1})"), 10);
+  reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":2,"loss":1})"),
+                       RunningJob());
   EXPECT_EQ(out.str(), bar + "\r\x1b[Kepoch 3/10  loss 1.0000\n");
 }
 
@@ -116,9 +117,43 @@ TEST(ProgressReporterTest, ElsewhereWritesALinePerPhaseAndEpoch) {
   reporter.Update(job, 80);
   reporter.Update(job, 80);
   reporter.Update(RunningJob(), 80);
-  reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":2,"loss":1})"), 10);
+  reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":2,"loss":1})"),
+                       RunningJob());
   reporter.Clear();
   EXPECT_EQ(out.str(), "queued\nepoch 3/10  loss 1.0000\n");
+}
+
+TEST(ProgressReporterTest, AnEpochsLineHasTheBestSoFarAndTheLearningRate) {
+  std::ostringstream out;
+  ProgressReporter reporter(ProgressStyle::kPlain, out);
+  v1::Job job = RunningJob();
+  job.mutable_spec()->mutable_training()->set_learning_rate(0.003);
+  job.mutable_spec()->mutable_training()->set_batches_per_step(1);
+  for (const char* line :
+       {R"({"epoch":0,"loss":1,"batches":4,"valid_accuracy":0.75})",
+        R"({"epoch":1,"loss":1,"batches":4,"valid_accuracy":0.5})"}) {
+    reporter.FinishEpoch(EpochMetrics::parse(line), job);
+  }
+  EXPECT_EQ(out.str(),
+            "epoch 1/10  loss 1.0000  valid 75.00 %  best 75.00 % in epoch 1  "
+            "rate 0.003\n"
+            "epoch 2/10  loss 1.0000  valid 50.00 %  best 75.00 % in epoch 1  "
+            "rate 0.003\n");
+}
+
+TEST(ProgressReporterTest, QuietKeepsTheWarning) {
+  for (const auto style : {ProgressStyle::kWarnings, ProgressStyle::kNothing}) {
+    std::ostringstream out;
+    ProgressReporter reporter(style, out);
+    v1::Job job = RunningJob();
+    job.set_state(v1::JOB_STATE_QUEUED);
+    job.mutable_progress()->set_warning("no vertex of class 2");
+    reporter.Update(job, 40);
+    reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":0,"loss":1})"), job);
+    EXPECT_EQ(out.str(), style == ProgressStyle::kNothing
+                             ? ""
+                             : "warning: no vertex of class 2\n");
+  }
 }
 
 TEST(ProgressReporterTest, AWarningIsSaidOnce) {
@@ -140,7 +175,8 @@ TEST(ProgressReporterTest, JsonIsOneObjectPerLine) {
   std::ostringstream out;
   ProgressReporter reporter(ProgressStyle::kJson, out);
   reporter.Update(RunningJob(), 80);
-  reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":2,"loss":1})"), 10);
+  reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":2,"loss":1})"),
+                       RunningJob());
   std::istringstream lines(out.str());
   std::string line;
   ASSERT_TRUE(std::getline(lines, line));

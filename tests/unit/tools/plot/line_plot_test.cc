@@ -1,4 +1,4 @@
-#include "tools/bench/files/line_plot.h"
+#include "tools/plot/line_plot.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,130 @@
+// plot and metrics: how runs went, as a picture and as a table.
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/files/file.h"
+#include "shared/base/json_text.h"
+#include "shared/base/status.h"
+#include "shared/config/job_spec_proto.h"
+#include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/history/run_folder.h"
+#include "tools/fgnn/reports/epoch_metrics.h"
+#include "tools/fgnn/reports/epoch_trend.h"
+#include "tools/fgnn/reports/metrics_csv.h"
+#include "tools/fgnn/reports/run_plot.h"
+
+namespace fgnn {
+namespace {
+
+constexpr char kRunHelp[] =
+    "A job: its id, a unique part of it, its --name, or 'last' for the newest; "
+    "or a run's folder";
+
+struct MeasuredRun {
+  FoundRun run;
+  std::vector<EpochMetrics> epochs;  // At least one.
+};
+
+absl::StatusOr<MeasuredRun> ReadRun(const std::string& name,
+                                    const CommandContext& context) {
+  MeasuredRun read;
+  FGNN_ASSIGN_OR_RETURN(read.run, FindRun(name, context.state_dir));
+  const std::filesystem::path file = read.run.folder / "metrics.jsonl";
+  FGNN_ASSIGN_OR_RETURN(read.epochs, EpochMetricsReader(file).ReadNew());
+  if (read.epochs.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("run '", read.run.name, "' has no finished epoch yet (",
+                     file.string(), ")"));
+  }
+  return read;
+}
+
+// Adds the folder's name to names that several runs have.
+void TellApart(const std::vector<MeasuredRun>& runs,
+               std::vector<PlottedRun>& plotted) {
+  for (size_t i = 0; i < runs.size(); ++i) {
+    for (size_t j = 0; j < runs.size(); ++j) {
+      if (i == j || runs[i].run.name != runs[j].run.name) continue;
+      plotted[i].name = absl::StrCat(runs[i].run.name, " ",
+                                     runs[i].run.folder.filename().string());
+    }
+  }
+}
+
+absl::Status Plot(const std::vector<std::string>& names,
+                  const std::filesystem::path& out,
+                  const CommandContext& context) {
+  std::vector<MeasuredRun> runs;
+  std::vector<PlottedRun> plotted;
+  for (const std::string& name : names) {
+    FGNN_ASSIGN_OR_RETURN(MeasuredRun run, ReadRun(name, context));
+    plotted.push_back({run.run.name, run.epochs});
+    runs.push_back(std::move(run));
+  }
+  TellApart(runs, plotted);
+  FGNN_RETURN_IF_ERROR(WriteFileAtomically(out, ToSvg(plotted)));
+  if (!context.json) {
+    std::cout << out.string() << "\n";
+    return absl::OkStatus();
+  }
+  nlohmann::ordered_json folders = nlohmann::ordered_json::array();
+  for (const MeasuredRun& run : runs)
+    folders.push_back(run.run.folder.string());
+  std::cout << JsonText(nlohmann::ordered_json{{"file", out.string()},
+                                               {"run_dirs", folders}},
+                        2)
+            << "\n";
+  return absl::OkStatus();
+}
+
+absl::Status PrintMetrics(const std::string& name,
+                          const CommandContext& context) {
+  FGNN_ASSIGN_OR_RETURN(MeasuredRun read, ReadRun(name, context));
+  FGNN_ASSIGN_OR_RETURN(const v1::JobSpec spec,
+                        ReadRunsJobFile(read.run.folder));
+  EpochTrend trend(spec);
+  for (EpochMetrics& epoch : read.epochs) {
+    trend.Add(epoch);
+    epoch["learning_rate"] = nullptr;
+    if (trend.learning_rate()) epoch["learning_rate"] = *trend.learning_rate();
+  }
+  if (!context.json) {
+    std::cout << MetricsCsv(read.epochs);
+    return absl::OkStatus();
+  }
+  for (const EpochMetrics& epoch : read.epochs) {
+    std::cout << JsonText(epoch) << "\n";
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddPlotCommands(Command app, CommandContext& context) {
+  const Command plot = app.AddSubcommand(
+      "plot",
+      "Draw how jobs went, side by side: loss, validation, hit rate and what "
+      "takes the time of an epoch, as SVG");
+  const auto names = std::make_shared<std::vector<std::string>>();
+  const auto out = std::make_shared<std::filesystem::path>("plot.svg");
+  plot.AddOption("JOB", *names, kRunHelp).Required().Takes("JOB");
+  plot.AddOption("--out", *out, "File to write").Takes("FILE").ShowDefault();
+  plot.OnRun(
+      [names, out, &context] { context.status = Plot(*names, *out, context); });
+
+  const Command metrics = app.AddSubcommand(
+      "metrics",
+      "Print a line of CSV for each epoch of a job: its loss, scores, seconds, "
+      "stages and learning rate");
+  const auto name = std::make_shared<std::string>();
+  metrics.AddOption("JOB", *name, kRunHelp).Required().Takes("JOB");
+  metrics.OnRun(
+      [name, &context] { context.status = PrintMetrics(*name, context); });
+}
+
+}  // namespace fgnn

@@ -1,0 +1,71 @@
+#include "tools/fgnn/reports/metrics_csv.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+
+namespace fgnn {
+namespace {
+
+using Cells = std::vector<std::pair<std::string, std::string>>;
+
+// Returns a cell, quoted where CSV asks for it (RFC 4180).
+std::string Cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
+}
+
+std::string TextOf(const EpochMetrics& value) {
+  if (value.is_null()) return "";
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+void AddCells(const EpochMetrics& object, const std::string& prefix,
+              Cells& cells) {
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_object()) {
+      AddCells(value, absl::StrCat(prefix, key, "."), cells);
+    } else if (!value.is_array()) {
+      cells.emplace_back(prefix + key, TextOf(value));
+    }
+  }
+}
+
+}  // namespace
+
+std::string MetricsCsv(const std::vector<EpochMetrics>& epochs) {
+  std::vector<std::string> columns = {"epoch"};
+  std::vector<std::map<std::string, std::string>> rows;
+  for (size_t i = 0; i < epochs.size(); ++i) {
+    Cells cells;
+    AddCells(epochs[i], "", cells);
+    for (const auto& [column, text] : cells) {
+      if (std::find(columns.begin(), columns.end(), column) == columns.end()) {
+        columns.push_back(column);
+      }
+    }
+    rows.emplace_back(cells.begin(), cells.end());
+    rows.back()["epoch"] = absl::StrCat(i + 1);
+  }
+  const auto line = [](const std::vector<std::string>& cells) {
+    return absl::StrJoin(cells, ",",
+                         [](std::string* out, const auto& cell) {
+                           out->append(Cell(cell));
+                         }) +
+           "\n";
+  };
+  std::string csv = line(columns);
+  for (auto& row : rows) {
+    std::vector<std::string> cells;
+    for (const std::string& column : columns) cells.push_back(row[column]);
+    csv += line(cells);
+  }
+  return csv;
+}
+
+}  // namespace fgnn
