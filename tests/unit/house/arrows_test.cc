@@ -1,5 +1,5 @@
-// The arrows of the house (README.md, "The house"): which folder may include
-// what. A wrong include usually fails to link; this says why.
+// The arrows of the house (ARCHITECTURE.md, "The house"): which folder may
+// include what. A wrong include usually fails to link; this says why.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
