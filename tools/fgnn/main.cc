@@ -1,4 +1,4 @@
-// fgnn: the users' program. See README.md, "The commands".
+// fgnn: the users' program. See README.md in this folder.
 #include <unistd.h>
 
 #include <cstdlib>
