@@ -19,6 +19,10 @@ constexpr double kLegendLine = 22;
 constexpr double kTickWidth = 48;   // Least distance of ticks side by side.
 constexpr double kTickHeight = 40;  // The same one above another.
 
+constexpr double kTickCharacter = 7;  // Width of a character at a tick.
+constexpr double kMostLabelDistance = 74;
+constexpr double kLongerNumbers = 20;
+
 constexpr char kGrid[] = "stroke=\"#e0e0e0\"";
 constexpr char kAxis[] = "stroke=\"#404040\"";
 
@@ -75,8 +79,18 @@ class LineDrawing {
     return shapes;
   }
 
+  // Returns the pixels from the y axis to its label, behind the ticks' texts.
+  double LabelDistance() const {
+    size_t longest = 0;
+    for (const double tick : y_.Ticks()) {
+      longest = std::max(longest, y_.TextOf(tick).size());
+    }
+    const double width = kTickCharacter * static_cast<double>(longest);
+    return std::clamp(width + 16, 56.0, kMostLabelDistance);
+  }
+
   std::string Axes() const {
-    const double label = box_.left - 56;
+    const double label = box_.left - LabelDistance();
     const double middle = box_.top + box_.height / 2;
     return absl::StrCat(
         SvgSegment(box_.left, box_.bottom(), box_.right(), box_.bottom(),
@@ -138,7 +152,12 @@ std::string ToSvg(const LinePlot& plot) {
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return end_of(a) > end_of(b); });
-  std::string shapes = DrawLines(plot, kBox);
+  PlotBox box = kBox;
+  if (plot.y_scale != PlotScale::kShares) {  // Room for longer numbers.
+    box.left += kLongerNumbers;
+    box.width -= kLongerNumbers;
+  }
+  std::string shapes = DrawLines(plot, box);
   for (size_t place = 0; place < order.size(); ++place) {
     shapes += LegendLine(plot, order[place], place);
   }

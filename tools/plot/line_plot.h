@@ -33,7 +33,7 @@ struct LinePlot {
 std::string ToSvg(const LinePlot& plot);
 
 // Returns the shapes of the plot without its legend. `box` is between the axes;
-// title and labels lie around it, at most 64 pixels to the left and 48 above
+// title and labels lie around it, at most 84 pixels to the left and 48 above
 // and below. The colour of line i is PlotColour(i).
 std::string DrawLines(const LinePlot& plot, const PlotBox& box);
 

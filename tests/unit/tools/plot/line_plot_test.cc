@@ -59,6 +59,19 @@ TEST(LinePlotTest, EveryLineOfManyHasAColourAndAPlace) {
   EXPECT_EQ(FindAll(svg, "(>line<)").size(), 12U);
 }
 
+TEST(LinePlotTest, TheLabelStandsBesideTheLongestTick) {
+  LinePlot plot = {.title = "",
+                   .x_label = "",
+                   .y_label = "rate",
+                   .xs = {1, 2},
+                   .lines = {{"line", {2, 3}}},
+                   .x_scale = PlotScale::kCounts,
+                   .y_scale = PlotScale::kNumbers};
+  EXPECT_THAT(ToSvg(plot), HasSubstr("rotate(-90 34 "));
+  plot.lines[0].ys = {0.0002021, 0.0002079};
+  EXPECT_THAT(ToSvg(plot), HasSubstr("rotate(-90 18 "));
+}
+
 TEST(LinePlotTest, NothingToDrawIsAnEmptyFrame) {
   const std::string svg = ToSvg(LinePlot());
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
