@@ -33,7 +33,7 @@ def softmax(logits):
     return [power / sum(powers) for power in powers]
 
 
-class PredictionsTest(harness.ServiceTest):
+class PredictTest(harness.ServiceTest):
 
     def predict(self, run, *words, out='out.csv', dataset=None, check=True):
         return self.service.fgnn(
@@ -48,6 +48,9 @@ class PredictionsTest(harness.ServiceTest):
         for part in parts:
             self.assertIn(part, answer.stderr)
         self.assertFalse((self.service.folder / out).exists())
+
+
+class ClassesTest(PredictTest):
 
     def test_labels_splits_and_accuracy_are_those_of_the_run(self):
         run = self.service.run({'training.epochs': 3})
@@ -149,6 +152,115 @@ class PredictionsTest(harness.ServiceTest):
                 expected = softmax(linear(*layers[1], hidden))
                 for c in range(3):
                     self.assertAlmostEqual(found[3 * v + c], expected[c], 5)
+
+
+class LinksTest(PredictTest):
+
+    def setUp(self):
+        super().setUp()
+        draws = random.Random(2)
+        nodes = self.service.folder / 'nodes.csv'
+        with open(nodes, 'w', encoding='utf-8') as file:
+            print('id,a,b,c', file=file)
+            for v in range(60):
+                print(f'town {v}', *(round(draws.gauss(v % 3, 1), 3)
+                                     for _ in range(3)), sep=',', file=file)
+        edges = self.service.folder / 'edges.csv'
+        edges.write_text('source,destination\n' + ''.join(
+            f'town {3 * draws.randrange(20) + v % 3},town {v}\n'
+            for v in range(60) for _ in range(3)))
+        self.service.dataset = self.service.folder / 'towns'
+        self.service.fgnn('dataset', 'import', 'csv', str(edges), '--nodes',
+                          str(nodes), '--out', str(self.service.dataset))
+        self.link_run = self.service.run(
+            {'training.task': 'link_prediction', 'model.hidden': 8,
+             'training.learning_rate': 0.01})
+
+    def edges(self):
+        """The graph's edges, both ways."""
+        indptr = values((self.service.dataset / 'csc_indptr.npy').read_bytes())
+        sources = values((self.service.dataset / 'indices.npy').read_bytes())
+        edges = {(u, v) for v in range(60)
+                 for u in sources[indptr[v]:indptr[v + 1]]}
+        return edges | {(v, u) for u, v in edges}
+
+    def scores(self):
+        """{(u, v): score} of all pairs, as --what scores has them."""
+        pairs = [(u, v) for u in range(60) for v in range(60)]
+        lines = self.service.folder / 'pairs.txt'
+        lines.write_text(''.join(f'{u} {v}\n' for u, v in pairs))
+        answer = self.predict(self.link_run, '--what', 'scores', '--pairs',
+                              str(lines), out='scores.npy')
+        self.assertIn('of 3,600 pairs', answer.stdout)
+        return dict(zip(pairs, values(
+            (self.service.folder / 'scores.npy').read_bytes())))
+
+    def test_scores_are_products_of_embeddings(self):
+        self.predict(self.link_run, '--what', 'embeddings', out='rows.npy')
+        flat = values((self.service.folder / 'rows.npy').read_bytes())
+        rows = [flat[8 * v:8 * v + 8] for v in range(60)]
+        for (u, v), score in self.scores().items():
+            expected = sum(a * b for a, b in zip(rows[u], rows[v]))
+            self.assertAlmostEqual(score, expected, 4)
+        lines = self.service.folder / 'two.txt'
+        lines.write_text('5,7\n59\t0\n')
+        self.predict(self.link_run, '--what', 'scores', '--pairs', str(lines))
+        found = rows_of(self.service.folder / 'out.csv')
+        self.assertEqual(
+            [(row['source'], row['source_name'], row['destination'],
+              row['destination_name']) for row in found],
+            [('5', 'town 5', '7', 'town 7'), ('59', 'town 59', '0', 'town 0')])
+        for row in found:
+            self.assertAlmostEqual(
+                float(row['probability']),
+                1 / (1 + math.exp(-float(row['score']))), 5)
+
+    def test_neighbours_are_the_best_that_are_not_there_yet(self):
+        scores, edges = self.scores(), self.edges()
+        self.predict(self.link_run, '--what', 'neighbours')
+        found = {}
+        for row in rows_of(self.service.folder / 'out.csv'):
+            self.assertEqual(row['name'], f"town {row['id']}")
+            self.assertEqual(row['neighbour_name'], f"town {row['neighbour']}")
+            of_vertex = found.setdefault(int(row['id']), [])
+            of_vertex.append(int(row['neighbour']))
+            self.assertEqual(int(row['rank']), len(of_vertex))
+        for v in range(60):
+            others = [u for u in range(60) if u != v and (u, v) not in edges]
+            others.sort(key=lambda u: (-scores[v, u], u))
+            self.assertEqual(found[v], others[:10])
+        chosen = self.service.folder / 'ids.txt'
+        chosen.write_text('41\n3\n')
+        self.predict(self.link_run, '--what', 'neighbours', '--top-k', '4',
+                     '--vertices', str(chosen), out='out.npy')
+        self.assertEqual(
+            values((self.service.folder / 'out.npy').read_bytes()),
+            found[41][:4] + found[3][:4])
+
+    def test_flags_that_do_not_fit_are_refused(self):
+        pairs = self.service.folder / 'pairs.txt'
+        pairs.write_text('1 2\n3\n')
+        links = (
+            (['--what', 'scores'], '--pairs'),
+            (['--what', 'scores', '--pairs', str(pairs)],
+             f"{pairs}: line 2 is '3'"),
+            (['--what', 'scores', '--pairs', str(pairs), '--vertices',
+              str(pairs)], '--vertices is not for'),
+            (['--what', 'neighbours', '--pairs', str(pairs)],
+             '--pairs is for --what scores'),
+            (['--what', 'neighbours', '--top-k', '0'], '1 or more'),
+            (['--what', 'neighbours', '--top-k', '60'], '60 vertices'),
+            (['--what', 'scores', '--pairs', str(pairs), '--top-k', '2'],
+             '--top-k is for'),
+            (['--what', 'classes'], '--what embeddings, scores or neighbours'))
+        for words, part in links:
+            self.assert_refused(self.link_run, words, part)
+        self.service.dataset = self.service.folder / 'graph'
+        classes = self.service.run({'training.epochs': 1})
+        for words in (['--what', 'scores', '--pairs', str(pairs)],
+                      ['--what', 'neighbours']):
+            self.assert_refused(classes, words, 'scores no pairs',
+                                'link_prediction')
 
 
 if __name__ == '__main__':

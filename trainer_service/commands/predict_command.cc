@@ -22,13 +22,18 @@
 #include "trainer_service/commands/predict_flags.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/infer/class_map.h"
+#include "trainer_service/infer/link_table.h"
+#include "trainer_service/infer/new_neighbors.h"
 #include "trainer_service/infer/predict.h"
+#include "trainer_service/infer/score_pairs.h"
 #include "trainer_service/infer/vertex_truth.h"
 
 namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr uint32_t kDefaultNeighbours = 10;
 
 // An opened model and what it is asked for. Borrowed.
 struct Work {
@@ -58,14 +63,46 @@ absl::Status PredictClasses(const Work& work, const InferenceInput& input,
   return WriteClassTable(work.options.out, table);
 }
 
+absl::Status PredictScores(const Work& work, const InferenceInput& input,
+                           PredictSummary* summary) {
+  const Dataset& dataset = work.backend.dataset();
+  FGNN_ASSIGN_OR_RETURN(
+      const std::vector<GlobalId> pairs,
+      ReadIdFile(work.options.pairs, /*columns=*/2, dataset.num_nodes()));
+  summary->num_pairs = pairs.size() / 2;
+  FGNN_ASSIGN_OR_RETURN(const std::vector<float> scores,
+                        ScorePairs(input, pairs));
+  return WritePairScores(work.options.out, pairs, scores, dataset);
+}
+
+absl::Status PredictNeighbours(const Work& work, const InferenceInput& input,
+                               absl::Span<const GlobalId> vertices) {
+  const Dataset& dataset = work.backend.dataset();
+  const uint32_t num_best = work.options.top_k.value_or(kDefaultNeighbours);
+  if (work.options.top_k.has_value() && num_best >= dataset.num_nodes()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--top-k ", num_best, ": dataset ", dataset.folder().string(), " has ",
+        dataset.num_nodes(), " vertices; choose a smaller number"));
+  }
+  FGNN_ASSIGN_OR_RETURN(const NewNeighbors found,
+                        FindNewNeighbors(input, vertices, num_best));
+  return WriteNewNeighbors(work.options.out, vertices, found, dataset);
+}
+
 absl::Status PredictAndWrite(const Work& work, absl::Span<const float> weights,
                              PredictSummary* summary) {
-  FGNN_ASSIGN_OR_RETURN(const std::vector<GlobalId> vertices,
-                        ChosenVertices(work));
-  summary->num_vertices = vertices.size();
   ScoredWeights scored;
   scored.values = weights;
   const InferenceInput input = work.backend.ForInference(scored);
+  if (work.kind == PredictionKind::kScores) {
+    return PredictScores(work, input, summary);
+  }
+  FGNN_ASSIGN_OR_RETURN(const std::vector<GlobalId> vertices,
+                        ChosenVertices(work));
+  summary->num_vertices = vertices.size();
+  if (work.kind == PredictionKind::kNeighbours) {
+    return PredictNeighbours(work, input, vertices);
+  }
   if (work.kind == PredictionKind::kClasses) {
     return PredictClasses(work, input, vertices, summary);
   }
@@ -108,7 +145,9 @@ absl::StatusOr<ClassMap> MapToDataset(const PredictOptions& options,
                        dataset.features().columns));
   FGNN_RETURN_IF_ERROR(
       CheckFeatureNames(of_model.features, of_dataset.features, what));
-  if (kind == PredictionKind::kEmbeddings) return ClassMap();
+  if (kind == PredictionKind::kEmbeddings || IsOfLinks(kind)) {
+    return ClassMap();
+  }
   FGNN_ASSIGN_OR_RETURN(
       ClassMap map,
       MapClasses({info.model.num_classes, of_model.classes, "the model",
@@ -139,6 +178,7 @@ std::string PredictSummary::ToJson() const {
                          {"what", what},
                          {"out", out.string()},
                          {"vertices", num_vertices},
+                         {"pairs", num_pairs},
                          {"classes", num_classes},
                          {"class_names", class_names},
                          {"notice", notice},
@@ -159,9 +199,11 @@ std::string PredictSummary::ToJson() const {
 
 std::string PredictSummary::ToText() const {
   std::string text = absl::StrCat(
-      "predicted ", what, " of ", FormatCount(num_vertices), " vertices in ",
-      FormatSeconds(seconds), " with ", checkpoint.string(), " (epoch ", epoch,
-      "); they are in ", out.string());
+      "predicted ", what, " of ",
+      num_pairs > 0 ? absl::StrCat(FormatCount(num_pairs), " pairs")
+                    : absl::StrCat(FormatCount(num_vertices), " vertices"),
+      " in ", FormatSeconds(seconds), " with ", checkpoint.string(), " (epoch ",
+      epoch, "); they are in ", out.string());
   if (!matches.splits.empty()) text += "\naccuracy: ";
   const char* separator = "";
   for (const PredictionMatches::OfSplit& of_split : matches.splits) {

@@ -19,11 +19,15 @@ struct PredictOptions {
   std::filesystem::path checkpoint;
   std::filesystem::path dataset;  // Folder of the dataset.
   std::string what = "classes";   // Kind of prediction: PredictionKindOf().
-  std::filesystem::path out;      // File *.npy; for classes also *.csv.
-  // Number of the best classes of each vertex; nullopt: one.
+  // File *.npy; for classes, scores and neighbours also *.csv.
+  std::filesystem::path out;
+  // Number of the best classes or neighbours of each vertex; nullopt: one class
+  // or ten neighbours.
   std::optional<uint32_t> top_k;
   // File with ids of the vertices: ReadIdFile(). Empty: all vertices.
   std::filesystem::path vertices;
+  // For scores: the file with pairs of ids, ReadIdFile().
+  std::filesystem::path pairs;
   std::string device;             // Cores such as "cpu:0-3". Empty: all cores.
   std::filesystem::path plugins;  // The folder of the user's libraries.
 };
@@ -34,6 +38,7 @@ struct PredictSummary {
   std::string what;
   std::filesystem::path out;
   uint64_t num_vertices = 0;  // Number of vertices that were predicted.
+  uint64_t num_pairs = 0;     // Number of pairs that were scored.
   uint32_t num_classes = 0;
   double seconds = 0;
   // Names of the model's classes in its numbering; empty: they have none.

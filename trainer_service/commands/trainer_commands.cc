@@ -19,11 +19,13 @@ TrainerCommands::TrainerCommands(Command app)
   predict_.AddOption("--checkpoint", predict.checkpoint, "Instead of its best");
   predict_.AddOption("--dataset", predict.dataset, "A dataset folder")
       .Required();
-  predict_.AddOption("--what", predict.what,
-                     "classes, probabilities or embeddings");
+  predict_.AddOption(
+      "--what", predict.what,
+      "classes, probabilities, embeddings, scores or neighbours");
   predict_.AddOption("--out", predict.out, "FILE.npy or FILE.csv").Required();
   predict_.AddOption("--top-k", predict.top_k, "Best classes of each");
   predict_.AddOption("--vertices", predict.vertices, "A file with ids");
+  predict_.AddOption("--pairs", predict.pairs, "A file with pairs of ids");
   predict_.AddOption("--device", predict.device, "Cores; all if not given");
   predict_.AddFlag("--json", json_, "Print one JSON document");
 

@@ -17,6 +17,12 @@ void AppendCsvField(std::string_view field, std::string* line) {
   line->push_back('"');
 }
 
+void AppendShortest(float value, std::string* line) {
+  char digits[32];
+  line->append(digits,
+               std::to_chars(digits, digits + sizeof(digits), value).ptr);
+}
+
 void AppendProbability(float probability, std::string* line) {
   char digits[32];
   const auto end = std::to_chars(digits, digits + sizeof(digits), probability,

@@ -11,6 +11,9 @@ namespace fgnn {
 // or a line break.
 void AppendCsvField(std::string_view field, std::string* line);
 
+// Appends the shortest text that reads back as the same number.
+void AppendShortest(float value, std::string* line);
+
 // Appends a probability with six digits behind the point.
 void AppendProbability(float probability, std::string* line);
 

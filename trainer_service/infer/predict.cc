@@ -3,17 +3,23 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/first_error.h"
 #include "trainer_service/infer/row_file.h"
 
 namespace fgnn {
 namespace {
+
+// The kinds' words, in the order of PredictionKind.
+constexpr const char* kWords[] = {"classes", "probabilities", "embeddings",
+                                  "scores", "neighbours"};
 
 // Chooses the classes of a vertex's largest logits. NaN is the lowest.
 class BestClasses {
@@ -70,13 +76,12 @@ void AppendSoftmax(absl::Span<const float> logits, std::vector<float>* out) {
 }  // namespace
 
 absl::StatusOr<PredictionKind> PredictionKindOf(std::string_view word) {
-  if (word == "classes") return PredictionKind::kClasses;
-  if (word == "probabilities") return PredictionKind::kProbabilities;
-  if (word == "embeddings") return PredictionKind::kEmbeddings;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--what '", std::string(word),
-                   "' is not known; choose from: classes, probabilities, "
-                   "embeddings"));
+  for (size_t kind = 0; kind < std::size(kWords); ++kind) {
+    if (word == kWords[kind]) return static_cast<PredictionKind>(kind);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--what '", std::string(word),
+      "' is not known; choose from: ", absl::StrJoin(kWords, ", ")));
 }
 
 std::vector<GlobalId> AllVertices(uint64_t num_nodes) {
@@ -140,27 +145,42 @@ absl::Status PredictRows(const InferenceInput& input,
   return file->Commit();
 }
 
+bool IsOfLinks(PredictionKind kind) {
+  return kind == PredictionKind::kScores || kind == PredictionKind::kNeighbours;
+}
+
 absl::Status CheckPrediction(const ModelOptions& model, PredictionKind kind) {
-  if (!model.predicts_links || kind == PredictionKind::kEmbeddings) {
+  if (kind == PredictionKind::kEmbeddings ||
+      model.predicts_links == IsOfLinks(kind)) {
     return absl::OkStatus();
   }
+  const std::string what =
+      absl::StrCat("--what ", kWords[static_cast<size_t>(kind)]);
+  if (model.predicts_links) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        what,
+        ": the model was trained for link_prediction and knows no classes; use "
+        "--what embeddings, scores or neighbours"));
+  }
   return absl::InvalidArgumentError(absl::StrCat(
-      "--what ", kind == PredictionKind::kClasses ? "classes" : "probabilities",
-      ": the model was trained for link_prediction and knows no classes; use "
-      "--what embeddings, whose dot products score edges"));
+      what,
+      ": the model was trained for classes and scores no pairs; use --what "
+      "classes, probabilities or embeddings, or a run with training.task: "
+      "link_prediction"));
 }
 
 absl::Status CheckPredictionsPath(const std::filesystem::path& path,
                                   PredictionKind kind) {
-  const bool classes = kind == PredictionKind::kClasses;
-  if (path.extension() == ".npy" || (classes && path.extension() == ".csv")) {
+  const bool table = kind == PredictionKind::kClasses || IsOfLinks(kind);
+  if (path.extension() == ".npy" || (table && path.extension() == ".csv")) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "--out ", path.string(),
-      classes ? ": end it in .npy (classes) or .csv (id, name, class, "
-                "probability, class_name, …)"
-              : ": end it in .npy; a .csv file holds --what classes alone"));
+      table ? ": end it in .npy (numbers alone) or .csv (names and "
+              "probabilities too)"
+            : ": end it in .npy; a .csv file holds --what classes, scores or "
+              "neighbours"));
 }
 
 }  // namespace fgnn

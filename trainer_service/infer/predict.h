@@ -21,10 +21,12 @@ enum class PredictionKind : uint8_t {
   // Probabilities of every class: f32 [n, C], rows that sum to 1.
   kProbabilities,
   kEmbeddings,  // Embeddings, see InferEmbeddings(): f32 [n, hidden].
+  kScores,      // Scores of pairs: ScorePairs().
+  kNeighbours,  // Others that score highest: FindNewNeighbors().
 };
 
-// Returns the kind of "classes", "probabilities" or "embeddings";
-// InvalidArgument for other words.
+// Returns the kind of "classes", "probabilities", "embeddings", "scores" or
+// "neighbours"; InvalidArgument for other words.
 absl::StatusOr<PredictionKind> PredictionKindOf(std::string_view word);
 
 // Vectors of [n, num_best], for n vertices.
@@ -54,8 +56,11 @@ absl::Status PredictRows(const InferenceInput& input,
                          PredictionKind kind,
                          const std::filesystem::path& path);
 
+// Returns true for the kinds that only a model that predicts links has.
+bool IsOfLinks(PredictionKind kind);
+
 // InvalidArgument, with the way out: the model predicts links and has no
-// classes.
+// classes, or it predicts classes and scores no pairs.
 absl::Status CheckPrediction(const ModelOptions& model, PredictionKind kind);
 
 // InvalidArgument unless this kind can be written to such a name. Call it

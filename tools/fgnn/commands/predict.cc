@@ -24,6 +24,7 @@ struct PredictFlags {
   std::string checkpoint;
   std::optional<uint32_t> top_k;
   std::string vertices;
+  std::string pairs;
 };
 
 absl::Status Predict(const PredictFlags& flags, const CommandContext& context) {
@@ -46,6 +47,7 @@ absl::Status Predict(const PredictFlags& flags, const CommandContext& context) {
   if (!flags.vertices.empty()) {
     args.insert(args.end(), {"--vertices", flags.vertices});
   }
+  if (!flags.pairs.empty()) args.insert(args.end(), {"--pairs", flags.pairs});
   if (context.json) args.push_back("--json");
   std::cout.flush();
   return ReplaceByProgram(trainer, args);
@@ -55,12 +57,18 @@ absl::Status Predict(const PredictFlags& flags, const CommandContext& context) {
 void AddChoices(Command predict, PredictFlags& flags) {
   predict
       .AddOption("--top-k", flags.top_k,
-                 "Write the K best classes of each vertex; default: 1")
+                 "Write the K best classes or neighbours of each vertex; "
+                 "default: 1 class, 10 neighbours")
       .Takes("K");
   predict
       .AddOption("--vertices", flags.vertices,
                  "Predict these vertices alone, in this order: text with an id "
                  "on each line, or .npy of integers")
+      .Takes("FILE");
+  predict
+      .AddOption("--pairs", flags.pairs,
+                 "With --what scores: text with two ids on each line, or .npy "
+                 "of integers, [pairs, 2]")
       .Takes("FILE");
 }
 
@@ -70,7 +78,7 @@ void AddPredictCommand(Command app, CommandContext& context) {
   const Command predict =
       app.AddSubcommand("predict",
                         "Classes, probabilities or embeddings of a dataset's "
-                        "vertices, by a trained model");
+                        "vertices, or links between them, by a trained model");
   const auto flags = std::make_shared<PredictFlags>();
   predict.AddOption("RUN", flags->run, "Run folder, or job id")
       .Required()
@@ -80,15 +88,17 @@ void AddPredictCommand(Command app, CommandContext& context) {
       .Takes("DIR");
   predict
       .AddOption("--what", flags->what,
-                 "classes; probabilities, f32 [vertices, classes]; or "
+                 "classes; probabilities, f32 [vertices, classes]; "
                  "embeddings, what the last layer is given, f32 [vertices, "
-                 "hidden]")
-      .OneOf({"classes", "probabilities", "embeddings"})
+                 "hidden]; for link prediction: scores of --pairs, or "
+                 "neighbours, the others that score highest")
+      .OneOf({"classes", "probabilities", "embeddings", "scores", "neighbours"})
       .ShowDefault();
   predict
-      .AddOption("--out", flags->out,
-                 "File to write: .npy, or .csv for classes with the names of "
-                 "vertices and classes")
+      .AddOption(
+          "--out", flags->out,
+          "File to write: .npy, or for classes, scores and neighbours .csv "
+          "with the names of vertices and classes")
       .Required()
       .Takes("FILE");
   predict

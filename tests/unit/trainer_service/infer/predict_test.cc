@@ -128,11 +128,16 @@ TEST_F(PredictRowsTest, NamesTheFileThatCannotBeWritten) {
       StatusIs(absl::StatusCode::kNotFound, HasSubstr(out.string())));
 }
 
-TEST(CheckPredictionsPathTest, TextHoldsClassesAlone) {
-  EXPECT_THAT(CheckPredictionsPath("a.csv", PredictionKind::kClasses), IsOk());
+TEST(CheckPredictionsPathTest, TextHoldsClassesAndLinks) {
+  for (const PredictionKind kind :
+       {PredictionKind::kClasses, PredictionKind::kScores,
+        PredictionKind::kNeighbours}) {
+    EXPECT_THAT(CheckPredictionsPath("a.csv", kind), IsOk());
+  }
   for (const PredictionKind kind :
        {PredictionKind::kClasses, PredictionKind::kProbabilities,
-        PredictionKind::kEmbeddings}) {
+        PredictionKind::kEmbeddings, PredictionKind::kScores,
+        PredictionKind::kNeighbours}) {
     EXPECT_THAT(CheckPredictionsPath("a.npy", kind), IsOk());
     EXPECT_THAT(
         CheckPredictionsPath("a.txt", kind),
@@ -141,14 +146,16 @@ TEST(CheckPredictionsPathTest, TextHoldsClassesAlone) {
   EXPECT_THAT(CheckPredictionsPath("a.csv", PredictionKind::kEmbeddings),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "--out a.csv: end it in .npy; a .csv file holds --what "
-                       "classes alone"));
+                       "classes, scores or neighbours"));
 }
 
 TEST(PredictionKindOfTest, NamesThoseThereAre) {
   EXPECT_EQ(*PredictionKindOf("embeddings"), PredictionKind::kEmbeddings);
+  EXPECT_EQ(*PredictionKindOf("neighbours"), PredictionKind::kNeighbours);
   EXPECT_THAT(PredictionKindOf("logits"),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("classes, probabilities, embeddings")));
+                       HasSubstr("classes, probabilities, embeddings, "
+                                 "scores, neighbours")));
 }
 
 }  // namespace
