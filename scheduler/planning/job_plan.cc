@@ -158,14 +158,19 @@ RoleRange CheapestOf(const RoleRange& roles, const SegmentOptions& segment) {
 }
 
 absl::Status Refuse(const JobPlan& plan, uint64_t have_bytes, bool by_limit) {
-  return absl::ResourceExhaustedError(absl::StrCat(
-      by_limit ? "limits.memory: " : "memory: ", "the job needs ",
-      FormatBytes(plan.total_bytes), " (", DescribeMemory(plan), "), ",
-      FormatBytes(have_bytes), by_limit ? " allowed" : " available",
-      "; lower sampling.batch_size, sampling.fanouts, model.hidden",
-      plan.segment.plans_caches() ? " or cache.capacity" : "",
-      plan.segment.staleness > 0 ? " or training.staleness" : "",
-      by_limit ? ", or raise limits.memory" : ""));
+  // A limit that is too low is an error in the job; little memory is not.
+  const auto code = by_limit ? absl::StatusCode::kInvalidArgument
+                             : absl::StatusCode::kResourceExhausted;
+  return absl::Status(
+      code,
+      absl::StrCat(
+          by_limit ? "limits.memory: " : "memory: ", "the job needs ",
+          FormatBytes(plan.total_bytes), " (", DescribeMemory(plan), "), ",
+          FormatBytes(have_bytes), by_limit ? " allowed" : " available",
+          "; lower sampling.batch_size, sampling.fanouts, model.hidden",
+          plan.segment.plans_caches() ? " or cache.capacity" : "",
+          plan.segment.staleness > 0 ? " or training.staleness" : "",
+          by_limit ? ", or raise limits.memory" : ""));
 }
 
 JobPlan Cached(const PlanInput& input, const JobPlan& plan,

@@ -73,10 +73,7 @@ int ExitCode(const absl::Status& status) {
       return 0;
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kFailedPrecondition:
-    case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kAlreadyExists:
-    case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kOutOfRange:
     case absl::StatusCode::kUnimplemented:
       return 2;

@@ -186,6 +186,13 @@ absl::Status ReadList(const YAML::Node& node, const YamlOrigin& origin,
                        path, " takes a list; write [",
                        node.IsScalar() ? node.Scalar() : "…", "]")));
   }
+  if (node.size() == 0 && IsNumber(field)) {
+    return ErrorAt(node, origin,
+                   absl::InvalidArgumentError(absl::StrCat(
+                       path,
+                       " is an empty list; give at least one number or "
+                       "leave the line out")));
+  }
   message->GetReflection()->ClearField(message, &field);
   if (block != nullptr) message->GetReflection()->ClearField(message, block);
   for (const YAML::Node& element : node) {

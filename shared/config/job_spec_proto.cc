@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/file.h"
 #include "shared/base/status.h"
+#include "shared/base/utf8.h"
 #include "shared/config/field_checks.h"
 #include "shared/config/field_reader.h"
 #include "shared/config/presets.h"
@@ -133,6 +134,7 @@ absl::Status Complete(const std::vector<std::string>& default_devices,
 
 absl::StatusOr<v1::JobSpec> ParseJobYaml(std::string_view yaml,
                                          std::string_view origin) {
+  FGNN_RETURN_IF_ERROR(InOneLine(CheckUtf8File(origin, yaml)));
   const YamlOrigin file = {std::string(origin), true};
   const absl::StatusOr<YAML::Node> root = LoadYaml(yaml, file);
   if (!root.ok()) return InOneLine(root.status());

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/file.h"
 #include "shared/base/status.h"
+#include "shared/base/utf8.h"
 
 namespace fgnn {
 namespace {
@@ -22,6 +23,7 @@ absl::StatusOr<std::vector<std::string>> ReadNames(const fs::path& path,
   const absl::StatusOr<std::string> text = ReadSmallFile(path);
   if (absl::IsNotFound(text.status())) return names;
   FGNN_RETURN_IF_ERROR(text.status());
+  FGNN_RETURN_IF_ERROR(CheckUtf8File(path.string(), *text));
   std::string_view rest = *text;
   while (!rest.empty()) {
     const size_t end = std::min(rest.find('\n'), rest.size());

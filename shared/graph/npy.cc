@@ -25,13 +25,17 @@ absl::StatusOr<NpyHeader> CheckedHeader(const std::filesystem::path& path,
   const uint64_t need = header->num_elements() * BytesOf(header->type);
   const uint64_t have = file_bytes - header->data_offset;
   if (need != have) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path.string(), ": its header says shape (",
-        absl::StrJoin(header->shape, ", "), ") of '",
-        std::string(DescrOf(header->type)), "', which is ", need,
-        " B from offset ", header->data_offset, ", but ", have, " B follow; ",
-        have < need ? "it is truncated" : "it has foreign bytes at its end",
-        ": copy or build it again"));
+    const auto code = have < need ? absl::StatusCode::kDataLoss
+                                  : absl::StatusCode::kInvalidArgument;
+    return absl::Status(
+        code, absl::StrCat(path.string(), ": its header says shape (",
+                           absl::StrJoin(header->shape, ", "), ") of '",
+                           std::string(DescrOf(header->type)), "', which is ",
+                           need, " B from offset ", header->data_offset,
+                           ", but ", have, " B follow; ",
+                           have < need ? "it is truncated"
+                                       : "it has foreign bytes at its end",
+                           ": copy or build it again"));
   }
   if (header->data_offset % BytesOf(header->type) != 0) {
     return absl::InvalidArgumentError(

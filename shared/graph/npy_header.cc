@@ -1,9 +1,13 @@
+#include <algorithm>
 #include <array>
+#include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "shared/base/status.h"
 #include "shared/graph/npy.h"
+#include "shared/graph/npy_layout.h"
 
 namespace fgnn {
 namespace {
@@ -42,25 +46,36 @@ absl::Status Malformed(std::string_view reason) {
       "; write the array with numpy.save(file, numpy.ascontiguousarray(a))"));
 }
 
+absl::Status Truncated(uint64_t bytes) {
+  return absl::DataLossError(
+      absl::StrCat("its .npy header is truncated: the file ends after ", bytes,
+                   " B; copy or build it again"));
+}
+
+absl::Status UnknownType(std::string_view descr) {
+  return Malformed(
+      absl::StrCat("type '", std::string(descr), "' is not supported"));
+}
+
 // Reads the Python literal of the header: a dict of a string, a bool and a
 // tuple of integers. It accepts nothing else of Python.
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : text_(text) {}
 
-  absl::StatusOr<NpyHeader> Parse() {
-    NpyHeader header;
+  absl::StatusOr<NpyLayout> Parse() {
+    NpyLayout layout;
     if (!Take('{')) return Malformed("no dictionary");
     while (!Take('}')) {
       std::string_view key;
       if (!TakeString(&key) || !Take(':')) return Malformed("no key");
-      FGNN_RETURN_IF_ERROR(TakeValue(key, &header));
+      FGNN_RETURN_IF_ERROR(TakeValue(key, &layout));
       Take(',');
     }
     if (!has_type_ || !has_shape_ || !has_order_) {
       return Malformed("one of descr, fortran_order and shape is missing");
     }
-    return header;
+    return layout;
   }
 
  private:
@@ -107,34 +122,52 @@ class HeaderParser {
     return at_ != begin;
   }
 
-  absl::Status TakeValue(std::string_view key, NpyHeader* header) {
-    if (key == "descr") return TakeType(header);
-    if (key == "shape") return TakeShape(header);
+  absl::Status TakeValue(std::string_view key, NpyLayout* layout) {
+    if (key == "descr") return TakeType(layout);
+    if (key == "shape") return TakeShape(&layout->header);
     if (key != "fortran_order") {
       return Malformed(absl::StrCat("unknown key '", std::string(key), "'"));
     }
-    if (TakeWord("True")) return Malformed("the array is in Fortran order");
-    if (!TakeWord("False")) return Malformed("fortran_order is no bool");
+    layout->fortran_order = TakeWord("True");
+    if (!layout->fortran_order && !TakeWord("False")) {
+      return Malformed("fortran_order is no bool");
+    }
     has_order_ = true;
     return absl::OkStatus();
   }
 
-  absl::Status TakeType(NpyHeader* header) {
+  absl::Status TakeType(NpyLayout* layout) {
     std::string_view descr;
     if (!TakeString(&descr)) return Malformed("descr is not a plain type");
+    has_type_ = true;
     for (const TypeRow& row : kTypes) {
       if (row.descr == descr) {
-        header->type = row.type;
-        has_type_ = true;
+        layout->header.type = row.type;
+        layout->element_bytes = row.bytes;
         return absl::OkStatus();
       }
     }
+    if (TakeText(descr, layout)) return absl::OkStatus();
     if (!descr.empty() && descr.front() == '>') {
       return Malformed(
           absl::StrCat("type '", std::string(descr), "' is big endian"));
     }
-    return Malformed(
-        absl::StrCat("type '", std::string(descr), "' is not supported"));
+    return UnknownType(descr);
+  }
+
+  // Returns false for a type that is not of text, as "<U5" and "|S5" are.
+  static bool TakeText(std::string_view descr, NpyLayout* layout) {
+    const std::string_view kind = descr.substr(0, 2);
+    uint32_t length = 0;
+    if ((kind != "<U" && kind != "|S") ||
+        !absl::SimpleAtoi(std::string(descr.substr(2)), &length)) {
+      return false;
+    }
+    layout->text = kind == "<U" ? NpyText::kUtf32 : NpyText::kBytes;
+    layout->text_type = std::string(descr);
+    layout->element_bytes =
+        uint64_t{length} * (kind == "<U" ? sizeof(char32_t) : 1);
+    return true;
   }
 
   absl::Status TakeShape(NpyHeader* header) {
@@ -167,12 +200,9 @@ std::string HeaderText(NpyType type, absl::Span<const uint64_t> shape) {
                       shape.size() == 1 ? ",), }" : "), }");
 }
 
-}  // namespace
-
 // Zero dimensions count as one here: no reader needs to map a shape like (0,
 // 2^63, 2^63).
-absl::Status CheckArrayBytes(const NpyHeader& header) {
-  uint64_t bytes = BytesOf(header.type);
+absl::Status CheckBytes(const NpyHeader& header, uint64_t bytes) {
   for (const uint64_t dimension : header.shape) {
     if (__builtin_mul_overflow(bytes, dimension == 0 ? 1 : dimension, &bytes) ||
         bytes > kMaxArrayBytes) {
@@ -181,6 +211,12 @@ absl::Status CheckArrayBytes(const NpyHeader& header) {
     }
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckArrayBytes(const NpyHeader& header) {
+  return CheckBytes(header, BytesOf(header.type));
 }
 
 size_t BytesOf(NpyType type) { return RowOf(type).bytes; }
@@ -193,11 +229,11 @@ uint64_t NpyHeader::num_elements() const {
   return count;
 }
 
-absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const std::byte> bytes) {
+absl::StatusOr<NpyLayout> ParseNpyLayout(absl::Span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
                               bytes.size());
   if (text.size() < kMagicBytes + 4) {
-    return Malformed(absl::StrCat("the file ends after ", text.size(), " B"));
+    return Truncated(text.size());
   }
   if (text.substr(0, kMagicBytes) != std::string_view(kMagic, kMagicBytes)) {
     return Malformed("the first bytes are not those of NumPy");
@@ -208,7 +244,7 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const std::byte> bytes) {
   }
   const size_t length_bytes = major == 1 ? 2 : 4;
   const size_t begin = kMagicBytes + 2 + length_bytes;
-  if (text.size() < begin) return Malformed("the file ends in the header");
+  if (text.size() < begin) return Truncated(text.size());
   size_t length = 0;
   for (size_t i = 0; i < length_bytes; ++i) {
     length |= size_t{static_cast<unsigned char>(text[8 + i])} << (8 * i);
@@ -217,13 +253,21 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const std::byte> bytes) {
     return Malformed(absl::StrCat("it claims to be ", length, " B long"));
   }
   if (text.size() - begin < length) {
-    return Malformed("the file ends in the header");
+    return Truncated(text.size());
   }
-  FGNN_ASSIGN_OR_RETURN(NpyHeader header,
+  FGNN_ASSIGN_OR_RETURN(NpyLayout layout,
                         HeaderParser(text.substr(begin, length)).Parse());
-  FGNN_RETURN_IF_ERROR(CheckArrayBytes(header));
-  header.data_offset = begin + length;
-  return header;
+  FGNN_RETURN_IF_ERROR(
+      CheckBytes(layout.header, std::max<uint64_t>(layout.element_bytes, 1)));
+  layout.header.data_offset = begin + length;
+  return layout;
+}
+
+absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const std::byte> bytes) {
+  FGNN_ASSIGN_OR_RETURN(NpyLayout layout, ParseNpyLayout(bytes));
+  if (layout.text != NpyText::kNone) return UnknownType(layout.text_type);
+  if (layout.fortran_order) return Malformed("the array is in Fortran order");
+  return std::move(layout.header);
 }
 
 std::string MakeNpyHeader(NpyType type, absl::Span<const uint64_t> shape) {

@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<PluginLibrary>> PluginLibrary::OpenAny(
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const reason = ::dlerror();
-    return absl::FailedPreconditionError(
+    return absl::InvalidArgumentError(
         absl::StrCat("plugin ", path.string(),
                      " cannot be loaded: ", reason == nullptr ? "" : reason));
   }
@@ -97,7 +97,7 @@ absl::StatusOr<std::unique_ptr<PluginLibrary>> PluginLibrary::OpenAny(
                                         ", this FGNN of ", version,
                                         ": build it again with FGNN's headers");
     ::dlclose(library);
-    return absl::FailedPreconditionError(
+    return absl::InvalidArgumentError(
         absl::StrCat("plugin ", path.string(), " ", what));
   }
   return absl::WrapUnique(new PluginLibrary(library, entry));

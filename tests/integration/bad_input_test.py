@@ -1,4 +1,5 @@
-"""Bad input is answered with one line that names it, and exit code 2."""
+"""Bad input is answered with one line that names it, and exit code 2; data that
+is cut or cannot be read, with 1."""
 
 import os
 import re
@@ -15,11 +16,11 @@ class BadInputTest(harness.ServiceTest):
     graph = ('--nodes', '500', '--features', '8', '--classes', '4',
              '--train-fraction', '0.3', '--seed', '7')
 
-    def assert_refused(self, *names, settings=None, words=()):
+    def assert_refused(self, *names, settings=None, words=(), code=2):
         """`fgnn run` is refused in one line that has all of `names`."""
         run = self.service.fgnn(
             'run', *self.service.job_words(settings), *words, check=False)
-        self.assertEqual(run.returncode, 2, run.stdout + run.stderr)
+        self.assertEqual(run.returncode, code, run.stdout + run.stderr)
         self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
         for name in names:
             self.assertIn(str(name), run.stderr)
@@ -45,7 +46,7 @@ class BadInputTest(harness.ServiceTest):
                 aside = self.service.folder / name
                 shutil.copy(self.file(name), aside)
                 os.truncate(self.file(name), os.path.getsize(aside) - 100)
-                self.assert_refused(self.file(name))
+                self.assert_refused(self.file(name), code=1)
                 os.rename(aside, self.file(name))
 
     def test_numbers_that_only_the_author_vouches_for(self):
@@ -152,7 +153,7 @@ class BadInputTest(harness.ServiceTest):
             [*words, '--state-dir', self.service.state_dir, 'run',
              *self.service.job_words()], capture_output=True, text=True,
             check=False, timeout=harness.COMMAND_SECONDS)
-        self.assertEqual(run.returncode, 2, run.stdout + run.stderr)
+        self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
         self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
         self.assertIn(str(self.file('features.npy')), run.stderr)
         self.assert_nothing_left()
@@ -174,7 +175,8 @@ class BadInputTest(harness.ServiceTest):
 
     def test_values_out_of_range(self):
         cases = {
-            'sampling.fanouts': ('[0, 5]', '[1000000000, 5]', '[5, -2]', 'x'),
+            'sampling.fanouts': ('[0, 5]', '[1000000000, 5]', '[5, -2]', 'x',
+                                 '[]'),
             'sampling.batch_size': ('0', '-1', '1.5'),
             'training.epochs': ('0', 'many'),
             'training.learning_rate': ('-1', 'nan'),

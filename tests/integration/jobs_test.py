@@ -191,8 +191,10 @@ class ProcessesTest(harness.ServiceTest):
         out, err = run.communicate(timeout=harness.END_SECONDS)
         self.assertEqual(run.returncode, 1, err)
         self.assertEqual(err.decode(), f'fgnn: job {job} was cancelled\n')
-        self.assertEqual(json.loads(out.splitlines()[-1])['state'],
-                         'cancelled')
+        summary, error = map(json.loads, out.splitlines()[-2:])
+        self.assertEqual((summary['type'], summary['state']),
+                         ('summary', 'cancelled'))
+        self.assertEqual((error['type'], error['code']), ('error', 'cancelled'))
         self.assert_nothing_left()
 
 

@@ -70,7 +70,7 @@ class LinkTest(harness.ServiceTest):
             refused = self.service.fgnn(
                 'predict', str(run_dir), '--dataset',
                 str(self.service.dataset), '--what', what, '--out', str(out),
-                check=False)
+                '--force', check=False)
             self.assertEqual(refused.returncode, 2)
             self.assertIn('--what embeddings', refused.stderr)
 

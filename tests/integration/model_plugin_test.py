@@ -84,7 +84,8 @@ class ModelPluginTest(harness.ServiceTest):
     def predict(self, run_dir):
         out = self.service.folder / 'classes.csv'
         answer = self.service.fgnn('predict', run_dir, '--dataset',
-                                   self.service.dataset, '--out', out)
+                                   self.service.dataset, '--out', out,
+                                   '--force')
         rows = out.read_text().splitlines()
         self.assertEqual(len(rows), 2001)
         return answer.stderr

@@ -33,7 +33,7 @@ class NamesTest(harness.ServiceTest):
     def predict(self, run, folder, out='out.csv', check=True):
         return self.service.fgnn(
             'predict', str(run), '--dataset', str(folder), '--out',
-            str(self.service.folder / out), check=check)
+            str(self.service.folder / out), '--force', check=check)
 
     def predicted(self, run, folder):
         """(class, class_name) of each vertex, and what stderr says."""

@@ -39,7 +39,7 @@ class PredictTest(harness.ServiceTest):
         return self.service.fgnn(
             'predict', str(run), '--dataset',
             str(dataset or self.service.dataset), '--out',
-            str(self.service.folder / out), *words, check=check)
+            str(self.service.folder / out), '--force', *words, check=check)
 
     def assert_refused(self, run, words, *parts, out='refused.csv'):
         answer = self.predict(run, *words, out=out, check=False)

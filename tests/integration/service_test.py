@@ -83,7 +83,7 @@ class UpAndDownTest(harness.ServiceTest):
     def test_up_refuses_other_devices_than_the_service_has(self):
         pid = self.service.json('up', '--devices', 'cpu:0')['pid']
         other = self.service.fgnn('up', '--devices', 'cpu:0-1', check=False)
-        self.assertEqual(other.returncode, 2, other.stdout)
+        self.assertEqual(other.returncode, 1, other.stdout)
         self.assertEqual(len(other.stderr.splitlines()), 1, other.stderr)
         self.assertIn('on cpu:0, but --devices asks for cpu:0-1', other.stderr)
         self.assertIn('fgnn down', other.stderr)
@@ -132,7 +132,7 @@ class UpAndDownTest(harness.ServiceTest):
         os.kill(pid, signal.SIGSTOP)
         answer = self.service.fgnn('down', '--force', check=False)
         self.assertIsNone(other.poll())
-        self.assertEqual(answer.returncode, 2, answer.stderr)
+        self.assertEqual(answer.returncode, 1, answer.stderr)
         self.assertIn(f'not by the process {other.pid}', answer.stderr)
 
     def test_two_services_in_one_folder_are_refused(self):
@@ -155,7 +155,7 @@ class UpAndDownTest(harness.ServiceTest):
             other.listen()
             for words in (['up'], ['run', *self.service.job_words()]):
                 answer = self.service.fgnn(*words, check=False)
-                self.assertEqual(answer.returncode, 2, answer.stderr)
+                self.assertEqual(answer.returncode, 1, answer.stderr)
                 self.assertEqual(len(answer.stderr.splitlines()), 1,
                                  answer.stderr)
                 self.assertIn(path, answer.stderr)

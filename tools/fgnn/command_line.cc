@@ -7,8 +7,10 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "shared/base/printable_text.h"
+#include "shared/base/error_json.h"
+#include "shared/base/standard_output.h"
 #include "shared/base/status.h"
+#include "shared/base/utf8.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/version.h"
 
@@ -68,42 +70,57 @@ std::unique_ptr<CommandLine> MakeCommandLine(CommandContext& context) {
 
 namespace {
 
-// Prints the error that ended the command.
-int Fail(const std::string& message) {
-  std::cerr << "fgnn: " << PrintableText(message) << "\n";
-  return 1;
+// InvalidArgument, naming the word: it is not UTF-8, so that neither JSON nor a
+// message to the service could hold it.
+absl::Status CheckWords(const std::vector<std::string>& args) {
+  for (const std::string& word : args) {
+    if (FindNotUtf8(word) != std::string::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", word, "' is not UTF-8 text"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Parses the words and runs their command. Returns the error that ended it.
+absl::Status ParseAndRun(CommandLine& line, const CommandContext& context,
+                         const std::vector<std::string>& args) {
+  FGNN_RETURN_IF_ERROR(CheckWords(args));
+  try {
+    const absl::StatusOr<std::string> text = line.Parse(args);
+    if (!text.ok()) {
+      return absl::InvalidArgumentError(
+          DescribeUsageError(line.root(), args, MessageOf(text.status())));
+    }
+    std::cout << *text;
+  } catch (const std::bad_alloc&) {
+    // The stack was unwound, which removed everything unfinished.
+    return absl::ResourceExhaustedError(
+        "not enough memory; end other programs, or ask for less at a time");
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat(
+        "ended by an error that the program does not know: ", error.what()));
+  }
+  return context.status;
 }
 
 }  // namespace
 
 int RunCommandLine(CommandLine& line, CommandContext& context,
                    std::vector<std::string> args) {
-  try {
-    const absl::StatusOr<std::string> text = line.Parse(args);
-    if (!text.ok()) {
-      std::cerr << "fgnn: "
-                << DescribeUsageError(line.root(), args,
-                                      MessageOf(text.status()))
-                << "\n";
-      return 2;
-    }
-    if (!text->empty()) {
-      std::cout << *text;
-      return 0;
-    }
-  } catch (const std::bad_alloc&) {
-    // The stack was unwound, which removed everything unfinished.
-    return Fail(
-        "not enough memory; end other programs, or ask for less at a time");
-  } catch (const std::exception& error) {
-    return Fail(absl::StrCat(
-        "ended by an error that the program does not know: ", error.what()));
+  absl::Status status = ParseAndRun(line, context, args);
+  // The words may be wrong before the parser has seen the flag.
+  const bool json = context.json || absl::c_linear_search(args, "--json");
+  const absl::Status written = FlushStandardOutput();
+  if (status.ok() && !written.ok()) {
+    status = written;
+    context.exit_code.reset();
   }
-  std::cout.flush();
-  if (!context.status.ok()) {
-    std::cerr << "fgnn: " << MessageOf(InOneLine(context.status)) << "\n";
-  }
-  return context.exit_code.value_or(ExitCode(context.status));
+  const int exit_code = context.exit_code.value_or(ExitCode(status));
+  if (status.ok()) return exit_code;
+  std::cerr << "fgnn: " << MessageOf(InOneLine(status)) << "\n";
+  if (json) std::cout << ErrorJson(status, exit_code) << std::endl;
+  return exit_code;
 }
 
 }  // namespace fgnn

@@ -1,10 +1,11 @@
 #include "trainer_service/commands/trainer_commands.h"
 
-#include <algorithm>
 #include <iostream>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "shared/base/error_json.h"
+#include "shared/base/standard_output.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/exceptions.h"
 
@@ -65,14 +66,18 @@ int TrainerCommands::Run(const CommandTools& tools) {
     answer = Answer(tools);
     return answer.status();
   });
+  absl::Status ended = status;
   if (status.ok()) {
     std::cout << *answer << "\n";
-    return 0;
+    ended = FlushStandardOutput();
   }
-  std::string message = MessageOf(status);
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  std::cerr << "fgnn: " << message << "\n";
-  return ExitCode(status);
+  if (ended.ok()) return 0;
+  std::cerr << "fgnn: " << MessageOf(InOneLine(ended)) << std::endl;
+  const bool answers_json = json_ || !predict_.IsChosen();
+  if (answers_json) {
+    std::cout << ErrorJson(ended, ExitCode(ended)) << std::endl;
+  }
+  return ExitCode(ended);
 }
 
 }  // namespace fgnn

@@ -41,14 +41,19 @@ absl::Status CheckLeast(const JobSpec& spec, uint64_t feature_bytes,
   const uint64_t need = feature_bytes + parameter_bytes;
   if (need <= have) return absl::OkStatus();
   const bool by_limit = limit < available;
-  return absl::ResourceExhaustedError(absl::StrCat(
-      by_limit ? "limits.memory: " : "memory: ",
-      "one training step needs at least ", FormatBytes(need),
-      " (features of a batch ", FormatBytes(feature_bytes),
-      " + weights, gradient and optimizer ", FormatBytes(parameter_bytes),
-      "), ", FormatBytes(have), by_limit ? " allowed" : " available",
-      "; lower sampling.batch_size, sampling.fanouts or model.hidden",
-      by_limit ? ", or raise limits.memory" : ""));
+  // A limit that is too low is an error in the job; little memory is not.
+  const auto code = by_limit ? absl::StatusCode::kInvalidArgument
+                             : absl::StatusCode::kResourceExhausted;
+  return absl::Status(
+      code,
+      absl::StrCat(
+          by_limit ? "limits.memory: " : "memory: ",
+          "one training step needs at least ", FormatBytes(need),
+          " (features of a batch ", FormatBytes(feature_bytes),
+          " + weights, gradient and optimizer ", FormatBytes(parameter_bytes),
+          "), ", FormatBytes(have), by_limit ? " allowed" : " available",
+          "; lower sampling.batch_size, sampling.fanouts or model.hidden",
+          by_limit ? ", or raise limits.memory" : ""));
 }
 
 // Memory that a job has in its segment. The measurement allocates its own.

@@ -10,7 +10,8 @@ NAN = float('nan')
 
 
 def corrupt_dataset(options, chance):
-    """refused in one line that names the file, exit code 2, nothing left"""
+    """refused in one line that names the file, nothing left; exit code 1 if
+    the file is cut, else 2"""
     with service_in(options) as service:
         service.fgnn('up', '--devices', 'cpu:0')
         # It is known as valid from here on.
@@ -24,9 +25,10 @@ def corrupt_dataset(options, chance):
             run_dir = service.folder / 'refused'
             answer = service.fgnn('run', *service.job_words(TINY), '--run-dir',
                                   str(run_dir), check=False)
-            check(answer.returncode == 2,
+            code = 1 if damage is cut else 2
+            check(answer.returncode == code,
                   f'{name}, {what}: {answer.returncode}, {answer.stderr!r}')
-            refused(answer, str(path))
+            refused(answer, str(path), code=code)
             check(not run_dir.exists(), f'{name}, {what}: a run folder')
             check(not service.segments(), f'left: {service.segments()}')
             os.replace(sound, path)

@@ -72,7 +72,7 @@ def queued_together(services, run_dir, chance):
             if answer.returncode == 0:
                 known.append((service, json.loads(answer.stdout)['job_id']))
                 continue
-            check(answer.returncode == 2 and run_dir.name in answer.stderr,
+            check(answer.returncode in (1, 2) and run_dir.name in answer.stderr,
                   f'{name}: said {answer.stderr!r}')
             refused += 1
     # A folder that an unfinished job of the service has is refused at once.

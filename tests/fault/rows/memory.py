@@ -56,7 +56,8 @@ def sizes_of(service):
 
 
 def memory_limit(options, chance):
-    """refused with need and have, exit code 2; nothing is killed or left"""
+    """refused with need and have, exit code 2 (1 where the machine has no
+    more); nothing is killed or left"""
     settings = {**TINY, 'samplers': 1, 'trainers': 1}
     with service_in(options) as service:
         service.fgnn('up', '--devices', 'cpu:0')
@@ -76,12 +77,12 @@ def memory_limit(options, chance):
             f'completed; {group}')
 
 
-def refused_need(service, settings, have):
+def refused_need(service, settings, have, code=2):
     """MiB that the job needs, as its refusal says."""
     run_dir = service.folder / 'refused'
     answer = service.fgnn('run', *service.job_words(settings), '--run-dir',
                           str(run_dir), check=False)
-    refused(answer, 'the job needs', have)
+    refused(answer, 'the job needs', have, code=code)
     check(not run_dir.exists(), f'{run_dir} is left')
     check(not service.segments(), f'left: {service.segments()}')
     number, unit = re.search(r'the job needs ([\d.]+) (MiB|GiB)',
@@ -104,7 +105,7 @@ def measured_in_a_group(service, settings):
         (folder / limit).write_text(str(have))
         larger = {**settings, 'sampling.batch_size': 1024,
                   'queue.slots': SLOTS}
-        need = refused_need(service, larger, 'MiB')
+        need = refused_need(service, larger, 'MiB', code=1)
         check(need > ROOM_MIB, f'{need} MiB are not more than {ROOM_MIB}')
         found = re.search(kills[1], (folder / kills[0]).read_text())
         check(found is None or found[1] == '0', 'the kernel has killed')

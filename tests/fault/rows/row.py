@@ -114,9 +114,9 @@ def go_on(service, job):
         client.communicate()
 
 
-def refused(answer, *words):
-    """Exit code 2, and one line that has all of `words`."""
-    check(answer.returncode == 2,
+def refused(answer, *words, code=2):
+    """Exit code `code`, and one line that has all of `words`."""
+    check(answer.returncode == code,
           f'exit code {answer.returncode}: {answer.stderr!r}')
     check(len(answer.stderr.splitlines()) == 1, f'said {answer.stderr!r}')
     for word in words:

@@ -107,7 +107,7 @@ absl::Status LineReader::Input::CheckEnd() {
   int error = Z_OK;
   ::gzerror(file, &error);
   if (error == Z_BUF_ERROR) {
-    return absl::InvalidArgumentError(
+    return absl::DataLossError(
         absl::StrCat(what, ": the gzip file is truncated after line ",
                      line_number, "; fetch it again"));
   }

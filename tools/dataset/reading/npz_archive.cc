@@ -77,7 +77,7 @@ class NpzMember : public ByteSource {
       FGNN_ASSIGN_OR_RETURN(const size_t got,
                             Read(absl::MakeSpan(dropped).subspan(0, want)));
       if (got == 0) {
-        return absl::InvalidArgumentError(
+        return absl::DataLossError(
             absl::StrCat(what_, ": ends too early; fetch the archive again"));
       }
       bytes -= got;
@@ -89,9 +89,9 @@ class NpzMember : public ByteSource {
 
  private:
   absl::Status Damaged() const {
-    return absl::InvalidArgumentError(absl::StrCat(what_, ": damaged archive (",
-                                                   ::zip_file_strerror(file_),
-                                                   "); fetch it again"));
+    return absl::DataLossError(absl::StrCat(what_, ": damaged archive (",
+                                            ::zip_file_strerror(file_),
+                                            "); fetch it again"));
   }
 
   std::shared_ptr<NpzArchive::Archive> archive_;

@@ -83,7 +83,8 @@ absl::Status ListJobs(const ListFlags& flags, const CommandContext& context) {
 
 void AddListFlags(Command jobs, ListFlags& flags) {
   jobs.AddOption("--limit", flags.limit, "Most jobs to list; default 100")
-      .Takes("N");
+      .Takes("N")
+      .Between<uint32_t>(1, UINT32_MAX);
   jobs.AddOption("--state", flags.states,
                  "Only jobs in this state, or in one of these with commas "
                  "between, e.g. queued,running")

@@ -5,9 +5,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/history/run_folder.h"
@@ -25,9 +27,15 @@ struct PredictFlags {
   std::optional<uint32_t> top_k;
   std::string vertices;
   std::string pairs;
+  bool force = false;
 };
 
 absl::Status Predict(const PredictFlags& flags, const CommandContext& context) {
+  std::error_code error;
+  if (!flags.force && std::filesystem::is_regular_file(flags.out, error)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(flags.out, " is there already; --force overwrites it"));
+  }
   FGNN_ASSIGN_OR_RETURN(const std::filesystem::path run,
                         FindRunFolder(flags.run, context.state_dir));
   FGNN_ASSIGN_OR_RETURN(const std::filesystem::path trainer,
@@ -106,6 +114,7 @@ void AddPredictCommand(Command app, CommandContext& context) {
                  "Checkpoint file; default: that of the best epoch")
       .Takes("FILE");
   AddChoices(predict, *flags);
+  predict.AddFlag("--force", flags->force, "Overwrite the file of --out");
   predict.OnRun(
       [flags, &context] { context.status = Predict(*flags, context); });
 }

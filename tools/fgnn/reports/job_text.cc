@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "shared/base/printable_text.h"
+#include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "tools/fgnn/reports/text_table.h"
 
@@ -114,6 +115,12 @@ absl::Status StatusOfJob(const v1::Job& job) {
       return absl::FailedPreconditionError(absl::StrCat(
           "job ", job.job_id(), " has not ended: ", StateName(job.state())));
   }
+}
+
+int ExitCodeOfJob(const v1::Job& job) {
+  const absl::Status status = StatusOfJob(job);
+  const bool trained = job.progress().batches_committed() > 0;
+  return trained && !status.ok() ? 1 : ExitCode(status);
 }
 
 double SecondsOfJob(const v1::Job& job, int64_t now_ms) {

@@ -24,6 +24,10 @@ bool HasEnded(v1::JobState state);
 // not ended.
 absl::Status StatusOfJob(const v1::Job& job);
 
+// Returns 0 for a completed job. Returns 2 for one that failed before its first
+// batch because its file or its dataset is wrong, and 1 for any other.
+int ExitCodeOfJob(const v1::Job& job);
+
 // Returns the seconds for which the job has had devices, over all its starts; 0
 // before it started. `now_ms` is for a service of an earlier release, which
 // does not tell.

@@ -154,8 +154,11 @@ void AnswerWithJob(const absl::StatusOr<v1::Job>& job,
                    const Interrupt& interrupt, CommandContext& context) {
   if (interrupt.raised()) {
     context.exit_code = kInterruptedExitCode;
-  } else {
-    context.status = job.ok() ? StatusOfJob(*job) : job.status();
+    return;
+  }
+  context.status = job.ok() ? StatusOfJob(*job) : job.status();
+  if (job.ok() && !context.status.ok()) {
+    context.exit_code = ExitCodeOfJob(*job);
   }
 }
 

@@ -112,7 +112,7 @@ absl::Status ServiceClient::CheckThatItAnswers(
     return absl::UnavailableError(
         absl::StrCat("the service in ", state_dir.string(), " has just ended"));
   }
-  return absl::FailedPreconditionError(absl::StrCat(
+  return absl::DeadlineExceededError(absl::StrCat(
       "something listens on ", socket_path_.string(),
       " but does not answer as a service does (", MessageOf(status),
       "); end it ('fgnn down --force' ends a service that hangs), or choose "

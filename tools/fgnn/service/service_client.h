@@ -23,7 +23,7 @@ class ServiceClient {
  public:
   // Unavailable, with the command that starts a service: no server listens in
   // `state_dir`. PermissionDenied: this user may not use its socket.
-  // FailedPrecondition: the server there does not answer as a service.
+  // DeadlineExceeded: the server there does not answer as a service.
   static absl::StatusOr<ServiceClient> Connect(
       const std::filesystem::path& state_dir);
 

@@ -7,8 +7,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "fgnn/v1/executor.pb.h"
+#include "shared/base/error_json.h"
 #include "shared/base/status.h"
 #include "shared/rpc/measured_proto.h"
 #include "tools/fgnn/service/program.h"
@@ -18,7 +18,6 @@ namespace {
 
 // Longest profile: a batch of two steps, however large.
 constexpr std::chrono::minutes kLongestProfile{10};
-constexpr int kRefused = 2;  // See ExitCode().
 
 // The result is the last line; log lines come before it.
 std::string LastLine(absl::string_view output) {
@@ -40,10 +39,8 @@ absl::StatusOr<std::string> AskTrainer(const std::filesystem::path& trainer,
       const ProgramOutput ran,
       RunProgram(trainer, words, DeadlineIn(kLongestProfile)));
   const std::string line = LastLine(ran.output);
-  if (ran.exit_code == kRefused) {
-    return absl::InvalidArgumentError(absl::StripPrefix(line, "fgnn: "));
-  }
   if (ran.exit_code == 0) return line;
+  if (const auto error = ParseErrorJson(line)) return *error;
   return absl::InternalError(absl::StrCat(trainer.string(), " ", args.front(),
                                           " ended with ", ran.exit_code, ": ",
                                           line));

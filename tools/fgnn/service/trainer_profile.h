@@ -15,8 +15,8 @@ namespace fgnn {
 
 // Runs `trainer`, which is fgnn-trainer, with one of its commands and the
 // service's folder, which has the user's plugins. Returns the last line that it
-// prints. InvalidArgument, with the trainer's message: it refused. Internal,
-// with its last line: it failed otherwise. Other errors: those of RunProgram().
+// prints. Errors: those that the trainer tells (ErrorJson()); those of
+// RunProgram(). Internal, with its last line: it ended otherwise.
 absl::StatusOr<std::string> AskTrainer(const std::filesystem::path& trainer,
                                        const std::filesystem::path& state_dir,
                                        const std::vector<std::string>& args);

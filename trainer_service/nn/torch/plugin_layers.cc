@@ -74,7 +74,7 @@ absl::StatusOr<std::unique_ptr<UserLayers>> OpenModelPlugin(
   const char* const its_torch =
       library->entry<ModelPluginEntry>().torch_version;
   if (std::strcmp(its_torch, TORCH_VERSION) != 0) {
-    return absl::FailedPreconditionError(
+    return absl::InvalidArgumentError(
         absl::StrCat(NameOf(options), " was built with libtorch ", its_torch,
                      ", this FGNN with ", TORCH_VERSION,
                      ": build it again with that one's headers"));

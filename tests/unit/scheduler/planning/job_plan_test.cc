@@ -182,7 +182,7 @@ TEST(PlanJobTest, CachesAreSharesOfTheVerticesAndTakeMemory) {
             without.segment.slot_bytes + 4 * input.sampling.max_input_nodes);
   EXPECT_GE(with.total_bytes, without.total_bytes + 2 * 250000 * 200);
   input.spec.limits.memory_bytes = without.total_bytes;
-  EXPECT_THAT(PlanJob(input), StatusIs(absl::StatusCode::kResourceExhausted,
+  EXPECT_THAT(PlanJob(input), StatusIs(absl::StatusCode::kInvalidArgument,
                                        HasSubstr("cache.capacity")));
   input.spec.cache.policy = "none";
   FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan none, PlanJob(input));
@@ -293,13 +293,13 @@ TEST(PlanJobTest, LittleMemoryMeansFewerDevicesThatArePlannedToTrain) {
   EXPECT_EQ(PlanJob(input)->segment.most_trainers, 0U);
   --*input.spec.limits.memory_bytes;
   EXPECT_THAT(PlanJob(input),
-              StatusIs(absl::StatusCode::kResourceExhausted,
+              StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("limits.memory"),
                              HasSubstr("4 standby caches of 0 rows"))));
   // A number that was asked for is not changed.
   input.spec.limits.memory_bytes = roomy.total_bytes - 1;
   input.spec.samplers = 1;
-  EXPECT_THAT(PlanJob(input), StatusIs(absl::StatusCode::kResourceExhausted,
+  EXPECT_THAT(PlanJob(input), StatusIs(absl::StatusCode::kInvalidArgument,
                                        HasSubstr("3 caches of 250000 rows")));
   input.spec.samplers = 2;
   EXPECT_THAT(PlanJob(input), IsOk());
@@ -373,7 +373,7 @@ TEST(PlanJobTest, ALimitBelowTheNeedIsRefusedWithNeedAndHavePerItem) {
   input.spec.limits.memory_bytes = 64 * kMiB;
   EXPECT_THAT(
       PlanJob(input),
-      StatusIs(absl::StatusCode::kResourceExhausted,
+      StatusIs(absl::StatusCode::kInvalidArgument,
                AllOf(HasSubstr("limits.memory"), HasSubstr("64.0 MiB allowed"),
                      HasSubstr("queue of"), HasSubstr("1 sampler"),
                      HasSubstr("1 trainer"), Not(HasSubstr("\n")))));

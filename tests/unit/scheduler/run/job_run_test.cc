@@ -403,7 +403,7 @@ TEST_F(JobRunTest, AJobThatDoesNotFitIsRefusedAndLeavesNothing) {
   calls_.training = 65 * kMiB;
   const Job job = Run();
   EXPECT_EQ(job.state, JobState::kFailed);
-  EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kResourceExhausted,
+  EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kInvalidArgument,
                                   HasSubstr("limits.memory")));
   EXPECT_FALSE(fs::exists(RunDir()));
   EXPECT_TRUE(calls_.plans.empty()) << "a daemon was attached";

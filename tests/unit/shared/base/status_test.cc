@@ -6,9 +6,11 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "shared/base/crc32c.h"
+#include "shared/base/error_json.h"
 #include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
@@ -47,9 +49,29 @@ TEST(InOneLineTest, WritesControlCharactersAsCDoes) {
 TEST(ExitCodeTest, TellsWrongUseFromFailure) {
   EXPECT_EQ(ExitCode(absl::OkStatus()), 0);
   EXPECT_EQ(ExitCode(absl::InvalidArgumentError("")), 2);
+  EXPECT_EQ(ExitCode(absl::NotFoundError("")), 2);
   EXPECT_EQ(ExitCode(absl::AlreadyExistsError("")), 2);
+  EXPECT_EQ(ExitCode(absl::FailedPreconditionError("")), 1);
+  EXPECT_EQ(ExitCode(absl::PermissionDeniedError("")), 1);
+  EXPECT_EQ(ExitCode(absl::ResourceExhaustedError("")), 1);
+  EXPECT_EQ(ExitCode(absl::DataLossError("")), 1);
   EXPECT_EQ(ExitCode(absl::UnavailableError("")), 1);
   EXPECT_EQ(ExitCode(absl::InternalError("")), 1);
+}
+
+TEST(ErrorJsonTest, NamesTheCodeAndHoldsNoControlCharacters) {
+  EXPECT_EQ(ErrorJson(absl::ResourceExhaustedError("disk\nfull"), 1),
+            "{\"type\":\"error\",\"code\":\"resource_exhausted\","
+            "\"exit_code\":1,\"message\":\"disk\\\\nfull\"}");
+}
+
+TEST(ErrorJsonTest, IsReadBackForEveryCode) {
+  for (int number = 1; number <= 16; ++number) {
+    const absl::Status status(static_cast<absl::StatusCode>(number), "why");
+    EXPECT_EQ(ParseErrorJson(ErrorJson(status, 1)), status);
+  }
+  EXPECT_EQ(ParseErrorJson("fgnn: not JSON"), std::nullopt);
+  EXPECT_EQ(ParseErrorJson("{\"code\":\"not_found\"}"), std::nullopt);
 }
 
 absl::StatusOr<std::unique_ptr<int>> MakeInt(bool ok) {

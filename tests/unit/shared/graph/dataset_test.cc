@@ -226,9 +226,9 @@ TEST_F(DatasetTest, SizesOfADamagedFolderAreRefused) {
   Write();
   fs::resize_file(folder() / "features.npy",
                   fs::file_size(folder() / "features.npy") - 1);
-  EXPECT_THAT(Dataset::ReadSizes(folder()),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("it is truncated")));
+  EXPECT_THAT(
+      Dataset::ReadSizes(folder()),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("it is truncated")));
 }
 
 TEST_F(DatasetTest, TheContentFingerprintIsOfValuesAlone) {

@@ -70,12 +70,13 @@ TEST(NpyHeaderTest, ReadsScalarsVectorsAndKeysInAnyOrder) {
 
 TEST(NpyHeaderTest, RefusesWhatItDoesNotUnderstandAndSaysWhy) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"", "ends after 0 B"},
       {"PK\x03\x04 this is a zip archive", "not those of NumPy"},
       {NpyBytes("{}", 9), "version 9"},
       {std::string("\x93NUMPY\x02\x00\xff\xff\xff\x7f", 12), "claims to be"},
       {NpyBytes("{'descr': '<f4', 'fortran_order': True, 'shape': (3, 4)}"),
        "Fortran order"},
+      {NpyBytes("{'descr': '<U5', 'fortran_order': False, 'shape': (3,)}"),
+       "'<U5' is not supported"},
       {NpyBytes("{'descr': '>f4', 'fortran_order': False, 'shape': (3,)}"),
        "big endian"},
       {NpyBytes("{'descr': '|O', 'fortran_order': False, 'shape': (3,)}"),
@@ -96,6 +97,11 @@ TEST(NpyHeaderTest, RefusesWhatItDoesNotUnderstandAndSaysWhy) {
     EXPECT_THAT(Parse(bytes),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(reason)))
         << bytes;
+  }
+  const std::string whole = MakeNpyHeader(NpyType::kF32, {3});
+  for (const size_t left : {size_t{0}, size_t{5}, size_t{9}, size_t{40}}) {
+    EXPECT_THAT(Parse(whole.substr(0, left)),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("truncated")));
   }
 }
 
@@ -219,7 +225,7 @@ TEST(NpyArrayTest, RefusesTruncatedAndOverlongFiles) {
       NpyBytes("{'descr': '<i8', 'fortran_order': False, 'shape': (4,), }  ");
   WriteBytes(path, header + std::string(31, 'x'));
   EXPECT_THAT(NpyArray::Open(path),
-              StatusIs(absl::StatusCode::kInvalidArgument,
+              StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr(path.string()), HasSubstr("truncated"),
                              HasSubstr("32 B"), HasSubstr("31 B"))));
   WriteBytes(path, header + std::string(33, 'x'));

@@ -42,7 +42,7 @@ class PluginLibraryTest : public testing::Test {
 };
 
 TEST_F(PluginLibraryTest, LoadsWhatThisUserAloneMayWrite) {
-  EXPECT_THAT(Open(), StatusIs(absl::StatusCode::kFailedPrecondition,
+  EXPECT_THAT(Open(), StatusIs(absl::StatusCode::kInvalidArgument,
                                HasSubstr("cannot be loaded")));
 }
 

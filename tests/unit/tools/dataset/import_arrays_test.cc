@@ -308,7 +308,7 @@ TEST_F(ImportNpzTest, ADamagedMemberIsFound) {
   file.close();
 
   EXPECT_THAT(ImportNpz({path}, options_),
-              StatusIs(absl::StatusCode::kInvalidArgument,
+              StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("edge_index"), HasSubstr("damaged"))));
   EXPECT_TRUE(NothingLeft());
 }

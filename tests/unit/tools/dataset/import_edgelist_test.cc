@@ -76,7 +76,7 @@ TEST_F(ImportEdgeListTest, ReadsGzipAndSaysWhereATruncatedOneEnds) {
   std::filesystem::resize_file(source_.path,
                                std::filesystem::file_size(source_.path) / 2);
   EXPECT_THAT(ImportEdgeList(source_, options_),
-              StatusIs(absl::StatusCode::kInvalidArgument,
+              StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("edges.gz"), HasSubstr("truncated"))));
   EXPECT_TRUE(NothingLeft());
 }

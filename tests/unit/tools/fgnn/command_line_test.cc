@@ -98,6 +98,12 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{{"dataset", "imprt"}, "'imprt'", "'import'"},
         WrongUse{{"dataset", "import"}, "needs one of", "edgelist"},
         WrongUse{{"jobs", "--limit", "many"}, "--limit", "fgnn jobs --help"},
+        WrongUse{{"jobs", "--limit", "0"}, "--limit", "fgnn jobs --help"},
+        WrongUse{{"submit", "j", "--name",
+                  "Stra\xdf"
+                  "e"},
+                 "Stra\\xdfe",
+                 "not UTF-8"},
         WrongUse{{"up", "--devices", "cpu:x"}, "cpu:x", "cpu:"},
         WrongUse{{"bench"}, "needs one of", "sample"},
         WrongUse{{"bench", "sample"}, "--dataset", "bench sample --help"},
@@ -117,6 +123,16 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{{"predict", "nothing", "--dataset", "d", "--out", "o"},
                  "'nothing'",
                  "run's folder"}));
+
+TEST(CommandLineTest, AnErrorInJsonHasACode) {
+  const Answer failed = Type({"status", "--json"});
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_THAT(failed.out, testing::StartsWith(
+                              "{\"type\":\"error\",\"code\":\"unavailable\","
+                              "\"exit_code\":1,\"message\":"));
+  EXPECT_THAT(Type({"rnu", "--json"}).out,
+              HasSubstr("\"code\":\"invalid_argument\",\"exit_code\":2"));
+}
 
 TEST(CommandLineTest, GlobalFlagsMayStandBehindTheCommand) {
   const Answer answer = Type({"status", "--state-dir", "/nonexistent/here"});

@@ -23,17 +23,20 @@ TEST(StatusOfJobTest, ACompletedJobIsOk) {
   EXPECT_THAT(StatusOfJob(JobIn(v1::JOB_STATE_COMPLETED)), IsOk());
 }
 
-TEST(StatusOfJobTest, AFailedJobKeepsItsCodeAndWithItTheExitCode) {
+TEST(StatusOfJobTest, AFailedJobKeepsItsCode) {
   v1::Job job = JobIn(v1::JOB_STATE_FAILED);
   job.set_error_code(static_cast<int>(absl::StatusCode::kInvalidArgument));
   job.set_error_message("features.npy: row 3 is not finite");
   EXPECT_THAT(StatusOfJob(job),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("4fa1"), HasSubstr("row 3"))));
-  EXPECT_EQ(ExitCode(StatusOfJob(job)), 2);
+  EXPECT_EQ(ExitCodeOfJob(job), 2);
+  job.mutable_progress()->set_batches_committed(1);
+  EXPECT_EQ(ExitCodeOfJob(job), 1) << "it was not refused but failed";
 
+  job.mutable_progress()->clear_batches_committed();
   job.set_error_code(static_cast<int>(absl::StatusCode::kInternal));
-  EXPECT_EQ(ExitCode(StatusOfJob(job)), 1);
+  EXPECT_EQ(ExitCodeOfJob(job), 1);
 }
 
 TEST(StatusOfJobTest, AFailureWithoutACodeIsStillAnError) {
@@ -42,7 +45,7 @@ TEST(StatusOfJobTest, AFailureWithoutACodeIsStillAnError) {
 }
 
 TEST(StatusOfJobTest, ACancelledJobIsExitCode1) {
-  EXPECT_EQ(ExitCode(StatusOfJob(JobIn(v1::JOB_STATE_CANCELLED))), 1);
+  EXPECT_EQ(ExitCodeOfJob(JobIn(v1::JOB_STATE_CANCELLED)), 1);
 }
 
 // ESC, newline, and U+009B, which some terminals take for ESC and "[".

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "shared/base/error_json.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -45,16 +46,21 @@ TEST_F(TrainerProfileTest, HearsTheAnswerBehindWhatIsLogged) {
 
 TEST_F(TrainerProfileTest, SaysTheSpecTheHopsAndTheDevice) {
   EXPECT_THAT(Ask("echo \"fgnn: $*\" >&2; exit 2"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
+              StatusIs(absl::StatusCode::kInternal,
                        AllOf(HasSubstr("profile --device cpu:0-1 --request"),
                              HasSubstr("/data/graph"),
                              HasSubstr("\"numEdges\":\"5\""))));
 }
 
 TEST_F(TrainerProfileTest, ARefusalIsPassedOnInItsWords) {
-  EXPECT_THAT(Ask("echo 'fgnn: limits.memory: too small' >&2; exit 2"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       testing::StrEq("limits.memory: too small")));
+  for (const auto& refusal :
+       {absl::InvalidArgumentError("limits.memory: too small"),
+        absl::ResourceExhaustedError("memory: there is none left")}) {
+    EXPECT_EQ(Ask("echo 'fgnn: in words' >&2; echo '" + ErrorJson(refusal, 1) +
+                  "'; exit 1")
+                  .status(),
+              refusal);
+  }
 }
 
 TEST_F(TrainerProfileTest, AnythingElseIsAnErrorOfTheProgram) {

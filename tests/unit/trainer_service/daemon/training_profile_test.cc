@@ -176,7 +176,7 @@ TEST_F(TrainingProfileTest, WhatCannotFitIsRefusedBeforeItIsMade) {
   // 16 GiB of edges, if they were made.
   const std::vector<HopSize> hops = {{8, 40, 60}, {40, 120, UINT32_MAX}};
   EXPECT_THAT(ProfileTraining(spec, hops, 1, CpuFactory()),
-              StatusIs(absl::StatusCode::kResourceExhausted,
+              StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("limits.memory"), HasSubstr("at least"),
                              HasSubstr("features of a batch 960 B"),
                              HasSubstr("1.00 MiB allowed"),

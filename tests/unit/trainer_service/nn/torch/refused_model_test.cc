@@ -105,10 +105,10 @@ TEST_F(RefusedModelTest, PluginsThatDoNotFitThisProgram) {
                        AllOf(HasSubstr("model.plugin is 'absent'"),
                              HasSubstr("there is old, other_torch, sage"))));
   EXPECT_THAT(RefusalOfPlugin("old"),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
+              StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("plugin version 77")));
   EXPECT_THAT(RefusalOfPlugin("other_torch"),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
+              StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("libtorch 1.2.3")));
 }
 
