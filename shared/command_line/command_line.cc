@@ -74,6 +74,11 @@ bool Option::IsArgument() const { return option_->get_positional(); }
 
 bool Option::IsRequired() const { return option_->get_required(); }
 
+std::string Option::Word() const {
+  const std::string name = option_->get_type_name();
+  return name.substr(0, name.find(':'));  // What is allowed stands behind.
+}
+
 std::vector<std::string> Option::LongNames() const {
   return option_->get_lnames();
 }
@@ -92,6 +97,8 @@ Command Command::AddSubcommand(const std::string& name,
 }
 
 void Command::NeedSubcommand() const { app_->require_subcommand(1); }
+
+void Command::SetFooter(const std::string& text) const { app_->footer(text); }
 
 void Command::OnRun(std::function<void()> run) const {
   app_->callback(std::move(run));
@@ -149,6 +156,12 @@ std::string Command::Path() const {
 }
 
 std::string Command::Help() const { return app_->get_description(); }
+
+// App::help() of a group explains the subcommand that was parsed.
+std::string Command::HelpText() const {
+  return app_->get_formatter()->make_help(app_, Path(),
+                                          CLI::AppFormatMode::Normal);
+}
 
 std::optional<Command> Command::Parent() const {
   if (app_->get_parent() == nullptr) return std::nullopt;

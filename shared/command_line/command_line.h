@@ -46,6 +46,7 @@ class Option {
 
   bool IsArgument() const;
   bool IsRequired() const;
+  std::string Word() const;  // The word of Takes(), e.g. "DIR".
   std::vector<std::string> LongNames() const;   // "json" of "--json"
   std::vector<std::string> ShortNames() const;  // "h" of "-h"
   // Returns the least and the most words that the option takes behind its name,
@@ -66,6 +67,8 @@ class Command {
   Command AddSubcommand(const std::string& name, const std::string& help) const;
   // Requires that one of the subcommands is named.
   void NeedSubcommand() const;
+  // Sets text with which the command's help ends.
+  void SetFooter(const std::string& text) const;
   // `run` is called while the words are parsed, if they name this command.
   void OnRun(std::function<void()> run) const;
 
@@ -88,8 +91,9 @@ class Command {
   Option AddFlag(const std::string& names, const std::string& help) const;
 
   std::string Name() const;
-  std::string Path() const;  // "fgnn bench sample"
-  std::string Help() const;  // The text that AddSubcommand() was given.
+  std::string Path() const;      // "fgnn bench sample"
+  std::string Help() const;      // The text that AddSubcommand() was given.
+  std::string HelpText() const;  // The text that --help prints.
   std::optional<Command> Parent() const;
   std::vector<Command> Subcommands() const;
   std::optional<Command> Subcommand(const std::string& name) const;

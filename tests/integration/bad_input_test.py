@@ -257,6 +257,7 @@ class CommandsTest(unittest.TestCase):
         """[(words, the text of its help)] of the commands below."""
         text = self.service.fgnn(*words, '--help').stdout
         _, _, below = text.partition('\nSubcommands:\n')
+        below, _, _ = below.partition('\nExample:\n')
         names = re.findall(r'^  (\S+)', below, re.M)
         found = [(words, text)] if words else []
         for name in names:

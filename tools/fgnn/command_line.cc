@@ -12,6 +12,7 @@
 #include "shared/base/status.h"
 #include "shared/base/utf8.h"
 #include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/examples.h"
 #include "tools/fgnn/version.h"
 
 namespace fgnn {
@@ -19,7 +20,7 @@ namespace {
 
 // Commands that neither call a service nor read its folder.
 constexpr const char* kWithoutService[] = {"bench", "completion", "dataset",
-                                           "simulate"};
+                                           "help", "simulate"};
 
 absl::Status CheckStateDir(Command root, const CommandContext& context) {
   if (!context.state_dir.empty()) return absl::OkStatus();
@@ -64,6 +65,8 @@ std::unique_ptr<CommandLine> MakeCommandLine(CommandContext& context) {
   AddBenchGroup(app, context);
   AddDoctorCommand(app, context);
   AddCompletionCommand(app, context);
+  AddHelpCommand(app, context);
+  AddExamples(app);
   line->CheckFirst([app, &context] { return CheckStateDir(app, context); });
   return line;
 }

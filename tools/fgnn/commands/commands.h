@@ -35,6 +35,7 @@ void AddBenchExtract(Command bench, CommandContext& context);
 void AddBenchTraining(Command bench, CommandContext& context);
 // Adds completion bash.
 void AddCompletionCommand(Command app, CommandContext& context);
+void AddHelpCommand(Command app, CommandContext& context);
 
 }  // namespace fgnn
 

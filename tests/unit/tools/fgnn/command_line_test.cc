@@ -99,6 +99,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUse{{"dataset", "import"}, "needs one of", "edgelist"},
         WrongUse{{"jobs", "--limit", "many"}, "--limit", "fgnn jobs --help"},
         WrongUse{{"jobs", "--limit", "0"}, "--limit", "fgnn jobs --help"},
+        WrongUse{{"help", "dataset", "imprt"}, "'imprt'", "'import'"},
         WrongUse{{"submit", "j", "--name",
                   "Stra\xdf"
                   "e"},
