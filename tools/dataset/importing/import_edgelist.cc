@@ -1,13 +1,17 @@
 // fgnn dataset import edgelist.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "tools/dataset/building/vertex_numbering.h"
 #include "tools/dataset/importing/import.h"
@@ -21,6 +25,7 @@ namespace fgnn {
 namespace {
 
 constexpr uint64_t kProgressLines = 4096;
+constexpr size_t kShownBytes = 60;  // Most bytes of a line in a message.
 
 VertexNumbering::Kind KindOf(const EdgeListSource& source) {
   if (source.string_ids) return VertexNumbering::Kind::kNames;
@@ -47,6 +52,30 @@ Words SplitAtBlanks(std::string_view line) {
     line.remove_prefix(end);
   }
   return words;
+}
+
+bool IsName(std::string_view word) {
+  return absl::ascii_isalpha(static_cast<unsigned char>(word.front())) ||
+         word.front() == '_' || word.front() == '"';
+}
+
+// Whether words of the first line are names of columns. Ids that are any text
+// look like names, so that only usual ones count there.
+bool IsHeader(const Words& words, bool string_ids) {
+  if (words.count < 2) return false;
+  if (!string_ids) return IsName(words.word[0]) && IsName(words.word[1]);
+  constexpr std::string_view kUsual[][2] = {{"source", "target"},
+                                            {"source", "destination"},
+                                            {"src", "dst"},
+                                            {"from", "to"},
+                                            {"head", "tail"}};
+  const auto is = [&words](size_t i, std::string_view name) {
+    return absl::EqualsIgnoreCase({words.word[i].data(), words.word[i].size()},
+                                  {name.data(), name.size()});
+  };
+  return std::any_of(
+      std::begin(kUsual), std::end(kUsual),
+      [&is](const auto& names) { return is(0, names[0]) && is(1, names[1]); });
 }
 
 class EdgeListReader {
@@ -107,7 +136,7 @@ class EdgeListReader {
             : "; --ignore-weights takes the first two words alone";
     if (words.count < 2 || (words.count > 3 && !source_.ignore_weights)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", std::string(line.substr(0, 60)),
+          absl::StrCat("'", std::string(line.substr(0, kShownBytes)),
                        "' is not 'source destination [weight]'", way_out));
     }
     if (words.count != num_words_ && !source_.ignore_weights) {
@@ -118,8 +147,19 @@ class EdgeListReader {
     return absl::OkStatus();
   }
 
+  // Returns true for the first line if it names columns.
+  bool SkipHeader(const Words& words, std::string_view line) {
+    const bool is_first = std::exchange(at_first_line_, false);
+    if (!is_first || !IsHeader(words, source_.string_ids)) return false;
+    target_.Note(absl::StrCat(lines_.Place(), ": '",
+                              PrintableText(line, kShownBytes),
+                              "' is taken for a header and left out"));
+    return true;
+  }
+
   absl::Status AddLine(std::string_view line) {
     const Words words = SplitAtBlanks(line);
+    if (SkipHeader(words, line)) return absl::OkStatus();
     if (num_words_ == 0) FGNN_RETURN_IF_ERROR(Begin(words));
     FGNN_RETURN_IF_ERROR(CheckWords(words, line));
     FGNN_ASSIGN_OR_RETURN(const GlobalId from,
@@ -141,6 +181,7 @@ class EdgeListReader {
   LineReader lines_;
   VertexNumbering numbering_;
   ImportTarget& target_;
+  bool at_first_line_ = true;  // No line of words was read yet.
   size_t num_words_ = 0;  // Number of words of each line; 0 before the first.
 };
 

@@ -5,11 +5,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "shared/graph/dataset_names.h"
+#include "tools/dataset/building/class_labels.h"
 #include "tools/dataset/importing/import.h"
 #include "tools/dataset/importing/import_arrays.h"
 #include "tools/dataset/importing/import_target.h"
@@ -142,6 +145,41 @@ absl::StatusOr<uint64_t> ReadEdges(ArrayFolder& folder, ImportTarget& target) {
   return num_nodes;
 }
 
+absl::Status WriteClassNames(const std::vector<std::string>& names,
+                             ImportTarget& target) {
+  return target.WriteLines(
+      kClassNamesFile, names.size(),
+      [&names](uint64_t c) -> std::string_view { return names[c]; });
+}
+
+// Labels are numbers, or names of classes.
+absl::Status ReadLabelFiles(ArrayFolder& folder, ImportTarget& target) {
+  constexpr char kLabels[] = "labels.npy";
+  constexpr char kNames[] = "class_names.npy";
+  if (!folder.Has(kLabels)) return absl::OkStatus();
+  if (folder.HasText(kLabels)) {
+    FGNN_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
+                          folder.ReadText(kLabels));
+    ClassLabels labels;
+    for (const std::string& text : texts) labels.Add(text);
+    ClassLabels::Result classes = labels.Take(/*integers_count=*/true);
+    target.SetLabels(std::move(classes.labels),
+                     (folder.path() / kLabels).string());
+    return classes.class_names.empty()
+               ? absl::OkStatus()
+               : WriteClassNames(classes.class_names, target);
+  }
+  FGNN_ASSIGN_OR_RETURN(ArrayStream labels, folder.Open(kLabels));
+  const std::string what = labels.what();
+  FGNN_ASSIGN_OR_RETURN(std::vector<int64_t> values,
+                        ReadLabels(std::move(labels)));
+  target.SetLabels(std::move(values), what);
+  if (!folder.HasText(kNames)) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                        folder.ReadText(kNames));
+  return WriteClassNames(names, target);
+}
+
 }  // namespace
 
 absl::StatusOr<ImportSummary> ImportNumpy(const NumpySource& source,
@@ -155,13 +193,7 @@ absl::StatusOr<ImportSummary> ImportNumpy(const NumpySource& source,
                            absl::StrCat("arrays ", source.folder.string())));
   FGNN_ASSIGN_OR_RETURN(const uint64_t num_nodes, ReadEdges(folder, *target));
   FGNN_RETURN_IF_ERROR(ReadFeatures(folder, *target));
-  if (folder.Has("labels.npy")) {
-    FGNN_ASSIGN_OR_RETURN(ArrayStream labels, folder.Open("labels.npy"));
-    const std::string what = labels.what();
-    FGNN_ASSIGN_OR_RETURN(std::vector<int64_t> values,
-                          ReadLabels(std::move(labels)));
-    target->SetLabels(std::move(values), what);
-  }
+  FGNN_RETURN_IF_ERROR(ReadLabelFiles(folder, *target));
   for (const SplitFile& split : splits) {
     FGNN_ASSIGN_OR_RETURN(ArrayStream array, folder.Open(split.path));
     const std::string what = array.what();

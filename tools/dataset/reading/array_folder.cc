@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include "tools/dataset/reading/text_array.h"
+
 namespace fgnn {
 
 namespace fs = std::filesystem;
@@ -24,6 +26,17 @@ absl::StatusOr<ArrayStream> ArrayFolder::Open(const fs::path& file) {
   const fs::path whole = path_ / file;
   opened_.insert(whole.lexically_normal());
   return ArrayStream::OpenFile(whole);
+}
+
+bool ArrayFolder::HasText(const fs::path& file) const {
+  return IsTextArray(path_ / file);
+}
+
+absl::StatusOr<std::vector<std::string>> ArrayFolder::ReadText(
+    const fs::path& file) {
+  const fs::path whole = path_ / file;
+  opened_.insert(whole.lexically_normal());
+  return ReadTextArray(whole);
 }
 
 std::vector<std::string> ArrayFolder::Unopened() const {

@@ -27,6 +27,11 @@ class ArrayFolder {
       const std::vector<std::string>& files) const;
   // Errors: those of ArrayStream::OpenFile().
   absl::StatusOr<ArrayStream> Open(const std::filesystem::path& file);
+  // Returns true if the file is there and holds texts.
+  bool HasText(const std::filesystem::path& file) const;
+  // Errors: those of ReadTextArray().
+  absl::StatusOr<std::vector<std::string>> ReadText(
+      const std::filesystem::path& file);
   // Returns the names of the folder's .npy files that were not opened,
   // ascending.
   std::vector<std::string> Unopened() const;

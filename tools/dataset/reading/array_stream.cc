@@ -14,7 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
+#include "shared/graph/npy_layout.h"
 #include "tools/dataset/reading/float_bits.h"
+#include "tools/dataset/reading/fortran_source.h"
 
 namespace fgnn {
 namespace {
@@ -184,19 +186,32 @@ absl::StatusOr<ArrayStream> ArrayStream::Open(
   std::vector<std::byte> head(std::min<uint64_t>(size, kMaxHeaderBytes));
   FGNN_ASSIGN_OR_RETURN(const size_t got, source->Read(absl::MakeSpan(head)));
   head.resize(got);
-  absl::StatusOr<NpyHeader> header = ParseNpyHeader(head);
-  if (!header.ok()) return Annotate(header.status(), what);
-  const uint64_t data_bytes = header->num_elements() * BytesOf(header->type);
-  if (header->data_offset + data_bytes != size) {
+  absl::StatusOr<NpyLayout> layout = ParseNpyLayout(head);
+  if (!layout.ok()) return Annotate(layout.status(), what);
+  if (layout->text != NpyText::kNone) {
     return absl::InvalidArgumentError(
-        absl::StrCat(what, ": holds ", size, " bytes where its header says ",
-                     header->data_offset + data_bytes, "; write it again"));
+        absl::StrCat(what, ": holds text, type '", layout->text_type,
+                     "', where numbers are expected"));
   }
-  const uint64_t data_offset = header->data_offset;
-  auto replayed =
+  NpyHeader& header = layout->header;
+  const size_t element_bytes = BytesOf(header.type);
+  const uint64_t bytes =
+      header.data_offset + header.num_elements() * element_bytes;
+  if (bytes != size) {
+    const auto code = size < bytes ? absl::StatusCode::kDataLoss
+                                   : absl::StatusCode::kInvalidArgument;
+    return absl::Status(code, absl::StrCat(what, ": holds ", size,
+                                           " bytes where its header says ",
+                                           bytes, "; write it again"));
+  }
+  std::unique_ptr<ByteSource> data =
       std::make_unique<ReplayedSource>(std::move(head), std::move(source));
-  FGNN_RETURN_IF_ERROR(replayed->Skip(data_offset));
-  return ArrayStream(std::move(replayed), std::move(what), *std::move(header));
+  FGNN_RETURN_IF_ERROR(data->Skip(header.data_offset));
+  if (layout->fortran_order && header.shape.size() > 1) {
+    data = std::make_unique<FortranSource>(std::move(data), header.shape,
+                                           element_bytes);
+  }
+  return ArrayStream(std::move(data), std::move(what), std::move(header));
 }
 
 ArrayStream::ArrayStream(std::unique_ptr<ByteSource> source, std::string what,
@@ -224,7 +239,7 @@ absl::Status ArrayStream::ReadRaw(size_t count) {
   raw_.resize(count * BytesOf(header_.type));
   FGNN_ASSIGN_OR_RETURN(const size_t got, source_->Read(absl::MakeSpan(raw_)));
   if (got == raw_.size()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
+  return absl::DataLossError(absl::StrCat(
       what_, ": ends after element ", position_ + got / BytesOf(header_.type),
       " of ", num_elements(), "; write it again"));
 }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/fakes/status_matchers.h"
@@ -24,6 +25,30 @@ using testing::ElementsAre;
 
 using testing::HasSubstr;
 using testing::IsEmpty;
+
+// Returns the bytes of an .npy file with this header and these elements.
+std::string RawNpy(std::string header, std::string_view elements) {
+  header.resize(117, ' ');
+  header += '\n';
+  return std::string("\x93NUMPY\x01\0\x76\0", 10) + header +
+         std::string(elements);
+}
+
+// Returns an .npy file of a list of texts of at most `length` characters, all
+// ASCII, as code points of 32 bits.
+std::string TextNpy(size_t length, const std::vector<std::string>& texts) {
+  std::string elements;
+  for (const std::string& text : texts) {
+    for (size_t i = 0; i < length; ++i) {
+      elements += i < text.size() ? text[i] : '\0';
+      elements.append(3, '\0');
+    }
+  }
+  return RawNpy("{'descr': '<U" + std::to_string(length) +
+                    "', 'fortran_order': False, 'shape': (" +
+                    std::to_string(texts.size()) + ",), }",
+                elements);
+}
 
 class ImportNumpyTest : public ImportTest {
  protected:
@@ -106,6 +131,46 @@ TEST_F(ImportNumpyTest, DenseFeaturesLabelsWeightsAndSplitsAreTaken) {
   EXPECT_THAT(ToVector(Out().test()), ElementsAre(0, 2));
   EXPECT_THAT(Out().edge_weights(), ElementsAre(0.5F, 1, 0));
   EXPECT_THAT(Features(2), ElementsAre(3));
+}
+
+TEST_F(ImportNumpyTest, FeaturesMayBeInFortranOrder) {
+  const std::vector<float> columns = {1, 2, 3, 10, 20, 30};
+  Write("in/features.npy",
+        RawNpy("{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2), }",
+               {reinterpret_cast<const char*>(columns.data()),
+                columns.size() * sizeof(float)}));
+  FGNN_ASSERT_OK(Import());
+  EXPECT_THAT(Features(0), ElementsAre(1, 10));
+  EXPECT_THAT(Features(2), ElementsAre(3, 30));
+}
+
+TEST_F(ImportNumpyTest, LabelsMayBeNamesOfClasses) {
+  Write("in/labels.npy", TextNpy(5, {"tools", "", "games"}));
+  FGNN_ASSERT_OK(Import());
+  EXPECT_THAT(ToVector(Out().labels()), ElementsAre(1, -1, 0));
+  EXPECT_EQ(ReadOut("class_names.txt"), "games\ntools\n");
+}
+
+TEST_F(ImportNumpyTest, NamesOfClassesMayStandBesideNumbers) {
+  Write("in/labels.npy", Npy<int64_t>({1, -1, 0}));
+  Write("in/class_names.npy",
+        RawNpy("{'descr': '|S5', 'fortran_order': False, 'shape': (2,), }",
+               std::string_view("toolsweb\0\0", 10)));
+  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary, Import());
+  EXPECT_EQ(ReadOut("class_names.txt"), "tools\nweb\n");
+  EXPECT_THAT(summary.left_out, testing::IsEmpty());
+
+  std::filesystem::remove_all(options_.out);
+  Write("in/class_names.npy",
+        RawNpy("{'descr': '|S5', 'fortran_order': False, 'shape': (2,), }",
+               "tools\xdfweb."));
+  ExpectError("class_names.npy: element 1 is not UTF-8 text");
+  Write("in/class_names.npy",
+        RawNpy("{'descr': '|S5', 'fortran_order': False, 'shape': (2,), }",
+               "tools"));
+  ExpectError("class_names.npy: is truncated");
+  Write("in/indices.npy", TextNpy(1, {"1", "2", "0"}));
+  ExpectError("indices.npy: holds text, type '<U1'");
 }
 
 TEST_F(ImportNumpyTest, SplitsCanBeChosen) {

@@ -91,6 +91,22 @@ TEST_F(ImportEdgeListTest, ThirdWordsAreWeightsUnlessIgnored) {
   EXPECT_FALSE(std::filesystem::exists(options_.out / "edge_weights.npy"));
 }
 
+TEST_F(ImportEdgeListTest, AHeaderIsLeftOutAndSaid) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
+                            Import("# made by hand\nfrom\tto\tweight\n"
+                                   "0 1 0.5\n1 0 2\n"));
+  EXPECT_EQ(summary.num_edges, 2U);
+  EXPECT_THAT(summary.notes,
+              Contains(AllOf(HasSubstr("edges.txt:2: 'from"),
+                             HasSubstr("is taken for a header"))));
+
+  // Names of vertices are no header, unless they are usual ones of columns.
+  source_.string_ids = true;
+  options_.out = folder_ / "named";
+  FGNN_ASSERT_OK(Import("Source Target\nann bob\n"));
+  EXPECT_EQ(ReadOut("names.txt"), "ann\nbob\n");
+}
+
 TEST_F(ImportEdgeListTest, StringIdsAreNumberedInOrderAndNamed) {
   source_.string_ids = true;
 
