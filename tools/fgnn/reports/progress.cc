@@ -86,10 +86,8 @@ std::string ProgressLine(const v1::Job& job, int width) {
   }
   const int left = width - static_cast<int>(head.size() + tail.size()) - 2;
   if (left < kNarrowestBar) return Clip(head + tail.substr(1), width);
-  const double share = p.batches_expected() == 0
-                           ? 0
-                           : static_cast<double>(p.batches_committed()) /
-                                 static_cast<double>(p.batches_expected());
+  const double share =
+      static_cast<double>(batch) / static_cast<double>(p.batches_per_epoch());
   return head + Bar(share, std::min(left, kWidestBar)) + tail;
 }
 

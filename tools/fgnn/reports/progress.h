@@ -14,10 +14,10 @@
 
 namespace fgnn {
 
-// Returns "epoch 3/10 [====>     ] 45/63  loss 0.8123  12.4 M edges/s  38 s
-// left", at most `width` columns. If it is too narrow, parts from the bar on
-// are left out. Before the first epoch and after the last, returns the phase in
-// words.
+// Returns "epoch 3/10 [=======>  ] 45/63  loss 0.8123  12.4 M edges/s  38 s
+// left", at most `width` columns. The bar is the share of the epoch's batches.
+// If it is too narrow, parts from the bar on are left out. Before the first
+// epoch and after the last, returns the phase in words.
 std::string ProgressLine(const v1::Job& job, int width);
 
 // Returns the line of a finished epoch: "epoch 3/10  loss 0.7123  valid 76.12 %

@@ -32,7 +32,7 @@ v1::Job RunningJob() {
 
 TEST(ProgressLineTest, ShowsEpochBatchLossRateAndTimeLeft) {
   EXPECT_EQ(ProgressLine(RunningJob(), 200),
-            "epoch 3/10 [=======>                      ] 20/40  loss 0.8123  "
+            "epoch 3/10 [===============>              ] 20/40  loss 0.8123  "
             "12.4 M edges/s  38.0 s left");
 }
 
