@@ -4,6 +4,7 @@ no weight."""
 import json
 import os
 import signal
+import time
 
 import harness
 
@@ -252,11 +253,16 @@ class ExecutorsTest(harness.ServiceTest):
                      'does not run')
         job = self.service.json('submit', *self.service.job_words(
             {**JOB, **harness.ENDLESS, 'executors': 'together'}))['job_id']
-        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        self.service.follow(job, lambda p: p.get('epochs_done', 0) > 0)
         self.refused(['switch', 'cpu:0', 'trainer'], 'together')
-        self.assertEqual({d['plan'] for d in
-                          self.service.json('devices')['devices']},
-                         {'together'})
+        devices = self.service.json('devices')['devices']
+        self.assertEqual({d['plan'] for d in devices}, {'together'})
+        # Daemons say now and then how many batches they have done.
+        deadline = time.monotonic() + harness.COMMAND_SECONDS
+        while not all(sum(d[what] for d in devices) for what in (
+                'sample_ms', 'train_ms', 'sampled', 'trained')):
+            self.assertLess(time.monotonic(), deadline, devices)
+            devices = self.service.json('devices')['devices']
         self.service.fgnn('down')
         self.assert_nothing_left()
 

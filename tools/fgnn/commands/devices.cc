@@ -1,15 +1,23 @@
 // devices, switch.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/span.h"
+#include "shared/base/files/plain_file.h"
 #include "shared/base/json_text.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/commands/job_help.h"
+#include "tools/fgnn/reports/epoch_metrics.h"
 #include "tools/fgnn/reports/message_json.h"
 #include "tools/fgnn/reports/text_table.h"
 #include "tools/fgnn/service/service_client.h"
@@ -31,6 +39,51 @@ std::string Milliseconds(double ms) {
   return ms > 0 ? absl::StrFormat("%.2f ms", ms) : "-";
 }
 
+// Returns the last whole line of a run's metrics. Returns nullopt before the
+// first epoch has ended, or if this user may not read them.
+std::optional<EpochMetrics> LastEpoch(const std::filesystem::path& run_dir) {
+  constexpr uint64_t kMostBytes = 1 << 20;
+  const auto file = PlainFile::Open(run_dir / "metrics.jsonl");
+  if (!file.ok()) return std::nullopt;
+  const uint64_t bytes = std::min(file->size(), kMostBytes);
+  std::string text(bytes, ' ');
+  const absl::Status read = file->Read(
+      file->size() - bytes,
+      absl::MakeSpan(reinterpret_cast<std::byte*>(text.data()), text.size()));
+  if (!read.ok()) return std::nullopt;
+  const size_t end = text.rfind('\n');
+  if (end == std::string::npos || end == 0) return std::nullopt;
+  const size_t before = text.rfind('\n', end - 1);
+  const size_t first = before == std::string::npos ? 0 : before + 1;
+  auto line = EpochMetrics::parse(text.substr(first, end - first), nullptr,
+                                  /*allow_exceptions=*/false);
+  if (!line.is_object() || !line.contains("stages")) return std::nullopt;
+  return line;
+}
+
+// Adds what the service does not know of a device on which samplers and
+// trainers work at once: batches of its executors, and the times of the last
+// epoch.
+void FillTogether(const v1::Job& job, v1::Device* device) {
+  for (const v1::Executor& executor : job.progress().executors()) {
+    if (executor.device() != device->name()) continue;
+    if (executor.role() == "sampler") {
+      device->set_sampled(device->sampled() + executor.batches());
+    } else {
+      device->set_trained(device->trained() + executor.batches());
+    }
+  }
+  const std::optional<EpochMetrics> epoch = LastEpoch(job.run_dir());
+  if (!epoch.has_value()) return;
+  const double batches = epoch->value("batches", 0.0);
+  if (batches <= 0) return;
+  const auto milliseconds = [&](const char* stage) {
+    return 1e3 * (*epoch)["stages"].value(stage, 0.0) / batches;
+  };
+  device->set_sample_ms(milliseconds("sample"));
+  device->set_train_ms(milliseconds("extract") + milliseconds("train"));
+}
+
 std::string DeviceTableText(const v1::ListDevicesResponse& devices) {
   TextTable table({"device", "job", "plan", "works", "Ts", "Tt", "Tt'",
                    "sampled", "trained", "wakes", "busy"},
@@ -39,7 +92,7 @@ std::string DeviceTableText(const v1::ListDevicesResponse& devices) {
     const bool takes_turns =
         !device.plan().empty() && device.plan() != "together";
     const auto count = [&](uint64_t number) {
-      return takes_turns ? FormatCount(number) : "-";
+      return device.plan().empty() ? "-" : FormatCount(number);
     };
     table.AddRow(
         {device.name(), OrDash(device.job_id()),
@@ -48,7 +101,7 @@ std::string DeviceTableText(const v1::ListDevicesResponse& devices) {
          OrDash(device.works()), Milliseconds(device.sample_ms()),
          Milliseconds(device.train_ms()), Milliseconds(device.standby_ms()),
          count(device.sampled()), count(device.trained()),
-         count(device.wakes()),
+         takes_turns ? FormatCount(device.wakes()) : "-",
          takes_turns ? absl::StrFormat("%.0f %%", 100 * device.busy()) : "-"});
   }
   return table.ToString();
@@ -57,7 +110,12 @@ std::string DeviceTableText(const v1::ListDevicesResponse& devices) {
 absl::Status ListDevices(const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
                         ServiceClient::Connect(context.state_dir));
-  FGNN_ASSIGN_OR_RETURN(const auto devices, client.ListDevices());
+  FGNN_ASSIGN_OR_RETURN(auto devices, client.ListDevices());
+  for (v1::Device& device : *devices.mutable_devices()) {
+    if (device.plan() != "together") continue;
+    const absl::StatusOr<v1::Job> job = client.GetJob(device.job_id());
+    if (job.ok()) FillTogether(*job, &device);
+  }
   if (context.json) {
     std::cout << JsonText(ToJson(devices), 2) << "\n";
   } else {
@@ -97,7 +155,8 @@ void AddDeviceCommands(Command app, CommandContext& context) {
       "that the job has lost");
   const auto flags = std::make_shared<SwitchFlags>();
   change.AddOption("DEVICE", flags->device, "As 'fgnn devices' names it")
-      .Required();
+      .Required()
+      .Takes("DEVICE");
   change
       .AddOption("ROLE", flags->role,
                  "sampler, trainer, or auto: as the planner says")
