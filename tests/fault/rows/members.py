@@ -333,5 +333,6 @@ def outside(service, door):
     words = can_connect(users.OUTSIDER, door)
     check(words == 'refused', f'an outsider at {door}: {words}')
     answer = service.fgnn('status', check=False, **users.OUTSIDER)
-    check(answer.returncode != 0, 'an outsider was told of the service')
+    check(answer.returncode == 1 and 'Permission denied' in answer.stderr,
+          f'an outsider was told {answer.stdout!r}, {answer.stderr!r}')
     return 1

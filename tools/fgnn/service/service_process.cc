@@ -1,8 +1,10 @@
 #include "tools/fgnn/service/service_process.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +13,9 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -19,6 +23,7 @@
 #include "shared/base/files/file.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
+#include "shared/base/user_name.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/sockets/socket_name.h"
 #include "tools/fgnn/service/program.h"
@@ -63,6 +68,17 @@ std::string LastWords(const std::filesystem::path& log, size_t before) {
   const size_t name = line.find(kName);
   if (name != std::string::npos) line = line.substr(name + kName.size());
   return line;
+}
+
+// Returns the group's name, or its number if it has none.
+std::string GroupName(gid_t group) {
+  std::vector<char> buffer(1 << 14);
+  struct group entry {};
+  struct group* found = nullptr;
+  const bool ok =
+      ::getgrgid_r(group, &entry, buffer.data(), buffer.size(), &found) == 0 &&
+      found != nullptr;
+  return ok ? found->gr_name : absl::StrCat(group);
 }
 
 size_t FileSize(int fd) {
@@ -140,8 +156,27 @@ absl::StatusOr<bool> ServiceListens(const std::filesystem::path& state_dir) {
   if (errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR) {
     return false;
   }
+  if (errno == EACCES) return ExplainDenied(state_dir);
   return ErrnoToStatus(errno,
                        absl::StrCat("reach the service at ", path.string()));
+}
+
+absl::Status ExplainDenied(const std::filesystem::path& state_dir) {
+  const std::string denied = absl::StrCat(
+      "reach the service at ", SchedulerSocketPath(state_dir).string(),
+      ": Permission denied");
+  struct stat folder {};
+  if (::stat(state_dir.c_str(), &folder) != 0) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        denied, "; a folder above it is closed to ", UserName(::geteuid()),
+        ": its owner has to open it, or to run the service in another "
+        "--state-dir"));
+  }
+  return absl::PermissionDeniedError(
+      absl::StrCat(denied, "; it is open to user ", UserName(folder.st_uid),
+                   " and to group ", GroupName(folder.st_gid),
+                   ": let root run 'usermod -aG ", GroupName(folder.st_gid),
+                   " ", UserName(::geteuid()), "', and log in again"));
 }
 
 absl::StatusOr<pid_t> StartService(const ServiceStart& start) {

@@ -25,6 +25,10 @@ struct ServiceStart {
 // there.
 absl::StatusOr<bool> ServiceListens(const std::filesystem::path& state_dir);
 
+// Returns the error of a user who may not reach the folder's socket. It names
+// the group that may, and the command that adds the user to it.
+absl::Status ExplainDenied(const std::filesystem::path& state_dir);
+
 // Starts fgnn-scheduler in a session of its own, its output appended to <state
 // dir>/logs/scheduler.log. Returns its pid once it is ready. The scheduler's
 // last message is the error. FailedPrecondition: the scheduler refused (a

@@ -196,6 +196,17 @@ class Stranger {
   std::thread thread_;
 };
 
+TEST_F(ServiceClientTest, AUserWhomTheSocketIsClosedToIsToldHowToGetIn) {
+  EXPECT_THAT(ExplainDenied(state_dir_),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       testing::AllOf(HasSubstr(state_dir_.string()),
+                                      HasSubstr("and to group "),
+                                      HasSubstr("'usermod -aG "))));
+  EXPECT_THAT(ExplainDenied(state_dir_ / "closed"),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("a folder above it is closed")));
+}
+
 TEST_F(ServiceClientTest, NamesASocketThatSomethingElseListensOn) {
   server_.reset();
   const std::filesystem::path path = SchedulerSocketPath(state_dir_);
