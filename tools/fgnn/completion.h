@@ -8,8 +8,9 @@
 
 namespace fgnn {
 
-// Returns a script for bash to source. It completes commands and flags. Behind
-// a flag that takes a value, or a command that takes words, it completes file
+// Returns a script for bash to source. It completes commands and flags, and
+// values by the word that help shows for them: jobs and devices, which it asks
+// the program for, states of jobs, and keys of --set. Other values are file
 // names.
 std::string BashCompletion(Command root);
 

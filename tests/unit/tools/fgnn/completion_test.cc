@@ -39,7 +39,11 @@ class CompletionTest : public testing::Test {
     std::string quoted;
     for (const std::string& word : words) quoted += " '" + word + "'";
     const std::string program =
-        "compopt() { :; }; source '" + script_ + "'; COMP_WORDS=(" + quoted +
+        "compopt() { :; }; fgnn() { case \"$*\" in "
+        "'--state-dir s jobs') printf 'job  state\\n4f01 queued\\n';; "
+        "devices) printf 'device\\ncpu:0\\ncpu:1-2\\n';; esac; }; "
+        "source '" +
+        script_ + "'; COMP_WORDS=(" + quoted +
         "); COMP_CWORD=" + std::to_string(words.size() - 1) +
         "; _fgnn_complete; printf '%s\\n' \"${COMPREPLY[@]}\"";
     const auto ran = RunProgram("/bin/bash", {"-c", program},
@@ -70,6 +74,33 @@ TEST_F(CompletionTest, OffersSubcommandsAndTheFlagsOfTheCommandAlone) {
   EXPECT_THAT(Complete({"fgnn", "run", "job.yaml", "--d"}),
               ElementsAre("--digest"));
   EXPECT_THAT(Complete({"fgnn", "jobs", "--"}), Not(Contains("--digest")));
+}
+
+TEST_F(CompletionTest, OffersJobsOfTheServiceThatTheWordsName) {
+  EXPECT_THAT(Complete({"fgnn", "--state-dir", "s", "show", "4"}),
+              ElementsAre("4f01"));
+  EXPECT_THAT(Complete({"fgnn", "show", "la"}), ElementsAre("last"));
+  EXPECT_THAT(Complete({"fgnn", "--state-dir", "s", "submit", "job.yaml",
+                        "--after", "last,4"}),
+              ElementsAre("last,4f01"));
+}
+
+TEST_F(CompletionTest, OffersStatesKeysAndDevices) {
+  EXPECT_THAT(Complete({"fgnn", "jobs", "--state", "ru"}),
+              ElementsAre("running"));
+  EXPECT_THAT(Complete({"fgnn", "jobs", "--state", "queued,ca"}),
+              ElementsAre("queued,cancelling", "queued,cancelled"));
+  EXPECT_THAT(Complete({"fgnn", "run", "job.yaml", "--set", "training.epo"}),
+              ElementsAre("training.epochs="));
+  EXPECT_THAT(Complete({"fgnn", "up", "--devices", "c"}),
+              ElementsAre("cpu:0", "cpu:1-2"));
+  // Bash splits words at colons.
+  EXPECT_THAT(Complete({"fgnn", "switch", "cpu", ":", ""}),
+              ElementsAre("0", "1-2"));
+  EXPECT_THAT(Complete({"fgnn", "switch", "cpu", ":"}),
+              ElementsAre("0", "1-2"));
+  EXPECT_THAT(Complete({"fgnn", "up", "--devices", "cpu", ":", "1"}),
+              ElementsAre("1-2"));
 }
 
 TEST_F(CompletionTest, BehindAFlagWithAValueLeavesFileNamesToBash) {
