@@ -1,11 +1,11 @@
 // Macros and conversions for absl::Status. The codes have these meanings:
 //   InvalidArgument    the caller's fault; wrong input. Exit code 2.
 //   NotFound           the caller named a thing that is not there. Exit code 2.
-//   FailedPrecondition right input at the wrong time. Exit code 2.
-//   PermissionDenied   the operating system or a policy refuses. Exit code 2.
 //   AlreadyExists      the thing to make is there already. Exit code 2.
-//   ResourceExhausted  more is needed than there is. Exit code 2 when known
-//                      beforehand.
+//   FailedPrecondition right input at the wrong time. Exit code 1, as for the
+//                      codes below.
+//   PermissionDenied   the operating system or a policy refuses.
+//   ResourceExhausted  more is needed than there is.
 //   Unavailable        a peer is away: the caller retries with backoff.
 //   DeadlineExceeded   the caller retries only idempotent calls.
 //   DataLoss           data is damaged: the caller drops it and asks again.

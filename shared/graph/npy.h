@@ -50,9 +50,9 @@ struct NpyHeader {
 // The most bytes of a header, from the start of its file.
 inline constexpr size_t kMostNpyHeaderBytes = (1 << 16) + 12;
 
-// Parses the header at the head of `bytes`. InvalidArgument (with the reason,
-// not the file's name) for anything else, also for Fortran order and big
-// endian.
+// Parses the header at the head of `bytes`. Errors give the reason, not the
+// file's name. DataLoss: the bytes end in the header. InvalidArgument: anything
+// else, also Fortran order, text and big endian.
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const std::byte> bytes);
 
 // InvalidArgument if an array of this type and shape would have more than 2^62

@@ -3,6 +3,7 @@
 // Each writes the folder options.out whole or not at all. Errors are one line:
 // the file, the line or element in it, the reason, and the way out.
 //   NotFound, InvalidArgument  about the source.
+//   DataLoss                   the source is cut or damaged.
 //   AlreadyExists              options.out is there and not an empty folder.
 //   ResourceExhausted          the disk is full.
 #ifndef FGNN_TOOLS_DATASET_IMPORTING_IMPORT_H_

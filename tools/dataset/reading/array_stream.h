@@ -31,8 +31,8 @@ class ByteSource {
 // Not thread-safe. Errors name the array.
 class ArrayStream {
  public:
-  // NotFound: no such file. InvalidArgument: not an .npy file, or its size
-  // differs from its header's.
+  // NotFound: no such file. DataLoss: the file is shorter than its header says.
+  // InvalidArgument: not an .npy file of numbers, or it is longer.
   static absl::StatusOr<ArrayStream> OpenFile(
       const std::filesystem::path& path);
   static absl::StatusOr<ArrayStream> Open(std::unique_ptr<ByteSource> source,
