@@ -191,7 +191,9 @@ TEST_F(PredictCommandTest, WhatTheDatasetHasNotHasNoColumn) {
   for (const char* split : {"valid.npy", "test.npy"}) {
     fs::remove(folder_ / "data" / split);
   }
-  EXPECT_EQ(Predict()[1][7], "");
+  const auto rows = Predict();
+  ASSERT_THAT(rows[1], testing::SizeIs(8));
+  EXPECT_EQ(rows[1][7], "");
   ASSERT_EQ(summary_.matches.splits.size(), 2U);
   EXPECT_EQ(summary_.matches.splits[1].split, "");
   EXPECT_EQ(summary_.matches.splits[1].count.labelled, 60U);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <set>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "tests/unit/trainer_service/infer/small_graph.h"
