@@ -241,26 +241,15 @@ class LinksTest(PredictTest):
         pairs = self.service.folder / 'pairs.txt'
         pairs.write_text('1 2\n3\n')
         links = (
-            (['--what', 'scores'], '--pairs'),
             (['--what', 'scores', '--pairs', str(pairs)],
              f"{pairs}: line 2 is '3'"),
-            (['--what', 'scores', '--pairs', str(pairs), '--vertices',
-              str(pairs)], '--vertices is not for'),
-            (['--what', 'neighbours', '--pairs', str(pairs)],
-             '--pairs is for --what scores'),
-            (['--what', 'neighbours', '--top-k', '0'], '1 or more'),
-            (['--what', 'neighbours', '--top-k', '60'], '60 vertices'),
-            (['--what', 'scores', '--pairs', str(pairs), '--top-k', '2'],
-             '--top-k is for'),
-            (['--what', 'classes'], '--what embeddings, scores or neighbours'))
+            (['--what', 'neighbours', '--top-k', '60'], '60 vertices'))
         for words, part in links:
             self.assert_refused(self.link_run, words, part)
         self.service.dataset = self.service.folder / 'graph'
         classes = self.service.run({'training.epochs': 1})
-        for words in (['--what', 'scores', '--pairs', str(pairs)],
-                      ['--what', 'neighbours']):
-            self.assert_refused(classes, words, 'scores no pairs',
-                                'link_prediction')
+        self.assert_refused(classes, ['--what', 'neighbours'],
+                            'scores no pairs', 'link_prediction')
 
 
 if __name__ == '__main__':

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/trainer_service/daemon/small_world.h"
 #include "trainer_service/checkpoint/checkpoint.h"
+#include "trainer_service/commands/predict_flags.h"
 
 namespace fgnn {
 namespace {
@@ -292,6 +294,40 @@ TEST_F(PredictCommandTest, RefusesMoreClassesThanThereAre) {
   options_.what = "embeddings";
   EXPECT_THAT(RunPredict(options_), StatusIs(absl::StatusCode::kInvalidArgument,
                                              HasSubstr("--top-k is for")));
+}
+
+TEST(CheckPredictFlagsTest, FlagsOfLinksFitLinksAlone) {
+  ModelOptions links;
+  links.predicts_links = true;
+  ModelOptions classes;
+  classes.num_classes = 4;
+  const auto check = [](const ModelOptions& model, const char* what,
+                        const char* pairs, const char* vertices,
+                        std::optional<uint32_t> top_k) {
+    PredictOptions options;
+    options.what = what;
+    options.pairs = pairs;
+    options.vertices = vertices;
+    options.top_k = top_k;
+    return CheckPredictFlags(options, *PredictionKindOf(what), model);
+  };
+  const auto refused = [](const char* words) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(words));
+  };
+  EXPECT_THAT(check(links, "scores", "p", "", {}), IsOk());
+  EXPECT_THAT(check(links, "neighbours", "", "v", 40), IsOk());
+  EXPECT_THAT(check(links, "embeddings", "", "v", {}), IsOk());
+  EXPECT_THAT(check(links, "scores", "", "", {}), refused("with --pairs"));
+  EXPECT_THAT(check(links, "scores", "p", "v", {}),
+              refused("--vertices is not for"));
+  EXPECT_THAT(check(links, "scores", "p", "", 2), refused("--top-k is for"));
+  EXPECT_THAT(check(links, "neighbours", "p", "", {}),
+              refused("--pairs is for --what scores"));
+  EXPECT_THAT(check(links, "neighbours", "", "", 0), refused("1 or more"));
+  EXPECT_THAT(check(links, "classes", "", "", {}),
+              refused("--what embeddings, scores or neighbours"));
+  EXPECT_THAT(check(classes, "scores", "p", "", {}), refused("no pairs"));
+  EXPECT_THAT(check(classes, "neighbours", "", "", {}), refused("no pairs"));
 }
 
 }  // namespace
