@@ -73,8 +73,8 @@ absl::Status CheckMayRemove(JobStore& store, const Job& job) {
 
 absl::StatusOr<bool> RemoveRunFolder(const fs::path& run_dir,
                                      const std::string& job_id) {
-  const UniqueFd fd(::open(run_dir.c_str(),
-                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const UniqueFd fd(
+      ::open(run_dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd.valid()) {
     // Nothing is there, or no folder.
     if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) return false;

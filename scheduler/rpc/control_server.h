@@ -24,7 +24,7 @@ struct ServiceFacts {
   std::string state_dir;
   int64_t started_ms = 0;
   std::vector<std::string> devices;
-  IdleEnd* idle_end = nullptr;  // Whether it ends when idle; borrowed.
+  IdleEnd* idle_end = nullptr;      // Whether it ends when idle; borrowed.
   std::function<void()> shut_down;  // Ends the service; returns at once.
 };
 

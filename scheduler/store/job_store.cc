@@ -291,10 +291,10 @@ absl::StatusOr<std::vector<Job>> JobStore::Find(const JobFilter& filter,
 }
 
 absl::StatusOr<std::vector<Job>> JobStore::Unfinished() {
-  FGNN_ASSIGN_OR_RETURN(StoreStatement statement,
-                        database_.Prepare(absl::StrCat(
-                            "SELECT ", kColumns, " FROM jobs WHERE ",
-                            IsUnfinished(), " ORDER BY number")));
+  FGNN_ASSIGN_OR_RETURN(
+      StoreStatement statement,
+      database_.Prepare(absl::StrCat("SELECT ", kColumns, " FROM jobs WHERE ",
+                                     IsUnfinished(), " ORDER BY number")));
   FGNN_ASSIGN_OR_RETURN(std::vector<Job> jobs, ReadAll(statement));
   std::erase_if(jobs, [](const Job& job) {
     if (!IsFinal(job.state)) return false;

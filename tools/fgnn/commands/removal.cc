@@ -183,8 +183,7 @@ void AddRemovalCommands(Command app, CommandContext& context) {
                  "Jobs that ended at least so long ago, e.g. 30d, 12h")
       .Required()
       .Takes("TIME");
-  prune
-      .AddOption("--user", flags->user, "Jobs of this user; default: your own")
+  prune.AddOption("--user", flags->user, "Jobs of this user; default: your own")
       .Takes("NAME");
   prune.AddFlag("--dry-run", flags->dry_run,
                 "List what would be deleted, and delete nothing");

@@ -29,8 +29,8 @@ absl::StatusOr<std::string> JobDeleter::FindId(const std::string& name) {
     FGNN_ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(name));
     return job.job_id();
   }
-  FGNN_ASSIGN_OR_RETURN(
-      const Job job, FindNamedJob(std::get<HeldStore>(source_).store, name));
+  FGNN_ASSIGN_OR_RETURN(const Job job,
+                        FindNamedJob(std::get<HeldStore>(source_).store, name));
   return job.id;
 }
 

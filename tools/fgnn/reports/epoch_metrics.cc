@@ -32,8 +32,8 @@ absl::StatusOr<std::vector<EpochMetrics>> EpochMetricsReader::ReadNew() {
 
 absl::StatusOr<FileLines> EpochMetricsReader::OpenAtPlace() {
   if (place_.line > 0) {
-    FGNN_ASSIGN_OR_RETURN(
-        FileLines file, FileLines::Open(file_, kMaxLineBytes, place_.offset));
+    FGNN_ASSIGN_OR_RETURN(FileLines file,
+                          FileLines::Open(file_, kMaxLineBytes, place_.offset));
     FGNN_ASSIGN_OR_RETURN(const auto line, file.Next());
     const bool is_as_before =
         line.has_value() && file.is_whole() && *line == place_.text;
