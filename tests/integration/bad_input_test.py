@@ -306,9 +306,9 @@ class CommandsTest(unittest.TestCase):
     def test_no_service(self):
         job = self.service.folder / 'job.yaml'
         job.write_text('dataset: /nowhere\n', encoding='utf-8')
-        # What is left of a job serves these two.
+        # What is left of a job serves these.
         ask = [words for words in self.commands_of_a_job()
-               if words[0] not in ('resume', 'predict')]
+               if words[0] not in ('metrics', 'predict', 'resume')]
         for words in (*ask, ['jobs'], ['status'], ['submit', str(job)]):
             self.assert_answers(1, words, str(self.service.state_dir),
                                 "'fgnn up'")

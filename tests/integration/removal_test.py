@@ -27,9 +27,9 @@ class RemovalTest(harness.ServiceTest):
     def jobs(self):
         return {job['job_id'] for job in self.service.json('jobs')['jobs']}
 
-    def assert_refused(self, words, *parts):
+    def assert_refused(self, words, *parts, code=2):
         answer = self.service.fgnn(*words, check=False)
-        self.assertEqual(answer.returncode, 2, answer.stderr)
+        self.assertEqual(answer.returncode, code, answer.stderr)
         for part in parts:
             self.assertIn(part, answer.stderr)
 
@@ -62,11 +62,14 @@ class RemovalTest(harness.ServiceTest):
         job = self.service.json('submit', *self.service.job_words(
             harness.ENDLESS))['job_id']
         self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
-        self.assert_refused(['rm', job], job, f'fgnn cancel {job}')
+        self.assert_refused(['rm', job], job, f'fgnn cancel {job}',
+                            code=1)
         self.service.fgnn('pause', job)
-        self.assert_refused(['rm', job], job, f'fgnn cancel {job}')
+        self.assert_refused(['rm', job], job, f'fgnn cancel {job}',
+                            code=1)
         self.service.fgnn('down')
-        self.assert_refused(['rm', job], job, f'fgnn cancel {job}')
+        self.assert_refused(['rm', job], job, f'fgnn cancel {job}',
+                            code=1)
         self.assertEqual(self.service.json('show', job)['state'], 'paused')
         self.assertTrue((self.service.state_dir / 'runs' / job).exists())
 
