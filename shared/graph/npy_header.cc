@@ -232,12 +232,11 @@ uint64_t NpyHeader::num_elements() const {
 absl::StatusOr<NpyLayout> ParseNpyLayout(absl::Span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
                               bytes.size());
-  if (text.size() < kMagicBytes + 4) {
-    return Truncated(text.size());
-  }
-  if (text.substr(0, kMagicBytes) != std::string_view(kMagic, kMagicBytes)) {
+  const std::string_view magic(kMagic, kMagicBytes);
+  if (text.substr(0, kMagicBytes) != magic.substr(0, text.size())) {
     return Malformed("the first bytes are not those of NumPy");
   }
+  if (text.size() < kMagicBytes + 4) return Truncated(text.size());
   const int major = static_cast<unsigned char>(text[6]);
   if (major < 1 || major > 3) {
     return Malformed(absl::StrCat("format version ", major, " is unknown"));

@@ -159,8 +159,8 @@ TEST_F(SamplerDaemonTest, ValidatesADataset) {
   EXPECT_EQ(response.state(), FingerprintOf(job_.dataset()));
   EXPECT_NE(response.content(), 0U);
   std::filesystem::resize_file(job_.dataset() / "indices.npy", 100);
-  EXPECT_THAT(validate(&response), StatusIs(absl::StatusCode::kInvalidArgument,
-                                            HasSubstr("indices.npy")));
+  EXPECT_THAT(validate(&response),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("indices.npy")));
 }
 
 TEST_F(SamplerDaemonTest, WarnsOfTestEdgesThatAreInTheGraph) {
