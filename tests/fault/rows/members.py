@@ -12,7 +12,7 @@ import harness
 import rpc
 import users
 from row import (JOB, TINY, check, committed_of, end_service, pids_of,
-                 same_run, wait_for)
+                 same_run, summary_of, wait_for)
 
 ROWS = pathlib.Path(__file__).resolve().parent
 PERMISSION_DENIED = 7
@@ -223,6 +223,7 @@ class Attempts:
         for words in (('cancel', self.endless), ('pause', self.endless),
                       ('resume', self.endless), ('resume', str(self.run_dir)),
                       ('resume', str(ended)),
+                      ('rm', self.endless), ('rm', summary_of(ended)['job_id']),
                       ('switch', 'cpu:0', 'trainer', '--job', self.endless),
                       ('down',)):
             self.command(f'{words[0]} of another\'s job', *words)
@@ -234,6 +235,7 @@ class Attempts:
                     ('CancelJob', 'CancelJobRequest', named),
                     ('PauseJob', 'PauseJobRequest', named),
                     ('ContinueJob', 'ContinueJobRequest', named),
+                    ('DeleteJob', 'DeleteJobRequest', named),
                     ('Shutdown', 'ShutdownRequest', '')):
                 self.call(f'{method} as {name}', self.door,
                           f'JobService/{method}', message, request,
