@@ -136,8 +136,9 @@ class ResumeTest(harness.ServiceTest):
                                    check=False)
         self.assertNotEqual(result.returncode, 0)
         self.assertIn('fingerprint', result.stderr)
-        self.assertEqual(json.loads(result.stdout.splitlines()[-1])['state'],
-                         'failed')
+        summary, error = map(json.loads, result.stdout.splitlines()[-2:])
+        self.assertEqual(summary['state'], 'failed')
+        self.assertEqual(error['type'], 'error')
         self.assertEqual(files(), before)
 
     def test_the_summary_counts_the_seconds_of_all_starts(self):
