@@ -89,7 +89,8 @@ class ResumeTest(harness.ServiceTest):
         daemons = self.daemons()
         os.kill(scheduler, signal.SIGKILL)
         self.service.fgnn('up')
-        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 4000)
+        self.service.follow(job, lambda p: p.get('state') == 'running' and
+                            p.get('batches_committed', 0) > 4000)
         self.assertEqual(self.daemons(), daemons)
         self.service.fgnn('watch', job)
         self.service.fgnn('down')
