@@ -41,9 +41,9 @@ class SchedulerDaemon {
   SchedulerDaemon& operator=(const SchedulerDaemon&) = delete;
 
   // Serves until `stop`, until the service is idle if exit_when_idle, or until
-  // the state folder is gone. Then
-  // running jobs are cancelled, and queued jobs stay for the next start.
-  // Spawned daemons are ended, and the sockets are removed.
+  // the state folder is gone. Then running jobs are cancelled, and queued jobs
+  // stay for the next start. Spawned daemons are ended, and the sockets are
+  // removed.
   absl::Status ServeUntil(const SignalWaiter& stop);
 
  private:

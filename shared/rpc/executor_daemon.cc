@@ -166,16 +166,13 @@ absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
 }
 
 absl::Status ExecutorDaemon::Detach(const std::string& job_id) {
-  if (CurrentJobId() != job_id) return absl::OkStatus();
+  {
+    const MutexLock lock(&mutex_);
+    if (attachment_.job_id != job_id) return absl::OkStatus();
+  }
   LeaveJob();
   LogInfo("detached from job {}", job_id);
   return absl::OkStatus();
-}
-
-// Returns the id of the job; empty if there is none.
-std::string ExecutorDaemon::CurrentJobId() {
-  const MutexLock lock(&mutex_);
-  return attachment_.job_id;
 }
 
 // The scheduler may call before the registration's answer has been read.

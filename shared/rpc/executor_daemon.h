@@ -138,7 +138,6 @@ class ExecutorDaemon : private ExecutorHandler {
   absl::Status Detach(const std::string& job_id) override;
   void RequestStop() override { stop_->RequestStop(); }
 
-  std::string CurrentJobId();
   absl::StatusOr<HostSession*> Session();
   void LeaveJob();
   WorkReport Report();

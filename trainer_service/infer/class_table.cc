@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/file.h"
 #include "shared/graph/npy.h"
+#include "trainer_service/infer/array_file.h"
 #include "trainer_service/infer/csv_fields.h"
 
 namespace fgnn {
@@ -82,12 +83,7 @@ absl::Status WriteClassTable(const std::filesystem::path& path,
   }
   const uint64_t shape[] = {table.vertices.size(), table.predictions->num_best};
   const size_t dimensions = table.predictions->num_best == 1 ? 1 : 2;
-  const std::string header = MakeNpyHeader(NpyType::kI64, {shape, dimensions});
-  const std::string_view pieces[] = {
-      header,
-      {reinterpret_cast<const char*>(numbers.data()),
-       numbers.size() * sizeof(int64_t)}};
-  return WriteFileAtomically(path, pieces);
+  return WriteArray<int64_t>(path, NpyType::kI64, {shape, dimensions}, numbers);
 }
 
 PredictionMatches CountMatches(const ClassTable& table) {

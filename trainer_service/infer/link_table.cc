@@ -3,11 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/file.h"
 #include "shared/graph/npy.h"
+#include "trainer_service/infer/array_file.h"
 #include "trainer_service/infer/csv_fields.h"
 #include "trainer_service/infer/score_pairs.h"
 
@@ -27,18 +27,6 @@ void AppendScore(float score, std::string* csv) {
   csv->push_back(',');
   AppendProbability(ProbabilityOfScore(score), csv);
   csv->push_back('\n');
-}
-
-template <typename T>
-absl::Status WriteArray(const std::filesystem::path& path, NpyType type,
-                        absl::Span<const uint64_t> shape,
-                        absl::Span<const T> values) {
-  const std::string header = MakeNpyHeader(type, shape);
-  const std::string_view pieces[] = {
-      header,
-      {reinterpret_cast<const char*>(values.data()),
-       values.size() * sizeof(T)}};
-  return WriteFileAtomically(path, pieces);
 }
 
 }  // namespace

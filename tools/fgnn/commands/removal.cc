@@ -1,7 +1,6 @@
 // rm, prune.
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "scheduler/store/job.h"
 #include "shared/base/json_text.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
@@ -112,11 +112,7 @@ struct PruneFlags {
 absl::StatusOr<std::vector<v1::Job>> FindOlder(
     uint32_t seconds, const std::string& user,
     const std::filesystem::path& state_dir) {
-  const int64_t now_ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(
-          std::chrono::system_clock::now().time_since_epoch())
-          .count();
-  const int64_t until_ms = now_ms - int64_t{seconds} * kMsPerSecond;
+  const int64_t until_ms = UnixMilliseconds() - int64_t{seconds} * kMsPerSecond;
   v1::ListJobsRequest request;
   request.set_limit(kAllJobs);
   request.set_user(user);
