@@ -66,6 +66,7 @@ struct Dataset::Contents {
   CscView graph;
   FeatureView features;
   absl::Span<const int64_t> labels;
+  TargetView targets;
   absl::Span<const float> weights;
 
   // Few callers ask for names, so the first call finds the lines.
@@ -86,6 +87,10 @@ Dataset::Contents::Contents(DatasetArrays opened) : arrays(std::move(opened)) {
                 metadata.num_nodes, metadata.feature_columns};
   }
   labels = IdsOf(arrays.labels);
+  if (metadata.target_columns > 0) {
+    targets = {arrays.targets.data(), metadata.target_type, metadata.num_nodes,
+               metadata.target_columns};
+  }
   if (!arrays.edge_weights.header().shape.empty()) {
     weights = arrays.edge_weights.As<float>();
   }
@@ -99,6 +104,8 @@ DatasetSizes Dataset::Contents::Sizes() const {
           .num_classes = metadata.num_classes,
           .has_labels = !labels.empty(),
           .has_train_edges = has_train_edges(),
+          .target_columns = metadata.target_columns,
+          .target_type = metadata.target_type,
           .topology_bytes = graph.indptr.size() * sizeof(EdgeOffset) +
                             metadata.num_edges * index_bytes,
           .feature_row_bytes = features.row_bytes(),
@@ -128,7 +135,8 @@ absl::Status Dataset::Contents::Validate(
   FGNN_RETURN_IF_ERROR(ValidateSplits(check));
   FGNN_RETURN_IF_ERROR(check());
   FGNN_RETURN_IF_ERROR(ReadDatasetNames(arrays.folder, metadata.num_classes,
-                                        metadata.feature_columns)
+                                        metadata.feature_columns,
+                                        metadata.target_columns)
                            .status());
   if (arrays.names.has_value()) {
     FGNN_RETURN_IF_ERROR(CheckNames(PathOf(kNamesFile), TextOf(*arrays.names),
@@ -137,6 +145,8 @@ absl::Status Dataset::Contents::Validate(
   if (validation != Validation::kEverything) return absl::OkStatus();
   FGNN_RETURN_IF_ERROR(check());
   FGNN_RETURN_IF_ERROR(CheckFeatures(PathOf(kFeaturesFile), features));
+  FGNN_RETURN_IF_ERROR(check());
+  FGNN_RETURN_IF_ERROR(CheckTargets(PathOf(kTargetsFile), targets));
   FGNN_RETURN_IF_ERROR(check());
   return CheckEdgeWeights(PathOf("edge_weights.npy"), weights);
 }
@@ -150,7 +160,7 @@ absl::Status Dataset::Contents::ValidateSplits(
   for (const auto& [file, array] : splits) {
     FGNN_RETURN_IF_ERROR(check());
     FGNN_RETURN_IF_ERROR(CheckSplit(PathOf(file), IdsOf(*array), labels,
-                                    arrays.metadata.num_nodes));
+                                    targets, arrays.metadata.num_nodes));
   }
   const std::pair<const char*, const NpyArray*> edge_splits[] = {
       {"train_edges.npy", &arrays.edges.train},
@@ -187,11 +197,15 @@ absl::StatusOr<uint64_t> Dataset::ContentFingerprint(
   const DatasetArrays& arrays = contents_->arrays;
   uint64_t hash = Mix64(arrays.metadata.num_classes);
   hash = Mix64(hash ^ static_cast<uint64_t>(arrays.metadata.feature_type));
-  for (const NpyArray* array :
-       {&arrays.indptr, &arrays.indices, &arrays.features, &arrays.labels,
-        &arrays.vertices.train, &arrays.vertices.valid, &arrays.vertices.test,
-        &arrays.edge_weights, &arrays.edges.train, &arrays.edges.valid,
-        &arrays.edges.test}) {
+  std::vector<const NpyArray*> read = {
+      &arrays.indptr,        &arrays.indices,        &arrays.features,
+      &arrays.labels,        &arrays.vertices.train, &arrays.vertices.valid,
+      &arrays.vertices.test, &arrays.edge_weights,   &arrays.edges.train,
+      &arrays.edges.valid,   &arrays.edges.test};
+  // A dataset without targets keeps the checksum that it had before there were
+  // any.
+  if (num_targets() > 0) read.push_back(&arrays.targets);
+  for (const NpyArray* array : read) {
     FGNN_RETURN_IF_ERROR(check());
     const NpyHeader& header = array->header();
     const uint64_t bytes =
@@ -233,6 +247,12 @@ FeatureFile Dataset::feature_file() const {
           view.columns};
 }
 absl::Span<const int64_t> Dataset::labels() const { return contents_->labels; }
+const TargetView& Dataset::targets() const { return contents_->targets; }
+uint32_t Dataset::num_targets() const { return targets().columns; }
+std::string_view Dataset::TargetName(uint32_t column) const {
+  const std::vector<std::string>& names = contents_->arrays.target_names;
+  return column < names.size() ? names[column] : std::string_view();
+}
 absl::Span<const int64_t> Dataset::train() const {
   return IdsOf(contents_->arrays.vertices.train);
 }

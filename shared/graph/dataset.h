@@ -1,4 +1,5 @@
-// A dataset folder, memory-mapped: topology, features, labels and splits.
+// A dataset folder, memory-mapped: topology, features, labels or
+// targets, and splits.
 // The format is described in shared/graph/README.md.
 #ifndef FGNN_SHARED_GRAPH_DATASET_H_
 #define FGNN_SHARED_GRAPH_DATASET_H_
@@ -17,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/base/types.h"
+#include "shared/graph/target_view.h"
 
 namespace fgnn {
 
@@ -96,11 +98,13 @@ struct FeatureFile {
 // How much Open() checks.
 enum class Validation : uint8_t {
   // Checks that files are present and that types and shapes agree. Split ids,
-  // labels and indices must be in range; indptr must be monotone and end at the
-  // number of edges. Costs one pass over the topology.
+  // labels and indices must be in range; vertices of splits must have a label
+  // or all targets; indptr must be monotone and end at the number of edges.
+  // Costs one pass over the topology.
   kStructure,
-  // Also checks that features are finite, and edge weights finite and not
-  // negative. Costs one more pass over the features.
+  // Also checks that features are finite, edge weights finite and not negative,
+  // and targets numbers or NaN, or 0, 1 or 255. Costs one more pass over the
+  // features and targets.
   kEverything,
   // Checks types and shapes only. For tools that read a folder's metadata, and
   // for daemons of a service whose scheduler has validated the folder.
@@ -114,6 +118,8 @@ struct DatasetSizes {
   uint32_t num_classes = 0;
   bool has_labels = false;
   bool has_train_edges = false;
+  uint32_t target_columns = 0;  // 0: no targets.
+  TargetType target_type = TargetType::kFloat32;
   uint64_t topology_bytes = 0;
   uint64_t feature_row_bytes = 0;  // 0: no features.
   // Numbers of vertices of the splits.
@@ -162,7 +168,16 @@ class Dataset {
   FeatureFile feature_file() const;
   // [num_nodes], each in [0, num_classes), or -1 for "has none"; may be empty.
   absl::Span<const int64_t> labels() const;
-  // Global ids in any order. Every one of them has a label.
+  // Has no rows if the folder has no targets. A dataset has labels or targets,
+  // never both.
+  const TargetView& targets() const;
+  // Number of columns of the targets: metadata.yaml's target_columns. 0 without
+  // targets.
+  uint32_t num_targets() const;
+  // Returns the name of a column of the targets, in [0, num_targets()); empty:
+  // it has none.
+  std::string_view TargetName(uint32_t column) const;
+  // Global ids in any order. Every one of them has a label or all its targets.
   absl::Span<const int64_t> train() const;
   absl::Span<const int64_t> valid() const;
   absl::Span<const int64_t> test() const;

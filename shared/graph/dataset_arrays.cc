@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "shared/base/status.h"
 #include "shared/graph/dataset.h"
+#include "shared/graph/dataset_names.h"
 
 namespace fgnn {
 namespace {
@@ -125,6 +126,37 @@ absl::Status OpenLabels(Access access, DatasetArrays& arrays) {
   return absl::OkStatus();
 }
 
+absl::Status OpenTargets(Access access, DatasetArrays& arrays) {
+  const fs::path path = arrays.folder / kTargetsFile;
+  const DatasetMetadata& metadata = arrays.metadata;
+  if (metadata.target_columns == 0) {
+    if (!Exists(path)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(path.string(),
+                     ": is there, but metadata.yaml says target_columns 0; set "
+                     "it to the array's columns or remove the file"));
+  }
+  if (metadata.num_classes > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path.string(),
+        ": is there with labels.npy, but a dataset has one of the two; remove "
+        "labels.npy and metadata.yaml's num_classes, or targets.npy and "
+        "target_columns"));
+  }
+  FGNN_ASSIGN_OR_RETURN(
+      arrays.targets,
+      OpenWanted(path, access,
+                 {{StoredType(metadata.target_type)},
+                  {metadata.num_nodes, metadata.target_columns},
+                  absl::StrCat("metadata.yaml's num_nodes, target_columns and "
+                               "target_type ",
+                               std::string(NameOf(metadata.target_type)))}));
+  FGNN_ASSIGN_OR_RETURN(
+      arrays.target_names,
+      ReadTargetNames(arrays.folder, metadata.target_columns));
+  return absl::OkStatus();
+}
+
 absl::Status OpenSplit(const fs::path& path, Access access, NpyArray& array) {
   if (!Exists(path)) return absl::OkStatus();
   FGNN_ASSIGN_OR_RETURN(NpyArray opened, OpenArray(path, access));
@@ -197,6 +229,7 @@ absl::StatusOr<DatasetArrays> DatasetArrays::Open(const fs::path& folder,
   FGNN_RETURN_IF_ERROR(OpenTopology(access, arrays));
   FGNN_RETURN_IF_ERROR(OpenFeatures(access, arrays));
   FGNN_RETURN_IF_ERROR(OpenLabels(access, arrays));
+  FGNN_RETURN_IF_ERROR(OpenTargets(access, arrays));
   FGNN_RETURN_IF_ERROR(OpenOptional(access, arrays));
   return arrays;
 }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "shared/base/files/file.h"
@@ -17,6 +19,7 @@ namespace fgnn {
 
 inline constexpr char kFeaturesFile[] = "features.npy";
 inline constexpr char kNamesFile[] = "names.txt";
+inline constexpr char kTargetsFile[] = "targets.npy";
 
 // Whether arrays are mapped, or only their headers read.
 enum class Access : uint8_t { kMap, kHeaders };
@@ -41,10 +44,13 @@ struct DatasetArrays {
   NpyArray indices;
   NpyArray features;
   NpyArray labels;
+  NpyArray targets;
   NpyArray edge_weights;
   SplitArrays vertices;
   SplitArrays edges;
   std::optional<MappedFile> names;  // nullopt: no file, or it is not mapped.
+  // Names of the columns of targets; see DatasetNames.
+  std::vector<std::string> target_names;
 };
 
 }  // namespace fgnn

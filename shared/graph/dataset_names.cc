@@ -39,15 +39,17 @@ absl::StatusOr<std::vector<std::string>> ReadNames(const fs::path& path,
 }
 
 absl::Status CheckDifferent(const fs::path& path,
-                            const std::vector<std::string>& names) {
+                            const std::vector<std::string>& names,
+                            std::string_view what) {
   std::unordered_map<std::string_view, size_t> line_of;
   for (size_t i = 0; i < names.size(); ++i) {
     if (names[i].empty()) continue;
     const auto [found, is_new] = line_of.emplace(names[i], i + 1);
     if (is_new) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        path.string(), ": line ", i + 1, " is '", names[i], "' as line ",
-        found->second, "; give each class a name of its own"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path.string(), ": line ", i + 1, " is '", names[i],
+                     "' as line ", found->second, "; give each ",
+                     std::string(what), " a name of its own"));
   }
   return absl::OkStatus();
 }
@@ -56,13 +58,25 @@ absl::Status CheckDifferent(const fs::path& path,
 
 absl::StatusOr<DatasetNames> ReadDatasetNames(const fs::path& folder,
                                               uint64_t num_classes,
-                                              uint64_t feature_columns) {
+                                              uint64_t feature_columns,
+                                              uint64_t target_columns) {
   DatasetNames names;
   FGNN_ASSIGN_OR_RETURN(names.classes, ReadNames(folder / kClassNamesFile,
                                                  num_classes, "classes"));
-  FGNN_RETURN_IF_ERROR(CheckDifferent(folder / kClassNamesFile, names.classes));
+  FGNN_RETURN_IF_ERROR(
+      CheckDifferent(folder / kClassNamesFile, names.classes, "class"));
   FGNN_ASSIGN_OR_RETURN(names.features, ReadNames(folder / kFeatureNamesFile,
                                                   feature_columns, "columns"));
+  FGNN_ASSIGN_OR_RETURN(names.targets, ReadTargetNames(folder, target_columns));
+  return names;
+}
+
+absl::StatusOr<std::vector<std::string>> ReadTargetNames(
+    const fs::path& folder, uint64_t target_columns) {
+  const fs::path path = folder / kTargetNamesFile;
+  FGNN_ASSIGN_OR_RETURN(std::vector<std::string> names,
+                        ReadNames(path, target_columns, "targets"));
+  FGNN_RETURN_IF_ERROR(CheckDifferent(path, names, "target"));
   return names;
 }
 

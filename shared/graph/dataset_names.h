@@ -1,4 +1,4 @@
-// Names of a dataset's classes and feature columns.
+// Names of a dataset's classes, and of the columns of features and targets.
 #ifndef FGNN_SHARED_GRAPH_DATASET_NAMES_H_
 #define FGNN_SHARED_GRAPH_DATASET_NAMES_H_
 
@@ -13,6 +13,7 @@ namespace fgnn {
 
 inline constexpr char kClassNamesFile[] = "class_names.txt";
 inline constexpr char kFeatureNamesFile[] = "feature_names.txt";
+inline constexpr char kTargetNamesFile[] = "target_names.txt";
 
 struct DatasetNames {
   // Name c is that of class c; empty: it has none. At most num_classes names.
@@ -20,16 +21,23 @@ struct DatasetNames {
   std::vector<std::string> classes;
   // Name c is that of column c. At most as many as there are columns.
   std::vector<std::string> features;
+  // Name c is that of column c of the targets; empty: it has none. At most as
+  // many as there are columns. No two columns have the same name.
+  std::vector<std::string> targets;
 
   friend bool operator==(const DatasetNames&, const DatasetNames&) = default;
 };
 
-// Reads the two files of `folder`, a line for each name. A file that is not
+// Reads the three files of `folder`, a line for each name. A file that is not
 // there gives no names. InvalidArgument names file and line: there are more
-// names than classes or columns, or two classes of one name.
+// names than classes or columns, or two classes or targets of one name.
 absl::StatusOr<DatasetNames> ReadDatasetNames(
     const std::filesystem::path& folder, uint64_t num_classes,
-    uint64_t feature_columns);
+    uint64_t feature_columns, uint64_t target_columns);
+
+// Returns DatasetNames::targets alone.
+absl::StatusOr<std::vector<std::string>> ReadTargetNames(
+    const std::filesystem::path& folder, uint64_t target_columns);
 
 }  // namespace fgnn
 

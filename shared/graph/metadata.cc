@@ -3,6 +3,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -75,13 +76,42 @@ class KeyReader {
 FeatureType GetFeatureType(KeyReader& keys) {
   const std::string text =
       keys.Get<std::string>("feature_type", "f32", "a word");
-  for (const FeatureType type :
-       {FeatureType::kFloat32, FeatureType::kFloat16, FeatureType::kBfloat16}) {
-    if (text == NameOf(type)) return type;
-  }
+  const std::optional<FeatureType> type = FeatureTypeOf(text);
+  if (type.has_value()) return *type;
   keys.Fail(
       absl::StrCat("feature_type '", text, "' is none of f32, f16, bf16"));
   return FeatureType::kFloat32;
+}
+
+TargetType GetTargetType(KeyReader& keys) {
+  const std::string text =
+      keys.Get<std::string>("target_type", "f32", "a word");
+  const std::optional<TargetType> type = TargetTypeOf(text);
+  if (type.has_value()) return *type;
+  keys.Fail(absl::StrCat("target_type '", text, "' is none of f32, u8"));
+  return TargetType::kFloat32;
+}
+
+// Checks the numbers that shapes of arrays follow from.
+void CheckCounts(const DatasetMetadata& metadata, KeyReader& keys) {
+  const auto check_most = [&keys](std::string_view key, uint64_t value,
+                                  uint64_t most) {
+    if (value <= most) return;
+    keys.Fail(absl::StrCat(std::string(key), " is ", value,
+                           ", which is more than ", most));
+  };
+  if (metadata.num_nodes == 0 || metadata.num_nodes > kMaxNodes) {
+    keys.Fail(absl::StrCat("num_nodes is ", metadata.num_nodes,
+                           ", which is not in [1, ", kMaxNodes, "]"));
+  }
+  if (metadata.num_edges >
+      static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    keys.Fail(absl::StrCat("num_edges is ", metadata.num_edges,
+                           ", which is more than 2^63 - 1"));
+  }
+  check_most("feature_columns", metadata.feature_columns, kMostFeatureColumns);
+  check_most("num_classes", metadata.num_classes, kMostClasses);
+  check_most("target_columns", metadata.target_columns, kMostTargetColumns);
 }
 
 absl::StatusOr<DatasetMetadata> FromYaml(const std::string& file,
@@ -102,25 +132,11 @@ absl::StatusOr<DatasetMetadata> FromYaml(const std::string& file,
   metadata.feature_columns = keys.Get<uint64_t>("feature_columns", 0, kCount);
   metadata.feature_type = GetFeatureType(keys);
   metadata.num_classes = keys.Get<uint32_t>("num_classes", 0, kCount);
+  metadata.target_columns = keys.Get<uint32_t>("target_columns", 0, kCount);
+  metadata.target_type = GetTargetType(keys);
   metadata.symmetric = keys.Get<bool>("symmetric", false, "true or false");
   metadata.left_out = keys.GetWords("left_out");
-  if (metadata.num_nodes == 0 || metadata.num_nodes > kMaxNodes) {
-    keys.Fail(absl::StrCat("num_nodes is ", metadata.num_nodes,
-                           ", which is not in [1, ", kMaxNodes, "]"));
-  }
-  if (metadata.num_edges >
-      static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-    keys.Fail(absl::StrCat("num_edges is ", metadata.num_edges,
-                           ", which is more than 2^63 - 1"));
-  }
-  if (metadata.feature_columns > kMostFeatureColumns) {
-    keys.Fail(absl::StrCat("feature_columns is ", metadata.feature_columns,
-                           ", which is more than ", kMostFeatureColumns));
-  }
-  if (metadata.num_classes > kMostClasses) {
-    keys.Fail(absl::StrCat("num_classes is ", metadata.num_classes,
-                           ", which is more than ", kMostClasses));
-  }
+  CheckCounts(metadata, keys);
   if (!keys.status().ok()) return keys.status();
   return metadata;
 }
@@ -149,6 +165,10 @@ NpyType StoredType(FeatureType type) {
       break;
   }
   return NpyType::kU16;
+}
+
+NpyType StoredType(TargetType type) {
+  return type == TargetType::kFloat32 ? NpyType::kF32 : NpyType::kU8;
 }
 
 absl::StatusOr<DatasetMetadata> ReadMetadata(
@@ -186,6 +206,12 @@ std::string FormatMetadata(const DatasetMetadata& metadata) {
   out << YAML::Key << "feature_type" << YAML::Value
       << std::string(NameOf(metadata.feature_type));
   out << YAML::Key << "num_classes" << YAML::Value << metadata.num_classes;
+  if (metadata.target_columns > 0) {
+    out << YAML::Key << "target_columns" << YAML::Value
+        << metadata.target_columns;
+    out << YAML::Key << "target_type" << YAML::Value
+        << std::string(NameOf(metadata.target_type));
+  }
   out << YAML::Key << "symmetric" << YAML::Value << metadata.symmetric;
   if (!metadata.left_out.empty()) {
     out << YAML::Key << "left_out" << YAML::Value << metadata.left_out;

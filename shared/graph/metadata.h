@@ -15,10 +15,11 @@
 namespace fgnn {
 
 // The most classes that a dataset may have, and the most columns of its
-// features. Memory is allocated by these numbers, which nothing but
+// features and targets. Memory is allocated by these numbers, which nothing but
 // metadata.yaml states. A larger number is taken for a mistake.
 inline constexpr uint32_t kMostClasses = uint32_t{1} << 24;
 inline constexpr uint64_t kMostFeatureColumns = uint64_t{1} << 24;
+inline constexpr uint32_t kMostTargetColumns = 65'535;
 
 struct DatasetMetadata {
   std::string name;
@@ -27,7 +28,9 @@ struct DatasetMetadata {
   uint64_t num_edges = 0;
   uint64_t feature_columns = 0;  // 0: no features. At most kMostFeatureColumns.
   FeatureType feature_type = FeatureType::kFloat32;
-  uint32_t num_classes = 0;  // 0: no labels. At most kMostClasses.
+  uint32_t num_classes = 0;     // 0: no labels. At most kMostClasses.
+  uint32_t target_columns = 0;  // 0: no targets. At most kMostTargetColumns.
+  TargetType target_type = TargetType::kFloat32;
   bool symmetric = false;
   // Arrays, columns and files of the source that its import left out.
   std::vector<std::string> left_out;
@@ -36,6 +39,8 @@ struct DatasetMetadata {
 // Returns the type of the elements of features.npy. NumPy has no bf16: its bits
 // are stored as u16.
 NpyType StoredType(FeatureType type);
+// Returns the type of the elements of targets.npy.
+NpyType StoredType(TargetType type);
 
 // Reads `folder`/metadata.yaml. num_nodes and num_edges must be there; the
 // other keys have defaults (the name is the folder's). Unknown keys are

@@ -167,14 +167,23 @@ absl::Status CheckLabels(const std::string& file,
 }
 
 absl::Status CheckSplit(const std::string& file, absl::Span<const int64_t> ids,
-                        absl::Span<const int64_t> labels, uint64_t num_nodes) {
+                        absl::Span<const int64_t> labels,
+                        const TargetView& targets, uint64_t num_nodes) {
   std::vector<bool> seen(num_nodes);
   for (size_t i = 0; i < ids.size(); ++i) {
     if (static_cast<uint64_t>(ids[i]) >= num_nodes) {
       return Bad(file, i, ids[i], "but the graph has ", num_nodes, " vertices");
     }
     const auto v = static_cast<size_t>(ids[i]);
-    if (labels.empty() || labels[v] < 0) {
+    if (targets.rows > 0) {
+      const uint32_t column = targets.FirstMissing(static_cast<GlobalId>(v));
+      if (column < targets.columns) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(file, ": element ", i, " is vertex ", v,
+                         ", which has no target in column ", column,
+                         "; leave it out of the split"));
+      }
+    } else if (labels.empty() || labels[v] < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat(file, ": element ", i, " is vertex ", v,
                        ", which has no label; leave it out of the split"));
@@ -223,6 +232,35 @@ absl::Status CheckFeatures(const std::string& file,
       file, ": row ", place / features.columns, ", column ",
       place % features.columns, " is ", NameOfNotFinite(features, place),
       "; replace it by a finite number and import again"));
+}
+
+absl::Status CheckTargets(const std::string& file, const TargetView& targets) {
+  const auto num_targets = static_cast<size_t>(targets.rows * targets.columns);
+  if (num_targets == 0) return absl::OkStatus();
+  const auto place_of = [&](size_t place) {
+    return absl::StrCat(file, ": row ", place / targets.columns, ", column ",
+                        place % targets.columns, " is ");
+  };
+  if (targets.type == TargetType::kFloat32) {
+    const size_t place = FindBad(
+        absl::Span<const uint32_t>(
+            reinterpret_cast<const uint32_t*>(targets.data), num_targets),
+        [](uint32_t bits) { return (bits & 0x7fffffff) == 0x7f800000; });
+    if (place == num_targets) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        place_of(place),
+        "infinite; replace it by a finite number, or by NaN for none, and "
+        "import again"));
+  }
+  const absl::Span<const uint8_t> bits(
+      reinterpret_cast<const uint8_t*>(targets.data), num_targets);
+  const size_t place =
+      FindBad(bits, [](uint8_t bit) { return (bit > 1) & (bit != kNoBit); });
+  if (place == num_targets) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      place_of(place), bits[place],
+      ", but a class is 1 (in the set), 0 (not in it) or 255 (not known); "
+      "correct it"));
 }
 
 absl::Status CheckEdgeWeights(const std::string& file,

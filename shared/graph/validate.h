@@ -36,9 +36,11 @@ absl::Status CheckLabels(const std::string& file,
                          absl::Span<const int64_t> labels,
                          uint32_t num_classes);
 
-// Checks that every global id is in range, has a label, and is there once.
+// Checks that every global id is in range, has a label or all its targets, and
+// is there once.
 absl::Status CheckSplit(const std::string& file, absl::Span<const int64_t> ids,
-                        absl::Span<const int64_t> labels, uint64_t num_nodes);
+                        absl::Span<const int64_t> labels,
+                        const TargetView& targets, uint64_t num_nodes);
 
 // Checks that both ends of every edge are in [0, num_nodes).
 absl::Status CheckEdges(const std::string& file, const EdgeView& edges,
@@ -47,6 +49,9 @@ absl::Status CheckEdges(const std::string& file, const EdgeView& edges,
 // Checks that every feature is finite.
 absl::Status CheckFeatures(const std::string& file,
                            const FeatureView& features);
+
+// Checks that every number is finite or NaN, and every bit 0, 1 or kNoBit.
+absl::Status CheckTargets(const std::string& file, const TargetView& targets);
 
 // Checks that every weight is finite and not negative.
 absl::Status CheckEdgeWeights(const std::string& file,

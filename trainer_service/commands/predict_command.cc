@@ -122,9 +122,10 @@ absl::StatusOr<DatasetNames> NamesOfModel(const PredictOptions& options,
                                           const CheckpointInfo& info) {
   DatasetNames names = info.names;
   if (options.run.empty()) return names;
-  FGNN_ASSIGN_OR_RETURN(DatasetNames of_run,
-                        ReadDatasetNames(options.run, info.model.num_classes,
-                                         info.model.input_columns));
+  FGNN_ASSIGN_OR_RETURN(
+      DatasetNames of_run,
+      ReadDatasetNames(options.run, info.model.num_classes,
+                       info.model.input_columns, info.model.num_classes));
   if (names.classes.empty()) names.classes = std::move(of_run.classes);
   if (names.features.empty()) names.features = std::move(of_run.features);
   return names;
@@ -142,7 +143,7 @@ absl::StatusOr<ClassMap> MapToDataset(const PredictOptions& options,
   FGNN_ASSIGN_OR_RETURN(
       const DatasetNames of_dataset,
       ReadDatasetNames(dataset.folder(), dataset.num_classes(),
-                       dataset.features().columns));
+                       dataset.features().columns, dataset.num_targets()));
   FGNN_RETURN_IF_ERROR(
       CheckFeatureNames(of_model.features, of_dataset.features, what));
   if (kind == PredictionKind::kEmbeddings || IsOfLinks(kind)) {

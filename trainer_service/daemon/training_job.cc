@@ -36,7 +36,7 @@ absl::StatusOr<DatasetNames> NamesToKeep(const TrainerBackend& backend) {
   FGNN_ASSIGN_OR_RETURN(
       DatasetNames names,
       ReadDatasetNames(dataset.folder(), dataset.num_classes(),
-                       dataset.features().columns));
+                       dataset.features().columns, dataset.num_targets()));
   // A model that predicts links has no classes.
   if (backend.model_options().predicts_links ||
       !FitsACheckpoint(names.classes, backend)) {

@@ -30,9 +30,10 @@ constexpr size_t kTrain = 0;
 constexpr size_t kValid = 1;
 constexpr size_t kTest = 2;
 // Files that do not depend on edges.
-constexpr std::array<const char*, 8> kKeptFiles = {
-    "features.npy", "labels.npy", "train.npy",       "valid.npy",
-    "test.npy",     "names.txt",  "class_names.txt", "feature_names.txt"};
+constexpr std::array<const char*, 10> kKeptFiles = {
+    "features.npy",      "labels.npy",      "targets.npy", "train.npy",
+    "valid.npy",         "test.npy",        "names.txt",   "class_names.txt",
+    "feature_names.txt", "target_names.txt"};
 constexpr uint64_t kEdgesPerReport = uint64_t{1} << 20;
 
 absl::Status Check(const SplitEdgesOptions& options) {

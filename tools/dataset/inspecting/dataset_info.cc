@@ -107,7 +107,8 @@ absl::StatusOr<DatasetInfo> ReadDatasetInfo(
   info.has_names = dataset.has_names();
   FGNN_ASSIGN_OR_RETURN(info.names,
                         ReadDatasetNames(folder, info.metadata.num_classes,
-                                         info.metadata.feature_columns));
+                                         info.metadata.feature_columns,
+                                         info.metadata.target_columns));
   info.total_bytes = dataset.total_bytes();
   return info;
 }

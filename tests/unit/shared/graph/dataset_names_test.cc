@@ -29,19 +29,19 @@ TEST_F(DatasetNamesTest, AreLinesOfTwoFiles) {
   WriteText("feature_names.txt", "x\nx");
   FGNN_ASSERT_OK(OpenStatus());
   FGNN_ASSERT_OK_AND_ASSIGN(const DatasetNames names,
-                            ReadDatasetNames(folder(), 3, 2));
+                            ReadDatasetNames(folder(), 3, 2, 0));
   EXPECT_THAT(names.classes, ElementsAre("red", "", "blue, dark"));
   EXPECT_THAT(names.features, ElementsAre("x", "x"));
 }
 
 TEST_F(DatasetNamesTest, MayBeFewerOrMissing) {
   FGNN_ASSERT_OK_AND_ASSIGN(const DatasetNames none,
-                            ReadDatasetNames(folder(), 3, 2));
+                            ReadDatasetNames(folder(), 3, 2, 0));
   EXPECT_EQ(none, DatasetNames());
   WriteText("class_names.txt", "red\n");
   FGNN_ASSERT_OK(OpenStatus());
   FGNN_ASSERT_OK_AND_ASSIGN(const DatasetNames one,
-                            ReadDatasetNames(folder(), 3, 2));
+                            ReadDatasetNames(folder(), 3, 2, 0));
   EXPECT_THAT(one.classes, ElementsAre("red"));
   EXPECT_THAT(one.features, IsEmpty());
 }

@@ -33,6 +33,8 @@ TEST(MetadataTest, ReadsWhatItFormats) {
   written.feature_columns = 100;
   written.feature_type = FeatureType::kBfloat16;
   written.num_classes = 47;
+  written.target_columns = 65535;
+  written.target_type = TargetType::kBits;
   written.symmetric = true;
   written.left_out = {"edge_attr", "a, b: #", "0"};
   FGNN_ASSERT_OK_AND_ASSIGN(const DatasetMetadata read,
@@ -44,6 +46,8 @@ TEST(MetadataTest, ReadsWhatItFormats) {
   EXPECT_EQ(read.feature_columns, written.feature_columns);
   EXPECT_EQ(read.feature_type, written.feature_type);
   EXPECT_EQ(read.num_classes, written.num_classes);
+  EXPECT_EQ(read.target_columns, written.target_columns);
+  EXPECT_EQ(read.target_type, written.target_type);
   EXPECT_EQ(read.symmetric, written.symmetric);
   EXPECT_EQ(read.left_out, written.left_out);
 }
@@ -54,6 +58,9 @@ TEST(MetadataTest, DefaultsTheRestAndIgnoresUnknownKeys) {
       Read("num_nodes: 3\nnum_edges: 0\nlicence: [a, b]\n"));
   EXPECT_EQ(read.num_nodes, 3U);
   EXPECT_EQ(read.feature_columns, 0U);
+  EXPECT_EQ(read.target_columns, 0U);
+  // What datasets without targets have in the file stays as it was.
+  EXPECT_THAT(FormatMetadata(read), Not(HasSubstr("target")));
   EXPECT_FALSE(read.name.empty());
 }
 
@@ -74,6 +81,10 @@ TEST(MetadataTest, SaysInOneLineWhatIsWrong) {
        "feature_columns is 16777217, which is more than 16777216"},
       {"num_nodes: 3\nnum_edges: 1\nfeature_type: f64\n",
        "'f64' is none of f32, f16, bf16"},
+      {"num_nodes: 3\nnum_edges: 1\ntarget_columns: 65536\n",
+       "target_columns is 65536, which is more than 65535"},
+      {"num_nodes: 3\nnum_edges: 1\ntarget_type: f16\n",
+       "'f16' is none of f32, u8"},
       {"num_nodes: 3\nnum_edges: 1\nsymmetric: perhaps\n", "true or false"},
       {"num_nodes: 3\nnum_edges: 1\nleft_out: {a: b}\n",
        "line 3: left_out is not a list of words"},
