@@ -1,6 +1,8 @@
 #include "tools/dataset/building/class_labels.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -20,11 +22,41 @@ bool ParseClass(std::string_view text, int64_t* value) {
 
 }  // namespace
 
-void ClassLabels::Add(std::string_view text) {
+bool ClassLabels::IsNone(std::string_view text) {
   text = TrimBlanks(text);
-  const bool none =
-      text.empty() || text == "nan" || text == "NaN" || text == "NA";
-  labels_.push_back(none ? -1 : static_cast<int64_t>(texts_.Intern(text)));
+  return text.empty() || text == "nan" || text == "NaN" || text == "NA";
+}
+
+void ClassLabels::Add(std::string_view text) {
+  labels_.push_back(
+      IsNone(text) ? -1
+                   : static_cast<int64_t>(texts_.Intern(TrimBlanks(text))));
+}
+
+bool ClassLabels::HoldNumbers() const {
+  bool all_whole = true;
+  for (size_t i = 0; i < texts_.size(); ++i) {
+    double number = 0;
+    if (!ParseNumber(texts_.text(i), &number) || !std::isfinite(number)) {
+      return false;
+    }
+    int64_t whole = 0;
+    all_whole = all_whole && ParseClass(texts_.text(i), &whole);
+  }
+  return !all_whole;
+}
+
+std::vector<float> ClassLabels::TakeNumbers() {
+  std::vector<float> numbers;
+  numbers.reserve(labels_.size());
+  for (const int64_t label : labels_) {
+    double number = std::numeric_limits<double>::quiet_NaN();
+    if (label >= 0)
+      ParseNumber(texts_.text(static_cast<size_t>(label)), &number);
+    numbers.push_back(static_cast<float>(number));
+  }
+  *this = ClassLabels();
+  return numbers;
 }
 
 ClassLabels::Result ClassLabels::Take(bool integers_count) {

@@ -14,8 +14,16 @@ namespace fgnn {
 // Collects a label per vertex. Not thread-safe.
 class ClassLabels {
  public:
-  // Adds the label of the next vertex; empty or "nan": it has none.
+  // Returns true for an empty text and for "nan": the vertex has no label.
+  static bool IsNone(std::string_view text);
+  // Adds the label of the next vertex.
   void Add(std::string_view text);
+
+  // Returns true if all labels are finite numbers, and one is no whole number.
+  bool HoldNumbers() const;
+  // Returns the numbers, NaN for none, and leaves the object empty. They must
+  // be numbers.
+  std::vector<float> TakeNumbers();
 
   struct Result {
     std::vector<int64_t> labels;  // [vertices added], -1: none.

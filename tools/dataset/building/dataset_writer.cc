@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -188,6 +189,27 @@ absl::Status DatasetWriter::WriteSplit(const std::string& name,
   return WriteIds(partial_ / absl::StrCat(name, ".npy"), ids);
 }
 
+absl::Status DatasetWriter::WriteLines(
+    const std::string& file, uint64_t count,
+    absl::FunctionRef<std::string_view(uint64_t)> line) const {
+  const fs::path path = partial_ / file;
+  std::ofstream out(path, std::ios::binary);
+  for (uint64_t i = 0; i < count && out; ++i) {
+    const std::string_view text = line(i);
+    if (text.find('\n') != std::string_view::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, ": line ", i + 1,
+                       " would hold a line end itself; take it out of the name "
+                       "in the source"));
+    }
+    out << text << '\n';
+  }
+  out.close();
+  if (out) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("write ", path.string(), ": failed; is the disk full?"));
+}
+
 absl::Status DatasetWriter::Commit(const DatasetMetadata& metadata) {
   DatasetMetadata named = metadata;
   if (named.name.empty()) named.name = out_.filename().string();
@@ -216,8 +238,19 @@ absl::Status DatasetWriter::Commit(const DatasetMetadata& metadata) {
 
 Splits MakeSplits(absl::Span<const int64_t> labels, double train_fraction,
                   uint64_t seed) {
-  const auto labelled = static_cast<uint64_t>(std::count_if(
-      labels.begin(), labels.end(), [](int64_t label) { return label >= 0; }));
+  return MakeSplits(
+      labels.size(),
+      [labels](uint64_t v) { return labels[static_cast<size_t>(v)] >= 0; },
+      train_fraction, seed);
+}
+
+Splits MakeSplits(uint64_t num_nodes,
+                  absl::FunctionRef<bool(uint64_t)> is_labelled,
+                  double train_fraction, uint64_t seed) {
+  uint64_t labelled = 0;
+  for (uint64_t v = 0; v < num_nodes; ++v) {
+    labelled += static_cast<uint64_t>(is_labelled(v));
+  }
   Splits splits;
   if (labelled == 0) return splits;
   const double share = std::clamp(train_fraction, 0.0, 1.0);
@@ -231,8 +264,8 @@ Splits MakeSplits(absl::Span<const int64_t> labels, double train_fraction,
   const KeyedPermutation place_of(
       labelled, MakePhiloxKey(seed, 0, 0, 0, Purpose::kSplit));
   uint64_t rank = 0;  // Number of the vertex among the labelled ones.
-  for (size_t v = 0; v < labels.size(); ++v) {
-    if (labels[v] < 0) continue;
+  for (uint64_t v = 0; v < num_nodes; ++v) {
+    if (!is_labelled(v)) continue;
     const uint64_t place = place_of(rank++);
     std::vector<int64_t>& part = place < train           ? splits.train
                                  : place < train + valid ? splits.valid

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -39,6 +41,11 @@ class DatasetWriter {
   // "train", "valid" or "test".
   absl::Status WriteSplit(const std::string& name,
                           absl::Span<const int64_t> ids);
+  // Writes a text file of `count` lines. InvalidArgument: a line holds a line
+  // end itself.
+  absl::Status WriteLines(
+      const std::string& file, uint64_t count,
+      absl::FunctionRef<std::string_view(uint64_t)> line) const;
   // Writes metadata.yaml, validates the folder (kStructure), flushes it to the
   // disk and renames it. An empty name is replaced by that of `out`.
   absl::Status Commit(const DatasetMetadata& metadata);
@@ -63,6 +70,11 @@ struct Splits {
 };
 Splits MakeSplits(absl::Span<const int64_t> labels, double train_fraction,
                   uint64_t seed);
+// The same for vertices whose labels are other than classes: splits those for
+// which `is_labelled` holds.
+Splits MakeSplits(uint64_t num_nodes,
+                  absl::FunctionRef<bool(uint64_t)> is_labelled,
+                  double train_fraction, uint64_t seed);
 
 }  // namespace fgnn
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/graph/dataset_names.h"
-#include "tools/dataset/building/class_labels.h"
+#include "tools/dataset/importing/csv_labels.h"
 #include "tools/dataset/importing/csv_table.h"
 #include "tools/dataset/reading/number_text.h"
 
@@ -41,8 +41,7 @@ class NodesReader {
     FGNN_ASSIGN_OR_RETURN(
         id_, table_.Column(source_.id_column.empty() ? "id" : source_.id_column,
                            "--id-column"));
-    FGNN_RETURN_IF_ERROR(
-        FindOptional(source_.label_column, "label", "--label-column", &label_));
+    FGNN_RETURN_IF_ERROR(ChooseLabels());
     FGNN_RETURN_IF_ERROR(
         FindOptional(source_.split_column, "split", "--split-column", &split_));
     for (const std::string& name : source_.feature_columns) {
@@ -51,6 +50,36 @@ class NodesReader {
       features_.push_back(column);
     }
     return absl::OkStatus();
+  }
+
+  absl::Status ChooseLabels() {
+    std::vector<CsvColumn> columns;
+    for (const std::string& name : source_.label_columns) {
+      FGNN_ASSIGN_OR_RETURN(const size_t place,
+                            table_.Column(name, "--label-column"));
+      const auto is_same = [place](const CsvColumn& column) {
+        return column.place == place;
+      };
+      if (std::any_of(columns.begin(), columns.end(), is_same)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "--label-column names '", name, "' twice; name it once"));
+      }
+      columns.push_back({place, NameOf(place)});
+    }
+    if (columns.empty()) {
+      std::optional<size_t> usual;
+      FGNN_RETURN_IF_ERROR(FindOptional("", "label", "--label-column", &usual));
+      if (usual.has_value()) columns.push_back({*usual, NameOf(*usual)});
+    }
+    labels_.emplace(std::move(columns), table_.what(), target_.labels());
+    return labels_->Begin();
+  }
+
+  // Returns a column's name in one line: a quoted name may hold the end of one.
+  std::string NameOf(size_t column) const {
+    std::string name = table_.header()[column];
+    std::replace(name.begin(), name.end(), '\n', ' ');
+    return name;
   }
 
   // Finds the column that the user named, or the one of the usual name if there
@@ -80,11 +109,7 @@ class NodesReader {
 
   absl::Status WriteFeatureNames() {
     std::vector<std::string> names;
-    for (const size_t column : features_) {
-      names.push_back(table_.header()[column]);
-      // A quoted name may hold the end of a line.
-      std::replace(names.back().begin(), names.back().end(), '\n', ' ');
-    }
+    for (const size_t column : features_) names.push_back(NameOf(column));
     return target_.WriteLines(
         kFeatureNamesFile, names.size(),
         [&names](uint64_t c) -> std::string_view { return names[c]; });
@@ -93,7 +118,7 @@ class NodesReader {
   void TakeNumericColumns(absl::Span<const std::string_view> fields) {
     std::vector<std::string> left_out;
     for (size_t i = 0; i < fields.size(); ++i) {
-      if (i == id_ || i == label_ || i == split_) continue;
+      if (i == id_ || i == split_ || labels_->Has(i)) continue;
       double value = 0;
       if (ParseNumber(fields[i], &value)) {
         features_.push_back(i);
@@ -110,7 +135,7 @@ class NodesReader {
       FGNN_RETURN_IF_ERROR(BeginFeatures(fields));
     FGNN_ASSIGN_OR_RETURN(const GlobalId vertex,
                           numbering_.Declare(fields[id_]));
-    if (label_.has_value()) labels_.Add(fields[*label_]);
+    FGNN_RETURN_IF_ERROR(labels_->Add(fields));
     if (split_.has_value()) {
       FGNN_RETURN_IF_ERROR(AddToSplit(fields[*split_], vertex));
     }
@@ -149,14 +174,7 @@ class NodesReader {
       target_.SetSplit("valid", std::move(valid_), table_.what());
       target_.SetSplit("test", std::move(test_), table_.what());
     }
-    if (!label_.has_value()) return absl::OkStatus();
-    ClassLabels::Result classes = labels_.Take(/*integers_count=*/true);
-    target_.SetLabels(std::move(classes.labels), table_.what());
-    if (classes.class_names.empty()) return absl::OkStatus();
-    return target_.WriteLines(kClassNamesFile, classes.class_names.size(),
-                              [&classes](uint64_t c) -> std::string_view {
-                                return classes.class_names[c];
-                              });
+    return labels_->Finish();
   }
 
   const CsvSource& source_;
@@ -164,10 +182,10 @@ class NodesReader {
   VertexNumbering& numbering_;
   ImportTarget& target_;
   size_t id_ = 0;
-  std::optional<size_t> label_, split_;
+  std::optional<size_t> split_;
   std::vector<size_t> features_;
   std::vector<float> row_;
-  ClassLabels labels_;
+  std::optional<CsvLabels> labels_;  // Set once the columns are chosen.
   std::vector<int64_t> train_, valid_, test_;
 };
 

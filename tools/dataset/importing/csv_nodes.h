@@ -10,9 +10,9 @@
 namespace fgnn {
 
 // Declares a vertex per record to `numbering` (of kind kKnownNames). Hands
-// features, labels and splits to `target`. Labels that are not integers are
-// class names in alphabetical order. class_names.txt and feature_names.txt keep
-// the names.
+// features, labels and splits to `target`. Labels of one column that are no
+// numbers are class names in alphabetical order. Text files keep the names of
+// classes, features and targets.
 absl::Status ReadCsvNodes(const CsvSource& source, VertexNumbering& numbering,
                           ImportTarget& target);
 

@@ -23,6 +23,10 @@
 
 namespace fgnn {
 
+// What the labels of a source are. kAuto: whole numbers in one column are
+// classes. Several columns of 0 and 1 are sets. Other numbers are numbers.
+enum class LabelKind : uint8_t { kAuto, kClasses, kNumbers, kSets };
+
 struct ImportOptions {
   std::filesystem::path out;
   std::string name;        // Empty: the last component of `out`.
@@ -36,6 +40,7 @@ struct ImportOptions {
   FeatureType feature_type = FeatureType::kFloat32;
   RowNorm feature_norm = RowNorm::kNone;
   uint32_t num_classes = 0;  // 0: one more than the highest label.
+  LabelKind labels_are = LabelKind::kAuto;
   // Share for training, in (0, 1). If set, a split is drawn from the labelled
   // vertices, keyed by `seed`, instead of the source's split. Half of the rest
   // is for validation, half for test.
@@ -54,7 +59,9 @@ struct ImportSummary {
   bool symmetric = false;       // Whether every edge's reverse is there too.
   uint64_t feature_columns = 0;
   uint32_t num_classes = 0;
-  uint64_t num_labelled = 0;
+  uint32_t target_columns = 0;  // 0: labels are classes, or there are none.
+  TargetType target_type = TargetType::kFloat32;
+  uint64_t num_labelled = 0;  // Number of vertices of a label, or all targets.
   uint64_t num_train = 0;
   uint64_t num_valid = 0;
   uint64_t num_test = 0;
@@ -86,7 +93,8 @@ struct EdgeListSource {
   bool one_based = false;   // Integers count from 1.
   bool ignore_weights = false;
   std::filesystem::path features;  // An .npy file [N, F]; empty: none.
-  std::filesystem::path labels;    // An .npy file [N]; empty: none.
+  // An .npy file [N] or [N, columns]; empty: none.
+  std::filesystem::path labels;
 };
 absl::StatusOr<ImportSummary> ImportEdgeList(const EdgeListSource& source,
                                              const ImportOptions& options);
@@ -101,9 +109,9 @@ struct CsvSource {
   bool string_ids = false;      // Without `nodes`: ids are any text.
   std::filesystem::path nodes;  // Empty: none.
   // Columns of `nodes`. Empty: "id", "label" and "split", if there are such
-  // columns.
+  // columns. Several columns of labels are numbers, or sets.
   std::string id_column;
-  std::string label_column;
+  std::vector<std::string> label_columns;
   // Values are train, valid, test, or empty for none.
   std::string split_column;
   // Empty: all other columns whose first value is a number.
@@ -123,7 +131,8 @@ absl::StatusOr<ImportSummary> ImportNpz(const NpzSource& source,
 
 // A folder of NumPy arrays: indptr.npy and indices.npy (in-neighbours).
 // Optional are features.npy or features_{indptr,indices,values,shape}.npy,
-// labels.npy, {train,valid,test}_{idx,mask}.npy and edge_weights.npy.
+// labels.npy, [N] or [N, columns], class_names.npy or target_names.npy,
+// {train,valid,test}_{idx,mask}.npy and edge_weights.npy.
 struct NumpySource {
   std::filesystem::path folder;
   // "60": train60_idx.npy, and the other splits with a number in their name.
@@ -139,8 +148,9 @@ absl::StatusOr<ImportSummary> ImportNumpy(const NumpySource& source,
 // edge.csv.gz, node-feat.csv.gz, … or data.npz, and split/.
 struct OgbSource {
   std::filesystem::path folder;
-  std::string split;          // Name of one of several folders in split/.
-  int32_t label_column = -1;  // Number of one of several columns, from 0.
+  std::string split;  // Name of one of several folders in split/.
+  // Number of one of several columns, from 0. -1: all of them.
+  int32_t label_column = -1;
 };
 absl::StatusOr<ImportSummary> ImportOgb(const OgbSource& source,
                                         const ImportOptions& options);

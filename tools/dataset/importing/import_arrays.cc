@@ -267,29 +267,34 @@ absl::Status ImportSparseFeatures(CompressedArrays arrays, ArrayStream shape,
   }
 }
 
-absl::StatusOr<std::vector<int64_t>> ReadLabels(ArrayStream labels) {
-  if (!IsList(labels)) return NotAList(labels, "labels");
-  std::vector<int64_t> values(labels.num_elements());
-  if (labels.is_integer()) {
-    FGNN_RETURN_IF_ERROR(labels.Read(absl::MakeSpan(values)));
-    return values;
+absl::Status ImportLabels(ArrayStream labels, ImportTarget& target) {
+  const std::string what = labels.what();
+  if (labels.shape().empty() || labels.shape().size() > 2) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, ": has ", labels.shape().size(),
+        " dimensions; labels are [vertices] or [vertices, columns]"));
   }
-  std::vector<float> chunk;
-  for (size_t done = 0; done < values.size(); done += chunk.size()) {
-    chunk.resize(std::min(kChunkElements, values.size() - done));
-    FGNN_RETURN_IF_ERROR(labels.Read(absl::MakeSpan(chunk)));
-    for (size_t i = 0; i < chunk.size(); ++i) {
-      const bool whole =
-          std::fabs(chunk[i]) < 0x1p24F && chunk[i] == std::trunc(chunk[i]);
-      if (!whole && !std::isnan(chunk[i])) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            labels.what(), ": element ", done + i, " is ", chunk[i],
-            "; a label is a class number, or NaN or -1 for none"));
-      }
-      values[done + i] = whole ? static_cast<int64_t>(chunk[i]) : -1;
+  const uint64_t columns = labels.columns();
+  if (labels.is_integer() && target.labels().MayBeClasses(columns)) {
+    std::vector<int64_t> classes(labels.num_elements());
+    FGNN_RETURN_IF_ERROR(labels.Read(absl::MakeSpan(classes)));
+    target.labels().SetClasses(std::move(classes), what);
+    return absl::OkStatus();
+  }
+  FGNN_RETURN_IF_ERROR(Annotate(
+      target.labels().BeginNumbers(columns, what, !labels.is_integer()), what));
+  const uint64_t rows_at_once = std::max<uint64_t>(1, kChunkElements / columns);
+  std::vector<float> rows;
+  for (uint64_t v = 0; v < labels.rows(); v += rows_at_once) {
+    rows.resize(std::min(rows_at_once, labels.rows() - v) * columns);
+    FGNN_RETURN_IF_ERROR(labels.Read(absl::MakeSpan(rows)));
+    for (size_t at = 0; at < rows.size(); at += columns) {
+      FGNN_RETURN_IF_ERROR(Annotate(
+          target.labels().AddNumbers({rows.data() + at, columns}), what));
     }
+    target.Progress("reading labels", v, labels.rows());
   }
-  return values;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<int64_t>> ReadIds(ArrayStream ids) {

@@ -91,8 +91,9 @@ absl::Status ImportSparseFeatures(CompressedArrays arrays, ArrayStream shape,
 // least 1.
 absl::StatusOr<std::array<uint64_t, 2>> ReadMatrixShape(ArrayStream shape);
 
-// Reads [N] or [N, 1]; NaN becomes -1.
-absl::StatusOr<std::vector<int64_t>> ReadLabels(ArrayStream labels);
+// Imports labels [N] or [N, columns]: classes, numbers or sets of classes, see
+// LabelStore.
+absl::Status ImportLabels(ArrayStream labels, ImportTarget& target);
 // Reads [K] or [K, 1] of integers.
 absl::StatusOr<std::vector<int64_t>> ReadIds(ArrayStream ids);
 

@@ -50,12 +50,8 @@ class PackageGraph {
         "names.txt", package_names_.size(),
         [this](uint64_t v) { return names_.text(package_names_[v]); }));
     ClassLabels::Result sections = sections_.Take(/*integers_count=*/false);
-    FGNN_RETURN_IF_ERROR(
-        target_.WriteLines(kClassNamesFile, sections.class_names.size(),
-                           [&sections](uint64_t c) -> std::string_view {
-                             return sections.class_names[c];
-                           }));
-    target_.SetLabels(std::move(sections.labels), "the sections");
+    target_.labels().SetNames(std::move(sections.class_names));
+    target_.labels().SetClasses(std::move(sections.labels), "the sections");
     return target_.Finish(package_names_.size());
   }
 

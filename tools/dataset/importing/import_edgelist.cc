@@ -198,9 +198,7 @@ absl::Status ReadCompanions(const EdgeListSource& source, ImportTarget& target,
     FGNN_ASSIGN_OR_RETURN(ArrayStream labels,
                           ArrayStream::OpenFile(source.labels));
     *num_nodes = std::max(*num_nodes, labels.rows());
-    FGNN_ASSIGN_OR_RETURN(std::vector<int64_t> values,
-                          ReadLabels(std::move(labels)));
-    target.SetLabels(std::move(values), source.labels.string());
+    FGNN_RETURN_IF_ERROR(ImportLabels(std::move(labels), target));
   }
   return absl::OkStatus();
 }

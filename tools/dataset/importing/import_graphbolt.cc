@@ -15,6 +15,7 @@
 #include "tools/dataset/importing/import.h"
 #include "tools/dataset/importing/import_arrays.h"
 #include "tools/dataset/importing/import_target.h"
+#include "tools/dataset/importing/seed_labels.h"
 #include "tools/dataset/importing/split_array.h"
 #include "tools/dataset/reading/array_stream.h"
 #include "tools/dataset/reading/delimited_text.h"
@@ -322,10 +323,8 @@ class GraphBoltImporter {
     return ImportDenseFeatures(std::move(array), target_);
   }
 
-  // Only seeds have labels.
   absl::Status ReadSets() {
-    std::vector<int64_t> labels(metadata_.num_nodes, -1);
-    bool any_labels = false;
+    SeedLabels labels(metadata_.num_nodes, target_.labels());
     for (const TaskSet& set : metadata_.sets) {
       FGNN_ASSIGN_OR_RETURN(ArrayStream array,
                             ArrayStream::OpenFile(set.seeds));
@@ -334,38 +333,12 @@ class GraphBoltImporter {
           ReadSplit(std::move(array), set.seeds.stem().string(),
                     metadata_.num_nodes));
       if (!set.labels.empty()) {
-        any_labels = true;
-        FGNN_RETURN_IF_ERROR(TakeLabels(set, seeds, &labels));
+        FGNN_RETURN_IF_ERROR(labels.Add(set.labels, set.seeds, seeds));
       }
       target_.SetSplit(set.split, std::move(seeds), set.seeds.string());
     }
-    if (any_labels) {
-      target_.SetLabels(std::move(labels),
-                        (source_.folder / "metadata.yaml").string());
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status TakeLabels(const TaskSet& set, const std::vector<int64_t>& seeds,
-                          std::vector<int64_t>* labels) const {
-    FGNN_ASSIGN_OR_RETURN(ArrayStream array, ArrayStream::OpenFile(set.labels));
-    FGNN_ASSIGN_OR_RETURN(const std::vector<int64_t> values,
-                          ReadLabels(std::move(array)));
-    if (values.size() != seeds.size()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          set.labels.string(), ": ", values.size(), " labels for the ",
-          seeds.size(), " seeds of ", set.seeds.string()));
-    }
-    for (size_t i = 0; i < seeds.size(); ++i) {
-      if (seeds[i] < 0 ||
-          static_cast<uint64_t>(seeds[i]) >= metadata_.num_nodes) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            set.seeds.string(), ": element ", i, " is ", seeds[i],
-            "; vertices are numbered from 0 to ", metadata_.num_nodes - 1));
-      }
-      (*labels)[static_cast<size_t>(seeds[i])] = values[i];
-    }
-    return absl::OkStatus();
+    target_.labels().StateNumClasses(metadata_.num_classes);
+    return labels.HandOver((source_.folder / "metadata.yaml").string());
   }
 
   const GraphBoltSource& source_;
@@ -379,11 +352,9 @@ absl::StatusOr<ImportSummary> ImportGraphBolt(const GraphBoltSource& source,
                                               const ImportOptions& options) {
   FGNN_ASSIGN_OR_RETURN(GraphBoltMetadata metadata,
                         ReadGraphBoltMetadata(source));
-  ImportOptions graphbolt = options;
-  if (graphbolt.num_classes == 0) graphbolt.num_classes = metadata.num_classes;
   FGNN_ASSIGN_OR_RETURN(
       const std::unique_ptr<ImportTarget> target,
-      ImportTarget::Create(graphbolt,
+      ImportTarget::Create(options,
                            absl::StrCat("graphbolt ", source.folder.string())));
   return GraphBoltImporter(source, std::move(metadata), *target).Run();
 }

@@ -146,10 +146,7 @@ absl::Status ReadLabelsAndSplits(const NpzArchive& archive, uint64_t num_nodes,
                                  ImportTarget& target) {
   if (const auto name = FirstOf(archive, LabelNames())) {
     FGNN_ASSIGN_OR_RETURN(ArrayStream labels, archive.OpenArray(*name));
-    const std::string what = labels.what();
-    FGNN_ASSIGN_OR_RETURN(std::vector<int64_t> values,
-                          ReadLabels(std::move(labels)));
-    target.SetLabels(std::move(values), what);
+    FGNN_RETURN_IF_ERROR(ImportLabels(std::move(labels), target));
   } else if (archive.Has("labels_indptr")) {
     return absl::InvalidArgumentError(
         absl::StrCat(archive.what(),

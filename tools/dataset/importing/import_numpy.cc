@@ -5,13 +5,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
-#include "shared/graph/dataset_names.h"
 #include "tools/dataset/building/class_labels.h"
 #include "tools/dataset/importing/import.h"
 #include "tools/dataset/importing/import_arrays.h"
@@ -145,17 +143,9 @@ absl::StatusOr<uint64_t> ReadEdges(ArrayFolder& folder, ImportTarget& target) {
   return num_nodes;
 }
 
-absl::Status WriteClassNames(const std::vector<std::string>& names,
-                             ImportTarget& target) {
-  return target.WriteLines(
-      kClassNamesFile, names.size(),
-      [&names](uint64_t c) -> std::string_view { return names[c]; });
-}
-
 // Labels are numbers, or names of classes.
 absl::Status ReadLabelFiles(ArrayFolder& folder, ImportTarget& target) {
   constexpr char kLabels[] = "labels.npy";
-  constexpr char kNames[] = "class_names.npy";
   if (!folder.Has(kLabels)) return absl::OkStatus();
   if (folder.HasText(kLabels)) {
     FGNN_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
@@ -163,21 +153,20 @@ absl::Status ReadLabelFiles(ArrayFolder& folder, ImportTarget& target) {
     ClassLabels labels;
     for (const std::string& text : texts) labels.Add(text);
     ClassLabels::Result classes = labels.Take(/*integers_count=*/true);
-    target.SetLabels(std::move(classes.labels),
-                     (folder.path() / kLabels).string());
-    return classes.class_names.empty()
-               ? absl::OkStatus()
-               : WriteClassNames(classes.class_names, target);
+    target.labels().SetClasses(std::move(classes.labels),
+                               (folder.path() / kLabels).string());
+    target.labels().SetNames(std::move(classes.class_names));
+    return absl::OkStatus();
   }
   FGNN_ASSIGN_OR_RETURN(ArrayStream labels, folder.Open(kLabels));
-  const std::string what = labels.what();
-  FGNN_ASSIGN_OR_RETURN(std::vector<int64_t> values,
-                        ReadLabels(std::move(labels)));
-  target.SetLabels(std::move(values), what);
-  if (!folder.HasText(kNames)) return absl::OkStatus();
-  FGNN_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                        folder.ReadText(kNames));
-  return WriteClassNames(names, target);
+  FGNN_RETURN_IF_ERROR(ImportLabels(std::move(labels), target));
+  for (const char* const file : {"class_names.npy", "target_names.npy"}) {
+    if (!folder.HasText(file)) continue;
+    FGNN_ASSIGN_OR_RETURN(std::vector<std::string> names,
+                          folder.ReadText(file));
+    target.labels().SetNames(std::move(names));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace

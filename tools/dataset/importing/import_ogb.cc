@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -169,54 +170,54 @@ class OgbImporter {
     }
   }
 
-  absl::StatusOr<size_t> LabelColumn(size_t num_columns,
-                                     const std::string& what) const {
-    if (num_columns == 1 && source_.label_column < 0) return 0;
-    if (source_.label_column >= 0 &&
-        static_cast<size_t>(source_.label_column) < num_columns) {
-      return static_cast<size_t>(source_.label_column);
-    }
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, ": ", num_columns,
-                     " labels a vertex; choose one with --label-column, from 0 "
-                     "to ",
-                     num_columns - 1));
+  // Returns the columns of labels to read, as [first, last).
+  absl::StatusOr<std::pair<size_t, size_t>> LabelColumns(
+      size_t num_columns, const std::string& what) const {
+    if (source_.label_column < 0)
+      return std::pair<size_t, size_t>{0, num_columns};
+    const auto chosen = static_cast<size_t>(source_.label_column);
+    if (chosen < num_columns) return std::pair{chosen, chosen + 1};
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, ": ", num_columns,
+        " labels a vertex; choose one with --label-column, from 0 to ",
+        num_columns - 1, ", or leave that out for all"));
   }
 
   absl::Status ReadLabelCsv(const fs::path& path) {
     FGNN_ASSIGN_OR_RETURN(DelimitedReader records, DelimitedReader::Open(path));
-    std::vector<int64_t> labels;
+    std::pair<size_t, size_t> columns;
+    std::vector<float> row;
     size_t num_columns = 0;
-    size_t column = 0;
     for (;;) {
       FGNN_ASSIGN_OR_RETURN(const bool more, records.Next());
-      if (!more) break;
+      if (!more) return absl::OkStatus();
       if (num_columns == 0) {
         num_columns = records.fields().size();
-        FGNN_ASSIGN_OR_RETURN(column,
-                              LabelColumn(num_columns, records.Place()));
+        FGNN_ASSIGN_OR_RETURN(columns,
+                              LabelColumns(num_columns, records.Place()));
+        row.resize(columns.second - columns.first);
+        FGNN_RETURN_IF_ERROR(
+            Annotate(target_.labels().BeginNumbers(row.size(), path.string(),
+                                                   /*as_floats=*/false),
+                     records.Place()));
       }
       FGNN_RETURN_IF_ERROR(records.ExpectFields(num_columns));
-      FGNN_ASSIGN_OR_RETURN(const int64_t label, ParseLabel(records, column));
-      labels.push_back(label);
+      for (size_t i = 0; i < row.size(); ++i) {
+        FGNN_ASSIGN_OR_RETURN(row[i], ParseLabel(records, columns.first + i));
+      }
+      FGNN_RETURN_IF_ERROR(
+          Annotate(target_.labels().AddNumbers(row), records.Place()));
     }
-    target_.SetLabels(std::move(labels), path.string());
-    return absl::OkStatus();
   }
 
   // OGB writes labels as floating point, with NaN, if some vertices have none.
-  static absl::StatusOr<int64_t> ParseLabel(const DelimitedReader& records,
-                                            size_t column) {
-    if (TrimBlanks(records.fields()[column]).empty()) return -1;
-    FGNN_ASSIGN_OR_RETURN(const double value, records.Float(column));
-    if (value != value) return -1;
-    const bool fits = value >= -1 && value < 0x1p31;
-    if (fits && static_cast<double>(static_cast<int64_t>(value)) == value) {
-      return static_cast<int64_t>(value);
+  static absl::StatusOr<float> ParseLabel(const DelimitedReader& records,
+                                          size_t column) {
+    if (TrimBlanks(records.fields()[column]).empty()) {
+      return std::numeric_limits<float>::quiet_NaN();
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat(records.Place(), ": label ", value,
-                     " is no class number; labels are whole, or NaN for none"));
+    FGNN_ASSIGN_OR_RETURN(const double value, records.Float(column));
+    return static_cast<float>(value);
   }
 
   absl::Status ReadBinary() {
@@ -246,11 +247,7 @@ class OgbImporter {
     FGNN_ASSIGN_OR_RETURN(const NpzArchive archive,
                           NpzArchive::Open(raw_ / "node-label.npz"));
     FGNN_ASSIGN_OR_RETURN(ArrayStream labels, archive.OpenArray("node_label"));
-    const std::string what = labels.what();
-    FGNN_ASSIGN_OR_RETURN(std::vector<int64_t> values,
-                          ReadLabels(std::move(labels)));
-    target_.SetLabels(std::move(values), what);
-    return absl::OkStatus();
+    return ImportLabels(std::move(labels), target_);
   }
 
   // Says which files of raw/ and arrays of data.npz nothing read.

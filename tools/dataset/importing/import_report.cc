@@ -36,6 +36,16 @@ std::string ImportReport(const ImportSummary& summary,
                     " vertices in ", FormatCount(summary.num_classes),
                     " classes\n");
   }
+  if (summary.target_columns > 0) {
+    const bool sets = summary.target_type == TargetType::kBits;
+    absl::StrAppend(&text, "  targets   ", FormatCount(summary.num_labelled),
+                    " vertices with ", sets ? "sets of " : "",
+                    FormatCount(summary.target_columns),
+                    sets                          ? " classes"
+                    : summary.target_columns == 1 ? " number"
+                                                  : " numbers each",
+                    "\n");
+  }
   if (summary.num_train + summary.num_valid + summary.num_test > 0) {
     absl::StrAppend(&text, "  split     ", FormatCount(summary.num_train),
                     " train, ", FormatCount(summary.num_valid), " valid, ",
@@ -64,6 +74,8 @@ std::string ImportReportJson(const ImportSummary& summary,
   document["feature_columns"] = summary.feature_columns;
   document["feature_type"] = std::string(NameOf(options.feature_type));
   document["num_classes"] = summary.num_classes;
+  document["target_columns"] = summary.target_columns;
+  document["target_type"] = std::string(NameOf(summary.target_type));
   document["labelled"] = summary.num_labelled;
   document["train"] = summary.num_train;
   document["valid"] = summary.num_valid;

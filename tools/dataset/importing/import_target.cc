@@ -1,7 +1,6 @@
 #include "tools/dataset/importing/import_target.h"
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -59,7 +58,8 @@ ImportTarget::ImportTarget(const ImportOptions& options, std::string source,
                            DatasetWriter writer)
     : options_(options),
       source_(std::move(source)),
-      writer_(std::move(writer)) {}
+      writer_(std::move(writer)),
+      labels_(options_, writer_) {}
 
 absl::Status ImportTarget::BeginEdges(bool with_weights,
                                       uint64_t source_bytes) {
@@ -84,35 +84,9 @@ absl::Status ImportTarget::BeginFeatures(uint64_t columns) {
   return absl::OkStatus();
 }
 
-void ImportTarget::SetLabels(std::vector<int64_t> labels, std::string what) {
-  labels_ = std::move(labels);
-  labels_what_ = std::move(what);
-}
-
 void ImportTarget::SetSplit(const std::string& split, std::vector<int64_t> ids,
                             std::string what) {
   splits_.push_back({split, std::move(ids), std::move(what)});
-}
-
-absl::Status ImportTarget::WriteLines(
-    const std::string& file, uint64_t count,
-    const std::function<std::string_view(uint64_t)>& line) {
-  const std::filesystem::path path = writer_.folder() / file;
-  std::ofstream out(path, std::ios::binary);
-  for (uint64_t i = 0; i < count && out; ++i) {
-    const std::string_view text = line(i);
-    if (text.find('\n') != std::string_view::npos) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(file, ": line ", i + 1,
-                       " would hold a line end itself; take it out of the name "
-                       "in the source"));
-    }
-    out << text << '\n';
-  }
-  out.close();
-  if (out) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("write ", path.string(), ": failed; is the disk full?"));
 }
 
 void ImportTarget::LeaveOut(std::string_view why,
@@ -143,7 +117,7 @@ absl::Status ImportTarget::CheckDense(uint64_t num_nodes) const {
   const uint64_t num_rows = features_.has_value() ? features_->rows() : 0;
   if (!IsTooSparse(num_nodes, num_edges_added_) ||
       num_nodes <=
-          std::max<uint64_t>({num_vouched_for_, num_rows, labels_.size()})) {
+          std::max<uint64_t>({num_vouched_for_, num_rows, labels_.rows()})) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -166,7 +140,7 @@ absl::StatusOr<ImportSummary> ImportTarget::Finish(uint64_t num_nodes) {
   FGNN_RETURN_IF_ERROR(CheckDense(num_nodes));
   summary_.num_nodes = num_nodes;
   FGNN_RETURN_IF_ERROR(FinishFeatures(num_nodes));
-  FGNN_RETURN_IF_ERROR(FinishLabels(num_nodes));
+  FGNN_RETURN_IF_ERROR(labels_.Finish(num_nodes, &summary_));
   FGNN_RETURN_IF_ERROR(FinishSplits(num_nodes));
   FGNN_RETURN_IF_ERROR(FinishEdges(num_nodes));
   FGNN_RETURN_IF_ERROR(FindSymmetry());
@@ -179,6 +153,8 @@ absl::StatusOr<ImportSummary> ImportTarget::Finish(uint64_t num_nodes) {
   metadata.feature_columns = summary_.feature_columns;
   metadata.feature_type = options_.feature_type;
   metadata.num_classes = summary_.num_classes;
+  metadata.target_columns = summary_.target_columns;
+  metadata.target_type = summary_.target_type;
   metadata.symmetric = summary_.symmetric;
   metadata.left_out = summary_.left_out;
   Progress("checking", 0, 0);
@@ -198,50 +174,10 @@ absl::Status ImportTarget::FinishFeatures(uint64_t num_nodes) {
   return features_->Close();
 }
 
-absl::Status ImportTarget::FinishLabels(uint64_t num_nodes) {
-  if (labels_what_.empty()) return absl::OkStatus();
-  if (labels_.size() != num_nodes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(labels_what_, ": labels of ", FormatCount(labels_.size()),
-                     " vertices, but the graph has ", FormatCount(num_nodes),
-                     "; they must be of the same graph"));
-  }
-  if (options_.num_classes > kMostClasses) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(labels_what_, ": ", options_.num_classes,
-                     " classes; a dataset has at most ", kMostClasses,
-                     ", correct their number"));
-  }
-  int64_t highest = -1;
-  for (size_t v = 0; v < labels_.size(); ++v) {
-    const int64_t label = labels_[v];
-    // A label beyond any real number of classes means a wrong column.
-    if (label < -1 || label >= int64_t{kMostClasses} ||
-        (options_.num_classes > 0 &&
-         label >= static_cast<int64_t>(options_.num_classes))) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          labels_what_, ": the label of vertex ", v, " is ", label,
-          "; labels are -1 (none) or from 0 to ",
-          (options_.num_classes > 0 ? options_.num_classes : kMostClasses) - 1,
-          options_.num_classes > 0 ? "; raise --classes" : ""));
-    }
-    highest = std::max(highest, label);
-    if (label >= 0) ++summary_.num_labelled;
-  }
-  if (highest < 0) {
-    Note(absl::StrCat(labels_what_,
-                      ": no vertex has a label, so they are left out"));
-    labels_what_.clear();
-    return absl::OkStatus();
-  }
-  summary_.num_classes = options_.num_classes > 0
-                             ? options_.num_classes
-                             : static_cast<uint32_t>(highest + 1);
-  return writer_.WriteLabels(labels_);
-}
-
 void ImportTarget::DrawSplits() {
-  Splits drawn = MakeSplits(labels_, *options_.train_fraction, options_.seed);
+  Splits drawn = MakeSplits(
+      summary_.num_nodes, [this](uint64_t v) { return labels_.Has(v); },
+      *options_.train_fraction, options_.seed);
   const std::string what = "the drawn split";
   splits_.clear();
   SetSplit("train", std::move(drawn.train), what);
@@ -255,7 +191,7 @@ uint64_t* ImportTarget::TotalOf(const std::string& split) {
 }
 
 absl::Status ImportTarget::FinishSplits(uint64_t num_nodes) {
-  if (labels_what_.empty()) {
+  if (labels_.empty()) {
     if (options_.train_fraction.has_value()) {
       Note("no split was drawn: the source has no labels");
     } else if (!splits_.empty()) {
@@ -270,7 +206,7 @@ absl::Status ImportTarget::FinishSplits(uint64_t num_nodes) {
   LabelledVertices vertices;
   vertices.num_nodes = num_nodes;
   vertices.num_classes = summary_.num_classes;
-  vertices.labels = labels_;
+  vertices.labels = labels_.classes();
   for (const Split& split : splits_) {
     FGNN_RETURN_IF_ERROR(CheckSplit(split, num_nodes));
     FGNN_RETURN_IF_ERROR(writer_.WriteSplit(split.name, split.ids));
@@ -282,7 +218,7 @@ absl::Status ImportTarget::FinishSplits(uint64_t num_nodes) {
   for (std::string& notice : LabelNotices(vertices)) Note(std::move(notice));
   // Frees their memory for the sort.
   splits_ = std::vector<Split>();
-  labels_ = std::vector<int64_t>();
+  labels_.Forget();
   return absl::OkStatus();
 }
 
@@ -295,11 +231,11 @@ absl::Status ImportTarget::CheckSplit(const Split& split,
           split.what, ": element ", i, " of the ", split.name, " split is ", id,
           "; vertices are numbered from 0 to ", num_nodes - 1));
     }
-    if (labels_[static_cast<size_t>(id)] < 0) {
+    if (!labels_.Has(static_cast<uint64_t>(id))) {
       return absl::InvalidArgumentError(absl::StrCat(
-          split.what, ": vertex ", id, " of the ", split.name,
-          " split has no label; --train-fraction draws a split of those that "
-          "have one"));
+          split.what, ": vertex ", id, " of the ", split.name, " split has no ",
+          summary_.target_columns > 1 ? "label in some column" : "label",
+          "; --train-fraction draws a split of those that have one"));
     }
   }
   return absl::OkStatus();

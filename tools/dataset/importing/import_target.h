@@ -4,13 +4,13 @@
 #define FGNN_TOOLS_DATASET_IMPORTING_IMPORT_TARGET_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -20,6 +20,7 @@
 #include "tools/dataset/building/dataset_writer.h"
 #include "tools/dataset/building/feature_sink.h"
 #include "tools/dataset/importing/import.h"
+#include "tools/dataset/importing/label_store.h"
 
 namespace fgnn {
 
@@ -46,8 +47,7 @@ class ImportTarget {
   absl::Status BeginFeatures(uint64_t columns);
   FeatureSink& features() { return *features_; }
 
-  // [N], each -1 (none) or a class. `what` is the file that they come from.
-  void SetLabels(std::vector<int64_t> labels, std::string what);
+  LabelStore& labels() { return labels_; }
   // Global ids. `split` is "train", "valid" or "test".
   void SetSplit(const std::string& split, std::vector<int64_t> ids,
                 std::string what);
@@ -60,11 +60,12 @@ class ImportTarget {
   // number of vertices calls it before.
   absl::Status CheckDense(uint64_t num_nodes) const;
 
-  // Writes a text file of `count` lines into the folder. InvalidArgument: a
-  // line holds a line end itself.
+  // See DatasetWriter::WriteLines().
   absl::Status WriteLines(
       const std::string& file, uint64_t count,
-      const std::function<std::string_view(uint64_t)>& line);
+      absl::FunctionRef<std::string_view(uint64_t)> line) const {
+    return writer_.WriteLines(file, count, line);
+  }
 
   void Note(std::string note) { summary_.notes.push_back(std::move(note)); }
   // Notes that arrays, columns or files of the source are left out, if there
@@ -87,7 +88,6 @@ class ImportTarget {
   ImportTarget(const ImportOptions& options, std::string source,
                DatasetWriter writer);
   absl::Status FinishFeatures(uint64_t num_nodes);
-  absl::Status FinishLabels(uint64_t num_nodes);
   absl::Status FinishSplits(uint64_t num_nodes);
   absl::Status FinishEdges(uint64_t num_nodes);
   absl::Status FindSymmetry();
@@ -102,8 +102,7 @@ class ImportTarget {
   uint64_t num_edges_added_ = 0;
   uint64_t num_vouched_for_ = 0;  // Number of vertices; see VouchForNodes().
   std::optional<FeatureSink> features_;
-  std::vector<int64_t> labels_;
-  std::string labels_what_;  // Empty: no labels.
+  LabelStore labels_;
   std::vector<Split> splits_;
   ImportSummary summary_;
   std::string stage_;  // The stage whose progress was reported last.

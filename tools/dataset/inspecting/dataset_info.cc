@@ -1,6 +1,7 @@
 #include "tools/dataset/inspecting/dataset_info.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
@@ -26,31 +27,115 @@ std::string Line(std::string_view what, const std::string& text) {
 }
 
 // Returns "3 libs", or "3" without a name.
-std::string NameOfClass(const DatasetInfo& info, size_t c) {
-  const std::vector<std::string>& names = info.names.classes;
+std::string NumberAndName(const std::vector<std::string>& names, size_t c) {
   return c < names.size() && !names[c].empty() ? absl::StrCat(c, " ", names[c])
                                                : absl::StrCat(c);
 }
 
-std::string FormatLabels(const DatasetInfo& info) {
-  std::vector<size_t> classes(info.label_counts.size());
+// Names the largest classes and the smallest.
+std::string FormatClasses(const std::vector<uint64_t>& counts,
+                          const std::vector<std::string>& names) {
+  std::vector<size_t> classes(counts.size());
   std::iota(classes.begin(), classes.end(), size_t{0});
-  std::stable_sort(classes.begin(), classes.end(), [&](size_t x, size_t y) {
-    return info.label_counts[x] > info.label_counts[y];
-  });
+  std::stable_sort(
+      classes.begin(), classes.end(),
+      [&counts](size_t x, size_t y) { return counts[x] > counts[y]; });
   std::string text = absl::StrCat(classes.size(), " classes; largest: ");
   const size_t shown = std::min(classes.size(), kClassesShown);
   for (size_t i = 0; i < shown; ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : ", ", NameOfClass(info, classes[i]),
-                    " (", FormatCount(info.label_counts[classes[i]]), ")");
+    absl::StrAppend(&text, i == 0 ? "" : ", ", NumberAndName(names, classes[i]),
+                    " (", FormatCount(counts[classes[i]]), ")");
   }
   if (!classes.empty()) {
-    absl::StrAppend(&text, "; smallest: ", NameOfClass(info, classes.back()),
-                    " (", FormatCount(info.label_counts[classes.back()]), ")");
+    absl::StrAppend(&text, "; smallest: ", NumberAndName(names, classes.back()),
+                    " (", FormatCount(counts[classes.back()]), ")");
   }
-  absl::StrAppend(&text,
-                  "; without a label: ", FormatCount(info.num_unlabelled));
   return text;
+}
+
+// Returns the number of vertices of each class. Bits of 0 and 1 sum to it.
+std::vector<uint64_t> CountsOfSets(const std::vector<ColumnMoments>& targets) {
+  std::vector<uint64_t> counts;
+  for (const ColumnMoments& bits : targets) {
+    counts.push_back(static_cast<uint64_t>(
+        std::llround(bits.mean() * static_cast<double>(bits.count()))));
+  }
+  return counts;
+}
+
+std::string FormatNumbers(const std::vector<ColumnMoments>& targets,
+                          const std::vector<std::string>& names) {
+  std::vector<std::string> columns;
+  for (size_t c = 0; c < std::min(targets.size(), kClassesShown); ++c) {
+    columns.push_back(absl::StrFormat(
+        "%s (mean %.4g, standard deviation %.4g)", NumberAndName(names, c),
+        targets[c].mean(), targets[c].deviation()));
+  }
+  return absl::StrCat(targets.size(),
+                      " columns of numbers: ", absl::StrJoin(columns, ", "),
+                      targets.size() > columns.size() ? ", …" : "");
+}
+
+// Returns the line of what vertices have: classes, numbers, or sets.
+std::string LabelsLine(const DatasetInfo& info) {
+  const std::string without =
+      absl::StrCat("; without a label: ", FormatCount(info.num_unlabelled));
+  if (info.metadata.num_classes > 0) {
+    return Line("labels", absl::StrCat(FormatClasses(info.label_counts,
+                                                     info.names.classes),
+                                       without));
+  }
+  if (info.targets.empty()) return Line("labels", "none");
+  if (info.metadata.target_type == TargetType::kFloat32) {
+    return Line(
+        "targets",
+        absl::StrCat(FormatNumbers(info.targets, info.names.targets), without));
+  }
+  return Line("targets", absl::StrCat("sets of ",
+                                      FormatClasses(CountsOfSets(info.targets),
+                                                    info.names.targets),
+                                      without));
+}
+
+// Counts the labels, or takes the moments of the targets.
+void ReadLabels(const Dataset& dataset, DatasetInfo& info) {
+  info.label_counts.resize(dataset.num_classes());
+  for (const int64_t label : dataset.labels()) {
+    if (label < 0) {
+      ++info.num_unlabelled;
+    } else {
+      ++info.label_counts[static_cast<size_t>(label)];
+    }
+  }
+  const TargetView& targets = dataset.targets();
+  info.targets.resize(targets.columns);
+  std::vector<float> row(targets.columns);
+  for (uint64_t v = 0; v < targets.rows; ++v) {
+    targets.Read(static_cast<GlobalId>(v), row.data());
+    bool has_all = true;
+    for (size_t c = 0; c < row.size(); ++c) {
+      if (std::isnan(row[c])) {
+        has_all = false;
+      } else {
+        info.targets[c].Add(row[c]);
+      }
+    }
+    info.num_unlabelled += static_cast<uint64_t>(!has_all);
+  }
+}
+
+// Returns what the document of `info` says of targets.
+nlohmann::ordered_json TargetsToJson(const DatasetInfo& info) {
+  nlohmann::ordered_json columns = nlohmann::ordered_json::array();
+  for (size_t c = 0; c < info.targets.size(); ++c) {
+    nlohmann::ordered_json column;
+    if (c < info.names.targets.size()) column["name"] = info.names.targets[c];
+    column["count"] = info.targets[c].count();
+    column["mean"] = info.targets[c].mean();
+    column["standard_deviation"] = info.targets[c].deviation();
+    columns.push_back(std::move(column));
+  }
+  return columns;
 }
 
 }  // namespace
@@ -84,14 +169,7 @@ absl::StatusOr<DatasetInfo> ReadDatasetInfo(
     info.num_isolated +=
         static_cast<uint64_t>(graph.indptr[v] == graph.indptr[v + 1]);
   }
-  info.label_counts.resize(dataset.num_classes());
-  for (const int64_t label : dataset.labels()) {
-    if (label < 0) {
-      ++info.num_unlabelled;
-    } else {
-      ++info.label_counts[static_cast<size_t>(label)];
-    }
-  }
+  ReadLabels(dataset, info);
   info.untrained_classes = FindUntrainedClasses(dataset);
   FGNN_ASSIGN_OR_RETURN(info.warning, DatasetWarning(dataset));
   FGNN_ASSIGN_OR_RETURN(info.notices, DatasetNotices(dataset));
@@ -135,8 +213,7 @@ std::string FormatInfo(const DatasetInfo& info) {
                : absl::StrCat(metadata.feature_columns, " columns of ",
                               std::string(NameOf(metadata.feature_type)),
                               info.names.features.empty() ? "" : ", named"));
-  text +=
-      Line("labels", metadata.num_classes == 0 ? "none" : FormatLabels(info));
+  text += LabelsLine(info);
   text += Line("splits", absl::StrCat("train ", FormatCount(info.num_train),
                                       ", valid ", FormatCount(info.num_valid),
                                       ", test ", FormatCount(info.num_test)));
@@ -178,6 +255,9 @@ std::string InfoToJson(const DatasetInfo& info) {
       {"class_names", info.names.classes},
       {"feature_names", info.names.features},
       {"label_counts", info.label_counts},
+      {"target_columns", metadata.target_columns},
+      {"target_type", std::string(NameOf(metadata.target_type))},
+      {"targets", TargetsToJson(info)},
       {"unlabelled", info.num_unlabelled},
       {"untrained_classes", info.untrained_classes},
       {"splits",

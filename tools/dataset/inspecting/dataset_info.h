@@ -12,6 +12,7 @@
 #include "shared/graph/dataset.h"
 #include "shared/graph/dataset_names.h"
 #include "shared/graph/metadata.h"
+#include "tools/dataset/inspecting/column_moments.h"
 
 namespace fgnn {
 
@@ -23,8 +24,11 @@ struct DatasetInfo {
   double mean_in_degree = 0;
   uint64_t max_in_degree = 0;
   uint64_t num_isolated = 0;  // Number of vertices without in-neighbours.
+  // Number of vertices without a label, or without all their targets.
   uint64_t num_unlabelled = 0;
   std::vector<uint64_t> label_counts;  // [num_classes]
+  // [target_columns], moments of the targets that are there.
+  std::vector<ColumnMoments> targets;
   // Classes of no train vertex, ascending.
   std::vector<uint32_t> untrained_classes;
   // Warnings for people, see DatasetWarning(); nullopt: there are none.
@@ -39,7 +43,7 @@ struct DatasetInfo {
   uint64_t num_test_edges = 0;
   bool has_edge_weights = false;
   bool has_names = false;    // Whether vertices have names.
-  DatasetNames names;        // Names of classes and feature columns.
+  DatasetNames names;        // Names of classes and columns.
   uint64_t total_bytes = 0;  // Bytes of all arrays.
 };
 
@@ -49,8 +53,8 @@ struct DatasetInfo {
 absl::StatusOr<std::optional<std::string>> DatasetWarning(
     const Dataset& dataset);
 
-// Reads the facts in passes over the topology and the labels. Errors: those of
-// Dataset::Open().
+// Reads the facts in passes over the topology and the labels or targets.
+// Errors: those of Dataset::Open().
 absl::StatusOr<DatasetInfo> ReadDatasetInfo(
     const std::filesystem::path& folder);
 

@@ -32,6 +32,22 @@ absl::Status RunInfo(const std::filesystem::path& folder, bool json) {
   return absl::OkStatus();
 }
 
+void AddLabelChecks(const Dataset& dataset, std::vector<std::string>* checks) {
+  if (!dataset.labels().empty()) {
+    checks->push_back(
+        absl::StrCat("labels.npy: ", FormatCount(dataset.labels().size()),
+                     " labels in [-1, ", dataset.num_classes(), ")"));
+  }
+  const TargetView& targets = dataset.targets();
+  if (targets.rows > 0) {
+    checks->push_back(absl::StrCat(
+        "targets.npy: ", FormatCount(targets.rows), " x ",
+        FormatCount(targets.columns), " ", std::string(NameOf(targets.type)),
+        targets.type == TargetType::kFloat32 ? ", finite or NaN"
+                                             : ", 0, 1 or 255"));
+  }
+}
+
 // Returns the names of the checks that kEverything made in this folder.
 std::vector<std::string> ChecksOf(const Dataset& dataset) {
   std::vector<std::string> checks = {
@@ -39,11 +55,7 @@ std::vector<std::string> ChecksOf(const Dataset& dataset) {
                    " offsets rise from 0 to the number of edges"),
       absl::StrCat("indices.npy: ", FormatCount(dataset.num_edges()),
                    " global ids below ", FormatCount(dataset.num_nodes()))};
-  if (!dataset.labels().empty()) {
-    checks.push_back(
-        absl::StrCat("labels.npy: ", FormatCount(dataset.labels().size()),
-                     " labels in [-1, ", dataset.num_classes(), ")"));
-  }
+  AddLabelChecks(dataset, &checks);
   checks.push_back(absl::StrCat(
       "train.npy, valid.npy, test.npy: ", FormatCount(dataset.train().size()),
       ", ", FormatCount(dataset.valid().size()), " and ",

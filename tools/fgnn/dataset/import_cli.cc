@@ -88,7 +88,8 @@ class ImportCommands {
                     "Take the first two words of a line alone");
     command.AddOption("--features", source->features,
                       "An .npy file [vertices, columns]");
-    command.AddOption("--labels", source->labels, "An .npy file [vertices]");
+    command.AddOption("--labels", source->labels,
+                      "An .npy file [vertices] or [vertices, columns]");
   }
 
   void AddCsv() {
@@ -153,7 +154,7 @@ class ImportCommands {
     command.AddOption("source", source->folder, "The folder").Required();
     command.AddOption("--split", source->split, "Of several in split/");
     command.AddOption("--label-column", source->label_column,
-                      "Of several, from 0");
+                      "Of several, from 0; default: all");
   }
 
   void AddGraphBolt() {
@@ -208,6 +209,7 @@ class ImportCommands {
         .AddFlag("--directed", options.directed,
                  "Take edges as they are (default)")
         .Excludes(symmetric);
+    AddLabelsAre(command, options);
     command.AddFlag("--keep-duplicates", options.keep_duplicates,
                     "Else the first of equal edges stays");
     command.AddFlag("--drop-self-loops", options.drop_self_loops);
@@ -246,13 +248,33 @@ class ImportCommands {
         .ShowDefault();
   }
 
+  static void AddLabelsAre(Command command, ImportOptions& options) {
+    command
+        .AddOption(
+            "--labels-are",
+            [&options](const std::string& kind) {
+              options.labels_are = kind == "classes"   ? LabelKind::kClasses
+                                   : kind == "numbers" ? LabelKind::kNumbers
+                                   : kind == "sets"    ? LabelKind::kSets
+                                                       : LabelKind::kAuto;
+            },
+            "classes: one of each vertex; numbers: to be predicted; sets: a "
+            "column of 0 and 1 for each class; auto (default): one column of "
+            "whole numbers or names is classes, several of 0 and 1 are sets, "
+            "others are numbers")
+        .OneOf({"auto", "classes", "numbers", "sets"});
+  }
+
   static void AddCsvNodes(Command command, CsvSource& source) {
     command.AddOption("--nodes", source.nodes,
                       "A CSV file of vertices: ids, features, labels, splits");
     command.AddOption("--id-column", source.id_column,
                       "Of the nodes; default: id");
-    command.AddOption("--label-column", source.label_column,
-                      "Numbers or names; default: label, if there");
+    command
+        .AddOption("--label-column", source.label_columns,
+                   "Numbers or names; a,b,c: several of numbers; default: "
+                   "label, if there")
+        .SplitAt(',');
     command.AddOption("--split-column", source.split_column,
                       "train, valid or test; default: split, if there");
     command

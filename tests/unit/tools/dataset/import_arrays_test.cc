@@ -226,10 +226,11 @@ TEST_F(ImportNumpyTest, DamageIsNamed) {
 }
 
 TEST_F(ImportNumpyTest, BadValuesAreNamed) {
+  options_.labels_are = LabelKind::kClasses;
   Write("in/labels.npy", Npy<float>({0, 0.5, 1}));
   ExpectError("labels.npy: element 1 is 0.5");
   Write("in/labels.npy", Npy<int64_t>({3, 2}, {0, 0, 0, 0, 0, 0}));
-  ExpectError("labels.npy: has 2 dimensions and 2 columns");
+  ExpectError("labels.npy: 2 labels a vertex");
   Write("in/labels.npy", Npy<int64_t>({0, 1, -1}));
   Write("in/train_idx.npy", Npy<int64_t>({0, 3}));
   ExpectError("train_idx.npy: element 1 of the train split is 3");

@@ -100,7 +100,7 @@ TEST_F(ImportCsvTest, TakesIdsLabelsSplitsAndFeaturesFromTheNodes) {
 
 TEST_F(ImportCsvTest, NumericLabelsStayAndColumnsCanBeChosen) {
   source_.id_column = "name";
-  source_.label_column = "kind";
+  source_.label_columns = {"kind"};
   source_.feature_columns = {"b", "a"};
 
   FGNN_ASSERT_OK_AND_ASSIGN(

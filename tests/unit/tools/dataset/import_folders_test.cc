@@ -78,6 +78,7 @@ TEST_F(ImportOgbTest, ReadsTheBinaryForm) {
 TEST_F(ImportOgbTest, OneOfSeveralLabelsAndSplitsIsChosen) {
   WriteText();
   WriteGz("in/raw/node-label.csv.gz", "1,0\n1,1\n0,2\n");
+  source_.label_column = 2;
   ExpectError("2 labels a vertex; choose one with --label-column");
   WriteGz("in/split/other/train.csv.gz", "1\n");
   WriteGz("in/split/other/valid.csv.gz", "1\n");
@@ -105,8 +106,9 @@ TEST_F(ImportOgbTest, BadFilesAreNamed) {
   WriteGz("in/raw/node-feat.csv.gz", "0\n1\nnan\n");
   ExpectError("node-feat.csv.gz:3: feature column 0 of vertex 2 is nan");
   WriteText();
+  options_.labels_are = LabelKind::kClasses;
   WriteGz("in/raw/node-label.csv.gz", "0\n1\n0.5\n");
-  ExpectError("node-label.csv.gz:3: label 0.5");
+  ExpectError("node-label.csv.gz:3: element 2 is 0.5");
   WriteText();
   WriteGz("in/raw/num-node-list.csv.gz", "3\n4\n");
   ExpectError("counts the vertices of 2 graphs");
