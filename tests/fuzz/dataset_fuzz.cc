@@ -1,9 +1,13 @@
-// Byte 0 chooses a file of a sound dataset; the rest replaces it.
+// Byte 0 chooses a file of one of three sound datasets, which have labels,
+// numbers, or sets; the rest replaces it.
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "shared/graph/dataset.h"
 #include "tests/fakes/temp_folder.h"
@@ -13,10 +17,37 @@
 namespace fgnn {
 namespace {
 
-constexpr const char* kFiles[] = {
-    "metadata.yaml", "csc_indptr.npy",   "indices.npy",     "features.npy",
-    "labels.npy",    "train.npy",        "valid.npy",       "test.npy",
-    "names.txt",     "edge_weights.npy", "train_edges.npy", "valid_edges.npy"};
+struct DatasetFile {
+  const char* name;
+  RingLabels labels = RingLabels::kClasses;
+};
+
+constexpr DatasetFile kFiles[] = {
+    {"metadata.yaml"},
+    {"csc_indptr.npy"},
+    {"indices.npy"},
+    {"features.npy"},
+    {"labels.npy"},
+    {"train.npy"},
+    {"valid.npy"},
+    {"test.npy"},
+    {"names.txt"},
+    {"edge_weights.npy"},
+    {"train_edges.npy"},
+    {"valid_edges.npy"},
+    {"targets.npy", RingLabels::kNumbers},
+    {"targets.npy", RingLabels::kSets},
+    {"target_names.txt", RingLabels::kNumbers},
+    {"metadata.yaml", RingLabels::kSets},
+};
+
+constexpr RingLabels kAllLabels[] = {RingLabels::kClasses, RingLabels::kNumbers,
+                                     RingLabels::kSets};
+
+std::filesystem::path FolderOf(const std::filesystem::path& temp,
+                               RingLabels labels) {
+  return temp / std::to_string(static_cast<int>(labels));
+}
 
 void Write(const std::filesystem::path& path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
@@ -40,7 +71,11 @@ void ReadAll(const Dataset& dataset) {
       graph.indices);
   for (const auto& split : {dataset.train(), dataset.valid(), dataset.test()}) {
     for (const int64_t v : split) {
-      Require(dataset.labels()[static_cast<size_t>(v)] >= 0, "no label");
+      const auto place = static_cast<size_t>(v);
+      Require(dataset.num_targets() > 0
+                  ? dataset.targets().Has(static_cast<GlobalId>(v))
+                  : dataset.labels()[place] >= 0,
+              "no label");
     }
   }
   for (const EdgeView& edges : {dataset.train_edges(), dataset.valid_edges()}) {
@@ -49,6 +84,19 @@ void ReadAll(const Dataset& dataset) {
       Require(std::max(edge.source, edge.destination) < dataset.num_nodes(),
               "an end out of range");
     }
+  }
+  std::vector<float> row(dataset.num_targets());
+  for (uint64_t v = 0; v < dataset.targets().rows; ++v) {
+    dataset.targets().Read(static_cast<GlobalId>(v), row.data());
+    for (const float target : row) {
+      Require(!std::isinf(target), "an infinite target");
+      Require(dataset.targets().type == TargetType::kFloat32 ||
+                  std::isnan(target) || target == 0 || target == 1,
+              "no bit");
+    }
+  }
+  for (uint32_t c = 0; c < dataset.num_targets(); ++c) {
+    sum += dataset.TargetName(c).size();
   }
   for (const int64_t label : dataset.labels()) {
     Require(label < static_cast<int64_t>(dataset.num_classes()), "no class");
@@ -63,16 +111,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace fgnn;
   if (size == 0) return 0;
   static const TempFolder temp;  // Gone when the program ends.
-  static const std::filesystem::path folder = [] {
-    const std::filesystem::path path = temp / "ring";
-    WriteRing(path, {});
-    return path;
+  static const bool are_written = [] {
+    for (const RingLabels labels : kAllLabels) {
+      WriteRing(FolderOf(temp.path(), labels), {.labels = labels});
+    }
+    return true;
   }();
-  const std::filesystem::path path =
-      folder / kFiles[data[0] % std::size(kFiles)];
+  Require(are_written, "no datasets");
+  const DatasetFile& file = kFiles[data[0] % std::size(kFiles)];
+  const std::filesystem::path folder = FolderOf(temp.path(), file.labels);
+  const std::filesystem::path path = folder / file.name;
   std::string sound;
-  if (std::ifstream file(path, std::ios::binary); file) {
-    sound.assign(std::istreambuf_iterator<char>(file), {});
+  if (std::ifstream in(path, std::ios::binary); in) {
+    sound.assign(std::istreambuf_iterator<char>(in), {});
   }
   Write(path, {reinterpret_cast<const char*>(data) + 1, size - 1});
   for (const Validation validation :

@@ -50,6 +50,15 @@ void MakeDatasets(const Corpus& corpus) {
   constexpr char kValidEdges = 11;
   corpus.Add("valid_edges.npy",
              kValidEdges + ReadAll(temp / "ring" / "valid_edges.npy"));
+  WriteRing(temp / "numbers", {.labels = RingLabels::kNumbers});
+  WriteRing(temp / "sets", {.labels = RingLabels::kSets});
+  constexpr char kNumbers = 12;
+  constexpr char kSets = 13;
+  constexpr char kNames = 14;
+  corpus.Add("targets.npy", kNumbers + ReadAll(temp / "numbers/targets.npy"));
+  corpus.Add("sets.npy", kSets + ReadAll(temp / "sets/targets.npy"));
+  corpus.Add("target_names.txt",
+             kNames + ReadAll(temp / "numbers/target_names.txt"));
 }
 
 void MakeCheckpoints(const Corpus& corpus) {

@@ -47,7 +47,10 @@ const std::vector<std::vector<std::string>> kGraphFlags = {
     {"--feature-type", "bf16"},
     {"--normalize-features", "l1"},
     {"--normalize-features", "l2"},
-    {"--classes", "7"}};
+    {"--classes", "7"},
+    {"--labels-are", "classes"},
+    {"--labels-are", "numbers"},
+    {"--labels-are", "sets"}};
 
 ImportSource WithFlags(ImportSource source,
                        const std::vector<std::vector<std::string>>& flags) {
@@ -158,6 +161,25 @@ ImportSource Numpy(bool sparse) {
   return WithFlags(source, {{"--split", "60"}});
 }
 
+ImportSource NumpyOfNumbers() {
+  ImportSource source = Numpy(false);
+  source.files["labels.npy"] =
+      Npy<float>({3, 2}, {0.5F, 1, -2, NAN, 3.25F, 1e6F});
+  source.files["target_names.npy"] = Npy<int32_t>({1, 2});
+  source.files["train_idx.npy"] = Npy<int64_t>({2});
+  source.files["valid_idx.npy"] = Npy<int32_t>({0});
+  source.files["test.npy"] = Npy<uint8_t>({1, 0, 1});
+  return source;
+}
+
+ImportSource CsvOfSets() {
+  ImportSource source = Csv();
+  source.files["nodes.csv"] =
+      "id,a,b,split,f\n1,0,1,train,1\n2,1,1,val,3\n3,1,0,test,5\n4,,1,,7\n";
+  source.needed = {"--label-column", "a,b"};
+  return source;
+}
+
 ImportSource OgbOfText(const std::string& ending) {
   ImportSource source = {"ogb", {}, {{"", ""}}, {}};
   const std::map<std::string, std::string> tables = {
@@ -225,6 +247,19 @@ ImportSource GraphBolt(bool csv) {
       {{"--feature", "feat"}, {"--task", "node_classification"}});
 }
 
+ImportSource OgbOfSets() {
+  ImportSource source = OgbOfText(".csv");
+  source.files["raw/node-label.csv"] = "0,1,1\n0,0,nan\n1,0,0\n";
+  return source;
+}
+
+ImportSource GraphBoltOfNumbers() {
+  ImportSource source = GraphBolt(true);
+  source.files["set/train_labels.npy"] = Npy<float>({2, 2}, {0.5F, 1, -2, 3});
+  source.files["set/test_labels.npy"] = Npy<int64_t>({1, 2}, {4, 5});
+  return source;
+}
+
 void WritePlain(const fs::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
@@ -271,7 +306,11 @@ std::vector<ImportSource> SoundSources() {
           OgbOfText(".csv"),
           OgbOfArrays(),
           GraphBolt(true),
-          GraphBolt(false)};
+          GraphBolt(false),
+          NumpyOfNumbers(),
+          CsvOfSets(),
+          OgbOfSets(),
+          GraphBoltOfNumbers()};
 }
 
 void WriteSource(const ImportSource& source, const fs::path& folder) {

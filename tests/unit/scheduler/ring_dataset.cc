@@ -1,5 +1,6 @@
 #include "tests/unit/scheduler/ring_dataset.h"
 
+#include <cmath>
 #include <fstream>
 #include <limits>
 #include <numeric>
@@ -34,6 +35,33 @@ std::vector<int64_t> Range(int64_t first, int64_t count) {
   return ids;
 }
 
+// Writes the targets of `n` vertices, and says in `metadata` what they are.
+void WriteTargets(const fs::path& folder, int64_t n, RingLabels labels,
+                  DatasetMetadata& metadata) {
+  metadata.num_classes = 0;
+  const fs::path path = folder / "targets.npy";
+  if (labels == RingLabels::kNumbers) {
+    std::vector<float> numbers;
+    for (int64_t v = 0; v < n; ++v) {
+      const double angle =
+          6.283185307 * static_cast<double>(v) / static_cast<double>(n);
+      numbers.push_back(static_cast<float>(std::sin(angle)));
+      numbers.push_back(static_cast<float>(std::cos(angle)));
+    }
+    metadata.target_columns = 2;
+    WriteArray(path, NpyType::kF32, numbers, {2});
+    std::ofstream(folder / "target_names.txt") << "sine\ncosine\n";
+    return;
+  }
+  std::vector<uint8_t> bits;
+  for (int64_t v = 0; v < n; ++v) {
+    for (const int64_t divisor : {2, 3, 5}) bits.push_back(v % divisor == 0);
+  }
+  metadata.target_columns = 3;
+  metadata.target_type = TargetType::kBits;
+  WriteArray(path, NpyType::kU8, bits, {3});
+}
+
 }  // namespace
 
 void WriteRing(const fs::path& folder, const RingOptions& options) {
@@ -54,7 +82,6 @@ void WriteRing(const fs::path& folder, const RingOptions& options) {
   WriteArray(folder / "csc_indptr.npy", NpyType::kI64, Range(0, n + 1));
   WriteArray(folder / "indices.npy", NpyType::kU32, indices);
   WriteArray(folder / "features.npy", NpyType::kF32, features, {2});
-  WriteArray(folder / "labels.npy", NpyType::kI64, labels);
   const int64_t train = options.num_train;
   WriteArray(folder / "train.npy", NpyType::kI64, Range(0, train));
   WriteArray(folder / "valid.npy", NpyType::kI64,
@@ -72,6 +99,11 @@ void WriteRing(const fs::path& folder, const RingOptions& options) {
   metadata.num_edges = static_cast<uint64_t>(n);
   metadata.feature_columns = 2;
   metadata.num_classes = 2;
+  if (options.labels == RingLabels::kClasses) {
+    WriteArray(folder / "labels.npy", NpyType::kI64, labels);
+  } else {
+    WriteTargets(folder, n, options.labels, metadata);
+  }
   std::ofstream(folder / "metadata.yaml") << FormatMetadata(metadata);
 }
 
