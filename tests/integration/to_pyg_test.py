@@ -4,6 +4,7 @@ torch_geometric give our logits, and a Data becomes the dataset that it says."""
 import dataclasses
 import os
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -222,6 +223,36 @@ class FromPygTest(PygTest):
             numpy.load(self.service.dataset / 'train.npy').tolist(),
             mask.nonzero()[:, 0].tolist())
 
+    def test_labels_may_be_numbers_or_sets(self):
+        data = odd_graph()
+        numbers = torch.rand(400)
+        numbers[7] = float('nan')
+        masks = data.train_mask, data.val_mask, data.test_mask
+        for mask in masks:
+            mask[7] = False
+        sets = torch.rand(400, 3) < 0.4
+        for y, kind, options in (
+                (numbers, 'float32', {}),
+                (torch.rand(400, 2).double(), 'float32', {}),
+                (data.y, 'float32', {'labels_are': 'numbers'}),
+                (sets, 'uint8', {}), (sets.double(), 'uint8', {})):
+            with self.subTest(y.dtype, shape=y.shape):
+                data.y = y
+                columns = 1 if y.dim() == 1 else y.shape[1]
+                data.target_names = [f'y{i}' for i in range(columns)]
+                shutil.rmtree(self.service.folder / 'data', ignore_errors=True)
+                self.assertEqual(self.from_pyg(data, **options), [])
+                made = numpy.load(self.service.dataset / 'targets.npy')
+                self.assertEqual(made.dtype, kind)
+                self.assertTrue(numpy.array_equal(
+                    made, y.reshape(400, columns).to(torch.float32)
+                    .numpy().astype(kind), equal_nan=kind == 'float32'))
+                self.assertEqual(
+                    (self.service.dataset / 'target_names.txt').read_text(),
+                    ''.join(f'y{i}\n' for i in range(columns)))
+                self.service.fgnn('dataset', 'validate',
+                                  str(self.service.dataset))
+
     def test_what_no_dataset_can_have_is_refused(self):
         data = odd_graph()
         edges = data.num_edges
@@ -232,8 +263,11 @@ class FromPygTest(PygTest):
                  'no edge_index.*ToSparseTensor'),
                 ({'edge_index': data.edge_index + 300}, 'there are 400'),
                 ({'edge_index': data.edge_index.float()}, r'\[2, edges\]'),
-                ({'y': torch.zeros(400, 7)}, r'y of data is \[400, 7\]'),
-                ({'y': torch.rand(400)}, 'y of data .* whole numbers'),
+                ({'y': torch.zeros(400, 7, 2)}, r'y of data is \[400, 7, 2\]'),
+                ({'y': torch.eye(400) - torch.eye(400).roll(1, 0)},
+                 'labels_are sets'),
+                ({'y': torch.rand(400, 2), 'target_names': ['a', 'b', 'c']},
+                 'target_names of data are 3'),
                 ({'x': torch.zeros(399, 2), 'num_nodes': 400},
                  r'x of data is \[399, 2\]'),
                 ({'val_mask': torch.tensor([5, 7, 9])}, 'val_mask of data'),

@@ -46,17 +46,22 @@ def to_pyg(run: Job | str | os.PathLike[str],
 
 
 def from_pyg(data: 'Data', folder: str | os.PathLike[str], *,
-             split: int | None = None, program: str = 'fgnn') -> pathlib.Path:
+             split: int | None = None, labels_are: str = 'auto',
+             program: str = 'fgnn') -> pathlib.Path:
     """Writes a torch_geometric.data.Data as a dataset, by `fgnn dataset import
     numpy`; returns its folder, which is new or empty before.
 
     edge_index     taken as it is: directions, loops and equal edges stay
     x              features, as f32
-    y              a class for each vertex; -1 or NaN: none
+    y              labels: a class for each vertex, -1 or NaN for none; or
+                   numbers to predict, [vertices] or [vertices, columns] of
+                   floating point, NaN for none; or sets of classes,
+                   [vertices, classes] of 0 and 1. `labels_are` says which if
+                   that is not clear: 'classes', 'numbers' or 'sets'
     train_mask, val_mask or valid_mask, test_mask
                    the splits; of masks of several columns `split` names one
     edge_weight    weights of khop_weighted sampling
-    class_names, feature_names
+    class_names, target_names, feature_names
                    lists of names, if data has them
 
     Vertices without edges stay where x, y, a mask or num_nodes tells of them.
@@ -64,18 +69,19 @@ def from_pyg(data: 'Data', folder: str | os.PathLike[str], *,
     command `fgnn`.
 
     ImportError: a package is not installed. InvalidJob names what no dataset
-    can have: a HeteroData, features of edges, several labels of a vertex, an
-    array of another shape. ProgramFailed: what the importer said.
+    can have: a HeteroData, features of edges, an array of another shape.
+    ProgramFailed: what the importer said.
     """
     try:
         from fgnn import pyg_data
     except ImportError as error:
         raise _needs_packages('from_pyg', error) from error
-    source = pyg_data.source_of(data, split)
+    source = pyg_data.source_of(data, split, labels_are)
     target = pathlib.Path(folder).absolute()
     for note in (*source.notes, *_import(source, target, program)):
         warnings.warn(note, stacklevel=2)
     for name, lines in (('class_names.txt', source.class_names),
+                        ('target_names.txt', source.target_names),
                         ('feature_names.txt', source.feature_names)):
         if lines:
             (target / name).write_text('\n'.join(lines) + '\n',
@@ -94,6 +100,8 @@ def _import(source: 'Source', target: pathlib.Path,
     """The importer's notes."""
     import numpy
     words = ['dataset', 'import', 'numpy']
+    if source.labels_are:
+        words += ['--labels-are', source.labels_are]
     if source.class_names:
         labels = source.arrays.get('labels', numpy.empty(0))
         most = max(len(source.class_names), 1 + int(labels.max(initial=0)))

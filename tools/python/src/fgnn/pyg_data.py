@@ -18,19 +18,23 @@ if TYPE_CHECKING:
 _MASKS = {'train_mask': 'train_mask', 'val_mask': 'valid_mask',
           'valid_mask': 'valid_mask', 'test_mask': 'test_mask'}
 _READ = {'x', 'y', 'edge_index', 'edge_weight', 'num_nodes', 'class_names',
-         'feature_names', *_MASKS}
+         'target_names', 'feature_names', *_MASKS}
+_LABEL_KINDS = ('auto', 'classes', 'numbers', 'sets')
 
 
 @dataclasses.dataclass(frozen=True)
 class Source:
     """What a dataset is made of."""
     arrays: 'dict[str, Array]'  # By the importer's name, without '.npy'.
-    class_names: tuple[str, ...]
+    # What labels are, one of the importer's words; empty: there are none.
+    labels_are: str
+    class_names: tuple[str, ...]  # Of classes.
+    target_names: tuple[str, ...]  # Of columns of numbers or sets.
     feature_names: tuple[str, ...]
     notes: tuple[str, ...]  # What the caller may not expect.
 
 
-def source_of(data: Any, split: int | None) -> Source:
+def source_of(data: Any, split: int | None, labels_are: str) -> Source:
     """InvalidJob names the attribute that no dataset can have."""
     _check_kind(data)
     values = {key: value for key, value in data.to_dict().items()
@@ -45,12 +49,15 @@ def source_of(data: Any, split: int | None) -> Source:
     arrays = _edges_of(values, num_nodes)
     if 'x' in values:
         arrays['features'] = _features_of(values['x'], num_nodes)
+    kind = ''
     if 'y' in values:
-        arrays['labels'] = _labels_of(values['y'], num_nodes)
+        arrays['labels'], kind = _labels_of(values['y'], num_nodes, labels_are)
     for key, name in _MASKS.items():
         if key in values:
             arrays[name] = _mask_of(key, values[key], num_nodes, split)
-    return Source(arrays, _class_names_of(values),
+    are_classes = kind in ('', 'classes')
+    return Source(arrays, kind, _class_names_of(values) if are_classes else (),
+                  () if are_classes else _target_names_of(values, arrays),
                   _feature_names_of(values, arrays), _notes_on(values))
 
 
@@ -117,14 +124,45 @@ def _features_of(value: object, num_nodes: int) -> 'Array':
     return x.astype('f4', copy=False)
 
 
-def _labels_of(value: object, num_nodes: int) -> 'Array':
+def _labels_of(value: object, num_nodes: int,
+               labels_are: str) -> 'tuple[Array, str]':
+    """The labels, [vertices] of classes or [vertices, columns] of numbers, and
+    what they are."""
+    if labels_are not in _LABEL_KINDS:
+        raise errors.InvalidJob(f"labels_are is '{labels_are}'; it is one of "
+                                + ', '.join(_LABEL_KINDS))
     y = _array('y', value)
-    if y.shape not in ((num_nodes,), (num_nodes, 1)) or (
+    if (y.ndim not in (1, 2) or len(y) != num_nodes or not y.size or
             y.dtype.kind not in 'fiub'):
-        raise _unfit('y', y, f'one class of each vertex, [{num_nodes}]')
+        raise _unfit('y', y, f'labels of each vertex, [{num_nodes}] or '
+                             f'[{num_nodes}, columns]')
+    y = y.reshape(num_nodes, -1)
+    kind = _kind_of(y) if labels_are == 'auto' else labels_are
+    return (_classes_of(y) if kind == 'classes' else y.astype('f4')), kind
+
+
+def _kind_of(y: 'Array') -> str:
+    known = y[~numpy.isnan(y)] if y.dtype.kind == 'f' else y
+    if y.shape[1] == 1:
+        if y.dtype.kind != 'f':
+            return 'classes'
+        is_class = (known == numpy.trunc(known)) & (known >= -1)
+        return 'classes' if is_class.all() else 'numbers'
+    if numpy.isin(known, (0, 1)).all():
+        return 'sets'
+    if numpy.isin(known, (-1, 0, 1)).all():
+        raise _unfit('y', y, 'no -1 among 0 and 1, or labels_are sets (-1 is '
+                             'not known) or numbers')
+    return 'numbers'
+
+
+def _classes_of(y: 'Array') -> 'Array':
+    if y.shape[1] != 1:
+        raise _unfit('y', y, f'one class of each vertex, [{len(y)}]')
+    y = y.reshape(-1)
     if y.dtype.kind != 'f':
-        return y.astype('i8').reshape(-1)
-    y = numpy.where(numpy.isnan(y), -1, y).reshape(-1)
+        return y.astype('i8')
+    y = numpy.where(numpy.isnan(y), -1, y)
     if (y != numpy.trunc(y)).any():
         raise _unfit('y', y, 'whole numbers of classes, -1 or NaN for none')
     return y.astype('i8')
@@ -159,6 +197,20 @@ def _class_names_of(values: dict[str, Any]) -> tuple[str, ...]:
     names = _names_in('class_names', values)
     if len(set(names)) < len(names):
         raise errors.InvalidJob('two of class_names of data are the same')
+    return names
+
+
+def _target_names_of(values: dict[str, Any],
+                     arrays: 'dict[str, Array]') -> tuple[str, ...]:
+    """Classes of sets may be named as classes are."""
+    key = 'target_names' if 'target_names' in values else 'class_names'
+    names = _names_in(key, values)
+    columns = arrays['labels'].shape[1]
+    if len(names) > columns:
+        raise errors.InvalidJob(f'{key} of data are {len(names)}, and y has '
+                                f'{columns} columns')
+    if len(set(names)) < len(names):
+        raise errors.InvalidJob(f'two of {key} of data are the same')
     return names
 
 
