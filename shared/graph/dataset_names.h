@@ -23,7 +23,7 @@ struct DatasetNames {
   std::vector<std::string> features;
   // Name c is that of column c of the targets; empty: it has none. At most as
   // many as there are columns. No two columns have the same name.
-  std::vector<std::string> targets;
+  std::vector<std::string> targets = {};
 
   friend bool operator==(const DatasetNames&, const DatasetNames&) = default;
 };
