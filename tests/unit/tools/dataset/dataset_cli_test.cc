@@ -12,6 +12,7 @@
 
 #include "shared/base/status.h"
 #include "shared/graph/metadata.h"
+#include "shared/graph/npy.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -109,6 +110,49 @@ TEST(DatasetCliTest, WarnsOfClassesWithoutATrainVertex) {
   const auto info =
       nlohmann::json::parse(RunDataset({"info", out}, /*json=*/true).out);
   EXPECT_EQ(info["untrained_classes"], std::vector<int>{4});
+}
+
+// Replaces the labels of a dataset of SmallSbm() by sets of three classes.
+void LabelsToSets(const std::filesystem::path& folder) {
+  DatasetMetadata metadata = ReadMetadata(folder).value();
+  metadata.num_classes = 0;
+  metadata.target_columns = 3;
+  metadata.target_type = TargetType::kBits;
+  std::filesystem::remove(folder / "labels.npy");
+  std::ofstream(folder / "metadata.yaml") << FormatMetadata(metadata);
+  std::ofstream(folder / "target_names.txt") << "a\nb\n";
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      NpyWriter writer,
+      NpyWriter::Create(folder / "targets.npy", NpyType::kU8, {3}));
+  for (uint64_t v = 0; v < metadata.num_nodes; ++v) {
+    const uint8_t row[] = {1, static_cast<uint8_t>(v % 5 == 0), 0};
+    FGNN_ASSERT_OK(writer.Append(row, sizeof(row)));
+  }
+  FGNN_ASSERT_OK(writer.Close());
+}
+
+TEST(DatasetCliTest, SpeaksOfTargetsInThePlaceOfLabels) {
+  const TempFolder folder;
+  const std::string out = (folder / "s").string();
+  FGNN_ASSERT_OK(RunDataset(SmallSbm(out)).status);
+  LabelsToSets(out);
+  const std::string split = (folder / "split").string();
+  FGNN_ASSERT_OK(RunDataset({"split-edges", out, "--out", split}).status);
+  for (const std::string& dataset : {out, split}) {
+    EXPECT_THAT(RunDataset({"info", dataset}).out,
+                AllOf(HasSubstr("targets    sets of 3 classes; largest: 0 a "
+                                "(500), 1 b (100), 2 (0)"),
+                      HasSubstr("without a label: 0"),
+                      Not(HasSubstr("warning")), Not(HasSubstr("notice"))));
+    EXPECT_THAT(RunDataset({"validate", dataset}).out,
+                AllOf(HasSubstr("targets.npy: 500 x 3 u8, 0, 1 or 255"),
+                      Not(HasSubstr("labels.npy"))));
+  }
+  const auto info =
+      nlohmann::json::parse(RunDataset({"info", out}, /*json=*/true).out);
+  EXPECT_EQ(info["target_columns"], 3);
+  EXPECT_EQ(info["target_type"], "u8");
+  EXPECT_NEAR(info["targets"][1]["mean"].get<double>(), 0.2, 1e-9);
 }
 
 TEST(DatasetCliTest, SaysWhatLooksWrong) {
