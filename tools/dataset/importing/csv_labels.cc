@@ -6,17 +6,24 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "tools/dataset/building/table_size.h"
 #include "tools/dataset/reading/number_text.h"
 
 namespace fgnn {
 
 CsvLabels::CsvLabels(std::vector<CsvColumn> columns, std::string what,
-                     LabelStore& store)
+                     ImportTarget& target)
     : columns_(std::move(columns)),
       what_(std::move(what)),
-      store_(store),
-      as_text_(store.MayBeClasses(columns_.size())),
+      target_(target),
+      form_(FormOf(columns_.size(), target.labels().kind())),
       row_(columns_.size()) {}
+
+CsvLabels::Form CsvLabels::FormOf(size_t num_columns, LabelKind kind) {
+  if (num_columns == 0) return Form::kNone;
+  if (num_columns > 1 || kind == LabelKind::kNumbers) return Form::kNumbers;
+  return kind == LabelKind::kSets ? Form::kTextSets : Form::kTexts;
+}
 
 bool CsvLabels::Has(size_t place) const {
   return std::any_of(
@@ -25,48 +32,107 @@ bool CsvLabels::Has(size_t place) const {
 }
 
 absl::Status CsvLabels::Begin() {
-  if (columns_.empty() || as_text_) return absl::OkStatus();
-  return Annotate(
-      store_.BeginNumbers(columns_.size(), what_, /*as_floats=*/false), what_);
+  if (form_ != Form::kNumbers) return absl::OkStatus();
+  NameColumns();
+  return Annotate(target_.labels().BeginNumbers(columns_.size(), what_,
+                                                /*as_floats=*/false),
+                  what_);
+}
+
+void CsvLabels::NameColumns() {
+  std::vector<std::string> names;
+  for (const CsvColumn& column : columns_) names.push_back(column.name);
+  target_.labels().SetNames(std::move(names));
 }
 
 absl::Status CsvLabels::Add(absl::Span<const std::string_view> fields) {
-  if (columns_.empty()) return absl::OkStatus();
-  if (as_text_) {
-    texts_.Add(fields[columns_[0].place]);
+  if (form_ == Form::kNone) return absl::OkStatus();
+  if (form_ == Form::kNumbers) return AddNumbers(fields);
+  const std::string_view text = fields[columns_[0].place];
+  if (form_ == Form::kTextSets) {
+    sets_.Add(text);
     return absl::OkStatus();
   }
+  hold_separators_ = hold_separators_ ||
+                     text.find(TextSets::kSeparator) != std::string_view::npos;
+  texts_.Add(text);
+  return absl::OkStatus();
+}
+
+absl::Status CsvLabels::AddNumbers(absl::Span<const std::string_view> fields) {
   for (size_t i = 0; i < columns_.size(); ++i) {
     const std::string_view text = fields[columns_[i].place];
     double value = std::numeric_limits<double>::quiet_NaN();
     if (!ClassLabels::IsNone(text) && !ParseNumber(text, &value)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "column '", columns_[i].name, "' holds '", std::string(text),
-          "', which is no number; labels of several columns are numbers, or 0 "
-          "and 1; choose others with --label-column"));
+          "', which is no number; choose other columns with --label-column"));
     }
     row_[i] = static_cast<float>(value);
   }
-  return store_.AddNumbers(row_);
+  return target_.labels().AddNumbers(row_);
 }
 
 absl::Status CsvLabels::Finish() {
-  if (columns_.empty()) return absl::OkStatus();
-  const bool are_numbers =
-      !as_text_ || (store_.kind() == LabelKind::kAuto && texts_.HoldNumbers());
-  if (!are_numbers) {
-    ClassLabels::Result classes = texts_.Take(/*integers_count=*/true);
-    store_.SetClasses(std::move(classes.labels), what_);
-    store_.SetNames(std::move(classes.class_names));
+  if (form_ == Form::kTexts) return FinishTexts();
+  if (form_ == Form::kTextSets) return FinishTextSets();
+  return absl::OkStatus();
+}
+
+absl::Status CsvLabels::FinishTexts() {
+  LabelStore& store = target_.labels();
+  if (store.kind() == LabelKind::kAuto && texts_.HoldNumbers()) {
+    NameColumns();
+    FGNN_RETURN_IF_ERROR(store.BeginNumbers(1, what_, /*as_floats=*/true));
+    for (const float value : texts_.TakeNumbers()) {
+      FGNN_RETURN_IF_ERROR(Annotate(store.AddNumbers({&value, 1}), what_));
+    }
     return absl::OkStatus();
   }
-  std::vector<std::string> names;
-  for (const CsvColumn& column : columns_) names.push_back(column.name);
-  store_.SetNames(std::move(names));
-  if (!as_text_) return absl::OkStatus();
-  FGNN_RETURN_IF_ERROR(store_.BeginNumbers(1, what_, /*as_floats=*/true));
-  for (const float value : texts_.TakeNumbers()) {
-    FGNN_RETURN_IF_ERROR(Annotate(store_.AddNumbers({&value, 1}), what_));
+  if (store.kind() == LabelKind::kAuto && hold_separators_) {
+    target_.Note(
+        absl::StrCat(what_, ": column '", columns_[0].name,
+                     "' holds ';', and its texts are taken for one class each; "
+                     "--labels-are sets takes them for sets of classes"));
+  }
+  ClassLabels::Result classes = texts_.Take(/*integers_count=*/true);
+  store.SetClasses(std::move(classes.labels), what_);
+  store.SetNames(std::move(classes.class_names));
+  return absl::OkStatus();
+}
+
+absl::Status CsvLabels::FinishTextSets() {
+  const std::string what =
+      absl::StrCat(what_, ": column '", columns_[0].name, "'");
+  const uint64_t num_classes = sets_.num_classes();
+  if (num_classes == 0) {
+    target_.Note(absl::StrCat(what, " names no class, and is left out"));
+    return absl::OkStatus();
+  }
+  if (IsMostlyGaps(sets_.num_vertices(), num_classes, sets_.num_entries())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " names ", num_classes, " classes, but only ",
+                     sets_.num_entries(), " times; leave out the rare ones"));
+  }
+  std::vector<std::string> names = sets_.SortedNames();
+  const bool are_bits = std::all_of(
+      names.begin(), names.end(),
+      [](const std::string& name) { return name == "0" || name == "1"; });
+  if (are_bits) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        what,
+        " holds 0 and 1, which name no classes; --label-column a,b names a "
+        "column of 0 and 1 for each class"));
+  }
+  LabelStore& store = target_.labels();
+  FGNN_RETURN_IF_ERROR(Annotate(
+      store.BeginNumbers(num_classes, what_, /*as_floats=*/false), what));
+  store.SetNames(std::move(names));
+  const std::vector<uint32_t> columns = sets_.Columns();
+  row_.resize(num_classes);
+  for (uint64_t v = 0; v < sets_.num_vertices(); ++v) {
+    sets_.Read(v, columns, absl::MakeSpan(row_));
+    FGNN_RETURN_IF_ERROR(Annotate(store.AddNumbers(row_), what));
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #define FGNN_TOOLS_DATASET_IMPORTING_CSV_LABELS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,7 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "tools/dataset/building/class_labels.h"
-#include "tools/dataset/importing/label_store.h"
+#include "tools/dataset/building/text_sets.h"
+#include "tools/dataset/importing/import_target.h"
 
 namespace fgnn {
 
@@ -20,13 +22,14 @@ struct CsvColumn {
   std::string name;
 };
 
-// Hands labels to the store, with the names of their classes or columns. One
-// column that may be classes is read as text. Not thread-safe.
+// Hands labels to the target, with the names of their classes or columns. One
+// column is read as text, unless it must be numbers: a class, or a set of
+// classes. Not thread-safe.
 class CsvLabels {
  public:
-  // `what` names the file. `store` must outlive this object.
+  // `what` names the file. `target` must outlive this object.
   CsvLabels(std::vector<CsvColumn> columns, std::string what,
-            LabelStore& store);
+            ImportTarget& target);
 
   bool Has(size_t place) const;  // Whether one of the columns is there.
   // InvalidArgument: so many columns are no labels.
@@ -37,11 +40,21 @@ class CsvLabels {
   absl::Status Finish();
 
  private:
-  std::vector<CsvColumn> columns_;
-  std::string what_;
-  LabelStore& store_;
-  bool as_text_;
+  enum class Form : uint8_t { kNone, kNumbers, kTexts, kTextSets };
+
+  static Form FormOf(size_t num_columns, LabelKind kind);
+  absl::Status AddNumbers(absl::Span<const std::string_view> fields);
+  absl::Status FinishTexts();
+  absl::Status FinishTextSets();
+  void NameColumns();
+
+  const std::vector<CsvColumn> columns_;
+  const std::string what_;
+  ImportTarget& target_;
+  const Form form_;
   ClassLabels texts_;
+  TextSets sets_;
+  bool hold_separators_ = false;  // Whether a text may be meant as a set.
   std::vector<float> row_;
 };
 

@@ -71,7 +71,7 @@ class NodesReader {
       FGNN_RETURN_IF_ERROR(FindOptional("", "label", "--label-column", &usual));
       if (usual.has_value()) columns.push_back({*usual, NameOf(*usual)});
     }
-    labels_.emplace(std::move(columns), table_.what(), target_.labels());
+    labels_.emplace(std::move(columns), table_.what(), target_);
     return labels_->Begin();
   }
 

@@ -6,16 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "tools/dataset/building/table_size.h"
 
 namespace fgnn {
 namespace {
 
 constexpr size_t kChunkElements = size_t{1} << 15;
 constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
-// Elements that are always accepted, 64 MiB of f32. Sparse features are written
-// as dense rows; a larger matrix must hold an entry in each so many elements.
-constexpr uint64_t kSmallMatrix = uint64_t{1} << 24;
-constexpr uint64_t kMaxCellsPerEntry = 4096;
 
 absl::Status BadWeight(const CompressedReader& reader, float weight,
                        const std::string& what) {
@@ -109,11 +106,7 @@ absl::Status CheckSparseShape(const CompressedArrays& arrays,
                      " rows; they must be of one matrix"));
   }
   const uint64_t num_entries = arrays.indices.num_elements();
-  uint64_t cells = 0;
-  if (!__builtin_mul_overflow(shape[0], shape[1], &cells) &&
-      (cells <= kSmallMatrix || cells / kMaxCellsPerEntry <= num_entries)) {
-    return absl::OkStatus();
-  }
+  if (!IsMostlyGaps(shape[0], shape[1], num_entries)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       says, arrays.indices.what(), " has ", num_entries,
       " entries: the rows would hold next to nothing but zeros; correct the "

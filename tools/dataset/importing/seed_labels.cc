@@ -4,16 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "tools/dataset/building/table_size.h"
 
 namespace fgnn {
-namespace {
-
-// A table of so many labels is always accepted. In a larger one, each label
-// that is there stands for at most this many cells.
-constexpr uint64_t kSmallTable = uint64_t{1} << 24;
-constexpr uint64_t kMaxCellsPerLabel = 4096;
-
-}  // namespace
 
 absl::Status SeedLabels::CheckShape(const ArrayStream& labels,
                                     const std::filesystem::path& seeds_file,
@@ -61,8 +54,7 @@ absl::Status SeedLabels::Add(const std::filesystem::path& labels_file,
 }
 
 absl::Status SeedLabels::CheckSize(const std::string& what) const {
-  const uint64_t cells = num_nodes_ * columns_;
-  if (cells <= kSmallTable || cells / kMaxCellsPerLabel <= values_.size()) {
+  if (!IsMostlyGaps(num_nodes_, columns_, values_.size())) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(

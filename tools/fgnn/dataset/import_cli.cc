@@ -259,9 +259,9 @@ class ImportCommands {
                                                        : LabelKind::kAuto;
             },
             "classes: one of each vertex; numbers: to be predicted; sets: a "
-            "column of 0 and 1 for each class; auto (default): one column of "
-            "whole numbers or names is classes, several of 0 and 1 are sets, "
-            "others are numbers")
+            "column of 0 and 1 for each class, or in csv one of names, a;b; "
+            "auto (default): one column of whole numbers or names is classes, "
+            "several of 0 and 1 are sets, others are numbers")
         .OneOf({"auto", "classes", "numbers", "sets"});
   }
 

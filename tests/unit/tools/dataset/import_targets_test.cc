@@ -285,9 +285,43 @@ TEST_F(ImportTargetsTest, CsvLabelsThatAreNoNumbersAreNamed) {
   EXPECT_THAT(ImportCsv(csv, options_).status().message(),
               HasSubstr("names 'a' twice"));
   csv.label_columns = {"b"};
-  options_.labels_are = LabelKind::kSets;
+  options_.labels_are = LabelKind::kNumbers;
   EXPECT_THAT(ImportCsv(csv, options_).status().message(),
               HasSubstr("column 'b' holds 'red', which is no number"));
+}
+
+TEST_F(ImportTargetsTest, OneCsvColumnMayHoldSets) {
+  CsvSource csv;
+  csv.edges = Write("edges.csv", "source,destination\nw,x\nx,y\ny,z\n");
+  csv.nodes =
+      Write("nodes.csv", "id,label\nw,sports; news\nx,\ny,;\nz,art;;news\n");
+  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary classes,
+                            ImportCsv(csv, options_));
+  EXPECT_EQ(classes.num_classes, 3U);
+  EXPECT_THAT(classes.notes,
+              Contains(AllOf(HasSubstr("column 'label' holds ';'"),
+                             HasSubstr("--labels-are sets"))));
+
+  options_.out = folder_ / "out2";
+  options_.labels_are = LabelKind::kSets;
+  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary sets, ImportCsv(csv, options_));
+  EXPECT_EQ(sets.num_labelled, 3U);
+  EXPECT_EQ(ReadOut("target_names.txt"), "art\nnews\nsports\n");
+  EXPECT_THAT(Target(0), ElementsAre(0, 1, 1));
+  EXPECT_THAT(Target(1), Each(IsNan()));
+  EXPECT_THAT(Target(2), Each(0));
+  EXPECT_THAT(Target(3), ElementsAre(1, 1, 0));
+
+  options_.out = folder_ / "out3";
+  csv.nodes = Write("nodes.csv", "id,label\nw,\nx,\ny,;\nz,\n");
+  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary none, ImportCsv(csv, options_));
+  EXPECT_EQ(none.target_columns, 0U);
+  EXPECT_THAT(none.notes, Contains(HasSubstr("names no class")));
+
+  csv.nodes = Write("nodes.csv", "id,label\nw,0\nx,1\ny,\nz,1\n");
+  options_.out = folder_ / "out4";
+  EXPECT_THAT(ImportCsv(csv, options_).status().message(),
+              HasSubstr("column 'label' holds 0 and 1, which name no classes"));
 }
 
 TEST_F(ImportTargetsTest, OgbHasSeveralColumns) {
