@@ -86,6 +86,13 @@ TEST_F(ImportTargetsTest, OneColumnOfWholeNumbersIsClassesUnlessSaidOtherwise) {
   EXPECT_THAT(integers.notes, Not(Contains(HasSubstr("--labels-are"))));
   std::filesystem::remove_all(options_.out);
 
+  options_.labels_are = LabelKind::kClasses;
+  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary said,
+                            Import(Npy<float>({1, 0, 1, 2})));
+  EXPECT_EQ(said.num_classes, 3U);
+  EXPECT_THAT(said.notes, Not(Contains(HasSubstr("--labels-are"))));
+  std::filesystem::remove_all(options_.out);
+
   options_.labels_are = LabelKind::kNumbers;
   FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary numbers,
                             Import(Npy<int64_t>({1, 0, 1, 2})));
