@@ -238,7 +238,7 @@ void LabelStore::NoteTargets(bool are_sets, ImportSummary* summary) const {
   std::vector<std::string>& notes = summary->notes;
   if (options_.labels_are == LabelKind::kAuto) {
     notes.push_back(
-        absl::StrCat(what_, ": taken for ",
+        absl::StrCat(what_, ": labels are taken for ",
                      are_sets ? "sets of classes, for training.task "
                                 "multi_label_classification"
                               : "numbers, for training.task node_regression",

@@ -65,7 +65,7 @@ TEST_F(ImportTargetsTest, OneColumnOfFractionsIsNumbers) {
   EXPECT_EQ(summary.num_labelled, 3U);
   EXPECT_EQ(summary.num_classes, 0U);
   EXPECT_THAT(summary.notes,
-              Contains(AllOf(HasSubstr("labels.npy: taken for numbers"),
+              Contains(AllOf(HasSubstr("labels are taken for numbers"),
                              HasSubstr("--labels-are"))));
   EXPECT_THAT(Target(0), ElementsAre(1));
   EXPECT_THAT(Target(1), ElementsAre(-0.5F));
@@ -122,7 +122,8 @@ TEST_F(ImportTargetsTest, SeveralColumnsOfZerosAndOnesAreSets) {
   EXPECT_EQ(summary.target_type, TargetType::kBits);
   EXPECT_EQ(summary.target_columns, 2U);
   EXPECT_EQ(summary.num_labelled, 3U);
-  EXPECT_THAT(summary.notes, Contains(HasSubstr("taken for sets of classes")));
+  EXPECT_THAT(summary.notes,
+              Contains(HasSubstr("labels are taken for sets of")));
   EXPECT_THAT(summary.notes,
               Contains(HasSubstr("1 vertices have some of their 2 labels")));
   EXPECT_THAT(Target(1), ElementsAre(1, 1));
