@@ -1,6 +1,7 @@
 #include "scheduler/figures/early_stop.h"
 
 #include "absl/strings/str_cat.h"
+#include "shared/measured/score_fields.h"
 
 namespace fgnn {
 
@@ -18,12 +19,12 @@ std::optional<std::string> WhyStopEarly(const TrainingSpec& training,
   if (validated < best || validated - best < training.patience) {
     return std::nullopt;
   }
-  return absl::StrCat("training.patience is ", training.patience,
-                      training.predicts_links()
-                          ? " and the validation MRR"
-                          : " and the validation accuracy",
-                      " of epoch ", best, " was not surpassed in the ",
-                      validated - best, " epochs after it");
+  const Objective objective = training.objective();
+  return absl::StrCat(
+      "training.patience is ", training.patience, " and the validation ",
+      ComparedField(objective).words, " of epoch ", best, " was not ",
+      objective == Objective::kValues ? "undercut" : "surpassed", " in the ",
+      validated - best, " epochs after it");
 }
 
 }  // namespace fgnn

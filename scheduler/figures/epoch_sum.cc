@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 #include "shared/base/json_text.h"
+#include "shared/measured/score_fields.h"
 
 namespace fgnn {
 namespace {
@@ -112,14 +114,9 @@ std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum) {
     seconds[name] = sum.stages().*member;
   }
   nlohmann::ordered_json line = {{"epoch", facts.epoch}, {"loss", sum.loss()}};
-  if (facts.predicts_links) {
-    line["valid_mean_rank"] = OrNull(facts.valid.mean_rank);
-    line["valid_mrr"] = OrNull(facts.valid.mrr);
-  } else {
-    line["valid_accuracy"] = OrNull(facts.valid.accuracy);
-    line["valid_macro_f1"] = OrNull(facts.valid.macro_f1);
+  for (const ScoreField& field : ScoreFields(facts.objective)) {
+    line[absl::StrCat("valid_", field.key)] = OrNull(facts.valid.*field.score);
   }
-  line["valid_roc_auc"] = OrNull(facts.valid.roc_auc);
   line.update(
       nlohmann::ordered_json{{"seconds", facts.seconds},
                              {"batches", sum.batches()},

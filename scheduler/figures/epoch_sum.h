@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "shared/config/objective.h"
 #include "shared/measured/device_times.h"
 #include "shared/measured/scores.h"
 #include "shared/queue/gradient_board.h"
@@ -77,9 +78,8 @@ struct EpochFacts {
   // Seconds from the opening of the epoch to its last commit, without
   // evaluation and checkpoints. The next epoch is sampled ahead meanwhile.
   double seconds = 0;
-  // Whether the scores are MRR, mean rank and ROC-AUC.
-  bool predicts_links = false;
-  Scores valid = {};  // Scores on the validation split.
+  Objective objective = Objective::kClasses;  // Decides which scores it has.
+  Scores valid = {};                          // Scores on the validation split.
   double evaluate_seconds = 0;
   // Numbers of executors; where devices take turns, of devices by their plans.
   uint32_t samplers = 0;

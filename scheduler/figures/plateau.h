@@ -20,7 +20,7 @@ class Plateau {
 
   // Adds the score of the next epoch that was trained; nullopt: the epoch was
   // not validated.
-  void Add(std::optional<double> valid_accuracy);
+  void Add(std::optional<double> valid_score);
 
   // Returns the factor of the learning rate from now on, in (0, 1]; 1 with any
   // other schedule.

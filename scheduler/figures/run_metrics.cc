@@ -7,6 +7,7 @@
 #include "nlohmann/json.hpp"
 #include "shared/base/files/file_lines.h"
 #include "shared/base/status.h"
+#include "shared/measured/score_fields.h"
 
 namespace fgnn {
 namespace {
@@ -17,29 +18,25 @@ namespace fs = std::filesystem;
 // file may hold anything.
 constexpr size_t kMaxLineBytes = 1 << 20;
 
-std::optional<double> NumberOrNone(const nlohmann::json& value) {
-  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
-}
-
 // Returns the scores in the line of this epoch.
 absl::StatusOr<Scores> ParseMetricsLine(std::string_view text, uint32_t epoch) {
   const auto line = nlohmann::json::parse(text, nullptr,
                                           /*allow_exceptions=*/false);
-  const auto at = [&](const char* name) {
-    return line.is_object() ? line.value(name, nlohmann::json())
-                            : nlohmann::json();
-  };
-  const nlohmann::json mrr = at("valid_mrr");
-  const nlohmann::json accuracy = at("valid_accuracy");
-  const nlohmann::json macro_f1 = at("valid_macro_f1");
-  const nlohmann::json& compared = mrr.is_null() ? accuracy : mrr;
-  if (at("epoch") != epoch || !(compared.is_null() || compared.is_number()) ||
-      !(macro_f1.is_null() || macro_f1.is_number())) {
-    return absl::DataLossError(absl::StrCat("is not of epoch ", epoch));
+  bool is_sound =
+      line.is_object() && line.value("epoch", nlohmann::json()) == epoch;
+  Scores scores;
+  for (const Objective objective :
+       {Objective::kClasses, Objective::kLinks, Objective::kValues,
+        Objective::kLabelSets}) {
+    for (const ScoreField& field : ScoreFields(objective)) {
+      const auto found = line.find(absl::StrCat("valid_", field.key));
+      if (!is_sound || found == line.end() || !field.is_of_best) continue;
+      is_sound = found->is_null() || found->is_number();
+      if (found->is_number()) scores.*field.score = found->get<double>();
+    }
   }
-  return Scores{.accuracy = NumberOrNone(accuracy),
-                .macro_f1 = NumberOrNone(macro_f1),
-                .mrr = NumberOrNone(mrr)};
+  if (is_sound) return scores;
+  return absl::DataLossError(absl::StrCat("is not of epoch ", epoch));
 }
 
 }  // namespace

@@ -16,8 +16,9 @@ namespace fgnn {
 
 inline constexpr char kMetricsName[] = "metrics.jsonl";
 
-// Calls `add` for each epoch that has a line, in order, with accuracy, macro F1
-// and MRR of its validation, and returns the bytes of these lines. DataLoss:
+// Calls `add` for each epoch that has a line, in order, with the scores of its
+// validation, without ROC-AUC and mean rank. Returns the bytes of these lines.
+// DataLoss:
 // RunFolder::AppendMetrics() did not write a line.
 absl::StatusOr<uint64_t> ReadMetrics(
     const std::filesystem::path& run_dir,

@@ -3,13 +3,14 @@
 #include "scheduler/figures/early_stop.h"
 #include "scheduler/figures/run_metrics.h"
 #include "shared/base/status.h"
+#include "shared/measured/score_fields.h"
 
 namespace fgnn {
 
 absl::Status RunScores::GoOnFrom(const RunState& state,
                                  const std::filesystem::path& run_dir) {
-  valid_ = state.valid_accuracy;
-  best_ = {.score = state.best_valid_accuracy, .epoch = state.best_epoch};
+  valid_ = state.valid_score;
+  best_ = {.score = state.best_valid_score, .epoch = state.best_epoch};
   if (training_.schedule != "plateau") return absl::OkStatus();
   plateau_ = Plateau(training_);
   return ReadMetrics(
@@ -51,11 +52,7 @@ bool RunScores::IsOver(uint32_t epochs_done) const {
 }
 
 void RunScores::ShowValid(JobProgress& progress) const {
-  if (training_.predicts_links()) {
-    progress.valid.mrr = valid_;
-  } else {
-    progress.valid.accuracy = valid_;
-  }
+  progress.valid = ScoresOfCompared(training_.objective(), valid_);
 }
 
 void RunScores::ShowTest(JobProgress& progress) const {

@@ -17,7 +17,7 @@
 
 namespace fgnn {
 
-// Scores are accuracies; with link prediction, MRRs. Epochs count from 0. Not
+// A score is Scores::compared() of an epoch. Epochs count from 0. Not
 // thread-safe.
 class RunScores {
  public:

@@ -9,6 +9,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Keys of the compared scores. They have the name of the first such score, so
+// that checkpoints of all releases are read.
+constexpr char kValidScore[] = "valid_accuracy";
+constexpr char kBestValidScore[] = "best_valid_accuracy";
+
 // Reads fields, and remembers whether all of them were there.
 class Reader {
  public:
@@ -42,8 +47,8 @@ std::string RunStateToJson(const RunState& state) {
               {"next_seq", state.next_seq},
               {"dataset_content", state.dataset_content},
               {"sum", Json::parse(state.sum.ToJson())},
-              {"valid_accuracy", OrNull(state.valid_accuracy)},
-              {"best_valid_accuracy", OrNull(state.best_valid_accuracy)},
+              {kValidScore, OrNull(state.valid_score)},
+              {kBestValidScore, OrNull(state.best_valid_score)},
               {"best_epoch", OrNull(state.best_epoch)},
               {"metrics_bytes", state.metrics_bytes},
               {"digests_bytes", state.digests_bytes}}
@@ -60,8 +65,8 @@ absl::StatusOr<RunState> RunStateFromJson(const std::string& text) {
     reader.Read("dataset_content", state.dataset_content);
   }
   const std::string sum = reader.Object("sum");
-  reader.Read("valid_accuracy", state.valid_accuracy);
-  reader.Read("best_valid_accuracy", state.best_valid_accuracy);
+  reader.Read(kValidScore, state.valid_score);
+  reader.Read(kBestValidScore, state.best_valid_score);
   reader.Read("best_epoch", state.best_epoch);
   reader.Read("metrics_bytes", state.metrics_bytes);
   reader.Read("digests_bytes", state.digests_bytes);

@@ -20,10 +20,9 @@ struct RunState {
   // without fingerprints.
   uint64_t dataset_content = 0;
   EpochSum sum;  // Sum of the open epoch's committed batches.
-  // Scores of the last validated epoch and of the best one; with link
-  // prediction, MRRs.
-  std::optional<double> valid_accuracy;
-  std::optional<double> best_valid_accuracy;
+  // Scores::compared() of the last validated epoch and of the best one.
+  std::optional<double> valid_score;
+  std::optional<double> best_valid_score;
   std::optional<uint32_t> best_epoch;
   // Bytes of metrics.jsonl and batches.crc that count. What follows in the
   // files is of batches that are trained again.

@@ -1,9 +1,12 @@
 #include "scheduler/files/run_summary.h"
 
+#include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "shared/base/json_text.h"
+#include "shared/measured/score_fields.h"
 
 namespace fgnn {
+
 std::string SummaryToJson(const RunSummary& summary) {
   nlohmann::ordered_json preparation = nlohmann::ordered_json::object();
   for (const auto& [phase, seconds] : summary.preparation) {
@@ -19,23 +22,19 @@ std::string SummaryToJson(const RunSummary& summary) {
       {"batches_committed", summary.batches_committed},
       {"batches_expected", summary.batches_expected}};
   const SummaryScores& scores = summary.scores;
-  if (scores.predicts_links) {
-    json["valid_mrr"] = OrNull(scores.valid.mrr);
-    json["test_mean_rank"] = OrNull(scores.test.mean_rank);
-    json["test_mrr"] = OrNull(scores.test.mrr);
-  } else {
-    json["valid_accuracy"] = OrNull(scores.valid.accuracy);
-    json["valid_macro_f1"] = OrNull(scores.valid.macro_f1);
-    json["test_accuracy"] = OrNull(scores.test.accuracy);
-    json["test_macro_f1"] = OrNull(scores.test.macro_f1);
+  const auto fields = ScoreFields(scores.objective);
+  for (const ScoreField& field : fields) {
+    if (!field.is_of_best) continue;
+    json[absl::StrCat("valid_", field.key)] = OrNull(scores.valid.*field.score);
   }
-  json.update(
-      nlohmann::ordered_json{{"test_roc_auc", OrNull(scores.test.roc_auc)},
-                             {"best_epoch", OrNull(scores.best_epoch)},
-                             {"switches", summary.switches},
-                             {"restarts", summary.restarts},
-                             {"peak_bytes", summary.peak_bytes},
-                             {"seed", summary.seed}});
+  for (const ScoreField& field : fields) {
+    json[absl::StrCat("test_", field.key)] = OrNull(scores.test.*field.score);
+  }
+  json.update(nlohmann::ordered_json{{"best_epoch", OrNull(scores.best_epoch)},
+                                     {"switches", summary.switches},
+                                     {"restarts", summary.restarts},
+                                     {"peak_bytes", summary.peak_bytes},
+                                     {"seed", summary.seed}});
   if (!summary.error.empty()) json["error"] = summary.error;
   if (!summary.warning.empty()) json["warning"] = summary.warning;
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "scheduler/store/job_state.h"
+#include "shared/config/objective.h"
 #include "shared/measured/scores.h"
 
 namespace fgnn {
@@ -17,8 +18,7 @@ namespace fgnn {
 struct SummaryScores {
   Scores valid = {};  // Scores of the best epoch on the validation split.
   Scores test = {};
-  // Whether MRR and mean rank stand instead of accuracies and F1.
-  bool predicts_links = false;
+  Objective objective = Objective::kClasses;  // Decides which scores it has.
   std::optional<uint32_t> best_epoch = std::nullopt;  // Best epoch, from 0.
 };
 

@@ -12,10 +12,9 @@ namespace {
 // Adds an epoch's score; the best epoch is the first with the highest score.
 void AddEpoch(uint32_t epoch, std::optional<double> score, RunState& state) {
   if (!score.has_value()) return;
-  state.valid_accuracy = score;
-  if (!state.best_valid_accuracy.has_value() ||
-      *score > *state.best_valid_accuracy) {
-    state.best_valid_accuracy = score;
+  state.valid_score = score;
+  if (!state.best_valid_score.has_value() || *score > *state.best_valid_score) {
+    state.best_valid_score = score;
     state.best_epoch = epoch;
   }
 }

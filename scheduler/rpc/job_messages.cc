@@ -17,6 +17,18 @@ static_assert(static_cast<int>(JobState::kQueued) == v1::JOB_STATE_QUEUED &&
                   static_cast<int>(JobState::kPaused) == v1::JOB_STATE_PAUSED,
               "JobState has the numbers of fgnn.v1.JobState");
 
+// Sets the scores of targets that are known.
+void SetTargetScores(const JobProgress& progress, v1::JobProgress* message) {
+  const Scores& valid = progress.valid;
+  const Scores& test = progress.test;
+  if (valid.rmse.has_value()) message->set_valid_rmse(*valid.rmse);
+  if (test.rmse.has_value()) message->set_test_rmse(*test.rmse);
+  if (test.mae.has_value()) message->set_test_mae(*test.mae);
+  if (test.r2.has_value()) message->set_test_r2(*test.r2);
+  if (valid.micro_f1.has_value()) message->set_valid_micro_f1(*valid.micro_f1);
+  if (test.micro_f1.has_value()) message->set_test_micro_f1(*test.micro_f1);
+}
+
 void ToMessage(const JobProgress& progress, v1::JobProgress* message) {
   message->set_phase(PrintableText(progress.phase));
   message->set_epochs(progress.epochs);
@@ -35,6 +47,7 @@ void ToMessage(const JobProgress& progress, v1::JobProgress* message) {
   message->set_valid_mrr(progress.valid.mrr.value_or(0));
   message->set_test_mrr(progress.test.mrr.value_or(0));
   message->set_test_mean_rank(progress.test.mean_rank.value_or(0));
+  SetTargetScores(progress, message);
   message->set_restarts(progress.restarts);
   message->set_warning(PrintableText(progress.warning));
   for (const ExecutorView& executor : progress.executors) {

@@ -9,6 +9,7 @@
 #include "scheduler/run/run_start.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "shared/measured/score_fields.h"
 #include "shared/queue/job_shape.h"
 #include "shared/telemetry/log.h"
 
@@ -76,7 +77,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   const JobSpec& spec = run_.spec;
   EpochFacts facts = {.epoch = epoch,
                       .seconds = 0,
-                      .predicts_links = spec.training.predicts_links(),
+                      .objective = spec.training.objective(),
                       .evaluate_seconds = 0,
                       .samplers = spec.num_samplers(),
                       .trainers = spec.num_trainers(),
@@ -188,14 +189,21 @@ absl::Status JobRun::Test() {
   return absl::OkStatus();
 }
 
-// Reads the score from the best epoch's line of the metrics.
-std::optional<double> JobRun::BestMacroF1() const {
-  const std::optional<uint32_t> epoch = parts_.scores.best().epoch;
-  if (!epoch.has_value()) return std::nullopt;
-  const absl::StatusOr<Scores> best = run_.folder->ScoresOf(*epoch);
-  if (best.ok()) return best->macro_f1;
-  LogWarning("job {}: {}", run_.job.id, MessageOf(best.status()));
-  return std::nullopt;
+// The compared score is known from the checkpoint, the others from the best
+// epoch's line of the metrics.
+Scores JobRun::ScoresOfBest() const {
+  const RunScores::Best& best = parts_.scores.best();
+  const Objective objective = run_.spec.training.objective();
+  const Scores compared = ScoresOfCompared(objective, best.score);
+  if (!best.epoch.has_value()) return compared;
+  absl::StatusOr<Scores> scores = run_.folder->ScoresOf(*best.epoch);
+  if (!scores.ok()) {
+    LogWarning("job {}: {}", run_.job.id, MessageOf(scores.status()));
+    return compared;
+  }
+  const ScoreField& field = ComparedField(objective);
+  (*scores).*field.score = compared.*field.score;
+  return *scores;
 }
 
 std::vector<std::string> JobRun::Warnings() const {
@@ -223,11 +231,9 @@ void JobRun::Release() {
 
 SummaryScores JobRun::ScoresInSummary() const {
   const RunScores& scores = parts_.scores;
-  return {.valid = {.accuracy = scores.best().score,
-                    .macro_f1 = BestMacroF1(),
-                    .mrr = scores.best().score},
+  return {.valid = ScoresOfBest(),
           .test = scores.test().value_or(Scores()),
-          .predicts_links = run_.spec.training.predicts_links(),
+          .objective = run_.spec.training.objective(),
           .best_epoch = scores.best().epoch};
 }
 

@@ -67,7 +67,7 @@ class JobRun {
   absl::Status Test();
   absl::Status KeepGoing();
   bool IsOver() const { return parts_.scores.IsOver(run_.epochs_done); }
-  std::optional<double> BestMacroF1() const;
+  Scores ScoresOfBest() const;
   SummaryScores ScoresInSummary() const;
   std::vector<std::string> Warnings() const;
 

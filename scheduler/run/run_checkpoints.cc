@@ -67,8 +67,8 @@ absl::StatusOr<std::string> RunCheckpoints::State() {
                          .next_seq = records_.next_seq(),
                          .dataset_content = run_.validated.content,
                          .sum = records_.sum(),
-                         .valid_accuracy = scores_.valid(),
-                         .best_valid_accuracy = scores_.best().score,
+                         .valid_score = scores_.valid(),
+                         .best_valid_score = scores_.best().score,
                          .best_epoch = scores_.best().epoch,
                          .metrics_bytes = lengths.metrics_bytes,
                          .digests_bytes = lengths.digests_bytes});
@@ -152,7 +152,7 @@ absl::Status RunCheckpoints::FindSavedBest() {
   // With another score the file is of another run, which was trained
   // differently.
   if (!scores.compared().has_value() ||
-      scores.compared() != state->best_valid_accuracy) {
+      scores.compared() != state->best_valid_score) {
     return absl::OkStatus();
   }
   scores_.SetBest({.score = scores.compared(), .epoch = state->best_epoch});

@@ -1,5 +1,6 @@
 #include "scheduler/store/progress_json.h"
 
+#include <limits>
 #include <optional>
 
 #include "nlohmann/json.hpp"
@@ -10,6 +11,21 @@ namespace {
 // Values of scores that are not known, and of those of link prediction.
 constexpr double kNoScore = -1;
 constexpr double kNoRank = 0;
+constexpr double kBelowAll = -std::numeric_limits<double>::infinity();
+
+// A score of targets, which is left out while it is not known.
+struct TargetScore {
+  const char* key;
+  Scores JobProgress::*scores;
+  std::optional<double> Scores::*score;
+};
+constexpr TargetScore kTargetScores[] = {
+    {"valid_rmse", &JobProgress::valid, &Scores::rmse},
+    {"test_rmse", &JobProgress::test, &Scores::rmse},
+    {"test_mae", &JobProgress::test, &Scores::mae},
+    {"test_r2", &JobProgress::test, &Scores::r2},
+    {"valid_micro_f1", &JobProgress::valid, &Scores::micro_f1},
+    {"test_micro_f1", &JobProgress::test, &Scores::micro_f1}};
 
 template <typename T>
 void Read(const nlohmann::json& json, const char* key, T& value) {
@@ -35,7 +51,7 @@ void ReadText(const nlohmann::json& json, const char* key, std::string& value) {
 }  // namespace
 
 std::string ProgressToJson(const JobProgress& progress) {
-  return nlohmann::json{
+  nlohmann::json json = {
       {"phase", progress.phase},
       {"warning", progress.warning},
       {"epochs", progress.epochs},
@@ -53,8 +69,13 @@ std::string ProgressToJson(const JobProgress& progress) {
       {"test_mean_rank", progress.test.mean_rank.value_or(kNoRank)},
       {"restarts", progress.restarts},
       {"deaths_in_preparing", progress.deaths_in_preparing},
-      {"dataset_content", progress.dataset_content}}
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      {"dataset_content", progress.dataset_content}};
+  for (const auto& [key, scores, score] : kTargetScores) {
+    if (const auto& value = (progress.*scores).*score; value.has_value()) {
+      json[key] = *value;
+    }
+  }
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 JobProgress ProgressFromJson(const std::string& text) {
@@ -77,6 +98,9 @@ JobProgress ProgressFromJson(const std::string& text) {
   ReadScore(json, "valid_mrr", kNoRank, progress.valid.mrr);
   ReadScore(json, "test_mrr", kNoRank, progress.test.mrr);
   ReadScore(json, "test_mean_rank", kNoRank, progress.test.mean_rank);
+  for (const auto& [key, scores, score] : kTargetScores) {
+    ReadScore(json, key, kBelowAll, (progress.*scores).*score);
+  }
   Read(json, "restarts", progress.restarts);
   Read(json, "deaths_in_preparing", progress.deaths_in_preparing);
   Read(json, "dataset_content", progress.dataset_content);

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "shared/config/objective.h"
+
 namespace fgnn {
 
 struct ModelSpec {
@@ -48,7 +50,8 @@ struct SamplingSpec {
 
 struct TrainingSpec {
   uint32_t epochs = 0;
-  // "node_classification" or "link_prediction".
+  // "node_classification", "link_prediction", "node_regression" or
+  // "multi_label_classification".
   std::string task;
   uint32_t negatives = 0;           // "link_prediction" only.
   bool exclude_seed_edges = false;  // "link_prediction" only.
@@ -75,7 +78,10 @@ struct TrainingSpec {
   uint32_t keep_checkpoints = 0;
   uint32_t threads = 0;
 
-  bool predicts_links() const { return task == "link_prediction"; }
+  Objective objective() const {
+    return ObjectiveOf(task).value_or(Objective::kClasses);
+  }
+  bool predicts_links() const { return objective() == Objective::kLinks; }
   // Returns the most versions that the weights of a batch may be older than the
   // weights that the batch changes.
   uint32_t most_staleness() const {

@@ -85,6 +85,10 @@ v1::SplitScore ToProto(const SplitScore& score) {
   if (score.roc_auc.has_value()) message.set_roc_auc(*score.roc_auc);
   if (score.mean_rank.has_value()) message.set_mean_rank(*score.mean_rank);
   if (score.mrr.has_value()) message.set_mrr(*score.mrr);
+  if (score.rmse.has_value()) message.set_rmse(*score.rmse);
+  if (score.mae.has_value()) message.set_mae(*score.mae);
+  if (score.r2.has_value()) message.set_r2(*score.r2);
+  if (score.micro_f1.has_value()) message.set_micro_f1(*score.micro_f1);
   return message;
 }
 
@@ -97,6 +101,10 @@ SplitScore FromProto(const v1::SplitScore& message) {
   if (message.has_roc_auc()) score.roc_auc = message.roc_auc();
   if (message.has_mean_rank()) score.mean_rank = message.mean_rank();
   if (message.has_mrr()) score.mrr = message.mrr();
+  if (message.has_rmse()) score.rmse = message.rmse();
+  if (message.has_mae()) score.mae = message.mae();
+  if (message.has_r2()) score.r2 = message.r2();
+  if (message.has_micro_f1()) score.micro_f1 = message.micro_f1();
   return score;
 }
 

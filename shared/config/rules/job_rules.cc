@@ -8,6 +8,7 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/config/field_text.h"
+#include "shared/config/objective.h"
 #include "shared/config/rules/device_rules.h"
 #include "shared/config/rules/model_rules.h"
 
@@ -239,6 +240,17 @@ absl::Status CheckTraining(const v1::TrainingSpec& training) {
   return absl::OkStatus();
 }
 
+absl::Status CheckLabelSmoothing(const v1::TrainingSpec& training) {
+  if (training.label_smoothing() == 0 ||
+      training.task() == TaskOf(Objective::kClasses)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("training.label_smoothing is ", training.label_smoothing(),
+                   ", but training.task is ", training.task(),
+                   "; it is for node_classification, leave it out"));
+}
+
 // Rules for keys that only link prediction has, and for keys that it does not
 // have.
 absl::Status CheckTask(const v1::JobSpec& spec) {
@@ -251,7 +263,7 @@ absl::Status CheckTask(const v1::JobSpec& spec) {
                        " is for link_prediction, but training.task is ",
                        training.task(), "; leave it out"));
     }
-    return absl::OkStatus();
+    return CheckLabelSmoothing(training);
   }
   FGNN_RETURN_IF_ERROR(CheckPredictsLinks(spec.model().kind()));
   if (training.label_smoothing() > 0) {

@@ -28,6 +28,17 @@ TEST(EarlyStopTest, StopsOnceThePatienceIsUsedUp) {
                              HasSubstr("epoch 5"), HasSubstr("3 epochs"))));
 }
 
+TEST(EarlyStopTest, NamesTheScoreOfTheTask) {
+  TrainingSpec training = Patient(3);
+  training.task = "node_regression";
+  EXPECT_THAT(
+      WhyStopEarly(training, 8, 4),
+      Optional(HasSubstr("validation RMSE of epoch 5 was not undercut")));
+  training.task = "multi_label_classification";
+  EXPECT_THAT(WhyStopEarly(training, 8, 4),
+              Optional(HasSubstr("validation micro-F1 of epoch 5")));
+}
+
 TEST(EarlyStopTest, OnlyEpochsThatWereValidatedCount) {
   TrainingSpec training = Patient(3);
   training.evaluate_every = 5;

@@ -37,7 +37,7 @@ TEST(EpochSumTest, TheLossIsTheMeanOverSeedsNotOverBatches) {
 TEST(EpochSumTest, AMetricsLineOfLinkPredictionHasRanksInsteadOfAccuracy) {
   const auto json = nlohmann::json::parse(
       MetricsLine({.epoch = 1,
-                   .predicts_links = true,
+                   .objective = Objective::kLinks,
                    .valid = {.roc_auc = 0.75, .mrr = 0.5, .mean_rank = 3}},
                   EpochSum()));
   EXPECT_EQ(json["valid_mrr"], 0.5);
@@ -45,6 +45,25 @@ TEST(EpochSumTest, AMetricsLineOfLinkPredictionHasRanksInsteadOfAccuracy) {
   EXPECT_EQ(json["valid_roc_auc"], 0.75);
   EXPECT_FALSE(json.contains("valid_accuracy"));
   EXPECT_FALSE(json.contains("valid_macro_f1"));
+}
+
+TEST(EpochSumTest, AMetricsLineOfTargetsHasTheirScoresInsteadOfAccuracy) {
+  const auto values = nlohmann::json::parse(
+      MetricsLine({.objective = Objective::kValues,
+                   .valid = {.rmse = 0.75, .mae = 0.5, .r2 = -0.25}},
+                  EpochSum()));
+  EXPECT_EQ(values["valid_rmse"], 0.75);
+  EXPECT_EQ(values["valid_mae"], 0.5);
+  EXPECT_EQ(values["valid_r2"], -0.25);
+  const auto sets = nlohmann::json::parse(MetricsLine(
+      {.objective = Objective::kLabelSets, .valid = {.micro_f1 = 0.5}},
+      EpochSum()));
+  EXPECT_EQ(sets["valid_micro_f1"], 0.5);
+  EXPECT_TRUE(sets["valid_macro_f1"].is_null());
+  for (const auto& json : {values, sets}) {
+    EXPECT_FALSE(json.contains("valid_accuracy"));
+    EXPECT_FALSE(json.contains("valid_roc_auc"));
+  }
 }
 
 TEST(EpochSumTest, AMetricsLineHasTheFieldsOfTheDesign) {

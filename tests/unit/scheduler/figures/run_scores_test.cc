@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -45,6 +46,23 @@ TEST_F(RunScoresTest, OfEqualScoresTheFirstStaysTheBest) {
   EXPECT_TRUE(scores.IsBetter(0.75));
 }
 
+TEST_F(RunScoresTest, OfErrorsTheLowestIsTheBest) {
+  training_.task = "node_regression";
+  RunScores scores(&training_);
+  const auto compared = [](double rmse) {
+    return Scores{.rmse = rmse}.compared();
+  };
+  EXPECT_FALSE(scores.IsBetter(compared(std::nan(""))));
+  scores.SetBest({.score = compared(2), .epoch = 0});
+  EXPECT_TRUE(scores.IsBetter(compared(1.5)));
+  EXPECT_FALSE(scores.IsBetter(compared(2)));
+  scores.SetValid(compared(1.5));
+  JobProgress progress;
+  scores.ShowValid(progress);
+  EXPECT_EQ(progress.valid.rmse, 1.5);
+  EXPECT_EQ(progress.valid.accuracy, std::nullopt);
+}
+
 TEST_F(RunScoresTest, WhereTheBestEpochWasNotSavedTheBestBeforeIsIt) {
   const std::filesystem::path folder =
       FolderOf({0.25, 0.5, 0.5, std::nullopt, 0.75});
@@ -64,7 +82,7 @@ TEST_F(RunScoresTest, AResumedRunStopsEarlyWhereItWouldHave) {
   RunScores scores(&training_);
   RunState state;
   state.best_epoch = 1;
-  state.best_valid_accuracy = 0.5;
+  state.best_valid_score = 0.5;
   FGNN_ASSERT_OK(scores.GoOnFrom(state, FolderOf({})));
   EXPECT_FALSE(scores.IsOver(3));
   EXPECT_TRUE(scores.IsOver(4));

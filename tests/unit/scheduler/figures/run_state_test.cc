@@ -25,7 +25,7 @@ RunState SomeState() {
   record.sync = 1e-7F;
   state.sum.Add(record);
   state.sum.Add(record);
-  state.valid_accuracy = 0.1 + 0.2;
+  state.valid_score = 0.1 + 0.2;
   state.best_epoch = 1;
   state.metrics_bytes = 944;
   state.digests_bytes = uint64_t{1} << 60;
@@ -38,13 +38,22 @@ TEST(RunStateTest, ReadsBackToTheBit) {
                             RunStateFromJson(RunStateToJson(state)));
   EXPECT_EQ(again.batches_per_epoch, state.batches_per_epoch);
   EXPECT_EQ(again.next_seq, state.next_seq);
-  EXPECT_EQ(again.valid_accuracy, state.valid_accuracy);
-  EXPECT_EQ(again.best_valid_accuracy, std::nullopt);
+  EXPECT_EQ(again.valid_score, state.valid_score);
+  EXPECT_EQ(again.best_valid_score, std::nullopt);
   EXPECT_EQ(again.best_epoch, 1U);
   EXPECT_EQ(again.metrics_bytes, state.metrics_bytes);
   EXPECT_EQ(again.digests_bytes, state.digests_bytes);
   EXPECT_EQ(again.sum.edges(), state.sum.edges());
   EXPECT_EQ(MetricsLine({}, again.sum), MetricsLine({}, state.sum));
+}
+
+// Checkpoints of earlier releases have these keys.
+TEST(RunStateTest, ScoresHaveTheKeysOfTheFirstRelease) {
+  RunState state = SomeState();
+  state.best_valid_score = -1.5;
+  const std::string text = RunStateToJson(state);
+  EXPECT_THAT(text, testing::HasSubstr(R"("best_valid_accuracy":-1.5,)"));
+  EXPECT_THAT(text, testing::HasSubstr(R"("valid_accuracy":0.3)"));
 }
 
 TEST(RunStateTest, AnyPartOfItIsDamage) {

@@ -98,11 +98,33 @@ TEST(RunFolderTest, OfLinkPredictionItReadsTheRanks) {
   FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder,
                             RunFolder::Create(temp / "run", "job", {}));
   FGNN_ASSERT_OK(folder.AppendMetrics(
-      MetricsLine({.epoch = 0, .predicts_links = true, .valid = {.mrr = 0.25}},
-                  {}) +
-      MetricsLine({.epoch = 1, .predicts_links = true}, {})));
+      MetricsLine(
+          {.epoch = 0, .objective = Objective::kLinks, .valid = {.mrr = 0.25}},
+          {}) +
+      MetricsLine({.epoch = 1, .objective = Objective::kLinks}, {})));
   EXPECT_THAT(Accuracies(folder),
               ElementsAre(std::optional(0.25), std::nullopt));
+}
+
+TEST(RunFolderTest, OfTargetsItReadsTheirScores) {
+  const TempFolder temp;
+  FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder,
+                            RunFolder::Create(temp / "run", "job", {}));
+  FGNN_ASSERT_OK(folder.AppendMetrics(
+      MetricsLine({.epoch = 0,
+                   .objective = Objective::kValues,
+                   .valid = {.rmse = 0.25, .mae = 0.125, .r2 = -2}},
+                  {}) +
+      MetricsLine({.epoch = 1,
+                   .objective = Objective::kLabelSets,
+                   .valid = {.macro_f1 = 0.5, .micro_f1 = 0.75}},
+                  {})));
+  // Of errors the lower one is better.
+  EXPECT_THAT(Accuracies(folder), ElementsAre(-0.25, 0.75));
+  FGNN_ASSERT_OK_AND_ASSIGN(const Scores values, folder.ScoresOf(0));
+  EXPECT_EQ(values.mae, 0.125);
+  EXPECT_EQ(values.r2, -2);
+  EXPECT_EQ(folder.ScoresOf(1)->macro_f1, 0.5);
 }
 
 TEST(RunFolderTest, IsMadeWithItsParentsAndItsJob) {
@@ -304,6 +326,30 @@ TEST(RunFolderTest, TheSummaryHasTheFieldsOfTheDesign) {
   EXPECT_EQ(json["valid_accuracy"], 0.5);
   EXPECT_TRUE(json["test_accuracy"].is_null());
   EXPECT_EQ(json["peak_bytes"], 77);
+}
+
+TEST(RunFolderTest, TheSummaryOfTargetsHasTheirScores) {
+  RunSummary summary;
+  summary.scores = {.valid = {.rmse = 0.5, .mae = 0.25, .r2 = 0.75},
+                    .test = {.rmse = 2, .mae = 1},
+                    .objective = Objective::kValues};
+  const auto values = nlohmann::json::parse(SummaryToJson(summary));
+  EXPECT_EQ(values["valid_rmse"], 0.5);
+  EXPECT_EQ(values["valid_mae"], 0.25);
+  EXPECT_EQ(values["valid_r2"], 0.75);
+  EXPECT_EQ(values["test_rmse"], 2);
+  EXPECT_EQ(values["test_mae"], 1);
+  EXPECT_TRUE(values["test_r2"].is_null());
+  summary.scores = {.test = {.macro_f1 = 0.25, .micro_f1 = 0.5},
+                    .objective = Objective::kLabelSets};
+  const auto sets = nlohmann::json::parse(SummaryToJson(summary));
+  EXPECT_TRUE(sets["valid_micro_f1"].is_null());
+  EXPECT_EQ(sets["test_micro_f1"], 0.5);
+  EXPECT_EQ(sets["test_macro_f1"], 0.25);
+  for (const auto& json : {values, sets}) {
+    EXPECT_FALSE(json.contains("test_accuracy"));
+    EXPECT_FALSE(json.contains("test_roc_auc"));
+  }
 }
 
 // The folder is its owner's, who may put anything there.

@@ -90,7 +90,7 @@ class TakeOverTest : public JobRunTest {
     fs::resize_file(path, calls_.daemon("trainer.0").checkpoint_bytes());
     RunState state;
     state.best_epoch = epoch;
-    state.best_valid_accuracy = score;
+    state.best_valid_score = score;
     calls_.checkpoints[path] = {.version = 3 * (epoch + 1),
                                 .epochs_done = epoch + 1,
                                 .seed = 1,

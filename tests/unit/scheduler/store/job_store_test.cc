@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "scheduler/store/progress_json.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -116,6 +117,20 @@ TEST_F(JobStoreTest, AnEndedJobKeepsItsErrorAndProgress) {
   EXPECT_EQ(jobs[0].progress.test.roc_auc, std::nullopt);
   EXPECT_EQ(jobs[0].progress.valid.accuracy, std::nullopt);
   EXPECT_EQ(jobs[0].progress.batches_committed, uint64_t{1} << 40);
+  EXPECT_EQ(jobs[0].progress.test.rmse, std::nullopt);
+}
+
+TEST(ProgressJsonTest, ScoresOfTargetsAreThereAgain) {
+  JobProgress progress;
+  progress.valid = {.rmse = 0.5, .micro_f1 = 0};
+  progress.test = {.rmse = 1, .mae = 0.25, .r2 = -3, .micro_f1 = 0.75};
+  const JobProgress again = ProgressFromJson(ProgressToJson(progress));
+  EXPECT_EQ(again.valid.rmse, 0.5);
+  EXPECT_EQ(again.valid.micro_f1, 0);
+  EXPECT_EQ(again.test.rmse, 1);
+  EXPECT_EQ(again.test.mae, 0.25);
+  EXPECT_EQ(again.test.r2, -3);
+  EXPECT_EQ(again.test.micro_f1, 0.75);
 }
 
 TEST_F(JobStoreTest, FindsByPrefixAndByClientKey) {

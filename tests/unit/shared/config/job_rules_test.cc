@@ -228,6 +228,25 @@ TEST(JobRulesTest, RefusesKeysOfLinkPredictionElsewhere) {
               HasSubstr("training.exclude_seed_edges is for link_prediction"));
 }
 
+TEST(JobRulesTest, RefusesWhatTasksWithTargetsDoNotKnow) {
+  for (const std::string task :
+       {"node_regression", "multi_label_classification"}) {
+    const std::string training = "training: {task: " + task;
+    EXPECT_THAT(ErrorIn(training + ", label_smoothing: 0.1}"),
+                AllOf(HasSubstr("training.label_smoothing is 0.1"),
+                      HasSubstr("training.task is " + task)));
+    EXPECT_THAT(ErrorIn(training + ", negatives: 2}"),
+                AllOf(HasSubstr("training.negatives is for link_prediction"),
+                      HasSubstr("training.task is " + task)));
+    const auto spec =
+        ParseJobYaml("dataset: /d\n" + training + "}", "job.yaml");
+    FGNN_ASSERT_OK(spec);
+    FGNN_ASSERT_OK(MakeEffective(*spec, {"cpu:0"}));
+  }
+  EXPECT_THAT(ErrorIn("training: {task: regression}"),
+              AllOf(HasSubstr("training.task"), HasSubstr("node_regression")));
+}
+
 TEST(JobRulesTest, RefusesWhatLinkPredictionDoesNotKnow) {
   EXPECT_THAT(ErrorIn("model: {kind: gcn}\ntraining: {task: link_prediction}"),
               AllOf(HasSubstr("model.kind gcn"), HasSubstr("use graphsage")));

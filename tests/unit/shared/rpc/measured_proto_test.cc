@@ -37,6 +37,12 @@ TEST(MeasuredProtoTest, AScoreThatIsNotKnownStaysSo) {
                             .mean_rank = 6,
                             .mrr = 0.7};
   EXPECT_EQ(FromProto(ToProto(links)), links);
+  const SplitScore values = {
+      .split = "valid", .num_vertices = 1, .rmse = 0, .mae = 0.25, .r2 = -1.5};
+  EXPECT_EQ(FromProto(ToProto(values)), values);
+  const SplitScore sets = {
+      .split = "valid", .num_vertices = 1, .macro_f1 = 0.5, .micro_f1 = 0};
+  EXPECT_EQ(FromProto(ToProto(sets)), sets);
   const SplitScore vertices = {.split = "test", .num_vertices = 1};
   EXPECT_EQ(FromProto(ToProto(vertices)), vertices);
 }
