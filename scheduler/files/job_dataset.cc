@@ -12,21 +12,63 @@ namespace {
 
 constexpr size_t kMostKnown = 100;
 
-absl::Status CheckVertices(const DatasetSizes& sizes,
-                           const std::string& folder) {
-  if (!sizes.has_labels || sizes.num_classes == 0) {
+// Says what the dataset has for its vertices, and the task that learns it.
+absl::Status OtherTask(const DatasetSizes& sizes, Objective asked,
+                       const std::string& folder) {
+  if (sizes.target_columns == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        folder,
-        ": labels.npy is missing or metadata.yaml has no num_classes; "
-        "training needs labels"));
+        "dataset ", folder, " has labels of ", sizes.num_classes,
+        " classes and no targets; set training.task: node_classification, or "
+        "import it again with --labels-are ",
+        asked == Objective::kValues ? "numbers" : "sets"));
   }
-  if (sizes.num_train == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(folder,
-                     ": train.npy names no vertex; training needs at "
-                     "least one"));
+  const Objective objective = sizes.target_type == TargetType::kFloat32
+                                  ? Objective::kValues
+                                  : Objective::kLabelSets;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "dataset ", folder, " has targets of ", sizes.target_columns,
+      sizes.target_columns == 1 ? " column (" : " columns (",
+      std::string(NameOf(sizes.target_type)),
+      ") and no labels; set training.task: ", std::string(TaskOf(objective))));
+}
+
+absl::Status CheckLabels(const DatasetSizes& sizes, const std::string& folder) {
+  if (sizes.has_labels && sizes.num_classes > 0) return absl::OkStatus();
+  if (sizes.target_columns > 0)
+    return OtherTask(sizes, Objective::kClasses, folder);
+  return absl::InvalidArgumentError(absl::StrCat(
+      folder,
+      ": labels.npy is missing or metadata.yaml has no num_classes; "
+      "training needs labels"));
+}
+
+absl::Status CheckTargets(const DatasetSizes& sizes, Objective objective,
+                          const std::string& folder) {
+  const TargetType type = objective == Objective::kValues ? TargetType::kFloat32
+                                                          : TargetType::kBits;
+  if (sizes.target_columns > 0 && sizes.target_type == type) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  if (sizes.target_columns > 0 || sizes.has_labels) {
+    return OtherTask(sizes, objective, folder);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      folder,
+      ": targets.npy is missing or metadata.yaml has no target_columns; "
+      "training.task ",
+      std::string(TaskOf(objective)), " needs targets"));
+}
+
+absl::Status CheckVertices(const DatasetSizes& sizes, Objective objective,
+                           const std::string& folder) {
+  FGNN_RETURN_IF_ERROR(HasTargets(objective)
+                           ? CheckTargets(sizes, objective, folder)
+                           : CheckLabels(sizes, folder));
+  if (sizes.num_train > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(folder,
+                   ": train.npy names no vertex; training needs at "
+                   "least one"));
 }
 
 absl::Status CheckEdges(const DatasetSizes& sizes, const std::string& folder) {
@@ -47,8 +89,9 @@ absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec) {
     return absl::InvalidArgumentError(absl::StrCat(
         folder, ": features.npy is missing; training needs features"));
   }
-  FGNN_RETURN_IF_ERROR(links ? CheckEdges(sizes, folder)
-                             : CheckVertices(sizes, folder));
+  FGNN_RETURN_IF_ERROR(
+      links ? CheckEdges(sizes, folder)
+            : CheckVertices(sizes, spec.training.objective(), folder));
   return DatasetFacts{
       .shape = ShapeOf(sizes, spec.training),
       .has_valid = links ? sizes.num_valid_edges > 0 : sizes.num_valid > 0,
@@ -56,7 +99,7 @@ absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec) {
 }
 
 absl::StatusOr<DatasetFacts> KnownDatasets::Look(const JobSpec& spec) {
-  const std::pair key(spec.dataset, spec.training.predicts_links());
+  const std::pair key(spec.dataset, spec.training.objective());
   // The fingerprint is taken before the dataset is opened, so that a change
   // meanwhile is noticed next time.
   const uint64_t fingerprint = FingerprintOf(spec.dataset);

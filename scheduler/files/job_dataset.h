@@ -22,8 +22,9 @@ struct DatasetFacts {
 };
 
 // Reads the shapes of the job's dataset from its files' headers, and checks
-// that a job can train on it. InvalidArgument: it lacks features, labels or
-// training vertices, or, with link prediction, edges. Also the errors of
+// that a job can train on it. InvalidArgument: it lacks features, the labels or
+// targets of the job's task, or training vertices, or, with link prediction,
+// edges. Also the errors of
 // Dataset::Open(). This is quick, so that submissions can call it. Samplers
 // validate the values: this process maps no file of a dataset, since a file
 // that shrinks would end the process.
@@ -42,8 +43,9 @@ class KnownDatasets {
     DatasetFacts facts;
   };
   Mutex mutex_;
-  // Results by the folder and whether links are predicted. The map is bounded.
-  std::map<std::pair<std::string, bool>, Known> known_ ABSL_GUARDED_BY(mutex_);
+  // Results by the folder and what is learned. The map is bounded.
+  std::map<std::pair<std::string, Objective>, Known> known_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fgnn

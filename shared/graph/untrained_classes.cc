@@ -1,6 +1,7 @@
 #include "shared/graph/untrained_classes.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -11,32 +12,61 @@ namespace {
 
 constexpr size_t kMostNamed = 10;
 
-uint64_t CountOf(absl::Span<const int64_t> vertices,
-                 absl::Span<const int64_t> labels,
+bool HasSets(const Dataset& dataset) {
+  return dataset.num_targets() > 0 &&
+         dataset.targets().type == TargetType::kBits;
+}
+
+uint32_t NumClasses(const Dataset& dataset) {
+  return HasSets(dataset) ? dataset.num_targets() : dataset.num_classes();
+}
+
+// Calls visit(c) for each class of a vertex: its label, or those of its set.
+template <typename Visit>
+void ForEachClass(const Dataset& dataset, int64_t vertex, const Visit& visit) {
+  const auto v = static_cast<size_t>(vertex);
+  if (!HasSets(dataset)) {
+    visit(static_cast<uint32_t>(dataset.labels()[v]));
+    return;
+  }
+  const TargetView& sets = dataset.targets();
+  const std::byte* const row = sets.data + v * sets.row_bytes();
+  for (uint32_t c = 0; c < sets.columns; ++c) {
+    if (row[c] == std::byte{1}) visit(c);
+  }
+}
+
+// Counts the vertices that have one of the classes, which ascend.
+uint64_t CountOf(absl::Span<const int64_t> vertices, const Dataset& dataset,
                  const std::vector<uint32_t>& classes) {
   return static_cast<uint64_t>(
       std::count_if(vertices.begin(), vertices.end(), [&](int64_t vertex) {
-        return std::binary_search(classes.begin(), classes.end(),
-                                  labels[static_cast<size_t>(vertex)]);
+        bool found = false;
+        ForEachClass(dataset, vertex, [&](uint32_t c) {
+          found =
+              found || std::binary_search(classes.begin(), classes.end(), c);
+        });
+        return found;
       }));
 }
 
 }  // namespace
 
 std::vector<uint32_t> FindUntrainedClasses(const Dataset& dataset) {
-  const absl::Span<const int64_t> labels = dataset.labels();
+  const uint32_t num_classes = NumClasses(dataset);
   if (dataset.train().empty()) return {};
-  std::vector<bool> trained(dataset.num_classes());
-  uint32_t left = dataset.num_classes();
+  std::vector<bool> trained(num_classes);
+  uint32_t left = num_classes;
   for (const int64_t vertex : dataset.train()) {
     if (left == 0) return {};
-    const auto label = static_cast<size_t>(labels[static_cast<size_t>(vertex)]);
-    if (!trained[label]) --left;
-    trained[label] = true;
+    ForEachClass(dataset, vertex, [&](uint32_t c) {
+      if (!trained[c]) --left;
+      trained[c] = true;
+    });
   }
   std::vector<uint32_t> classes;
-  for (uint32_t label = 0; label < dataset.num_classes(); ++label) {
-    if (!trained[label]) classes.push_back(label);
+  for (uint32_t c = 0; c < num_classes; ++c) {
+    if (!trained[c]) classes.push_back(c);
   }
   return classes;
 }
@@ -45,11 +75,11 @@ std::optional<std::string> UntrainedClassesWarning(const Dataset& dataset) {
   const std::vector<uint32_t> classes = FindUntrainedClasses(dataset);
   if (classes.empty()) return std::nullopt;
   const size_t named = std::min(classes.size(), kMostNamed);
-  const uint64_t scored = CountOf(dataset.valid(), dataset.labels(), classes) +
-                          CountOf(dataset.test(), dataset.labels(), classes);
+  const uint64_t scored = CountOf(dataset.valid(), dataset, classes) +
+                          CountOf(dataset.test(), dataset, classes);
   return absl::StrCat(
       (dataset.folder() / "train.npy").string(), " has no vertex of ",
-      classes.size(), " of ", dataset.num_classes(), " classes (",
+      classes.size(), " of ", NumClasses(dataset), " classes (",
       absl::StrJoin(classes.begin(), classes.begin() + named, ", "),
       named < classes.size() ? ", …" : "",
       "): the model cannot learn them, and valid.npy and test.npy have ",

@@ -11,10 +11,11 @@
 
 namespace fgnn {
 
-// Returns the classes in [0, num_classes) that no vertex of train.npy has,
-// ascending. A model cannot learn them. Returns none without train vertices.
-// Reads the labels of the train vertices, which must be validated
-// (Validation::kStructure).
+// Returns the classes that no vertex of train.npy has, ascending: of those in
+// [0, num_classes), or, where vertices have sets of classes, of the columns of
+// the targets. A model cannot learn them. Returns none without train vertices
+// or classes. Reads the labels or sets of the train vertices, which must be
+// validated (Validation::kStructure).
 std::vector<uint32_t> FindUntrainedClasses(const Dataset& dataset);
 
 // Returns a line for people that names them, and how many vertices of valid.npy

@@ -60,6 +60,44 @@ TEST_F(SubmissionTest, LinkPredictionNeedsEdgesAndNoLabels) {
                                 HasSubstr("valid_edges.npy")));
 }
 
+TEST_F(SubmissionTest, ATaskThatIsNotTheDatasetsIsRefusedWithThatWhichIs) {
+  const auto check_in = [&](const char* folder, const char* task) {
+    spec_.dataset = (temp_ / folder).string();
+    spec_.training.task = task;
+    return Check();
+  };
+  const auto refused = [](const std::string& what) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
+  };
+  WriteRing(temp_ / "numbers", {.labels = RingLabels::kNumbers});
+  WriteRing(temp_ / "sets", {.labels = RingLabels::kSets});
+  EXPECT_THAT(check_in("numbers", "node_regression"), IsOk());
+  EXPECT_THAT(check_in("sets", "multi_label_classification"), IsOk());
+  EXPECT_THAT(check_in("numbers", "link_prediction"), IsOk());
+  EXPECT_THAT(check_in("numbers", "node_classification"),
+              refused("numbers has targets of 2 columns (f32) and no labels; "
+                      "set training.task: node_regression"));
+  EXPECT_THAT(check_in("numbers", "multi_label_classification"),
+              refused("set training.task: node_regression"));
+  EXPECT_THAT(check_in("sets", "node_regression"),
+              refused("(u8) and no labels; set training.task: "
+                      "multi_label_classification"));
+  EXPECT_THAT(check_in("ring", "node_regression"),
+              refused("ring has labels of 2 classes and no targets; set "
+                      "training.task: node_classification, or import it again "
+                      "with --labels-are numbers"));
+  WriteRing(temp_ / "neither", {});
+  fs::remove(temp_ / "neither/labels.npy");
+  const std::string metadata =
+      "name: ring\nnum_nodes: 40\nnum_edges: 40\n"
+      "feature_columns: 2\n";
+  std::ofstream(temp_ / "neither/metadata.yaml") << metadata;
+  EXPECT_THAT(check_in("neither", "node_regression"),
+              refused("targets.npy is missing"));
+  EXPECT_THAT(check_in("neither", "node_classification"),
+              refused("labels.npy is missing"));
+}
+
 class KnownDatasetsTest : public SubmissionTest {};
 
 TEST_F(KnownDatasetsTest, OpensADatasetOnceForAsLongAsItStaysWhatItIs) {

@@ -167,7 +167,15 @@ class ScriptedCalls final : public ExecutorCalls {
     absl::StatusOr<uint64_t> correct = evaluations.front();
     evaluations.pop_front();
     if (!correct.ok()) return correct.status();
-    if (predicts_links) {
+    if (objective == Objective::kValues) {
+      return Evaluation{.scores = {{.split = call.splits.at(0),
+                                    .num_vertices = 4,
+                                    .rmse = double(8 - *correct),
+                                    .mae = double(*correct) / 8,
+                                    .r2 = -double(*correct)}},
+                        .seconds = 0.5};
+    }
+    if (objective == Objective::kLinks) {
       return Evaluation{.scores = {{.split = call.splits.at(0),
                                     .num_vertices = 1,
                                     .mean_rank = double(8 - *correct),
@@ -257,9 +265,9 @@ class ScriptedCalls final : public ExecutorCalls {
   // The next answers: how many of four vertices are right.
   std::deque<absl::StatusOr<uint64_t>> evaluations;
   // Whether the answers are eighths of an MRR instead.
-  bool predicts_links = false;
-  fs::path dataset;                             // Dataset of the job's spec.
-  std::deque<absl::Status> saves;               // Next answers; empty: OK.
+  Objective objective = Objective::kClasses;  // Decides which scores it gives.
+  fs::path dataset;                           // Dataset of the job's spec.
+  std::deque<absl::Status> saves;             // Next answers; empty: OK.
   absl::StatusOr<uint64_t> training = 1 << 20;  // Bytes of a step.
   std::function<void()> on_profile;
   std::function<void()> on_evaluate;

@@ -264,7 +264,7 @@ TEST_F(JobRunTest, OfLinkPredictionTheBestEpochHasTheHighestMrr) {
   spec_.training.task = "link_prediction";
   // Its 40 edges make as many batches as the 20 train vertices do.
   spec_.sampling.batch_size *= 2;
-  calls_.predicts_links = true;
+  calls_.objective = Objective::kLinks;
   calls_.evaluations = {1, 3, 3, 2, 4};
   const Job job = Run();
   ASSERT_EQ(job.state, JobState::kCompleted);
@@ -279,6 +279,27 @@ TEST_F(JobRunTest, OfLinkPredictionTheBestEpochHasTheHighestMrr) {
   EXPECT_EQ(job.progress.test.mrr, 0.5);
   EXPECT_EQ(job.progress.test.mean_rank, 4);
   EXPECT_EQ(job.progress.test.accuracy, std::nullopt);
+}
+
+TEST_F(JobRunTest, OfRegressionTheBestEpochHasTheLowestError) {
+  WriteRing(temp_ / "numbers", {.labels = RingLabels::kNumbers});
+  spec_.dataset = (temp_ / "numbers").string();
+  spec_.training.task = "node_regression";
+  calls_.objective = Objective::kValues;
+  calls_.evaluations = {1, 3, 3, 2, 4};
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted);
+  EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "10");
+  EXPECT_EQ(Summary()["best_epoch"], 1);
+  EXPECT_EQ(Summary()["valid_rmse"], 5);
+  EXPECT_EQ(Summary()["valid_mae"], 0.375);
+  EXPECT_EQ(Summary()["valid_r2"], -3);
+  EXPECT_EQ(Summary()["test_rmse"], 4);
+  EXPECT_EQ(Summary()["test_r2"], -4);
+  EXPECT_FALSE(Summary().contains("test_accuracy"));
+  EXPECT_EQ(Metrics()[0]["valid_rmse"], 7);
+  EXPECT_EQ(job.progress.valid.rmse, 6);
+  EXPECT_EQ(job.progress.test.mae, 0.5);
 }
 
 TEST_F(JobRunTest, TheBestEpochIsSavedEvenBetweenCheckpoints) {

@@ -62,5 +62,24 @@ TEST_F(UntrainedClassesTest, TheWarningCountsWhatIsScored) {
             HasSubstr("2 vertices"), Not(HasSubstr("\n"))));
 }
 
+TEST_F(UntrainedClassesTest, AreThoseOfNoTrainVerticesSet) {
+  content_.metadata.num_classes = 0;
+  content_.metadata.target_columns = 3;
+  content_.metadata.target_type = TargetType::kBits;
+  content_.train = {3, 0};
+  content_.valid = {1};
+  content_.test = {2};
+  Write();
+  std::filesystem::remove(folder() / "labels.npy");
+  const std::vector<uint8_t> sets = {0, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0};
+  WriteArray(folder() / "targets.npy", NpyType::kU8, sets, {3});
+  FGNN_ASSERT_OK_AND_ASSIGN(const Dataset dataset,
+                            Dataset::Open(folder(), Validation::kEverything));
+  EXPECT_THAT(FindUntrainedClasses(dataset), ElementsAre(0, 2));
+  EXPECT_THAT(UntrainedClassesWarning(dataset).value_or(""),
+              AllOf(HasSubstr("2 of 3 classes (0, 2)"),
+                    HasSubstr("1 vertices of them")));
+}
+
 }  // namespace
 }  // namespace fgnn
