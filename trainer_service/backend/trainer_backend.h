@@ -47,8 +47,10 @@ struct VersionedWeights {
 // features. Borrowed.
 struct TrainingTask {
   const TaskView* task = nullptr;
-  // Labels of the seeds in order, [num_seeds]; empty if links are predicted.
+  // Labels of the seeds in order, [num_seeds], or their targets, [num_seeds,
+  // C]: see TrainingBatch.
   absl::Span<const int64_t> labels;
+  absl::Span<const float> targets;
   // Key of the dropout's draws: the job's seed, and the batch's place.
   uint64_t seed = 0;
   uint64_t epoch = 0;
@@ -134,8 +136,9 @@ class TrainerBackend {
   virtual absl::Status Step(uint64_t seed, const OptimizerOptions& options,
                             const StepTensors& step) = 0;
 
-  // Return scores of splits: see fgnn::Evaluate() and fgnn::RankEdges().
-  virtual absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
+  // Return scores of splits: see fgnn::Evaluate(), EvaluateTargets() for a
+  // model that has_targets(), and fgnn::RankEdges().
+  virtual absl::StatusOr<std::vector<SplitScore>> Evaluate(
       const ScoredWeights& weights,
       const std::vector<absl::Span<const int64_t>>& splits) = 0;
   virtual absl::StatusOr<std::vector<EdgeRanking>> RankEdges(

@@ -18,11 +18,14 @@
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kFormatVersion = 4;
-constexpr char kLinkPrediction[] = "link_prediction";
+// The newest version, and that of models without targets, which earlier
+// releases read.
+constexpr uint64_t kFormatVersion = 5;
+constexpr uint64_t kVersionWithoutTargets = 4;
 constexpr char kFormat[] = "fgnn-checkpoint";
 constexpr char kClassNames[] = "class_names";
 constexpr char kFeatureNames[] = "feature_names";
+constexpr char kTargetNames[] = "target_names";
 constexpr char kOptimizerPrefix[] = "optimizer.";
 constexpr const char* kMomentPrefixes[] = {"optimizer.m.", "optimizer.v."};
 constexpr const char* kMomentumPrefix[] = {"optimizer.momentum."};
@@ -53,28 +56,29 @@ std::string TextOf(double value) {
 
 Metadata MetadataOf(const CheckpointInfo& info) {
   const ModelOptions& model = info.model;
-  return {
-      {"format", kFormat},
-      {"format_version", absl::StrCat(kFormatVersion)},
-      {"job_id", info.job_id},
-      {"version", absl::StrCat(info.version)},
-      {"epoch", absl::StrCat(info.epoch)},
-      {"seed", absl::StrCat(info.seed)},
-      {"run_state", info.run_state},
-      {"task", model.predicts_links ? kLinkPrediction : "node_classification"},
-      {"model.kind", model.kind},
-      {"model.layers", absl::StrCat(model.layers)},
-      {"model.hidden", absl::StrCat(model.hidden)},
-      {"model.input_columns", absl::StrCat(model.input_columns)},
-      {"model.num_classes", absl::StrCat(model.num_classes)},
-      {"model.dropout", TextOf(model.dropout)},
-      {"model.input_dropout", TextOf(model.input_dropout)},
-      {"model.aggregator", model.aggregator},
-      {"model.heads", absl::StrCat(model.heads)},
-      {"model.attention_dropout", TextOf(model.attention_dropout)},
-      {"model.normalization", model.normalization},
-      {"model.residual", model.residual ? "1" : "0"},
-      {"model.degree_norm", model.degree_norm}};
+  return {{"format", kFormat},
+          {"format_version",
+           absl::StrCat(model.has_targets() ? kFormatVersion
+                                            : kVersionWithoutTargets)},
+          {"job_id", info.job_id},
+          {"version", absl::StrCat(info.version)},
+          {"epoch", absl::StrCat(info.epoch)},
+          {"seed", absl::StrCat(info.seed)},
+          {"run_state", info.run_state},
+          {"task", std::string(TaskOf(model.objective))},
+          {"model.kind", model.kind},
+          {"model.layers", absl::StrCat(model.layers)},
+          {"model.hidden", absl::StrCat(model.hidden)},
+          {"model.input_columns", absl::StrCat(model.input_columns)},
+          {"model.num_classes", absl::StrCat(model.num_classes)},
+          {"model.dropout", TextOf(model.dropout)},
+          {"model.input_dropout", TextOf(model.input_dropout)},
+          {"model.aggregator", model.aggregator},
+          {"model.heads", absl::StrCat(model.heads)},
+          {"model.attention_dropout", TextOf(model.attention_dropout)},
+          {"model.normalization", model.normalization},
+          {"model.residual", model.residual ? "1" : "0"},
+          {"model.degree_norm", model.degree_norm}};
 }
 
 void AddUsersCode(const CheckpointInfo& info, Metadata* metadata) {
@@ -91,6 +95,9 @@ void AddNames(const DatasetNames& names, Metadata* metadata) {
   }
   if (!names.features.empty()) {
     (*metadata)[kFeatureNames] = absl::StrJoin(names.features, "\n");
+  }
+  if (!names.targets.empty()) {
+    (*metadata)[kTargetNames] = absl::StrJoin(names.targets, "\n");
   }
 }
 
@@ -197,7 +204,13 @@ absl::StatusOr<CheckpointInfo> InfoOf(const Metadata& metadata) {
     info.model.residual = reader.As<uint32_t>("model.residual") != 0;
   }
   if (format_version >= 3) {
-    info.model.predicts_links = reader.Text("task") == kLinkPrediction;
+    const std::string task = reader.Text("task");
+    const std::optional<Objective> objective = ObjectiveOf(task);
+    if (reader.status().ok() && !objective.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("its task is '", task, "', which is not known"));
+    }
+    info.model.objective = objective.value_or(Objective::kClasses);
   }
   info.model.degree_norm =
       format_version >= 4 ? reader.Text("model.degree_norm") : "right";
@@ -209,7 +222,8 @@ absl::StatusOr<CheckpointInfo> InfoOf(const Metadata& metadata) {
   FGNN_RETURN_IF_ERROR(reader.status());
   FGNN_RETURN_IF_ERROR(ValidateOptions(info.model));
   info.names = {NamesIn(metadata, kClassNames, info.model.num_classes),
-                NamesIn(metadata, kFeatureNames, info.model.input_columns)};
+                NamesIn(metadata, kFeatureNames, info.model.input_columns),
+                NamesIn(metadata, kTargetNames, info.model.num_classes)};
   return info;
 }
 

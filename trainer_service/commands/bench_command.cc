@@ -11,6 +11,7 @@
 #include "shared/base/status.h"
 #include "shared/device/device.h"
 #include "shared/minibatch/task.h"
+#include "trainer_service/backend/seed_answers.h"
 #include "trainer_service/rpc/profile_json.h"
 #include "trainer_service/sync/optimizer.h"
 #include "trainer_service/sync/step_exchange.h"
@@ -23,11 +24,12 @@ namespace fs = std::filesystem;
 struct MappedTask {
   MappedFile file;
   TaskView view;  // Borrowed from the file.
-  std::vector<int64_t> labels;
+  SeedAnswers answers;
 };
 
-absl::StatusOr<std::vector<MappedTask>> OpenTasks(const fs::path& folder,
-                                                  const Dataset& dataset) {
+absl::StatusOr<std::vector<MappedTask>> OpenTasks(
+    const fs::path& folder, const TrainerBackend& backend) {
+  const Dataset& dataset = backend.dataset();
   std::vector<MappedTask> tasks;
   for (;;) {
     const fs::path path = folder / absl::StrCat("task-", tasks.size());
@@ -39,9 +41,8 @@ absl::StatusOr<std::vector<MappedTask>> OpenTasks(const fs::path& folder,
     if (!view.ok()) return Annotate(view.status(), path.string());
     task.view = *view;
     FGNN_RETURN_IF_ERROR(CheckInputNodes(task.view, dataset.num_nodes()));
-    for (const GlobalId seed : task.view.seeds()) {
-      task.labels.push_back(dataset.labels()[seed]);
-    }
+    FGNN_RETURN_IF_ERROR(
+        task.answers.Gather(dataset, backend.model_options(), task.view));
     tasks.push_back(std::move(task));
   }
 }
@@ -80,7 +81,7 @@ class Loop {
       round.extract += watch.Restart();
       TrainingTask task;
       task.task = &tasks[i].view;
-      task.labels = tasks[i].labels;
+      tasks[i].answers.AddTo(task);
       task.seed = spec_.training.seed;
       task.epoch = epoch;
       task.batch = i;
@@ -133,7 +134,7 @@ absl::StatusOr<std::vector<TrainingRound>> Measure(const JobSpec& spec,
   FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<TrainerBackend> backend,
                         open(spec, num_threads));
   FGNN_ASSIGN_OR_RETURN(const std::vector<MappedTask> tasks,
-                        OpenTasks(tasks_folder, backend->dataset()));
+                        OpenTasks(tasks_folder, *backend));
   Loop loop(spec, backend.get());
   FGNN_RETURN_IF_ERROR(loop.MakeFirstWeights());
   FGNN_RETURN_IF_ERROR(loop.Round(tasks, 0).status());

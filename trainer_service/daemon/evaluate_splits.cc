@@ -60,7 +60,7 @@ absl::StatusOr<EvaluationAnswer> RankSplits(
 absl::StatusOr<EvaluationAnswer> EvaluateSplits(
     TrainerBackend& backend, const ScoredWeights& weights,
     const std::vector<std::string>& splits) {
-  if (backend.model_options().predicts_links) {
+  if (backend.model_options().predicts_links()) {
     return RankSplits(backend, weights, splits);
   }
   const Stopwatch stopwatch;
@@ -70,16 +70,10 @@ absl::StatusOr<EvaluationAnswer> EvaluateSplits(
                           VerticesOf(backend.dataset(), name));
     vertices.push_back(split);
   }
-  FGNN_ASSIGN_OR_RETURN(const std::vector<SplitAccuracy> scores,
-                        backend.Evaluate(weights, vertices));
   EvaluationAnswer answer;
+  FGNN_ASSIGN_OR_RETURN(answer.splits, backend.Evaluate(weights, vertices));
   for (size_t i = 0; i < splits.size(); ++i) {
-    answer.splits.push_back({.split = splits[i],
-                             .num_vertices = scores[i].num_vertices,
-                             .num_correct = scores[i].num_correct,
-                             .loss = scores[i].loss,
-                             .macro_f1 = scores[i].macro_f1,
-                             .roc_auc = scores[i].roc_auc});
+    answer.splits[i].split = splits[i];
   }
   answer.seconds = stopwatch.Seconds();
   return answer;

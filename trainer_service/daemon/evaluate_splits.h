@@ -11,7 +11,7 @@
 
 namespace fgnn {
 
-// Returns the accuracy on splits of the back end's dataset. If the job predicts
+// Returns the scores of splits of the back end's dataset. If the job predicts
 // links, returns the ranks of the splits' edges. InvalidArgument: a split is
 // not "train", "valid" or "test". Otherwise returns errors of the back end.
 absl::StatusOr<EvaluationAnswer> EvaluateSplits(

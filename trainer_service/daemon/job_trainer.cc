@@ -180,11 +180,8 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.wait = Seconds(std::exchange(times_.wait, 0));
   record.sync = Seconds(std::exchange(times_.sync, 0));
   record.extract = Seconds(batch.seconds);
-  const absl::Span<const int64_t> labels = backend_->dataset().labels();
-  labels_.clear();
-  if (!backend_->model_options().predicts_links) {
-    for (const GlobalId seed : task.seeds()) labels_.push_back(labels[seed]);
-  }
+  FGNN_RETURN_IF_ERROR(
+      answers_.Gather(backend_->dataset(), backend_->model_options(), task));
   FGNN_RETURN_IF_ERROR(ComputeGradient(batch, &record));
   record.train = Seconds(times_.since_last.Restart());
   record.trained_ns = MonotonicNanoseconds();
@@ -205,7 +202,7 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
   const BatchSeq seq = task.seq;
   TrainingTask batch;
   batch.task = &task;
-  batch.labels = labels_;
+  answers_.AddTo(batch);
   batch.seed = seed_;
   const BatchPlace place = segment_->shape().PlaceInEpoch(seq);
   batch.epoch = place.epoch;

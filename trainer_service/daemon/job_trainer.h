@@ -18,6 +18,7 @@
 #include "shared/minibatch/task.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment.h"
+#include "trainer_service/backend/seed_answers.h"
 #include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/daemon/batch_source.h"
@@ -134,7 +135,7 @@ class JobTrainer {
   bool turn_goes_on_ = true;
   BatchSource source_;
 
-  std::vector<int64_t> labels_;
+  SeedAnswers answers_;  // Answers for the batch.
   Times times_;
   std::atomic<uint64_t> batches_ = 0;
 };

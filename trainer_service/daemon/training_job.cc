@@ -37,11 +37,13 @@ absl::StatusOr<DatasetNames> NamesToKeep(const TrainerBackend& backend) {
       DatasetNames names,
       ReadDatasetNames(dataset.folder(), dataset.num_classes(),
                        dataset.features().columns, dataset.num_targets()));
-  // A model that predicts links has no classes.
-  if (backend.model_options().predicts_links ||
-      !FitsACheckpoint(names.classes, backend)) {
+  // A model that predicts links has no classes and no targets.
+  if (backend.model_options().predicts_links()) {
     names.classes.clear();
+    names.targets.clear();
   }
+  if (!FitsACheckpoint(names.classes, backend)) names.classes.clear();
+  if (!FitsACheckpoint(names.targets, backend)) names.targets.clear();
   if (!FitsACheckpoint(names.features, backend)) names.features.clear();
   return names;
 }

@@ -82,6 +82,7 @@ absl::StatusOr<double> TrainTwice(const JobSpec& spec, TrainerBackend& backend,
   TrainingTask task;
   task.task = &own.batch->task();
   task.labels = own.batch->labels();
+  task.targets = own.batch->targets();
   task.seed = spec.training.seed;
   FGNN_RETURN_IF_ERROR(
       backend.Extract(*task.task, TrainerThread::kLoop, &features).status());
@@ -128,7 +129,10 @@ absl::StatusOr<TrainingProfile> Measure(const JobSpec& spec,
   OwnSegment own;
   FGNN_ASSIGN_OR_RETURN(
       own.batch,
-      MadeUpBatch::Make(hops, num_nodes, PairsOf(spec, backend->dataset())));
+      MadeUpBatch::Make(hops, num_nodes, PairsOf(spec, backend->dataset()),
+                        HasTargets(spec.training.objective())
+                            ? backend->model_options().num_classes
+                            : 0));
   const uint64_t feature_bytes =
       backend->BytesOfFeatures(own.batch->task()).host;
   FGNN_RETURN_IF_ERROR(CheckLeast(spec, feature_bytes, parameter_bytes));

@@ -37,12 +37,12 @@ void Score(const float* logits, int64_t num_classes, size_t i,
   if (num_classes == 2) scores.margins[i] = logits[1] - logits[0];
 }
 
-SplitAccuracy SumUp(const VertexScores& scores, size_t first, size_t size,
-                    int64_t num_classes) {
+SplitScore SumUp(const VertexScores& scores, size_t first, size_t size,
+                 int64_t num_classes) {
   const auto labels = absl::MakeConstSpan(scores.labels).subspan(first, size);
   const absl::Span<const uint32_t> predictions =
       scores.predictions.subspan(first, size);
-  SplitAccuracy sum;
+  SplitScore sum;
   sum.num_vertices = size;
   for (size_t i = 0; i < size; ++i) {
     sum.num_correct += predictions[i] == labels[i] ? 1 : 0;
@@ -82,7 +82,7 @@ absl::StatusOr<std::vector<GlobalId>> LabelledVertices(
 
 }  // namespace
 
-absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
+absl::StatusOr<std::vector<SplitScore>> Evaluate(
     const InferenceInput& input, absl::Span<const int64_t> labels,
     const std::vector<absl::Span<const int64_t>>& splits) {
   const int64_t num_classes = input.model->options().num_classes;
@@ -112,7 +112,7 @@ absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
                 first + static_cast<size_t>(r), scores);
         }
       }));
-  std::vector<SplitAccuracy> sums;
+  std::vector<SplitScore> sums;
   size_t first = 0;
   for (const absl::Span<const int64_t> split : splits) {
     sums.push_back(SumUp(scores, first, split.size(), num_classes));

@@ -305,7 +305,7 @@ absl::Status InferEmbeddings(const InferenceInput& input,
                              absl::Span<const GlobalId> vertices,
                              RowsConsumer consume) {
   const uint32_t layers = input.model->options().layers;
-  if (input.model->options().predicts_links) {
+  if (input.model->options().predicts_links()) {
     return Infer(input, layers, vertices, consume);
   }
   if (layers == 1) {

@@ -151,12 +151,12 @@ bool IsOfLinks(PredictionKind kind) {
 
 absl::Status CheckPrediction(const ModelOptions& model, PredictionKind kind) {
   if (kind == PredictionKind::kEmbeddings ||
-      model.predicts_links == IsOfLinks(kind)) {
+      model.predicts_links() == IsOfLinks(kind)) {
     return absl::OkStatus();
   }
   const std::string what =
       absl::StrCat("--what ", kWords[static_cast<size_t>(kind)]);
-  if (model.predicts_links) {
+  if (model.predicts_links()) {
     return absl::InvalidArgumentError(absl::StrCat(
         what,
         ": the model was trained for link_prediction and knows no classes; use "

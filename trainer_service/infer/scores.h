@@ -1,4 +1,4 @@
-// Measures how well predictions fit labels, beside their accuracy.
+// Measures how well predictions fit labels and targets, beside their accuracy.
 #ifndef FGNN_TRAINER_SERVICE_INFER_SCORES_H_
 #define FGNN_TRAINER_SERVICE_INFER_SCORES_H_
 
@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "absl/types/span.h"
+#include "shared/base/types.h"
+#include "shared/graph/target_view.h"
 
 namespace fgnn {
 
@@ -21,6 +23,37 @@ double MacroF1(absl::Span<const uint32_t> labels,
 // missing, or a score is NaN.
 std::optional<double> RocAuc(absl::Span<const uint32_t> labels,
                              absl::Span<const float> scores);
+
+// Counts of one class among sets of classes.
+struct ClassCounts {
+  // Number of vertices that have the class and are predicted to have it.
+  uint64_t right = 0;
+  // Number of sets plus number of predictions that name the class.
+  uint64_t named = 0;
+};
+
+// Return F1, 2 TP / (2 TP + FP + FN), of all classes together, and its mean
+// over all classes. A class that nothing names counts as 0. They are those of
+// scikit-learn's f1_score() of indicators with zero_division=0.
+double MicroF1(absl::Span<const ClassCounts> classes);
+double MacroF1OfSets(absl::Span<const ClassCounts> classes);
+
+// Scores of predicted numbers.
+struct ValueScores {
+  double mean_squared_error = 0;  // Mean over all rows and columns.
+  // Means over the columns, as those of scikit-learn's
+  // root_mean_squared_error(), mean_absolute_error() and r2_score(). nullopt:
+  // there are fewer than two rows.
+  double rmse = 0;
+  double mae = 0;
+  std::optional<double> r2;
+};
+
+// Compares predictions [n, columns] with the targets of n vertices, at least
+// one. Targets are numbers, of f32. Adds in the vertices' order.
+ValueScores ScoreValues(const TargetView& targets,
+                        absl::Span<const GlobalId> vertices,
+                        const float* predictions);
 
 }  // namespace fgnn
 

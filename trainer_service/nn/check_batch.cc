@@ -1,6 +1,7 @@
 #include "trainer_service/nn/check_batch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,6 +24,61 @@ absl::Status CheckFeatures(const ModelOptions& options,
       absl::StrCat("batch ", batch.task->seq, " has ", nodes,
                    " input nodes of ", options.input_columns, " columns; got ",
                    floats, " features and ", rows, " stored rows"));
+}
+
+// Pairs are seeds of the task: one without seeds has none.
+absl::Status CheckPairs(const ModelOptions& options, const TaskView& task) {
+  const bool has_pairs = options.predicts_links() && task.num_seeds > 0;
+  if (has_pairs != task.pairs.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "batch ", task.seq, " has ", task.num_pairs(),
+      " pairs; the model predicts ",
+      options.predicts_links() ? "links" : "classes or targets of vertices"));
+}
+
+absl::Status CheckLabels(const ModelOptions& options, const TaskView& task,
+                         absl::Span<const int64_t> labels) {
+  for (const int64_t label : labels) {
+    if (label < 0 || label >= int64_t{options.num_classes}) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("batch ", task.seq, " has a seed with label ", label,
+                       "; labels are in [0, ", options.num_classes, ")"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTargets(const ModelOptions& options, const TaskView& task,
+                          absl::Span<const float> targets) {
+  const bool sets = options.objective == Objective::kLabelSets;
+  const auto is_sound = [sets](float target) {
+    return sets ? target == 0 || target == 1 : std::isfinite(target);
+  };
+  const auto wrong = std::find_if_not(targets.begin(), targets.end(), is_sound);
+  if (wrong == targets.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "batch ", task.seq, " has a seed with target ", *wrong,
+      sets ? "; a class is there, 1, or not, 0" : "; targets are finite"));
+}
+
+// Checks what the seeds are to be learned as.
+absl::Status CheckAnswers(const ModelOptions& options,
+                          const TrainingBatch& batch) {
+  const TaskView& task = *batch.task;
+  const size_t seeds = task.num_seeds;
+  const size_t num_labels =
+      options.objective == Objective::kClasses ? seeds : 0;
+  const size_t num_targets =
+      options.has_targets() ? seeds * options.num_classes : 0;
+  if (batch.labels.size() != num_labels ||
+      batch.targets.size() != num_targets) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "batch ", task.seq, " has ", seeds, " seeds, ", batch.labels.size(),
+        " labels and ", batch.targets.size(), " targets; the model takes ",
+        num_labels, " and ", num_targets));
+  }
+  FGNN_RETURN_IF_ERROR(CheckLabels(options, task, batch.labels));
+  return CheckTargets(options, task, batch.targets);
 }
 
 }  // namespace
@@ -53,28 +109,8 @@ absl::Status CheckBatch(const Model& model, absl::Span<const float> weights,
           " vertices are known"));
     }
   }
-  // Pairs are seeds of the task: one without seeds has none.
-  const bool has_pairs = options.predicts_links && task.num_seeds > 0;
-  if (has_pairs == task.pairs.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("batch ", task.seq, " has ", task.num_pairs(),
-                     " pairs; the model predicts ",
-                     options.predicts_links ? "links" : "classes of vertices"));
-  }
-  if (options.predicts_links && batch.labels.empty()) return absl::OkStatus();
-  if (batch.labels.size() != task.num_seeds) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("batch ", task.seq, " has ", task.num_seeds, " seeds and ",
-                     batch.labels.size(), " labels"));
-  }
-  for (const int64_t label : batch.labels) {
-    if (label < 0 || label >= int64_t{options.num_classes}) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("batch ", task.seq, " has a seed with label ", label,
-                       "; labels are in [0, ", options.num_classes, ")"));
-    }
-  }
-  return absl::OkStatus();
+  FGNN_RETURN_IF_ERROR(CheckPairs(options, task));
+  return CheckAnswers(options, batch);
 }
 
 BatchResult LearnNothing(absl::Span<float> gradient) {

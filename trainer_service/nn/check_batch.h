@@ -9,8 +9,8 @@
 namespace fgnn {
 
 // InvalidArgument with sizes: the number of hops, features, pairs, labels,
-// weights or gradient floats is not the model's, or a label is no class. A
-// batch may have no seeds.
+// targets, weights or gradient floats is not the model's, a label is no class,
+// or a target is none of its task. A batch may have no seeds.
 absl::Status CheckBatch(const Model& model, absl::Span<const float> weights,
                         const TrainingBatch& batch, absl::Span<float> gradient);
 

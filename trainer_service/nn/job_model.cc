@@ -6,6 +6,31 @@
 #include "shared/base/status.h"
 
 namespace fgnn {
+namespace {
+
+// The scheduler has checked the same, by the files' headers.
+absl::Status CheckAnswers(Objective objective, const Dataset& dataset) {
+  const std::string folder = dataset.folder().string();
+  if (objective == Objective::kClasses && dataset.labels().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dataset ", folder, " has no labels.npy; training needs labels"));
+  }
+  if (!HasTargets(objective)) return absl::OkStatus();
+  const TargetType type = objective == Objective::kValues ? TargetType::kFloat32
+                                                          : TargetType::kBits;
+  const TargetView& targets = dataset.targets();
+  if (targets.rows > 0 && targets.type == type) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "dataset ", folder, " has no targets.npy of ", std::string(NameOf(type)),
+      "; training.task ", std::string(TaskOf(objective)), " needs it"));
+}
+
+uint32_t ColumnsOf(Objective objective, const Dataset& dataset) {
+  if (objective == Objective::kLinks) return 0;
+  return HasTargets(objective) ? dataset.num_targets() : dataset.num_classes();
+}
+
+}  // namespace
 
 absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
                                             const Dataset& dataset) {
@@ -14,11 +39,7 @@ absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
     return absl::InvalidArgumentError(absl::StrCat(
         "dataset ", folder, " has no features.npy; a model needs features"));
   }
-  const bool links = spec.training.predicts_links();
-  if (!links && dataset.labels().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "dataset ", folder, " has no labels.npy; training needs labels"));
-  }
+  FGNN_RETURN_IF_ERROR(CheckAnswers(spec.training.objective(), dataset));
   if (spec.sampling.fanouts.size() != spec.model.layers) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model.layers is ", spec.model.layers, " but sampling.fanouts has ",
@@ -42,8 +63,8 @@ absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
   options.precision = spec.training.precision == "bf16" ? Precision::kBfloat16
                                                         : Precision::kFloat32;
   options.input_columns = dataset.features().columns;
-  options.predicts_links = links;
-  options.num_classes = links ? 0 : dataset.num_classes();
+  options.objective = spec.training.objective();
+  options.num_classes = ColumnsOf(options.objective, dataset);
   FGNN_RETURN_IF_ERROR(ValidateOptions(options));
   return options;
 }

@@ -48,15 +48,17 @@ absl::Status CheckHops(absl::Span<const HopSize> hops, uint64_t num_nodes) {
 }
 
 absl::StatusOr<std::unique_ptr<MadeUpBatch>> MadeUpBatch::Make(
-    absl::Span<const HopSize> hops, uint64_t num_nodes, uint64_t num_pairs) {
+    absl::Span<const HopSize> hops, uint64_t num_nodes, uint64_t num_pairs,
+    uint64_t target_columns) {
   if (absl::Status status = CheckHops(hops, num_nodes); !status.ok()) {
     return status;
   }
-  return absl::WrapUnique(new MadeUpBatch(hops, num_nodes, num_pairs));
+  return absl::WrapUnique(
+      new MadeUpBatch(hops, num_nodes, num_pairs, target_columns));
 }
 
 MadeUpBatch::MadeUpBatch(absl::Span<const HopSize> hops, uint64_t num_nodes,
-                         uint64_t num_pairs) {
+                         uint64_t num_pairs, uint64_t target_columns) {
   for (size_t h = 0; h < hops.size(); ++h) {
     const HopSize& hop = hops[h];
     std::vector<uint32_t>& indptr = indptr_.emplace_back();
@@ -78,8 +80,10 @@ MadeUpBatch::MadeUpBatch(absl::Span<const HopSize> hops, uint64_t num_nodes,
   input_nodes_ = DrawNumbers(hops.back().num_sources, num_nodes,
                              static_cast<uint32_t>(hops.size()));
   task_.num_seeds = static_cast<uint32_t>(hops.front().num_destinations);
-  if (num_pairs == 0) {
+  if (num_pairs == 0 && target_columns == 0) {
     labels_.resize(task_.num_seeds);
+  } else if (num_pairs == 0) {
+    targets_.resize(task_.num_seeds * target_columns);
   } else {
     pairs_ = DrawNumbers(2 * num_pairs, task_.num_seeds,
                          static_cast<uint32_t>(hops.size()) + 1);

@@ -22,15 +22,16 @@ namespace fgnn {
 absl::Status CheckHops(absl::Span<const HopSize> hops, uint64_t num_nodes);
 
 // Neighbours and input nodes are drawn at random, the same ones each time.
-// Edges are spread evenly over the destinations. All labels are 0. Pairs are
-// drawn too; the first of them is an edge. Thread-compatible.
+// Edges are spread evenly over the destinations. All labels and targets are 0.
+// Pairs are drawn too; the first of them is an edge. Thread-compatible.
 class MadeUpBatch {
  public:
   // `hops`: first hop first. Input nodes are global ids below `num_nodes`. With
-  // pairs the batch has no labels. Errors: those of CheckHops().
+  // pairs or columns of targets the batch has no labels. Errors: those of
+  // CheckHops().
   static absl::StatusOr<std::unique_ptr<MadeUpBatch>> Make(
       absl::Span<const HopSize> hops, uint64_t num_nodes,
-      uint64_t num_pairs = 0);
+      uint64_t num_pairs = 0, uint64_t target_columns = 0);
   MadeUpBatch(const MadeUpBatch&) = delete;
   MadeUpBatch& operator=(const MadeUpBatch&) = delete;
 
@@ -38,20 +39,23 @@ class MadeUpBatch {
   const TaskView& task() const { return task_; }
   // [num_seeds] or empty.
   absl::Span<const int64_t> labels() const { return labels_; }
+  // [num_seeds, target_columns] or empty.
+  absl::Span<const float> targets() const { return targets_; }
 
   // Returns the bytes of the labels and of the arrays behind the task, which a
-  // job has in its segment.
+  // job has in its segment. Targets are the trainer's own.
   uint64_t bytes() const;
 
  private:
   MadeUpBatch(absl::Span<const HopSize> hops, uint64_t num_nodes,
-              uint64_t num_pairs);
+              uint64_t num_pairs, uint64_t target_columns);
 
   std::vector<std::vector<uint32_t>> indptr_;
   std::vector<std::vector<uint32_t>> indices_;
   std::vector<uint32_t> input_nodes_;
   std::vector<uint32_t> pairs_;
   std::vector<int64_t> labels_;
+  std::vector<float> targets_;
   TaskView task_;
 };
 

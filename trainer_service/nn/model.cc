@@ -170,8 +170,11 @@ absl::Status CheckSameFunction(const ModelOptions& options,
       check("input_columns", options.input_columns, other.input_columns));
   FGNN_RETURN_IF_ERROR(
       check("num_classes", options.num_classes, other.num_classes));
-  FGNN_RETURN_IF_ERROR(
-      check("predicts_links", options.predicts_links, other.predicts_links));
+  if (options.objective != other.objective) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "training.task is ", std::string(TaskOf(options.objective)),
+        " here and ", std::string(TaskOf(other.objective)), " there"));
+  }
   // The user's code is checked instead.
   if (options.is_users()) return absl::OkStatus();
   for (uint32_t layer = 0; layer < options.layers; ++layer) {
@@ -208,15 +211,16 @@ absl::Status ValidateOptions(const ModelOptions& options) {
         absl::StrCat("the dataset has ", options.input_columns,
                      " feature columns; a model needs 1 to ", kMostColumns));
   }
-  if (options.predicts_links) {
+  if (options.predicts_links()) {
     FGNN_RETURN_IF_ERROR(CheckPredictsLinks(options.kind));
   }
   const bool has_classes =
       options.num_classes >= 1 && options.num_classes <= kMostColumns;
-  if (!options.predicts_links && !has_classes) {
+  if (!options.predicts_links() && !has_classes) {
     return absl::InvalidArgumentError(
         absl::StrCat("the dataset has ", options.num_classes,
-                     " classes; a model needs 1 to ", kMostColumns));
+                     options.has_targets() ? " columns of targets" : " classes",
+                     "; a model needs 1 to ", kMostColumns));
   }
   // Written so that NaN fails.
   if (!(options.dropout >= 0 && options.dropout < 1)) {

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "shared/config/objective.h"
 #include "shared/graph/dataset.h"
 #include "shared/minibatch/task.h"
 
@@ -30,9 +31,12 @@ struct ModelOptions {
   uint32_t layers = 2;         // [1, kMaxHops]; each takes one hop.
   uint32_t hidden = 256;       // Columns of the hidden layers.
   uint64_t input_columns = 0;  // F, columns of the features.
-  uint32_t num_classes = 0;    // C, columns of the last layer; 0 for links.
-  // Whether the last layer makes embeddings, `hidden` columns; GraphSAGE only.
-  bool predicts_links = false;
+  // What the model learns. Links are for GraphSAGE only; its last layer then
+  // makes embeddings, `hidden` columns.
+  Objective objective = Objective::kClasses;
+  // C, columns of the last layer: classes, or columns of the targets; 0 for
+  // links.
+  uint32_t num_classes = 0;
   double dropout = 0;               // Dropout of hidden activations, [0, 1).
   double input_dropout = 0;         // Dropout of features, [0, 1).
   std::string aggregator = "mean";  // GraphSAGE only: "mean" or "pool".
@@ -51,6 +55,8 @@ struct ModelOptions {
   // Share of a label's weight that is spread over all classes, [0, 1).
   double label_smoothing = 0;
 
+  bool predicts_links() const { return objective == Objective::kLinks; }
+  bool has_targets() const { return HasTargets(objective); }
   // Returns true if the messages of vertices come from a layer of their own.
   bool transforms_messages() const {
     return kind == "pinsage" || (kind == "graphsage" && aggregator == "pool");
@@ -65,7 +71,7 @@ struct ModelOptions {
     return layer == 0 ? input_columns : hidden;
   }
   uint64_t output_width(uint32_t layer) const {
-    return layer + 1 == layers && !predicts_links ? num_classes : hidden;
+    return layer + 1 == layers && !predicts_links() ? num_classes : hidden;
   }
   // Returns the number of GAT's heads, which divides output_width(). The last
   // layer has one.
@@ -141,8 +147,12 @@ struct TrainingBatch {
   // field is empty.
   absl::Span<float> features;
   StoredRows stored_rows;
-  // [num_seeds], labels of the seeds in order; empty if links are predicted.
+  // [num_seeds], labels of the seeds in order; empty unless classes are
+  // learned.
   absl::Span<const int64_t> labels;
+  // [num_seeds, C], targets of the seeds in order; empty unless the model
+  // has_targets(). Numbers, or 0 or 1 for each class.
+  absl::Span<const float> targets;
   // [N + 1] of the whole graph (CscView), whose vertices the input nodes are.
   // Read only if the model divides_by_degrees().
   absl::Span<const EdgeOffset> indptr;
@@ -153,9 +163,11 @@ struct TrainingBatch {
 };
 
 struct BatchResult {
-  // Mean cross-entropy over the seeds or the task's pairs; may be NaN.
+  // Mean cross-entropy over the seeds or the task's pairs, or mean loss over
+  // all targets of the seeds; may be NaN.
   double loss = 0;
-  uint32_t num_correct = 0;  // Number of correct seeds or pairs.
+  // Number of correct seeds or pairs; 0 if the model has_targets().
+  uint32_t num_correct = 0;
 };
 
 // A layer with its weights, ready for many rows: see Model::Inference().

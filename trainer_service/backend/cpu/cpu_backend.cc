@@ -15,6 +15,7 @@
 #include "trainer_service/backend/cpu/cpu_features.h"
 #include "trainer_service/features/cpu/disk_feature_store.h"
 #include "trainer_service/features/cpu/mapped_feature_store.h"
+#include "trainer_service/infer/evaluate_targets.h"
 #include "trainer_service/nn/cpu/cpu_model.h"
 #include "trainer_service/nn/job_model.h"
 #include "trainer_service/nn/torch/torch_model.h"
@@ -126,6 +127,7 @@ absl::StatusOr<BatchResult> CpuBackend::Gradient(
   batch.features = of_task->dense();
   batch.stored_rows = of_task->stored();
   batch.labels = task.labels;
+  batch.targets = task.targets;
   batch.indptr = dataset_.graph().indptr;
   batch.seed = task.seed;
   batch.epoch = task.epoch;
@@ -138,9 +140,12 @@ absl::Status CpuBackend::Step(uint64_t seed, const OptimizerOptions& options,
   return MakeStep(*model_, seed, options, step, team_);
 }
 
-absl::StatusOr<std::vector<SplitAccuracy>> CpuBackend::Evaluate(
+absl::StatusOr<std::vector<SplitScore>> CpuBackend::Evaluate(
     const ScoredWeights& weights,
     const std::vector<absl::Span<const int64_t>>& splits) {
+  if (model_->options().has_targets()) {
+    return EvaluateTargets(ForInference(weights), dataset_.targets(), splits);
+  }
   return fgnn::Evaluate(ForInference(weights), dataset_.labels(), splits);
 }
 
@@ -163,7 +168,12 @@ EvaluationBytes CpuBackend::BytesOfEvaluation() {
   EvaluationBytes bytes;
   bytes.shared = InferenceArrayBytes(input);
   bytes.own.host = InferenceBytes(input) - bytes.shared;
-  if (model_->options().predicts_links) {
+  if (model_->options().has_targets()) {
+    bytes.shared += TargetScoreBytes(
+        model_->options(),
+        std::max(dataset_.valid().size(), dataset_.test().size()));
+  }
+  if (model_->options().predicts_links()) {
     const uint64_t largest_split =
         std::max(dataset_.valid_edges().size(), dataset_.test_edges().size());
     bytes.shared += EmbeddingBytes(input);

@@ -63,7 +63,7 @@ class CpuBackend final : public TrainerBackend {
                                        absl::Span<float> gradient) override;
   absl::Status Step(uint64_t seed, const OptimizerOptions& options,
                     const StepTensors& step) override;
-  absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
+  absl::StatusOr<std::vector<SplitScore>> Evaluate(
       const ScoredWeights& weights,
       const std::vector<absl::Span<const int64_t>>& splits) override;
   absl::StatusOr<std::vector<EdgeRanking>> RankEdges(

@@ -15,6 +15,7 @@
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/widen.h"
 #include "trainer_service/nn/check_batch.h"
+#include "trainer_service/nn/cpu/binary_cross_entropy.h"
 #include "trainer_service/nn/cpu/cross_entropy.h"
 #include "trainer_service/nn/cpu/kernels/dropout.h"
 #include "trainer_service/nn/cpu/kernels/row_kernels.h"
@@ -22,6 +23,7 @@
 #include "trainer_service/nn/cpu/layers/hidden_stage.h"
 #include "trainer_service/nn/cpu/layers/make_layer.h"
 #include "trainer_service/nn/cpu/pair_loss.h"
+#include "trainer_service/nn/cpu/squared_error.h"
 
 namespace fgnn {
 namespace {
@@ -33,6 +35,38 @@ constexpr int64_t kNodesPerDegreeTask = 4096;
 // are read, copies pay: they lie close together (fgnn bench extract
 // --edges-per-row).
 constexpr uint64_t kMostBytesInPlace = 6;
+
+// Seeds [first, first + count) of the `all` seeds of a batch.
+struct SeedRange {
+  int64_t first;
+  int64_t count;
+  int64_t all;
+};
+
+// Returns the number of terms of a seed's loss.
+int64_t TermsOfSeed(const ModelOptions& options) {
+  return options.has_targets() ? int64_t{options.num_classes} : 1;
+}
+
+// Returns the sum of the seeds' losses. Replaces their logits by the gradient
+// of the batch's mean loss.
+LossSum LossOfSeeds(const ModelOptions& options, const TrainingBatch& batch,
+                    const SeedRange& seeds, float* logits) {
+  const int64_t columns = options.num_classes;
+  const int64_t terms = TermsOfSeed(options);
+  const float scale = 1.0F / static_cast<float>(seeds.all * terms);
+  if (!options.has_targets()) {
+    return CrossEntropyWithGradient(
+        batch.labels.data() + seeds.first, seeds.count, columns, scale,
+        static_cast<float>(options.label_smoothing), logits);
+  }
+  const float* const targets = batch.targets.data() + seeds.first * columns;
+  const int64_t count = seeds.count * columns;
+  return {.loss = options.objective == Objective::kValues
+                      ? SquaredErrorWithGradient(targets, count, scale, logits)
+                      : BinaryCrossEntropyWithGradient(targets, count, scale,
+                                                       logits)};
+}
 
 // A model whose layers take one block each, with the loss of the last layer's
 // outputs. Number: see GnnLayer.
@@ -199,7 +233,7 @@ class LayeredModel final : public Model {
                                                inputs[layer], dropout));
     }
     FGNN_ASSIGN_OR_RETURN(const BatchResult result,
-                          options().predicts_links
+                          options().predicts_links()
                               ? LossOfPairs(batch, outputs[num_layers - 1])
                               : Loss(batch, outputs[num_layers - 1]));
     Number* dh = outputs[num_layers - 1].rows;
@@ -235,10 +269,8 @@ class LayeredModel final : public Model {
       const int64_t first = task * kSeedsPerTask;
       const int64_t seeds = std::min(kSeedsPerTask, num_seeds - first);
       float* const logits = last.logits + first * num_classes;
-      sums[static_cast<size_t>(task)] = CrossEntropyWithGradient(
-          batch.labels.data() + first, seeds, num_classes,
-          1.0F / static_cast<float>(num_seeds),
-          static_cast<float>(options().label_smoothing), logits);
+      sums[static_cast<size_t>(task)] =
+          LossOfSeeds(options(), batch, {first, seeds, num_seeds}, logits);
       StoreRows(logits, seeds * num_classes, last.rows + first * num_classes);
     }));
     BatchResult result;
@@ -246,7 +278,7 @@ class LayeredModel final : public Model {
       result.loss += sum.loss;
       result.num_correct += sum.num_correct;
     }
-    result.loss /= static_cast<double>(num_seeds);
+    result.loss /= static_cast<double>(num_seeds * TermsOfSeed(options()));
     return result;
   }
 

@@ -1,8 +1,10 @@
 #include "trainer_service/nn/torch/torch_model.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/mse_loss.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -93,6 +95,32 @@ uint64_t SeedOf(const TrainingBatch& batch) {
   const PhiloxKey key =
       MakePhiloxKey(batch.seed, batch.epoch, batch.batch, 0, Purpose::kDropout);
   return uint64_t{key.word1} << 32 | key.word0;
+}
+
+// Returns the labels [seeds] or the targets [seeds, C] of a batch. Borrows
+// them.
+at::Tensor AnswersOf(const ModelOptions& options, const TrainingBatch& batch) {
+  const int64_t seeds = batch.task->num_seeds;
+  if (options.has_targets()) {
+    return at::from_blob(const_cast<float*>(batch.targets.data()),
+                         {seeds, int64_t{options.num_classes}}, at::kFloat);
+  }
+  return at::from_blob(const_cast<int64_t*>(batch.labels.data()), {seeds},
+                       at::kLong);
+}
+
+at::Tensor LossOf(const ModelOptions& options, const at::Tensor& logits,
+                  const at::Tensor& answers) {
+  switch (options.objective) {
+    case Objective::kValues:
+      return at::mse_loss(logits, answers);
+    case Objective::kLabelSets:
+      return at::binary_cross_entropy_with_logits(logits, answers);
+    default:
+      return at::cross_entropy_loss(
+          logits, answers, /*weight=*/{}, at::Reduction::Mean,
+          /*ignore_index=*/-100, options.label_smoothing);
+  }
 }
 
 class TorchModel final : public Model {
@@ -206,12 +234,8 @@ class TorchModel final : public Model {
   absl::StatusOr<BatchResult> Backward(const at::Tensor& logits,
                                        const TrainingBatch& batch,
                                        absl::Span<float> gradient) {
-    const at::Tensor labels =
-        at::from_blob(const_cast<int64_t*>(batch.labels.data()),
-                      {static_cast<int64_t>(batch.labels.size())}, at::kLong);
-    const at::Tensor loss = at::cross_entropy_loss(
-        logits, labels, /*weight=*/{}, at::Reduction::Mean,
-        /*ignore_index=*/-100, options().label_smoothing);
+    const at::Tensor answers = AnswersOf(options(), batch);
+    const at::Tensor loss = LossOf(options(), logits, answers);
     if (!loss.requires_grad()) {
       return absl::InvalidArgumentError(
           absl::StrCat("the logits of ", NameOf(options()),
@@ -227,8 +251,10 @@ class TorchModel final : public Model {
     CopyGradients(gradients, gradient);
     BatchResult result;
     result.loss = loss.item<float>();
-    result.num_correct = static_cast<uint32_t>(
-        logits.argmax(1).eq(labels).sum().item<int64_t>());
+    if (!options().has_targets()) {
+      result.num_correct = static_cast<uint32_t>(
+          logits.argmax(1).eq(answers).sum().item<int64_t>());
+    }
     return result;
   }
 
@@ -288,8 +314,10 @@ absl::Status TryOut(Model& model) {
     hops.push_back({destinations, destinations + 1, destinations - 1});
   }
   const uint64_t num_sources = hops.back().num_sources;
-  FGNN_ASSIGN_OR_RETURN(const auto made_up,
-                        MadeUpBatch::Make(hops, num_sources));
+  FGNN_ASSIGN_OR_RETURN(
+      const auto made_up,
+      MadeUpBatch::Make(hops, num_sources, /*num_pairs=*/0,
+                        options.has_targets() ? options.num_classes : 0));
   std::vector<float> features(num_sources * options.input_columns);
   for (size_t i = 0; i < features.size(); ++i) {
     features[i] = static_cast<float>(i % 7) / 7;
@@ -297,6 +325,7 @@ absl::Status TryOut(Model& model) {
   TrainingBatch batch;
   batch.task = &made_up->task();
   batch.labels = made_up->labels();
+  batch.targets = made_up->targets();
   batch.features = absl::MakeSpan(features);
   std::vector<float> weights(model.num_parameters());
   std::vector<float> gradient(weights.size());
@@ -304,9 +333,11 @@ absl::Status TryOut(Model& model) {
   absl::Status fits =
       model.Gradient(weights, batch, absl::MakeSpan(gradient)).status();
   if (fits.ok()) fits = TryInference(model, weights);
-  return Annotate(fits, absl::StrCat("on a dataset of ", options.input_columns,
-                                     " feature columns and ",
-                                     options.num_classes, " classes"));
+  return Annotate(
+      fits,
+      absl::StrCat("on a dataset of ", options.input_columns,
+                   " feature columns and ", options.num_classes,
+                   options.has_targets() ? " columns of targets" : " classes"));
 }
 
 }  // namespace

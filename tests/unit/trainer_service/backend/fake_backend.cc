@@ -95,12 +95,12 @@ absl::Status FakeBackend::Step(uint64_t /*seed*/,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<SplitAccuracy>> FakeBackend::Evaluate(
+absl::StatusOr<std::vector<SplitScore>> FakeBackend::Evaluate(
     const ScoredWeights& weights,
     const std::vector<absl::Span<const int64_t>>& splits) {
-  std::vector<SplitAccuracy> scores;
+  std::vector<SplitScore> scores;
   for (const absl::Span<const int64_t> split : splits) {
-    SplitAccuracy& score = scores.emplace_back();
+    SplitScore& score = scores.emplace_back();
     score.num_vertices = split.size();
     score.num_correct = static_cast<uint64_t>(weights.values[0]);
   }

@@ -55,7 +55,7 @@ class FakeBackend final : public TrainerBackend {
   absl::Status Step(uint64_t seed, const OptimizerOptions& options,
                     const StepTensors& step) override;
   // Returns for each split as many right answers as the first weight says.
-  absl::StatusOr<std::vector<SplitAccuracy>> Evaluate(
+  absl::StatusOr<std::vector<SplitScore>> Evaluate(
       const ScoredWeights& weights,
       const std::vector<absl::Span<const int64_t>>& splits) override;
   absl::StatusOr<std::vector<EdgeRanking>> RankEdges(

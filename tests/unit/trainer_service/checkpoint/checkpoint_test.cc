@@ -107,15 +107,34 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
 }
 
 TEST_F(CheckpointTest, SaysThatItsModelPredictsLinks) {
-  info_.model.predicts_links = true;
+  info_.model.objective = Objective::kLinks;
   info_.model.num_classes = 0;
   weights_ = RandomFloats(NumParameters(info_.model), 1);
   state_ = RandomFloats(2 * weights_.size(), 2);
   Write();
   FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path_));
-  EXPECT_TRUE(read.info.model.predicts_links);
+  EXPECT_EQ(read.info.model.objective, Objective::kLinks);
   EXPECT_EQ(read.weights, weights_);
   EXPECT_THAT(Bytes(), testing::HasSubstr("link_prediction"));
+}
+
+// Earlier releases read the checkpoints of tasks that they know, and refuse
+// those that they would take for others.
+TEST_F(CheckpointTest, SaysThatItsModelHasTargets) {
+  Write();
+  EXPECT_THAT(Bytes(), testing::HasSubstr(R"("format_version":"4")"));
+  for (const Objective objective :
+       {Objective::kValues, Objective::kLabelSets}) {
+    info_.model.objective = objective;
+    info_.names.targets = {"price", "", "rooms"};
+    Write();
+    EXPECT_THAT(Bytes(), testing::HasSubstr(R"("format_version":"5")"));
+    EXPECT_THAT(Bytes(), testing::HasSubstr(std::string(TaskOf(objective))));
+    FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path_));
+    EXPECT_EQ(read.info.model.objective, objective);
+    EXPECT_EQ(read.info.names, info_.names);
+    EXPECT_EQ(read.weights, weights_);
+  }
 }
 
 // A user's model is what its parameters are.
@@ -287,7 +306,8 @@ TEST_F(ForgedTest, RefusesMetadataThatDoesNotFitItsTensors) {
   FGNN_ASSERT_OK(ReadForged(metadata, tensors));
   const std::vector<std::pair<std::string, std::string>> changes = {
       {"format", "other"},
-      {"format_version", "5"},
+      {"format_version", "6"},
+      {"task", "clustering"},
       {"format_version", "x"},
       {"model.hidden", "7"},
       {"model.hidden", "65536"},

@@ -298,7 +298,7 @@ TEST_F(PredictCommandTest, RefusesMoreClassesThanThereAre) {
 
 TEST(CheckPredictFlagsTest, FlagsOfLinksFitLinksAlone) {
   ModelOptions links;
-  links.predicts_links = true;
+  links.objective = Objective::kLinks;
   ModelOptions classes;
   classes.num_classes = 4;
   const auto check = [](const ModelOptions& model, const char* what,

@@ -43,8 +43,8 @@ class JobTrainerTest : public testing::Test {
 
   void StartOver() {
     FGNN_ASSERT_OK_AND_ASSIGN(
-        segment_, Segment::Create(links_ ? SmallLinkSegmentOptions(kJobId)
-                                         : SmallSegmentOptions(kJobId)));
+        segment_, Segment::Create(links() ? SmallLinkSegmentOptions(kJobId)
+                                          : SmallSegmentOptions(kJobId)));
     scheduler_queue_.emplace(segment_.get(), kNoOwner);
     scheduler_board_.emplace(segment_.get(), kNoOwner);
     sampler_.emplace(segment_.get(), kSamplerOwner, 0);
@@ -53,8 +53,9 @@ class JobTrainerTest : public testing::Test {
   }
 
   Trainer MakeTrainer(OwnerIndex owner, int threads = 1, uint32_t ahead = 0) {
-    JobSpec spec =
-        links_ ? SmallLinkJob(folder_ / "data") : SmallJob(folder_ / "data");
+    const std::filesystem::path data = folder_ / data_;
+    JobSpec spec = links() ? SmallLinkJob(data) : SmallJob(data);
+    spec.training.task = std::string(TaskOf(objective_));
     spec.features.ahead = ahead;
     spec.training.precision = precision_;
     Trainer made;
@@ -70,10 +71,18 @@ class JobTrainerTest : public testing::Test {
     return made;
   }
 
+  // Has the job learn this, from a dataset of its own.
+  void LearnTargets(Objective objective) {
+    objective_ = objective;
+    data_ = "targets";
+    WriteSmallDataset(folder_ / data_, /*broken=*/false, objective);
+  }
+
+  bool links() const { return objective_ == Objective::kLinks; }
   uint64_t job_key() const { return segment_->options().job_key; }
   bool Sample() {
     return SampleNext(&*sampler_, job_key(), order_ ? &*order_ : nullptr,
-                      links_);
+                      links());
   }
 
   // Trains and samples by turns until there is no work left.
@@ -118,7 +127,8 @@ class JobTrainerTest : public testing::Test {
   std::optional<GlobalQueue> sampler_;
   std::optional<RankOrder> order_;  // Order by which tasks are marked.
   std::string precision_ = "f32";
-  bool links_ = false;  // Whether the job predicts links.
+  Objective objective_ = Objective::kClasses;  // What the job learns.
+  std::string data_ = "data";                  // Name of the dataset's folder.
 };
 
 }  // namespace fgnn

@@ -110,18 +110,21 @@ TEST_F(JobTrainerTest, WhoHasNoTurnGivesUpACacheThatIsTooLarge) {
   EXPECT_EQ(rows_after_a_look(), 0U);
 }
 
-// And a job of link prediction.
+// And jobs of other tasks.
 class JobPrecisionTest : public JobTrainerTest,
                          public testing::WithParamInterface<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Precisions, JobPrecisionTest,
-                         testing::Values("f32", "bf16", "links"),
+                         testing::Values("f32", "bf16", "links", "values",
+                                         "sets"),
                          [](const auto& test) { return test.param; });
 
 TEST_P(JobPrecisionTest, WeightsAreBitIdenticalForOneTwoAndThreeTrainers) {
   const std::string kind = GetParam();
-  links_ = kind == "links";
-  precision_ = links_ ? "f32" : kind;
+  if (kind == "bf16") precision_ = kind;
+  if (kind == "links") objective_ = Objective::kLinks;
+  if (kind == "values") LearnTargets(Objective::kValues);
+  if (kind == "sets") LearnTargets(Objective::kLabelSets);
   const std::vector<float> expected = Expected();
   for (const int num_trainers : {2, 3, 3, 2}) {
     SCOPED_TRACE(num_trainers);
@@ -153,7 +156,7 @@ TEST_P(JobPrecisionTest, WeightsAreBitIdenticalForOneTwoAndThreeTrainers) {
     const auto last = scheduler_board_->record(kBatches - 1);
     ASSERT_TRUE(last.has_value());
     // What a batch weighs: its pairs, or its seeds.
-    EXPECT_EQ(last->num_seeds, links_ ? 9U : 3U);
+    EXPECT_EQ(last->num_seeds, links() ? 9U : 3U);
   }
 }
 
@@ -230,7 +233,19 @@ TEST_F(JobTrainerTest, TrainsABatchWithoutSeeds) {
   EXPECT_THAT(scheduler_board_->gradient(1), testing::Each(0.0F));
 }
 
-TEST_F(JobTrainerTest, LearnsWhatTheFeaturesSay) {
+class JobObjectiveTest : public JobTrainerTest,
+                         public testing::WithParamInterface<Objective> {};
+
+INSTANTIATE_TEST_SUITE_P(Objectives, JobObjectiveTest,
+                         testing::Values(Objective::kClasses,
+                                         Objective::kValues,
+                                         Objective::kLabelSets),
+                         [](const auto& test) {
+                           return std::string(TaskOf(test.param));
+                         });
+
+TEST_P(JobObjectiveTest, LearnsWhatTheFeaturesSay) {
+  if (HasTargets(GetParam())) LearnTargets(GetParam());
   const Trainer trainer = MakeTrainer(OwnerIndex{2});
   double first_loss = 0;
   double last_loss = 0;

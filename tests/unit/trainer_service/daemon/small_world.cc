@@ -28,9 +28,29 @@ void WriteArray(const std::filesystem::path& path, NpyType type,
   FGNN_ASSERT_OK(writer.Close());
 }
 
+// A column of the targets says what the same column of the features hints at.
+void WriteSmallTargets(const std::filesystem::path& path, Objective objective) {
+  std::vector<float> numbers;
+  std::vector<uint8_t> bits;
+  for (uint32_t v = 0; v < kSmallNodes; ++v) {
+    for (uint32_t c = 0; c < kSmallClasses; ++c) {
+      const bool hinted = c == v % kSmallClasses;
+      numbers.push_back((hinted ? 2.0F : -1.0F) +
+                        0.25F * static_cast<float>(v % 7));
+      bits.push_back(hinted || (v + c) % 5 == 0 ? 1 : 0);
+    }
+  }
+  if (objective == Objective::kValues) {
+    WriteArray(path, NpyType::kF32, {kSmallClasses}, numbers);
+  } else {
+    WriteArray(path, NpyType::kU8, {kSmallClasses}, bits);
+  }
+}
+
 }  // namespace
 
-void WriteSmallDataset(const std::filesystem::path& folder, bool broken) {
+void WriteSmallDataset(const std::filesystem::path& folder, bool broken,
+                       Objective objective) {
   std::mt19937_64 random(1);
   std::normal_distribution<float> normal;
   std::vector<int64_t> indptr = {0};
@@ -57,15 +77,23 @@ void WriteSmallDataset(const std::filesystem::path& folder, bool broken) {
   WriteArray(writer.folder() / "indices.npy", NpyType::kU32, {}, indices);
   WriteArray(writer.folder() / "features.npy", NpyType::kF32, {kSmallColumns},
              features);
-  FGNN_ASSERT_OK(writer.WriteLabels(labels));
+  DatasetMetadata metadata;
+  if (HasTargets(objective)) {
+    WriteSmallTargets(writer.folder() / "targets.npy", objective);
+    metadata.target_columns = kSmallClasses;
+    metadata.target_type = objective == Objective::kValues
+                               ? TargetType::kFloat32
+                               : TargetType::kBits;
+  } else {
+    FGNN_ASSERT_OK(writer.WriteLabels(labels));
+    metadata.num_classes = kSmallClasses;
+  }
   FGNN_ASSERT_OK(writer.WriteSplit("train", splits[0]));
   FGNN_ASSERT_OK(writer.WriteSplit("valid", splits[1]));
   FGNN_ASSERT_OK(writer.WriteSplit("test", splits[2]));
-  DatasetMetadata metadata;
   metadata.num_nodes = kSmallNodes;
   metadata.num_edges = indices.size();
   metadata.feature_columns = kSmallColumns;
-  metadata.num_classes = kSmallClasses;
   FGNN_ASSERT_OK(writer.Commit(metadata));
 }
 

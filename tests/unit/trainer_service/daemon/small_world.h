@@ -22,9 +22,10 @@ inline constexpr uint64_t kSmallColumns = 6;
 inline constexpr uint32_t kSmallClasses = 3;
 
 // Writes a dataset with the numbers of vertices, feature columns and classes
-// above. With `broken`, the features are NaN.
-void WriteSmallDataset(const std::filesystem::path& folder,
-                       bool broken = false);
+// above. With `broken`, the features are NaN. For an objective that has targets
+// there are as many columns of them as classes otherwise.
+void WriteSmallDataset(const std::filesystem::path& folder, bool broken = false,
+                       Objective objective = Objective::kClasses);
 
 // Returns a job of two layers, batches of 8 seeds, 7 batches an epoch, 2
 // epochs, W = 3.

@@ -209,6 +209,46 @@ TEST_F(TrainingJobTest, GoesOnFromACheckpointToTheSameWeights) {
       expected);
 }
 
+TEST_F(TrainingJobTest, GoesOnWithTargetsAndEvaluatesThem) {
+  const fs::path path = folder_ / "epoch-0001.safetensors";
+  WriteSmallDataset(folder_ / "numbers", false, Objective::kValues);
+  change_ = [](TrainingSpec& training) { training.task = "node_regression"; };
+  std::vector<float> expected;
+  {
+    const std::unique_ptr<TrainingJob> job = Attach(folder_ / "numbers");
+    TrainThrough(0);
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const EvaluationAnswer answer,
+        job->Evaluate(Query({"valid", "train"}), Patient()));
+    ASSERT_EQ(answer.splits.size(), 2U);
+    EXPECT_EQ(answer.splits[0].split, "valid");
+    EXPECT_EQ(answer.splits[0].num_vertices, 30U);
+    EXPECT_GT(answer.splits[0].scores().rmse.value_or(0), 0);
+    EXPECT_TRUE(answer.splits[1].r2.has_value());
+    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 3, 1, ""}, Patient()));
+    TrainThrough(1);
+    expected.assign(board_->weights(6).begin(), board_->weights(6).end());
+  }
+  SegmentOptions options = SmallSegmentOptions(kJobId);
+  options.first_version = 3;
+  UseSegment(options);
+  {
+    const std::unique_ptr<TrainingJob> job = Attach(folder_ / "numbers");
+    FGNN_ASSERT_OK(job->LoadCheckpoint(path, Patient()));
+    TrainThrough(1);
+    EXPECT_EQ(std::vector<float>(board_->weights(6).begin(),
+                                 board_->weights(6).end()),
+              expected);
+  }
+  // The weights are of the same names and shapes.
+  change_ = nullptr;
+  UseSegment(options);
+  EXPECT_THAT(Attach()->LoadCheckpoint(path, Patient()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("node_classification here and "
+                                          "node_regression there")));
+}
+
 TEST_F(TrainingJobTest, GoesOnWithTheStateOfItsOptimizer) {
   SegmentOptions options = SmallSegmentOptions(kJobId);
   options.optimizer_floats_per_parameter = 1;

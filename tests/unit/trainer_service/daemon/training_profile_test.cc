@@ -168,6 +168,29 @@ TEST_F(TrainingProfileTest, LinkPredictionIsMeasuredWithItsPairsAndRanks) {
             vertices.evaluation_bytes + kSmallNodes * 16 * sizeof(float));
 }
 
+TEST_F(TrainingProfileTest, TargetsOfASplitAreCounted) {
+  WriteSmallDataset(folder_ / "numbers", false, Objective::kValues);
+  WriteSmallDataset(folder_ / "sets", false, Objective::kLabelSets);
+  const std::vector<HopSize> hops = {{24, 60, 60}, {60, 100, 90}};
+  const auto profile_of = [&](const char* data, const char* task) {
+    JobSpec spec = SmallJob(folder_ / data);
+    spec.training.task = task;
+    return ProfileTraining(spec, hops, 1, CpuFactory());
+  };
+  FGNN_ASSERT_OK_AND_ASSIGN(const TrainingProfile numbers,
+                            profile_of("numbers", "node_regression"));
+  FGNN_ASSERT_OK_AND_ASSIGN(const TrainingProfile sets,
+                            profile_of("sets", "multi_label_classification"));
+  EXPECT_EQ(numbers.num_parameters, SmallSegmentOptions("job").num_parameters);
+  // 30 vertices to validate: a number for each of their columns; or a loss for
+  // each of them, and counts of each class.
+  EXPECT_EQ(numbers.evaluation_shared_bytes - 30 * kSmallClasses * 4,
+            sets.evaluation_shared_bytes - 30 * 4 - kSmallClasses * 16);
+  EXPECT_THAT(profile_of("sets", "node_regression"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("no targets.npy of f32")));
+}
+
 TEST_F(TrainingProfileTest, WhatCannotFitIsRefusedBeforeItIsMade) {
   WriteSmallDataset(folder_ / "data");
   JobSpec spec = SmallJob(folder_ / "data");

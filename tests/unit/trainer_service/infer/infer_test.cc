@@ -150,7 +150,7 @@ TEST_P(TrainedInferTest, IsWhatTrainingComputesOnWholeNeighborhoods) {
   }
   FGNN_ASSERT_OK_AND_ASSIGN(const BatchResult trained,
                             world.TrainOnAll(labels));
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<SplitAccuracy> inferred,
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<SplitScore> inferred,
                             Evaluate(world.Input(), labels, {all}));
   EXPECT_NEAR(trained.loss, inferred[0].loss, 1e-5 * inferred[0].loss);
   EXPECT_EQ(trained.num_correct, inferred[0].num_correct);
@@ -183,7 +183,7 @@ TEST(EvaluateTest, CountsAndAveragesPerSplit) {
   }
   const std::vector<int64_t> train = {1, 2, 3, 4, 5, 6, 7};
   const std::vector<int64_t> test = {50, 3, 51};
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<SplitAccuracy> scores,
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<SplitScore> scores,
                             Evaluate(world.Input(), labels, {train, {}, test}));
   ASSERT_EQ(scores.size(), 3U);
   const std::vector<std::vector<int64_t>> splits = {train, {}, test};

@@ -158,7 +158,7 @@ TEST(RankEdgesTest, EmbeddingsAreWhatTheLastLayerMakes) {
 
 TEST(RankEdgesTest, AModelOfLinksHasNoClasses) {
   ModelOptions model;
-  model.predicts_links = true;
+  model.objective = Objective::kLinks;
   EXPECT_THAT(CheckPrediction(model, PredictionKind::kEmbeddings), IsOk());
   for (const PredictionKind kind :
        {PredictionKind::kClasses, PredictionKind::kProbabilities}) {
@@ -166,7 +166,7 @@ TEST(RankEdgesTest, AModelOfLinksHasNoClasses) {
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("use --what embeddings")));
   }
-  model.predicts_links = false;
+  model.objective = Objective::kClasses;
   EXPECT_THAT(CheckPrediction(model, PredictionKind::kClasses), IsOk());
 }
 

@@ -79,9 +79,9 @@ TEST(RocAucTest, InfiniteScoresAreScoresAndNanIsNone) {
 class EvaluateScoresTest : public testing::Test {
  protected:
   // Of `split` alone, beside another split before it.
-  static SplitAccuracy ScoresOf(SmallGraph& world,
-                                const std::vector<int64_t>& labels,
-                                const std::vector<int64_t>& split) {
+  static SplitScore ScoresOf(SmallGraph& world,
+                             const std::vector<int64_t>& labels,
+                             const std::vector<int64_t>& split) {
     const std::vector<int64_t> other = {1, 2, 3};
     const auto scores =
         Evaluate(world.Input(), labels, {other, split, {}}).value();
@@ -106,7 +106,7 @@ TEST_F(EvaluateScoresTest, AreThoseOfTheLogitsOfEachSplit) {
     predicted.push_back(logits[2 * v + 1] > logits[2 * v] ? 1 : 0);
     margins.push_back(logits[2 * v + 1] - logits[2 * v]);
   }
-  const SplitAccuracy scores = ScoresOf(world, labels, split);
+  const SplitScore scores = ScoresOf(world, labels, split);
   EXPECT_DOUBLE_EQ(scores.macro_f1, MacroF1(wanted, predicted, 2));
   EXPECT_DOUBLE_EQ(*scores.roc_auc, PairwiseAuc(wanted, margins));
 }

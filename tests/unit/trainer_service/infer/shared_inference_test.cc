@@ -137,7 +137,7 @@ class SharedEvaluationTest : public testing::Test {
     };
   }
 
-  absl::StatusOr<std::vector<SplitAccuracy>> EvaluateIn(
+  absl::StatusOr<std::vector<SplitScore>> EvaluateIn(
       const UniqueFd* memory, const std::function<absl::Status()>& check = {}) {
     SmallGraph world(3, /*classes=*/2, RandomFeatures());
     InferenceInput input = world.Input();
@@ -148,8 +148,8 @@ class SharedEvaluationTest : public testing::Test {
     return Evaluate(input, labels_, {split_, {1, 2, 3}});
   }
 
-  static void ExpectSameBits(const std::vector<SplitAccuracy>& scores,
-                             const std::vector<SplitAccuracy>& expected) {
+  static void ExpectSameBits(const std::vector<SplitScore>& scores,
+                             const std::vector<SplitScore>& expected) {
     ASSERT_EQ(scores.size(), expected.size());
     for (size_t s = 0; s < scores.size(); ++s) {
       EXPECT_EQ(scores[s].num_vertices, expected[s].num_vertices);
@@ -169,7 +169,7 @@ TEST_F(SharedEvaluationTest, HasTheBitsOfOneAloneForAnyNumber) {
   for (const size_t number : {1, 2, 3}) {
     SCOPED_TRACE(number);
     const UniqueFd memory = NewMemory();
-    std::vector<absl::StatusOr<std::vector<SplitAccuracy>>> scores(number);
+    std::vector<absl::StatusOr<std::vector<SplitScore>>> scores(number);
     std::vector<std::thread> threads;
     for (auto& mine : scores) {
       threads.emplace_back([&] { mine = EvaluateIn(&memory); });

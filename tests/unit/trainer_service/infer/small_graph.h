@@ -38,8 +38,9 @@ class SmallGraph {
  public:
   // With 0 classes the model predicts links.
   SmallGraph(uint32_t layers, uint32_t classes, std::vector<float> features,
-             int threads = 3)
-      : team_(threads),
+             int threads = 3, Objective objective = Objective::kClasses)
+      : objective_(objective),
+        team_(threads),
         features_(std::move(features)),
         model_(*MakeCpuModel(Options(layers, classes), &team_)) {
     for (uint32_t v = 0; v < kNodes; ++v) {
@@ -93,10 +94,11 @@ class SmallGraph {
     options.hidden = kHidden;
     options.input_columns = features_.size() / kNodes;
     options.num_classes = classes;
-    options.predicts_links = classes == 0;
+    options.objective = classes == 0 ? Objective::kLinks : objective_;
     return options;
   }
 
+  const Objective objective_;
   ThreadTeam team_;
   std::vector<float> features_;
   std::vector<int64_t> indptr_;

@@ -218,6 +218,16 @@ Loss LossOfSeeds(const RandomBatch& random, const torch::Tensor& x,
           (x.argmax(1) == labels).sum().item<int64_t>()};
 }
 
+// x [seeds, columns]
+Loss LossOfTargets(const RandomBatch& random, const torch::Tensor& x,
+                   Objective objective) {
+  const torch::Tensor targets =
+      torch::tensor(random.targets()).to(torch::kFloat64).view(x.sizes());
+  return {objective == Objective::kValues
+              ? torch::nn::MSELoss()(x, targets)
+              : torch::nn::BCEWithLogitsLoss()(x, targets)};
+}
+
 // x [seeds, hidden]
 Loss LossOfPairs(const TaskView& task, const torch::Tensor& x) {
   const std::vector<int64_t> ends(task.pairs.begin(), task.pairs.end());
@@ -282,8 +292,9 @@ Reference ByAutograd(const Model& model, const std::vector<float>& weights,
           Mask(options.dropout, KeyOf(batch, layer + 1), x.sizes());
     }
   }
-  const Loss loss = options.predicts_links
-                        ? LossOfPairs(random.task(), x)
+  const Loss loss = options.predicts_links() ? LossOfPairs(random.task(), x)
+                    : options.has_targets()
+                        ? LossOfTargets(random, x, options.objective)
                         : LossOfSeeds(random, x, options.label_smoothing);
   loss.mean.backward();
   std::vector<torch::Tensor> gradients;

@@ -86,7 +86,7 @@ std::vector<Case> LinkCases() {
   const auto add = [&](std::string name, uint32_t layers, uint32_t hidden,
                        uint32_t num_positives, uint32_t num_pairs) {
     cases.push_back(MakeCase(std::move(name), layers, 12, hidden, 0));
-    cases.back().options.model.predicts_links = true;
+    cases.back().options.model.objective = Objective::kLinks;
     cases.back().options.num_positives = num_positives;
     cases.back().options.num_pairs = num_pairs;
   };
@@ -100,6 +100,32 @@ std::vector<Case> LinkCases() {
   add("LinksNormResidual", 3, 21, 5, 20);
   cases.back().options.model.normalization = "layer";
   cases.back().options.model.residual = true;
+  return cases;
+}
+
+// Of a model that predicts numbers or sets of classes.
+std::vector<Case> TargetCases() {
+  std::vector<Case> cases;
+  for (const Objective objective :
+       {Objective::kValues, Objective::kLabelSets}) {
+    const std::string name =
+        objective == Objective::kValues ? "Values" : "LabelSets";
+    const auto add = [&](const std::string& of, uint32_t layers,
+                         uint32_t hidden, uint32_t columns) {
+      cases.push_back(MakeCase(name + of, layers, 12, hidden, columns));
+      cases.back().options.model.objective = objective;
+    };
+    add("OfOneColumn", 2, 9, 1);
+    add("OfOneLayer", 1, 1, 5);
+    add("", 2, 16, 19);
+    add("Dropout", 3, 24, 7);
+    cases.back().options.model.dropout = 0.4;
+    // Several tasks.
+    add("OfManySeeds", 2, 8, 33);
+    cases.back().options.num_seeds = 600;
+    add("OfOneSeed", 2, 8, 3);
+    cases.back().options.num_seeds = 1;
+  }
   return cases;
 }
 
@@ -263,6 +289,20 @@ INSTANTIATE_TEST_SUITE_P(
     Links, Bfloat16AutogradTest,
     testing::Combine(testing::Values("graphsage"),
                      testing::ValuesIn(LinkCases()),
+                     testing::Values(ProductOrder::kCheapest)),
+    NameOfCase);
+
+INSTANTIATE_TEST_SUITE_P(
+    Targets, AutogradTest,
+    testing::Combine(testing::Values("graphsage", "gat", "gcn"),
+                     testing::ValuesIn(TargetCases()),
+                     testing::Values(ProductOrder::kCheapest)),
+    NameOfCase);
+
+INSTANTIATE_TEST_SUITE_P(
+    Targets, Bfloat16AutogradTest,
+    testing::Combine(testing::Values("graphsage", "gat"),
+                     testing::ValuesIn(TargetCases()),
                      testing::Values(ProductOrder::kCheapest)),
     NameOfCase);
 

@@ -58,29 +58,33 @@ TEST(CheckSameFunctionTest, NamesTheOptionThatMakesAnotherFunction) {
     const char* kind;
     void (*change)(ModelOptions&);
   } changes[] = {
-      {"kind", "gcn", [](ModelOptions& o) { o.kind = "gin"; }},
-      {"layers", "gcn", [](ModelOptions& o) { o.layers = 2; }},
-      {"hidden", "gcn", [](ModelOptions& o) { o.hidden = 32; }},
-      {"input_columns", "gcn", [](ModelOptions& o) { o.input_columns = 20; }},
-      {"num_classes", "gcn", [](ModelOptions& o) { o.num_classes = 6; }},
-      {"predicts_links", "graphsage",
-       [](ModelOptions& o) { o.predicts_links = true; }},
-      {"normalization", "gin",
+      {"model.kind", "gcn", [](ModelOptions& o) { o.kind = "gin"; }},
+      {"model.layers", "gcn", [](ModelOptions& o) { o.layers = 2; }},
+      {"model.hidden", "gcn", [](ModelOptions& o) { o.hidden = 32; }},
+      {"model.input_columns", "gcn",
+       [](ModelOptions& o) { o.input_columns = 20; }},
+      {"model.num_classes", "gcn", [](ModelOptions& o) { o.num_classes = 6; }},
+      {"training.task", "graphsage",
+       [](ModelOptions& o) { o.objective = Objective::kLinks; }},
+      {"training.task", "gat",
+       [](ModelOptions& o) { o.objective = Objective::kLabelSets; }},
+      {"model.normalization", "gin",
        [](ModelOptions& o) { o.normalization = "layer"; }},
-      {"residual", "gin", [](ModelOptions& o) { o.residual = true; }},
-      {"aggregator", "graphsage",
+      {"model.residual", "gin", [](ModelOptions& o) { o.residual = true; }},
+      {"model.aggregator", "graphsage",
        [](ModelOptions& o) { o.aggregator = "pool"; }},
-      {"heads", "gat", [](ModelOptions& o) { o.heads = 4; }},
-      {"degree_norm", "gcn", [](ModelOptions& o) { o.degree_norm = "right"; }}};
+      {"model.heads", "gat", [](ModelOptions& o) { o.heads = 4; }},
+      {"model.degree_norm", "gcn",
+       [](ModelOptions& o) { o.degree_norm = "right"; }}};
   for (const auto& [name, kind, change] : changes) {
     ModelOptions options = SmallModel();
     options.kind = kind;
     ModelOptions other = options;
     ASSERT_THAT(CheckSameFunction(options, other), IsOk());
     change(other);
-    EXPECT_THAT(CheckSameFunction(options, other),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         testing::HasSubstr(std::string("model.") + name)));
+    EXPECT_THAT(
+        CheckSameFunction(options, other),
+        StatusIs(absl::StatusCode::kInvalidArgument, testing::HasSubstr(name)));
   }
 }
 
@@ -442,6 +446,48 @@ TEST(ModelTest, RefusesBatchesThatDoNotFit) {
   EXPECT_THAT(model->Gradient(absl::MakeConstSpan(weights).subspan(1),
                               random.batch(), absl::MakeSpan(gradient)),
               invalid("parameters"));
+}
+
+TEST(ModelTest, RefusesTargetsThatDoNotFit) {
+  ThreadTeam team(1);
+  const auto gradient_of = [&](Objective objective, const auto& change) {
+    RandomBatchOptions options;
+    options.model = SmallModel();
+    options.model.objective = objective;
+    RandomBatch random(options);
+    const auto model = MakeCpuModel(options.model, &team);
+    EXPECT_THAT(model, IsOk());
+    const std::vector<float> weights = RandomWeights(**model, 3);
+    std::vector<float> gradient(weights.size());
+    std::vector<float> targets = random.targets();
+    TrainingBatch batch = random.batch();
+    change(targets);
+    batch.targets = targets;
+    return (*model)
+        ->Gradient(weights, batch, absl::MakeSpan(gradient))
+        .status();
+  };
+  const auto invalid = [](const std::string& part) {
+    return StatusIs(absl::StatusCode::kInvalidArgument,
+                    testing::HasSubstr(part));
+  };
+  const auto set_one = [](float value) {
+    return [value](std::vector<float>& targets) { targets[7] = value; };
+  };
+  EXPECT_THAT(gradient_of(Objective::kValues, set_one(255)), IsOk());
+  EXPECT_THAT(gradient_of(Objective::kValues, set_one(NAN)),
+              invalid("target nan"));
+  EXPECT_THAT(gradient_of(Objective::kLabelSets, set_one(1)), IsOk());
+  EXPECT_THAT(gradient_of(Objective::kLabelSets, set_one(255)),
+              invalid("target 255"));
+  EXPECT_THAT(gradient_of(Objective::kLabelSets, set_one(NAN)),
+              invalid("target nan"));
+  EXPECT_THAT(gradient_of(Objective::kValues,
+                          [](auto& targets) { targets.pop_back(); }),
+              invalid("34 targets; the model takes 0 and 35"));
+  EXPECT_THAT(gradient_of(Objective::kClasses,
+                          [](auto& targets) { targets.resize(7); }),
+              invalid("7 targets; the model takes 7 and 0"));
 }
 
 TEST(ModelTest, RefusesOptionsOutOfRange) {

@@ -131,11 +131,11 @@ TEST(PairLossTest, AModelTakesBatchesOfItsOwnTaskAlone) {
   RandomBatchOptions links;
   links.model.input_columns = 4;
   links.model.hidden = 8;
-  links.model.predicts_links = true;
+  links.model.objective = Objective::kLinks;
   links.num_pairs = 6;
   links.num_positives = 2;
   RandomBatchOptions classes = links;
-  classes.model.predicts_links = false;
+  classes.model.objective = Objective::kClasses;
   classes.model.num_classes = 3;
   classes.num_pairs = classes.num_positives = 0;
   ThreadTeam team(1);
@@ -166,7 +166,7 @@ TEST(PairLossTest, OnlyGraphSagePredictsLinks) {
   ModelOptions options;
   options.kind = "gcn";
   options.input_columns = 4;
-  options.predicts_links = true;
+  options.objective = Objective::kLinks;
   EXPECT_THAT(MakeCpuModel(options, &team),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("model.kind gcn")));

@@ -50,10 +50,18 @@ RandomBatch::RandomBatch(const RandomBatchOptions& options) {
   task_.pairs = pairs_;
   task_.num_positives = options.num_positives;
   const uint32_t num_labels =
-      options.model.predicts_links ? 0 : options.num_seeds;
+      options.model.objective == Objective::kClasses ? options.num_seeds : 0;
   for (uint32_t s = 0; s < num_labels; ++s) {
     labels_.push_back(
         static_cast<int64_t>(random() % options.model.num_classes));
+  }
+  targets_.resize(options.model.has_targets()
+                      ? options.num_seeds * size_t{options.model.num_classes}
+                      : 0);
+  for (float& target : targets_) {
+    target = options.model.objective == Objective::kValues
+                 ? 3 * normal(random)
+                 : static_cast<float>(random() % 2);
   }
   graph_indptr_ = {0};
   for (uint32_t v = 0; v < num_destinations; ++v) {
@@ -79,6 +87,7 @@ TrainingBatch RandomBatch::batch() {
   std::copy(features_.begin(), features_.end(), features);
   batch.features = absl::MakeSpan(features, features_.size());
   batch.labels = labels_;
+  batch.targets = targets_;
   batch.indptr = graph_indptr_;
   batch.seed = 11;
   batch.epoch = 2;

@@ -41,6 +41,7 @@ class RandomBatch {
   const TaskView& task() const { return task_; }
   const std::vector<float>& features() const { return features_; }
   const std::vector<int64_t>& labels() const { return labels_; }
+  const std::vector<float>& targets() const { return targets_; }
   // The indptr of a graph from which the batch may have been drawn, with
   // repeats. Its degrees do not limit the numbers of drawn neighbours.
   const std::vector<int64_t>& graph_indptr() const { return graph_indptr_; }
@@ -53,6 +54,7 @@ class RandomBatch {
   std::vector<uint32_t> input_nodes_;
   std::vector<float> features_;
   std::vector<int64_t> labels_;
+  std::vector<float> targets_;
   std::vector<uint32_t> pairs_;
   AlignedBuffer given_features_;
   TaskView task_;

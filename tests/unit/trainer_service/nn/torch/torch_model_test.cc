@@ -111,6 +111,35 @@ TEST_P(UsersModelTest, HasTheGradientOfOurs) {
   }
 }
 
+TEST_P(UsersModelTest, HasTheGradientOfOursForTargets) {
+  for (const Objective objective :
+       {Objective::kValues, Objective::kLabelSets}) {
+    ModelOptions options = Options();
+    options.label_smoothing = 0;
+    options.objective = objective;
+    ModelOptions our_options = SmallOptions("graphsage");
+    our_options.label_smoothing = 0;
+    our_options.objective = objective;
+    const std::unique_ptr<Model> model = Make(options);
+    const std::unique_ptr<Model> ours = *MakeCpuModel(our_options, &team_);
+    const std::vector<float> weights = FirstWeights(*model);
+    RandomBatch random({.model = our_options});
+    std::vector<float> gradient(weights.size());
+    std::vector<float> our_gradient(weights.size());
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const BatchResult result,
+        model->Gradient(weights, random.batch(), absl::MakeSpan(gradient)));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const BatchResult expected,
+        ours->Gradient(AsGraphSage(*model, *ours, weights), random.batch(),
+                       absl::MakeSpan(our_gradient)));
+    EXPECT_NEAR(result.loss, expected.loss, kTolerance * (1 + expected.loss));
+    EXPECT_EQ(result.num_correct, 0U);
+    EXPECT_THAT(AsGraphSage(*model, *ours, gradient),
+                Pointwise(FloatNear(kTolerance), our_gradient));
+  }
+}
+
 TEST_P(UsersModelTest, ABatchWithoutSeedsTeachesNothing) {
   const std::unique_ptr<Model> model = Make(Options());
   const std::vector<float> weights = FirstWeights(*model);
