@@ -19,7 +19,8 @@ struct SummaryScores {
   Scores valid = {};  // Scores of the best epoch on the validation split.
   Scores test = {};
   Objective objective = Objective::kClasses;  // Decides which scores it has.
-  std::optional<uint32_t> best_epoch = std::nullopt;  // Best epoch, from 0.
+  // Number of the best epoch in the run's files, see run_metrics.h.
+  std::optional<uint32_t> best_epoch = std::nullopt;
 };
 
 struct RunSummary {

@@ -40,7 +40,7 @@ class RunTimeline {
   // Adds a batch; batches come in the order of their seqs. Write() puts them on
   // disk. After an error they are held for the next call of Write().
   void Add(const BatchRecord& record, Executors executors);
-  // Notes that the epoch (from 0) ended now, with batch `last_seq`.
+  // Notes that the epoch (from 1) ended now, with batch `last_seq`.
   void EndEpoch(uint32_t epoch, uint64_t last_seq);
   absl::Status Write();
   size_t held_bytes() const { return lines_.held_bytes(); }

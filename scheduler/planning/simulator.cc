@@ -277,7 +277,7 @@ class Job {
     if (next == kIdle) {
       return absl::InternalError(
           absl::StrCat("no device takes one of the ", queue_.batches_left(),
-                       " batches left of epoch ", queue_.epoch(), ": ",
+                       " batches left of epoch ", queue_.epoch() + 1, ": ",
                        queue_.free_batches(), " may be sampled, ",
                        queue_.queued_batches(), " are ready, ",
                        queue_.trainable_batches(), " of them in open steps"));

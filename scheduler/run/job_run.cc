@@ -75,7 +75,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   parts_.progress.EnterPhase(absl::StrCat("epoch ", epoch + 1));
   parts_.memory.BeginEpoch();
   const JobSpec& spec = run_.spec;
-  EpochFacts facts = {.epoch = epoch,
+  EpochFacts facts = {.epoch = parts_.records.first_epoch_number() + epoch,
                       .seconds = 0,
                       .objective = spec.training.objective(),
                       .evaluate_seconds = 0,
@@ -128,7 +128,7 @@ absl::Status JobRun::TrainEpoch(uint32_t epoch, EpochFacts& facts) {
   FGNN_RETURN_IF_ERROR(
       parts_.records.RecordUntil(shape.BatchesOfEpoch(epoch).end));
   parts_.planner.EndEpoch(&facts);
-  parts_.records.EndTimelineOf(epoch);
+  parts_.records.EndTimelineOf(epoch + 1);
   return absl::OkStatus();
 }
 
@@ -231,10 +231,14 @@ void JobRun::Release() {
 
 SummaryScores JobRun::ScoresInSummary() const {
   const RunScores& scores = parts_.scores;
+  std::optional<uint32_t> best_epoch = scores.best().epoch;
+  if (best_epoch.has_value()) {
+    *best_epoch += parts_.records.first_epoch_number();
+  }
   return {.valid = ScoresOfBest(),
           .test = scores.test().value_or(Scores()),
           .objective = run_.spec.training.objective(),
-          .best_epoch = scores.best().epoch};
+          .best_epoch = best_epoch};
 }
 
 absl::Status JobRun::WriteSummary(JobState state,

@@ -24,7 +24,8 @@ class RunRecords {
   RunRecords(RunContext* run, DevicePlanner* planner)
       : run_(*run), planner_(*planner) {}
 
-  // Goes on from the state of an earlier run.
+  // Goes on from the state of an earlier run, whose files are already cut to
+  // it.
   void GoOnFrom(const RunState& state);
   // Opens trace.json if the job asks for it.
   absl::Status OpenTimeline();
@@ -35,8 +36,8 @@ class RunRecords {
   // Their records are on the board until the next epoch is trained. Lines that
   // cannot be written are held, as in WriteEpoch().
   absl::Status RecordUntil(uint64_t last_seq);
-  // Ends the epoch in the timeline. To be called once all its batches are
-  // recorded.
+  // Ends the epoch (from 1) in the timeline. To be called once all its batches
+  // are recorded.
   void EndTimelineOf(uint32_t epoch);
   // Writes the epoch's line of metrics.jsonl. If the disk is full the line is
   // held, up to a limit, so that the work of hours is not lost. BeginSum() has
@@ -48,6 +49,8 @@ class RunRecords {
   uint64_t next_seq() const { return next_seq_; }
   // Returns how many batches this run itself has recorded.
   uint64_t num_recorded() const { return next_seq_ - first_seq_; }
+  // Returns the number of the run's first epoch in metrics.jsonl.
+  uint32_t first_epoch_number() const { return first_epoch_number_; }
   // Returns the sum of the recorded batches of the open epoch.
   const EpochSum& sum() const { return sum_; }
   double edges_per_second() const { return edges_.PerSecond(); }
@@ -62,6 +65,7 @@ class RunRecords {
   DevicePlanner& planner_;
   uint64_t next_seq_ = 0;
   uint64_t first_seq_ = 0;  // First batch of this run.
+  uint32_t first_epoch_number_ = 1;
   EpochSum sum_;
   RateMeter edges_;
   std::optional<RunTimeline> timeline_;  // Timeline; nullopt: not asked for.

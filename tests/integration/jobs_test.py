@@ -35,7 +35,7 @@ class RunTest(harness.ServiceTest):
         self.assertIsNone(summary['test_roc_auc'])  # Of two classes alone.
         epochs = [json.loads(line) for line in
                   (run_dir / 'metrics.jsonl').read_text().splitlines()]
-        self.assertEqual([epoch['epoch'] for epoch in epochs], [0, 1, 2])
+        self.assertEqual([epoch['epoch'] for epoch in epochs], [1, 2, 3])
         self.assertEqual(
             sum(epoch['batches'] for epoch in epochs),
             summary['batches_expected'])

@@ -154,12 +154,12 @@ class CallsTest(ClientTest):
         job = self.client.submit(SPEC)
         self.assertEqual(len(job.metrics()), 0)
         self.service.metric_lines = [
-            json.dumps({'epoch': i, 'loss': 1.0 / (i + 1), 'valid_mrr': None,
-                        'stages': {'train': i}}) for i in range(5)]
+            json.dumps({'epoch': i, 'loss': 1.0 / i, 'valid_mrr': None,
+                        'stages': {'train': i}}) for i in range(1, 6)]
         table = job.metrics()
-        self.assertEqual(list(table.index), [0, 1, 2, 3, 4])
-        self.assertEqual(table['loss'][3], 0.25)
-        self.assertEqual(list(table['stages.train']), [0, 1, 2, 3, 4])
+        self.assertEqual(list(table.index), [1, 2, 3, 4, 5])
+        self.assertEqual(table['loss'][4], 0.25)
+        self.assertEqual(list(table['stages.train']), [1, 2, 3, 4, 5])
 
 
 class WatchTest(ClientTest):
@@ -168,7 +168,7 @@ class WatchTest(ClientTest):
         job = self.client.submit(SPEC)
         self.service.metric_lines = [
             json.dumps({'epoch': i, 'loss': 0.25, 'valid_accuracy': 0.75})
-            for i in range(2)]
+            for i in (1, 2)]
         self.service.tell(
             pb.Job(job_id='job-0', state=pb.JOB_STATE_QUEUED,
                    waiting_for='behind job-1'),
@@ -190,7 +190,7 @@ class WatchTest(ClientTest):
     def test_each_epoch_is_told_once_where_a_run_goes_back(self):
         def lines(epochs):
             return [json.dumps({'epoch': i, 'loss': 0.25})
-                    for i in range(epochs)]
+                    for i in range(1, epochs + 1)]
         job = self.client.submit(SPEC)
         self.service.metric_lines = lines(5)
         self.service.tell(

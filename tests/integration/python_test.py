@@ -83,8 +83,8 @@ class PythonTest(harness.ServiceTest):
         self.assertEqual(job.spec['sampling']['batch_size'], 64)
         self.assertEqual(job.progress.share, 1.0)
         table = job.metrics()
-        self.assertEqual(list(table.index), [0, 1])
-        self.assertLess(table['loss'][1], table['loss'][0])
+        self.assertEqual(list(table.index), [1, 2])
+        self.assertLess(table['loss'][2], table['loss'][1])
         self.assertEqual(job.summary()['job_id'], job.id)
         self.assertEqual(job.checkpoint(),
                          job.run_dir / 'checkpoints/best.safetensors')

@@ -47,7 +47,7 @@ class StalenessTest(harness.ServiceTest):
         lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
         epochs = [json.loads(line) for line in lines]
         self.assertEqual([epoch['epoch'] for epoch in epochs],
-                         list(range(JOB['training.epochs'])))
+                         list(range(1, 1 + JOB['training.epochs'])))
         for epoch in epochs:
             self.assertEqual(epoch['batches'], 10)
             self.assertLessEqual(epoch['staleness_mean'],

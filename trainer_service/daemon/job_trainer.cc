@@ -218,7 +218,7 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
                          extracted.features.get(), board_.gradient(seq)));
   if (!std::isfinite(result.loss)) {
     return absl::AbortedError(absl::StrCat(
-        "the loss is ", result.loss, " in epoch ", batch.epoch, ", batch ",
+        "the loss is ", result.loss, " in epoch ", batch.epoch + 1, ", batch ",
         batch.batch, " (", seq, " of the job) with training.learning_rate ",
         optimizer_.learning_rate,
         ": training diverged; lower it, or check the features with 'fgnn "

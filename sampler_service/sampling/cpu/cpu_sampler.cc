@@ -129,7 +129,7 @@ absl::Status CpuSampler::MapSeeds(BatchPlace place, SampledTask* task) {
   if (id_map_->nodes().size() != task->num_seeds) {
     return absl::InvalidArgumentError(absl::StrCat(
         "train.npy holds a vertex twice: batch ", place.batch, " of epoch ",
-        place.epoch, " has ", id_map_->nodes().size(), " vertices for ",
+        place.epoch + 1, " has ", id_map_->nodes().size(), " vertices for ",
         task->num_seeds, " seeds; remove the repeated ids"));
   }
   hops_->StartBatch();

@@ -83,7 +83,7 @@ absl::Status TwoStepSampler<Index>::MapSeeds(BatchPlace place,
   if (nodes_.size() == task->num_seeds) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("train.npy holds a vertex twice: batch ", place.batch,
-                   " of epoch ", place.epoch, "; remove the repeated ids"));
+                   " of epoch ", place.epoch + 1, "; remove the repeated ids"));
 }
 
 // Draws by Floyd's algorithm, in the order of the law.

@@ -80,7 +80,7 @@ def train_ours(options, folder):
         seconds += epoch['seconds']
         if epoch['valid_accuracy'] >= options.until_accuracy:
             break
-    return {'seconds': seconds, 'epochs': epoch['epoch'] + 1,
+    return {'seconds': seconds, 'epochs': epoch['epoch'],
             'accuracy': epoch['valid_accuracy']}
 
 

@@ -66,7 +66,7 @@ def state_of(service, job):
 def metrics_are_whole(run_dir, settings):
     lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
     epochs = [json.loads(line)['epoch'] for line in lines]
-    check(epochs == list(range(settings['training.epochs'])),
+    check(epochs == list(range(1, 1 + settings['training.epochs'])),
           f'{run_dir} has metrics of {len(epochs)} epochs, not in order or '
           'not whole')
 

@@ -81,7 +81,7 @@ def ran_once(run_dir):
           f'{run_dir} has batches twice or not at all')
     epochs = [json.loads(line)['epoch'] for line in
               (run_dir / 'metrics.jsonl').read_text().splitlines()]
-    check(epochs == [0, 1, 2], f'{run_dir} has epochs {epochs}')
+    check(epochs == [1, 2, 3], f'{run_dir} has epochs {epochs}')
 
 
 def junk(options, chance):

@@ -41,16 +41,15 @@ void AddCells(const EpochMetrics& object, const std::string& prefix,
 std::string MetricsCsv(const std::vector<EpochMetrics>& epochs) {
   std::vector<std::string> columns = {"epoch"};
   std::vector<std::map<std::string, std::string>> rows;
-  for (size_t i = 0; i < epochs.size(); ++i) {
+  for (const EpochMetrics& epoch : epochs) {
     Cells cells;
-    AddCells(epochs[i], "", cells);
+    AddCells(epoch, "", cells);
     for (const auto& [column, text] : cells) {
       if (std::find(columns.begin(), columns.end(), column) == columns.end()) {
         columns.push_back(column);
       }
     }
     rows.emplace_back(cells.begin(), cells.end());
-    rows.back()["epoch"] = absl::StrCat(i + 1);
   }
   const auto line = [](const std::vector<std::string>& cells) {
     return absl::StrJoin(cells, ",",

@@ -9,10 +9,10 @@
 
 namespace fgnn {
 
-// Returns CSV: a header, then a line for each epoch, of which the first is
-// epoch 1. Columns are the keys of metrics.jsonl; those of an object are joined
-// to its key by a dot ("stages.train"). Lists (devices) are left out. A value
-// that was not measured is an empty cell.
+// Returns CSV: a header, then a line for each epoch. Columns are the keys of
+// metrics.jsonl; those of an object are joined to its key by a dot
+// ("stages.train"). Lists (devices) are left out. A value that was not measured
+// is an empty cell.
 std::string MetricsCsv(const std::vector<EpochMetrics>& epochs);
 
 }  // namespace fgnn

@@ -98,7 +98,7 @@ std::string EpochLine(const EpochMetrics& epoch, uint32_t num_epochs) {
                                                       : -1.0;
   };
   std::string line = absl::StrFormat("epoch %d/%d  loss %.4f",
-                                     static_cast<int>(number("epoch")) + 1,
+                                     static_cast<int>(number("epoch")),
                                      num_epochs, number("loss"));
   if (number("valid_accuracy") >= 0) {
     line += "  valid " + FormatShare(number("valid_accuracy"));

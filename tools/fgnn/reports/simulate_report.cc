@@ -223,7 +223,7 @@ std::string ToTrace(const SimulateReport& report) {
   double end = 0;
   for (size_t i = 0; i < report.chosen.simulation.epoch_seconds.size(); ++i) {
     end += report.chosen.simulation.epoch_seconds[i];
-    trace.marks.push_back({absl::StrCat("end of epoch ", i), end,
+    trace.marks.push_back({absl::StrCat("end of epoch ", i + 1), end,
                            BatchesOfEpochs(i, i + 1, batches).end - 1});
   }
   return ToText(trace);

@@ -39,7 +39,7 @@ from matplotlib import pyplot  # noqa: E402
 per_epoch = job.progress.batches_per_epoch
 figure, axes = pyplot.subplots()
 axes.plot(batches, losses, color='tab:gray', label='epoch so far')
-axes.plot([(epoch + 1) * per_epoch for epoch in epochs.index], epochs['loss'],
+axes.plot([epoch * per_epoch for epoch in epochs.index], epochs['loss'],
           'o-', color='tab:blue', label='whole epochs')
 axes.set_xlabel('batches')
 axes.set_ylabel('loss')

@@ -217,7 +217,7 @@ TEST_F(ServiceJobsTest, TellsTheMetricsOfARun) {
   FGNN_ASSERT_OK_AND_ASSIGN(const v1::GetMetricsResponse metrics,
                             Call(&v1::JobService::Stub::GetMetrics, request));
   ASSERT_EQ(metrics.lines_size(), 2);
-  EXPECT_EQ(nlohmann::json::parse(metrics.lines(1))["epoch"], 2);
+  EXPECT_EQ(nlohmann::json::parse(metrics.lines(1))["epoch"], 3);
   request.set_first_epoch(3);
   EXPECT_EQ(Call(&v1::JobService::Stub::GetMetrics, request)->lines_size(), 0);
 }

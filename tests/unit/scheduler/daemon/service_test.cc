@@ -21,7 +21,7 @@ TEST_F(ServiceTest, AJobRunsFromItsSubmissionToItsSummary) {
   EXPECT_EQ(ReadRun(job, "checkpoints/epoch-0003.safetensors"), "60");
   const auto summary = nlohmann::json::parse(ReadRun(job, "summary.json"));
   EXPECT_EQ(summary["state"], "completed");
-  EXPECT_EQ(summary["best_epoch"], 0);
+  EXPECT_EQ(summary["best_epoch"], 1);
   // A unique beginning of its id names it, now and after a restart.
   EXPECT_EQ(Get(job.job_id().substr(0, 12))->job_id(), job.job_id());
   StopService();

@@ -28,7 +28,8 @@ class RunScoresTest : public testing::Test {
     std::ofstream file(temp_ / kMetricsName);
     for (uint32_t epoch = 0; epoch < scores.size(); ++epoch) {
       file << MetricsLine(
-          {.epoch = epoch, .valid = {.accuracy = scores[epoch]}}, EpochSum());
+          {.epoch = epoch + 1, .valid = {.accuracy = scores[epoch]}},
+          EpochSum());
     }
     return temp_.path();
   }

@@ -67,11 +67,11 @@ TEST(RunFolderTest, ReadsItsMetricsBack) {
   FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder, RunFolder::Keep(temp.path(), {}));
   EXPECT_THAT(Accuracies(folder), testing::IsEmpty());
   const std::string whole =
-      MetricsLine({.epoch = 0, .valid = {.accuracy = 0.25, .macro_f1 = 0.5}},
+      MetricsLine({.epoch = 1, .valid = {.accuracy = 0.25, .macro_f1 = 0.5}},
                   {}) +
-      MetricsLine({.epoch = 1}, {});
+      MetricsLine({.epoch = 2}, {});
   // The last line was cut off by a full disk.
-  FGNN_ASSERT_OK(folder.AppendMetrics(whole + "{\"epoch\": 2"));
+  FGNN_ASSERT_OK(folder.AppendMetrics(whole + "{\"epoch\": 3"));
   std::vector<std::optional<double>> macro_f1s;
   EXPECT_EQ(folder
                 .ReadMetrics([&](const Scores& scores) {
@@ -82,9 +82,9 @@ TEST(RunFolderTest, ReadsItsMetricsBack) {
   EXPECT_THAT(macro_f1s, ElementsAre(std::optional(0.5), std::nullopt));
   EXPECT_THAT(Accuracies(folder),
               ElementsAre(std::optional(0.25), std::nullopt));
-  for (const char* damage : {"{\"epoch\": 3}\n", "[]\n", "torn\n",
-                             "{\"epoch\": 2, \"valid_accuracy\": \"x\"}\n",
-                             "{\"epoch\": 2, \"valid_macro_f1\": []}\n"}) {
+  for (const char* damage : {"{\"epoch\": 2}\n", "[]\n", "torn\n",
+                             "{\"epoch\": 3, \"valid_accuracy\": \"x\"}\n",
+                             "{\"epoch\": 3, \"valid_macro_f1\": []}\n"}) {
     Write(temp / "metrics.jsonl", whole + damage);
     EXPECT_THAT(
         folder.ReadMetrics([](const auto&) {}),
@@ -93,15 +93,34 @@ TEST(RunFolderTest, ReadsItsMetricsBack) {
   }
 }
 
+TEST(RunFolderTest, ReadsMetricsThatCountEpochsFromZero) {
+  const TempFolder temp;
+  FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder, RunFolder::Keep(temp.path(), {}));
+  EXPECT_EQ(FirstEpochNumber(temp.path()), 1U);
+  FGNN_ASSERT_OK(folder.AppendMetrics("{\"epoch\":0"));
+  EXPECT_EQ(FirstEpochNumber(temp.path()), 1U) << "the line has no end yet";
+  FGNN_ASSERT_OK(folder.AppendMetrics(
+      ",\"valid_accuracy\":0.5}\n{\"epoch\":1,\"loss\":2}\n"));
+  EXPECT_EQ(FirstEpochNumber(temp.path()), 0U);
+  EXPECT_THAT(Accuracies(folder),
+              ElementsAre(std::optional(0.5), std::nullopt));
+  EXPECT_THAT(*ReadMetricsLines(temp.path(), 1, 100),
+              ElementsAre("{\"epoch\":2,\"loss\":2}"));
+  FGNN_ASSERT_OK(folder.AppendMetrics("{\"epoch\":3}\n"));
+  EXPECT_THAT(
+      folder.ReadMetrics([](const auto&) {}),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("metrics.jsonl:3")));
+}
+
 TEST(RunFolderTest, OfLinkPredictionItReadsTheRanks) {
   const TempFolder temp;
   FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder,
                             RunFolder::Create(temp / "run", "job", {}));
   FGNN_ASSERT_OK(folder.AppendMetrics(
       MetricsLine(
-          {.epoch = 0, .objective = Objective::kLinks, .valid = {.mrr = 0.25}},
+          {.epoch = 1, .objective = Objective::kLinks, .valid = {.mrr = 0.25}},
           {}) +
-      MetricsLine({.epoch = 1, .objective = Objective::kLinks}, {})));
+      MetricsLine({.epoch = 2, .objective = Objective::kLinks}, {})));
   EXPECT_THAT(Accuracies(folder),
               ElementsAre(std::optional(0.25), std::nullopt));
 }
@@ -111,11 +130,11 @@ TEST(RunFolderTest, OfTargetsItReadsTheirScores) {
   FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder,
                             RunFolder::Create(temp / "run", "job", {}));
   FGNN_ASSERT_OK(folder.AppendMetrics(
-      MetricsLine({.epoch = 0,
+      MetricsLine({.epoch = 1,
                    .objective = Objective::kValues,
                    .valid = {.rmse = 0.25, .mae = 0.125, .r2 = -2}},
                   {}) +
-      MetricsLine({.epoch = 1,
+      MetricsLine({.epoch = 2,
                    .objective = Objective::kLabelSets,
                    .valid = {.macro_f1 = 0.5, .micro_f1 = 0.75}},
                   {})));
@@ -322,6 +341,7 @@ TEST(RunFolderTest, TheSummaryHasTheFieldsOfTheDesign) {
                 "test_roc_auc", "best_epoch", "switches", "restarts",
                 "peak_bytes", "seed", "stopped_early"}));
   EXPECT_EQ(json["state"], "completed");
+  EXPECT_EQ(json["best_epoch"], 1);
   EXPECT_EQ(json["preparation_seconds"]["measuring"], 0.25);
   EXPECT_EQ(json["valid_accuracy"], 0.5);
   EXPECT_TRUE(json["test_accuracy"].is_null());

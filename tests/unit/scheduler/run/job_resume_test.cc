@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "tests/unit/scheduler/run/job_run_fixture.h"
 
 namespace fgnn {
@@ -300,10 +301,30 @@ TEST_F(JobResumeTest, TheBestEpochIsKnownAfterwards) {
   calls_.on_save = nullptr;
   calls_.evaluations = {2, 2, 3};
   ASSERT_EQ(Resume().state, JobState::kCompleted);
-  EXPECT_EQ(Summary()["best_epoch"], 0);
+  EXPECT_EQ(Summary()["best_epoch"], 1);
   EXPECT_EQ(Summary()["valid_accuracy"], 1.0);
   EXPECT_EQ(Summary()["valid_macro_f1"], 0.5);
   EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "5");
+}
+
+// The lines of metrics keep their lengths, which checkpoints know.
+TEST_F(JobResumeTest, ARunThatCountsEpochsFromZeroGoesOnSo) {
+  spec_.training.evaluate_every = 1;
+  calls_.evaluations = {1, 4};
+  EndAfter("epoch-0002");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  const std::string text = absl::StrReplaceAll(
+      ReadRun("metrics.jsonl"),
+      {{"\"epoch\":1", "\"epoch\":0"}, {"\"epoch\":2", "\"epoch\":1"}});
+  std::ofstream(RunDir() / "metrics.jsonl") << text;
+  calls_.evaluations = {2, 2, 3};
+  ASSERT_EQ(Resume().state, JobState::kCompleted);
+  std::vector<uint32_t> epochs;
+  for (const nlohmann::json& line : Metrics()) epochs.push_back(line["epoch"]);
+  EXPECT_THAT(epochs, ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(Summary()["best_epoch"], 1);
+  EXPECT_EQ(Summary()["valid_accuracy"], 1.0);
 }
 
 TEST_F(JobResumeTest, StopsEarlyWhereItWouldHaveWithoutABreak) {
@@ -353,7 +374,7 @@ TEST_F(JobResumeTest, ABestEpochThatWasOnlySavedBecomesTheBest) {
   std::ofstream(Checkpoint("best")) << "5";
   calls_.evaluations = {2, 2, 3};
   ASSERT_EQ(Resume().state, JobState::kCompleted);
-  EXPECT_EQ(Summary()["best_epoch"], 1);
+  EXPECT_EQ(Summary()["best_epoch"], 2);
   EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "10");
 }
 

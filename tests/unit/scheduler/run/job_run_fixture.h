@@ -409,7 +409,7 @@ class JobRunTest : public testing::Test {
     const std::vector<nlohmann::json> metrics = Metrics();
     ASSERT_EQ(metrics.size(), 4U);
     for (size_t epoch = 0; epoch < 4; ++epoch) {
-      EXPECT_EQ(metrics[epoch]["epoch"], epoch);
+      EXPECT_EQ(metrics[epoch]["epoch"], epoch + 1);
       EXPECT_EQ(metrics[epoch]["batches"], 5);
       EXPECT_EQ(metrics[epoch]["edges"], 500);
     }

@@ -212,7 +212,7 @@ TEST_F(JobRunTest, StopsOnceItGetsNoBetter) {
   EXPECT_EQ(ReadRun("checkpoints/epoch-0004.safetensors"), "20");
   EXPECT_EQ(Summary()["state"], "completed");
   EXPECT_EQ(Summary()["epochs"], 4);
-  EXPECT_EQ(Summary()["best_epoch"], 1);
+  EXPECT_EQ(Summary()["best_epoch"], 2);
   EXPECT_EQ(Summary()["test_accuracy"], 1.0);
   EXPECT_THAT(Summary()["stopped_early"].get<std::string>(),
               HasSubstr("training.patience is 2"));
@@ -250,7 +250,7 @@ TEST_F(JobRunTest, TheBestEpochIsKeptAndTested) {
   EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "10");
   EXPECT_FALSE(HasCheckpoint("epoch-0003"));
   EXPECT_TRUE(HasCheckpoint("epoch-0004"));
-  EXPECT_EQ(Summary()["best_epoch"], 1);
+  EXPECT_EQ(Summary()["best_epoch"], 2);
   EXPECT_EQ(Summary()["valid_accuracy"], 0.75);
   EXPECT_EQ(Summary()["valid_macro_f1"], 0.375);
   EXPECT_EQ(Summary()["test_accuracy"], 1.0);
@@ -268,7 +268,7 @@ TEST_F(JobRunTest, OfLinkPredictionTheBestEpochHasTheHighestMrr) {
   calls_.evaluations = {1, 3, 3, 2, 4};
   const Job job = Run();
   ASSERT_EQ(job.state, JobState::kCompleted);
-  EXPECT_EQ(Summary()["best_epoch"], 1);
+  EXPECT_EQ(Summary()["best_epoch"], 2);
   EXPECT_EQ(Summary()["valid_mrr"], 0.375);
   EXPECT_EQ(Summary()["test_mrr"], 0.5);
   EXPECT_EQ(Summary()["test_mean_rank"], 4);
@@ -290,7 +290,7 @@ TEST_F(JobRunTest, OfRegressionTheBestEpochHasTheLowestError) {
   const Job job = Run();
   ASSERT_EQ(job.state, JobState::kCompleted);
   EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "10");
-  EXPECT_EQ(Summary()["best_epoch"], 1);
+  EXPECT_EQ(Summary()["best_epoch"], 2);
   EXPECT_EQ(Summary()["valid_rmse"], 5);
   EXPECT_EQ(Summary()["valid_mae"], 0.375);
   EXPECT_EQ(Summary()["valid_r2"], -3);
@@ -366,7 +366,7 @@ TEST_F(JobRunTest, TrainingGoesOnWithoutACheckpointThatCannotBeWritten) {
   EXPECT_FALSE(HasCheckpoint("epoch-0001"));
   EXPECT_TRUE(HasCheckpoint("epoch-0004"));
   // The best epoch is the best of those that are kept.
-  EXPECT_EQ(Summary()["best_epoch"], 1);
+  EXPECT_EQ(Summary()["best_epoch"], 2);
 }
 
 TEST_F(JobRunTest, ThreeCheckpointsInARowThatCannotBeWrittenFailTheJob) {

@@ -213,7 +213,7 @@ TEST_F(TakeOverTest, AnEpochThatWasNotSavedIsNotTheBest) {
   before_->board().OpenForTraining(9);  // Beyond the second epoch's checkpoint.
   calls_.evaluations = {2, 1, 4};
   ExpectTakenOver(GoOn());
-  EXPECT_EQ(Summary()["best_epoch"], 2);
+  EXPECT_EQ(Summary()["best_epoch"], 3);
   EXPECT_EQ(Summary()["valid_accuracy"], 0.5);
   EXPECT_EQ(Summary()["test_accuracy"], 1.0);
 }
@@ -226,7 +226,7 @@ TEST_F(TakeOverTest, WithoutACheckpointNoEpochIsTheBest) {
   before_->board().OpenForTraining(6);
   calls_.evaluations = {1, 2, 1, 3};
   ExpectTakenOver(GoOn());
-  EXPECT_EQ(Summary()["best_epoch"], 2);
+  EXPECT_EQ(Summary()["best_epoch"], 3);
 }
 
 TEST_F(TakeOverTest, TheNewestEpochIsSavedIfItIsTheBestOfThoseSaved) {
@@ -239,7 +239,7 @@ TEST_F(TakeOverTest, TheNewestEpochIsSavedIfItIsTheBestOfThoseSaved) {
   TrainTo(9);  // The third one's checkpoint was not written.
   calls_.evaluations = {1, 4};
   ExpectTakenOver(GoOn());
-  EXPECT_EQ(Summary()["best_epoch"], 2);
+  EXPECT_EQ(Summary()["best_epoch"], 3);
   EXPECT_EQ(Summary()["valid_accuracy"], 2.0 / 7);
   EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "15");
 }
@@ -252,7 +252,7 @@ TEST_F(TakeOverTest, ABestEpochThatWasSavedStaysTheBest) {
   TrainTo(6);
   calls_.evaluations = {1, 1, 4};
   ExpectTakenOver(GoOn());
-  EXPECT_EQ(Summary()["best_epoch"], 0);
+  EXPECT_EQ(Summary()["best_epoch"], 1);
   EXPECT_EQ(Summary()["valid_accuracy"], 3.0 / 7);
 }
 
@@ -266,7 +266,7 @@ TEST_F(TakeOverTest, ABestCheckpointOfOtherScoresSaysNothing) {
   before_->board().OpenForTraining(9);
   calls_.evaluations = {1, 1};
   ExpectTakenOver(GoOn());
-  EXPECT_EQ(Summary()["best_epoch"], 0);
+  EXPECT_EQ(Summary()["best_epoch"], 1);
 }
 
 TEST_F(TakeOverTest, WhatADeadDaemonHeldIsDoneByAnother) {

@@ -35,10 +35,10 @@ TEST_F(EpochMetricsReaderTest, ReadsEachCompletedLineOnce) {
   FGNN_ASSERT_OK_AND_ASSIGN(auto none, reader.ReadNew());
   EXPECT_THAT(none, IsEmpty()) << "the file is not there yet";
 
-  Append("{\"epoch\": 0}\n{\"epoch\": 1, \"lo");
+  Append("{\"epoch\": 1}\n{\"epoch\": 2, \"lo");
   FGNN_ASSERT_OK_AND_ASSIGN(auto first, reader.ReadNew());
   ASSERT_THAT(first, SizeIs(1));
-  EXPECT_EQ(first[0]["epoch"], 0);
+  EXPECT_EQ(first[0]["epoch"], 1);
 
   Append("ss\": 2.5}\n");
   FGNN_ASSERT_OK_AND_ASSIGN(auto second, reader.ReadNew());
@@ -49,7 +49,7 @@ TEST_F(EpochMetricsReaderTest, ReadsEachCompletedLineOnce) {
 }
 
 TEST_F(EpochMetricsReaderTest, NamesTheLineThatIsNoJson) {
-  Append("{\"epoch\": 0}\nepoch 1\n");
+  Append("{\"epoch\": 1}\nepoch 1\n");
   EpochMetricsReader reader(file_);
   EXPECT_THAT(reader.ReadNew(), StatusIs(absl::StatusCode::kDataLoss,
                                          HasSubstr(file_.string() + ":2")));
@@ -57,24 +57,36 @@ TEST_F(EpochMetricsReaderTest, NamesTheLineThatIsNoJson) {
 
 TEST_F(EpochMetricsReaderTest, AFileThatWentBackTellsOfEachEpochOnce) {
   EpochMetricsReader reader(file_);
-  Append("{\"epoch\": 0}\n{\"epoch\": 1}\n{\"epoch\": 2}\n");
+  Append("{\"epoch\": 1}\n{\"epoch\": 2}\n{\"epoch\": 3}\n");
   FGNN_ASSERT_OK_AND_ASSIGN(auto first, reader.ReadNew());
   ASSERT_THAT(first, SizeIs(3));
 
   std::filesystem::resize_file(file_, 13);  // The first line stays.
   FGNN_ASSERT_OK_AND_ASSIGN(auto cut, reader.ReadNew());
   EXPECT_THAT(cut, IsEmpty());
-  Append("{\"epoch\": 1, \"again\": 1}\n");
+  Append("{\"epoch\": 2, \"again\": 1}\n");
   FGNN_ASSERT_OK_AND_ASSIGN(auto again, reader.ReadNew());
   EXPECT_THAT(again, IsEmpty());
   // It goes back again, and beyond its earlier end before it is looked at.
   std::filesystem::resize_file(file_, 13);
-  Append("{\"epoch\": 1, \"seconds\": 2.5, \"loss\": 0.25}\n");
-  Append("{\"epoch\": 2}\n{\"epoch\": 3}\n{\"epoch\": 4}\n");
+  Append("{\"epoch\": 2, \"seconds\": 2.5, \"loss\": 0.25}\n");
+  Append("{\"epoch\": 3}\n{\"epoch\": 4}\n{\"epoch\": 5}\n");
   FGNN_ASSERT_OK_AND_ASSIGN(auto rest, reader.ReadNew());
   ASSERT_THAT(rest, SizeIs(2));
-  EXPECT_EQ(rest[0]["epoch"], 3);
-  EXPECT_EQ(rest[1]["epoch"], 4);
+  EXPECT_EQ(rest[0]["epoch"], 4);
+  EXPECT_EQ(rest[1]["epoch"], 5);
+}
+
+TEST_F(EpochMetricsReaderTest, CountsFromOneIfAnEarlierReleaseBeganTheFile) {
+  EpochMetricsReader reader(file_);
+  Append("{\"epoch\": 0, \"loss\": 1}\n");
+  FGNN_ASSERT_OK_AND_ASSIGN(auto first, reader.ReadNew());
+  ASSERT_THAT(first, SizeIs(1));
+  EXPECT_EQ(first[0].dump(), "{\"epoch\":1,\"loss\":1}");
+  Append("{\"epoch\": 1}\n");
+  FGNN_ASSERT_OK_AND_ASSIGN(auto second, reader.ReadNew());
+  ASSERT_THAT(second, SizeIs(1));
+  EXPECT_EQ(second[0]["epoch"], 2);
 }
 
 // The run's folder is its user's: the open of a FIFO would wait for ever.

@@ -5,13 +5,13 @@
 namespace fgnn {
 namespace {
 
-TEST(MetricsCsvTest, HasAColumnForEachKeyAndCountsEpochsFromOne) {
+TEST(MetricsCsvTest, HasAColumnForEachKey) {
   EXPECT_EQ(MetricsCsv({EpochMetrics::parse(
-                            R"({"epoch":0,"loss":0.1,"valid_accuracy":null,
+                            R"({"epoch":1,"loss":0.1,"valid_accuracy":null,
                                 "stages":{"sample":1e-5,"train":2},
                                 "devices":[{"device":"cpu:0"}]})"),
                         EpochMetrics::parse(
-                            R"({"epoch":1,"loss":3,"valid_accuracy":0.5,
+                            R"({"epoch":2,"loss":3,"valid_accuracy":0.5,
                                 "stages":{"train":1},"note":"a, \"b\""})")}),
             "epoch,loss,valid_accuracy,stages.sample,stages.train,note\n"
             "1,0.1,,1e-05,2,\n"

@@ -77,18 +77,18 @@ TEST(ProgressLineTest, CountersThatDisagreeStayInRange) {
   EXPECT_THAT(ProgressLine(job, 80), HasSubstr("====]"));
 }
 
-TEST(EpochLineTest, CountsFromOneAndLeavesOutWhatWasNotMeasured) {
+TEST(EpochLineTest, LeavesOutWhatWasNotMeasured) {
   EXPECT_EQ(EpochLine(EpochMetrics::parse(
-                          R"({"epoch":2,"loss":0.5,"valid_accuracy":0.7612,
+                          R"({"epoch":3,"loss":0.5,"valid_accuracy":0.7612,
                               "valid_macro_f1":0.5,"seconds":4.1})"),
                       10),
             "epoch 3/10  loss 0.5000  valid 76.12 %  F1 0.5000  4.1 s");
   EXPECT_EQ(EpochLine(EpochMetrics::parse(
-                          R"({"epoch":0,"loss":1.5,"valid_accuracy":null})"),
+                          R"({"epoch":1,"loss":1.5,"valid_accuracy":null})"),
                       3),
             "epoch 1/3  loss 1.5000");
   EXPECT_EQ(EpochLine(EpochMetrics::parse(
-                          R"({"epoch":0,"loss":0.5,"valid_mean_rank":12.5,
+                          R"({"epoch":1,"loss":0.5,"valid_mean_rank":12.5,
                               "valid_mrr":0.3,"seconds":4.1})"),
                       3),
             "epoch 1/3  loss 0.5000  valid MRR 0.3000  mean rank 12.50  4.1 s");
@@ -103,7 +103,7 @@ TEST(ProgressReporterTest, OnATerminalTheBarIsWipedBeforeAnEpochsLine) {
   EXPECT_THAT(bar, StartsWith("\r\x1b[Kepoch 3/10"));
   EXPECT_EQ(bar.find("epoch", 8), std::string::npos)
       << "an unchanged bar is not drawn again";
-  reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":2,"loss":1})"),
+  reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":3,"loss":1})"),
                        RunningJob());
   EXPECT_EQ(out.str(), bar + "\r\x1b[Kepoch 3/10  loss 1.0000\n");
 }
@@ -117,7 +117,7 @@ TEST(ProgressReporterTest, ElsewhereWritesALinePerPhaseAndEpoch) {
   reporter.Update(job, 80);
   reporter.Update(job, 80);
   reporter.Update(RunningJob(), 80);
-  reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":2,"loss":1})"),
+  reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":3,"loss":1})"),
                        RunningJob());
   reporter.Clear();
   EXPECT_EQ(out.str(), "queued\nepoch 3/10  loss 1.0000\n");
@@ -130,8 +130,8 @@ TEST(ProgressReporterTest, AnEpochsLineHasTheBestSoFarAndTheLearningRate) {
   job.mutable_spec()->mutable_training()->set_learning_rate(0.003);
   job.mutable_spec()->mutable_training()->set_batches_per_step(1);
   for (const char* line :
-       {R"({"epoch":0,"loss":1,"batches":4,"valid_accuracy":0.75})",
-        R"({"epoch":1,"loss":1,"batches":4,"valid_accuracy":0.5})"}) {
+       {R"({"epoch":1,"loss":1,"batches":4,"valid_accuracy":0.75})",
+        R"({"epoch":2,"loss":1,"batches":4,"valid_accuracy":0.5})"}) {
     reporter.FinishEpoch(EpochMetrics::parse(line), job);
   }
   EXPECT_EQ(out.str(),
@@ -149,7 +149,7 @@ TEST(ProgressReporterTest, QuietKeepsTheWarning) {
     job.set_state(v1::JOB_STATE_QUEUED);
     job.mutable_progress()->set_warning("no vertex of class 2");
     reporter.Update(job, 40);
-    reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":0,"loss":1})"), job);
+    reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":1,"loss":1})"), job);
     EXPECT_EQ(out.str(), style == ProgressStyle::kNothing
                              ? ""
                              : "warning: no vertex of class 2\n");
@@ -175,7 +175,7 @@ TEST(ProgressReporterTest, JsonIsOneObjectPerLine) {
   std::ostringstream out;
   ProgressReporter reporter(ProgressStyle::kJson, out);
   reporter.Update(RunningJob(), 80);
-  reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":2,"loss":1})"),
+  reporter.FinishEpoch(EpochMetrics::parse(R"({"epoch":3,"loss":1})"),
                        RunningJob());
   std::istringstream lines(out.str());
   std::string line;

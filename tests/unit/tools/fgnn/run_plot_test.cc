@@ -32,17 +32,17 @@ size_t Count(const std::string& text, const std::string& pattern) {
 TEST(RunPlotTest, DrawsALineOfEachRunInEachPlot) {
   const std::string svg = ToSvg(
       {RunOf("a < b",
-             {R"({"epoch":0,"loss":2,"valid_accuracy":0.25,"cache_hit_rate":0.5,
+             {R"({"epoch":1,"loss":2,"valid_accuracy":0.25,"cache_hit_rate":0.5,
                 "stages":{"sample":1,"mark":0,"train":2}})",
-              R"({"epoch":1,"loss":1,"valid_accuracy":null,"cache_hit_rate":0.5,
+              R"({"epoch":2,"loss":1,"valid_accuracy":null,"cache_hit_rate":0.5,
                 "stages":{"sample":1,"mark":0,"train":2}})",
-              R"({"epoch":2,"loss":0.5,"valid_accuracy":0.75,
+              R"({"epoch":3,"loss":0.5,"valid_accuracy":0.75,
                 "cache_hit_rate":0.6,
                 "stages":{"sample":1,"mark":0,"train":2}})"}),
        RunOf("second",
-             {R"({"epoch":0,"loss":2,"valid_accuracy":0.5,"cache_hit_rate":0,
+             {R"({"epoch":1,"loss":2,"valid_accuracy":0.5,"cache_hit_rate":0,
                 "stages":{"train":3},"evaluate_seconds":1})",
-              R"({"epoch":1,"loss":1.5,"valid_accuracy":0.6,"cache_hit_rate":0,
+              R"({"epoch":2,"loss":1.5,"valid_accuracy":0.6,"cache_hit_rate":0,
                 "stages":{"train":3},"evaluate_seconds":1})"})});
   EXPECT_THAT(svg, AllOf(testing::StartsWith("<svg xmlns="),
                          testing::EndsWith("</svg>\n"), Not(HasSubstr("nan"))));
@@ -64,7 +64,7 @@ TEST(RunPlotTest, DrawsALineOfEachRunInEachPlot) {
 
 TEST(RunPlotTest, ShowsRanksOfLinksAndNoHitRateWithoutACache) {
   const std::string svg = ToSvg({RunOf(
-      "links", {R"({"epoch":0,"loss":2,"valid_mrr":0.25,"valid_mean_rank":9,
+      "links", {R"({"epoch":1,"loss":2,"valid_mrr":0.25,"valid_mean_rank":9,
                     "cache_hit_rate":0.0})"})});
   EXPECT_THAT(svg,
               AllOf(HasSubstr("mean reciprocal rank"),
@@ -75,7 +75,7 @@ TEST(RunPlotTest, ShowsRanksOfLinksAndNoHitRateWithoutACache) {
 
 TEST(RunPlotTest, AScoreOfAnotherTaskHasAPlotToo) {
   EXPECT_THAT(
-      ToSvg({RunOf("r", {R"({"epoch":0,"loss":2,"valid_rmse":0.25})"})}),
+      ToSvg({RunOf("r", {R"({"epoch":1,"loss":2,"valid_rmse":0.25})"})}),
       HasSubstr(">valid rmse<"));
 }
 

@@ -112,6 +112,7 @@ TEST(SimulateCommandTest, TheTraceHoldsEveryPieceOfWork) {
   std::map<int, double> ends;
   for (const json& event : trace) {
     ++counts[event["ph"].get<std::string>()];
+    if (event["ph"] == "i") ++counts[event["name"].get<std::string>()];
     if (event["ph"] != "X") continue;
     ++counts[event["cat"].get<std::string>()];
     const int row = event["tid"];
@@ -122,7 +123,9 @@ TEST(SimulateCommandTest, TheTraceHoldsEveryPieceOfWork) {
   EXPECT_EQ(counts["train"], 20);
   EXPECT_EQ(counts["step"], 10);
   EXPECT_EQ(counts["M"], 3);  // The title and two rows.
-  EXPECT_EQ(counts["i"], 2);  // The ends of epochs.
+  EXPECT_EQ(counts["i"], 2);
+  EXPECT_EQ(counts["end of epoch 1"], 1);
+  EXPECT_EQ(counts["end of epoch 2"], 1);
   EXPECT_NEAR(std::max(ends[0], ends[1]) * 1e-6, report["total_seconds"], 1e-6);
   std::filesystem::remove(path);
 }

@@ -151,7 +151,7 @@ TEST_F(JobTrainerTest, NamesEpochAndBatchOfALossThatIsNotFinite) {
   ASSERT_TRUE(Sample());
   EXPECT_THAT(trainer.DoNext(),
               StatusIs(absl::StatusCode::kAborted,
-                       testing::HasSubstr("in epoch 0, batch 0")));
+                       testing::HasSubstr("in epoch 1, batch 0")));
 }
 
 }  // namespace

@@ -170,8 +170,8 @@ class Job:
         return self
 
     def metrics(self) -> 'pd.DataFrame':
-        """A row per epoch, a column per number of metrics.jsonl, those of
-        objects as 'stages.train'. Needs pandas: pip install 'fgnn[pandas]'."""
+        """A row per epoch, from 1, a column per number of metrics.jsonl, those
+        of objects as 'stages.train'. Needs pandas: pip install 'fgnn[pandas]'."""
         try:
             import pandas
         except ImportError as error:
@@ -184,7 +184,8 @@ class Job:
         return table.set_index('epoch') if rows else table
 
     def summary(self) -> dict[str, Any]:
-        """summary.json of the run. NotFound: it has not ended yet."""
+        """summary.json of the run; `best_epoch` counts from 1. NotFound: it has
+        not ended yet."""
         file = self.run_dir / 'summary.json'
         try:
             found: dict[str, Any] = json.loads(file.read_text(encoding='utf-8'))
@@ -192,6 +193,8 @@ class Job:
             raise errors.NotFound(
                 f'{file} is written when job {self.id} has ended; it is '
                 f'{self.state}') from None
+        if found.get('best_epoch') is not None and self._counts_from_zero():
+            found['best_epoch'] += 1
         return found
 
     def checkpoint(self) -> pathlib.Path:
@@ -230,8 +233,17 @@ class Job:
         self._message = message
         return self
 
-    def _metric_lines(self, first_epoch: int) -> list[str]:
-        return list(self._service.calls.metrics(self.id, first_epoch).lines)
+    def _metric_lines(self, after_epoch: int) -> list[str]:
+        return list(self._service.calls.metrics(self.id, after_epoch).lines)
+
+    def _counts_from_zero(self) -> bool:
+        """Whether an earlier release began the run, and counted its epochs
+        from 0 in its files."""
+        try:
+            with open(self.run_dir / 'metrics.jsonl', encoding='utf-8') as file:
+                return bool(json.loads(file.readline())['epoch'] == 0)
+        except (OSError, ValueError, KeyError, TypeError):
+            return False  # No epoch has ended.
 
     def _tell_epochs(self, reporter: Reporter, told: int) -> int:
         """The lines of epochs that were not told yet: each once, also where

@@ -37,9 +37,9 @@ def bar(state: JobState, progress: Progress, width: int) -> str:
 
 
 def epoch_line(line: str, num_epochs: int) -> str:
-    """Of a line of metrics.jsonl."""
+    """Of a line that the service gave of metrics.jsonl."""
     epoch: dict[str, Any] = json.loads(line)
-    text = f"epoch {epoch['epoch'] + 1}/{num_epochs}  loss {epoch['loss']:.4f}"
+    text = f"epoch {epoch['epoch']}/{num_epochs}  loss {epoch['loss']:.4f}"
     for key, name in (('valid_accuracy', 'valid accuracy'),
                       ('valid_mrr', 'valid MRR')):
         if isinstance(epoch.get(key), (int, float)):

@@ -91,9 +91,9 @@ class Calls:
         return self._call(self._continue, pb.ContinueJobRequest(job_id=job_id),
                           ACTION_SECONDS)
 
-    def metrics(self, job_id: str, first_epoch: int) -> pb.GetMetricsResponse:
+    def metrics(self, job_id: str, after_epoch: int) -> pb.GetMetricsResponse:
         return self._call(self._metrics, pb.GetMetricsRequest(
-            job_id=job_id, first_epoch=first_epoch))
+            job_id=job_id, first_epoch=after_epoch))
 
     def service(self) -> pb.ServiceInfo:
         return self._call(self._service, pb.GetServiceRequest())
