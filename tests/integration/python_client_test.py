@@ -161,6 +161,16 @@ class CallsTest(ClientTest):
         self.assertEqual(table['loss'][4], 0.25)
         self.assertEqual(list(table['stages.train']), [1, 2, 3, 4, 5])
 
+    def test_the_best_epoch_counts_from_one_whatever_wrote_the_run(self):
+        self.service.tell(pb.Job(job_id='job-0', run_dir=str(self.folder),
+                                 state=pb.JOB_STATE_COMPLETED))
+        job = self.client.submit(SPEC).wait()
+        (self.folder / 'summary.json').write_text('{"best_epoch": 2}')
+        self.assertEqual(job.summary()['best_epoch'], 2)
+        for first, best in ((1, 2), (0, 3)):
+            (self.folder / 'metrics.jsonl').write_text(f'{{"epoch":{first}}}\n')
+            self.assertEqual(job.summary()['best_epoch'], best)
+
 
 class WatchTest(ClientTest):
 
