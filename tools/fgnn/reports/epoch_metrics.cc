@@ -18,6 +18,12 @@ constexpr size_t kMaxLineBytes = 1 << 20;
 
 }  // namespace
 
+std::optional<double> NumberIn(const EpochMetrics& epoch, const char* key) {
+  const auto found = epoch.find(key);
+  if (found == epoch.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
 absl::StatusOr<std::vector<EpochMetrics>> EpochMetricsReader::ReadNew() {
   std::vector<EpochMetrics> epochs;
   absl::Status read = ReadOn(epochs);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,9 @@ namespace fgnn {
 
 // A line; its fields keep their order. Its `epoch` counts from 1.
 using EpochMetrics = nlohmann::ordered_json;
+
+// Returns a number of the line; nullopt: it has none of this name.
+std::optional<double> NumberIn(const EpochMetrics& epoch, const char* key);
 
 // Reads the lines that were added to a growing file. A run that goes back to a
 // checkpoint cuts the file, and writes later epochs again; each epoch counts

@@ -1,19 +1,11 @@
 #include "tools/fgnn/reports/epoch_trend.h"
 
+#include "absl/strings/str_cat.h"
 #include "shared/config/job_spec_proto.h"
+#include "shared/measured/score_fields.h"
 #include "trainer_service/sync/optimizer.h"
 
 namespace fgnn {
-namespace {
-
-std::optional<double> ScoreOf(const EpochMetrics& epoch, const char* key) {
-  const auto found = epoch.find(key);
-  if (found == epoch.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
-}
-
-}  // namespace
-
 EpochTrend::EpochTrend(const v1::JobSpec& spec)
     : training_(FromProto(spec).training), plateau_(training_) {}
 
@@ -29,11 +21,16 @@ void EpochTrend::Add(const EpochMetrics& epoch) {
     options.num_steps = steps * training_.epochs;
     learning_rate_ = LearningRateAt(options, steps * epochs_);
   }
-  const std::optional<double> score = ScoreOf(
-      epoch, training_.predicts_links() ? "valid_mrr" : "valid_accuracy");
-  plateau_.Add(score);
-  if (score.has_value() && (!best_.has_value() || *score > best_->score)) {
-    best_ = {*score, epochs_};
+  const ScoreField& field = ComparedField(training_.objective());
+  Scores scores;
+  scores.*field.score =
+      NumberIn(epoch, absl::StrCat("valid_", field.key).c_str());
+  const std::optional<double> compared = scores.compared();
+  plateau_.Add(compared);
+  if (compared.has_value() &&
+      (!best_compared_.has_value() || *compared > *best_compared_)) {
+    best_compared_ = compared;
+    best_ = {*(scores.*field.score), epochs_};
   }
 }
 

@@ -15,8 +15,8 @@ namespace fgnn {
 // Not thread-safe.
 class EpochTrend {
  public:
-  // The first epoch with the highest validation accuracy or, with link
-  // prediction, MRR.
+  // The first epoch with the best score of those by which epochs are compared
+  // (ComparedField()): the highest, or the lowest RMSE.
   struct Best {
     double score = 0;
     uint64_t epoch = 0;  // Number of the epoch, from 1.
@@ -39,6 +39,7 @@ class EpochTrend {
   uint64_t epochs_ = 0;  // Number of the epochs added.
   std::optional<double> learning_rate_;
   std::optional<Best> best_;
+  std::optional<double> best_compared_;  // Higher is better.
 };
 
 }  // namespace fgnn

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,8 @@
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/measured/score_fields.h"
+#include "tools/fgnn/reports/score_text.h"
 #include "tools/fgnn/reports/text_table.h"
 
 namespace fgnn {
@@ -35,14 +38,6 @@ std::string ExecutorTable(
 void AppendLine(const char* name, const std::string& value, std::string* text) {
   // The value may hold other people's text.
   absl::StrAppendFormat(text, "%-15s %s\n", name, PrintableText(value));
-}
-
-std::string FormatMrr(double mrr) {
-  return mrr > 0 ? absl::StrFormat("%.4f", mrr) : "-";
-}
-
-bool PredictsLinks(const v1::Job& job) {
-  return job.spec().training().task() == "link_prediction";
 }
 
 // "cpu:0 cpu:1", "1 to 2 of kind cpu".
@@ -142,30 +137,6 @@ std::string FormatTime(int64_t unix_ms) {
   return std::string(text, size);
 }
 
-std::string FormatShare(double share) {
-  return share < 0 ? "-" : absl::StrFormat("%.2f %%", 100 * share);
-}
-
-std::string TestScoresText(const v1::JobProgress& progress) {
-  std::string text;
-  if (progress.test_mrr() > 0) {
-    AppendLine("test MRR", FormatMrr(progress.test_mrr()), &text);
-    AppendLine("test mean rank",
-               absl::StrFormat("%.2f", progress.test_mean_rank()), &text);
-  } else if (progress.test_accuracy() >= 0) {
-    AppendLine("test accuracy", FormatShare(progress.test_accuracy()), &text);
-    AppendLine("test macro-F1",
-               absl::StrFormat("%.4f", progress.test_macro_f1()), &text);
-  } else {
-    return text;
-  }
-  if (progress.test_roc_auc() >= 0) {
-    AppendLine("test ROC-AUC", absl::StrFormat("%.4f", progress.test_roc_auc()),
-               &text);
-  }
-  return text;
-}
-
 std::string JobText(const v1::Job& job, int64_t now_ms) {
   const v1::JobProgress& progress = job.progress();
   std::string text;
@@ -213,11 +184,9 @@ std::string JobText(const v1::Job& job, int64_t now_ms) {
        absl::StrCat(FormatCount(progress.batches_committed()), " of ",
                     FormatCount(progress.batches_expected())));
   line("loss", absl::StrFormat("%.4f", progress.loss()));
-  if (PredictsLinks(job)) {
-    line("valid MRR", FormatMrr(progress.valid_mrr()));
-  } else {
-    line("valid accuracy", FormatShare(progress.valid_accuracy()));
-  }
+  const Objective objective = ObjectiveOfJob(job);
+  line(absl::StrCat("valid ", ComparedField(objective).words).c_str(),
+       FormatCompared(objective, ValidScoreOf(job)));
   text += TestScoresText(progress);
   line("restarts", absl::StrCat(progress.restarts()));
   if (progress.executors_size() > 0) {
@@ -234,9 +203,12 @@ std::string JobListText(const v1::ListJobsResponse& jobs, int64_t now_ms) {
       {3, 6, 7, 8});
   for (const v1::Job& job : jobs.jobs()) {
     const v1::JobProgress& progress = job.progress();
-    const auto score = [&job](double mrr, double accuracy) {
-      return PredictsLinks(job) ? "MRR " + FormatMrr(mrr)
-                                : FormatShare(accuracy);
+    const Objective objective = ObjectiveOfJob(job);
+    const auto text_of = [objective](std::optional<double> score) {
+      const std::string text = FormatCompared(objective, score);
+      return objective == Objective::kClasses
+                 ? text
+                 : absl::StrCat(ComparedField(objective).words, " ", text);
     };
     table.AddRow(
         {job.job_id(), StateName(job.state()),
@@ -244,8 +216,7 @@ std::string JobListText(const v1::ListJobsResponse& jobs, int64_t now_ms) {
          FormatTime(job.submitted_ms()),
          FormatSeconds(SecondsOfJob(job, now_ms)),
          absl::StrCat(progress.epochs_done(), "/", progress.epochs()),
-         score(progress.valid_mrr(), progress.valid_accuracy()),
-         score(progress.test_mrr(), progress.test_accuracy()),
+         text_of(ValidScoreOf(job)), text_of(TestScoreOf(job)),
          job.devices_size() == 0 ? "-" : absl::StrJoin(job.devices(), " "),
          job.name().empty() ? "-" : job.name(),
          job.waiting_for().empty() ? job.run_dir() : job.waiting_for()});

@@ -36,13 +36,6 @@ double SecondsOfJob(const v1::Job& job, int64_t now_ms);
 // Returns local time, "2024-05-01 12:00:00"; "-" for 0.
 std::string FormatTime(int64_t unix_ms);
 
-// Returns "76.52 %"; "-" for a negative share.
-std::string FormatShare(double share);
-
-// Returns the test scores of a finished job, a line each, or "" before that.
-// Names are as wide as in JobText().
-std::string TestScoresText(const v1::JobProgress& progress);
-
 // Return what `fgnn show`, `fgnn jobs` and `fgnn status` print.
 std::string JobText(const v1::Job& job, int64_t now_ms);
 std::string JobListText(const v1::ListJobsResponse& jobs, int64_t now_ms);

@@ -10,6 +10,7 @@
 #include "shared/base/units.h"
 #include "tools/fgnn/reports/job_text.h"
 #include "tools/fgnn/reports/message_json.h"
+#include "tools/fgnn/reports/score_text.h"
 
 namespace fgnn {
 namespace {
@@ -59,6 +60,35 @@ std::string Phase(const v1::Job& job) {
   return state + ": " + phase;
 }
 
+std::string FormatRank(double rank) { return absl::StrFormat("%.2f", rank); }
+
+// Appends "  NAME 0.5000" if the score is known.
+void AppendScore(const char* name, const std::optional<double>& score,
+                 std::string (*format)(double), std::string* text) {
+  if (score.has_value()) {
+    absl::StrAppend(text, "  ", name, " ", format(*score));
+  }
+}
+
+// Returns the scores of the epoch's validation.
+std::string ScoresText(const EpochMetrics& epoch) {
+  std::string text;
+  const auto append = [&](const char* name, const char* key,
+                          std::string (*format)(double)) {
+    AppendScore(name, NumberIn(epoch, key), format, &text);
+  };
+  append("valid", "valid_accuracy", FormatShare);
+  append("valid MRR", "valid_mrr", FormatScore);
+  append("mean rank", "valid_mean_rank", FormatRank);
+  append("valid RMSE", "valid_rmse", FormatError);
+  append("MAE", "valid_mae", FormatError);
+  append("R2", "valid_r2", FormatScore);
+  append("valid micro-F1", "valid_micro_f1", FormatScore);
+  append(epoch.contains("valid_micro_f1") ? "macro-F1" : "F1", "valid_macro_f1",
+         FormatScore);
+  return text;
+}
+
 }  // namespace
 
 std::string ProgressLine(const v1::Job& job, int width) {
@@ -92,36 +122,23 @@ std::string ProgressLine(const v1::Job& job, int width) {
 }
 
 std::string EpochLine(const EpochMetrics& epoch, uint32_t num_epochs) {
-  const auto number = [&epoch](const char* key) {
-    const auto found = epoch.find(key);
-    return found != epoch.end() && found->is_number() ? found->get<double>()
-                                                      : -1.0;
-  };
-  std::string line = absl::StrFormat("epoch %d/%d  loss %.4f",
-                                     static_cast<int>(number("epoch")),
-                                     num_epochs, number("loss"));
-  if (number("valid_accuracy") >= 0) {
-    line += "  valid " + FormatShare(number("valid_accuracy"));
+  std::string line =
+      absl::StrFormat("epoch %d/%d  loss %.4f",
+                      static_cast<int>(NumberIn(epoch, "epoch").value_or(0)),
+                      num_epochs, NumberIn(epoch, "loss").value_or(-1));
+  line += ScoresText(epoch);
+  if (const auto seconds = NumberIn(epoch, "seconds"); seconds.has_value()) {
+    line += "  " + FormatSeconds(*seconds);
   }
-  if (number("valid_mrr") >= 0) {
-    line += absl::StrFormat("  valid MRR %.4f  mean rank %.2f",
-                            number("valid_mrr"), number("valid_mean_rank"));
-  }
-  if (number("valid_macro_f1") >= 0) {
-    line += absl::StrFormat("  F1 %.4f", number("valid_macro_f1"));
-  }
-  if (number("seconds") >= 0) line += "  " + FormatSeconds(number("seconds"));
   return line;
 }
 
-std::string TrendText(const EpochTrend& trend, bool predicts_links) {
+std::string TrendText(const EpochTrend& trend, Objective objective) {
   std::string text;
   if (trend.best().has_value()) {
     const auto& [score, epoch] = *trend.best();
-    absl::StrAppend(
-        &text, "  best ",
-        predicts_links ? absl::StrFormat("%.4f", score) : FormatShare(score),
-        " in epoch ", epoch);
+    absl::StrAppend(&text, "  best ", FormatCompared(objective, score),
+                    " in epoch ", epoch);
   }
   if (trend.learning_rate().value_or(0) > 0) {
     absl::StrAppendFormat(&text, "  rate %.3g", *trend.learning_rate());
@@ -185,9 +202,8 @@ void ProgressReporter::FinishEpoch(const EpochMetrics& epoch,
   Clear();
   if (!trend_.has_value()) trend_.emplace(job.spec());
   trend_->Add(epoch);
-  const bool predicts_links = job.spec().training().task() == "link_prediction";
   out_ << EpochLine(epoch, job.progress().epochs())
-       << TrendText(*trend_, predicts_links) << std::endl;
+       << TrendText(*trend_, ObjectiveOfJob(job)) << std::endl;
 }
 
 void ProgressReporter::Clear() {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "fgnn/v1/job_service.pb.h"
+#include "shared/config/objective.h"
 #include "tools/fgnn/reports/epoch_metrics.h"
 #include "tools/fgnn/reports/epoch_trend.h"
 
@@ -26,7 +27,7 @@ std::string EpochLine(const EpochMetrics& epoch, uint32_t num_epochs);
 
 // Returns what the line has behind that: "  best 76.52 % in epoch 2  rate
 // 0.003". What is not known is left out.
-std::string TrendText(const EpochTrend& trend, bool predicts_links);
+std::string TrendText(const EpochTrend& trend, Objective objective);
 
 enum class ProgressStyle {
   kTerminal,  // A bar, and a line per epoch above it.

@@ -5,8 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_replace.h"
 #include "shared/base/printable_text.h"
 #include "tools/plot/bar_plot.h"
 #include "tools/plot/line_plot.h"
@@ -36,6 +34,11 @@ constexpr ScorePlot kScores[] = {
     {"valid_mrr", "Validation MRR", "mean reciprocal rank",
      PlotScale::kNumbers},
     {"valid_mean_rank", "Validation mean rank", "rank among random edges",
+     PlotScale::kNumbers},
+    {"valid_rmse", "Validation RMSE", "mean over the columns",
+     PlotScale::kNumbers},
+    {"valid_r2", "Validation R2", "mean over the columns", PlotScale::kNumbers},
+    {"valid_micro_f1", "Validation micro-F1", "over all vertices and classes",
      PlotScale::kNumbers}};
 
 // Returns a value for each epoch; NaN: it was not measured.
@@ -77,29 +80,17 @@ LinePlot PlotOf(const std::vector<PlottedRun>& runs, const ScorePlot& what) {
   return plot;
 }
 
-// Returns plots of scores that have no plot of their own in kScores.
-void AddOtherScores(const std::vector<PlottedRun>& runs,
-                    std::vector<LinePlot>& plots) {
-  for (const auto& [key, value] : runs.front().epochs.front().items()) {
-    if (!absl::StartsWith(key, "valid_") || !IsMeasured(runs, key)) continue;
-    const std::string title = absl::StrReplaceAll(key, {{"_", " "}});
-    plots.push_back(PlotOf(runs, {.key = key.c_str(),
-                                  .title = title.c_str(),
-                                  .y_label = "score",
-                                  .scale = PlotScale::kNumbers}));
-  }
-}
-
 std::vector<LinePlot> LinePlotsOf(const std::vector<PlottedRun>& runs) {
-  std::vector<LinePlot> plots = {
-      PlotOf(runs, {.key = "loss",
-                    .title = "Loss in training",
-                    .y_label = "mean of an epoch, in nats",
-                    .scale = PlotScale::kNumbers})};
+  const bool in_nats = !IsMeasured(runs, "valid_rmse");
+  std::vector<LinePlot> plots = {PlotOf(
+      runs,
+      {.key = "loss",
+       .title = "Loss in training",
+       .y_label = in_nats ? "mean of an epoch, in nats" : "mean of an epoch",
+       .scale = PlotScale::kNumbers})};
   for (const ScorePlot& score : kScores) {
     if (IsMeasured(runs, score.key)) plots.push_back(PlotOf(runs, score));
   }
-  if (plots.size() == 1) AddOtherScores(runs, plots);
   LinePlot hits = PlotOf(runs, {.key = "cache_hit_rate",
                                 .title = "Hit rate of the feature cache",
                                 .y_label = "share of the vertices read",

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,11 @@
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/measured/score_fields.h"
 #include "tools/fgnn/reports/epoch_metrics.h"
 #include "tools/fgnn/reports/job_text.h"
 #include "tools/fgnn/reports/progress.h"
+#include "tools/fgnn/reports/score_text.h"
 
 namespace fgnn {
 namespace {
@@ -68,11 +71,9 @@ nlohmann::ordered_json SummaryOf(const v1::Job& job) {
       {"seconds", SecondsOfJob(job, job.finished_ms())},
       {"batches_committed", job.progress().batches_committed()},
       {"batches_expected", job.progress().batches_expected()}};
-  if (job.progress().test_mrr() > 0) {
-    summary["test_mrr"] = job.progress().test_mrr();
-  } else {
-    summary["test_accuracy"] = job.progress().test_accuracy();
-  }
+  const std::optional<double> test = TestScoreOf(job);
+  summary[absl::StrCat("test_", ComparedField(ObjectiveOfJob(job)).key)] =
+      OrNull(test);
   return summary;
 }
 

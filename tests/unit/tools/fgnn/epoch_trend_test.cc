@@ -74,5 +74,21 @@ TEST(EpochTrendTest, LinkPredictionIsComparedByMrr) {
   EXPECT_EQ(trend.best()->score, 0.25);
 }
 
+TEST(EpochTrendTest, OfErrorsTheLowestIsTheBest) {
+  v1::JobSpec spec = Spec("plateau");
+  spec.mutable_training()->set_task("node_regression");
+  EpochTrend trend(spec);
+  std::vector<double> rates;
+  for (const double rmse : {0.5, 0.25, 0.25, 1.0}) {
+    trend.Add({{"batches", 3}, {"valid_rmse", rmse}});
+    rates.push_back(trend.learning_rate().value());
+  }
+  ASSERT_TRUE(trend.best().has_value());
+  EXPECT_EQ(trend.best()->epoch, 2U);
+  EXPECT_EQ(trend.best()->score, 0.25);
+  // The third epoch is no better, so the fourth has a tenth.
+  EXPECT_THAT(rates, testing::ElementsAre(1, 1, 1, testing::DoubleEq(0.1)));
+}
+
 }  // namespace
 }  // namespace fgnn

@@ -5,6 +5,7 @@
 
 #include "shared/base/status.h"
 #include "tests/fakes/status_matchers.h"
+#include "tools/fgnn/reports/score_text.h"
 
 namespace fgnn {
 namespace {
@@ -125,6 +126,40 @@ TEST(JobTextTest, LinkPredictionHasRanksInsteadOfAccuracy) {
   v1::ListJobsResponse jobs;
   *jobs.add_jobs() = job;
   EXPECT_THAT(JobListText(jobs, 0), HasSubstr("MRR 0.5000"));
+}
+
+TEST(JobTextTest, JobsWithTargetsHaveTheirScores) {
+  v1::Job job = JobIn(v1::JOB_STATE_COMPLETED);
+  v1::JobProgress& progress = *job.mutable_progress();
+  progress.set_valid_accuracy(-1);
+  progress.set_test_accuracy(-1);
+  progress.set_test_roc_auc(-1);
+  job.mutable_spec()->mutable_training()->set_task("node_regression");
+  EXPECT_THAT(JobText(job, 0), HasSubstr("valid RMSE      -\n"));
+  progress.set_valid_rmse(0.125);
+  progress.set_test_rmse(0.5);
+  progress.set_test_mae(0.25);
+  progress.set_test_r2(-1.5);
+  EXPECT_THAT(JobText(job, 0), HasSubstr("valid RMSE      0.125\n"
+                                         "test RMSE       0.5\n"
+                                         "test MAE        0.25\n"
+                                         "test R2         -1.5000\n"));
+  v1::ListJobsResponse jobs;
+  *jobs.add_jobs() = job;
+  EXPECT_THAT(JobListText(jobs, 0),
+              AllOf(HasSubstr("RMSE 0.125"), HasSubstr("RMSE 0.5")));
+  job.mutable_spec()->mutable_training()->set_task(
+      "multi_label_classification");
+  progress.clear_valid_rmse();
+  progress.clear_test_rmse();
+  progress.set_valid_micro_f1(0.5);
+  progress.set_test_micro_f1(0.75);
+  progress.set_test_macro_f1(0.25);
+  EXPECT_THAT(JobText(job, 0), HasSubstr("valid micro-F1  0.5000\n"
+                                         "test micro-F1   0.7500\n"
+                                         "test macro-F1   0.2500\n"));
+  *jobs.add_jobs() = job;
+  EXPECT_THAT(JobListText(jobs, 0), HasSubstr("micro-F1 0.7500"));
 }
 
 TEST(JobTextTest, SaysWhoseAJobIsAndWhyItWaits) {

@@ -92,6 +92,16 @@ TEST(EpochLineTest, LeavesOutWhatWasNotMeasured) {
                               "valid_mrr":0.3,"seconds":4.1})"),
                       3),
             "epoch 1/3  loss 0.5000  valid MRR 0.3000  mean rank 12.50  4.1 s");
+  EXPECT_EQ(EpochLine(EpochMetrics::parse(
+                          R"({"epoch":1,"loss":0.5,"valid_rmse":1234.56,
+                              "valid_mae":0.25,"valid_r2":-0.5})"),
+                      3),
+            "epoch 1/3  loss 0.5000  valid RMSE 1234.6  MAE 0.25  R2 -0.5000");
+  EXPECT_EQ(EpochLine(EpochMetrics::parse(
+                          R"({"epoch":1,"loss":0.5,"valid_micro_f1":0.75,
+                              "valid_macro_f1":0.5})"),
+                      3),
+            "epoch 1/3  loss 0.5000  valid micro-F1 0.7500  macro-F1 0.5000");
 }
 
 TEST(ProgressReporterTest, OnATerminalTheBarIsWipedBeforeAnEpochsLine) {
@@ -139,6 +149,20 @@ TEST(ProgressReporterTest, AnEpochsLineHasTheBestSoFarAndTheLearningRate) {
             "rate 0.003\n"
             "epoch 2/10  loss 1.0000  valid 50.00 %  best 75.00 % in epoch 1  "
             "rate 0.003\n");
+}
+
+TEST(ProgressReporterTest, TheLowestErrorIsTheBest) {
+  std::ostringstream out;
+  ProgressReporter reporter(ProgressStyle::kPlain, out);
+  v1::Job job = RunningJob();
+  job.mutable_spec()->mutable_training()->set_task("node_regression");
+  for (const char* line : {R"({"epoch":1,"loss":1,"valid_rmse":0.5})",
+                           R"({"epoch":2,"loss":1,"valid_rmse":0.25})",
+                           R"({"epoch":3,"loss":1,"valid_rmse":0.75})"}) {
+    reporter.FinishEpoch(EpochMetrics::parse(line), job);
+  }
+  EXPECT_THAT(out.str(), HasSubstr("RMSE 0.25  best 0.25 in epoch 2\n"));
+  EXPECT_THAT(out.str(), HasSubstr("RMSE 0.75  best 0.25 in epoch 2\n"));
 }
 
 TEST(ProgressReporterTest, QuietKeepsTheWarning) {

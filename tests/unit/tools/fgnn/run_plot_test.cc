@@ -73,10 +73,16 @@ TEST(RunPlotTest, ShowsRanksOfLinksAndNoHitRateWithoutACache) {
   EXPECT_EQ(Count(svg, "<circle"), 3U) << "an epoch alone is a point";
 }
 
-TEST(RunPlotTest, AScoreOfAnotherTaskHasAPlotToo) {
+TEST(RunPlotTest, ScoresOfTargetsHavePlotsToo) {
   EXPECT_THAT(
-      ToSvg({RunOf("r", {R"({"epoch":1,"loss":2,"valid_rmse":0.25})"})}),
-      HasSubstr(">valid rmse<"));
+      ToSvg({RunOf("r", {R"({"epoch":1,"loss":2,"valid_rmse":0.25,
+                             "valid_mae":0.125,"valid_r2":0.5})"})}),
+      AllOf(HasSubstr(">Validation RMSE<"), HasSubstr(">Validation R2<"),
+            HasSubstr(">mean of an epoch<"), Not(HasSubstr("nats"))));
+  EXPECT_THAT(ToSvg({RunOf("s", {R"({"epoch":1,"loss":2,"valid_micro_f1":0.25,
+                             "valid_macro_f1":0.125})"})}),
+              AllOf(HasSubstr(">Validation micro-F1<"),
+                    HasSubstr(">mean of an epoch, in nats<")));
 }
 
 }  // namespace

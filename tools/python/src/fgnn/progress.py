@@ -40,10 +40,12 @@ def epoch_line(line: str, num_epochs: int) -> str:
     """Of a line that the service gave of metrics.jsonl."""
     epoch: dict[str, Any] = json.loads(line)
     text = f"epoch {epoch['epoch']}/{num_epochs}  loss {epoch['loss']:.4f}"
-    for key, name in (('valid_accuracy', 'valid accuracy'),
-                      ('valid_mrr', 'valid MRR')):
+    for key, name, digits in (('valid_accuracy', 'valid accuracy', '.4f'),
+                              ('valid_mrr', 'valid MRR', '.4f'),
+                              ('valid_rmse', 'valid RMSE', '.5g'),
+                              ('valid_micro_f1', 'valid micro-F1', '.4f')):
         if isinstance(epoch.get(key), (int, float)):
-            text += f'  {name} {epoch[key]:.4f}'
+            text += f'  {name} {epoch[key]:{digits}}'
     if isinstance(epoch.get('seconds'), (int, float)):
         text += f"  {_seconds(epoch['seconds'])}"
     return text

@@ -66,6 +66,12 @@ class Progress:
     valid_mrr: float | None
     test_mrr: float | None
     test_mean_rank: float | None
+    valid_rmse: float | None
+    test_rmse: float | None
+    test_mae: float | None
+    test_r2: float | None
+    valid_micro_f1: float | None
+    test_micro_f1: float | None
     restarts: int
     warning: str
 
@@ -80,6 +86,8 @@ class Progress:
 _NEGATIVE_IS_NONE = ('seconds_left', 'valid_accuracy', 'test_accuracy',
                      'test_macro_f1', 'test_roc_auc')
 _ZERO_IS_NONE = ('valid_mrr', 'test_mrr', 'test_mean_rank')
+_MAY_BE_ABSENT = ('valid_rmse', 'test_rmse', 'test_mae', 'test_r2',
+                  'valid_micro_f1', 'test_micro_f1')
 
 
 def progress_of(message: pb.JobProgress) -> Progress:
@@ -89,4 +97,6 @@ def progress_of(message: pb.JobProgress) -> Progress:
         values[name] = None if values[name] < 0 else values[name]
     for name in _ZERO_IS_NONE:
         values[name] = values[name] or None
+    for name in _MAY_BE_ABSENT:
+        values[name] = values[name] if message.HasField(name) else None
     return Progress(**values)
