@@ -4,10 +4,11 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/files/file.h"
+#include "shared/base/status.h"
 #include "shared/graph/npy.h"
 #include "trainer_service/infer/array_file.h"
 #include "trainer_service/infer/csv_fields.h"
+#include "trainer_service/infer/csv_file.h"
 
 namespace fgnn {
 namespace {
@@ -19,14 +20,13 @@ std::string_view NameOfLabel(const ClassMap& map, int64_t label) {
   return map.label_names[place];
 }
 
-std::string Heading(const ClassTable& table) {
-  std::string line = "id,name,class,probability,class_name";
-  if (table.truth->has_labels()) line += ",label,label_name";
-  if (table.truth->has_splits()) line += ",split";
+void AppendHeading(const ClassTable& table, std::string* line) {
+  line->append("id,name,class,probability,class_name");
+  if (table.truth->has_labels()) line->append(",label,label_name");
+  if (table.truth->has_splits()) line->append(",split");
   for (uint32_t k = 2; k <= table.predictions->num_best; ++k) {
-    absl::StrAppend(&line, ",class_", k, ",probability_", k, ",class_name_", k);
+    absl::StrAppend(line, ",class_", k, ",probability_", k, ",class_name_", k);
   }
-  return line + "\n";
 }
 
 // Appends ",class,probability,class_name" of prediction `place`.
@@ -52,30 +52,31 @@ void AppendTruth(const ClassTable& table, GlobalId v, std::string* csv) {
   }
 }
 
-std::string CsvOf(const ClassTable& table) {
-  std::string csv = Heading(table);
+absl::Status WriteCsv(const std::filesystem::path& path,
+                      const ClassTable& table) {
+  FGNN_ASSIGN_OR_RETURN(CsvFile file, CsvFile::Create(path));
+  std::string* const line = file.line();
+  AppendHeading(table, line);
+  FGNN_RETURN_IF_ERROR(file.EndLine());
   const size_t num_best = table.predictions->num_best;
   for (size_t i = 0; i < table.vertices.size(); ++i) {
     const GlobalId v = table.vertices[i];
-    absl::StrAppend(&csv, v, ",");
-    AppendCsvField(table.dataset->NodeName(v), &csv);
-    AppendClass(table, i * num_best, &csv);
-    AppendTruth(table, v, &csv);
+    AppendVertex(v, *table.dataset, line);
+    AppendClass(table, i * num_best, line);
+    AppendTruth(table, v, line);
     for (size_t k = 1; k < num_best; ++k) {
-      AppendClass(table, i * num_best + k, &csv);
+      AppendClass(table, i * num_best + k, line);
     }
-    csv.push_back('\n');
+    FGNN_RETURN_IF_ERROR(file.EndLine());
   }
-  return csv;
+  return file.Commit();
 }
 
 }  // namespace
 
 absl::Status WriteClassTable(const std::filesystem::path& path,
                              const ClassTable& table) {
-  if (path.extension() == ".csv") {
-    return WriteFileAtomically(path, CsvOf(table));
-  }
+  if (path.extension() == ".csv") return WriteCsv(path, table);
   std::vector<int64_t> numbers;
   numbers.reserve(table.predictions->classes.size());
   for (const int64_t c : table.predictions->classes) {

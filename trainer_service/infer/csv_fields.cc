@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "absl/strings/str_cat.h"
+
 namespace fgnn {
 
 void AppendCsvField(std::string_view field, std::string* line) {
@@ -15,6 +17,11 @@ void AppendCsvField(std::string_view field, std::string* line) {
     line->push_back(c);
   }
   line->push_back('"');
+}
+
+void AppendVertex(GlobalId v, const Dataset& dataset, std::string* line) {
+  absl::StrAppend(line, v, ",");
+  AppendCsvField(dataset.NodeName(v), line);
 }
 
 void AppendShortest(float value, std::string* line) {

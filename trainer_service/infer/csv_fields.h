@@ -5,11 +5,17 @@
 #include <string>
 #include <string_view>
 
+#include "shared/base/types.h"
+#include "shared/graph/dataset.h"
+
 namespace fgnn {
 
 // Appends a field as RFC 4180 writes it: quoted if it has a separator, a quote
 // or a line break.
 void AppendCsvField(std::string_view field, std::string* line);
+
+// Appends "id,name" of a vertex.
+void AppendVertex(GlobalId v, const Dataset& dataset, std::string* line);
 
 // Appends the shortest text that reads back as the same number.
 void AppendShortest(float value, std::string* line);

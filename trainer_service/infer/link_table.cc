@@ -5,28 +5,22 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/files/file.h"
+#include "shared/base/status.h"
 #include "shared/graph/npy.h"
 #include "trainer_service/infer/array_file.h"
 #include "trainer_service/infer/csv_fields.h"
+#include "trainer_service/infer/csv_file.h"
 #include "trainer_service/infer/score_pairs.h"
 
 namespace fgnn {
 namespace {
 
-// Appends "id,name,".
-void AppendVertex(GlobalId v, const Dataset& dataset, std::string* csv) {
-  absl::StrAppend(csv, v, ",");
-  AppendCsvField(dataset.NodeName(v), csv);
-  csv->push_back(',');
-}
-
-// Appends "score,probability" and ends the line.
-void AppendScore(float score, std::string* csv) {
-  AppendShortest(score, csv);
-  csv->push_back(',');
-  AppendProbability(ProbabilityOfScore(score), csv);
-  csv->push_back('\n');
+// Appends ",score,probability".
+void AppendScore(float score, std::string* line) {
+  line->push_back(',');
+  AppendShortest(score, line);
+  line->push_back(',');
+  AppendProbability(ProbabilityOfScore(score), line);
 }
 
 }  // namespace
@@ -39,14 +33,19 @@ absl::Status WritePairScores(const std::filesystem::path& path,
     const uint64_t shape[] = {scores.size()};
     return WriteArray(path, NpyType::kF32, shape, scores);
   }
-  std::string csv =
-      "source,source_name,destination,destination_name,score,probability\n";
+  FGNN_ASSIGN_OR_RETURN(CsvFile file, CsvFile::Create(path));
+  std::string* const line = file.line();
+  line->append(
+      "source,source_name,destination,destination_name,score,probability");
+  FGNN_RETURN_IF_ERROR(file.EndLine());
   for (size_t i = 0; i < scores.size(); ++i) {
-    AppendVertex(pairs[2 * i], dataset, &csv);
-    AppendVertex(pairs[2 * i + 1], dataset, &csv);
-    AppendScore(scores[i], &csv);
+    AppendVertex(pairs[2 * i], dataset, line);
+    line->push_back(',');
+    AppendVertex(pairs[2 * i + 1], dataset, line);
+    AppendScore(scores[i], line);
+    FGNN_RETURN_IF_ERROR(file.EndLine());
   }
-  return WriteFileAtomically(path, csv);
+  return file.Commit();
 }
 
 absl::Status WriteNewNeighbors(const std::filesystem::path& path,
@@ -58,15 +57,19 @@ absl::Status WriteNewNeighbors(const std::filesystem::path& path,
     return WriteArray(path, NpyType::kI64, shape,
                       absl::MakeConstSpan(found.vertices));
   }
-  std::string csv = "id,name,rank,neighbour,neighbour_name,score,probability\n";
+  FGNN_ASSIGN_OR_RETURN(CsvFile file, CsvFile::Create(path));
+  std::string* const line = file.line();
+  line->append("id,name,rank,neighbour,neighbour_name,score,probability");
+  FGNN_RETURN_IF_ERROR(file.EndLine());
   for (size_t i = 0; i < found.vertices.size(); ++i) {
     if (found.vertices[i] < 0) continue;
-    AppendVertex(vertices[i / found.num_best], dataset, &csv);
-    absl::StrAppend(&csv, i % found.num_best + 1, ",");
-    AppendVertex(static_cast<GlobalId>(found.vertices[i]), dataset, &csv);
-    AppendScore(found.scores[i], &csv);
+    AppendVertex(vertices[i / found.num_best], dataset, line);
+    absl::StrAppend(line, ",", i % found.num_best + 1, ",");
+    AppendVertex(static_cast<GlobalId>(found.vertices[i]), dataset, line);
+    AppendScore(found.scores[i], line);
+    FGNN_RETURN_IF_ERROR(file.EndLine());
   }
-  return WriteFileAtomically(path, csv);
+  return file.Commit();
 }
 
 }  // namespace fgnn

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
-#include <memory>
 #include <numeric>
 #include <string>
 
@@ -120,7 +119,7 @@ absl::Status PredictRows(const InferenceInput& input,
   const ModelOptions& model = input.model->options();
   const bool embeddings = kind == PredictionKind::kEmbeddings;
   const size_t columns = embeddings ? model.hidden : model.num_classes;
-  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<RowFile> file,
+  FGNN_ASSIGN_OR_RETURN(RowFile file,
                         RowFile::Create(path, vertices.size(), columns));
   FirstError unwritten;
   InferenceInput checked = input;
@@ -131,18 +130,18 @@ absl::Status PredictRows(const InferenceInput& input,
   const auto write = [&](size_t first, int64_t rows, const float* values) {
     const absl::Span<const float> all(values,
                                       static_cast<size_t>(rows) * columns);
-    if (embeddings) return unwritten.Note(file->Write(first, all));
+    if (embeddings) return unwritten.Note(file.Write(first, all));
     std::vector<float> probabilities;
     probabilities.reserve(all.size());
     for (size_t at = 0; at < all.size(); at += columns) {
       AppendSoftmax(all.subspan(at, columns), &probabilities);
     }
-    unwritten.Note(file->Write(first, probabilities));
+    unwritten.Note(file.Write(first, probabilities));
   };
   FGNN_RETURN_IF_ERROR(embeddings ? InferEmbeddings(checked, vertices, write)
                                   : InferLogits(checked, vertices, write));
   FGNN_RETURN_IF_ERROR(unwritten.status());
-  return file->Commit();
+  return file.Commit();
 }
 
 bool IsOfLinks(PredictionKind kind) {

@@ -6,49 +6,43 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "shared/base/files/unique_fd.h"
+#include "trainer_service/infer/unfinished_file.h"
 
 namespace fgnn {
 
 // The file lies beside `path` until Commit() renames it. Without Commit() it is
-// removed. Errors name `path`.
+// removed. Errors name `path`. Movable.
 class RowFile {
  public:
   // Takes the disk space of [rows, columns] at once. ResourceExhausted: there
   // is not enough; the caller learns it before anything is computed.
-  static absl::StatusOr<std::unique_ptr<RowFile>> Create(
-      const std::filesystem::path& path, uint64_t rows, uint64_t columns);
-  RowFile(const RowFile&) = delete;
-  RowFile& operator=(const RowFile&) = delete;
-  ~RowFile();
+  static absl::StatusOr<RowFile> Create(const std::filesystem::path& path,
+                                        uint64_t rows, uint64_t columns);
 
-  // Writes whole rows; `first` is the number of the first one. Any thread.
+  // Write and read whole rows; `first` is the number of the first one. Any
+  // thread.
   absl::Status Write(uint64_t first, absl::Span<const float> rows) const;
+  absl::Status Read(uint64_t first, absl::Span<float> rows) const;
 
-  // Replaces `path`. Call it once, after the last Write().
-  absl::Status Commit();
+  // Replaces `path`. Call it once, after the last Write(). Rows can be read
+  // after it too.
+  absl::Status Commit() { return file_->Commit(); }
+
+  uint64_t columns() const { return columns_; }
 
  private:
-  RowFile(UniqueFd fd, std::filesystem::path path, std::string temporary,
-          uint64_t columns)
-      : fd_(std::move(fd)),
-        path_(std::move(path)),
-        temporary_(std::move(temporary)),
-        columns_(columns) {}
+  RowFile(std::unique_ptr<UnfinishedFile> file, uint64_t columns,
+          uint64_t data_offset)
+      : file_(std::move(file)), columns_(columns), data_offset_(data_offset) {}
 
-  absl::Status WriteAt(uint64_t offset, absl::Span<const char> bytes) const;
-  absl::Status Error(int error) const;
-
-  UniqueFd fd_;
-  std::filesystem::path path_;
-  std::string temporary_;  // Empty once committed.
+  std::unique_ptr<UnfinishedFile> file_;
   uint64_t columns_;
-  uint64_t data_offset_ = 0;
+  uint64_t data_offset_;
 };
 
 }  // namespace fgnn
