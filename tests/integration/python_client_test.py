@@ -161,6 +161,16 @@ class CallsTest(ClientTest):
         self.assertEqual(table['loss'][4], 0.25)
         self.assertEqual(list(table['stages.train']), [1, 2, 3, 4, 5])
 
+    def test_scores_that_there_are_not_are_none(self):
+        self.service.tell(pb.Job(
+            job_id='job-0', state=pb.JOB_STATE_COMPLETED,
+            progress=pb.JobProgress(valid_accuracy=-1, test_rmse=0.0)))
+        progress = self.client.submit(SPEC).wait().progress
+        self.assertIsNone(progress.valid_accuracy)
+        self.assertIsNone(progress.valid_mrr)
+        self.assertIsNone(progress.valid_rmse)
+        self.assertEqual(progress.test_rmse, 0)
+
     def test_the_best_epoch_counts_from_one_whatever_wrote_the_run(self):
         self.service.tell(pb.Job(job_id='job-0', run_dir=str(self.folder),
                                  state=pb.JOB_STATE_COMPLETED))

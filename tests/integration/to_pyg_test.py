@@ -152,6 +152,26 @@ class ToPygTest(PygTest):
         self.assertEqual(theirs.shape, (400, 16))
         self.assertLess((theirs - ours).abs().max().item(), LOGITS_DIFFER)
 
+    def test_numbers_and_sets_are_those_of_predict(self):
+        random = torch.Generator().manual_seed(3)
+        numbers = torch.randn(400, 2, generator=random)
+        for task, what, y in (
+                ('node_regression', 'values', numbers),
+                ('multi_label_classification', 'probabilities',
+                 (numbers > 0.5).float())):
+            with self.subTest(task):
+                self.data.y = y
+                shutil.rmtree(self.service.dataset)
+                self.from_pyg(self.data)
+                run = self.train({'training.task': task})
+                theirs = self.infer(fgnn.to_pyg(run))
+                if what == 'probabilities':
+                    theirs = theirs.sigmoid()
+                ours = self.predict(run, what)
+                self.assertEqual(ours.shape, (400, 2))
+                self.assertLess((theirs - ours).abs().max().item(),
+                                LOGITS_DIFFER)
+
     def test_a_checkpoint_by_its_name_or_file(self):
         run = self.train({})
         file = run / 'checkpoints/epoch-0002.safetensors'

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _BEST = 'best.safetensors'
 _SUFFIX = '.safetensors'
-_LATEST_FORMAT = 4
+_LATEST_FORMAT = 5
 _MOST_HEADER_BYTES = 1 << 20
 
 
@@ -26,8 +26,8 @@ class ModelOptions:
     layers: int
     hidden: int
     input_columns: int
-    num_classes: int  # 0 for links.
-    predicts_links: bool
+    task: str  # training.task of the job.
+    num_classes: int  # Columns of numbers or of sets, too; 0 for links.
     dropout: float
     input_dropout: float
     aggregator: str
@@ -44,6 +44,7 @@ class Checkpoint:
     model: ModelOptions
     class_names: tuple[str, ...]  # Empty: the dataset has none.
     feature_names: tuple[str, ...]
+    target_names: tuple[str, ...]
     weights: 'dict[str, np.ndarray[Any, Any]]'  # f32, by parameter.
 
 
@@ -103,6 +104,7 @@ def read(path: pathlib.Path) -> Checkpoint:
         return Checkpoint(path, _model_of(metadata, version),
                           _names_in(metadata, 'class_names'),
                           _names_in(metadata, 'feature_names'),
+                          _names_in(metadata, 'target_names'),
                           _weights_in(header, data))
     except (KeyError, TypeError, ValueError) as error:
         raise errors.Error(
@@ -135,8 +137,8 @@ def _model_of(metadata: dict[str, str], version: int) -> ModelOptions:
         layers=int(words['model.layers']),
         hidden=int(words['model.hidden']),
         input_columns=int(words['model.input_columns']),
+        task=words['task'],
         num_classes=int(words['model.num_classes']),
-        predicts_links=words['task'] == 'link_prediction',
         dropout=float(words['model.dropout']),
         input_dropout=float(words['model.input_dropout']),
         aggregator=words['model.aggregator'],

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-What = Literal['classes', 'probabilities', 'embeddings']
+What = Literal['classes', 'values', 'probabilities', 'embeddings']
 _PREDICT_SECONDS = 24 * 3600.0
 _LOGS_SECONDS = 60.0
 
@@ -209,20 +209,25 @@ class Job:
         return program.run(self._service.program, self._service.state_dir,
                            words, _LOGS_SECONDS)
 
-    def predict(self, dataset: str | os.PathLike[str], what: What = 'classes',
+    def predict(self, dataset: str | os.PathLike[str],
+                what: What | None = None,
                 timeout: float = _PREDICT_SECONDS) -> 'np.ndarray[Any, Any]':
         """A row per vertex of the dataset, by the checkpoint of the best epoch:
-        classes, i64 [vertices]; probabilities, f32 [vertices, classes]; or
-        embeddings, f32 [vertices, hidden]. By `fgnn predict`. Classes have the
-        dataset's numbers, -1 where it has no class of the name; columns of
-        probabilities are in the model's order. Warns if the two differ."""
+        classes, i64 [vertices]; values, f32 [vertices, columns], of
+        node_regression; probabilities, f32 [vertices, classes]; or embeddings,
+        f32 [vertices, hidden]. Default: values of node_regression, else
+        classes; those of multi_label_classification are the probabilities. By
+        `fgnn predict`. Classes have the dataset's numbers, -1 where it has no
+        class of the name; columns of probabilities and values are in the
+        model's order. Warns if the two differ."""
         import numpy
         with tempfile.TemporaryDirectory(prefix='fgnn-') as folder:
             file = pathlib.Path(folder) / 'rows.npy'
             answer = program.run(
                 self._service.program, self._service.state_dir,
                 ['predict', str(self.run_dir), '--dataset', os.fspath(dataset),
-                 '--what', what, '--out', str(file), '--json'], timeout)
+                 *(['--what', what] if what else []),
+                 '--out', str(file), '--json'], timeout)
             rows: np.ndarray[Any, Any] = numpy.load(file)
         notice = json.loads(answer)['notice']
         if notice:

@@ -24,13 +24,13 @@ def to_pyg(run: Job | str | os.PathLike[str],
            checkpoint: str | None = None) -> 'PygModel':
     """The trained model of a job, of a run's folder or of a checkpoint's file
     as a module of torch_geometric, in eval mode: model(x, edge_index) gives
-    the logits of every vertex. Its layers: help(type(model)).
+    the logits, or numbers, of every vertex. Its layers: help(type(model)).
 
     checkpoint  one of the run by its name, such as 'epoch-0003'; default:
                 that of the best epoch, or the newest where none is known to
                 be best
 
-    On the whole graph its logits are those of `fgnn predict`. ImportError: a
+    On the whole graph they are those of `fgnn predict`. ImportError: a
     package is not installed. NotFound, PermissionDenied. InvalidJob:
     torch_geometric has no layers of the model's kind (plugin, torchscript), or
     the file is no checkpoint; Error of code DATA_LOSS: it is damaged.

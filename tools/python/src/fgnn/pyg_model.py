@@ -29,7 +29,8 @@ class PygModel(torch.nn.Module):
     itself by the one that they add. FGNN counts both, so this module adds one
     edge for each vertex itself, and its layers have add_self_loops=False.
 
-    options, class_names, feature_names: what the checkpoint says of the model.
+    options, class_names, feature_names, target_names: what the checkpoint says
+    of the model.
     Parameters have the names of the checkpoint's tensors.
     """
 
@@ -38,6 +39,7 @@ class PygModel(torch.nn.Module):
         self.options = checkpoint.model
         self.class_names = checkpoint.class_names
         self.feature_names = checkpoint.feature_names
+        self.target_names = checkpoint.target_names
         layers = range(self.options.layers)
         self.convs = torch.nn.ModuleList(
             _layer(self.options, layer) for layer in layers)
@@ -47,8 +49,14 @@ class PygModel(torch.nn.Module):
 
     def forward(self, x: torch.Tensor,
                 edge_index: torch.Tensor) -> torch.Tensor:
-        """Logits [vertices, classes]; of a model of link_prediction embeddings
-        [vertices, hidden], whose dot products score pairs.
+        """By the task that the model was trained for:
+
+        node_classification         logits [vertices, classes]
+        node_regression             numbers [vertices, columns]
+        multi_label_classification  logits [vertices, classes]; a class is
+                                    predicted if its logit is above 0
+        link_prediction             embeddings [vertices, hidden], whose dot
+                                    products score pairs
 
         x           features, f32 [vertices, columns]
         edge_index  i64 [2, edges], sources first, as Data has it
@@ -97,8 +105,8 @@ def load(checkpoint: Checkpoint) -> PygModel:
 def _layer(options: ModelOptions, layer: int) -> torch.nn.Module:
     last = layer + 1 == options.layers
     columns = options.hidden if layer else options.input_columns
-    out = (options.num_classes if last and not options.predicts_links else
-           options.hidden)
+    links = options.task == 'link_prediction'
+    out = options.num_classes if last and not links else options.hidden
     if options.kind == 'gcn':
         if options.degree_norm == 'both':
             return GCNConv(columns, out, add_self_loops=False)
