@@ -39,6 +39,14 @@ class PagesTest(harness.ServiceTest):
         (folder / 'nodes.csv').write_text('id,label,x,y\n' + ''.join(
             f'v{i},{"odd" if i % 2 else "even"},{i % 2},{i}\n'
             for i in vertices))
+        (folder / 'roads.csv').write_text('source,destination\n' + ''.join(
+            f'{i},{(i + step) % 40}\n' for i in vertices for step in (1, 2)))
+        (folder / 'houses.csv').write_text('id,rooms,age,rent,heating\n' + (
+            ''.join(f'{i},{i % 5},{i / 40},{i % 5 / 2},{i % 3}.5\n'
+                    for i in vertices)))
+        (folder / 'shops.csv').write_text('id,size,food,books,tools\n' + (
+            ''.join(f'{i},{i % 7},{i % 2},{i % 3 // 2},{i % 5 // 4}\n'
+                    for i in vertices)))
 
     def run_page(self, page):
         commands = commands_of(page)
@@ -62,6 +70,11 @@ class PagesTest(harness.ServiceTest):
 
     def test_the_page_of_fgnn(self):
         self.run_page('tools/fgnn/README.md')
+        for name, heading in (
+                ('rents', 'id,name,rent,heating,split,target_rent,'),
+                ('trades', 'id,name,classes,probability_food,')):
+            table = (self.service.folder / f'{name}.csv').read_text()
+            self.assertTrue(table.startswith(heading), table[:200])
 
     def test_the_readme_fits_its_length(self):
         text = (ROOT / 'README.md').read_text(encoding='utf-8')

@@ -252,5 +252,88 @@ class LinksTest(PredictTest):
                             'scores no pairs', 'link_prediction')
 
 
+class TargetsTest(PredictTest):
+
+    def import_targets(self, columns, labels_of):
+        """A graph whose features tell the labels."""
+        draws = random.Random(2)
+        nodes = self.service.folder / 'nodes.csv'
+        with open(nodes, 'w', encoding='utf-8') as file:
+            print('id,split,a,b,c', *columns, sep=',', file=file)
+            for v in range(240):
+                x = [round(draws.gauss(0, 1), 3) for _ in range(3)]
+                print(v, ('train', 'valid', 'test')[v % 3], *x, *labels_of(x),
+                      sep=',', file=file)
+        edges = self.service.folder / 'edges.csv'
+        edges.write_text('source,destination\n' + ''.join(
+            f'{draws.randrange(240)},{v}\n' for v in range(240)))
+        self.service.dataset = self.service.folder / 'targets'
+        self.service.fgnn('dataset', 'import', 'csv', str(edges), '--nodes',
+                          str(nodes), '--label-column', ','.join(columns),
+                          '--out', str(self.service.dataset))
+
+    def run_and_predict(self, task):
+        """What `run` printed, the summary, the answer and the table."""
+        run_dir = self.service.folder / 'run'
+        lines = self.service.fgnn(
+            'run', *self.service.job_words({
+                'training.task': task, 'training.epochs': 30,
+                'training.learning_rate': 0.02, 'model.dropout': 0}),
+            '--run-dir', str(run_dir)).stdout
+        answer = json.loads(self.predict(run_dir, '--json').stdout)
+        return (lines, json.loads((run_dir / 'summary.json').read_text()),
+                answer, rows_of(self.service.folder / 'out.csv'))
+
+    def test_numbers_from_their_import_to_their_predictions(self):
+        self.import_targets(('height', 'weight'), lambda x: (
+            round(x[0] - x[1], 3), round(x[2] / 2, 3)))
+        lines, summary, answer, rows = self.run_and_predict('node_regression')
+        self.assertRegex(lines, r'(?m)^epoch 30/30  loss 0\.\d+  valid RMSE '
+                                r'\S+  MAE \S+  R2 \S+ .* best \S+ in epoch ')
+        self.assertRegex(lines, r'(?m)^test RMSE  ')
+        splits = {entry['split']: entry for entry in answer['splits']}
+        for score in ('rmse', 'mae'):
+            self.assertAlmostEqual(splits['test'][score],
+                                   summary[f'test_{score}'], 5)
+            self.assertAlmostEqual(splits['valid'][score],
+                                   summary[f'valid_{score}'], 5)
+        self.assertGreater(summary['test_r2'], 0.5)
+        self.assertEqual(answer['target_names'], ['height', 'weight'])
+        self.assertEqual(list(rows[0]), [
+            'id', 'name', 'height', 'weight', 'split', 'target_height',
+            'target_weight'])
+        squares = [(float(row['height']) - float(row['target_height'])) ** 2
+                   for row in rows if row['split'] == 'test']
+        self.assertLess(sum(squares) / len(squares), 1)
+        epochs = csv.DictReader(
+            self.service.fgnn('metrics', str(self.service.folder / 'run'))
+            .stdout.splitlines())
+        best = min(epochs, key=lambda epoch: float(epoch['valid_rmse']))
+        self.assertEqual(int(best['epoch']), summary['best_epoch'])
+
+    def test_sets_from_their_import_to_their_predictions(self):
+        self.import_targets(('ant', 'bee', 'cat'),
+                            lambda x: [int(value > 0.3) for value in x])
+        lines, summary, answer, rows = self.run_and_predict(
+            'multi_label_classification')
+        self.assertRegex(lines, r'(?m)^epoch 30/30  loss 0\.\d+  valid '
+                                r'micro-F1 0\.\d+  macro-F1 0\.\d+ ')
+        self.assertRegex(lines, r'(?m)^test micro-F1  ')
+        splits = {entry['split']: entry for entry in answer['splits']}
+        self.assertAlmostEqual(splits['test']['micro_f1'],
+                               summary['test_micro_f1'], 9)
+        self.assertGreater(summary['test_micro_f1'], 0.6)
+        self.assertEqual(answer['class_names'], ['ant', 'bee', 'cat'])
+        right = sum(row['classes'] == row['labels'] for row in rows
+                    if row['split'] == 'train')
+        self.assertGreater(right, 50)
+        for row in rows:
+            self.assertEqual(row['classes'], ';'.join(
+                name for name in ('ant', 'bee', 'cat')
+                if float(row[f'probability_{name}']) > 0.5))
+        self.assert_refused(self.service.folder / 'run', ['--top-k', '2'],
+                            'multi_label_classification')
+
+
 if __name__ == '__main__':
     harness.main()

@@ -43,6 +43,12 @@ struct Work {
   CpuBackend& backend;
 };
 
+// Returns the type of the targets that a model learns.
+TargetType TypeOf(Objective objective) {
+  return objective == Objective::kLabelSets ? TargetType::kBits
+                                            : TargetType::kFloat32;
+}
+
 absl::StatusOr<std::vector<GlobalId>> ChosenVertices(const Work& work) {
   const uint64_t num_nodes = work.backend.dataset().num_nodes();
   if (work.options.vertices.empty()) return AllVertices(num_nodes);
@@ -61,6 +67,23 @@ absl::Status PredictClasses(const Work& work, const InferenceInput& input,
                             &truth};
   summary->matches = CountMatches(table);
   return WriteClassTable(work.options.out, table);
+}
+
+// Of a model whose answers are targets: the table, or the array alone.
+absl::Status PredictTargets(const Work& work, const InferenceInput& input,
+                            absl::Span<const GlobalId> vertices,
+                            PredictSummary* summary) {
+  FGNN_ASSIGN_OR_RETURN(
+      RowFile rows, PredictRows(input, vertices, work.kind, work.options.out));
+  const Dataset& dataset = work.backend.dataset();
+  const VertexTruth truth(dataset);
+  const TargetTable table = {
+      vertices,  &rows,    TypeOf(input.model->options().objective),
+      &work.map, &dataset, &truth};
+  FGNN_ASSIGN_OR_RETURN(summary->target_scores, ScoreTargets(table));
+  return work.options.out.extension() == ".csv"
+             ? WriteTargetTable(work.options.out, table)
+             : rows.Commit();
 }
 
 absl::Status PredictScores(const Work& work, const InferenceInput& input,
@@ -103,10 +126,16 @@ absl::Status PredictAndWrite(const Work& work, absl::Span<const float> weights,
   if (work.kind == PredictionKind::kNeighbours) {
     return PredictNeighbours(work, input, vertices);
   }
+  if (work.kind != PredictionKind::kEmbeddings &&
+      input.model->options().has_targets()) {
+    return PredictTargets(work, input, vertices, summary);
+  }
   if (work.kind == PredictionKind::kClasses) {
     return PredictClasses(work, input, vertices, summary);
   }
-  return PredictRows(input, vertices, work.kind, work.options.out);
+  FGNN_ASSIGN_OR_RETURN(
+      RowFile rows, PredictRows(input, vertices, work.kind, work.options.out));
+  return rows.Commit();
 }
 
 bool IsRenumbered(const ClassMap& map) {
@@ -128,7 +157,27 @@ absl::StatusOr<DatasetNames> NamesOfModel(const PredictOptions& options,
                        info.model.input_columns, info.model.num_classes));
   if (names.classes.empty()) names.classes = std::move(of_run.classes);
   if (names.features.empty()) names.features = std::move(of_run.features);
+  if (names.targets.empty()) names.targets = std::move(of_run.targets);
   return names;
+}
+
+// Finds the model's columns of targets in the dataset. A dataset with targets
+// of another type has none for this model.
+absl::StatusOr<ClassMap> MapTargets(const PredictOptions& options,
+                                    const ModelOptions& model,
+                                    const DatasetNames& of_model,
+                                    const DatasetNames& of_dataset,
+                                    const Dataset& dataset) {
+  const bool has_targets = dataset.targets().rows > 0 &&
+                           dataset.targets().type == TypeOf(model.objective);
+  return MapClasses(
+      {model.num_classes, of_model.targets, "the model",
+       (options.run / kTargetNamesFile).string()},
+      {has_targets ? dataset.num_targets() : 0,
+       has_targets ? of_dataset.targets : std::vector<std::string>(),
+       absl::StrCat("dataset ", options.dataset.string()),
+       (options.dataset / kTargetNamesFile).string()},
+      model.objective == Objective::kValues ? kTargetWords : kSetWords);
 }
 
 // Finds the model's classes in the dataset. Refuses a dataset whose classes or
@@ -149,6 +198,9 @@ absl::StatusOr<ClassMap> MapToDataset(const PredictOptions& options,
   if (kind == PredictionKind::kEmbeddings || IsOfLinks(kind)) {
     return ClassMap();
   }
+  if (info.model.has_targets()) {
+    return MapTargets(options, info.model, of_model, of_dataset, dataset);
+  }
   FGNN_ASSIGN_OR_RETURN(
       ClassMap map,
       MapClasses({info.model.num_classes, of_model.classes, "the model",
@@ -164,61 +216,21 @@ absl::StatusOr<ClassMap> MapToDataset(const PredictOptions& options,
   return map;
 }
 
-// Returns "98.3 % (118 of 120)".
-std::string TextOf(const MatchCount& count) {
-  return absl::StrFormat("%.1f %% (%s of %s)", count.share() * 100,
-                         FormatCount(count.matching),
-                         FormatCount(count.labelled));
+// Says in the summary what the model is.
+void DescribeModel(const CheckpointInfo& info, const ClassMap& map,
+                   PredictSummary* summary) {
+  const bool of_numbers = info.model.objective == Objective::kValues;
+  const auto has_name = [](const std::string& name) { return !name.empty(); };
+  if (std::any_of(map.names.begin(), map.names.end(), has_name)) {
+    (of_numbers ? summary->target_names : summary->class_names) = map.names;
+  }
+  (of_numbers ? summary->num_targets : summary->num_classes) =
+      info.model.num_classes;
+  summary->notice = map.notice;
+  summary->epoch = info.epoch;
 }
 
 }  // namespace
-
-std::string PredictSummary::ToJson() const {
-  nlohmann::json json = {{"checkpoint", checkpoint.string()},
-                         {"epoch", epoch},
-                         {"what", what},
-                         {"out", out.string()},
-                         {"vertices", num_vertices},
-                         {"pairs", num_pairs},
-                         {"classes", num_classes},
-                         {"class_names", class_names},
-                         {"notice", notice},
-                         {"seconds", seconds}};
-  const auto add = [](const MatchCount& count, nlohmann::json entry) {
-    entry["labelled"] = count.labelled;
-    entry["matching"] = count.matching;
-    entry["accuracy"] = count.share();
-    return entry;
-  };
-  json["splits"] = nlohmann::json::array();
-  for (const PredictionMatches::OfSplit& of_split : matches.splits) {
-    json["splits"].push_back(add(of_split.count, {{"split", of_split.split}}));
-  }
-  if (matches.names.has_value()) json["names"] = add(*matches.names, {});
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::string PredictSummary::ToText() const {
-  std::string text = absl::StrCat(
-      "predicted ", what, " of ",
-      num_pairs > 0 ? absl::StrCat(FormatCount(num_pairs), " pairs")
-                    : absl::StrCat(FormatCount(num_vertices), " vertices"),
-      " in ", FormatSeconds(seconds), " with ", checkpoint.string(), " (epoch ",
-      epoch, "); they are in ", out.string());
-  if (!matches.splits.empty()) text += "\naccuracy: ";
-  const char* separator = "";
-  for (const PredictionMatches::OfSplit& of_split : matches.splits) {
-    absl::StrAppend(&text, separator,
-                    of_split.split.empty() ? "no split" : of_split.split, " ",
-                    TextOf(of_split.count));
-    separator = ", ";
-  }
-  if (matches.names.has_value()) {
-    absl::StrAppend(
-        &text, "\nclass_name is the label's name: ", TextOf(*matches.names));
-  }
-  return text;
-}
 
 absl::StatusOr<fs::path> FindCheckpoint(const fs::path& run) {
   const fs::path folder = run / "checkpoints";
@@ -235,15 +247,14 @@ absl::StatusOr<fs::path> FindCheckpoint(const fs::path& run) {
 
 absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
   const Stopwatch stopwatch;
-  FGNN_ASSIGN_OR_RETURN(const PredictionKind kind,
-                        PredictionKindOf(options.what));
-  FGNN_RETURN_IF_ERROR(CheckPredictionsPath(options.out, kind));
+  FGNN_RETURN_IF_ERROR(options.what.empty()
+                           ? absl::OkStatus()
+                           : PredictionKindOf(options.what).status());
   FGNN_ASSIGN_OR_RETURN(
       const Device device,
       ParseDevice(options.device.empty() ? AllCoresDevice() : options.device));
   FGNN_RETURN_IF_ERROR(PinThisThread(device));
   PredictSummary summary;
-  summary.what = options.what;
   summary.out = options.out;
   summary.checkpoint = options.checkpoint;
   if (summary.checkpoint.empty()) {
@@ -251,10 +262,16 @@ absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
   }
   FGNN_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
                         ReadCheckpoint(summary.checkpoint));
-  FGNN_RETURN_IF_ERROR(CheckPredictFlags(options, kind, checkpoint.info.model));
+  const ModelOptions& model = checkpoint.info.model;
+  FGNN_ASSIGN_OR_RETURN(
+      const PredictionKind kind,
+      options.what.empty() ? UsualKind(model) : PredictionKindOf(options.what));
+  summary.what = WordOf(kind);
+  FGNN_RETURN_IF_ERROR(CheckPredictionsPath(options.out, kind));
+  FGNN_RETURN_IF_ERROR(CheckPredictFlags(options, kind, model));
   FGNN_ASSIGN_OR_RETURN(
       const std::unique_ptr<CpuBackend> backend,
-      CpuBackend::OpenForModel(options.dataset, checkpoint.info.model,
+      CpuBackend::OpenForModel(options.dataset, model,
                                static_cast<int>(device.cores.size()),
                                options.plugins));
   FGNN_RETURN_IF_ERROR(
@@ -270,13 +287,7 @@ absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
   FGNN_RETURN_IF_ERROR(
       PredictAndWrite({options, kind, map, *backend},
                       {weights.Floats(num_weights), num_weights}, &summary));
-  const auto has_name = [](const std::string& name) { return !name.empty(); };
-  if (std::any_of(map.names.begin(), map.names.end(), has_name)) {
-    summary.class_names = map.names;
-  }
-  summary.notice = map.notice;
-  summary.epoch = checkpoint.info.epoch;
-  summary.num_classes = checkpoint.info.model.num_classes;
+  DescribeModel(checkpoint.info, map, &summary);
   summary.seconds = stopwatch.Seconds();
   return summary;
 }

@@ -6,10 +6,9 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "trainer_service/infer/class_table.h"
+#include "trainer_service/commands/predict_summary.h"
 
 namespace fgnn {
 
@@ -18,8 +17,9 @@ struct PredictOptions {
   // File of the checkpoint. Empty: see FindCheckpoint().
   std::filesystem::path checkpoint;
   std::filesystem::path dataset;  // Folder of the dataset.
-  std::string what = "classes";   // Kind of prediction: PredictionKindOf().
-  // File *.npy; for classes, scores and neighbours also *.csv.
+  // Kind of prediction: PredictionKindOf(). Empty: UsualKind() of the model.
+  std::string what;
+  // File *.npy; for classes, values, scores and neighbours also *.csv.
   std::filesystem::path out;
   // Number of the best classes or neighbours of each vertex; nullopt: one class
   // or ten neighbours.
@@ -32,26 +32,6 @@ struct PredictOptions {
   std::filesystem::path plugins;  // The folder of the user's libraries.
 };
 
-struct PredictSummary {
-  std::filesystem::path checkpoint;  // File of the checkpoint that was used.
-  uint32_t epoch = 0;                // Epoch of the checkpoint.
-  std::string what;
-  std::filesystem::path out;
-  uint64_t num_vertices = 0;  // Number of vertices that were predicted.
-  uint64_t num_pairs = 0;     // Number of pairs that were scored.
-  uint32_t num_classes = 0;
-  double seconds = 0;
-  // Names of the model's classes in its numbering; empty: they have none.
-  std::vector<std::string> class_names;
-  // What a user should know of the numbering of the classes, in one line;
-  // empty: nothing.
-  std::string notice;
-  PredictionMatches matches;  // For classes: how many are right.
-
-  std::string ToJson() const;
-  std::string ToText() const;  // One line or more.
-};
-
 // Returns checkpoints/best.safetensors of the run, or else the checkpoint of
 // the newest epoch. Returns NotFound if the run has no checkpoint.
 absl::StatusOr<std::filesystem::path> FindCheckpoint(
@@ -59,8 +39,8 @@ absl::StatusOr<std::filesystem::path> FindCheckpoint(
 
 // Predicts `what` of the vertices and writes `out`. Pins the calling thread to
 // the device. Classes are numbered as in the dataset (MapClasses()), but
-// columns of probabilities as in the model. Names that the checkpoint does not
-// have are read from the run's folder, if they are there.
+// columns of probabilities and numbers as in the model. Names that the
+// checkpoint does not have are read from the run's folder, if they are there.
 absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options);
 
 }  // namespace fgnn

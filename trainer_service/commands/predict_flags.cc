@@ -13,11 +13,17 @@ absl::Status CheckTopK(const PredictOptions& options, PredictionKind kind,
     if (*options.top_k >= 1) return absl::OkStatus();
     return absl::InvalidArgumentError("--top-k 0: choose 1 or more");
   }
+  if (model.has_targets()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--top-k is for classes of which a vertex has one, and for --what "
+        "neighbours; leave it out with a model of ",
+        std::string(TaskOf(model.objective))));
+  }
   if (kind != PredictionKind::kClasses) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--top-k is for --what classes and --what neighbours; leave it out "
         "with --what ",
-        options.what));
+        WordOf(kind)));
   }
   if (*options.top_k >= 1 && *options.top_k <= model.num_classes) {
     return absl::OkStatus();
@@ -37,7 +43,7 @@ absl::Status CheckFiles(const PredictOptions& options, PredictionKind kind) {
   if (!scores && !options.pairs.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--pairs is for --what scores; leave it out with --what ",
-                     options.what));
+                     WordOf(kind)));
   }
   if (scores && !options.vertices.empty()) {
     return absl::InvalidArgumentError(

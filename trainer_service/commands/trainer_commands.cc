@@ -22,7 +22,7 @@ TrainerCommands::TrainerCommands(Command app)
       .Required();
   predict_.AddOption(
       "--what", predict.what,
-      "classes, probabilities, embeddings, scores or neighbours");
+      "classes, values, probabilities, embeddings, scores or neighbours");
   predict_.AddOption("--out", predict.out, "FILE.npy or FILE.csv").Required();
   predict_.AddOption("--top-k", predict.top_k, "Best classes of each");
   predict_.AddOption("--vertices", predict.vertices, "A file with ids");

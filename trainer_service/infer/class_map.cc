@@ -35,21 +35,23 @@ std::string WithoutNames(const NamedClasses& model,
 }
 
 absl::Status CountsDiffer(const NamedClasses& model,
-                          const NamedClasses& dataset) {
+                          const NamedClasses& dataset,
+                          const MappedWords& words) {
   std::vector<std::string> files;
   for (const NamedClasses* classes : {&model, &dataset}) {
     if (!HasNames(*classes)) files.push_back(classes->names_file);
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      model.what, " has ", model.count, " classes and ", dataset.what, " ",
-      dataset.count, ", and ", WithoutNames(model, dataset),
-      ": their numbers may mean other classes; write the names, a line for "
-      "each class, to ",
+      model.what, " has ", model.count, " ", words.many, " and ", dataset.what,
+      " ", dataset.count, ", and ", WithoutNames(model, dataset),
+      ": their numbers may mean other ", words.many,
+      "; write the names, a line for each ", words.one, ", to ",
       absl::StrJoin(files, " and ")));
 }
 
 // Keeps the model's numbering. One of the two may have names.
-ClassMap SameNumbers(const NamedClasses& model, const NamedClasses& dataset) {
+ClassMap SameNumbers(const NamedClasses& model, const NamedClasses& dataset,
+                     const MappedWords& words) {
   ClassMap map;
   map.numbers.resize(model.count);
   std::iota(map.numbers.begin(), map.numbers.end(), int64_t{0});
@@ -58,26 +60,27 @@ ClassMap SameNumbers(const NamedClasses& model, const NamedClasses& dataset) {
   map.label_names = map.names;
   map.by_name = HasNames(model) && HasNames(dataset);
   if (dataset.count > 0 && HasNames(model) != HasNames(dataset)) {
-    map.notice = absl::StrCat(WithoutNames(model, dataset),
-                              " of its classes: they are taken to be numbered "
-                              "as those of ",
-                              HasNames(model) ? model.what : dataset.what);
+    map.notice =
+        absl::StrCat(WithoutNames(model, dataset), " of its ", words.many,
+                     ": they are taken to be numbered as those of ",
+                     HasNames(model) ? model.what : dataset.what);
   }
   return map;
 }
 
-std::string NoticeOf(const ClassMap& map, const NamedClasses& dataset) {
+std::string NoticeOf(const ClassMap& map, const NamedClasses& dataset,
+                     const MappedWords& words) {
   std::vector<std::string> missing;
   for (size_t c = 0; c < map.numbers.size(); ++c) {
     if (map.numbers[c] >= 0) continue;
     missing.push_back(map.names[c].empty() ? absl::StrCat(c) : map.names[c]);
   }
-  std::string notice =
-      absl::StrCat("classes are numbered as in ", dataset.what, ", by name");
+  std::string notice = absl::StrCat(words.many, " ", words.are_found, " ",
+                                    dataset.what, ", by name");
   if (!missing.empty()) {
     absl::StrAppend(&notice, "; it has not ", missing.size(), " of the ",
-                    map.numbers.size(), " classes of the model (",
-                    FirstOf(missing), "), whose vertices get class -1");
+                    map.numbers.size(), " ", words.many, " of the model (",
+                    FirstOf(missing), "), ", words.if_missing);
   }
   return notice;
 }
@@ -85,14 +88,17 @@ std::string NoticeOf(const ClassMap& map, const NamedClasses& dataset) {
 }  // namespace
 
 absl::StatusOr<ClassMap> MapClasses(const NamedClasses& model,
-                                    const NamedClasses& dataset) {
-  if (dataset.count == 0) return SameNumbers(model, dataset);
+                                    const NamedClasses& dataset,
+                                    const MappedWords& words) {
+  if (dataset.count == 0) return SameNumbers(model, dataset, words);
   if (!HasNames(model) || !HasNames(dataset)) {
-    if (model.count != dataset.count) return CountsDiffer(model, dataset);
-    return SameNumbers(model, dataset);
+    if (model.count != dataset.count) {
+      return CountsDiffer(model, dataset, words);
+    }
+    return SameNumbers(model, dataset, words);
   }
   if (model.count == dataset.count && model.names == dataset.names) {
-    return SameNumbers(model, dataset);
+    return SameNumbers(model, dataset, words);
   }
   std::unordered_map<std::string_view, int64_t> number_of;
   for (size_t c = 0; c < dataset.names.size(); ++c) {
@@ -114,12 +120,13 @@ absl::StatusOr<ClassMap> MapClasses(const NamedClasses& model,
     ++found;
   }
   if (found == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "no class of ", model.what, " (", FirstOf(model.names),
-        ") is a class of ", dataset.what, " (", FirstOf(dataset.names),
-        "); name the classes alike in ", dataset.names_file));
+    return absl::InvalidArgumentError(
+        absl::StrCat("no ", words.one, " of ", model.what, " (",
+                     FirstOf(model.names), ") is a ", words.one, " of ",
+                     dataset.what, " (", FirstOf(dataset.names), "); name the ",
+                     words.many, " alike in ", dataset.names_file));
   }
-  map.notice = NoticeOf(map, dataset);
+  map.notice = NoticeOf(map, dataset, words);
   return map;
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 // The kinds' words, in the order of PredictionKind.
 constexpr const char* kWords[] = {"classes", "probabilities", "embeddings",
-                                  "scores", "neighbours"};
+                                  "scores",  "neighbours",    "values"};
 
 // Chooses the classes of a vertex's largest logits. NaN is the lowest.
 class BestClasses {
@@ -72,7 +72,57 @@ void AppendSoftmax(absl::Span<const float> logits, std::vector<float>* out) {
   }
 }
 
+// Appends the probability of each of these logits by itself.
+void AppendSigmoid(absl::Span<const float> logits, std::vector<float>* out) {
+  for (const float logit : logits) {
+    out->push_back(static_cast<float>(1 / (1 + std::exp(-double{logit}))));
+  }
+}
+
+// Returns the logits' probabilities, of whole rows.
+std::vector<float> ProbabilitiesOf(absl::Span<const float> logits,
+                                   size_t columns, Objective objective) {
+  std::vector<float> probabilities;
+  probabilities.reserve(logits.size());
+  if (objective == Objective::kLabelSets) {
+    AppendSigmoid(logits, &probabilities);
+    return probabilities;
+  }
+  for (size_t at = 0; at < logits.size(); at += columns) {
+    AppendSoftmax(logits.subspan(at, columns), &probabilities);
+  }
+  return probabilities;
+}
+
+// Returns the kinds that a model of this objective has, beside embeddings.
+absl::Span<const PredictionKind> KindsOf(Objective objective) {
+  static constexpr PredictionKind kOfClasses[] = {
+      PredictionKind::kClasses, PredictionKind::kProbabilities};
+  static constexpr PredictionKind kOfLinks[] = {PredictionKind::kScores,
+                                                PredictionKind::kNeighbours};
+  static constexpr PredictionKind kOfValues[] = {PredictionKind::kValues};
+  switch (objective) {
+    case Objective::kLinks:
+      return kOfLinks;
+    case Objective::kValues:
+      return kOfValues;
+    case Objective::kClasses:
+    case Objective::kLabelSets:
+      break;
+  }
+  return kOfClasses;
+}
+
 }  // namespace
+
+const char* WordOf(PredictionKind kind) {
+  return kWords[static_cast<size_t>(kind)];
+}
+
+PredictionKind UsualKind(const ModelOptions& model) {
+  return model.objective == Objective::kValues ? PredictionKind::kValues
+                                               : PredictionKind::kClasses;
+}
 
 absl::StatusOr<PredictionKind> PredictionKindOf(std::string_view word) {
   for (size_t kind = 0; kind < std::size(kWords); ++kind) {
@@ -112,10 +162,10 @@ absl::StatusOr<Predictions> Predict(const InferenceInput& input,
   return predictions;
 }
 
-absl::Status PredictRows(const InferenceInput& input,
-                         absl::Span<const GlobalId> vertices,
-                         PredictionKind kind,
-                         const std::filesystem::path& path) {
+absl::StatusOr<RowFile> PredictRows(const InferenceInput& input,
+                                    absl::Span<const GlobalId> vertices,
+                                    PredictionKind kind,
+                                    const std::filesystem::path& path) {
   const ModelOptions& model = input.model->options();
   const bool embeddings = kind == PredictionKind::kEmbeddings;
   const size_t columns = embeddings ? model.hidden : model.num_classes;
@@ -130,18 +180,16 @@ absl::Status PredictRows(const InferenceInput& input,
   const auto write = [&](size_t first, int64_t rows, const float* values) {
     const absl::Span<const float> all(values,
                                       static_cast<size_t>(rows) * columns);
-    if (embeddings) return unwritten.Note(file.Write(first, all));
-    std::vector<float> probabilities;
-    probabilities.reserve(all.size());
-    for (size_t at = 0; at < all.size(); at += columns) {
-      AppendSoftmax(all.subspan(at, columns), &probabilities);
+    if (embeddings || kind == PredictionKind::kValues) {
+      return unwritten.Note(file.Write(first, all));
     }
-    unwritten.Note(file.Write(first, probabilities));
+    unwritten.Note(
+        file.Write(first, ProbabilitiesOf(all, columns, model.objective)));
   };
   FGNN_RETURN_IF_ERROR(embeddings ? InferEmbeddings(checked, vertices, write)
                                   : InferLogits(checked, vertices, write));
   FGNN_RETURN_IF_ERROR(unwritten.status());
-  return file.Commit();
+  return file;
 }
 
 bool IsOfLinks(PredictionKind kind) {
@@ -149,28 +197,30 @@ bool IsOfLinks(PredictionKind kind) {
 }
 
 absl::Status CheckPrediction(const ModelOptions& model, PredictionKind kind) {
+  const absl::Span<const PredictionKind> kinds = KindsOf(model.objective);
   if (kind == PredictionKind::kEmbeddings ||
-      model.predicts_links() == IsOfLinks(kind)) {
+      std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) {
     return absl::OkStatus();
   }
-  const std::string what =
-      absl::StrCat("--what ", kWords[static_cast<size_t>(kind)]);
-  if (model.predicts_links()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        what,
-        ": the model was trained for link_prediction and knows no classes; use "
-        "--what embeddings, scores or neighbours"));
+  std::string known = "embeddings";
+  for (const PredictionKind other : kinds) {
+    absl::StrAppend(&known, other == kinds.back() ? " or " : ", ",
+                    WordOf(other));
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      what,
-      ": the model was trained for classes and scores no pairs; use --what "
-      "classes, probabilities or embeddings, or a run with training.task: "
-      "link_prediction"));
+      "--what ", WordOf(kind), ": the model was trained for ",
+      std::string(TaskOf(model.objective)),
+      IsOfLinks(kind)                   ? " and scores no pairs"
+      : kind == PredictionKind::kValues ? " and knows no numbers"
+                                        : " and knows no classes",
+      "; use --what ", known,
+      IsOfLinks(kind) ? ", or a run with training.task: link_prediction" : ""));
 }
 
 absl::Status CheckPredictionsPath(const std::filesystem::path& path,
                                   PredictionKind kind) {
-  const bool table = kind == PredictionKind::kClasses || IsOfLinks(kind);
+  const bool table = kind == PredictionKind::kClasses ||
+                     kind == PredictionKind::kValues || IsOfLinks(kind);
   if (path.extension() == ".npy" || (table && path.extension() == ".csv")) {
     return absl::OkStatus();
   }
@@ -178,8 +228,8 @@ absl::Status CheckPredictionsPath(const std::filesystem::path& path,
       "--out ", path.string(),
       table ? ": end it in .npy (numbers alone) or .csv (names and "
               "probabilities too)"
-            : ": end it in .npy; a .csv file holds --what classes, scores or "
-              "neighbours"));
+            : ": end it in .npy; a .csv file holds --what classes, values, "
+              "scores or neighbours"));
 }
 
 }  // namespace fgnn

@@ -12,22 +12,31 @@
 #include "absl/types/span.h"
 #include "shared/base/types.h"
 #include "trainer_service/infer/layer_wise.h"
+#include "trainer_service/infer/row_file.h"
 
 namespace fgnn {
 
 // Kinds of predictions.
 enum class PredictionKind : uint8_t {
-  kClasses,  // Classes and, in text, their probabilities.
-  // Probabilities of every class: f32 [n, C], rows that sum to 1.
+  // Classes and, in text, their probabilities; of sets, the probabilities.
+  kClasses,
+  // Probabilities of every class: f32 [n, C], rows that sum to 1. Of sets, each
+  // probability is that of one class.
   kProbabilities,
   kEmbeddings,  // Embeddings, see InferEmbeddings(): f32 [n, hidden].
   kScores,      // Scores of pairs: ScorePairs().
   kNeighbours,  // Others that score highest: FindNewNeighbors().
+  kValues,      // Numbers: f32 [n, C].
 };
 
-// Returns the kind of "classes", "probabilities", "embeddings", "scores" or
-// "neighbours"; InvalidArgument for other words.
+// Returns the kind of "classes", "probabilities", "embeddings", "scores",
+// "neighbours" or "values"; InvalidArgument for other words.
 absl::StatusOr<PredictionKind> PredictionKindOf(std::string_view word);
+// Returns the word of a kind.
+const char* WordOf(PredictionKind kind);
+// Returns what a model predicts if nothing else is asked for: values for
+// numbers, else classes.
+PredictionKind UsualKind(const ModelOptions& model);
 
 // Vectors of [n, num_best], for n vertices.
 struct Predictions {
@@ -47,20 +56,19 @@ absl::StatusOr<Predictions> Predict(const InferenceInput& input,
                                     absl::Span<const GlobalId> vertices,
                                     uint32_t num_best = 1);
 
-// Infers a row of each of the n vertices, its probabilities or its embedding,
-// and writes the rows as they come. Only a chunk of them is in memory. Replaces
-// `path`, a .npy file. Errors: those of InferLogits(), InferEmbeddings() and
-// the file system.
-absl::Status PredictRows(const InferenceInput& input,
-                         absl::Span<const GlobalId> vertices,
-                         PredictionKind kind,
-                         const std::filesystem::path& path);
+// Infers a row of each of the n vertices, its embedding, values or
+// probabilities, and writes the rows as they come. Only a chunk of them is in
+// memory. RowFile::Commit() makes the file `path`, a .npy file. Errors: those
+// of InferLogits(), InferEmbeddings() and the file system.
+absl::StatusOr<RowFile> PredictRows(const InferenceInput& input,
+                                    absl::Span<const GlobalId> vertices,
+                                    PredictionKind kind,
+                                    const std::filesystem::path& path);
 
 // Returns true for the kinds that only a model that predicts links has.
 bool IsOfLinks(PredictionKind kind);
 
-// InvalidArgument, with the way out: the model predicts links and has no
-// classes, or it predicts classes and scores no pairs.
+// InvalidArgument, with the way out: the model was trained for something else.
 absl::Status CheckPrediction(const ModelOptions& model, PredictionKind kind);
 
 // InvalidArgument unless this kind can be written to such a name. Call it

@@ -21,7 +21,7 @@ namespace {
 struct PredictFlags {
   std::string run;
   std::string dataset;
-  std::string what = "classes";
+  std::string what;
   std::string out;
   std::string checkpoint;
   std::optional<uint32_t> top_k;
@@ -43,9 +43,9 @@ absl::Status Predict(const PredictFlags& flags, const CommandContext& context) {
   std::vector<std::string> args = {"--state-dir", context.state_dir.string(),
                                    "predict",     "--run",
                                    run.string(),  "--dataset",
-                                   flags.dataset, "--what",
-                                   flags.what,    "--out",
+                                   flags.dataset, "--out",
                                    flags.out};
+  if (!flags.what.empty()) args.insert(args.end(), {"--what", flags.what});
   if (!flags.checkpoint.empty()) {
     args.insert(args.end(), {"--checkpoint", flags.checkpoint});
   }
@@ -85,8 +85,9 @@ void AddChoices(Command predict, PredictFlags& flags) {
 void AddPredictCommand(Command app, CommandContext& context) {
   const Command predict =
       app.AddSubcommand("predict",
-                        "Classes, probabilities or embeddings of a dataset's "
-                        "vertices, or links between them, by a trained model");
+                        "Classes, numbers, probabilities or embeddings of a "
+                        "dataset's vertices, or links between them, by a "
+                        "trained model");
   const auto flags = std::make_shared<PredictFlags>();
   predict.AddOption("RUN", flags->run, "Run folder, or job id")
       .Required()
@@ -96,17 +97,18 @@ void AddPredictCommand(Command app, CommandContext& context) {
       .Takes("DIR");
   predict
       .AddOption("--what", flags->what,
-                 "classes; probabilities, f32 [vertices, classes]; "
-                 "embeddings, what the last layer is given, f32 [vertices, "
-                 "hidden]; for link prediction: scores of --pairs, or "
-                 "neighbours, the others that score highest")
-      .OneOf({"classes", "probabilities", "embeddings", "scores", "neighbours"})
-      .ShowDefault();
+                 "classes; values, of node_regression; probabilities, f32 "
+                 "[vertices, classes]; embeddings, what the last layer is "
+                 "given, f32 [vertices, hidden]; for link prediction: scores "
+                 "of --pairs, or neighbours, the others that score highest. "
+                 "Default: values of node_regression, else classes")
+      .OneOf({"classes", "values", "probabilities", "embeddings", "scores",
+              "neighbours"});
   predict
       .AddOption(
           "--out", flags->out,
-          "File to write: .npy, or for classes, scores and neighbours .csv "
-          "with the names of vertices and classes")
+          "File to write: .npy, or for classes, values, scores and neighbours "
+          ".csv with the names of vertices, classes and values")
       .Required()
       .Takes("FILE");
   predict

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "shared/base/files/file.h"
+#include "shared/base/status.h"
 #include "shared/graph/npy.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
@@ -29,9 +30,10 @@ constexpr uint32_t kClasses = 4;
 class PredictRowsTest : public testing::Test {
  protected:
   absl::StatusOr<NpyArray> Predict(SmallGraph& world, PredictionKind kind) {
-    const absl::Status status =
-        PredictRows(world.Input(), AllVertices(kNodes), kind, out_);
-    if (!status.ok()) return status;
+    FGNN_ASSIGN_OR_RETURN(
+        RowFile rows,
+        PredictRows(world.Input(), AllVertices(kNodes), kind, out_));
+    FGNN_RETURN_IF_ERROR(rows.Commit());
     return NpyArray::Open(out_);
   }
 
@@ -70,8 +72,10 @@ TEST_F(PredictRowsTest, RowsAreInTheOrderOfTheVertices) {
                             Predict(world, PredictionKind::kProbabilities));
   const std::vector<GlobalId> some = {1200, 7, 1200, 0};
   const std::filesystem::path out = folder_.path() / "some.npy";
-  FGNN_ASSERT_OK(
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      RowFile rows,
       PredictRows(world.Input(), some, PredictionKind::kProbabilities, out));
+  FGNN_ASSERT_OK(rows.Commit());
   FGNN_ASSERT_OK_AND_ASSIGN(const NpyArray array, NpyArray::Open(out));
   ASSERT_THAT(array.header().shape, ElementsAre(some.size(), kClasses));
   for (size_t i = 0; i < some.size(); ++i) {
@@ -130,8 +134,8 @@ TEST_F(PredictRowsTest, NamesTheFileThatCannotBeWritten) {
 
 TEST(CheckPredictionsPathTest, TextHoldsClassesAndLinks) {
   for (const PredictionKind kind :
-       {PredictionKind::kClasses, PredictionKind::kScores,
-        PredictionKind::kNeighbours}) {
+       {PredictionKind::kClasses, PredictionKind::kValues,
+        PredictionKind::kScores, PredictionKind::kNeighbours}) {
     EXPECT_THAT(CheckPredictionsPath("a.csv", kind), IsOk());
   }
   for (const PredictionKind kind :
@@ -146,7 +150,7 @@ TEST(CheckPredictionsPathTest, TextHoldsClassesAndLinks) {
   EXPECT_THAT(CheckPredictionsPath("a.csv", PredictionKind::kEmbeddings),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "--out a.csv: end it in .npy; a .csv file holds --what "
-                       "classes, scores or neighbours"));
+                       "classes, values, scores or neighbours"));
 }
 
 TEST(PredictionKindOfTest, NamesThoseThereAre) {
@@ -155,7 +159,7 @@ TEST(PredictionKindOfTest, NamesThoseThereAre) {
   EXPECT_THAT(PredictionKindOf("logits"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("classes, probabilities, embeddings, "
-                                 "scores, neighbours")));
+                                 "scores, neighbours, values")));
 }
 
 }  // namespace
