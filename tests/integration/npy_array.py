@@ -4,13 +4,15 @@ import ast
 import os
 import struct
 
-CODES = {'<i8': 'q', '<u4': 'I', '<i4': 'i', '<f4': 'f'}
+CODES = {'<i8': 'q', '<u4': 'I', '<i4': 'i', '<f4': 'f', '|u1': 'B'}
 
 
-def write_array(path, descr, values):
-    """A one-dimensional array."""
+def write_array(path, descr, values, columns=None):
+    """A one-dimensional array; or [rows, columns], row by row."""
+    shape = (len(values),) if columns is None else (
+        len(values) // columns, columns)
     header = (f"{{'descr': '{descr}', 'fortran_order': False, "
-              f"'shape': ({len(values)},), }}").encode()
+              f"'shape': {shape}, }}").encode()
     header += b' ' * (-(len(header) + 11) % 64) + b'\n'
     path.write_bytes(b'\x93NUMPY\x01\x00' + struct.pack('<H', len(header)) +
                      header +
