@@ -250,7 +250,7 @@ grpc::Status JobServiceAdapter::GetMetrics(grpc::ServerContext* context,
                           table_->Get(request->job_id()));
     FGNN_ASSIGN_OR_RETURN(
         std::vector<std::string> lines,
-        ReadMetricsLines(found.job.run_dir, request->first_epoch(),
+        ReadMetricsLines(found.job.run_dir, request->after_epoch(),
                          kUsualMessageBytes));
     for (std::string& line : lines) response->add_lines(std::move(line));
     return absl::OkStatus();

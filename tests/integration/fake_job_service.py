@@ -86,7 +86,7 @@ class FakeJobService(pb_grpc.JobServiceServicer):
 
     def GetMetrics(self, request, context):
         self._note('GetMetrics', request, context)
-        lines = self.metric_lines[request.first_epoch:]
+        lines = self.metric_lines[request.after_epoch:]
         return pb.GetMetricsResponse(lines=lines[:self.most_lines])
 
     def GetService(self, request, context):

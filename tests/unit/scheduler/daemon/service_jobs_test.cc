@@ -213,12 +213,12 @@ TEST_F(ServiceJobsTest, TellsTheMetricsOfARun) {
   ASSERT_EQ(Watch(id).state(), v1::JOB_STATE_COMPLETED);
   v1::GetMetricsRequest request;
   request.set_job_id(id);
-  request.set_first_epoch(1);
+  request.set_after_epoch(1);
   FGNN_ASSERT_OK_AND_ASSIGN(const v1::GetMetricsResponse metrics,
                             Call(&v1::JobService::Stub::GetMetrics, request));
   ASSERT_EQ(metrics.lines_size(), 2);
   EXPECT_EQ(nlohmann::json::parse(metrics.lines(1))["epoch"], 3);
-  request.set_first_epoch(3);
+  request.set_after_epoch(3);
   EXPECT_EQ(Call(&v1::JobService::Stub::GetMetrics, request)->lines_size(), 0);
 }
 

@@ -93,7 +93,7 @@ class Calls:
 
     def metrics(self, job_id: str, after_epoch: int) -> pb.GetMetricsResponse:
         return self._call(self._metrics, pb.GetMetricsRequest(
-            job_id=job_id, first_epoch=after_epoch))
+            job_id=job_id, after_epoch=after_epoch))
 
     def service(self) -> pb.ServiceInfo:
         return self._call(self._service, pb.GetServiceRequest())
