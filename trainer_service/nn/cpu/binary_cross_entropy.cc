@@ -9,30 +9,10 @@
 namespace fgnn {
 namespace {
 
-// Sums that are kept side by side, so that the loop is one of vectors.
-constexpr int64_t kLanes = 16;
+// Logits whose terms are kept side by side, so that loops are of vectors.
+constexpr int64_t kLanes = 64;
 // Factors in [1, 2] whose product does not overflow.
 constexpr int64_t kFactors = 512;
-
-// Sums of one block of logits.
-struct Lanes {
-  double linear[kLanes] = {};
-  // log(1 + a) + log(1 + b) = log((1 + a) (1 + b)): one logarithm for many
-  // logits.
-  double product[kLanes];
-};
-
-// log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|))
-inline __attribute__((always_inline)) float AddTerm(float logit, float target,
-                                                    int64_t lane,
-                                                    Lanes& lanes) {
-  const float decay = ExpOfNegative(-std::fabs(logit));
-  const double above = logit > 0 ? double{logit} : 0.0;
-  lanes.linear[lane] += above - double{logit} * double{target};
-  lanes.product[lane] *= 1.0 + double{decay};
-  const float share = (logit > 0 ? 1.0F : decay) / (1.0F + decay);
-  return share - target;
-}
 
 }  // namespace
 
@@ -40,24 +20,37 @@ FGNN_TARGET_CLONES
 double BinaryCrossEntropyWithGradient(const float* __restrict targets,
                                       int64_t count, float scale,
                                       float* __restrict logits) {
+  float decays[kLanes];
+  double linear[kLanes] = {};
+  double products[kLanes];
+  std::fill_n(products, kLanes, 1.0);
   double sum = 0;
-  for (int64_t first = 0; first < count; first += kLanes * kFactors) {
-    const int64_t last = std::min(count, first + kLanes * kFactors);
-    const int64_t whole = last - (last - first) % kLanes;
-    Lanes lanes;
-    std::fill_n(lanes.product, kLanes, 1.0);
-    for (int64_t i = first; i < whole; i += kLanes) {
-      for (int64_t lane = 0; lane < kLanes; ++lane) {
-        logits[i + lane] =
-            scale * AddTerm(logits[i + lane], targets[i + lane], lane, lanes);
-      }
+  int64_t factors = 0;
+  for (int64_t first = 0; first < count; first += kLanes) {
+    const int64_t lanes = std::min(kLanes, count - first);
+    const float* const t = targets + first;
+    float* const x = logits + first;
+    for (int64_t i = 0; i < lanes; ++i) {
+      decays[i] = ExpOfNegative(-std::fabs(x[i]));
     }
-    for (int64_t i = whole; i < last; ++i) {
-      logits[i] = scale * AddTerm(logits[i], targets[i], i - whole, lanes);
+    for (int64_t i = 0; i < lanes; ++i) {
+      const double logit = double{x[i]};
+      linear[i] += (logit > 0 ? logit : 0.0) - logit * double{t[i]};
+      products[i] *= 1.0 + double{decays[i]};
     }
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      sum += lanes.linear[lane] + std::log(lanes.product[lane]);
+    for (int64_t i = 0; i < lanes; ++i) {
+      const float share = (x[i] > 0 ? 1.0F : decays[i]) / (1.0F + decays[i]);
+      x[i] = scale * (share - t[i]);
     }
+    if (++factors < kFactors) continue;
+    factors = 0;
+    for (double& product : products) {
+      sum += std::log(product);
+      product = 1;
+    }
+  }
+  for (int64_t i = 0; i < kLanes; ++i) {
+    sum += linear[i] + std::log(products[i]);
   }
   return sum;
 }
