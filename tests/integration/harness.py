@@ -101,6 +101,16 @@ class Service:
             watch.kill()
             watch.communicate()
 
+    def wait_for_batches(self, run_dir, count):
+        """Waits until a run with digests has more batches than that. Quicker
+        than follow(), for what has to come before the job can have ended."""
+        deadline = time.monotonic() + COMMAND_SECONDS
+        while committed_of(run_dir) <= count:
+            if time.monotonic() >= deadline:
+                raise AssertionError(f'{run_dir} has {committed_of(run_dir)} '
+                                     f'batches after {COMMAND_SECONDS} s')
+            time.sleep(0.01)
+
     def processes(self):
         """{pid: program} of the daemons of this state folder.
 
@@ -201,6 +211,13 @@ def tensors(file):
                data[slice(*entry['data_offsets'])])
         for name, entry in header.items() if name != '__metadata__'
     }
+
+
+def committed_of(run_dir):
+    """Batches whose digests are written; 0 before there are any."""
+    with contextlib.suppress(OSError):
+        return (run_dir / 'batches.crc').read_bytes().count(b'\n')
+    return 0
 
 
 def metrics_of(run_dir):

@@ -29,11 +29,6 @@ class ResumeTest(harness.ServiceTest):
         return run_dir, self.service.json(
             'submit', *words, '--run-dir', str(run_dir), '--digest')['job_id']
 
-    def daemons(self):
-        """The pid of each, by name."""
-        return {executor['name']: executor['pid']
-                for executor in self.service.json('status')['executors']}
-
     def kill_all(self):
         for pid in self.service.processes():
             os.kill(pid, signal.SIGKILL)
@@ -82,17 +77,20 @@ class ResumeTest(harness.ServiceTest):
         self.assert_as_if_nothing_happened(run_dir)
 
     def test_a_job_outlives_its_scheduler(self):
-        scheduler = self.service.json('up')['pid']
+        # The job's device, so that its daemons stay when it has ended.
+        devices = ('--devices', 'cpu:0')
+        scheduler = self.service.json('up', *devices)['pid']
         run_dir, job = self.submit('headless')
-        self.service.follow(
-            job, lambda p: p.get('batches_committed', 0) > 3000)
-        daemons = self.daemons()
+        self.service.wait_for_batches(run_dir, 3000)
         os.kill(scheduler, signal.SIGKILL)
-        self.service.fgnn('up')
-        self.service.follow(job, lambda p: p.get('state') == 'running' and
-                            p.get('batches_committed', 0) > 4000)
-        self.assertEqual(self.daemons(), daemons)
+        daemons = self.service.wait_until_gone([scheduler])
+        self.assertEqual(len(daemons), 2)
+        scheduler = self.service.json('up', *devices)['pid']
         self.service.fgnn('watch', job)
+        self.assertEqual(self.service.processes(),
+                         {**daemons, scheduler: 'fgnn-scheduler'})
+        self.assertIn(f'job {job}: taken over',
+                      self.service.fgnn('logs', job).stdout)
         self.service.fgnn('down')
         self.assert_nothing_left()
         self.assert_as_if_nothing_happened(run_dir)

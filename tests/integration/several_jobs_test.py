@@ -12,6 +12,7 @@ DEVICES = ('cpu:0', 'cpu:1')
 JOB = {'training.batches_per_step': 2, 'training.epochs': 8000,
        'training.checkpoint_every': 2000, 'training.evaluate_every': 2000,
        'limits.restarts': 20}
+BATCHES = 80_000  # Of such a job.
 
 
 class SeveralJobsTest(harness.ServiceTest):
@@ -31,17 +32,17 @@ class SeveralJobsTest(harness.ServiceTest):
             job = self.service.json('submit', *words, '--run-dir',
                                     str(run_dir), '--digest')['job_id']
             jobs[job] = run_dir
-        for job in jobs:
-            self.service.follow(
-                job, lambda p: p.get('batches_committed', 0) > 200)
-        self.assertEqual(self.service.json('status')['jobs_running'], 2)
+        for run_dir in jobs.values():
+            self.service.wait_for_batches(run_dir, 200)
+        for run_dir in jobs.values():
+            self.assertLess(harness.committed_of(run_dir), BATCHES)
         return jobs, scheduler
 
-    def daemons(self, job):
-        """{name: pid} of the job's."""
+    def daemons_of(self, jobs):
+        """{name: pid} of each job's."""
         executors = self.service.json('status')['executors']
-        return {executor['name']: executor['pid'] for executor in executors
-                if executor.get('job_id') == job}
+        return [{executor['name']: executor['pid'] for executor in executors
+                 if executor.get('job_id') == job} for job in jobs]
 
     def end_both(self, jobs):
         for job in jobs:
@@ -53,7 +54,7 @@ class SeveralJobsTest(harness.ServiceTest):
 
     def test_a_daemon_of_one_is_killed(self):
         jobs, _ = self.start_both()
-        first, second = (self.daemons(job) for job in jobs)
+        first, second = self.daemons_of(jobs)
         self.assertEqual((len(first), len(second)), (2, 2))
         self.assertFalse(set(first) & set(second))
         for name in sorted(second):
@@ -72,16 +73,19 @@ class SeveralJobsTest(harness.ServiceTest):
 
     def test_both_outlive_their_scheduler(self):
         jobs, scheduler = self.start_both()
-        before = [self.daemons(job) for job in jobs]
         os.kill(scheduler, signal.SIGKILL)
-        self.service.wait_until_gone([scheduler])
-        self.service.fgnn('up', '--devices', *DEVICES)
-        # A job that is not taken over yet shows the batches of the time before.
+        daemons = self.service.wait_until_gone([scheduler])
+        self.assertEqual(len(daemons), 4)
+        scheduler = self.service.json('up', '--devices', *DEVICES)['pid']
         for job in jobs:
-            self.service.follow(
-                job, lambda p: p.get('state') == 'running' and
-                p.get('batches_committed', 0) > 1000)
-        self.assertEqual([self.daemons(job) for job in jobs], before)
+            self.service.fgnn('watch', job)
+        # A job that has ended leaves its daemons to the service. Before that it
+        # may end at any moment, and has no daemons then.
+        self.assertEqual(self.service.processes(),
+                         {**daemons, scheduler: 'fgnn-scheduler'})
+        for job in jobs:
+            self.assertIn(f'job {job}: taken over',
+                          self.service.fgnn('logs', job).stdout)
         self.end_both(jobs)
 
     def test_a_job_grows_to_a_device_that_comes_free(self):
