@@ -76,6 +76,10 @@ class FakeJobService(pb_grpc.JobServiceServicer):
         return self._answer('ContinueJob', request, context,
                             pb.JOB_STATE_QUEUED)
 
+    def DeleteJob(self, request, context):
+        self._note('DeleteJob', request, context)
+        return pb.DeleteJobResponse(job_id=request.job_id, folder_deleted=True)
+
     def ListJobs(self, request, context):
         self._note('ListJobs', request, context)
         ids = sorted(job.job_id for job in self.jobs.values())[::-1]

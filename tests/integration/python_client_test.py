@@ -103,13 +103,14 @@ class CallsTest(ClientTest):
         job = self.client.submit(SPEC)
         self.service.tell(pb.Job(job_id=job.id, state=pb.JOB_STATE_COMPLETED))
         job.refresh().pause().resume().cancel().wait()
+        self.assertIs(job.delete(), True)
         list(self.client.jobs())
         job.metrics()
         self.client.service()
         self.assertEqual({method for method, _ in self.service.calls}, {
             method.name for method in
             pb.DESCRIPTOR.services_by_name['JobService'].methods
-        } - {'DeleteJob', 'KeepRunning', 'Shutdown'})
+        } - {'KeepRunning', 'Shutdown'})
         for seconds in self.service.remaining:
             self.assertLess(seconds, 3600)
 
@@ -121,6 +122,7 @@ class CallsTest(ClientTest):
                 ('PERMISSION_DENIED', fgnn.PermissionDenied),
                 ('FAILED_PRECONDITION', fgnn.WrongState),
                 ('RESOURCE_EXHAUSTED', fgnn.OutOfResources),
+                ('DATA_LOSS', fgnn.DataLoss),
                 ('DEADLINE_EXCEEDED', fgnn.DeadlineExceeded),
                 ('INTERNAL', fgnn.Error)):
             with self.subTest(code):

@@ -123,6 +123,24 @@ class PythonTest(harness.ServiceTest):
         with self.assertRaisesRegex(fgnn.NotFound, 'nobody'):
             client.job('nobody')
 
+    def test_a_job_that_ended_is_deleted_with_its_run(self):
+        self.service.fgnn('up')
+        client = self.connect()
+        job = client.submit(self.job_file(), overrides={
+            'training.epochs': 1000000, 'training.evaluate_every': 0})
+        with self.assertRaisesRegex(fgnn.WrongState, f'fgnn cancel {job.id}'):
+            job.delete()
+        for now in job.watch(progress=False):
+            if now.progress.batches_committed > 0:
+                break
+        job.cancel()
+        self.assertTrue(job.run_dir.exists())
+        self.assertIs(job.delete(), True)
+        self.assertFalse(job.run_dir.exists())
+        self.assertEqual(list(client.jobs()), [])
+        with self.assertRaisesRegex(fgnn.NotFound, job.id):
+            job.delete()
+
     @unittest.skipIf(os.geteuid() != 0, 'needs root, to be two users')
     def test_a_job_of_another_user_is_seen_but_not_changed(self):
         self.service.fgnn('up')

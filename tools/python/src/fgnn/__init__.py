@@ -7,17 +7,18 @@
 """
 
 from fgnn.client import Client, ServiceInfo
-from fgnn.errors import (AlreadyExists, DeadlineExceeded, Error, InvalidJob,
-                         JobCancelled, JobFailed, NotFound, OutOfResources,
-                         PermissionDenied, ProgramFailed, Unavailable,
-                         WrongState)
+from fgnn.errors import (AlreadyExists, DataLoss, DeadlineExceeded, Error,
+                         InvalidJob, JobCancelled, JobFailed, NotFound,
+                         OutOfResources, PermissionDenied, ProgramFailed,
+                         Unavailable, WrongState)
 from fgnn.job import Job, JobError
 from fgnn.pyg import from_pyg, to_pyg
 from fgnn.states import JobState, Progress
 
 __all__ = [
-    'AlreadyExists', 'Client', 'DeadlineExceeded', 'Error', 'InvalidJob', 'Job',
-    'JobCancelled', 'JobError', 'JobFailed', 'JobState', 'NotFound',
-    'OutOfResources', 'PermissionDenied', 'Progress', 'ProgramFailed',
-    'ServiceInfo', 'Unavailable', 'WrongState', 'from_pyg', 'to_pyg',
+    'AlreadyExists', 'Client', 'DataLoss', 'DeadlineExceeded', 'Error',
+    'InvalidJob', 'Job', 'JobCancelled', 'JobError', 'JobFailed', 'JobState',
+    'NotFound', 'OutOfResources', 'PermissionDenied', 'Progress',
+    'ProgramFailed', 'ServiceInfo', 'Unavailable', 'WrongState', 'from_pyg',
+    'to_pyg',
 ]

@@ -76,7 +76,7 @@ def _age_of(file: pathlib.Path) -> list[int]:
 def read(path: pathlib.Path) -> Checkpoint:
     """The model, without the optimizer's state. Does not compute the file's
     checksum. NotFound, PermissionDenied; InvalidJob: it is no checkpoint, or
-    of a later release; Error of code DATA_LOSS: it is damaged."""
+    of a later release; DataLoss: it is damaged."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -107,9 +107,8 @@ def read(path: pathlib.Path) -> Checkpoint:
                           _names_in(metadata, 'target_names'),
                           _weights_in(header, data))
     except (KeyError, TypeError, ValueError) as error:
-        raise errors.Error(
-            f'checkpoint {path}: it is damaged: {error!r}',
-            'DATA_LOSS') from None
+        raise errors.DataLoss(
+            f'checkpoint {path}: it is damaged: {error!r}') from None
 
 
 def _split(content: bytes) -> tuple[dict[str, Any], memoryview]:

@@ -54,6 +54,12 @@ class Unavailable(Error):
     code = 'UNAVAILABLE'
 
 
+class DataLoss(Error):
+    """Data that is cut or damaged: a file of a dataset or run, or the store of
+    jobs; the message names it."""
+    code = 'DATA_LOSS'
+
+
 class DeadlineExceeded(Error):
     """No answer within the call's time. Whether it was done is not known; all
     calls may be repeated."""
@@ -80,7 +86,7 @@ class JobCancelled(Error):
 _BY_CODE: dict[str, type[Error]] = {
     kind.code: kind for kind in (
         InvalidJob, NotFound, AlreadyExists, PermissionDenied, WrongState,
-        OutOfResources, Unavailable, DeadlineExceeded)}
+        OutOfResources, Unavailable, DataLoss, DeadlineExceeded)}
 
 
 def code_of(error: grpc.RpcError) -> grpc.StatusCode:

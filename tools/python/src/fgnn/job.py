@@ -120,6 +120,17 @@ class Job:
         with its run."""
         return self._become(self._service.calls.go_on(self.id))
 
+    def delete(self) -> bool:
+        """Deletes the folder of its run with all files in it, and then the job
+        itself, as `fgnn rm` does; this object keeps what the service said
+        last. False: there was no folder, or another job has gone on in it, so
+        that it stays.
+
+        WrongState: it has not ended, or a job that has not ended needs it.
+        NotFound: it was deleted before.
+        """
+        return self._service.calls.delete(self.id).folder_deleted
+
     def watch(self, progress: bool | TextIO = True) -> Iterator['Job']:
         """The job now and whenever it has changed, until it has ended; this
         object is each of them in turn, and iterating may be left off at any.

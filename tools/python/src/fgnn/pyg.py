@@ -33,7 +33,7 @@ def to_pyg(run: Job | str | os.PathLike[str],
     On the whole graph they are those of `fgnn predict`. ImportError: a
     package is not installed. NotFound, PermissionDenied. InvalidJob:
     torch_geometric has no layers of the model's kind (plugin, torchscript), or
-    the file is no checkpoint; Error of code DATA_LOSS: it is damaged.
+    the file is no checkpoint; DataLoss: it is damaged.
     """
     try:
         from fgnn import pyg_model

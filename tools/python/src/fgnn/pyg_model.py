@@ -84,7 +84,7 @@ class PygModel(torch.nn.Module):
 
 def load(checkpoint: Checkpoint) -> PygModel:
     """In eval mode, on the CPU. InvalidJob: torch_geometric has no layers of
-    this kind. Error of code DATA_LOSS: tensors are not those of the model."""
+    this kind. DataLoss: tensors are not those of the model."""
     kind = checkpoint.model.kind
     if kind not in KINDS:
         raise errors.InvalidJob(
@@ -96,9 +96,9 @@ def load(checkpoint: Checkpoint) -> PygModel:
         model.load_state_dict({name: torch.from_numpy(weights) for
                                name, weights in checkpoint.weights.items()})
     except RuntimeError as error:
-        raise errors.Error(
+        raise errors.DataLoss(
             f'checkpoint {checkpoint.path}: its tensors are not those of its '
-            f'model: {" ".join(str(error).split())}', 'DATA_LOSS') from None
+            f'model: {" ".join(str(error).split())}') from None
     return model.eval()
 
 

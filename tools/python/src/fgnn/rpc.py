@@ -61,6 +61,7 @@ class Calls:
         self._cancel = self._unary('CancelJob', pb.Job)
         self._pause = self._unary('PauseJob', pb.Job)
         self._continue = self._unary('ContinueJob', pb.Job)
+        self._delete = self._unary('DeleteJob', pb.DeleteJobResponse)
         self._metrics = self._unary('GetMetrics', pb.GetMetricsResponse)
         self._service = self._unary('GetService', pb.ServiceInfo)
         self._watch = self._channel.unary_stream(
@@ -89,6 +90,10 @@ class Calls:
 
     def go_on(self, job_id: str) -> pb.Job:
         return self._call(self._continue, pb.ContinueJobRequest(job_id=job_id),
+                          ACTION_SECONDS)
+
+    def delete(self, job_id: str) -> pb.DeleteJobResponse:
+        return self._call(self._delete, pb.DeleteJobRequest(job_id=job_id),
                           ACTION_SECONDS)
 
     def metrics(self, job_id: str, after_epoch: int) -> pb.GetMetricsResponse:
