@@ -211,6 +211,9 @@ class FromPygTest(PygTest):
             self.assertIn(word, notes)
         self.assertNotIn('/fgnn-', notes)
         folder = self.service.dataset
+        info = self.service.json('dataset', 'info', str(folder))
+        self.assertEqual(info['source'], f'PyG {data}')
+        self.assertRegex(info['source'], r'x=\[400, 12\]')
         self.assertEqual(sorted_edges(edges_of(folder)),
                          sorted_edges(data.edge_index))
         weights = numpy.load(folder / 'edge_weights.npy')

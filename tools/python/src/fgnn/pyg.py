@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import tempfile
 import warnings
 from typing import TYPE_CHECKING
@@ -80,6 +81,7 @@ def from_pyg(data: 'Data', folder: str | os.PathLike[str], *,
     target = pathlib.Path(folder).absolute()
     for note in (*source.notes, *_import(source, target, program)):
         warnings.warn(note, stacklevel=2)
+    _name_source(target / 'metadata.yaml', data)
     for name, lines in (('class_names.txt', source.class_names),
                         ('target_names.txt', source.target_names),
                         ('feature_names.txt', source.feature_names)):
@@ -120,6 +122,18 @@ def _import(source: 'Source', target: pathlib.Path,
             raise errors.ProgramFailed(_without(arrays, error.message),
                                        error.exit_code) from None
     return [_without(arrays, note) for note in json.loads(said)['notes']]
+
+
+def _name_source(metadata: pathlib.Path, data: 'Data') -> None:
+    """The importer names the folder of its arrays, which is gone by now."""
+    # PyTorch Geometric describes a Data by the shapes of what it has.
+    source = json.dumps('PyG ' + ' '.join(repr(data).split()))
+    named = metadata.with_suffix('.partial')
+    named.write_text(
+        re.sub('(?m)^source: .*$', lambda _: f'source: {source}',
+               metadata.read_text(encoding='utf-8'), count=1),
+        encoding='utf-8')
+    named.replace(metadata)
 
 
 def _without(arrays: pathlib.Path, message: str) -> str:
