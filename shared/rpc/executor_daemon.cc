@@ -58,16 +58,20 @@ absl::Status ExecutorDaemon::Start(
   session.device = device_.name;
   session.version = options_.version;
   session.segment_layout_version = kSegmentLayoutVersion;
-  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<HostSession> started,
-                        HostSession::Start(session,
-                                           {[this] { return Report(); },
-                                            [this](uint64_t generation) {
-                                              return Standing(generation);
-                                            },
-                                            [this] { stop_->RequestStop(); }},
-                                           DeadlineIn(kRegistrationPatience)));
+  absl::StatusOr<std::unique_ptr<HostSession>> started = HostSession::Start(
+      session,
+      {.report = [this] { return Report(); },
+       .standing = [this](uint64_t generation) { return Standing(generation); },
+       .on_orphaned = [this] { stop_->RequestStop(); },
+       .is_ending = [this] { return stop_->stop_requested(); }},
+      DeadlineIn(kRegistrationPatience));
+  // ServeUntilStopped() returns at once.
+  if (absl::IsCancelled(started.status()) && stop_->stop_requested()) {
+    return absl::OkStatus();
+  }
+  FGNN_RETURN_IF_ERROR(started.status());
   const MutexLock lock(&mutex_);
-  session_ = std::move(started);
+  session_ = *std::move(started);
   changed_.NotifyAll();
   return absl::OkStatus();
 }

@@ -92,7 +92,8 @@ class ExecutorDaemon : private ExecutorHandler {
   // until destruction), and registers. Call it in main, before other threads
   // start. Calls may arrive before it has returned. InvalidArgument: a wrong
   // device, or no name or folder. FailedPrecondition: the scheduler is another
-  // version. Unavailable: there is no scheduler.
+  // version. Unavailable: there is no scheduler. Returns OK without having
+  // registered if `stop` came before.
   absl::Status Start(const std::vector<grpc::Service*>& services);
 
   // Waits for `stop`, and until all work in progress has ended.

@@ -32,6 +32,8 @@ using std::chrono::milliseconds;
 constexpr uint32_t kMinIntervalMs = 10;
 constexpr uint32_t kMaxIntervalMs = 60'000;
 constexpr milliseconds kRetryPause{50};
+// Time between two looks at whether the daemon is to end, while it registers.
+constexpr milliseconds kLookForEnd{50};
 // A heartbeat without an answer is sent again. The time is shorter than that
 // after which the scheduler takes this thread, which waits, for one that hangs.
 constexpr milliseconds kHeartbeatTimeout{2'000};
@@ -64,11 +66,9 @@ class HostSession::Impl {
     thread_.Join();
   }
 
-  absl::Status RegisterUntil(Deadline deadline);
-
-  void StartHeartbeats() {
-    thread_ = Thread("heartbeat", [this] { Run(); });
-  }
+  // Registers on a thread, which then sends heartbeats. Returns once the
+  // session is registered, or cannot be.
+  absl::Status Start(Deadline deadline);
 
   uint64_t scheduler_generation() const {
     return generation_.load(std::memory_order_acquire);
@@ -98,6 +98,7 @@ class HostSession::Impl {
   }
 
  private:
+  absl::Status RegisterUntil(Deadline deadline);
   absl::Status Register(milliseconds timeout, const JobStanding& standing = {});
   // Registers with a scheduler that replaced another one.
   absl::Status RegisterAgain();
@@ -141,8 +142,10 @@ class HostSession::Impl {
   bool is_away_ = false;
 
   Mutex mutex_;
-  // Signals changes of generation_, stopping_ or wake_.
+  // Signals changes of generation_, registered_, stopping_ or wake_.
   CondVar changed_;
+  // Result of the first registration; nullopt: it is under way.
+  std::optional<absl::Status> registered_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool wake_ ABSL_GUARDED_BY(mutex_) = false;
   grpc::ClientContext* call_ ABSL_GUARDED_BY(mutex_) = nullptr;
@@ -194,6 +197,29 @@ absl::Status HostSession::Impl::RegisterAgain() {
   // A job that this daemon cannot go on with is detached by the scheduler.
   if (!returned.ok()) LogWarning("{}", MessageOf(returned));
   return Register(options_.call_timeout, *standing);
+}
+
+absl::Status HostSession::Impl::Start(Deadline deadline) {
+  thread_ = Thread("heartbeat", [this, deadline] {
+    const absl::Status registered = RegisterUntil(deadline);
+    {
+      const MutexLock lock(&mutex_);
+      registered_ = registered;
+      changed_.NotifyAll();
+    }
+    if (registered.ok()) Run();
+  });
+  MutexLock lock(&mutex_);
+  while (!changed_.WaitUntil(&lock, DeadlineIn(kLookForEnd),
+                             [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                               return registered_.has_value();
+                             })) {
+    // The destructor cancels the call that is under way.
+    if (callbacks_.is_ending != nullptr && callbacks_.is_ending()) {
+      return absl::CancelledError("the daemon ends before it has registered");
+    }
+  }
+  return *registered_;
 }
 
 absl::Status HostSession::Impl::RegisterUntil(Deadline deadline) {
@@ -314,8 +340,7 @@ absl::StatusOr<std::unique_ptr<HostSession>> HostSession::Start(
                         MakeChannel(DaemonsSocketPath(options.state_dir)));
   auto impl = std::make_unique<Impl>(options, std::move(callbacks), start_time,
                                      std::move(channel));
-  FGNN_RETURN_IF_ERROR(impl->RegisterUntil(deadline));
-  impl->StartHeartbeats();
+  FGNN_RETURN_IF_ERROR(impl->Start(deadline));
   return std::unique_ptr<HostSession>(new HostSession(std::move(impl)));
 }
 

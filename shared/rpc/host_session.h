@@ -69,6 +69,9 @@ class HostSession {
     // Called once, on the session's thread, when no scheduler will give this
     // daemon work again: the daemon should exit. Must not destroy the session.
     std::function<void()> on_orphaned;
+    // Tells whether the daemon is to end. Start() then gives up. Must not
+    // block; nullptr: the daemon registers until the deadline.
+    std::function<bool()> is_ending = nullptr;
   };
 
   // Registers, and tries again until the deadline while the scheduler is away.
@@ -77,6 +80,7 @@ class HostSession {
   // this daemon, and gives it the segment of its job. Serve ExecutorService
   // first: the scheduler may call back at once. FailedPrecondition: the
   // scheduler is another version. Unavailable: no scheduler until the deadline.
+  // Cancelled: the daemon is to end.
   static absl::StatusOr<std::unique_ptr<HostSession>> Start(
       const HostSessionOptions& options, Callbacks callbacks,
       Deadline deadline);

@@ -104,11 +104,15 @@ class Service:
     def wait_for_batches(self, run_dir, count):
         """Waits until a run with digests has more batches than that. Quicker
         than follow(), for what has to come before the job can have ended."""
+        self.wait_for(lambda: committed_of(run_dir) > count,
+                      f'batch {count} of {run_dir}')
+
+    def wait_for(self, condition, what):
+        """Polls: what is waited for is another process's files."""
         deadline = time.monotonic() + COMMAND_SECONDS
-        while committed_of(run_dir) <= count:
+        while not condition():
             if time.monotonic() >= deadline:
-                raise AssertionError(f'{run_dir} has {committed_of(run_dir)} '
-                                     f'batches after {COMMAND_SECONDS} s')
+                raise AssertionError(f'{what} took over {COMMAND_SECONDS} s')
             time.sleep(0.01)
 
     def processes(self):

@@ -162,6 +162,25 @@ class UpAndDownTest(harness.ServiceTest):
         self.assertEqual(self.service.processes(), {})
 
 
+class StoppedDaemonTest(harness.ServiceTest):
+
+    def test_a_daemon_without_a_scheduler_ends_at_a_signal(self):
+        self.service.fgnn('up')
+        self.service.fgnn('down')  # Leaves the folders.
+        for program in ('sampler', 'trainer'):
+            daemon = subprocess.Popen(
+                [harness.BIN_DIR / f'fgnn-{program}', '--name', f'{program}.0',
+                 '--device', 'cpu:0', '--state-dir', self.service.state_dir],
+                stderr=subprocess.PIPE, text=True)
+            self.addCleanup(daemon.wait)
+            self.addCleanup(daemon.kill)
+            door = self.service.state_dir / f'executors/{program}.0.sock'
+            self.service.wait_for(door.exists, door)
+            daemon.terminate()
+            _, told = daemon.communicate(timeout=harness.END_SECONDS)
+            self.assertEqual(daemon.returncode, 0, told)
+
+
 class DoctorTest(harness.ServiceTest):
 
     def test_finds_the_programs_and_what_they_need(self):

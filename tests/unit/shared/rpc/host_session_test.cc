@@ -65,7 +65,8 @@ class HostSessionTest : public testing::Test {
          [this] {
            ++times_orphaned_;
            orphaned_.Notify();
-         }},
+         },
+         [this] { return is_ending_.load(); }},
         deadline);
   }
 
@@ -98,6 +99,7 @@ class HostSessionTest : public testing::Test {
   std::atomic<bool> working_{false};
   std::atomic<bool> works_{false};  // Finishes a batch between any two reports.
   std::atomic<int> times_orphaned_{0};
+  std::atomic<bool> is_ending_{false};
   std::atomic<bool> attached_{false};
   std::atomic<int> busy_{0};
   std::atomic<uint64_t> succeeded_{0};
@@ -123,6 +125,12 @@ TEST_F(HostSessionTest, SaysWhoItIs) {
             (folder_ / "executors/sampler.0.sock").string());
   EXPECT_EQ(request.version(), "0.1.0");
   EXPECT_EQ(request.segment_layout_version(), 7U);
+}
+
+TEST_F(HostSessionTest, GivesUpARegistrationWhereTheDaemonIsToEnd) {
+  is_ending_ = true;
+  EXPECT_THAT(Start(DeadlineIn(std::chrono::minutes(10))),
+              StatusIs(absl::StatusCode::kCancelled));
 }
 
 TEST_F(HostSessionTest, WaitsForASchedulerThatStartsLater) {
