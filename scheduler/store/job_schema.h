@@ -40,6 +40,20 @@ CREATE TABLE IF NOT EXISTS jobs (
 );
 CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state);
 CREATE INDEX IF NOT EXISTS jobs_by_run_dir ON jobs (run_dir);
+-- Device seconds of deleted jobs: who deletes jobs keeps what they took. After a
+-- month they count for nothing (DeviceAccount).
+CREATE TABLE IF NOT EXISTS deleted_use (
+  user TEXT NOT NULL,
+  device_seconds REAL NOT NULL,
+  finished_ms INTEGER NOT NULL
+);
+CREATE TRIGGER IF NOT EXISTS keep_deleted_use AFTER DELETE ON jobs
+WHEN OLD.device_seconds > 0 BEGIN
+  DELETE FROM deleted_use
+    WHERE finished_ms < (strftime('%s', 'now') - 30 * 24 * 3600) * 1000;
+  INSERT INTO deleted_use
+    VALUES (OLD.user, OLD.device_seconds, OLD.finished_ms);
+END;
 CREATE TABLE IF NOT EXISTS service (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   generation INTEGER NOT NULL

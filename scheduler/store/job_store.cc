@@ -326,7 +326,10 @@ absl::StatusOr<std::vector<JobUse>> JobStore::UseSince(int64_t since_ms) {
       StoreStatement statement,
       database_.Prepare("SELECT user, device_seconds, finished_ms FROM jobs "
                         "WHERE device_seconds > 0 AND (finished_ms = 0 OR "
-                        "finished_ms >= ?)"));
+                        "finished_ms >= ?) UNION ALL "
+                        "SELECT user, device_seconds, finished_ms FROM "
+                        "deleted_use WHERE finished_ms >= ?"));
+  statement.Bind(since_ms);
   statement.Bind(since_ms);
   std::vector<JobUse> uses;
   int code = statement.Step();

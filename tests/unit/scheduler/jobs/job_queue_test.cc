@@ -80,6 +80,19 @@ TEST_F(JobQueueTest, AUserWhoHasHadLessGoesFirstAlsoAfterARestart) {
   EXPECT_EQ(Start(), second);
 }
 
+TEST_F(JobQueueTest, DeletingJobsAndARestartGiveNoUserMore) {
+  const std::string first = Submit({.user = "ann"});
+  const std::string second = Submit({.user = "ann"});
+  const std::string of_bob = Submit({.user = "bob"});
+  ASSERT_EQ(Start(), first);
+  Complete(first);
+  FGNN_ASSERT_OK(table_->remover().Remove(first));
+  Reopen();
+  EXPECT_EQ(Start(), of_bob);
+  Complete(of_bob);
+  EXPECT_EQ(Start(), second);
+}
+
 TEST_F(JobQueueTest, TheRunningJobGivesWayToOneOfHigherPriorityAlone) {
   const std::string low = Submit();
   ASSERT_EQ(Start(), low);

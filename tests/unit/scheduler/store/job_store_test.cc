@@ -69,6 +69,29 @@ TEST_F(JobStoreTest, ADeletedJobIsGone) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
+TEST_F(JobStoreTest, WhatADeletedJobTookIsRememberedForAMonth) {
+  const auto delete_one = [this](const std::string& id, int64_t finished_ms) {
+    JobStore store = Open();
+    Job job = SomeJob(id);
+    job.user = "ann";
+    FGNN_ASSERT_OK(store.Insert(job));
+    job.device_seconds = 3;
+    job.finished_ms = finished_ms;
+    FGNN_ASSERT_OK(store.Update(job));
+    FGNN_ASSERT_OK(store.Delete(id));
+  };
+  constexpr int64_t kDayMs = 24 * 3600 * 1000;
+  const int64_t now_ms = UnixMilliseconds();
+  delete_one("one", now_ms - 31 * kDayMs);
+  delete_one("two", now_ms - kDayMs);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<JobUse> uses, Open().UseSince(0));
+  ASSERT_EQ(uses.size(), 1U);
+  EXPECT_EQ(uses[0].user, "ann");
+  EXPECT_EQ(uses[0].device_seconds, 3);
+  EXPECT_EQ(uses[0].until_ms, now_ms - kDayMs);
+  EXPECT_TRUE(Open().UseSince(now_ms).value().empty());
+}
+
 TEST_F(JobStoreTest, JobsThatNeedAnotherAreFoundUntilTheyEnd) {
   JobStore store = Open();
   const Job job = SomeJob("20260101-000000-0001");
