@@ -97,4 +97,14 @@ absl::StatusOr<bool> RemoveRunFolder(const fs::path& run_dir,
   return ErrnoToStatus(errno, absl::StrCat("remove ", run_dir.string()));
 }
 
+absl::StatusOr<bool> DeleteJob(
+    absl::FunctionRef<absl::StatusOr<Job>()> find,
+    absl::FunctionRef<absl::Status(const std::string& id)> forget) {
+  FGNN_ASSIGN_OR_RETURN(const Job job, find());
+  FGNN_ASSIGN_OR_RETURN(const bool folder_deleted,
+                        RemoveRunFolder(job.run_dir, job.id));
+  FGNN_RETURN_IF_ERROR(forget(job.id));
+  return folder_deleted;
+}
+
 }  // namespace fgnn

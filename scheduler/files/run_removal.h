@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scheduler/store/job.h"
@@ -22,6 +23,15 @@ absl::Status CheckMayRemove(JobStore& store, const Job& job);
 // FailedPrecondition: a job of another service uses the folder.
 absl::StatusOr<bool> RemoveRunFolder(const std::filesystem::path& run_dir,
                                      const std::string& job_id);
+
+// Deletes a job that has ended: the folder of its run, and then the job. `find`
+// returns the job, or why it may not be deleted. `forget` deletes the job with
+// this id from the store. Files are deleted between the two calls, which may
+// take long, so both may lock the store. Returns whether there was a folder to
+// delete, see RemoveRunFolder().
+absl::StatusOr<bool> DeleteJob(
+    absl::FunctionRef<absl::StatusOr<Job>()> find,
+    absl::FunctionRef<absl::Status(const std::string& id)> forget);
 
 }  // namespace fgnn
 

@@ -19,14 +19,13 @@ absl::StatusOr<Job> JobRemover::FindRemovable(const std::string& id) {
 }
 
 absl::StatusOr<bool> JobRemover::Remove(const std::string& id) {
-  FGNN_ASSIGN_OR_RETURN(const Job job, FindRemovable(id));
-  // Many large files take long.
-  FGNN_ASSIGN_OR_RETURN(const bool removed,
-                        RemoveRunFolder(job.run_dir, job.id));
-  const MutexLock lock(&parts_.mutex);
-  FGNN_RETURN_IF_ERROR(parts_.store.Delete(id));
-  if (parts_.steps.MarkSeen(id)) parts_.changes.Notify();
-  return removed;
+  return DeleteJob([&] { return FindRemovable(id); },
+                   [this](const std::string& job_id) -> absl::Status {
+                     const MutexLock lock(&parts_.mutex);
+                     FGNN_RETURN_IF_ERROR(parts_.store.Delete(job_id));
+                     if (parts_.steps.MarkSeen(job_id)) parts_.changes.Notify();
+                     return absl::OkStatus();
+                   });
 }
 
 }  // namespace fgnn

@@ -101,6 +101,13 @@ void ToMessage(const Job& job, v1::Job* message) {
   }
 }
 
+void ToMessage(const Job& job, bool folder_deleted,
+               v1::DeleteJobResponse* message) {
+  message->set_job_id(PrintableText(job.id));
+  message->set_run_dir(PrintableText(job.run_dir));
+  message->set_folder_deleted(folder_deleted);
+}
+
 absl::StatusOr<JobFilter> FilterOf(const v1::ListJobsRequest& request) {
   JobFilter filter = {.user = request.user(),
                       .search = request.search(),

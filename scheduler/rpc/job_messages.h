@@ -12,6 +12,9 @@ namespace fgnn {
 
 void ToMessage(const ExecutorView& view, v1::Executor* message);
 void ToMessage(const Job& job, v1::Job* message);
+// Tells of a job that was deleted, and whether its run's folder was.
+void ToMessage(const Job& job, bool folder_deleted,
+               v1::DeleteJobResponse* message);
 // Returns the conditions of the request, all but its limit. InvalidArgument: a
 // number in `states` is no state.
 absl::StatusOr<JobFilter> FilterOf(const v1::ListJobsRequest& request);

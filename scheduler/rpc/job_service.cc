@@ -235,9 +235,7 @@ grpc::Status JobServiceAdapter::DeleteJob(grpc::ServerContext* context,
     FGNN_ASSIGN_OR_RETURN(const bool folder_deleted,
                           table_->remover().Remove(own.id));
     LogInfo("job {}: deleted by {}", own.id, caller_.name);
-    response->set_job_id(own.id);
-    response->set_run_dir(own.run_dir);
-    response->set_folder_deleted(folder_deleted);
+    ToMessage(own, folder_deleted, response);
     return absl::OkStatus();
   });
 }

@@ -46,10 +46,10 @@ class RemovalTest(harness.ServiceTest):
         # A word that names nothing is seen before anything is deleted.
         self.assert_refused(['rm', 'First', 'nosuchjob'], 'nosuchjob')
         self.assertEqual(self.jobs(), {first, second, third})
-        removed = self.service.json('rm', 'First')
-        self.assertEqual(removed, {'dry_run': False, 'removed': [
+        deleted = self.service.json('rm', 'First')
+        self.assertEqual(deleted, {'dry_run': False, 'deleted': [
             {'job_id': first, 'run_dir': str(first_dir),
-             'folder_removed': True}]})
+             'folder_deleted': True}]})
         self.assert_gone(first, first_dir)
         self.service.fgnn('up')
         self.service.fgnn('rm', second, third[4:])
@@ -77,8 +77,8 @@ class RemovalTest(harness.ServiceTest):
         first, run_dir = self.run_job()
         self.service.fgnn('resume', first)
         second = self.service.json('show', 'last')['job_id']
-        removed = self.service.json('rm', first)['removed']
-        self.assertFalse(removed[0]['folder_removed'])
+        deleted = self.service.json('rm', first)['deleted']
+        self.assertFalse(deleted[0]['folder_deleted'])
         self.assertTrue((run_dir / 'summary.json').exists())
         self.service.fgnn('rm', second)
         self.assert_gone(second, run_dir)
@@ -97,7 +97,7 @@ class RemovalTest(harness.ServiceTest):
         self.age(old, 31)
         self.age(older, 400)
         planned = self.service.json('prune', '--older', '30d', '--dry-run')
-        self.assertEqual({job['job_id'] for job in planned['removed']},
+        self.assertEqual({job['job_id'] for job in planned['deleted']},
                          {old, older})
         self.assertEqual(self.jobs(), {old, older, new})
         self.assertTrue(old_dir.exists())
@@ -105,7 +105,7 @@ class RemovalTest(harness.ServiceTest):
         self.assert_gone(older, older_dir)
         self.service.fgnn('up')
         self.assertEqual(self.service.json(
-            'prune', '--older', '30d', '--user', 'nobody')['removed'], [])
+            'prune', '--older', '30d', '--user', 'nobody')['deleted'], [])
         self.service.fgnn('prune', '--older', '30d')
         self.assert_gone(old, old_dir)
         self.assertEqual(self.jobs(), {new})

@@ -35,10 +35,10 @@ class RemovalReport {
     if (json_) {
       jobs_.push_back({{"job_id", job.job_id()},
                        {"run_dir", job.run_dir()},
-                       {"folder_removed", job.folder_deleted()}});
+                       {"folder_deleted", job.folder_deleted()}});
       return;
     }
-    std::cout << "job " << job.job_id() << " removed, "
+    std::cout << "job " << job.job_id() << " deleted, "
               << (job.folder_deleted() ? "with "
                                        : "without a folder of its own at ")
               << PrintableText(job.run_dir()) << std::endl;
@@ -48,13 +48,13 @@ class RemovalReport {
       jobs_.push_back({{"job_id", job.job_id()}, {"run_dir", job.run_dir()}});
       return;
     }
-    std::cout << "job " << job.job_id() << " would be removed, with "
+    std::cout << "job " << job.job_id() << " would be deleted, with "
               << PrintableText(job.run_dir()) << "\n";
   }
   void End() const {
     if (!json_) return;
     std::cout << JsonText(nlohmann::ordered_json(
-                              {{"dry_run", dry_}, {"removed", jobs_}}),
+                              {{"dry_run", dry_}, {"deleted", jobs_}}),
                           2)
               << "\n";
   }

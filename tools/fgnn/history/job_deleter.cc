@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "scheduler/files/run_removal.h"
+#include "scheduler/rpc/job_messages.h"
 #include "scheduler/store/job_names.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
@@ -42,14 +43,15 @@ absl::StatusOr<v1::DeleteJobResponse> JobDeleter::Delete(
   }
   JobStore& store = std::get<HeldStore>(source_).store;
   FGNN_ASSIGN_OR_RETURN(const Job job, FindNamedJob(store, job_id));
-  FGNN_RETURN_IF_ERROR(CheckMayRemove(store, job));
-  FGNN_ASSIGN_OR_RETURN(const bool folder_deleted,
-                        RemoveRunFolder(job.run_dir, job.id));
-  FGNN_RETURN_IF_ERROR(store.Delete(job.id));
+  const auto find = [&]() -> absl::StatusOr<Job> {
+    FGNN_RETURN_IF_ERROR(CheckMayRemove(store, job));
+    return job;
+  };
+  FGNN_ASSIGN_OR_RETURN(
+      const bool folder_deleted,
+      DeleteJob(find, [&](const std::string& id) { return store.Delete(id); }));
   v1::DeleteJobResponse response;
-  response.set_job_id(job.id);
-  response.set_run_dir(job.run_dir);
-  response.set_folder_deleted(folder_deleted);
+  ToMessage(job, folder_deleted, &response);
   return response;
 }
 
