@@ -91,6 +91,7 @@ LetGo JobDispatcher::ShouldLetGo(const std::string& id) {
       MonotonicClock::now() >= stay.stays_until) {
     return LetGo::kTimeIsUp;
   }
+  if (!parts_.queue.MayAskToLeave(*active)) return LetGo::kNo;
   if (parts_.queue.Order().gives_way(id)) return LetGo::kGiveWay;
   return parts_.queue.Order().grows(id) ? LetGo::kGrow : LetGo::kNo;
 }

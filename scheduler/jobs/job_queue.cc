@@ -19,8 +19,15 @@ JobQueue::JobQueue(std::vector<ServiceDevice> devices, ActiveJobs* jobs,
       account_(account),
       changes_(changes) {}
 
-void JobQueue::Add(const ActiveJob& active) {
-  queued_.emplace(active.number, active.job.id);
+void JobQueue::Add(ActiveJob& active) {
+  if (!queued_.emplace(active.number, &active).second) return;
+  ++num_queued_of_[active.job.priority];
+}
+
+void JobQueue::Remove(const ActiveJob& active) {
+  if (queued_.erase(active.number) == 0) return;
+  const auto of_priority = num_queued_of_.find(active.job.priority);
+  if (--of_priority->second == 0) num_queued_of_.erase(of_priority);
 }
 
 void JobQueue::SetChanged() {
@@ -94,15 +101,16 @@ void JobQueue::MakeSnapshot(Deadline now) {
   snapshot_.devices = devices_;
   snapshot_.user_seconds = account_->user_seconds();
   order_until_ = Deadline::max();
-  for (const auto& [number, id] : queued_) {
-    AddQueued(number, jobs_->at(id), is_suspect_prepared, now);
+  snapshot_.queued.reserve(queued_.size());
+  for (const auto& [number, active] : queued_) {
+    AddQueued(number, *active, is_suspect_prepared, now);
   }
   for (const std::string& id : running_) AddRunning(jobs_->at(id), now);
 }
 
 const JobOrder& JobQueue::Order() {
   const Deadline now = MonotonicClock::now();
-  if (order_.has_value() && now < order_until_) return *order_;
+  if (IsOrderMade(now)) return *order_;
   // The time of a hold has passed.
   if (order_.has_value()) order_change_ = changes_->Next();
   MakeSnapshot(now);
@@ -120,8 +128,17 @@ std::string JobQueue::ReasonOf(const ActiveJob& active) {
                         snapshot_);
 }
 
+// A job gives way to jobs of higher priority alone.
+bool JobQueue::MayAskToLeave(const ActiveJob& active) const {
+  return active.stay->gains_by_more ||
+         num_queued_of_.upper_bound(active.job.priority) !=
+             num_queued_of_.end();
+}
+
 bool JobQueue::CanStart() {
+  const bool is_old = IsOrderMade(MonotonicClock::now());
   if (Order().starts.empty()) return false;
+  if (!is_old) return true;
   order_.reset();
   return !Order().starts.empty();
 }
@@ -129,7 +146,7 @@ bool JobQueue::CanStart() {
 ActiveJob& JobQueue::Start() {
   const JobStart start = Order().starts.front();
   ActiveJob& active = jobs_->at(start.id);
-  queued_.erase(active.number);
+  Remove(active);
   running_.insert(start.id);
   active.devices = start.devices;
   active.job.devices = start.devices.names;

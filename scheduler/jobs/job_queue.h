@@ -33,9 +33,11 @@ class JobQueue {
   const std::set<std::string>& running() const { return running_; }
   size_t num_queued() const { return queued_.size(); }
 
-  // Adds a job that waits for devices from now on.
-  void Add(const ActiveJob& active);
-  void Remove(const ActiveJob& active) { queued_.erase(active.number); }
+  // Adds a job that waits for devices from now on. It is borrowed until
+  // Remove() or Start().
+  void Add(ActiveJob& active);
+  // Does nothing if the job does not wait.
+  void Remove(const ActiveJob& active);
   // Notes that something has changed that the order depends on.
   void SetChanged();
 
@@ -51,6 +53,9 @@ class JobQueue {
 
   // Returns whether one more job may run.
   bool HasRoom() const;
+  // Returns whether the order may ask a running job to let go of its devices.
+  // Is quick, while the order of thousands of jobs takes milliseconds.
+  bool MayAskToLeave(const ActiveJob& active) const;
   // Makes the order anew, since time limits have come nearer, and returns
   // whether a job may start now.
   bool CanStart();
@@ -69,6 +74,9 @@ class JobQueue {
   // Returns whether a suspect is being prepared: a job during whose preparation
   // the service has died.
   bool IsSuspectPrepared() const;
+  bool IsOrderMade(Deadline now) const {
+    return order_.has_value() && now < order_until_;
+  }
   void MakeSnapshot(Deadline now);
   void AddQueued(uint64_t number, ActiveJob& active, bool is_suspect_prepared,
                  Deadline now);
@@ -78,8 +86,10 @@ class JobQueue {
   ActiveJobs* const jobs_;
   DeviceAccount* const account_;
   JobChanges* const changes_;
-  // Ids of waiting jobs by submission number.
-  std::map<uint64_t, std::string> queued_;
+  // Waiting jobs by submission number.
+  std::map<uint64_t, ActiveJob*> queued_;
+  // Number of waiting jobs of each priority that some have.
+  std::map<int32_t, size_t> num_queued_of_;
   std::set<std::string> running_;
   uint64_t starts_ = 0;  // Number of the last start.
   uint64_t order_change_ = 1;
