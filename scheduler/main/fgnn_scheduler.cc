@@ -27,10 +27,9 @@ void BoundHeaps() {
 }
 
 absl::Status Run(const SchedulerFlags& flags, const SignalWaiter& stop) {
-  FGNN_ASSIGN_OR_RETURN(const auto daemon,
-                        SchedulerDaemon::Start(flags.options, &stop));
-  FGNN_RETURN_IF_ERROR(SayReady(flags.ready_fd));
-  return daemon->ServeUntil(stop);
+  const auto daemon = SchedulerDaemon::Start(flags.options, &stop);
+  FGNN_RETURN_IF_ERROR(SayStarted(flags.ready_fd, daemon.status()));
+  return (*daemon)->ServeUntil(stop);
 }
 
 }  // namespace

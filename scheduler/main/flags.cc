@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string>
-#include <string_view>
 #include <system_error>
 
+#include "absl/strings/str_cat.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
@@ -20,25 +20,16 @@ namespace {
 
 constexpr int kWrongUse = 2;
 
-}  // namespace
-
-std::optional<SchedulerFlags> ParseFlags(int argc, char** argv,
-                                         int& exit_code) {
-  CommandLine line("The FGNN scheduler: serves jobs on this machine.",
-                   "fgnn-scheduler");
-  line.SetVersion(FGNN_VERSION);
-  const Command app = line.root();
-  SchedulerFlags flags;
-  const absl::StatusOr<std::filesystem::path> default_state_dir =
-      DefaultStateDir(std::getenv("FGNN_STATE_DIR"),
-                      std::getenv("XDG_STATE_HOME"), std::getenv("HOME"),
-                      ::geteuid() == 0);
-  std::string state_dir =
-      default_state_dir.ok() ? default_state_dir->string() : "";
+// Words of flags that have to be read.
+struct FlagWords {
+  std::string state_dir;
   std::string devices;
-  app.AddOption("--state-dir", state_dir, "Folder of the service's state")
+};
+
+void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
+  app.AddOption("--state-dir", words.state_dir, "Folder of the service's state")
       .ShowDefault();
-  app.AddOption("--devices", devices,
+  app.AddOption("--devices", words.devices,
                 "Devices of jobs that name none, e.g. cpu:0-1,cpu:2; default: "
                 "all cores as one device");
   app.AddFlag("--spawn-daemons", flags.options.spawn_daemons,
@@ -46,35 +37,63 @@ std::optional<SchedulerFlags> ParseFlags(int argc, char** argv,
   app.AddFlag("--exit-when-idle", flags.options.exit_when_idle,
               "End once no job is queued or running");
   app.AddOption("--ready-fd", flags.ready_fd,
-                "Write \"ready\" to this descriptor when serving");
+                "Write \"ready\" to this descriptor when serving, or "
+                "\"failed CODE\"");
+}
+
+absl::Status ReadWords(const FlagWords& words, SchedulerOptions& options) {
+  if (words.state_dir.empty()) {
+    return absl::InvalidArgumentError("--state-dir is empty");
+  }
+  std::error_code error;
+  options.state_dir = std::filesystem::absolute(words.state_dir, error);
+  options.devices = SplitDeviceList(words.devices);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::optional<SchedulerFlags> ParseFlags(int argc, char** argv,
+                                         int& exit_code) {
+  CommandLine line("The FGNN scheduler: serves jobs on this machine.",
+                   "fgnn-scheduler");
+  line.SetVersion(FGNN_VERSION);
+  const absl::StatusOr<std::filesystem::path> default_state_dir =
+      DefaultStateDir(std::getenv("FGNN_STATE_DIR"),
+                      std::getenv("XDG_STATE_HOME"), std::getenv("HOME"),
+                      ::geteuid() == 0);
+  SchedulerFlags flags;
+  FlagWords words;
+  if (default_state_dir.ok()) words.state_dir = default_state_dir->string();
+  AddFlags(line.root(), flags, words);
   if (const auto code = line.ParseMain(argc, argv)) {
     exit_code = *code;
     return std::nullopt;
   }
-  if (state_dir.empty()) {
-    LogError("{}", default_state_dir.ok()
-                       ? "--state-dir is empty"
-                       : MessageOf(default_state_dir.status()));
+  const bool has_no_place = words.state_dir.empty() && !default_state_dir.ok();
+  const absl::Status read = has_no_place ? default_state_dir.status()
+                                         : ReadWords(words, flags.options);
+  if (!read.ok()) {
+    LogError("{}", MessageOf(read));
     exit_code = kWrongUse;
     return std::nullopt;
   }
   std::error_code error;
-  flags.options.state_dir = std::filesystem::absolute(state_dir, error);
-  flags.options.devices = SplitDeviceList(devices);
   flags.options.program_dir =
       std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   flags.options.version = FGNN_VERSION;
   return flags;
 }
 
-absl::Status SayReady(int fd) {
-  if (fd < 0) return absl::OkStatus();
+absl::Status SayStarted(int fd, const absl::Status& started) {
+  if (fd < 0) return started;
   const UniqueFd ready(fd);
-  constexpr std::string_view kReady = "ready\n";
-  if (::write(fd, kReady.data(), kReady.size()) ==
-      static_cast<ssize_t>(kReady.size())) {
-    return absl::OkStatus();
-  }
+  const std::string word =
+      started.ok() ? "ready\n"
+                   : absl::StrCat("failed ", started.raw_code(), "\n");
+  const bool is_said = ::write(fd, word.data(), word.size()) ==
+                       static_cast<ssize_t>(word.size());
+  if (is_said || !started.ok()) return started;
   return ErrnoToStatus(errno, "write to --ready-fd");
 }
 

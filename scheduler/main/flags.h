@@ -11,15 +11,17 @@ namespace fgnn {
 
 struct SchedulerFlags {
   SchedulerOptions options;
-  int ready_fd = -1;  // Descriptor that "ready\n" is written to; -1: none.
+  int ready_fd = -1;  // Descriptor for SayStarted(); -1: none.
 };
 
 // Parses the command line. nullopt: --help, --version or a mistake was
 // answered; the program exits with `exit_code`.
 std::optional<SchedulerFlags> ParseFlags(int argc, char** argv, int& exit_code);
 
-// Writes "ready\n" to `fd` and closes it; does nothing for -1.
-absl::Status SayReady(int fd);
+// Writes to `fd` how the start ended, and closes it; does nothing for -1. That
+// is "ready\n", or "failed CODE\n" with the number of the status. Returns
+// `started`, or why it could not be written.
+absl::Status SayStarted(int fd, const absl::Status& started);
 
 }  // namespace fgnn
 

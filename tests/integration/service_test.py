@@ -90,6 +90,15 @@ class UpAndDownTest(harness.ServiceTest):
         same = self.service.json('up', '--devices', 'cpu:0')
         self.assertEqual(same['pid'], pid)
 
+    def test_a_flag_that_the_scheduler_refuses_is_wrong_use(self):
+        answer = self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:0', '--json',
+                                   check=False)
+        self.assertEqual(answer.returncode, 2, answer.stderr)
+        self.assertEqual(json.loads(answer.stdout)['code'], 'invalid_argument')
+        self.assertEqual(len(answer.stderr.splitlines()), 1, answer.stderr)
+        self.assertIn('share', answer.stderr)
+        self.assertEqual(self.service.processes(), {})
+
     def test_up_outlives_the_terminal_it_was_typed_in(self):
         pid = self.service.json('up')['pid']
         self.assertNotEqual(os.getsid(pid), os.getsid(0))

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "shared/base/clock.h"
@@ -86,21 +87,26 @@ size_t FileSize(int fd) {
   return size < 0 ? 0 : static_cast<size_t>(size);
 }
 
-// Returns true once the scheduler has written that it is ready. Returns false
-// if it ended or the deadline passed before.
-bool WaitForReady(int ready_fd, Deadline deadline) {
+// Returns what the scheduler has written of its start: "ready", or "failed" and
+// a code. Returns an empty text if it ended or the deadline passed before.
+std::string WaitForWord(int ready_fd, Deadline deadline) {
+  std::string word;
   while (true) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline - MonotonicClock::now());
-    if (left.count() <= 0) return false;
+    if (left.count() <= 0) return "";
     pollfd readable = {ready_fd, POLLIN, 0};
     const int ready = ::poll(&readable, 1, static_cast<int>(left.count()));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return false;
-    char byte;
-    const ssize_t size = ::read(ready_fd, &byte, 1);
+    if (ready <= 0) return "";
+    char bytes[64];
+    const ssize_t size = ::read(ready_fd, bytes, sizeof(bytes));
     if (size < 0 && errno == EINTR) continue;
-    return size == 1;
+    if (size <= 0) return "";
+    word.append(bytes, static_cast<size_t>(size));
+    if (const size_t end = word.find('\n'); end != std::string::npos) {
+      return word.substr(0, end);
+    }
   }
 }
 
@@ -117,12 +123,34 @@ bool AwaitChild(pid_t pid, Deadline deadline, int& status) {
   return true;
 }
 
-// Returns the reason why a scheduler, our child, is not ready.
-absl::Status ExplainFailure(pid_t pid, const std::filesystem::path& log,
-                            size_t log_size) {
+// Returns the code of a scheduler that has ended. `word` is what it wrote of
+// its start; one that wrote nothing refused its command line, or crashed.
+absl::StatusCode CodeOfFailure(const std::string& word, int status) {
+  constexpr std::string_view kFailed = "failed ";
+  int number = 0;
+  if (word.compare(0, kFailed.size(), kFailed) == 0 &&
+      absl::SimpleAtoi(word.substr(kFailed.size()), &number)) {
+    const auto code = static_cast<absl::StatusCode>(number);
+    // The command was right, and somebody else is there.
+    return code == absl::StatusCode::kAlreadyExists
+               ? absl::StatusCode::kFailedPrecondition
+               : code;
+  }
+  const bool is_wrong_use = WIFEXITED(status) && WEXITSTATUS(status) == 2;
+  return is_wrong_use ? absl::StatusCode::kInvalidArgument
+                      : absl::StatusCode::kInternal;
+}
+
+// Returns the reason why a scheduler, our child, is not ready. `word` is what
+// it wrote of its start.
+absl::Status ExplainFailure(pid_t pid, const std::string& word,
+                            const std::filesystem::path& log, size_t log_size) {
   int status = 0;
-  // End of file comes shortly before the end of the process.
-  if (!AwaitChild(pid, DeadlineIn(std::chrono::seconds(1)), status)) {
+  // End of file comes shortly before the end of the process. One that has said
+  // that it failed ends by itself.
+  const std::chrono::seconds patience =
+      word.empty() ? std::chrono::seconds(1) : kEndTimeout;
+  if (!AwaitChild(pid, DeadlineIn(patience), status)) {
     // The scheduler leads a process group: its daemons get the signal too.
     ::kill(-pid, SIGTERM);
     if (!AwaitChild(pid, DeadlineIn(kEndTimeout), status)) {
@@ -137,9 +165,7 @@ absl::Status ExplainFailure(pid_t pid, const std::filesystem::path& log,
       words.empty()
           ? absl::StrCat("the scheduler did not start; see ", log.string())
           : absl::StrCat("the scheduler did not start: ", words);
-  const bool refused = WIFEXITED(status) && WEXITSTATUS(status) == 2;
-  return refused ? absl::FailedPreconditionError(message)
-                 : absl::InternalError(message);
+  return absl::Status(CodeOfFailure(word, status), message);
 }
 
 }  // namespace
@@ -214,8 +240,10 @@ absl::StatusOr<pid_t> StartService(const ServiceStart& start) {
     BecomeScheduler(argv.data(), log_fd.get(), ready_writer.get());
   }
   ready_writer.Reset();
-  if (WaitForReady(ready_reader.get(), DeadlineIn(kReadyTimeout))) return pid;
-  return ExplainFailure(pid, log, log_size);
+  const std::string word =
+      WaitForWord(ready_reader.get(), DeadlineIn(kReadyTimeout));
+  if (word == "ready") return pid;
+  return ExplainFailure(pid, word, log, log_size);
 }
 
 }  // namespace fgnn

@@ -31,9 +31,10 @@ absl::Status ExplainDenied(const std::filesystem::path& state_dir);
 
 // Starts fgnn-scheduler in a session of its own, its output appended to <state
 // dir>/logs/scheduler.log. Returns its pid once it is ready. The scheduler's
-// last message is the error. FailedPrecondition: the scheduler refused (a
-// service runs there already, a socket in use). Internal: it failed otherwise.
-// DeadlineExceeded: it was not ready in half a minute, and was ended.
+// last message is the error, and its code is kept. FailedPrecondition: a
+// service runs there already, or a socket is in use. Internal: the scheduler
+// did not say why it ended. DeadlineExceeded: it was not ready in half a
+// minute, and was ended.
 absl::StatusOr<pid_t> StartService(const ServiceStart& start);
 
 }  // namespace fgnn
