@@ -18,6 +18,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/end_limit.h"
+#include "shared/config/socket_group.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
 #include "shared/rpc/sockets/descriptors.h"
@@ -82,6 +83,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
                         DevicesOfFlag(options.devices));
   FGNN_RETURN_IF_ERROR(MakeStateDir(options.state_dir));
   FGNN_ASSIGN_OR_RETURN(StateLock lock, StateLock::Take(options.state_dir));
+  FGNN_RETURN_IF_ERROR(SetSocketGroup(options.state_dir, options.socket_group));
   auto parts = std::make_unique<Parts>(options, std::move(lock));
   FGNN_ASSIGN_OR_RETURN(JobStore store,
                         JobStore::Open(JobStorePath(options.state_dir)));
@@ -128,6 +130,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
       parts->server,
       ControlServer::Start({.version = options.version,
                             .state_dir = options.state_dir.string(),
+                            .socket_group = options.socket_group,
                             .started_ms = UnixMilliseconds(),
                             .devices = devices,
                             .idle_end = &parts->idle_end,

@@ -2,8 +2,11 @@
 #ifndef FGNN_SCHEDULER_DAEMON_SCHEDULER_DAEMON_H_
 #define FGNN_SCHEDULER_DAEMON_SCHEDULER_DAEMON_H_
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +26,8 @@ struct SchedulerOptions {
   // Whether the service ends once no job is queued or running: after the first
   // job, or after a minute without any.
   bool exit_when_idle = false;
+  // Group whose users may use the service; nullopt: that of this process.
+  std::optional<gid_t> socket_group;
   // Folder with fgnn-sampler and fgnn-trainer.
   std::filesystem::path program_dir;
   std::string version;  // Version of the program.

@@ -12,6 +12,7 @@
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
 #include "shared/command_line/command_line.h"
+#include "shared/config/socket_group.h"
 #include "shared/config/state_dir.h"
 #include "shared/telemetry/log.h"
 
@@ -24,6 +25,7 @@ constexpr int kWrongUse = 2;
 struct FlagWords {
   std::string state_dir;
   std::string devices;
+  std::string socket_group;
 };
 
 void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
@@ -36,6 +38,10 @@ void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
               "Start samplers and trainers as jobs need them");
   app.AddFlag("--exit-when-idle", flags.options.exit_when_idle,
               "End once no job is queued or running");
+  app.AddOption("--socket-group", words.socket_group,
+                "Open the service to this group of users, who may submit jobs "
+                "and see all; default: the group of this process")
+      .Takes("GROUP");
   app.AddOption("--ready-fd", flags.ready_fd,
                 "Write \"ready\" to this descriptor when serving, or "
                 "\"failed CODE\"");
@@ -48,6 +54,10 @@ absl::Status ReadWords(const FlagWords& words, SchedulerOptions& options) {
   std::error_code error;
   options.state_dir = std::filesystem::absolute(words.state_dir, error);
   options.devices = SplitDeviceList(words.devices);
+  if (words.socket_group.empty()) return absl::OkStatus();
+  const absl::StatusOr<gid_t> group = FindOwnGroup(words.socket_group);
+  if (!group.ok()) return Annotate(group.status(), "--socket-group");
+  options.socket_group = *group;
   return absl::OkStatus();
 }
 

@@ -54,6 +54,7 @@ ControlServer::~ControlServer() { Shutdown(std::chrono::milliseconds(0)); }
 absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
     ServiceFacts facts, JobTable* table, DaemonHost* host) {
   const std::filesystem::path state_dir = facts.state_dir;
+  const std::optional<gid_t> group = facts.socket_group;
   auto parts = std::make_unique<Parts>(std::move(facts), table, host);
   FGNN_ASSIGN_OR_RETURN(
       parts->for_daemons,
@@ -62,7 +63,8 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
                                               SchedulerSocketPath(state_dir),
                                               [made = parts.get()](uid_t uid) {
                                                 return made->ServicesFor(uid);
-                                              }));
+                                              },
+                                              ConnectionLimits(), group));
   return std::unique_ptr<ControlServer>(new ControlServer(std::move(parts)));
 }
 

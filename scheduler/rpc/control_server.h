@@ -4,10 +4,13 @@
 #ifndef FGNN_SCHEDULER_RPC_CONTROL_SERVER_H_
 #define FGNN_SCHEDULER_RPC_CONTROL_SERVER_H_
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +25,8 @@ namespace fgnn {
 struct ServiceFacts {
   std::string version;
   std::string state_dir;
+  // Group that the users' socket is open to; nullopt: the service's own.
+  std::optional<gid_t> socket_group = std::nullopt;
   int64_t started_ms = 0;
   std::vector<std::string> devices;
   IdleEnd* idle_end = nullptr;      // Whether it ends when idle; borrowed.

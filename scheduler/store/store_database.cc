@@ -1,15 +1,35 @@
 #include "scheduler/store/store_database.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
 namespace {
+
+// Closes the files to users outside of their group. SQLite would make a file
+// that everybody may read, and a reader's lock can keep others from writing. It
+// gives the two files beside the database the mode of that one.
+void CloseToOthers(const std::string& path) {
+  constexpr mode_t kFileMode = 0640;
+  // SQLite says what is wrong with a path that cannot be opened.
+  const UniqueFd made(
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode));
+  for (const char* ending : {"", "-wal", "-shm"}) {
+    const std::string file = path + ending;
+    struct stat info = {};
+    if (::stat(file.c_str(), &info) == 0 && (info.st_mode & S_IRWXO) != 0) {
+      ::chmod(file.c_str(), info.st_mode & 07777 & ~S_IRWXO);
+    }
+  }
+}
 
 std::string WayOutOf(const std::string& file) {
   return absl::StrCat("move ", file, " away, with ", file, "-wal and ", file,
@@ -153,6 +173,7 @@ absl::StatusOr<StoreDatabase> StoreDatabase::OpenFile(const char* path,
 
 absl::StatusOr<StoreDatabase> StoreDatabase::Open(
     const std::filesystem::path& path, const StoreSchema& schema) {
+  CloseToOthers(path.string());
   FGNN_ASSIGN_OR_RETURN(
       StoreDatabase database,
       OpenFile(path.c_str(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));

@@ -126,23 +126,24 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const MutexLock lock(&server->mutex_);
     server->servers_.emplace(::geteuid(), std::move(made));
   }
-  FGNN_RETURN_IF_ERROR(server->Listen(socket_path, 0600));
+  FGNN_RETURN_IF_ERROR(server->Listen(socket_path, {.mode = 0600}));
   return server;
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::StartForUsers(
     const std::filesystem::path& socket_path, MakeServices make_services,
-    ConnectionLimits limits) {
+    ConnectionLimits limits, std::optional<gid_t> group) {
   std::unique_ptr<RpcServer> server(
       new RpcServer(socket_path.string(), std::move(make_services), limits));
-  FGNN_RETURN_IF_ERROR(server->Listen(socket_path, 0660));
+  FGNN_RETURN_IF_ERROR(
+      server->Listen(socket_path, {.mode = 0660, .group = group}));
   return server;
 }
 
 absl::Status RpcServer::Listen(const std::filesystem::path& socket_path,
-                               mode_t mode) {
+                               const SocketAccess& access) {
   FGNN_ASSIGN_OR_RETURN(
-      listener_, LocalListener::Start(socket_path, mode,
+      listener_, LocalListener::Start(socket_path, access,
                                       [this](UniqueFd connection, Peer peer) {
                                         Serve(std::move(connection), peer);
                                       }));

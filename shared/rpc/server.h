@@ -19,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,11 +59,11 @@ class RpcServer {
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::filesystem::path& socket_path,
       std::vector<grpc::Service*> services);
-  // Serves each user that may open the socket, whose mode is 0660. Errors as
-  // above.
+  // Serves each user that may open the socket, whose mode is 0660. Its group is
+  // `group`, or that of this process. Errors as above.
   static absl::StatusOr<std::unique_ptr<RpcServer>> StartForUsers(
       const std::filesystem::path& socket_path, MakeServices make_services,
-      ConnectionLimits limits = {});
+      ConnectionLimits limits = {}, std::optional<gid_t> group = std::nullopt);
   // Shuts down without grace.
   ~RpcServer();
   RpcServer(const RpcServer&) = delete;
@@ -90,7 +91,8 @@ class RpcServer {
 
   RpcServer(std::string name, MakeServices make_services,
             ConnectionLimits limits);
-  absl::Status Listen(const std::filesystem::path& socket_path, mode_t mode);
+  absl::Status Listen(const std::filesystem::path& socket_path,
+                      const SocketAccess& access);
   absl::StatusOr<UserServer> MakeServer(
       Services services, const std::vector<grpc::Service*>& borrowed) const;
   void Serve(UniqueFd connection, Peer peer);

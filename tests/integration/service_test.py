@@ -171,6 +171,89 @@ class UpAndDownTest(harness.ServiceTest):
         self.assertEqual(self.service.processes(), {})
 
 
+class SocketGroupTest(harness.ServiceTest):
+    """Users without accounts: numbers, which only root can be."""
+
+    GROUP = 64000
+    MEMBER = {'user': 64002, 'group': 64002, 'extra_groups': [GROUP]}
+    OUTSIDER = {'user': 64004, 'group': 64004, 'extra_groups': []}
+
+    def setUp(self):
+        super().setUp()
+        if os.geteuid() != 0:
+            self.skipTest('needs root, to be several users')
+        if subprocess.run(['test', '-x', harness.BIN_DIR / 'fgnn'], check=False,
+                          **self.OUTSIDER).returncode != 0:
+            self.skipTest('other users cannot run fgnn')
+        # As homes are: others may look in.
+        self.service.folder.chmod(0o755)
+
+    def refused(self, *words, code=1, **who):
+        answer = self.service.fgnn(*words, check=False, **who)
+        self.assertEqual(answer.returncode, code, answer.stdout)
+        self.assertEqual(len(answer.stderr.splitlines()), 1, answer.stderr)
+        return answer.stderr
+
+    def can(self, words, **who):
+        return subprocess.run(['sh', '-c', words], check=False,
+                              cwd=self.service.state_dir,
+                              capture_output=True, **who).returncode == 0
+
+    def test_the_service_is_open_to_the_group_alone(self):
+        service, state = self.service, self.service.state_dir
+        words = service.job_words()
+        service.fgnn('up', '--socket-group', str(self.GROUP))
+        socket_file = os.stat(state / 'scheduler.sock')
+        self.assertEqual((socket_file.st_gid, socket_file.st_mode & 0o777),
+                         (self.GROUP, 0o660))
+        own = json.loads(service.fgnn('submit', *service.job_words(
+            harness.ENDLESS), '--json').stdout)['job_id']
+        service.fgnn('pause', own)
+        run = service.fgnn('run', *words, **self.MEMBER).stdout
+        self.assertIn('epoch 2/2', run)
+        job = json.loads(service.fgnn('show', 'last', '--json',
+                                      **self.MEMBER).stdout)
+        self.assertEqual(job['state'], 'completed')
+        self.assertEqual(len(service.fgnn('metrics', job['job_id'],
+                                          **self.MEMBER).stdout.splitlines()),
+                         3)
+        self.assertIn('is of user', self.refused('cancel', own, **self.MEMBER))
+        for words in ('ls .', 'ls logs', 'cat jobs.sqlite', 'cat jobs.sqlite-shm',
+                      'flock --nonblock fgnn.lock true', 'touch runs/x',
+                      'test -r daemons.sock', 'test -r host.sock'):
+            self.assertFalse(self.can(words, **self.MEMBER), words)
+        told = self.refused('status', **self.OUTSIDER)
+        self.assertIn(f'to group {self.GROUP}', told)
+        self.assertIn('--socket-group', told)
+        self.assertIn('--socket-group asks for 64009',
+                      self.refused('up', '--socket-group', '64009'))
+        service.fgnn('up', '--socket-group', str(self.GROUP))
+        service.fgnn('down')
+        # A start without the flag closes what it has opened.
+        service.fgnn('up')
+        self.refused('status', **self.MEMBER)
+        self.assertFalse(self.can(f'ls runs/{job["job_id"]}', **self.MEMBER))
+
+    def test_a_group_that_is_none_or_not_ones_own_is_wrong_use(self):
+        self.assertIn("'nosuchgroup' is no group", self.refused(
+            'up', '--socket-group', 'nosuchgroup', code=2))
+        told = self.refused('up', '--socket-group', str(self.GROUP), code=2,
+                            **self.OUTSIDER)
+        self.assertIn(f'is not in group {self.GROUP}', told)
+        self.assertFalse(self.service.state_dir.exists())
+        scheduler = subprocess.run(
+            [harness.BIN_DIR / 'fgnn-scheduler', '--state-dir',
+             self.service.state_dir, '--socket-group', 'nosuchgroup'],
+            capture_output=True, text=True, check=False,
+            timeout=harness.COMMAND_SECONDS)
+        self.assertEqual(scheduler.returncode, 2, scheduler.stderr)
+
+    def test_a_folder_that_is_closed_to_the_group_is_named(self):
+        self.service.folder.chmod(0o700)
+        up = self.service.fgnn('up', '--socket-group', str(self.GROUP))
+        self.assertIn(f"'chmod o+x {self.service.folder}'", up.stderr)
+
+
 class StoppedDaemonTest(harness.ServiceTest):
 
     def test_a_daemon_without_a_scheduler_ends_at_a_signal(self):

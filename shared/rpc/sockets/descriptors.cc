@@ -179,7 +179,7 @@ absl::StatusOr<std::unique_ptr<DescriptorServer>> DescriptorServer::Start(
                         name.Listen(SOCK_SEQPACKET, kBacklog));
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid()) return ErrnoToStatus(errno, "make an event");
-  FGNN_RETURN_IF_ERROR(name.Publish(0600));
+  FGNN_RETURN_IF_ERROR(name.Publish({.mode = 0600}));
   return std::unique_ptr<DescriptorServer>(new DescriptorServer(
       std::make_unique<State>(std::move(name), std::move(listener),
                               std::move(stop), std::move(handlers))));

@@ -34,13 +34,13 @@ absl::StatusOr<Peer> PeerOf(int fd) {
 }
 
 absl::StatusOr<std::unique_ptr<LocalListener>> LocalListener::Start(
-    const std::filesystem::path& socket_path, mode_t mode,
+    const std::filesystem::path& socket_path, const SocketAccess& access,
     OnConnection on_connection) {
   FGNN_ASSIGN_OR_RETURN(SocketName name, SocketName::Claim(socket_path));
   FGNN_ASSIGN_OR_RETURN(UniqueFd listener, name.Listen(SOCK_STREAM, kBacklog));
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid()) return ErrnoToStatus(errno, "make an event");
-  FGNN_RETURN_IF_ERROR(name.Publish(mode));
+  FGNN_RETURN_IF_ERROR(name.Publish(access));
   return std::unique_ptr<LocalListener>(
       new LocalListener(std::move(name), std::move(listener), std::move(stop),
                         std::move(on_connection)));

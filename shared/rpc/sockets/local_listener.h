@@ -36,10 +36,10 @@ class LocalListener {
   // block: the next connection waits for it.
   using OnConnection = std::function<void(UniqueFd connection, Peer peer)>;
 
-  // Listens on a new socket of `mode` at `socket_path`. Errors: those of
+  // Listens on a new socket at `socket_path`. Errors: those of
   // RpcServer::Start().
   static absl::StatusOr<std::unique_ptr<LocalListener>> Start(
-      const std::filesystem::path& socket_path, mode_t mode,
+      const std::filesystem::path& socket_path, const SocketAccess& access,
       OnConnection on_connection);
   // Removes the socket's name, then stops the thread.
   ~LocalListener();

@@ -141,9 +141,12 @@ absl::StatusOr<UniqueFd> SocketName::Listen(int type, int backlog) const {
   return listener;
 }
 
-absl::Status SocketName::Publish(mode_t mode) {
+absl::Status SocketName::Publish(const SocketAccess& access) {
   struct stat info;
-  if (::chmod(bind_path_.c_str(), mode) != 0 ||
+  if ((access.group.has_value() &&
+       ::lchown(bind_path_.c_str(), static_cast<uid_t>(-1), *access.group) !=
+           0) ||
+      ::chmod(bind_path_.c_str(), access.mode) != 0 ||
       ::lstat(bind_path_.c_str(), &info) != 0 ||
       ::rename(bind_path_.c_str(), path_.c_str()) != 0) {
     return ErrnoToStatus(errno, absl::StrCat("make socket ", path_.string()));

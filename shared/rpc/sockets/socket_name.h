@@ -6,6 +6,7 @@
 #include <sys/un.h>
 
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -14,14 +15,22 @@
 
 namespace fgnn {
 
+// The users who may connect to a socket.
+struct SocketAccess {
+  mode_t mode = 0600;
+  // Group of the socket's file; nullopt: the group of this process.
+  std::optional<gid_t> group = std::nullopt;
+};
+
 // InvalidArgument if the path does not fit into a socket address.
 absl::StatusOr<sockaddr_un> MakeSocketAddress(
     const std::filesystem::path& path);
 
-// Claims a name so that no client ever sees a socket there with a wrong mode.
+// Claims a name so that no client ever sees a socket there with wrong access.
 // Listen() makes the socket in a folder that only this user can enter.
-// Publish() sets the mode and moves the socket to its name. The destructor
-// removes both; the name only while it is still this socket's. Movable.
+// Publish() sets group and mode and moves the socket to its name. The
+// destructor removes both; the name only while it is still this socket's.
+// Movable.
 class SocketName {
  public:
   // AlreadyExists: a server listens there. A dead server's socket is replaced.
@@ -39,9 +48,10 @@ class SocketName {
   // Returns a socket of this type (SOCK_STREAM, SOCK_SEQPACKET) that listens
   // and does not block. Clients find it after Publish(). Call it once.
   absl::StatusOr<UniqueFd> Listen(int type, int backlog) const;
-  // Sets the mode, and moves the socket to its name. Call it after Listen() and
-  // before the first client.
-  absl::Status Publish(mode_t mode);
+  // Sets group and mode, and moves the socket to its name. Call it after
+  // Listen() and before the first client. PermissionDenied: the user of this
+  // process is not in the group.
+  absl::Status Publish(const SocketAccess& access);
   // Removes the socket and its private folder, as far as they exist.
   // Idempotent.
   void Remove();

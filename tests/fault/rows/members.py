@@ -286,10 +286,19 @@ def is_member_served(service):
 
 def group_member(options, _):
     """may submit and watch, and nothing else; an outsider not even connect"""
+    return members_of(options, users.SERVICE)
+
+
+def socket_group(options, _):
+    """the same of a group that --socket-group lets in"""
+    return members_of(options, users.SERVICE_OF_A_GROUP, users.OPEN_TO_GROUP)
+
+
+def members_of(options, user, words_of_up=()):
     rpc.needs_tools()
-    with users.service_of_a_user(options) as service:
-        service.fgnn('up', '--devices', *DEVICES, **users.SERVICE)
-        runs = service.folder_of(users.SERVICE, 'runs')
+    with users.service_of_a_user(options, user) as service:
+        service.fgnn('up', '--devices', *DEVICES, *words_of_up, **user)
+        runs = service.folder_of(user, 'runs')
         runs.chmod(0o755)
         words = service.job_words(LONG)
         expected = runs / 'expected'

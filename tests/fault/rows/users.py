@@ -16,6 +16,9 @@ from row import Skipped, service_in
 _GROUP = 64000
 # Words of subprocess.run().
 SERVICE = {'user': 64001, 'group': _GROUP, 'extra_groups': []}
+# The same user, where the group of its service is not its own.
+SERVICE_OF_A_GROUP = {'user': 64001, 'group': 64001, 'extra_groups': [_GROUP]}
+OPEN_TO_GROUP = ('--socket-group', str(_GROUP))
 MEMBER = {'user': 64002, 'group': 64002, 'extra_groups': [_GROUP]}
 # Another one of the group.
 COLLEAGUE = {'user': 64003, 'group': _GROUP, 'extra_groups': []}
@@ -53,9 +56,13 @@ class UsersService(harness.Service):
     def json_as(self, who, *args):
         return json.loads(self.fgnn(*args, '--json', **who).stdout)
 
+    def __init__(self, folder, user=None):
+        super().__init__(folder)
+        self.user = user or SERVICE
+
     def give(self, path, who=None):
-        """Has all of `path` be owned by a user, SERVICE by default."""
-        owner = who or SERVICE
+        """Has all of `path` be owned by a user, by default that of the service."""
+        owner = who or self.user
         for each in (path, *pathlib.Path(path).rglob('*')):
             os.chown(each, owner['user'], owner['group'],
                      follow_symlinks=False)
@@ -69,11 +76,11 @@ class UsersService(harness.Service):
 
 
 @contextlib.contextmanager
-def service_of_a_user(options):
-    """The folder of a service that is to be started as SERVICE."""
+def service_of_a_user(options, user=None):
+    """The folder of a service that is to be started as SERVICE, or `user`."""
     needs_root(options.bin / 'fgnn', options.bin / 'fgnn-trainer')
     with service_in(options) as plain:
-        service = UsersService(plain.folder)
+        service = UsersService(plain.folder, user)
         # A home, as those of service users are: others may look in.
         service.folder.chmod(0o755)
         service.give(service.folder)

@@ -161,7 +161,8 @@ MachineCheck CheckService(const fs::path& state_dir) {
   const absl::StatusOr<bool> listens = ServiceListens(state_dir);
   if (!listens.ok()) {
     return Missing("service", MessageOf(listens.status()),
-                   "join the group of the socket's owner");
+                   "join the socket's group, or ask its owner for another "
+                   "one: fgnn up --socket-group GROUP");
   }
   if (!*listens) return Ok("service", "none runs; 'fgnn up' starts one");
   auto client = ServiceClient::Connect(state_dir);

@@ -1,7 +1,9 @@
 // up, down, status.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -15,7 +17,9 @@
 #include "absl/strings/str_join.h"
 #include "shared/base/clock.h"
 #include "shared/base/json_text.h"
+#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
+#include "shared/config/socket_group.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
 #include "tools/fgnn/commands/commands.h"
@@ -64,6 +68,41 @@ absl::Status CheckSameDevices(std::vector<std::string> asked,
                    "; end it first with 'fgnn down', or leave --devices out"));
 }
 
+// FailedPrecondition: the service's socket is open to another group.
+absl::Status CheckSameGroup(gid_t asked, const v1::ServiceInfo& info) {
+  const std::filesystem::path socket = SchedulerSocketPath(info.state_dir());
+  struct stat file = {};
+  if (::stat(socket.c_str(), &file) != 0) {
+    return ErrnoToStatus(errno, socket.string());
+  }
+  if (file.st_gid == asked) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "a service runs already, pid ", info.pid(), ", open to group ",
+      GroupName(file.st_gid), ", but --socket-group asks for ",
+      GroupName(asked),
+      "; end it first with 'fgnn down', or leave --socket-group out"));
+}
+
+// What `up` asks of a service.
+struct UpRequest {
+  std::vector<std::string> devices;  // For a service that is started.
+  // Devices that a service that runs has to have; empty: any.
+  std::vector<std::string> asked_devices;
+  // Group that the service has to be open to; nullopt: any.
+  std::optional<gid_t> socket_group;
+};
+
+// Says on stderr if the group cannot reach the folder of the service.
+void WarnOfClosedFolder(const std::filesystem::path& state_dir, gid_t group) {
+  const auto closed = FindClosedFolder(state_dir, group);
+  if (!closed.has_value()) return;
+  std::cerr << "fgnn: group " << GroupName(group)
+            << " cannot reach the service: " << PrintableText(closed->string())
+            << " is closed to it; 'chmod o+x "
+            << PrintableText(closed->string())
+            << "' opens it, or use another --state-dir\n";
+}
+
 struct RunningService {
   std::string headline;
   v1::ServiceInfo info;
@@ -80,24 +119,30 @@ absl::Status Keep(ServiceClient& client, v1::ServiceInfo& info) {
 }
 
 // Finds the service of the folder, and makes it stay if it ends when idle;
-// starts one where none runs. `asked`: devices that it has to have; empty: any.
-// Unavailable: the service that was found has just ended.
+// starts one where none runs. Unavailable: the service that was found has just
+// ended.
 absl::StatusOr<RunningService> FindOrStart(
-    const std::filesystem::path& state_dir,
-    const std::vector<std::string>& devices,
-    const std::vector<std::string>& asked) {
+    const std::filesystem::path& state_dir, const UpRequest& request) {
   absl::StatusOr<ServiceClient> client = ServiceClient::Connect(state_dir);
   std::string headline = "a service runs already";
   // No service runs, or it was about to end.
   if (absl::IsUnavailable(client.status())) {
-    FGNN_RETURN_IF_ERROR(
-        StartService({state_dir, devices, /*exit_when_idle=*/false}).status());
+    ServiceStart start = {.state_dir = state_dir, .devices = request.devices};
+    if (request.socket_group.has_value()) {
+      start.socket_group = absl::StrCat(*request.socket_group);
+    }
+    FGNN_RETURN_IF_ERROR(StartService(start).status());
     headline = "the service runs";
     client = ServiceClient::Connect(state_dir);
   }
   FGNN_RETURN_IF_ERROR(client.status());
   FGNN_ASSIGN_OR_RETURN(v1::ServiceInfo info, client->GetService());
-  if (!asked.empty()) FGNN_RETURN_IF_ERROR(CheckSameDevices(asked, info));
+  if (!request.asked_devices.empty()) {
+    FGNN_RETURN_IF_ERROR(CheckSameDevices(request.asked_devices, info));
+  }
+  if (request.socket_group.has_value()) {
+    FGNN_RETURN_IF_ERROR(CheckSameGroup(*request.socket_group, info));
+  }
   if (info.exits_when_idle()) {
     FGNN_RETURN_IF_ERROR(Keep(*client, info));
     headline = "a service that was to end when idle runs, and stays now";
@@ -106,19 +151,36 @@ absl::StatusOr<RunningService> FindOrStart(
                         std::move(info)};
 }
 
-absl::Status Up(const std::vector<std::string>& device_names,
-                const CommandContext& context) {
-  // A slip is reported before anything starts.
-  FGNN_ASSIGN_OR_RETURN(const auto devices, DevicesOfFlag(device_names));
-  const auto asked = device_names.empty() ? device_names : devices;
+struct UpFlags {
+  std::vector<std::string> devices;
+  std::string socket_group;
+};
+
+// A slip is reported before anything starts.
+absl::StatusOr<UpRequest> ReadUpFlags(const UpFlags& flags) {
+  UpRequest request;
+  FGNN_ASSIGN_OR_RETURN(request.devices, DevicesOfFlag(flags.devices));
+  if (!flags.devices.empty()) request.asked_devices = request.devices;
+  if (!flags.socket_group.empty()) {
+    const absl::StatusOr<gid_t> group = FindOwnGroup(flags.socket_group);
+    if (!group.ok()) return Annotate(group.status(), "--socket-group");
+    request.socket_group = *group;
+  }
+  return request;
+}
+
+absl::Status Up(const UpFlags& flags, const CommandContext& context) {
+  FGNN_ASSIGN_OR_RETURN(const UpRequest request, ReadUpFlags(flags));
   const std::filesystem::path state_dir =
       std::filesystem::absolute(context.state_dir);
-  absl::StatusOr<RunningService> service =
-      FindOrStart(state_dir, devices, asked);
+  absl::StatusOr<RunningService> service = FindOrStart(state_dir, request);
   if (absl::IsUnavailable(service.status())) {
-    service = FindOrStart(state_dir, devices, asked);
+    service = FindOrStart(state_dir, request);
   }
   FGNN_RETURN_IF_ERROR(service.status());
+  if (request.socket_group.has_value()) {
+    WarnOfClosedFolder(state_dir, *request.socket_group);
+  }
   PrintService(context, service->headline, service->info);
   return absl::OkStatus();
 }
@@ -192,13 +254,18 @@ void AddServiceCommands(Command app, CommandContext& context) {
       app.AddSubcommand("up",
                         "Start the service on this machine; one that runs "
                         "stays, also if it was to end after its last job");
-  const auto devices = std::make_shared<std::vector<std::string>>();
-  up.AddOption("--devices", *devices,
+  const auto flags = std::make_shared<UpFlags>();
+  up.AddOption("--devices", flags->devices,
                "Where daemons run: cpu:0, cpu:0-3; several apart by spaces; "
                "default: all cores as one device, or those of the service "
                "that runs")
       .Takes("DEVICE");
-  up.OnRun([devices, &context] { context.status = Up(*devices, context); });
+  up.AddOption("--socket-group", flags->socket_group,
+               "Open the service to the users of this group, who may submit "
+               "jobs and see all; default: your own group, or that of the "
+               "service that runs")
+      .Takes("GROUP");
+  up.OnRun([flags, &context] { context.status = Up(*flags, context); });
 
   const Command down = app.AddSubcommand(
       "down", "Stop the service; jobs that run are cancelled");

@@ -1,7 +1,6 @@
 #include "tools/fgnn/service/service_process.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -25,6 +24,7 @@
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
 #include "shared/base/user_name.h"
+#include "shared/config/socket_group.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/sockets/socket_name.h"
 #include "tools/fgnn/service/program.h"
@@ -69,17 +69,6 @@ std::string LastWords(const std::filesystem::path& log, size_t before) {
   const size_t name = line.find(kName);
   if (name != std::string::npos) line = line.substr(name + kName.size());
   return line;
-}
-
-// Returns the group's name, or its number if it has none.
-std::string GroupName(gid_t group) {
-  std::vector<char> buffer(1 << 14);
-  struct group entry {};
-  struct group* found = nullptr;
-  const bool ok =
-      ::getgrgid_r(group, &entry, buffer.data(), buffer.size(), &found) == 0 &&
-      found != nullptr;
-  return ok ? found->gr_name : absl::StrCat(group);
 }
 
 size_t FileSize(int fd) {
@@ -198,11 +187,13 @@ absl::Status ExplainDenied(const std::filesystem::path& state_dir) {
         ": its owner has to open it, or to run the service in another "
         "--state-dir"));
   }
-  return absl::PermissionDeniedError(
-      absl::StrCat(denied, "; it is open to user ", UserName(folder.st_uid),
-                   " and to group ", GroupName(folder.st_gid),
-                   ": let root run 'usermod -aG ", GroupName(folder.st_gid),
-                   " ", UserName(::geteuid()), "', and log in again"));
+  const std::string owner = UserName(folder.st_uid);
+  const std::string group = GroupName(folder.st_gid);
+  return absl::PermissionDeniedError(absl::StrCat(
+      denied, "; it is open to user ", owner, " and to group ", group,
+      ": let root run 'usermod -aG ", group, " ", UserName(::geteuid()),
+      "', and log in again; or let ", owner, " run 'fgnn down' and 'fgnn up ",
+      "--socket-group GROUP' with a group that both are in"));
 }
 
 absl::StatusOr<pid_t> StartService(const ServiceStart& start) {
@@ -230,6 +221,10 @@ absl::StatusOr<pid_t> StartService(const ServiceStart& start) {
                                     "--ready-fd",
                                     absl::StrCat(kReadyFd)};
   if (start.exit_when_idle) words.push_back("--exit-when-idle");
+  if (!start.socket_group.empty()) {
+    words.push_back("--socket-group");
+    words.push_back(start.socket_group);
+  }
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);

@@ -18,6 +18,8 @@ struct ServiceStart {
   std::filesystem::path state_dir;
   std::vector<std::string> devices;  // "cpu:0-1"; at least one.
   bool exit_when_idle = false;       // The scheduler ends after its last job.
+  // Group whose users may use the service; empty: that of this process.
+  std::string socket_group = {};
 };
 
 // Returns true if a server listens on the socket of that folder's service.
@@ -26,7 +28,8 @@ struct ServiceStart {
 absl::StatusOr<bool> ServiceListens(const std::filesystem::path& state_dir);
 
 // Returns the error of a user who may not reach the folder's socket. It names
-// the group that may, and the command that adds the user to it.
+// the group that may, the command that adds the user to it, and the flag that
+// opens the service to another group.
 absl::Status ExplainDenied(const std::filesystem::path& state_dir);
 
 // Starts fgnn-scheduler in a session of its own, its output appended to <state

@@ -203,6 +203,23 @@ TEST_F(JobStoreTest, AReaderSeesWhatWasCommittedAndChangesNothing) {
   EXPECT_FALSE(reader.Insert(SomeJob("three")).ok());
 }
 
+TEST_F(JobStoreTest, OnlyUserAndGroupMayReadTheFiles) {
+  const auto path = folder_ / "jobs.sqlite";
+  for (int start = 0; start < 2; ++start) {
+    JobStore store = Open();
+    FGNN_ASSERT_OK(store.Insert(SomeJob(std::to_string(start))));
+    for (const char* ending : {"", "-wal", "-shm"}) {
+      const auto mode =
+          std::filesystem::status(path.string() + ending).permissions();
+      EXPECT_EQ(mode & std::filesystem::perms::others_all,
+                std::filesystem::perms::none)
+          << ending;
+    }
+    // As earlier releases made it.
+    std::filesystem::permissions(path, std::filesystem::perms(0644));
+  }
+}
+
 TEST_F(JobStoreTest, GenerationsRiseAcrossStarts) {
   EXPECT_EQ(Open().NextGeneration().value(), 1U);
   EXPECT_EQ(Open().NextGeneration().value(), 2U);

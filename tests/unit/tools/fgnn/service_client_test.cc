@@ -201,7 +201,8 @@ TEST_F(ServiceClientTest, AUserWhomTheSocketIsClosedToIsToldHowToGetIn) {
               StatusIs(absl::StatusCode::kPermissionDenied,
                        testing::AllOf(HasSubstr(state_dir_.string()),
                                       HasSubstr("and to group "),
-                                      HasSubstr("'usermod -aG "))));
+                                      HasSubstr("'usermod -aG "),
+                                      HasSubstr("up --socket-group"))));
   EXPECT_THAT(ExplainDenied(state_dir_ / "closed"),
               StatusIs(absl::StatusCode::kPermissionDenied,
                        HasSubstr("a folder above it is closed")));
