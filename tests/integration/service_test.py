@@ -218,6 +218,8 @@ class SocketGroupTest(harness.ServiceTest):
                                           **self.MEMBER).stdout.splitlines()),
                          3)
         self.assertIn('is of user', self.refused('cancel', own, **self.MEMBER))
+        self.assertIn('logs: Permission denied',
+                      self.refused('logs', job['job_id'], **self.MEMBER))
         for words in ('ls .', 'ls logs', 'cat jobs.sqlite', 'cat jobs.sqlite-shm',
                       'flock --nonblock fgnn.lock true', 'touch runs/x',
                       'test -r daemons.sock', 'test -r host.sock'):

@@ -44,7 +44,9 @@ absl::StatusOr<LogSelection> SelectionFor(const std::string& name,
   return selection;
 }
 
-std::vector<std::string> DaemonsWithLogs(const fs::path& state_dir) {
+// NotFound: there is no log. PermissionDenied: this user may not read them.
+absl::StatusOr<std::vector<std::string>> DaemonsWithLogs(
+    const fs::path& state_dir) {
   std::vector<std::string> names;
   std::error_code error;
   const fs::path folder = LogPath(state_dir, "x").parent_path();
@@ -53,6 +55,12 @@ std::vector<std::string> DaemonsWithLogs(const fs::path& state_dir) {
       names.push_back(entry.path().stem().string());
     }
   }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return ErrnoToStatus(error.value(), folder.string());
+  }
+  if (names.empty()) {
+    return absl::NotFoundError(absl::StrCat("no logs in ", folder.string()));
+  }
   return names;
 }
 
@@ -60,11 +68,8 @@ absl::Status PrintLogs(const std::string& job_id, const std::string& daemon,
                        const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(const LogSelection selection,
                         SelectionFor(job_id, context.state_dir));
-  const std::vector<std::string> daemons = DaemonsWithLogs(context.state_dir);
-  if (daemons.empty()) {
-    return absl::NotFoundError(absl::StrCat(
-        "no logs in ", LogPath(context.state_dir, "x").parent_path().string()));
-  }
+  FGNN_ASSIGN_OR_RETURN(const std::vector<std::string> daemons,
+                        DaemonsWithLogs(context.state_dir));
   bool known = daemon.empty();
   std::vector<LogLine> lines;
   for (const std::string& name : daemons) {
