@@ -295,8 +295,9 @@ class DoctorTest(harness.ServiceTest):
 
 class StartUpTimeTest(harness.ServiceTest):
 
-    def test_fgnn_and_the_scheduler_load_neither_torch_nor_cuda(self):
-        for program in ('fgnn', 'fgnn-scheduler', 'fgnn-sampler'):
+    def test_no_program_loads_torch_or_cuda(self):
+        for program in ('fgnn', 'fgnn-scheduler', 'fgnn-sampler',
+                        'fgnn-trainer'):
             libraries = subprocess.run(
                 ['ldd', harness.BIN_DIR / program], capture_output=True,
                 text=True, check=True, timeout=60).stdout

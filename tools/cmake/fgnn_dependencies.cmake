@@ -29,6 +29,10 @@ if(NOT EXISTS "${FGNN_TORCH_ROOT}/lib/libtorch_cpu.so")
     "libtorch not found in ${FGNN_TORCH_ROOT}. Run tools/setup, or pass "
     "-DFGNN_TORCH_DIR=DIR, a folder that holds torch/ of the torch wheel.")
 endif()
+file(STRINGS "${FGNN_TORCH_ROOT}/version.py" FGNN_TORCH_RELEASE
+     REGEX "^__version__ = ")
+string(REGEX MATCH "[0-9]+[.][0-9]+[.][0-9]+" FGNN_TORCH_RELEASE
+       "${FGNN_TORCH_RELEASE}")
 add_library(torch_c10 SHARED IMPORTED)
 set_target_properties(torch_c10 PROPERTIES
   IMPORTED_LOCATION "${FGNN_TORCH_ROOT}/lib/libc10.so")

@@ -8,13 +8,16 @@
 #include "shared/base/standard_output.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/exceptions.h"
+#include "trainer_service/commands/version_text.h"
+#include "trainer_service/nn/torch/torch_library.h"
 
 namespace fgnn {
 
 TrainerCommands::TrainerCommands(Command app)
     : predict_(app.AddSubcommand("predict", "Of all vertices")),
       profile_(app.AddSubcommand("profile", "A job's needs, as JSON")),
-      bench_(app.AddSubcommand("bench", "Seconds of training, as JSON")) {
+      bench_(app.AddSubcommand("bench", "Seconds of training, as JSON")),
+      libtorch_(app.AddSubcommand("libtorch", "Load it, and say its release")) {
   PredictOptions& predict = predict_options_;
   predict_.AddOption("--run", predict.run, "A run's folder");
   predict_.AddOption("--checkpoint", predict.checkpoint, "Instead of its best");
@@ -50,6 +53,10 @@ absl::StatusOr<std::string> TrainerCommands::Answer(const CommandTools& tools) {
     return RunProfileCommand(request_, device_, tools.profile);
   }
   if (bench_.IsChosen()) return RunBenchCommand(bench_options_, tools.open);
+  if (libtorch_.IsChosen()) {
+    FGNN_RETURN_IF_ERROR(OpenTorchLibrary().status());
+    return TorchText();
+  }
   predict_options_.plugins = tools.plugins;
   FGNN_ASSIGN_OR_RETURN(const PredictSummary summary,
                         RunPredict(predict_options_));
@@ -73,7 +80,7 @@ int TrainerCommands::Run(const CommandTools& tools) {
   }
   if (ended.ok()) return 0;
   std::cerr << "fgnn: " << MessageOf(InOneLine(ended)) << std::endl;
-  const bool answers_json = json_ || !predict_.IsChosen();
+  const bool answers_json = json_ || profile_.IsChosen() || bench_.IsChosen();
   if (answers_json) {
     std::cout << ErrorJson(ended, ExitCode(ended)) << std::endl;
   }

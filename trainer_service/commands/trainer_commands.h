@@ -25,8 +25,8 @@ struct CommandTools {
 // errors look like the errors of fgnn: one plain line each.
 class TrainerCommands {
  public:
-  // Adds predict, profile and bench to the program's commands. This object
-  // outlives `app`.
+  // Adds predict, profile, bench and libtorch to the program's commands. This
+  // object outlives `app`.
   explicit TrainerCommands(Command app);
   TrainerCommands(const TrainerCommands&) = delete;
   TrainerCommands& operator=(const TrainerCommands&) = delete;
@@ -46,6 +46,7 @@ class TrainerCommands {
   const Command predict_;
   const Command profile_;
   const Command bench_;
+  const Command libtorch_;
 };
 
 }  // namespace fgnn

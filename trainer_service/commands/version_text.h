@@ -1,4 +1,4 @@
-// The text that "fgnn-trainer --version" prints.
+// The texts that "fgnn-trainer --version" and "fgnn-trainer libtorch" print.
 #ifndef FGNN_TRAINER_SERVICE_COMMANDS_VERSION_TEXT_H_
 #define FGNN_TRAINER_SERVICE_COMMANDS_VERSION_TEXT_H_
 
@@ -7,9 +7,11 @@
 
 namespace fgnn {
 
-// Returns two lines: the program's own version, then a line such as "libtorch
-// 2.11.0". `fgnn doctor` reads the second line, since fgnn itself does not link
-// libtorch.
+// Returns the library that models of the user's need: "libtorch 2.11.0". It may
+// be missing.
+std::string TorchText();
+
+// Returns two lines: the program's own version, and TorchText().
 std::string VersionText(std::string_view version);
 
 }  // namespace fgnn

@@ -38,7 +38,8 @@ namespace fs = std::filesystem;
 
 // Least bytes in which the job of tools/quickstart.yaml runs.
 constexpr uint64_t kLeastMemoryBytes = uint64_t{1} << 30;
-constexpr std::chrono::seconds kVersionTimeout{20};
+// Time to read libtorch from a slow disk.
+constexpr std::chrono::seconds kTorchTimeout{20};
 constexpr char kBuildFix[] =
     "tools/setup && cmake --preset release && cmake --build --preset release";
 
@@ -119,7 +120,7 @@ MachineCheck CheckTorch() {
     return Missing("libtorch", "unknown without fgnn-trainer", kBuildFix);
   }
   const auto ran =
-      RunProgram(*trainer, {"--version"}, DeadlineIn(kVersionTimeout));
+      RunProgram(*trainer, {"libtorch"}, DeadlineIn(kTorchTimeout));
   if (!ran.ok()) return Missing("libtorch", MessageOf(ran.status()), kBuildFix);
   return JudgeTorch(ran->output, ran->exit_code);
 }
@@ -186,6 +187,11 @@ MachineCheck JudgeTorch(std::string_view output, int exit_code) {
     if (exit_code == 0 && line.rfind(kLibrary, 0) == 0) {
       return Ok("libtorch", line.substr(kLibrary.size()));
     }
+  }
+  constexpr std::string_view kReason = "fgnn: ";
+  if (exit_code == 1 && !lines.empty() && lines[0].rfind(kReason, 0) == 0) {
+    return Ok("libtorch",
+              absl::StrCat("none; ", lines[0].substr(kReason.size())));
   }
   return Missing(
       "libtorch",

@@ -18,11 +18,12 @@ struct MachineCheck {
   std::string fix;     // If not ok: the command that mends it, or what to do.
 };
 
-// Checks libtorch, by the output and the exit code of `fgnn-trainer --version`.
+// Checks libtorch, by the output and the exit code of `fgnn-trainer libtorch`.
+// A machine without it is in order: only models of the user's need it.
 MachineCheck JudgeTorch(std::string_view output, int exit_code);
 
 // Checks this machine, the programs beside this one and the state folder.
-// Starts only `fgnn-trainer --version`; leaves no files behind.
+// Starts only `fgnn-trainer libtorch`; leaves no files behind.
 std::vector<MachineCheck> CheckMachine(const std::filesystem::path& state_dir);
 
 // Returns a line per check, "ok" or "missing".

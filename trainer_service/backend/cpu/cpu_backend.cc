@@ -18,7 +18,7 @@
 #include "trainer_service/infer/evaluate_targets.h"
 #include "trainer_service/nn/cpu/cpu_model.h"
 #include "trainer_service/nn/job_model.h"
-#include "trainer_service/nn/torch/torch_model.h"
+#include "trainer_service/nn/torch/torch_library.h"
 #include "trainer_service/sync/optimizer_step.h"
 
 namespace fgnn {
@@ -63,7 +63,9 @@ absl::Status CpuBackend::MakeModel(const ModelOptions& options,
     FGNN_ASSIGN_OR_RETURN(model_, MakeCpuModel(options, &team_));
     return absl::OkStatus();
   }
-  FGNN_ASSIGN_OR_RETURN(model_, MakeTorchModel(options, plugins, seed, &team_));
+  FGNN_ASSIGN_OR_RETURN(const TorchLibrary* const torch, OpenTorchLibrary());
+  FGNN_ASSIGN_OR_RETURN(model_,
+                        torch->make_model(options, plugins, seed, &team_));
   FGNN_ASSIGN_OR_RETURN(const MappedFile code,
                         MappedFile::Open(CodeOf(options, plugins)));
   code_crc32c_ = ExtendCrc32c(0, code.bytes().data(), code.bytes().size());

@@ -29,7 +29,8 @@ class CpuBackend final : public TrainerBackend {
   // Opens the back end of a job. The scheduler has validated the dataset; this
   // function only checks types and shapes. num_threads >= 1. `plugins`: the
   // folder of the user's libraries. Returns errors of Dataset::Open(),
-  // ModelOptionsOf(), OpenDiskFeatureStore() and MakeTorchModel().
+  // ModelOptionsOf(), OpenDiskFeatureStore(), OpenTorchLibrary() and of
+  // making a user's model.
   static absl::StatusOr<std::unique_ptr<CpuBackend>> OpenForJob(
       const JobSpec& spec, int num_threads,
       const std::filesystem::path& plugins = {});

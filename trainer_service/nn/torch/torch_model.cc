@@ -16,7 +16,6 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
-#include "shared/plugin/plugin_library.h"
 #include "trainer_service/nn/check_batch.h"
 #include "trainer_service/nn/made_up_batch.h"
 #include "trainer_service/nn/torch/torch_call.h"
@@ -341,13 +340,6 @@ absl::Status TryOut(Model& model) {
 }
 
 }  // namespace
-
-std::filesystem::path CodeOf(const ModelOptions& options,
-                             const std::filesystem::path& plugins) {
-  return options.kind == "plugin"
-             ? PathOf({.folder = plugins, .name = options.plugin, .field = ""})
-             : std::filesystem::path(options.file);
-}
 
 absl::StatusOr<std::unique_ptr<Model>> MakeTorchModel(
     const ModelOptions& options, const std::filesystem::path& plugins,

@@ -12,11 +12,6 @@
 
 namespace fgnn {
 
-// Returns the path of the code that `options` name: the plugin's library in the
-// folder `plugins`, or the TorchScript file.
-std::filesystem::path CodeOf(const ModelOptions& options,
-                             const std::filesystem::path& plugins);
-
 // Makes the model of options.is_users(). A plugin's first weights come from
 // `seed`; a file has its own. The code is tried on a tiny batch, so that errors
 // show before training. Gradients are computed on the calling thread:

@@ -34,8 +34,9 @@ struct ProductKernelsOf {
 using ProductKernels = ProductKernelsOf<float>;
 
 // Returns the kernels that this machine can run, fastest first, never empty.
-// The f32 kernels with fused multiply-adds come first and are equal in every
-// bit; libtorch's is not. The bfloat16 kernels differ in how they round sums.
+// The f32 kernels of AVX-512 and AVX2 come first and are equal in every bit;
+// the portable one is not, unless the processor always has fused multiply-adds.
+// The bfloat16 kernels differ in how they round sums.
 template <typename Number = float>
 std::vector<const ProductKernelsOf<Number>*> SupportedProductKernels();
 
@@ -55,7 +56,7 @@ inline __attribute__((always_inline)) void InterleaveRows(
 // SupportedProductKernels() has them.
 extern const ProductKernels kProductsAvx512;
 extern const ProductKernels kProductsAvx2;
-extern const ProductKernels kProductsLibtorch;
+extern const ProductKernels kProductsPortable;
 extern const ProductKernelsOf<Bfloat16> kBfloat16ProductsAmx;
 extern const ProductKernelsOf<Bfloat16> kBfloat16ProductsAvx512;
 extern const ProductKernelsOf<Bfloat16> kBfloat16ProductsAvx2;

@@ -1,8 +1,46 @@
-// bfloat16 on processors without AVX2.
+// Products on processors without AVX2.
 #include "trainer_service/nn/cpu/kernels/product_kernels_body.h"
 
 namespace fgnn {
 namespace {
+
+// Registers are vectors of the compiler, which every processor of 64 bits has.
+// Where a fused multiply-add is not part of the base instruction set, as on
+// x86-64, a product is rounded before it is added.
+struct PortableFloats {
+  using Number = float;
+  using Word = float;
+  static constexpr int64_t kWidth = 4;
+  using Register __attribute__((vector_size(4 * sizeof(float)))) = float;
+  using Packed = Register;
+  static constexpr int kRows = 6;
+  static constexpr int kMostSums = 12;  // Most sums, of 16 registers.
+  static constexpr double kMostToMultiply = 0.55;
+  static Register Zero() { return Register{}; }
+  static Register Load(const float* from) { return LoadFirst(from, kWidth); }
+  static void Store(float* to, Register a) { StoreFirst(to, kWidth, a); }
+  static int64_t FirstLanes(int64_t count) { return count; }
+  static Register LoadFirst(const float* from, int64_t count) {
+    Register sums = {};
+    std::memcpy(&sums, from, static_cast<size_t>(count) * sizeof(float));
+    return sums;
+  }
+  static void StoreFirst(float* to, int64_t count, Register a) {
+    std::memcpy(to, &a, static_cast<size_t>(count) * sizeof(float));
+  }
+  static Packed LoadPacked(const float* from) { return Load(from); }
+  static Register MulAdd(float x, Register b, Register sum) {
+    return x * b + sum;
+  }
+  static bool IsZero(float x) { return x == 0; }
+  static uint32_t NotZero(const float* words) {
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < kWidth; ++i) {
+      bits |= (IsZero(words[i]) ? 0u : 1u) << i;
+    }
+    return bits;
+  }
+};
 
 struct PortablePairs {
   using Number = Bfloat16;
@@ -71,6 +109,8 @@ struct PortablePairs {
 
 }  // namespace
 
+constexpr ProductKernels kProductsPortable =
+    ProductsOf<PortableFloats>("portable");
 constexpr ProductKernelsOf<Bfloat16> kBfloat16ProductsPortable =
     ProductsOf<PortablePairs>("portable");
 

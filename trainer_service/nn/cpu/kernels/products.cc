@@ -48,7 +48,7 @@ std::vector<const ProductKernels*> SupportedProductKernels<float>() {
     supported.push_back(&kProductsAvx2);
   }
 #endif
-  supported.push_back(&kProductsLibtorch);
+  supported.push_back(&kProductsPortable);
   return supported;
 }
 

@@ -4,7 +4,6 @@
 #define FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_PRODUCTS_H_
 
 #include <cstdint>
-#include <string>
 
 #include "absl/types/span.h"
 #include "trainer_service/compute/aligned_buffer.h"
@@ -89,10 +88,6 @@ void ProductOverRows(const FactorOf<Number>& a, const FactorOf<Number>& b,
   const RightFactor<Number> factor = {b.data, b.columns, out};
   ProductsOverRows<Number>(a, absl::MakeConstSpan(&factor, 1), block);
 }
-
-// Returns the library, with its version, that multiplies f32 on processors
-// without AVX2: "libtorch 2.11.0".
-std::string ProductsLibrary();
 
 }  // namespace fgnn
 
