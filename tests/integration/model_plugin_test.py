@@ -37,7 +37,7 @@ class ModelPluginTest(harness.ServiceTest):
         cls.sage = prefix / 'libsage.so'
         built = subprocess.run(
             ['c++', '-std=c++20', '-O1', '-shared', '-fPIC',
-             '-I', prefix / 'include', '-I', TORCH / 'include',
+             '-I', prefix / 'include/fgnn', '-I', TORCH / 'include',
              '-I', TORCH / 'include/torch/csrc/api/include',
              '-o', cls.sage, EXAMPLE], check=False, capture_output=True,
             text=True)

@@ -71,7 +71,8 @@ class PluginTest(harness.ServiceTest):
         file.write_text(source, encoding='utf-8')
         built = subprocess.run(
             ['c++', '-std=c++20', '-Wall', '-Wextra', '-Werror', '-shared',
-             '-fPIC', '-I', f'{self.prefix.name}/include', file,
+             '-fPIC', '-I', f'{self.prefix.name}/include/fgnn',
+             file,
              '-o', folder / f'lib{name}.so'],
             check=False, capture_output=True, text=True)
         self.assertEqual(built.returncode, 0, built.stderr)
