@@ -22,13 +22,17 @@ int main(int argc, char** argv) {
   fgnn::CommandLine line("FGNN's sampler daemon", "fgnn-sampler");
   line.SetVersion(options.version);
   const fgnn::Command app = line.root();
-  app.AddOption("--name", options.name, "Its name, e.g. sampler.0").Required();
+  app.AddOption("--name", options.name,
+                "Its name; default: sampler.N, where N is its first core");
   app.AddOption("--device", options.device, "Its cores, e.g. cpu:0-3")
       .Required();
   app.AddOption("--state-dir", options.state_dir, "The service's folder")
       .Required();
   if (const auto code = line.ParseMain(argc, argv)) return *code;
-  fgnn::InitLog(options.name);
+  const absl::Status named = fgnn::NameByDevice("sampler", options);
+  fgnn::InitLog(options.name.empty() ? "fgnn-sampler" : options.name);
+  if (!named.ok()) fgnn::LogError("{}", fgnn::MessageOf(named));
+  if (!named.ok()) return fgnn::ExitCode(named);
   fgnn::RaiseDescriptorLimit();
   // Made before any thread starts, so that every thread inherits the signal
   // mask.

@@ -25,6 +25,7 @@
 #include "shared/rpc/sockets/socket_name.h"
 #include "shared/telemetry/bounded_log.h"
 #include "shared/telemetry/log.h"
+#include "shared/telemetry/service_manager.h"
 
 namespace fgnn {
 namespace {
@@ -40,6 +41,9 @@ constexpr milliseconds kServerGrace{2'000};
 // Limit for the end of the service; daemons that have to be killed take 8 s of
 // it.
 constexpr seconds kEndLimit{60};
+// Limit for running jobs to write their checkpoints when a signal ends the
+// service. A service manager waits for ten seconds at least.
+constexpr seconds kLetGoLimit{8};
 
 // Removes what an earlier service left. No other service may start in the state
 // folder meanwhile.
@@ -75,7 +79,7 @@ struct SchedulerDaemon::Parts {
 SchedulerDaemon::SchedulerDaemon(std::unique_ptr<Parts> parts)
     : parts_(std::move(parts)) {}
 
-SchedulerDaemon::~SchedulerDaemon() { Stop(); }
+SchedulerDaemon::~SchedulerDaemon() { Stop(/*keeps_jobs=*/false); }
 
 absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
     const SchedulerOptions& options, const SignalWaiter* stop) {
@@ -161,8 +165,13 @@ bool SchedulerDaemon::IsIdle() const {
 
 absl::Status SchedulerDaemon::ServeUntil(const SignalWaiter& stop) {
   BoundedLog log(LogPath(parts_->options.state_dir, "scheduler"));
+  ServiceManager manager;
+  manager.SayReady();
   while (!stop.WaitUntil(DeadlineIn(kTick))) {
     log.RotateIfLarge();
+    // A table whose lock is held for ever ends the messages to the watchdog.
+    parts_->table->counts();
+    manager.SayAlive();
     if (parts_->lock.IsFolderGone()) {
       LogError("the state folder {} is gone",
                parts_->options.state_dir.string());
@@ -172,22 +181,34 @@ absl::Status SchedulerDaemon::ServeUntil(const SignalWaiter& stop) {
         [this] { return IsIdle() && parts_->table->CloseIfEmpty(); });
     if (ends) break;
   }
-  Stop();
+  manager.SayStopping();
+  Stop(/*keeps_jobs=*/stop.has_signal());
   return absl::OkStatus();
 }
 
-void SchedulerDaemon::Stop() {
+void SchedulerDaemon::Stop(bool keeps_jobs) {
   if (parts_ == nullptr) return;
-  LogInfo("stops");
+  LogInfo("stops{}",
+          keeps_jobs ? "; running jobs go on at the next start" : "");
   const EndLimit limit(kEndLimit, [] {
     LogError("did not end within {} s; leaves at once", kEndLimit.count());
   });
   // The service refuses new work, ends running jobs, then the daemons, then the
   // sockets.
-  parts_->table->Close();
-  parts_->table->CancelRunning(
-      absl::CancelledError("the service was stopped while the job ran"));
-  parts_->runner.reset();
+  parts_->table->Close(keeps_jobs);
+  if (keeps_jobs) {
+    const EndLimit let_go(kLetGoLimit, [] {
+      LogWarning(
+          "jobs have not let go of their devices within {} s; they go on "
+          "from their newest checkpoints",
+          kLetGoLimit.count());
+    });
+    parts_->runner.reset();
+  } else {
+    parts_->table->CancelRunning(
+        absl::CancelledError("the service was stopped while the job ran"));
+    parts_->runner.reset();
+  }
   if (parts_->options.spawn_daemons) {
     parts_->host->StopAll();
     // Killed daemons left their sockets. Another service may have made a folder

@@ -46,16 +46,20 @@ class SchedulerDaemon {
   SchedulerDaemon& operator=(const SchedulerDaemon&) = delete;
 
   // Serves until `stop`, until the service is idle if exit_when_idle, or until
-  // the state folder is gone. Then running jobs are cancelled, and queued jobs
-  // stay for the next start. Spawned daemons are ended, and the sockets are
-  // removed.
+  // the state folder is gone. Call it on the thread that made `stop`. Queued
+  // jobs stay for the next start. After a signal running jobs stay as well:
+  // they let go of their devices, and the next start goes on with them. Jobs
+  // that need more than kLetGoLimit are treated as after a death of the
+  // service. In other cases running jobs are cancelled. Spawned daemons are
+  // ended, and the sockets are removed.
   absl::Status ServeUntil(const SignalWaiter& stop);
 
  private:
   struct Parts;
   explicit SchedulerDaemon(std::unique_ptr<Parts> parts);
   bool IsIdle() const;
-  void Stop();
+  // Ends the service. `keeps_jobs`: see JobTable::Close().
+  void Stop(bool keeps_jobs);
 
   std::unique_ptr<Parts> parts_;
 };

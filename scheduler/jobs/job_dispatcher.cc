@@ -77,8 +77,9 @@ std::optional<Job> JobDispatcher::StartNext(Deadline deadline) {
 LetGo JobDispatcher::ShouldLetGo(const std::string& id) {
   const MutexLock lock(&parts_.mutex);
   ActiveJob* const active = FindRunning(parts_, id);
-  if (active == nullptr || parts_.closed || !active->cancel.ok()) {
-    return LetGo::kNo;
+  if (active == nullptr || !active->cancel.ok()) return LetGo::kNo;
+  if (parts_.closed) {
+    return parts_.keeps_jobs ? LetGo::kServiceEnds : LetGo::kNo;
   }
   const DeviceStay& stay = *active->stay;
   if (stay.uncharged.Seconds() >= kSaveEverySeconds) {

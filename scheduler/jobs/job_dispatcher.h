@@ -24,6 +24,7 @@ enum class LetGo : uint8_t {
   kGiveWay,   // A job of higher priority needs the devices.
   kTimeIsUp,  // The job's time limit is used up.
   kGrow,  // The job is to start again with more devices, which have come free.
+  kServiceEnds,  // The service ends, and its next start goes on with the job.
 };
 
 // Thread-safe. Part of a JobTable, and valid as long as that is.
@@ -59,7 +60,7 @@ class JobDispatcher {
   // Takes the devices of a job that has let go of them. The caller has released
   // all that the job had there, and the run folder has what the job goes on
   // from. The job becomes PAUSED or QUEUED, or CANCELLED if it was cancelled
-  // meanwhile. `why` is kPause, kGiveWay or kGrow.
+  // meanwhile. `why` is not kNo or kTimeIsUp.
   void Park(const std::string& id, LetGo why);
   // Counts a failed start. Returns true if the job is queued (or paused) again
   // and will go on from its newest checkpoint.

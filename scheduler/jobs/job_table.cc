@@ -235,9 +235,10 @@ JobTable::Counts JobTable::counts() const {
           .last_change = parts_->jobs.last_change()};
 }
 
-void JobTable::Close() {
+void JobTable::Close(bool keeps_jobs) {
   const MutexLock lock(&parts_->mutex);
   parts_->closed = true;
+  parts_->keeps_jobs = keeps_jobs;
   parts_->changes.Notify();
 }
 

@@ -139,8 +139,10 @@ class JobTable {
   };
   Counts counts() const;
 
-  // Closes the table: it takes and starts no job any more.
-  void Close();
+  // Closes the table: it takes and starts no job any more. With `keeps_jobs`,
+  // the running jobs are to let go of their devices, so that the next start of
+  // the service goes on with them.
+  void Close(bool keeps_jobs = false);
   // Closes the table if no job is queued, paused or running, and the ends of
   // all jobs are stored. Returns false if the table stays open.
   bool CloseIfEmpty();

@@ -46,6 +46,8 @@ struct JobTableParts {
   JobIntake intake ABSL_GUARDED_BY(mutex);
   bool any_submitted ABSL_GUARDED_BY(mutex) = false;
   bool closed ABSL_GUARDED_BY(mutex) = false;
+  // Whether jobs that run when the table is closed go on at the next start.
+  bool keeps_jobs ABSL_GUARDED_BY(mutex) = false;
 };
 
 }  // namespace fgnn

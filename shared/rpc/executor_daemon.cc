@@ -29,6 +29,14 @@ constexpr std::chrono::seconds kLongestWait{1};
 
 }  // namespace
 
+absl::Status NameByDevice(std::string_view kind,
+                          ExecutorDaemonOptions& options) {
+  if (!options.name.empty() || options.device.empty()) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(const Device device, ParseDeviceName(options.device));
+  options.name = absl::StrCat(std::string(kind), ".", device.cores.front());
+  return absl::OkStatus();
+}
+
 ExecutorDaemon::ExecutorDaemon(ExecutorDaemonOptions options, std::string kind,
                                JobStarter* starter, const SignalWaiter* stop)
     : options_(std::move(options)),
@@ -51,6 +59,9 @@ absl::Status ExecutorDaemon::Start(
   FGNN_ASSIGN_OR_RETURN(
       server_,
       ExecutorServer::Start(options_.state_dir, options_.name, this, services));
+  // The service manager starts the scheduler after its daemons, so that it ends
+  // the scheduler before them. So a daemon is ready before it registers.
+  manager_.SayReady();
   HostSessionOptions session;
   session.state_dir = options_.state_dir;
   session.name = options_.name;
@@ -78,8 +89,12 @@ absl::Status ExecutorDaemon::Start(
 
 absl::Status ExecutorDaemon::ServeUntilStopped() {
   BoundedLog log(LogPath(options_.state_dir, options_.name));
-  while (!stop_->WaitUntil(DeadlineIn(kLongestWait))) log.RotateIfLarge();
+  while (!stop_->WaitUntil(DeadlineIn(kLongestWait))) {
+    log.RotateIfLarge();
+    if (LoopsTurn()) manager_.SayAlive();
+  }
   LogInfo("stopping");
+  manager_.SayStopping();
   ShutDown();
   return absl::OkStatus();
 }
@@ -237,6 +252,13 @@ WorkReport ExecutorDaemon::Report() {
     report.working |= activity.working;
   }
   return report;
+}
+
+bool ExecutorDaemon::LoopsTurn() {
+  const WorkReport report = Report();
+  const bool turn = !report.working || report.work_loop_turns != turns_seen_;
+  turns_seen_ = report.work_loop_turns;
+  return turn;
 }
 
 ExecutorDaemon::WatchedCall::WatchedCall(ExecutorDaemon* daemon,

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -23,6 +24,7 @@
 #include "shared/queue/segment.h"
 #include "shared/rpc/executor_server.h"
 #include "shared/rpc/host_session.h"
+#include "shared/telemetry/service_manager.h"
 
 namespace fgnn {
 
@@ -32,6 +34,12 @@ struct ExecutorDaemonOptions {
   std::filesystem::path state_dir;  // State folder of the service.
   std::string version;              // Version of the program.
 };
+
+// Names a daemon that has a device and no name by the device's first core:
+// "sampler.4" for `kind` "sampler" on "cpu:4-7". Errors: those of
+// ParseDeviceName().
+absl::Status NameByDevice(std::string_view kind,
+                          ExecutorDaemonOptions& options);
 
 // A job that a daemon takes part in. Thread-safe.
 class ExecutorJob {
@@ -142,6 +150,9 @@ class ExecutorDaemon : private ExecutorHandler {
   absl::StatusOr<HostSession*> Session();
   void LeaveJob();
   WorkReport Report();
+  // Returns true if all work loops have turned since the call before, or none
+  // has work. For the thread of ServeUntilStopped().
+  bool LoopsTurn();
   absl::StatusOr<std::optional<JobStanding>> Standing(uint64_t generation);
   void ShutDown();
 
@@ -150,6 +161,8 @@ class ExecutorDaemon : private ExecutorHandler {
   JobStarter* const starter_;
   const SignalWaiter* const stop_;
   Device device_;  // Set before the server starts.
+  ServiceManager manager_;
+  uint64_t turns_seen_ = 0;  // Turns at the last call of LoopsTurn().
 
   Mutex mutex_;
   // Signals that session_ is there, or that no user is left.

@@ -95,6 +95,20 @@ class ResumeTest(harness.ServiceTest):
         self.assert_nothing_left()
         self.assert_as_if_nothing_happened(run_dir)
 
+    def test_a_job_goes_on_after_its_scheduler_was_told_to_end(self):
+        """As a service manager tells it, before a reboot."""
+        scheduler = self.service.json('up')['pid']
+        run_dir, job = self.submit('rebooted')
+        self.service.follow(
+            job, lambda p: p.get('batches_committed', 0) > 3000)
+        os.kill(scheduler, signal.SIGTERM)
+        self.assertFalse(self.service.wait_until_gone())
+        self.service.fgnn('up')
+        self.service.fgnn('watch', job)
+        self.service.fgnn('down')
+        self.assert_nothing_left()
+        self.assert_as_if_nothing_happened(run_dir)
+
     def test_a_cancelled_run_is_resumed_by_another_service(self):
         self.service.fgnn('up')
         run_dir, job = self.submit('cancelled')

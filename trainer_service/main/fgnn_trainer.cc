@@ -25,9 +25,12 @@ constexpr int kLeastMappedBytes = 128 << 10;
 // fault test changes the text in the file.
 const char* const volatile kVersion = FGNN_VERSION;
 
-int RunDaemon(const fgnn::ExecutorDaemonOptions& options,
+int RunDaemon(fgnn::ExecutorDaemonOptions options,
               const fgnn::BackendFactory& open) {
-  fgnn::InitLog(options.name);
+  const absl::Status named = fgnn::NameByDevice("trainer", options);
+  fgnn::InitLog(options.name.empty() ? "fgnn-trainer" : options.name);
+  if (!named.ok()) fgnn::LogError("{}", fgnn::MessageOf(named));
+  if (!named.ok()) return fgnn::ExitCode(named);
   fgnn::RaiseDescriptorLimit();
   // Made before any thread starts, so that every thread inherits the signal
   // mask.
@@ -54,7 +57,8 @@ int main(int argc, char** argv) {
                          "fgnn-trainer");
   line.SetVersion(fgnn::VersionText(options.version));
   const fgnn::Command app = line.root();
-  app.AddOption("--name", options.name, "Its name, e.g. trainer.0");
+  app.AddOption("--name", options.name,
+                "Its name; default: trainer.N, where N is its first core");
   app.AddOption("--device", options.device, "Its cores, e.g. cpu:0-3");
   app.AddOption("--state-dir", options.state_dir, "The service's folder");
   fgnn::TrainerCommands commands(app);

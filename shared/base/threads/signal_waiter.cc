@@ -60,6 +60,11 @@ bool SignalWaiter::WaitUntil(Deadline deadline) const {
   }
 }
 
+bool SignalWaiter::has_signal() const {
+  pollfd signals = {signals_.get(), POLLIN, 0};
+  return ::poll(&signals, 1, 0) > 0;
+}
+
 void SignalWaiter::RequestStop() const {
   const uint64_t one = 1;
   // The write fails only if the counter is at its limit. Then the descriptor is

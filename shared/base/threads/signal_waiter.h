@@ -28,6 +28,10 @@ class SignalWaiter {
 
   bool stop_requested() const { return WaitUntil(Deadline::min()); }
 
+  // Returns true if one of the signals has come to the process. Call it on the
+  // thread that made this object.
+  bool has_signal() const;
+
   // Any thread. Idempotent.
   void RequestStop() const;
 

@@ -513,5 +513,17 @@ TEST_F(JobTableTest, AClosedTableTakesAndStartsNothing) {
   EXPECT_FALSE(table_->dispatcher().StartNext(DeadlineIn(kLong)).has_value());
 }
 
+TEST_F(JobTableTest, JobsOfAClosedTableLetGoOnlyIfTheyAreKept) {
+  const std::string id = Submit();
+  Start();
+  table_->Close();
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kNo);
+  table_->Close(/*keeps_jobs=*/true);
+  EXPECT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kServiceEnds);
+  table_->dispatcher().Park(id, LetGo::kServiceEnds);
+  EXPECT_EQ(StateOf(id), JobState::kQueued);
+  EXPECT_FALSE(table_->dispatcher().StartNext(DeadlineIn(kLong)).has_value());
+}
+
 }  // namespace
 }  // namespace fgnn

@@ -224,5 +224,20 @@ TEST_F(ExecutorDaemonTest, EndsItsJobAndItsSocketWhenItIsToStop) {
       std::filesystem::exists(ExecutorSocketPath(state_.path(), kName)));
 }
 
+TEST(NameByDeviceTest, IsTheFirstCoreUnlessThereIsAName) {
+  ExecutorDaemonOptions options;
+  FGNN_ASSERT_OK(NameByDevice("sampler", options));
+  EXPECT_EQ(options.name, "");  // Start() says what is missing.
+  options.device = "cpu:4-7";
+  FGNN_ASSERT_OK(NameByDevice("sampler", options));
+  EXPECT_EQ(options.name, "sampler.4");
+  FGNN_ASSERT_OK(NameByDevice("trainer", options));
+  EXPECT_EQ(options.name, "sampler.4");
+  options.name.clear();
+  options.device = "cpu:x";
+  EXPECT_THAT(NameByDevice("trainer", options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cpu:x")));
+}
+
 }  // namespace
 }  // namespace fgnn
