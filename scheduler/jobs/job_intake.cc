@@ -23,11 +23,13 @@ constexpr int kIdAttempts = 64;
 // Returns whether the request asks for this job; the run folder and the jobs to
 // run after are not compared.
 bool IsSame(const JobRequest& request, const Job& job) {
-  // A resumed run has digests and a trace if it had them before.
+  // A resumed run has digests, a trace and its name if it had them before.
   const bool same_files = request.resume || (job.digest == request.digest &&
                                              job.trace == request.trace);
+  const bool same_name =
+      job.name == request.name || (request.resume && request.name.empty());
   return job.spec_bytes == request.spec_bytes && same_files &&
-         job.user == request.user && job.name == request.name &&
+         job.user == request.user && same_name &&
          job.priority == request.priority && job.retries == request.retries &&
          job.time_limit_seconds == request.time_limit_seconds;
 }
@@ -149,6 +151,7 @@ absl::StatusOr<OwnerOfRun> JobIntake::FindOwner(const Submission& submission) {
   if (!job.has_value()) return submission.on_disk;
   return OwnerOfRun{.user = job->user,
                     .job_id = job->id,
+                    .name = job->name,
                     .digest = job->digest,
                     .trace = job->trace};
 }
@@ -231,7 +234,7 @@ absl::StatusOr<Job> JobIntake::Make(const JobRequest& request,
   job.folder = request.resume ? FolderUse::kResume : FolderUse::kMake;
   job.dataset = request.dataset;
   job.user = request.user;
-  job.name = request.name;
+  job.name = request.name.empty() ? owner.name : request.name;
   job.priority = request.priority;
   job.retries = request.retries;
   job.time_limit_seconds = request.time_limit_seconds;

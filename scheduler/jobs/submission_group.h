@@ -40,6 +40,7 @@ struct JobRequest {
 struct OwnerOfRun {
   std::string user = {};    // Name of the user; empty: the run is nobody's.
   std::string job_id = {};  // Id of the job; empty: not known to this service.
+  std::string name = {};    // Name that the user gave the job; may be empty.
   bool digest = false;
   bool trace = false;
 };

@@ -1,5 +1,6 @@
 #include "scheduler/store/job_names.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -27,8 +28,16 @@ absl::Status NamesSeveral(const std::string& word,
       "; write more of the id"));
 }
 
+// Returns whether a later job that was found resumed the run of this one.
+bool IsResumed(const Job& job, const std::vector<Job>& found) {
+  return std::any_of(found.begin(), found.end(), [&](const Job& later) {
+    return later.run_dir == job.run_dir && later.name == job.name;
+  });
+}
+
 // Returns the newest jobs that have this name or this text in their id, at most
-// one more than an error lists.
+// one more than an error lists. Of the jobs of this name in the same run folder
+// it returns the newest.
 absl::StatusOr<std::vector<Job>> FindByNameOrPart(JobStore& store,
                                                   const std::string& text) {
   std::vector<Job> found;
@@ -37,8 +46,8 @@ absl::StatusOr<std::vector<Job>> FindByNameOrPart(JobStore& store,
   while (true) {
     FGNN_ASSIGN_OR_RETURN(std::vector<Job> page, store.Find(filter, kPage));
     for (Job& job : page) {
-      const bool is_named =
-          job.name == text || job.id.find(text) != std::string::npos;
+      const bool is_named = (job.name == text && !IsResumed(job, found)) ||
+                            job.id.find(text) != std::string::npos;
       filter.before_id = job.id;
       if (is_named) found.push_back(std::move(job));
       if (found.size() > kMostListed) return found;

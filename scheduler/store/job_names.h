@@ -14,8 +14,9 @@ namespace fgnn {
 inline constexpr char kLastJob[] = "last";
 
 // Returns the job that `word` names. The word is a job's id, or kLastJob, or
-// else the name of one job or a part of one job's id. NotFound: no job is named
-// so. InvalidArgument: the word is empty or names several jobs.
+// else the name of one job or a part of one job's id. A run that was resumed
+// has several jobs of its name, of which the newest is meant. NotFound: no job
+// is named so. InvalidArgument: the word is empty or names several jobs.
 absl::StatusOr<Job> FindNamedJob(JobStore& store, const std::string& word);
 
 }  // namespace fgnn

@@ -208,6 +208,30 @@ TEST_F(JobTableTest, AFolderIsResumedByOneJobAtATime) {
   EXPECT_NE(table_->Submit(request)->id, id);
 }
 
+TEST_F(JobTableTest, AResumedRunKeepsItsNameWhichThenNamesTheNewestJob) {
+  JobRequest request = RequestOf("spec");
+  request.run_dir = "/run";
+  request.name = "big";
+  const std::string first = table_->Submit(request)->id;
+  ASSERT_EQ(Start().id, first);
+  FGNN_ASSERT_OK(table_->dispatcher().OwnFolder(first));
+  table_->dispatcher().End(first, JobState::kFailed, absl::InternalError("no"));
+  request.name.clear();
+  request.resume = true;
+  request.client_key = "key";
+  FGNN_ASSERT_OK_AND_ASSIGN(const Job resumed, table_->Submit(request));
+  EXPECT_NE(resumed.id, first);
+  EXPECT_EQ(resumed.name, "big");
+  EXPECT_EQ(table_->Submit(request)->id, resumed.id);
+  EXPECT_EQ(table_->Get("big")->job.id, resumed.id);
+  // A run of its own in another folder makes the name mean two jobs.
+  request = RequestOf("spec");
+  request.name = "big";
+  FGNN_ASSERT_OK(table_->Submit(request).status());
+  EXPECT_THAT(table_->Get("big"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           HasSubstr("more than one")));
+}
+
 TEST_F(JobTableTest, AFolderOfAJobThatHasNotEndedIsNoOtherJobs) {
   JobRequest request = RequestOf("spec");
   request.run_dir = "/run/one";
