@@ -196,19 +196,20 @@ void SchedulerDaemon::Stop(bool keeps_jobs) {
   // The service refuses new work, ends running jobs, then the daemons, then the
   // sockets.
   parts_->table->Close(keeps_jobs);
+  std::optional<EndLimit> let_go;
   if (keeps_jobs) {
-    const EndLimit let_go(kLetGoLimit, [] {
+    let_go.emplace(kLetGoLimit, [] {
       LogWarning(
           "jobs have not let go of their devices within {} s; they go on "
           "from their newest checkpoints",
           kLetGoLimit.count());
     });
-    parts_->runner.reset();
   } else {
     parts_->table->CancelRunning(
         absl::CancelledError("the service was stopped while the job ran"));
-    parts_->runner.reset();
   }
+  parts_->runner.reset();
+  let_go.reset();
   if (parts_->options.spawn_daemons) {
     parts_->host->StopAll();
     // Killed daemons left their sockets. Another service may have made a folder

@@ -49,7 +49,7 @@ class SchedulerDaemon {
   // the state folder is gone. Call it on the thread that made `stop`. Queued
   // jobs stay for the next start. After a signal running jobs stay as well:
   // they let go of their devices, and the next start goes on with them. Jobs
-  // that need more than kLetGoLimit are treated as after a death of the
+  // that need more than 8 s for that are treated as after a death of the
   // service. In other cases running jobs are cancelled. Spawned daemons are
   // ended, and the sockets are removed.
   absl::Status ServeUntil(const SignalWaiter& stop);

@@ -34,8 +34,9 @@ absl::Status OtherTask(const DatasetSizes& sizes, Objective asked,
 
 absl::Status CheckLabels(const DatasetSizes& sizes, const std::string& folder) {
   if (sizes.has_labels && sizes.num_classes > 0) return absl::OkStatus();
-  if (sizes.target_columns > 0)
+  if (sizes.target_columns > 0) {
     return OtherTask(sizes, Objective::kClasses, folder);
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       folder,
       ": labels.npy is missing or metadata.yaml has no num_classes; "

@@ -24,10 +24,9 @@ struct DatasetFacts {
 // Reads the shapes of the job's dataset from its files' headers, and checks
 // that a job can train on it. InvalidArgument: it lacks features, the labels or
 // targets of the job's task, or training vertices, or, with link prediction,
-// edges. Also the errors of
-// Dataset::Open(). This is quick, so that submissions can call it. Samplers
-// validate the values: this process maps no file of a dataset, since a file
-// that shrinks would end the process.
+// edges. Also the errors of Dataset::Open(). This is quick, so that submissions
+// can call it. Samplers validate the values: this process maps no file of a
+// dataset, since a file that shrinks would end the process.
 absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec);
 
 // Keeps the results of LookAtDataset() while a folder's files do not change. So
