@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kJobYaml[] = "job.yaml";
+constexpr char kCheckpoints[] = "checkpoints";
 constexpr char kSummary[] = "summary.json";
 constexpr char kDigests[] = "batches.crc";
 
@@ -86,12 +87,27 @@ absl::Status MakeFolder(const fs::path& path) {
   return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
 }
 
-// A folder with a record only may be of a job that was killed before it had the
-// folder, so it counts as empty.
+// Returns whether a job that was killed before it had written job.yaml may have
+// left the entry.
+bool IsOfRunThatNeverBegan(const fs::directory_entry& entry) {
+  const std::string name = entry.path().filename().string();
+  if (name == kRunRecordName) return true;
+  std::error_code error;
+  const fs::file_status status = entry.symlink_status(error);
+  if (error) return false;
+  if (name == kCheckpoints && fs::is_directory(status)) {
+    return fs::is_empty(entry.path(), error) && !error;
+  }
+  return fs::is_regular_file(status) && IsTemporaryName(name) &&
+         name.starts_with(kJobYaml);
+}
+
+// A run that never began cannot be resumed, since its folder has no job.yaml.
+// So its folder counts as empty, and the job can be submitted again.
 absl::StatusOr<bool> IsEmptyRunFolder(const fs::path& path) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path, error)) {
-    if (entry.path().filename() != kRunRecordName) return false;
+    if (!IsOfRunThatNeverBegan(entry)) return false;
   }
   if (error) return ErrorOf(error, path);
   return true;
@@ -149,7 +165,7 @@ RunFolder::RunFolder(fs::path path, RunLock lock)
     : path_(std::move(path)),
       metrics_(path_ / kMetricsName),
       digests_(path_ / kDigests),
-      checkpoints_(path_ / "checkpoints"),
+      checkpoints_(path_ / kCheckpoints),
       lock_(std::move(lock)) {}
 
 // The folder is checked twice: before it is locked, so that nothing is left in

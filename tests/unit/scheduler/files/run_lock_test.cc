@@ -89,6 +89,22 @@ TEST(RunLockTest, AFolderThatIsNotClaimedStaysFree) {
   EXPECT_THAT(RunFolder::Create(temp / "run", "job", SomeRecord()), IsOk());
 }
 
+// A job that was killed there and then cancelled has no job.yaml to resume.
+TEST(RunLockTest, AFolderOfARunThatNeverBeganIsFree) {
+  const TempFolder temp;
+  EXPECT_THAT(RunFolder::Reopen(temp / "run"), IsOk());
+  std::ofstream(temp / "run/job.yaml.tmp-Ab12Cd") << "job";
+  EXPECT_THAT(CheckRunFolderIsFree(temp / "run"), IsOk());
+  std::ofstream(temp / "run/checkpoints/epoch-1") << "weights";
+  EXPECT_THAT(CheckRunFolderIsFree(temp / "run"),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+  std::filesystem::remove(temp / "run/checkpoints/epoch-1");
+  EXPECT_THAT(RunFolder::Create(temp / "run", "job", SomeRecord()), IsOk());
+  EXPECT_FALSE(std::filesystem::exists(temp / "run/job.yaml.tmp-Ab12Cd"));
+  EXPECT_THAT(CheckRunFolderIsFree(temp / "run"),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+}
+
 TEST(RunLockTest, TheRecordSaysWhoseItIs) {
   const TempFolder temp;
   EXPECT_FALSE(ReadRunRecord(temp.path()).has_value());
