@@ -39,8 +39,9 @@ absl::Status CheckLabels(const DatasetSizes& sizes, const std::string& folder) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       folder,
-      ": labels.npy is missing or metadata.yaml has no num_classes; "
-      "training needs labels"));
+      ": labels.npy is missing or metadata.yaml has no num_classes; training "
+      "needs labels: import them (CSV: --label-column NAME), or set "
+      "training.task: link_prediction"));
 }
 
 absl::Status CheckTargets(const DatasetSizes& sizes, Objective objective,
@@ -68,8 +69,9 @@ absl::Status CheckVertices(const DatasetSizes& sizes, Objective objective,
   if (sizes.num_train > 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(folder,
-                   ": train.npy names no vertex; training needs at "
-                   "least one"));
+                   ": train.npy names no vertex; training needs at least one; "
+                   "import the dataset again with --train-fraction 0.6, or "
+                   "with a split"));
 }
 
 absl::Status CheckEdges(const DatasetSizes& sizes, const std::string& folder) {

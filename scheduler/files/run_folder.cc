@@ -161,6 +161,13 @@ double SecondsBefore(const fs::path& run_dir, const std::string& job_id) {
   return SecondsInSummary(*text).value_or(recorded);
 }
 
+bool HasTrained(const fs::path& run_dir, uint64_t epochs) {
+  const absl::StatusOr<std::string> text = ReadSmallFile(run_dir / kSummary);
+  if (!text.ok()) return false;
+  const std::optional<uint64_t> trained = EpochsOfCompleted(*text);
+  return trained.has_value() && *trained >= epochs;
+}
+
 RunFolder::RunFolder(fs::path path, RunLock lock)
     : path_(std::move(path)),
       metrics_(path_ / kMetricsName),

@@ -41,6 +41,9 @@ absl::Status CheckRunFolderIsFree(const std::filesystem::path& path);
 double SecondsBefore(const std::filesystem::path& run_dir,
                      const std::string& job_id);
 
+// Returns whether a completed run has trained `epochs` or more, by its summary.
+bool HasTrained(const std::filesystem::path& run_dir, uint64_t epochs);
+
 // A run's folder, held by the running job; no other job of any service gets it
 // meanwhile. Not thread-safe.
 class RunFolder {

@@ -50,4 +50,17 @@ std::optional<double> SecondsInSummary(const std::string& text) {
   return seconds->get<double>();
 }
 
+std::optional<uint64_t> EpochsOfCompleted(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr,
+                                          /*allow_exceptions=*/false);
+  if (!json.is_object()) return std::nullopt;
+  const auto state = json.find("state");
+  const auto epochs = json.find("epochs");
+  if (state == json.end() || epochs == json.end() ||
+      *state != NameOf(JobState::kCompleted) || !epochs->is_number_unsigned()) {
+    return std::nullopt;
+  }
+  return epochs->get<uint64_t>();
+}
+
 }  // namespace fgnn

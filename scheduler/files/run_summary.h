@@ -48,6 +48,9 @@ struct RunSummary {
 std::string SummaryToJson(const RunSummary& summary);
 // Returns `seconds` of a text that may be any; nullopt: it has none.
 std::optional<double> SecondsInSummary(const std::string& text);
+// Returns the epochs of a completed run. nullopt: the text is of a run that
+// ended otherwise, or no summary.
+std::optional<uint64_t> EpochsOfCompleted(const std::string& text);
 
 }  // namespace fgnn
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "scheduler/figures/run_metrics.h"
+#include "scheduler/files/run_folder.h"
 #include "scheduler/files/submission.h"
 #include "scheduler/rpc/job_messages.h"
 #include "scheduler/rpc/submit_request.h"
@@ -85,6 +86,13 @@ absl::Status JobServiceAdapter::Submit(const v1::SubmitJobRequest& request,
       const ReadRequest read,
       ReadSubmitRequest(request, caller_.name, facts_.devices));
   response->mutable_notes()->Add(read.notes.begin(), read.notes.end());
+  if (request.resume() && HasTrained(request.run_dir(), read.request.epochs)) {
+    response->add_notes(
+        absl::StrCat("the run has trained all its ", read.request.epochs,
+                     " epochs, so nothing is left to train; to train on, raise "
+                     "training.epochs in ",
+                     request.run_dir(), "/job.yaml first"));
+  }
   const absl::Status check =
       request.resume()
           ? CheckResumption(read.spec, *datasets_)

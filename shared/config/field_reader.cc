@@ -201,19 +201,6 @@ absl::Status ReadList(const YAML::Node& node, const YamlOrigin& origin,
   return absl::OkStatus();
 }
 
-// Returns another place where a key of this name stands, e.g.
-// "training.epochs". Empty: nowhere.
-std::string PlaceOf(const std::string& key, const Descriptor& root) {
-  for (int i = 0; i < root.field_count(); ++i) {
-    const FieldDescriptor& section = *root.field(i);
-    if (section.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
-        section.message_type()->FindFieldByName(key) != nullptr) {
-      return absl::StrCat(KeyOf(section), ".", key);
-    }
-  }
-  return "";
-}
-
 }  // namespace
 
 absl::Status UnknownKey(const std::string& key, const std::string& prefix,
@@ -223,7 +210,7 @@ absl::Status UnknownKey(const std::string& key, const std::string& prefix,
     const FieldDescriptor& field = *message.field(i);
     if (KeyOf(field) == field.name()) known.push_back(field.name());
   }
-  std::string meant = prefix.empty() ? PlaceOf(key, message) : "";
+  std::string meant = prefix.empty() ? PlaceInSection(message, key) : "";
   if (meant.empty()) meant = NearestWord(key, known);
   return absl::InvalidArgumentError(absl::StrCat(
       "unknown key '", key, "'", prefix.empty() ? "" : " in ", prefix,

@@ -160,7 +160,8 @@ class ResumeTest(harness.ServiceTest):
         summary = json.loads(path.read_text())
         summary['seconds'] += 1000  # As if it had taken longer.
         path.write_text(json.dumps(summary))
-        self.service.fgnn('resume', str(run_dir))
+        result = self.service.fgnn('resume', str(run_dir))
+        self.assertIn('nothing is left to train', result.stderr)
         after = json.loads(path.read_text())
         self.assertNotEqual(after['job_id'], summary['job_id'])
         self.assertGreater(after['seconds'], summary['seconds'])

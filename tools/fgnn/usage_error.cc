@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "shared/base/nearest.h"
+#include "shared/config/job_field_path.h"
 #include "tools/fgnn/command_line.h"
 
 namespace fgnn {
@@ -58,6 +59,20 @@ std::string Unknown(const std::string& kind, const std::string& word,
          (nearest.empty() ? otherwise : "did you mean '" + nearest + "'?");
 }
 
+// Returns how to write a job's field that the user gave as a flag; empty: it is
+// none, or the command takes no job's fields.
+std::string FieldHint(Command command, const std::string& flag) {
+  if (!command.FindOption("--set").has_value() || flag.rfind("--", 0) != 0) {
+    return "";
+  }
+  std::string name = flag.substr(2);
+  std::replace(name.begin(), name.end(), '-', '_');
+  const std::string path = JobFieldPath(name);
+  if (path.empty()) return "";
+  return "unknown flag '" + flag + "'; a job's fields are set by '--set " +
+         path + "=VALUE'";
+}
+
 size_t NumArguments(Command command) {
   size_t count = 0;
   for (const Option& option : command.Options()) {
@@ -85,6 +100,8 @@ std::optional<std::string> FindUnplacedWord(
       const std::string flag = word.substr(0, word.find('='));
       const std::optional<Option> option = FindFlag(command, flag);
       if (!option.has_value()) {
+        const std::string hint = FieldHint(command, flag);
+        if (!hint.empty()) return hint;
         return Unknown("flag", flag, FlagsOf(command),
                        "see '" + command.Path() + " --help'");
       }

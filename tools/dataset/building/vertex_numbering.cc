@@ -59,7 +59,8 @@ absl::StatusOr<GlobalId> VertexNumbering::Number(std::string_view id) {
     const uint32_t number = names_.Find(id);
     if (number != StringIds::kNone) return number;
     return absl::InvalidArgumentError(absl::StrCat(
-        "vertex '", std::string(id), "' is not in the nodes file"));
+        "vertex '", std::string(id),
+        "' is not in the nodes file; add it there, or drop the edge"));
   }
   if (id.empty()) return absl::InvalidArgumentError("a vertex id is empty");
   const uint32_t number = names_.Intern(id);

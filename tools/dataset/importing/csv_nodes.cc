@@ -17,6 +17,9 @@
 namespace fgnn {
 namespace {
 
+// Most names of features in a note.
+constexpr size_t kShownFeatures = 12;
+
 class NodesReader {
  public:
   NodesReader(const CsvSource& source, CsvTable table,
@@ -128,6 +131,24 @@ class NodesReader {
     }
     target_.LeaveOut(absl::StrCat(table_.what(), ": left out as no numbers"),
                      left_out);
+    NoteFeatures();
+  }
+
+  // A column of labels that is not named by a flag would be among the features
+  // and would tell the model the answer, so the user reads which they are.
+  void NoteFeatures() {
+    if (features_.empty()) return;
+    const size_t shown = std::min(features_.size(), kShownFeatures);
+    std::string names;
+    for (size_t i = 0; i < shown; ++i) {
+      absl::StrAppend(&names, i == 0 ? "" : ", ", NameOf(features_[i]));
+    }
+    if (shown < features_.size()) {
+      absl::StrAppend(&names, ", and ", features_.size() - shown, " more");
+    }
+    target_.Note(absl::StrCat(
+        "features are all other columns of numbers: ", names,
+        "; choose with --feature-columns, name labels with --label-column"));
   }
 
   absl::Status AddRecord(absl::Span<const std::string_view> fields) {
@@ -145,7 +166,8 @@ class NodesReader {
         return absl::InvalidArgumentError(absl::StrCat(
             "column '", table_.header()[features_[i]], "' holds '",
             std::string(fields[features_[i]]),
-            "', which is no number; choose others with --feature-columns"));
+            "', which is no number; mend it, or choose other columns with "
+            "--feature-columns"));
       }
     }
     return target_.features().AppendRow(row_);

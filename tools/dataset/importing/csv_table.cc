@@ -15,6 +15,17 @@ namespace {
 // record.
 constexpr uint64_t kProgressRecords = 1024;
 
+// Returns the flag that would part a header of one field; empty: there is none.
+std::string OtherSeparator(const std::vector<std::string>& header) {
+  if (header.size() != 1) return "";
+  const size_t found = header.front().find_first_of(",;\t|");
+  if (found == std::string::npos) return "";
+  const char separator = header.front()[found];
+  return absl::StrCat("; is its separator another one? Pass --separator '",
+                      separator == '\t' ? "\\t" : std::string(1, separator),
+                      "'");
+}
+
 }  // namespace
 
 absl::StatusOr<CsvTable> CsvTable::Open(const std::filesystem::path& path,
@@ -43,7 +54,8 @@ absl::StatusOr<size_t> CsvTable::Column(const std::string& name,
   return absl::NotFoundError(absl::StrCat(
       what(), ":1: no column '", name, "'",
       nearest.empty() ? "" : absl::StrCat(" (did you mean '", nearest, "'?)"),
-      "; it has ", absl::StrJoin(header_, ", "), "; choose with ", flag));
+      "; it has ", absl::StrJoin(header_, ", "), "; choose with ", flag,
+      OtherSeparator(header_)));
 }
 
 absl::Status CsvTable::ForEachRecord(

@@ -59,6 +59,11 @@ void TellApart(const std::vector<MeasuredRun>& runs,
 absl::Status Plot(const std::vector<std::string>& names,
                   const std::filesystem::path& out,
                   const CommandContext& context) {
+  if (out.extension() != ".svg") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--out ", out.string(),
+                     ": plots are SVG; name a file that ends in .svg"));
+  }
   std::vector<MeasuredRun> runs;
   std::vector<PlottedRun> plotted;
   for (const std::string& name : names) {

@@ -38,7 +38,7 @@ absl::StatusOr<fs::path> FindAmongRuns(const std::string& part,
         absl::StrCat("'", part,
                      "' is neither a run's folder (with job.yaml "
                      "in it) nor a job in ",
-                     runs.string()));
+                     runs.string(), "; 'fgnn jobs' lists the jobs"));
   }
   return absl::InvalidArgumentError(
       absl::StrCat(found.size(), " jobs have '", part,

@@ -373,6 +373,24 @@ TEST(RunFolderTest, TheSummaryOfTargetsHasTheirScores) {
 }
 
 // The folder is its owner's, who may put anything there.
+TEST(RunFolderTest, OnlyACompletedRunHasTrainedItsEpochs) {
+  const TempFolder temp;
+  EXPECT_FALSE(HasTrained(temp.path(), 1));
+  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
+                            RunFolder::Create(temp / "run", "yaml", {}));
+  RunSummary summary;
+  summary.state = JobState::kCompleted;
+  summary.epochs = 3;
+  FGNN_ASSERT_OK(folder.WriteSummary(summary));
+  EXPECT_TRUE(HasTrained(temp / "run", 3));
+  EXPECT_FALSE(HasTrained(temp / "run", 4));
+  summary.state = JobState::kCancelled;
+  FGNN_ASSERT_OK(folder.WriteSummary(summary));
+  EXPECT_FALSE(HasTrained(temp / "run", 3));
+  Write(temp / "run/summary.json", "[3");
+  EXPECT_FALSE(HasTrained(temp / "run", 0));
+}
+
 TEST(RunFolderTest, MetricsThatAreNoPlainFileAreRefusedAtOnce) {
   const TempFolder temp;
   const fs::path metrics = temp / "metrics.jsonl";

@@ -82,6 +82,8 @@ TEST_F(ImportCsvTest, TakesIdsLabelsSplitsAndFeaturesFromTheNodes) {
   EXPECT_EQ(summary.num_nodes, 4U);
   EXPECT_EQ(summary.feature_columns, 2U);
   EXPECT_THAT(summary.notes, Contains(HasSubstr("remark")));
+  EXPECT_THAT(summary.notes,
+              Contains(HasSubstr("columns of numbers: height, weight;")));
   EXPECT_EQ(ReadOut("names.txt"), "z\ny\nx\nw\n");
   EXPECT_EQ(ReadOut("class_names.txt"), "apple\npear\n");
   EXPECT_EQ(ReadOut("feature_names.txt"), "height\nweight\n");
@@ -132,6 +134,7 @@ TEST_F(ImportCsvTest, WithoutNodesIdsAreNumbersOrText) {
 TEST_F(ImportCsvTest, BadNodesAreNamed) {
   ExpectError("", "nodes.csv: is empty");
   ExpectError("Id,label\nx,1\n", "no column 'id' (did you mean 'Id'?)");
+  ExpectError("id;label\nx;1\n", "Pass --separator ';'");
   ExpectError("id\nx\ny\nx\n", "nodes.csv:4: vertex 'x' is there twice");
   ExpectError("id,a\nx,1\ny\n", "nodes.csv:3: 1 fields where 2");
   ExpectError("id,a\nx,1\ny,?\n", "nodes.csv:3: column 'a' holds '?'");

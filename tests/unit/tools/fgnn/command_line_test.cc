@@ -89,6 +89,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         WrongUse{{}, "'fgnn' needs one of", "run"},
         WrongUse{{"rnu", "job.yaml"}, "'rnu'", "did you mean 'run'?"},
+        WrongUse{{"run", "job.yaml", "--batch-size", "3"},
+                 "'--batch-size'",
+                 "'--set sampling.batch_size=VALUE'"},
+        WrongUse{{"plot", "last", "--out", "a.png"}, "a.png", ".svg"},
         WrongUse{{"run"}, "JOB", "fgnn run --help"},
         WrongUse{{"run", "j", "--ste", "a=1"}, "'--ste'", "'--set'"},
         WrongUse{{"run", "j", "--ste=a=1"}, "'--ste'", "'--set'"},

@@ -1,0 +1,15 @@
+// Finds a field of the job file by its last word.
+#ifndef FGNN_SHARED_CONFIG_JOB_FIELD_PATH_H_
+#define FGNN_SHARED_CONFIG_JOB_FIELD_PATH_H_
+
+#include <string>
+
+namespace fgnn {
+
+// Returns the path of the job's field that has this name, e.g. of "epochs":
+// "training.epochs". Returns an empty string if no field has the name.
+std::string JobFieldPath(const std::string& name);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_CONFIG_JOB_FIELD_PATH_H_
